@@ -1,0 +1,74 @@
+//! `Display` of a type tree: one line a node, branches drawn, long lists cut.
+
+use alloc::string::String;
+use core::fmt;
+
+use crate::TypeTree;
+
+impl fmt::Display for TypeTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        draw(self, None, &mut String::new(), f)
+    }
+}
+
+/// Draws `tree` and what hangs below it. `at` is its displacement in a strc parent; `margin` is what stands
+/// left of its children's branches.
+fn draw(tree: &TypeTree, at: Option<i64>, margin: &mut String, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if let Some(at) = at {
+        write!(f, "@ {at}: ")?;
+    }
+    match tree {
+        TypeTree::Leaf(base) => writeln!(f, "{base}"),
+        TypeTree::Vector { count, stride, .. } => writeln!(f, "vec {count}, stride {stride}"),
+        TypeTree::Index { displacements, .. } => {
+            writeln!(f, "idx {} at {}", displacements.len(), Short(displacements))
+        }
+        TypeTree::IndexBucket { stride, buckets, displacements, .. } => writeln!(
+            f,
+            "idxbuc {} of {} at {}, stride {stride}",
+            buckets.len(),
+            Short(buckets),
+            Short(displacements)
+        ),
+        TypeTree::Struct { children, .. } => writeln!(f, "strc {}", children.len()),
+    }?;
+    let children = tree.children();
+    for (i, child) in children.iter().enumerate() {
+        let last = i + 1 == children.len();
+        let (branch, below) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+        write!(f, "{margin}{branch}")?;
+        let at = match tree {
+            TypeTree::Struct { displacements, .. } => displacements.get(i).copied(),
+            _ => None,
+        };
+        let length = margin.len();
+        margin.push_str(below);
+        draw(child, at, margin, f)?;
+        margin.truncate(length);
+    }
+    Ok(())
+}
+
+/// A list as `[a, b, c]`, the middle of a long one left out.
+pub(crate) struct Short<'a, T>(pub(crate) &'a [T]);
+
+impl<T: fmt::Display> fmt::Display for Short<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const ENDS: usize = 6;
+        let list = |f: &mut fmt::Formatter<'_>, items: &[T]| {
+            items
+                .iter()
+                .enumerate()
+                .try_for_each(|(i, item)| write!(f, "{}{item}", if i == 0 { "" } else { ", " }))
+        };
+        f.write_str("[")?;
+        if self.0.len() <= 2 * ENDS {
+            list(f, self.0)?;
+        } else {
+            list(f, &self.0[..ENDS])?;
+            f.write_str(", …, ")?;
+            list(f, &self.0[self.0.len() - 2..])?;
+        }
+        f.write_str("]")
+    }
+}

@@ -1,0 +1,80 @@
+//! Everything that can be wrong with a type map or a type tree.
+
+use core::fmt;
+
+/// Why a type map or type tree cannot be used. The text names the place, the value and the limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A type map without entries has no type tree to find.
+    EmptyMap,
+    /// A type map's two sequences differ in length.
+    LengthsDiffer {
+        /// Number of base types.
+        types: usize,
+        /// Number of displacements.
+        displacements: usize,
+    },
+    /// A type path holds one base type only, and the map has two.
+    Heterogeneous {
+        /// Index of the first entry whose base type is not that of entry 0.
+        entry: usize,
+    },
+    /// A byte position does not fit `i64`.
+    Overflow {
+        /// The node kind (leaf, vec, idx, idxbuc, strc), or `map`.
+        node: &'static str,
+    },
+    /// The sequences of one tree node differ in length.
+    UnevenNode {
+        /// The node kind: `idxbuc` or `strc`.
+        node: &'static str,
+        /// Number of displacements.
+        displacements: usize,
+        /// Number of buckets or children.
+        others: usize,
+    },
+    /// The type map a tree stands for has more entries than can be listed.
+    TooLong {
+        /// Entries of the type map.
+        entries: u64,
+        /// The most that is listed.
+        limit: u64,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EmptyMap => f.write_str("the type map is empty; a datatype needs at least one entry"),
+            Self::LengthsDiffer { types, displacements } => write!(
+                f,
+                "a type map needs as many displacements as types, but has {types} types and \
+                 {displacements} displacements"
+            ),
+            Self::Heterogeneous { entry } => write!(
+                f,
+                "a type path holds a single base type, but entry {entry} has another one than entry 0; \
+                 reconstruct a tree instead"
+            ),
+            Self::Overflow { node } => write!(
+                f,
+                "a displacement or count of this {node} leads to a byte position beyond the limit of i64 \
+                 ({} bytes); make the counts or strides smaller",
+                i64::MAX
+            ),
+            Self::UnevenNode { node, displacements, others } => write!(
+                f,
+                "this {node} has {displacements} displacements but {others} {}; give one for each",
+                if *node == "idxbuc" { "buckets" } else { "children" }
+            ),
+            Self::TooLong { entries, limit } => write!(
+                f,
+                "the type map has {entries} entries, and no more than {limit} are listed; \
+                 work on the tree instead"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for Error {}

@@ -1,0 +1,52 @@
+//! The mathematics of MPI derived datatypes: what a layout *is* and the cheapest way to say it.
+//!
+//! Data flows one way. A [`TypeMap`] lists base types and byte displacements, as in section 5.1 of the MPI
+//! standard. [`reconstruct`](fn@reconstruct) turns it into the least-cost [`TypeTree`] under a [`CostModel`];
+//! [`normalize`](fn@normalize) does the same for a layout that is already given as a tree and may be far too
+//! large to list. [`Program::lower`] ends the journey with a plain list of constructor calls. Nothing here
+//! calls MPI, allocates more than the answer needs, or is `unsafe`: the derive macro runs this very code
+//! during expansion.
+//!
+//! ```
+//! use dtype_core::{BaseType, CostModel, Program, Shape, TypeMap, reconstruct};
+//!
+//! // First row, then first column of a 4 × 4 matrix of `f64`.
+//! let map = TypeMap::homogeneous(BaseType::F64, vec![0, 8, 16, 24, 0, 32, 64, 96])?;
+//! let solution = reconstruct(&map, Shape::Tree, &CostModel::default())?;
+//! assert_eq!(solution.cost, 16); // idx(8, leaf)
+//! assert_eq!(solution.tree.flatten()?, map); // the law: flattening gives the map back
+//!
+//! let program = Program::lower(&solution.tree, None)?;
+//! assert_eq!(
+//!     program.to_string(),
+//!     "t0 = MPI_Type_create_hindexed_block(8, 1, [0, 8, 16, 24, 0, 32, 64, 96], MPI_DOUBLE)\n\
+//!      MPI_Type_commit(t0)\n"
+//! );
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+extern crate alloc;
+
+mod base_type;
+mod cost;
+mod draw;
+mod error;
+mod normalize;
+mod program;
+mod reconstruct;
+mod run;
+mod tree;
+mod type_map;
+
+pub use base_type::{BaseType, UnknownBaseType};
+pub use cost::{CostModel, Weighting};
+pub use error::Error;
+pub use normalize::{EXACT_ENTRIES, normalize};
+pub use program::{OldType, Program, Step};
+pub use reconstruct::{Optimality, Shape, Solution, reconstruct};
+pub use run::{Run, Runs};
+pub use tree::{Measure, TypeTree};
+pub use type_map::TypeMap;

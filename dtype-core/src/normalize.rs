@@ -1,0 +1,206 @@
+//! Normalization: the least-cost tree for a layout that is given as a tree (Träff 2014, section 5).
+//!
+//! A layout of up to [`EXACT_ENTRIES`] entries is flattened and solved exactly. A larger one is solved as exactly
+//! as that limit allows, from the leaves up: every subtree is a short list of displaced *atoms*; where a
+//! list would grow beyond the limit, the lists below it are solved and each becomes a single atom. The work is
+//! bounded by the size of the given tree, never by the length of its type map.
+
+use alloc::{vec, vec::Vec};
+
+use crate::{
+    CostModel, Error, Optimality, Shape, Solution, TypeTree, Weighting,
+    reconstruct::{Atoms, least_cost, least_cost_path, reconstruct},
+};
+
+/// Up to this many entries a type map is solved exactly by [`normalize`]. The macros call it without
+/// optimization, where the exact program takes some 20 ms for the worst map of this length.
+pub const EXACT_ENTRIES: u64 = 256;
+
+/// Finds a cheap tree with the type map of `tree`: the least-cost one for up to [`EXACT_ENTRIES`] entries and
+/// wherever [`Optimality::Proven`] says so, a good one beyond. Never costs more than `tree` itself.
+///
+/// A tree without entries gives a strc without children.
+///
+/// # Errors
+/// Those of [`TypeTree::measure`].
+///
+/// ```
+/// use dtype_core::{BaseType, CostModel, TypeTree, normalize};
+/// let row = TypeTree::vector(1000, 8, TypeTree::Leaf(BaseType::F64));
+/// let matrix = TypeTree::vector(1_000_000, 8000, row);
+/// let solution = normalize(&matrix, &CostModel::default())?;
+/// assert_eq!(solution.tree, TypeTree::vector(1_000_000_000, 8, TypeTree::Leaf(BaseType::F64)));
+/// # Ok::<(), dtype_core::Error>(())
+/// ```
+pub fn normalize(tree: &TypeTree, costs: &CostModel) -> Result<Solution, Error> {
+    let entries = tree.measure()?.entries;
+    if entries == 0 {
+        let tree = TypeTree::structure([], []);
+        return Ok(Solution { cost: tree.cost(costs), tree, optimality: Optimality::Proven });
+    }
+    if entries <= EXACT_ENTRIES {
+        return reconstruct(&tree.flatten()?, Shape::Tree, costs);
+    }
+    let mut found = solve(list(tree, costs), costs);
+    if !found.1.shift(found.0) && found.0 != 0 {
+        found.1 = TypeTree::index([found.0], found.1);
+    }
+    let (given, cost) = (tree.cost(costs), found.1.cost(costs));
+    let (tree, cost) = if cost <= given { (found.1, cost) } else { (tree.clone(), given) };
+    let least = cost <= floor(&tree, entries, costs);
+    let optimality = if least { Optimality::Proven } else { Optimality::UpperBound };
+    Ok(Solution { tree, cost, optimality })
+}
+
+/// A cost that no description of more than [`EXACT_ENTRIES`] entries beats, from the nodes it must at least have.
+/// Sharp for contiguous and strided runs, and for runs of runs.
+fn floor(tree: &TypeTree, entries: u64, costs: &CostModel) -> u64 {
+    if costs.weighting == Weighting::Processing {
+        return 0;
+    }
+    // The least a node costs that repeats its child regularly, irregularly, or joins two children.
+    let regular = costs.vector(1, 0).min(costs.index_bucket(1, 1, 0));
+    let irregular = costs.index(2, 0).min(costs.index_bucket(2, 2, 0));
+    let joined = costs.structure(costs.part(0).saturating_add(costs.part(costs.leaf())));
+    let listed = costs.index(entries, 0).min(costs.index_bucket(2, 2, 0));
+    let run = regular.min(joined).min(irregular);
+    // A single node over a leaf that is no run lists all entries, or at least two buckets.
+    let not_a_run = listed.min(joined).min(run.saturating_mul(2));
+    costs.leaf().saturating_add(if tree.is_run() { run } else { not_a_run })
+}
+
+/// A tree that begins at 0, and where it lies.
+type Piece = (i64, TypeTree);
+
+/// The layout of `tree` as at most [`EXACT_ENTRIES`] pieces in order.
+fn list(tree: &TypeTree, costs: &CostModel) -> Vec<Piece> {
+    match tree {
+        TypeTree::Leaf(_) => vec![(0, tree.clone())],
+        TypeTree::Vector { count, stride, child } => copies(*count, *stride, &list(child, costs), costs),
+        TypeTree::Index { displacements, child } => {
+            let child = list(child, costs);
+            if displacements.len().saturating_mul(child.len()) as u64 <= EXACT_ENTRIES {
+                return together(displacements.iter().flat_map(|at| moved(&child, *at)));
+            }
+            let (first, atom) = solve(child, costs);
+            if displacements.len() as u64 <= EXACT_ENTRIES {
+                return together(displacements.iter().map(|at| (at + first, atom.clone())));
+            }
+            let (start, cost) = (displacements[0], atom.cost(costs));
+            let starts: Vec<_> = displacements.iter().map(|at| at - start).collect();
+            let (tree, _) = least_cost_path(&starts, (atom, cost), true, costs);
+            vec![(first + start, tree)]
+        }
+        TypeTree::IndexBucket { stride, buckets, displacements, child } => {
+            let child = list(child, costs);
+            let filled = || buckets.iter().zip(displacements).filter(|(count, _)| **count > 0);
+            let parts = filled().map(|(count, at)| (*at, copies(*count, *stride, &child, costs)));
+            concatenate(parts.collect(), costs)
+        }
+        TypeTree::Struct { displacements, children } => {
+            let parts = children.iter().zip(displacements).map(|(child, at)| (*at, list(child, costs)));
+            concatenate(parts.collect(), costs)
+        }
+    }
+}
+
+/// `count` copies of a list, `stride` bytes apart.
+fn copies(count: u64, stride: i64, child: &[Piece], costs: &CostModel) -> Vec<Piece> {
+    if child.is_empty() || count == 0 {
+        return Vec::new();
+    }
+    let at = |i: u64| i as i64 * stride;
+    if count.saturating_mul(child.len() as u64) <= EXACT_ENTRIES {
+        return together((0..count).flat_map(|i| moved(child, at(i))));
+    }
+    let (first, atom) = solve(child.to_vec(), costs);
+    if let Some(longer) = lengthened(&atom, count, stride) {
+        return vec![(first, longer)];
+    }
+    if count <= EXACT_ENTRIES {
+        return together((0..count).map(|i| (first + at(i), atom.clone())));
+    }
+    vec![(first, TypeTree::vector(count, stride, atom))]
+}
+
+/// `count` copies of a vec that follow each other at its own stride are one longer vec.
+fn lengthened(atom: &TypeTree, count: u64, stride: i64) -> Option<TypeTree> {
+    match atom {
+        TypeTree::Leaf(_) => Some(TypeTree::vector(count, stride, atom.clone())),
+        TypeTree::Vector { count: inner, stride: step, child }
+            if step.checked_mul(*inner as i64) == Some(stride) =>
+        {
+            Some(TypeTree::vector(inner * count, *step, (**child).clone()))
+        }
+        _ => None,
+    }
+}
+
+/// Lists one after the other, each moved to its place; solved one by one where they are too many together.
+fn concatenate(mut parts: Vec<(i64, Vec<Piece>)>, costs: &CostModel) -> Vec<Piece> {
+    parts.retain(|(_, pieces)| !pieces.is_empty());
+    let total: usize = parts.iter().map(|(_, pieces)| pieces.len()).sum();
+    if total as u64 <= EXACT_ENTRIES {
+        return together(parts.iter().flat_map(|(at, pieces)| moved(pieces, *at)));
+    }
+    let solved = parts.into_iter().map(|(at, list)| {
+        let (first, atom) = solve(list, costs);
+        (at + first, atom)
+    });
+    let pieces = together(solved);
+    if pieces.len() as u64 <= EXACT_ENTRIES {
+        return pieces;
+    }
+    let first = pieces[0].0;
+    let (displacements, children): (Vec<_>, Vec<_>) =
+        pieces.into_iter().map(|(at, atom)| (at - first, atom)).unzip();
+    vec![(first, TypeTree::structure(displacements, children))]
+}
+
+/// The pieces in order. A list of leaves alone is exact and stays as it is; in any other, runs are joined where
+/// one continues the one before.
+fn together(pieces: impl Iterator<Item = Piece>) -> Vec<Piece> {
+    let pieces: Vec<Piece> = pieces.collect();
+    if pieces.iter().all(|(_, atom)| matches!(atom, TypeTree::Leaf(_))) {
+        return pieces;
+    }
+    let mut list: Vec<Piece> = Vec::new();
+    for (at, atom) in pieces {
+        match list.last_mut().and_then(|last| joined(last, (at, &atom)).map(|run| (last, run))) {
+            Some((last, run)) => last.1 = run,
+            None => list.push((at, atom)),
+        }
+    }
+    list
+}
+
+/// Both as one run, where they make one. Two leaves must be adjacent: any two are a run of some stride.
+fn joined(last: &Piece, next: (i64, &TypeTree)) -> Option<TypeTree> {
+    let run = last.1.as_run(last.0)?.joined(next.1.as_run(next.0)?)?;
+    let chance = run.count == 2 && run.stride != run.base.size() as i64;
+    (!chance).then(|| TypeTree::vector(run.count, run.stride, TypeTree::Leaf(run.base)))
+}
+
+fn moved(pieces: &[Piece], by: i64) -> impl Iterator<Item = Piece> {
+    pieces.iter().map(move |(at, atom)| (at + by, atom.clone()))
+}
+
+/// The list as a single piece of the least cost that treating its pieces as atoms allows.
+fn solve(mut pieces: Vec<Piece>, costs: &CostModel) -> Piece {
+    if pieces.len() == 1 {
+        return pieces.remove(0);
+    }
+    let start = pieces[0].0;
+    let mut atoms = Atoms { kinds: Vec::new(), symbols: Vec::new(), displacements: Vec::new() };
+    for (at, tree) in pieces {
+        let known = atoms.kinds.iter().position(|(kind, _)| *kind == tree);
+        let symbol = known.unwrap_or(atoms.kinds.len());
+        if known.is_none() {
+            let cost = tree.cost(costs);
+            atoms.kinds.push((tree, cost));
+        }
+        atoms.symbols.push(symbol as u32);
+        atoms.displacements.push(at - start);
+    }
+    (start, least_cost(&atoms, costs).0)
+}

@@ -1,0 +1,312 @@
+//! Constructor programs: the list of MPI calls that builds a datatype from a type tree.
+//!
+//! A program is plain data. The derive macro writes one into the expansion, the runtime turns one into
+//! `MPI_Type_*` calls, and `Display` prints one as C. That is why its lists are `Cow`s: borrowed in a constant,
+//! owned when lowered at run time.
+
+use alloc::{borrow::Cow, collections::BTreeMap, vec::Vec};
+use core::fmt;
+
+use crate::{BaseType, Error, TypeTree, draw::Short};
+
+/// What a constructor call builds on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OldType {
+    /// A predefined datatype.
+    Base(BaseType),
+    /// The result of an earlier step, by its index.
+    Step(usize),
+}
+
+/// One constructor call (MPI 4.1 section 5.1.2), its arguments in the standard's order and under its names.
+/// Strides and displacements are in bytes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)] // the fields are the standard's arguments
+pub enum Step {
+    /// `MPI_Type_contiguous`
+    Contiguous { count: u64, oldtype: OldType },
+    /// `MPI_Type_create_hvector`
+    Hvector { count: u64, blocklength: u64, stride: i64, oldtype: OldType },
+    /// `MPI_Type_create_hindexed_block`
+    HindexedBlock { blocklength: u64, displacements: Cow<'static, [i64]>, oldtype: OldType },
+    /// `MPI_Type_create_hindexed`
+    Hindexed { blocklengths: Cow<'static, [u64]>, displacements: Cow<'static, [i64]>, oldtype: OldType },
+    /// `MPI_Type_create_struct`
+    Struct {
+        blocklengths: Cow<'static, [u64]>,
+        displacements: Cow<'static, [i64]>,
+        oldtypes: Cow<'static, [OldType]>,
+    },
+    /// `MPI_Type_create_resized`
+    Resized { lower_bound: i64, extent: i64, oldtype: OldType },
+}
+
+/// A list of constructor calls and which of them is the datatype. Only that one is committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The calls in order; each uses predefined types and earlier steps only.
+    pub steps: Cow<'static, [Step]>,
+    /// The finished datatype: the last step, or a predefined type if there is none.
+    pub result: OldType,
+}
+
+impl Program {
+    /// The shortest program found for `tree`, so that flattening is preserved: a vec of adjacent copies becomes a
+    /// block length of its parent, an idxbuc an hindexed over a child resized to the bucket stride, a strc of
+    /// like children an hindexed; equal calls are made once.
+    ///
+    /// With `extent`, in bytes, the datatype has lower bound 0 and that extent, by a final resize unless every
+    /// MPI library must arrive at it anyway. Without, the extent is left to the library.
+    ///
+    /// # Errors
+    /// Those of [`TypeTree::measure`].
+    pub fn lower(tree: &TypeTree, extent: Option<i64>) -> Result<Self, Error> {
+        tree.measure()?;
+        let mut lowering = Lowering::default();
+        let mut built = lowering.lower(tree);
+        if let Some(extent) = extent
+            && (built.lower_bound != 0 || built.extent() != Some(extent))
+        {
+            built = lowering.resize(built, 0, extent);
+        }
+        Ok(Self { steps: lowering.steps.into(), result: built.oldtype })
+    }
+
+    /// Number of constructor calls.
+    pub fn calls(&self) -> usize {
+        self.steps.len()
+    }
+}
+
+/// A datatype as far as it is built, with the bounds a library will give it.
+#[derive(Clone, Copy)]
+struct Built {
+    oldtype: OldType,
+    lower_bound: i64,
+    upper_bound: i64,
+    /// The largest size of a base type in it. Where it does not divide the span, libraries round up the upper
+    /// bound of some constructors to an alignment and leave others, so the extent is not known.
+    granularity: i64,
+}
+
+impl Built {
+    /// The extent, where all libraries agree on it. For a wrapped span, which only a resize can want, none.
+    fn extent(&self) -> Option<i64> {
+        let span = self.upper_bound.checked_sub(self.lower_bound)?;
+        (span % self.granularity == 0).then_some(span)
+    }
+}
+
+#[derive(Default)]
+struct Lowering {
+    steps: Vec<Step>,
+    /// Equal calls are made once: a handle may be used many times.
+    known: BTreeMap<Step, usize>,
+}
+
+impl Lowering {
+    fn push(&mut self, step: Step) -> OldType {
+        let next = self.steps.len();
+        let index = *self.known.entry(step.clone()).or_insert(next);
+        if index == next {
+            self.steps.push(step);
+        }
+        OldType::Step(index)
+    }
+
+    fn resize(&mut self, built: Built, lower_bound: i64, extent: i64) -> Built {
+        let oldtype = self.push(Step::Resized { lower_bound, extent, oldtype: built.oldtype });
+        Built { oldtype, lower_bound, upper_bound: lower_bound.saturating_add(extent), ..built }
+    }
+
+    fn lower(&mut self, tree: &TypeTree) -> Built {
+        let (built, count) = self.block(tree);
+        if count == 1 {
+            return built;
+        }
+        let oldtype = self.push(Step::Contiguous { count, oldtype: built.oldtype });
+        spread(oldtype, built, [(0, count, built.extent().unwrap_or(0))])
+    }
+
+    /// A tree as a block length over a datatype: that many copies, each an extent after the one before.
+    /// Where the extent is not known for all libraries, the length is 1.
+    fn block(&mut self, tree: &TypeTree) -> (Built, u64) {
+        let built = match tree {
+            TypeTree::Leaf(base) => {
+                let size = base.size() as i64;
+                let oldtype = OldType::Base(*base);
+                Built { oldtype, lower_bound: 0, upper_bound: size, granularity: size }
+            }
+            TypeTree::Vector { count, stride, child } => {
+                let (block, blocklength) = self.block(child);
+                let extent = block.extent();
+                if extent.and_then(|extent| extent.checked_mul(blocklength as i64)) == Some(*stride)
+                    && let Some(count) = count.checked_mul(blocklength)
+                {
+                    return (block, count);
+                }
+                let (count, stride, oldtype) = (*count, *stride, block.oldtype);
+                let oldtype = self.push(Step::Hvector { count, blocklength, stride, oldtype });
+                let copy = spread(oldtype, block, [(0, blocklength, extent.unwrap_or(0))]);
+                spread(oldtype, copy, [(0, count, stride)])
+            }
+            TypeTree::Index { displacements, child } => {
+                let (block, blocklength) = self.block(child);
+                self.hindexed_block(block, blocklength, displacements)
+            }
+            TypeTree::IndexBucket { stride, buckets, displacements, child } => {
+                self.buckets(*stride, buckets, displacements, child)
+            }
+            TypeTree::Struct { displacements, children } => {
+                let blocks: Vec<_> = children.iter().map(|child| self.block(child)).collect();
+                self.structure(displacements, &blocks)
+            }
+        };
+        (built, 1)
+    }
+
+    fn hindexed_block(&mut self, block: Built, blocklength: u64, displacements: &[i64]) -> Built {
+        let oldtype = self.push(Step::HindexedBlock {
+            blocklength,
+            displacements: displacements.to_vec().into(),
+            oldtype: block.oldtype,
+        });
+        let stride = block.extent().unwrap_or(0);
+        spread(oldtype, block, displacements.iter().map(|at| (*at, blocklength, stride)))
+    }
+
+    fn hindexed(&mut self, block: Built, blocklengths: Vec<u64>, displacements: &[i64]) -> Built {
+        let stride = block.extent().unwrap_or(0);
+        let copies = displacements.iter().zip(&blocklengths).map(|(at, count)| (*at, *count, stride));
+        let bounds = spread(block.oldtype, block, copies);
+        let oldtype = self.push(Step::Hindexed {
+            blocklengths: blocklengths.into(),
+            displacements: displacements.to_vec().into(),
+            oldtype: block.oldtype,
+        });
+        Built { oldtype, ..bounds }
+    }
+
+    fn buckets(&mut self, stride: i64, buckets: &[u64], displacements: &[i64], child: &TypeTree) -> Built {
+        let mut built = self.lower(child);
+        if stride <= 0 {
+            // An extent of zero or less is where libraries differ, so each bucket becomes an hvector.
+            let hvectors = buckets.iter().map(|count| {
+                let (count, oldtype) = (*count, built.oldtype);
+                let oldtype = self.push(Step::Hvector { count, blocklength: 1, stride, oldtype });
+                (spread(oldtype, built, [(0, count, stride)]), 1)
+            });
+            let hvectors: Vec<_> = hvectors.collect();
+            return self.structure(displacements, &hvectors);
+        }
+        if built.extent() != Some(stride) {
+            built = self.resize(built, built.lower_bound, stride);
+        }
+        self.hindexed(built, buckets.to_vec(), displacements)
+    }
+
+    fn structure(&mut self, displacements: &[i64], blocks: &[(Built, u64)]) -> Built {
+        if let [(first, length), rest @ ..] = blocks
+            && rest.iter().all(|(block, _)| block.oldtype == first.oldtype)
+        {
+            if rest.iter().all(|(_, other)| other == length) {
+                return self.hindexed_block(*first, *length, displacements);
+            }
+            return self.hindexed(*first, blocks.iter().map(|(_, length)| *length).collect(), displacements);
+        }
+        let spans = blocks.iter().zip(displacements).map(|((block, length), at)| {
+            spread(block.oldtype, *block, [(*at, *length, block.extent().unwrap_or(0))])
+        });
+        let bounds = spans.reduce(join).unwrap_or(EMPTY);
+        let oldtype = self.push(Step::Struct {
+            blocklengths: blocks.iter().map(|(_, length)| *length).collect(),
+            displacements: displacements.to_vec().into(),
+            oldtypes: blocks.iter().map(|(block, _)| block.oldtype).collect(),
+        });
+        Built { oldtype, ..bounds }
+    }
+}
+
+/// The bounds of no data at all. The type stands for any.
+const EMPTY: Built =
+    Built { oldtype: OldType::Base(BaseType::Byte), lower_bound: 0, upper_bound: 0, granularity: 1 };
+
+/// The bounds of copies of `block`: at each displacement, a number of them a stride apart.
+fn spread(oldtype: OldType, block: Built, copies: impl IntoIterator<Item = (i64, u64, i64)>) -> Built {
+    let spans = copies.into_iter().filter(|(_, count, _)| *count > 0).map(|(at, count, stride)| {
+        let last = (count as i64 - 1).wrapping_mul(stride);
+        Built {
+            oldtype,
+            lower_bound: at.wrapping_add(block.lower_bound).wrapping_add(last.min(0)),
+            upper_bound: at.wrapping_add(block.upper_bound).wrapping_add(last.max(0)),
+            granularity: block.granularity,
+        }
+    });
+    spans.reduce(join).unwrap_or(Built { oldtype, ..EMPTY })
+}
+
+fn join(a: Built, b: Built) -> Built {
+    Built {
+        oldtype: a.oldtype,
+        lower_bound: a.lower_bound.min(b.lower_bound),
+        upper_bound: a.upper_bound.max(b.upper_bound),
+        granularity: a.granularity.max(b.granularity),
+    }
+}
+
+impl fmt::Display for OldType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Base(base) => f.write_str(base.mpi_name()),
+            Self::Step(index) => write!(f, "t{index}"),
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Contiguous { count, oldtype } => write!(f, "MPI_Type_contiguous({count}, {oldtype})"),
+            Self::Hvector { count, blocklength, stride, oldtype } => {
+                write!(f, "MPI_Type_create_hvector({count}, {blocklength}, {stride}, {oldtype})")
+            }
+            Self::HindexedBlock { blocklength, displacements, oldtype } => write!(
+                f,
+                "MPI_Type_create_hindexed_block({}, {blocklength}, {}, {oldtype})",
+                displacements.len(),
+                Short(displacements)
+            ),
+            Self::Hindexed { blocklengths, displacements, oldtype } => write!(
+                f,
+                "MPI_Type_create_hindexed({}, {}, {}, {oldtype})",
+                displacements.len(),
+                Short(blocklengths),
+                Short(displacements)
+            ),
+            Self::Struct { blocklengths, displacements, oldtypes } => write!(
+                f,
+                "MPI_Type_create_struct({}, {}, {}, {})",
+                displacements.len(),
+                Short(blocklengths),
+                Short(displacements),
+                Short(oldtypes)
+            ),
+            Self::Resized { lower_bound, extent, oldtype } => {
+                write!(f, "MPI_Type_create_resized({oldtype}, {lower_bound}, {extent})")
+            }
+        }
+    }
+}
+
+/// The calls as C, one a line, the result of step i called `t`i, ending with the commit.
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, step) in self.steps.iter().enumerate() {
+            writeln!(f, "t{index} = {step}")?;
+        }
+        match self.result {
+            OldType::Step(_) => writeln!(f, "MPI_Type_commit({})", self.result),
+            OldType::Base(base) => writeln!(f, "{} (predefined, nothing to build)", base.mpi_name()),
+        }
+    }
+}

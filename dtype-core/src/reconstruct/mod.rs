@@ -1,0 +1,172 @@
+//! Type reconstruction: the least-cost description of a type map (thesis section 2.7).
+//!
+//! One module an algorithm: [`path`] for homogeneous maps in near-linear time, [`tree`] for all maps in
+//! quadratic time. This file holds what they share and the entry point that chooses.
+
+use alloc::{collections::BTreeMap, vec::Vec};
+
+use crate::{CostModel, Error, TypeMap, TypeTree};
+
+mod path;
+mod tree;
+
+pub(crate) use path::least_cost as least_cost_path;
+pub(crate) use tree::{Atoms, least_cost};
+
+/// Which descriptions are searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Shape {
+    /// Leaf, vec and idx, one child a node: homogeneous maps only (Träff 2014).
+    Path,
+    /// As `Path`, and idxbuc.
+    ExtendedPath,
+    /// All five node kinds.
+    #[default]
+    Tree,
+}
+
+/// How much is known about a cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Optimality {
+    /// No description of the searched shape costs less.
+    Proven,
+    /// The search was cut off by a limit; a cheaper description may exist.
+    UpperBound,
+}
+
+impl Optimality {
+    /// `proven` or `upper-bound`, as in the JSON output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Proven => "proven",
+            Self::UpperBound => "upper-bound",
+        }
+    }
+}
+
+/// A description of a type map, with its cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Solution {
+    /// The tree; flattening it gives the type map.
+    pub tree: TypeTree,
+    /// Its cost under the model asked for.
+    pub cost: u64,
+    /// Whether that is the least.
+    pub optimality: Optimality,
+}
+
+/// Finds a least-cost description of `map` under `costs`.
+///
+/// Time, for n entries: expected O(n log log n) for the paths, O(n² + n·Z) for trees, Z being the number of
+/// segments worth keeping as parts of a strc. See DESIGN.md for the arguments.
+///
+/// # Errors
+/// [`Error::Heterogeneous`] where a path is asked for a map of several base types.
+///
+/// ```
+/// use dtype_core::{BaseType, CostModel, Shape, TypeMap, TypeTree, reconstruct};
+/// let map = TypeMap::homogeneous(BaseType::I32, vec![0, 4, 8, 100, 104, 108])?;
+/// let solution = reconstruct(&map, Shape::Path, &CostModel::default())?;
+/// let row = TypeTree::vector(3, 4, TypeTree::Leaf(BaseType::I32));
+/// assert_eq!(solution.tree, TypeTree::vector(2, 100, row));
+/// assert_eq!(solution.cost, 13);
+/// # Ok::<(), dtype_core::Error>(())
+/// ```
+pub fn reconstruct(map: &TypeMap, shape: Shape, costs: &CostModel) -> Result<Solution, Error> {
+    let (tree, cost) = match shape {
+        Shape::Path | Shape::ExtendedPath => {
+            let base = map.single_type()?;
+            let leaf = (TypeTree::Leaf(base), costs.leaf());
+            path::least_cost(map.displacements(), leaf, shape == Shape::ExtendedPath, costs)
+        }
+        Shape::Tree => least_cost(&Atoms::of_map(map, costs), costs),
+    };
+    Ok(Solution { tree, cost, optimality: Optimality::Proven })
+}
+
+/// The node that repeats a child of a fixed length, and what it needs beyond the displacements themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repeat {
+    Vector,
+    Index,
+    Bucket,
+}
+
+/// Counts the differences of consecutive displacements as they are read, and knows which is the most frequent.
+///
+/// That is the best stride of an idxbuc over what was read: copies that do not follow their predecessor at
+/// the stride begin a new bucket.
+struct Strides {
+    first: i64,
+    read: u64,
+    /// Left empty while all differences equal `first`.
+    counts: BTreeMap<i64, u64>,
+    best: (u64, i64),
+}
+
+impl Strides {
+    fn new(first: i64) -> Self {
+        Self { first, read: 0, counts: BTreeMap::new(), best: (0, first) }
+    }
+
+    fn push(&mut self, difference: i64) {
+        if self.counts.is_empty() {
+            if difference == self.first {
+                self.read += 1;
+                self.best.0 += 1;
+                return;
+            }
+            self.counts.insert(self.first, self.read);
+        }
+        self.read += 1;
+        let count = self.counts.entry(difference).or_default();
+        *count += 1;
+        if *count > self.best.0 {
+            self.best = (*count, difference);
+        }
+    }
+
+    /// Whether all differences read so far are the same.
+    fn is_regular(&self) -> bool {
+        self.best.0 == self.read
+    }
+
+    /// Number of buckets if the copies read so far go into an idxbuc of the best stride.
+    fn buckets(&self) -> u64 {
+        self.read + 1 - self.best.0
+    }
+}
+
+/// Builds the node `kind` over `child`, whose copies lie at `displacements`; `shift` is added to each.
+/// A vec takes no shift: its copies begin at 0.
+fn repeat(kind: Repeat, displacements: impl Iterator<Item = i64>, shift: i64, child: TypeTree) -> TypeTree {
+    let mut displacements: Vec<i64> = displacements.collect();
+    let first = displacements.first().copied().unwrap_or(0);
+    for at in &mut displacements {
+        *at = *at - first + shift;
+    }
+    let count = displacements.len() as u64;
+    let stride = displacements.get(1).map_or(0, |second| second - shift);
+    match kind {
+        Repeat::Vector => TypeTree::vector(count, stride, child),
+        Repeat::Index => TypeTree::index(displacements, child),
+        Repeat::Bucket => {
+            let mut strides = Strides::new(stride);
+            displacements.windows(2).for_each(|pair| strides.push(pair[1] - pair[0]));
+            let stride = strides.best.1;
+            let (mut buckets, mut starts) = (Vec::new(), Vec::new());
+            let mut expected = None;
+            for at in displacements {
+                match buckets.last_mut() {
+                    Some(last) if expected == Some(at) => *last += 1,
+                    _ => {
+                        buckets.push(1);
+                        starts.push(at);
+                    }
+                }
+                expected = at.checked_add(stride);
+            }
+            TypeTree::index_bucket(stride, buckets, starts, child)
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Least-cost type trees with all five node kinds: the sparse interval program.
+//!
+//! Let W(i, j) be the least cost of the segment `i..j`, moved so that it begins at 0. Its root is a leaf, a strc,
+//! or a vec, idx or idxbuc over the segment `i..i+q` wherever that repeats (j − i)/q times from i on. A strc
+//! joins parts that follow each other, at 2·lookup each; the cheapest sequence of parts is a shortest path over
+//! segments. Rows are solved from i = n − 1 down, each with j ascending, so that everything a segment needs is
+//! either in its own row or a *kept* segment of a later one.
+//!
+//! A segment is kept as a possible part only if, whole, it is cheaper than the best sequence of two or more
+//! parts for the same entries: otherwise that sequence can take its place in any strc, and it is made of kept
+//! segments itself. This alone removes all segments whose best root is a strc.
+//!
+//! Time O(n² log n + n·Z) at worst for Z kept segments, far below on irregular maps; space n²/2 bits and O(n + Z).
+
+use alloc::{vec, vec::Vec};
+
+use super::{Repeat, Strides, repeat};
+use crate::{CostModel, TypeMap, TypeTree};
+
+/// What the program works on: a sequence of displaced *atoms*, each a small tree that is not looked into.
+/// Where all atoms are leaves it is a type map.
+pub(crate) struct Atoms {
+    /// The different atoms with their costs. An atom begins at displacement 0.
+    pub(crate) kinds: Vec<(TypeTree, u64)>,
+    /// Which atom each element is: an index into `kinds`.
+    pub(crate) symbols: Vec<u32>,
+    /// Where each element lies, in bytes.
+    pub(crate) displacements: Vec<i64>,
+}
+
+impl Atoms {
+    /// One leaf an entry.
+    pub(crate) fn of_map(map: &TypeMap, costs: &CostModel) -> Self {
+        let kinds = crate::BaseType::all().map(|base| (TypeTree::Leaf(base), costs.leaf())).collect();
+        let symbols = map.types().iter().map(|base| *base as u32).collect();
+        Self { kinds, symbols, displacements: map.displacements().to_vec() }
+    }
+
+    fn len(&self) -> usize {
+        self.symbols.len()
+    }
+
+    fn difference(&self, at: usize) -> i64 {
+        self.displacements[at + 1] - self.displacements[at]
+    }
+}
+
+/// The least-cost tree over `atoms` and its cost. There must be at least one atom, and no two displacements may
+/// be further apart than `i64` tells.
+pub(crate) fn least_cost(atoms: &Atoms, costs: &CostModel) -> (TypeTree, u64) {
+    let search = Search::new(atoms, costs);
+    let row = search.row(0, atoms.len());
+    let shift = atoms.displacements[0];
+    let (segments, at) = if shift == 0 { (&row.aligned, 0) } else { (&row.shifted, shift) };
+    (search.build(&row, atoms.len(), at), segments[atoms.len()].cost)
+}
+
+/// A segment that may stand as a part of a strc.
+struct Kept {
+    end: usize,
+    cost: u64,
+}
+
+struct Search<'a> {
+    atoms: &'a Atoms,
+    costs: &'a CostModel,
+    repeats: Repeats,
+    /// By first element. The segments of a row are kept once its row is solved.
+    kept: Vec<Vec<Kept>>,
+}
+
+/// How the cheapest tree of a segment is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Root {
+    Unknown,
+    /// A single atom.
+    Atom,
+    /// The node over the segment's first `length` elements; `length` may be the whole where it only shifts.
+    Repeat(Repeat, usize),
+    /// A strc of the best sequence of parts.
+    Parts,
+    /// A strc whose only part is the whole segment, which it shifts.
+    Part,
+}
+
+#[derive(Clone, Copy)]
+struct Choice {
+    cost: u64,
+    root: Root,
+}
+
+impl Choice {
+    const UNKNOWN: Self = Self { cost: u64::MAX, root: Root::Unknown };
+
+    fn relax(&mut self, cost: u64, root: Root) {
+        if cost < self.cost {
+            *self = Self { cost, root };
+        }
+    }
+}
+
+/// All segments that begin at `start`, by length.
+struct Row {
+    start: usize,
+    /// Least cost without a strc at the root: the cost as a part of a strc.
+    whole: Vec<Choice>,
+    /// Least cost.
+    aligned: Vec<Choice>,
+    /// Least cost of the segment moved to begin anywhere but at 0. Only for the first row.
+    shifted: Vec<Choice>,
+    /// The best sequence of two or more parts: its cost, and where its last part begins in the segment.
+    parts: Vec<(u64, usize)>,
+}
+
+impl<'a> Search<'a> {
+    fn new(atoms: &'a Atoms, costs: &'a CostModel) -> Self {
+        let n = atoms.len();
+        let mut search =
+            Self { atoms, costs, repeats: Repeats::of(atoms), kept: (0..n).map(|_| Vec::new()).collect() };
+        // Row 0 is solved last, by the caller, who needs more of it than what is kept.
+        for start in (1..n).rev() {
+            let row = search.row(start, n);
+            let keep = |length: &usize| {
+                let alternative = row.parts[*length].0;
+                costs.part(row.whole[*length].cost) < alternative || *length == 1
+            };
+            search.kept[start] = (1..=n - start)
+                .filter(keep)
+                .map(|length| Kept { end: start + length, cost: row.whole[length].cost })
+                .collect();
+        }
+        search
+    }
+
+    /// Solves all segments from `start` that end by `end`, given the kept segments of all later rows.
+    fn row(&self, start: usize, end: usize) -> Row {
+        let costs = self.costs;
+        let mut row = Row::new(start, end - start);
+        for length in 1..=end - start {
+            if length == 1 {
+                let (_, cost) = self.atoms.kinds[self.atoms.symbols[start] as usize];
+                row.whole[1] = Choice { cost, root: Root::Atom };
+            }
+            let parts = row.parts[length].0;
+            row.aligned[length] = row.whole[length];
+            row.aligned[length].relax(costs.structure(parts), Root::Parts);
+            if start == 0 {
+                self.shift(&mut row, length);
+            }
+            self.repeat(&mut row, length, end);
+            self.append_parts(&mut row, length, end);
+        }
+        row
+    }
+
+    /// What can carry a shift of the segment as a whole: a strc of parts, or a node with a single element.
+    fn shift(&self, row: &mut Row, length: usize) {
+        let (costs, aligned) = (self.costs, row.aligned[length].cost);
+        let shifted = &mut row.shifted[length];
+        shifted.relax(costs.structure(row.parts[length].0), Root::Parts);
+        shifted.relax(costs.index(1, aligned), Root::Repeat(Repeat::Index, length));
+        shifted.relax(costs.index_bucket(1, 1, aligned), Root::Repeat(Repeat::Bucket, length));
+        shifted.relax(costs.structure(costs.part(row.whole[length].cost)), Root::Part);
+    }
+
+    /// Relaxes every longer segment that repeats the first `q` elements of the row.
+    fn repeat(&self, row: &mut Row, q: usize, end: usize) {
+        let (costs, start) = (self.costs, row.start);
+        let aligned = row.aligned[q].cost;
+        let at = |copy: usize| self.atoms.displacements[start + copy * q];
+        let mut strides: Option<Strides> = None;
+        let mut copies = 1;
+        while start + (copies + 1) * q <= end && self.repeats.holds(start + (copies - 1) * q, q) {
+            copies += 1;
+            let difference = at(copies - 1) - at(copies - 2);
+            let strides = strides.get_or_insert_with(|| Strides::new(difference));
+            strides.push(difference);
+            let (count, length) = (copies as u64, copies * q);
+            let whole = &mut row.whole[length];
+            let index = (costs.index(count, aligned), Root::Repeat(Repeat::Index, q));
+            let bucket = costs.index_bucket(strides.buckets(), count, aligned);
+            let bucket = (bucket, Root::Repeat(Repeat::Bucket, q));
+            if strides.is_regular() {
+                whole.relax(costs.vector(count, aligned), Root::Repeat(Repeat::Vector, q));
+            }
+            whole.relax(index.0, index.1);
+            whole.relax(bucket.0, bucket.1);
+            if start == 0 {
+                let below = row.shifted[q].cost;
+                let shifted = &mut row.shifted[length];
+                if strides.is_regular() {
+                    shifted.relax(costs.vector(count, below), Root::Repeat(Repeat::Vector, q));
+                }
+                shifted.relax(index.0, index.1);
+                shifted.relax(bucket.0, bucket.1);
+            }
+        }
+    }
+
+    /// Relaxes every longer sequence of parts whose last part begins after the first `length` elements.
+    fn append_parts(&self, row: &mut Row, length: usize, end: usize) {
+        let next = row.start + length;
+        if next >= end {
+            return;
+        }
+        let before = row.parts[length].0.min(self.costs.part(row.whole[length].cost));
+        for kept in &self.kept[next] {
+            if kept.end > end {
+                break;
+            }
+            let cost = before.saturating_add(self.costs.part(kept.cost));
+            let longer = &mut row.parts[kept.end - row.start];
+            if cost < longer.0 {
+                *longer = (cost, length);
+            }
+        }
+    }
+
+    /// The tree of the first `length` elements of the row, moved to begin at `shift`.
+    ///
+    /// The recursion is at most 2·log₂ n + 2 deep: repeats halve the segment, and a strc is never directly
+    /// below a strc.
+    fn build(&self, row: &Row, length: usize, shift: i64) -> TypeTree {
+        let choice = if shift == 0 { row.aligned[length] } else { row.shifted[length] };
+        match choice.root {
+            Root::Parts => self.build_parts(row, length, shift),
+            Root::Part => TypeTree::structure([shift], [self.build_whole(row, length)]),
+            root => self.build_repeat(row, root, length, shift),
+        }
+    }
+
+    /// As [`build`](Self::build), for the tree without a strc at its root.
+    fn build_whole(&self, row: &Row, length: usize) -> TypeTree {
+        self.build_repeat(row, row.whole[length].root, length, 0)
+    }
+
+    fn build_repeat(&self, row: &Row, root: Root, length: usize, shift: i64) -> TypeTree {
+        let Root::Repeat(kind, q) = root else {
+            return self.atoms.kinds[self.atoms.symbols[row.start] as usize].0.clone();
+        };
+        // A vec hands the shift down; the others carry it in their lists.
+        let below = if kind == Repeat::Vector { shift } else { 0 };
+        let child = self.build(row, q, below);
+        let segment = &self.atoms.displacements[row.start..row.start + length];
+        repeat(kind, segment.iter().step_by(q).copied(), shift - below, child)
+    }
+
+    fn build_parts(&self, row: &Row, length: usize, shift: i64) -> TypeTree {
+        let (mut displacements, mut children) = (Vec::new(), Vec::new());
+        let mut end = length;
+        while end > 0 {
+            let (sequence, last_begin) = row.parts[end];
+            // What stands before the last part is a sequence of parts again, or a single one.
+            let single = end < length && self.costs.part(row.whole[end].cost) <= sequence;
+            let begin = if single { 0 } else { last_begin };
+            let start = row.start + begin;
+            displacements.push(self.atoms.displacements[start] - self.atoms.displacements[row.start] + shift);
+            children.push(match begin {
+                0 => self.build_whole(row, end),
+                _ => self.build_whole(&self.row(start, row.start + end), end - begin),
+            });
+            end = begin;
+        }
+        displacements.reverse();
+        children.reverse();
+        TypeTree::structure(displacements, children)
+    }
+}
+
+impl Row {
+    fn new(start: usize, length: usize) -> Self {
+        let choices = |length: usize| vec![Choice::UNKNOWN; length + 1];
+        Self {
+            start,
+            whole: choices(length),
+            aligned: choices(length),
+            shifted: choices(if start == 0 { length } else { 0 }),
+            parts: vec![(u64::MAX, 0); length + 1],
+        }
+    }
+}
+
+/// For each element i and length q with i + 2q ≤ n: whether the segments of length q at i and at i + q have
+/// the same shape. One bit each.
+struct Repeats {
+    words_per_row: usize,
+    bits: Vec<u64>,
+}
+
+impl Repeats {
+    /// O(n²): for each i from the back, the length E_q(i) of the match between the map at i and at i + q.
+    fn of(atoms: &Atoms) -> Self {
+        let n = atoms.len();
+        let words_per_row = n / 2 / 64 + 1;
+        let mut repeats = Self { words_per_row, bits: vec![0; words_per_row * n] };
+        let mut matched = vec![0; n];
+        for i in (0..n).rev() {
+            for (q, matched) in matched.iter_mut().enumerate().take(n - i).skip(1) {
+                let same_symbol = atoms.symbols[i] == atoms.symbols[i + q];
+                *matched = match *matched {
+                    _ if !same_symbol => 0,
+                    length if i + q + 1 < n && atoms.difference(i) == atoms.difference(i + q) => length + 1,
+                    _ => 1,
+                };
+                if *matched >= q {
+                    repeats.bits[i * words_per_row + q / 64] |= 1 << (q % 64);
+                }
+            }
+        }
+        repeats
+    }
+
+    fn holds(&self, i: usize, q: usize) -> bool {
+        self.bits[i * self.words_per_row + q / 64] >> (q % 64) & 1 == 1
+    }
+}

@@ -1,0 +1,407 @@
+//! Type trees: the nodes, their meaning (flattening) and what can be known without flattening.
+
+use alloc::{boxed::Box, vec::Vec};
+use core::ops::ControlFlow;
+
+use crate::{BaseType, CostModel, Error, Run, Runs, TypeMap};
+
+/// A type tree (thesis definition 3): nested descriptions of where the entries of a type map lie.
+///
+/// All displacements and strides are in bytes, relative to where the parent places the node. A tree *means*
+/// the type map that [`flatten`](Self::flatten) lists. `Display` draws the tree.
+///
+/// ```
+/// use dtype_core::{BaseType, TypeTree};
+/// let column = TypeTree::vector(100, 800, TypeTree::Leaf(BaseType::F64));
+/// assert_eq!(column.to_string(), "vec 100, stride 800\n└─ f64\n");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum TypeTree {
+    /// `leaf`: one base type at displacement 0.
+    Leaf(BaseType),
+    /// `vec`: the child `count` times, `stride` bytes apart.
+    Vector {
+        /// Number of copies.
+        count: u64,
+        /// Bytes from one copy to the next.
+        stride: i64,
+        /// What is repeated.
+        child: Box<TypeTree>,
+    },
+    /// `idx`: the child once at each displacement.
+    Index {
+        /// Where the copies lie, in bytes.
+        displacements: Vec<i64>,
+        /// What is repeated.
+        child: Box<TypeTree>,
+    },
+    /// `idxbuc`: at each displacement a bucket of copies, `stride` bytes apart within all buckets.
+    IndexBucket {
+        /// Bytes from one copy to the next within a bucket.
+        stride: i64,
+        /// Number of copies in each bucket.
+        buckets: Vec<u64>,
+        /// Where the buckets begin, in bytes.
+        displacements: Vec<i64>,
+        /// What is repeated.
+        child: Box<TypeTree>,
+    },
+    /// `strc`: different children, one at each displacement.
+    Struct {
+        /// Where the children lie, in bytes.
+        displacements: Vec<i64>,
+        /// The children, in order.
+        children: Vec<TypeTree>,
+    },
+}
+
+/// What is known of a tree without listing its type map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measure {
+    /// Entries of the type map.
+    pub entries: u64,
+    /// Bytes of data: the sum of the base types' sizes, `MPI_Type_size`.
+    pub size: u64,
+    /// The least displacement, `MPI_Type_get_true_extent`'s lower bound; 0 for an empty tree.
+    pub lower_bound: i64,
+    /// One past the last byte; 0 for an empty tree.
+    pub upper_bound: i64,
+    /// The largest natural alignment of a base type, in bytes; 1 for an empty tree.
+    pub alignment: u64,
+}
+
+impl Measure {
+    const EMPTY: Self = Self { entries: 0, size: 0, lower_bound: 0, upper_bound: 0, alignment: 1 };
+
+    /// Bytes from the first to one past the last byte, without any padding (MPI 4.1 section 5.1.8).
+    pub fn true_extent(&self) -> i64 {
+        self.upper_bound - self.lower_bound
+    }
+
+    /// The true extent rounded up to the alignment: the standard's ε (MPI 4.1 section 5.1, equation 5.1).
+    ///
+    /// Libraries differ in which constructors they round for, so a program that relies on an extent ends
+    /// with an explicit resize; see [`Program::lower`](crate::Program::lower).
+    pub fn extent(&self) -> i64 {
+        // Never negative, and `measure` leaves room for the largest alignment.
+        (self.true_extent() as u64).next_multiple_of(self.alignment) as i64
+    }
+
+    /// `count` copies whose displacements span `first..=last`.
+    fn repeated(self, node: &'static str, count: u64, first: i64, last: i64) -> Result<Self, Error> {
+        if count == 0 || self.entries == 0 {
+            return Ok(Self::EMPTY);
+        }
+        let measure = || {
+            let (lower, upper) = (self.lower_bound.checked_add(first)?, self.upper_bound.checked_add(last)?);
+            upper.checked_sub(lower)?.checked_add(16)?;
+            let size = self.size.checked_mul(count)?;
+            i64::try_from(size).ok()?;
+            Some(Self {
+                entries: self.entries.checked_mul(count)?,
+                size,
+                lower_bound: lower,
+                upper_bound: upper,
+                alignment: self.alignment,
+            })
+        };
+        measure().ok_or(Error::Overflow { node })
+    }
+
+    /// Both together, as one after the other in a type map.
+    fn and(self, node: &'static str, other: Self) -> Result<Self, Error> {
+        match (self.entries, other.entries) {
+            (0, _) => Ok(other),
+            (_, 0) => Ok(self),
+            _ => {
+                let both = Self {
+                    entries: self.entries.checked_add(other.entries).ok_or(Error::Overflow { node })?,
+                    size: self.size.checked_add(other.size).ok_or(Error::Overflow { node })?,
+                    lower_bound: self.lower_bound.min(other.lower_bound),
+                    upper_bound: self.upper_bound.max(other.upper_bound),
+                    alignment: self.alignment.max(other.alignment),
+                };
+                both.repeated(node, 1, 0, 0)
+            }
+        }
+    }
+}
+
+impl TypeTree {
+    /// The most entries [`flatten`](Self::flatten) lists: 2 GiB of them.
+    pub const FLATTEN_LIMIT: u64 = 1 << 27;
+
+    /// A `vec` node.
+    pub fn vector(count: u64, stride: i64, child: Self) -> Self {
+        Self::Vector { count, stride, child: Box::new(child) }
+    }
+
+    /// An `idx` node.
+    pub fn index(displacements: impl Into<Vec<i64>>, child: Self) -> Self {
+        Self::Index { displacements: displacements.into(), child: Box::new(child) }
+    }
+
+    /// An `idxbuc` node.
+    pub fn index_bucket(
+        stride: i64,
+        buckets: impl Into<Vec<u64>>,
+        displacements: impl Into<Vec<i64>>,
+        child: Self,
+    ) -> Self {
+        Self::IndexBucket {
+            stride,
+            buckets: buckets.into(),
+            displacements: displacements.into(),
+            child: Box::new(child),
+        }
+    }
+
+    /// A `strc` node.
+    pub fn structure(displacements: impl Into<Vec<i64>>, children: impl Into<Vec<Self>>) -> Self {
+        Self::Struct { displacements: displacements.into(), children: children.into() }
+    }
+
+    /// The node kind's short name: `leaf`, `vec`, `idx`, `idxbuc` or `strc`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Leaf(_) => "leaf",
+            Self::Vector { .. } => "vec",
+            Self::Index { .. } => "idx",
+            Self::IndexBucket { .. } => "idxbuc",
+            Self::Struct { .. } => "strc",
+        }
+    }
+
+    /// The children, in order; none for a leaf.
+    pub fn children(&self) -> &[Self] {
+        match self {
+            Self::Leaf(_) => &[],
+            Self::Vector { child, .. } | Self::Index { child, .. } | Self::IndexBucket { child, .. } => {
+                core::slice::from_ref(child)
+            }
+            Self::Struct { children, .. } => children,
+        }
+    }
+
+    /// Checks the tree and measures the type map it stands for, without listing it.
+    ///
+    /// # Errors
+    /// [`Error::UnevenNode`] and [`Error::Overflow`], which name the node kind. A tree that passes here can be
+    /// walked, lowered and priced without overflow.
+    pub fn measure(&self) -> Result<Measure, Error> {
+        let node = self.kind();
+        let overflow = || Error::Overflow { node };
+        match self {
+            Self::Leaf(base) => Ok(Measure {
+                entries: 1,
+                size: base.size(),
+                lower_bound: 0,
+                upper_bound: base.size() as i64,
+                alignment: base.alignment(),
+            }),
+            Self::Vector { count, stride, child } => {
+                let last = last_copy(*count, *stride).ok_or_else(overflow)?;
+                child.measure()?.repeated(node, *count, last.min(0), last.max(0))
+            }
+            Self::Index { displacements, child } => {
+                let child = child.measure()?;
+                let (first, last) = (displacements.iter().min(), displacements.iter().max());
+                let (first, last) = (first.copied().unwrap_or(0), last.copied().unwrap_or(0));
+                child.repeated(node, displacements.len() as u64, first, last)
+            }
+            Self::IndexBucket { stride, buckets, displacements, child } => {
+                if buckets.len() != displacements.len() {
+                    let (displacements, others) = (displacements.len(), buckets.len());
+                    return Err(Error::UnevenNode { node, displacements, others });
+                }
+                let child = child.measure()?;
+                let mut all = Measure::EMPTY;
+                for (count, displacement) in buckets.iter().zip(displacements) {
+                    let last = last_copy(*count, *stride).ok_or_else(overflow)?;
+                    let first = displacement.checked_add(last.min(0)).ok_or_else(overflow)?;
+                    let last = displacement.checked_add(last.max(0)).ok_or_else(overflow)?;
+                    all = all.and(node, child.repeated(node, *count, first, last)?)?;
+                }
+                Ok(all)
+            }
+            Self::Struct { displacements, children } => {
+                if children.len() != displacements.len() {
+                    let (displacements, others) = (displacements.len(), children.len());
+                    return Err(Error::UnevenNode { node, displacements, others });
+                }
+                children.iter().zip(displacements).try_fold(Measure::EMPTY, |all, (child, at)| {
+                    all.and(node, child.measure()?.repeated(node, 1, *at, *at)?)
+                })
+            }
+        }
+    }
+
+    /// The least total cost of the nodes under `costs`, as they stand. Saturates at `u64::MAX`.
+    pub fn cost(&self, costs: &CostModel) -> u64 {
+        match self {
+            Self::Leaf(_) => costs.leaf(),
+            Self::Vector { count, child, .. } => costs.vector(*count, child.cost(costs)),
+            Self::Index { displacements, child } => {
+                costs.index(displacements.len() as u64, child.cost(costs))
+            }
+            Self::IndexBucket { buckets, child, .. } => {
+                let copies = buckets.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
+                costs.index_bucket(buckets.len() as u64, copies, child.cost(costs))
+            }
+            Self::Struct { children, .. } => {
+                let parts = children.iter().map(|child| costs.part(child.cost(costs)));
+                costs.structure(parts.fold(0, u64::saturating_add))
+            }
+        }
+    }
+
+    /// Lists the type map the tree stands for (thesis algorithm 2).
+    ///
+    /// # Errors
+    /// Those of [`measure`](Self::measure), [`Error::EmptyMap`], and [`Error::TooLong`] beyond
+    /// [`FLATTEN_LIMIT`](Self::FLATTEN_LIMIT) entries.
+    pub fn flatten(&self) -> Result<TypeMap, Error> {
+        let entries = self.measure()?.entries;
+        if entries > Self::FLATTEN_LIMIT {
+            return Err(Error::TooLong { entries, limit: Self::FLATTEN_LIMIT });
+        }
+        let mut types = Vec::with_capacity(entries as usize);
+        let mut displacements = Vec::with_capacity(entries as usize);
+        let _ = self.for_each_run(0, &mut |run| {
+            for i in 0..run.count as i64 {
+                types.push(run.base);
+                displacements.push(run.displacement + i * run.stride);
+            }
+            ControlFlow::Continue(())
+        });
+        TypeMap::new(types, displacements)
+    }
+
+    /// The type map in short: strided runs joined as far as reading from the front allows.
+    ///
+    /// # Errors
+    /// Those of [`measure`](Self::measure), and [`Error::TooLong`] where the runs cannot be listed.
+    pub fn runs(&self) -> Result<Runs, Error> {
+        self.measure()?;
+        let listed = self.run_count();
+        if listed > Self::FLATTEN_LIMIT {
+            return Err(Error::TooLong { entries: listed, limit: Self::FLATTEN_LIMIT });
+        }
+        let mut runs = Runs::default();
+        let _ = self.for_each_run(0, &mut |run| {
+            runs.push(run);
+            ControlFlow::Continue(())
+        });
+        Ok(runs)
+    }
+
+    /// Whether the type map is one strided run. The tree must have passed [`measure`](Self::measure).
+    pub(crate) fn is_run(&self) -> bool {
+        let mut runs = Runs::default();
+        let walk = self.for_each_run(0, &mut |run| {
+            runs.push(run);
+            if runs.as_slice().len() > 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        walk.is_continue()
+    }
+
+    /// How often [`for_each_run`](Self::for_each_run) calls back, at most.
+    fn run_count(&self) -> u64 {
+        let copies = |count: u64, child: &Self| match child {
+            Self::Leaf(_) => count.min(1),
+            _ => count.saturating_mul(child.run_count()),
+        };
+        match self {
+            Self::Leaf(_) => 1,
+            Self::Vector { count, child, .. } => copies(*count, child),
+            Self::Index { displacements, child } => {
+                (displacements.len() as u64).saturating_mul(child.run_count())
+            }
+            Self::IndexBucket { buckets, child, .. } => {
+                buckets.iter().map(|count| copies(*count, child)).fold(0, u64::saturating_add)
+            }
+            Self::Struct { children, .. } => {
+                children.iter().map(Self::run_count).fold(0, u64::saturating_add)
+            }
+        }
+    }
+
+    /// Whether the type map has any entry.
+    fn has_entries(&self) -> bool {
+        match self {
+            Self::Leaf(_) => true,
+            Self::Vector { count, child, .. } => *count > 0 && child.has_entries(),
+            Self::Index { displacements, child } => !displacements.is_empty() && child.has_entries(),
+            Self::IndexBucket { buckets, child, .. } => {
+                buckets.iter().any(|count| *count > 0) && child.has_entries()
+            }
+            Self::Struct { children, .. } => children.iter().any(Self::has_entries),
+        }
+    }
+
+    /// Visits the type map in order, vectors of leaves as whole runs. The tree must have passed
+    /// [`measure`](Self::measure): then every displacement fits, though a sum on the way to it need not, which
+    /// is why the additions wrap.
+    fn for_each_run(&self, base: i64, visit: &mut impl FnMut(Run) -> ControlFlow<()>) -> ControlFlow<()> {
+        // Without this, 10¹⁸ copies of nothing would take for ever.
+        if !self.has_entries() {
+            return ControlFlow::Continue(());
+        }
+        let mut copies = |child: &Self, at: i64, count: u64, stride: i64| {
+            let first = base.wrapping_add(at);
+            if let (Self::Leaf(leaf), 2..) = (child, count) {
+                return visit(Run { base: *leaf, displacement: first, count, stride });
+            }
+            (0..count as i64)
+                .try_for_each(|i| child.for_each_run(first.wrapping_add(i.wrapping_mul(stride)), visit))
+        };
+        match self {
+            Self::Leaf(leaf) => visit(Run::single(*leaf, base)),
+            Self::Vector { count, stride, child } => copies(child, 0, *count, *stride),
+            Self::Index { displacements, child } => {
+                displacements.iter().try_for_each(|at| copies(child, *at, 1, 0))
+            }
+            Self::IndexBucket { stride, buckets, displacements, child } => buckets
+                .iter()
+                .zip(displacements)
+                .try_for_each(|(count, at)| copies(child, *at, *count, *stride)),
+            Self::Struct { displacements, children } => {
+                children.iter().zip(displacements).try_for_each(|(child, at)| copies(child, *at, 1, 0))
+            }
+        }
+    }
+
+    /// The tree as a run that begins at `displacement`, if it is a leaf or a vec of leaves.
+    pub(crate) fn as_run(&self, displacement: i64) -> Option<Run> {
+        match self {
+            Self::Leaf(base) => Some(Run::single(*base, displacement)),
+            Self::Vector { count, stride, child } => match **child {
+                Self::Leaf(base) => Some(Run { base, displacement, count: *count, stride: *stride }),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Moves the type map by `by` bytes without a further node, where a node with displacements begins it: the
+    /// first one met takes the shift up. Returns whether there was one.
+    pub(crate) fn shift(&mut self, by: i64) -> bool {
+        match self {
+            Self::Leaf(_) => false,
+            Self::Vector { child, .. } => child.shift(by),
+            Self::Index { displacements, .. }
+            | Self::IndexBucket { displacements, .. }
+            | Self::Struct { displacements, .. } => {
+                for at in displacements {
+                    *at += by;
+                }
+                true
+            }
+        }
+    }
+}
+
+/// Displacement of the last of `count` copies, if it fits.
+fn last_copy(count: u64, stride: i64) -> Option<i64> {
+    i64::try_from(count.saturating_sub(1)).ok()?.checked_mul(stride)
+}

@@ -1,0 +1,95 @@
+//! Type maps: the flat truth that every other representation is measured against.
+
+use alloc::{vec, vec::Vec};
+use core::fmt;
+
+use crate::{BaseType, Error, Run, Runs};
+
+/// A sequence of base types with byte displacements (MPI 4.1 section 5.1, thesis section 2.1).
+///
+/// The order counts: it is the order in which the data travels. Displacements may repeat, decrease and be
+/// negative. `Display` writes the map in short, run by run.
+///
+/// ```
+/// use dtype_core::{BaseType::*, TypeMap};
+/// let map = TypeMap::new(vec![U8, F64, F64, F64], vec![0, 8, 16, 24])?;
+/// assert_eq!(map.to_string(), "u8 @ 0, 3 × f64 @ 8 stride 8");
+/// # Ok::<(), dtype_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TypeMap {
+    types: Vec<BaseType>,
+    displacements: Vec<i64>,
+}
+
+impl TypeMap {
+    /// A map of the given base types at the given displacements, in bytes.
+    ///
+    /// # Errors
+    /// Where the lengths differ, where there is no entry, and where an entry, or the distance of two of them,
+    /// reaches beyond `i64`.
+    pub fn new(types: Vec<BaseType>, displacements: Vec<i64>) -> Result<Self, Error> {
+        if types.len() != displacements.len() {
+            return Err(Error::LengthsDiffer { types: types.len(), displacements: displacements.len() });
+        }
+        let (Some(least), Some(greatest)) = (displacements.iter().min(), displacements.iter().max()) else {
+            return Err(Error::EmptyMap);
+        };
+        // With this checked once, no difference of two displacements in the algorithms can overflow.
+        let past_the_end = greatest.checked_add(16).and_then(|end| end.checked_sub(*least));
+        if past_the_end.is_none() {
+            return Err(Error::Overflow { node: "map" });
+        }
+        Ok(Self { types, displacements })
+    }
+
+    /// A map of one base type at the given displacements, in bytes.
+    ///
+    /// # Errors
+    /// As [`TypeMap::new`].
+    pub fn homogeneous(base: BaseType, displacements: Vec<i64>) -> Result<Self, Error> {
+        Self::new(vec![base; displacements.len()], displacements)
+    }
+
+    /// The base types: with the displacements left out, the *type signature*.
+    pub fn types(&self) -> &[BaseType] {
+        &self.types
+    }
+
+    /// The displacements, in bytes.
+    pub fn displacements(&self) -> &[i64] {
+        &self.displacements
+    }
+
+    /// Number of entries, at least one.
+    #[allow(clippy::len_without_is_empty)] // a type map is never empty
+    pub fn len(&self) -> usize {
+        self.types.len()
+    }
+
+    /// The entries in order: base type and displacement in bytes.
+    pub fn entries(&self) -> impl Iterator<Item = (BaseType, i64)> {
+        self.types.iter().copied().zip(self.displacements.iter().copied())
+    }
+
+    /// The base type, if all entries share one.
+    ///
+    /// # Errors
+    /// Names the first entry that differs.
+    pub fn single_type(&self) -> Result<BaseType, Error> {
+        match self.types.iter().position(|base| *base != self.types[0]) {
+            None => Ok(self.types[0]),
+            Some(entry) => Err(Error::Heterogeneous { entry }),
+        }
+    }
+}
+
+impl fmt::Display for TypeMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut runs = Runs::default();
+        for (base, displacement) in self.entries() {
+            runs.push(Run::single(base, displacement));
+        }
+        runs.fmt(f)
+    }
+}

@@ -1,0 +1,197 @@
+//! What the integration tests share: the exhaustive oracle, the interpreter of constructor programs, and the
+//! generators of random maps and trees.
+#![allow(dead_code, unreachable_pub)] // each test file uses its part
+
+use dtype_core::{BaseType, CostModel, OldType, Program, Step, TypeMap, TypeTree, Weighting};
+use proptest::prelude::*;
+
+/// The least cost over *all* type trees of a small map, by trying every node at every place. Nothing is shared
+/// with the programs under test: no repeat tables, no pruning, no memory of subproblems.
+pub fn exhaustive(types: &[BaseType], displacements: &[i64], costs: &CostModel) -> u64 {
+    let (n, first) = (types.len(), displacements[0]);
+    let mut best = if n == 1 && first == 0 { costs.leaf() } else { u64::MAX };
+    for copies in (1..=n).filter(|copies| n.is_multiple_of(*copies)) {
+        let q = n / copies;
+        let starts: Vec<i64> = displacements.iter().step_by(q).copied().collect();
+        let repeats = (0..n).all(|i| {
+            types[i] == types[i % q] && displacements[i] - starts[i / q] == displacements[i % q] - first
+        });
+        if !repeats {
+            continue;
+        }
+        let differences: Vec<i64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        if copies > 1 && differences.iter().all(|d| *d == differences[0]) {
+            let child = exhaustive(&types[..q], &displacements[..q], costs);
+            best = best.min(costs.vector(copies as u64, child));
+        }
+        if copies > 1 || first != 0 {
+            let child = exhaustive(&types[..q], &aligned(&displacements[..q]), costs);
+            best = best.min(costs.index(copies as u64, child));
+            for stride in differences.iter().chain(&[0]) {
+                let buckets = 1 + differences.iter().filter(|d| *d != stride).count();
+                best = best.min(costs.index_bucket(buckets as u64, copies as u64, child));
+            }
+        }
+    }
+    let least_part = if first == 0 { n - 1 } else { n };
+    for end in 1..=least_part {
+        let parts = exhaustive_parts(types, displacements, end, costs);
+        best = best.min(costs.structure(parts));
+    }
+    best
+}
+
+/// The best sequence of parts whose first part has `end` entries.
+fn exhaustive_parts(types: &[BaseType], displacements: &[i64], end: usize, costs: &CostModel) -> u64 {
+    let first = costs.part(exhaustive(&types[..end], &aligned(&displacements[..end]), costs));
+    let (types, displacements) = (&types[end..], &displacements[end..]);
+    let rest = (1..=types.len()).map(|next| exhaustive_parts(types, displacements, next, costs));
+    first + rest.min().unwrap_or(0)
+}
+
+/// The same for type paths: vec and idx, and idxbuc if `buckets`.
+pub fn exhaustive_path(displacements: &[i64], buckets: bool, costs: &CostModel) -> u64 {
+    let (n, first) = (displacements.len(), displacements[0]);
+    let mut best = if n == 1 && first == 0 { costs.leaf() } else { u64::MAX };
+    for copies in (1..=n).filter(|copies| n.is_multiple_of(*copies)) {
+        let q = n / copies;
+        let starts: Vec<i64> = displacements.iter().step_by(q).copied().collect();
+        if (0..n).any(|i| displacements[i] - starts[i / q] != displacements[i % q] - first) {
+            continue;
+        }
+        let differences: Vec<i64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        if copies > 1 && differences.iter().all(|d| *d == differences[0]) {
+            let child = exhaustive_path(&displacements[..q], buckets, costs);
+            best = best.min(costs.vector(copies as u64, child));
+        }
+        if copies > 1 || first != 0 {
+            let child = exhaustive_path(&aligned(&displacements[..q]), buckets, costs);
+            best = best.min(costs.index(copies as u64, child));
+            for stride in differences.iter().chain(&[0]).filter(|_| buckets) {
+                let starts = 1 + differences.iter().filter(|d| *d != stride).count();
+                best = best.min(costs.index_bucket(starts as u64, copies as u64, child));
+            }
+        }
+    }
+    best
+}
+
+fn aligned(displacements: &[i64]) -> Vec<i64> {
+    displacements.iter().map(|at| at - displacements[0]).collect()
+}
+
+/// Type map, lower bound, extent.
+type Datatype = (Vec<(BaseType, i64)>, i64, i64);
+
+/// What MPI makes of a program: the type map of its result with lower bound and extent, by the rules of MPI 4.1
+/// section 5.1. `round` rounds upper bounds up to the alignment after every constructor, as a library may.
+pub fn interpret(program: &Program, round: bool) -> Datatype {
+    let mut built: Vec<Datatype> = Vec::new();
+    let get = |built: &[Datatype], old: OldType| match old {
+        OldType::Base(base) => (vec![(base, 0)], 0, base.size() as i64),
+        OldType::Step(index) => built[index].clone(),
+    };
+    for step in program.steps.iter() {
+        // Blocks: displacement, length, old type.
+        let blocks: Vec<(i64, u64, OldType)> = match step {
+            Step::Contiguous { count, oldtype } => vec![(0, *count, *oldtype)],
+            Step::Hvector { count, blocklength, stride, oldtype } => {
+                (0..*count as i64).map(|i| (i * stride, *blocklength, *oldtype)).collect()
+            }
+            Step::HindexedBlock { blocklength, displacements, oldtype } => {
+                displacements.iter().map(|at| (*at, *blocklength, *oldtype)).collect()
+            }
+            Step::Hindexed { blocklengths, displacements, oldtype } => {
+                blocklengths.iter().zip(displacements.iter()).map(|(l, at)| (*at, *l, *oldtype)).collect()
+            }
+            Step::Struct { blocklengths, displacements, oldtypes } => {
+                (0..displacements.len()).map(|i| (displacements[i], blocklengths[i], oldtypes[i])).collect()
+            }
+            Step::Resized { lower_bound, extent, oldtype } => {
+                let (map, _, _) = get(&built, *oldtype);
+                built.push((map, *lower_bound, *extent));
+                continue;
+            }
+        };
+        let (mut map, mut lower, mut upper) = (Vec::new(), i64::MAX, i64::MIN);
+        for (at, length, old) in blocks {
+            let (old_map, old_lower, old_extent) = get(&built, old);
+            for i in 0..length as i64 {
+                let start = at + i * old_extent;
+                map.extend(old_map.iter().map(|(base, d)| (*base, d + start)));
+                lower = lower.min(start + old_lower);
+                upper = upper.max(start + old_lower + old_extent);
+            }
+        }
+        let mut extent = if map.is_empty() { 0 } else { upper - lower };
+        if round {
+            let alignment = map.iter().map(|(base, _)| base.alignment()).max().unwrap_or(1) as i64;
+            extent += (alignment - extent % alignment) % alignment;
+        }
+        built.push((map, if lower == i64::MAX { 0 } else { lower }, extent));
+    }
+    get(&built, program.result)
+}
+
+/// Small maps in which repeats, runs, overlaps and changes of type are all likely.
+pub fn small_map(entries: usize) -> impl Strategy<Value = TypeMap> {
+    let base = prop_oneof![4 => Just(BaseType::I32), 1 => Just(BaseType::F64)];
+    let step = prop_oneof![4 => Just(4i64), 2 => Just(8), 1 => -8i64..20];
+    (1..=entries, prop_oneof![Just(0i64), Just(0), -8i64..8], any::<bool>()).prop_flat_map(
+        move |(n, start, mixed)| {
+            let base = base.clone();
+            let bases = if mixed {
+                proptest::collection::vec(base, n).boxed()
+            } else {
+                Just(vec![BaseType::I32; n]).boxed()
+            };
+            (bases, proptest::collection::vec(step.clone(), n)).prop_map(move |(types, steps)| {
+                let displacements = steps
+                    .iter()
+                    .scan(start, |at, step| {
+                        let here = *at;
+                        *at += step;
+                        Some(here)
+                    })
+                    .collect();
+                TypeMap::new(types, displacements).expect("a well-formed map")
+            })
+        },
+    )
+}
+
+/// Trees of all five kinds, up to a few hundred entries, shifts, overlaps and negative strides included.
+pub fn small_tree() -> impl Strategy<Value = TypeTree> {
+    let leaf = proptest::sample::select(vec![BaseType::U8, BaseType::I16, BaseType::I32, BaseType::F64])
+        .prop_map(TypeTree::Leaf);
+    let displacement = || prop_oneof![3 => (0i64..16).prop_map(|i| i * 8), 1 => -50i64..50];
+    leaf.prop_recursive(4, 24, 4, move |child| {
+        let child = child.boxed();
+        prop_oneof![
+            (0u64..6, displacement(), child.clone())
+                .prop_map(|(count, stride, child)| TypeTree::vector(count, stride, child)),
+            (proptest::collection::vec(displacement(), 0..5), child.clone())
+                .prop_map(|(displacements, child)| TypeTree::index(displacements, child)),
+            (displacement(), proptest::collection::vec((0u64..4, displacement()), 0..4), child.clone())
+                .prop_map(|(stride, buckets, child)| {
+                    let (buckets, displacements): (Vec<_>, Vec<_>) = buckets.into_iter().unzip();
+                    TypeTree::index_bucket(stride, buckets, displacements, child)
+                }),
+            proptest::collection::vec((displacement(), child), 0..4).prop_map(|parts| {
+                let (displacements, children): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+                TypeTree::structure(displacements, children)
+            }),
+        ]
+    })
+}
+
+/// The default model and three skewed ones, each of which makes another node kind attractive.
+pub fn cost_models() -> [CostModel; 4] {
+    let default = CostModel::default();
+    [
+        default,
+        CostModel { vec: 20, idx: 2, ..default },
+        CostModel { leaf: 1, vec: 9, idxbuc: 1, strc: 1, lookup: 2, ..default },
+        CostModel { weighting: Weighting::Processing, ..default },
+    ]
+}

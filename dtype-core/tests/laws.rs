@@ -1,0 +1,166 @@
+//! The laws that hold for every map and tree: flattening, order of costs, lowering, normal forms, bad input.
+
+mod common;
+
+use common::{cost_models, interpret, small_map, small_tree};
+use dtype_core::{
+    BaseType, CostModel, Error, Optimality, Program, Shape, Step, TypeMap, TypeTree, normalize, reconstruct,
+};
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn flattening_the_reconstruction_gives_the_map(map in small_map(120), model in 0..4usize) {
+        let costs = cost_models()[model];
+        let solution = reconstruct(&map, Shape::Tree, &costs).unwrap();
+        prop_assert_eq!(solution.tree.flatten().unwrap(), map);
+        prop_assert_eq!(solution.tree.cost(&costs), solution.cost);
+    }
+
+    #[test]
+    fn trees_cost_no_more_than_extended_paths_and_those_no_more_than_paths(map in small_map(60), model in 0..4usize) {
+        let costs = cost_models()[model];
+        let map = TypeMap::homogeneous(BaseType::U8, map.displacements().to_vec()).unwrap();
+        let cost = |shape| reconstruct(&map, shape, &costs).unwrap().cost;
+        prop_assert!(cost(Shape::Tree) <= cost(Shape::ExtendedPath));
+        prop_assert!(cost(Shape::ExtendedPath) <= cost(Shape::Path));
+    }
+
+    #[test]
+    fn normalizing_keeps_the_map_and_equals_reconstruction(tree in small_tree(), model in 0..4usize) {
+        let costs = cost_models()[model];
+        let solution = normalize(&tree, &costs).unwrap();
+        prop_assert_eq!(solution.tree.flatten(), tree.flatten());
+        prop_assert_eq!(solution.tree.cost(&costs), solution.cost);
+        prop_assert!(solution.cost <= tree.cost(&costs));
+        if let Ok(map) = tree.flatten() {
+            let exact = reconstruct(&map, Shape::Tree, &costs).unwrap();
+            prop_assert!(exact.cost <= solution.cost);
+            if solution.optimality == Optimality::Proven {
+                prop_assert_eq!(exact.cost, solution.cost);
+            }
+        }
+    }
+
+    /// Beyond the exact limit: copies of a random tree, far apart or overlapping.
+    #[test]
+    fn normalizing_a_large_tree_keeps_its_map(tree in small_tree(), count in 100u64..400, stride in -40i64..4000) {
+        let tree = TypeTree::vector(count, stride, tree);
+        let solution = normalize(&tree, &CostModel::default()).unwrap();
+        prop_assert_eq!(solution.tree.flatten(), tree.flatten());
+        prop_assert!(solution.cost <= tree.cost(&CostModel::default()));
+    }
+
+    #[test]
+    fn a_lowered_program_has_the_map_of_its_tree(tree in small_tree(), extent in proptest::option::of(1i64..5000)) {
+        let program = Program::lower(&tree, extent).unwrap();
+        let expected: Vec<_> = tree.flatten().map(|map| map.entries().collect()).unwrap_or_default();
+        // Whether or not a library rounds extents up to alignments.
+        for round in [false, true] {
+            let (map, lower_bound, found) = interpret(&program, round);
+            prop_assert_eq!(&map, &expected);
+            if let Some(extent) = extent {
+                prop_assert_eq!((lower_bound, found), (0, extent));
+            }
+        }
+        let repeated = (1..program.calls()).any(|i| program.steps[..i].contains(&program.steps[i]));
+        prop_assert!(!repeated, "equal calls are made once: {}", program);
+    }
+
+    #[test]
+    fn the_measure_of_a_tree_is_that_of_its_map(tree in small_tree()) {
+        let measure = tree.measure().unwrap();
+        if let Ok(map) = tree.flatten() {
+            let ends = || map.entries().map(|(base, at)| at + base.size() as i64);
+            prop_assert_eq!(measure.entries, map.len() as u64);
+            prop_assert_eq!(measure.size, map.types().iter().map(|base| base.size()).sum::<u64>());
+            prop_assert_eq!(Some(measure.lower_bound), map.displacements().iter().min().copied());
+            prop_assert_eq!(Some(measure.upper_bound), ends().max());
+            prop_assert_eq!(measure.true_extent(), measure.upper_bound - measure.lower_bound);
+            prop_assert!(measure.extent() >= measure.true_extent());
+            prop_assert_eq!(measure.extent() % measure.alignment as i64, 0);
+        } else {
+            prop_assert_eq!(measure.entries, 0);
+        }
+    }
+}
+
+#[test]
+fn huge_trees_are_normalized_without_listing_them() {
+    let costs = CostModel::default();
+    let leaf = TypeTree::Leaf(BaseType::F64);
+    let solved = |tree: &TypeTree| {
+        let solution = normalize(tree, &costs).unwrap();
+        (solution.tree, solution.cost, solution.optimality)
+    };
+    let nested = (0..20).fold(leaf.clone(), |tree, i| TypeTree::vector(2, 8 << i, tree));
+    let run = |count| TypeTree::vector(count, 8, leaf.clone());
+    assert_eq!(solved(&nested), (run(1 << 20), 8, Optimality::Proven));
+
+    let regular = TypeTree::index((0..1_000_000).map(|i| 64 + 16 * i).collect::<Vec<_>>(), leaf.clone());
+    let (tree, cost, _) = solved(&regular);
+    assert_eq!(cost, 14);
+    assert_eq!(tree.runs().unwrap().to_string(), "1000000 × f64 @ 64 stride 16");
+
+    let block = TypeTree::vector(1000, 8000, run(500));
+    assert_eq!(solved(&block), (block.clone(), 13, Optimality::Proven));
+
+    let thin =
+        TypeTree::vector(2, 1 << 40, TypeTree::vector(2, 1 << 30, TypeTree::vector(1000, 64, leaf.clone())));
+    let corners = [0, 1 << 30, 1 << 40, (1 << 40) + (1 << 30)];
+    let expected = TypeTree::index(corners, TypeTree::vector(1000, 64, leaf.clone()));
+    assert_eq!(solved(&thin).0, expected);
+
+    let halves = TypeTree::structure([0, 8 * 200], [run(200), run(300)]);
+    assert_eq!(solved(&halves), (run(500), 8, Optimality::Proven));
+}
+
+#[test]
+fn bad_maps_and_trees_give_errors_that_name_the_place() {
+    let text = |error: Error| error.to_string();
+    assert_eq!(TypeMap::new(vec![], vec![]), Err(Error::EmptyMap));
+    let differ = TypeMap::new(vec![BaseType::F64], vec![0, 8]).unwrap_err();
+    assert!(text(differ).contains("1 types and 2 displacements"));
+    let far = TypeMap::homogeneous(BaseType::F64, vec![i64::MIN, 0]).unwrap_err();
+    assert_eq!(far, Error::Overflow { node: "map" });
+
+    let mixed = TypeMap::new(vec![BaseType::F64, BaseType::U8], vec![0, 8]).unwrap();
+    let path = reconstruct(&mixed, Shape::Path, &CostModel::default()).unwrap_err();
+    assert_eq!(path, Error::Heterogeneous { entry: 1 });
+
+    let leaf = TypeTree::Leaf(BaseType::F64);
+    let costs = CostModel::default();
+    let huge = TypeTree::vector(u64::MAX, 8, leaf.clone());
+    assert_eq!(normalize(&huge, &costs), Err(Error::Overflow { node: "vec" }));
+    let uneven = TypeTree::structure([0], [leaf.clone(), leaf.clone()]);
+    let error = uneven.measure().unwrap_err();
+    assert!(text(error).contains("strc has 1 displacements but 2 children"));
+    let long = TypeTree::vector(1 << 40, 8, leaf.clone());
+    let limit = TypeTree::FLATTEN_LIMIT;
+    assert_eq!(long.flatten(), Err(Error::TooLong { entries: 1 << 40, limit }));
+}
+
+#[test]
+fn copies_of_nothing_end_at_once() {
+    let nothing = TypeTree::vector(1 << 60, 8, TypeTree::structure([], []));
+    let tree = TypeTree::structure([0, 8], [nothing.clone(), TypeTree::Leaf(BaseType::U8)]);
+    assert_eq!(tree.flatten().unwrap().displacements(), [8]);
+    assert_eq!(nothing.flatten(), Err(Error::EmptyMap));
+    assert_eq!(normalize(&nothing, &CostModel::default()).unwrap().tree, TypeTree::structure([], []));
+    assert!(Program::lower(&nothing, Some(0)).is_ok());
+}
+
+#[test]
+fn lowering_folds_blocks_into_their_parents() {
+    let leaf = TypeTree::Leaf(BaseType::F64);
+    let steps = |tree: &TypeTree, extent| Program::lower(tree, extent).unwrap().steps.into_owned();
+    let row = TypeTree::vector(4, 8, leaf.clone());
+    let f64 = dtype_core::OldType::Base(BaseType::F64);
+    assert_eq!(steps(&row, None), [Step::Contiguous { count: 4, oldtype: f64 }]);
+    assert_eq!(steps(&row, Some(32)).len(), 1, "the natural extent needs no resize");
+    let block = TypeTree::vector(10, 800, row.clone());
+    let hvector = Step::Hvector { count: 10, blocklength: 4, stride: 800, oldtype: f64 };
+    assert_eq!(steps(&block, None), [hvector]);
+    let deep = (0..100).fold(leaf, |tree, _| TypeTree::vector(1, 100, tree));
+    assert_eq!(steps(&deep, None).len(), 100, "deep trees are lowered in linear time");
+}
