@@ -13,8 +13,8 @@ use crate::{
 };
 
 /// Up to this many entries a type map is solved exactly by [`normalize`]. The macros call it without
-/// optimization, where the exact program takes some 20 ms for the worst map of this length.
-pub const EXACT_ENTRIES: u64 = 256;
+/// optimization, where the exact program takes some 15 ms for the worst map of this length.
+pub const EXACT_ENTRIES: u64 = 128;
 
 /// Finds a cheap tree with the type map of `tree`: the least-cost one for up to [`EXACT_ENTRIES`] entries and
 /// wherever [`Optimality::Proven`] says so, a good one beyond. Never costs more than `tree` itself.

@@ -1,0 +1,110 @@
+//! Constructor programs as tokens: constants that the runtime executes as they are.
+//!
+//! All names are those of `dtype_runtime::__private`, which the expansion calls `__dtype`.
+
+use dtype_core::{BaseType, OldType, Program, Solution, Step};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::quote;
+
+/// The expression of type `Option<Expansion>` for a solved layout: none where one of `facts` does not hold.
+pub(crate) fn expansion(solution: &Solution, program: &Program, facts: &TokenStream) -> TokenStream {
+    let cost = solution.cost;
+    let steps = program.steps.iter().map(step);
+    let result = old_type(program.result);
+    quote! {{
+        const STEPS: &[__dtype::Step] = &[#(#steps),*];
+        const PROGRAM: __dtype::Program =
+            __dtype::Program { steps: __dtype::List(STEPS), result: #result };
+        if #facts {
+            ::core::option::Option::Some(__dtype::Expansion { cost: #cost, program: PROGRAM })
+        } else {
+            ::core::option::Option::None
+        }
+    }}
+}
+
+/// `__dtype::BaseType::F64`
+pub(crate) fn base_type(base: BaseType) -> TokenStream {
+    let variant = Ident::new(base.variant_name(), Span::call_site());
+    quote!(__dtype::BaseType::#variant)
+}
+
+fn old_type(old: OldType) -> TokenStream {
+    match old {
+        OldType::Base(base) => {
+            let base = base_type(base);
+            quote!(__dtype::OldType::Base(#base))
+        }
+        OldType::Step(index) => {
+            let index = Literal::usize_unsuffixed(index);
+            quote!(__dtype::OldType::Step(#index))
+        }
+    }
+}
+
+fn step(step: &Step) -> TokenStream {
+    match step {
+        Step::Contiguous { count, oldtype } => {
+            let (count, oldtype) = (number(*count), old_type(*oldtype));
+            quote!(__dtype::Step::Contiguous { count: #count, oldtype: #oldtype })
+        }
+        Step::Hvector { count, blocklength, stride, oldtype } => {
+            let (count, blocklength) = (number(*count), number(*blocklength));
+            let (stride, oldtype) = (signed(*stride), old_type(*oldtype));
+            quote! {
+                __dtype::Step::Hvector {
+                    count: #count, blocklength: #blocklength, stride: #stride, oldtype: #oldtype
+                }
+            }
+        }
+        Step::HindexedBlock { blocklength, displacements, oldtype } => {
+            let blocklength = number(*blocklength);
+            let (displacements, oldtype) = (displacements.iter().map(|at| signed(*at)), old_type(*oldtype));
+            quote! {
+                __dtype::Step::HindexedBlock {
+                    blocklength: #blocklength,
+                    displacements: __dtype::List(&[#(#displacements),*]),
+                    oldtype: #oldtype,
+                }
+            }
+        }
+        Step::Hindexed { blocklengths, displacements, oldtype } => {
+            let blocklengths = blocklengths.iter().map(|length| number(*length));
+            let (displacements, oldtype) = (displacements.iter().map(|at| signed(*at)), old_type(*oldtype));
+            quote! {
+                __dtype::Step::Hindexed {
+                    blocklengths: __dtype::List(&[#(#blocklengths),*]),
+                    displacements: __dtype::List(&[#(#displacements),*]),
+                    oldtype: #oldtype,
+                }
+            }
+        }
+        Step::Struct { blocklengths, displacements, oldtypes } => {
+            let blocklengths = blocklengths.iter().map(|length| number(*length));
+            let displacements = displacements.iter().map(|at| signed(*at));
+            let oldtypes = oldtypes.iter().map(|oldtype| old_type(*oldtype));
+            quote! {
+                __dtype::Step::Struct {
+                    blocklengths: __dtype::List(&[#(#blocklengths),*]),
+                    displacements: __dtype::List(&[#(#displacements),*]),
+                    oldtypes: __dtype::List(&[#(#oldtypes),*]),
+                }
+            }
+        }
+        Step::Resized { lower_bound, extent, oldtype } => {
+            let (lower_bound, extent) = (signed(*lower_bound), signed(*extent));
+            let oldtype = old_type(*oldtype);
+            quote! {
+                __dtype::Step::Resized { lower_bound: #lower_bound, extent: #extent, oldtype: #oldtype }
+            }
+        }
+    }
+}
+
+fn number(value: u64) -> Literal {
+    Literal::u64_unsuffixed(value)
+}
+
+fn signed(value: i64) -> Literal {
+    Literal::i64_unsuffixed(value)
+}

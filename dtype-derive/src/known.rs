@@ -1,0 +1,150 @@
+//! Types the macro can see through: base types by their names, arrays of literal length and tuples of such.
+//!
+//! What is worked out here is a well-founded guess: a name may be shadowed, another target may align otherwise, and how
+//! tuples are laid out is the compiler's own affair. So every guess leaves *facts* behind, and the expansion
+//! compares each with the truth in a constant; where one fails, the layout is solved at run time instead.
+
+use dtype_core::{BaseType, TypeTree};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Expr, Lit, Member, Type};
+
+use crate::ast::Struct;
+
+/// A layout worked out by the macro.
+pub(crate) struct Known {
+    /// The layout, not yet normalized; displacements are in bytes.
+    pub(crate) tree: TypeTree,
+    pub(crate) size: u64,
+    align: u64,
+    /// How the compiler groups it when it orders the fields of a tuple.
+    order: (u32, bool),
+}
+
+/// Constant expressions of type `bool`, all of which must hold.
+#[derive(Default)]
+pub(crate) struct Facts(Vec<TokenStream>);
+
+impl Facts {
+    /// Adds one, unless it is there already.
+    pub(crate) fn push(&mut self, fact: TokenStream) {
+        let text = fact.to_string();
+        if self.0.iter().all(|known| known.to_string() != text) {
+            self.0.push(fact);
+        }
+    }
+
+    /// All of them as one expression.
+    pub(crate) fn expression(&self) -> TokenStream {
+        let facts = &self.0;
+        quote!(#(#facts)&&*)
+    }
+}
+
+/// The layout of a struct, if all of its fields can be seen through and the compiler may not reorder them.
+pub(crate) fn of_struct(item: &Struct<'_>, facts: &mut Facts) -> Option<Known> {
+    let repr = &item.repr;
+    if !(repr.c || repr.transparent) || !item.generics.params.is_empty() {
+        return None;
+    }
+    let (mut size, mut align) = (0u64, 1);
+    let (mut displacements, mut children) = (Vec::new(), Vec::new());
+    let ident = item.ident;
+    for field in &item.fields {
+        let known = of_type(field.ty, facts)?;
+        let field_align = known.align.min(repr.packed.unwrap_or(u64::MAX));
+        let offset = size.checked_next_multiple_of(field_align)?;
+        align = align.max(field_align);
+        size = offset.checked_add(known.size)?;
+        let member = &field.member;
+        let at = usize::try_from(offset).ok()?;
+        facts.push(quote!(__dtype::memoffset::offset_of!(#ident, #member) == #at));
+        displacements.push(i64::try_from(offset).ok()?);
+        children.push(known.tree);
+    }
+    let align = align.max(repr.align.unwrap_or(1));
+    let size = size.checked_next_multiple_of(align)?;
+    let bytes = usize::try_from(size).ok()?;
+    facts.push(quote!(::core::mem::size_of::<#ident>() == #bytes));
+    let tree = TypeTree::structure(displacements, children);
+    tree.measure().ok()?;
+    Some(Known { tree, size, align, order: (0, false) })
+}
+
+/// The layout of a type, if the macro can see through it.
+fn of_type(ty: &Type, facts: &mut Facts) -> Option<Known> {
+    match ty {
+        Type::Paren(paren) => of_type(&paren.elem, facts),
+        Type::Group(group) => of_type(&group.elem, facts),
+        Type::Path(path) if path.qself.is_none() => {
+            let base = base_type(path.path.get_ident()?)?;
+            facts.push(is_base(ty, base));
+            let size = base.size();
+            let order = (size.trailing_zeros(), base == BaseType::Bool);
+            Some(Known { tree: TypeTree::Leaf(base), size, align: base.alignment(), order })
+        }
+        Type::Array(array) => {
+            let Expr::Lit(literal) = &array.len else { return None };
+            let Lit::Int(length) = &literal.lit else { return None };
+            let length: u64 = length.base10_parse().ok()?;
+            let element = of_type(&array.elem, facts)?;
+            let size = element.size.checked_mul(length)?;
+            let stride = i64::try_from(element.size).ok()?;
+            let tree = TypeTree::vector(length, stride, element.tree);
+            tree.measure().ok()?;
+            let niche = element.order.1 && length > 0;
+            let order = (element.align.max(size).trailing_zeros(), niche);
+            Some(Known { tree, size, align: element.align, order })
+        }
+        Type::Tuple(tuple) => {
+            let fields: Option<Vec<_>> = tuple.elems.iter().map(|ty| of_type(ty, facts)).collect();
+            of_tuple(ty, fields?, facts)
+        }
+        _ => None,
+    }
+}
+
+/// The compiler orders the fields of a tuple by alignment, the largest first; fields with invalid patterns come first
+/// among equals but are not moved ahead of better aligned ones.
+fn of_tuple(ty: &Type, fields: Vec<Known>, facts: &mut Facts) -> Option<Known> {
+    let largest = fields.iter().map(|field| field.align).max().unwrap_or(1);
+    let group = |field: &Known| {
+        let (zeros, niche) = field.order;
+        if niche { zeros.min(largest.trailing_zeros()) } else { zeros }
+    };
+    let mut in_memory: Vec<usize> = (0..fields.len()).collect();
+    in_memory.sort_by_key(|i| (u32::MAX - group(&fields[*i]), !fields[*i].order.1));
+    let mut displacements = vec![0i64; fields.len()];
+    let mut size = 0u64;
+    for i in in_memory {
+        let offset = size.checked_next_multiple_of(fields[i].align)?;
+        displacements[i] = i64::try_from(offset).ok()?;
+        size = offset.checked_add(fields[i].size)?;
+    }
+    let size = size.checked_next_multiple_of(largest)?;
+    for (i, displacement) in displacements.iter().enumerate() {
+        let (member, at) = (Member::from(i), usize::try_from(*displacement).ok()?);
+        facts.push(quote!(__dtype::memoffset::offset_of_tuple!(#ty, #member) == #at));
+    }
+    let bytes = usize::try_from(size).ok()?;
+    facts.push(quote!(::core::mem::size_of::<#ty>() == #bytes));
+    let niche = fields.iter().any(|field| field.order.1);
+    let order = (largest.max(size).trailing_zeros(), niche);
+    let children: Vec<_> = fields.into_iter().map(|field| field.tree).collect();
+    let tree = TypeTree::structure(displacements, children);
+    tree.measure().ok()?;
+    Some(Known { tree, size, align: largest, order })
+}
+
+/// The base type a name stands for, unless it is shadowed.
+pub(crate) fn base_type(name: &syn::Ident) -> Option<BaseType> {
+    let base = name.to_string().parse().ok()?;
+    // These are names of type maps, not of Rust types.
+    (!matches!(base, BaseType::C32 | BaseType::C64 | BaseType::Byte)).then_some(base)
+}
+
+/// The fact that `ty` means the base type here.
+pub(crate) fn is_base(ty: &impl quote::ToTokens, base: BaseType) -> TokenStream {
+    let base = crate::emit::base_type(base);
+    quote!(__dtype::is_base::<#ty>(#base))
+}

@@ -1,0 +1,177 @@
+//! The trait `MpiDatatype`, and its implementations for base types, arrays and tuples.
+
+use dtype_core::{BaseType, CostModel, Optimality, Program, TypeTree};
+
+use crate::{
+    fields::{Facts, Visitor},
+    lazy::{LayoutOrigin, LazyDatatype, of_type},
+};
+
+/// A type whose values MPI can carry: base types, arrays and tuples of such types, and structs that derive it.
+///
+/// A deriving struct also implements rsmpi's `Equivalence` (with the feature `mpi`), so that its values, slices
+/// and `Vec`s are buffers of every rsmpi call. The datatype's extent is `size_of::<T>()`, always.
+///
+/// ```
+/// use dtype_runtime::{LayoutOrigin, MpiDatatype};
+///
+/// #[derive(MpiDatatype)]
+/// #[repr(C)]
+/// struct Cell { value: f64, level: u8 }
+///
+/// assert_eq!(Cell::type_map(), "f64 @ 0, u8 @ 8");
+/// assert_eq!(Cell::cost(), 15);
+/// assert_eq!(Cell::layout_origin(), LayoutOrigin::Expansion);
+/// assert_eq!(
+///     Cell::constructor_calls().to_string(),
+///     "t0 = MPI_Type_create_struct(2, [1, 1], [0, 8], [MPI_DOUBLE, MPI_UINT8_T])\n\
+///      t1 = MPI_Type_create_resized(t0, 0, 16)\n\
+///      MPI_Type_commit(t1)\n"
+/// );
+/// ```
+///
+/// # Safety
+/// Derive it. The hidden items must describe the type truthfully: `visit` names fields that lie within the type
+/// and do not overlap, with their own types, in the same order as `FACTS`; `lazy` is the same entry at each call,
+/// made for this type.
+#[diagnostic::on_unimplemented(
+    message = "MPI cannot carry `{Self}`: it does not implement `MpiDatatype`",
+    label = "not a type that MPI can carry",
+    note = "structs of numbers, arrays, tuples and other such structs can: put `#[derive(MpiDatatype)]` on the \
+            definition of `{Self}`"
+)]
+pub unsafe trait MpiDatatype: Sized + 'static {
+    #[doc(hidden)]
+    const FACTS: Facts;
+
+    #[doc(hidden)]
+    fn visit<V: Visitor>(visitor: &mut V);
+
+    #[doc(hidden)]
+    fn lazy() -> &'static LazyDatatype;
+
+    /// The least-cost type tree of one value; displacements are bytes from its start.
+    fn type_tree() -> &'static TypeTree {
+        &Self::lazy().solution().tree
+    }
+
+    /// The type map of one value in short, the same runs as the fields: `f64 @ 0, u8 @ 8`.
+    fn type_map() -> String {
+        Self::lazy().type_map()
+    }
+
+    /// The cost of the type tree in the storage model.
+    fn cost() -> u64 {
+        Self::lazy().cost()
+    }
+
+    /// Whether that cost is known to be the least.
+    fn optimality() -> Optimality {
+        Self::lazy().solution().optimality
+    }
+
+    /// The calls that build the MPI datatype.
+    fn constructor_calls() -> &'static Program {
+        Self::lazy().program()
+    }
+
+    /// Where the layout was solved.
+    fn layout_origin() -> LayoutOrigin {
+        Self::lazy().origin()
+    }
+
+    /// The committed MPI datatype: built at the first call in a process, the same handle at every later one, freed
+    /// by `MPI_Finalize` (MPI 4.1 sections 5.1.9 and 11.2.4). Safe to call from several threads, if MPI was
+    /// initialized for at least `MPI_THREAD_SERIALIZED` and no other thread is in an MPI call it excludes.
+    ///
+    /// # Errors
+    /// Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
+    #[cfg(feature = "mpi")]
+    fn datatype() -> Result<mpi::datatype::DatatypeRef<'static>, crate::Error> {
+        Self::lazy().datatype()
+    }
+}
+
+/// The cost model of all that is solved here; the macros use the same.
+pub(crate) fn costs() -> CostModel {
+    CostModel::default()
+}
+
+/// Whether `T` is the Rust type of `base`: an expansion that read a name asks what the name means here.
+pub const fn is_base<T: MpiDatatype>(base: BaseType) -> bool {
+    matches!(T::FACTS.base, Some(found) if found as u8 == base as u8)
+}
+
+macro_rules! base_types {
+    ($($type:ty: $base:ident,)*) => {$(
+        // SAFETY: the type is the base type itself.
+        unsafe impl MpiDatatype for $type {
+            const FACTS: Facts = Facts::of_base(BaseType::$base);
+            #[inline(always)]
+            fn visit<V: Visitor>(visitor: &mut V) {
+                visitor.leaf(BaseType::$base);
+            }
+            fn lazy() -> &'static LazyDatatype {
+                static LAZY: LazyDatatype = LazyDatatype::new::<$type>(None);
+                &LAZY
+            }
+        }
+    )*};
+}
+
+base_types! {
+    i8: I8, i16: I16, i32: I32, i64: I64, u8: U8, u16: U16, u32: U32, u64: U64, f32: F32, f64: F64, bool: Bool,
+}
+
+#[cfg(target_pointer_width = "64")]
+base_types! { usize: U64, isize: I64, }
+
+#[cfg(target_pointer_width = "32")]
+base_types! { usize: U32, isize: I32, }
+
+// SAFETY: an array is its elements one after the other, `size_of::<T>()` apart.
+unsafe impl<T: MpiDatatype, const N: usize> MpiDatatype for [T; N] {
+    const FACTS: Facts = Facts::elements::<T>(N);
+
+    #[inline(always)]
+    fn visit<V: Visitor>(visitor: &mut V) {
+        visitor.elements::<T>(N);
+    }
+
+    fn lazy() -> &'static LazyDatatype {
+        of_type::<Self>()
+    }
+}
+
+macro_rules! tuples {
+    ($($name:ident $index:tt)*) => {
+        // SAFETY: the fields, in order, where the compiler put them.
+        unsafe impl<$($name: MpiDatatype),*> MpiDatatype for ($($name,)*) {
+            const FACTS: Facts = Facts::empty()
+                $(.field::<$name>(memoffset::offset_of_tuple!(Self, $index)))*
+                .of::<Self>();
+            #[inline(always)]
+            fn visit<V: Visitor>(visitor: &mut V) {
+                let _ = &visitor;
+                $(visitor.field::<$name>(memoffset::offset_of_tuple!(Self, $index));)*
+            }
+            fn lazy() -> &'static LazyDatatype {
+                of_type::<Self>()
+            }
+        }
+    };
+}
+
+tuples! {}
+tuples! { A 0 }
+tuples! { A 0 B 1 }
+tuples! { A 0 B 1 C 2 }
+tuples! { A 0 B 1 C 2 D 3 }
+tuples! { A 0 B 1 C 2 D 3 E 4 }
+tuples! { A 0 B 1 C 2 D 3 E 4 F 5 }
+tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 }
+tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 }
+tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 }
+tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 }
+tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 }
+tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 }

@@ -1,0 +1,124 @@
+//! One entry a layout: solved at the latest at first use, built once, kept for the life of the process.
+
+use std::{
+    any::TypeId,
+    collections::HashMap,
+    fmt,
+    sync::{OnceLock, PoisonError, RwLock},
+};
+
+use dtype_core::{Program, Solution, TypeTree, normalize};
+
+use crate::{MpiDatatype, datatype::costs, fields::describe};
+
+/// Where a layout was solved: the tiers of the compiler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LayoutOrigin {
+    /// In the macro: the expansion holds the finished constructor calls.
+    Expansion,
+    /// In the running program, at first use.
+    RunTime,
+}
+
+impl fmt::Display for LayoutOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Expansion => "macro expansion",
+            Self::RunTime => "run time",
+        })
+    }
+}
+
+/// What a macro has worked out.
+pub struct Expansion {
+    /// The cost of the tree.
+    pub cost: u64,
+    /// The constructor calls.
+    pub program: Program,
+}
+
+/// A layout with everything that is worked out of it once.
+pub struct LazyDatatype {
+    /// Lists the layout as it is written down, not yet solved.
+    describe: fn() -> TypeTree,
+    /// The extent the MPI datatype must have, in bytes.
+    extent: Option<i64>,
+    expansion: Option<Expansion>,
+    solution: OnceLock<Solution>,
+    program: OnceLock<Program>,
+    #[cfg(feature = "mpi")]
+    pub(crate) handle: OnceLock<crate::mpi::Handle>,
+}
+
+impl LazyDatatype {
+    /// The entry of a type. An expansion is believed; it was compared with the compiler's own layout.
+    pub const fn new<T: MpiDatatype>(expansion: Option<Expansion>) -> Self {
+        Self::of_layout(describe::<T>, Some(size_of::<T>() as i64), expansion)
+    }
+
+    /// The entry of a layout, whose extent matters only if `extent` is given.
+    pub const fn of_layout(
+        describe: fn() -> TypeTree,
+        extent: Option<i64>,
+        expansion: Option<Expansion>,
+    ) -> Self {
+        Self {
+            describe,
+            extent,
+            expansion,
+            solution: OnceLock::new(),
+            program: OnceLock::new(),
+            #[cfg(feature = "mpi")]
+            handle: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn origin(&self) -> LayoutOrigin {
+        if self.expansion.is_some() { LayoutOrigin::Expansion } else { LayoutOrigin::RunTime }
+    }
+
+    /// The solved tree. An expansion holds only the calls; its tree is found again when somebody looks.
+    pub(crate) fn solution(&self) -> &Solution {
+        self.solution.get_or_init(|| {
+            normalize(&(self.describe)(), &costs())
+                .expect("a Rust type or array is smaller than i64::MAX bytes")
+        })
+    }
+
+    pub(crate) fn cost(&self) -> u64 {
+        self.expansion.as_ref().map_or_else(|| self.solution().cost, |expansion| expansion.cost)
+    }
+
+    pub(crate) fn program(&self) -> &Program {
+        self.expansion.as_ref().map_or_else(
+            || {
+                self.program.get_or_init(|| {
+                    Program::lower(&self.solution().tree, self.extent).expect("the tree has been measured")
+                })
+            },
+            |expansion| &expansion.program,
+        )
+    }
+
+    pub(crate) fn type_map(&self) -> String {
+        self.solution().tree.runs().map_or_else(|error| error.to_string(), |runs| runs.to_string())
+    }
+}
+
+/// The entry of a type that cannot have a `static` of its own: arrays, tuples and generic structs.
+pub fn of_type<T: MpiDatatype>() -> &'static LazyDatatype {
+    static ENTRIES: RwLock<Option<HashMap<TypeId, &'static LazyDatatype>>> = RwLock::new(None);
+    let id = TypeId::of::<T>();
+    // A panic elsewhere cannot leave the map half-changed, so a poisoned lock is as good as any.
+    let found = ENTRIES.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(entry) = found.as_ref().and_then(|entries| entries.get(&id)) {
+        return entry;
+    }
+    drop(found);
+    let mut entries = ENTRIES.write().unwrap_or_else(PoisonError::into_inner);
+    entries
+        .get_or_insert_default()
+        .entry(id)
+        .or_insert_with(|| Box::leak(Box::new(LazyDatatype::new::<T>(None))))
+}

@@ -1,0 +1,118 @@
+//! Send Rust structs and pieces of arrays through MPI, with datatypes worked out by the compiler.
+//!
+//! [`#[derive(MpiDatatype)]`](derive@MpiDatatype) turns a struct into a least-cost MPI datatype and implements
+//! rsmpi's `Equivalence`, so that slices of it go into every rsmpi call. [`layout!`] names a sub-block of an
+//! array and gives typed views of it that are rsmpi buffers. [`pack`] and [`unpack_into`] do the same journey in
+//! plain Rust, and need no MPI.
+//!
+//! ```
+//! use dtype_runtime::{MpiDatatype, layout, pack, unpack_into};
+//!
+//! #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+//! #[repr(C)]
+//! struct Particle {
+//!     position: [f64; 3],
+//!     id: u64,
+//!     kind: u8,
+//! }
+//!
+//! let particles = [Particle { id: 7, kind: 1, ..Particle::default() }; 4];
+//! let bytes = pack(&particles); // 33 bytes each: no padding travels
+//! let mut copy = [Particle::default(); 4];
+//! unpack_into(&bytes, &mut copy)?;
+//! assert_eq!(particles, copy);
+//!
+//! let matrix = [[0.5f64; 100]; 100];
+//! let column = layout!(f64[100][100] => [.., 3]);
+//! assert_eq!(column.tree().to_string(), "vec 100, stride 800\n└─ f64\n");
+//! assert_eq!(column.of(&matrix).pack().len(), 800);
+//! # Ok::<(), dtype_runtime::Error>(())
+//! ```
+//!
+//! With rsmpi (the feature `mpi`, on by default):
+//!
+//! ```no_run
+//! # #[cfg(feature = "mpi")] {
+//! use dtype_runtime::layout;
+//! use mpi::traits::*;
+//!
+//! let universe = mpi::initialize().unwrap();
+//! let world = universe.world();
+//! let mut matrix = [[0.0f64; 100]; 100];
+//! let column = layout!(f64[100][100] => [.., 3]);
+//! if world.rank() == 0 {
+//!     world.process_at_rank(1).send(&column.of(&matrix));
+//! } else {
+//!     world.process_at_rank(0).receive_into(&mut column.of_mut(&mut matrix));
+//! }
+//! # }
+//! ```
+#![deny(missing_docs)]
+
+mod datatype;
+mod error;
+mod fields;
+mod lazy;
+#[cfg(feature = "mpi")]
+mod mpi;
+mod pack;
+mod selection;
+mod view;
+
+pub use datatype::MpiDatatype;
+pub use dtype_core;
+pub use dtype_derive::{MpiDatatype, layout};
+pub use error::Error;
+pub use lazy::LayoutOrigin;
+pub use pack::{pack, pack_into, packed_size, unpack_into};
+pub use view::{StaticLayout, View, ViewMut};
+
+/// What the macros' expansions name. No part of the public interface: it may change in any version.
+#[doc(hidden)]
+pub mod __private {
+    pub use dtype_core::{BaseType, OldType, Program, Step};
+    pub use memoffset;
+    pub use std::borrow::Cow::Borrowed as List;
+
+    pub use crate::{
+        datatype::{MpiDatatype, is_base},
+        fields::{Facts, Visitor},
+        lazy::{Expansion, LazyDatatype, of_type},
+        selection::{Dimension, Selection},
+        view::StaticLayout,
+    };
+
+    #[cfg(feature = "mpi")]
+    pub use crate::{equivalence, mpi::equivalent_datatype};
+    #[cfg(feature = "mpi")]
+    pub use ::mpi;
+
+    #[cfg(not(feature = "mpi"))]
+    pub use crate::equivalence;
+}
+
+/// Implements rsmpi's `Equivalence` for a deriving type: `{generic parameters} {type} {where clause}`.
+#[cfg(feature = "mpi")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! equivalence {
+    ({$($generics:tt)*} {$type:ty} {$($bounds:tt)*}) => {
+        // SAFETY: the datatype is built from the type's own fields, at the displacements the compiler gave them,
+        // with the extent of the type.
+        #[automatically_derived]
+        unsafe impl $($generics)* $crate::__private::mpi::datatype::Equivalence for $type $($bounds)* {
+            type Out = $crate::__private::mpi::datatype::DatatypeRef<'static>;
+            fn equivalent_datatype() -> Self::Out {
+                $crate::__private::equivalent_datatype::<Self>()
+            }
+        }
+    };
+}
+
+/// Without the feature `mpi` there is no `Equivalence` to implement.
+#[cfg(not(feature = "mpi"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! equivalence {
+    ($($ignored:tt)*) => {};
+}

@@ -1,0 +1,316 @@
+//! Packing and unpacking in plain Rust: values to bytes in the order of their type map, and back.
+//!
+//! All of it that touches memory by address is in this file. A walk over a type is a [`Visitor`] that holds two
+//! pointers; every type's `visit` is inlined into it, so that a struct becomes straight-line copies and a type
+//! without padding a single one.
+
+use std::any::type_name;
+
+use dtype_core::BaseType;
+
+use crate::{
+    Error, MpiDatatype,
+    fields::Visitor,
+    selection::{Dimension, Selection},
+};
+
+/// Bytes that `count` values of `T` take when packed.
+pub const fn packed_size<T: MpiDatatype>(count: usize) -> usize {
+    // Never more than the values take in memory, and those exist.
+    T::FACTS.packed_size * count
+}
+
+/// Packs values into bytes: their base types in the order of the type map, without padding, in the machine's byte
+/// order. These are the bytes that `MPI_Pack` gives for a homogeneous job.
+///
+/// ```
+/// assert_eq!(dtype_runtime::pack(&[(1u8, 2u16.to_be())]), [1, 0, 2]);
+/// ```
+pub fn pack<T: MpiDatatype>(values: &[T]) -> Vec<u8> {
+    let size = packed_size::<T>(values.len());
+    let mut packed = Vec::with_capacity(size);
+    // SAFETY: the vector has room for `size` bytes, just what `pack_values` writes; then all of them are
+    // initialized.
+    unsafe {
+        pack_values(values.as_ptr(), values.len(), packed.as_mut_ptr());
+        packed.set_len(size);
+    }
+    packed
+}
+
+/// Packs values into the front of `packed` and returns how many bytes they took.
+///
+/// # Errors
+/// [`Error::Length`] where `packed` is too short; nothing is written then.
+pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usize, Error> {
+    let expected = packed_size::<T>(values.len());
+    if packed.len() < expected {
+        return Err(Error::Length { what: type_name::<T>(), expected, found: packed.len() });
+    }
+    // SAFETY: `packed` has room for the bytes, and cannot overlap `values`, being borrowed mutably.
+    unsafe { pack_values(values.as_ptr(), values.len(), packed.as_mut_ptr()) };
+    Ok(expected)
+}
+
+/// Unpacks bytes that [`pack`] made into values. Padding is left as it is.
+///
+/// # Errors
+/// [`Error::Length`] where the bytes are not just those of `values.len()` values, and [`Error::InvalidValue`] where
+/// a `bool` is neither 0 nor 1. Nothing is written in either case.
+///
+/// ```
+/// let mut flags = [(0u8, false); 2];
+/// dtype_runtime::unpack_into(&[7, 1, 8, 0], &mut flags)?;
+/// assert_eq!(flags, [(7, true), (8, false)]);
+///
+/// let error = dtype_runtime::unpack_into(&[9, 1, 9, 2], &mut flags).unwrap_err();
+/// assert!(error.to_string().starts_with("byte 3 of the packed data is 0x02, and no `bool` has that value"));
+/// assert_eq!(flags, [(7, true), (8, false)]);
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+pub fn unpack_into<T: MpiDatatype>(packed: &[u8], values: &mut [T]) -> Result<(), Error> {
+    check::<T>(packed, values.len())?;
+    // SAFETY: `check` found just the bytes of so many values, each of them valid; `values` cannot overlap them.
+    unsafe { unpack_values(packed.as_ptr(), values.as_mut_ptr(), values.len()) };
+    Ok(())
+}
+
+/// Checks that `packed` holds `count` valid values of `T`.
+fn check<T: MpiDatatype>(packed: &[u8], count: usize) -> Result<(), Error> {
+    let expected = packed_size::<T>(count);
+    if packed.len() != expected {
+        return Err(Error::Length { what: type_name::<T>(), expected, found: packed.len() });
+    }
+    if T::FACTS.any_pattern {
+        return Ok(());
+    }
+    let mut check = Check { packed, offset: 0, invalid: None };
+    for _ in 0..count {
+        T::visit(&mut check);
+    }
+    check.invalid.map_or(Ok(()), Err)
+}
+
+/// The bytes of a selection of `source`, which must hold the elements it selects from.
+pub(crate) fn pack_selection<S: Selection>(source: &S::Source) -> Vec<u8> {
+    let size = packed_size::<S::Element>(S::COUNT);
+    let mut packed = Vec::with_capacity(size);
+    let mut target: *mut u8 = packed.as_mut_ptr();
+    let source = std::ptr::from_ref(source).cast::<S::Element>();
+    for_each_block(S::START, S::DIMENSIONS, &mut |start, count| {
+        // SAFETY: the contract of `Selection` puts the block inside the source; all blocks together fill the
+        // vector's room.
+        unsafe {
+            pack_values(source.add(start), count, target);
+            target = target.add(packed_size::<S::Element>(count));
+        }
+    });
+    // SAFETY: `S::COUNT` elements have been packed, which are `size` bytes.
+    unsafe { packed.set_len(size) };
+    packed
+}
+
+/// Unpacks the bytes of a selection into `target`; see [`unpack_into`] for what is checked.
+pub(crate) fn unpack_selection<S: Selection>(packed: &[u8], target: &mut S::Source) -> Result<(), Error> {
+    check::<S::Element>(packed, S::COUNT)?;
+    let mut source = packed.as_ptr();
+    let target = std::ptr::from_mut(target).cast::<S::Element>();
+    for_each_block(S::START, S::DIMENSIONS, &mut |start, count| {
+        // SAFETY: `check` found the bytes of `S::COUNT` valid elements; the contract of `Selection` puts the block
+        // inside the target, which is borrowed mutably.
+        unsafe {
+            unpack_values(source, target.add(start), count);
+            source = source.add(packed_size::<S::Element>(count));
+        }
+    });
+    Ok(())
+}
+
+/// Calls back for each block of adjacent elements: index of the first, and number.
+#[inline(always)]
+fn for_each_block(start: usize, dimensions: &[Dimension], visit: &mut impl FnMut(usize, usize)) {
+    match dimensions {
+        [] => visit(start, 1),
+        [Dimension { count, stride: 1 }] => visit(start, *count),
+        [Dimension { count, stride }] => (0..*count).for_each(|i| visit(start + i * stride, 1)),
+        [Dimension { count, stride }, inner @ ..] => {
+            for i in 0..*count {
+                for_each_inner_block(start + i * stride, inner, visit);
+            }
+        }
+    }
+}
+
+/// The recursion of [`for_each_block`], which cannot be inlined into itself.
+fn for_each_inner_block(start: usize, dimensions: &[Dimension], visit: &mut impl FnMut(usize, usize)) {
+    for_each_block(start, dimensions, visit);
+}
+
+/// # Safety
+/// `values` points to `count` values, and `target` to room for `packed_size::<T>(count)` bytes elsewhere.
+#[inline(always)]
+unsafe fn pack_values<T: MpiDatatype>(values: *const T, count: usize, target: *mut u8) {
+    let mut pack = Pack { source: values.cast(), target };
+    // SAFETY: as the caller promises.
+    unsafe { pack.copy::<T>(count) };
+}
+
+/// # Safety
+/// `packed` points to `packed_size::<T>(count)` bytes that hold valid values, and `values` to `count` values
+/// elsewhere that may be written.
+#[inline(always)]
+unsafe fn unpack_values<T: MpiDatatype>(packed: *const u8, values: *mut T, count: usize) {
+    let mut unpack = Unpack { source: packed, target: values.cast() };
+    // SAFETY: as the caller promises.
+    unsafe { unpack.copy::<T>(count) };
+}
+
+/// Packs the value at `source`; `target` moves on with every byte written.
+struct Pack {
+    source: *const u8,
+    target: *mut u8,
+}
+
+impl Pack {
+    /// # Safety
+    /// `source` points to `count` values of `T`, and `target` to room for their packed bytes elsewhere.
+    #[inline(always)]
+    unsafe fn copy<T: MpiDatatype>(&mut self, count: usize) {
+        if T::FACTS.dense {
+            let size = packed_size::<T>(count);
+            // SAFETY: dense values have as many bytes in memory, all of them initialized, as packed.
+            unsafe {
+                self.target.copy_from_nonoverlapping(self.source, size);
+                self.target = self.target.add(size);
+            }
+            return;
+        }
+        for i in 0..count {
+            // SAFETY: the i-th of `count` values, one after the other in memory.
+            let source = unsafe { self.source.add(i * size_of::<T>()) };
+            let mut pack = Self { source, target: self.target };
+            T::visit(&mut pack);
+            self.target = pack.target;
+        }
+    }
+}
+
+/// A `Pack` is made in this file only, over a value of the type whose `visit` it is handed to. By the contract of
+/// `MpiDatatype`, the fields named lie within that value and take `FACTS.packed_size` packed bytes together.
+impl Visitor for Pack {
+    #[inline(always)]
+    fn leaf(&mut self, base: BaseType) {
+        let size = base.size() as usize;
+        // SAFETY: the value is of the base type, so all its bytes are initialized; there is room for them.
+        unsafe {
+            self.target.copy_from_nonoverlapping(self.source, size);
+            self.target = self.target.add(size);
+        }
+    }
+
+    #[inline(always)]
+    fn field<F: MpiDatatype>(&mut self, offset: usize) {
+        // SAFETY: the field lies within the value, and there is room for its bytes.
+        unsafe {
+            let mut pack = Self { source: self.source.add(offset), target: self.target };
+            pack.copy::<F>(1);
+            self.target = pack.target;
+        }
+    }
+
+    #[inline(always)]
+    fn elements<F: MpiDatatype>(&mut self, count: usize) {
+        // SAFETY: the value is an array of `count` elements, and there is room for their bytes.
+        unsafe { self.copy::<F>(count) };
+    }
+}
+
+/// Unpacks into the value at `target`; `source` moves on with every byte read. Its rules are those of [`Pack`].
+struct Unpack {
+    source: *const u8,
+    target: *mut u8,
+}
+
+impl Unpack {
+    /// # Safety
+    /// `source` points to the packed bytes of `count` valid values of `T`, and `target` to as many values elsewhere
+    /// that may be written.
+    #[inline(always)]
+    unsafe fn copy<T: MpiDatatype>(&mut self, count: usize) {
+        if T::FACTS.dense {
+            let size = packed_size::<T>(count);
+            // SAFETY: dense values have as many bytes in memory as packed.
+            unsafe {
+                self.target.copy_from_nonoverlapping(self.source, size);
+                self.source = self.source.add(size);
+            }
+            return;
+        }
+        for i in 0..count {
+            // SAFETY: the i-th of `count` values, one after the other in memory.
+            let target = unsafe { self.target.add(i * size_of::<T>()) };
+            let mut unpack = Self { source: self.source, target };
+            T::visit(&mut unpack);
+            self.source = unpack.source;
+        }
+    }
+}
+
+impl Visitor for Unpack {
+    #[inline(always)]
+    fn leaf(&mut self, base: BaseType) {
+        let size = base.size() as usize;
+        // SAFETY: the bytes are those of a valid value of the base type, which may be written at the target.
+        unsafe {
+            self.target.copy_from_nonoverlapping(self.source, size);
+            self.source = self.source.add(size);
+        }
+    }
+
+    #[inline(always)]
+    fn field<F: MpiDatatype>(&mut self, offset: usize) {
+        // SAFETY: the field lies within the value, and its bytes are next.
+        unsafe {
+            let mut unpack = Self { source: self.source, target: self.target.add(offset) };
+            unpack.copy::<F>(1);
+            self.source = unpack.source;
+        }
+    }
+
+    #[inline(always)]
+    fn elements<F: MpiDatatype>(&mut self, count: usize) {
+        // SAFETY: the value is an array of `count` elements, and their bytes are next.
+        unsafe { self.copy::<F>(count) };
+    }
+}
+
+/// Looks for the first packed byte that is no value of its type.
+struct Check<'a> {
+    packed: &'a [u8],
+    offset: usize,
+    invalid: Option<Error>,
+}
+
+impl Visitor for Check<'_> {
+    fn leaf(&mut self, base: BaseType) {
+        if base == BaseType::Bool
+            && let Some(&found @ 2..) = self.packed.get(self.offset)
+            && self.invalid.is_none()
+        {
+            self.invalid = Some(Error::InvalidValue { base, offset: self.offset, found });
+        }
+        self.offset += base.size() as usize;
+    }
+
+    fn field<F: MpiDatatype>(&mut self, _offset: usize) {
+        self.elements::<F>(1);
+    }
+
+    fn elements<F: MpiDatatype>(&mut self, count: usize) {
+        if F::FACTS.any_pattern {
+            self.offset += packed_size::<F>(count);
+        } else {
+            (0..count).for_each(|_| F::visit(self));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Selections: which elements of an array a static layout names.
+
+use dtype_core::TypeTree;
+
+use crate::{MpiDatatype, lazy::LazyDatatype};
+
+/// One dimension of a selection, in elements of the whole array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dimension {
+    /// How many are selected, at least one.
+    pub count: usize,
+    /// Elements from one to the next.
+    pub stride: usize,
+}
+
+/// What `layout!` expands to: the elements `START + Σ iₖ·strideₖ` of an array, iₖ below countₖ, the last dimension
+/// running fastest.
+///
+/// # Safety
+/// Implemented by `layout!` only. `Source` is an array, of arrays, of `Element`; `lazy` is always the same entry,
+/// and an expansion in it describes this selection, moved to begin at 0.
+/// That the selection lies within the source, each element once, is checked here: see [`Selection::VALID`].
+pub unsafe trait Selection: Copy + 'static {
+    /// The elements.
+    type Element: MpiDatatype;
+    /// The array of arrays they are selected from.
+    type Source: 'static;
+    /// Index of the first element selected.
+    const START: usize;
+    /// The dimensions, outermost first.
+    const DIMENSIONS: &'static [Dimension];
+
+    /// The entry of this layout.
+    fn lazy() -> &'static LazyDatatype;
+
+    /// Number of elements selected.
+    const COUNT: usize = {
+        let (mut count, mut k) = (1, 0);
+        while k < Self::DIMENSIONS.len() {
+            count *= Self::DIMENSIONS[k].count;
+            k += 1;
+        }
+        count
+    };
+
+    /// Fails to compile unless all elements lie within the source and none is selected twice.
+    const VALID: () = {
+        let elements = match size_of::<Self::Element>() {
+            0 => usize::MAX,
+            size => size_of::<Self::Source>() / size,
+        };
+        // From the innermost dimension: what the dimensions so far span must fit the next stride.
+        let (mut span, mut k) = (1, Self::DIMENSIONS.len());
+        while k > 0 {
+            k -= 1;
+            let Dimension { count, stride } = Self::DIMENSIONS[k];
+            assert!(count > 0 && (count == 1 || stride >= span), "a layout selects an element twice");
+            span += (count - 1) * stride;
+        }
+        assert!(Self::START + span <= elements, "a layout reaches beyond its source");
+    };
+
+    /// The selection as a type tree over the tree of the element, moved to begin at 0.
+    fn describe() -> TypeTree {
+        let size = size_of::<Self::Element>() as i64;
+        let element = Self::Element::type_tree().clone();
+        Self::DIMENSIONS.iter().rev().fold(element, |tree, dimension| {
+            TypeTree::vector(dimension.count as u64, dimension.stride as i64 * size, tree)
+        })
+    }
+}
