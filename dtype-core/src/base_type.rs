@@ -4,6 +4,7 @@ use core::{fmt, str::FromStr};
 
 /// A predefined MPI datatype (MPI 4.1 section 3.2.2) under its Rust name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum BaseType {
     /// `i8`, `MPI_INT8_T`
     I8,

@@ -10,6 +10,11 @@
 /// assert_eq!(column.cost(&CostModel::default()), 5 + 3);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, deny_unknown_fields)
+)]
 pub struct CostModel {
     /// A leaf.
     pub leaf: u64,
@@ -30,6 +35,7 @@ pub struct CostModel {
 
 /// How often a node's cost is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Weighting {
     /// Once: the words that describe the layout (thesis section 2.6).
     #[default]

@@ -16,10 +16,13 @@ use crate::{BaseType, CostModel, Error, Run, Runs, TypeMap};
 /// assert_eq!(column.to_string(), "vec 100, stride 800\n└─ f64\n");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub enum TypeTree {
     /// `leaf`: one base type at displacement 0.
+    #[cfg_attr(feature = "serde", serde(rename = "leaf"))]
     Leaf(BaseType),
     /// `vec`: the child `count` times, `stride` bytes apart.
+    #[cfg_attr(feature = "serde", serde(rename = "vec"))]
     Vector {
         /// Number of copies.
         count: u64,
@@ -29,6 +32,7 @@ pub enum TypeTree {
         child: Box<TypeTree>,
     },
     /// `idx`: the child once at each displacement.
+    #[cfg_attr(feature = "serde", serde(rename = "idx"))]
     Index {
         /// Where the copies lie, in bytes.
         displacements: Vec<i64>,
@@ -36,6 +40,7 @@ pub enum TypeTree {
         child: Box<TypeTree>,
     },
     /// `idxbuc`: at each displacement a bucket of copies, `stride` bytes apart within all buckets.
+    #[cfg_attr(feature = "serde", serde(rename = "idxbuc"))]
     IndexBucket {
         /// Bytes from one copy to the next within a bucket.
         stride: i64,
@@ -47,6 +52,7 @@ pub enum TypeTree {
         child: Box<TypeTree>,
     },
     /// `strc`: different children, one at each displacement.
+    #[cfg_attr(feature = "serde", serde(rename = "strc"))]
     Struct {
         /// Where the children lie, in bytes.
         displacements: Vec<i64>,

@@ -17,6 +17,7 @@ use crate::{BaseType, Error, Run, Runs};
 /// # Ok::<(), dtype_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Unchecked"))]
 pub struct TypeMap {
     types: Vec<BaseType>,
     displacements: Vec<i64>,
@@ -80,6 +81,34 @@ impl TypeMap {
         match self.types.iter().position(|base| *base != self.types[0]) {
             None => Ok(self.types[0]),
             Some(entry) => Err(Error::Heterogeneous { entry }),
+        }
+    }
+}
+
+/// A type map as it is read: `types` with one base type an entry, or `type` with one for all.
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unchecked {
+    types: Option<Vec<BaseType>>,
+    r#type: Option<BaseType>,
+    displacements: Vec<i64>,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Unchecked> for TypeMap {
+    type Error = alloc::string::String;
+
+    fn try_from(map: Unchecked) -> Result<Self, Self::Error> {
+        use alloc::string::ToString;
+        match (map.types, map.r#type) {
+            (Some(types), None) => Self::new(types, map.displacements).map_err(|error| error.to_string()),
+            (None, Some(base)) => {
+                Self::homogeneous(base, map.displacements).map_err(|error| error.to_string())
+            }
+            _ => {
+                Err("a type map has either `types`, one for each displacement, or `type`, one for all".into())
+            }
         }
     }
 }

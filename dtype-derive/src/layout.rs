@@ -242,7 +242,7 @@ fn check(input: &LayoutInput) -> Result<(Vec<usize>, Vec<Selected>)> {
     for literal in &input.lengths {
         match literal.base10_parse::<usize>() {
             Ok(0) => {
-                errors.push(Error::new_spanned(literal, "a dimension of length 0 has no elements to select"))
+                errors.push(Error::new_spanned(literal, "a dimension of length 0 has no elements to select"));
             }
             Ok(length) => {
                 lengths.push(length);

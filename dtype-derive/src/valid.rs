@@ -71,6 +71,9 @@ pub(crate) fn check(input: &DeriveInput) -> Result<()> {
     errors.finish()
 }
 
+/// Why anything that points cannot travel.
+const ADDRESS: &str = "is an address, which means nothing to another process";
+
 /// Refuses a field's type wherever its outermost form shows that it cannot travel, inside arrays and tuples too.
 fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
     let mut refuse = |what: &str, why: &str, instead: &str| {
@@ -79,7 +82,6 @@ fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
             format!("MPI cannot carry the field `{field}`: {what} {why}. {instead}"),
         ));
     };
-    const ADDRESS: &str = "is an address, which means nothing to another process";
     match ty {
         Type::Array(array) => check_type(field, &array.elem, errors),
         Type::Tuple(tuple) => tuple.elems.iter().for_each(|ty| check_type(field, ty, errors)),
@@ -94,7 +96,7 @@ fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
             "Use an array `[T; N]`, or send the slice as a message of its own",
         ),
         Type::TraitObject(_) | Type::ImplTrait(_) => {
-            refuse("a trait object", "has no layout known at compile time", "Use the concrete type")
+            refuse("a trait object", "has no layout known at compile time", "Use the concrete type");
         }
         Type::Never(_) => refuse("`!`", "has no values", "Remove the field"),
         Type::Path(path) => {
@@ -126,7 +128,11 @@ fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
                     "Use an array of bytes `[u8; N]`",
                 ),
                 "i128" | "u128" if !generic => {
-                    refuse(&format!("`{name}`"), "has no MPI datatype", "Use two 64-bit integers, `[u64; 2]`")
+                    refuse(
+                        &format!("`{name}`"),
+                        "has no MPI datatype",
+                        "Use two 64-bit integers, `[u64; 2]`",
+                    );
                 }
                 _ => {}
             }

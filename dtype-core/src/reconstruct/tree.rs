@@ -6,7 +6,7 @@
 //! segments. Rows are solved from i = n − 1 down, each with j ascending, so that everything a segment needs is
 //! either in its own row or a *kept* segment of a later one.
 //!
-//! A segment is kept as a possible part only if, whole, it is cheaper than the best sequence of two or more
+//! A segment is kept as a possible part only if, whole, it costs no more than the best sequence of two or more
 //! parts for the same entries: otherwise that sequence can take its place in any strc, and it is made of kept
 //! segments itself. This alone removes all segments whose best root is a strc.
 //!
@@ -122,7 +122,7 @@ impl<'a> Search<'a> {
             let row = search.row(start, n);
             let keep = |length: &usize| {
                 let alternative = row.parts[*length].0;
-                costs.part(row.whole[*length].cost) < alternative || *length == 1
+                row.whole[*length].root != Root::Unknown && costs.part(row.whole[*length].cost) <= alternative
             };
             search.kept[start] = (1..=n - start)
                 .filter(keep)

@@ -1,0 +1,153 @@
+//! The command `dtype`: type maps and type trees in, least-cost trees and type maps out.
+//!
+//! Exit code 0 and the answer on standard output, or a message on standard error and exit code 2.
+
+use std::{
+    fs,
+    io::{self, Read, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use anyhow::{Context, Result};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use dtype_core::{CostModel, Shape, TypeMap, TypeTree, Weighting, reconstruct};
+use serde::{Serialize, de::DeserializeOwned};
+
+/// Describe memory layouts to MPI at the least cost.
+#[derive(Parser)]
+#[command(version)]
+struct Command {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Find the least-cost description of a type map.
+    ///
+    /// The type map is JSON, such as {"types": ["i32", "f64"], "displacements": [0, 8]} or
+    /// {"type": "f64", "displacements": [0, 8, 16]}. Displacements are in bytes.
+    Reconstruct {
+        /// Which descriptions are searched.
+        #[arg(long, value_enum, default_value_t)]
+        shape: ShapeName,
+        /// What a description costs: storage, processing, or the path of a cost file.
+        ///
+        /// A cost file is JSON: {"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}.
+        #[arg(long, default_value = "storage")]
+        cost: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// List the type map of a type tree.
+    ///
+    /// The tree is JSON, such as {"vec":{"count":3,"stride":16,"child":{"leaf":"f64"}}}.
+    Flatten {
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+#[derive(Args)]
+struct Common {
+    /// How the answer is written.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// The input; standard input if left out or `-`.
+    file: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum ShapeName {
+    /// Leaf, vec and idx; maps of one base type.
+    Path,
+    /// And idxbuc.
+    ExtendedPath,
+    /// All five nodes.
+    #[default]
+    Tree,
+}
+
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum Format {
+    #[default]
+    Json,
+    Text,
+}
+
+/// The JSON answer of `reconstruct`.
+#[derive(Serialize)]
+struct Answer<'a> {
+    cost: u64,
+    optimality: &'a str,
+    tree: &'a TypeTree,
+}
+
+fn main() -> ExitCode {
+    let answer = run(Command::parse().action);
+    // A reader that has seen enough, such as `head`, is no error.
+    match answer.map(|answer| io::stdout().write_all(answer.as_bytes())) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("dtype: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(action: Action) -> Result<String> {
+    match action {
+        Action::Reconstruct { shape, cost, common } => {
+            let shape = match shape {
+                ShapeName::Path => Shape::Path,
+                ShapeName::ExtendedPath => Shape::ExtendedPath,
+                ShapeName::Tree => Shape::Tree,
+            };
+            let costs = costs(&cost)?;
+            let map: TypeMap = common.read()?;
+            let solution = reconstruct(&map, shape, &costs)?;
+            let optimality = solution.optimality.name();
+            match common.format {
+                Format::Json => json(&Answer { cost: solution.cost, optimality, tree: &solution.tree }),
+                Format::Text => Ok(format!("cost {} ({optimality})\n{}", solution.cost, solution.tree)),
+            }
+        }
+        Action::Flatten { common } => {
+            let map = common.read::<TypeTree>()?.flatten()?;
+            match common.format {
+                Format::Json => json(&map),
+                Format::Text => Ok(format!("{map}\n")),
+            }
+        }
+    }
+}
+
+impl Common {
+    fn read<T: DeserializeOwned>(&self) -> Result<T> {
+        if let Some(path) = self.file.as_ref().filter(|path| path.as_os_str() != "-") {
+            return read(path);
+        }
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).context("standard input")?;
+        serde_json::from_str(&text).context("standard input")
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &PathBuf) -> Result<T> {
+    let name = || path.display().to_string();
+    let text = fs::read_to_string(path).with_context(name)?;
+    serde_json::from_str(&text).with_context(name)
+}
+
+fn costs(name: &str) -> Result<CostModel> {
+    match name {
+        "storage" => Ok(CostModel::default()),
+        "processing" => Ok(CostModel { weighting: Weighting::Processing, ..CostModel::default() }),
+        file => read(&file.into()).context("--cost takes `storage`, `processing` or a cost file"),
+    }
+}
+
+fn json(answer: &impl Serialize) -> Result<String> {
+    Ok(serde_json::to_string(answer)? + "\n")
+}

@@ -1,0 +1,124 @@
+//! The command as a user meets it: JSON in, JSON out, exit codes and messages.
+
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+};
+
+/// Runs `dtype` with `input` on standard input: exit code, standard output, standard error.
+fn dtype(arguments: &[&str], input: &str) -> (i32, String, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dtype"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that refuses its arguments does not read.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn answers(arguments: &[&str], input: &str, expected: &str) {
+    assert_eq!(dtype(arguments, input), (0, format!("{expected}\n"), String::new()));
+}
+
+#[test]
+fn reconstruct_prints_cost_optimality_and_tree() {
+    answers(
+        &["reconstruct"],
+        r#"{"types": ["i32","f64","f64"], "displacements": [0,8,16]}"#,
+        r#"{"cost":20,"optimality":"proven","tree":{"strc":{"displacements":[0,8],"children":[{"leaf":"i32"},{"vec":{"count":2,"stride":8,"child":{"leaf":"f64"}}}]}}}"#,
+    );
+    answers(
+        &["reconstruct", "--shape", "extended-path"],
+        r#"{"type": "u8", "displacements": [0,1,2,3,10,11,12,13,14]}"#,
+        r#"{"cost":14,"optimality":"proven","tree":{"idxbuc":{"stride":1,"buckets":[4,5],"displacements":[0,10],"child":{"leaf":"u8"}}}}"#,
+    );
+    answers(
+        &["reconstruct", "--shape", "path", "--cost", "processing"],
+        r#"{"type": "c64", "displacements": [7]}"#,
+        r#"{"cost":9,"optimality":"proven","tree":{"idx":{"displacements":[7],"child":{"leaf":"c64"}}}}"#,
+    );
+}
+
+#[test]
+fn flatten_prints_the_type_map_of_a_tree() {
+    answers(
+        &["flatten"],
+        r#"{"strc":{"displacements":[0,8],"children":[{"leaf":"byte"},{"vec":{"count":2,"stride":-4,"child":{"leaf":"f32"}}}]}}"#,
+        r#"{"types":["byte","f32","f32"],"displacements":[0,8,4]}"#,
+    );
+    answers(
+        &["flatten", "--format", "text"],
+        r#"{"vec":{"count":100000,"stride":8,"child":{"leaf":"f64"}}}"#,
+        "100000 × f64 @ 0 stride 8",
+    );
+}
+
+#[test]
+fn what_flatten_prints_reconstruct_reads() {
+    let tree =
+        r#"{"idx":{"displacements":[0,9,2],"child":{"vec":{"count":4,"stride":2,"child":{"leaf":"u8"}}}}}"#;
+    let (_, map, _) = dtype(&["flatten"], tree);
+    let (_, answer, _) = dtype(&["reconstruct", "--shape", "path"], &map);
+    assert_eq!(answer, format!(r#"{{"cost":16,"optimality":"proven","tree":{tree}}}"#) + "\n");
+}
+
+#[test]
+fn a_cost_file_sets_the_constants() {
+    let file = std::env::temp_dir().join(format!("dtype-cost-{}.json", std::process::id()));
+    std::fs::write(
+        &file,
+        r#"{"leaf":3,"vec":50,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}"#,
+    )
+    .unwrap();
+    let map = r#"{"type": "f64", "displacements": [0,8,16]}"#;
+    let arguments = ["reconstruct", "--cost", file.to_str().unwrap()];
+    answers(
+        &arguments,
+        map,
+        r#"{"cost":11,"optimality":"proven","tree":{"idx":{"displacements":[0,8,16],"child":{"leaf":"f64"}}}}"#,
+    );
+    std::fs::write(&file, r#"{"leaf":3,"vector":50}"#).unwrap();
+    let (code, _, message) = dtype(&arguments, map);
+    assert_eq!(code, 2);
+    assert!(message.contains("unknown field `vector`, expected one of `leaf`, `vec`"), "{message}");
+    std::fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn bad_input_gives_a_message_and_exit_code_2() {
+    let cases: [(&[&str], &str, &str); 10] = [
+        (&["reconstruct"], r#"{"type": "f64", "displacements": []}"#, "the type map is empty"),
+        (&["reconstruct"], r#"{"types": ["f64"], "displacements": [0, 8]}"#, "1 types and 2 displacements"),
+        (&["reconstruct"], r#"{"type": "f65", "displacements": [0]}"#, "unknown variant `f65`"),
+        (
+            &["reconstruct"],
+            r#"{"displacements": [0]}"#,
+            "either `types`, one for each displacement, or `type`",
+        ),
+        (&["reconstruct"], "{", "standard input: EOF while parsing"),
+        (
+            &["reconstruct"],
+            r#"{"type": "f64", "displacements": [-9223372036854775808, 9223372036854775807]}"#,
+            "beyond the limit of i64",
+        ),
+        (
+            &["reconstruct", "--shape", "path"],
+            r#"{"types": ["f64", "u8"], "displacements": [0, 8]}"#,
+            "entry 1 has another one than entry 0; reconstruct a tree instead",
+        ),
+        (&["flatten"], r#"{"vec":{"count":3,"child":{"leaf":"f64"}}}"#, "missing field `stride`"),
+        (&["flatten"], r#"{"leaf":"f65"}"#, "unknown variant `f65`, expected one of `i8`"),
+        (&["flatten", "no-such-file"], "", "no-such-file: No such file"),
+    ];
+    for (arguments, input, expected) in cases {
+        let (code, output, message) = dtype(arguments, input);
+        assert_eq!((code, output.as_str()), (2, ""));
+        assert!(message.starts_with("dtype: ") && message.contains(expected), "{message}");
+    }
+    assert_eq!(dtype(&["reconstruct", "--shape", "circle"], "").0, 2);
+}
