@@ -26,8 +26,8 @@ struct Command {
 enum Action {
     /// Find the least-cost description of a type map.
     ///
-    /// The type map is JSON, such as {"types": ["i32", "f64"], "displacements": [0, 8]} or
-    /// {"type": "f64", "displacements": [0, 8, 16]}. Displacements are in bytes.
+    /// The type map is JSON, such as `{"types": ["i32", "f64"], "displacements": [0, 8]}` or
+    /// `{"type": "f64", "displacements": [0, 8, 16]}`. Displacements are in bytes.
     Reconstruct {
         /// Which descriptions are searched.
         #[arg(long, value_enum, default_value_t)]

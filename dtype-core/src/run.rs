@@ -45,6 +45,10 @@ impl fmt::Display for Run {
         let Self { base, displacement, count, stride } = self;
         match count {
             1 => write!(f, "{base} @ {displacement}"),
+            // Any two make a run of some stride; only neighbours are worth telling as one.
+            2 if *stride != base.size() as i64 => {
+                write!(f, "{base} @ {displacement}, {base} @ {}", displacement.wrapping_add(*stride))
+            }
             _ => write!(f, "{count} × {base} @ {displacement} stride {stride}"),
         }
     }
@@ -75,7 +79,7 @@ impl Runs {
 impl fmt::Display for Runs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// Longer maps are cut here: the reader wants the shape, not the list.
-        const SHOWN: usize = 8;
+        const SHOWN: usize = 6;
         for (i, run) in self.0.iter().take(SHOWN).enumerate() {
             write!(f, "{}{run}", if i == 0 { "" } else { ", " })?;
         }

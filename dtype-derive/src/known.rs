@@ -4,6 +4,8 @@
 //! tuples are laid out is the compiler's own affair. So every guess leaves *facts* behind, and the expansion
 //! compares each with the truth in a constant; where one fails, the layout is solved at run time instead.
 
+use std::cmp::Reverse;
+
 use dtype_core::{BaseType, TypeTree};
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -17,8 +19,8 @@ pub(crate) struct Known {
     pub(crate) tree: TypeTree,
     pub(crate) size: u64,
     align: u64,
-    /// How the compiler groups it when it orders the fields of a tuple.
-    order: (u32, bool),
+    /// Whether some byte patterns are no value, which the compiler counts when it orders the fields of a tuple.
+    niche: bool,
 }
 
 /// Constant expressions of type `bool`, all of which must hold.
@@ -68,7 +70,7 @@ pub(crate) fn of_struct(item: &Struct<'_>, facts: &mut Facts) -> Option<Known> {
     facts.push(quote!(::core::mem::size_of::<#ident>() == #bytes));
     let tree = TypeTree::structure(displacements, children);
     tree.measure().ok()?;
-    Some(Known { tree, size, align, order: (0, false) })
+    Some(Known { tree, size, align, niche: false })
 }
 
 /// The layout of a type, if the macro can see through it.
@@ -80,8 +82,8 @@ fn of_type(ty: &Type, facts: &mut Facts) -> Option<Known> {
             let base = base_type(path.path.get_ident()?)?;
             facts.push(is_base(ty, base));
             let size = base.size();
-            let order = (size.trailing_zeros(), base == BaseType::Bool);
-            Some(Known { tree: TypeTree::Leaf(base), size, align: base.alignment(), order })
+            let niche = base == BaseType::Bool;
+            Some(Known { tree: TypeTree::Leaf(base), size, align: base.alignment(), niche })
         }
         Type::Array(array) => {
             let Expr::Lit(literal) = &array.len else { return None };
@@ -92,9 +94,7 @@ fn of_type(ty: &Type, facts: &mut Facts) -> Option<Known> {
             let stride = i64::try_from(element.size).ok()?;
             let tree = TypeTree::vector(length, stride, element.tree);
             tree.measure().ok()?;
-            let niche = element.order.1 && length > 0;
-            let order = (element.align.max(size).trailing_zeros(), niche);
-            Some(Known { tree, size, align: element.align, order })
+            Some(Known { tree, size, align: element.align, niche: element.niche && length > 0 })
         }
         Type::Tuple(tuple) => {
             let fields: Option<Vec<_>> = tuple.elems.iter().map(|ty| of_type(ty, facts)).collect();
@@ -104,16 +104,20 @@ fn of_type(ty: &Type, facts: &mut Facts) -> Option<Known> {
     }
 }
 
-/// The compiler orders the fields of a tuple by alignment, the largest first; fields with invalid patterns come first
-/// among equals but are not moved ahead of better aligned ones.
+/// The compiler leaves the last field of a tuple where it is and orders the others by alignment, the largest first, an
+/// array counting as aligned as its whole size would be. Where a field has invalid patterns, no array counts as more
+/// than the best aligned field, and such fields come first among equals.
 fn of_tuple(ty: &Type, fields: Vec<Known>, facts: &mut Facts) -> Option<Known> {
     let largest = fields.iter().map(|field| field.align).max().unwrap_or(1);
+    let niche = fields.iter().any(|field| field.niche);
     let group = |field: &Known| {
-        let (zeros, niche) = field.order;
+        let zeros = field.align.max(field.size).trailing_zeros();
         if niche { zeros.min(largest.trailing_zeros()) } else { zeros }
     };
     let mut in_memory: Vec<usize> = (0..fields.len()).collect();
-    in_memory.sort_by_key(|i| (u32::MAX - group(&fields[*i]), !fields[*i].order.1));
+    if let Some((_last, ordered)) = in_memory.split_last_mut() {
+        ordered.sort_by_key(|i| (Reverse(group(&fields[*i])), !fields[*i].niche));
+    }
     let mut displacements = vec![0i64; fields.len()];
     let mut size = 0u64;
     for i in in_memory {
@@ -128,12 +132,10 @@ fn of_tuple(ty: &Type, fields: Vec<Known>, facts: &mut Facts) -> Option<Known> {
     }
     let bytes = usize::try_from(size).ok()?;
     facts.push(quote!(::core::mem::size_of::<#ty>() == #bytes));
-    let niche = fields.iter().any(|field| field.order.1);
-    let order = (largest.max(size).trailing_zeros(), niche);
     let children: Vec<_> = fields.into_iter().map(|field| field.tree).collect();
     let tree = TypeTree::structure(displacements, children);
     tree.measure().ok()?;
-    Some(Known { tree, size, align: largest, order })
+    Some(Known { tree, size, align: largest, niche })
 }
 
 /// The base type a name stands for, unless it is shadowed.

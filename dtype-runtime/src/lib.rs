@@ -65,6 +65,7 @@ pub use dtype_derive::{MpiDatatype, layout};
 pub use error::Error;
 pub use lazy::LayoutOrigin;
 pub use pack::{pack, pack_into, packed_size, unpack_into};
+pub use selection::Selection;
 pub use view::{StaticLayout, View, ViewMut};
 
 /// What the macros' expansions name. No part of the public interface: it may change in any version.

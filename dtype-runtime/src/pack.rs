@@ -91,23 +91,44 @@ fn check<T: MpiDatatype>(packed: &[u8], count: usize) -> Result<(), Error> {
     check.invalid.map_or(Ok(()), Err)
 }
 
-/// The bytes of a selection of `source`, which must hold the elements it selects from.
+/// The bytes of a selection of `source`.
 pub(crate) fn pack_selection<S: Selection>(source: &S::Source) -> Vec<u8> {
     let size = packed_size::<S::Element>(S::COUNT);
     let mut packed = Vec::with_capacity(size);
-    let mut target: *mut u8 = packed.as_mut_ptr();
+    // SAFETY: the vector has room for `size` bytes, just what is written; then all of them are initialized.
+    unsafe {
+        pack_blocks::<S>(source, packed.as_mut_ptr());
+        packed.set_len(size);
+    }
+    packed
+}
+
+/// Packs a selection of `source` into the front of `packed`; see [`pack_into`].
+pub(crate) fn pack_selection_into<S: Selection>(
+    source: &S::Source,
+    packed: &mut [u8],
+) -> Result<usize, Error> {
+    let expected = packed_size::<S::Element>(S::COUNT);
+    if packed.len() < expected {
+        return Err(Error::Length { what: type_name::<S::Source>(), expected, found: packed.len() });
+    }
+    // SAFETY: `packed` has room for the bytes.
+    unsafe { pack_blocks::<S>(source, packed.as_mut_ptr()) };
+    Ok(expected)
+}
+
+/// # Safety
+/// `target` points to room for the packed bytes of `S::COUNT` elements, elsewhere than `source`.
+unsafe fn pack_blocks<S: Selection>(source: &S::Source, mut target: *mut u8) {
     let source = std::ptr::from_ref(source).cast::<S::Element>();
     for_each_block(S::START, S::DIMENSIONS, &mut |start, count| {
-        // SAFETY: the contract of `Selection` puts the block inside the source; all blocks together fill the
-        // vector's room.
+        // SAFETY: the contract of `Selection` puts the block inside the source; all blocks together have `S::COUNT`
+        // elements.
         unsafe {
             pack_values(source.add(start), count, target);
             target = target.add(packed_size::<S::Element>(count));
         }
     });
-    // SAFETY: `S::COUNT` elements have been packed, which are `size` bytes.
-    unsafe { packed.set_len(size) };
-    packed
 }
 
 /// Unpacks the bytes of a selection into `target`; see [`unpack_into`] for what is checked.

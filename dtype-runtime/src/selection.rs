@@ -13,24 +13,35 @@ pub struct Dimension {
     pub stride: usize,
 }
 
-/// What `layout!` expands to: the elements `START + Σ iₖ·strideₖ` of an array, iₖ below countₖ, the last dimension
-/// running fastest.
+/// What a [`StaticLayout`](crate::StaticLayout) selects: the elements `START + Σ iₖ·strideₖ` of an array, iₖ below
+/// countₖ, the last dimension running fastest.
+///
+/// Types that implement it come from [`layout!`](crate::layout); it is public so that functions can take any of them:
+///
+/// ```
+/// use dtype_runtime::{Selection, StaticLayout, layout};
+///
+/// fn bytes<S: Selection>(layout: StaticLayout<S>, source: &S::Source) -> Vec<u8> {
+///     layout.of(source).pack()
+/// }
+/// assert_eq!(bytes(layout!(u8[4] => [1..;2]), &[1, 2, 3, 4]), [2, 4]);
+/// ```
 ///
 /// # Safety
 /// Implemented by `layout!` only. `Source` is an array, of arrays, of `Element`; `lazy` is always the same entry,
 /// and an expansion in it describes this selection, moved to begin at 0.
-/// That the selection lies within the source, each element once, is checked here: see [`Selection::VALID`].
+/// That the selection lies within the source, each element once, is checked when a layout is made of it.
 pub unsafe trait Selection: Copy + 'static {
     /// The elements.
     type Element: MpiDatatype;
     /// The array of arrays they are selected from.
     type Source: 'static;
-    /// Index of the first element selected.
+    #[doc(hidden)]
     const START: usize;
-    /// The dimensions, outermost first.
+    #[doc(hidden)]
     const DIMENSIONS: &'static [Dimension];
 
-    /// The entry of this layout.
+    #[doc(hidden)]
     fn lazy() -> &'static LazyDatatype;
 
     /// Number of elements selected.
@@ -43,7 +54,8 @@ pub unsafe trait Selection: Copy + 'static {
         count
     };
 
-    /// Fails to compile unless all elements lie within the source and none is selected twice.
+    // Fails to compile unless all elements lie within the source and none is selected twice.
+    #[doc(hidden)]
     const VALID: () = {
         let elements = match size_of::<Self::Element>() {
             0 => usize::MAX,
@@ -60,7 +72,8 @@ pub unsafe trait Selection: Copy + 'static {
         assert!(Self::START + span <= elements, "a layout reaches beyond its source");
     };
 
-    /// The selection as a type tree over the tree of the element, moved to begin at 0.
+    // The selection as a type tree over the tree of the element, moved to begin at 0.
+    #[doc(hidden)]
     fn describe() -> TypeTree {
         let size = size_of::<Self::Element>() as i64;
         let element = Self::Element::type_tree().clone();

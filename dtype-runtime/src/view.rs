@@ -7,7 +7,7 @@ use dtype_core::{Optimality, Program, TypeTree};
 use crate::{
     Error,
     lazy::LayoutOrigin,
-    pack::{pack_selection, packed_size, unpack_selection},
+    pack::{pack_selection, pack_selection_into, packed_size, unpack_selection},
     selection::Selection,
 };
 
@@ -125,6 +125,14 @@ impl<S: Selection> View<'_, S> {
     /// ```
     pub fn pack(&self) -> Vec<u8> {
         pack_selection::<S>(self.source)
+    }
+
+    /// Packs the elements into the front of `packed` and returns how many bytes they took.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where `packed` is too short; nothing is written then.
+    pub fn pack_into(&self, packed: &mut [u8]) -> Result<usize, Error> {
+        pack_selection_into::<S>(self.source, packed)
     }
 
     /// Bytes that [`pack`](Self::pack) gives.

@@ -1,6 +1,6 @@
 //! What the integration tests share: the exhaustive oracle, the interpreter of constructor programs, and the
 //! generators of random maps and trees.
-#![allow(dead_code, unreachable_pub)] // each test file uses its part
+#![allow(dead_code)] // each test file uses its part
 
 use dtype_core::{BaseType, CostModel, OldType, Program, Step, TypeMap, TypeTree, Weighting};
 use proptest::prelude::*;

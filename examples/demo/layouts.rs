@@ -1,0 +1,147 @@
+//! The layouts of the demo, and what there is to say about each.
+
+use dtype_runtime::{
+    LayoutOrigin, MpiDatatype, Selection, StaticLayout,
+    dtype_core::{Optimality, Program, TypeTree},
+    layout,
+};
+
+/// A struct of base types and arrays: solved in the macro.
+#[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+pub struct Particle {
+    pub position: [f64; 3],
+    pub velocity: [f64; 3],
+    pub id: u64,
+    pub kind: u8,
+}
+
+impl Particle {
+    /// A particle in which every field depends on its rank and index.
+    pub fn of(rank: i32, index: usize) -> Self {
+        let x = index as f64 + f64::from(rank) / 8.0;
+        let id = index as u64 * 1000 + rank as u64;
+        Self { position: [x, -x, 0.5], velocity: [1.0, x * x, -2.0], id, kind: (index % 251) as u8 }
+    }
+}
+
+/// Mixed fields with padding between them.
+#[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+pub struct Mixed {
+    pub flag: u8,
+    pub value: f64,
+    pub level: i16,
+    pub weight: f32,
+}
+
+/// A struct of structs, in the compiler's own order: solved at first use.
+#[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cell {
+    pub occupied: bool,
+    pub particles: [Particle; 2],
+    pub summary: Mixed,
+}
+
+pub type Matrix = [[f64; 1000]; 1000];
+pub type Grid = [[[f64; 64]; 64]; 64];
+
+/// One layout, in words and numbers.
+struct Description<'a> {
+    title: &'a str,
+    type_map: String,
+    tree: &'a TypeTree,
+    cost: u64,
+    optimality: Optimality,
+    origin: LayoutOrigin,
+    program: &'a Program,
+}
+
+impl Description<'_> {
+    fn print(&self) {
+        let least = match self.optimality {
+            Optimality::Proven => "proven least",
+            Optimality::UpperBound => "the least found",
+        };
+        println!("{}", self.title);
+        println!("  type map      {}", self.type_map);
+        print_lines("  tree          ", &self.tree.to_string());
+        println!("  cost          {} ({least})", self.cost);
+        println!("  solved at     {}", self.origin);
+        print_lines("  calls         ", &self.program.to_string());
+        println!();
+    }
+}
+
+/// Prints lines, the first after `label`, the others below it.
+fn print_lines(label: &str, lines: &str) {
+    for (i, line) in lines.lines().enumerate() {
+        println!("{}{line}", if i == 0 { label } else { "                " });
+    }
+}
+
+fn describe_type<T: MpiDatatype>(title: &str) {
+    Description {
+        title,
+        type_map: T::type_map(),
+        tree: T::type_tree(),
+        cost: T::cost(),
+        optimality: T::optimality(),
+        origin: T::layout_origin(),
+        program: T::constructor_calls(),
+    }
+    .print();
+}
+
+fn describe_layout<S: Selection>(title: &str, layout: StaticLayout<S>) {
+    Description {
+        title,
+        type_map: layout.type_map(),
+        tree: layout.tree(),
+        cost: layout.cost(),
+        optimality: layout.optimality(),
+        origin: layout.layout_origin(),
+        program: layout.constructor_calls(),
+    }
+    .print();
+}
+
+/// Prints what the compiler worked out for each layout.
+pub fn describe() {
+    describe_type::<Particle>(
+        "struct Particle { position: [f64; 3], velocity: [f64; 3], id: u64, kind: u8 }",
+    );
+    describe_type::<Mixed>("struct Mixed { flag: u8, value: f64, level: i16, weight: f32 }");
+    describe_type::<Cell>("struct Cell { occupied: bool, particles: [Particle; 2], summary: Mixed }");
+    describe_layout("column: f64[1000][1000] => [.., 3]", layout!(f64[1000][1000] => [.., 3]));
+    describe_layout(
+        "block: f64[1000][1000] => [100..300, 40..90]",
+        layout!(f64[1000][1000] => [100..300, 40..90]),
+    );
+    describe_layout(
+        "face: f64[64][64][64] => [1..63, 1..63, 0]",
+        layout!(f64[64][64][64] => [1..63, 1..63, 0]),
+    );
+    describe_layout("every other pair: Mixed[100] => [..;2]", layout!(Mixed[100] => [..;2]));
+}
+
+/// A journey without MPI: what is packed here is unpacked here, into other places.
+#[cfg(not(feature = "mpi"))]
+pub fn pack_and_unpack() {
+    let cells: Vec<Cell> = (0..100)
+        .map(|i| Cell {
+            occupied: i % 2 == 0,
+            particles: [Particle::of(1, i), Particle::of(2, i)],
+            ..Cell::default()
+        })
+        .collect();
+    let bytes = dtype_runtime::pack(&cells);
+    let mut copies = vec![Cell::default(); cells.len()];
+    dtype_runtime::unpack_into(&bytes, &mut copies).expect("the bytes of just so many cells");
+    assert_eq!(copies, cells);
+    println!(
+        "100 cells, {} bytes in memory, travelled as {} packed bytes",
+        size_of_val(&cells[..]),
+        bytes.len()
+    );
+}

@@ -1,0 +1,306 @@
+//! Ping-pong times between two ranks: this project's datatype, rsmpi's own, and two ways of packing.
+
+use std::time::Instant;
+
+use dtype_runtime::{MpiDatatype, Selection, StaticLayout, layout, pack_into, packed_size, unpack_into};
+use mpi::{topology::SimpleCommunicator, traits::*};
+
+use crate::{
+    exchange::zeroed_matrix,
+    layouts::{Grid, Mixed, Particle},
+};
+
+/// `Particle` as rsmpi's derive builds it.
+#[derive(mpi::traits::Equivalence, Clone, Copy, Default)]
+#[repr(C)]
+struct RsmpiParticle {
+    position: [f64; 3],
+    velocity: [f64; 3],
+    id: u64,
+    kind: u8,
+}
+
+/// `Mixed` as rsmpi's derive builds it.
+#[derive(mpi::traits::Equivalence, Clone, Copy, Default)]
+#[repr(C)]
+struct RsmpiMixed {
+    flag: u8,
+    value: f64,
+    level: i16,
+    weight: f32,
+}
+
+/// One way to send a layout to the other rank, and to receive it there.
+struct Method<'a> {
+    name: &'static str,
+    send: Box<dyn FnMut() + 'a>,
+    receive: Box<dyn FnMut() + 'a>,
+}
+
+impl<'a> Method<'a> {
+    fn new(name: &'static str, send: impl FnMut() + 'a, receive: impl FnMut() + 'a) -> Self {
+        Self { name, send: Box::new(send), receive: Box::new(receive) }
+    }
+}
+
+const COLUMNS: [&str; 4] = ["datatype", "rsmpi", "pack", "by hand"];
+
+/// Prints the table on rank 0; both ranks must call it.
+pub fn table(world: &SimpleCommunicator) {
+    if world.rank() == 0 {
+        println!("\nHalf a ping-pong between two ranks in µs, medians of interleaved runs:\n");
+        println!("{:<44}{}", "", COLUMNS.map(|name| format!("{name:>10}")).concat());
+    }
+    for count in [100_000, 1_000] {
+        structs::<Particle, RsmpiParticle>(world, &format!("{count} × Particle"), count, particles_by_hand());
+        structs::<Mixed, RsmpiMixed>(world, &format!("{count} × Mixed"), count, mixed_by_hand());
+    }
+    sub_blocks(world);
+    if world.rank() == 0 {
+        println!(
+            "\ndatatype  this project's MPI datatype        rsmpi    the struct as rsmpi's derive builds it"
+        );
+        println!(
+            "pack      this project's pack and unpack     by hand  a loop over the fields or elements\n"
+        );
+    }
+}
+
+/// Runs the methods in turn, again and again, and prints a row of their medians.
+fn measure(world: &SimpleCommunicator, title: &str, mut methods: Vec<Method<'_>>) {
+    const RUNS: usize = 60;
+    // The first few build datatypes and touch memory.
+    const WARM_UP: usize = 10;
+    let mut times: Vec<Vec<f64>> = methods.iter().map(|_| Vec::new()).collect();
+    for run in 0..RUNS {
+        for (method, times) in methods.iter_mut().zip(&mut times) {
+            world.barrier();
+            let start = Instant::now();
+            if world.rank() == 0 {
+                (method.send)();
+                (method.receive)();
+            } else {
+                (method.receive)();
+                (method.send)();
+            }
+            if run >= WARM_UP {
+                times.push(start.elapsed().as_secs_f64() * 1e6 / 2.0);
+            }
+        }
+    }
+    if world.rank() != 0 {
+        return;
+    }
+    let median = |column: &str| {
+        let times = &mut times[methods.iter().position(|method| method.name == column)?];
+        times.sort_by(f64::total_cmp);
+        Some(times[times.len() / 2])
+    };
+    let cells = COLUMNS.map(median).map(|median| match median {
+        Some(median) => format!("{median:>10.1}"),
+        None => format!("{:>10}", "–"),
+    });
+    println!("{title:<44}{}", cells.concat());
+}
+
+/// Packing and unpacking as a careful programmer writes it for one struct.
+struct ByHand<T> {
+    size: usize,
+    pack: fn(&T, &mut [u8]),
+    unpack: fn(&[u8], &mut T),
+}
+
+fn particles_by_hand() -> ByHand<Particle> {
+    ByHand {
+        size: 57,
+        pack: |particle, bytes| {
+            let vectors = particle.position.iter().chain(&particle.velocity);
+            for (value, bytes) in vectors.zip(bytes.chunks_exact_mut(8)) {
+                bytes.copy_from_slice(&value.to_ne_bytes());
+            }
+            bytes[48..56].copy_from_slice(&particle.id.to_ne_bytes());
+            bytes[56] = particle.kind;
+        },
+        unpack: |bytes, particle| {
+            let vectors = particle.position.iter_mut().chain(&mut particle.velocity);
+            for (value, bytes) in vectors.zip(bytes.chunks_exact(8)) {
+                *value = f64::from_ne_bytes(bytes.try_into().expect("eight bytes"));
+            }
+            particle.id = u64::from_ne_bytes(bytes[48..56].try_into().expect("eight bytes"));
+            particle.kind = bytes[56];
+        },
+    }
+}
+
+fn mixed_by_hand() -> ByHand<Mixed> {
+    ByHand {
+        size: 15,
+        pack: |mixed, bytes| {
+            bytes[0] = mixed.flag;
+            bytes[1..9].copy_from_slice(&mixed.value.to_ne_bytes());
+            bytes[9..11].copy_from_slice(&mixed.level.to_ne_bytes());
+            bytes[11..15].copy_from_slice(&mixed.weight.to_ne_bytes());
+        },
+        unpack: |bytes, mixed| {
+            mixed.flag = bytes[0];
+            mixed.value = f64::from_ne_bytes(bytes[1..9].try_into().expect("eight bytes"));
+            mixed.level = i16::from_ne_bytes(bytes[9..11].try_into().expect("two bytes"));
+            mixed.weight = f32::from_ne_bytes(bytes[11..15].try_into().expect("four bytes"));
+        },
+    }
+}
+
+fn structs<T, R>(world: &SimpleCommunicator, title: &str, count: usize, by_hand: ByHand<T>)
+where
+    T: MpiDatatype + Equivalence + Clone + Default,
+    R: Equivalence + Clone + Default,
+{
+    let peer = world.process_at_rank(1 - world.rank());
+    let (values, mut arrived) = (vec![T::default(); count], vec![T::default(); count]);
+    let (rsmpi_values, mut rsmpi_arrived) = (vec![R::default(); count], vec![R::default(); count]);
+    let size = packed_size::<T>(count);
+    let (mut sent, mut received) = (vec![0u8; size], vec![0u8; size]);
+    let (mut hand_sent, mut hand_received) = (vec![0u8; size], vec![0u8; size]);
+    let (mut unpacked, mut hand_unpacked) = (arrived.clone(), arrived.clone());
+    let methods = vec![
+        Method::new(
+            "datatype",
+            || peer.send(&values[..]),
+            || {
+                peer.receive_into(&mut arrived[..]);
+            },
+        ),
+        Method::new(
+            "rsmpi",
+            || peer.send(&rsmpi_values[..]),
+            || {
+                peer.receive_into(&mut rsmpi_arrived[..]);
+            },
+        ),
+        Method::new(
+            "pack",
+            || {
+                pack_into(&values, &mut sent).expect("room for all");
+                peer.send(&sent[..]);
+            },
+            || {
+                peer.receive_into(&mut received[..]);
+                unpack_into(&received, &mut unpacked).expect("the bytes of all");
+            },
+        ),
+        Method::new(
+            "by hand",
+            || {
+                let bytes = hand_sent.chunks_exact_mut(by_hand.size);
+                values.iter().zip(bytes).for_each(|(value, bytes)| (by_hand.pack)(value, bytes));
+                peer.send(&hand_sent[..]);
+            },
+            || {
+                peer.receive_into(&mut hand_received[..]);
+                let bytes = hand_received.chunks_exact(by_hand.size);
+                bytes.zip(&mut hand_unpacked).for_each(|(bytes, value)| (by_hand.unpack)(bytes, value));
+            },
+        ),
+    ];
+    measure(world, title, methods);
+}
+
+/// Collecting the elements of a layout, and putting them back, as a careful programmer writes it.
+struct LoopsByHand<A> {
+    gather: fn(&A, &mut Vec<f64>),
+    scatter: fn(&[f64], &mut A),
+}
+
+fn sub_block<S: Selection<Element = f64>>(
+    world: &SimpleCommunicator,
+    title: &str,
+    layout: StaticLayout<S>,
+    array: &S::Source,
+    by_hand: LoopsByHand<S::Source>,
+) where
+    S::Source: Clone,
+{
+    let peer = world.process_at_rank(1 - world.rank());
+    let copy = || Box::new(array.clone());
+    let (mut arrived, mut unpacked, mut scattered) = (copy(), copy(), copy());
+    let size = layout.of(array).packed_size();
+    let (mut sent, mut received) = (vec![0u8; size], vec![0u8; size]);
+    let (mut gathered, mut hand_received) = (Vec::new(), vec![0.0; layout.count()]);
+    let methods = vec![
+        Method::new(
+            "datatype",
+            || peer.send(&layout.of(array)),
+            || {
+                peer.receive_into(&mut layout.of_mut(&mut arrived));
+            },
+        ),
+        Method::new(
+            "pack",
+            || {
+                layout.of(array).pack_into(&mut sent).expect("room for all");
+                peer.send(&sent[..]);
+            },
+            || {
+                peer.receive_into(&mut received[..]);
+                layout.of_mut(&mut unpacked).unpack(&received).expect("the bytes of all");
+            },
+        ),
+        Method::new(
+            "by hand",
+            || {
+                gathered.clear();
+                (by_hand.gather)(array, &mut gathered);
+                peer.send(&gathered[..]);
+            },
+            || {
+                peer.receive_into(&mut hand_received[..]);
+                (by_hand.scatter)(&hand_received, &mut scattered);
+            },
+        ),
+    ];
+    measure(world, title, methods);
+}
+
+fn sub_blocks(world: &SimpleCommunicator) {
+    let (matrix, grid): (_, Box<Grid>) = (zeroed_matrix(), Box::new([[[0.0; 64]; 64]; 64]));
+    sub_block(
+        world,
+        "column f64[1000][1000] => [.., 3]",
+        layout!(f64[1000][1000] => [.., 3]),
+        &matrix,
+        LoopsByHand {
+            gather: |matrix, values| values.extend(matrix.iter().map(|row| row[3])),
+            scatter: |values, matrix| matrix.iter_mut().zip(values).for_each(|(row, value)| row[3] = *value),
+        },
+    );
+    sub_block(
+        world,
+        "block f64[1000][1000] => [100..300, 40..90]",
+        layout!(f64[1000][1000] => [100..300, 40..90]),
+        &matrix,
+        LoopsByHand {
+            gather: |matrix, values| {
+                matrix[100..300].iter().for_each(|row| values.extend_from_slice(&row[40..90]));
+            },
+            scatter: |values, matrix| {
+                let rows = matrix[100..300].iter_mut().zip(values.chunks_exact(50));
+                rows.for_each(|(row, values)| row[40..90].copy_from_slice(values));
+            },
+        },
+    );
+    sub_block(
+        world,
+        "face f64[64][64][64] => [1..63, 1..63, 0]",
+        layout!(f64[64][64][64] => [1..63, 1..63, 0]),
+        &grid,
+        LoopsByHand {
+            gather: |grid, values| {
+                grid[1..63].iter().for_each(|plane| values.extend(plane[1..63].iter().map(|line| line[0])));
+            },
+            scatter: |values, grid| {
+                let lines = grid[1..63].iter_mut().flat_map(|plane| &mut plane[1..63]);
+                lines.zip(values).for_each(|(line, value)| line[0] = *value);
+            },
+        },
+    );
+}

@@ -1,0 +1,48 @@
+//! Every example runs to its end, on as many ranks as it is for.
+
+use std::time::Duration;
+
+use xtask::launch::{Finished, run};
+
+fn succeeds(finished: &Finished, expected: &str) {
+    assert!(finished.status.is_some_and(|status| status.success()), "{finished:#?}");
+    assert!(finished.output.contains(expected), "{finished:#?}");
+}
+
+#[cfg(feature = "mpi")]
+fn on_ranks(ranks: usize, program: &str, expected: &str) {
+    let mut command = xtask::launch::on_ranks(xtask::launch::mpiexec(), ranks, program);
+    succeeds(&run(&mut command, Duration::from_secs(240)).unwrap(), expected);
+}
+
+#[test]
+fn pack_prints_the_error_and_the_board() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pack"));
+    succeeds(&run(&mut command, Duration::from_secs(60)).unwrap(), "..#.#.#.");
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn ring_brings_the_particles_home() {
+    on_ranks(4, env!("CARGO_BIN_EXE_ring"), "1000 particles came home to each of 4 ranks");
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn column_becomes_a_row() {
+    on_ranks(2, env!("CARGO_BIN_EXE_column"), "column 3 has become row 7, and nothing else has changed");
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn the_demo_checks_every_byte_and_prints_its_table() {
+    on_ranks(2, env!("CARGO_BIN_EXE_demo"), "by hand");
+    on_ranks(4, env!("CARGO_BIN_EXE_demo"), "a column, a block and a face were exchanged");
+}
+
+#[cfg(not(feature = "mpi"))]
+#[test]
+fn the_demo_shows_what_needs_no_mpi() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_demo"));
+    succeeds(&run(&mut command, Duration::from_secs(60)).unwrap(), "travelled as");
+}

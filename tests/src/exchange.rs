@@ -1,0 +1,118 @@
+//! Values and pieces of arrays between ranks.
+
+use dtype_runtime::layout;
+use mpi::{
+    point_to_point::send_receive_into,
+    topology::{Process, SimpleCommunicator},
+    traits::*,
+};
+
+use crate::samples::{Aligned, Nested, Packed, Particle, Sample, Visit, for_each_sample};
+
+fn neighbours(world: &SimpleCommunicator) -> (Process<'_>, Process<'_>, i32) {
+    let (rank, size) = (world.rank(), world.size());
+    let previous = (rank + size - 1) % size;
+    (world.process_at_rank((rank + 1) % size), world.process_at_rank(previous), previous)
+}
+
+/// A slice of every sample type goes to the next rank, between guards.
+pub fn ring(world: &SimpleCommunicator) {
+    struct Ring<'a>(&'a SimpleCommunicator);
+    impl Visit for Ring<'_> {
+        fn visit<T: Sample>(&mut self) {
+            const COUNT: usize = 33;
+            let (next, previous, from) = neighbours(self.0);
+            let values =
+                |rank: i32| (0..COUNT).map(|i| T::sample(i + 40 * rank as usize)).collect::<Vec<_>>();
+            let guard = T::sample(1234);
+            let mut buffer = vec![guard; COUNT + 2];
+            let own = values(self.0.rank());
+            let status = send_receive_into(&own[..], &next, &mut buffer[1..=COUNT], &previous);
+            assert_eq!(status.count(T::equivalent_datatype()), COUNT as i32);
+            assert_eq!(buffer[1..=COUNT], values(from));
+            assert_eq!((buffer[0], buffer[COUNT + 1]), (guard, guard));
+        }
+    }
+    for_each_sample(&mut Ring(world));
+}
+
+/// Collective calls take the types as any other buffer: strides between values are their extents.
+pub fn collectives(world: &SimpleCommunicator) {
+    fn collect<T: Sample>(world: &SimpleCommunicator) {
+        let (rank, size) = (world.rank() as usize, world.size() as usize);
+        let own = [T::sample(rank), T::sample(rank + 100)];
+        let mut all = vec![T::sample(999); 2 * size];
+        world.all_gather_into(&own[..], &mut all[..]);
+        for (rank, pair) in all.chunks(2).enumerate() {
+            assert_eq!(pair, [T::sample(rank), T::sample(rank + 100)]);
+        }
+        let mut value = T::sample(if rank == 0 { 7 } else { 8 });
+        world.process_at_rank(0).broadcast_into(&mut value);
+        assert_eq!(value, T::sample(7));
+        let mut exchanged = vec![T::sample(999); size];
+        let rows: Vec<T> = (0..size).map(|to| T::sample(10 * rank + to)).collect();
+        world.all_to_all_into(&rows[..], &mut exchanged[..]);
+        for (from, value) in exchanged.iter().enumerate() {
+            assert_eq!(*value, T::sample(10 * from + rank));
+        }
+    }
+    collect::<Particle>(world);
+    collect::<Packed>(world);
+    collect::<Aligned>(world);
+    collect::<Nested>(world);
+}
+
+/// Pieces of arrays, into pieces of another shape with the same signature; everything else stays.
+pub fn views(world: &SimpleCommunicator) {
+    let (next, previous, from) = neighbours(world);
+    let rank = world.rank();
+    let number = |rank: i32, i: usize, j: usize| f64::from(rank) * 1e4 + (i * 100 + j) as f64;
+    let matrix = |rank: i32| {
+        let mut matrix = [[0.0; 30]; 20];
+        for (i, row) in matrix.iter_mut().enumerate() {
+            row.iter_mut().enumerate().for_each(|(j, value)| *value = number(rank, i, j));
+        }
+        matrix
+    };
+    let own = matrix(rank);
+
+    // Every second element of a column into a row of another array.
+    let mut line = [[-1.0; 10]; 2];
+    let (column, row) = (layout!(f64[20][30] => [..;2, -2]), layout!(f64[2][10] => [1, ..]));
+    send_receive_into(&column.of(&own), &next, &mut row.of_mut(&mut line), &previous);
+    let expected: Vec<f64> = (0..20).step_by(2).map(|i| number(from, i, 28)).collect();
+    assert_eq!(line, [[-1.0; 10], expected.try_into().unwrap()]);
+
+    // A block with steps in both dimensions, to another place.
+    let mut target = matrix(-1);
+    let (block, place) =
+        (layout!(f64[20][30] => [1..20;3, 2..=29;5]), layout!(f64[20][30] => [10..17, 20..26]));
+    assert_eq!((block.count(), place.count()), (7 * 6, 7 * 6));
+    send_receive_into(&block.of(&own), &next, &mut place.of_mut(&mut target), &previous);
+    for (i, row) in target.iter().enumerate() {
+        for (j, value) in row.iter().enumerate() {
+            let inside = (10..17).contains(&i) && (20..26).contains(&j);
+            let expected =
+                if inside { number(from, 1 + 3 * (i - 10), 2 + 5 * (j - 20)) } else { number(-1, i, j) };
+            assert_eq!(*value, expected, "at [{i}][{j}]");
+        }
+    }
+
+    // Structs as elements, in four dimensions.
+    let particles = [[[[Particle::sample(rank as usize); 3]; 2]; 4]; 2];
+    let guard = Particle::sample(1000);
+    let mut target = [guard; 40];
+    let (from_layout, to) =
+        (layout!(Particle[2][4][2][3] => [.., 1..3, 1, ..;2]), layout!(Particle[40] => [4..20;2]));
+    send_receive_into(&from_layout.of(&particles), &next, &mut to.of_mut(&mut target), &previous);
+    for (i, particle) in target.iter().enumerate() {
+        let inside = (4..20).contains(&i) && i % 2 == 0;
+        assert_eq!(*particle, if inside { Particle::sample(from as usize) } else { guard }, "at [{i}]");
+    }
+
+    // A view against a plain slice.
+    let mut values = [0.0; 20];
+    let column = layout!(f64[20][30] => [.., 0]);
+    send_receive_into(&column.of(&own), &next, &mut values[..], &previous);
+    assert!(values.iter().enumerate().all(|(i, value)| *value == number(from, i, 0)));
+}

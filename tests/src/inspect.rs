@@ -1,0 +1,231 @@
+//! A second opinion from MPI itself: what it says of our datatypes, and what its own pack makes of them.
+
+use std::{any::type_name, mem::MaybeUninit, os::raw::c_int};
+
+use dtype_runtime::{
+    LayoutOrigin, MpiDatatype, Selection, StaticLayout,
+    dtype_core::{BaseType, OldType, Program, Step, TypeTree},
+    layout, pack, packed_size, unpack_into,
+};
+use mpi::{
+    ffi::{self, MPI_Datatype},
+    raw::AsRaw,
+};
+
+use crate::samples::{Packed, Particle, Sample, Visit, for_each_sample};
+
+/// Size, lower bound and extent, true lower bound and true extent.
+fn bounds(datatype: MPI_Datatype) -> (i64, i64, i64, i64, i64) {
+    let (mut size, mut lower, mut extent, mut true_lower, mut true_extent): (c_int, _, _, _, _) =
+        (0, 0, 0, 0, 0);
+    // SAFETY: the datatype is committed, and every output is a local of the right type.
+    unsafe {
+        ffi::MPI_Type_size(datatype, &raw mut size);
+        ffi::MPI_Type_get_extent(datatype, &raw mut lower, &raw mut extent);
+        ffi::MPI_Type_get_true_extent(datatype, &raw mut true_lower, &raw mut true_extent);
+    }
+    (size.into(), lower as i64, extent as i64, true_lower as i64, true_extent as i64)
+}
+
+/// The combiner of a datatype, as MPI tells it.
+fn combiner(datatype: MPI_Datatype) -> c_int {
+    let (mut integers, mut addresses, mut datatypes, mut combiner) = (0, 0, 0, 0);
+    // SAFETY: as in `bounds`.
+    unsafe {
+        ffi::MPI_Type_get_envelope(
+            datatype,
+            &raw mut integers,
+            &raw mut addresses,
+            &raw mut datatypes,
+            &raw mut combiner,
+        );
+    }
+    combiner
+}
+
+/// The combiner of a program's result, learned from a small datatype that the same call makes: the constants have
+/// other names in every library's bindings.
+fn expected_combiner(program: &Program) -> c_int {
+    // SAFETY: a constant of the MPI library.
+    let old = unsafe { ffi::RSMPI_DOUBLE };
+    let OldType::Step(last) = program.result else { return combiner(old) };
+    let (lengths, displacements, olds) = ([1], [0], [old]);
+    let (lengths, displacements) = (lengths.as_ptr(), displacements.as_ptr());
+    // SAFETY: MPI is initialized; all lists have one element; the datatype is freed once.
+    unsafe {
+        let mut new = ffi::RSMPI_DATATYPE_NULL;
+        match program.steps[last] {
+            Step::Contiguous { .. } => ffi::MPI_Type_contiguous(1, old, &raw mut new),
+            Step::Hvector { .. } => ffi::MPI_Type_create_hvector(1, 1, 8, old, &raw mut new),
+            Step::HindexedBlock { .. } => {
+                ffi::MPI_Type_create_hindexed_block(1, 1, displacements, old, &raw mut new)
+            }
+            Step::Hindexed { .. } => {
+                ffi::MPI_Type_create_hindexed(1, lengths, displacements, old, &raw mut new)
+            }
+            Step::Struct { .. } => {
+                ffi::MPI_Type_create_struct(1, lengths, displacements, olds.as_ptr(), &raw mut new)
+            }
+            Step::Resized { .. } => ffi::MPI_Type_create_resized(old, 0, 16, &raw mut new),
+        };
+        let combiner = combiner(new);
+        ffi::MPI_Type_free(&raw mut new);
+        combiner
+    }
+}
+
+/// What `MPI_Pack` makes of `count` values at `source`.
+fn mpi_pack(source: *const u8, count: usize, datatype: MPI_Datatype, size: usize) -> Vec<u8> {
+    let mut packed = vec![0u8; size + 64];
+    let mut position = 0;
+    // SAFETY: the caller's datatype describes `count` readable values at `source`; there is room for them.
+    unsafe {
+        ffi::MPI_Pack(
+            source.cast(),
+            count as c_int,
+            datatype,
+            packed.as_mut_ptr().cast(),
+            packed.len() as c_int,
+            &raw mut position,
+            ffi::RSMPI_COMM_WORLD,
+        );
+    }
+    packed.truncate(position as usize);
+    packed
+}
+
+/// Unpacks with `MPI_Unpack` into memory filled with a pattern, and checks every byte: those of the type map hold the
+/// data, all others the pattern.
+fn mpi_unpack_touches_only_the_type_map(
+    packed: &[u8],
+    datatype: MPI_Datatype,
+    tree: &TypeTree,
+    extent: usize,
+) {
+    const PATTERN: u8 = 0xA5;
+    let count = 3;
+    let mut memory: Vec<MaybeUninit<u128>> =
+        vec![MaybeUninit::new(u128::from_ne_bytes([PATTERN; 16])); extent * count / 16 + 8];
+    let mut position = 0;
+    // SAFETY: the memory has room for `count` extents, and the packed bytes are those of as many values.
+    let bytes = unsafe {
+        ffi::MPI_Unpack(
+            packed.as_ptr().cast(),
+            packed.len() as c_int,
+            &raw mut position,
+            memory.as_mut_ptr().cast(),
+            count as c_int,
+            datatype,
+            ffi::RSMPI_COMM_WORLD,
+        );
+        std::slice::from_raw_parts(memory.as_ptr().cast::<u8>(), extent * count + 64)
+    };
+    let mut expected = vec![PATTERN; bytes.len()];
+    let map = tree.flatten().expect("a type with data");
+    let mut next = packed.iter();
+    for value in 0..count {
+        for (base, at) in map.entries() {
+            let start = value * extent + at as usize;
+            expected[start..start + base.size() as usize]
+                .iter_mut()
+                .for_each(|byte| *byte = *next.next().unwrap());
+        }
+    }
+    assert!(bytes == expected, "a byte beside the type map was written");
+}
+
+/// Every sample type: size, extents, envelope, packing, and that the tiers agree.
+pub fn types() {
+    struct Inspect;
+    impl Visit for Inspect {
+        fn visit<T: Sample>(&mut self) {
+            inspect::<T>(T::ORIGIN);
+        }
+    }
+    for_each_sample(&mut Inspect);
+}
+
+fn inspect<T: Sample>(origin: LayoutOrigin) {
+    let name = type_name::<T>();
+    let (tree, program) = (T::type_tree(), T::constructor_calls());
+    assert_eq!(T::layout_origin(), origin, "{name}");
+    assert_eq!(tree.cost(&Default::default()), T::cost(), "{name}");
+    // What the macro has emitted is what the same algorithms find at run time.
+    let lowered = Program::lower(tree, Some(size_of::<T>() as i64)).unwrap();
+    assert_eq!(program, &lowered, "{name}");
+
+    let datatype = T::datatype().unwrap().as_raw();
+    let measure = tree.measure().unwrap();
+    let size = packed_size::<T>(1);
+    assert_eq!(measure.size, size as u64, "{name}");
+    let expected = (size as i64, 0, size_of::<T>() as i64, measure.lower_bound, measure.true_extent());
+    assert_eq!(bounds(datatype), expected, "{name}");
+    assert_eq!(combiner(datatype), expected_combiner(program), "{name}");
+
+    let values: Vec<T> = (0..3).map(T::sample).collect();
+    let packed = pack(&values);
+    assert_eq!(packed, mpi_pack(values.as_ptr().cast(), 3, datatype, packed.len()), "{name}");
+    mpi_unpack_touches_only_the_type_map(&packed, datatype, tree, size_of::<T>());
+    let mut unpacked: Vec<T> = (10..13).map(T::sample).collect();
+    unpack_into(&packed, &mut unpacked).unwrap();
+    assert_eq!(unpacked, values, "{name}");
+}
+
+/// Layouts of every form: our pack against `MPI_Pack`, the plain loop against both.
+pub fn layouts() {
+    inspect_layout(layout!(u8[7] => [2]));
+    inspect_layout(layout!(i16[7] => [1..]));
+    inspect_layout(layout!(f32[7] => [..=5;2]));
+    inspect_layout(layout!(f64[9][11] => [.., 3]));
+    inspect_layout(layout!(f64[9][11] => [4, ..]));
+    inspect_layout(layout!(f64[9][11] => [.., ..]));
+    inspect_layout(layout!(f64[9][11] => [..;2, 1..;3]));
+    inspect_layout(layout!(f64[2][11] => [.., 1..3]));
+    inspect_layout(layout!(u32[5][6][7] => [1..4, 1..5, 0]));
+    inspect_layout(layout!(u32[5][6][7] => [0, 1..5, 1..6]));
+    inspect_layout(layout!(u32[5][6][7] => [.., -1, ..]));
+    inspect_layout(layout!(i64[3][4][5][6] => [1.., ..;3, 2..4, -3..-1]));
+    inspect_layout(layout!(u8[100][100] => [10..90, 20..80]));
+    inspect_layout(layout!(u8[300][300] => [..;2, ..;2]));
+    inspect_layout(layout!(Particle[6][5] => [1..5;2, 2..]));
+    inspect_layout(layout!(Packed[50] => [..;7]));
+}
+
+fn inspect_layout<S: Selection>(layout: StaticLayout<S>)
+where
+    S::Element: MpiDatatype,
+{
+    let tree = layout.tree();
+    let (measure, datatype) = (tree.measure().unwrap(), layout.datatype().unwrap().as_raw());
+    let (size, _, _, true_lower, true_extent) = bounds(datatype);
+    assert_eq!(size, packed_size::<S::Element>(layout.count()) as i64);
+    assert_eq!((true_lower, true_extent), (measure.lower_bound, measure.true_extent()));
+    assert_eq!(combiner(datatype), expected_combiner(layout.constructor_calls()));
+    assert_eq!(layout.constructor_calls(), &Program::lower(tree, None).unwrap());
+    let predefined = <S::Element as MpiDatatype>::type_tree() == &TypeTree::Leaf(BaseType::U8);
+    assert!(layout.layout_origin() == LayoutOrigin::Expansion || !predefined);
+
+    // A source in which every byte counts up, so that no two neighbours are alike. The elements are numbers.
+    let bytes: Vec<u8> = (0..size_of::<S::Source>()).map(|i| (i % 251) as u8).collect();
+    let mut memory: Vec<u128> = vec![0; bytes.len() / 16 + 1];
+    assert!(align_of::<S::Source>() <= align_of::<u128>());
+    // SAFETY: the memory has room for the source, which is an array of numbers and structs of numbers: any bytes are
+    // a value. It is aligned as was just checked.
+    let source = unsafe {
+        memory.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        &*memory.as_ptr().cast::<S::Source>()
+    };
+    let view = layout.of(source);
+    let expected: Vec<u8> = tree
+        .flatten()
+        .unwrap()
+        .entries()
+        .flat_map(|(base, at)| {
+            let start = layout.start() + at as usize;
+            bytes[start..start + base.size() as usize].to_vec()
+        })
+        .collect();
+    assert_eq!(view.pack(), expected);
+    let first = std::ptr::from_ref(source).cast::<u8>().wrapping_add(layout.start());
+    assert_eq!(mpi_pack(first, 1, datatype, expected.len()), expected);
+}

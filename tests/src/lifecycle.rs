@@ -1,0 +1,126 @@
+//! When datatypes are built and freed.
+
+use std::{
+    os::raw::{c_int, c_void},
+    panic, ptr,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+use dtype_runtime::{Error, MpiDatatype, layout};
+use mpi::{
+    ffi::{self, MPI_Datatype},
+    raw::AsRaw,
+    traits::*,
+};
+
+use crate::samples::{Generic, Loose, Meters, Nested, Particle};
+
+/// Eight threads ask for the same datatypes at once, and all are given the same handles.
+pub fn threads() {
+    let (universe, threading) =
+        mpi::initialize_with_threading(mpi::Threading::Multiple).expect("MPI is initialized once");
+    assert_eq!(threading, mpi::Threading::Multiple);
+    let handles = || {
+        let raw = |datatype: Result<mpi::datatype::DatatypeRef<'static>, Error>| {
+            format!("{:?}", datatype.unwrap().as_raw())
+        };
+        [
+            raw(Particle::datatype()),
+            raw(Loose::datatype()),
+            raw(Nested::datatype()),
+            raw(Generic::<Loose, 7>::datatype()),
+            raw(<[Particle; 9]>::datatype()),
+            raw(layout!(f64[10][10] => [.., 3]).datatype()),
+        ]
+    };
+    let found = thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(handles)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    // Each expansion of `layout!` is a layout of its own, but `handles` has only one.
+    assert!(found.iter().all(|handles| *handles == found[0]), "{found:?}");
+    drop(universe);
+}
+
+/// Outside MPI's life there is an error that says so, and the same as a panic where rsmpi leaves no other way.
+pub fn before_and_after() {
+    let column = layout!(f64[10][10] => [.., 3]);
+    let matrix = [[1.0; 10]; 10];
+    let errors = |expected: &Error| {
+        assert_eq!(Particle::datatype().err().as_ref(), Some(expected));
+        assert_eq!(Nested::datatype().err().as_ref(), Some(expected));
+        assert_eq!(Meters::datatype().err().as_ref(), Some(expected));
+        assert_eq!(column.datatype().err().as_ref(), Some(expected));
+        let hook = panic::take_hook();
+        panic::set_hook(Box::new(|_| {}));
+        let messages = [
+            panic::catch_unwind(|| drop_value(Particle::equivalent_datatype())),
+            panic::catch_unwind(|| drop_value(column.of(&matrix).as_datatype())),
+        ]
+        .map(|result| *result.unwrap_err().downcast::<String>().unwrap());
+        panic::set_hook(hook);
+        assert!(messages.iter().all(|message| message.ends_with(&expected.to_string())), "{messages:?}");
+        // What needs no MPI works all the same.
+        assert_eq!(Particle::cost(), 25);
+        assert_eq!(column.of(&matrix).pack().len(), 80);
+    };
+    errors(&Error::NotInitialized);
+    let universe = mpi::initialize().expect("MPI is initialized once");
+    for _ in 0..3 {
+        Particle::datatype().unwrap();
+        Meters::datatype().unwrap();
+        column.datatype().unwrap();
+    }
+    drop(universe);
+    errors(&Error::Finalized);
+}
+
+fn drop_value<T>(_: T) {}
+
+/// Every datatype is freed, once, when MPI finalizes: an attribute on each tells of its end.
+pub fn freed() {
+    static FREED: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn no_copy(
+        _: MPI_Datatype,
+        _: c_int,
+        _: *mut c_void,
+        _: *mut c_void,
+        _: *mut c_void,
+        flag: *mut c_int,
+    ) -> c_int {
+        // SAFETY: MPI passes a place for the flag.
+        unsafe { *flag = 0 };
+        ffi::MPI_SUCCESS as c_int
+    }
+    unsafe extern "C" fn count(_: MPI_Datatype, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+        FREED.fetch_add(1, Ordering::Relaxed);
+        ffi::MPI_SUCCESS as c_int
+    }
+    let universe = mpi::initialize().expect("MPI is initialized once");
+    let column = layout!(f64[10][10] => [.., 3]);
+    let datatypes =
+        [Particle::datatype(), Nested::datatype(), Generic::<Loose, 2>::datatype(), column.datatype()];
+    for datatype in datatypes.iter().chain(&datatypes) {
+        let mut key = 0;
+        // SAFETY: MPI is initialized, the datatype is committed, and the callback has the type of MPI 4.1 section 7.7.4.
+        unsafe {
+            ffi::MPI_Type_create_keyval(Some(no_copy), Some(count), &raw mut key, ptr::null_mut());
+            ffi::MPI_Type_set_attr(datatype.as_ref().unwrap().as_raw(), key, ptr::null_mut());
+            ffi::MPI_Type_free_keyval(&raw mut key);
+        }
+    }
+    assert_eq!(FREED.load(Ordering::Relaxed), 0);
+    drop(universe);
+    assert_eq!(FREED.load(Ordering::Relaxed), 2 * datatypes.len());
+}
+
+/// A datatype that nobody frees: the leak reports must see it, or they would prove nothing about ours.
+pub fn leak() {
+    // SAFETY: MPI is initialized; the handle is leaked on purpose.
+    unsafe {
+        let mut leaked = ffi::RSMPI_DATATYPE_NULL;
+        ffi::MPI_Type_contiguous(3, ffi::RSMPI_DOUBLE, &raw mut leaked);
+        ffi::MPI_Type_commit(&raw mut leaked);
+    }
+}

@@ -1,0 +1,34 @@
+//! One scenario of the multi-rank tests, by name: `mpiexec -n 4 ranks ring`.
+//!
+//! Every rank checks what it sees and prints `ok` at the end. `tests/ranks.rs` starts it and reads what all of them print.
+
+mod exchange;
+mod inspect;
+mod lifecycle;
+mod samples;
+
+use mpi::traits::*;
+
+fn main() {
+    let name = std::env::args().nth(1).unwrap_or_default();
+    match name.as_str() {
+        "ring" => with_world(exchange::ring),
+        "collectives" => with_world(exchange::collectives),
+        "views" => with_world(exchange::views),
+        "inspect-types" => with_world(|_| inspect::types()),
+        "inspect-layouts" => with_world(|_| inspect::layouts()),
+        "threads" => lifecycle::threads(),
+        "before-and-after" => lifecycle::before_and_after(),
+        "freed" => lifecycle::freed(),
+        "leak" => with_world(|_| lifecycle::leak()),
+        _ => panic!("no scenario `{name}`"),
+    }
+    println!("ok");
+}
+
+fn with_world(scenario: impl FnOnce(&mpi::topology::SimpleCommunicator)) {
+    let universe = mpi::initialize().expect("MPI is initialized once");
+    let world = universe.world();
+    scenario(&world);
+    world.barrier();
+}

@@ -1,0 +1,184 @@
+//! Types of every shape the derive takes, each with values that differ in every field.
+
+use std::fmt::Debug;
+
+use dtype_runtime::{LayoutOrigin, MpiDatatype};
+use mpi::traits::Equivalence;
+
+/// A type with values to send.
+pub trait Sample: MpiDatatype + Equivalence + Copy + PartialEq + Debug + Send {
+    /// Where its layout must have been solved.
+    const ORIGIN: LayoutOrigin;
+
+    /// A value in which every field depends on `i`.
+    fn sample(i: usize) -> Self;
+}
+
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Particle {
+    pub position: [f64; 3],
+    pub velocity: [f64; 3],
+    pub id: u64,
+    pub kind: u8,
+}
+
+/// rsmpi's own derive gives this an extent of 16.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C, packed)]
+pub struct Packed {
+    pub tag: u8,
+    pub value: f64,
+}
+
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C, packed(2))]
+pub struct PackedTwo {
+    pub tag: u8,
+    pub value: f64,
+    pub last: u32,
+}
+
+/// rsmpi's own derive gives this an extent of 16, too.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C, align(64))]
+pub struct Aligned {
+    pub tag: u8,
+    pub value: f64,
+}
+
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(transparent)]
+pub struct Meters(pub f64);
+
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Pair(pub u16, pub [[f32; 3]; 2]);
+
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Tuples {
+    pub first: (u8, f64, u16),
+    pub flags: [(bool, [u8; 16]); 2],
+    pub arrays: (u64, [u8; 32], u8),
+    pub niches: (u8, bool, u16, [bool; 4]),
+    pub nested: (u8, ([u8; 4], u16), u32),
+    pub last: (i8,),
+    pub nothing: (),
+}
+
+/// All base types, declared so that the compiler reorders them.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+pub struct Loose {
+    pub a: u8,
+    pub b: f64,
+    pub c: u16,
+    pub d: bool,
+    pub e: i64,
+    pub f: f32,
+    pub g: i8,
+    pub h: u32,
+    pub i: i16,
+    pub j: i32,
+    pub k: u64,
+    pub l: usize,
+    pub m: isize,
+}
+
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Nested {
+    pub flag: bool,
+    pub particles: [Particle; 2],
+    pub loose: Loose,
+    pub packed: Packed,
+    pub tuple: (u8, Meters),
+}
+
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+pub struct Generic<T, const N: usize> {
+    pub count: u8,
+    pub items: [T; N],
+}
+
+/// More entries than are solved one by one.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Large {
+    pub rows: [[f64; 40]; 30],
+    pub names: [[u8; 24]; 30],
+    pub count: u16,
+}
+
+/// What `f64` means here is not what the macro takes it for; the layout is the same size and alignment.
+pub mod shadowed {
+    use dtype_runtime::MpiDatatype;
+
+    #[allow(non_camel_case_types)]
+    pub type f64 = i64;
+
+    #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+    #[repr(C)]
+    pub struct Shadowed {
+        pub number: f64,
+    }
+}
+
+macro_rules! samples {
+    ($($type:ty: $origin:ident, |$i:ident| $value:expr;)*) => {
+        $(impl Sample for $type {
+            const ORIGIN: LayoutOrigin = LayoutOrigin::$origin;
+            fn sample($i: usize) -> Self {
+                $value
+            }
+        })*
+
+        /// Hands every sample type to the visitor.
+        pub fn for_each_sample(visitor: &mut impl Visit) {
+            $(visitor.visit::<$type>();)*
+        }
+    };
+}
+
+/// What is done with every sample type.
+pub trait Visit {
+    fn visit<T: Sample>(&mut self);
+}
+
+samples! {
+    Particle: Expansion, |i| Particle {
+        position: [i as f64, 0.5, -1.25],
+        velocity: [1e300, i as f64 / 3.0, -0.0],
+        id: u64::MAX - i as u64,
+        kind: i as u8,
+    };
+    Packed: Expansion, |i| Packed { tag: i as u8, value: i as f64 / 7.0 };
+    PackedTwo: Expansion, |i| PackedTwo { tag: i as u8, value: i as f64 / 7.0, last: !(i as u32) };
+    Aligned: Expansion, |i| Aligned { tag: i as u8, value: i as f64 / 7.0 };
+    Meters: Expansion, |i| Meters(i as f64 * 1.5);
+    Pair: Expansion, |i| Pair(i as u16, [[i as f32, 1.0, 2.0], [3.0, 4.0, -(i as f32)]]);
+    Tuples: Expansion, |i| Tuples {
+        first: (i as u8, i as f64, !(i as u16)),
+        flags: [(i % 2 == 0, [i as u8; 16]), (i % 3 == 0, [!(i as u8); 16])],
+        arrays: (i as u64, [i as u8 ^ 0x55; 32], 9),
+        niches: (i as u8, i % 2 == 1, 7, [true, false, i % 2 == 0, true]),
+        nested: (1, ([2; 4], i as u16), 3),
+        last: (-(i as i8 & 0x7f),),
+        nothing: (),
+    };
+    Loose: RunTime, |i| Loose {
+        a: i as u8, b: i as f64, c: i as u16, d: i % 2 == 1, e: -(i as i64), f: i as f32, g: i as i8, h: i as u32,
+        i: -(i as i16), j: -(i as i32), k: i as u64, l: i, m: -(i as isize),
+    };
+    Nested: RunTime, |i| Nested {
+        flag: i % 2 == 0,
+        particles: [Particle::sample(i), Particle::sample(i + 1)],
+        loose: Loose::sample(i + 2),
+        packed: Packed::sample(i + 3),
+        tuple: (i as u8, Meters(i as f64)),
+    };
+    Generic<Loose, 3>: RunTime, |i| Generic { count: i as u8, items: [0, 1, 2].map(|k| Loose::sample(i + k)) };
+    Generic<f32, 5>: RunTime, |i| Generic { count: i as u8, items: [i as f32, 1.0, 2.0, 3.0, 4.0] };
+    Large: Expansion, |i| Large { rows: [[i as f64; 40]; 30], names: [[i as u8; 24]; 30], count: i as u16 };
+    shadowed::Shadowed: RunTime, |i| shadowed::Shadowed { number: i as i64 };
+}

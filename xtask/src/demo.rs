@@ -1,0 +1,32 @@
+//! `cargo xtask demo`: the demo on 2 and 4 ranks, on each MPI library.
+
+use anyhow::{Context, Result, ensure};
+use xshell::{Shell, cmd};
+
+use crate::{Choice, mpi};
+
+pub(crate) fn run(choice: Choice) -> Result<()> {
+    let sh = Shell::new()?;
+    let libraries = match mpi::set_up(&sh, choice) {
+        Ok(libraries) => libraries,
+        Err(error) => {
+            eprintln!("No MPI here: {error:#}\n\nRunning the part of the demo that needs none.\n");
+            let package = ["--package", "dtype-examples", "--no-default-features", "--bin", "demo"];
+            cmd!(sh, "cargo run --quiet --release {package...}").run()?;
+            return Ok(());
+        }
+    };
+    for library in &libraries {
+        eprintln!("Building the demo for {} …", library.version);
+        let _environment = library.enter(&sh);
+        cmd!(sh, "cargo build --quiet --release --package dtype-examples --bin demo").quiet().run()?;
+        for ranks in [2, 4] {
+            println!("════ {}, {ranks} ranks ════\n", library.version);
+            let demo = library.target(&sh).join("release/demo");
+            let status = xtask::launch::on_ranks(library.mpiexec, ranks, demo).status();
+            let status = status.with_context(|| format!("could not start {}", library.mpiexec))?;
+            ensure!(status.success(), "the demo failed on {} with {ranks} ranks", library.version);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! Finding MPI libraries and libclang, which rsmpi needs to read `mpi.h`; installing what is missing.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, bail};
+use xshell::{PushEnv, Shell, cmd};
+
+use crate::Choice;
+
+/// An MPI library on this machine.
+pub(crate) struct Library {
+    /// `openmpi` or `mpich`: also the name of its target folder.
+    pub(crate) name: &'static str,
+    /// What it says of itself: `Open MPI 4.1.4`.
+    pub(crate) version: String,
+    mpicc: &'static str,
+    pub(crate) mpiexec: &'static str,
+}
+
+/// One row a library: name, how to recognize what `mpiexec --version` prints, Debian's packages.
+const LIBRARIES: [(&str, &[&str], &[&str]); 2] = [
+    ("openmpi", &["OpenRTE", "Open MPI"], &["libopenmpi-dev", "openmpi-bin"]),
+    ("mpich", &["HYDRA"], &["libmpich-dev", "mpich"]),
+];
+
+/// Where the compiler wrapper and the launcher may be: Debian's names for both libraries side by side, then the usual.
+const COMMANDS: [(&str, &str); 3] =
+    [("mpicc.openmpi", "mpiexec.openmpi"), ("mpicc.mpich", "mpiexec.mpich"), ("mpicc", "mpiexec")];
+
+impl Library {
+    /// The folder of everything built against this library.
+    pub(crate) fn target(&self, sh: &Shell) -> PathBuf {
+        sh.current_dir().join("target").join(self.name)
+    }
+
+    /// Has cargo build and run against this library, until the guards are dropped.
+    pub(crate) fn enter<'a>(&self, sh: &'a Shell) -> [PushEnv<'a>; 3] {
+        [
+            sh.push_env("MPICC", self.mpicc),
+            sh.push_env("CARGO_TARGET_DIR", self.target(sh)),
+            sh.push_env(xtask::launch::MPIEXEC, self.mpiexec),
+        ]
+    }
+}
+
+/// The libraries chosen, installed first where they are missing and that is possible.
+///
+/// # Errors
+/// Where something is missing that cannot be installed here: the message holds the command that would.
+pub(crate) fn set_up(sh: &Shell, choice: Choice) -> Result<Vec<Library>> {
+    let chosen = |name| match choice {
+        Choice::All => true,
+        Choice::Openmpi => name == "openmpi",
+        Choice::Mpich => name == "mpich",
+    };
+    let wanted: Vec<_> = LIBRARIES.iter().filter(|(name, ..)| chosen(*name)).collect();
+    let mut missing = Vec::new();
+    for (name, signs, packages) in &wanted {
+        if find(sh, name, signs).is_none() {
+            missing.extend_from_slice(packages);
+        }
+    }
+    if !has_libclang(sh) {
+        missing.push("libclang-dev");
+    }
+    if !missing.is_empty() {
+        install(sh, &missing)?;
+    }
+    wanted
+        .into_iter()
+        .map(|(name, signs, _)| {
+            find(sh, name, signs).with_context(|| format!("{name} was installed but is not on the path"))
+        })
+        .collect()
+}
+
+fn find(sh: &Shell, name: &'static str, signs: &[&str]) -> Option<Library> {
+    COMMANDS.into_iter().find_map(|(mpicc, mpiexec)| {
+        cmd!(sh, "{mpicc} -show").quiet().ignore_stderr().read().ok()?;
+        let version = cmd!(sh, "{mpiexec} --version").quiet().ignore_stderr().read().ok()?;
+        signs.iter().any(|sign| version.contains(sign)).then_some(())?;
+        let number = version.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+        let title = if name == "openmpi" { "Open MPI" } else { "MPICH" };
+        let version = format!("{title} {}", number.unwrap_or("of an unknown version"));
+        Some(Library { name, version, mpicc, mpiexec })
+    })
+}
+
+/// Whether bindgen will find libclang: where the environment, `llvm-config` and distributions keep it.
+fn has_libclang(sh: &Shell) -> bool {
+    let holds = |folder: &Path| {
+        let Ok(entries) = fs::read_dir(folder) else { return false };
+        entries.flatten().any(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            name.starts_with("libclang.") || (name.starts_with("libclang-") && name.contains(".so"))
+        })
+    };
+    if let Some(path) = env::var_os("LIBCLANG_PATH") {
+        return Path::new(&path).is_file() || holds(Path::new(&path));
+    }
+    let configured = cmd!(sh, "llvm-config --libdir").quiet().ignore_stderr().read();
+    let below = |folder: &str, rest: &str| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path().join(rest)).collect::<Vec<_>>()
+    };
+    configured.is_ok_and(|folder| holds(Path::new(&folder)))
+        || [
+            "/usr/lib",
+            "/usr/lib64",
+            "/usr/local/lib",
+            "/opt/homebrew/opt/llvm/lib",
+            "/usr/local/opt/llvm/lib",
+        ]
+        .iter()
+        .any(|folder| holds(Path::new(folder)))
+        || below("/usr/lib", "").iter().any(|folder| holds(folder))
+        || below("/usr/lib", "lib").iter().any(|folder| holds(folder))
+}
+
+/// A package manager, and the command that installs what is needed with it.
+const OTHER_SYSTEMS: [(&str, &str); 5] = [
+    ("dnf", "sudo dnf install openmpi-devel mpich-devel clang-devel"),
+    ("zypper", "sudo zypper install openmpi4-devel mpich-devel clang-devel"),
+    ("pacman", "sudo pacman -S openmpi clang"),
+    ("apk", "sudo apk add openmpi-dev mpich-dev clang-dev"),
+    ("brew", "brew install open-mpi llvm"),
+];
+
+fn exists(sh: &Shell, program: &str) -> bool {
+    cmd!(sh, "{program} --version").quiet().ignore_stdout().ignore_stderr().run().is_ok()
+}
+
+/// Installs Debian packages, saying so; on other systems says what to install and stops.
+fn install(sh: &Shell, packages: &[&str]) -> Result<()> {
+    if !exists(sh, "apt-get") {
+        let known = OTHER_SYSTEMS.iter().find(|(manager, _)| exists(sh, manager));
+        let command =
+            known.map_or("the packages of Open MPI or MPICH, and of libclang", |(_, command)| command);
+        bail!(
+            "MPI or libclang is missing, and it is installed here on Debian only. Install it and run this again:\n\n  \
+             {command}\n\n`mpicc` and `mpiexec` must be on the path."
+        );
+    }
+    let root = cmd!(sh, "id -u").quiet().read().is_ok_and(|id| id == "0");
+    let sudo: &[&str] = if root { &[] } else { &["sudo"] };
+    let environment = "DEBIAN_FRONTEND=noninteractive";
+    eprintln!("Installing what is missing: {}", packages.join(" "));
+    let words = |command: &[&str]| -> Vec<String> {
+        sudo.iter().chain(&["env", environment]).chain(command).map(ToString::to_string).collect()
+    };
+    let mut update = words(&["apt-get", "update", "-qq"]);
+    let mut install = words(&["apt-get", "install", "-y", "-qq", "--no-install-recommends"]);
+    install.extend(packages.iter().map(ToString::to_string));
+    for command in [&mut update, &mut install] {
+        let program = command.remove(0);
+        cmd!(sh, "{program} {command...}").run().with_context(|| {
+            format!("run it as a user who may, then try again: apt-get install {}", packages.join(" "))
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! `cargo xtask test`: every check there is, in the order in which they are quick to fail.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use xshell::{Shell, cmd};
+
+use crate::{Choice, mpi};
+
+pub(crate) fn run(choice: Choice) -> Result<()> {
+    let sh = Shell::new()?;
+    let libraries = mpi::set_up(&sh, choice)?;
+    let mut count = Count::default();
+
+    step("rustfmt");
+    cmd!(sh, "cargo fmt --all --check").quiet().run()?;
+
+    step("clippy and rustdoc, warnings denied");
+    {
+        let _environment = libraries[0].enter(&sh);
+        let _flags = sh.push_env("RUSTDOCFLAGS", "--deny warnings");
+        cmd!(sh, "cargo clippy --quiet --workspace --all-targets -- --deny warnings").quiet().run()?;
+        cmd!(sh, "cargo doc --quiet --workspace --no-deps").quiet().run()?;
+    }
+
+    step("what needs no MPI: the core, the macros and their messages, packing, the command");
+    count.cargo_test(&sh, &["--package", "dtype-core", "--all-features"])?;
+    count.cargo_test(&sh, &["--package", "dtype-cli"])?;
+    count.cargo_test(
+        &sh,
+        &["--package", "dtype-derive", "--package", "dtype-runtime", "--no-default-features"],
+    )?;
+    count.cargo_test(&sh, &["--package", "dtype-tests", "--no-default-features"])?;
+
+    for library in &libraries {
+        step(&format!("on {}", library.version));
+        let _environment = library.enter(&sh);
+        count.cargo_test(&sh, &["--package", "dtype-runtime"])?;
+        count.cargo_test(&sh, &["--package", "dtype-tests", "--test", "ranks"])?;
+        count.cargo_test(&sh, &["--package", "dtype-examples"])?;
+    }
+    println!("\n{} passed, {} failed, {} skipped", count.passed, count.failed, count.ignored);
+    ensure!(count.failed == 0, "some tests failed");
+    Ok(())
+}
+
+fn step(what: &str) {
+    println!("\n── {what}");
+}
+
+/// What the test runners counted.
+#[derive(Default)]
+struct Count {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+}
+
+impl Count {
+    /// Runs `cargo test`, shows what it prints, and adds up its `test result:` lines.
+    fn cargo_test(&mut self, sh: &Shell, arguments: &[&str]) -> Result<()> {
+        let command = cmd!(sh, "cargo test --quiet --no-fail-fast {arguments...}");
+        println!("$ {command}");
+        let mut child = Command::from(command).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let before = (self.passed, self.failed);
+        for line in BufReader::new(child.stdout.take().context("cargo's output")?).lines() {
+            let line = line?;
+            // Progress dots and empty lines would drown the rest.
+            if !line.trim_matches(['.', 'i']).trim().is_empty() {
+                println!("{line}");
+            }
+            if let Some(result) = line.strip_prefix("test result: ") {
+                self.add(result);
+            }
+        }
+        std::io::stdout().flush()?;
+        let status = child.wait()?;
+        if !status.success() && self.failed == before.1 {
+            bail!("cargo test did not get as far as running the tests");
+        }
+        ensure!((self.passed, self.failed) != before, "no test was run");
+        Ok(())
+    }
+
+    /// Adds the numbers of a line such as `ok. 3 passed; 0 failed; 0 ignored; …`.
+    fn add(&mut self, result: &str) {
+        let words: Vec<_> = result.split([' ', ';', '.']).filter(|word| !word.is_empty()).collect();
+        for pair in words.windows(2) {
+            let Ok(number) = pair[0].parse::<u64>() else { continue };
+            match pair[1] {
+                "passed" => self.passed += number,
+                "failed" => self.failed += number,
+                "ignored" => self.ignored += number,
+                _ => {}
+            }
+        }
+    }
+}
