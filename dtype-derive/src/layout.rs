@@ -7,7 +7,6 @@ use syn::{
     Error, LitInt, Path, Result, Token, bracketed,
     parse::{Parse, ParseStream},
     punctuated::Punctuated,
-    spanned::Spanned,
     token::Bracket,
 };
 
@@ -27,7 +26,13 @@ pub(crate) struct LayoutInput {
 /// What is selected in one dimension.
 enum Item {
     Index(Bound),
-    Range { start: Option<Bound>, end: Option<Bound>, inclusive: bool, step: Option<Bound>, span: Span },
+    Range { start: Option<Bound>, dots: Dots, end: Option<Bound>, step: Option<Bound> },
+}
+
+/// What stands between the bounds of a range.
+enum Dots {
+    HalfOpen(Token![..]),
+    Closed(Token![..=]),
 }
 
 /// An integer literal, possibly negative.
@@ -79,25 +84,20 @@ impl Parse for Item {
                 None => Err(input.error("expected an index or a range")),
             };
         }
-        let dots = input.span();
-        let inclusive = input.peek(Token![..=]);
-        if inclusive {
-            input.parse::<Token![..=]>()?;
-        } else {
-            input.parse::<Token![..]>()?;
-        }
+        let dots = match input.parse()? {
+            Some(dots) => Dots::Closed(dots),
+            None => Dots::HalfOpen(input.parse()?),
+        };
         let ends = input.is_empty() || input.peek(Token![,]) || input.peek(Token![;]);
-        if ends && inclusive {
-            return Err(Error::new(dots, "expected the last index after `..=`"));
+        if let (true, Dots::Closed(dots)) = (ends, &dots) {
+            return Err(Error::new_spanned(dots, "expected the last index after `..=`"));
         }
         let end = if ends { None } else { Some(input.parse::<Bound>()?) };
         let step = match input.parse::<Option<Token![;]>>()? {
             Some(_) => Some(input.parse::<Bound>()?),
             None => None,
         };
-        let from = start.as_ref().map_or(dots, Spanned::span);
-        let span = from.join(end.as_ref().map_or(dots, Spanned::span)).unwrap_or(dots);
-        Ok(Self::Range { start, end, inclusive, step, span })
+        Ok(Self::Range { start, dots, end, step })
     }
 }
 
@@ -115,6 +115,23 @@ impl ToTokens for Bound {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         self.negative.to_tokens(tokens);
         self.literal.to_tokens(tokens);
+    }
+}
+
+/// An index, or a range without its step: what a message about it points at.
+impl ToTokens for Item {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        match self {
+            Self::Index(index) => index.to_tokens(tokens),
+            Self::Range { start, dots, end, .. } => {
+                start.to_tokens(tokens);
+                match dots {
+                    Dots::HalfOpen(dots) => dots.to_tokens(tokens),
+                    Dots::Closed(dots) => dots.to_tokens(tokens),
+                }
+                end.to_tokens(tokens);
+            }
+        }
     }
 }
 
@@ -152,16 +169,16 @@ impl Item {
         };
         match self {
             Self::Index(index) => Ok(Selected { start: at(index, length, "index")?, count: 1, step: 1 }),
-            Self::Range { start, end, inclusive, step, span } => {
+            Self::Range { start, dots, end, step } => {
                 let first = start.as_ref().map_or(Ok(0), |bound| at(bound, length + 1, "range start"))?;
                 let past = match end {
                     None => length,
-                    Some(bound) if *inclusive => at(bound, length, "range end")? + 1,
+                    Some(bound) if matches!(dots, Dots::Closed(_)) => at(bound, length, "range end")? + 1,
                     Some(bound) => at(bound, length + 1, "range end")?,
                 };
                 if past <= first {
-                    return Err(Error::new(
-                        *span,
+                    return Err(Error::new_spanned(
+                        self,
                         format!(
                             "the range {first}..{past} of dimension {k} is empty, and an empty layout sends nothing; \
                              its end must be greater than its start"
@@ -265,7 +282,7 @@ fn check(input: &LayoutInput) -> Result<(Vec<usize>, Vec<Selected>)> {
             if dimensions == 1 { "dimension" } else { "dimensions" },
         );
         errors.push(match input.items.iter().nth(dimensions) {
-            Some(extra) => Error::new(extra.span(), message),
+            Some(extra) => Error::new_spanned(extra, message),
             None => Error::new(input.brackets, message),
         });
     }
@@ -281,15 +298,6 @@ fn check(input: &LayoutInput) -> Result<(Vec<usize>, Vec<Selected>)> {
     }
     errors.finish()?;
     Ok((lengths, selected))
-}
-
-impl Item {
-    fn span(&self) -> Span {
-        match self {
-            Self::Index(index) => index.span(),
-            Self::Range { span, .. } => *span,
-        }
-    }
 }
 
 /// The finished constructor calls, where the element is a base type.

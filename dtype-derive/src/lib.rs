@@ -64,5 +64,10 @@ pub fn derive_mpi_datatype(input: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn layout(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as layout::LayoutInput);
-    layout::expand(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+    // Several errors are several macro calls, which are an expression only inside a block.
+    let refused = |error: syn::Error| {
+        let errors = error.into_compile_error();
+        quote::quote!({ #errors })
+    };
+    layout::expand(&input).unwrap_or_else(refused).into()
 }

@@ -37,8 +37,8 @@ use crate::{
 #[diagnostic::on_unimplemented(
     message = "MPI cannot carry `{Self}`: it does not implement `MpiDatatype`",
     label = "not a type that MPI can carry",
-    note = "structs of numbers, arrays, tuples and other such structs can: put `#[derive(MpiDatatype)]` on the \
-            definition of `{Self}`"
+    note = "numbers, `bool`, arrays and tuples of these, and structs that derive `MpiDatatype` can; if `{Self}` is a \
+            struct of yours, put `#[derive(MpiDatatype)]` on its definition"
 )]
 pub unsafe trait MpiDatatype: Sized + 'static {
     #[doc(hidden)]

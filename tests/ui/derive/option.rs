@@ -1,0 +1,8 @@
+use dtype_runtime::MpiDatatype;
+
+#[derive(MpiDatatype)]
+struct Sensor {
+    reading: Option<f64>,
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use dtype_runtime::layout;
+
+const N: usize = 10;
+
+fn main() {
+    let _ = layout!(f64[N] => [..]);
+    let _ = layout!(f64[10] => [N]);
+}
