@@ -8,7 +8,7 @@ use quote::quote;
 
 /// The expression of type `Option<Expansion>` for a solved layout: none where one of `facts` does not hold.
 pub(crate) fn expansion(solution: &Solution, program: &Program, facts: &TokenStream) -> TokenStream {
-    let cost = solution.cost;
+    let cost = number(solution.cost);
     let steps = program.steps.iter().map(step);
     let result = old_type(program.result);
     quote! {{

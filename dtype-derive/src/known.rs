@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 
 use dtype_core::{BaseType, TypeTree};
-use proc_macro2::TokenStream;
+use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 use syn::{Expr, Lit, Member, Type};
 
@@ -59,14 +59,14 @@ pub(crate) fn of_struct(item: &Struct<'_>, facts: &mut Facts) -> Option<Known> {
         align = align.max(field_align);
         size = offset.checked_add(known.size)?;
         let member = &field.member;
-        let at = usize::try_from(offset).ok()?;
+        let at = Literal::u64_unsuffixed(offset);
         facts.push(quote!(__dtype::memoffset::offset_of!(#ident, #member) == #at));
         displacements.push(i64::try_from(offset).ok()?);
         children.push(known.tree);
     }
     let align = align.max(repr.align.unwrap_or(1));
     let size = size.checked_next_multiple_of(align)?;
-    let bytes = usize::try_from(size).ok()?;
+    let bytes = Literal::u64_unsuffixed(size);
     facts.push(quote!(::core::mem::size_of::<#ident>() == #bytes));
     let tree = TypeTree::structure(displacements, children);
     tree.measure().ok()?;
@@ -127,10 +127,10 @@ fn of_tuple(ty: &Type, fields: Vec<Known>, facts: &mut Facts) -> Option<Known> {
     }
     let size = size.checked_next_multiple_of(largest)?;
     for (i, displacement) in displacements.iter().enumerate() {
-        let (member, at) = (Member::from(i), usize::try_from(*displacement).ok()?);
+        let (member, at) = (Member::from(i), Literal::i64_unsuffixed(*displacement));
         facts.push(quote!(__dtype::memoffset::offset_of_tuple!(#ty, #member) == #at));
     }
-    let bytes = usize::try_from(size).ok()?;
+    let bytes = Literal::u64_unsuffixed(size);
     facts.push(quote!(::core::mem::size_of::<#ty>() == #bytes));
     let children: Vec<_> = fields.into_iter().map(|field| field.tree).collect();
     let tree = TypeTree::structure(displacements, children);

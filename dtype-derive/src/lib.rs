@@ -1,8 +1,8 @@
 //! The macros of dtype-runtime: `#[derive(MpiDatatype)]` and `layout!`. Use them from there.
 //!
-//! Data flows one way, a room a step: [`ast`] parses into a small model, [`valid`] refuses what MPI cannot carry,
-//! [`known`] works out the layout of types the macro can see through, [`expand`] writes the implementation. `layout!`
-//! has its own parser and checks in [`layout`]; both write constructor programs through [`emit`].
+//! Data flows one way, a room a step: `ast` parses into a small model, `valid` refuses what MPI cannot carry,
+//! `known` works out the layout of types the macro can see through, `expand` writes the implementation. `layout!`
+//! has its own parser and checks in `layout`; both write constructor programs through `emit`.
 #![deny(missing_docs)]
 
 use proc_macro::TokenStream;

@@ -14,10 +14,9 @@ use crate::{
     selection::{Dimension, Selection},
 };
 
-/// Bytes that `count` values of `T` take when packed.
+/// Bytes that `count` values of `T` take when packed; `usize::MAX` where so many cannot exist.
 pub const fn packed_size<T: MpiDatatype>(count: usize) -> usize {
-    // Never more than the values take in memory, and those exist.
-    T::FACTS.packed_size * count
+    T::FACTS.packed_size.saturating_mul(count)
 }
 
 /// Packs values into bytes: their base types in the order of the type map, without padding, in the machine's byte

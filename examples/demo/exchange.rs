@@ -8,7 +8,7 @@ use mpi::{
     traits::*,
 };
 
-use crate::layouts::{Cell, Grid, Matrix, Mixed, Particle};
+use crate::layouts::{Cell, Matrix, Mixed, Particle, zero_grid, zero_matrix};
 
 /// Sends `own` once round the ring of all ranks and checks each arrival, and the guards around it.
 pub fn ring(world: &SimpleCommunicator) {
@@ -60,7 +60,7 @@ pub fn sub_blocks(world: &SimpleCommunicator) {
     let previous = (rank + size - 1) % size;
     let cell = |rank: i32, i: usize, j: usize| f64::from(rank) * 1e7 + (i * 1000 + j) as f64;
     let matrix = |rank: i32| {
-        let mut matrix: Box<Matrix> = zeroed_matrix();
+        let mut matrix = zero_matrix();
         for (i, row) in matrix.iter_mut().enumerate() {
             row.iter_mut().enumerate().for_each(|(j, value)| *value = cell(rank, i, j));
         }
@@ -91,7 +91,7 @@ pub fn sub_blocks(world: &SimpleCommunicator) {
     let point =
         |rank: i32, i: usize, j: usize, k: usize| f64::from(rank) * 1e6 + (i * 4096 + j * 64 + k) as f64;
     let grid = |rank: i32| {
-        let mut grid: Box<Grid> = Box::new([[[0.0; 64]; 64]; 64]);
+        let mut grid = zero_grid();
         for (i, plane) in grid.iter_mut().enumerate() {
             for (j, line) in plane.iter_mut().enumerate() {
                 line.iter_mut().enumerate().for_each(|(k, value)| *value = point(rank, i, j, k));
@@ -114,11 +114,6 @@ pub fn sub_blocks(world: &SimpleCommunicator) {
         }
     }
     report(world, "a column, a block and a face were exchanged; all other values are as they were");
-}
-
-/// Eight megabytes, too large for the stack.
-pub fn zeroed_matrix() -> Box<Matrix> {
-    vec![[0.0; 1000]; 1000].try_into().expect("just so many rows")
 }
 
 /// Prints on rank 0 once all ranks are here, and so have checked all.

@@ -20,7 +20,7 @@ impl Particle {
     /// A particle in which every field depends on its rank and index.
     pub fn of(rank: i32, index: usize) -> Self {
         let x = index as f64 + f64::from(rank) / 8.0;
-        let id = index as u64 * 1000 + rank as u64;
+        let id = index as u64 * 1000 + (rank + 1) as u64;
         Self { position: [x, -x, 0.5], velocity: [1.0, x * x, -2.0], id, kind: (index % 251) as u8 }
     }
 }
@@ -43,8 +43,22 @@ pub struct Cell {
     pub summary: Mixed,
 }
 
+#[cfg(feature = "mpi")]
 pub type Matrix = [[f64; 1000]; 1000];
+#[cfg(feature = "mpi")]
 pub type Grid = [[[f64; 64]; 64]; 64];
+
+/// A matrix on the heap: eight megabytes are too many for the stack.
+#[cfg(feature = "mpi")]
+pub fn zero_matrix() -> Box<Matrix> {
+    vec![[0.0; 1000]; 1000].try_into().expect("just so many rows")
+}
+
+/// A grid on the heap.
+#[cfg(feature = "mpi")]
+pub fn zero_grid() -> Box<Grid> {
+    vec![[[0.0; 64]; 64]; 64].try_into().expect("just so many planes")
+}
 
 /// One layout, in words and numbers.
 struct Description<'a> {

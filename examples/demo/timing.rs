@@ -5,10 +5,7 @@ use std::time::Instant;
 use dtype_runtime::{MpiDatatype, Selection, StaticLayout, layout, pack_into, packed_size, unpack_into};
 use mpi::{topology::SimpleCommunicator, traits::*};
 
-use crate::{
-    exchange::zeroed_matrix,
-    layouts::{Grid, Mixed, Particle},
-};
+use crate::layouts::{Mixed, Particle, zero_grid, zero_matrix};
 
 /// `Particle` as rsmpi's derive builds it.
 #[derive(mpi::traits::Equivalence, Clone, Copy, Default)]
@@ -52,8 +49,13 @@ pub fn table(world: &SimpleCommunicator) {
         println!("{:<44}{}", "", COLUMNS.map(|name| format!("{name:>10}")).concat());
     }
     for count in [100_000, 1_000] {
-        structs::<Particle, RsmpiParticle>(world, &format!("{count} × Particle"), count, particles_by_hand());
-        structs::<Mixed, RsmpiMixed>(world, &format!("{count} × Mixed"), count, mixed_by_hand());
+        structs::<Particle, RsmpiParticle>(
+            world,
+            &format!("{count} × Particle"),
+            count,
+            &particles_by_hand(),
+        );
+        structs::<Mixed, RsmpiMixed>(world, &format!("{count} × Mixed"), count, &mixed_by_hand());
     }
     sub_blocks(world);
     if world.rank() == 0 {
@@ -68,9 +70,9 @@ pub fn table(world: &SimpleCommunicator) {
 
 /// Runs the methods in turn, again and again, and prints a row of their medians.
 fn measure(world: &SimpleCommunicator, title: &str, mut methods: Vec<Method<'_>>) {
-    const RUNS: usize = 60;
-    // The first few build datatypes and touch memory.
+    // The first few build datatypes and touch memory. Without optimization the times mean little.
     const WARM_UP: usize = 10;
+    const RUNS: usize = WARM_UP + if cfg!(debug_assertions) { 3 } else { 51 };
     let mut times: Vec<Vec<f64>> = methods.iter().map(|_| Vec::new()).collect();
     for run in 0..RUNS {
         for (method, times) in methods.iter_mut().zip(&mut times) {
@@ -150,7 +152,7 @@ fn mixed_by_hand() -> ByHand<Mixed> {
     }
 }
 
-fn structs<T, R>(world: &SimpleCommunicator, title: &str, count: usize, by_hand: ByHand<T>)
+fn structs<T, R>(world: &SimpleCommunicator, title: &str, count: usize, by_hand: &ByHand<T>)
 where
     T: MpiDatatype + Equivalence + Clone + Default,
     R: Equivalence + Clone + Default,
@@ -215,21 +217,18 @@ fn sub_block<S: Selection<Element = f64>>(
     world: &SimpleCommunicator,
     title: &str,
     layout: StaticLayout<S>,
-    array: &S::Source,
-    by_hand: LoopsByHand<S::Source>,
-) where
-    S::Source: Clone,
-{
+    zero: fn() -> Box<S::Source>,
+    by_hand: &LoopsByHand<S::Source>,
+) {
     let peer = world.process_at_rank(1 - world.rank());
-    let copy = || Box::new(array.clone());
-    let (mut arrived, mut unpacked, mut scattered) = (copy(), copy(), copy());
-    let size = layout.of(array).packed_size();
+    let (array, mut arrived, mut unpacked, mut scattered) = (zero(), zero(), zero(), zero());
+    let size = layout.of(&array).packed_size();
     let (mut sent, mut received) = (vec![0u8; size], vec![0u8; size]);
     let (mut gathered, mut hand_received) = (Vec::new(), vec![0.0; layout.count()]);
     let methods = vec![
         Method::new(
             "datatype",
-            || peer.send(&layout.of(array)),
+            || peer.send(&layout.of(&array)),
             || {
                 peer.receive_into(&mut layout.of_mut(&mut arrived));
             },
@@ -237,7 +236,7 @@ fn sub_block<S: Selection<Element = f64>>(
         Method::new(
             "pack",
             || {
-                layout.of(array).pack_into(&mut sent).expect("room for all");
+                layout.of(&array).pack_into(&mut sent).expect("room for all");
                 peer.send(&sent[..]);
             },
             || {
@@ -249,7 +248,7 @@ fn sub_block<S: Selection<Element = f64>>(
             "by hand",
             || {
                 gathered.clear();
-                (by_hand.gather)(array, &mut gathered);
+                (by_hand.gather)(&array, &mut gathered);
                 peer.send(&gathered[..]);
             },
             || {
@@ -262,13 +261,12 @@ fn sub_block<S: Selection<Element = f64>>(
 }
 
 fn sub_blocks(world: &SimpleCommunicator) {
-    let (matrix, grid): (_, Box<Grid>) = (zeroed_matrix(), Box::new([[[0.0; 64]; 64]; 64]));
     sub_block(
         world,
         "column f64[1000][1000] => [.., 3]",
         layout!(f64[1000][1000] => [.., 3]),
-        &matrix,
-        LoopsByHand {
+        zero_matrix,
+        &LoopsByHand {
             gather: |matrix, values| values.extend(matrix.iter().map(|row| row[3])),
             scatter: |values, matrix| matrix.iter_mut().zip(values).for_each(|(row, value)| row[3] = *value),
         },
@@ -277,8 +275,8 @@ fn sub_blocks(world: &SimpleCommunicator) {
         world,
         "block f64[1000][1000] => [100..300, 40..90]",
         layout!(f64[1000][1000] => [100..300, 40..90]),
-        &matrix,
-        LoopsByHand {
+        zero_matrix,
+        &LoopsByHand {
             gather: |matrix, values| {
                 matrix[100..300].iter().for_each(|row| values.extend_from_slice(&row[40..90]));
             },
@@ -292,8 +290,8 @@ fn sub_blocks(world: &SimpleCommunicator) {
         world,
         "face f64[64][64][64] => [1..63, 1..63, 0]",
         layout!(f64[64][64][64] => [1..63, 1..63, 0]),
-        &grid,
-        LoopsByHand {
+        zero_grid,
+        &LoopsByHand {
             gather: |grid, values| {
                 grid[1..63].iter().for_each(|plane| values.extend(plane[1..63].iter().map(|line| line[0])));
             },

@@ -5,20 +5,25 @@ use std::time::Duration;
 use xtask::launch::{Finished, run};
 
 fn succeeds(finished: &Finished, expected: &str) {
-    assert!(finished.status.is_some_and(|status| status.success()), "{finished:#?}");
-    assert!(finished.output.contains(expected), "{finished:#?}");
+    assert!(
+        finished.status.is_some_and(|status| status.success()),
+        "{:?}\n{}",
+        finished.status,
+        finished.output
+    );
+    assert!(finished.output.contains(expected), "no `{expected}` in:\n{}", finished.output);
 }
 
 #[cfg(feature = "mpi")]
 fn on_ranks(ranks: usize, program: &str, expected: &str) {
     let mut command = xtask::launch::on_ranks(xtask::launch::mpiexec(), ranks, program);
-    succeeds(&run(&mut command, Duration::from_secs(240)).unwrap(), expected);
+    succeeds(&run(&mut command, Duration::from_mins(4)).unwrap(), expected);
 }
 
 #[test]
 fn pack_prints_the_error_and_the_board() {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_pack"));
-    succeeds(&run(&mut command, Duration::from_secs(60)).unwrap(), "..#.#.#.");
+    succeeds(&run(&mut command, Duration::from_mins(1)).unwrap(), ".#.#.#..");
 }
 
 #[cfg(feature = "mpi")]
@@ -44,5 +49,5 @@ fn the_demo_checks_every_byte_and_prints_its_table() {
 #[test]
 fn the_demo_shows_what_needs_no_mpi() {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_demo"));
-    succeeds(&run(&mut command, Duration::from_secs(60)).unwrap(), "travelled as");
+    succeeds(&run(&mut command, Duration::from_mins(1)).unwrap(), "travelled as");
 }

@@ -25,7 +25,7 @@ pub fn ring(world: &SimpleCommunicator) {
             let values =
                 |rank: i32| (0..COUNT).map(|i| T::sample(i + 40 * rank as usize)).collect::<Vec<_>>();
             let guard = T::sample(1234);
-            let mut buffer = vec![guard; COUNT + 2];
+            let mut buffer = [guard; COUNT + 2];
             let own = values(self.0.rank());
             let status = send_receive_into(&own[..], &next, &mut buffer[1..=COUNT], &previous);
             assert_eq!(status.count(T::equivalent_datatype()), COUNT as i32);

@@ -8,13 +8,18 @@ use xtask::launch::{self, Finished};
 fn start(name: &str, ranks: usize) -> Finished {
     let mut command = launch::on_ranks(launch::mpiexec(), ranks, env!("CARGO_BIN_EXE_ranks"));
     command.arg(name);
-    launch::run(&mut command, Duration::from_secs(120)).expect("mpiexec can be started")
+    launch::run(&mut command, Duration::from_mins(2)).expect("mpiexec can be started")
 }
 
 /// The scenario ends well on every rank, and the library has nothing to say, of leaks in particular.
 fn passes(name: &str, ranks: usize) {
     let finished = start(name, ranks);
-    assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
+    assert!(
+        finished.status.is_some_and(|status| status.success()),
+        "{:?}\n{}",
+        finished.status,
+        finished.output
+    );
     assert_eq!(finished.output, "ok\n".repeat(ranks));
 }
 

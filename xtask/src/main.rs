@@ -1,6 +1,7 @@
 //! `cargo xtask demo | test`: all the set-up there is, so that nothing is installed by hand.
 
-use anyhow::Result;
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand, ValueEnum};
 
 mod demo;
@@ -39,9 +40,16 @@ enum Choice {
     All,
 }
 
-fn main() -> Result<()> {
-    match Command::parse().task {
+fn main() -> ExitCode {
+    let done = match Command::parse().task {
         Task::Demo { mpi } => demo::run(mpi),
         Task::Test { mpi } => test::run(mpi),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }

@@ -6,8 +6,8 @@
 //! segments. Rows are solved from i = n − 1 down, each with j ascending, so that everything a segment needs is
 //! either in its own row or a *kept* segment of a later one.
 //!
-//! A segment is kept as a possible part only if, whole, it costs no more than the best sequence of two or more
-//! parts for the same entries: otherwise that sequence can take its place in any strc, and it is made of kept
+//! A segment is kept as a possible part only if, whole, it is cheaper than the best sequence of two or more parts
+//! for the same entries: otherwise that sequence can take its place in any strc, and it is made of kept
 //! segments itself. This alone removes all segments whose best root is a strc.
 //!
 //! Time O(n² log n + n·Z) at worst for Z kept segments, far below on irregular maps; space n²/2 bits and O(n + Z).
@@ -120,12 +120,8 @@ impl<'a> Search<'a> {
         // Row 0 is solved last, by the caller, who needs more of it than what is kept.
         for start in (1..n).rev() {
             let row = search.row(start, n);
-            let keep = |length: &usize| {
-                let alternative = row.parts[*length].0;
-                row.whole[*length].root != Root::Unknown && costs.part(row.whole[*length].cost) <= alternative
-            };
             search.kept[start] = (1..=n - start)
-                .filter(keep)
+                .filter(|length| search.is_part(&row, *length))
                 .map(|length| Kept { end: start + length, cost: row.whole[length].cost })
                 .collect();
         }
@@ -151,6 +147,22 @@ impl<'a> Search<'a> {
             self.append_parts(&mut row, length, end);
         }
         row
+    }
+
+    /// Whether the row's first `length` elements, whole, are a better part of a strc than any sequence of two or more
+    /// parts. At equal cost the whole is taken where it is a run of adjacent leaves, which MPI takes as a block length.
+    fn is_part(&self, row: &Row, length: usize) -> bool {
+        let whole = &row.whole[length];
+        let (part, sequence) = (self.costs.part(whole.cost), row.parts[length].0);
+        match whole.root {
+            Root::Unknown => false,
+            Root::Atom => true,
+            Root::Repeat(Repeat::Vector, 1) if part == sequence => {
+                let (atom, _) = &self.atoms.kinds[self.atoms.symbols[row.start] as usize];
+                matches!(atom, TypeTree::Leaf(base) if self.atoms.difference(row.start) == base.size() as i64)
+            }
+            _ => part < sequence,
+        }
     }
 
     /// What can carry a shift of the segment as a whole: a strc of parts, or a node with a single element.
@@ -249,10 +261,9 @@ impl<'a> Search<'a> {
         let (mut displacements, mut children) = (Vec::new(), Vec::new());
         let mut end = length;
         while end > 0 {
-            let (sequence, last_begin) = row.parts[end];
-            // What stands before the last part is a sequence of parts again, or a single one.
-            let single = end < length && self.costs.part(row.whole[end].cost) <= sequence;
-            let begin = if single { 0 } else { last_begin };
+            // What stands before the last part is a single part, or a sequence of parts again.
+            let single = end < length && self.is_part(row, end);
+            let begin = if single { 0 } else { row.parts[end].1 };
             let start = row.start + begin;
             displacements.push(self.atoms.displacements[start] - self.atoms.displacements[row.start] + shift);
             children.push(match begin {

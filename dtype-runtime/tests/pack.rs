@@ -1,0 +1,163 @@
+//! Packing and unpacking without MPI: what is refused, what is left alone, and that the tiers agree.
+
+use dtype_runtime::{
+    Error, LayoutOrigin, MpiDatatype,
+    dtype_core::{BaseType, CostModel, Program, Shape, reconstruct},
+    layout, pack, pack_into, packed_size, unpack_into,
+};
+use proptest::prelude::*;
+
+#[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+struct Flags {
+    id: u32,
+    set: [(bool, u16); 3],
+    last: bool,
+}
+
+#[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+struct Outer {
+    before: u8,
+    flags: [Flags; 2],
+    value: f64,
+}
+
+fn outer() -> impl Strategy<Value = Outer> {
+    let flags = (any::<u32>(), any::<[(bool, u16); 3]>(), any::<bool>()).prop_map(|(id, set, last)| Flags {
+        id,
+        set,
+        last,
+    });
+    (any::<u8>(), [flags.clone(), flags], any::<i32>()).prop_map(|(before, flags, value)| Outer {
+        before,
+        flags,
+        value: f64::from(value),
+    })
+}
+
+/// The bytes of a value, field by field.
+fn by_hand(outer: &Outer) -> Vec<u8> {
+    let mut bytes = vec![outer.before];
+    for flags in &outer.flags {
+        bytes.extend(flags.id.to_ne_bytes());
+        for (flag, number) in flags.set {
+            bytes.push(flag.into());
+            bytes.extend(number.to_ne_bytes());
+        }
+        bytes.push(flags.last.into());
+    }
+    bytes.extend(outer.value.to_ne_bytes());
+    bytes
+}
+
+proptest! {
+    #[test]
+    fn packing_gives_the_fields_in_order_and_unpacking_gives_them_back(values in proptest::collection::vec(outer(), 0..9)) {
+        let packed = pack(&values);
+        prop_assert_eq!(&packed, &values.iter().flat_map(by_hand).collect::<Vec<_>>());
+        prop_assert_eq!(packed.len(), packed_size::<Outer>(values.len()));
+        let mut copies = vec![Outer::default(); values.len()];
+        unpack_into(&packed, &mut copies).unwrap();
+        prop_assert_eq!(copies, values);
+    }
+
+    /// Whatever the bytes: a value that they make, or an error and nothing written.
+    #[test]
+    fn hostile_bytes_never_make_an_invalid_value(bytes in proptest::collection::vec(0u8..4, 37)) {
+        let mut target = [Outer::default()];
+        prop_assert_eq!(bytes.len(), packed_size::<Outer>(1));
+        let flags = [5, 8, 11, 14, 19, 22, 25, 28];
+        let invalid = flags.into_iter().find(|at| bytes[*at] > 1);
+        match unpack_into(&bytes, &mut target) {
+            Ok(()) => {
+                prop_assert_eq!(invalid, None);
+                prop_assert_eq!(by_hand(&target[0]), bytes);
+            }
+            Err(error) => {
+                let offset = invalid.expect("a byte that is no bool");
+                prop_assert_eq!(error, Error::InvalidValue { base: BaseType::Bool, offset, found: bytes[offset] });
+                prop_assert_eq!(target, [Outer::default()]);
+            }
+        }
+    }
+}
+
+#[test]
+fn buffers_of_the_wrong_length_are_refused_by_name() {
+    let values = [Flags::default(); 2];
+    let size = packed_size::<Flags>(2);
+    let mut short = vec![7; size - 1];
+    let error = pack_into(&values, &mut short).unwrap_err();
+    assert!(error.to_string().contains("Flags takes 28 packed bytes, but the buffer has 27"), "{error}");
+    assert_eq!(short, vec![7; size - 1]);
+    let mut long = vec![7; size + 2];
+    assert_eq!(pack_into(&values, &mut long), Ok(size));
+    assert_eq!(long[size..], [7, 7]);
+    // More bytes than values are a mistake, not a surplus.
+    assert!(matches!(
+        unpack_into(&long, &mut values.clone()),
+        Err(Error::Length { expected: 28, found: 30, .. })
+    ));
+
+    let column = layout!(u16[4][4] => [.., 1]);
+    let mut matrix = [[1; 4]; 4];
+    assert!(matches!(
+        column.of(&matrix).pack_into(&mut [0; 7]),
+        Err(Error::Length { expected: 8, found: 7, .. })
+    ));
+    assert!(matches!(
+        column.of_mut(&mut matrix).unpack(&[0; 9]),
+        Err(Error::Length { expected: 8, found: 9, .. })
+    ));
+    assert_eq!(matrix, [[1; 4]; 4]);
+}
+
+#[test]
+fn layouts_of_flags_are_checked_too() {
+    let mut board = [[false; 3]; 3];
+    let column = layout!(bool[3][3] => [.., 0]);
+    let error = column.of_mut(&mut board).unpack(&[1, 1, 9]).unwrap_err();
+    assert_eq!(error, Error::InvalidValue { base: BaseType::Bool, offset: 2, found: 9 });
+    assert_eq!(board, [[false; 3]; 3]);
+    column.of_mut(&mut board).unpack(&[1, 0, 1]).unwrap();
+    assert_eq!(board, [[true, false, false], [false; 3], [true, false, false]]);
+}
+
+#[test]
+fn values_without_data_pack_to_nothing_however_many() {
+    #[derive(MpiDatatype, Clone, Copy)]
+    struct Nothing;
+
+    assert_eq!(pack(&[Nothing; 5]), []);
+    assert_eq!(pack(&[[(); usize::MAX]; 2]), []);
+    assert_eq!(<[(); usize::MAX]>::type_map(), "(empty)");
+    assert_eq!(<[Nothing; usize::MAX]>::cost(), 5);
+    assert_eq!(packed_size::<f64>(usize::MAX), usize::MAX);
+}
+
+#[test]
+fn arrays_of_any_size_cost_nothing() {
+    assert_eq!(<[[f64; 1000]; 1000]>::cost(), 8);
+    assert_eq!(<[[f64; 1000]; 1000]>::type_map(), "1000000 × f64 @ 0 stride 8");
+    assert_eq!(<[[[u8; 1 << 10]; 1 << 10]; 1 << 10]>::constructor_calls().calls(), 1);
+}
+
+/// The same struct through two tiers: solved in the macro, and from its type map here.
+#[test]
+fn the_tiers_agree() {
+    #[derive(MpiDatatype)]
+    #[repr(C)]
+    struct Seen {
+        a: [u8; 7],
+        b: (f64, bool),
+        c: [[i16; 3]; 2],
+        d: u8,
+    }
+    assert_eq!(Seen::layout_origin(), LayoutOrigin::Expansion);
+    let map = Seen::type_tree().flatten().unwrap();
+    let solution = reconstruct(&map, Shape::Tree, &CostModel::default()).unwrap();
+    assert_eq!((Seen::cost(), Seen::type_tree()), (solution.cost, &solution.tree));
+    let program = Program::lower(&solution.tree, Some(size_of::<Seen>() as i64)).unwrap();
+    assert_eq!(Seen::constructor_calls(), &program);
+    assert_eq!(Outer::layout_origin(), LayoutOrigin::RunTime);
+}
