@@ -49,6 +49,11 @@
 //! ```
 #![deny(missing_docs)]
 
+// The README's code is tested like any other.
+#[cfg(all(doctest, feature = "mpi"))]
+#[doc = include_str!("../../README.md")]
+mod readme {}
+
 mod datatype;
 mod error;
 mod fields;
