@@ -10,7 +10,7 @@ pub(crate) fn run(choice: Choice) -> Result<()> {
     let libraries = match mpi::set_up(&sh, choice) {
         Ok(libraries) => libraries,
         Err(error) => {
-            eprintln!("No MPI here: {error:#}\n\nRunning the part of the demo that needs none.\n");
+            eprintln!("No MPI here: {error:#}\n\nThis is the part of the demo that needs none.\n");
             let package = ["--package", "dtype-examples", "--no-default-features", "--bin", "demo"];
             cmd!(sh, "cargo run --quiet --release {package...}").run()?;
             return Ok(());

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use xshell::{PushEnv, Shell, cmd};
 
 use crate::Choice;
@@ -57,24 +57,33 @@ pub(crate) fn set_up(sh: &Shell, choice: Choice) -> Result<Vec<Library>> {
         Choice::Mpich => name == "mpich",
     };
     let wanted: Vec<_> = LIBRARIES.iter().filter(|(name, ..)| chosen(*name)).collect();
+    let found = || wanted.iter().filter_map(|(name, signs, _)| find(sh, name, signs)).collect::<Vec<_>>();
+    let before = found();
     let mut missing = Vec::new();
-    for (name, signs, packages) in &wanted {
-        if find(sh, name, signs).is_none() {
+    for (name, _, packages) in &wanted {
+        if before.iter().all(|library| library.name != *name) {
             missing.extend_from_slice(packages);
         }
     }
     if !has_libclang(sh) {
         missing.push("libclang-dev");
     }
-    if !missing.is_empty() {
-        install(sh, &missing)?;
+    if missing.is_empty() {
+        return Ok(before);
     }
-    wanted
-        .into_iter()
-        .map(|(name, signs, _)| {
-            find(sh, name, signs).with_context(|| format!("{name} was installed but is not on the path"))
-        })
-        .collect()
+    match install(sh, &missing) {
+        // One library is enough where nothing was said of which.
+        Err(error) if choice == Choice::All && !before.is_empty() && has_libclang(sh) => {
+            eprintln!("{error:#}\n\nGoing on with what is there.\n");
+            Ok(before)
+        }
+        Err(error) => Err(error),
+        Ok(()) => {
+            let after = found();
+            ensure!(after.len() == wanted.len(), "installed, but `mpicc` and `mpiexec` are not on the path");
+            Ok(after)
+        }
+    }
 }
 
 fn find(sh: &Shell, name: &'static str, signs: &[&str]) -> Option<Library> {
@@ -137,11 +146,14 @@ fn exists(sh: &Shell, program: &str) -> bool {
 fn install(sh: &Shell, packages: &[&str]) -> Result<()> {
     if !exists(sh, "apt-get") {
         let known = OTHER_SYSTEMS.iter().find(|(manager, _)| exists(sh, manager));
-        let command =
-            known.map_or("the packages of Open MPI or MPICH, and of libclang", |(_, command)| command);
+        let command = known.map_or(
+            "Open MPI or MPICH, with `mpicc` and `mpiexec` on the path, and libclang",
+            |(_, command)| command,
+        );
         bail!(
-            "MPI or libclang is missing, and it is installed here on Debian only. Install it and run this again:\n\n  \
-             {command}\n\n`mpicc` and `mpiexec` must be on the path."
+            "missing (by their Debian names): {}. Only on Debian is this installed for you; here, install it with\n\n  \
+             {command}\n\nand run this again.",
+            packages.join(" ")
         );
     }
     let root = cmd!(sh, "id -u").quiet().read().is_ok_and(|id| id == "0");
