@@ -151,8 +151,8 @@ fn install(sh: &Shell, packages: &[&str]) -> Result<()> {
             |(_, command)| command,
         );
         bail!(
-            "missing (by their Debian names): {}. Only on Debian is this installed for you; here, install it with\n\n  \
-             {command}\n\nand run this again.",
+            "missing (by their Debian names): {}. This is installed for you on Debian only. Here, do it yourself and run \
+             this again:\n\n  {command}",
             packages.join(" ")
         );
     }
