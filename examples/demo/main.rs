@@ -14,6 +14,13 @@ mod timing;
 fn main() {
     use mpi::traits::*;
 
+    // A rank that finds a wrong byte ends at once, and mpiexec ends the others: unwinding would wait for them in
+    // `MPI_Finalize`, and they for it.
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        print(panic);
+        std::process::exit(1);
+    }));
     let universe = mpi::initialize().expect("MPI is initialized once");
     let world = universe.world();
     // What the layouts are does not depend on the number of ranks.

@@ -59,11 +59,12 @@ pub fn table(world: &SimpleCommunicator) {
     }
     sub_blocks(world);
     if world.rank() == 0 {
+        println!("\ndatatype  this project's MPI datatype");
+        println!("rsmpi     the struct as rsmpi's derive builds it");
+        println!("pack      this project's pack and unpack, and one message of bytes");
+        println!("by hand   a loop over the fields or elements, and one message");
         println!(
-            "\ndatatype  this project's MPI datatype        rsmpi    the struct as rsmpi's derive builds it"
-        );
-        println!(
-            "pack      this project's pack and unpack     by hand  a loop over the fields or elements\n"
+            "(If MPICH reports leaked objects below: rsmpi does not free the datatypes of its derive.)\n"
         );
     }
 }

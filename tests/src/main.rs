@@ -10,6 +10,12 @@ mod samples;
 use mpi::traits::*;
 
 fn main() {
+    // A rank that fails ends at once, and mpiexec ends the others: unwinding would wait for them in `MPI_Finalize`.
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        print(panic);
+        std::process::exit(1);
+    }));
     let name = std::env::args().nth(1).unwrap_or_default();
     match name.as_str() {
         "ring" => with_world(exchange::ring),
