@@ -46,7 +46,8 @@ impl Facts {
 /// The layout of a struct, if all of its fields can be seen through and the compiler may not reorder them.
 pub(crate) fn of_struct(item: &Struct<'_>, facts: &mut Facts) -> Option<Known> {
     let repr = &item.repr;
-    if !(repr.c || repr.transparent) || !item.generics.params.is_empty() {
+    let ordered = repr.c || repr.transparent || repr.packed.is_some();
+    if !ordered || !item.generics.params.is_empty() {
         return None;
     }
     let (mut size, mut align) = (0u64, 1);

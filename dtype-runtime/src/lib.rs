@@ -82,6 +82,7 @@ pub mod __private {
 
     pub use crate::{
         datatype::{MpiDatatype, is_base},
+        equivalence,
         fields::{Facts, Visitor},
         lazy::{Expansion, LazyDatatype, of_type},
         selection::{Dimension, Selection},
@@ -89,12 +90,9 @@ pub mod __private {
     };
 
     #[cfg(feature = "mpi")]
-    pub use crate::{equivalence, mpi::equivalent_datatype};
+    pub use crate::mpi::equivalent_datatype;
     #[cfg(feature = "mpi")]
     pub use ::mpi;
-
-    #[cfg(not(feature = "mpi"))]
-    pub use crate::equivalence;
 }
 
 /// Implements rsmpi's `Equivalence` for a deriving type: `{generic parameters} {type} {where clause}`.

@@ -170,9 +170,9 @@ fn for_each_inner_block(start: usize, dimensions: &[Dimension], visit: &mut impl
 /// `values` points to `count` values, and `target` to room for `packed_size::<T>(count)` bytes elsewhere.
 #[inline(always)]
 unsafe fn pack_values<T: MpiDatatype>(values: *const T, count: usize, target: *mut u8) {
-    let mut pack = Pack { source: values.cast(), target };
-    // SAFETY: as the caller promises.
-    unsafe { pack.copy::<T>(count) };
+    let mut walk = Walk { memory: values.cast_mut().cast(), packed: target, direction: Packing };
+    // SAFETY: as the caller promises; packing only reads the memory.
+    unsafe { walk.copy::<T>(count) };
 }
 
 /// # Safety
@@ -180,126 +180,103 @@ unsafe fn pack_values<T: MpiDatatype>(values: *const T, count: usize, target: *m
 /// elsewhere that may be written.
 #[inline(always)]
 unsafe fn unpack_values<T: MpiDatatype>(packed: *const u8, values: *mut T, count: usize) {
-    let mut unpack = Unpack { source: packed, target: values.cast() };
-    // SAFETY: as the caller promises.
-    unsafe { unpack.copy::<T>(count) };
+    let mut walk = Walk { memory: values.cast(), packed: packed.cast_mut(), direction: Unpacking };
+    // SAFETY: as the caller promises; unpacking only reads the packed bytes.
+    unsafe { walk.copy::<T>(count) };
 }
 
-/// Packs the value at `source`; `target` moves on with every byte written.
-struct Pack {
-    source: *const u8,
-    target: *mut u8,
-}
-
-impl Pack {
+/// Which way bytes are copied.
+trait Direction: Copy {
     /// # Safety
-    /// `source` points to `count` values of `T`, and `target` to room for their packed bytes elsewhere.
+    /// Both point to `size` bytes that do not overlap, of which the side copied to may be written and the other is
+    /// initialized.
+    unsafe fn copy(self, memory: *mut u8, packed: *mut u8, size: usize);
+}
+
+#[derive(Clone, Copy)]
+struct Packing;
+
+impl Direction for Packing {
+    #[inline(always)]
+    unsafe fn copy(self, memory: *mut u8, packed: *mut u8, size: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { packed.copy_from_nonoverlapping(memory, size) };
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Unpacking;
+
+impl Direction for Unpacking {
+    #[inline(always)]
+    unsafe fn copy(self, memory: *mut u8, packed: *mut u8, size: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { memory.copy_from_nonoverlapping(packed, size) };
+    }
+}
+
+/// Copies between the value at `memory` and its packed bytes; `packed` moves on with every byte copied.
+///
+/// A walk is made in this file only, over a value of the type whose `visit` it is handed to. By the contract of
+/// `MpiDatatype`, the fields that `visit` names lie within that value and take `FACTS.packed_size` packed bytes together.
+struct Walk<D> {
+    memory: *mut u8,
+    packed: *mut u8,
+    direction: D,
+}
+
+impl<D: Direction> Walk<D> {
+    /// # Safety
+    /// `memory` points to `count` values of `T`, and `packed` to their packed bytes elsewhere. The side copied to may be
+    /// written, and the other holds valid values.
     #[inline(always)]
     unsafe fn copy<T: MpiDatatype>(&mut self, count: usize) {
         if T::FACTS.dense {
-            let size = packed_size::<T>(count);
-            // SAFETY: dense values have as many bytes in memory, all of them initialized, as packed.
-            unsafe {
-                self.target.copy_from_nonoverlapping(self.source, size);
-                self.target = self.target.add(size);
-            }
+            // SAFETY: dense values have as many bytes in memory, none of them padding, as packed.
+            unsafe { self.bytes(packed_size::<T>(count)) };
             return;
         }
         for i in 0..count {
             // SAFETY: the i-th of `count` values, one after the other in memory.
-            let source = unsafe { self.source.add(i * size_of::<T>()) };
-            let mut pack = Self { source, target: self.target };
-            T::visit(&mut pack);
-            self.target = pack.target;
+            let memory = unsafe { self.memory.add(i * size_of::<T>()) };
+            let mut walk = Self { memory, ..*self };
+            T::visit(&mut walk);
+            self.packed = walk.packed;
+        }
+    }
+
+    /// # Safety
+    /// As for [`Direction::copy`].
+    #[inline(always)]
+    unsafe fn bytes(&mut self, size: usize) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.direction.copy(self.memory, self.packed, size);
+            self.packed = self.packed.add(size);
         }
     }
 }
 
-/// A `Pack` is made in this file only, over a value of the type whose `visit` it is handed to. By the contract of
-/// `MpiDatatype`, the fields named lie within that value and take `FACTS.packed_size` packed bytes together.
-impl Visitor for Pack {
+impl<D: Direction> Visitor for Walk<D> {
     #[inline(always)]
     fn leaf(&mut self, base: BaseType) {
-        let size = base.size() as usize;
-        // SAFETY: the value is of the base type, so all its bytes are initialized; there is room for them.
-        unsafe {
-            self.target.copy_from_nonoverlapping(self.source, size);
-            self.target = self.target.add(size);
-        }
+        // SAFETY: the value is of the base type, which has no padding, and its packed bytes are next.
+        unsafe { self.bytes(base.size() as usize) };
     }
 
     #[inline(always)]
     fn field<F: MpiDatatype>(&mut self, offset: usize) {
-        // SAFETY: the field lies within the value, and there is room for its bytes.
+        // SAFETY: the field lies within the value, and its packed bytes are next.
         unsafe {
-            let mut pack = Self { source: self.source.add(offset), target: self.target };
-            pack.copy::<F>(1);
-            self.target = pack.target;
+            let mut walk = Self { memory: self.memory.add(offset), ..*self };
+            walk.copy::<F>(1);
+            self.packed = walk.packed;
         }
     }
 
     #[inline(always)]
     fn elements<F: MpiDatatype>(&mut self, count: usize) {
-        // SAFETY: the value is an array of `count` elements, and there is room for their bytes.
-        unsafe { self.copy::<F>(count) };
-    }
-}
-
-/// Unpacks into the value at `target`; `source` moves on with every byte read. Its rules are those of [`Pack`].
-struct Unpack {
-    source: *const u8,
-    target: *mut u8,
-}
-
-impl Unpack {
-    /// # Safety
-    /// `source` points to the packed bytes of `count` valid values of `T`, and `target` to as many values elsewhere
-    /// that may be written.
-    #[inline(always)]
-    unsafe fn copy<T: MpiDatatype>(&mut self, count: usize) {
-        if T::FACTS.dense {
-            let size = packed_size::<T>(count);
-            // SAFETY: dense values have as many bytes in memory as packed.
-            unsafe {
-                self.target.copy_from_nonoverlapping(self.source, size);
-                self.source = self.source.add(size);
-            }
-            return;
-        }
-        for i in 0..count {
-            // SAFETY: the i-th of `count` values, one after the other in memory.
-            let target = unsafe { self.target.add(i * size_of::<T>()) };
-            let mut unpack = Self { source: self.source, target };
-            T::visit(&mut unpack);
-            self.source = unpack.source;
-        }
-    }
-}
-
-impl Visitor for Unpack {
-    #[inline(always)]
-    fn leaf(&mut self, base: BaseType) {
-        let size = base.size() as usize;
-        // SAFETY: the bytes are those of a valid value of the base type, which may be written at the target.
-        unsafe {
-            self.target.copy_from_nonoverlapping(self.source, size);
-            self.source = self.source.add(size);
-        }
-    }
-
-    #[inline(always)]
-    fn field<F: MpiDatatype>(&mut self, offset: usize) {
-        // SAFETY: the field lies within the value, and its bytes are next.
-        unsafe {
-            let mut unpack = Self { source: self.source, target: self.target.add(offset) };
-            unpack.copy::<F>(1);
-            self.source = unpack.source;
-        }
-    }
-
-    #[inline(always)]
-    fn elements<F: MpiDatatype>(&mut self, count: usize) {
-        // SAFETY: the value is an array of `count` elements, and their bytes are next.
+        // SAFETY: the value is an array of `count` elements, and their packed bytes are next.
         unsafe { self.copy::<F>(count) };
     }
 }

@@ -39,6 +39,21 @@ pub struct PackedTwo {
     pub last: u32,
 }
 
+/// The macro takes the fields to lie as declared; the compiler reorders them, and the next tier takes over.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(packed(2))]
+pub struct Reordered {
+    pub tag: u8,
+    pub value: f64,
+}
+
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(packed)]
+pub struct RustPacked {
+    pub tag: u8,
+    pub value: f64,
+}
+
 /// rsmpi's own derive gives this an extent of 16, too.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
@@ -154,6 +169,8 @@ samples! {
     };
     Packed: Expansion, |i| Packed { tag: i as u8, value: i as f64 / 7.0 };
     PackedTwo: Expansion, |i| PackedTwo { tag: i as u8, value: i as f64 / 7.0, last: !(i as u32) };
+    Reordered: RunTime, |i| Reordered { tag: i as u8, value: i as f64 / 7.0 };
+    RustPacked: Expansion, |i| RustPacked { tag: i as u8, value: i as f64 / 7.0 };
     Aligned: Expansion, |i| Aligned { tag: i as u8, value: i as f64 / 7.0 };
     Meters: Expansion, |i| Meters(i as f64 * 1.5);
     Pair: Expansion, |i| Pair(i as u16, [[i as f32, 1.0, 2.0], [3.0, 4.0, -(i as f32)]]);
