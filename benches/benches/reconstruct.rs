@@ -1,7 +1,7 @@
 //! Least-cost trees and paths of type maps of different character.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use dtype_core::{BaseType, CostModel, Shape, TypeMap, reconstruct};
+use dtype_core::{BaseType, NodeCosts, Shape, TypeMap, reconstruct};
 
 /// The displacements of the cases of one base type, for about `n` entries.
 fn cases(n: i64) -> [(&'static str, Vec<i64>); 4] {
@@ -22,7 +22,7 @@ fn cases(n: i64) -> [(&'static str, Vec<i64>); 4] {
 }
 
 fn bench(criterion: &mut Criterion) {
-    let costs = CostModel::default();
+    let costs = NodeCosts::default();
     for (shape, name, sizes) in
         [(Shape::Tree, "tree", [128, 512]), (Shape::ExtendedPath, "path", [10_000, 720_720])]
     {

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use dtype_core::{CostModel, Shape, TypeMap, TypeTree, Weighting, reconstruct};
+use dtype_core::{CostModel, NodeCosts, Penalty, Shape, TypeMap, TypeTree, reconstruct};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// Describe memory layouts to MPI at the least cost.
@@ -32,7 +32,7 @@ enum Action {
         /// Which descriptions are searched.
         #[arg(long, value_enum, default_value_t)]
         shape: ShapeName,
-        /// What a description costs: storage, processing, or the path of a cost file.
+        /// What a description costs: storage, processing, penalty, or the path of a cost file.
         ///
         /// A cost file is JSON: {"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}.
         #[arg(long, default_value = "storage")]
@@ -106,7 +106,7 @@ fn run(action: Action) -> Result<String> {
             };
             let costs = costs(&cost)?;
             let map: TypeMap = common.read()?;
-            let solution = reconstruct(&map, shape, &costs)?;
+            let solution = reconstruct(&map, shape, &*costs)?;
             let optimality = solution.optimality.name();
             match common.format {
                 Format::Json => json(&Answer { cost: solution.cost, optimality, tree: &solution.tree }),
@@ -140,12 +140,16 @@ fn read<T: DeserializeOwned>(path: &PathBuf) -> Result<T> {
     serde_json::from_str(&text).with_context(name)
 }
 
-fn costs(name: &str) -> Result<CostModel> {
-    match name {
-        "storage" => Ok(CostModel::default()),
-        "processing" => Ok(CostModel { weighting: Weighting::Processing, ..CostModel::default() }),
-        file => read(&file.into()).context("--cost takes `storage`, `processing` or a cost file"),
-    }
+fn costs(name: &str) -> Result<Box<dyn CostModel>> {
+    Ok(match name {
+        "storage" => Box::new(NodeCosts::default()),
+        "processing" => Box::new(NodeCosts::processing()),
+        "penalty" => Box::new(Penalty::default()),
+        file => Box::new(
+            read::<NodeCosts>(&file.into())
+                .context("--cost takes `storage`, `processing`, `penalty` or a cost file")?,
+        ),
+    })
 }
 
 fn json(answer: &impl Serialize) -> Result<String> {

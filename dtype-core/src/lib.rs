@@ -8,11 +8,11 @@
 //! during expansion.
 //!
 //! ```
-//! use dtype_core::{BaseType, CostModel, Program, Shape, TypeMap, reconstruct};
+//! use dtype_core::{BaseType, NodeCosts, Program, Shape, TypeMap, reconstruct};
 //!
 //! // First row, then first column of a 4 × 4 matrix of `f64`.
 //! let map = TypeMap::homogeneous(BaseType::F64, vec![0, 8, 16, 24, 0, 32, 64, 96])?;
-//! let solution = reconstruct(&map, Shape::Tree, &CostModel::default())?;
+//! let solution = reconstruct(&map, Shape::Tree, &NodeCosts::default())?;
 //! assert_eq!(solution.cost, 16); // idx(8, leaf)
 //! assert_eq!(solution.tree.flatten()?, map); // the law: flattening gives the map back
 //!
@@ -42,7 +42,7 @@ mod tree;
 mod type_map;
 
 pub use base_type::{BaseType, UnknownBaseType};
-pub use cost::{CostModel, Weighting};
+pub use cost::{CostModel, NodeCosts, Penalty, Price, Weighting};
 pub use error::Error;
 pub use normalize::{EXACT_ENTRIES, normalize};
 pub use program::{OldType, Program, Step};

@@ -6,9 +6,10 @@
 //! bounded by the size of the given tree, never by the length of its type map.
 
 use alloc::{vec, vec::Vec};
+use core::any::Any;
 
 use crate::{
-    CostModel, Error, Optimality, Shape, Solution, TypeTree, Weighting,
+    CostModel, Error, NodeCosts, Optimality, Shape, Solution, TypeTree, Weighting,
     reconstruct::{Atoms, least_cost, least_cost_path, reconstruct},
 };
 
@@ -25,14 +26,14 @@ pub const EXACT_ENTRIES: u64 = 128;
 /// Those of [`TypeTree::measure`].
 ///
 /// ```
-/// use dtype_core::{BaseType, CostModel, TypeTree, normalize};
+/// use dtype_core::{BaseType, NodeCosts, TypeTree, normalize};
 /// let row = TypeTree::vector(1000, 8, TypeTree::Leaf(BaseType::F64));
 /// let matrix = TypeTree::vector(1_000_000, 8000, row);
-/// let solution = normalize(&matrix, &CostModel::default())?;
+/// let solution = normalize(&matrix, &NodeCosts::default())?;
 /// assert_eq!(solution.tree, TypeTree::vector(1_000_000_000, 8, TypeTree::Leaf(BaseType::F64)));
 /// # Ok::<(), dtype_core::Error>(())
 /// ```
-pub fn normalize(tree: &TypeTree, costs: &CostModel) -> Result<Solution, Error> {
+pub fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Result<Solution, Error> {
     let entries = tree.measure()?.entries;
     if entries == 0 {
         let tree = TypeTree::structure([], []);
@@ -53,27 +54,30 @@ pub fn normalize(tree: &TypeTree, costs: &CostModel) -> Result<Solution, Error> 
 }
 
 /// A cost that no description of more than [`EXACT_ENTRIES`] entries beats, from the nodes it must at least have.
-/// Sharp for contiguous and strided runs, and for runs of runs.
-fn floor(tree: &TypeTree, entries: u64, costs: &CostModel) -> u64 {
+/// Sharp for contiguous and strided runs, and for runs of runs; 0 for models of which too little is known.
+fn floor(tree: &TypeTree, entries: u64, costs: &dyn CostModel) -> u64 {
+    let Some(costs) = (costs as &dyn Any).downcast_ref::<NodeCosts>() else { return 0 };
     if costs.weighting == Weighting::Processing {
         return 0;
     }
+    let NodeCosts { leaf, vec, idx, strc, idxbuc, lookup, .. } = *costs;
+    let list = |node: u64, lookups: u64| node.saturating_add(lookup.saturating_mul(lookups));
     // The least a node costs that repeats its child regularly, irregularly, or joins two children.
-    let regular = costs.vector(1, 0).min(costs.index_bucket(1, 1, 0));
-    let irregular = costs.index(2, 0).min(costs.index_bucket(2, 2, 0));
-    let joined = costs.structure(costs.part(0).saturating_add(costs.part(costs.leaf())));
-    let listed = costs.index(entries, 0).min(costs.index_bucket(2, 2, 0));
+    let regular = vec.min(list(idxbuc, 2));
+    let irregular = list(idx, 2).min(list(idxbuc, 4));
+    let joined = list(strc, 4).saturating_add(leaf);
     let run = regular.min(joined).min(irregular);
     // A single node over a leaf that is no run lists all entries, or at least two buckets.
+    let listed = list(idx, entries).min(list(idxbuc, 4));
     let not_a_run = listed.min(joined).min(run.saturating_mul(2));
-    costs.leaf().saturating_add(if tree.is_run() { run } else { not_a_run })
+    leaf.saturating_add(if tree.is_run() { run } else { not_a_run })
 }
 
 /// A tree that begins at 0, and where it lies.
 type Piece = (i64, TypeTree);
 
 /// The layout of `tree` as at most [`EXACT_ENTRIES`] pieces in order.
-fn list(tree: &TypeTree, costs: &CostModel) -> Vec<Piece> {
+fn list(tree: &TypeTree, costs: &dyn CostModel) -> Vec<Piece> {
     match tree {
         TypeTree::Leaf(_) => vec![(0, tree.clone())],
         TypeTree::Vector { count, stride, child } => copies(*count, *stride, &list(child, costs), costs),
@@ -105,7 +109,7 @@ fn list(tree: &TypeTree, costs: &CostModel) -> Vec<Piece> {
 }
 
 /// `count` copies of a list, `stride` bytes apart.
-fn copies(count: u64, stride: i64, child: &[Piece], costs: &CostModel) -> Vec<Piece> {
+fn copies(count: u64, stride: i64, child: &[Piece], costs: &dyn CostModel) -> Vec<Piece> {
     if child.is_empty() || count == 0 {
         return Vec::new();
     }
@@ -137,7 +141,7 @@ fn lengthened(atom: &TypeTree, count: u64, stride: i64) -> Option<TypeTree> {
 }
 
 /// Lists one after the other, each moved to its place; solved one by one where they are too many together.
-fn concatenate(mut parts: Vec<(i64, Vec<Piece>)>, costs: &CostModel) -> Vec<Piece> {
+fn concatenate(mut parts: Vec<(i64, Vec<Piece>)>, costs: &dyn CostModel) -> Vec<Piece> {
     parts.retain(|(_, pieces)| !pieces.is_empty());
     let total: usize = parts.iter().map(|(_, pieces)| pieces.len()).sum();
     if total as u64 <= EXACT_ENTRIES {
@@ -186,7 +190,7 @@ fn moved(pieces: &[Piece], by: i64) -> impl Iterator<Item = Piece> {
 }
 
 /// The list as a single piece of the least cost that treating its pieces as atoms allows.
-fn solve(mut pieces: Vec<Piece>, costs: &CostModel) -> Piece {
+fn solve(mut pieces: Vec<Piece>, costs: &dyn CostModel) -> Piece {
     if pieces.len() == 1 {
         return pieces.remove(0);
     }

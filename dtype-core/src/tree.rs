@@ -242,21 +242,22 @@ impl TypeTree {
         }
     }
 
-    /// The least total cost of the nodes under `costs`, as they stand. Saturates at `u64::MAX`.
-    pub fn cost(&self, costs: &CostModel) -> u64 {
+    /// The total cost of the nodes under `costs`, as they stand. Saturates at `u64::MAX`.
+    pub fn cost(&self, costs: &dyn CostModel) -> u64 {
         match self {
-            Self::Leaf(_) => costs.leaf(),
-            Self::Vector { count, child, .. } => costs.vector(*count, child.cost(costs)),
+            Self::Leaf(base) => costs.leaf(*base),
+            Self::Vector { count, child, .. } => costs.vector(*count).of(child.cost(costs)),
             Self::Index { displacements, child } => {
-                costs.index(displacements.len() as u64, child.cost(costs))
+                costs.index(displacements.len() as u64).of(child.cost(costs))
             }
             Self::IndexBucket { buckets, child, .. } => {
                 let copies = buckets.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
-                costs.index_bucket(buckets.len() as u64, copies, child.cost(costs))
+                let price = costs.index_bucket(copies).with(buckets.len() as u64, costs.bucket());
+                price.of(child.cost(costs))
             }
             Self::Struct { children, .. } => {
-                let parts = children.iter().map(|child| costs.part(child.cost(costs)));
-                costs.structure(parts.fold(0, u64::saturating_add))
+                let parts = children.iter().map(|child| costs.part().of(child.cost(costs)));
+                parts.fold(costs.structure(), u64::saturating_add)
             }
         }
     }

@@ -3,30 +3,30 @@
 mod common;
 
 use common::{cost_models, exhaustive, exhaustive_path, small_map};
-use dtype_core::{BaseType, CostModel, Shape, TypeMap, TypeTree, reconstruct};
+use dtype_core::{BaseType, NodeCosts, Shape, TypeMap, TypeTree, reconstruct};
 use proptest::prelude::*;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_tree_costs_what_exhaustive_search_finds(map in small_map(7), model in 0..4usize) {
-        let costs = cost_models()[model];
-        let solution = reconstruct(&map, Shape::Tree, &costs).unwrap();
+    fn a_tree_costs_what_exhaustive_search_finds(map in small_map(7), model in 0..6usize) {
+        let costs = &*cost_models()[model];
+        let solution = reconstruct(&map, Shape::Tree, costs).unwrap();
         prop_assert_eq!(&solution.tree.flatten().unwrap(), &map);
-        prop_assert_eq!(solution.tree.cost(&costs), solution.cost);
-        prop_assert_eq!(solution.cost, exhaustive(map.types(), map.displacements(), &costs));
+        prop_assert_eq!(solution.tree.cost(costs), solution.cost);
+        prop_assert_eq!(solution.cost, exhaustive(map.types(), map.displacements(), costs));
     }
 
     #[test]
-    fn a_path_costs_what_exhaustive_search_finds(map in small_map(24), model in 0..4usize) {
-        let costs = cost_models()[model];
+    fn a_path_costs_what_exhaustive_search_finds(map in small_map(24), model in 0..6usize) {
+        let costs = &*cost_models()[model];
         let map = TypeMap::homogeneous(BaseType::I32, map.displacements().to_vec()).unwrap();
         for shape in [Shape::Path, Shape::ExtendedPath] {
-            let solution = reconstruct(&map, shape, &costs).unwrap();
+            let solution = reconstruct(&map, shape, costs).unwrap();
             prop_assert_eq!(&solution.tree.flatten().unwrap(), &map);
-            prop_assert_eq!(solution.tree.cost(&costs), solution.cost);
-            let least = exhaustive_path(map.displacements(), shape == Shape::ExtendedPath, &costs);
+            prop_assert_eq!(solution.tree.cost(costs), solution.cost);
+            let least = exhaustive_path(map.displacements(), shape == Shape::ExtendedPath, costs);
             prop_assert_eq!(solution.cost, least);
         }
     }
@@ -48,11 +48,12 @@ fn every_tiny_map_is_solved_exactly() {
                 })
                 .collect();
             let map = TypeMap::homogeneous(BaseType::I32, displacements).unwrap();
-            for costs in cost_models() {
-                let solution = reconstruct(&map, Shape::Tree, &costs).unwrap();
+            for costs in &cost_models() {
+                let costs = &**costs;
+                let solution = reconstruct(&map, Shape::Tree, costs).unwrap();
                 assert_eq!(solution.tree.flatten().as_ref(), Ok(&map));
-                let least = exhaustive(map.types(), map.displacements(), &costs);
-                assert_eq!(solution.cost, least, "{map} under {costs:?}");
+                let least = exhaustive(map.types(), map.displacements(), costs);
+                assert_eq!(solution.cost, least, "{map}");
             }
         }
     }
@@ -64,7 +65,7 @@ fn a_shift_is_absorbed_below_a_vec_where_that_is_cheapest() {
     let tree = TypeTree::vector(10, 10, TypeTree::index([5, 6], TypeTree::Leaf(BaseType::U8)));
     let map = tree.flatten().unwrap();
     for shape in [Shape::Path, Shape::ExtendedPath, Shape::Tree] {
-        let solution = reconstruct(&map, shape, &CostModel::default()).unwrap();
+        let solution = reconstruct(&map, shape, &NodeCosts::default()).unwrap();
         assert_eq!((&solution.tree, solution.cost), (&tree, 15));
     }
 }

@@ -4,37 +4,37 @@ mod common;
 
 use common::{cost_models, interpret, small_map, small_tree};
 use dtype_core::{
-    BaseType, CostModel, Error, Optimality, Program, Shape, Step, TypeMap, TypeTree, normalize, reconstruct,
+    BaseType, Error, NodeCosts, Optimality, Program, Shape, Step, TypeMap, TypeTree, normalize, reconstruct,
 };
 use proptest::prelude::*;
 
 proptest! {
     #[test]
-    fn flattening_the_reconstruction_gives_the_map(map in small_map(120), model in 0..4usize) {
-        let costs = cost_models()[model];
-        let solution = reconstruct(&map, Shape::Tree, &costs).unwrap();
+    fn flattening_the_reconstruction_gives_the_map(map in small_map(120), model in 0..6usize) {
+        let costs = &*cost_models()[model];
+        let solution = reconstruct(&map, Shape::Tree, costs).unwrap();
         prop_assert_eq!(solution.tree.flatten().unwrap(), map);
-        prop_assert_eq!(solution.tree.cost(&costs), solution.cost);
+        prop_assert_eq!(solution.tree.cost(costs), solution.cost);
     }
 
     #[test]
-    fn trees_cost_no_more_than_extended_paths_and_those_no_more_than_paths(map in small_map(60), model in 0..4usize) {
-        let costs = cost_models()[model];
+    fn trees_cost_no_more_than_extended_paths_and_those_no_more_than_paths(map in small_map(60), model in 0..6usize) {
+        let costs = &*cost_models()[model];
         let map = TypeMap::homogeneous(BaseType::U8, map.displacements().to_vec()).unwrap();
-        let cost = |shape| reconstruct(&map, shape, &costs).unwrap().cost;
+        let cost = |shape| reconstruct(&map, shape, costs).unwrap().cost;
         prop_assert!(cost(Shape::Tree) <= cost(Shape::ExtendedPath));
         prop_assert!(cost(Shape::ExtendedPath) <= cost(Shape::Path));
     }
 
     #[test]
-    fn normalizing_keeps_the_map_and_equals_reconstruction(tree in small_tree(), model in 0..4usize) {
-        let costs = cost_models()[model];
-        let solution = normalize(&tree, &costs).unwrap();
+    fn normalizing_keeps_the_map_and_equals_reconstruction(tree in small_tree(), model in 0..6usize) {
+        let costs = &*cost_models()[model];
+        let solution = normalize(&tree, costs).unwrap();
         prop_assert_eq!(solution.tree.flatten(), tree.flatten());
-        prop_assert_eq!(solution.tree.cost(&costs), solution.cost);
-        prop_assert!(solution.cost <= tree.cost(&costs));
+        prop_assert_eq!(solution.tree.cost(costs), solution.cost);
+        prop_assert!(solution.cost <= tree.cost(costs));
         if let Ok(map) = tree.flatten() {
-            let exact = reconstruct(&map, Shape::Tree, &costs).unwrap();
+            let exact = reconstruct(&map, Shape::Tree, costs).unwrap();
             prop_assert!(exact.cost <= solution.cost);
             if solution.optimality == Optimality::Proven {
                 prop_assert_eq!(exact.cost, solution.cost);
@@ -46,9 +46,9 @@ proptest! {
     #[test]
     fn normalizing_a_large_tree_keeps_its_map(tree in small_tree(), count in 100u64..400, stride in -40i64..4000) {
         let tree = TypeTree::vector(count, stride, tree);
-        let solution = normalize(&tree, &CostModel::default()).unwrap();
+        let solution = normalize(&tree, &NodeCosts::default()).unwrap();
         prop_assert_eq!(solution.tree.flatten(), tree.flatten());
-        prop_assert!(solution.cost <= tree.cost(&CostModel::default()));
+        prop_assert!(solution.cost <= tree.cost(&NodeCosts::default()));
     }
 
     #[test]
@@ -87,10 +87,10 @@ proptest! {
 
 #[test]
 fn huge_trees_are_normalized_without_listing_them() {
-    let costs = CostModel::default();
+    let costs = &NodeCosts::default();
     let leaf = TypeTree::Leaf(BaseType::F64);
     let solved = |tree: &TypeTree| {
-        let solution = normalize(tree, &costs).unwrap();
+        let solution = normalize(tree, costs).unwrap();
         (solution.tree, solution.cost, solution.optimality)
     };
     let nested = (0..20).fold(leaf.clone(), |tree, i| TypeTree::vector(2, 8 << i, tree));
@@ -125,13 +125,13 @@ fn bad_maps_and_trees_give_errors_that_name_the_place() {
     assert_eq!(far, Error::Overflow { node: "map" });
 
     let mixed = TypeMap::new(vec![BaseType::F64, BaseType::U8], vec![0, 8]).unwrap();
-    let path = reconstruct(&mixed, Shape::Path, &CostModel::default()).unwrap_err();
+    let path = reconstruct(&mixed, Shape::Path, &NodeCosts::default()).unwrap_err();
     assert_eq!(path, Error::Heterogeneous { entry: 1 });
 
     let leaf = TypeTree::Leaf(BaseType::F64);
-    let costs = CostModel::default();
+    let costs = &NodeCosts::default();
     let huge = TypeTree::vector(u64::MAX, 8, leaf.clone());
-    assert_eq!(normalize(&huge, &costs), Err(Error::Overflow { node: "vec" }));
+    assert_eq!(normalize(&huge, costs), Err(Error::Overflow { node: "vec" }));
     let uneven = TypeTree::structure([0], [leaf.clone(), leaf.clone()]);
     let error = uneven.measure().unwrap_err();
     assert!(text(error).contains("strc has 1 displacements but 2 children"));
@@ -146,7 +146,7 @@ fn copies_of_nothing_end_at_once() {
     let tree = TypeTree::structure([0, 8], [nothing.clone(), TypeTree::Leaf(BaseType::U8)]);
     assert_eq!(tree.flatten().unwrap().displacements(), [8]);
     assert_eq!(nothing.flatten(), Err(Error::EmptyMap));
-    assert_eq!(normalize(&nothing, &CostModel::default()).unwrap().tree, TypeTree::structure([], []));
+    assert_eq!(normalize(&nothing, &NodeCosts::default()).unwrap().tree, TypeTree::structure([], []));
     assert!(Program::lower(&nothing, Some(0)).is_ok());
 }
 

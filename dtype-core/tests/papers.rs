@@ -1,6 +1,6 @@
 //! The worked examples of the papers, with the costs they state.
 
-use dtype_core::{BaseType, CostModel, Optimality, Shape, TypeMap, TypeTree, reconstruct};
+use dtype_core::{BaseType, NodeCosts, Optimality, Shape, TypeMap, TypeTree, reconstruct};
 
 fn leaf(base: BaseType) -> TypeTree {
     TypeTree::Leaf(base)
@@ -14,7 +14,7 @@ fn chars(displacements: impl IntoIterator<Item = i64>) -> TypeMap {
     TypeMap::homogeneous(BaseType::U8, displacements.into_iter().collect()).unwrap()
 }
 
-fn least(map: &TypeMap, shape: Shape, costs: &CostModel) -> (TypeTree, u64) {
+fn least(map: &TypeMap, shape: Shape, costs: &NodeCosts) -> (TypeTree, u64) {
     let solution = reconstruct(map, shape, costs).unwrap();
     assert_eq!(solution.tree.flatten().as_ref(), Ok(map));
     assert_eq!(solution.tree.cost(costs), solution.cost);
@@ -24,7 +24,7 @@ fn least(map: &TypeMap, shape: Shape, costs: &CostModel) -> (TypeTree, u64) {
 
 #[test]
 fn thesis_figure_2_7_four_trees_of_one_map() {
-    let costs = CostModel::default();
+    let costs = NodeCosts::default();
     let displacements = [0, 1, 2, 3, 10, 11, 12, 13, 14];
     let map = chars(displacements);
     let trees = [
@@ -43,7 +43,7 @@ fn thesis_figure_2_7_four_trees_of_one_map() {
 
 #[test]
 fn thesis_figure_2_8_unnatural_trees_cost_15_20_26_26() {
-    let costs = CostModel::default();
+    let costs = NodeCosts::default();
     let map = TypeMap::new(vec![BaseType::U8, BaseType::I32], vec![0, 1]).unwrap();
     let pair = |at: i64| TypeTree::structure([at, at + 1], [char(), leaf(BaseType::I32)]);
     let trees = [
@@ -62,7 +62,7 @@ fn thesis_figure_2_8_unnatural_trees_cost_15_20_26_26() {
 /// The thesis prices the second tree with 2·lookup for two children; by its definition 4 it is 4·lookup.
 #[test]
 fn thesis_figure_2_11_a_partially_regular_struct() {
-    let costs = CostModel::default();
+    let costs = NodeCosts::default();
     let (int, float) = (BaseType::I32, BaseType::F32);
     let map = TypeMap::new(vec![int, float, float, float], vec![0, 4, 8, 12]).unwrap();
     let trivial = TypeTree::structure([0, 4, 8, 12], [leaf(int), leaf(float), leaf(float), leaf(float)]);
@@ -74,7 +74,7 @@ fn thesis_figure_2_11_a_partially_regular_struct() {
 
 #[test]
 fn thesis_figure_2_12_a_strc_for_a_homogeneous_map_costs_25() {
-    let costs = CostModel::default();
+    let costs = NodeCosts::default();
     let map = chars((0..13).map(|i| 2 * i).chain((0..7).map(|i| 100 + 3 * i)));
     let trivial = TypeTree::index(map.displacements().to_vec(), char());
     assert_eq!(trivial.cost(&costs), 28);
@@ -87,7 +87,7 @@ fn thesis_figure_2_12_a_strc_for_a_homogeneous_map_costs_25() {
 
 #[test]
 fn thesis_figure_2_13_path_26_tree_25() {
-    let costs = CostModel::default();
+    let costs = NodeCosts::default();
     let map = chars((0..8).chain((0..10).map(|i| 10 + 2 * i)));
     let path = TypeTree::index(map.displacements().to_vec(), char());
     assert_eq!(least(&map, Shape::Path, &costs), (path, 26));
@@ -99,7 +99,7 @@ fn thesis_figure_2_13_path_26_tree_25() {
 /// Träff 2014, section 2. The first layout is printed with a stray 17; its tree flattens to twelve entries.
 #[test]
 fn traff_section_2_both_layouts() {
-    let costs = CostModel::default();
+    let costs = NodeCosts::default();
     let first = chars([2, 4, 6, 8, 9, 11, 13, 15, 1, 3, 5, 7]);
     let tree = TypeTree::index([2, 9, 1], TypeTree::vector(4, 2, char()));
     assert_eq!(least(&first, Shape::Path, &costs), (tree, 16));
@@ -121,7 +121,7 @@ fn traff_table_2_the_cheapest_path_depends_on_the_constants() {
     let map = layout.flatten().unwrap();
     // The table lists partial paths: without the leaf.
     for (idx, vec, expected) in [(3, 4, 16), (10, 10, 32)] {
-        let costs = CostModel { idx, vec, ..CostModel::default() };
+        let costs = NodeCosts { idx, vec, ..NodeCosts::default() };
         let (tree, cost) = least(&map, Shape::Path, &costs);
         assert_eq!(cost - costs.leaf, expected);
         if expected == 16 {

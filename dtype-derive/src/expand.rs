@@ -1,6 +1,6 @@
 //! The implementation that the derive writes.
 
-use dtype_core::{CostModel, Program, normalize};
+use dtype_core::{NodeCosts, Program, normalize};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, Error, Result, parse_quote};
@@ -73,7 +73,7 @@ fn lazy(item: &Struct<'_>) -> TokenStream {
 }
 
 fn solve(known: &Known, facts: &Facts) -> Option<TokenStream> {
-    let solution = normalize(&known.tree, &CostModel::default()).ok()?;
+    let solution = normalize(&known.tree, &NodeCosts::default()).ok()?;
     let program = Program::lower(&solution.tree, Some(i64::try_from(known.size).ok()?)).ok()?;
     Some(emit::expansion(&solution, &program, &facts.expression()))
 }

@@ -1,6 +1,6 @@
 //! The trait `MpiDatatype`, and its implementations for base types, arrays and tuples.
 
-use dtype_core::{BaseType, CostModel, Optimality, Program, TypeTree};
+use dtype_core::{BaseType, NodeCosts, Optimality, Program, TypeTree};
 
 use crate::{
     fields::{Facts, Visitor},
@@ -93,8 +93,8 @@ pub unsafe trait MpiDatatype: Sized + 'static {
 }
 
 /// The cost model of all that is solved here; the macros use the same.
-pub(crate) fn costs() -> CostModel {
-    CostModel::default()
+pub(crate) fn costs() -> NodeCosts {
+    NodeCosts::default()
 }
 
 /// Whether `T` is the Rust type of `base`: an expansion that read a name asks what the name means here.

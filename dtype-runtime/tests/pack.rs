@@ -2,7 +2,7 @@
 
 use dtype_runtime::{
     Error, LayoutOrigin, MpiDatatype,
-    dtype_core::{BaseType, CostModel, Program, Shape, reconstruct},
+    dtype_core::{BaseType, NodeCosts, Program, Shape, reconstruct},
     layout, pack, pack_into, packed_size, unpack_into,
 };
 use proptest::prelude::*;
@@ -155,7 +155,7 @@ fn the_tiers_agree() {
     }
     assert_eq!(Seen::layout_origin(), LayoutOrigin::Expansion);
     let map = Seen::type_tree().flatten().unwrap();
-    let solution = reconstruct(&map, Shape::Tree, &CostModel::default()).unwrap();
+    let solution = reconstruct(&map, Shape::Tree, &NodeCosts::default()).unwrap();
     assert_eq!((Seen::cost(), Seen::type_tree()), (solution.cost, &solution.tree));
     let program = Program::lower(&solution.tree, Some(size_of::<Seen>() as i64)).unwrap();
     assert_eq!(Seen::constructor_calls(), &program);

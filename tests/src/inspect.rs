@@ -4,7 +4,7 @@ use std::{any::type_name, mem::MaybeUninit, os::raw::c_int};
 
 use dtype_runtime::{
     LayoutOrigin, MpiDatatype, Selection, StaticLayout,
-    dtype_core::{BaseType, CostModel, OldType, Program, Step, TypeTree},
+    dtype_core::{BaseType, NodeCosts, OldType, Program, Step, TypeTree},
     layout, pack, packed_size, unpack_into,
 };
 use mpi::{
@@ -149,7 +149,7 @@ fn inspect<T: Sample>(origin: LayoutOrigin) {
     let name = type_name::<T>();
     let (tree, program) = (T::type_tree(), T::constructor_calls());
     assert_eq!(T::layout_origin(), origin, "{name}");
-    assert_eq!(tree.cost(&CostModel::default()), T::cost(), "{name}");
+    assert_eq!(tree.cost(&NodeCosts::default()), T::cost(), "{name}");
     // What the macro has emitted is what the same algorithms find at run time.
     let lowered = Program::lower(tree, Some(size_of::<T>() as i64)).unwrap();
     assert_eq!(program, &lowered, "{name}");

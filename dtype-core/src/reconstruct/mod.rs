@@ -64,19 +64,19 @@ pub struct Solution {
 /// [`Error::Heterogeneous`] where a path is asked for a map of several base types.
 ///
 /// ```
-/// use dtype_core::{BaseType, CostModel, Shape, TypeMap, TypeTree, reconstruct};
+/// use dtype_core::{BaseType, NodeCosts, Shape, TypeMap, TypeTree, reconstruct};
 /// let map = TypeMap::homogeneous(BaseType::I32, vec![0, 4, 8, 100, 104, 108])?;
-/// let solution = reconstruct(&map, Shape::Path, &CostModel::default())?;
+/// let solution = reconstruct(&map, Shape::Path, &NodeCosts::default())?;
 /// let row = TypeTree::vector(3, 4, TypeTree::Leaf(BaseType::I32));
 /// assert_eq!(solution.tree, TypeTree::vector(2, 100, row));
 /// assert_eq!(solution.cost, 13);
 /// # Ok::<(), dtype_core::Error>(())
 /// ```
-pub fn reconstruct(map: &TypeMap, shape: Shape, costs: &CostModel) -> Result<Solution, Error> {
+pub fn reconstruct(map: &TypeMap, shape: Shape, costs: &dyn CostModel) -> Result<Solution, Error> {
     let (tree, cost) = match shape {
         Shape::Path | Shape::ExtendedPath => {
             let base = map.single_type()?;
-            let leaf = (TypeTree::Leaf(base), costs.leaf());
+            let leaf = (TypeTree::Leaf(base), costs.leaf(base));
             path::least_cost(map.displacements(), leaf, shape == Shape::ExtendedPath, costs)
         }
         Shape::Tree => least_cost(&Atoms::of_map(map, costs), costs),

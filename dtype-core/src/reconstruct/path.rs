@@ -17,7 +17,7 @@ pub(crate) fn least_cost(
     displacements: &[i64],
     (leaf, leaf_cost): (TypeTree, u64),
     buckets: bool,
-    costs: &CostModel,
+    costs: &dyn CostModel,
 ) -> (TypeTree, u64) {
     let prefixes = repeated_prefixes(displacements);
     let mut best = vec![Prefix::default(); prefixes.len()];
@@ -25,9 +25,13 @@ pub(crate) fn least_cost(
     for (from, &p) in prefixes.iter().enumerate() {
         // An idx or idxbuc of a single element carries a first displacement other than 0.
         let aligned = best[from].aligned.cost;
-        best[from].shifted.relax(costs.index(1, aligned), Repeat::Index, from);
+        best[from].shifted.relax(costs.index(1).of(aligned), Repeat::Index, from);
         if buckets {
-            best[from].shifted.relax(costs.index_bucket(1, 1, aligned), Repeat::Bucket, from);
+            best[from].shifted.relax(
+                costs.index_bucket(1).with(1, costs.bucket()).of(aligned),
+                Repeat::Bucket,
+                from,
+            );
         }
         extend(displacements, &prefixes, from, p, &mut best, buckets, costs);
     }
@@ -76,7 +80,7 @@ fn extend(
     p: usize,
     best: &mut [Prefix],
     buckets: bool,
-    costs: &CostModel,
+    costs: &dyn CostModel,
 ) {
     let starts = || displacements.iter().step_by(p);
     let Some(second) = starts().nth(1) else { return };
@@ -93,14 +97,14 @@ fn extend(
         while longer.next_if(|to| prefixes[*to] < q).is_some() {}
         let Some(to) = longer.next_if(|to| prefixes[*to] == q) else { continue };
         if strides.is_regular() {
-            best[to].aligned.relax(costs.vector(count, aligned), Repeat::Vector, from);
-            best[to].shifted.relax(costs.vector(count, shifted), Repeat::Vector, from);
+            best[to].aligned.relax(costs.vector(count).of(aligned), Repeat::Vector, from);
+            best[to].shifted.relax(costs.vector(count).of(shifted), Repeat::Vector, from);
         }
-        let index = costs.index(count, aligned);
+        let index = costs.index(count).of(aligned);
         best[to].aligned.relax(index, Repeat::Index, from);
         best[to].shifted.relax(index, Repeat::Index, from);
         if buckets {
-            let bucket = costs.index_bucket(strides.buckets(), count, aligned);
+            let bucket = costs.index_bucket(count).with(strides.buckets(), costs.bucket()).of(aligned);
             best[to].aligned.relax(bucket, Repeat::Bucket, from);
             best[to].shifted.relax(bucket, Repeat::Bucket, from);
         }

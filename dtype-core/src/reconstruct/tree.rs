@@ -30,8 +30,8 @@ pub(crate) struct Atoms {
 
 impl Atoms {
     /// One leaf an entry.
-    pub(crate) fn of_map(map: &TypeMap, costs: &CostModel) -> Self {
-        let kinds = crate::BaseType::all().map(|base| (TypeTree::Leaf(base), costs.leaf())).collect();
+    pub(crate) fn of_map(map: &TypeMap, costs: &dyn CostModel) -> Self {
+        let kinds = crate::BaseType::all().map(|base| (TypeTree::Leaf(base), costs.leaf(base))).collect();
         let symbols = map.types().iter().map(|base| *base as u32).collect();
         Self { kinds, symbols, displacements: map.displacements().to_vec() }
     }
@@ -47,7 +47,7 @@ impl Atoms {
 
 /// The least-cost tree over `atoms` and its cost. There must be at least one atom, and no two displacements may
 /// be further apart than `i64` tells.
-pub(crate) fn least_cost(atoms: &Atoms, costs: &CostModel) -> (TypeTree, u64) {
+pub(crate) fn least_cost(atoms: &Atoms, costs: &dyn CostModel) -> (TypeTree, u64) {
     let search = Search::new(atoms, costs);
     let row = search.row(0, atoms.len());
     let shift = atoms.displacements[0];
@@ -63,7 +63,7 @@ struct Kept {
 
 struct Search<'a> {
     atoms: &'a Atoms,
-    costs: &'a CostModel,
+    costs: &'a dyn CostModel,
     repeats: Repeats,
     /// By first element. The segments of a row are kept once its row is solved.
     kept: Vec<Vec<Kept>>,
@@ -113,7 +113,7 @@ struct Row {
 }
 
 impl<'a> Search<'a> {
-    fn new(atoms: &'a Atoms, costs: &'a CostModel) -> Self {
+    fn new(atoms: &'a Atoms, costs: &'a dyn CostModel) -> Self {
         let n = atoms.len();
         let mut search =
             Self { atoms, costs, repeats: Repeats::of(atoms), kept: (0..n).map(|_| Vec::new()).collect() };
@@ -139,7 +139,7 @@ impl<'a> Search<'a> {
             }
             let parts = row.parts[length].0;
             row.aligned[length] = row.whole[length];
-            row.aligned[length].relax(costs.structure(parts), Root::Parts);
+            row.aligned[length].relax(costs.structure().saturating_add(parts), Root::Parts);
             if start == 0 {
                 self.shift(&mut row, length);
             }
@@ -153,7 +153,7 @@ impl<'a> Search<'a> {
     /// parts. At equal cost the whole is taken where it is a run of adjacent leaves, which MPI takes as a block length.
     fn is_part(&self, row: &Row, length: usize) -> bool {
         let whole = &row.whole[length];
-        let (part, sequence) = (self.costs.part(whole.cost), row.parts[length].0);
+        let (part, sequence) = (self.costs.part().of(whole.cost), row.parts[length].0);
         match whole.root {
             Root::Unknown => false,
             Root::Atom => true,
@@ -169,10 +169,13 @@ impl<'a> Search<'a> {
     fn shift(&self, row: &mut Row, length: usize) {
         let (costs, aligned) = (self.costs, row.aligned[length].cost);
         let shifted = &mut row.shifted[length];
-        shifted.relax(costs.structure(row.parts[length].0), Root::Parts);
-        shifted.relax(costs.index(1, aligned), Root::Repeat(Repeat::Index, length));
-        shifted.relax(costs.index_bucket(1, 1, aligned), Root::Repeat(Repeat::Bucket, length));
-        shifted.relax(costs.structure(costs.part(row.whole[length].cost)), Root::Part);
+        shifted.relax(costs.structure().saturating_add(row.parts[length].0), Root::Parts);
+        shifted.relax(costs.index(1).of(aligned), Root::Repeat(Repeat::Index, length));
+        shifted.relax(
+            costs.index_bucket(1).with(1, costs.bucket()).of(aligned),
+            Root::Repeat(Repeat::Bucket, length),
+        );
+        shifted.relax(costs.structure().saturating_add(costs.part().of(row.whole[length].cost)), Root::Part);
     }
 
     /// Relaxes every longer segment that repeats the first `q` elements of the row.
@@ -189,11 +192,11 @@ impl<'a> Search<'a> {
             strides.push(difference);
             let (count, length) = (copies as u64, copies * q);
             let whole = &mut row.whole[length];
-            let index = (costs.index(count, aligned), Root::Repeat(Repeat::Index, q));
-            let bucket = costs.index_bucket(strides.buckets(), count, aligned);
+            let index = (costs.index(count).of(aligned), Root::Repeat(Repeat::Index, q));
+            let bucket = costs.index_bucket(count).with(strides.buckets(), costs.bucket()).of(aligned);
             let bucket = (bucket, Root::Repeat(Repeat::Bucket, q));
             if strides.is_regular() {
-                whole.relax(costs.vector(count, aligned), Root::Repeat(Repeat::Vector, q));
+                whole.relax(costs.vector(count).of(aligned), Root::Repeat(Repeat::Vector, q));
             }
             whole.relax(index.0, index.1);
             whole.relax(bucket.0, bucket.1);
@@ -201,7 +204,7 @@ impl<'a> Search<'a> {
                 let below = row.shifted[q].cost;
                 let shifted = &mut row.shifted[length];
                 if strides.is_regular() {
-                    shifted.relax(costs.vector(count, below), Root::Repeat(Repeat::Vector, q));
+                    shifted.relax(costs.vector(count).of(below), Root::Repeat(Repeat::Vector, q));
                 }
                 shifted.relax(index.0, index.1);
                 shifted.relax(bucket.0, bucket.1);
@@ -215,12 +218,12 @@ impl<'a> Search<'a> {
         if next >= end {
             return;
         }
-        let before = row.parts[length].0.min(self.costs.part(row.whole[length].cost));
+        let before = row.parts[length].0.min(self.costs.part().of(row.whole[length].cost));
         for kept in &self.kept[next] {
             if kept.end > end {
                 break;
             }
-            let cost = before.saturating_add(self.costs.part(kept.cost));
+            let cost = before.saturating_add(self.costs.part().of(kept.cost));
             let longer = &mut row.parts[kept.end - row.start];
             if cost < longer.0 {
                 *longer = (cost, length);

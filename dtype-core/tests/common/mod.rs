@@ -2,14 +2,14 @@
 //! generators of random maps and trees.
 #![allow(dead_code)] // each test file uses its part
 
-use dtype_core::{BaseType, CostModel, OldType, Program, Step, TypeMap, TypeTree, Weighting};
+use dtype_core::{BaseType, CostModel, NodeCosts, OldType, Penalty, Price, Program, Step, TypeMap, TypeTree};
 use proptest::prelude::*;
 
 /// The least cost over *all* type trees of a small map, by trying every node at every place. Nothing is shared
 /// with the programs under test: no repeat tables, no pruning, no memory of subproblems.
-pub fn exhaustive(types: &[BaseType], displacements: &[i64], costs: &CostModel) -> u64 {
+pub fn exhaustive(types: &[BaseType], displacements: &[i64], costs: &dyn CostModel) -> u64 {
     let (n, first) = (types.len(), displacements[0]);
-    let mut best = if n == 1 && first == 0 { costs.leaf() } else { u64::MAX };
+    let mut best = if n == 1 && first == 0 { costs.leaf(types[0]) } else { u64::MAX };
     for copies in (1..=n).filter(|copies| n.is_multiple_of(*copies)) {
         let q = n / copies;
         let starts: Vec<i64> = displacements.iter().step_by(q).copied().collect();
@@ -22,37 +22,37 @@ pub fn exhaustive(types: &[BaseType], displacements: &[i64], costs: &CostModel) 
         let differences: Vec<i64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
         if copies > 1 && differences.iter().all(|d| *d == differences[0]) {
             let child = exhaustive(&types[..q], &displacements[..q], costs);
-            best = best.min(costs.vector(copies as u64, child));
+            best = best.min(costs.vector(copies as u64).of(child));
         }
         if copies > 1 || first != 0 {
             let child = exhaustive(&types[..q], &aligned(&displacements[..q]), costs);
-            best = best.min(costs.index(copies as u64, child));
+            best = best.min(costs.index(copies as u64).of(child));
             for stride in differences.iter().chain(&[0]) {
                 let buckets = 1 + differences.iter().filter(|d| *d != stride).count();
-                best = best.min(costs.index_bucket(buckets as u64, copies as u64, child));
+                best = best.min(index_bucket(costs, buckets, copies).of(child));
             }
         }
     }
     let least_part = if first == 0 { n - 1 } else { n };
     for end in 1..=least_part {
         let parts = exhaustive_parts(types, displacements, end, costs);
-        best = best.min(costs.structure(parts));
+        best = best.min(costs.structure() + parts);
     }
     best
 }
 
 /// The best sequence of parts whose first part has `end` entries.
-fn exhaustive_parts(types: &[BaseType], displacements: &[i64], end: usize, costs: &CostModel) -> u64 {
-    let first = costs.part(exhaustive(&types[..end], &aligned(&displacements[..end]), costs));
+fn exhaustive_parts(types: &[BaseType], displacements: &[i64], end: usize, costs: &dyn CostModel) -> u64 {
+    let first = costs.part().of(exhaustive(&types[..end], &aligned(&displacements[..end]), costs));
     let (types, displacements) = (&types[end..], &displacements[end..]);
     let rest = (1..=types.len()).map(|next| exhaustive_parts(types, displacements, next, costs));
     first + rest.min().unwrap_or(0)
 }
 
 /// The same for type paths: vec and idx, and idxbuc if `buckets`.
-pub fn exhaustive_path(displacements: &[i64], buckets: bool, costs: &CostModel) -> u64 {
+pub fn exhaustive_path(displacements: &[i64], buckets: bool, costs: &dyn CostModel) -> u64 {
     let (n, first) = (displacements.len(), displacements[0]);
-    let mut best = if n == 1 && first == 0 { costs.leaf() } else { u64::MAX };
+    let mut best = if n == 1 && first == 0 { costs.leaf(BaseType::I32) } else { u64::MAX };
     for copies in (1..=n).filter(|copies| n.is_multiple_of(*copies)) {
         let q = n / copies;
         let starts: Vec<i64> = displacements.iter().step_by(q).copied().collect();
@@ -62,14 +62,14 @@ pub fn exhaustive_path(displacements: &[i64], buckets: bool, costs: &CostModel) 
         let differences: Vec<i64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
         if copies > 1 && differences.iter().all(|d| *d == differences[0]) {
             let child = exhaustive_path(&displacements[..q], buckets, costs);
-            best = best.min(costs.vector(copies as u64, child));
+            best = best.min(costs.vector(copies as u64).of(child));
         }
         if copies > 1 || first != 0 {
             let child = exhaustive_path(&aligned(&displacements[..q]), buckets, costs);
-            best = best.min(costs.index(copies as u64, child));
+            best = best.min(costs.index(copies as u64).of(child));
             for stride in differences.iter().chain(&[0]).filter(|_| buckets) {
                 let starts = 1 + differences.iter().filter(|d| *d != stride).count();
-                best = best.min(costs.index_bucket(starts as u64, copies as u64, child));
+                best = best.min(index_bucket(costs, starts, copies).of(child));
             }
         }
     }
@@ -185,13 +185,48 @@ pub fn small_tree() -> impl Strategy<Value = TypeTree> {
     })
 }
 
-/// The default model and three skewed ones, each of which makes another node kind attractive.
-pub fn cost_models() -> [CostModel; 4] {
-    let default = CostModel::default();
+fn index_bucket(costs: &dyn CostModel, buckets: usize, copies: usize) -> Price {
+    let (base, bucket) = (costs.index_bucket(copies as u64), costs.bucket());
+    let buckets = buckets as u64;
+    Price { own: base.own + buckets * bucket.own, times: base.times + buckets * bucket.times }
+}
+
+/// A model whose prices are not linear in the counts, and not even monotone.
+struct Crooked;
+
+impl CostModel for Crooked {
+    fn leaf(&self, base: BaseType) -> u64 {
+        base.size()
+    }
+    fn vector(&self, count: u64) -> Price {
+        Price { own: 9 - count % 3, times: 1 }
+    }
+    fn index(&self, count: u64) -> Price {
+        Price { own: [1, 7, 2, 12, 4][count as usize % 5], times: 1 + count % 2 }
+    }
+    fn index_bucket(&self, copies: u64) -> Price {
+        Price { own: 3 + copies % 4, times: 0 }
+    }
+    fn bucket(&self) -> Price {
+        Price { own: 1, times: 1 }
+    }
+    fn structure(&self) -> u64 {
+        2
+    }
+    fn part(&self) -> Price {
+        Price::plus(1)
+    }
+}
+
+/// The models of the papers, two with skewed constants that make other nodes attractive, and a crooked one.
+pub fn cost_models() -> [Box<dyn CostModel>; 6] {
+    let default = NodeCosts::default();
     [
-        default,
-        CostModel { vec: 20, idx: 2, ..default },
-        CostModel { leaf: 1, vec: 9, idxbuc: 1, strc: 1, lookup: 2, ..default },
-        CostModel { weighting: Weighting::Processing, ..default },
+        Box::new(default),
+        Box::new(NodeCosts { vec: 20, idx: 2, ..default }),
+        Box::new(NodeCosts { leaf: 1, vec: 9, idxbuc: 1, strc: 1, lookup: 2, ..default }),
+        Box::new(NodeCosts::processing()),
+        Box::new(Penalty::default()),
+        Box::new(Crooked),
     ]
 }
