@@ -3,11 +3,13 @@
 //! One module an algorithm: [`path`] for homogeneous maps in near-linear time, [`tree`] for all maps in
 //! quadratic time. This file holds what they share and the entry point that chooses.
 
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::{vec, vec::Vec};
 
 use crate::{CostModel, Error, TypeMap, TypeTree};
 
+mod open;
 mod path;
+mod prices;
 mod tree;
 
 pub(crate) use path::least_cost as least_cost_path;
@@ -100,26 +102,26 @@ struct Strides {
     first: i64,
     read: u64,
     /// Left empty while all differences equal `first`.
-    counts: BTreeMap<i64, u64>,
+    counts: Counter,
     best: (u64, i64),
 }
 
 impl Strides {
-    fn new(first: i64) -> Self {
-        Self { first, read: 0, counts: BTreeMap::new(), best: (0, first) }
+    /// Begins with `read` differences, all equal to `first`.
+    fn regular(first: i64, read: u64) -> Self {
+        Self { first, read, counts: Counter::default(), best: (read, first) }
     }
 
     fn push(&mut self, difference: i64) {
+        self.read += 1;
         if self.counts.is_empty() {
             if difference == self.first {
-                self.read += 1;
                 self.best.0 += 1;
                 return;
             }
-            self.counts.insert(self.first, self.read);
+            *self.counts.entry(self.first) = self.read - 1;
         }
-        self.read += 1;
-        let count = self.counts.entry(difference).or_default();
+        let count = self.counts.entry(difference);
         *count += 1;
         if *count > self.best.0 {
             self.best = (*count, difference);
@@ -137,6 +139,53 @@ impl Strides {
     }
 }
 
+/// A count for each of some numbers: a hash table with linear probing. The derive's own tree has no room for a crate
+/// that has one, and in an ordered map the counting would take most of a search's time.
+#[derive(Default)]
+struct Counter {
+    /// A power of two of places, at most half of them taken.
+    places: Vec<Option<(i64, u64)>>,
+    taken: usize,
+}
+
+impl Counter {
+    fn is_empty(&self) -> bool {
+        self.taken == 0
+    }
+
+    /// The count of `number`, 0 when it is first asked for.
+    fn entry(&mut self, number: i64) -> &mut u64 {
+        if 2 * self.taken >= self.places.len() {
+            self.grow();
+        }
+        let place = self.place(number);
+        if self.places[place].is_none() {
+            self.taken += 1;
+        }
+        &mut self.places[place].get_or_insert((number, 0)).1
+    }
+
+    /// Where `number` is, or the free place where it belongs.
+    fn place(&self, number: i64) -> usize {
+        // Fibonacci hashing: strides are multiples of powers of two, whose low bits say nothing.
+        let hash = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mask = self.places.len() - 1;
+        let mut place = (hash >> 32) as usize & mask;
+        while self.places[place].is_some_and(|(known, _)| known != number) {
+            place = (place + 1) & mask;
+        }
+        place
+    }
+
+    fn grow(&mut self) {
+        let larger = vec![None; (2 * self.places.len()).max(8)];
+        for entry in core::mem::replace(&mut self.places, larger).into_iter().flatten() {
+            let place = self.place(entry.0);
+            self.places[place] = Some(entry);
+        }
+    }
+}
+
 /// Builds the node `kind` over `child`, whose copies lie at `displacements`; `shift` is added to each.
 /// A vec takes no shift: its copies begin at 0.
 fn repeat(kind: Repeat, displacements: impl Iterator<Item = i64>, shift: i64, child: TypeTree) -> TypeTree {
@@ -151,7 +200,7 @@ fn repeat(kind: Repeat, displacements: impl Iterator<Item = i64>, shift: i64, ch
         Repeat::Vector => TypeTree::vector(count, stride, child),
         Repeat::Index => TypeTree::index(displacements, child),
         Repeat::Bucket => {
-            let mut strides = Strides::new(stride);
+            let mut strides = Strides::regular(stride, 0);
             displacements.windows(2).for_each(|pair| strides.push(pair[1] - pair[0]));
             let stride = strides.best.1;
             let (mut buckets, mut starts) = (Vec::new(), Vec::new());

@@ -85,7 +85,7 @@ fn extend(
     let starts = || displacements.iter().step_by(p);
     let Some(second) = starts().nth(1) else { return };
     let (aligned, shifted) = (best[from].aligned.cost, best[from].shifted.cost);
-    let mut strides = Strides::new(second - displacements[0]);
+    let mut strides = Strides::regular(second - displacements[0], 0);
     let mut longer = (from + 1..prefixes.len()).peekable();
     for (i, (a, b)) in starts().zip(starts().skip(1)).enumerate() {
         let difference = b - a;

@@ -10,11 +10,21 @@
 //! for the same entries: otherwise that sequence can take its place in any strc, and it is made of kept
 //! segments itself. This alone removes all segments whose best root is a strc.
 //!
-//! Time O(n² log n + n·Z) at worst for Z kept segments, far below on irregular maps; space n²/2 bits and O(n + Z).
+//! *Open runs.* For models whose prices are linear in the counts, nodes over a single atom (a vec, idx or idxbuc of
+//! leaves) need not be kept at all. A sequence of parts that ends in such a node is extended atom by atom in constant
+//! time: one open vec, one open idx, and for idxbuc one value a stride, of which only those change whose stride is met.
+//! On maps of one base type nearly all segments are of this form.
+//!
+//! Time O(n² log n + n·Z) at worst for Z kept segments, O(n²) where few are kept; space n²/2 bits and O(n + Z).
 
 use alloc::{vec, vec::Vec};
 
-use super::{Repeat, Strides, repeat};
+use super::{
+    Repeat, Strides,
+    open::{OpenRuns, Runs},
+    prices::Prices,
+    repeat,
+};
 use crate::{CostModel, TypeMap, TypeTree};
 
 /// What the program works on: a sequence of displaced *atoms*, each a small tree that is not looked into.
@@ -40,7 +50,7 @@ impl Atoms {
         self.symbols.len()
     }
 
-    fn difference(&self, at: usize) -> i64 {
+    pub(super) fn difference(&self, at: usize) -> i64 {
         self.displacements[at + 1] - self.displacements[at]
     }
 }
@@ -63,8 +73,10 @@ struct Kept {
 
 struct Search<'a> {
     atoms: &'a Atoms,
-    costs: &'a dyn CostModel,
+    prices: Prices,
     repeats: Repeats,
+    /// What open runs need to know of the atoms, where the prices allow them.
+    runs: Option<Runs>,
     /// By first element. The segments of a row are kept once its row is solved.
     kept: Vec<Vec<Kept>>,
 }
@@ -110,18 +122,22 @@ struct Row {
     shifted: Vec<Choice>,
     /// The best sequence of two or more parts: its cost, and where its last part begins in the segment.
     parts: Vec<(u64, usize)>,
+    /// The cost of the best sequence of one or more parts.
+    before: Vec<u64>,
 }
 
 impl<'a> Search<'a> {
-    fn new(atoms: &'a Atoms, costs: &'a dyn CostModel) -> Self {
+    fn new(atoms: &'a Atoms, costs: &dyn CostModel) -> Self {
         let n = atoms.len();
-        let mut search =
-            Self { atoms, costs, repeats: Repeats::of(atoms), kept: (0..n).map(|_| Vec::new()).collect() };
+        let prices = Prices::of(costs, n);
+        let runs = Runs::of(atoms, &prices);
+        let kept = (0..n).map(|_| Vec::new()).collect();
+        let mut search = Self { atoms, prices, repeats: Repeats::of(atoms), runs, kept };
         // Row 0 is solved last, by the caller, who needs more of it than what is kept.
         for start in (1..n).rev() {
             let row = search.row(start, n);
             search.kept[start] = (1..=n - start)
-                .filter(|length| search.is_part(&row, *length))
+                .filter(|length| search.is_kept(&row, *length))
                 .map(|length| Kept { end: start + length, cost: row.whole[length].cost })
                 .collect();
         }
@@ -130,30 +146,45 @@ impl<'a> Search<'a> {
 
     /// Solves all segments from `start` that end by `end`, given the kept segments of all later rows.
     fn row(&self, start: usize, end: usize) -> Row {
-        let costs = self.costs;
         let mut row = Row::new(start, end - start);
+        let mut open = self.runs.as_ref().map(|runs| OpenRuns::new(runs, &self.atoms.symbols, start));
         for length in 1..=end - start {
+            if let Some(open) = &mut open {
+                // What was kept has been relaxed already, when the rows before reached its first element.
+                open.step(length, &row.before, &mut row.parts[length]);
+            }
             if length == 1 {
-                let (_, cost) = self.atoms.kinds[self.atoms.symbols[start] as usize];
-                row.whole[1] = Choice { cost, root: Root::Atom };
+                row.whole[1] = Choice { cost: self.atom_cost(start), root: Root::Atom };
             }
             let parts = row.parts[length].0;
+            row.before[length] = parts.min(self.prices.part.of(row.whole[length].cost));
             row.aligned[length] = row.whole[length];
-            row.aligned[length].relax(costs.structure().saturating_add(parts), Root::Parts);
+            row.aligned[length].relax(self.prices.structure.saturating_add(parts), Root::Parts);
             if start == 0 {
                 self.shift(&mut row, length);
             }
             self.repeat(&mut row, length, end);
-            self.append_parts(&mut row, length, end);
+            self.append_kept(&mut row, length, end);
         }
         row
+    }
+
+    fn atom_cost(&self, at: usize) -> u64 {
+        self.atoms.kinds[self.atoms.symbols[at] as usize].1
+    }
+
+    /// Whether the row's first `length` elements, whole, must be offered as a part of a strc by themselves: they are
+    /// worth it, and no open run offers them.
+    fn is_kept(&self, row: &Row, length: usize) -> bool {
+        let open = self.runs.is_some() && matches!(row.whole[length].root, Root::Atom | Root::Repeat(_, 1));
+        !open && self.is_part(row, length)
     }
 
     /// Whether the row's first `length` elements, whole, are a better part of a strc than any sequence of two or more
     /// parts. At equal cost the whole is taken where it is a run of adjacent leaves, which MPI takes as a block length.
     fn is_part(&self, row: &Row, length: usize) -> bool {
         let whole = &row.whole[length];
-        let (part, sequence) = (self.costs.part().of(whole.cost), row.parts[length].0);
+        let (part, sequence) = (self.prices.part.of(whole.cost), row.parts[length].0);
         match whole.root {
             Root::Unknown => false,
             Root::Atom => true,
@@ -167,63 +198,70 @@ impl<'a> Search<'a> {
 
     /// What can carry a shift of the segment as a whole: a strc of parts, or a node with a single element.
     fn shift(&self, row: &mut Row, length: usize) {
-        let (costs, aligned) = (self.costs, row.aligned[length].cost);
+        let (prices, aligned) = (&self.prices, row.aligned[length].cost);
+        let strc = |parts: u64| prices.structure.saturating_add(parts);
         let shifted = &mut row.shifted[length];
-        shifted.relax(costs.structure().saturating_add(row.parts[length].0), Root::Parts);
-        shifted.relax(costs.index(1).of(aligned), Root::Repeat(Repeat::Index, length));
-        shifted.relax(
-            costs.index_bucket(1).with(1, costs.bucket()).of(aligned),
-            Root::Repeat(Repeat::Bucket, length),
-        );
-        shifted.relax(costs.structure().saturating_add(costs.part().of(row.whole[length].cost)), Root::Part);
+        shifted.relax(strc(row.parts[length].0), Root::Parts);
+        shifted.relax(prices.index[1].of(aligned), Root::Repeat(Repeat::Index, length));
+        shifted.relax(prices.index_bucket(1, 1).of(aligned), Root::Repeat(Repeat::Bucket, length));
+        // A part of a strc is no strc, so the single part is the segment without one at its root.
+        shifted.relax(strc(prices.part.of(row.whole[length].cost)), Root::Part);
     }
 
     /// Relaxes every longer segment that repeats the first `q` elements of the row.
     fn repeat(&self, row: &mut Row, q: usize, end: usize) {
-        let (costs, start) = (self.costs, row.start);
+        let (prices, start) = (&self.prices, row.start);
         let aligned = row.aligned[q].cost;
         let at = |copy: usize| self.atoms.displacements[start + copy * q];
-        let mut strides: Option<Strides> = None;
-        let mut copies = 1;
+        let mut copies = self.runs.as_ref().map_or(1, |runs| {
+            // Segments within the run of atoms at `start` may all be left to that run itself.
+            let within = runs.length(start).min(end - start) / q;
+            if within > 1 && start > 0 && runs.dominates(prices, self.atoms.symbols[start], q, aligned) {
+                within
+            } else {
+                1
+            }
+        });
+        let mut strides: Option<Strides> =
+            (copies > 1).then(|| Strides::regular(at(1) - at(0), copies as u64 - 1));
         while start + (copies + 1) * q <= end && self.repeats.holds(start + (copies - 1) * q, q) {
             copies += 1;
             let difference = at(copies - 1) - at(copies - 2);
-            let strides = strides.get_or_insert_with(|| Strides::new(difference));
+            let strides = strides.get_or_insert_with(|| Strides::regular(difference, 0));
             strides.push(difference);
-            let (count, length) = (copies as u64, copies * q);
+            let length = copies * q;
             let whole = &mut row.whole[length];
-            let index = (costs.index(count).of(aligned), Root::Repeat(Repeat::Index, q));
-            let bucket = costs.index_bucket(count).with(strides.buckets(), costs.bucket()).of(aligned);
-            let bucket = (bucket, Root::Repeat(Repeat::Bucket, q));
+            let index = prices.index[copies].of(aligned);
+            let bucket = prices.index_bucket(copies, strides.buckets()).of(aligned);
             if strides.is_regular() {
-                whole.relax(costs.vector(count).of(aligned), Root::Repeat(Repeat::Vector, q));
+                whole.relax(prices.vector[copies].of(aligned), Root::Repeat(Repeat::Vector, q));
             }
-            whole.relax(index.0, index.1);
-            whole.relax(bucket.0, bucket.1);
+            whole.relax(index, Root::Repeat(Repeat::Index, q));
+            whole.relax(bucket, Root::Repeat(Repeat::Bucket, q));
             if start == 0 {
                 let below = row.shifted[q].cost;
                 let shifted = &mut row.shifted[length];
                 if strides.is_regular() {
-                    shifted.relax(costs.vector(count).of(below), Root::Repeat(Repeat::Vector, q));
+                    shifted.relax(prices.vector[copies].of(below), Root::Repeat(Repeat::Vector, q));
                 }
-                shifted.relax(index.0, index.1);
-                shifted.relax(bucket.0, bucket.1);
+                shifted.relax(index, Root::Repeat(Repeat::Index, q));
+                shifted.relax(bucket, Root::Repeat(Repeat::Bucket, q));
             }
         }
     }
 
-    /// Relaxes every longer sequence of parts whose last part begins after the first `length` elements.
-    fn append_parts(&self, row: &mut Row, length: usize, end: usize) {
+    /// Relaxes every longer sequence of parts whose last part is kept and begins after the first `length` elements.
+    fn append_kept(&self, row: &mut Row, length: usize, end: usize) {
         let next = row.start + length;
         if next >= end {
             return;
         }
-        let before = row.parts[length].0.min(self.costs.part().of(row.whole[length].cost));
+        let before = row.before[length];
         for kept in &self.kept[next] {
             if kept.end > end {
                 break;
             }
-            let cost = before.saturating_add(self.costs.part().of(kept.cost));
+            let cost = before.saturating_add(self.prices.part.of(kept.cost));
             let longer = &mut row.parts[kept.end - row.start];
             if cost < longer.0 {
                 *longer = (cost, length);
@@ -290,6 +328,7 @@ impl Row {
             aligned: choices(length),
             shifted: choices(if start == 0 { length } else { 0 }),
             parts: vec![(u64::MAX, 0); length + 1],
+            before: vec![u64::MAX; length + 1],
         }
     }
 }

@@ -1,0 +1,102 @@
+//! A cost model, read once for all counts that a search can meet.
+
+use alloc::vec::Vec;
+
+use crate::{CostModel, Price};
+
+/// The prices of a model, by count.
+pub(super) struct Prices {
+    pub(super) vector: Vec<Price>,
+    pub(super) index: Vec<Price>,
+    index_bucket: Vec<Price>,
+    bucket: Price,
+    pub(super) part: Price,
+    pub(super) structure: u64,
+    /// The same as functions of the count, where they are linear.
+    pub(super) linear: Option<Linear>,
+}
+
+/// Prices that are linear in the count.
+pub(super) struct Linear {
+    pub(super) vector: Line,
+    pub(super) index: Line,
+    /// Without the buckets.
+    pub(super) index_bucket: Line,
+    pub(super) bucket: Price,
+}
+
+/// The price `first + count · more`.
+#[derive(Clone, Copy)]
+pub(super) struct Line {
+    first: Price,
+    more: Price,
+}
+
+impl Prices {
+    /// The prices for counts up to `n`.
+    pub(super) fn of(costs: &dyn CostModel, n: usize) -> Self {
+        let table = |price: &dyn Fn(u64) -> Price| (0..=n as u64).map(price).collect::<Vec<_>>();
+        let (bucket, part) = (costs.bucket(), costs.part());
+        let mut prices = Self {
+            vector: table(&|count| costs.vector(count)),
+            index: table(&|count| costs.index(count)),
+            index_bucket: table(&|count| costs.index_bucket(count)),
+            bucket,
+            part,
+            structure: costs.structure(),
+            linear: None,
+        };
+        prices.linear = prices.lines();
+        prices
+    }
+
+    /// The price of an idxbuc.
+    pub(super) fn index_bucket(&self, copies: usize, buckets: u64) -> Price {
+        self.index_bucket[copies].with(buckets, self.bucket)
+    }
+
+    fn lines(&self) -> Option<Linear> {
+        let mut index_bucket = Line::through(&self.index_bucket)?;
+        if self.bucket.times == 0 {
+            // Otherwise there is at least one bucket, and the child counts at least once anyway.
+            index_bucket = index_bucket.at_least_once()?;
+        }
+        Some(Linear {
+            vector: Line::through(&self.vector)?.at_least_once()?,
+            index: Line::through(&self.index)?.at_least_once()?,
+            index_bucket,
+            bucket: self.bucket,
+        })
+    }
+}
+
+impl Line {
+    /// The line through all prices for counts from 1 on, if they lie on one that does not fall.
+    fn through(prices: &[Price]) -> Option<Self> {
+        let one = *prices.get(1)?;
+        let two = prices.get(2).copied().unwrap_or(one);
+        let more = Price { own: two.own.checked_sub(one.own)?, times: two.times.checked_sub(one.times)? };
+        // Taken one copy back, the line may begin below 0: then it is left to the tables.
+        let first = Price { own: one.own.checked_sub(more.own)?, times: one.times.checked_sub(more.times)? };
+        let line = Self { first, more };
+        let on_it = |(count, price): (usize, &Price)| {
+            first.with(count as u64, more) == *price && price.own < u64::MAX && price.times < u64::MAX
+        };
+        prices.iter().enumerate().skip(1).all(on_it).then_some(line)
+    }
+
+    /// The same line, if the child counts once or more for every count; a constant 0 is raised to 1, as
+    /// [`Price::of`] does.
+    fn at_least_once(mut self) -> Option<Self> {
+        if self.first.times == 0 && self.more.times == 0 {
+            self.first.times = 1;
+        }
+        (self.first.times + self.more.times >= 1).then_some(self)
+    }
+
+    /// Over a child of cost `child`: what the node costs with no copy yet, and what each copy adds.
+    pub(super) fn over(&self, child: u64) -> (u128, u128) {
+        let cost = |price: Price| u128::from(price.own) + u128::from(price.times) * u128::from(child);
+        (cost(self.first), cost(self.more))
+    }
+}
