@@ -2,7 +2,7 @@
 
 use alloc::{vec, vec::Vec};
 
-use super::{prices::Prices, tree::Atoms};
+use super::{Repeat, prices::Prices, tree::Atoms};
 use crate::TypeTree;
 
 /// What is known of the atoms before a search, for all rows.
@@ -82,6 +82,20 @@ impl Runs {
             same(i - 1) && matches!(atom, TypeTree::Leaf(base) if differences[i - 1] == base.size() as i64)
         });
         Some(Self { costs, stride, strides: sorted.len(), length, adjacent: adjacent.collect() })
+    }
+
+    /// How a vec or idx over the first `q` elements of a row, of cost `child`, begins as a part of a strc.
+    pub(super) fn beginning(&self, prices: &Prices, kind: Repeat, q: usize, child: u64) -> Beginning {
+        let linear = prices.linear.as_ref();
+        let line = linear.map(|linear| match kind {
+            Repeat::Vector => linear.vector.over(child),
+            _ => linear.index.over(child),
+        });
+        // Open runs exist only where prices are linear.
+        let (first, more) = line.unwrap_or((u128::MAX / 4, 0));
+        let times = u128::from(prices.part.times.max(1));
+        let two = u128::from(prices.part.own) + times * (first + 2 * more);
+        Beginning { kind, q, two: saturate(two), more: saturate(times * more) }
     }
 
     /// How many elements from `start` on are of one kind and evenly spaced.
@@ -215,4 +229,88 @@ impl<'a> OpenRuns<'a> {
         let fresh = begun(length - 1, bucket.first + bucket.more);
         self.fresh = self.fresh.or(fresh.plus(-each * self.copies));
     }
+}
+
+/// A vec or idx over `q` elements that may be the last part of a sequence.
+pub(super) struct Beginning {
+    kind: Repeat,
+    q: usize,
+    /// Its cost as a part with two copies, and what each further copy adds.
+    two: u64,
+    more: u64,
+}
+
+impl Beginning {
+    pub(super) fn is(&self, kind: Repeat, q: usize) -> bool {
+        (self.kind, self.q) == (kind, q)
+    }
+}
+
+/// Sequences of parts whose last part is an open vec or idx over more than one atom, by where they end in the row.
+///
+/// Of two such sequences that end in the same place with the same kind of node over as many elements, only the
+/// cheaper is of use: what can follow depends on the last two copies only, and those are the same.
+pub(super) struct OpenRepeats {
+    ends: Vec<Vec<OpenRepeat>>,
+}
+
+struct OpenRepeat {
+    kind: Repeat,
+    q: usize,
+    cost: u64,
+    more: u64,
+    begin: usize,
+}
+
+impl OpenRepeats {
+    /// Room for rows of up to `n` elements.
+    pub(super) fn new(n: usize) -> Self {
+        Self { ends: (0..=n).map(|_| Vec::new()).collect() }
+    }
+
+    /// Begins a part after the first `length` elements, of which the best sequence costs `before`. The row has `row`
+    /// elements.
+    pub(super) fn begin(&mut self, beginning: &Beginning, length: usize, before: u64, row: usize) {
+        let Beginning { kind, q, two, more } = *beginning;
+        let cost = before.saturating_add(two);
+        self.offer(length + 2 * q, row, OpenRepeat { kind, q, cost, more, begin: length });
+    }
+
+    /// Takes all that end at `length`, relaxes `parts` by them, and hands on those that `continues`.
+    pub(super) fn advance(
+        &mut self,
+        length: usize,
+        row: usize,
+        parts: &mut (u64, usize),
+        continues: impl Fn(Repeat, usize) -> bool,
+    ) {
+        let mut here = core::mem::take(&mut self.ends[length]);
+        for open in here.drain(..) {
+            if open.cost < parts.0 {
+                *parts = (open.cost, open.begin);
+            }
+            if continues(open.kind, open.q) {
+                let cost = open.cost.saturating_add(open.more);
+                self.offer(length + open.q, row, OpenRepeat { cost, ..open });
+            }
+        }
+        // The list goes back, so that its memory serves the next row.
+        self.ends[length] = here;
+    }
+
+    fn offer(&mut self, end: usize, row: usize, open: OpenRepeat) {
+        if end > row {
+            return;
+        }
+        let list = &mut self.ends[end];
+        match list.iter_mut().find(|known| (known.kind, known.q) == (open.kind, open.q)) {
+            Some(known) if known.cost <= open.cost => {}
+            Some(known) => *known = open,
+            None => list.push(open),
+        }
+    }
+}
+
+fn saturate(cost: u128) -> u64 {
+    u64::try_from(cost).unwrap_or(u64::MAX)
 }

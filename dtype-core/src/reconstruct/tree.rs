@@ -13,15 +13,18 @@
 //! *Open runs.* For models whose prices are linear in the counts, nodes over a single atom (a vec, idx or idxbuc of
 //! leaves) need not be kept at all. A sequence of parts that ends in such a node is extended atom by atom in constant
 //! time: one open vec, one open idx, and for idxbuc one value a stride, of which only those change whose stride is met.
-//! On maps of one base type nearly all segments are of this form.
+//! On maps of one base type nearly all segments are of this form. In the same way, of a vec or idx over longer segments
+//! only its beginning is kept, and sequences that end in it are extended copy by copy.
 //!
-//! Time O(n² log n + n·Z) at worst for Z kept segments, O(n²) where few are kept; space n²/2 bits and O(n + Z).
+//! Time O(n² log n + n·Z) at worst for Z kept segments and beginnings, O(n²) where few are kept; space n²/2 bits and
+//! O(n + Z).
 
 use alloc::{vec, vec::Vec};
+use core::cell::RefCell;
 
 use super::{
     Repeat, Strides,
-    open::{OpenRuns, Runs},
+    open::{Beginning, OpenRepeats, OpenRuns, Runs},
     prices::Prices,
     repeat,
 };
@@ -79,6 +82,10 @@ struct Search<'a> {
     runs: Option<Runs>,
     /// By first element. The segments of a row are kept once its row is solved.
     kept: Vec<Vec<Kept>>,
+    /// By first element: vecs and idxs over more than one atom, where the prices are linear.
+    beginnings: Vec<Vec<Beginning>>,
+    /// Room for open repeats, empty between rows.
+    open_repeats: RefCell<OpenRepeats>,
 }
 
 /// How the cheapest tree of a segment is made.
@@ -131,15 +138,21 @@ impl<'a> Search<'a> {
         let n = atoms.len();
         let prices = Prices::of(costs, n);
         let runs = Runs::of(atoms, &prices);
-        let kept = (0..n).map(|_| Vec::new()).collect();
-        let mut search = Self { atoms, prices, repeats: Repeats::of(atoms), runs, kept };
+        let mut search = Self {
+            atoms,
+            prices,
+            repeats: Repeats::of(atoms),
+            runs,
+            kept: (0..n).map(|_| Vec::new()).collect(),
+            beginnings: (0..n).map(|_| Vec::new()).collect(),
+            open_repeats: RefCell::new(OpenRepeats::new(n)),
+        };
         // Row 0 is solved last, by the caller, who needs more of it than what is kept.
         for start in (1..n).rev() {
             let row = search.row(start, n);
-            search.kept[start] = (1..=n - start)
-                .filter(|length| search.is_kept(&row, *length))
-                .map(|length| Kept { end: start + length, cost: row.whole[length].cost })
-                .collect();
+            for length in 1..=n - start {
+                search.keep(&row, length);
+            }
         }
         search
     }
@@ -147,11 +160,13 @@ impl<'a> Search<'a> {
     /// Solves all segments from `start` that end by `end`, given the kept segments of all later rows.
     fn row(&self, start: usize, end: usize) -> Row {
         let mut row = Row::new(start, end - start);
+        let mut repeats = self.open_repeats.borrow_mut();
         let mut open = self.runs.as_ref().map(|runs| OpenRuns::new(runs, &self.atoms.symbols, start));
         for length in 1..=end - start {
             if let Some(open) = &mut open {
                 // What was kept has been relaxed already, when the rows before reached its first element.
                 open.step(length, &row.before, &mut row.parts[length]);
+                self.extend_repeats(&mut repeats, &mut row, length, end);
             }
             if length == 1 {
                 row.whole[1] = Choice { cost: self.atom_cost(start), root: Root::Atom };
@@ -165,19 +180,47 @@ impl<'a> Search<'a> {
             }
             self.repeat(&mut row, length, end);
             self.append_kept(&mut row, length, end);
+            if start + length < end {
+                for beginning in &self.beginnings[start + length] {
+                    repeats.begin(beginning, length, row.before[length], end - start);
+                }
+            }
         }
         row
+    }
+
+    /// Relaxes the best sequence of parts for the first `length` elements by all open repeats that end there, and hands
+    /// each on to where it ends with one copy more.
+    fn extend_repeats(&self, repeats: &mut OpenRepeats, row: &mut Row, length: usize, end: usize) {
+        let at = &self.atoms.displacements;
+        let here = row.start + length;
+        repeats.advance(length, end - row.start, &mut row.parts[length], |kind, q| {
+            let regular = || at[here] - at[here - q] == at[here - q] - at[here - 2 * q];
+            here + q <= end && self.repeats.holds(here - q, q) && (kind == Repeat::Index || regular())
+        });
     }
 
     fn atom_cost(&self, at: usize) -> u64 {
         self.atoms.kinds[self.atoms.symbols[at] as usize].1
     }
 
-    /// Whether the row's first `length` elements, whole, must be offered as a part of a strc by themselves: they are
-    /// worth it, and no open run offers them.
-    fn is_kept(&self, row: &Row, length: usize) -> bool {
-        let open = self.runs.is_some() && matches!(row.whole[length].root, Root::Atom | Root::Repeat(_, 1));
-        !open && self.is_part(row, length)
+    /// Keeps the row's first `length` elements, whole, as a part of a strc, if they are worth it: by its beginning where
+    /// open repeats offer it from there on, and not at all where open runs do.
+    fn keep(&mut self, row: &Row, length: usize) {
+        if !self.is_part(row, length) {
+            return;
+        }
+        let whole = row.whole[length];
+        match (&self.runs, whole.root) {
+            (Some(_), Root::Atom | Root::Repeat(_, 1)) => {}
+            (Some(runs), Root::Repeat(kind @ (Repeat::Vector | Repeat::Index), q)) => {
+                let beginnings = &mut self.beginnings[row.start];
+                if beginnings.iter().all(|known| !known.is(kind, q)) {
+                    beginnings.push(runs.beginning(&self.prices, kind, q, row.aligned[q].cost));
+                }
+            }
+            _ => self.kept[row.start].push(Kept { end: row.start + length, cost: whole.cost }),
+        }
     }
 
     /// Whether the row's first `length` elements, whole, are a better part of a strc than any sequence of two or more
