@@ -7,10 +7,10 @@ use dtype_core::{BaseType, NodeCosts, Shape, TypeMap, TypeTree, reconstruct};
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_tree_costs_what_exhaustive_search_finds(map in small_map(7), model in 0..6usize) {
+    fn a_tree_costs_what_exhaustive_search_finds(map in small_map(9), model in 0..6usize) {
         let costs = &*cost_models()[model];
         let solution = reconstruct(&map, Shape::Tree, costs).unwrap();
         prop_assert_eq!(&solution.tree.flatten().unwrap(), &map);

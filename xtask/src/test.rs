@@ -27,7 +27,13 @@ pub(crate) fn run(choice: Choice) -> Result<()> {
     }
 
     step("what needs no MPI: the core, the macros and their messages, packing, the command");
-    count.cargo_test(&sh, &["--package", "dtype-core", "--all-features"])?;
+    // Exhaustive search takes minutes without optimization; the laws are checked with overflow checks on.
+    count.cargo_test(
+        &sh,
+        &["--package", "dtype-core", "--all-features", "--lib", "--test", "laws", "--test", "papers"],
+    )?;
+    count.cargo_test(&sh, &["--package", "dtype-core", "--doc"])?;
+    count.cargo_test(&sh, &["--package", "dtype-core", "--release", "--test", "exhaustive"])?;
     count.cargo_test(&sh, &["--package", "dtype-cli"])?;
     count.cargo_test(
         &sh,

@@ -3,7 +3,7 @@
 use alloc::{vec, vec::Vec};
 
 use super::{Repeat, prices::Prices, tree::Atoms};
-use crate::TypeTree;
+use crate::{Price, TypeTree};
 
 /// What is known of the atoms before a search, for all rows.
 pub(super) struct Runs {
@@ -82,20 +82,6 @@ impl Runs {
             same(i - 1) && matches!(atom, TypeTree::Leaf(base) if differences[i - 1] == base.size() as i64)
         });
         Some(Self { costs, stride, strides: sorted.len(), length, adjacent: adjacent.collect() })
-    }
-
-    /// How a vec or idx over the first `q` elements of a row, of cost `child`, begins as a part of a strc.
-    pub(super) fn beginning(&self, prices: &Prices, kind: Repeat, q: usize, child: u64) -> Beginning {
-        let linear = prices.linear.as_ref();
-        let line = linear.map(|linear| match kind {
-            Repeat::Vector => linear.vector.over(child),
-            _ => linear.index.over(child),
-        });
-        // Open runs exist only where prices are linear.
-        let (first, more) = line.unwrap_or((u128::MAX / 4, 0));
-        let times = u128::from(prices.part.times.max(1));
-        let two = u128::from(prices.part.own) + times * (first + 2 * more);
-        Beginning { kind, q, two: saturate(two), more: saturate(times * more) }
     }
 
     /// How many elements from `start` on are of one kind and evenly spaced.
@@ -241,6 +227,13 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
+    /// Of a node whose cost begins at `first` and grows by `more` a copy, given the price of a part.
+    pub(super) fn of(kind: Repeat, q: usize, (first, more): (u128, u128), part: Price) -> Self {
+        let times = u128::from(part.times.max(1));
+        let two = u128::from(part.own).saturating_add(times.saturating_mul(first.saturating_add(2 * more)));
+        Self { kind, q, two: saturate(two), more: saturate(times.saturating_mul(more)) }
+    }
+
     pub(super) fn is(&self, kind: Repeat, q: usize) -> bool {
         (self.kind, self.q) == (kind, q)
     }
@@ -284,6 +277,9 @@ impl OpenRepeats {
         parts: &mut (u64, usize),
         continues: impl Fn(Repeat, usize) -> bool,
     ) {
+        if self.ends[length].is_empty() {
+            return;
+        }
         let mut here = core::mem::take(&mut self.ends[length]);
         for open in here.drain(..) {
             if open.cost < parts.0 {

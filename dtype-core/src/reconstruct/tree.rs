@@ -64,8 +64,8 @@ pub(crate) fn least_cost(atoms: &Atoms, costs: &dyn CostModel) -> (TypeTree, u64
     let search = Search::new(atoms, costs);
     let row = search.row(0, atoms.len());
     let shift = atoms.displacements[0];
-    let (segments, at) = if shift == 0 { (&row.aligned, 0) } else { (&row.shifted, shift) };
-    (search.build(&row, atoms.len(), at), segments[atoms.len()].cost)
+    let choice = search.choice(&row, atoms.len(), shift);
+    (search.build(&row, atoms.len(), shift), choice.cost)
 }
 
 /// A segment that may stand as a part of a strc.
@@ -95,7 +95,7 @@ enum Root {
     /// A single atom.
     Atom,
     /// The node over the segment's first `length` elements; `length` may be the whole where it only shifts.
-    Repeat(Repeat, usize),
+    Repeat(Repeat, u32),
     /// A strc of the best sequence of parts.
     Parts,
     /// A strc whose only part is the whole segment, which it shifts.
@@ -119,12 +119,11 @@ impl Choice {
 }
 
 /// All segments that begin at `start`, by length.
+#[derive(Default)]
 struct Row {
     start: usize,
     /// Least cost without a strc at the root: the cost as a part of a strc.
     whole: Vec<Choice>,
-    /// Least cost.
-    aligned: Vec<Choice>,
     /// Least cost of the segment moved to begin anywhere but at 0. Only for the first row.
     shifted: Vec<Choice>,
     /// The best sequence of two or more parts: its cost, and where its last part begins in the segment.
@@ -148,8 +147,9 @@ impl<'a> Search<'a> {
             open_repeats: RefCell::new(OpenRepeats::new(n)),
         };
         // Row 0 is solved last, by the caller, who needs more of it than what is kept.
+        let mut row = Row::default();
         for start in (1..n).rev() {
-            let row = search.row(start, n);
+            search.solve(&mut row, start, n);
             for length in 1..=n - start {
                 search.keep(&row, length);
             }
@@ -157,36 +157,50 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// Solves all segments from `start` that end by `end`, given the kept segments of all later rows.
     fn row(&self, start: usize, end: usize) -> Row {
-        let mut row = Row::new(start, end - start);
+        let mut row = Row::default();
+        self.solve(&mut row, start, end);
+        row
+    }
+
+    /// Solves all segments from `start` that end by `end`, given what is kept of all later rows. Whatever the row held
+    /// is gone; its memory serves again.
+    fn solve(&self, row: &mut Row, start: usize, end: usize) {
+        row.reset(start, end - start);
         let mut repeats = self.open_repeats.borrow_mut();
         let mut open = self.runs.as_ref().map(|runs| OpenRuns::new(runs, &self.atoms.symbols, start));
         for length in 1..=end - start {
             if let Some(open) = &mut open {
                 // What was kept has been relaxed already, when the rows before reached its first element.
                 open.step(length, &row.before, &mut row.parts[length]);
-                self.extend_repeats(&mut repeats, &mut row, length, end);
+                self.extend_repeats(&mut repeats, row, length, end);
             }
             if length == 1 {
                 row.whole[1] = Choice { cost: self.atom_cost(start), root: Root::Atom };
             }
             let parts = row.parts[length].0;
             row.before[length] = parts.min(self.prices.part.of(row.whole[length].cost));
-            row.aligned[length] = row.whole[length];
-            row.aligned[length].relax(self.prices.structure.saturating_add(parts), Root::Parts);
             if start == 0 {
-                self.shift(&mut row, length);
+                self.shift(row, length);
             }
-            self.repeat(&mut row, length, end);
-            self.append_kept(&mut row, length, end);
+            self.repeat(row, length, end);
+            self.append_kept(row, length, end);
             if start + length < end {
                 for beginning in &self.beginnings[start + length] {
                     repeats.begin(beginning, length, row.before[length], end - start);
                 }
             }
         }
-        row
+    }
+
+    /// The least-cost root of the row's first `length` elements, moved to begin at `shift`.
+    fn choice(&self, row: &Row, length: usize, shift: i64) -> Choice {
+        if shift != 0 {
+            return row.shifted[length];
+        }
+        let mut choice = row.whole[length];
+        choice.relax(self.prices.structure.saturating_add(row.parts[length].0), Root::Parts);
+        choice
     }
 
     /// Relaxes the best sequence of parts for the first `length` elements by all open repeats that end there, and hands
@@ -211,12 +225,16 @@ impl<'a> Search<'a> {
             return;
         }
         let whole = row.whole[length];
-        match (&self.runs, whole.root) {
+        let linear = self.prices.linear.as_ref().filter(|_| self.runs.is_some());
+        match (linear, whole.root) {
             (Some(_), Root::Atom | Root::Repeat(_, 1)) => {}
-            (Some(runs), Root::Repeat(kind @ (Repeat::Vector | Repeat::Index), q)) => {
-                let beginnings = &mut self.beginnings[row.start];
-                if beginnings.iter().all(|known| !known.is(kind, q)) {
-                    beginnings.push(runs.beginning(&self.prices, kind, q, row.aligned[q].cost));
+            (Some(linear), Root::Repeat(kind @ (Repeat::Vector | Repeat::Index), q)) => {
+                let q = q as usize;
+                if self.beginnings[row.start].iter().all(|known| !known.is(kind, q)) {
+                    let line = if kind == Repeat::Vector { linear.vector } else { linear.index };
+                    let child = self.choice(row, q, 0).cost;
+                    let beginning = Beginning::of(kind, q, line.over(child), self.prices.part);
+                    self.beginnings[row.start].push(beginning);
                 }
             }
             _ => self.kept[row.start].push(Kept { end: row.start + length, cost: whole.cost }),
@@ -241,12 +259,12 @@ impl<'a> Search<'a> {
 
     /// What can carry a shift of the segment as a whole: a strc of parts, or a node with a single element.
     fn shift(&self, row: &mut Row, length: usize) {
-        let (prices, aligned) = (&self.prices, row.aligned[length].cost);
+        let (prices, aligned) = (&self.prices, self.choice(row, length, 0).cost);
         let strc = |parts: u64| prices.structure.saturating_add(parts);
         let shifted = &mut row.shifted[length];
         shifted.relax(strc(row.parts[length].0), Root::Parts);
-        shifted.relax(prices.index[1].of(aligned), Root::Repeat(Repeat::Index, length));
-        shifted.relax(prices.index_bucket(1, 1).of(aligned), Root::Repeat(Repeat::Bucket, length));
+        shifted.relax(prices.index[1].of(aligned), Root::Repeat(Repeat::Index, length as u32));
+        shifted.relax(prices.index_bucket(1, 1).of(aligned), Root::Repeat(Repeat::Bucket, length as u32));
         // A part of a strc is no strc, so the single part is the segment without one at its root.
         shifted.relax(strc(prices.part.of(row.whole[length].cost)), Root::Part);
     }
@@ -254,7 +272,10 @@ impl<'a> Search<'a> {
     /// Relaxes every longer segment that repeats the first `q` elements of the row.
     fn repeat(&self, row: &mut Row, q: usize, end: usize) {
         let (prices, start) = (&self.prices, row.start);
-        let aligned = row.aligned[q].cost;
+        if start + 2 * q > end || !self.repeats.holds(start, q) {
+            return;
+        }
+        let aligned = self.choice(row, q, 0).cost;
         let at = |copy: usize| self.atoms.displacements[start + copy * q];
         let mut copies = self.runs.as_ref().map_or(1, |runs| {
             // Segments within the run of atoms at `start` may all be left to that run itself.
@@ -277,18 +298,18 @@ impl<'a> Search<'a> {
             let index = prices.index[copies].of(aligned);
             let bucket = prices.index_bucket(copies, strides.buckets()).of(aligned);
             if strides.is_regular() {
-                whole.relax(prices.vector[copies].of(aligned), Root::Repeat(Repeat::Vector, q));
+                whole.relax(prices.vector[copies].of(aligned), Root::Repeat(Repeat::Vector, q as u32));
             }
-            whole.relax(index, Root::Repeat(Repeat::Index, q));
-            whole.relax(bucket, Root::Repeat(Repeat::Bucket, q));
+            whole.relax(index, Root::Repeat(Repeat::Index, q as u32));
+            whole.relax(bucket, Root::Repeat(Repeat::Bucket, q as u32));
             if start == 0 {
                 let below = row.shifted[q].cost;
                 let shifted = &mut row.shifted[length];
                 if strides.is_regular() {
-                    shifted.relax(prices.vector[copies].of(below), Root::Repeat(Repeat::Vector, q));
+                    shifted.relax(prices.vector[copies].of(below), Root::Repeat(Repeat::Vector, q as u32));
                 }
-                shifted.relax(index, Root::Repeat(Repeat::Index, q));
-                shifted.relax(bucket, Root::Repeat(Repeat::Bucket, q));
+                shifted.relax(index, Root::Repeat(Repeat::Index, q as u32));
+                shifted.relax(bucket, Root::Repeat(Repeat::Bucket, q as u32));
             }
         }
     }
@@ -317,8 +338,7 @@ impl<'a> Search<'a> {
     /// The recursion is at most 2·log₂ n + 2 deep: repeats halve the segment, and a strc is never directly
     /// below a strc.
     fn build(&self, row: &Row, length: usize, shift: i64) -> TypeTree {
-        let choice = if shift == 0 { row.aligned[length] } else { row.shifted[length] };
-        match choice.root {
+        match self.choice(row, length, shift).root {
             Root::Parts => self.build_parts(row, length, shift),
             Root::Part => TypeTree::structure([shift], [self.build_whole(row, length)]),
             root => self.build_repeat(row, root, length, shift),
@@ -336,6 +356,7 @@ impl<'a> Search<'a> {
         };
         // A vec hands the shift down; the others carry it in their lists.
         let below = if kind == Repeat::Vector { shift } else { 0 };
+        let q = q as usize;
         let child = self.build(row, q, below);
         let segment = &self.atoms.displacements[row.start..row.start + length];
         repeat(kind, segment.iter().step_by(q).copied(), shift - below, child)
@@ -363,16 +384,16 @@ impl<'a> Search<'a> {
 }
 
 impl Row {
-    fn new(start: usize, length: usize) -> Self {
-        let choices = |length: usize| vec![Choice::UNKNOWN; length + 1];
-        Self {
-            start,
-            whole: choices(length),
-            aligned: choices(length),
-            shifted: choices(if start == 0 { length } else { 0 }),
-            parts: vec![(u64::MAX, 0); length + 1],
-            before: vec![u64::MAX; length + 1],
+    fn reset(&mut self, start: usize, length: usize) {
+        fn fill<T: Clone>(list: &mut Vec<T>, length: usize, value: T) {
+            list.clear();
+            list.resize(length + 1, value);
         }
+        self.start = start;
+        fill(&mut self.whole, length, Choice::UNKNOWN);
+        fill(&mut self.shifted, if start == 0 { length } else { 0 }, Choice::UNKNOWN);
+        fill(&mut self.parts, length, (u64::MAX, 0));
+        fill(&mut self.before, length, u64::MAX);
     }
 }
 
