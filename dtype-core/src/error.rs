@@ -34,6 +34,15 @@ pub enum Error {
         /// Number of buckets or children.
         others: usize,
     },
+    /// An argument of a builder makes no sense.
+    Argument {
+        /// Its name.
+        argument: &'static str,
+        /// Its value.
+        value: i128,
+        /// What it must be.
+        requirement: &'static str,
+    },
     /// The type map a tree stands for has more entries than can be listed.
     TooLong {
         /// Entries of the type map.
@@ -68,6 +77,9 @@ impl fmt::Display for Error {
                 "this {node} has {displacements} displacements but {others} {}; give one for each",
                 if *node == "idxbuc" { "buckets" } else { "children" }
             ),
+            Self::Argument { argument, value, requirement } => {
+                write!(f, "the argument `{argument}` is {value}, but must be {requirement}")
+            }
             Self::TooLong { entries, limit } => write!(
                 f,
                 "the type map has {entries} entries, and no more than {limit} are listed; \

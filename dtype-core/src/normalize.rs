@@ -195,16 +195,6 @@ fn solve(mut pieces: Vec<Piece>, costs: &dyn CostModel) -> Piece {
         return pieces.remove(0);
     }
     let start = pieces[0].0;
-    let mut atoms = Atoms { kinds: Vec::new(), symbols: Vec::new(), displacements: Vec::new() };
-    for (at, tree) in pieces {
-        let known = atoms.kinds.iter().position(|(kind, _)| *kind == tree);
-        let symbol = known.unwrap_or(atoms.kinds.len());
-        if known.is_none() {
-            let cost = tree.cost(costs);
-            atoms.kinds.push((tree, cost));
-        }
-        atoms.symbols.push(symbol as u32);
-        atoms.displacements.push(at - start);
-    }
-    (start, least_cost(&atoms, costs).0)
+    let atoms = Atoms::of_pieces(pieces.into_iter().map(|(at, tree)| (at - start, tree)), costs);
+    (start, least_cost(&atoms, costs, u64::MAX).0)
 }

@@ -4,7 +4,9 @@ mod common;
 
 use common::{cost_models, interpret, small_map, small_tree};
 use dtype_core::{
-    BaseType, Error, NodeCosts, Optimality, Program, Shape, Step, TypeMap, TypeTree, normalize, reconstruct,
+    BaseType, Error, Limits, NodeCosts, Optimality, Program, Shape, Step, TypeMap, TypeTree, normalize,
+    proposed::{Blocks, Triangular, bucket},
+    reconstruct, reconstruct_within,
 };
 use proptest::prelude::*;
 
@@ -24,6 +26,21 @@ proptest! {
         let cost = |shape| reconstruct(&map, shape, costs).unwrap().cost;
         prop_assert!(cost(Shape::Tree) <= cost(Shape::ExtendedPath));
         prop_assert!(cost(Shape::ExtendedPath) <= cost(Shape::Path));
+    }
+
+    #[test]
+    fn a_limited_search_gives_a_tree_of_the_map_and_says_so(
+        map in small_map(60), model in 0..6usize, exact_entries in 0u64..60, kept in 0u64..40,
+    ) {
+        let costs = &*cost_models()[model];
+        let limits = Limits { exact_entries, kept };
+        let limited = reconstruct_within(&map, Shape::Tree, costs, &limits).unwrap();
+        let exact = reconstruct_within(&map, Shape::Tree, costs, &Limits::NONE).unwrap();
+        prop_assert_eq!(exact.optimality, Optimality::Proven);
+        prop_assert_eq!(limited.tree.flatten().unwrap(), map);
+        prop_assert_eq!(limited.tree.cost(costs), limited.cost);
+        prop_assert!(limited.cost >= exact.cost);
+        prop_assert!(limited.cost == exact.cost || limited.optimality == Optimality::UpperBound);
     }
 
     #[test]
@@ -81,6 +98,45 @@ proptest! {
             prop_assert_eq!(measure.extent() % measure.alignment as i64, 0);
         } else {
             prop_assert_eq!(measure.entries, 0);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_proposed_constructors_select_what_plain_loops_do(
+        (blocklength, total, bound, first) in (1u64..6, 0u64..60, 1u64..30, 0u64..30),
+        (stride, extent, increment) in (-50i64..50, -8i64..8, -3i64..4),
+    ) {
+        let first = first % bound;
+        let listed = |tree: TypeTree| tree.flatten().map(|map| map.displacements().to_vec()).unwrap_or_default();
+        let child = TypeTree::Leaf(BaseType::U8);
+        let blocks = Blocks { blocklength, stride, extent, child: child.clone() };
+        let at = |copy: u64| (copy / blocklength) as i64 * stride + (copy % blocklength) as i64 * extent;
+        let expected: Vec<i64> = (0..total).map(at).collect();
+        prop_assert_eq!(listed(blocks.bounded_vector(total).unwrap()), expected);
+        let expected: Vec<i64> = (0..total).map(|i| at((first + i) % bound)).collect();
+        prop_assert_eq!(listed(blocks.circular_vector(total, first, bound).unwrap()), expected);
+
+        let lengths: Vec<u64> = (0..bound).map(|i| i * 7 % 5).collect();
+        let rows = |length: &dyn Fn(i64) -> i64, step: i64| -> Vec<i64> {
+            (0..bound as i64).flat_map(|i| (0..length(i)).map(move |k| i * step + k * extent)).collect()
+        };
+        let expected = rows(&|i| lengths[i as usize] as i64, stride);
+        prop_assert_eq!(listed(bucket(stride, &lengths, extent, child.clone()).unwrap()), expected);
+
+        let triangular = Triangular {
+            count: bound, blocklength: total, blockincrement: increment, stride, strideincrement: 3, extent,
+        };
+        let shortest = total as i64 + (bound as i64 - 1) * increment;
+        match triangular.of(child) {
+            Ok(tree) => {
+                prop_assert_eq!(listed(tree), rows(&|i| total as i64 + i * increment, stride + 3));
+            }
+            Err(error) => {
+                prop_assert!(shortest < 0);
+                prop_assert!(error.to_string().contains("`blockincrement`"), "{}", error);
+            }
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use alloc::{vec, vec::Vec};
 
-use crate::{CostModel, Error, TypeMap, TypeTree};
+use crate::{CostModel, Error, Run, Runs, TypeMap, TypeTree};
 
 mod open;
 mod path;
@@ -57,10 +57,36 @@ pub struct Solution {
     pub optimality: Optimality,
 }
 
+/// How far an exact search may go, in time and memory.
+///
+/// Where a search meets a limit it still answers, with the best tree found so far and
+/// [`Optimality::UpperBound`]. Paths are always exact: their time is near-linear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most entries for which a tree is searched exactly. The time grows with the square.
+    pub exact_entries: u64,
+    /// The most segments kept as possible parts of a strc: 16 bytes each.
+    pub kept: u64,
+}
+
+impl Limits {
+    /// No limits.
+    pub const NONE: Self = Self { exact_entries: u64::MAX, kept: u64::MAX };
+}
+
+impl Default for Limits {
+    /// 10,000 entries, a few seconds for the worst of maps; and 2²⁴ segments, 256 MiB.
+    fn default() -> Self {
+        Self { exact_entries: 10_000, kept: 1 << 24 }
+    }
+}
+
 /// Finds a least-cost description of `map` under `costs`.
 ///
 /// Time, for n entries: expected O(n log log n) for the paths, O(n² + n·Z) for trees, Z being the number of
 /// segments worth keeping as parts of a strc. See DESIGN.md for the arguments.
+///
+/// Within the default [`Limits`]; see [`reconstruct_within`] for others.
 ///
 /// # Errors
 /// [`Error::Heterogeneous`] where a path is asked for a map of several base types.
@@ -75,15 +101,72 @@ pub struct Solution {
 /// # Ok::<(), dtype_core::Error>(())
 /// ```
 pub fn reconstruct(map: &TypeMap, shape: Shape, costs: &dyn CostModel) -> Result<Solution, Error> {
-    let (tree, cost) = match shape {
+    reconstruct_within(map, shape, costs, &Limits::default())
+}
+
+/// As [`reconstruct`](fn@reconstruct), within given limits.
+///
+/// # Errors
+/// As [`reconstruct`](fn@reconstruct).
+///
+/// ```
+/// use dtype_core::{BaseType, Limits, NodeCosts, Optimality, Shape, TypeMap, reconstruct_within};
+/// // Rows of growing length.
+/// let triangle = (0..30).flat_map(|i| (0..=i).map(move |j| 800 * i + 8 * j)).collect();
+/// let map = TypeMap::homogeneous(BaseType::F64, triangle)?;
+/// let solve = |limits| reconstruct_within(&map, Shape::Tree, &NodeCosts::default(), &limits);
+/// let (exact, quick) = (solve(Limits::NONE)?, solve(Limits { exact_entries: 128, ..Limits::NONE })?);
+/// assert_eq!((exact.cost, exact.optimality), (70, Optimality::Proven));
+/// assert_eq!((quick.cost, quick.optimality), (70, Optimality::UpperBound));
+/// # Ok::<(), dtype_core::Error>(())
+/// ```
+pub fn reconstruct_within(
+    map: &TypeMap,
+    shape: Shape,
+    costs: &dyn CostModel,
+    limits: &Limits,
+) -> Result<Solution, Error> {
+    let (tree, optimality) = match shape {
         Shape::Path | Shape::ExtendedPath => {
             let base = map.single_type()?;
             let leaf = (TypeTree::Leaf(base), costs.leaf(base));
-            path::least_cost(map.displacements(), leaf, shape == Shape::ExtendedPath, costs)
+            let buckets = shape == Shape::ExtendedPath;
+            (path::least_cost(map.displacements(), leaf, buckets, costs).0, Optimality::Proven)
         }
-        Shape::Tree => least_cost(&Atoms::of_map(map, costs), costs),
+        Shape::Tree if map.len() as u64 > limits.exact_entries => {
+            (from_runs(map, costs, limits), Optimality::UpperBound)
+        }
+        Shape::Tree => least_cost(&Atoms::of_map(map, costs), costs, limits.kept),
     };
-    Ok(Solution { tree, cost, optimality: Optimality::Proven })
+    Ok(Solution { cost: tree.cost(costs), tree, optimality })
+}
+
+/// A good tree for a map that is too long to be solved exactly: its runs are taken as they are when read from the front,
+/// and for maps of one base type the least-cost path is tried as well.
+fn from_runs(map: &TypeMap, costs: &dyn CostModel, limits: &Limits) -> TypeTree {
+    let mut runs = Runs::default();
+    map.entries().for_each(|(base, at)| runs.push(Run::single(base, at)));
+    let (displacements, children): (Vec<_>, Vec<_>) = runs
+        .as_slice()
+        .iter()
+        .map(|run| match (run.count, TypeTree::Leaf(run.base)) {
+            (1, leaf) => (run.displacement, leaf),
+            (count, leaf) => (run.displacement, TypeTree::vector(count, run.stride, leaf)),
+        })
+        .unzip();
+    let listed = if children.len() as u64 <= limits.exact_entries {
+        least_cost(&Atoms::of_pieces(displacements.into_iter().zip(children), costs), costs, limits.kept).0
+    } else {
+        TypeTree::structure(displacements, children)
+    };
+    let path = map.single_type().map(|base| {
+        let leaf = (TypeTree::Leaf(base), costs.leaf(base));
+        path::least_cost(map.displacements(), leaf, true, costs).0
+    });
+    path.into_iter()
+        .chain([listed])
+        .min_by_key(|tree| tree.cost(costs))
+        .unwrap_or(TypeTree::structure([], []))
 }
 
 /// The node that repeats a child of a fixed length, and what it needs beyond the displacements themselves.

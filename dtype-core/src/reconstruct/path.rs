@@ -72,7 +72,7 @@ impl Default for Prefix {
 }
 
 /// Relaxes every longer repeated prefix with a node over prefix `from` of length `p`, in one pass over D[0],
-/// D[p], D[2p], …
+/// D[p], D[2p], … Without idxbuc the pass ends at the first irregularity: after it, only the counts matter.
 fn extend(
     displacements: &[i64],
     prefixes: &[usize],
@@ -82,31 +82,31 @@ fn extend(
     buckets: bool,
     costs: &dyn CostModel,
 ) {
-    let starts = || displacements.iter().step_by(p);
-    let Some(second) = starts().nth(1) else { return };
     let (aligned, shifted) = (best[from].aligned.cost, best[from].shifted.cost);
-    let mut strides = Strides::regular(second - displacements[0], 0);
-    let mut longer = (from + 1..prefixes.len()).peekable();
-    for (i, (a, b)) in starts().zip(starts().skip(1)).enumerate() {
-        let difference = b - a;
-        // Without idxbuc only the first irregularity matters, so later differences need no counting.
-        if buckets || strides.is_regular() {
-            strides.push(difference);
+    let at = |copy: usize| displacements[copy * p];
+    let mut strides: Option<Strides> = None;
+    let mut read = 1;
+    for (to, &q) in prefixes.iter().enumerate().skip(from + 1).filter(|(_, q)| q.is_multiple_of(p)) {
+        let copies = q / p;
+        let strides = strides.get_or_insert_with(|| Strides::regular(at(1) - at(0), 0));
+        while read < copies && (buckets || strides.is_regular()) {
+            strides.push(at(read) - at(read - 1));
+            read += 1;
         }
-        let (count, q) = (i as u64 + 2, (i + 2) * p);
-        while longer.next_if(|to| prefixes[*to] < q).is_some() {}
-        let Some(to) = longer.next_if(|to| prefixes[*to] == q) else { continue };
+        let best = &mut best[to];
+        let count = copies as u64;
         if strides.is_regular() {
-            best[to].aligned.relax(costs.vector(count).of(aligned), Repeat::Vector, from);
-            best[to].shifted.relax(costs.vector(count).of(shifted), Repeat::Vector, from);
+            best.aligned.relax(costs.vector(count).of(aligned), Repeat::Vector, from);
+            best.shifted.relax(costs.vector(count).of(shifted), Repeat::Vector, from);
         }
-        let index = costs.index(count).of(aligned);
-        best[to].aligned.relax(index, Repeat::Index, from);
-        best[to].shifted.relax(index, Repeat::Index, from);
+        let mut irregular = |cost: u64, kind: Repeat| {
+            best.aligned.relax(cost, kind, from);
+            best.shifted.relax(cost, kind, from);
+        };
+        irregular(costs.index(count).of(aligned), Repeat::Index);
         if buckets {
-            let bucket = costs.index_bucket(count).with(strides.buckets(), costs.bucket()).of(aligned);
-            best[to].aligned.relax(bucket, Repeat::Bucket, from);
-            best[to].shifted.relax(bucket, Repeat::Bucket, from);
+            let price = costs.index_bucket(count).with(strides.buckets(), costs.bucket());
+            irregular(price.of(aligned), Repeat::Bucket);
         }
     }
 }
@@ -132,11 +132,26 @@ fn build(
 /// The lengths of all repeated prefixes, ascending: 1 first, n last.
 fn repeated_prefixes(displacements: &[i64]) -> Vec<usize> {
     let n = displacements.len();
-    let z = z_function(displacements);
-    let repeated = |q: &usize| {
-        n.is_multiple_of(*q) && (*q..n).step_by(*q).all(|m| z.get(m).copied().unwrap_or(0) + 1 >= *q)
-    };
-    (1..=n / 2).filter(repeated).chain([n]).collect()
+    // Most divisors of an irregular map show after a few differences that they are out of the question. Only where one
+    // does not is the Z-function needed.
+    let mut candidates = proper_divisors(n);
+    let s = |i: usize| displacements[i + 1] - displacements[i];
+    let within_blocks = |q: usize| (0..n - q - 1).filter(move |i| !(i + 1).is_multiple_of(q));
+    candidates.retain(|q| *q == 1 || within_blocks(*q).take(64).all(|i| s(i) == s(q + i)));
+    if candidates.len() > 1 {
+        let z = z_function(displacements);
+        let matched = |m: usize| z.get(m).copied().unwrap_or(0);
+        candidates.retain(|q| (*q..n).step_by(*q).all(|m| matched(m) + 1 >= *q));
+    }
+    candidates.push(n);
+    candidates
+}
+
+/// The divisors of `n` below it, ascending. Time O(√n).
+fn proper_divisors(n: usize) -> Vec<usize> {
+    let small = || (1..).take_while(|d| d * d <= n).filter(|d| n.is_multiple_of(*d));
+    let large = small().filter(|d| d * d < n).map(|d| n / d).collect::<Vec<_>>();
+    small().chain(large.into_iter().rev()).filter(|d| *d < n).collect()
 }
 
 /// Z[i] is the length of the longest common prefix of the differences S and S[i..]; Z[0] is 0.

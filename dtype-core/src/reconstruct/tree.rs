@@ -28,17 +28,17 @@ use super::{
     prices::Prices,
     repeat,
 };
-use crate::{CostModel, TypeMap, TypeTree};
+use crate::{CostModel, Optimality, TypeMap, TypeTree};
 
 /// What the program works on: a sequence of displaced *atoms*, each a small tree that is not looked into.
 /// Where all atoms are leaves it is a type map.
 pub(crate) struct Atoms {
     /// The different atoms with their costs. An atom begins at displacement 0.
-    pub(crate) kinds: Vec<(TypeTree, u64)>,
+    pub(super) kinds: Vec<(TypeTree, u64)>,
     /// Which atom each element is: an index into `kinds`.
-    pub(crate) symbols: Vec<u32>,
+    pub(super) symbols: Vec<u32>,
     /// Where each element lies, in bytes.
-    pub(crate) displacements: Vec<i64>,
+    pub(super) displacements: Vec<i64>,
 }
 
 impl Atoms {
@@ -47,6 +47,22 @@ impl Atoms {
         let kinds = crate::BaseType::all().map(|base| (TypeTree::Leaf(base), costs.leaf(base))).collect();
         let symbols = map.types().iter().map(|base| *base as u32).collect();
         Self { kinds, symbols, displacements: map.displacements().to_vec() }
+    }
+
+    /// Given trees at given displacements; each begins at 0.
+    pub(crate) fn of_pieces(pieces: impl Iterator<Item = (i64, TypeTree)>, costs: &dyn CostModel) -> Self {
+        let mut atoms = Self { kinds: Vec::new(), symbols: Vec::new(), displacements: Vec::new() };
+        for (at, tree) in pieces {
+            let known = atoms.kinds.iter().position(|(kind, _)| *kind == tree);
+            let symbol = known.unwrap_or(atoms.kinds.len());
+            if known.is_none() {
+                let cost = tree.cost(costs);
+                atoms.kinds.push((tree, cost));
+            }
+            atoms.symbols.push(symbol as u32);
+            atoms.displacements.push(at);
+        }
+        atoms
     }
 
     fn len(&self) -> usize {
@@ -58,14 +74,12 @@ impl Atoms {
     }
 }
 
-/// The least-cost tree over `atoms` and its cost. There must be at least one atom, and no two displacements may
-/// be further apart than `i64` tells.
-pub(crate) fn least_cost(atoms: &Atoms, costs: &dyn CostModel) -> (TypeTree, u64) {
-    let search = Search::new(atoms, costs);
+/// The least-cost tree over `atoms`, and whether it is known to be that: not if more than `limit` segments had to be
+/// kept. There must be at least one atom, and no two displacements may be further apart than `i64` tells.
+pub(crate) fn least_cost(atoms: &Atoms, costs: &dyn CostModel, limit: u64) -> (TypeTree, Optimality) {
+    let search = Search::new(atoms, costs, limit);
     let row = search.row(0, atoms.len());
-    let shift = atoms.displacements[0];
-    let choice = search.choice(&row, atoms.len(), shift);
-    (search.build(&row, atoms.len(), shift), choice.cost)
+    (search.build(&row, atoms.len(), atoms.displacements[0]), search.optimality)
 }
 
 /// A segment that may stand as a part of a strc.
@@ -86,6 +100,10 @@ struct Search<'a> {
     beginnings: Vec<Vec<Beginning>>,
     /// Room for open repeats, empty between rows.
     open_repeats: RefCell<OpenRepeats>,
+    /// How many more segments may be kept.
+    room: u64,
+    /// Whether there was room for all.
+    optimality: Optimality,
 }
 
 /// How the cheapest tree of a segment is made.
@@ -133,7 +151,7 @@ struct Row {
 }
 
 impl<'a> Search<'a> {
-    fn new(atoms: &'a Atoms, costs: &dyn CostModel) -> Self {
+    fn new(atoms: &'a Atoms, costs: &dyn CostModel, limit: u64) -> Self {
         let n = atoms.len();
         let prices = Prices::of(costs, n);
         let runs = Runs::of(atoms, &prices);
@@ -145,6 +163,8 @@ impl<'a> Search<'a> {
             kept: (0..n).map(|_| Vec::new()).collect(),
             beginnings: (0..n).map(|_| Vec::new()).collect(),
             open_repeats: RefCell::new(OpenRepeats::new(n)),
+            room: limit,
+            optimality: Optimality::Proven,
         };
         // Row 0 is solved last, by the caller, who needs more of it than what is kept.
         let mut row = Row::default();
@@ -228,6 +248,8 @@ impl<'a> Search<'a> {
         let linear = self.prices.linear.as_ref().filter(|_| self.runs.is_some());
         match (linear, whole.root) {
             (Some(_), Root::Atom | Root::Repeat(_, 1)) => {}
+            // Single atoms are kept in any case: of them every sequence can be made.
+            (_, root) if self.room == 0 && root != Root::Atom => self.optimality = Optimality::UpperBound,
             (Some(linear), Root::Repeat(kind @ (Repeat::Vector | Repeat::Index), q)) => {
                 let q = q as usize;
                 if self.beginnings[row.start].iter().all(|known| !known.is(kind, q)) {
@@ -235,9 +257,13 @@ impl<'a> Search<'a> {
                     let child = self.choice(row, q, 0).cost;
                     let beginning = Beginning::of(kind, q, line.over(child), self.prices.part);
                     self.beginnings[row.start].push(beginning);
+                    self.room -= 1;
                 }
             }
-            _ => self.kept[row.start].push(Kept { end: row.start + length, cost: whole.cost }),
+            _ => {
+                self.kept[row.start].push(Kept { end: row.start + length, cost: whole.cost });
+                self.room = self.room.saturating_sub(1);
+            }
         }
     }
 

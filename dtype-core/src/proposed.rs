@@ -1,0 +1,168 @@
+//! Constructors that were proposed for MPI and are not in the standard (thesis section 7.3), as builders of type trees.
+//!
+//! They give the tree as it is written down; [`normalize`](crate::normalize()) makes it the cheapest. All distances are in
+//! bytes. Errors name the argument: [`Error::Argument`] for one that makes no sense, [`Error::Overflow`] where the layout
+//! reaches beyond `i64`.
+
+use alloc::vec::Vec;
+
+use crate::{Error, TypeTree};
+
+/// The blocks of an MPI vector: `blocklength` copies of a child, `extent` bytes apart, in blocks `stride` bytes apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocks {
+    /// Copies in each block, at least one.
+    pub blocklength: u64,
+    /// Bytes from the start of one block to that of the next.
+    pub stride: i64,
+    /// Bytes from one copy to the next within a block.
+    pub extent: i64,
+    /// What is repeated.
+    pub child: TypeTree,
+}
+
+impl Blocks {
+    /// The *bounded vector*: the first `total` copies, so that the last block may be shorter.
+    ///
+    /// ```
+    /// use dtype_core::{BaseType, TypeTree, proposed::Blocks};
+    /// let blocks = Blocks { blocklength: 3, stride: 100, extent: 8, child: TypeTree::Leaf(BaseType::F64) };
+    /// let map = blocks.bounded_vector(7)?.flatten()?;
+    /// assert_eq!(map.displacements(), [0, 8, 16, 100, 108, 116, 200]);
+    /// # Ok::<(), dtype_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// See the module.
+    pub fn bounded_vector(&self, total: u64) -> Result<TypeTree, Error> {
+        self.copies(0, total)
+    }
+
+    /// The *circular vector*: `total` copies of a bounded vector of `bound` copies, beginning with copy number `first`;
+    /// after the last one it goes on with copy 0.
+    ///
+    /// ```
+    /// use dtype_core::{BaseType, TypeTree, proposed::Blocks};
+    /// let blocks = Blocks { blocklength: 2, stride: 10, extent: 1, child: TypeTree::Leaf(BaseType::U8) };
+    /// let map = blocks.circular_vector(6, 3, 5)?.flatten()?;
+    /// assert_eq!(map.displacements(), [11, 20, 0, 1, 10, 11]);
+    /// # Ok::<(), dtype_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// See the module; `first` must be below `bound`.
+    pub fn circular_vector(&self, total: u64, first: u64, bound: u64) -> Result<TypeTree, Error> {
+        require(first < bound, "first", first, "below the bound")?;
+        let until_the_end = (bound - first).min(total);
+        let rounds = (total - until_the_end) / bound;
+        let rest = (total - until_the_end) % bound;
+        let parts = [
+            self.copies(first, first + until_the_end)?,
+            TypeTree::vector(rounds, 0, self.copies(0, bound)?),
+            self.copies(0, rest)?,
+        ];
+        checked(TypeTree::structure([0; 3], parts))
+    }
+
+    /// Copies number `from` up to `to`: what is left of the first block, whole blocks, the beginning of a last one.
+    fn copies(&self, from: u64, to: u64) -> Result<TypeTree, Error> {
+        let Self { blocklength, stride, extent, child } = self;
+        require(*blocklength > 0, "blocklength", *blocklength, "at least 1")?;
+        let run = |count: u64| TypeTree::vector(count, *extent, child.clone());
+        let at = |copy: u64| {
+            let (block, inner) = (i64::try_from(copy / blocklength).ok()?, (copy % blocklength) as i64);
+            block.checked_mul(*stride)?.checked_add(inner.checked_mul(*extent)?)
+        };
+        let first_whole = from.next_multiple_of(*blocklength).min(to);
+        let whole = (to - first_whole) / blocklength;
+        let last = first_whole + whole * blocklength;
+        let starts = [from, first_whole, last].map(at);
+        let [Some(a), Some(b), Some(c)] = starts else { return Err(Error::Overflow { node: "vec" }) };
+        let blocks = TypeTree::vector(whole, *stride, run(*blocklength));
+        checked(TypeTree::structure([a, b, c], [run(first_whole - from), blocks, run(to - last)]))
+    }
+}
+
+/// The *bucket* type: memory in buckets of `size` bytes, of which number i holds `lengths[i]` copies of `child`, `extent`
+/// bytes apart.
+///
+/// # Errors
+/// See the module.
+pub fn bucket(size: i64, lengths: &[u64], extent: i64, child: TypeTree) -> Result<TypeTree, Error> {
+    let displacements = (0..lengths.len() as i64).map(|i| i.checked_mul(size)).collect::<Option<Vec<_>>>();
+    let displacements = displacements.ok_or(Error::Overflow { node: "idxbuc" })?;
+    checked(TypeTree::index_bucket(extent, lengths, displacements, child))
+}
+
+/// The blocks of a *triangular* type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Triangular {
+    /// Number of blocks.
+    pub count: u64,
+    /// Copies in block 0.
+    pub blocklength: u64,
+    /// How many copies more each block has than the one before; negative for blocks that grow shorter.
+    pub blockincrement: i64,
+    /// Bytes from the start of one block to that of the next, without the increment.
+    pub stride: i64,
+    /// Bytes added to the stride: block i begins at i·(stride + strideincrement).
+    pub strideincrement: i64,
+    /// Bytes from one copy to the next within a block.
+    pub extent: i64,
+}
+
+impl Triangular {
+    /// The tree over `child`.
+    ///
+    /// ```
+    /// use dtype_core::{BaseType, TypeTree, proposed::Triangular};
+    /// // The upper triangle of a 3 × 3 matrix of `f64`: each row begins one element further right.
+    /// let upper = Triangular {
+    ///     count: 3, blocklength: 3, blockincrement: -1, stride: 24, strideincrement: 8, extent: 8,
+    /// };
+    /// let map = upper.of(TypeTree::Leaf(BaseType::F64))?.flatten()?;
+    /// assert_eq!(map.displacements(), [0, 8, 16, 32, 40, 64]);
+    /// # Ok::<(), dtype_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// See the module; no block may have fewer than 0 copies.
+    pub fn of(&self, child: TypeTree) -> Result<TypeTree, Error> {
+        let block = |i: u64| {
+            let i = i64::try_from(i).ok()?;
+            let length =
+                i.checked_mul(self.blockincrement)?.checked_add(i64::try_from(self.blocklength).ok()?)?;
+            let at = i.checked_mul(self.stride.checked_add(self.strideincrement)?)?;
+            Some((length, at))
+        };
+        if self.count > TypeTree::FLATTEN_LIMIT {
+            return Err(Error::TooLong { entries: self.count, limit: TypeTree::FLATTEN_LIMIT });
+        }
+        let overflow = Error::Overflow { node: "idxbuc" };
+        let (shortest, _) = block(self.count.saturating_sub(1)).ok_or_else(|| overflow.clone())?;
+        require(
+            shortest >= 0,
+            "blockincrement",
+            self.blockincrement,
+            "such that no block is shorter than 0",
+        )?;
+        let blocks = (0..self.count).map(block).collect::<Option<Vec<_>>>().ok_or(overflow)?;
+        let (buckets, displacements): (Vec<_>, Vec<_>) =
+            blocks.into_iter().map(|(length, at)| (length as u64, at)).unzip();
+        checked(TypeTree::index_bucket(self.extent, buckets, displacements, child))
+    }
+}
+
+fn require(
+    holds: bool,
+    argument: &'static str,
+    value: impl Into<i128>,
+    requirement: &'static str,
+) -> Result<(), Error> {
+    if holds { Ok(()) } else { Err(Error::Argument { argument, value: value.into(), requirement }) }
+}
+
+/// The tree, if its layout fits.
+fn checked(tree: TypeTree) -> Result<TypeTree, Error> {
+    tree.measure().map(|_| tree)
+}
