@@ -1,9 +1,10 @@
-//! `cargo xtask demo | test`: all the set-up there is, so that nothing is installed by hand.
+//! `cargo xtask demo | test | bench`: all the set-up there is, so that nothing is installed by hand.
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+mod bench;
 mod demo;
 mod mpi;
 mod test;
@@ -22,6 +23,18 @@ enum Task {
         /// Which MPI library.
         #[arg(long, value_enum, default_value_t)]
         mpi: Choice,
+    },
+    /// Measure against the peers, all in one run.
+    Bench {
+        /// Which benchmark.
+        #[arg(value_enum)]
+        name: bench::Name,
+        /// All cases, fewer sizes and runs: under a minute.
+        #[arg(long)]
+        quick: bool,
+        /// Print one JSON object a line.
+        #[arg(long)]
+        json: bool,
     },
     /// Run every check: format, lints, documentation, unit tests, and the tests on several ranks.
     Test {
@@ -43,6 +56,7 @@ enum Choice {
 fn main() -> ExitCode {
     let done = match Command::parse().task {
         Task::Demo { mpi } => demo::run(mpi),
+        Task::Bench { name, quick, json } => bench::run(name, quick, json),
         Task::Test { mpi } => test::run(mpi),
     };
     match done {

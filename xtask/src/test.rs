@@ -34,6 +34,7 @@ pub(crate) fn run(choice: Choice) -> Result<()> {
     )?;
     count.cargo_test(&sh, &["--package", "dtype-core", "--doc"])?;
     count.cargo_test(&sh, &["--package", "dtype-core", "--release", "--test", "exhaustive"])?;
+    count.cargo_test(&sh, &["--package", "dtype-benches", "--release", "--test", "peers"])?;
     count.cargo_test(&sh, &["--package", "dtype-cli"])?;
     count.cargo_test(
         &sh,

@@ -1,0 +1,110 @@
+//! `cargo xtask bench reconstruct`: our reconstruction and normalization against the published algorithms.
+
+use std::time::Duration;
+
+use clap::Parser;
+use dtype_benches::{
+    cases,
+    measure::{Contender, print, row},
+    peers::{heuristics, thesis, traff},
+};
+use dtype_core::{
+    BaseType, CostModel, Limits, NodeCosts, Shape, TypeMap, TypeTree, normalize, reconstruct_within,
+};
+
+const BENCH: &str = "reconstruct";
+
+/// Times least-cost reconstruction against its peers, in one run.
+#[derive(Parser)]
+struct Arguments {
+    /// All cases, fewer sizes and runs: under a minute.
+    #[arg(long)]
+    quick: bool,
+    /// One JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+struct Bench {
+    arguments: Arguments,
+    costs: NodeCosts,
+}
+
+fn main() {
+    let bench = Bench { arguments: Arguments::parse(), costs: NodeCosts::default() };
+    bench.trees();
+    bench.paths();
+    bench.normalization();
+}
+
+impl Bench {
+    fn measure(&self, case: String, contenders: Vec<Contender<'_>>) {
+        let (runs, at_least) = if self.arguments.quick { (3, 50) } else { (5, 500) };
+        print(&row(BENCH, case, contenders, runs, Duration::from_millis(at_least)), self.arguments.json);
+    }
+
+    fn ours(&self, map: &TypeMap, shape: Shape) -> Option<u64> {
+        reconstruct_within(map, shape, &self.costs, &Limits::NONE).ok().map(|solution| solution.cost)
+    }
+
+    fn trees(&self) {
+        let sizes: &[usize] =
+            if self.arguments.quick { &[150, 1000] } else { &[150, 600, 1000, 4000, 10_000] };
+        for &n in sizes {
+            for name in cases::NAMES {
+                let map = cases::map(name, n);
+                let mut contenders = vec![
+                    Contender { once: n > 1000, ..Contender::new("ours", || self.ours(&map, Shape::Tree)) },
+                    Contender::new("heuristics", || Some(heuristics::promote(&map).cost(&self.costs))),
+                ];
+                if n <= 600 {
+                    let thesis = Contender::new("thesis-tree", || Some(thesis::tree(&map, &self.costs)));
+                    contenders.push(Contender { once: n > 150, ..thesis });
+                }
+                self.measure(format!("tree/{name}/{n}"), contenders);
+            }
+        }
+    }
+
+    fn paths(&self) {
+        // 720,720 has 240 divisors, 720,719 two.
+        let sizes: &[usize] = if self.arguments.quick { &[720_720] } else { &[720_720, 720_719, 10_000_000] };
+        for &n in sizes {
+            for name in cases::NAMES {
+                let map = cases::map(name, n);
+                let Ok(base) = map.single_type() else { continue };
+                let (displacements, leaf) = (map.displacements(), self.costs.leaf(base));
+                let mut contenders = vec![
+                    Contender::new("ours", || self.ours(&map, Shape::Path)),
+                    Contender::new("read-once", || {
+                        let differences = displacements.windows(2).map(|pair| pair[1] - pair[0]);
+                        std::hint::black_box(differences.fold(0i64, |sum, d| sum ^ d));
+                        None
+                    }),
+                    Contender::new("extended-path", || self.ours(&map, Shape::ExtendedPath)),
+                ];
+                if n < 10_000_000 {
+                    let traff = || Some(traff::path(displacements, leaf, &self.costs));
+                    contenders.push(Contender {
+                        once: self.arguments.quick,
+                        ..Contender::new("traff-2014", traff)
+                    });
+                    let thesis = || Some(thesis::path(displacements, leaf, &self.costs));
+                    contenders.push(Contender { once: true, ..Contender::new("thesis-path", thesis) });
+                }
+                self.measure(format!("path/{name}/{n}"), contenders);
+            }
+        }
+    }
+
+    fn normalization(&self) {
+        let leaf = TypeTree::Leaf(BaseType::F64);
+        let large = TypeTree::vector(1_000_000_000, 8, leaf.clone());
+        let nested = (0..20).fold(leaf.clone(), |tree, i| TypeTree::vector(2, (8 << i) + 3 * i, tree));
+        let regular = TypeTree::index((0..1_000_000).map(|i| 16 * i).collect::<Vec<_>>(), leaf);
+        for (name, tree) in [("vec-1e9", large), ("nested-20", nested), ("idx-1e6-regular", regular)] {
+            let ours = || normalize(&tree, &self.costs).ok().map(|solution| solution.cost);
+            self.measure(format!("normalize/{name}"), vec![Contender::new("ours", ours)]);
+        }
+    }
+}

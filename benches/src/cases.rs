@@ -1,0 +1,98 @@
+//! Type maps of every character that is measured.
+
+use dtype_core::{BaseType, TypeMap};
+
+/// A generator that is random enough for gaps and types, and the same every time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: i64) -> i64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as i64 % limit
+    }
+}
+
+/// The names of all cases.
+pub const NAMES: [&str; 11] = [
+    "contiguous",
+    "strided",
+    "random-gaps",
+    "random-blocks",
+    "row-plus-column",
+    "array-of-structs",
+    "random-types",
+    "upper-triangle",
+    "halo-3d",
+    "finite-elements",
+    "matrix-block",
+];
+
+/// The map of a case, of `n` entries, beginning at 0.
+///
+/// # Panics
+/// For a name that is none of [`NAMES`].
+pub fn map(name: &str, n: usize) -> TypeMap {
+    let mut random = Random(1);
+    let mut types = vec![BaseType::F64; n];
+    let count = n as i64;
+    let displacements: Vec<i64> = match name {
+        "contiguous" => (0..count).map(|i| 8 * i).collect(),
+        "strided" => (0..count).map(|i| 24 * i).collect(),
+        "random-gaps" => running_sum(n, || 8 * (1 + random.below(100))),
+        "random-blocks" => {
+            running_sum(n, || if random.below(12) == 0 { 8 * (2 + random.below(100)) } else { 8 })
+        }
+        "row-plus-column" => {
+            let half = count / 2;
+            let column = (0..count - half).map(|i| 8 * half * i);
+            (0..half).map(|i| 8 * i).chain(column).collect()
+        }
+        "array-of-structs" => {
+            let fields = [(BaseType::U8, 0), (BaseType::F64, 8), (BaseType::I16, 16), (BaseType::F32, 20)];
+            types.iter_mut().enumerate().for_each(|(i, base)| *base = fields[i % 4].0);
+            (0..n).map(|i| fields[i % 4].1 + 24 * (i / 4) as i64).collect()
+        }
+        "random-types" => {
+            let bases = [BaseType::I32, BaseType::U8, BaseType::F64];
+            for base in &mut types {
+                *base = bases[random.below(3) as usize];
+            }
+            (0..count).map(|i| 8 * i).collect()
+        }
+        "upper-triangle" => {
+            let side = (1..=count).find(|side| side * (side + 1) / 2 >= count).unwrap_or(1);
+            (0..side).flat_map(|i| (i..side).map(move |j| 8 * (i * side + j))).take(n).collect()
+        }
+        "halo-3d" => {
+            let outside = |side: i64| side.pow(3) - (side - 2).max(0).pow(3);
+            let side = (1..=count).find(|side| outside(*side) >= count).unwrap_or(1);
+            let edge = move |i: i64| i == 0 || i == side - 1;
+            let cells = (0..side.pow(3))
+                .filter(move |c| edge(c / (side * side)) || edge(c / side % side) || edge(c % side));
+            cells.map(|cell| 8 * cell).take(n).collect()
+        }
+        "finite-elements" => {
+            // The corners of a random selection of the quads of a grid, 100 quads a row.
+            let quads = running_sum(n / 4 + 1, || 1 + random.below(3));
+            let corner = |quad: i64| quad / 100 * 101 + quad % 100;
+            quads.iter().flat_map(|quad| [0, 1, 102, 101].map(|k| 8 * (corner(*quad) + k))).take(n).collect()
+        }
+        "matrix-block" => (0..count).map(|i| 8 * (i % 16) + 800 * (i / 16)).collect(),
+        _ => panic!("no case `{name}`"),
+    };
+    let first = displacements[0];
+    let displacements = displacements.iter().map(|at| at - first).collect();
+    TypeMap::new(types, displacements).expect("as many types as displacements")
+}
+
+/// `n` sums of steps, the first 0.
+fn running_sum(n: usize, mut step: impl FnMut() -> i64) -> Vec<i64> {
+    let mut at = 0;
+    (0..n)
+        .map(|_| {
+            let here = at;
+            at += step();
+            here
+        })
+        .collect()
+}
