@@ -21,6 +21,9 @@ use crate::{BaseType, Error, Run, Runs};
 pub struct TypeMap {
     types: Vec<BaseType>,
     displacements: Vec<i64>,
+    /// The first entry whose base type is not that of entry 0.
+    #[cfg_attr(feature = "serde", serde(skip_serializing))]
+    differs: Option<usize>,
 }
 
 impl TypeMap {
@@ -41,7 +44,8 @@ impl TypeMap {
         if past_the_end.is_none() {
             return Err(Error::Overflow { node: "map" });
         }
-        Ok(Self { types, displacements })
+        let differs = types.iter().position(|base| *base != types[0]);
+        Ok(Self { types, displacements, differs })
     }
 
     /// A map of one base type at the given displacements, in bytes.
@@ -78,10 +82,7 @@ impl TypeMap {
     /// # Errors
     /// Names the first entry that differs.
     pub fn single_type(&self) -> Result<BaseType, Error> {
-        match self.types.iter().position(|base| *base != self.types[0]) {
-            None => Ok(self.types[0]),
-            Some(entry) => Err(Error::Heterogeneous { entry }),
-        }
+        self.differs.map_or(Ok(self.types[0]), |entry| Err(Error::Heterogeneous { entry }))
     }
 }
 

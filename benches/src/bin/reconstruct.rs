@@ -81,6 +81,12 @@ impl Bench {
                         std::hint::black_box(differences.fold(0i64, |sum, d| sum ^ d));
                         None
                     }),
+                    // An irregular map's answer is a list of all displacements, and somebody must write it.
+                    Contender::new("read-and-list", || {
+                        let differences = displacements.windows(2).map(|pair| pair[1] - pair[0]);
+                        std::hint::black_box(differences.collect::<Vec<_>>());
+                        None
+                    }),
                     Contender::new("extended-path", || self.ours(&map, Shape::ExtendedPath)),
                 ];
                 if n < 10_000_000 {

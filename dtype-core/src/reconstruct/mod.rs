@@ -269,16 +269,18 @@ impl Counter {
     }
 }
 
-/// Builds the node `kind` over `child`, whose copies lie at `displacements`; `shift` is added to each.
-/// A vec takes no shift: its copies begin at 0.
-fn repeat(kind: Repeat, displacements: impl Iterator<Item = i64>, shift: i64, child: TypeTree) -> TypeTree {
-    let mut displacements: Vec<i64> = displacements.collect();
-    let first = displacements.first().copied().unwrap_or(0);
-    for at in &mut displacements {
-        *at = *at - first + shift;
-    }
-    let count = displacements.len() as u64;
-    let stride = displacements.get(1).map_or(0, |second| second - shift);
+/// Builds the node `kind` over `child`, whose copies lie at every `q`th of `segment`, moved to begin at `shift`. A vec
+/// takes no shift: its copies begin at 0.
+fn repeat(kind: Repeat, segment: &[i64], q: usize, shift: i64, child: TypeTree) -> TypeTree {
+    let moved = |at: &i64| at - segment[0] + shift;
+    let (count, stride) =
+        ((segment.len() / q) as u64, segment.get(q).map_or(0, |second| second - segment[0]));
+    // A vec needs no list, and a list of all elements is quicker to make without steps.
+    let displacements: Vec<i64> = match (kind, q) {
+        (Repeat::Vector, _) => Vec::new(),
+        (_, 1) => segment.iter().map(moved).collect(),
+        _ => segment.iter().step_by(q).map(moved).collect(),
+    };
     match kind {
         Repeat::Vector => TypeTree::vector(count, stride, child),
         Repeat::Index => TypeTree::index(displacements, child),

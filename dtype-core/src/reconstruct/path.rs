@@ -1,12 +1,21 @@
-//! Least-cost type paths of homogeneous maps in expected O(n log log n) time (design of the Z-function program).
+//! Least-cost type paths of homogeneous maps, in O(n) time, and expected O(n log log n) with idxbuc.
 //!
-//! A prefix of length q, q | n, is *repeated* if every block of q displacements has its shape. With S the
-//! sequence of differences and Z its Z-function, that holds iff Z[m] ≥ q − 1 at every multiple m of q. The path
-//! is then a chain of repeated prefixes 1 | p | … | n, each step a vec, idx or idxbuc over the one before.
-//! All checks together read σ(n) = O(n log log n) entries. No list of displacements is built before the answer
-//! is known.
+//! A prefix of length q, q | n, is *repeated* if every block of q displacements has its shape. A path is a chain of
+//! repeated prefixes 1 | p | … | n, each step a vec, idx or idxbuc over the one before, and the least-cost path is a
+//! shortest one through all of them.
+//!
+//! The repeated prefixes come in *levels*, from the leaf up (Träff 2014, lemmas 1 and 2). Let c be the length of the longest
+//! repeated prefix that is regularly strided. If c > 1, the repeated prefixes are the divisors of c, all of them strided, and
+//! the multiples of c that are repeated in D[0], D[c], D[2c], …, the next level. If c = 1, they are multiples of the shortest
+//! repeated prefix, and again the next level tells which. Each level reads a sequence at most half as long as the one
+//! before; that a shortest repeated prefix takes linear time, not one pass a divisor, is the Z-function's doing: with S
+//! the differences, q is repeated iff Z[m] ≥ q − 1 at every multiple m of q. DESIGN.md has the arguments.
+//!
+//! Outside regular levels no prefix is strided over another, so vec or not is known without a look at the displacements.
+//! No list of displacements is built before the answer is known.
 
 use alloc::{vec, vec::Vec};
+use core::{iter::successors, ops::Range};
 
 use super::{Repeat, Strides, repeat};
 use crate::{CostModel, TypeTree};
@@ -19,21 +28,37 @@ pub(crate) fn least_cost(
     buckets: bool,
     costs: &dyn CostModel,
 ) -> (TypeTree, u64) {
-    let prefixes = repeated_prefixes(displacements);
+    let levels = levels(displacements);
+    let prefixes = repeated_prefixes(&levels);
     let mut best = vec![Prefix::default(); prefixes.len()];
     best[0].aligned = Choice { cost: leaf_cost, node: None };
     for (from, &p) in prefixes.iter().enumerate() {
         // An idx or idxbuc of a single element carries a first displacement other than 0.
-        let aligned = best[from].aligned.cost;
-        best[from].shifted.relax(costs.index(1).of(aligned), Repeat::Index, from);
+        let Prefix { aligned, shifted } = &mut best[from];
+        shifted.relax(costs.index(1).of(aligned.cost), Repeat::Index, from);
         if buckets {
-            best[from].shifted.relax(
-                costs.index_bucket(1).with(1, costs.bucket()).of(aligned),
-                Repeat::Bucket,
-                from,
-            );
+            let price = costs.index_bucket(1).with(1, costs.bucket());
+            shifted.relax(price.of(aligned.cost), Repeat::Bucket, from);
         }
-        extend(displacements, &prefixes, from, p, &mut best, buckets, costs);
+        let (aligned, shifted) = (aligned.cost, shifted.cost);
+        let mut buckets = buckets.then(|| Buckets::new(displacements, p));
+        for (to, &q) in prefixes.iter().enumerate().skip(from + 1).filter(|(_, q)| q.is_multiple_of(p)) {
+            let (copies, best) = (q / p, &mut best[to]);
+            let count = copies as u64;
+            if levels.iter().any(|level| level.is_vector(p, q)) {
+                best.aligned.relax(costs.vector(count).of(aligned), Repeat::Vector, from);
+                best.shifted.relax(costs.vector(count).of(shifted), Repeat::Vector, from);
+            }
+            let mut irregular = |cost: u64, kind: Repeat| {
+                best.aligned.relax(cost, kind, from);
+                best.shifted.relax(cost, kind, from);
+            };
+            irregular(costs.index(count).of(aligned), Repeat::Index);
+            if let Some(buckets) = &mut buckets {
+                let price = costs.index_bucket(count).with(buckets.of(copies), costs.bucket());
+                irregular(price.of(aligned), Repeat::Bucket);
+            }
+        }
     }
     let shift = displacements[0];
     let last = prefixes.len() - 1;
@@ -71,43 +96,26 @@ impl Default for Prefix {
     }
 }
 
-/// Relaxes every longer repeated prefix with a node over prefix `from` of length `p`, in one pass over D[0],
-/// D[p], D[2p], … Without idxbuc the pass ends at the first irregularity: after it, only the counts matter.
-fn extend(
-    displacements: &[i64],
-    prefixes: &[usize],
-    from: usize,
+/// Reads D[0], D[p], D[2p], … as far as it is asked, and knows the fewest buckets for that.
+struct Buckets<'a> {
+    displacements: &'a [i64],
     p: usize,
-    best: &mut [Prefix],
-    buckets: bool,
-    costs: &dyn CostModel,
-) {
-    let (aligned, shifted) = (best[from].aligned.cost, best[from].shifted.cost);
-    let at = |copy: usize| displacements[copy * p];
-    let mut strides: Option<Strides> = None;
-    let mut read = 1;
-    for (to, &q) in prefixes.iter().enumerate().skip(from + 1).filter(|(_, q)| q.is_multiple_of(p)) {
-        let copies = q / p;
-        let strides = strides.get_or_insert_with(|| Strides::regular(at(1) - at(0), 0));
-        while read < copies && (buckets || strides.is_regular()) {
-            strides.push(at(read) - at(read - 1));
-            read += 1;
-        }
-        let best = &mut best[to];
-        let count = copies as u64;
-        if strides.is_regular() {
-            best.aligned.relax(costs.vector(count).of(aligned), Repeat::Vector, from);
-            best.shifted.relax(costs.vector(count).of(shifted), Repeat::Vector, from);
-        }
-        let mut irregular = |cost: u64, kind: Repeat| {
-            best.aligned.relax(cost, kind, from);
-            best.shifted.relax(cost, kind, from);
-        };
-        irregular(costs.index(count).of(aligned), Repeat::Index);
-        if buckets {
-            let price = costs.index_bucket(count).with(strides.buckets(), costs.bucket());
-            irregular(price.of(aligned), Repeat::Bucket);
-        }
+    read: usize,
+    strides: Option<Strides>,
+}
+
+impl<'a> Buckets<'a> {
+    fn new(displacements: &'a [i64], p: usize) -> Self {
+        Self { displacements, p, read: 1, strides: None }
+    }
+
+    /// The fewest buckets of an idxbuc of `copies` copies, more than were asked for before.
+    fn of(&mut self, copies: usize) -> u64 {
+        let at = |copy: usize| self.displacements[copy * self.p];
+        let strides = self.strides.get_or_insert_with(|| Strides::regular(at(1) - at(0), 0));
+        (self.read..copies).for_each(|copy| strides.push(at(copy) - at(copy - 1)));
+        self.read = copies;
+        strides.buckets()
     }
 }
 
@@ -126,25 +134,157 @@ fn build(
     // A vec hands the shift down; the others carry it in their lists.
     let below = if kind == Repeat::Vector { shift } else { 0 };
     let child = build(displacements, prefixes, best, child, below, leaf);
-    repeat(kind, displacements[..q].iter().step_by(p).copied(), shift - below, child)
+    repeat(kind, &displacements[..q], p, shift - below, child)
+}
+
+/// One step from a repeated prefix to a longer one.
+struct Level {
+    /// The length of the prefix it stands on.
+    start: usize,
+    /// How many of them make the longer one.
+    count: usize,
+    /// Whether they are evenly spaced. If not, no prefix between the two is repeated.
+    regular: bool,
+}
+
+impl Level {
+    /// Whether prefix `q` is a vec of prefix `p` in this level.
+    fn is_vector(&self, p: usize, q: usize) -> bool {
+        self.regular && self.start <= p && q <= self.start * self.count
+    }
+}
+
+fn levels(displacements: &[i64]) -> Vec<Level> {
+    let mut levels = Vec::new();
+    let mut start = 1;
+    while start < displacements.len() {
+        let sequence = Sequence { displacements, step: start, length: displacements.len() / start };
+        let strided = sequence.longest_vector();
+        let regular = strided > 1;
+        let count = if regular { strided } else { sequence.shortest_repeated() };
+        levels.push(Level { start, count, regular });
+        start *= count;
+    }
+    levels
 }
 
 /// The lengths of all repeated prefixes, ascending: 1 first, n last.
-fn repeated_prefixes(displacements: &[i64]) -> Vec<usize> {
-    let n = displacements.len();
-    // Most divisors of an irregular map show after a few differences that they are out of the question. Only where one
-    // does not is the Z-function needed.
-    let mut candidates = proper_divisors(n);
-    let s = |i: usize| displacements[i + 1] - displacements[i];
-    let within_blocks = |q: usize| (0..n - q - 1).filter(move |i| !(i + 1).is_multiple_of(q));
-    candidates.retain(|q| *q == 1 || within_blocks(*q).take(64).all(|i| s(i) == s(q + i)));
-    if candidates.len() > 1 {
-        let z = z_function(displacements);
-        let matched = |m: usize| z.get(m).copied().unwrap_or(0);
-        candidates.retain(|q| (*q..n).step_by(*q).all(|m| matched(m) + 1 >= *q));
+fn repeated_prefixes(levels: &[Level]) -> Vec<usize> {
+    let mut prefixes = vec![1];
+    for Level { start, count, regular } in levels {
+        let between = if *regular { proper_divisors(*count) } else { Vec::new() };
+        prefixes.extend(between.into_iter().skip(1).chain([*count]).map(|q| start * q));
     }
-    candidates.push(n);
-    candidates
+    prefixes
+}
+
+/// D[0], D[step], D[2·step], …
+#[derive(Clone, Copy)]
+struct Sequence<'a> {
+    displacements: &'a [i64],
+    step: usize,
+    length: usize,
+}
+
+impl Sequence<'_> {
+    /// The difference of element i and the next, S[i].
+    fn s(&self, i: usize) -> i64 {
+        self.displacements[(i + 1) * self.step] - self.displacements[i * self.step]
+    }
+
+    /// The length of the longest repeated prefix that is regularly strided (Träff 2014, listing 2); 1 if there is none.
+    fn longest_vector(&self) -> usize {
+        let (n, first) = (self.length, self.s(0));
+        let (mut c, mut i) = (n, 0);
+        loop {
+            let block = i;
+            i = self.first_other_than(first, block..block + c - 1) + 1;
+            if i >= n {
+                return c;
+            }
+            if i < block + c {
+                c = gcd(c, i - block);
+                if c == 1 {
+                    return 1;
+                }
+            }
+        }
+    }
+
+    /// The first of `range` whose difference is not `value`, or its end.
+    fn first_other_than(&self, value: i64, range: Range<usize>) -> usize {
+        // Whole stretches are compared without a branch, as fast as they can be read.
+        const STRETCH: usize = 256;
+        let mut i = range.start;
+        if self.step == 1 {
+            while i + STRETCH <= range.end {
+                let pairs = self.displacements[i..=i + STRETCH].windows(2);
+                if pairs.fold(0, |others, pair| others + u32::from(pair[1] - pair[0] != value)) > 0 {
+                    break;
+                }
+                i += STRETCH;
+            }
+        }
+        (i..range.end).find(|i| self.s(*i) != value).unwrap_or(range.end)
+    }
+
+    /// Whether the prefix of length `q` is repeated, by comparing each block with the next.
+    fn is_repeated(&self, q: usize) -> bool {
+        if self.step == 1 {
+            let first: Vec<i64> = (0..q - 1).map(|i| self.s(i)).collect();
+            return self.displacements.chunks_exact(q).all(|block| {
+                block.windows(2).zip(&first).all(|(pair, difference)| pair[1] - pair[0] == *difference)
+            });
+        }
+        let blocks = (0..self.length - q).step_by(q);
+        blocks.flat_map(|block| block..block + q - 1).all(|i| self.s(i) == self.s(i + q))
+    }
+
+    /// The length of the shortest repeated prefix of at least two elements, of a sequence without a regular one.
+    fn shortest_repeated(&self) -> usize {
+        /// More candidates than this are told apart by the Z-function, in one pass for all.
+        const CHECKED_ONE_BY_ONE: usize = 4;
+        let n = self.length;
+        let mut candidates = proper_divisors(n);
+        candidates.retain(|q| *q > 1);
+        // A difference that is not the one before shows of nearly every wrong candidate that it is wrong.
+        let next_change = |i: &usize| {
+            let next = self.first_other_than(self.s(*i), i + 1..n - 1);
+            (next < n - 1).then_some(next)
+        };
+        let changes: Vec<usize> = successors(next_change(&0), next_change).take(16).collect();
+        let same =
+            |i: usize, q: usize| (i + 1).is_multiple_of(q) || i + q + 1 >= n || self.s(i) == self.s(i + q);
+        candidates.retain(|q| {
+            changes.iter().all(|i| same(*i, *q) && i.checked_sub(*q).is_none_or(|before| same(before, *q)))
+        });
+        let found = if candidates.len() <= CHECKED_ONE_BY_ONE {
+            candidates.into_iter().find(|q| self.is_repeated(*q))
+        } else {
+            let z = self.z_function();
+            let matched = |m: usize| z.get(m).map_or(0, |length| *length as usize);
+            candidates.into_iter().find(|q| (*q..n).step_by(*q).all(|m| matched(m) + 1 >= *q))
+        };
+        found.unwrap_or(n)
+    }
+
+    /// Z[i] is the length of the longest common prefix of the differences S and S[i..], at most `u32::MAX`; Z[0] is 0.
+    fn z_function(&self) -> Vec<u32> {
+        let n = self.length - 1;
+        let mut z = vec![0u32; n];
+        let (mut left, mut right) = (0, 0);
+        for i in 1..n {
+            let mut length = if i < right { (z[i - left] as usize).min(right - i) } else { 0 };
+            while i + length < n && self.s(length) == self.s(i + length) {
+                length += 1;
+            }
+            if i + length > right {
+                (left, right) = (i, i + length);
+            }
+            z[i] = u32::try_from(length).unwrap_or(u32::MAX);
+        }
+        z
+    }
 }
 
 /// The divisors of `n` below it, ascending. Time O(√n).
@@ -154,23 +294,8 @@ fn proper_divisors(n: usize) -> Vec<usize> {
     small().chain(large.into_iter().rev()).filter(|d| *d < n).collect()
 }
 
-/// Z[i] is the length of the longest common prefix of the differences S and S[i..]; Z[0] is 0.
-fn z_function(displacements: &[i64]) -> Vec<usize> {
-    let n = displacements.len() - 1;
-    let s = |i: usize| displacements[i + 1] - displacements[i];
-    let mut z = vec![0; n];
-    let (mut left, mut right) = (0, 0);
-    for i in 1..n {
-        let mut length = if i < right { z[i - left].min(right - i) } else { 0 };
-        while i + length < n && s(length) == s(i + length) {
-            length += 1;
-        }
-        if i + length > right {
-            (left, right) = (i, i + length);
-        }
-        z[i] = length;
-    }
-    z
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]
@@ -179,10 +304,27 @@ mod tests {
 
     /// Design section 4, errata (a): the published procedures lose the 2 in the first and find a false 2 in the
     /// second.
+    /// All maps of twelve entries with differences from a set of two, against the definition.
+    #[test]
+    fn the_levels_hold_all_repeated_prefixes() {
+        for code in 0..1 << 11 {
+            let mut displacements = vec![0i64];
+            for i in 0..11 {
+                displacements.push(displacements[i] + if code >> i & 1 == 1 { 3 } else { 1 });
+            }
+            let repeated = |q: &usize| {
+                let d = &displacements;
+                12usize.is_multiple_of(*q) && (*q..12).all(|i| d[i] - d[i / q * q] == d[i % q])
+            };
+            let expected: Vec<usize> = (1..=12).filter(repeated).collect();
+            assert_eq!(repeated_prefixes(&levels(&displacements)), expected, "{displacements:?}");
+        }
+    }
+
     #[test]
     fn repeated_prefixes_follow_the_definition_where_the_published_procedures_do_not() {
         let lost = [0, 15, 15, 30, 18, 33, 15, 30, 30, 45, 33, 48, 18, 33, 33, 48, 36, 51];
-        assert!(repeated_prefixes(&lost).contains(&2));
-        assert!(!repeated_prefixes(&[0, 6, 9, 15, 30, 36, 45, 75]).contains(&2));
+        assert!(repeated_prefixes(&levels(&lost)).contains(&2));
+        assert!(!repeated_prefixes(&levels(&[0, 6, 9, 15, 30, 36, 45, 75])).contains(&2));
     }
 }

@@ -385,7 +385,7 @@ impl<'a> Search<'a> {
         let q = q as usize;
         let child = self.build(row, q, below);
         let segment = &self.atoms.displacements[row.start..row.start + length];
-        repeat(kind, segment.iter().step_by(q).copied(), shift - below, child)
+        repeat(kind, segment, q, shift - below, child)
     }
 
     fn build_parts(&self, row: &Row, length: usize, shift: i64) -> TypeTree {
