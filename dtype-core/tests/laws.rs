@@ -66,6 +66,37 @@ proptest! {
         let solution = normalize(&tree, &NodeCosts::default()).unwrap();
         prop_assert_eq!(solution.tree.flatten(), tree.flatten());
         prop_assert!(solution.cost <= tree.cost(&NodeCosts::default()));
+        let again = normalize(&solution.tree, &NodeCosts::default()).unwrap();
+        prop_assert_eq!(again, solution);
+    }
+
+    /// Beyond the exact limit: paths, whose normal form is found level by level.
+    #[test]
+    fn normalizing_a_path_equals_reconstructing_its_map(
+        nodes in proptest::collection::vec(
+            prop_oneof![
+                (1u64..9, (-3i64..40).prop_map(|s| s * 4)).prop_map(|(count, stride)| (count, vec![stride])),
+                proptest::collection::vec((-2i64..30).prop_map(|s| s * 4), 1..5).prop_map(|list| (0, list)),
+            ],
+            1..6,
+        ),
+        model in 0..4usize,
+    ) {
+        let costs = &*cost_models()[model];
+        let tree = nodes.into_iter().fold(TypeTree::Leaf(BaseType::F32), |tree, (count, list)| match count {
+            0 => TypeTree::index(list, tree),
+            _ => TypeTree::vector(count, list[0], tree),
+        });
+        let map = tree.flatten().unwrap();
+        prop_assume!(map.len() <= 3000);
+        let solution = normalize(&tree, costs).unwrap();
+        prop_assert_eq!(&solution.tree.flatten().unwrap(), &map);
+        prop_assert_eq!(solution.tree.cost(costs), solution.cost);
+        let path = reconstruct(&map, Shape::Path, costs).unwrap();
+        prop_assert!(solution.cost <= path.cost, "{} against {}", solution.tree, path.tree);
+        // A normal form is a fixed point.
+        let again = normalize(&solution.tree, costs).unwrap();
+        prop_assert_eq!(again, solution);
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod path;
 mod prices;
 mod tree;
 
-pub(crate) use path::least_cost as least_cost_path;
+pub(crate) use path::{least_cost as least_cost_path, levels};
 pub(crate) use tree::{Atoms, least_cost};
 
 /// Which descriptions are searched.

@@ -138,13 +138,13 @@ fn build(
 }
 
 /// One step from a repeated prefix to a longer one.
-struct Level {
+pub(crate) struct Level {
     /// The length of the prefix it stands on.
-    start: usize,
+    pub(crate) start: usize,
     /// How many of them make the longer one.
-    count: usize,
+    pub(crate) count: usize,
     /// Whether they are evenly spaced. If not, no prefix between the two is repeated.
-    regular: bool,
+    pub(crate) regular: bool,
 }
 
 impl Level {
@@ -154,7 +154,8 @@ impl Level {
     }
 }
 
-fn levels(displacements: &[i64]) -> Vec<Level> {
+/// The levels of a displacement sequence, from the leaf up.
+pub(crate) fn levels(displacements: &[i64]) -> Vec<Level> {
     let mut levels = Vec::new();
     let mut start = 1;
     while start < displacements.len() {

@@ -1,7 +1,7 @@
 //! Normalization: the least-cost tree for a layout that is given as a tree (Träff 2014, section 5).
 //!
-//! A layout of up to [`EXACT_ENTRIES`] entries is flattened and solved exactly. A larger one is solved as exactly
-//! as that limit allows, from the leaves up: every subtree is a short list of displaced *atoms*; where a
+//! A layout of up to [`EXACT_ENTRIES`] entries is flattened and solved exactly. A larger one that is a path is normalized
+//! level by level, see [`path`]. Any other, and paths with irregular levels too, is solved as exactly as that limit allows, from the leaves up: every subtree is a short list of displaced *atoms*; where a
 //! list would grow beyond the limit, the lists below it are solved and each becomes a single atom. The work is
 //! bounded by the size of the given tree, never by the length of its type map.
 
@@ -13,12 +13,15 @@ use crate::{
     reconstruct::{Atoms, least_cost, least_cost_path, reconstruct},
 };
 
+mod path;
+
 /// Up to this many entries a type map is solved exactly by [`normalize`]. The macros call it without
 /// optimization, where the exact program takes some 15 ms for the worst map of this length.
 pub const EXACT_ENTRIES: u64 = 128;
 
 /// Finds a cheap tree with the type map of `tree`: the least-cost one for up to [`EXACT_ENTRIES`] entries and
-/// wherever [`Optimality::Proven`] says so, a good one beyond. Never costs more than `tree` itself.
+/// wherever [`Optimality::Proven`] says so, a good one beyond. Never costs more than `tree` itself;
+/// normalizing the result again changes nothing.
 ///
 /// A tree without entries gives a strc without children.
 ///
@@ -42,15 +45,33 @@ pub fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Result<Solution, Err
     if entries <= EXACT_ENTRIES {
         return reconstruct(&tree.flatten()?, Shape::Tree, costs);
     }
-    let mut found = solve(list(tree, costs), costs);
-    if !found.1.shift(found.0) && found.0 != 0 {
-        found.1 = TypeTree::index([found.0], found.1);
+    let (mut tree, mut cost) = (tree.clone(), tree.cost(costs));
+    // A cheaper tree may show what the one before did not, so only a tree that nothing improves is a normal form. That
+    // of a path with regular levels only is one at once.
+    while cost > floor(&tree, entries, costs) {
+        let path = path::normalize(&tree, costs);
+        let regular = path.as_ref().is_some_and(|path| path.regular);
+        let searched = (!regular).then(|| search(&tree, costs));
+        let found =
+            path.map(|path| path.tree).into_iter().chain(searched).min_by_key(|tree| tree.cost(costs));
+        let Some(better) = found.filter(|found| found.cost(costs) < cost) else { break };
+        (cost, tree) = (better.cost(costs), better);
+        if regular {
+            break;
+        }
     }
-    let (given, cost) = (tree.cost(costs), found.1.cost(costs));
-    let (tree, cost) = if cost <= given { (found.1, cost) } else { (tree.clone(), given) };
     let least = cost <= floor(&tree, entries, costs);
     let optimality = if least { Optimality::Proven } else { Optimality::UpperBound };
     Ok(Solution { tree, cost, optimality })
+}
+
+/// The tree for the atoms of `tree`.
+fn search(tree: &TypeTree, costs: &dyn CostModel) -> TypeTree {
+    let (first, mut found) = solve(list(tree, costs), costs);
+    if first != 0 && !found.shift(first) {
+        found = TypeTree::index([first], found);
+    }
+    found
 }
 
 /// A cost that no description of more than [`EXACT_ENTRIES`] entries beats, from the nodes it must at least have.
