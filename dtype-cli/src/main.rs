@@ -67,6 +67,8 @@ enum ShapeName {
     /// All five nodes.
     #[default]
     Tree,
+    /// All five nodes, equal subtrees counted once; an upper bound.
+    Dag,
 }
 
 #[derive(Clone, Copy, Default, ValueEnum)]
@@ -103,6 +105,7 @@ fn run(action: Action) -> Result<String> {
                 ShapeName::Path => Shape::Path,
                 ShapeName::ExtendedPath => Shape::ExtendedPath,
                 ShapeName::Tree => Shape::Tree,
+                ShapeName::Dag => Shape::Dag,
             };
             let costs = costs(&cost)?;
             let map: TypeMap = common.read()?;

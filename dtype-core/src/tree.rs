@@ -262,6 +262,47 @@ impl TypeTree {
         }
     }
 
+    /// The cost of the DAG that the tree folds to: what each *different* subtree stores, once (thesis section 2.7.1).
+    ///
+    /// Counted is the own part of the prices, not how often a node is run: folding saves storage, not processing.
+    ///
+    /// ```
+    /// use dtype_core::{BaseType, NodeCosts, TypeTree};
+    /// let run = |count, stride| TypeTree::vector(count, stride, TypeTree::Leaf(BaseType::U8));
+    /// let tree = TypeTree::structure([0, 10], [run(8, 1), run(10, 2)]); // thesis figure 2.13
+    /// let costs = NodeCosts::default();
+    /// assert_eq!((tree.cost(&costs), tree.folded_cost(&costs)), (25, 22));
+    /// ```
+    pub fn folded_cost(&self, costs: &dyn CostModel) -> u64 {
+        let mut different = Vec::new();
+        self.collect_different(&mut different);
+        different.into_iter().map(|tree| tree.own_cost(costs)).fold(0, u64::saturating_add)
+    }
+
+    fn collect_different<'a>(&'a self, different: &mut Vec<&'a Self>) {
+        if !different.contains(&self) {
+            different.push(self);
+            self.children().iter().for_each(|child| child.collect_different(different));
+        }
+    }
+
+    /// What the root itself stores.
+    fn own_cost(&self, costs: &dyn CostModel) -> u64 {
+        match self {
+            Self::Leaf(base) => costs.leaf(*base),
+            Self::Vector { count, .. } => costs.vector(*count).own,
+            Self::Index { displacements, .. } => costs.index(displacements.len() as u64).own,
+            Self::IndexBucket { buckets, .. } => {
+                let copies = buckets.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
+                costs.index_bucket(copies).with(buckets.len() as u64, costs.bucket()).own
+            }
+            Self::Struct { children, .. } => {
+                let parts = costs.part().own.saturating_mul(children.len() as u64);
+                costs.structure().saturating_add(parts)
+            }
+        }
+    }
+
     /// Lists the type map the tree stands for (thesis algorithm 2).
     ///
     /// # Errors

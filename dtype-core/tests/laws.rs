@@ -29,6 +29,17 @@ proptest! {
     }
 
     #[test]
+    fn a_dag_has_the_map_and_costs_no_more_than_the_folded_tree(map in small_map(40)) {
+        let costs = NodeCosts::default();
+        let tree = reconstruct(&map, Shape::Tree, &costs).unwrap();
+        let dag = reconstruct(&map, Shape::Dag, &costs).unwrap();
+        prop_assert_eq!(dag.tree.flatten().unwrap(), map);
+        prop_assert_eq!(dag.tree.folded_cost(&costs), dag.cost);
+        prop_assert!(dag.cost <= tree.tree.folded_cost(&costs));
+        prop_assert!(tree.tree.folded_cost(&costs) <= tree.cost);
+    }
+
+    #[test]
     fn a_limited_search_gives_a_tree_of_the_map_and_says_so(
         map in small_map(60), model in 0..6usize, exact_entries in 0u64..60, kept in 0u64..40,
     ) {

@@ -5,7 +5,7 @@
 //! list would grow beyond the limit, the lists below it are solved and each becomes a single atom. The work is
 //! bounded by the size of the given tree, never by the length of its type map.
 
-use alloc::{vec, vec::Vec};
+use alloc::{borrow::Cow, vec, vec::Vec};
 use core::any::Any;
 
 use crate::{
@@ -45,7 +45,7 @@ pub fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Result<Solution, Err
     if entries <= EXACT_ENTRIES {
         return reconstruct(&tree.flatten()?, Shape::Tree, costs);
     }
-    let (mut tree, mut cost) = (tree.clone(), tree.cost(costs));
+    let (mut tree, mut cost) = (Cow::Borrowed(tree), tree.cost(costs));
     // A cheaper tree may show what the one before did not, so only a tree that nothing improves is a normal form. That
     // of a path with regular levels only is one at once.
     while cost > floor(&tree, entries, costs) {
@@ -55,14 +55,14 @@ pub fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Result<Solution, Err
         let found =
             path.map(|path| path.tree).into_iter().chain(searched).min_by_key(|tree| tree.cost(costs));
         let Some(better) = found.filter(|found| found.cost(costs) < cost) else { break };
-        (cost, tree) = (better.cost(costs), better);
+        (cost, tree) = (better.cost(costs), Cow::Owned(better));
         if regular {
             break;
         }
     }
     let least = cost <= floor(&tree, entries, costs);
     let optimality = if least { Optimality::Proven } else { Optimality::UpperBound };
-    Ok(Solution { tree, cost, optimality })
+    Ok(Solution { tree: tree.into_owned(), cost, optimality })
 }
 
 /// The tree for the atoms of `tree`.
@@ -217,5 +217,5 @@ fn solve(mut pieces: Vec<Piece>, costs: &dyn CostModel) -> Piece {
     }
     let start = pieces[0].0;
     let atoms = Atoms::of_pieces(pieces.into_iter().map(|(at, tree)| (at - start, tree)), costs);
-    (start, least_cost(&atoms, costs, u64::MAX).0)
+    (start, least_cost(&atoms, costs, u64::MAX, None).0)
 }

@@ -7,6 +7,7 @@ use alloc::{vec, vec::Vec};
 
 use crate::{CostModel, Error, Run, Runs, TypeMap, TypeTree};
 
+mod dag;
 mod open;
 mod path;
 mod prices;
@@ -25,6 +26,9 @@ pub enum Shape {
     /// All five node kinds.
     #[default]
     Tree,
+    /// All five node kinds, equal subtrees counted once (thesis section 2.7.1). No algorithm is known that finds the least
+    /// cost, so the answer is never more than an upper bound.
+    Dag,
 }
 
 /// How much is known about a cost.
@@ -49,9 +53,9 @@ impl Optimality {
 /// A description of a type map, with its cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Solution {
-    /// The tree; flattening it gives the type map.
+    /// The tree; flattening it gives the type map. A DAG is given as the tree it folds from: lowering folds it again.
     pub tree: TypeTree,
-    /// Its cost under the model asked for.
+    /// Its cost under the model asked for; [`TypeTree::folded_cost`] for a DAG.
     pub cost: u64,
     /// Whether that is the least.
     pub optimality: Optimality,
@@ -133,11 +137,15 @@ pub fn reconstruct_within(
             let buckets = shape == Shape::ExtendedPath;
             (path::least_cost(map.displacements(), leaf, buckets, costs).0, Optimality::Proven)
         }
-        Shape::Tree if map.len() as u64 > limits.exact_entries => {
+        Shape::Tree | Shape::Dag if map.len() as u64 > limits.exact_entries => {
             (from_runs(map, costs, limits), Optimality::UpperBound)
         }
-        Shape::Tree => least_cost(&Atoms::of_map(map, costs), costs, limits.kept),
+        Shape::Tree | Shape::Dag => least_cost(&Atoms::of_map(map, costs), costs, limits.kept, None),
     };
+    if shape == Shape::Dag {
+        let tree = dag::improve(tree, map, costs, limits);
+        return Ok(Solution { cost: tree.folded_cost(costs), tree, optimality: Optimality::UpperBound });
+    }
     Ok(Solution { cost: tree.cost(costs), tree, optimality })
 }
 
@@ -155,7 +163,13 @@ fn from_runs(map: &TypeMap, costs: &dyn CostModel, limits: &Limits) -> TypeTree 
         })
         .unzip();
     let listed = if children.len() as u64 <= limits.exact_entries {
-        least_cost(&Atoms::of_pieces(displacements.into_iter().zip(children), costs), costs, limits.kept).0
+        least_cost(
+            &Atoms::of_pieces(displacements.into_iter().zip(children), costs),
+            costs,
+            limits.kept,
+            None,
+        )
+        .0
     } else {
         TypeTree::structure(displacements, children)
     };

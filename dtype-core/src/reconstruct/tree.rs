@@ -49,6 +49,15 @@ impl Atoms {
         Self { kinds, symbols, displacements: map.displacements().to_vec() }
     }
 
+    /// Makes one kind of atom cost nothing.
+    pub(super) fn set_free(&mut self, atom: &TypeTree) {
+        for (kind, cost) in &mut self.kinds {
+            if kind == atom {
+                *cost = 0;
+            }
+        }
+    }
+
     /// Given trees at given displacements; each begins at 0.
     pub(crate) fn of_pieces(pieces: impl Iterator<Item = (i64, TypeTree)>, costs: &dyn CostModel) -> Self {
         let mut atoms = Self { kinds: Vec::new(), symbols: Vec::new(), displacements: Vec::new() };
@@ -76,10 +85,44 @@ impl Atoms {
 
 /// The least-cost tree over `atoms`, and whether it is known to be that: not if more than `limit` segments had to be
 /// kept. There must be at least one atom, and no two displacements may be further apart than `i64` tells.
-pub(crate) fn least_cost(atoms: &Atoms, costs: &dyn CostModel, limit: u64) -> (TypeTree, Optimality) {
-    let search = Search::new(atoms, costs, limit);
+///
+/// With `paid`, that tree of at least two atoms costs nothing wherever its type map occurs.
+pub(crate) fn least_cost(
+    atoms: &Atoms,
+    costs: &dyn CostModel,
+    limit: u64,
+    paid: Option<Paid>,
+) -> (TypeTree, Optimality) {
+    let search = Search::new(atoms, costs, limit, paid);
     let row = search.row(0, atoms.len());
     (search.build(&row, atoms.len(), atoms.displacements[0]), search.optimality)
+}
+
+/// A tree that costs nothing, and where.
+pub(crate) struct Paid {
+    tree: TypeTree,
+    length: usize,
+    /// For each element, whether a copy begins there.
+    at: Vec<bool>,
+}
+
+impl Paid {
+    /// The places in `map` where `tree`, which begins at 0, occurs.
+    pub(crate) fn of(tree: &TypeTree, map: &TypeMap) -> Option<Self> {
+        let shape = tree.flatten().ok()?;
+        let length = shape.len();
+        let matches = |start: usize| {
+            let first = map.displacements()[start];
+            let segment = start..start + length;
+            map.types()[segment.clone()] == *shape.types()
+                && map.displacements()[segment]
+                    .iter()
+                    .zip(shape.displacements())
+                    .all(|(a, b)| a - first == *b)
+        };
+        let at = (0..map.len()).map(|start| start + length <= map.len() && matches(start)).collect();
+        Some(Self { tree: tree.clone(), length, at })
+    }
 }
 
 /// A segment that may stand as a part of a strc.
@@ -100,6 +143,7 @@ struct Search<'a> {
     beginnings: Vec<Vec<Beginning>>,
     /// Room for open repeats, empty between rows.
     open_repeats: RefCell<OpenRepeats>,
+    paid: Option<Paid>,
     /// How many more segments may be kept.
     room: u64,
     /// Whether there was room for all.
@@ -114,6 +158,8 @@ enum Root {
     Atom,
     /// The node over the segment's first `length` elements; `length` may be the whole where it only shifts.
     Repeat(Repeat, u32),
+    /// The tree that is paid for already.
+    Paid,
     /// A strc of the best sequence of parts.
     Parts,
     /// A strc whose only part is the whole segment, which it shifts.
@@ -151,7 +197,7 @@ struct Row {
 }
 
 impl<'a> Search<'a> {
-    fn new(atoms: &'a Atoms, costs: &dyn CostModel, limit: u64) -> Self {
+    fn new(atoms: &'a Atoms, costs: &dyn CostModel, limit: u64, paid: Option<Paid>) -> Self {
         let n = atoms.len();
         let prices = Prices::of(costs, n);
         let runs = Runs::of(atoms, &prices);
@@ -163,6 +209,7 @@ impl<'a> Search<'a> {
             kept: (0..n).map(|_| Vec::new()).collect(),
             beginnings: (0..n).map(|_| Vec::new()).collect(),
             open_repeats: RefCell::new(OpenRepeats::new(n)),
+            paid,
             room: limit,
             optimality: Optimality::Proven,
         };
@@ -197,6 +244,9 @@ impl<'a> Search<'a> {
             }
             if length == 1 {
                 row.whole[1] = Choice { cost: self.atom_cost(start), root: Root::Atom };
+            }
+            if self.paid.as_ref().is_some_and(|paid| paid.length == length && paid.at[start]) {
+                row.whole[length] = Choice { cost: 0, root: Root::Paid };
             }
             let parts = row.parts[length].0;
             row.before[length] = parts.min(self.prices.part.of(row.whole[length].cost));
@@ -377,6 +427,9 @@ impl<'a> Search<'a> {
     }
 
     fn build_repeat(&self, row: &Row, root: Root, length: usize, shift: i64) -> TypeTree {
+        if let (Root::Paid, Some(paid)) = (root, &self.paid) {
+            return paid.tree.clone();
+        }
         let Root::Repeat(kind, q) = root else {
             return self.atoms.kinds[self.atoms.symbols[row.start] as usize].0.clone();
         };

@@ -76,6 +76,61 @@ pub fn exhaustive_path(displacements: &[i64], buckets: bool, costs: &dyn CostMod
     best
 }
 
+/// All trees of a small map that begins at 0, but for nodes with a single copy: what a least-cost DAG folds from.
+pub fn all_trees(types: &[BaseType], displacements: &[i64]) -> Vec<TypeTree> {
+    let n = types.len();
+    if n == 1 {
+        return vec![TypeTree::Leaf(types[0])];
+    }
+    let mut found = Vec::new();
+    for q in (1..n).filter(|q| n.is_multiple_of(*q)) {
+        let starts: Vec<i64> = displacements.iter().step_by(q).copied().collect();
+        if (0..n)
+            .any(|i| types[i] != types[i % q] || displacements[i] - starts[i / q] != displacements[i % q])
+        {
+            continue;
+        }
+        let differences: Vec<i64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        for child in all_trees(&types[..q], &displacements[..q]) {
+            found.push(TypeTree::index(starts.clone(), child.clone()));
+            if differences.iter().all(|d| *d == differences[0]) {
+                found.push(TypeTree::vector(starts.len() as u64, differences[0], child.clone()));
+            }
+            for stride in &differences {
+                let begins = |i: &usize| *i == 0 || differences[i - 1] != *stride;
+                let firsts: Vec<usize> = (0..starts.len()).filter(begins).collect();
+                let ends = firsts.iter().skip(1).copied().chain([starts.len()]);
+                let buckets: Vec<u64> = firsts.iter().zip(ends).map(|(a, b)| (b - a) as u64).collect();
+                let at: Vec<i64> = firsts.iter().map(|i| starts[*i]).collect();
+                found.push(TypeTree::index_bucket(*stride, buckets, at, child.clone()));
+            }
+        }
+    }
+    // All ways to cut the map into two or more parts, and all trees of each.
+    for cuts in 1..1usize << (n - 1) {
+        let ends = (1..=n).filter(|end| *end == n || cuts >> (end - 1) & 1 == 1);
+        let mut strcs: Vec<(Vec<i64>, Vec<TypeTree>)> = vec![(Vec::new(), Vec::new())];
+        let mut begin = 0;
+        for end in ends {
+            let parts = all_trees(&types[begin..end], &aligned(&displacements[begin..end]));
+            strcs = strcs
+                .iter()
+                .flat_map(|(at, children)| {
+                    parts.iter().map(|part| {
+                        let (mut at, mut children) = (at.clone(), children.clone());
+                        at.push(displacements[begin]);
+                        children.push(part.clone());
+                        (at, children)
+                    })
+                })
+                .collect();
+            begin = end;
+        }
+        found.extend(strcs.into_iter().map(|(at, children)| TypeTree::structure(at, children)));
+    }
+    found
+}
+
 fn aligned(displacements: &[i64]) -> Vec<i64> {
     displacements.iter().map(|at| at - displacements[0]).collect()
 }

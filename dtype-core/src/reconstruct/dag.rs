@@ -1,0 +1,59 @@
+//! Type DAGs: equal subtrees are built once, so they should be paid once (thesis sections 2.7.1 and 7.1).
+//!
+//! The principle of optimality fails for DAGs: a dearer subtree may be the better one because it occurs elsewhere. So the
+//! least-cost tree is folded, and then improved by search: each of its subtrees in turn is taken as paid for, the map is
+//! solved again with it at cost 0, and what comes out is folded and kept if it is cheaper.
+
+use alloc::vec::Vec;
+
+use super::{Atoms, Limits, least_cost, tree::Paid};
+use crate::{CostModel, TypeMap, TypeTree};
+
+/// Subtrees tried in a round, and rounds; a round solves the map once for each.
+const TRIED: usize = 32;
+const ROUNDS: usize = 8;
+
+/// Maps of more entries than this are folded only.
+const LONGEST: usize = 1000;
+
+/// A tree of `map` whose folded cost is at most that of `tree`.
+pub(super) fn improve(tree: TypeTree, map: &TypeMap, costs: &dyn CostModel, limits: &Limits) -> TypeTree {
+    if map.len() > LONGEST {
+        return tree;
+    }
+    let mut best = (tree.folded_cost(costs), tree);
+    for _ in 0..ROUNDS {
+        let mut subtrees = Vec::new();
+        collect(&best.1, &mut subtrees);
+        let solved = subtrees.iter().take(TRIED).map(|paid| {
+            let mut atoms = Atoms::of_map(map, costs);
+            let paid = match paid {
+                TypeTree::Leaf(_) => {
+                    atoms.set_free(paid);
+                    None
+                }
+                _ => Paid::of(paid, map),
+            };
+            let (tree, _) = least_cost(&atoms, costs, limits.kept, paid);
+            (tree.folded_cost(costs), tree)
+        });
+        match solved.min_by_key(|(cost, _)| *cost) {
+            Some(better) if better.0 < best.0 => best = better,
+            _ => break,
+        }
+    }
+    best.1
+}
+
+/// The different subtrees below the root that begin at 0, those nearer to the root first.
+fn collect(tree: &TypeTree, found: &mut Vec<TypeTree>) {
+    for child in tree.children() {
+        let begins_at_0 = child.flatten().is_ok_and(|map| map.displacements()[0] == 0);
+        if begins_at_0 && !found.contains(child) {
+            found.push(child.clone());
+        }
+    }
+    for child in tree.children() {
+        collect(child, found);
+    }
+}
