@@ -213,6 +213,20 @@ fn huge_trees_are_normalized_without_listing_them() {
     assert_eq!(solved(&halves), (run(500), 8, Optimality::Proven));
 }
 
+/// `a¹⁰⁰ x a²⁵⁰ x a²⁵⁰ x a¹⁵⁰` at a regular stride repeats `a¹⁰⁰ x a¹⁵⁰` three times, across the runs.
+#[test]
+fn long_runs_are_cut_where_others_of_their_kind_end() {
+    let (a, x) = (TypeTree::Leaf(BaseType::F64), TypeTree::Leaf(BaseType::I32));
+    let run = |count| TypeTree::vector(count, 8, a.clone());
+    let unit = TypeTree::structure([0, 800, 808], [run(100), x.clone(), run(150)]);
+    let repeated = TypeTree::vector(3, 808 + 1200, unit);
+    let at = [0, 800, 808, 2808, 2816, 4816, 4824];
+    let written = TypeTree::structure(at, [run(100), x.clone(), run(250), x.clone(), run(250), x, run(150)]);
+    assert_eq!(written.flatten(), repeated.flatten());
+    let solution = normalize(&written, &NodeCosts::default()).unwrap();
+    assert_eq!(solution.tree, repeated);
+}
+
 #[test]
 fn bad_maps_and_trees_give_errors_that_name_the_place() {
     let text = |error: Error| error.to_string();

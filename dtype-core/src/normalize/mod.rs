@@ -9,7 +9,7 @@ use alloc::{borrow::Cow, vec, vec::Vec};
 use core::any::Any;
 
 use crate::{
-    CostModel, Error, NodeCosts, Optimality, Shape, Solution, TypeTree, Weighting,
+    CostModel, Error, NodeCosts, Optimality, Run, Shape, Solution, TypeTree, Weighting,
     reconstruct::{Atoms, least_cost, least_cost_path, reconstruct},
 };
 
@@ -216,6 +216,48 @@ fn solve(mut pieces: Vec<Piece>, costs: &dyn CostModel) -> Piece {
         return pieces.remove(0);
     }
     let start = pieces[0].0;
-    let atoms = Atoms::of_pieces(pieces.into_iter().map(|(at, tree)| (at - start, tree)), costs);
-    (start, least_cost(&atoms, costs, u64::MAX, None).0)
+    for piece in &mut pieces {
+        piece.0 -= start;
+    }
+    let in_runs =
+        cut_runs(&pieces).map(|runs| least_cost(&Atoms::of_runs(&runs, costs), costs, u64::MAX, None).0);
+    let as_they_are = || least_cost(&Atoms::of_pieces(pieces.into_iter(), costs), costs, u64::MAX, None).0;
+    (start, in_runs.unwrap_or_else(as_they_are))
+}
+
+/// Long runs, each cut at the lengths of the others of its kind and at what these leave of one another, from both ends:
+/// `a² x a⁵ x a⁵ x a³` at a regular stride is `vec(3, strc(a², x, a³))`, which needs the runs of five in pieces. Nothing
+/// where there are no runs to cut, where not all pieces are runs, or where the cuts would be too many.
+///
+/// Whether these cuts always suffice is not proven, so nothing is claimed for what is found.
+fn cut_runs(pieces: &[Piece]) -> Option<Vec<(Run, Vec<u64>)>> {
+    let runs = pieces.iter().map(|(at, tree)| tree.as_run(*at)).collect::<Option<Vec<_>>>()?;
+    if runs.iter().all(|run| run.count == 1) {
+        return None;
+    }
+    let cut = |run: &Run| {
+        let alike = |other: &&Run| other.base == run.base && (other.count == 1 || other.stride == run.stride);
+        let counts = || runs.iter().filter(alike).map(|other| other.count);
+        let left = counts().flat_map(|a| counts().filter(move |b| *b < a).map(move |b| a - b));
+        let mut lengths: Vec<u64> = counts().chain(left).filter(|length| *length < run.count).collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+        let mut cuts: Vec<u64> = lengths.iter().flat_map(|length| [*length, run.count - length]).collect();
+        cuts.push(run.count);
+        cuts.sort_unstable();
+        cuts.dedup();
+        let pieces = cuts.iter().scan(0, |before, cut| Some(cut - core::mem::replace(before, *cut)));
+        (*run, pieces.collect::<Vec<_>>())
+    };
+    let mut total = 0;
+    let mut cut_runs = Vec::new();
+    for run in &runs {
+        let run = cut(run);
+        total += run.1.len() as u64;
+        if total > EXACT_ENTRIES {
+            return None;
+        }
+        cut_runs.push(run);
+    }
+    Some(cut_runs)
 }

@@ -28,7 +28,7 @@ use super::{
     prices::Prices,
     repeat,
 };
-use crate::{CostModel, Optimality, TypeMap, TypeTree};
+use crate::{CostModel, Optimality, Run, TypeMap, TypeTree};
 
 /// What the program works on: a sequence of displaced *atoms*, each a small tree that is not looked into.
 /// Where all atoms are leaves it is a type map.
@@ -39,6 +39,9 @@ pub(crate) struct Atoms {
     pub(super) symbols: Vec<u32>,
     /// Where each element lies, in bytes.
     pub(super) displacements: Vec<i64>,
+    /// For each element that may be a single tree together with the ones behind it: that tree and its cost for two
+    /// elements, for three, and so on. Empty if there are none.
+    joined: Vec<Vec<(TypeTree, u64)>>,
 }
 
 impl Atoms {
@@ -46,7 +49,36 @@ impl Atoms {
     pub(crate) fn of_map(map: &TypeMap, costs: &dyn CostModel) -> Self {
         let kinds = crate::BaseType::all().map(|base| (TypeTree::Leaf(base), costs.leaf(base))).collect();
         let symbols = map.types().iter().map(|base| *base as u32).collect();
-        Self { kinds, symbols, displacements: map.displacements().to_vec() }
+        let displacements = map.displacements().to_vec();
+        Self { kinds, symbols, displacements, joined: Vec::new() }
+    }
+
+    /// Given runs, each in pieces whose lengths add up to its own. The pieces are atoms, and neighbours of one run may
+    /// become a vec together again.
+    pub(crate) fn of_runs(runs: &[(Run, Vec<u64>)], costs: &dyn CostModel) -> Self {
+        let run = |run: &Run, count: u64| match count {
+            1 => TypeTree::Leaf(run.base),
+            _ => TypeTree::vector(count, run.stride, TypeTree::Leaf(run.base)),
+        };
+        let starts = |lengths: &[u64]| -> Vec<u64> {
+            lengths.iter().scan(0, |at, length| Some(core::mem::replace(at, *at + length))).collect()
+        };
+        let pieces = runs.iter().flat_map(|(whole, lengths)| {
+            let at = move |start: u64| whole.displacement + start as i64 * whole.stride;
+            starts(lengths)
+                .into_iter()
+                .zip(lengths)
+                .map(move |(start, length)| (at(start), run(whole, *length)))
+        });
+        let mut atoms = Self::of_pieces(pieces, costs);
+        for (whole, lengths) in runs {
+            for i in 0..lengths.len() {
+                let counts = (i + 2..=lengths.len()).map(|end| lengths[i..end].iter().sum());
+                let trees = counts.map(|count| run(whole, count));
+                atoms.joined.push(trees.map(|tree| (tree.clone(), tree.cost(costs))).collect());
+            }
+        }
+        atoms
     }
 
     /// Makes one kind of atom cost nothing.
@@ -60,7 +92,8 @@ impl Atoms {
 
     /// Given trees at given displacements; each begins at 0.
     pub(crate) fn of_pieces(pieces: impl Iterator<Item = (i64, TypeTree)>, costs: &dyn CostModel) -> Self {
-        let mut atoms = Self { kinds: Vec::new(), symbols: Vec::new(), displacements: Vec::new() };
+        let (kinds, symbols) = (Vec::new(), Vec::new());
+        let mut atoms = Self { kinds, symbols, displacements: Vec::new(), joined: Vec::new() };
         for (at, tree) in pieces {
             let known = atoms.kinds.iter().position(|(kind, _)| *kind == tree);
             let symbol = known.unwrap_or(atoms.kinds.len());
@@ -158,6 +191,8 @@ enum Root {
     Atom,
     /// The node over the segment's first `length` elements; `length` may be the whole where it only shifts.
     Repeat(Repeat, u32),
+    /// A tree that the elements are together.
+    Joined,
     /// The tree that is paid for already.
     Paid,
     /// A strc of the best sequence of parts.
@@ -234,6 +269,10 @@ impl<'a> Search<'a> {
     /// is gone; its memory serves again.
     fn solve(&self, row: &mut Row, start: usize, end: usize) {
         row.reset(start, end - start);
+        let joined = self.atoms.joined.get(start).map_or(&[][..], Vec::as_slice);
+        for (i, (_, cost)) in joined.iter().enumerate().take_while(|(i, _)| start + i + 2 <= end) {
+            row.whole[i + 2].relax(*cost, Root::Joined);
+        }
         let mut repeats = self.open_repeats.borrow_mut();
         let mut open = self.runs.as_ref().map(|runs| OpenRuns::new(runs, &self.atoms.symbols, start));
         for length in 1..=end - start {
@@ -427,8 +466,10 @@ impl<'a> Search<'a> {
     }
 
     fn build_repeat(&self, row: &Row, root: Root, length: usize, shift: i64) -> TypeTree {
-        if let (Root::Paid, Some(paid)) = (root, &self.paid) {
-            return paid.tree.clone();
+        match (root, &self.paid) {
+            (Root::Joined, _) => return self.atoms.joined[row.start][length - 2].0.clone(),
+            (Root::Paid, Some(paid)) => return paid.tree.clone(),
+            _ => {}
         }
         let Root::Repeat(kind, q) = root else {
             return self.atoms.kinds[self.atoms.symbols[row.start] as usize].0.clone();
