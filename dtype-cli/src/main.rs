@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use dtype_core::{CostModel, NodeCosts, Penalty, Shape, TypeMap, TypeTree, reconstruct};
+use dtype_core::{CostModel, NodeCosts, Penalty, Shape, Solution, TypeMap, TypeTree, normalize, reconstruct};
 use serde::{Serialize, de::DeserializeOwned};
 
 /// Describe memory layouts to MPI at the least cost.
@@ -35,6 +35,16 @@ enum Action {
         /// What a description costs: storage, processing, penalty, or the path of a cost file.
         ///
         /// A cost file is JSON: {"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}.
+        #[arg(long, default_value = "storage")]
+        cost: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Find a cheap tree with the type map of a given tree, however long that map is.
+    ///
+    /// The answer is the least-cost tree where it says "proven".
+    Normalize {
+        /// What a description costs: as for `reconstruct`.
         #[arg(long, default_value = "storage")]
         cost: String,
         #[command(flatten)]
@@ -78,7 +88,7 @@ enum Format {
     Text,
 }
 
-/// The JSON answer of `reconstruct`.
+/// The JSON answer of `reconstruct` and `normalize`.
 #[derive(Serialize)]
 struct Answer<'a> {
     cost: u64,
@@ -109,12 +119,11 @@ fn run(action: Action) -> Result<String> {
             };
             let costs = costs(&cost)?;
             let map: TypeMap = common.read()?;
-            let solution = reconstruct(&map, shape, &*costs)?;
-            let optimality = solution.optimality.name();
-            match common.format {
-                Format::Json => json(&Answer { cost: solution.cost, optimality, tree: &solution.tree }),
-                Format::Text => Ok(format!("cost {} ({optimality})\n{}", solution.cost, solution.tree)),
-            }
+            common.write(&reconstruct(&map, shape, &*costs)?)
+        }
+        Action::Normalize { cost, common } => {
+            let costs = costs(&cost)?;
+            common.write(&normalize(&common.read()?, &*costs)?)
         }
         Action::Flatten { common } => {
             let map = common.read::<TypeTree>()?.flatten()?;
@@ -127,6 +136,15 @@ fn run(action: Action) -> Result<String> {
 }
 
 impl Common {
+    fn write(&self, solution: &Solution) -> Result<String> {
+        let Solution { tree, cost, optimality } = solution;
+        let optimality = optimality.name();
+        match self.format {
+            Format::Json => json(&Answer { cost: *cost, optimality, tree }),
+            Format::Text => Ok(format!("cost {cost} ({optimality})\n{tree}")),
+        }
+    }
+
     fn read<T: DeserializeOwned>(&self) -> Result<T> {
         if let Some(path) = self.file.as_ref().filter(|path| path.as_os_str() != "-") {
             return read(path);

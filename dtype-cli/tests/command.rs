@@ -45,6 +45,22 @@ fn reconstruct_prints_cost_optimality_and_tree() {
 }
 
 #[test]
+fn normalize_prints_the_cheapest_tree_of_a_huge_layout() {
+    answers(
+        &["normalize"],
+        r#"{"vec":{"count":1000000,"stride":8000,"child":{"vec":{"count":1000,"stride":8,"child":{"leaf":"f64"}}}}}"#,
+        r#"{"cost":8,"optimality":"proven","tree":{"vec":{"count":1000000000,"stride":8,"child":{"leaf":"f64"}}}}"#,
+    );
+}
+
+#[test]
+fn a_dag_is_priced_folded() {
+    let map = r#"{"type":"u8","displacements":[0,1,2,3,4,5,6,7,10,12,14,16,18,20,22,24,26,28]}"#;
+    let (_, answer, _) = dtype(&["reconstruct", "--shape", "dag"], map);
+    assert!(answer.starts_with(r#"{"cost":22,"optimality":"upper-bound","tree":{"strc":"#), "{answer}");
+}
+
+#[test]
 fn flatten_prints_the_type_map_of_a_tree() {
     answers(
         &["flatten"],
