@@ -1,0 +1,27 @@
+//! Any bytes as a type map: the laws of reconstruction hold, for every shape.
+#![no_main]
+
+use dtype_core::{BaseType, NodeCosts, Program, Shape, TypeMap, reconstruct};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let bases = [BaseType::U8, BaseType::I32, BaseType::F64];
+    let mut at = 0i64;
+    let entries = bytes.iter().take(200).map(|byte| {
+        // Mostly steps of a few bytes, sometimes a leap.
+        at += match byte >> 2 & 7 {
+            7 => 1000 * i64::from(byte >> 5),
+            step => 4 * step as i64 - 4,
+        };
+        (bases[usize::from(byte & 3) % 3], at)
+    });
+    let (types, displacements): (Vec<_>, Vec<_>) = entries.unzip();
+    let Ok(map) = TypeMap::new(types, displacements) else { return };
+    let costs = NodeCosts::default();
+    for shape in [Shape::Path, Shape::ExtendedPath, Shape::Tree, Shape::Dag] {
+        if let Ok(solution) = reconstruct(&map, shape, &costs) {
+            assert_eq!(solution.tree.flatten().as_ref(), Ok(&map));
+            Program::lower(&solution.tree, None).unwrap();
+        }
+    }
+});
