@@ -343,14 +343,35 @@ impl TypeTree {
         Ok(runs)
     }
 
-    /// Whether the type map is one strided run. The tree must have passed [`measure`](Self::measure).
-    pub(crate) fn is_run(&self) -> bool {
-        let mut runs = Runs::default();
-        let walk = self.for_each_run(0, &mut |run| {
-            runs.push(run);
-            if runs.as_slice().len() > 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        walk.is_continue()
+    /// The type map, if it is one strided run; found without walking the copies. The tree must have passed
+    /// [`measure`](Self::measure).
+    pub(crate) fn single_run(&self) -> Option<Run> {
+        let copies = |child: &Self, at: i64, count: u64, stride: i64| {
+            let run = child.single_run()?;
+            let first = Run { displacement: run.displacement.wrapping_add(at), ..run };
+            if count <= 1 {
+                return (count == 1).then_some(first);
+            }
+            // Two copies tell the stride, and whether the others continue it.
+            let second = Run { displacement: first.displacement.wrapping_add(stride), ..first };
+            let two = first.joined(second)?;
+            Some(Run { count: run.count.checked_mul(count)?, ..two })
+        };
+        match self {
+            Self::Leaf(base) => Some(Run::single(*base, 0)),
+            Self::Vector { count, stride, child } => copies(child, 0, *count, *stride),
+            Self::Index { displacements, child } => {
+                one_run(displacements.iter().map(|at| copies(child, *at, 1, 0)))
+            }
+            Self::IndexBucket { stride, buckets, displacements, child } => {
+                let filled = buckets.iter().zip(displacements).filter(|(count, _)| **count > 0);
+                one_run(filled.map(|(count, at)| copies(child, *at, *count, *stride)))
+            }
+            Self::Struct { displacements, children } => {
+                let filled = children.iter().zip(displacements).filter(|(child, _)| child.has_entries());
+                one_run(filled.map(|(child, at)| copies(child, *at, 1, 0)))
+            }
+        }
     }
 
     /// How often [`for_each_run`](Self::for_each_run) calls back, at most.
@@ -447,6 +468,12 @@ impl TypeTree {
             }
         }
     }
+}
+
+/// Runs that follow each other as one, if they are.
+fn one_run(mut runs: impl Iterator<Item = Option<Run>>) -> Option<Run> {
+    let first = runs.next()??;
+    runs.try_fold(first, |all, next| all.joined(next?))
 }
 
 /// Displacement of the last of `count` copies, if it fits.

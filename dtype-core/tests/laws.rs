@@ -252,6 +252,16 @@ fn bad_maps_and_trees_give_errors_that_name_the_place() {
     assert_eq!(long.flatten(), Err(Error::TooLong { entries: 1 << 40, limit }));
 }
 
+/// Found by fuzzing: a run in disguise was walked copy by copy.
+#[test]
+fn a_huge_run_written_in_a_roundabout_way_is_seen_at_once() {
+    let leaf = TypeTree::Leaf(BaseType::U8);
+    let roundabout = TypeTree::vector(1 << 40, 32, TypeTree::vector(1, -400, leaf.clone()));
+    let solution = normalize(&roundabout, &NodeCosts::default()).unwrap();
+    assert_eq!(solution.tree, TypeTree::vector(1 << 40, 32, leaf));
+    assert_eq!(solution.optimality, Optimality::Proven);
+}
+
 #[test]
 fn copies_of_nothing_end_at_once() {
     let nothing = TypeTree::vector(1 << 60, 8, TypeTree::structure([], []));

@@ -91,7 +91,7 @@ fn floor(tree: &TypeTree, entries: u64, costs: &dyn CostModel) -> u64 {
     // A single node over a leaf that is no run lists all entries, or at least two buckets.
     let listed = list(idx, entries).min(list(idxbuc, 4));
     let not_a_run = listed.min(joined).min(run.saturating_mul(2));
-    leaf.saturating_add(if tree.is_run() { run } else { not_a_run })
+    leaf.saturating_add(if tree.single_run().is_some() { run } else { not_a_run })
 }
 
 /// A tree that begins at 0, and where it lies.
