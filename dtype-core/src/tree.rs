@@ -100,7 +100,8 @@ impl Measure {
         }
         let measure = || {
             let (lower, upper) = (self.lower_bound.checked_add(first)?, self.upper_bound.checked_add(last)?);
-            upper.checked_sub(lower)?.checked_add(16)?;
+            // Room for the largest base type and any rounding behind the last byte, as for a type map.
+            upper.checked_add(16)?.checked_sub(lower)?;
             let size = self.size.checked_mul(count)?;
             i64::try_from(size).ok()?;
             Some(Self {

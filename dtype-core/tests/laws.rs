@@ -262,6 +262,14 @@ fn a_huge_run_written_in_a_roundabout_way_is_seen_at_once() {
     assert_eq!(solution.optimality, Optimality::Proven);
 }
 
+/// Found by fuzzing: a tree must not be measured well whose map cannot be listed.
+#[test]
+fn positions_at_the_very_end_of_the_range_are_refused_by_trees_and_maps_alike() {
+    let tree = TypeTree::index([i64::MAX - 12], TypeTree::Leaf(BaseType::U8));
+    assert_eq!(tree.measure(), Err(Error::Overflow { node: "idx" }));
+    assert!(TypeMap::homogeneous(BaseType::U8, vec![i64::MAX - 12]).is_err());
+}
+
 #[test]
 fn copies_of_nothing_end_at_once() {
     let nothing = TypeTree::vector(1 << 60, 8, TypeTree::structure([], []));
