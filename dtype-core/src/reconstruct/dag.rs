@@ -6,7 +6,11 @@
 
 use alloc::vec::Vec;
 
-use super::{Atoms, Limits, least_cost, tree::Paid};
+use super::{
+    Limits,
+    atoms::{Atoms, Paid},
+    least_cost,
+};
 use crate::{CostModel, TypeMap, TypeTree};
 
 /// Subtrees tried in a round, and rounds; a round solves the map once for each.

@@ -7,14 +7,16 @@ use alloc::{vec, vec::Vec};
 
 use crate::{CostModel, Error, Run, Runs, TypeMap, TypeTree};
 
+mod atoms;
 mod dag;
 mod open;
 mod path;
 mod prices;
 mod tree;
 
+pub(crate) use atoms::Atoms;
 pub(crate) use path::{least_cost as least_cost_path, levels};
-pub(crate) use tree::{Atoms, least_cost};
+pub(crate) use tree::least_cost;
 
 /// Which descriptions are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

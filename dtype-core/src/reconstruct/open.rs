@@ -2,11 +2,11 @@
 
 use alloc::{vec, vec::Vec};
 
-use super::{Repeat, prices::Prices, tree::Atoms};
+use super::{Repeat, atoms::Atoms, prices::Prices};
 use crate::{Price, TypeTree};
 
 /// What is known of the atoms before a search, for all rows.
-pub(super) struct Runs {
+pub(super) struct AtomRuns {
     /// For each kind of atom, what nodes over it cost as parts of a strc.
     costs: Vec<AtomCosts>,
     /// For each pair of neighbours, which of the different distances theirs is.
@@ -37,7 +37,7 @@ struct Growing {
     more: i64,
 }
 
-impl Runs {
+impl AtomRuns {
     /// Nothing where the prices are not linear, or so high that sums might not fit.
     pub(super) fn of(atoms: &Atoms, prices: &Prices) -> Option<Self> {
         let linear = prices.linear.as_ref()?;
@@ -133,7 +133,7 @@ impl Open {
 
 /// The open runs of one row.
 pub(super) struct OpenRuns<'a> {
-    runs: &'a Runs,
+    runs: &'a AtomRuns,
     symbols: &'a [u32],
     start: usize,
     vector: Open,
@@ -151,7 +151,7 @@ pub(super) struct OpenRuns<'a> {
 }
 
 impl<'a> OpenRuns<'a> {
-    pub(super) fn new(runs: &'a Runs, symbols: &'a [u32], start: usize) -> Self {
+    pub(super) fn new(runs: &'a AtomRuns, symbols: &'a [u32], start: usize) -> Self {
         let by_stride = vec![NONE; runs.strides];
         Self {
             runs,

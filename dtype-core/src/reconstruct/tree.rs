@@ -24,97 +24,12 @@ use core::cell::RefCell;
 
 use super::{
     Repeat, Strides,
-    open::{Beginning, OpenRepeats, OpenRuns, Runs},
+    atoms::{Atoms, Paid},
+    open::{AtomRuns, Beginning, OpenRepeats, OpenRuns},
     prices::Prices,
     repeat,
 };
-use crate::{CostModel, Optimality, Run, TypeMap, TypeTree};
-
-/// What the program works on: a sequence of displaced *atoms*, each a small tree that is not looked into.
-/// Where all atoms are leaves it is a type map.
-pub(crate) struct Atoms {
-    /// The different atoms with their costs. An atom begins at displacement 0.
-    pub(super) kinds: Vec<(TypeTree, u64)>,
-    /// Which atom each element is: an index into `kinds`.
-    pub(super) symbols: Vec<u32>,
-    /// Where each element lies, in bytes.
-    pub(super) displacements: Vec<i64>,
-    /// For each element that may be a single tree together with the ones behind it: that tree and its cost for two
-    /// elements, for three, and so on. Empty if there are none.
-    joined: Vec<Vec<(TypeTree, u64)>>,
-}
-
-impl Atoms {
-    /// One leaf an entry.
-    pub(crate) fn of_map(map: &TypeMap, costs: &dyn CostModel) -> Self {
-        let kinds = crate::BaseType::all().map(|base| (TypeTree::Leaf(base), costs.leaf(base))).collect();
-        let symbols = map.types().iter().map(|base| *base as u32).collect();
-        let displacements = map.displacements().to_vec();
-        Self { kinds, symbols, displacements, joined: Vec::new() }
-    }
-
-    /// Given runs, each in pieces whose lengths add up to its own. The pieces are atoms, and neighbours of one run may
-    /// become a vec together again.
-    pub(crate) fn of_runs(runs: &[(Run, Vec<u64>)], costs: &dyn CostModel) -> Self {
-        let run = |run: &Run, count: u64| match count {
-            1 => TypeTree::Leaf(run.base),
-            _ => TypeTree::vector(count, run.stride, TypeTree::Leaf(run.base)),
-        };
-        let starts = |lengths: &[u64]| -> Vec<u64> {
-            lengths.iter().scan(0, |at, length| Some(core::mem::replace(at, *at + length))).collect()
-        };
-        let pieces = runs.iter().flat_map(|(whole, lengths)| {
-            let at = move |start: u64| whole.displacement + start as i64 * whole.stride;
-            starts(lengths)
-                .into_iter()
-                .zip(lengths)
-                .map(move |(start, length)| (at(start), run(whole, *length)))
-        });
-        let mut atoms = Self::of_pieces(pieces, costs);
-        for (whole, lengths) in runs {
-            for i in 0..lengths.len() {
-                let counts = (i + 2..=lengths.len()).map(|end| lengths[i..end].iter().sum());
-                let trees = counts.map(|count| run(whole, count));
-                atoms.joined.push(trees.map(|tree| (tree.clone(), tree.cost(costs))).collect());
-            }
-        }
-        atoms
-    }
-
-    /// Makes one kind of atom cost nothing.
-    pub(super) fn set_free(&mut self, atom: &TypeTree) {
-        for (kind, cost) in &mut self.kinds {
-            if kind == atom {
-                *cost = 0;
-            }
-        }
-    }
-
-    /// Given trees at given displacements; each begins at 0.
-    pub(crate) fn of_pieces(pieces: impl Iterator<Item = (i64, TypeTree)>, costs: &dyn CostModel) -> Self {
-        let (kinds, symbols) = (Vec::new(), Vec::new());
-        let mut atoms = Self { kinds, symbols, displacements: Vec::new(), joined: Vec::new() };
-        for (at, tree) in pieces {
-            let known = atoms.kinds.iter().position(|(kind, _)| *kind == tree);
-            let symbol = known.unwrap_or(atoms.kinds.len());
-            if known.is_none() {
-                let cost = tree.cost(costs);
-                atoms.kinds.push((tree, cost));
-            }
-            atoms.symbols.push(symbol as u32);
-            atoms.displacements.push(at);
-        }
-        atoms
-    }
-
-    fn len(&self) -> usize {
-        self.symbols.len()
-    }
-
-    pub(super) fn difference(&self, at: usize) -> i64 {
-        self.displacements[at + 1] - self.displacements[at]
-    }
-}
+use crate::{CostModel, Optimality, TypeTree};
 
 /// The least-cost tree over `atoms`, and whether it is known to be that: not if more than `limit` segments had to be
 /// kept. There must be at least one atom, and no two displacements may be further apart than `i64` tells.
@@ -131,33 +46,6 @@ pub(crate) fn least_cost(
     (search.build(&row, atoms.len(), atoms.displacements[0]), search.optimality)
 }
 
-/// A tree that costs nothing, and where.
-pub(crate) struct Paid {
-    tree: TypeTree,
-    length: usize,
-    /// For each element, whether a copy begins there.
-    at: Vec<bool>,
-}
-
-impl Paid {
-    /// The places in `map` where `tree`, which begins at 0, occurs.
-    pub(crate) fn of(tree: &TypeTree, map: &TypeMap) -> Option<Self> {
-        let shape = tree.flatten().ok()?;
-        let length = shape.len();
-        let matches = |start: usize| {
-            let first = map.displacements()[start];
-            let segment = start..start + length;
-            map.types()[segment.clone()] == *shape.types()
-                && map.displacements()[segment]
-                    .iter()
-                    .zip(shape.displacements())
-                    .all(|(a, b)| a - first == *b)
-        };
-        let at = (0..map.len()).map(|start| start + length <= map.len() && matches(start)).collect();
-        Some(Self { tree: tree.clone(), length, at })
-    }
-}
-
 /// A segment that may stand as a part of a strc.
 struct Kept {
     end: usize,
@@ -169,7 +57,7 @@ struct Search<'a> {
     prices: Prices,
     repeats: Repeats,
     /// What open runs need to know of the atoms, where the prices allow them.
-    runs: Option<Runs>,
+    runs: Option<AtomRuns>,
     /// By first element. The segments of a row are kept once its row is solved.
     kept: Vec<Vec<Kept>>,
     /// By first element: vecs and idxs over more than one atom, where the prices are linear.
@@ -235,7 +123,7 @@ impl<'a> Search<'a> {
     fn new(atoms: &'a Atoms, costs: &dyn CostModel, limit: u64, paid: Option<Paid>) -> Self {
         let n = atoms.len();
         let prices = Prices::of(costs, n);
-        let runs = Runs::of(atoms, &prices);
+        let runs = AtomRuns::of(atoms, &prices);
         let mut search = Self {
             atoms,
             prices,
