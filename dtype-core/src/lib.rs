@@ -45,7 +45,7 @@ mod type_map;
 pub use base_type::{BaseType, UnknownBaseType};
 pub use cost::{CostModel, NodeCosts, Penalty, Price, Weighting};
 pub use error::Error;
-pub use normalize::{EXACT_ENTRIES, normalize};
+pub use normalize::{normalize, normalize_within};
 pub use program::{OldType, Program, Step};
 pub use reconstruct::{Limits, Optimality, Shape, Solution, reconstruct, reconstruct_within};
 pub use run::{Run, Runs};

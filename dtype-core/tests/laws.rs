@@ -5,6 +5,7 @@ mod common;
 use common::{cost_models, interpret, small_map, small_tree};
 use dtype_core::{
     BaseType, Error, Limits, NodeCosts, Optimality, Program, Shape, Step, TypeMap, TypeTree, normalize,
+    normalize_within,
     proposed::{Blocks, Triangular, bucket},
     reconstruct, reconstruct_within,
 };
@@ -74,11 +75,11 @@ proptest! {
     #[test]
     fn normalizing_a_large_tree_keeps_its_map(tree in small_tree(), count in 100u64..400, stride in -40i64..4000) {
         let tree = TypeTree::vector(count, stride, tree);
-        let solution = normalize(&tree, &NodeCosts::default()).unwrap();
+        let normalized = |tree| normalize_within(tree, &NodeCosts::default(), &Limits::EXPANSION).unwrap();
+        let solution = normalized(&tree);
         prop_assert_eq!(solution.tree.flatten(), tree.flatten());
         prop_assert!(solution.cost <= tree.cost(&NodeCosts::default()));
-        let again = normalize(&solution.tree, &NodeCosts::default()).unwrap();
-        prop_assert_eq!(again, solution);
+        prop_assert_eq!(normalized(&solution.tree), solution);
     }
 
     /// Beyond the exact limit: paths, whose normal form is found level by level.
@@ -100,14 +101,14 @@ proptest! {
         });
         let map = tree.flatten().unwrap();
         prop_assume!(map.len() <= 3000);
-        let solution = normalize(&tree, costs).unwrap();
+        let normalized = |tree| normalize_within(tree, costs, &Limits::EXPANSION).unwrap();
+        let solution = normalized(&tree);
         prop_assert_eq!(&solution.tree.flatten().unwrap(), &map);
         prop_assert_eq!(solution.tree.cost(costs), solution.cost);
         let path = reconstruct(&map, Shape::Path, costs).unwrap();
         prop_assert!(solution.cost <= path.cost, "{} against {}", solution.tree, path.tree);
         // A normal form is a fixed point.
-        let again = normalize(&solution.tree, costs).unwrap();
-        prop_assert_eq!(again, solution);
+        prop_assert_eq!(normalized(&solution.tree), solution);
     }
 
     #[test]
@@ -223,8 +224,11 @@ fn long_runs_are_cut_where_others_of_their_kind_end() {
     let at = [0, 800, 808, 2808, 2816, 4816, 4824];
     let written = TypeTree::structure(at, [run(100), x.clone(), run(250), x.clone(), run(250), x, run(150)]);
     assert_eq!(written.flatten(), repeated.flatten());
-    let solution = normalize(&written, &NodeCosts::default()).unwrap();
-    assert_eq!(solution.tree, repeated);
+    let limits = [Limits::EXPANSION, Limits { exact_entries: 1000, ..Limits::NONE }];
+    for limits in limits {
+        let solution = normalize_within(&written, &NodeCosts::default(), &limits).unwrap();
+        assert_eq!(solution.tree, repeated);
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The implementation that the derive writes.
 
-use dtype_core::{NodeCosts, Program, normalize};
+use dtype_core::{Limits, NodeCosts, Program, normalize_within};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, Error, Result, parse_quote};
@@ -73,7 +73,7 @@ fn lazy(item: &Struct<'_>) -> TokenStream {
 }
 
 fn solve(known: &Known, facts: &Facts) -> Option<TokenStream> {
-    let solution = normalize(&known.tree, &NodeCosts::default()).ok()?;
+    let solution = normalize_within(&known.tree, &NodeCosts::default(), &Limits::EXPANSION).ok()?;
     let program = Program::lower(&solution.tree, Some(i64::try_from(known.size).ok()?)).ok()?;
     Some(emit::expansion(&solution, &program, &facts.expression()))
 }

@@ -7,7 +7,7 @@ use std::{
     sync::{OnceLock, PoisonError, RwLock},
 };
 
-use dtype_core::{Program, Solution, TypeTree, normalize};
+use dtype_core::{Limits, Program, Solution, TypeTree, normalize_within};
 
 use crate::{MpiDatatype, datatype::costs, fields::describe};
 
@@ -81,7 +81,7 @@ impl LazyDatatype {
     /// The solved tree. An expansion holds only the calls; its tree is found again when somebody looks.
     pub(crate) fn solution(&self) -> &Solution {
         self.solution.get_or_init(|| {
-            normalize(&(self.describe)(), &costs())
+            normalize_within(&(self.describe)(), &costs(), &Limits::EXPANSION)
                 .expect("a Rust type or array is smaller than i64::MAX bytes")
         })
     }

@@ -1,26 +1,22 @@
 //! Normalization: the least-cost tree for a layout that is given as a tree (Träff 2014, section 5).
 //!
-//! A layout of up to [`EXACT_ENTRIES`] entries is flattened and solved exactly. A larger one that is a path is normalized
-//! level by level, see [`path`]. Any other, and paths with irregular levels too, is solved as exactly as that limit allows, from the leaves up: every subtree is a short list of displaced *atoms*; where a
-//! list would grow beyond the limit, the lists below it are solved and each becomes a single atom. The work is
-//! bounded by the size of the given tree, never by the length of its type map.
+//! A layout of few entries is flattened and solved exactly. A larger one that is a path is normalized level by level,
+//! see [`path`]. Any other, and paths with irregular levels too, is solved as exactly as the limits allow, from the leaves
+//! up: every subtree is a short list of displaced *atoms*; where a list would grow too long, the lists below it are solved
+//! and each becomes a single atom. The work is bounded by the size of the given tree, never by the length of its type map.
 
 use alloc::{borrow::Cow, vec, vec::Vec};
 use core::any::Any;
 
 use crate::{
-    CostModel, Error, NodeCosts, Optimality, Run, Shape, Solution, TypeTree, Weighting,
-    reconstruct::{Atoms, least_cost, least_cost_path, reconstruct},
+    CostModel, Error, Limits, NodeCosts, Optimality, Run, Shape, Solution, TypeTree, Weighting,
+    reconstruct::{Atoms, least_cost, least_cost_path, reconstruct_within},
 };
 
 mod path;
 
-/// Up to this many entries a type map is solved exactly by [`normalize`]. The macros call it without
-/// optimization, where the exact program takes some 15 ms for the worst map of this length.
-pub const EXACT_ENTRIES: u64 = 128;
-
-/// Finds a cheap tree with the type map of `tree`: the least-cost one for up to [`EXACT_ENTRIES`] entries and
-/// wherever [`Optimality::Proven`] says so, a good one beyond. Never costs more than `tree` itself;
+/// Finds a cheap tree with the type map of `tree`: the least-cost one for up to 1,000 entries and wherever
+/// [`Optimality::Proven`] says so, a good one beyond. Never costs more than `tree` itself;
 /// normalizing the result again changes nothing.
 ///
 /// A tree without entries gives a strc without children.
@@ -37,13 +33,23 @@ pub const EXACT_ENTRIES: u64 = 128;
 /// # Ok::<(), dtype_core::Error>(())
 /// ```
 pub fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Result<Solution, Error> {
+    normalize_within(tree, costs, &Limits { exact_entries: 1000, ..Limits::default() })
+}
+
+/// As [`normalize`](fn@normalize), within given limits: exact for up to as many entries as they allow, and no list of
+/// atoms longer than that beyond.
+///
+/// # Errors
+/// As [`normalize`](fn@normalize).
+pub fn normalize_within(tree: &TypeTree, costs: &dyn CostModel, limits: &Limits) -> Result<Solution, Error> {
+    let within = Within { costs, limits: *limits };
     let entries = tree.measure()?.entries;
     if entries == 0 {
         let tree = TypeTree::structure([], []);
         return Ok(Solution { cost: tree.cost(costs), tree, optimality: Optimality::Proven });
     }
-    if entries <= EXACT_ENTRIES {
-        return reconstruct(&tree.flatten()?, Shape::Tree, costs);
+    if entries <= limits.exact_entries {
+        return reconstruct_within(&tree.flatten()?, Shape::Tree, costs, limits);
     }
     let (mut tree, mut cost) = (Cow::Borrowed(tree), tree.cost(costs));
     // A cheaper tree may show what the one before did not, so only a tree that nothing improves is a normal form. That
@@ -51,7 +57,7 @@ pub fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Result<Solution, Err
     while cost > floor(&tree, entries, costs) {
         let path = path::normalize(&tree, costs);
         let regular = path.as_ref().is_some_and(|path| path.regular);
-        let searched = (!regular).then(|| search(&tree, costs));
+        let searched = (!regular).then(|| search(&tree, within));
         let found =
             path.map(|path| path.tree).into_iter().chain(searched).min_by_key(|tree| tree.cost(costs));
         let Some(better) = found.filter(|found| found.cost(costs) < cost) else { break };
@@ -65,16 +71,34 @@ pub fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Result<Solution, Err
     Ok(Solution { tree: tree.into_owned(), cost, optimality })
 }
 
+/// The model and the limits of a normalization.
+#[derive(Clone, Copy)]
+struct Within<'a> {
+    costs: &'a dyn CostModel,
+    limits: Limits,
+}
+
+impl Within<'_> {
+    /// Whether a list of so many pieces is short enough to be solved.
+    fn allows(&self, pieces: u64) -> bool {
+        pieces <= self.limits.exact_entries
+    }
+
+    fn least_cost(&self, atoms: &Atoms) -> TypeTree {
+        least_cost(atoms, self.costs, self.limits.kept, None).0
+    }
+}
+
 /// The tree for the atoms of `tree`.
-fn search(tree: &TypeTree, costs: &dyn CostModel) -> TypeTree {
-    let (first, mut found) = solve(list(tree, costs), costs);
+fn search(tree: &TypeTree, within: Within<'_>) -> TypeTree {
+    let (first, mut found) = solve(list(tree, within), within);
     if first != 0 && !found.shift(first) {
         found = TypeTree::index([first], found);
     }
     found
 }
 
-/// A cost that no description of more than [`EXACT_ENTRIES`] entries beats, from the nodes it must at least have.
+/// A cost that no description of two or more entries beats, from the nodes it must at least have.
 /// Sharp for contiguous and strided runs, and for runs of runs; 0 for models of which too little is known.
 fn floor(tree: &TypeTree, entries: u64, costs: &dyn CostModel) -> u64 {
     let Some(costs) = (costs as &dyn Any).downcast_ref::<NodeCosts>() else { return 0 };
@@ -97,52 +121,52 @@ fn floor(tree: &TypeTree, entries: u64, costs: &dyn CostModel) -> u64 {
 /// A tree that begins at 0, and where it lies.
 type Piece = (i64, TypeTree);
 
-/// The layout of `tree` as at most [`EXACT_ENTRIES`] pieces in order.
-fn list(tree: &TypeTree, costs: &dyn CostModel) -> Vec<Piece> {
+/// The layout of `tree` as as many pieces in order as the limits allow.
+fn list(tree: &TypeTree, within: Within<'_>) -> Vec<Piece> {
     match tree {
         TypeTree::Leaf(_) => vec![(0, tree.clone())],
-        TypeTree::Vector { count, stride, child } => copies(*count, *stride, &list(child, costs), costs),
+        TypeTree::Vector { count, stride, child } => copies(*count, *stride, &list(child, within), within),
         TypeTree::Index { displacements, child } => {
-            let child = list(child, costs);
-            if displacements.len().saturating_mul(child.len()) as u64 <= EXACT_ENTRIES {
+            let child = list(child, within);
+            if within.allows(displacements.len().saturating_mul(child.len()) as u64) {
                 return together(displacements.iter().flat_map(|at| moved(&child, *at)));
             }
-            let (first, atom) = solve(child, costs);
-            if displacements.len() as u64 <= EXACT_ENTRIES {
+            let (first, atom) = solve(child, within);
+            if within.allows(displacements.len() as u64) {
                 return together(displacements.iter().map(|at| (at + first, atom.clone())));
             }
-            let (start, cost) = (displacements[0], atom.cost(costs));
+            let (start, cost) = (displacements[0], atom.cost(within.costs));
             let starts: Vec<_> = displacements.iter().map(|at| at - start).collect();
-            let (tree, _) = least_cost_path(&starts, (atom, cost), true, costs);
+            let (tree, _) = least_cost_path(&starts, (atom, cost), true, within.costs);
             vec![(first + start, tree)]
         }
         TypeTree::IndexBucket { stride, buckets, displacements, child } => {
-            let child = list(child, costs);
+            let child = list(child, within);
             let filled = || buckets.iter().zip(displacements).filter(|(count, _)| **count > 0);
-            let parts = filled().map(|(count, at)| (*at, copies(*count, *stride, &child, costs)));
-            concatenate(parts.collect(), costs)
+            let parts = filled().map(|(count, at)| (*at, copies(*count, *stride, &child, within)));
+            concatenate(parts.collect(), within)
         }
         TypeTree::Struct { displacements, children } => {
-            let parts = children.iter().zip(displacements).map(|(child, at)| (*at, list(child, costs)));
-            concatenate(parts.collect(), costs)
+            let parts = children.iter().zip(displacements).map(|(child, at)| (*at, list(child, within)));
+            concatenate(parts.collect(), within)
         }
     }
 }
 
 /// `count` copies of a list, `stride` bytes apart.
-fn copies(count: u64, stride: i64, child: &[Piece], costs: &dyn CostModel) -> Vec<Piece> {
+fn copies(count: u64, stride: i64, child: &[Piece], within: Within<'_>) -> Vec<Piece> {
     if child.is_empty() || count == 0 {
         return Vec::new();
     }
     let at = |i: u64| i as i64 * stride;
-    if count.saturating_mul(child.len() as u64) <= EXACT_ENTRIES {
+    if within.allows(count.saturating_mul(child.len() as u64)) {
         return together((0..count).flat_map(|i| moved(child, at(i))));
     }
-    let (first, atom) = solve(child.to_vec(), costs);
+    let (first, atom) = solve(child.to_vec(), within);
     if let Some(longer) = lengthened(&atom, count, stride) {
         return vec![(first, longer)];
     }
-    if count <= EXACT_ENTRIES {
+    if within.allows(count) {
         return together((0..count).map(|i| (first + at(i), atom.clone())));
     }
     vec![(first, TypeTree::vector(count, stride, atom))]
@@ -162,18 +186,18 @@ fn lengthened(atom: &TypeTree, count: u64, stride: i64) -> Option<TypeTree> {
 }
 
 /// Lists one after the other, each moved to its place; solved one by one where they are too many together.
-fn concatenate(mut parts: Vec<(i64, Vec<Piece>)>, costs: &dyn CostModel) -> Vec<Piece> {
+fn concatenate(mut parts: Vec<(i64, Vec<Piece>)>, within: Within<'_>) -> Vec<Piece> {
     parts.retain(|(_, pieces)| !pieces.is_empty());
     let total: usize = parts.iter().map(|(_, pieces)| pieces.len()).sum();
-    if total as u64 <= EXACT_ENTRIES {
+    if within.allows(total as u64) {
         return together(parts.iter().flat_map(|(at, pieces)| moved(pieces, *at)));
     }
     let solved = parts.into_iter().map(|(at, list)| {
-        let (first, atom) = solve(list, costs);
+        let (first, atom) = solve(list, within);
         (at + first, atom)
     });
     let pieces = together(solved);
-    if pieces.len() as u64 <= EXACT_ENTRIES {
+    if within.allows(pieces.len() as u64) {
         return pieces;
     }
     let first = pieces[0].0;
@@ -211,7 +235,7 @@ fn moved(pieces: &[Piece], by: i64) -> impl Iterator<Item = Piece> {
 }
 
 /// The list as a single piece of the least cost that treating its pieces as atoms allows.
-fn solve(mut pieces: Vec<Piece>, costs: &dyn CostModel) -> Piece {
+fn solve(mut pieces: Vec<Piece>, within: Within<'_>) -> Piece {
     if pieces.len() == 1 {
         return pieces.remove(0);
     }
@@ -220,8 +244,8 @@ fn solve(mut pieces: Vec<Piece>, costs: &dyn CostModel) -> Piece {
         piece.0 -= start;
     }
     let in_runs =
-        cut_runs(&pieces).map(|runs| least_cost(&Atoms::of_runs(&runs, costs), costs, u64::MAX, None).0);
-    let as_they_are = || least_cost(&Atoms::of_pieces(pieces.into_iter(), costs), costs, u64::MAX, None).0;
+        cut_runs(&pieces, within).map(|runs| within.least_cost(&Atoms::of_runs(&runs, within.costs)));
+    let as_they_are = || within.least_cost(&Atoms::of_pieces(pieces.into_iter(), within.costs));
     (start, in_runs.unwrap_or_else(as_they_are))
 }
 
@@ -230,7 +254,7 @@ fn solve(mut pieces: Vec<Piece>, costs: &dyn CostModel) -> Piece {
 /// where there are no runs to cut, where not all pieces are runs, or where the cuts would be too many.
 ///
 /// Whether these cuts always suffice is not proven, so nothing is claimed for what is found.
-fn cut_runs(pieces: &[Piece]) -> Option<Vec<(Run, Vec<u64>)>> {
+fn cut_runs(pieces: &[Piece], within: Within<'_>) -> Option<Vec<(Run, Vec<u64>)>> {
     let runs = pieces.iter().map(|(at, tree)| tree.as_run(*at)).collect::<Option<Vec<_>>>()?;
     if runs.iter().all(|run| run.count == 1) {
         return None;
@@ -254,7 +278,7 @@ fn cut_runs(pieces: &[Piece]) -> Option<Vec<(Run, Vec<u64>)>> {
     for run in &runs {
         let run = cut(run);
         total += run.1.len() as u64;
-        if total > EXACT_ENTRIES {
+        if !within.allows(total) {
             return None;
         }
         cut_runs.push(run);
