@@ -41,14 +41,14 @@ pub struct PackedTwo {
 
 /// The macro takes the fields to lie as declared; the compiler reorders them, and the next tier takes over.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
-#[repr(packed(2))]
+#[repr(Rust, packed(2))]
 pub struct Reordered {
     pub tag: u8,
     pub value: f64,
 }
 
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
-#[repr(packed)]
+#[repr(Rust, packed)]
 pub struct RustPacked {
     pub tag: u8,
     pub value: f64,
