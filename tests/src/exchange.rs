@@ -7,7 +7,7 @@ use mpi::{
     traits::*,
 };
 
-use crate::samples::{Aligned, Nested, Packed, Particle, Sample, Visit, for_each_sample};
+use crate::samples::{Aligned, Nested, Nothing, Packed, Particle, Sample, Visit, for_each_sample};
 
 fn neighbours(world: &SimpleCommunicator) -> (Process<'_>, Process<'_>, i32) {
     let (rank, size) = (world.rank(), world.size());
@@ -60,6 +60,13 @@ pub fn collectives(world: &SimpleCommunicator) {
     collect::<Packed>(world);
     collect::<Aligned>(world);
     collect::<Nested>(world);
+
+    // Messages without data are messages all the same.
+    let mut nothing = [Nothing { unit: (), none: [] }; 3];
+    world.process_at_rank(0).broadcast_into(&mut nothing[..]);
+    let (next, previous, _) = neighbours(world);
+    let status = send_receive_into(&nothing.clone()[..], &next, &mut nothing[..], &previous);
+    assert_eq!(status.count(u8::equivalent_datatype()), 0);
 }
 
 /// Pieces of arrays, into pieces of another shape with the same signature; everything else stays.

@@ -125,6 +125,13 @@ pub struct Large {
     pub count: u16,
 }
 
+/// No data at all; there is nothing to compare, so it is no sample.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+pub struct Nothing {
+    pub unit: (),
+    pub none: [u64; 0],
+}
+
 /// What `f64` means here is not what the macro takes it for; the layout is the same size and alignment.
 pub mod shadowed {
     use dtype_runtime::MpiDatatype;
