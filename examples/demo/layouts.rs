@@ -136,7 +136,6 @@ pub fn describe() {
         "face: f64[64][64][64] => [1..63, 1..63, 0]",
         layout!(f64[64][64][64] => [1..63, 1..63, 0]),
     );
-    describe_layout("every other pair: Mixed[100] => [..;2]", layout!(Mixed[100] => [..;2]));
 }
 
 /// A journey without MPI: what is packed here is unpacked here, into other places.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use dtype_runtime::{MpiDatatype, Selection, StaticLayout, layout, pack_into, packed_size, unpack_into};
 use mpi::{topology::SimpleCommunicator, traits::*};
 
-use crate::layouts::{Mixed, Particle, zero_grid, zero_matrix};
+use crate::layouts::{Cell, Mixed, Particle, zero_grid, zero_matrix};
 
 /// `Particle` as rsmpi's derive builds it.
 #[derive(mpi::traits::Equivalence, Clone, Copy, Default)]
@@ -25,6 +25,14 @@ struct RsmpiMixed {
     value: f64,
     level: i16,
     weight: f32,
+}
+
+/// `Cell` as rsmpi's derive builds it.
+#[derive(mpi::traits::Equivalence, Clone, Copy, Default)]
+struct RsmpiCell {
+    occupied: bool,
+    particles: [RsmpiParticle; 2],
+    summary: RsmpiMixed,
 }
 
 /// One way to send a layout to the other rank, and to receive it there.
@@ -56,6 +64,7 @@ pub fn table(world: &SimpleCommunicator) {
             &particles_by_hand(),
         );
         structs::<Mixed, RsmpiMixed>(world, &format!("{count} × Mixed"), count, &mixed_by_hand());
+        structs::<Cell, RsmpiCell>(world, &format!("{count} × Cell"), count, &cells_by_hand());
     }
     sub_blocks(world);
     if world.rank() == 0 {
@@ -149,6 +158,24 @@ fn mixed_by_hand() -> ByHand<Mixed> {
             mixed.value = f64::from_ne_bytes(bytes[1..9].try_into().expect("eight bytes"));
             mixed.level = i16::from_ne_bytes(bytes[9..11].try_into().expect("two bytes"));
             mixed.weight = f32::from_ne_bytes(bytes[11..15].try_into().expect("four bytes"));
+        },
+    }
+}
+
+fn cells_by_hand() -> ByHand<Cell> {
+    ByHand {
+        size: 130,
+        pack: |cell, bytes| {
+            bytes[0] = cell.occupied.into();
+            (particles_by_hand().pack)(&cell.particles[0], &mut bytes[1..58]);
+            (particles_by_hand().pack)(&cell.particles[1], &mut bytes[58..115]);
+            (mixed_by_hand().pack)(&cell.summary, &mut bytes[115..]);
+        },
+        unpack: |bytes, cell| {
+            cell.occupied = bytes[0] != 0;
+            (particles_by_hand().unpack)(&bytes[1..58], &mut cell.particles[0]);
+            (particles_by_hand().unpack)(&bytes[58..115], &mut cell.particles[1]);
+            (mixed_by_hand().unpack)(&bytes[115..], &mut cell.summary);
         },
     }
 }
