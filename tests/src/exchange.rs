@@ -65,7 +65,8 @@ pub fn collectives(world: &SimpleCommunicator) {
     let mut nothing = [Nothing { unit: (), none: [] }; 3];
     world.process_at_rank(0).broadcast_into(&mut nothing[..]);
     let (next, previous, _) = neighbours(world);
-    let status = send_receive_into(&nothing.clone()[..], &next, &mut nothing[..], &previous);
+    let sent = nothing;
+    let status = send_receive_into(&sent[..], &next, &mut nothing[..], &previous);
     assert_eq!(status.count(u8::equivalent_datatype()), 0);
 }
 
