@@ -3,7 +3,7 @@
 use alloc::{boxed::Box, vec::Vec};
 use core::ops::ControlFlow;
 
-use crate::{BaseType, CostModel, Error, Run, Runs, TypeMap};
+use crate::{BaseType, CostModel, Error, Price, Run, Runs, TypeMap};
 
 /// A type tree (thesis definition 3): nested descriptions of where the entries of a type map lie.
 ///
@@ -247,18 +247,28 @@ impl TypeTree {
     pub fn cost(&self, costs: &dyn CostModel) -> u64 {
         match self {
             Self::Leaf(base) => costs.leaf(*base),
-            Self::Vector { count, child, .. } => costs.vector(*count).of(child.cost(costs)),
-            Self::Index { displacements, child } => {
-                costs.index(displacements.len() as u64).of(child.cost(costs))
-            }
-            Self::IndexBucket { buckets, child, .. } => {
-                let copies = buckets.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
-                let price = costs.index_bucket(copies).with(buckets.len() as u64, costs.bucket());
-                price.of(child.cost(costs))
-            }
             Self::Struct { children, .. } => {
                 let parts = children.iter().map(|child| costs.part().of(child.cost(costs)));
                 parts.fold(costs.structure(), u64::saturating_add)
+            }
+            Self::Vector { child, .. } | Self::Index { child, .. } | Self::IndexBucket { child, .. } => {
+                self.price(costs).of(child.cost(costs))
+            }
+        }
+    }
+
+    /// The price of the root itself; of a leaf its cost, and of a strc that of all its lists.
+    fn price(&self, costs: &dyn CostModel) -> Price {
+        match self {
+            Self::Leaf(base) => Price::plus(costs.leaf(*base)),
+            Self::Vector { count, .. } => costs.vector(*count),
+            Self::Index { displacements, .. } => costs.index(displacements.len() as u64),
+            Self::IndexBucket { buckets, .. } => {
+                let copies = buckets.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
+                costs.index_bucket(copies).with(buckets.len() as u64, costs.bucket())
+            }
+            Self::Struct { children, .. } => {
+                Price::plus(costs.structure()).with(children.len() as u64, Price { times: 0, ..costs.part() })
             }
         }
     }
@@ -277,30 +287,13 @@ impl TypeTree {
     pub fn folded_cost(&self, costs: &dyn CostModel) -> u64 {
         let mut different = Vec::new();
         self.collect_different(&mut different);
-        different.into_iter().map(|tree| tree.own_cost(costs)).fold(0, u64::saturating_add)
+        different.into_iter().map(|tree| tree.price(costs).own).fold(0, u64::saturating_add)
     }
 
     fn collect_different<'a>(&'a self, different: &mut Vec<&'a Self>) {
         if !different.contains(&self) {
             different.push(self);
             self.children().iter().for_each(|child| child.collect_different(different));
-        }
-    }
-
-    /// What the root itself stores.
-    fn own_cost(&self, costs: &dyn CostModel) -> u64 {
-        match self {
-            Self::Leaf(base) => costs.leaf(*base),
-            Self::Vector { count, .. } => costs.vector(*count).own,
-            Self::Index { displacements, .. } => costs.index(displacements.len() as u64).own,
-            Self::IndexBucket { buckets, .. } => {
-                let copies = buckets.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
-                costs.index_bucket(copies).with(buckets.len() as u64, costs.bucket()).own
-            }
-            Self::Struct { children, .. } => {
-                let parts = costs.part().own.saturating_mul(children.len() as u64);
-                costs.structure().saturating_add(parts)
-            }
         }
     }
 

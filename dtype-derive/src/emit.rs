@@ -1,17 +1,21 @@
-//! Constructor programs as tokens: constants that the runtime executes as they are.
+//! From a type tree to tokens: the constructor program of its least-cost tree, as constants that the runtime executes.
 //!
 //! All names are those of `dtype_runtime::__private`, which the expansion calls `__dtype`.
 
-use dtype_core::{BaseType, OldType, Program, Solution, Step};
+use dtype_core::{BaseType, Limits, NodeCosts, OldType, Program, Step, TypeTree, normalize_within};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::quote;
 
-/// The expression of type `Option<Expansion>` for a solved layout: none where one of `facts` does not hold.
-pub(crate) fn expansion(solution: &Solution, program: &Program, facts: &TokenStream) -> TokenStream {
+/// Solves a layout, with the model and the limits of all tiers, and gives the expression of type `Option<Expansion>`
+/// for it: none where one of `facts` does not hold. With `extent`, in bytes, the datatype has that extent. Nothing where
+/// the layout cannot be solved here.
+pub(crate) fn expansion(tree: &TypeTree, extent: Option<i64>, facts: &TokenStream) -> Option<TokenStream> {
+    let solution = normalize_within(tree, &NodeCosts::default(), &Limits::EXPANSION).ok()?;
+    let program = Program::lower(&solution.tree, extent).ok()?;
     let cost = number(solution.cost);
     let steps = program.steps.iter().map(step);
     let result = old_type(program.result);
-    quote! {{
+    Some(quote! {{
         const STEPS: &[__dtype::Step] = &[#(#steps),*];
         const PROGRAM: __dtype::Program =
             __dtype::Program { steps: __dtype::List(STEPS), result: #result };
@@ -20,7 +24,7 @@ pub(crate) fn expansion(solution: &Solution, program: &Program, facts: &TokenStr
         } else {
             ::core::option::Option::None
         }
-    }}
+    }})
 }
 
 /// `__dtype::BaseType::F64`

@@ -1,6 +1,5 @@
 //! The implementation that the derive writes.
 
-use dtype_core::{Limits, NodeCosts, Program, normalize_within};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, Error, Result, parse_quote};
@@ -8,7 +7,7 @@ use syn::{DeriveInput, Error, Result, parse_quote};
 use crate::{
     ast::Struct,
     emit,
-    known::{self, Facts, Known},
+    known::{self, Facts},
     valid,
 };
 
@@ -63,17 +62,14 @@ fn lazy(item: &Struct<'_>) -> TokenStream {
         return quote!(__dtype::of_type::<Self>());
     }
     let mut facts = Facts::default();
-    let expansion = known::of_struct(item, &mut facts).and_then(|known| solve(&known, &facts));
+    let expansion = known::of_struct(item, &mut facts).and_then(|known| {
+        let extent = i64::try_from(known.size).ok()?;
+        emit::expansion(&known.tree, Some(extent), &facts.expression())
+    });
     let expansion = expansion.unwrap_or_else(|| quote!(::core::option::Option::None));
     let ident = item.ident;
     quote! {
         static LAZY: __dtype::LazyDatatype = __dtype::LazyDatatype::new::<#ident>(#expansion);
         &LAZY
     }
-}
-
-fn solve(known: &Known, facts: &Facts) -> Option<TokenStream> {
-    let solution = normalize_within(&known.tree, &NodeCosts::default(), &Limits::EXPANSION).ok()?;
-    let program = Program::lower(&solution.tree, Some(i64::try_from(known.size).ok()?)).ok()?;
-    Some(emit::expansion(&solution, &program, &facts.expression()))
 }

@@ -2,7 +2,7 @@
 //!
 //! Data flows one way, a room a step: `ast` parses into a small model, `valid` refuses what MPI cannot carry,
 //! `known` works out the layout of types the macro can see through, `expand` writes the implementation. `layout!`
-//! has its own parser and checks in `layout`; both write constructor programs through `emit`.
+//! has its own parser and checks in `layout`; both have `emit` solve the layout and write its program.
 #![deny(missing_docs)]
 
 use proc_macro::TokenStream;

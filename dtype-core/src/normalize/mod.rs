@@ -51,23 +51,24 @@ pub fn normalize_within(tree: &TypeTree, costs: &dyn CostModel, limits: &Limits)
     if entries <= limits.exact_entries {
         return reconstruct_within(&tree.flatten()?, Shape::Tree, costs, limits);
     }
+    // All trees of one map have the same floor.
+    let floor = floor(tree, entries, costs);
     let (mut tree, mut cost) = (Cow::Borrowed(tree), tree.cost(costs));
     // A cheaper tree may show what the one before did not, so only a tree that nothing improves is a normal form. That
     // of a path with regular levels only is one at once.
-    while cost > floor(&tree, entries, costs) {
+    while cost > floor {
         let path = path::normalize(&tree, costs);
         let regular = path.as_ref().is_some_and(|path| path.regular);
         let searched = (!regular).then(|| search(&tree, within));
-        let found =
-            path.map(|path| path.tree).into_iter().chain(searched).min_by_key(|tree| tree.cost(costs));
-        let Some(better) = found.filter(|found| found.cost(costs) < cost) else { break };
-        (cost, tree) = (better.cost(costs), Cow::Owned(better));
+        let candidates = path.map(|path| path.tree).into_iter().chain(searched);
+        let found = candidates.map(|tree| (tree.cost(costs), tree)).min_by_key(|(cost, _)| *cost);
+        let Some((lower, better)) = found.filter(|(found, _)| *found < cost) else { break };
+        (cost, tree) = (lower, Cow::Owned(better));
         if regular {
             break;
         }
     }
-    let least = cost <= floor(&tree, entries, costs);
-    let optimality = if least { Optimality::Proven } else { Optimality::UpperBound };
+    let optimality = if cost <= floor { Optimality::Proven } else { Optimality::UpperBound };
     Ok(Solution { tree: tree.into_owned(), cost, optimality })
 }
 
@@ -121,7 +122,7 @@ fn floor(tree: &TypeTree, entries: u64, costs: &dyn CostModel) -> u64 {
 /// A tree that begins at 0, and where it lies.
 type Piece = (i64, TypeTree);
 
-/// The layout of `tree` as as many pieces in order as the limits allow.
+/// The layout of `tree` as pieces in order, no more of them than the limits allow.
 fn list(tree: &TypeTree, within: Within<'_>) -> Vec<Piece> {
     match tree {
         TypeTree::Leaf(_) => vec![(0, tree.clone())],
@@ -137,8 +138,7 @@ fn list(tree: &TypeTree, within: Within<'_>) -> Vec<Piece> {
             }
             let (start, cost) = (displacements[0], atom.cost(within.costs));
             let starts: Vec<_> = displacements.iter().map(|at| at - start).collect();
-            let (tree, _) = least_cost_path(&starts, (atom, cost), true, within.costs);
-            vec![(first + start, tree)]
+            vec![(first + start, least_cost_path(&starts, (atom, cost), true, within.costs))]
         }
         TypeTree::IndexBucket { stride, buckets, displacements, child } => {
             let child = list(child, within);
@@ -227,7 +227,7 @@ fn together(pieces: impl Iterator<Item = Piece>) -> Vec<Piece> {
 fn joined(last: &Piece, next: (i64, &TypeTree)) -> Option<TypeTree> {
     let run = last.1.as_run(last.0)?.joined(next.1.as_run(next.0)?)?;
     let chance = run.count == 2 && run.stride != run.base.size() as i64;
-    (!chance).then(|| TypeTree::vector(run.count, run.stride, TypeTree::Leaf(run.base)))
+    (!chance).then(|| run.tree())
 }
 
 fn moved(pieces: &[Piece], by: i64) -> impl Iterator<Item = Piece> {

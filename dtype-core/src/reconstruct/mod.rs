@@ -141,7 +141,7 @@ pub fn reconstruct_within(
             let base = map.single_type()?;
             let leaf = (TypeTree::Leaf(base), costs.leaf(base));
             let buckets = shape == Shape::ExtendedPath;
-            (path::least_cost(map.displacements(), leaf, buckets, costs).0, Optimality::Proven)
+            (path::least_cost(map.displacements(), leaf, buckets, costs), Optimality::Proven)
         }
         Shape::Tree | Shape::Dag if map.len() as u64 > limits.exact_entries => {
             (from_runs(map, costs, limits), Optimality::UpperBound)
@@ -160,33 +160,18 @@ pub fn reconstruct_within(
 fn from_runs(map: &TypeMap, costs: &dyn CostModel, limits: &Limits) -> TypeTree {
     let mut runs = Runs::default();
     map.entries().for_each(|(base, at)| runs.push(Run::single(base, at)));
-    let (displacements, children): (Vec<_>, Vec<_>) = runs
-        .as_slice()
-        .iter()
-        .map(|run| match (run.count, TypeTree::Leaf(run.base)) {
-            (1, leaf) => (run.displacement, leaf),
-            (count, leaf) => (run.displacement, TypeTree::vector(count, run.stride, leaf)),
-        })
-        .unzip();
-    let listed = if children.len() as u64 <= limits.exact_entries {
-        least_cost(
-            &Atoms::of_pieces(displacements.into_iter().zip(children), costs),
-            costs,
-            limits.kept,
-            None,
-        )
-        .0
+    let runs = runs.as_slice();
+    let pieces = runs.iter().map(|run| (run.displacement, run.tree()));
+    let listed = if runs.len() as u64 <= limits.exact_entries {
+        least_cost(&Atoms::of_pieces(pieces, costs), costs, limits.kept, None).0
     } else {
+        let (displacements, children): (Vec<_>, Vec<_>) = pieces.unzip();
         TypeTree::structure(displacements, children)
     };
-    let path = map.single_type().map(|base| {
-        let leaf = (TypeTree::Leaf(base), costs.leaf(base));
-        path::least_cost(map.displacements(), leaf, true, costs).0
-    });
-    path.into_iter()
-        .chain([listed])
-        .min_by_key(|tree| tree.cost(costs))
-        .unwrap_or(TypeTree::structure([], []))
+    let Ok(base) = map.single_type() else { return listed };
+    let leaf = (TypeTree::Leaf(base), costs.leaf(base));
+    let path = path::least_cost(map.displacements(), leaf, true, costs);
+    if path.cost(costs) <= listed.cost(costs) { path } else { listed }
 }
 
 /// The node that repeats a child of a fixed length, and what it needs beyond the displacements themselves.

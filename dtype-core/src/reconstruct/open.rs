@@ -51,8 +51,7 @@ impl AtomRuns {
         let more = |cost: u128| Some(part(cost)? - i64::try_from(prices.part.own).ok()?);
         let growing = |(first, each): (u128, u128)| Some(Growing { first: part(first)?, more: more(each)? });
         let of_kind = |(_, cost): &(TypeTree, u64)| {
-            let bucket_cost =
-                u128::from(linear.bucket.own) + u128::from(linear.bucket.times) * u128::from(*cost);
+            let bucket_cost = linear.bucket_over(*cost);
             let (first, each) = linear.index_bucket.over(*cost);
             Some(AtomCosts {
                 single: part((*cost).into())?,
@@ -99,9 +98,9 @@ impl AtomRuns {
             return false;
         }
         // Both sides are lines in the number of copies, from two copies on.
-        let bucket = u128::from(linear.bucket.own) + u128::from(linear.bucket.times) * u128::from(child);
         let (first, more) = linear.index_bucket.over(child);
-        let lines = [linear.vector.over(child), linear.index.over(child), (first + bucket, more)];
+        let lines =
+            [linear.vector.over(child), linear.index.over(child), (first + linear.bucket_over(child), more)];
         let part = |cost: u128| u128::from(prices.part.own) + u128::from(prices.part.times.max(1)) * cost;
         let run = (vector.first + 2 * q * vector.more) as u128;
         lines.iter().all(|(first, more)| {

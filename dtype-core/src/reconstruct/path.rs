@@ -27,7 +27,7 @@ pub(crate) fn least_cost(
     (leaf, leaf_cost): (TypeTree, u64),
     buckets: bool,
     costs: &dyn CostModel,
-) -> (TypeTree, u64) {
+) -> TypeTree {
     let levels = levels(displacements);
     let prefixes = repeated_prefixes(&levels);
     let mut best = vec![Prefix::default(); prefixes.len()];
@@ -60,10 +60,7 @@ pub(crate) fn least_cost(
             }
         }
     }
-    let shift = displacements[0];
-    let last = prefixes.len() - 1;
-    let cost = if shift == 0 { best[last].aligned.cost } else { best[last].shifted.cost };
-    (build(displacements, &prefixes, &best, last, shift, leaf), cost)
+    build(displacements, &prefixes, &best, prefixes.len() - 1, displacements[0], leaf)
 }
 
 /// The cheapest way found to describe a prefix.

@@ -22,7 +22,7 @@ pub(super) struct Linear {
     pub(super) index: Line,
     /// Without the buckets.
     pub(super) index_bucket: Line,
-    pub(super) bucket: Price,
+    bucket: Price,
 }
 
 /// The price `first + count · more`.
@@ -67,6 +67,13 @@ impl Prices {
             index_bucket,
             bucket: self.bucket,
         })
+    }
+}
+
+impl Linear {
+    /// What each bucket of an idxbuc over a child of cost `child` adds.
+    pub(super) fn bucket_over(&self, child: u64) -> u128 {
+        u128::from(self.bucket.own) + u128::from(self.bucket.times) * u128::from(child)
     }
 }
 
