@@ -14,18 +14,21 @@ pub struct Price {
 }
 
 impl Price {
+    const FREE: Self = Self { own: 0, times: 0 };
+
     /// A price that adds `own` to the child's cost.
     pub const fn plus(own: u64) -> Self {
         Self { own, times: 1 }
     }
 
     /// The cost of the node over a child of cost `child`. Saturates at `u64::MAX`.
-    pub fn of(self, child: u64) -> u64 {
-        self.own.saturating_add(self.times.max(1).saturating_mul(child))
+    pub const fn of(self, child: u64) -> u64 {
+        let times = if self.times == 0 { 1 } else { self.times };
+        self.own.saturating_add(times.saturating_mul(child))
     }
 
     /// This price and `count` times another: what an idxbuc with that many buckets costs.
-    pub(crate) fn with(self, count: u64, other: Self) -> Self {
+    pub(crate) const fn with(self, count: u64, other: Self) -> Self {
         Self {
             own: self.own.saturating_add(count.saturating_mul(other.own)),
             times: self.times.saturating_add(count.saturating_mul(other.times)),
@@ -128,51 +131,40 @@ pub enum Weighting {
 
 impl Default for NodeCosts {
     fn default() -> Self {
-        Self { leaf: 3, vec: 5, idx: 5, strc: 5, idxbuc: 7, lookup: 1, weighting: Weighting::Storage }
+        Self::THESIS
     }
 }
 
 impl NodeCosts {
+    /// The thesis's constants, which are the default.
+    pub const THESIS: Self =
+        Self { leaf: 3, vec: 5, idx: 5, strc: 5, idxbuc: 7, lookup: 1, weighting: Weighting::Storage };
+
     /// The default constants, each node paid as often as it is run.
     pub fn processing() -> Self {
         Self { weighting: Weighting::Processing, ..Self::default() }
     }
 
-    fn price(&self, own: u64, copies: u64) -> Price {
-        match self.weighting {
-            Weighting::Storage => Price::plus(own),
-            Weighting::Processing => Price { own, times: copies },
+    /// The model as lines.
+    pub const fn linear(&self) -> LinearCosts {
+        let again = Price { own: 0, times: 1 };
+        let (once, each) = match self.weighting {
+            Weighting::Storage => (1, Price::FREE),
+            Weighting::Processing => (0, again),
+        };
+        let lookups = self.lookup.saturating_mul(2);
+        LinearCosts {
+            leaf: self.leaf,
+            vector: Line { first: Price { own: self.vec, times: once }, more: each },
+            index: Line {
+                first: Price { own: self.idx, times: once },
+                more: Price { own: self.lookup, ..each },
+            },
+            index_bucket: Line { first: Price { own: self.idxbuc, times: once }, more: each },
+            bucket: Price { own: lookups, times: 0 },
+            structure: self.strc,
+            part: Price::plus(lookups),
         }
-    }
-}
-
-impl CostModel for NodeCosts {
-    fn leaf(&self, _: BaseType) -> u64 {
-        self.leaf
-    }
-
-    fn vector(&self, count: u64) -> Price {
-        self.price(self.vec, count)
-    }
-
-    fn index(&self, count: u64) -> Price {
-        self.price(self.idx.saturating_add(count.saturating_mul(self.lookup)), count)
-    }
-
-    fn index_bucket(&self, copies: u64) -> Price {
-        self.price(self.idxbuc, copies)
-    }
-
-    fn bucket(&self) -> Price {
-        Price { own: self.lookup.saturating_mul(2), times: 0 }
-    }
-
-    fn structure(&self) -> u64 {
-        self.strc
-    }
-
-    fn part(&self) -> Price {
-        Price::plus(self.lookup.saturating_mul(2))
     }
 }
 
@@ -197,32 +189,144 @@ impl Default for Penalty {
     }
 }
 
-impl CostModel for Penalty {
-    fn leaf(&self, _: BaseType) -> u64 {
-        1
-    }
-
-    fn vector(&self, _: u64) -> Price {
-        Price { own: 0, times: self.overhead }
-    }
-
-    fn index(&self, count: u64) -> Price {
-        Price { own: 0, times: self.overhead.saturating_add(count) }
-    }
-
-    fn index_bucket(&self, _: u64) -> Price {
-        Price { own: 0, times: self.overhead }
-    }
-
-    fn bucket(&self) -> Price {
-        Price { own: 0, times: 2 }
-    }
-
-    fn structure(&self) -> u64 {
-        self.overhead
-    }
-
-    fn part(&self) -> Price {
-        Price::plus(3)
+impl Penalty {
+    /// The model as lines.
+    pub const fn linear(&self) -> LinearCosts {
+        let overhead = Line { first: Price { own: 0, times: self.overhead }, more: Price::FREE };
+        LinearCosts {
+            leaf: 1,
+            vector: overhead,
+            index: Line { more: Price { own: 0, times: 1 }, ..overhead },
+            index_bucket: overhead,
+            bucket: Price { own: 0, times: 2 },
+            structure: self.overhead,
+            part: Price::plus(3),
+        }
     }
 }
+
+/// A price that is linear in a count: `first + count · more`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The price of no copy.
+    pub first: Price,
+    /// What each copy adds.
+    pub more: Price,
+}
+
+impl Line {
+    /// The price of `count` copies. Saturates at `u64::MAX`.
+    pub const fn at(self, count: u64) -> Price {
+        self.first.with(count, self.more)
+    }
+}
+
+/// A cost model that is linear in all counts, as plain data, so that it can be read in a constant. [`NodeCosts`] and
+/// [`Penalty`] are such models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinearCosts {
+    /// A leaf of any base type.
+    pub leaf: u64,
+    /// A vec, by its copies.
+    pub vector: Line,
+    /// An idx, by its displacements.
+    pub index: Line,
+    /// An idxbuc without its buckets, by its copies.
+    pub index_bucket: Line,
+    /// What each bucket of an idxbuc adds.
+    pub bucket: Price,
+    /// A strc, without its parts.
+    pub structure: u64,
+    /// One child of a strc.
+    pub part: Price,
+}
+
+impl LinearCosts {
+    const fn linear(&self) -> Self {
+        *self
+    }
+
+    /// The model as lines, if it is known to be one.
+    pub(crate) fn of(costs: &dyn CostModel) -> Option<Self> {
+        let any = costs as &dyn Any;
+        let nodes = || any.downcast_ref::<NodeCosts>().map(NodeCosts::linear);
+        let penalty = || any.downcast_ref::<Penalty>().map(Penalty::linear);
+        any.downcast_ref::<Self>().map(Self::linear).or_else(nodes).or_else(penalty)
+    }
+
+    /// A cost that no description of `entries` entries, two or more, beats, from the nodes it must at least have; `run` says
+    /// whether they are one strided run, and `shifted` whether they begin elsewhere than at 0. Sharp for runs, and for
+    /// runs of runs; 0 where what a node costs depends on how often it is run.
+    pub(crate) const fn floor(&self, entries: u64, run: bool, shifted: bool) -> u64 {
+        let (vector, bucket) = (self.vector.at(2), self.bucket.own);
+        let (index, index_bucket) = (self.index.at(2), self.index_bucket.at(2));
+        if vector.times > 1 || index.times > 1 || index_bucket.times > 1 || self.bucket.times > 0 {
+            return 0;
+        }
+        let one_bucket = index_bucket.own.saturating_add(bucket);
+        let buckets = one_bucket.saturating_add(bucket);
+        // The least a node costs that repeats its child regularly, irregularly, or joins two children.
+        let regular = least(vector.own, one_bucket);
+        let irregular = least(index.own, buckets);
+        let joined = self.structure.saturating_add(self.part.own.saturating_mul(2)).saturating_add(self.leaf);
+        let node = least(regular, least(joined, irregular));
+        // A single node over a leaf that is no run lists all entries, or at least two buckets.
+        let listed = self.index.at(entries).own;
+        let not_a_run = least(least(listed, buckets), least(joined, node.saturating_mul(2)));
+        // A shift is taken up by a list: that of the only node, or that of a node with a single child.
+        let single = least(
+            self.index.at(1).own,
+            least(
+                self.index_bucket.at(1).own.saturating_add(bucket),
+                self.structure.saturating_add(self.part.own),
+            ),
+        );
+        let shifted_run = least(least(listed, one_bucket), least(joined, node.saturating_add(single)));
+        self.leaf.saturating_add(match (run, shifted) {
+            (true, false) => node,
+            (true, true) => shifted_run,
+            (false, _) => not_a_run,
+        })
+    }
+}
+
+const fn least(a: u64, b: u64) -> u64 {
+    if a < b { a } else { b }
+}
+
+/// Models that are known to be linear answer through their lines.
+macro_rules! answer_through_lines {
+    ($($model:ty),*) => {$(
+        impl CostModel for $model {
+            fn leaf(&self, _: BaseType) -> u64 {
+                self.linear().leaf
+            }
+
+            fn vector(&self, count: u64) -> Price {
+                self.linear().vector.at(count)
+            }
+
+            fn index(&self, count: u64) -> Price {
+                self.linear().index.at(count)
+            }
+
+            fn index_bucket(&self, copies: u64) -> Price {
+                self.linear().index_bucket.at(copies)
+            }
+
+            fn bucket(&self) -> Price {
+                self.linear().bucket
+            }
+
+            fn structure(&self) -> u64 {
+                self.linear().structure
+            }
+
+            fn part(&self) -> Price {
+                self.linear().part
+            }
+        }
+    )*};
+}
+
+answer_through_lines!(LinearCosts, NodeCosts, Penalty);

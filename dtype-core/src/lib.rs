@@ -31,6 +31,7 @@
 extern crate alloc;
 
 mod base_type;
+pub mod constant;
 mod cost;
 mod draw;
 mod error;
@@ -43,9 +44,9 @@ mod tree;
 mod type_map;
 
 pub use base_type::{BaseType, UnknownBaseType};
-pub use cost::{CostModel, NodeCosts, Penalty, Price, Weighting};
+pub use cost::{CostModel, Line, LinearCosts, NodeCosts, Penalty, Price, Weighting};
 pub use error::Error;
-pub use normalize::{normalize, normalize_within};
+pub use normalize::{normalize, normalize_within, solve_layout};
 pub use program::{OldType, Program, Step};
 pub use reconstruct::{Limits, Optimality, Shape, Solution, reconstruct, reconstruct_within};
 pub use run::{Run, Runs};

@@ -19,8 +19,11 @@ pub struct Run {
 }
 
 impl Run {
+    /// After so many entries at one stride, whatever they continue, the last run is at that stride.
+    pub(crate) const SETTLED: u64 = 4;
+
     /// A run of one entry.
-    pub fn single(base: BaseType, displacement: i64) -> Self {
+    pub const fn single(base: BaseType, displacement: i64) -> Self {
         Self { base, displacement, count: 1, stride: 0 }
     }
 
@@ -30,6 +33,45 @@ impl Run {
             (1, leaf) => leaf,
             (count, leaf) => TypeTree::vector(count, self.stride, leaf),
         }
+    }
+
+    /// How an entry continues a type map that ends with the runs `before` and `last`: the one rule of what a run is.
+    ///
+    /// Three entries at a regular stride are a run; two only if they are adjacent, since any two have some stride. An entry
+    /// belongs to the first run it can belong to. So the runs depend on the map alone.
+    pub(crate) const fn next(before: Option<Self>, last: Option<Self>, base: BaseType, at: i64) -> Next {
+        let entry = Self::single(base, at);
+        let Some(last) = last else { return Next::New(entry) };
+        if last.base as u8 != base as u8 {
+            return Next::New(entry);
+        }
+        let step = at.wrapping_sub(last.displacement);
+        if last.count > 1 {
+            let longer = Self { count: last.count.saturating_add(1), ..last };
+            return if at == last.entry(last.count) { Next::Longer(longer) } else { Next::New(entry) };
+        }
+        let pair = Self { count: 2, stride: step, ..last };
+        if step == base.size() as i64 {
+            return Next::Longer(pair);
+        }
+        if let Some(before) = before
+            && before.count == 1
+            && before.base as u8 == base as u8
+            && last.displacement.wrapping_sub(before.displacement) == step
+        {
+            return Next::Three(Self { count: 3, stride: step, ..before });
+        }
+        Next::New(entry)
+    }
+
+    /// Where entry `i` is. Wrapping: for runs of a measured layout there is nothing to wrap.
+    pub(crate) const fn entry(&self, i: u64) -> i64 {
+        self.displacement.wrapping_add(self.stride.wrapping_mul(i as i64))
+    }
+
+    /// The run without its first entries, of which it must have more.
+    pub(crate) const fn without(self, entries: u64) -> Self {
+        Self { displacement: self.entry(entries), count: self.count - entries, ..self }
     }
 
     /// The run that both make together, if `next` continues this one at the same stride.
@@ -48,34 +90,52 @@ impl Run {
     }
 }
 
+/// What an entry does to the runs of a type map.
+pub(crate) enum Next {
+    /// The last run becomes this one.
+    Longer(Run),
+    /// The last two runs, an entry each, become this one.
+    Three(Run),
+    /// A further run begins.
+    New(Run),
+}
+
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { base, displacement, count, stride } = self;
         match count {
             1 => write!(f, "{base} @ {displacement}"),
-            // Any two make a run of some stride; only neighbours are worth telling as one.
-            2 if *stride != base.size() as i64 => {
-                write!(f, "{base} @ {displacement}, {base} @ {}", displacement.wrapping_add(*stride))
-            }
             _ => write!(f, "{count} × {base} @ {displacement} stride {stride}"),
         }
     }
 }
 
-/// A type map as a list of runs, each as long as it can be when read from the front.
+/// A type map as a list of runs: its short form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Runs(Vec<Run>);
 
 impl Runs {
-    /// Appends a run, joining it to the last one where it continues it.
-    pub fn push(&mut self, next: Run) {
-        if let Some(last) = self.0.last_mut()
-            && let Some(joined) = last.joined(next)
-        {
-            *last = joined;
-        } else {
-            self.0.push(next);
+    /// Appends a run, joining it to the ones before where it continues them.
+    pub fn push(&mut self, run: Run) {
+        let singly = run.count.min(Run::SETTLED);
+        (0..singly).for_each(|i| self.push_entry(run.base, run.entry(i)));
+        if let Some(last) = self.0.last_mut() {
+            last.count = last.count.saturating_add(run.count - singly);
         }
+    }
+
+    fn push_entry(&mut self, base: BaseType, at: i64) {
+        let before = self.0.len().checked_sub(2).map(|place| self.0[place]);
+        match Run::next(before, self.0.last().copied(), base, at) {
+            Next::New(run) => self.0.push(run),
+            Next::Longer(run) => self.replace(1, run),
+            Next::Three(run) => self.replace(2, run),
+        }
+    }
+
+    fn replace(&mut self, last: usize, run: Run) {
+        self.0.truncate(self.0.len() - last);
+        self.0.push(run);
     }
 
     /// The runs in order.

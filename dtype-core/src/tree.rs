@@ -405,7 +405,11 @@ impl TypeTree {
     /// Visits the type map in order, vectors of leaves as whole runs. The tree must have passed
     /// [`measure`](Self::measure): then every displacement fits, though a sum on the way to it need not, which
     /// is why the additions wrap.
-    fn for_each_run(&self, base: i64, visit: &mut impl FnMut(Run) -> ControlFlow<()>) -> ControlFlow<()> {
+    pub(crate) fn for_each_run(
+        &self,
+        base: i64,
+        visit: &mut impl FnMut(Run) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         // Without this, 10¹⁸ copies of nothing would take for ever.
         if !self.has_entries() {
             return ControlFlow::Continue(());

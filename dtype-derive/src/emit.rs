@@ -2,7 +2,7 @@
 //!
 //! All names are those of `dtype_runtime::__private`, which the expansion calls `__dtype`.
 
-use dtype_core::{BaseType, Limits, NodeCosts, OldType, Program, Step, TypeTree, normalize_within};
+use dtype_core::{BaseType, NodeCosts, OldType, Program, Step, TypeTree, solve_layout};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::quote;
 
@@ -10,7 +10,7 @@ use quote::quote;
 /// for it: none where one of `facts` does not hold. With `extent`, in bytes, the datatype has that extent. Nothing where
 /// the layout cannot be solved here.
 pub(crate) fn expansion(tree: &TypeTree, extent: Option<i64>, facts: &TokenStream) -> Option<TokenStream> {
-    let solution = normalize_within(tree, &NodeCosts::default(), &Limits::EXPANSION).ok()?;
+    let solution = solve_layout(tree, &NodeCosts::THESIS.linear()).ok()?;
     let program = Program::lower(&solution.tree, extent).ok()?;
     let cost = number(solution.cost);
     let steps = program.steps.iter().map(step);

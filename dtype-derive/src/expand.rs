@@ -36,14 +36,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             #[doc = #safety]
             #[automatically_derived]
             unsafe impl #parameters __dtype::MpiDatatype for #ident #arguments #bounds {
-                const FACTS: __dtype::Facts = __dtype::Facts::empty()
-                    #(.field::<#types>(__dtype::memoffset::offset_of!(Self, #members)))*
-                    .of::<Self>();
-
-                #[inline(always)]
-                fn visit<__V: __dtype::Visitor>(visitor: &mut __V) {
-                    #(visitor.field::<#types>(__dtype::memoffset::offset_of!(Self, #members));)*
-                }
+                __dtype::fields!(offset_of: #(#members: #types),*);
 
                 fn lazy() -> &'static __dtype::LazyDatatype {
                     #lazy

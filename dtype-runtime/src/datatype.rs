@@ -1,6 +1,6 @@
 //! The trait `MpiDatatype`, and its implementations for base types, arrays and tuples.
 
-use dtype_core::{BaseType, NodeCosts, Optimality, Program, TypeTree};
+use dtype_core::{BaseType, LinearCosts, NodeCosts, Optimality, Program, TypeTree, constant::RunBuffer};
 
 use crate::{
     fields::{Facts, Visitor},
@@ -32,7 +32,7 @@ use crate::{
 ///
 /// # Safety
 /// Derive it. The hidden items must describe the type truthfully: `visit` names fields that lie within the type
-/// and do not overlap, with their own types, in the same order as `FACTS`; `lazy` is the same entry at each call,
+/// and do not overlap, with their own types, in the same order as `FACTS` and `RUNS`; `lazy` is the same entry at each call,
 /// made for this type.
 #[diagnostic::on_unimplemented(
     message = "MPI cannot carry `{Self}`: it does not implement `MpiDatatype`",
@@ -43,6 +43,9 @@ use crate::{
 pub unsafe trait MpiDatatype: Sized + 'static {
     #[doc(hidden)]
     const FACTS: Facts;
+
+    #[doc(hidden)]
+    const RUNS: RunBuffer;
 
     #[doc(hidden)]
     fn visit<V: Visitor>(visitor: &mut V);
@@ -93,9 +96,7 @@ pub unsafe trait MpiDatatype: Sized + 'static {
 }
 
 /// The cost model of all that is solved here; the macros use the same.
-pub(crate) fn costs() -> NodeCosts {
-    NodeCosts::default()
-}
+pub(crate) const COSTS: LinearCosts = NodeCosts::THESIS.linear();
 
 /// Whether `T` is the Rust type of `base`: an expansion that read a name asks what the name means here.
 pub const fn is_base<T: MpiDatatype>(base: BaseType) -> bool {
@@ -107,6 +108,7 @@ macro_rules! base_types {
         // SAFETY: the type is the base type itself.
         unsafe impl MpiDatatype for $type {
             const FACTS: Facts = Facts::of_base(BaseType::$base);
+            const RUNS: RunBuffer = RunBuffer::of_base(BaseType::$base);
             #[inline(always)]
             fn visit<V: Visitor>(visitor: &mut V) {
                 visitor.leaf(BaseType::$base);
@@ -132,6 +134,7 @@ base_types! { usize: U32, isize: I32, }
 // SAFETY: an array is its elements one after the other, `size_of::<T>()` apart.
 unsafe impl<T: MpiDatatype, const N: usize> MpiDatatype for [T; N] {
     const FACTS: Facts = Facts::elements::<T>(N);
+    const RUNS: RunBuffer = T::RUNS.repeated(N as u64, size_of::<T>() as i64);
 
     #[inline(always)]
     fn visit<V: Visitor>(visitor: &mut V) {
@@ -147,14 +150,8 @@ macro_rules! tuples {
     ($($name:ident $index:tt)*) => {
         // SAFETY: the fields, in order, where the compiler put them.
         unsafe impl<$($name: MpiDatatype),*> MpiDatatype for ($($name,)*) {
-            const FACTS: Facts = Facts::empty()
-                $(.field::<$name>(memoffset::offset_of_tuple!(Self, $index)))*
-                .of::<Self>();
-            #[inline(always)]
-            fn visit<V: Visitor>(visitor: &mut V) {
-                let _ = &visitor;
-                $(visitor.field::<$name>(memoffset::offset_of_tuple!(Self, $index));)*
-            }
+            crate::fields!(offset_of_tuple: $($index: $name,)*);
+
             fn lazy() -> &'static LazyDatatype {
                 of_type::<Self>()
             }

@@ -1,6 +1,6 @@
 //! How a type tells what it is made of: once to a visitor, at run time, and once in constants.
 //!
-//! A derived `visit` is a straight list of fields. Each use of it is a visitor: describing the layout, packing,
+//! [`fields!`](crate::fields) writes both. `visit` is a straight list of fields. Each use of it is a visitor: describing the layout, packing,
 //! unpacking and checking are the same walk with another visitor, inlined into straight-line code.
 
 use dtype_core::{BaseType, TypeTree};
@@ -63,6 +63,29 @@ impl Facts {
     pub const fn of<T>(self) -> Self {
         Self { dense: self.dense && self.packed_size == size_of::<T>(), ..self }
     }
+}
+
+/// The members of `MpiDatatype` that list the fields of a type, each list the same: `{offset macro}: {field}: {type}, …`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! fields {
+    ($offset_of:ident: $($field:tt: $type:ty),* $(,)?) => {
+        const FACTS: $crate::__private::Facts = $crate::__private::Facts::empty()
+            $(.field::<$type>($crate::__private::memoffset::$offset_of!(Self, $field)))*
+            .of::<Self>();
+
+        const RUNS: $crate::__private::RunBuffer = $crate::__private::RunBuffer::new()
+            $(.with(
+                &<$type as $crate::__private::MpiDatatype>::RUNS,
+                $crate::__private::memoffset::$offset_of!(Self, $field) as i64,
+            ))*;
+
+        #[inline(always)]
+        fn visit<V: $crate::__private::Visitor>(visitor: &mut V) {
+            let _ = &visitor;
+            $(visitor.field::<$type>($crate::__private::memoffset::$offset_of!(Self, $field));)*
+        }
+    };
 }
 
 /// Lists the fields of `T` as a type tree: a strc of the trees of its fields, nothing simplified but them.

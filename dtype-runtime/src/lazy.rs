@@ -7,9 +7,9 @@ use std::{
     sync::{OnceLock, PoisonError, RwLock},
 };
 
-use dtype_core::{Limits, Program, Solution, TypeTree, normalize_within};
+use dtype_core::{Program, Solution, TypeTree, constant::Solved, solve_layout};
 
-use crate::{MpiDatatype, datatype::costs, fields::describe};
+use crate::{MpiDatatype, datatype::COSTS, fields::describe};
 
 /// Where a layout was solved: the tiers of the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,6 +17,8 @@ use crate::{MpiDatatype, datatype::costs, fields::describe};
 pub enum LayoutOrigin {
     /// In the macro: the expansion holds the finished constructor calls.
     Expansion,
+    /// While the compiler evaluated constants: the program holds the finished tree.
+    ConstantEvaluation,
     /// In the running program, at first use.
     RunTime,
 }
@@ -25,6 +27,7 @@ impl fmt::Display for LayoutOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Expansion => "macro expansion",
+            Self::ConstantEvaluation => "constant evaluation",
             Self::RunTime => "run time",
         })
     }
@@ -45,6 +48,8 @@ pub struct LazyDatatype {
     /// The extent the MPI datatype must have, in bytes.
     extent: Option<i64>,
     expansion: Option<Expansion>,
+    /// What constant evaluation has solved.
+    solved: fn() -> Option<&'static Solved>,
     solution: OnceLock<Solution>,
     program: OnceLock<Program>,
     #[cfg(feature = "mpi")]
@@ -54,7 +59,9 @@ pub struct LazyDatatype {
 impl LazyDatatype {
     /// The entry of a type. An expansion is believed; it was compared with the compiler's own layout.
     pub const fn new<T: MpiDatatype>(expansion: Option<Expansion>) -> Self {
-        Self::of_layout(describe::<T>, Some(size_of::<T>() as i64), expansion)
+        // What is not named here is not evaluated, nor does it find its way into the program.
+        let solved = if expansion.is_some() { unsolved } else { solved::<T> };
+        Self::of(describe::<T>, Some(size_of::<T>() as i64), expansion, solved)
     }
 
     /// The entry of a layout, whose extent matters only if `extent` is given.
@@ -63,10 +70,20 @@ impl LazyDatatype {
         extent: Option<i64>,
         expansion: Option<Expansion>,
     ) -> Self {
+        Self::of(describe, extent, expansion, unsolved)
+    }
+
+    const fn of(
+        describe: fn() -> TypeTree,
+        extent: Option<i64>,
+        expansion: Option<Expansion>,
+        solved: fn() -> Option<&'static Solved>,
+    ) -> Self {
         Self {
             describe,
             extent,
             expansion,
+            solved,
             solution: OnceLock::new(),
             program: OnceLock::new(),
             #[cfg(feature = "mpi")]
@@ -75,14 +92,19 @@ impl LazyDatatype {
     }
 
     pub(crate) fn origin(&self) -> LayoutOrigin {
-        if self.expansion.is_some() { LayoutOrigin::Expansion } else { LayoutOrigin::RunTime }
+        match (&self.expansion, (self.solved)()) {
+            (Some(_), _) => LayoutOrigin::Expansion,
+            (None, Some(_)) => LayoutOrigin::ConstantEvaluation,
+            (None, None) => LayoutOrigin::RunTime,
+        }
     }
 
     /// The solved tree. An expansion holds only the calls; its tree is found again when somebody looks.
     pub(crate) fn solution(&self) -> &Solution {
-        self.solution.get_or_init(|| {
-            normalize_within(&(self.describe)(), &costs(), &Limits::EXPANSION)
-                .expect("a Rust type or array is smaller than i64::MAX bytes")
+        self.solution.get_or_init(|| match (self.solved)() {
+            Some(solved) => solved.solution(),
+            None => solve_layout(&(self.describe)(), &COSTS)
+                .expect("a Rust type or array is smaller than i64::MAX bytes"),
         })
     }
 
@@ -104,6 +126,15 @@ impl LazyDatatype {
     pub(crate) fn type_map(&self) -> String {
         self.solution().tree.runs().map_or_else(|error| error.to_string(), |runs| runs.to_string())
     }
+}
+
+/// The layout of a type as constant evaluation solves it: done once, when code for this function is made.
+fn solved<T: MpiDatatype>() -> Option<&'static Solved> {
+    const { &Solved::of(&T::RUNS, &COSTS) }.as_ref()
+}
+
+fn unsolved() -> Option<&'static Solved> {
+    None
 }
 
 /// The entry of a type that cannot have a `static` of its own: arrays, tuples and generic structs.

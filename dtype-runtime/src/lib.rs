@@ -76,13 +76,13 @@ pub use view::{StaticLayout, View, ViewMut};
 /// What the macros' expansions name. No part of the public interface: it may change in any version.
 #[doc(hidden)]
 pub mod __private {
-    pub use dtype_core::{BaseType, OldType, Program, Step};
+    pub use dtype_core::{BaseType, OldType, Program, Step, constant::RunBuffer};
     pub use memoffset;
     pub use std::borrow::Cow::Borrowed as List;
 
     pub use crate::{
         datatype::{MpiDatatype, is_base},
-        equivalence,
+        equivalence, fields,
         fields::{Facts, Visitor},
         lazy::{Expansion, LazyDatatype, of_type},
         selection::{Dimension, Selection},

@@ -159,5 +159,5 @@ fn the_tiers_agree() {
     assert_eq!((Seen::cost(), Seen::type_tree()), (solution.cost, &solution.tree));
     let program = Program::lower(&solution.tree, Some(size_of::<Seen>() as i64)).unwrap();
     assert_eq!(Seen::constructor_calls(), &program);
-    assert_eq!(Outer::layout_origin(), LayoutOrigin::RunTime);
+    assert_eq!(Outer::layout_origin(), LayoutOrigin::ConstantEvaluation);
 }

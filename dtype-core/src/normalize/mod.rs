@@ -6,10 +6,10 @@
 //! and each becomes a single atom. The work is bounded by the size of the given tree, never by the length of its type map.
 
 use alloc::{borrow::Cow, vec, vec::Vec};
-use core::any::Any;
 
 use crate::{
-    CostModel, Error, Limits, NodeCosts, Optimality, Run, Shape, Solution, TypeTree, Weighting,
+    CostModel, Error, Limits, LinearCosts, Optimality, Run, Shape, Solution, TypeTree,
+    constant::{RunBuffer, Solved, cut},
     reconstruct::{Atoms, least_cost, least_cost_path, reconstruct_within},
 };
 
@@ -52,7 +52,15 @@ pub fn normalize_within(tree: &TypeTree, costs: &dyn CostModel, limits: &Limits)
         return reconstruct_within(&tree.flatten()?, Shape::Tree, costs, limits);
     }
     // All trees of one map have the same floor.
-    let floor = floor(tree, entries, costs);
+    let linear = LinearCosts::of(costs);
+    // Few runs make a normal form by themselves; a tree that costs less than that is kept.
+    if let Some(costs) = &linear
+        && let Some(solved) = Solved::of(&RunBuffer::of(tree), costs)
+        && solved.cost() <= tree.cost(costs)
+    {
+        return Ok(solved.solution());
+    }
+    let floor = linear.map_or(0, |costs| costs.floor(entries, tree.single_run().is_some(), false));
     let (mut tree, mut cost) = (Cow::Borrowed(tree), tree.cost(costs));
     // A cheaper tree may show what the one before did not, so only a tree that nothing improves is a normal form. That
     // of a path with regular levels only is one at once.
@@ -70,6 +78,28 @@ pub fn normalize_within(tree: &TypeTree, costs: &dyn CostModel, limits: &Limits)
     }
     let optimality = if cost <= floor { Optimality::Proven } else { Optimality::UpperBound };
     Ok(Solution { tree: tree.into_owned(), cost, optimality })
+}
+
+/// The tree for the layout of a type or of a view, as all tiers of the compiler find it: by [`Solved`] for maps of few runs,
+/// which constants can do as well, and within [`Limits::EXPANSION`] for others. Its cost depends on the type map alone
+/// wherever it is [`Optimality::Proven`] or [`Solved`].
+///
+/// # Errors
+/// Those of [`TypeTree::measure`].
+///
+/// ```
+/// use dtype_core::{BaseType, NodeCosts, TypeTree, solve_layout};
+/// let fields = [TypeTree::vector(3, 8, TypeTree::Leaf(BaseType::F64)), TypeTree::Leaf(BaseType::U8)];
+/// let solution = solve_layout(&TypeTree::structure([0, 24], fields), &NodeCosts::THESIS.linear())?;
+/// assert_eq!(solution.cost, 20);
+/// # Ok::<(), dtype_core::Error>(())
+/// ```
+pub fn solve_layout(tree: &TypeTree, costs: &LinearCosts) -> Result<Solution, Error> {
+    tree.measure()?;
+    match Solved::of(&RunBuffer::of(tree), costs) {
+        Some(solved) => Ok(solved.solution()),
+        None => normalize_within(tree, costs, &Limits::EXPANSION),
+    }
 }
 
 /// The model and the limits of a normalization.
@@ -97,26 +127,6 @@ fn search(tree: &TypeTree, within: Within<'_>) -> TypeTree {
         found = TypeTree::index([first], found);
     }
     found
-}
-
-/// A cost that no description of two or more entries beats, from the nodes it must at least have.
-/// Sharp for contiguous and strided runs, and for runs of runs; 0 for models of which too little is known.
-fn floor(tree: &TypeTree, entries: u64, costs: &dyn CostModel) -> u64 {
-    let Some(costs) = (costs as &dyn Any).downcast_ref::<NodeCosts>() else { return 0 };
-    if costs.weighting == Weighting::Processing {
-        return 0;
-    }
-    let NodeCosts { leaf, vec, idx, strc, idxbuc, lookup, .. } = *costs;
-    let list = |node: u64, lookups: u64| node.saturating_add(lookup.saturating_mul(lookups));
-    // The least a node costs that repeats its child regularly, irregularly, or joins two children.
-    let regular = vec.min(list(idxbuc, 2));
-    let irregular = list(idx, 2).min(list(idxbuc, 4));
-    let joined = list(strc, 4).saturating_add(leaf);
-    let run = regular.min(joined).min(irregular);
-    // A single node over a leaf that is no run lists all entries, or at least two buckets.
-    let listed = list(idx, entries).min(list(idxbuc, 4));
-    let not_a_run = listed.min(joined).min(run.saturating_mul(2));
-    leaf.saturating_add(if tree.single_run().is_some() { run } else { not_a_run })
 }
 
 /// A tree that begins at 0, and where it lies.
@@ -259,29 +269,18 @@ fn cut_runs(pieces: &[Piece], within: Within<'_>) -> Option<Vec<(Run, Vec<u64>)>
     if runs.iter().all(|run| run.count == 1) {
         return None;
     }
-    let cut = |run: &Run| {
-        let alike = |other: &&Run| other.base == run.base && (other.count == 1 || other.stride == run.stride);
-        let counts = || runs.iter().filter(alike).map(|other| other.count);
-        let left = counts().flat_map(|a| counts().filter(move |b| *b < a).map(move |b| a - b));
-        let mut lengths: Vec<u64> = counts().chain(left).filter(|length| *length < run.count).collect();
-        lengths.sort_unstable();
-        lengths.dedup();
-        let mut cuts: Vec<u64> = lengths.iter().flat_map(|length| [*length, run.count - length]).collect();
-        cuts.push(run.count);
-        cuts.sort_unstable();
-        cuts.dedup();
-        let pieces = cuts.iter().scan(0, |before, cut| Some(cut - core::mem::replace(before, *cut)));
-        (*run, pieces.collect::<Vec<_>>())
-    };
-    let mut total = 0;
-    let mut cut_runs = Vec::new();
-    for run in &runs {
-        let run = cut(run);
-        total += run.1.len() as u64;
-        if !within.allows(total) {
-            return None;
+    let mut places = vec![0; usize::try_from(within.limits.exact_entries).ok()?.saturating_add(1)];
+    let length = cut(&runs, &mut places)?;
+    let mut places = places[..length].iter().copied();
+    let mut from = places.next()?;
+    let cut_runs = runs.iter().map(|run| {
+        let (start, mut lengths) = (from, Vec::new());
+        while from < start + run.count {
+            let to = places.next()?;
+            lengths.push(to - from);
+            from = to;
         }
-        cut_runs.push(run);
-    }
-    Some(cut_runs)
+        Some((*run, lengths))
+    });
+    cut_runs.collect()
 }

@@ -5,7 +5,7 @@
 
 use alloc::{vec, vec::Vec};
 
-use crate::{CostModel, Error, Run, Runs, TypeMap, TypeTree};
+use crate::{CostModel, Error, Run, Runs, TypeMap, TypeTree, constant::EXACT_ENTRIES};
 
 mod atoms;
 mod dag;
@@ -81,7 +81,7 @@ impl Limits {
 
     /// What the macros allow themselves, and all tiers with them, so that they agree: macros run without optimization in
     /// users' dev builds, where the worst map of 128 entries takes a few milliseconds.
-    pub const EXPANSION: Self = Self { exact_entries: 128, kept: 1 << 24 };
+    pub const EXPANSION: Self = Self { exact_entries: EXACT_ENTRIES, kept: 1 << 24 };
 }
 
 impl Default for Limits {
@@ -176,7 +176,7 @@ fn from_runs(map: &TypeMap, costs: &dyn CostModel, limits: &Limits) -> TypeTree 
 
 /// The node that repeats a child of a fixed length, and what it needs beyond the displacements themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Repeat {
+pub(crate) enum Repeat {
     Vector,
     Index,
     Bucket,
@@ -276,7 +276,7 @@ impl Counter {
 
 /// Builds the node `kind` over `child`, whose copies lie at every `q`th of `segment`, moved to begin at `shift`. A vec
 /// takes no shift: its copies begin at 0.
-fn repeat(kind: Repeat, segment: &[i64], q: usize, shift: i64, child: TypeTree) -> TypeTree {
+pub(crate) fn repeat(kind: Repeat, segment: &[i64], q: usize, shift: i64, child: TypeTree) -> TypeTree {
     let moved = |at: &i64| at - segment[0] + shift;
     let (count, stride) =
         ((segment.len() / q) as u64, segment.get(q).map_or(0, |second| second - segment[0]));

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{CostModel, Price};
+use crate::{CostModel, Line, Price};
 
 /// The prices of a model, by count.
 pub(super) struct Prices {
@@ -23,13 +23,6 @@ pub(super) struct Linear {
     /// Without the buckets.
     pub(super) index_bucket: Line,
     bucket: Price,
-}
-
-/// The price `first + count · more`.
-#[derive(Clone, Copy)]
-pub(super) struct Line {
-    first: Price,
-    more: Price,
 }
 
 impl Prices {
@@ -87,7 +80,7 @@ impl Line {
         let first = Price { own: one.own.checked_sub(more.own)?, times: one.times.checked_sub(more.times)? };
         let line = Self { first, more };
         let on_it = |(count, price): (usize, &Price)| {
-            first.with(count as u64, more) == *price && price.own < u64::MAX && price.times < u64::MAX
+            line.at(count as u64) == *price && price.own < u64::MAX && price.times < u64::MAX
         };
         prices.iter().enumerate().skip(1).all(on_it).then_some(line)
     }
@@ -102,7 +95,7 @@ impl Line {
     }
 
     /// Over a child of cost `child`: what the node costs with no copy yet, and what each copy adds.
-    pub(super) fn over(&self, child: u64) -> (u128, u128) {
+    pub(crate) fn over(&self, child: u64) -> (u128, u128) {
         let cost = |price: Price| u128::from(price.own) + u128::from(price.times) * u128::from(child);
         (cost(self.first), cost(self.more))
     }

@@ -1,0 +1,286 @@
+//! Where runs must be cut, so that solving the pieces solves the map. DESIGN.md has the argument.
+
+use crate::Run;
+
+/// The most repetitions of a map that are looked at.
+const REPETITIONS: usize = 128;
+
+/// A place in a map, between two entries or at an end.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Entries before it.
+    at: u64,
+    /// The run behind it, or the number of runs.
+    run: usize,
+    /// Entries of that run before it.
+    offset: u64,
+}
+
+/// The entries `start..end` have the same shape as the ones `period` behind them.
+#[derive(Clone, Copy)]
+struct Repetition {
+    start: u64,
+    end: u64,
+    period: u64,
+}
+
+struct Cuts<'a> {
+    runs: &'a [Run],
+    /// In entries from the start of the map, in order.
+    list: &'a mut [u64],
+    length: usize,
+    repetitions: [Repetition; REPETITIONS],
+    repeated: usize,
+    /// Whether there was room for everything.
+    complete: bool,
+}
+
+/// Where to cut a map: at the ends of its runs, at what a repetition makes of these, and where runs of one length would
+/// fit into others. Solving the pieces solves the map under any model that takes [runs for atoms](super::takes_runs_for_atoms).
+///
+/// `a² x a⁵ x a⁵ x a³` at a regular stride repeats with a period of six entries; so both runs of five are cut behind the third
+/// entry, and what is found is `vec(3, strc(a², x, a³))`.
+///
+/// Writes the cuts, in entries from the start of the map and in order, both ends among them, and gives their number;
+/// nothing if there is no room for all.
+pub(crate) const fn cut(runs: &[Run], list: &mut [u64]) -> Option<usize> {
+    let repetitions = [Repetition { start: 0, end: 0, period: 0 }; REPETITIONS];
+    let mut cuts = Cuts { runs, list, length: 0, repetitions, repeated: 0, complete: true };
+    cuts.insert_ends();
+    cuts.insert_lengths();
+    cuts.find_repetitions();
+    cuts.repeat();
+    if cuts.complete { Some(cuts.length) } else { None }
+}
+
+impl Cuts<'_> {
+    /// The ends of all runs. Where one base type goes on at another stride, an entry more or less on either side may
+    /// belong to something else by chance.
+    const fn insert_ends(&mut self) {
+        let mut at = Place { at: 0, run: 0, offset: 0 };
+        self.insert(0);
+        while at.run < self.runs.len() {
+            at = self.end_of(at);
+            self.insert(at.at);
+            if at.run < self.runs.len() && self.runs[at.run].base as u8 == self.runs[at.run - 1].base as u8 {
+                if self.runs[at.run - 1].count > 1 {
+                    self.insert(at.at - 1);
+                }
+                if self.runs[at.run].count > 1 {
+                    self.insert(at.at + 1);
+                }
+            }
+        }
+    }
+
+    const fn end_of(&self, place: Place) -> Place {
+        Place { at: place.at + self.runs[place.run].count - place.offset, run: place.run + 1, offset: 0 }
+    }
+
+    /// An idx over runs of one length may take longer ones for several, from either end.
+    const fn insert_lengths(&mut self) {
+        let (mut start, mut run) = (0, 0);
+        while run < self.runs.len() && self.complete {
+            let whole = &self.runs[run];
+            let (mut other, mut alike) = (0, 0);
+            while other < self.runs.len() {
+                alike += of_kind(&self.runs[other], whole) as u64;
+                other += 1;
+            }
+            // With more copies than that in a run, an idxbuc over the leaves costs less.
+            let most = if alike > 3 { alike - 2 } else { 1 };
+            other = 0;
+            while other < self.runs.len() {
+                let length = self.runs[other].count;
+                if length > 1 && length < whole.count && of_kind(&self.runs[other], whole) {
+                    let (mut copies, mut entries) = (1, length);
+                    while copies <= most && entries < whole.count && self.complete {
+                        self.insert(start + entries);
+                        self.insert(start + whole.count - entries);
+                        copies += 1;
+                        entries += length;
+                    }
+                }
+                other += 1;
+            }
+            start += whole.count;
+            run += 1;
+        }
+    }
+
+    /// All repetitions that reach across the end of a run: they show at two places with the same on either side.
+    const fn find_repetitions(&mut self) {
+        let (anchors, mut first) = (self.length, 1);
+        let mut a = self.place(0, Place { at: 0, run: 0, offset: 0 });
+        while first + 2 < anchors && self.complete {
+            a = self.place(self.list[first], a);
+            let (mut second, mut b) = (first + 1, a);
+            while second + 1 < anchors {
+                b = self.place(self.list[second], b);
+                self.find_repetition(a, b);
+                second += 1;
+            }
+            first += 1;
+        }
+    }
+
+    /// The place of a cut, not before another one.
+    const fn place(&self, at: u64, mut from: Place) -> Place {
+        while from.run < self.runs.len() && self.end_of(from).at <= at {
+            from = self.end_of(from);
+        }
+        Place { at, run: from.run, offset: from.offset + at - from.at }
+    }
+
+    const fn find_repetition(&mut self, a: Place, b: Place) {
+        // A place inside a run repeats with the run.
+        if a.offset > 0 && b.offset > 0 {
+            return;
+        }
+        let before = self.matching_before(a, b);
+        if before == 0 {
+            return;
+        }
+        let behind = self.matching_behind(a, b);
+        let period = b.at - a.at;
+        if behind == 0 || before + behind < period {
+            return;
+        }
+        let found = Repetition { start: a.at - before, end: a.at + behind, period };
+        let mut i = 0;
+        while i < self.repeated {
+            let known = &self.repetitions[i];
+            if known.start == found.start && known.end == found.end && known.period == found.period {
+                return;
+            }
+            i += 1;
+        }
+        if self.repeated == REPETITIONS {
+            self.complete = false;
+            return;
+        }
+        self.repetitions[self.repeated] = found;
+        self.repeated += 1;
+    }
+
+    /// How many entries behind both places have the same shape.
+    const fn matching_behind(&self, mut a: Place, mut b: Place) -> u64 {
+        let (from, distance) = (a.at, self.distance(a, b));
+        while b.run < self.runs.len() {
+            let (left, right) = (&self.runs[a.run], &self.runs[b.run]);
+            if left.base as u8 != right.base as u8 || self.distance(a, b) != distance {
+                break;
+            }
+            let step = least(left.count - a.offset, right.count - b.offset);
+            if step > 1 && left.stride != right.stride {
+                return a.at + 1 - from;
+            }
+            a = self.place(a.at + step, a);
+            b = self.place(b.at + step, b);
+        }
+        a.at - from
+    }
+
+    /// How many entries before both places have the same shape, and lie the same way to what is behind.
+    const fn matching_before(&self, mut a: Place, mut b: Place) -> u64 {
+        let (from, distance) = (a.at, self.distance(a, b));
+        while a.at > 0 {
+            a = self.into_run_before(a);
+            b = self.into_run_before(b);
+            let (left, right) = (&self.runs[a.run], &self.runs[b.run]);
+            let (one, other) = (left.entry(a.offset - 1), right.entry(b.offset - 1));
+            if left.base as u8 != right.base as u8 || other.wrapping_sub(one) != distance {
+                break;
+            }
+            let step = least(a.offset, b.offset);
+            if step > 1 && left.stride != right.stride {
+                return from + 1 - a.at;
+            }
+            a = Place { at: a.at - step, offset: a.offset - step, ..a };
+            b = Place { at: b.at - step, offset: b.offset - step, ..b };
+        }
+        from - a.at
+    }
+
+    /// The same place, as the end of a run rather than the beginning of one.
+    const fn into_run_before(&self, place: Place) -> Place {
+        match place.offset {
+            0 => Place { run: place.run - 1, offset: self.runs[place.run - 1].count, ..place },
+            _ => place,
+        }
+    }
+
+    /// In bytes, from the entry behind one place to the entry behind the other.
+    const fn distance(&self, a: Place, b: Place) -> i64 {
+        self.runs[b.run].entry(b.offset).wrapping_sub(self.runs[a.run].entry(a.offset))
+    }
+
+    /// The ends of all repetitions, and whatever cut lies in one copy in the other as well.
+    const fn repeat(&mut self) {
+        let mut i = 0;
+        while i < self.repeated {
+            let Repetition { start, end, period } = self.repetitions[i];
+            self.insert(start);
+            self.insert(end);
+            self.insert(start + period);
+            self.insert(end + period);
+            i += 1;
+        }
+        let mut before = 0;
+        while before < self.length && self.complete {
+            before = self.length;
+            let mut i = 0;
+            while i < self.repeated {
+                self.repeat_cuts(self.repetitions[i]);
+                i += 1;
+            }
+        }
+    }
+
+    const fn repeat_cuts(&mut self, repetition: Repetition) {
+        let Repetition { start, end, period } = repetition;
+        let mut i = 0;
+        while i < self.length && self.complete {
+            let at = self.list[i];
+            let inserted = self.length;
+            if start <= at && at <= end {
+                self.insert(at + period);
+            }
+            if start + period <= at && at <= end + period {
+                self.insert(at - period);
+            }
+            // What was inserted before may have moved this one.
+            i = if self.length > inserted { 0 } else { i + 1 };
+        }
+    }
+
+    const fn insert(&mut self, at: u64) {
+        let mut place = self.length;
+        while place > 0 && self.list[place - 1] > at {
+            place -= 1;
+        }
+        if place > 0 && self.list[place - 1] == at {
+            return;
+        }
+        if self.length == self.list.len() {
+            self.complete = false;
+            return;
+        }
+        let mut i = self.length;
+        while i > place {
+            self.list[i] = self.list[i - 1];
+            i -= 1;
+        }
+        self.list[place] = at;
+        self.length += 1;
+    }
+}
+
+/// Whether a piece of the run `whole` may be like `run`.
+const fn of_kind(run: &Run, whole: &Run) -> bool {
+    run.base as u8 == whole.base as u8 && run.stride == whole.stride
+}
+
+const fn least(a: u64, b: u64) -> u64 {
+    if a < b { a } else { b }
+}

@@ -1,0 +1,203 @@
+//! Solving layouts in constants: maps of at most 64 runs, without allocation.
+//!
+//! A library knows the layout of a nested or generic type only when constants are evaluated. What is here works there, and
+//! serves all other tiers for the same layouts, so that they agree: [`normalize`](fn@crate::normalize) takes long layouts of few
+//! runs to it.
+//!
+//! A map is first [parted](pieces::parts) where no repetition can reach across. A part of up to 128 entries is then
+//! solved exactly, entry by entry. In a longer one runs are taken as atoms, cut where that may help; what is found is proven only
+//! where it meets the floor of all descriptions. The parts make one strc.
+
+use alloc::vec::Vec;
+
+use crate::{LinearCosts, Optimality, Run, Solution, TypeTree, reconstruct::Repeat};
+
+mod cuts;
+mod pieces;
+mod recipe;
+mod runs;
+mod table;
+
+pub(crate) use cuts::cut;
+use pieces::{Grain, MOST, Pieces, end_of, entries, parts};
+use recipe::{Node, Recipe};
+pub use runs::RunBuffer;
+use table::{Table, UNKNOWN, sum};
+
+/// The most entries that are solved exactly here, one by one.
+pub(crate) const EXACT_ENTRIES: u64 = MOST as u64;
+
+/// A layout solved in a constant.
+///
+/// ```
+/// use dtype_core::{BaseType, NodeCosts, Optimality, constant::{RunBuffer, Solved}};
+/// const SOLVED: Option<Solved> = {
+///     let numbers = RunBuffer::of_base(BaseType::F64).repeated(1000, 8);
+///     let runs = numbers.with(&RunBuffer::of_base(BaseType::U8), 8000);
+///     Solved::of(&runs, &NodeCosts::THESIS.linear())
+/// };
+/// let solution = SOLVED.unwrap().solution();
+/// assert_eq!((solution.cost, solution.optimality), (20, Optimality::Proven));
+/// assert_eq!(solution.tree.to_string(), "strc at [0, 8000]\n├─ vec 1000, stride 8\n│  └─ f64\n└─ u8\n");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Solved {
+    runs: RunBuffer,
+    cost: u64,
+    optimality: Optimality,
+    recipe: Recipe,
+    /// Whether the model takes runs for atoms.
+    atoms: bool,
+}
+
+impl Solved {
+    /// Solves a layout. Nothing if the runs are too many, if they are long and the model may take them apart, or if costs or
+    /// displacements are beyond all reason.
+    pub const fn of(runs: &RunBuffer, costs: &LinearCosts) -> Option<Self> {
+        let Some(list) = runs.as_slice() else { return None };
+        if !is_within_reason(list) {
+            return None;
+        }
+        let (optimality, recipe, atoms) = (Optimality::Proven, Recipe::new(), takes_runs_for_atoms(costs));
+        let mut solved = Self { runs: *runs, cost: 0, optimality, recipe, atoms };
+        let begins = parts(list);
+        if list.is_empty() || end_of(&begins, 0, list.len()) < list.len() {
+            solved.solve_parts(list, &begins, costs);
+        } else {
+            solved.solve_single(list, costs);
+        }
+        if solved.cost < UNKNOWN && solved.recipe.is_complete() { Some(solved) } else { None }
+    }
+
+    /// A strc of all parts.
+    const fn solve_parts(&mut self, runs: &[Run], begins: &[bool], costs: &LinearCosts) {
+        let (root, mut count, mut start) = (self.recipe.reserve(), 0, 0);
+        self.cost = costs.structure;
+        while start < runs.len() {
+            let end = end_of(begins, start, runs.len());
+            let part = runs.split_at(end).0.split_at(start).1;
+            if self.is_single(part, true) {
+                self.recipe.push(single(&part[0]));
+                self.cost = sum(self.cost, costs.part.of(cost_of_run(&part[0], costs)));
+                count += 1;
+            } else {
+                let (table, least) = Table::of(Pieces::of(part, self.grain(part, true)), costs, false);
+                count += table.write_parts(&mut self.recipe);
+                self.cost = sum(self.cost, least.parts);
+                let floor = costs.part.of(floor(part, false, costs));
+                let several = costs.part.of(costs.leaf).saturating_mul(2);
+                self.judge(&table, least.parts <= floor && least.parts <= several);
+            }
+            start = end;
+        }
+        self.recipe.set(root, Node::Struct(count as u16));
+    }
+
+    /// A tree without parts that could be solved apart.
+    const fn solve_single(&mut self, runs: &[Run], costs: &LinearCosts) {
+        if self.is_single(runs, false) {
+            self.recipe.push(single(&runs[0]));
+            self.cost = cost_of_run(&runs[0], costs);
+            return;
+        }
+        let shift = runs[0].displacement != 0;
+        let (table, least) = Table::of(Pieces::of(runs, self.grain(runs, false)), costs, shift);
+        table.write(&mut self.recipe, shift);
+        self.cost = if shift { least.shifted } else { least.aligned };
+        self.judge(&table, self.cost <= floor(runs, shift, costs));
+    }
+
+    /// Whether a part, one of several or the only one, is a run that needs no search.
+    const fn is_single(&self, part: &[Run], several: bool) -> bool {
+        self.atoms && part.len() == 1 && (several || part[0].displacement == 0)
+    }
+
+    const fn grain(&self, part: &[Run], several: bool) -> Grain {
+        if self.is_single(part, several) {
+            Grain::Runs
+        } else if self.atoms {
+            Grain::Cut
+        } else {
+            Grain::Entries
+        }
+    }
+
+    /// Notes what is known of the tree of a part, which may be `least` for another reason than an exact search.
+    const fn judge(&mut self, table: &Table, least: bool) {
+        if !table.is_exact() && !least {
+            self.optimality = Optimality::UpperBound;
+            // Runs are no good atoms for a model that may take them apart.
+            self.cost = if self.atoms { self.cost } else { UNKNOWN };
+        }
+    }
+
+    /// The cost of the tree.
+    pub const fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// The tree, its cost, and whether that is the least.
+    pub fn solution(&self) -> Solution {
+        Solution { tree: self.tree(), cost: self.cost, optimality: self.optimality }
+    }
+
+    fn tree(&self) -> TypeTree {
+        let runs = self.runs.as_slice().unwrap_or_default();
+        let (begins, mut start) = (parts(runs), 0);
+        let mut pieces: Vec<Run> = Vec::new();
+        while start < runs.len() {
+            let end = end_of(&begins, start, runs.len());
+            let part = &runs[start..end];
+            let part = Pieces::of(part, self.grain(part, part.len() < runs.len()));
+            pieces.extend(&part.list[..part.length]);
+            start = end;
+        }
+        self.recipe.tree(&pieces)
+    }
+}
+
+/// Whether a least-cost tree of the map need not cut runs but where [`cut`] does: the counts of vecs are free, a vec costs
+/// no more than a leaf that is a part, and an idx over longer runs gains nothing against an idxbuc over leaves.
+const fn takes_runs_for_atoms(costs: &LinearCosts) -> bool {
+    let vector = costs.vector.at(2).of(costs.leaf);
+    let (index, bucket) = (costs.index, costs.index_bucket);
+    let two_lookups = index.more.own.saturating_mul(2);
+    costs.vector.more.own == 0
+        && costs.vector.more.times == 0
+        && vector == costs.floor(2, true, false)
+        && costs.part.of(vector) <= costs.part.of(costs.leaf).saturating_mul(2)
+        && index.more.times == 0
+        && bucket.more.times == 0
+        && bucket.more.own == 0
+        && costs.bucket.own <= two_lookups
+        && bucket.first.own.saturating_add(two_lookups)
+            <= index.first.own.saturating_add(costs.vector.first.own)
+}
+
+/// The node for a run that is left whole, and its cost.
+const fn single(run: &Run) -> Node {
+    if run.count == 1 { Node::Leaf } else { Node::Leaves(Repeat::Vector, 1) }
+}
+
+const fn cost_of_run(run: &Run, costs: &LinearCosts) -> u64 {
+    if run.count == 1 { costs.leaf } else { costs.vector.at(run.count).of(costs.leaf) }
+}
+
+/// Whether differences of displacements, and numbers of entries, are far from the end of their range.
+const fn is_within_reason(runs: &[Run]) -> bool {
+    const FAR: u64 = 1 << 60;
+    let mut i = 0;
+    while i < runs.len() {
+        let (first, length) = (runs[i].displacement.unsigned_abs(), runs[i].stride.unsigned_abs());
+        match length.checked_mul(runs[i].count) {
+            Some(length) if first < FAR && length < FAR => i += 1,
+            _ => return false,
+        }
+    }
+    entries(runs) < FAR
+}
+
+/// The floor of all trees of a part.
+const fn floor(runs: &[Run], shifted: bool, costs: &LinearCosts) -> u64 {
+    costs.floor(entries(runs), runs.len() == 1, shifted)
+}

@@ -1,0 +1,195 @@
+//! What the small tree program works on: parts of a map that can be solved apart, and the pieces of each.
+
+use super::{RunBuffer, cuts::cut};
+use crate::Run;
+
+/// The most pieces of a part.
+pub(super) const MOST: usize = 128;
+
+/// Where a map falls apart: `true` before each run that begins a part.
+///
+/// If the entries of one base type follow each other, then no vec, idx or idxbuc of two or more copies reaches
+/// across either end of that stretch: its child would hold the type and another one, and in two copies of the child the type
+/// would not follow itself. So above both sides there are only strcs, which merge into one at the root; and within a
+/// part the argument holds again, with fewer occurrences of the other types.
+pub(super) const fn parts(runs: &[Run]) -> [bool; RunBuffer::CAPACITY] {
+    let mut begins = [false; RunBuffer::CAPACITY];
+    begins[0] = true;
+    let mut changed = true;
+    while changed {
+        changed = false;
+        let mut start = 0;
+        while start < runs.len() {
+            let end = end_of(&begins, start, runs.len());
+            changed |= part_at_stretches(runs, start, end, &mut begins);
+            start = end;
+        }
+    }
+    begins
+}
+
+/// Where the part that begins at `start` ends.
+pub(super) const fn end_of(begins: &[bool], start: usize, end: usize) -> usize {
+    let mut at = start + 1;
+    while at < end && !begins[at] {
+        at += 1;
+    }
+    at
+}
+
+/// Parts the runs `start..end` at the ends of every stretch that holds all entries of its type. Whether there was any.
+const fn part_at_stretches(runs: &[Run], start: usize, end: usize, begins: &mut [bool]) -> bool {
+    // By base type: the number of stretches, 2 for more, and where the last one is.
+    let mut stretches = [(0u8, 0, 0); 32];
+    let mut at = start;
+    while at < end {
+        let base = runs[at].base as usize;
+        let first = at;
+        while at < end && runs[at].base as usize == base {
+            at += 1;
+        }
+        stretches[base] = (if stretches[base].0 == 0 { 1 } else { 2 }, first, at);
+    }
+    let (mut changed, mut base) = (false, 0);
+    while base < stretches.len() {
+        let (count, first, after) = stretches[base];
+        if count == 1 {
+            changed |= !begins[first];
+            begins[first] = true;
+            if after < end {
+                changed |= !begins[after];
+                begins[after] = true;
+            }
+        }
+        base += 1;
+    }
+    changed
+}
+
+/// How the runs of a part become pieces.
+#[derive(Clone, Copy)]
+pub(super) enum Grain {
+    /// A piece for each run.
+    Runs,
+    /// Runs, cut wherever that can help.
+    Cut,
+    /// A piece for each entry.
+    Entries,
+}
+
+/// The pieces of a part.
+pub(super) struct Pieces {
+    /// The pieces, `length` of them; a piece is a run itself.
+    pub(super) list: [Run; MOST],
+    pub(super) length: usize,
+    /// Whether solving the pieces solves the map.
+    pub(super) exact: bool,
+}
+
+impl Pieces {
+    /// Of the runs of a part.
+    pub(super) const fn of(runs: &[Run], grain: Grain) -> Self {
+        let mut pieces = Self { list: [runs[0]; MOST], length: 0, exact: true };
+        match grain {
+            Grain::Entries if entries(runs) <= MOST as u64 => pieces.add_entries(runs),
+            Grain::Cut if pieces.add_cut(runs) => {}
+            Grain::Runs => pieces.add_runs(runs),
+            _ => {
+                pieces.exact = false;
+                pieces.add_runs(runs);
+            }
+        }
+        pieces
+    }
+
+    const fn add_runs(&mut self, runs: &[Run]) {
+        self.length = 0;
+        while self.length < runs.len() {
+            self.list[self.length] = runs[self.length];
+            self.length += 1;
+        }
+    }
+
+    const fn add_entries(&mut self, runs: &[Run]) {
+        let mut i = 0;
+        while i < runs.len() {
+            let mut entry = 0;
+            while entry < runs[i].count {
+                self.add(&runs[i], entry, 1);
+                entry += 1;
+            }
+            i += 1;
+        }
+    }
+
+    /// Whether there was room for all that the cuts leave.
+    const fn add_cut(&mut self, runs: &[Run]) -> bool {
+        let mut cuts = [0; MOST + 1];
+        let Some(length) = cut(runs, &mut cuts) else { return false };
+        let (mut run, mut start, mut i) = (0, 0, 1);
+        while i < length {
+            let (from, to) = (cuts[i - 1], cuts[i]);
+            self.add(&runs[run], from - start, to - from);
+            if to - start == runs[run].count {
+                start = to;
+                run += 1;
+            }
+            i += 1;
+        }
+        true
+    }
+
+    const fn add(&mut self, run: &Run, from: u64, count: u64) {
+        let stride = if count == 1 { 0 } else { run.stride };
+        self.list[self.length] = Run { displacement: run.entry(from), count, stride, ..*run };
+        self.length += 1;
+    }
+
+    /// From one piece to a later one, in bytes.
+    pub(super) const fn distance(&self, from: usize, to: usize) -> i64 {
+        self.list[to].displacement - self.list[from].displacement
+    }
+
+    /// Whether the pieces from `first` up to `second` have the same shape as those from there up to `end`, as many entries.
+    /// They may be cut at other places.
+    pub(super) const fn repeat(&self, first: usize, second: usize, end: usize) -> bool {
+        let distance = self.distance(first, second);
+        let (mut a, mut b) = (first, second);
+        let (mut left, mut right) = (self.list[a], self.list[b]);
+        loop {
+            let one = right.displacement - left.displacement == distance;
+            if !one || left.base as u8 != right.base as u8 {
+                return false;
+            }
+            let step = if left.count < right.count { left.count } else { right.count };
+            if step > 1 && left.stride != right.stride {
+                return false;
+            }
+            if left.count == step {
+                a += 1;
+                left = self.list[a];
+            } else {
+                left = left.without(step);
+            }
+            if right.count == step {
+                b += 1;
+                if b == end {
+                    return true;
+                }
+                right = self.list[b];
+            } else {
+                right = right.without(step);
+            }
+        }
+    }
+}
+
+/// Entries of all runs together.
+pub(super) const fn entries(runs: &[Run]) -> u64 {
+    let (mut i, mut sum) = (0, 0u64);
+    while i < runs.len() {
+        sum = sum.saturating_add(runs[i].count);
+        i += 1;
+    }
+    sum
+}

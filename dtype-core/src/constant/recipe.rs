@@ -1,0 +1,146 @@
+//! A tree in a constant: its nodes without their lists, which the pieces of the map give.
+
+use alloc::vec::Vec;
+
+use super::table::Strides;
+use crate::{
+    Run, TypeTree,
+    reconstruct::{Repeat, repeat},
+};
+
+/// A node of a tree, before its children. Numbers are pieces, copies and parts.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Node {
+    /// A piece of one entry.
+    Leaf,
+    /// A node over the leaf that all entries of so many pieces are.
+    Leaves(Repeat, u16),
+    /// A node with so many copies.
+    Repeat(Repeat, u16),
+    /// A strc of so many parts.
+    Struct(u16),
+}
+
+/// The nodes of a tree, parents before children.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recipe {
+    nodes: [Node; Self::CAPACITY],
+    length: usize,
+}
+
+impl Recipe {
+    /// Least-cost trees of 64 runs have fewer nodes unless leaves are next to free.
+    const CAPACITY: usize = 256;
+
+    pub(super) const fn new() -> Self {
+        Self { nodes: [Node::Struct(0); Self::CAPACITY], length: 0 }
+    }
+
+    /// Whether all nodes had room.
+    pub(super) const fn is_complete(&self) -> bool {
+        self.length <= Self::CAPACITY
+    }
+
+    pub(super) const fn push(&mut self, node: Node) {
+        let place = self.reserve();
+        self.set(place, node);
+    }
+
+    /// The place of a node that is known only when its children are written.
+    pub(super) const fn reserve(&mut self) -> usize {
+        self.length += 1;
+        self.length - 1
+    }
+
+    pub(super) const fn set(&mut self, place: usize, node: Node) {
+        if place < Self::CAPACITY {
+            self.nodes[place] = node;
+        }
+    }
+
+    /// The tree that the recipe makes of the pieces it was written for.
+    pub(super) fn tree(&self, pieces: &[Run]) -> TypeTree {
+        let shift = pieces.first().map_or(0, |piece| piece.displacement);
+        Builder { nodes: self.nodes[..self.length].iter(), pieces }.node(0, shift).0
+    }
+}
+
+struct Builder<'a> {
+    nodes: core::slice::Iter<'a, Node>,
+    pieces: &'a [Run],
+}
+
+impl Builder<'_> {
+    /// The next node, over the pieces from `start` on and moved to begin at `shift`, and the number of its pieces.
+    fn node(&mut self, start: usize, shift: i64) -> (TypeTree, usize) {
+        let Some(node) = self.nodes.next() else { return (TypeTree::structure([], []), 0) };
+        match *node {
+            Node::Leaf => (TypeTree::Leaf(self.pieces[start].base), 1),
+            Node::Leaves(kind, pieces) => {
+                let pieces = &self.pieces[start..start + pieces as usize];
+                (leaves(kind, pieces, shift), pieces.len())
+            }
+            Node::Repeat(kind, copies) => {
+                // A vec hands a shift down; the others carry it in their lists.
+                let below = if kind == Repeat::Vector { shift } else { 0 };
+                let (child, pieces) = self.node(start, below);
+                let length = self.pieces[start..start + pieces].iter().map(|piece| piece.count).sum::<u64>();
+                // The other copies may be of more pieces, or fewer.
+                let (mut starts, mut entries, mut end) = (Vec::new(), 0, start);
+                while entries < length * u64::from(copies) {
+                    if entries % length == 0 {
+                        starts.push(self.pieces[end].displacement);
+                    }
+                    entries += self.pieces[end].count;
+                    end += 1;
+                }
+                (repeat(kind, &starts, 1, shift - below, child), end - start)
+            }
+            Node::Struct(parts) => {
+                let (mut displacements, mut children, mut length) = (Vec::new(), Vec::new(), 0);
+                for _ in 0..parts {
+                    let piece = &self.pieces[start + length];
+                    displacements.push(piece.displacement - self.pieces[start].displacement + shift);
+                    let (child, pieces) = self.node(start + length, 0);
+                    children.push(child);
+                    length += pieces;
+                }
+                (TypeTree::structure(displacements, children), length)
+            }
+        }
+    }
+}
+
+/// A node over the entries of pieces of one base type. Only an idx lists them one by one.
+fn leaves(kind: Repeat, pieces: &[Run], shift: i64) -> TypeTree {
+    let leaf = TypeTree::Leaf(pieces[0].base);
+    let moved = |at: i64| at - pieces[0].displacement + shift;
+    let mut strides = Strides::new();
+    (0..pieces.len()).for_each(|piece| strides.push_piece(pieces, 0, piece));
+    let stride = strides.best();
+    match kind {
+        Repeat::Vector => TypeTree::vector(pieces.iter().map(|piece| piece.count).sum(), stride, leaf),
+        Repeat::Index => {
+            let entries = pieces.iter().flat_map(|piece| (0..piece.count).map(|i| moved(piece.entry(i))));
+            TypeTree::index(entries.collect::<Vec<_>>(), leaf)
+        }
+        Repeat::Bucket => {
+            let (mut buckets, mut displacements, mut expected) = (Vec::new(), Vec::new(), None);
+            for piece in pieces {
+                // At another stride, every entry begins a bucket.
+                let together = if piece.count > 1 && piece.stride != stride { 1 } else { piece.count };
+                for at in (0..piece.count / together).map(|i| piece.entry(i)) {
+                    match buckets.last_mut() {
+                        Some(last) if expected == Some(at) => *last += together,
+                        _ => {
+                            buckets.push(together);
+                            displacements.push(moved(at));
+                        }
+                    }
+                    expected = Some(Run { displacement: at, stride, ..*piece }.entry(together));
+                }
+            }
+            TypeTree::index_bucket(stride, buckets, displacements, leaf)
+        }
+    }
+}

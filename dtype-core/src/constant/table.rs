@@ -1,0 +1,438 @@
+//! The tree program for few pieces, in a constant: what [`crate::reconstruct`] does for any number, without allocation
+//! and without its devices for large maps. The argument is the same: see DESIGN.md.
+
+use super::{
+    pieces::{MOST, Pieces},
+    recipe::{Node, Recipe},
+};
+use crate::{LinearCosts, Price, Run, reconstruct::Repeat};
+
+/// More than any cost: the sum of two still fits.
+pub(super) const UNKNOWN: u64 = u64::MAX >> 1;
+
+/// The least-cost trees of all segments of up to [`MOST`] pieces.
+pub(super) struct Table {
+    pieces: Pieces,
+    costs: LinearCosts,
+    /// By first piece and end of a segment: where the segment behind ends that repeats it, or 0 if there is none.
+    again: [[u8; MOST + 1]; MOST],
+    /// By first piece and length − 1: how to make that segment.
+    choices: [[Choice; MOST]; MOST],
+    /// By length − 1: how to make the segment from piece 0 on, moved to begin anywhere but at 0.
+    shifted: [Root; MOST],
+    /// Segments that may be a part of a strc: where they end, and their cost as a part.
+    kept_end: [u8; MOST * (MOST + 1) / 2],
+    kept_cost: [u64; MOST * (MOST + 1) / 2],
+    /// By first piece: the last of its kept segments is before this, and so is the last of the pieces behind.
+    kept: [usize; MOST + 1],
+}
+
+/// The root of a segment's tree.
+#[derive(Clone, Copy)]
+enum Root {
+    /// A single entry.
+    Leaf,
+    /// A node over the leaf that all entries are.
+    Leaves(Repeat),
+    /// A node of so many copies of the first so many pieces.
+    Copies(Repeat, u8, u8),
+    /// A strc of two or more parts.
+    Parts,
+    /// A strc of one part, which it shifts.
+    Part,
+}
+
+#[derive(Clone, Copy)]
+struct Choice {
+    /// The root of the tree without a strc at its root.
+    whole: Root,
+    /// Whether a strc at the root is cheaper.
+    strc: bool,
+    /// Whether the whole is the best sequence of parts.
+    single: bool,
+    /// Where the last part begins in the best sequence of two or more.
+    last: u8,
+}
+
+/// The least cost of a segment so far.
+#[derive(Clone, Copy)]
+struct Least {
+    cost: u64,
+    root: Root,
+}
+
+impl Least {
+    const UNKNOWN: Self = Self { cost: UNKNOWN, root: Root::Leaf };
+
+    const fn relax(&mut self, cost: u64, root: Root) {
+        if cost < self.cost {
+            *self = Self { cost, root };
+        }
+    }
+}
+
+/// All segments that begin at one piece, by length.
+struct Row {
+    start: usize,
+    whole: [Least; MOST + 1],
+    shifted: [Least; MOST + 1],
+    /// The best sequence of two or more parts: its cost, and where the last part begins.
+    parts: [u64; MOST + 1],
+    last: [u8; MOST + 1],
+}
+
+/// The least costs of all pieces together.
+#[derive(Clone, Copy)]
+pub(super) struct Costs {
+    /// As a tree that begins at 0.
+    pub(super) aligned: u64,
+    /// As a tree that begins elsewhere, if that was asked for.
+    pub(super) shifted: u64,
+    /// As a sequence of parts of a strc.
+    pub(super) parts: u64,
+}
+
+impl Table {
+    /// Solves all segments. With `shift`, also those from piece 0 on that begin anywhere but at 0.
+    pub(super) const fn of(pieces: Pieces, costs: &LinearCosts, shift: bool) -> (Self, Costs) {
+        let n = pieces.length;
+        let unknown = Choice { whole: Root::Leaf, strc: false, single: false, last: 0 };
+        let mut table = Self {
+            pieces,
+            costs: *costs,
+            again: [[0; _]; _],
+            choices: [[unknown; MOST]; MOST],
+            shifted: [Root::Leaf; MOST],
+            kept_end: [0; _],
+            kept_cost: [0; _],
+            kept: [0; _],
+        };
+        table.find_repeats();
+        let mut start = n;
+        let mut result = Costs { aligned: UNKNOWN, shifted: UNKNOWN, parts: UNKNOWN };
+        while start > 0 {
+            start -= 1;
+            result = table.solve(start, shift && start == 0);
+        }
+        (table, result)
+    }
+
+    /// Whether solving the pieces solves the map.
+    pub(super) const fn is_exact(&self) -> bool {
+        self.pieces.exact
+    }
+
+    const fn find_repeats(&mut self) {
+        let (pieces, n) = (&self.pieces, self.pieces.length);
+        let mut start = 0;
+        while start < n {
+            // Entries of the segment up to `middle`, and from there up to `end`, which only grow.
+            let (mut middle, mut end, mut first, mut second) = (start + 1, start + 1, 0, 0);
+            while middle < n {
+                first += pieces.list[middle - 1].count;
+                second = if middle == start + 1 { 0 } else { second - pieces.list[middle - 1].count };
+                while end < n && second < first {
+                    second += pieces.list[end].count;
+                    end += 1;
+                }
+                if second < first {
+                    break;
+                }
+                if second == first && pieces.repeat(start, middle, end) {
+                    self.again[start][middle] = end as u8;
+                }
+                middle += 1;
+            }
+            start += 1;
+        }
+    }
+
+    /// Solves all segments that begin at `start`, given those of all later pieces.
+    const fn solve(&mut self, start: usize, shift: bool) -> Costs {
+        let reach = self.pieces.length - start;
+        let mut row = Row {
+            start,
+            whole: [Least::UNKNOWN; _],
+            shifted: [Least::UNKNOWN; _],
+            parts: [UNKNOWN; _],
+            last: [0; _],
+        };
+        let mut kept = self.kept[start + 1];
+        let mut result = Costs { aligned: UNKNOWN, shifted: UNKNOWN, parts: UNKNOWN };
+        let (mut length, mut leaves) = (1, Strides::new());
+        while length <= reach {
+            let end = start + length - 1;
+            if self.pieces.list[end].base as u8 == self.pieces.list[start].base as u8 && !leaves.mixed {
+                leaves.push_piece(&self.pieces.list, start, end);
+                self.leaves(&mut row, length, &leaves, shift);
+            } else {
+                leaves.mixed = true;
+            }
+            let part = times(self.costs.part, row.whole[length].cost);
+            let sequence = row.parts[length];
+            // At equal cost adjacent leaves are a part: MPI takes them as a block length.
+            let single = part < sequence || (part == sequence && self.adjacent(start, &leaves));
+            let joined = sum(self.costs.structure, sequence);
+            let choice = Choice {
+                whole: row.whole[length].root,
+                strc: joined < row.whole[length].cost,
+                single,
+                last: row.last[length],
+            };
+            self.choices[start][length - 1] = choice;
+            if single {
+                self.kept_end[kept] = (end + 1) as u8;
+                self.kept_cost[kept] = part;
+                kept += 1;
+            }
+            let before = if single { part } else { sequence };
+            let aligned = if choice.strc { joined } else { row.whole[length].cost };
+            if shift {
+                self.shift(&mut row, length, aligned);
+                self.shifted[length - 1] = row.shifted[length].root;
+            }
+            result = Costs { aligned, shifted: row.shifted[length].cost, parts: before };
+            if length < reach {
+                self.repeat(&mut row, length, aligned, shift);
+                self.append(&mut row, length, before);
+            }
+            length += 1;
+        }
+        self.kept[start] = kept;
+        result
+    }
+
+    /// Whether these are adjacent leaves.
+    const fn adjacent(&self, start: usize, leaves: &Strides) -> bool {
+        let size = self.pieces.list[start].base.size() as i64;
+        !leaves.mixed && leaves.length == 1 && leaves.differences[0] == size
+    }
+
+    /// The row's first `length` pieces are entries of one base type: what takes them all at once.
+    const fn leaves(&self, row: &mut Row, length: usize, leaves: &Strides, shift: bool) {
+        let (costs, leaf, count) = (&self.costs, self.costs.leaf, leaves.pushed + 1);
+        if count == 1 {
+            row.whole[length].relax(leaf, Root::Leaf);
+            return;
+        }
+        if leaves.length == 1 {
+            row.whole[length].relax(times(costs.vector.at(count), leaf), Root::Leaves(Repeat::Vector));
+        }
+        let index = times(costs.index.at(count), leaf);
+        let buckets = count - leaves.most;
+        let bucket = times(costs.index_bucket.at(count).with(buckets, costs.bucket), leaf);
+        row.whole[length].relax(index, Root::Leaves(Repeat::Index));
+        row.whole[length].relax(bucket, Root::Leaves(Repeat::Bucket));
+        if shift {
+            row.shifted[length].relax(index, Root::Leaves(Repeat::Index));
+            row.shifted[length].relax(bucket, Root::Leaves(Repeat::Bucket));
+        }
+    }
+
+    /// What can carry a shift of the row's first `length` pieces as a whole: a strc of parts, or a node with a single child.
+    const fn shift(&self, row: &mut Row, length: usize, aligned: u64) {
+        let (costs, all) = (&self.costs, length as u8);
+        let part = times(costs.part, row.whole[length].cost);
+        let shifted = &mut row.shifted[length];
+        shifted.relax(sum(costs.structure, row.parts[length]), Root::Parts);
+        shifted.relax(times(costs.index.at(1), aligned), Root::Copies(Repeat::Index, 1, all));
+        let bucket = costs.index_bucket.at(1).with(1, costs.bucket);
+        shifted.relax(times(bucket, aligned), Root::Copies(Repeat::Bucket, 1, all));
+        shifted.relax(sum(costs.structure, part), Root::Part);
+    }
+
+    /// Relaxes every longer segment that repeats the row's first `child` pieces.
+    const fn repeat(&self, row: &mut Row, child: usize, aligned: u64, shift: bool) {
+        let (start, pieces, costs) = (row.start, &self.pieces, &self.costs);
+        let (mut last, mut end) = (start, start + child);
+        // A single entry is a leaf.
+        if self.again[last][end] == 0 || (child == 1 && pieces.list[start].count == 1) {
+            return;
+        }
+        let mut strides = Strides::new();
+        let mut copies = 1u8;
+        while end < pieces.length && self.again[last][end] != 0 {
+            strides.push(pieces.distance(last, end), 1);
+            (last, end) = (end, self.again[last][end] as usize);
+            copies += 1;
+            let (count, length) = (copies as u64, end - start);
+            let index = times(costs.index.at(count), aligned);
+            let buckets = count - strides.most;
+            let bucket = times(costs.index_bucket.at(count).with(buckets, costs.bucket), aligned);
+            let vector = costs.vector.at(count);
+            let each = child as u8;
+            if buckets == 1 {
+                row.whole[length].relax(times(vector, aligned), Root::Copies(Repeat::Vector, copies, each));
+            }
+            row.whole[length].relax(index, Root::Copies(Repeat::Index, copies, each));
+            row.whole[length].relax(bucket, Root::Copies(Repeat::Bucket, copies, each));
+            if shift {
+                if buckets == 1 {
+                    let below = row.shifted[child].cost;
+                    row.shifted[length]
+                        .relax(times(vector, below), Root::Copies(Repeat::Vector, copies, each));
+                }
+                row.shifted[length].relax(index, Root::Copies(Repeat::Index, copies, each));
+                row.shifted[length].relax(bucket, Root::Copies(Repeat::Bucket, copies, each));
+            }
+        }
+    }
+
+    /// Relaxes every longer sequence of parts whose last part is kept and begins after the row's first `length` pieces.
+    const fn append(&self, row: &mut Row, length: usize, before: u64) {
+        let next = row.start + length;
+        let (mut kept, end) = (self.kept[next + 1], self.kept[next]);
+        while kept < end {
+            let cost = before + self.kept_cost[kept];
+            let longer = self.kept_end[kept] as usize - row.start;
+            if cost < row.parts[longer] {
+                row.parts[longer] = cost;
+                row.last[longer] = length as u8;
+            }
+            kept += 1;
+        }
+    }
+
+    /// Writes down the tree of all pieces.
+    pub(super) const fn write(&self, recipe: &mut Recipe, shift: bool) {
+        let n = self.pieces.length;
+        let root = if shift {
+            self.shifted[n - 1]
+        } else if self.choices[0][n - 1].strc {
+            Root::Parts
+        } else {
+            self.choices[0][n - 1].whole
+        };
+        self.write_root(recipe, root, 0, n, shift);
+    }
+
+    /// Writes down the best sequence of parts for all pieces, and gives their number.
+    pub(super) const fn write_parts(&self, recipe: &mut Recipe) -> usize {
+        let n = self.pieces.length;
+        if self.choices[0][n - 1].single {
+            self.write_root(recipe, self.choices[0][n - 1].whole, 0, n, false);
+            return 1;
+        }
+        self.write_sequence(recipe, 0, n)
+    }
+
+    const fn write_root(&self, recipe: &mut Recipe, root: Root, start: usize, length: usize, shift: bool) {
+        let pieces = length as u16;
+        let (kind, child) = match root {
+            Root::Leaf => return recipe.push(Node::Leaf),
+            Root::Leaves(kind) => return recipe.push(Node::Leaves(kind, pieces)),
+            Root::Parts => {
+                let place = recipe.reserve();
+                let count = self.write_sequence(recipe, start, length);
+                return recipe.set(place, Node::Struct(count as u16));
+            }
+            Root::Part => {
+                recipe.push(Node::Struct(1));
+                let whole = self.choices[start][length - 1].whole;
+                return self.write_root(recipe, whole, start, length, false);
+            }
+            Root::Copies(kind, copies, child) => {
+                recipe.push(Node::Repeat(kind, copies as u16));
+                (kind, child as usize)
+            }
+        };
+        let choice = &self.choices[start][child - 1];
+        // A vec hands a shift down; the others carry it in their lists.
+        let below = shift && matches!(kind, Repeat::Vector);
+        let root = if below {
+            self.shifted[child - 1]
+        } else if choice.strc {
+            Root::Parts
+        } else {
+            choice.whole
+        };
+        self.write_root(recipe, root, start, child, below);
+    }
+
+    /// Writes down the best sequence of two or more parts.
+    const fn write_sequence(&self, recipe: &mut Recipe, start: usize, length: usize) -> usize {
+        // Where the parts begin, from the last one to the first.
+        let mut begins = [0; MOST];
+        let (mut count, mut end) = (0, length);
+        while end > 0 {
+            let choice = &self.choices[start][end - 1];
+            // What stands before the last part is a single part, or a sequence of parts again.
+            end = if end < length && choice.single { 0 } else { choice.last as usize };
+            begins[count] = end;
+            count += 1;
+        }
+        let mut i = count;
+        while i > 0 {
+            i -= 1;
+            let end = if i > 0 { begins[i - 1] } else { length };
+            let (start, length) = (start + begins[i], end - begins[i]);
+            self.write_root(recipe, self.choices[start][length - 1].whole, start, length, false);
+        }
+        count
+    }
+}
+
+/// How often each difference of displacements occurs, and which is the most frequent: the best stride of an idxbuc.
+pub(super) struct Strides {
+    differences: [i64; 2 * MOST],
+    counts: [u64; 2 * MOST],
+    length: usize,
+    pushed: u64,
+    /// Which occurs most often, and how often.
+    best: usize,
+    most: u64,
+    /// Whether there were entries of different base types, so that the rest says nothing.
+    mixed: bool,
+}
+
+impl Strides {
+    pub(super) const fn new() -> Self {
+        Self { differences: [0; _], counts: [0; _], length: 0, pushed: 0, best: 0, most: 0, mixed: false }
+    }
+
+    /// The most frequent difference.
+    pub(super) const fn best(&self) -> i64 {
+        self.differences[self.best]
+    }
+
+    /// Adds the piece `at` to the entries of the pieces from `start` on: its distance to the one before, and those within.
+    pub(super) const fn push_piece(&mut self, pieces: &[Run], start: usize, at: usize) {
+        let piece = &pieces[at];
+        if at > start {
+            let before = &pieces[at - 1];
+            self.push(piece.displacement - before.entry(before.count - 1), 1);
+        }
+        if piece.count > 1 {
+            self.push(piece.stride, piece.count - 1);
+        }
+    }
+
+    const fn push(&mut self, difference: i64, count: u64) {
+        let mut i = 0;
+        while i < self.length && self.differences[i] != difference {
+            i += 1;
+        }
+        if i == self.length {
+            self.differences[i] = difference;
+            self.length += 1;
+        }
+        self.pushed += count;
+        self.counts[i] += count;
+        if self.counts[i] > self.most {
+            self.most = self.counts[i];
+            self.best = i;
+        }
+    }
+}
+
+/// The cost of a node over a child, [`UNKNOWN`] where it is more.
+const fn times(price: Price, child: u64) -> u64 {
+    let cost = price.of(child);
+    if cost > UNKNOWN { UNKNOWN } else { cost }
+}
+
+/// The sum, [`UNKNOWN`] where it is more.
+pub(super) const fn sum(a: u64, b: u64) -> u64 {
+    let sum = a.saturating_add(b);
+    if sum > UNKNOWN { UNKNOWN } else { sum }
+}

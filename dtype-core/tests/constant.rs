@@ -1,0 +1,119 @@
+//! The constant-evaluation solver against the general one: same maps, same costs.
+
+mod common;
+
+use common::{exhaustive, small_map, small_tree};
+use dtype_core::{
+    BaseType, LinearCosts, NodeCosts, Optimality, Penalty, Run, Shape, TypeMap, TypeTree,
+    constant::{RunBuffer, Solved},
+    reconstruct,
+};
+use proptest::prelude::*;
+
+/// The linear ones of the models that all searches are tested with.
+fn models() -> [LinearCosts; 5] {
+    let default = NodeCosts::THESIS;
+    [
+        default.linear(),
+        NodeCosts { vec: 20, idx: 2, ..default }.linear(),
+        NodeCosts { leaf: 1, vec: 9, idxbuc: 1, strc: 1, lookup: 2, ..default }.linear(),
+        NodeCosts::processing().linear(),
+        Penalty::default().linear(),
+    ]
+}
+
+fn runs_of(map: &TypeMap) -> RunBuffer {
+    let mut runs = RunBuffer::new();
+    map.entries().for_each(|(base, at)| runs.push(Run::single(base, at)));
+    runs
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #[test]
+    fn it_costs_what_the_general_search_costs(map in small_map(64), model in 0..5usize) {
+        let costs = models()[model];
+        let runs = runs_of(&map);
+        if let Some(solved) = Solved::of(&runs, &costs) {
+            let solution = solved.solution();
+            prop_assert_eq!(solution.tree.flatten().unwrap(), map.clone());
+            prop_assert_eq!(solution.cost, solution.tree.cost(&costs));
+            let general = reconstruct(&map, Shape::Tree, &costs).unwrap();
+            prop_assert_eq!(solution.cost, general.cost, "{}\nagainst\n{}", solution.tree, general.tree);
+            prop_assert_eq!(solution.optimality, Optimality::Proven);
+        } else {
+            prop_assert!(runs.as_slice().is_none());
+        }
+    }
+
+    #[test]
+    fn it_costs_what_exhaustive_search_finds(map in small_map(8), model in 0..5usize) {
+        let costs = models()[model];
+        let solved = Solved::of(&runs_of(&map), &costs).unwrap();
+        prop_assert_eq!(solved.cost(), exhaustive(map.types(), map.displacements(), &costs));
+    }
+
+    #[test]
+    fn runs_do_not_depend_on_how_a_map_is_put_together(tree in small_tree(), count in 0u64..9, stride in -40i64..40) {
+        let repeated = TypeTree::vector(count, stride, tree.clone());
+        let singly = |tree: &TypeTree| tree.flatten().map_or_else(|_| RunBuffer::new(), |map| runs_of(&map));
+        let by_run = |tree: &TypeTree| {
+            let mut buffer = RunBuffer::new();
+            tree.runs().unwrap().as_slice().iter().for_each(|run| buffer.push(*run));
+            buffer
+        };
+        let (entries, runs) = (singly(&repeated), by_run(&repeated));
+        prop_assert_eq!(runs.as_slice(), entries.as_slice());
+        let copies = singly(&tree).repeated(count, stride);
+        prop_assert_eq!(copies.as_slice(), entries.as_slice());
+        if let Some(entries) = entries.as_slice() {
+            let runs = repeated.runs().unwrap();
+            prop_assert_eq!(runs.as_slice(), entries);
+        }
+    }
+}
+
+/// Maps of a few long runs: fields and arrays of structs, some of them cut off at either end.
+fn long_map() -> impl Strategy<Value = TypeMap> {
+    let base = prop_oneof![3 => Just(BaseType::F64), 1 => Just(BaseType::U64), 1 => Just(BaseType::U32)];
+    let length = prop_oneof![Just(1u64), Just(2), 1u64..9, 40u64..90, Just(50)];
+    let gap = prop_oneof![3 => Just(0i64), 1 => (-1i64..4).prop_map(|gap| 8 * gap)];
+    let field = (base, length, gap, prop_oneof![3 => Just(8i64), 1 => Just(16)]);
+    let unit = proptest::collection::vec(field, 1..5);
+    (unit, 1u64..5, 0usize..60, 0usize..60, prop_oneof![3 => Just(0i64), 1 => Just(16)]).prop_map(
+        |(fields, copies, front, back, first)| {
+            let mut at = 0;
+            let (mut displacements, mut children) = (Vec::new(), Vec::new());
+            for (base, length, gap, stride) in fields {
+                at += gap;
+                displacements.push(at);
+                children.push(TypeTree::vector(length, stride, TypeTree::Leaf(base)));
+                at += stride * length as i64;
+            }
+            let unit = TypeTree::vector(copies, at, TypeTree::structure(displacements, children));
+            let map = unit.flatten().unwrap();
+            let kept =
+                front.min(map.len() - 1)..map.len().saturating_sub(back).max(front.min(map.len() - 1) + 1);
+            let start = map.displacements()[kept.start] - first;
+            let displacements = map.displacements()[kept.clone()].iter().map(|at| at - start).collect();
+            TypeMap::new(map.types()[kept].to_vec(), displacements).unwrap()
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+    #[test]
+    fn what_it_claims_of_long_runs_is_true(map in long_map()) {
+        let costs = NodeCosts::default();
+        let Some(solved) = Solved::of(&runs_of(&map), &costs.linear()) else { return Ok(()) };
+        let solution = solved.solution();
+        prop_assert_eq!(solution.tree.flatten().unwrap(), map.clone());
+        prop_assert_eq!(solution.cost, solution.tree.cost(&costs));
+        let least = reconstruct(&map, Shape::Tree, &costs).unwrap();
+        prop_assert!(solution.cost >= least.cost);
+        if solution.optimality == Optimality::Proven {
+            prop_assert_eq!(solution.cost, least.cost, "{}\nagainst\n{}", solution.tree, least.tree);
+        }
+    }
+}
