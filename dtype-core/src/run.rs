@@ -69,11 +69,6 @@ impl Run {
         self.displacement.wrapping_add(self.stride.wrapping_mul(i as i64))
     }
 
-    /// The run without its first entries, of which it must have more.
-    pub(crate) const fn without(self, entries: u64) -> Self {
-        Self { displacement: self.entry(entries), count: self.count - entries, ..self }
-    }
-
     /// The run that both make together, if `next` continues this one at the same stride.
     pub fn joined(self, next: Self) -> Option<Self> {
         let step = next.displacement.checked_sub(self.displacement)?;

@@ -2,8 +2,9 @@
 
 use crate::Run;
 
-/// The most repetitions of a map that are looked at.
-const REPETITIONS: usize = 128;
+/// The most repetitions of a map that are looked at, and the most places where they may show.
+const REPETITIONS: usize = 64;
+const ANCHORS: usize = 256;
 
 /// A place in a map, between two entries or at an end.
 #[derive(Clone, Copy)]
@@ -14,6 +15,17 @@ struct Place {
     run: usize,
     /// Entries of that run before it.
     offset: u64,
+}
+
+const START: Place = Place { at: 0, run: 0, offset: 0 };
+
+/// A place where a repetition may show: the base types on either side, and the distance across.
+#[derive(Clone, Copy)]
+struct Anchor {
+    place: Place,
+    before: u8,
+    behind: u8,
+    step: i64,
 }
 
 /// The entries `start..end` have the same shape as the ones `period` behind them.
@@ -57,7 +69,7 @@ impl Cuts<'_> {
     /// The ends of all runs. Where one base type goes on at another stride, an entry more or less on either side may
     /// belong to something else by chance.
     const fn insert_ends(&mut self) {
-        let mut at = Place { at: 0, run: 0, offset: 0 };
+        let mut at = START;
         self.insert(0);
         while at.run < self.runs.len() {
             at = self.end_of(at);
@@ -81,43 +93,62 @@ impl Cuts<'_> {
     const fn insert_lengths(&mut self) {
         let (mut start, mut run) = (0, 0);
         while run < self.runs.len() && self.complete {
-            let whole = &self.runs[run];
-            let (mut other, mut alike) = (0, 0);
-            while other < self.runs.len() {
-                alike += of_kind(&self.runs[other], whole) as u64;
-                other += 1;
+            // A single entry is no run.
+            if self.runs[run].count > 2 {
+                self.insert_lengths_into(start, &self.runs[run]);
             }
-            // With more copies than that in a run, an idxbuc over the leaves costs less.
-            let most = if alike > 3 { alike - 2 } else { 1 };
-            other = 0;
-            while other < self.runs.len() {
-                let length = self.runs[other].count;
-                if length > 1 && length < whole.count && of_kind(&self.runs[other], whole) {
-                    let (mut copies, mut entries) = (1, length);
-                    while copies <= most && entries < whole.count && self.complete {
-                        self.insert(start + entries);
-                        self.insert(start + whole.count - entries);
-                        copies += 1;
-                        entries += length;
-                    }
-                }
-                other += 1;
-            }
-            start += whole.count;
+            start += self.runs[run].count;
             run += 1;
+        }
+    }
+
+    const fn insert_lengths_into(&mut self, start: u64, whole: &Run) {
+        let (mut i, mut alike) = (0, 0);
+        while i < self.runs.len() {
+            alike += of_kind(&self.runs[i], whole) as u64;
+            i += 1;
+        }
+        // With more copies than that in a run, an idxbuc over the leaves costs less.
+        let most = if alike > 3 { alike - 2 } else { 1 };
+        i = 0;
+        while i < self.runs.len() {
+            let length = self.runs[i].count;
+            if length > 1 && length < whole.count && of_kind(&self.runs[i], whole) {
+                let (mut copies, mut entries) = (1, length);
+                while copies <= most && entries < whole.count && self.complete {
+                    self.insert(start + entries);
+                    self.insert(start + whole.count - entries);
+                    copies += 1;
+                    entries += length;
+                }
+            }
+            i += 1;
         }
     }
 
     /// All repetitions that reach across the end of a run: they show at two places with the same on either side.
     const fn find_repetitions(&mut self) {
-        let (anchors, mut first) = (self.length, 1);
-        let mut a = self.place(0, Place { at: 0, run: 0, offset: 0 });
-        while first + 2 < anchors && self.complete {
-            a = self.place(self.list[first], a);
-            let (mut second, mut b) = (first + 1, a);
-            while second + 1 < anchors {
-                b = self.place(self.list[second], b);
-                self.find_repetition(a, b);
+        let mut anchors = [Anchor { place: START, before: 0, behind: 0, step: 0 }; ANCHORS];
+        let (mut place, mut count, mut i) = (START, 0, 1);
+        while i + 1 < self.length && count < ANCHORS {
+            place = self.place(self.list[i], place);
+            let (last, next) = (self.into_run_before(place), &self.runs[place.run]);
+            let before = &self.runs[last.run];
+            let step = next.entry(place.offset).wrapping_sub(before.entry(last.offset - 1));
+            anchors[count] = Anchor { place, before: before.base as u8, behind: next.base as u8, step };
+            count += 1;
+            i += 1;
+        }
+        self.complete &= i + 1 >= self.length;
+        let mut first = 0;
+        while first + 1 < count {
+            let a = anchors[first];
+            let mut second = first + 1;
+            while second < count {
+                let b = &anchors[second];
+                if a.step == b.step && a.before == b.before && a.behind == b.behind {
+                    self.find_repetition(a.place, b.place);
+                }
                 second += 1;
             }
             first += 1;
@@ -126,41 +157,46 @@ impl Cuts<'_> {
 
     /// The place of a cut, not before another one.
     const fn place(&self, at: u64, mut from: Place) -> Place {
-        while from.run < self.runs.len() && self.end_of(from).at <= at {
-            from = self.end_of(from);
+        while from.run < self.runs.len() {
+            let end = self.end_of(from);
+            if end.at > at {
+                break;
+            }
+            from = end;
         }
         Place { at, run: from.run, offset: from.offset + at - from.at }
     }
 
     const fn find_repetition(&mut self, a: Place, b: Place) {
         // A place inside a run repeats with the run.
-        if a.offset > 0 && b.offset > 0 {
+        if (a.offset > 0 && b.offset > 0) || self.is_known(a, b) {
             return;
         }
-        let before = self.matching_before(a, b);
-        if before == 0 {
-            return;
-        }
-        let behind = self.matching_behind(a, b);
+        let (before, behind) = (self.matching_before(a, b), self.matching_behind(a, b));
         let period = b.at - a.at;
-        if behind == 0 || before + behind < period {
+        if before == 0 || behind == 0 || before + behind < period {
             return;
-        }
-        let found = Repetition { start: a.at - before, end: a.at + behind, period };
-        let mut i = 0;
-        while i < self.repeated {
-            let known = &self.repetitions[i];
-            if known.start == found.start && known.end == found.end && known.period == found.period {
-                return;
-            }
-            i += 1;
         }
         if self.repeated == REPETITIONS {
             self.complete = false;
             return;
         }
-        self.repetitions[self.repeated] = found;
+        self.repetitions[self.repeated] = Repetition { start: a.at - before, end: a.at + behind, period };
         self.repeated += 1;
+    }
+
+    /// Whether both places lie in a repetition that is known, a number of periods apart: a multiple of a period ends where
+    /// the period does.
+    const fn is_known(&self, a: Place, b: Place) -> bool {
+        let mut i = self.repeated;
+        while i > 0 {
+            i -= 1;
+            let Repetition { start, end, period } = self.repetitions[i];
+            if start < a.at && b.at < end + period && (b.at - a.at).is_multiple_of(period) {
+                return true;
+            }
+        }
+        false
     }
 
     /// How many entries behind both places have the same shape.
@@ -237,20 +273,32 @@ impl Cuts<'_> {
         }
     }
 
-    const fn repeat_cuts(&mut self, repetition: Repetition) {
-        let Repetition { start, end, period } = repetition;
-        let mut i = 0;
-        while i < self.length && self.complete {
-            let at = self.list[i];
-            let inserted = self.length;
-            if start <= at && at <= end {
-                self.insert(at + period);
+    /// Makes the cuts of both copies the same, from back to front.
+    const fn repeat_cuts(&mut self, Repetition { start, end, period }: Repetition) {
+        let (mut first, mut second) = (self.length, self.length);
+        loop {
+            while first > 0 && self.list[first - 1] > end {
+                first -= 1;
             }
-            if start + period <= at && at <= end + period {
-                self.insert(at - period);
+            while second > 0 && self.list[second - 1] > end + period {
+                second -= 1;
             }
-            // What was inserted before may have moved this one.
-            i = if self.length > inserted { 0 } else { i + 1 };
+            let one = if first > 0 { self.list[first - 1] } else { 0 };
+            let other = if second > 0 { self.list[second - 1] } else { 0 };
+            let (one_in, other_in) = (first > 0 && one >= start, second > 0 && other >= start + period);
+            if !self.complete || (!one_in && !other_in) {
+                return;
+            }
+            if one_in && (!other_in || one + period > other) {
+                self.insert(one + period);
+                first -= 1;
+            } else if other_in && (!one_in || other > one + period) {
+                // Inserted before `other`, which is as good as a step back.
+                self.insert(other - period);
+            } else {
+                first -= 1;
+                second -= 1;
+            }
         }
     }
 

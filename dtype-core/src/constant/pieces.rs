@@ -79,9 +79,11 @@ pub(super) enum Grain {
 
 /// The pieces of a part.
 pub(super) struct Pieces {
-    /// The pieces, `length` of them; a piece is a run itself.
+    /// The pieces, `length` of them; a piece is a run itself, with the stride of the whole even if it is a single entry.
     pub(super) list: [Run; MOST],
     pub(super) length: usize,
+    /// The run that each is a piece of.
+    pub(super) run: [u8; MOST],
     /// Whether solving the pieces solves the map.
     pub(super) exact: bool,
 }
@@ -89,7 +91,7 @@ pub(super) struct Pieces {
 impl Pieces {
     /// Of the runs of a part.
     pub(super) const fn of(runs: &[Run], grain: Grain) -> Self {
-        let mut pieces = Self { list: [runs[0]; MOST], length: 0, exact: true };
+        let mut pieces = Self { list: [runs[0]; MOST], length: 0, run: [0; MOST], exact: true };
         match grain {
             Grain::Entries if entries(runs) <= MOST as u64 => pieces.add_entries(runs),
             Grain::Cut if pieces.add_cut(runs) => {}
@@ -106,6 +108,7 @@ impl Pieces {
         self.length = 0;
         while self.length < runs.len() {
             self.list[self.length] = runs[self.length];
+            self.run[self.length] = self.length as u8;
             self.length += 1;
         }
     }
@@ -115,7 +118,7 @@ impl Pieces {
         while i < runs.len() {
             let mut entry = 0;
             while entry < runs[i].count {
-                self.add(&runs[i], entry, 1);
+                self.add(runs, i, entry, 1);
                 entry += 1;
             }
             i += 1;
@@ -129,7 +132,7 @@ impl Pieces {
         let (mut run, mut start, mut i) = (0, 0, 1);
         while i < length {
             let (from, to) = (cuts[i - 1], cuts[i]);
-            self.add(&runs[run], from - start, to - from);
+            self.add(runs, run, from - start, to - from);
             if to - start == runs[run].count {
                 start = to;
                 run += 1;
@@ -139,9 +142,9 @@ impl Pieces {
         true
     }
 
-    const fn add(&mut self, run: &Run, from: u64, count: u64) {
-        let stride = if count == 1 { 0 } else { run.stride };
-        self.list[self.length] = Run { displacement: run.entry(from), count, stride, ..*run };
+    const fn add(&mut self, runs: &[Run], run: usize, from: u64, count: u64) {
+        self.list[self.length] = Run { displacement: runs[run].entry(from), count, ..runs[run] };
+        self.run[self.length] = run as u8;
         self.length += 1;
     }
 
@@ -150,37 +153,10 @@ impl Pieces {
         self.list[to].displacement - self.list[from].displacement
     }
 
-    /// Whether the pieces from `first` up to `second` have the same shape as those from there up to `end`, as many entries.
-    /// They may be cut at other places.
-    pub(super) const fn repeat(&self, first: usize, second: usize, end: usize) -> bool {
-        let distance = self.distance(first, second);
-        let (mut a, mut b) = (first, second);
-        let (mut left, mut right) = (self.list[a], self.list[b]);
-        loop {
-            let one = right.displacement - left.displacement == distance;
-            if !one || left.base as u8 != right.base as u8 {
-                return false;
-            }
-            let step = if left.count < right.count { left.count } else { right.count };
-            if step > 1 && left.stride != right.stride {
-                return false;
-            }
-            if left.count == step {
-                a += 1;
-                left = self.list[a];
-            } else {
-                left = left.without(step);
-            }
-            if right.count == step {
-                b += 1;
-                if b == end {
-                    return true;
-                }
-                right = self.list[b];
-            } else {
-                right = right.without(step);
-            }
-        }
+    /// Whether two pieces are the same but for their place.
+    pub(super) const fn alike(&self, a: usize, b: usize) -> bool {
+        let (a, b) = (&self.list[a], &self.list[b]);
+        a.base as u8 == b.base as u8 && a.count == b.count && (a.count == 1 || a.stride == b.stride)
     }
 }
 

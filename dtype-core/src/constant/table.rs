@@ -14,10 +14,15 @@ pub(super) const UNKNOWN: u64 = u64::MAX >> 1;
 pub(super) struct Table {
     pieces: Pieces,
     costs: LinearCosts,
+    /// Whether a vec costs the same for all counts, and never more than an idx or an idxbuc of one bucket.
+    flat: bool,
     /// By first piece and end of a segment: where the segment behind ends that repeats it, or 0 if there is none.
     again: [[u8; MOST + 1]; MOST],
     /// By first piece and length − 1: how to make that segment.
     choices: [[Choice; MOST]; MOST],
+    /// By first piece and length − 1: its least cost, and that as a sequence of parts.
+    aligned: [[u64; MOST]; MOST],
+    before: [[u64; MOST]; MOST],
     /// By length − 1: how to make the segment from piece 0 on, moved to begin anywhere but at 0.
     shifted: [Root; MOST],
     /// Segments that may be a part of a strc: where they end, and their cost as a part.
@@ -74,11 +79,36 @@ impl Least {
 /// All segments that begin at one piece, by length.
 struct Row {
     start: usize,
+    /// Up to this length they are known already.
+    known: usize,
     whole: [Least; MOST + 1],
     shifted: [Least; MOST + 1],
     /// The best sequence of two or more parts: its cost, and where the last part begins.
     parts: [u64; MOST + 1],
     last: [u8; MOST + 1],
+    /// By the length of a child: up to where its copies follow each other at one stride.
+    regular: [u8; MOST + 1],
+}
+
+impl Row {
+    const fn new(start: usize, known: usize) -> Self {
+        Self {
+            start,
+            known,
+            whole: [Least::UNKNOWN; _],
+            shifted: [Least::UNKNOWN; _],
+            parts: [UNKNOWN; _],
+            last: [0; _],
+            regular: [0; _],
+        }
+    }
+}
+
+/// The segments up to some length that begin at one piece are the same as those that begin at a later one.
+#[derive(Clone, Copy)]
+struct Known {
+    length: usize,
+    start: usize,
 }
 
 /// The least costs of all pieces together.
@@ -100,19 +130,22 @@ impl Table {
         let mut table = Self {
             pieces,
             costs: *costs,
+            flat: is_flat(costs),
             again: [[0; _]; _],
-            choices: [[unknown; MOST]; MOST],
+            choices: [[unknown; _]; _],
+            aligned: [[UNKNOWN; _]; _],
+            before: [[UNKNOWN; _]; _],
             shifted: [Root::Leaf; MOST],
             kept_end: [0; _],
             kept_cost: [0; _],
             kept: [0; _],
         };
-        table.find_repeats();
-        let mut start = n;
+        let (mut start, mut matched) = (n, [0; MOST]);
         let mut result = Costs { aligned: UNKNOWN, shifted: UNKNOWN, parts: UNKNOWN };
         while start > 0 {
             start -= 1;
-            result = table.solve(start, shift && start == 0);
+            let known = table.find_repeats(start, &mut matched);
+            result = table.solve(start, known, &matched, shift && start == 0);
         }
         (table, result)
     }
@@ -122,84 +155,127 @@ impl Table {
         self.pieces.exact
     }
 
-    const fn find_repeats(&mut self) {
-        let (pieces, n) = (&self.pieces, self.pieces.length);
-        let mut start = 0;
-        while start < n {
-            // Entries of the segment up to `middle`, and from there up to `end`, which only grow.
-            let (mut middle, mut end, mut first, mut second) = (start + 1, start + 1, 0, 0);
-            while middle < n {
-                first += pieces.list[middle - 1].count;
-                second = if middle == start + 1 { 0 } else { second - pieces.list[middle - 1].count };
-                while end < n && second < first {
-                    second += pieces.list[end].count;
-                    end += 1;
-                }
-                if second < first {
-                    break;
-                }
-                if second == first && pieces.repeat(start, middle, end) {
-                    self.again[start][middle] = end as u8;
-                }
-                middle += 1;
+    /// Finds where the segments end that repeat those which begin at `start`; `matched` has, for each shift, how many pieces
+    /// match those a shift behind. Gives the longest match, and where it begins.
+    ///
+    /// Of repetitions across the ends of runs, all copies are cut alike; so the number of matching pieces tells them. Parts of
+    /// runs may be cut in different ways: these are told by their entries.
+    const fn find_repeats(&mut self, start: usize, matched: &mut [usize; MOST]) -> Known {
+        let (pieces, mut known) = (&self.pieces, Known { length: 0, start });
+        let (run, mut shift) = (pieces.run[start], 1);
+        while start + shift < pieces.length {
+            let middle = start + shift;
+            let mut same = matched[shift];
+            if !pieces.alike(start, middle) {
+                same = 0;
+            } else if same > 0 && pieces.distance(start, start + 1) == pieces.distance(middle, middle + 1) {
+                same += 1;
+            } else {
+                same = 1;
             }
-            start += 1;
+            matched[shift] = same;
+            if same >= shift {
+                self.again[start][middle] = (middle + shift) as u8;
+            } else if pieces.run[middle - 1] == run {
+                self.again[start][middle] = self.as_many_of_a_run(start, middle) as u8;
+            }
+            if same > known.length {
+                known = Known { length: same, start: middle };
+            }
+            shift += 1;
         }
+        known
     }
 
-    /// Solves all segments that begin at `start`, given those of all later pieces.
-    const fn solve(&mut self, start: usize, shift: bool) -> Costs {
+    /// Where the segment ends that has as many entries as the one from `start` to `middle`, which is of one run, and is of one
+    /// like run itself; or 0.
+    const fn as_many_of_a_run(&self, start: usize, middle: usize) -> usize {
+        let (pieces, mut first, mut second, mut i) = (&self.pieces, 0, 0, start);
+        while i < middle {
+            first += pieces.list[i].count;
+            i += 1;
+        }
+        while i < pieces.length && pieces.run[i] == pieces.run[middle] && second < first {
+            second += pieces.list[i].count;
+            i += 1;
+        }
+        let (one, other) = (&pieces.list[start], &pieces.list[middle]);
+        let alike = one.base as u8 == other.base as u8 && (first == 1 || one.stride == other.stride);
+        if second == first && alike { i } else { 0 }
+    }
+
+    /// Solves all segments that begin at `start`, given those of all later pieces. Where they are the same as ones that begin
+    /// later, there is nothing to do.
+    const fn solve(&mut self, start: usize, known: Known, matched: &[usize; MOST], shift: bool) -> Costs {
         let reach = self.pieces.length - start;
-        let mut row = Row {
-            start,
-            whole: [Least::UNKNOWN; _],
-            shifted: [Least::UNKNOWN; _],
-            parts: [UNKNOWN; _],
-            last: [0; _],
-        };
-        let mut kept = self.kept[start + 1];
-        let mut result = Costs { aligned: UNKNOWN, shifted: UNKNOWN, parts: UNKNOWN };
+        let known = if shift { Known { length: 0, start } } else { known };
+        if known.length > 0 {
+            self.choices[start] = self.choices[known.start];
+            self.aligned[start] = self.aligned[known.start];
+            self.before[start] = self.before[known.start];
+        }
+        let mut kept = self.keep_known(start, known);
+        let mut row = Row::new(start, known.length);
         let (mut length, mut leaves) = (1, Strides::new());
         while length <= reach {
             let end = start + length - 1;
-            if self.pieces.list[end].base as u8 == self.pieces.list[start].base as u8 && !leaves.mixed {
+            if !leaves.mixed {
                 leaves.push_piece(&self.pieces.list, start, end);
+            }
+            if length > known.length {
                 self.leaves(&mut row, length, &leaves, shift);
-            } else {
-                leaves.mixed = true;
+                if self.settle(&mut row, length, &leaves, shift) {
+                    self.kept_end[kept] = (end + 1) as u8;
+                    self.kept_cost[kept] = self.before[start][length - 1];
+                    kept += 1;
+                }
             }
-            let part = times(self.costs.part, row.whole[length].cost);
-            let sequence = row.parts[length];
-            // At equal cost adjacent leaves are a part: MPI takes them as a block length.
-            let single = part < sequence || (part == sequence && self.adjacent(start, &leaves));
-            let joined = sum(self.costs.structure, sequence);
-            let choice = Choice {
-                whole: row.whole[length].root,
-                strc: joined < row.whole[length].cost,
-                single,
-                last: row.last[length],
-            };
-            self.choices[start][length - 1] = choice;
-            if single {
-                self.kept_end[kept] = (end + 1) as u8;
-                self.kept_cost[kept] = part;
-                kept += 1;
-            }
-            let before = if single { part } else { sequence };
-            let aligned = if choice.strc { joined } else { row.whole[length].cost };
-            if shift {
-                self.shift(&mut row, length, aligned);
-                self.shifted[length - 1] = row.shifted[length].root;
-            }
-            result = Costs { aligned, shifted: row.shifted[length].cost, parts: before };
             if length < reach {
-                self.repeat(&mut row, length, aligned, shift);
-                self.append(&mut row, length, before);
+                self.repeat(&mut row, length, matched[length], shift);
+                self.append(&mut row, length);
             }
             length += 1;
         }
         self.kept[start] = kept;
-        result
+        Costs {
+            aligned: self.aligned[start][reach - 1],
+            shifted: row.shifted[reach].cost,
+            parts: self.before[start][reach - 1],
+        }
+    }
+
+    /// Keeps what is kept of the known segments, and gives where the list ends.
+    const fn keep_known(&mut self, start: usize, known: Known) -> usize {
+        let mut kept = self.kept[start + 1];
+        let (mut i, end) = (self.kept[known.start + 1], self.kept[known.start]);
+        let behind = known.start - start;
+        while i < end && self.kept_end[i] as usize <= known.start + known.length && known.length > 0 {
+            self.kept_end[kept] = self.kept_end[i] - behind as u8;
+            self.kept_cost[kept] = self.kept_cost[i];
+            kept += 1;
+            i += 1;
+        }
+        kept
+    }
+
+    /// Decides how to make the row's first `length` pieces, for which everything has been tried. Whether they may be a part.
+    const fn settle(&mut self, row: &mut Row, length: usize, leaves: &Strides, shift: bool) -> bool {
+        let (whole, sequence) = (row.whole[length], row.parts[length]);
+        let part = times(self.costs.part, whole.cost);
+        let joined = sum(self.costs.structure, sequence);
+        // At equal cost adjacent leaves are a part: MPI takes them as a block length.
+        let single = part < sequence || (part == sequence && self.adjacent(row.start, leaves));
+        let strc = joined < whole.cost;
+        let choice = Choice { whole: whole.root, strc, single, last: row.last[length] };
+        let aligned = if strc { joined } else { whole.cost };
+        self.choices[row.start][length - 1] = choice;
+        self.aligned[row.start][length - 1] = aligned;
+        self.before[row.start][length - 1] = if single { part } else { sequence };
+        if shift {
+            self.shift(row, length, aligned);
+            self.shifted[length - 1] = row.shifted[length].root;
+        }
+        single
     }
 
     /// Whether these are adjacent leaves.
@@ -211,12 +287,18 @@ impl Table {
     /// The row's first `length` pieces are entries of one base type: what takes them all at once.
     const fn leaves(&self, row: &mut Row, length: usize, leaves: &Strides, shift: bool) {
         let (costs, leaf, count) = (&self.costs, self.costs.leaf, leaves.pushed + 1);
+        if leaves.mixed {
+            return;
+        }
         if count == 1 {
             row.whole[length].relax(leaf, Root::Leaf);
             return;
         }
         if leaves.length == 1 {
             row.whole[length].relax(times(costs.vector.at(count), leaf), Root::Leaves(Repeat::Vector));
+            if self.flat && !shift {
+                return;
+            }
         }
         let index = times(costs.index.at(count), leaf);
         let buckets = count - leaves.most;
@@ -241,55 +323,82 @@ impl Table {
         shifted.relax(sum(costs.structure, part), Root::Part);
     }
 
-    /// Relaxes every longer segment that repeats the row's first `child` pieces.
-    const fn repeat(&self, row: &mut Row, child: usize, aligned: u64, shift: bool) {
+    /// Relaxes every longer segment that repeats the row's first `child` pieces, which match so many pieces behind them.
+    const fn repeat(&self, row: &mut Row, child: usize, matched: usize, shift: bool) {
         let (start, pieces, costs) = (row.start, &self.pieces, &self.costs);
         let (mut last, mut end) = (start, start + child);
         // A single entry is a leaf.
         if self.again[last][end] == 0 || (child == 1 && pieces.list[start].count == 1) {
             return;
         }
+        let choice = &self.choices[start][child - 1];
+        // A vec of copies that goes on as far as this could is better than any node over several of them.
+        if self.flat
+            && !shift
+            && matched >= child
+            && !choice.strc
+            && let Root::Copies(Repeat::Vector, _, copy) = choice.whole
+            && row.regular[copy as usize] as usize >= child + matched
+        {
+            return;
+        }
+        let aligned = self.aligned[start][child - 1];
         let mut strides = Strides::new();
-        let mut copies = 1u8;
+        let (mut copies, each) = (1u8, child as u8);
         while end < pieces.length && self.again[last][end] != 0 {
             strides.push(pieces.distance(last, end), 1);
             (last, end) = (end, self.again[last][end] as usize);
             copies += 1;
-            let (count, length) = (copies as u64, end - start);
-            let index = times(costs.index.at(count), aligned);
-            let buckets = count - strides.most;
-            let bucket = times(costs.index_bucket.at(count).with(buckets, costs.bucket), aligned);
-            let vector = costs.vector.at(count);
-            let each = child as u8;
+            let (count, length, buckets) = (copies as u64, end - start, copies as u64 - strides.most);
             if buckets == 1 {
-                row.whole[length].relax(times(vector, aligned), Root::Copies(Repeat::Vector, copies, each));
+                row.regular[child] = length as u8;
             }
-            row.whole[length].relax(index, Root::Copies(Repeat::Index, copies, each));
-            row.whole[length].relax(bucket, Root::Copies(Repeat::Bucket, copies, each));
-            if shift {
-                if buckets == 1 {
-                    let below = row.shifted[child].cost;
-                    row.shifted[length]
-                        .relax(times(vector, below), Root::Copies(Repeat::Vector, copies, each));
+            if length <= row.known {
+                continue;
+            }
+            // Nothing over several copies is better than the vec that goes on beyond them.
+            if self.flat && !shift && !choice.strc && go_on(choice.whole, row.whole[length].root) {
+                continue;
+            }
+            if buckets == 1 {
+                let (vector, root) = (costs.vector.at(count), Root::Copies(Repeat::Vector, copies, each));
+                row.whole[length].relax(times(vector, aligned), root);
+                if shift {
+                    row.shifted[length].relax(times(vector, row.shifted[child].cost), root);
                 }
-                row.shifted[length].relax(index, Root::Copies(Repeat::Index, copies, each));
-                row.shifted[length].relax(bucket, Root::Copies(Repeat::Bucket, copies, each));
+                if self.flat && !shift {
+                    continue;
+                }
+            }
+            let index = times(costs.index.at(count), aligned);
+            let bucket = times(costs.index_bucket.at(count).with(buckets, costs.bucket), aligned);
+            let roots =
+                (Root::Copies(Repeat::Index, copies, each), Root::Copies(Repeat::Bucket, copies, each));
+            row.whole[length].relax(index, roots.0);
+            row.whole[length].relax(bucket, roots.1);
+            if shift {
+                row.shifted[length].relax(index, roots.0);
+                row.shifted[length].relax(bucket, roots.1);
             }
         }
     }
 
     /// Relaxes every longer sequence of parts whose last part is kept and begins after the row's first `length` pieces.
-    const fn append(&self, row: &mut Row, length: usize, before: u64) {
-        let next = row.start + length;
-        let (mut kept, end) = (self.kept[next + 1], self.kept[next]);
-        while kept < end {
-            let cost = before + self.kept_cost[kept];
-            let longer = self.kept_end[kept] as usize - row.start;
+    const fn append(&self, row: &mut Row, length: usize) {
+        let (next, known) = (row.start + length, row.start + row.known);
+        let before = self.before[row.start][length - 1];
+        let (first, mut kept) = (self.kept[next + 1], self.kept[next]);
+        while kept > first {
+            kept -= 1;
+            let end = self.kept_end[kept] as usize;
+            if end <= known {
+                return;
+            }
+            let (cost, longer) = (before + self.kept_cost[kept], end - row.start);
             if cost < row.parts[longer] {
                 row.parts[longer] = cost;
                 row.last[longer] = length as u8;
             }
-            kept += 1;
         }
     }
 
@@ -398,6 +507,10 @@ impl Strides {
     /// Adds the piece `at` to the entries of the pieces from `start` on: its distance to the one before, and those within.
     pub(super) const fn push_piece(&mut self, pieces: &[Run], start: usize, at: usize) {
         let piece = &pieces[at];
+        if piece.base as u8 != pieces[start].base as u8 {
+            self.mixed = true;
+            return;
+        }
         if at > start {
             let before = &pieces[at - 1];
             self.push(piece.displacement - before.entry(before.count - 1), 1);
@@ -422,6 +535,23 @@ impl Strides {
             self.most = self.counts[i];
             self.best = i;
         }
+    }
+}
+
+const fn is_flat(costs: &LinearCosts) -> bool {
+    let LinearCosts { vector, index, index_bucket, bucket, .. } = costs;
+    let less = vector.first.own <= index.first.own
+        && vector.first.own <= index_bucket.first.own.saturating_add(bucket.own)
+        && vector.first.times <= 1;
+    less && vector.more.own == 0 && vector.more.times == 0
+}
+
+/// Whether a longer segment is a vec of more copies of what a shorter one is a vec of.
+const fn go_on(shorter: Root, longer: Root) -> bool {
+    match (shorter, longer) {
+        (Root::Leaves(Repeat::Vector), Root::Leaves(Repeat::Vector)) => true,
+        (Root::Copies(Repeat::Vector, _, a), Root::Copies(Repeat::Vector, _, b)) => a == b,
+        _ => false,
     }
 }
 
