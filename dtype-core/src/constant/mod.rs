@@ -27,6 +27,9 @@ use table::{Table, UNKNOWN, sum};
 /// The most entries that are solved exactly here, one by one.
 pub(crate) const EXACT_ENTRIES: u64 = MOST as u64;
 
+/// Where there are no more entries than this to be had by cutting, runs are cut into entries.
+const FEW: u64 = 8;
+
 /// A layout solved in a constant.
 ///
 /// ```
@@ -115,7 +118,7 @@ impl Solved {
     const fn grain(&self, part: &[Run], several: bool) -> Grain {
         if self.is_single(part, several) {
             Grain::Runs
-        } else if self.atoms {
+        } else if self.atoms && entries(part) > part.len() as u64 + FEW {
             Grain::Cut
         } else {
             Grain::Entries

@@ -84,6 +84,8 @@ pub(super) struct Pieces {
     pub(super) length: usize,
     /// The run that each is a piece of.
     pub(super) run: [u8; MOST],
+    /// Equal for pieces that are the same but for their place.
+    pub(super) symbol: [u8; MOST],
     /// Whether solving the pieces solves the map.
     pub(super) exact: bool,
 }
@@ -91,7 +93,8 @@ pub(super) struct Pieces {
 impl Pieces {
     /// Of the runs of a part.
     pub(super) const fn of(runs: &[Run], grain: Grain) -> Self {
-        let mut pieces = Self { list: [runs[0]; MOST], length: 0, run: [0; MOST], exact: true };
+        let mut pieces =
+            Self { list: [runs[0]; MOST], length: 0, run: [0; MOST], symbol: [0; MOST], exact: true };
         match grain {
             Grain::Entries if entries(runs) <= MOST as u64 => pieces.add_entries(runs),
             Grain::Cut if pieces.add_cut(runs) => {}
@@ -101,7 +104,21 @@ impl Pieces {
                 pieces.add_runs(runs);
             }
         }
+        pieces.find_symbols();
         pieces
+    }
+
+    /// The symbol of a piece is the first one that is like it.
+    const fn find_symbols(&mut self) {
+        let mut i = 0;
+        while i < self.length {
+            let mut first = 0;
+            while !self.alike(first, i) {
+                first += 1;
+            }
+            self.symbol[i] = first as u8;
+            i += 1;
+        }
     }
 
     const fn add_runs(&mut self, runs: &[Run]) {
@@ -153,8 +170,7 @@ impl Pieces {
         self.list[to].displacement - self.list[from].displacement
     }
 
-    /// Whether two pieces are the same but for their place.
-    pub(super) const fn alike(&self, a: usize, b: usize) -> bool {
+    const fn alike(&self, a: usize, b: usize) -> bool {
         let (a, b) = (&self.list[a], &self.list[b]);
         a.base as u8 == b.base as u8 && a.count == b.count && (a.count == 1 || a.stride == b.stride)
     }

@@ -162,16 +162,16 @@ impl Table {
     /// runs may be cut in different ways: these are told by their entries.
     const fn find_repeats(&mut self, start: usize, matched: &mut [usize; MOST]) -> Known {
         let (pieces, mut known) = (&self.pieces, Known { length: 0, start });
-        let (run, mut shift) = (pieces.run[start], 1);
+        let (run, symbol, mut shift) = (pieces.run[start], pieces.symbol[start], 1);
         while start + shift < pieces.length {
             let middle = start + shift;
-            let mut same = matched[shift];
-            if !pieces.alike(start, middle) {
-                same = 0;
-            } else if same > 0 && pieces.distance(start, start + 1) == pieces.distance(middle, middle + 1) {
-                same += 1;
-            } else {
+            let mut same = 0;
+            if pieces.symbol[middle] == symbol {
                 same = 1;
+                let before = matched[shift];
+                if before > 0 && pieces.distance(start, start + 1) == pieces.distance(middle, middle + 1) {
+                    same += before;
+                }
             }
             matched[shift] = same;
             if same >= shift {
