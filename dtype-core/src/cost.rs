@@ -217,7 +217,12 @@ pub struct Line {
 impl Line {
     /// The price of `count` copies. Saturates at `u64::MAX`.
     pub const fn at(self, count: u64) -> Price {
-        self.first.with(count, self.more)
+        if self.is_flat() { self.first } else { self.first.with(count, self.more) }
+    }
+
+    /// Whether it is the same for all counts.
+    pub(crate) const fn is_flat(&self) -> bool {
+        self.more.own == 0 && self.more.times == 0
     }
 }
 

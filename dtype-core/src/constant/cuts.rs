@@ -89,40 +89,40 @@ impl Cuts<'_> {
         Place { at: place.at + self.runs[place.run].count - place.offset, run: place.run + 1, offset: 0 }
     }
 
-    /// An idx over runs of one length may take longer ones for several, from either end.
+    /// An idx over runs of one length may take longer ones for several, from either end: among neighbours of one kind only,
+    /// and with fewer copies than twice their number less two, or an idxbuc over the leaves costs less.
     const fn insert_lengths(&mut self) {
-        let (mut start, mut run) = (0, 0);
-        while run < self.runs.len() && self.complete {
-            // A single entry is no run.
-            if self.runs[run].count > 2 {
-                self.insert_lengths_into(start, &self.runs[run]);
+        let (mut start, mut first) = (0, 0);
+        while first < self.runs.len() {
+            let mut end = first + 1;
+            while end < self.runs.len() && of_kind(&self.runs[end], &self.runs[first]) {
+                end += 1;
             }
-            start += self.runs[run].count;
-            run += 1;
+            let mut run = first;
+            while run < end {
+                if end - first > 2 && self.complete {
+                    self.insert_lengths_into(start, run, first, end);
+                }
+                start += self.runs[run].count;
+                run += 1;
+            }
+            first = end;
         }
     }
 
-    const fn insert_lengths_into(&mut self, start: u64, whole: &Run) {
-        let (mut i, mut alike) = (0, 0);
-        while i < self.runs.len() {
-            alike += of_kind(&self.runs[i], whole) as u64;
-            i += 1;
-        }
-        // With more copies than that in a run, an idxbuc over the leaves costs less.
-        let most = if alike > 3 { alike - 2 } else { 1 };
-        i = 0;
-        while i < self.runs.len() {
-            let length = self.runs[i].count;
-            if length > 1 && length < whole.count && of_kind(&self.runs[i], whole) {
-                let (mut copies, mut entries) = (1, length);
-                while copies <= most && entries < whole.count && self.complete {
-                    self.insert(start + entries);
-                    self.insert(start + whole.count - entries);
-                    copies += 1;
-                    entries += length;
-                }
+    const fn insert_lengths_into(&mut self, start: u64, run: usize, mut other: usize, end: usize) {
+        let (whole, most) = (self.runs[run].count, end - other - 2);
+        while other < end {
+            let length = self.runs[other].count;
+            let (mut copies, mut entries) = (1, length);
+            // A single entry is a leaf.
+            while length > 1 && copies <= most && entries < whole && self.complete {
+                self.insert(start + entries);
+                self.insert(start + whole - entries);
+                copies += 1;
+                entries += length;
             }
-            i += 1;
+            other += 1;
         }
     }
 
@@ -324,9 +324,9 @@ impl Cuts<'_> {
     }
 }
 
-/// Whether a piece of the run `whole` may be like `run`.
-const fn of_kind(run: &Run, whole: &Run) -> bool {
-    run.base as u8 == whole.base as u8 && run.stride == whole.stride
+/// Whether pieces of both runs may be the same.
+const fn of_kind(a: &Run, b: &Run) -> bool {
+    a.base as u8 == b.base as u8 && a.stride == b.stride
 }
 
 const fn least(a: u64, b: u64) -> u64 {

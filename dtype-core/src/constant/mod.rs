@@ -22,7 +22,7 @@ pub(crate) use cuts::cut;
 use pieces::{Grain, MOST, Pieces, end_of, entries, parts};
 use recipe::{Node, Recipe};
 pub use runs::RunBuffer;
-use table::{Table, UNKNOWN, sum};
+use table::{Table, UNKNOWN, sum, times};
 
 /// The most entries that are solved exactly here, one by one.
 pub(crate) const EXACT_ENTRIES: u64 = MOST as u64;
@@ -58,7 +58,7 @@ impl Solved {
     /// displacements are beyond all reason.
     pub const fn of(runs: &RunBuffer, costs: &LinearCosts) -> Option<Self> {
         let Some(list) = runs.as_slice() else { return None };
-        if !is_within_reason(list) {
+        if !is_within_reason(list) || costs.structure > UNKNOWN || costs.leaf > UNKNOWN {
             return None;
         }
         let (optimality, recipe, atoms) = (Optimality::Proven, Recipe::new(), takes_runs_for_atoms(costs));
@@ -81,7 +81,7 @@ impl Solved {
             let part = runs.split_at(end).0.split_at(start).1;
             if self.is_single(part, true) {
                 self.recipe.push(single(&part[0]));
-                self.cost = sum(self.cost, costs.part.of(cost_of_run(&part[0], costs)));
+                self.cost = sum(self.cost, times(costs.part, cost_of_run(&part[0], costs)));
                 count += 1;
             } else {
                 let (table, least) = Table::of(Pieces::of(part, self.grain(part, true)), costs, false);
@@ -165,13 +165,11 @@ const fn takes_runs_for_atoms(costs: &LinearCosts) -> bool {
     let vector = costs.vector.at(2).of(costs.leaf);
     let (index, bucket) = (costs.index, costs.index_bucket);
     let two_lookups = index.more.own.saturating_mul(2);
-    costs.vector.more.own == 0
-        && costs.vector.more.times == 0
+    costs.vector.is_flat()
+        && bucket.is_flat()
         && vector == costs.floor(2, true, false)
         && costs.part.of(vector) <= costs.part.of(costs.leaf).saturating_mul(2)
         && index.more.times == 0
-        && bucket.more.times == 0
-        && bucket.more.own == 0
         && costs.bucket.own <= two_lookups
         && bucket.first.own.saturating_add(two_lookups)
             <= index.first.own.saturating_add(costs.vector.first.own)
@@ -183,7 +181,7 @@ const fn single(run: &Run) -> Node {
 }
 
 const fn cost_of_run(run: &Run, costs: &LinearCosts) -> u64 {
-    if run.count == 1 { costs.leaf } else { costs.vector.at(run.count).of(costs.leaf) }
+    if run.count == 1 { costs.leaf } else { times(costs.vector.at(run.count), costs.leaf) }
 }
 
 /// Whether differences of displacements, and numbers of entries, are far from the end of their range.

@@ -47,6 +47,12 @@ enum Root {
     Part,
 }
 
+impl Root {
+    /// Any root will do where there is none; this one has no bytes without a value, so that the interpreter of constants
+    /// copies whole arrays of it at once.
+    const UNKNOWN: Self = Self::Copies(Repeat::Vector, 0, 0);
+}
+
 #[derive(Clone, Copy)]
 struct Choice {
     /// The root of the tree without a strc at its root.
@@ -59,19 +65,21 @@ struct Choice {
     last: u8,
 }
 
-/// The least cost of a segment so far.
-#[derive(Clone, Copy)]
+/// By length: the least cost of a segment so far, and its root.
 struct Least {
-    cost: u64,
-    root: Root,
+    cost: [u64; MOST + 1],
+    root: [Root; MOST + 1],
 }
 
 impl Least {
-    const UNKNOWN: Self = Self { cost: UNKNOWN, root: Root::Leaf };
+    const fn unknown() -> Self {
+        Self { cost: [UNKNOWN; _], root: [Root::UNKNOWN; _] }
+    }
 
-    const fn relax(&mut self, cost: u64, root: Root) {
-        if cost < self.cost {
-            *self = Self { cost, root };
+    const fn relax(&mut self, length: usize, cost: u64, root: Root) {
+        if cost < self.cost[length] {
+            self.cost[length] = cost;
+            self.root[length] = root;
         }
     }
 }
@@ -81,8 +89,8 @@ struct Row {
     start: usize,
     /// Up to this length they are known already.
     known: usize,
-    whole: [Least; MOST + 1],
-    shifted: [Least; MOST + 1],
+    whole: Least,
+    shifted: Least,
     /// The best sequence of two or more parts: its cost, and where the last part begins.
     parts: [u64; MOST + 1],
     last: [u8; MOST + 1],
@@ -95,8 +103,8 @@ impl Row {
         Self {
             start,
             known,
-            whole: [Least::UNKNOWN; _],
-            shifted: [Least::UNKNOWN; _],
+            whole: Least::unknown(),
+            shifted: Least::unknown(),
             parts: [UNKNOWN; _],
             last: [0; _],
             regular: [0; _],
@@ -126,7 +134,7 @@ impl Table {
     /// Solves all segments. With `shift`, also those from piece 0 on that begin anywhere but at 0.
     pub(super) const fn of(pieces: Pieces, costs: &LinearCosts, shift: bool) -> (Self, Costs) {
         let n = pieces.length;
-        let unknown = Choice { whole: Root::Leaf, strc: false, single: false, last: 0 };
+        let unknown = Choice { whole: Root::UNKNOWN, strc: false, single: false, last: 0 };
         let mut table = Self {
             pieces,
             costs: *costs,
@@ -135,7 +143,7 @@ impl Table {
             choices: [[unknown; _]; _],
             aligned: [[UNKNOWN; _]; _],
             before: [[UNKNOWN; _]; _],
-            shifted: [Root::Leaf; MOST],
+            shifted: [Root::UNKNOWN; MOST],
             kept_end: [0; _],
             kept_cost: [0; _],
             kept: [0; _],
@@ -239,7 +247,7 @@ impl Table {
         self.kept[start] = kept;
         Costs {
             aligned: self.aligned[start][reach - 1],
-            shifted: row.shifted[reach].cost,
+            shifted: row.shifted.cost[reach],
             parts: self.before[start][reach - 1],
         }
     }
@@ -260,20 +268,20 @@ impl Table {
 
     /// Decides how to make the row's first `length` pieces, for which everything has been tried. Whether they may be a part.
     const fn settle(&mut self, row: &mut Row, length: usize, leaves: &Strides, shift: bool) -> bool {
-        let (whole, sequence) = (row.whole[length], row.parts[length]);
-        let part = times(self.costs.part, whole.cost);
+        let (whole, sequence) = (row.whole.cost[length], row.parts[length]);
+        let part = times(self.costs.part, whole);
         let joined = sum(self.costs.structure, sequence);
         // At equal cost adjacent leaves are a part: MPI takes them as a block length.
         let single = part < sequence || (part == sequence && self.adjacent(row.start, leaves));
-        let strc = joined < whole.cost;
-        let choice = Choice { whole: whole.root, strc, single, last: row.last[length] };
-        let aligned = if strc { joined } else { whole.cost };
+        let strc = joined < whole;
+        let choice = Choice { whole: row.whole.root[length], strc, single, last: row.last[length] };
+        let aligned = if strc { joined } else { whole };
         self.choices[row.start][length - 1] = choice;
         self.aligned[row.start][length - 1] = aligned;
         self.before[row.start][length - 1] = if single { part } else { sequence };
         if shift {
             self.shift(row, length, aligned);
-            self.shifted[length - 1] = row.shifted[length].root;
+            self.shifted[length - 1] = row.shifted.root[length];
         }
         single
     }
@@ -291,11 +299,11 @@ impl Table {
             return;
         }
         if count == 1 {
-            row.whole[length].relax(leaf, Root::Leaf);
+            row.whole.relax(length, leaf, Root::Leaf);
             return;
         }
         if leaves.length == 1 {
-            row.whole[length].relax(times(costs.vector.at(count), leaf), Root::Leaves(Repeat::Vector));
+            row.whole.relax(length, times(costs.vector.at(count), leaf), Root::Leaves(Repeat::Vector));
             if self.flat && !shift {
                 return;
             }
@@ -303,24 +311,24 @@ impl Table {
         let index = times(costs.index.at(count), leaf);
         let buckets = count - leaves.most;
         let bucket = times(costs.index_bucket.at(count).with(buckets, costs.bucket), leaf);
-        row.whole[length].relax(index, Root::Leaves(Repeat::Index));
-        row.whole[length].relax(bucket, Root::Leaves(Repeat::Bucket));
+        row.whole.relax(length, index, Root::Leaves(Repeat::Index));
+        row.whole.relax(length, bucket, Root::Leaves(Repeat::Bucket));
         if shift {
-            row.shifted[length].relax(index, Root::Leaves(Repeat::Index));
-            row.shifted[length].relax(bucket, Root::Leaves(Repeat::Bucket));
+            row.shifted.relax(length, index, Root::Leaves(Repeat::Index));
+            row.shifted.relax(length, bucket, Root::Leaves(Repeat::Bucket));
         }
     }
 
     /// What can carry a shift of the row's first `length` pieces as a whole: a strc of parts, or a node with a single child.
     const fn shift(&self, row: &mut Row, length: usize, aligned: u64) {
         let (costs, all) = (&self.costs, length as u8);
-        let part = times(costs.part, row.whole[length].cost);
-        let shifted = &mut row.shifted[length];
-        shifted.relax(sum(costs.structure, row.parts[length]), Root::Parts);
-        shifted.relax(times(costs.index.at(1), aligned), Root::Copies(Repeat::Index, 1, all));
+        let part = times(costs.part, row.whole.cost[length]);
+        let shifted = &mut row.shifted;
+        shifted.relax(length, sum(costs.structure, row.parts[length]), Root::Parts);
+        shifted.relax(length, times(costs.index.at(1), aligned), Root::Copies(Repeat::Index, 1, all));
         let bucket = costs.index_bucket.at(1).with(1, costs.bucket);
-        shifted.relax(times(bucket, aligned), Root::Copies(Repeat::Bucket, 1, all));
-        shifted.relax(sum(costs.structure, part), Root::Part);
+        shifted.relax(length, times(bucket, aligned), Root::Copies(Repeat::Bucket, 1, all));
+        shifted.relax(length, sum(costs.structure, part), Root::Part);
     }
 
     /// Relaxes every longer segment that repeats the row's first `child` pieces, which match so many pieces behind them.
@@ -357,14 +365,14 @@ impl Table {
                 continue;
             }
             // Nothing over several copies is better than the vec that goes on beyond them.
-            if self.flat && !shift && !choice.strc && go_on(choice.whole, row.whole[length].root) {
+            if self.flat && !shift && !choice.strc && go_on(choice.whole, row.whole.root[length]) {
                 continue;
             }
             if buckets == 1 {
                 let (vector, root) = (costs.vector.at(count), Root::Copies(Repeat::Vector, copies, each));
-                row.whole[length].relax(times(vector, aligned), root);
+                row.whole.relax(length, times(vector, aligned), root);
                 if shift {
-                    row.shifted[length].relax(times(vector, row.shifted[child].cost), root);
+                    row.shifted.relax(length, times(vector, row.shifted.cost[child]), root);
                 }
                 if self.flat && !shift {
                     continue;
@@ -374,11 +382,11 @@ impl Table {
             let bucket = times(costs.index_bucket.at(count).with(buckets, costs.bucket), aligned);
             let roots =
                 (Root::Copies(Repeat::Index, copies, each), Root::Copies(Repeat::Bucket, copies, each));
-            row.whole[length].relax(index, roots.0);
-            row.whole[length].relax(bucket, roots.1);
+            row.whole.relax(length, index, roots.0);
+            row.whole.relax(length, bucket, roots.1);
             if shift {
-                row.shifted[length].relax(index, roots.0);
-                row.shifted[length].relax(bucket, roots.1);
+                row.shifted.relax(length, index, roots.0);
+                row.shifted.relax(length, bucket, roots.1);
             }
         }
     }
@@ -543,7 +551,7 @@ const fn is_flat(costs: &LinearCosts) -> bool {
     let less = vector.first.own <= index.first.own
         && vector.first.own <= index_bucket.first.own.saturating_add(bucket.own)
         && vector.first.times <= 1;
-    less && vector.more.own == 0 && vector.more.times == 0
+    less && vector.is_flat()
 }
 
 /// Whether a longer segment is a vec of more copies of what a shorter one is a vec of.
@@ -556,13 +564,17 @@ const fn go_on(shorter: Root, longer: Root) -> bool {
 }
 
 /// The cost of a node over a child, [`UNKNOWN`] where it is more.
-const fn times(price: Price, child: u64) -> u64 {
+pub(super) const fn times(price: Price, child: u64) -> u64 {
+    // Nearly always, and much less for the interpreter of constants to do.
+    if price.times <= 1 && price.own <= UNKNOWN {
+        return sum(price.own, child);
+    }
     let cost = price.of(child);
     if cost > UNKNOWN { UNKNOWN } else { cost }
 }
 
-/// The sum, [`UNKNOWN`] where it is more.
+/// The sum of two costs up to [`UNKNOWN`], which is that where it is more.
 pub(super) const fn sum(a: u64, b: u64) -> u64 {
-    let sum = a.saturating_add(b);
+    let sum = a + b;
     if sum > UNKNOWN { UNKNOWN } else { sum }
 }
