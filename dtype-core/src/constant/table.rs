@@ -231,7 +231,9 @@ impl Table {
                 leaves.push_piece(&self.pieces.list, start, end);
             }
             if length > known.length {
-                self.leaves(&mut row, length, &leaves, shift);
+                if !leaves.mixed {
+                    self.leaves(&mut row, length, &leaves, shift);
+                }
                 if self.settle(&mut row, length, &leaves, shift) {
                     self.kept_end[kept] = (end + 1) as u8;
                     self.kept_cost[kept] = self.before[start][length - 1];
@@ -239,7 +241,9 @@ impl Table {
                 }
             }
             if length < reach {
-                self.repeat(&mut row, length, matched[length], shift);
+                if self.again[start][end + 1] != 0 {
+                    self.repeat(&mut row, length, matched[length], shift);
+                }
                 self.append(&mut row, length);
             }
             length += 1;
@@ -269,21 +273,30 @@ impl Table {
     /// Decides how to make the row's first `length` pieces, for which everything has been tried. Whether they may be a part.
     const fn settle(&mut self, row: &mut Row, length: usize, leaves: &Strides, shift: bool) -> bool {
         let (whole, sequence) = (row.whole.cost[length], row.parts[length]);
-        let part = times(self.costs.part, whole);
         let joined = sum(self.costs.structure, sequence);
-        // At equal cost adjacent leaves are a part: MPI takes them as a block length.
-        let single = part < sequence || (part == sequence && self.adjacent(row.start, leaves));
-        let strc = joined < whole;
-        let choice = Choice { whole: row.whole.root[length], strc, single, last: row.last[length] };
-        let aligned = if strc { joined } else { whole };
+        let mut choice = Choice {
+            whole: row.whole.root[length],
+            strc: joined < whole,
+            single: false,
+            last: row.last[length],
+        };
+        let (mut aligned, mut before) = (joined, sequence);
+        // Most segments are nothing but sequences of parts.
+        if whole < UNKNOWN {
+            let part = times(self.costs.part, whole);
+            // At equal cost adjacent leaves are a part: MPI takes them as a block length.
+            choice.single = part < sequence || (part == sequence && self.adjacent(row.start, leaves));
+            before = if choice.single { part } else { sequence };
+            aligned = if choice.strc { joined } else { whole };
+        }
         self.choices[row.start][length - 1] = choice;
         self.aligned[row.start][length - 1] = aligned;
-        self.before[row.start][length - 1] = if single { part } else { sequence };
+        self.before[row.start][length - 1] = before;
         if shift {
             self.shift(row, length, aligned);
             self.shifted[length - 1] = row.shifted.root[length];
         }
-        single
+        choice.single
     }
 
     /// Whether these are adjacent leaves.
@@ -295,9 +308,6 @@ impl Table {
     /// The row's first `length` pieces are entries of one base type: what takes them all at once.
     const fn leaves(&self, row: &mut Row, length: usize, leaves: &Strides, shift: bool) {
         let (costs, leaf, count) = (&self.costs, self.costs.leaf, leaves.pushed + 1);
-        if leaves.mixed {
-            return;
-        }
         if count == 1 {
             row.whole.relax(length, leaf, Root::Leaf);
             return;
@@ -331,12 +341,13 @@ impl Table {
         shifted.relax(length, sum(costs.structure, part), Root::Part);
     }
 
-    /// Relaxes every longer segment that repeats the row's first `child` pieces, which match so many pieces behind them.
+    /// Relaxes every longer segment that repeats the row's first `child` pieces, as there is one; they match so many pieces
+    /// behind them.
     const fn repeat(&self, row: &mut Row, child: usize, matched: usize, shift: bool) {
         let (start, pieces, costs) = (row.start, &self.pieces, &self.costs);
         let (mut last, mut end) = (start, start + child);
         // A single entry is a leaf.
-        if self.again[last][end] == 0 || (child == 1 && pieces.list[start].count == 1) {
+        if child == 1 && pieces.list[start].count == 1 {
             return;
         }
         let choice = &self.choices[start][child - 1];
