@@ -117,3 +117,39 @@ proptest! {
         }
     }
 }
+
+/// 64 runs of two base types in turn, or of one, of irregular lengths at irregular distances: as much work as there can be.
+/// The compiler would stop these constants at two million steps.
+#[test]
+fn sixty_four_runs_are_few_steps_for_the_compiler() {
+    const fn irregular(types: usize, longest: u64) -> RunBuffer {
+        let mut runs = RunBuffer::new();
+        let (mut i, mut displacement) = (0, 0);
+        while i < RunBuffer::CAPACITY as u64 {
+            let base = if i as usize % types == 0 { BaseType::F64 } else { BaseType::U64 };
+            let count = 1 + i * i * 7 % longest;
+            runs.push(Run { base, displacement, count, stride: 8 });
+            displacement += 8 * (count + 1 + i * i * i * 5 % 11) as i64;
+            i += 1;
+        }
+        runs
+    }
+    const fn solved(types: usize, longest: u64) -> Option<Solved> {
+        Solved::of(&irregular(types, longest), &NodeCosts::THESIS.linear())
+    }
+    const SOLVED: [Option<Solved>; 4] = [solved(1, 1), solved(1, 3), solved(2, 3), solved(2, 100)];
+    for (compiled, (types, longest)) in SOLVED.iter().zip([(1, 1), (1, 3), (2, 3), (2, 100)]) {
+        let running = solved(types, longest).map(|solved| solved.solution());
+        assert_eq!(compiled.as_ref().map(Solved::solution), running);
+        let runs = irregular(types, longest);
+        let leaves = runs
+            .as_slice()
+            .unwrap()
+            .iter()
+            .flat_map(|run| (0..run.count as i64).map(|i| (run.base, run.displacement + 8 * i)));
+        let (types, displacements) = leaves.unzip();
+        let map = TypeMap::new(types, displacements).unwrap();
+        let least = reconstruct(&map, Shape::Tree, &NodeCosts::default()).unwrap();
+        assert!(running.is_some_and(|solution| solution.cost == least.cost));
+    }
+}

@@ -2,7 +2,7 @@
 
 use dtype_runtime::{
     Error, LayoutOrigin, MpiDatatype,
-    dtype_core::{BaseType, NodeCosts, Program, Shape, reconstruct},
+    dtype_core::{BaseType, NodeCosts, Optimality, Program, Shape, reconstruct},
     layout, pack, pack_into, packed_size, unpack_into,
 };
 use proptest::prelude::*;
@@ -142,22 +142,35 @@ fn arrays_of_any_size_cost_nothing() {
     assert_eq!(<[[[u8; 1 << 10]; 1 << 10]; 1 << 10]>::constructor_calls().calls(), 1);
 }
 
-/// The same struct through two tiers: solved in the macro, and from its type map here.
+/// The same struct through three tiers: solved in the macro, in a constant since the macro cannot see through a name, and
+/// from its type map here.
 #[test]
 fn the_tiers_agree() {
-    #[derive(MpiDatatype)]
-    #[repr(C)]
-    struct Seen {
-        a: [u8; 7],
-        b: (f64, bool),
-        c: [[i16; 3]; 2],
-        d: u8,
+    type Number = f64;
+
+    macro_rules! structs {
+        ($($name:ident: $number:ty,)*) => {$(
+            #[derive(MpiDatatype)]
+            #[repr(C)]
+            struct $name {
+                a: [u8; 7],
+                b: ($number, bool),
+                c: [[i16; 3]; 2],
+                d: [$number; 500],
+                e: u8,
+            }
+        )*};
     }
+    structs! { Seen: f64, Named: Number, }
     assert_eq!(Seen::layout_origin(), LayoutOrigin::Expansion);
+    assert_eq!(Named::layout_origin(), LayoutOrigin::ConstantEvaluation);
+    assert_eq!(Outer::layout_origin(), LayoutOrigin::ConstantEvaluation);
     let map = Seen::type_tree().flatten().unwrap();
     let solution = reconstruct(&map, Shape::Tree, &NodeCosts::default()).unwrap();
     assert_eq!((Seen::cost(), Seen::type_tree()), (solution.cost, &solution.tree));
+    assert_eq!((Named::cost(), Named::type_tree()), (solution.cost, &solution.tree));
+    assert_eq!((Seen::optimality(), Named::optimality()), (Optimality::Proven, Optimality::Proven));
     let program = Program::lower(&solution.tree, Some(size_of::<Seen>() as i64)).unwrap();
     assert_eq!(Seen::constructor_calls(), &program);
-    assert_eq!(Outer::layout_origin(), LayoutOrigin::ConstantEvaluation);
+    assert_eq!(Named::constructor_calls(), &program);
 }

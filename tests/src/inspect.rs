@@ -4,7 +4,7 @@ use std::{any::type_name, mem::MaybeUninit, os::raw::c_int};
 
 use dtype_runtime::{
     LayoutOrigin, MpiDatatype, Selection, StaticLayout,
-    dtype_core::{BaseType, NodeCosts, OldType, Program, Step, TypeTree},
+    dtype_core::{BaseType, NodeCosts, OldType, Program, Step, TypeTree, normalize, solve_layout},
     layout, pack, packed_size, unpack_into,
 };
 use mpi::{
@@ -150,6 +150,9 @@ fn inspect<T: Sample>(origin: LayoutOrigin) {
     let (tree, program) = (T::type_tree(), T::constructor_calls());
     assert_eq!(T::layout_origin(), origin, "{name}");
     assert_eq!(tree.cost(&NodeCosts::default()), T::cost(), "{name}");
+    // All tiers agree, and with the search over single entries.
+    assert_eq!(solve_layout(tree, &NodeCosts::THESIS.linear()).unwrap().cost, T::cost(), "{name}");
+    assert_eq!(normalize(tree, &NodeCosts::default()).unwrap().cost, T::cost(), "{name}");
     // What the macro has emitted is what the same algorithms find at run time.
     let lowered = Program::lower(tree, Some(size_of::<T>() as i64)).unwrap();
     assert_eq!(program, &lowered, "{name}");

@@ -176,7 +176,7 @@ samples! {
     };
     Packed: Expansion, |i| Packed { tag: i as u8, value: i as f64 / 7.0 };
     PackedTwo: Expansion, |i| PackedTwo { tag: i as u8, value: i as f64 / 7.0, last: !(i as u32) };
-    Reordered: RunTime, |i| Reordered { tag: i as u8, value: i as f64 / 7.0 };
+    Reordered: ConstantEvaluation, |i| Reordered { tag: i as u8, value: i as f64 / 7.0 };
     RustPacked: Expansion, |i| RustPacked { tag: i as u8, value: i as f64 / 7.0 };
     Aligned: Expansion, |i| Aligned { tag: i as u8, value: i as f64 / 7.0 };
     Meters: Expansion, |i| Meters(i as f64 * 1.5);
@@ -190,19 +190,21 @@ samples! {
         last: (-(i as i8 & 0x7f),),
         nothing: (),
     };
-    Loose: RunTime, |i| Loose {
+    Loose: ConstantEvaluation, |i| Loose {
         a: i as u8, b: i as f64, c: i as u16, d: i % 2 == 1, e: -(i as i64), f: i as f32, g: i as i8, h: i as u32,
         i: -(i as i16), j: -(i as i32), k: i as u64, l: i, m: -(i as isize),
     };
-    Nested: RunTime, |i| Nested {
+    Nested: ConstantEvaluation, |i| Nested {
         flag: i % 2 == 0,
         particles: [Particle::sample(i), Particle::sample(i + 1)],
         loose: Loose::sample(i + 2),
         packed: Packed::sample(i + 3),
         tuple: (i as u8, Meters(i as f64)),
     };
-    Generic<Loose, 3>: RunTime, |i| Generic { count: i as u8, items: [0, 1, 2].map(|k| Loose::sample(i + k)) };
-    Generic<f32, 5>: RunTime, |i| Generic { count: i as u8, items: [i as f32, 1.0, 2.0, 3.0, 4.0] };
+    Generic<Loose, 3>: ConstantEvaluation, |i| Generic { count: i as u8, items: [0, 1, 2].map(|k| Loose::sample(i + k)) };
+    // More runs than constant evaluation takes.
+    Generic<Loose, 12>: RunTime, |i| Generic { count: i as u8, items: [(); 12].map(|()| Loose::sample(i)) };
+    Generic<f32, 5>: ConstantEvaluation, |i| Generic { count: i as u8, items: [i as f32, 1.0, 2.0, 3.0, 4.0] };
     Large: Expansion, |i| Large { rows: [[i as f64; 40]; 30], names: [[i as u8; 24]; 30], count: i as u16 };
-    shadowed::Shadowed: RunTime, |i| shadowed::Shadowed { number: i as i64 };
+    shadowed::Shadowed: ConstantEvaluation, |i| shadowed::Shadowed { number: i as i64 };
 }

@@ -132,7 +132,7 @@ impl Cuts<'_> {
         let (mut place, mut count, mut i) = (START, 0, 1);
         while i + 1 < self.length && count < ANCHORS {
             place = self.place(self.list[i], place);
-            let (last, next) = (self.into_run_before(place), &self.runs[place.run]);
+            let (last, next) = (self.before_end(place), &self.runs[place.run]);
             let before = &self.runs[last.run];
             let step = next.entry(place.offset).wrapping_sub(before.entry(last.offset - 1));
             anchors[count] = Anchor { place, before: before.base as u8, behind: next.base as u8, step };
@@ -221,8 +221,8 @@ impl Cuts<'_> {
     const fn matching_before(&self, mut a: Place, mut b: Place) -> u64 {
         let (from, distance) = (a.at, self.distance(a, b));
         while a.at > 0 {
-            a = self.into_run_before(a);
-            b = self.into_run_before(b);
+            a = self.before_end(a);
+            b = self.before_end(b);
             let (left, right) = (&self.runs[a.run], &self.runs[b.run]);
             let (one, other) = (left.entry(a.offset - 1), right.entry(b.offset - 1));
             if left.base as u8 != right.base as u8 || other.wrapping_sub(one) != distance {
@@ -239,7 +239,7 @@ impl Cuts<'_> {
     }
 
     /// The same place, as the end of a run rather than the beginning of one.
-    const fn into_run_before(&self, place: Place) -> Place {
+    const fn before_end(&self, place: Place) -> Place {
         match place.offset {
             0 => Place { run: place.run - 1, offset: self.runs[place.run - 1].count, ..place },
             _ => place,

@@ -4,7 +4,7 @@
 //! serves all other tiers for the same layouts, so that they agree: [`normalize`](fn@crate::normalize) takes long layouts of few
 //! runs to it.
 //!
-//! A map is first [parted](pieces::parts) where no repetition can reach across. A part of up to 128 entries is then
+//! A map is first parted where no repetition can reach across. A part of up to 128 entries is then
 //! solved exactly, entry by entry. In a longer one runs are taken as atoms, cut where that may help; what is found is proven only
 //! where it meets the floor of all descriptions. The parts make one strc.
 
@@ -22,7 +22,7 @@ pub(crate) use cuts::cut;
 use pieces::{Grain, MOST, Pieces, end_of, entries, parts};
 use recipe::{Node, Recipe};
 pub use runs::RunBuffer;
-use table::{Table, UNKNOWN, sum, times};
+use table::{Cost, Table, UNKNOWN, at_most, sum, times};
 
 /// The most entries that are solved exactly here, one by one.
 pub(crate) const EXACT_ENTRIES: u64 = MOST as u64;
@@ -46,7 +46,7 @@ const FEW: u64 = 8;
 #[derive(Clone, Copy, Debug)]
 pub struct Solved {
     runs: RunBuffer,
-    cost: u64,
+    cost: Cost,
     optimality: Optimality,
     recipe: Recipe,
     /// Whether the model takes runs for atoms.
@@ -58,7 +58,7 @@ impl Solved {
     /// displacements are beyond all reason.
     pub const fn of(runs: &RunBuffer, costs: &LinearCosts) -> Option<Self> {
         let Some(list) = runs.as_slice() else { return None };
-        if !is_within_reason(list) || costs.structure > UNKNOWN || costs.leaf > UNKNOWN {
+        if !is_within_reason(list) {
             return None;
         }
         let (optimality, recipe, atoms) = (Optimality::Proven, Recipe::new(), takes_runs_for_atoms(costs));
@@ -75,7 +75,7 @@ impl Solved {
     /// A strc of all parts.
     const fn solve_parts(&mut self, runs: &[Run], begins: &[bool], costs: &LinearCosts) {
         let (root, mut count, mut start) = (self.recipe.reserve(), 0, 0);
-        self.cost = costs.structure;
+        self.cost = at_most(costs.structure);
         while start < runs.len() {
             let end = end_of(begins, start, runs.len());
             let part = runs.split_at(end).0.split_at(start).1;
@@ -84,12 +84,13 @@ impl Solved {
                 self.cost = sum(self.cost, times(costs.part, cost_of_run(&part[0], costs)));
                 count += 1;
             } else {
-                let (table, least) = Table::of(Pieces::of(part, self.grain(part, true)), costs, false);
+                let mut table = Table::new(Pieces::of(part, self.grain(part, true)), costs);
+                let least = table.fill(false);
                 count += table.write_parts(&mut self.recipe);
                 self.cost = sum(self.cost, least.parts);
-                let floor = costs.part.of(floor(part, false, costs));
+                let single = costs.part.of(floor(part, false, costs));
                 let several = costs.part.of(costs.leaf).saturating_mul(2);
-                self.judge(&table, least.parts <= floor && least.parts <= several);
+                self.judge(&table, least.parts as u64 <= single && least.parts as u64 <= several);
             }
             start = end;
         }
@@ -104,10 +105,11 @@ impl Solved {
             return;
         }
         let shift = runs[0].displacement != 0;
-        let (table, least) = Table::of(Pieces::of(runs, self.grain(runs, false)), costs, shift);
+        let mut table = Table::new(Pieces::of(runs, self.grain(runs, false)), costs);
+        let least = table.fill(shift);
         table.write(&mut self.recipe, shift);
         self.cost = if shift { least.shifted } else { least.aligned };
-        self.judge(&table, self.cost <= floor(runs, shift, costs));
+        self.judge(&table, self.cost as u64 <= floor(runs, shift, costs));
     }
 
     /// Whether a part, one of several or the only one, is a run that needs no search.
@@ -136,12 +138,12 @@ impl Solved {
 
     /// The cost of the tree.
     pub const fn cost(&self) -> u64 {
-        self.cost
+        self.cost as u64
     }
 
     /// The tree, its cost, and whether that is the least.
     pub fn solution(&self) -> Solution {
-        Solution { tree: self.tree(), cost: self.cost, optimality: self.optimality }
+        Solution { tree: self.tree(), cost: self.cost(), optimality: self.optimality }
     }
 
     fn tree(&self) -> TypeTree {
@@ -180,8 +182,9 @@ const fn single(run: &Run) -> Node {
     if run.count == 1 { Node::Leaf } else { Node::Leaves(Repeat::Vector, 1) }
 }
 
-const fn cost_of_run(run: &Run, costs: &LinearCosts) -> u64 {
-    if run.count == 1 { costs.leaf } else { times(costs.vector.at(run.count), costs.leaf) }
+const fn cost_of_run(run: &Run, costs: &LinearCosts) -> Cost {
+    let leaf = at_most(costs.leaf);
+    if run.count == 1 { leaf } else { times(costs.vector.at(run.count), leaf) }
 }
 
 /// Whether differences of displacements, and numbers of entries, are far from the end of their range.

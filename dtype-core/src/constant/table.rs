@@ -7,13 +7,18 @@ use super::{
 };
 use crate::{LinearCosts, Price, Run, reconstruct::Repeat};
 
+/// A cost. Small, for the tables to fit any thread's stack.
+pub(super) type Cost = u32;
+
 /// More than any cost: the sum of two still fits.
-pub(super) const UNKNOWN: u64 = u64::MAX >> 1;
+pub(super) const UNKNOWN: Cost = Cost::MAX >> 1;
 
 /// The least-cost trees of all segments of up to [`MOST`] pieces.
 pub(super) struct Table {
     pieces: Pieces,
     costs: LinearCosts,
+    leaf: Cost,
+    structure: Cost,
     /// Whether a vec costs the same for all counts, and never more than an idx or an idxbuc of one bucket.
     flat: bool,
     /// By first piece and end of a segment: where the segment behind ends that repeats it, or 0 if there is none.
@@ -21,13 +26,12 @@ pub(super) struct Table {
     /// By first piece and length − 1: how to make that segment.
     choices: [[Choice; MOST]; MOST],
     /// By first piece and length − 1: its least cost, and that as a sequence of parts.
-    aligned: [[u64; MOST]; MOST],
-    before: [[u64; MOST]; MOST],
+    aligned: [[Cost; MOST]; MOST],
+    before: [[Cost; MOST]; MOST],
     /// By length − 1: how to make the segment from piece 0 on, moved to begin anywhere but at 0.
     shifted: [Root; MOST],
-    /// Segments that may be a part of a strc: where they end, and their cost as a part.
+    /// Segments that may be a part of a strc: where they end.
     kept_end: [u8; MOST * (MOST + 1) / 2],
-    kept_cost: [u64; MOST * (MOST + 1) / 2],
     /// By first piece: the last of its kept segments is before this, and so is the last of the pieces behind.
     kept: [usize; MOST + 1],
 }
@@ -67,7 +71,7 @@ struct Choice {
 
 /// By length: the least cost of a segment so far, and its root.
 struct Least {
-    cost: [u64; MOST + 1],
+    cost: [Cost; MOST + 1],
     root: [Root; MOST + 1],
 }
 
@@ -76,7 +80,7 @@ impl Least {
         Self { cost: [UNKNOWN; _], root: [Root::UNKNOWN; _] }
     }
 
-    const fn relax(&mut self, length: usize, cost: u64, root: Root) {
+    const fn relax(&mut self, length: usize, cost: Cost, root: Root) {
         if cost < self.cost[length] {
             self.cost[length] = cost;
             self.root[length] = root;
@@ -92,7 +96,7 @@ struct Row {
     whole: Least,
     shifted: Least,
     /// The best sequence of two or more parts: its cost, and where the last part begins.
-    parts: [u64; MOST + 1],
+    parts: [Cost; MOST + 1],
     last: [u8; MOST + 1],
     /// By the length of a child: up to where its copies follow each other at one stride.
     regular: [u8; MOST + 1],
@@ -123,21 +127,22 @@ struct Known {
 #[derive(Clone, Copy)]
 pub(super) struct Costs {
     /// As a tree that begins at 0.
-    pub(super) aligned: u64,
+    pub(super) aligned: Cost,
     /// As a tree that begins elsewhere, if that was asked for.
-    pub(super) shifted: u64,
+    pub(super) shifted: Cost,
     /// As a sequence of parts of a strc.
-    pub(super) parts: u64,
+    pub(super) parts: Cost,
 }
 
 impl Table {
-    /// Solves all segments. With `shift`, also those from piece 0 on that begin anywhere but at 0.
-    pub(super) const fn of(pieces: Pieces, costs: &LinearCosts, shift: bool) -> (Self, Costs) {
-        let n = pieces.length;
+    /// An empty table.
+    pub(super) const fn new(pieces: Pieces, costs: &LinearCosts) -> Self {
         let unknown = Choice { whole: Root::UNKNOWN, strc: false, single: false, last: 0 };
-        let mut table = Self {
+        Self {
             pieces,
             costs: *costs,
+            leaf: at_most(costs.leaf),
+            structure: at_most(costs.structure),
             flat: is_flat(costs),
             again: [[0; _]; _],
             choices: [[unknown; _]; _],
@@ -145,17 +150,20 @@ impl Table {
             before: [[UNKNOWN; _]; _],
             shifted: [Root::UNKNOWN; MOST],
             kept_end: [0; _],
-            kept_cost: [0; _],
             kept: [0; _],
-        };
-        let (mut start, mut matched) = (n, [0; MOST]);
-        let mut result = Costs { aligned: UNKNOWN, shifted: UNKNOWN, parts: UNKNOWN };
+        }
+    }
+
+    /// Solves all segments. With `shift`, also those from piece 0 on that begin anywhere but at 0.
+    pub(super) const fn fill(&mut self, shift: bool) -> Costs {
+        let (mut start, mut matched) = (self.pieces.length, [0; MOST]);
+        let mut all = Costs { aligned: UNKNOWN, shifted: UNKNOWN, parts: UNKNOWN };
         while start > 0 {
             start -= 1;
-            let known = table.find_repeats(start, &mut matched);
-            result = table.solve(start, known, &matched, shift && start == 0);
+            let known = self.find_repeats(start, &mut matched);
+            all = self.solve(start, known, &matched, shift && start == 0);
         }
-        (table, result)
+        all
     }
 
     /// Whether solving the pieces solves the map.
@@ -236,7 +244,6 @@ impl Table {
                 }
                 if self.settle(&mut row, length, &leaves, shift) {
                     self.kept_end[kept] = (end + 1) as u8;
-                    self.kept_cost[kept] = self.before[start][length - 1];
                     kept += 1;
                 }
             }
@@ -263,7 +270,6 @@ impl Table {
         let behind = known.start - start;
         while i < end && self.kept_end[i] as usize <= known.start + known.length && known.length > 0 {
             self.kept_end[kept] = self.kept_end[i] - behind as u8;
-            self.kept_cost[kept] = self.kept_cost[i];
             kept += 1;
             i += 1;
         }
@@ -273,7 +279,7 @@ impl Table {
     /// Decides how to make the row's first `length` pieces, for which everything has been tried. Whether they may be a part.
     const fn settle(&mut self, row: &mut Row, length: usize, leaves: &Strides, shift: bool) -> bool {
         let (whole, sequence) = (row.whole.cost[length], row.parts[length]);
-        let joined = sum(self.costs.structure, sequence);
+        let joined = sum(self.structure, sequence);
         let mut choice = Choice {
             whole: row.whole.root[length],
             strc: joined < whole,
@@ -307,7 +313,7 @@ impl Table {
 
     /// The row's first `length` pieces are entries of one base type: what takes them all at once.
     const fn leaves(&self, row: &mut Row, length: usize, leaves: &Strides, shift: bool) {
-        let (costs, leaf, count) = (&self.costs, self.costs.leaf, leaves.pushed + 1);
+        let (costs, leaf, count) = (&self.costs, self.leaf, leaves.pushed + 1);
         if count == 1 {
             row.whole.relax(length, leaf, Root::Leaf);
             return;
@@ -330,15 +336,15 @@ impl Table {
     }
 
     /// What can carry a shift of the row's first `length` pieces as a whole: a strc of parts, or a node with a single child.
-    const fn shift(&self, row: &mut Row, length: usize, aligned: u64) {
+    const fn shift(&self, row: &mut Row, length: usize, aligned: Cost) {
         let (costs, all) = (&self.costs, length as u8);
         let part = times(costs.part, row.whole.cost[length]);
         let shifted = &mut row.shifted;
-        shifted.relax(length, sum(costs.structure, row.parts[length]), Root::Parts);
+        shifted.relax(length, sum(self.structure, row.parts[length]), Root::Parts);
         shifted.relax(length, times(costs.index.at(1), aligned), Root::Copies(Repeat::Index, 1, all));
         let bucket = costs.index_bucket.at(1).with(1, costs.bucket);
         shifted.relax(length, times(bucket, aligned), Root::Copies(Repeat::Bucket, 1, all));
-        shifted.relax(length, sum(costs.structure, part), Root::Part);
+        shifted.relax(length, sum(self.structure, part), Root::Part);
     }
 
     /// Relaxes every longer segment that repeats the row's first `child` pieces, as there is one; they match so many pieces
@@ -413,7 +419,8 @@ impl Table {
             if end <= known {
                 return;
             }
-            let (cost, longer) = (before + self.kept_cost[kept], end - row.start);
+            // As a part it is the best sequence.
+            let (cost, longer) = (before + self.before[next][end - next - 1], end - row.start);
             if cost < row.parts[longer] {
                 row.parts[longer] = cost;
                 row.last[longer] = length as u8;
@@ -500,7 +507,8 @@ impl Table {
     }
 }
 
-/// How often each difference of displacements occurs, and which is the most frequent: the best stride of an idxbuc.
+/// How often each difference of displacements occurs, and which is the most frequent: the best stride of an idxbuc. What
+/// the general search counts with a hash table is searched here.
 pub(super) struct Strides {
     differences: [i64; 2 * MOST],
     counts: [u64; 2 * MOST],
@@ -575,17 +583,21 @@ const fn go_on(shorter: Root, longer: Root) -> bool {
 }
 
 /// The cost of a node over a child, [`UNKNOWN`] where it is more.
-pub(super) const fn times(price: Price, child: u64) -> u64 {
+pub(super) const fn times(price: Price, child: Cost) -> Cost {
     // Nearly always, and much less for the interpreter of constants to do.
-    if price.times <= 1 && price.own <= UNKNOWN {
-        return sum(price.own, child);
+    if price.times <= 1 && price.own <= UNKNOWN as u64 {
+        return sum(price.own as Cost, child);
     }
-    let cost = price.of(child);
-    if cost > UNKNOWN { UNKNOWN } else { cost }
+    at_most(price.of(child as u64))
 }
 
 /// The sum of two costs up to [`UNKNOWN`], which is that where it is more.
-pub(super) const fn sum(a: u64, b: u64) -> u64 {
+pub(super) const fn sum(a: Cost, b: Cost) -> Cost {
     let sum = a + b;
     if sum > UNKNOWN { UNKNOWN } else { sum }
+}
+
+/// The cost, [`UNKNOWN`] where it is more.
+pub(super) const fn at_most(cost: u64) -> Cost {
+    if cost > UNKNOWN as u64 { UNKNOWN } else { cost as Cost }
 }
