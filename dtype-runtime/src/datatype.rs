@@ -51,6 +51,12 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     fn visit<V: Visitor>(visitor: &mut V);
 
     #[doc(hidden)]
+    #[inline(always)]
+    fn visit_field<V: Visitor>(visitor: &mut V, offset: usize) {
+        visitor.field::<Self>(offset);
+    }
+
+    #[doc(hidden)]
     fn lazy() -> &'static LazyDatatype;
 
     /// The least-cost type tree of one value; displacements are bytes from its start.

@@ -42,13 +42,13 @@ impl Facts {
         Self { packed_size: 0, dense: true, any_pattern: true, base: None }
     }
 
-    /// Adds a field of type `F` at `offset` bytes.
+    /// Adds a field with these facts at `offset` bytes.
     #[must_use]
-    pub const fn field<F: MpiDatatype>(self, offset: usize) -> Self {
+    pub const fn field(self, field: &Self, offset: usize) -> Self {
         Self {
-            dense: self.dense && F::FACTS.dense && offset == self.packed_size,
-            packed_size: self.packed_size + F::FACTS.packed_size,
-            any_pattern: self.any_pattern && F::FACTS.any_pattern,
+            dense: self.dense && field.dense && offset == self.packed_size,
+            packed_size: self.packed_size + field.packed_size,
+            any_pattern: self.any_pattern && field.any_pattern,
             base: None,
         }
     }
@@ -66,12 +66,17 @@ impl Facts {
 }
 
 /// The members of `MpiDatatype` that list the fields of a type, each list the same: `{offset macro}: {field}: {type}, …`.
+///
+/// Each use of a type has the same form, so that the compiler says only once that it lacks the trait.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! fields {
     ($offset_of:ident: $($field:tt: $type:ty),* $(,)?) => {
         const FACTS: $crate::__private::Facts = $crate::__private::Facts::empty()
-            $(.field::<$type>($crate::__private::memoffset::$offset_of!(Self, $field)))*
+            $(.field(
+                &<$type as $crate::__private::MpiDatatype>::FACTS,
+                $crate::__private::memoffset::$offset_of!(Self, $field),
+            ))*
             .of::<Self>();
 
         const RUNS: $crate::__private::RunBuffer = $crate::__private::RunBuffer::new()
@@ -83,7 +88,10 @@ macro_rules! fields {
         #[inline(always)]
         fn visit<V: $crate::__private::Visitor>(visitor: &mut V) {
             let _ = &visitor;
-            $(visitor.field::<$type>($crate::__private::memoffset::$offset_of!(Self, $field));)*
+            $(<$type as $crate::__private::MpiDatatype>::visit_field(
+                visitor,
+                $crate::__private::memoffset::$offset_of!(Self, $field),
+            );)*
         }
     };
 }

@@ -41,7 +41,7 @@ const FEW: u64 = 8;
 /// };
 /// let solution = SOLVED.unwrap().solution();
 /// assert_eq!((solution.cost, solution.optimality), (20, Optimality::Proven));
-/// assert_eq!(solution.tree.to_string(), "strc at [0, 8000]\n├─ vec 1000, stride 8\n│  └─ f64\n└─ u8\n");
+/// assert_eq!(solution.tree.to_string(), "strc 2\n├─ @ 0: vec 1000, stride 8\n│  └─ f64\n└─ @ 8000: u8\n");
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Solved {
