@@ -1,7 +1,11 @@
-//! Any bytes as a type map: the laws of reconstruction hold, for every shape.
+//! Any bytes as a type map: the laws of reconstruction hold, for every shape, and the tiers' solver agrees.
 #![no_main]
 
-use dtype_core::{BaseType, NodeCosts, Program, Shape, TypeMap, reconstruct};
+use dtype_core::{
+    BaseType, NodeCosts, Optimality, Program, Run, Shape, TypeMap,
+    constant::{RunBuffer, Solved},
+    reconstruct,
+};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -23,5 +27,12 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(solution.tree.flatten().as_ref(), Ok(&map));
             Program::lower(&solution.tree, None).unwrap();
         }
+    }
+    let mut runs = RunBuffer::new();
+    map.entries().for_each(|(base, at)| runs.push(Run::single(base, at)));
+    if let Some(solved) = Solved::of(&runs, &costs.linear()) {
+        let (solution, least) = (solved.solution(), reconstruct(&map, Shape::Tree, &costs).unwrap());
+        assert_eq!(solution.tree.flatten().as_ref(), Ok(&map));
+        assert_eq!((solution.cost, solution.optimality), (least.cost, Optimality::Proven));
     }
 });
