@@ -89,18 +89,18 @@ impl Cuts<'_> {
         Place { at: place.at + self.runs[place.run].count - place.offset, run: place.run + 1, offset: 0 }
     }
 
-    /// An idx over runs of one length may take longer ones for several, from either end: among neighbours of one kind only,
-    /// and with fewer copies than twice their number less two, or an idxbuc over the leaves costs less.
+    /// An idx over vecs of one length may take longer runs for several, from either end: among neighbours of one base type
+    /// only, and with fewer copies than twice their number less two, or an idxbuc over the leaves costs less.
     const fn insert_lengths(&mut self) {
         let (mut start, mut first) = (0, 0);
         while first < self.runs.len() {
             let mut end = first + 1;
-            while end < self.runs.len() && of_kind(&self.runs[end], &self.runs[first]) {
+            while end < self.runs.len() && self.runs[end].base as u8 == self.runs[first].base as u8 {
                 end += 1;
             }
             let mut run = first;
             while run < end {
-                if end - first > 2 && self.complete {
+                if end - first > 2 && self.runs[run].count > 2 {
                     self.insert_lengths_into(start, run, first, end);
                 }
                 start += self.runs[run].count;
@@ -110,19 +110,30 @@ impl Cuts<'_> {
         }
     }
 
-    const fn insert_lengths_into(&mut self, start: u64, run: usize, mut other: usize, end: usize) {
-        let (whole, most) = (self.runs[run].count, end - other - 2);
+    const fn insert_lengths_into(&mut self, start: u64, run: usize, first: usize, end: usize) {
+        let (whole, mut other) = (&self.runs[run], first);
         while other < end {
-            let length = self.runs[other].count;
-            let (mut copies, mut entries) = (1, length);
-            // A single entry is a leaf.
-            while length > 1 && copies <= most && entries < whole && self.complete {
-                self.insert(start + entries);
-                self.insert(start + whole - entries);
-                copies += 1;
-                entries += length;
+            let Run { displacement, count, stride, .. } = self.runs[other];
+            if count == 1 || stride == whole.stride {
+                self.insert_length(start, whole.count, count, end - first - 2);
+                // The last entry of the run before may belong to this one as well.
+                let before = &self.runs[if other > first { other - 1 } else { other }];
+                if displacement.wrapping_sub(before.entry(before.count - 1)) == whole.stride {
+                    self.insert_length(start, whole.count, count + 1, end - first - 2);
+                }
             }
             other += 1;
+        }
+    }
+
+    /// Cuts the run at `start` at so many multiples of a length, from both ends. A single entry is a leaf.
+    const fn insert_length(&mut self, start: u64, whole: u64, length: u64, most: usize) {
+        let (mut copies, mut entries) = (1, length);
+        while length > 1 && copies <= most && entries < whole && self.complete {
+            self.insert(start + entries);
+            self.insert(start + whole - entries);
+            copies += 1;
+            entries += length;
         }
     }
 
@@ -322,11 +333,6 @@ impl Cuts<'_> {
         self.list[place] = at;
         self.length += 1;
     }
-}
-
-/// Whether pieces of both runs may be the same.
-const fn of_kind(a: &Run, b: &Run) -> bool {
-    a.base as u8 == b.base as u8 && a.stride == b.stride
 }
 
 const fn least(a: u64, b: u64) -> u64 {
