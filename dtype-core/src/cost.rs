@@ -141,8 +141,8 @@ impl NodeCosts {
         Self { leaf: 3, vec: 5, idx: 5, strc: 5, idxbuc: 7, lookup: 1, weighting: Weighting::Storage };
 
     /// The default constants, each node paid as often as it is run.
-    pub fn processing() -> Self {
-        Self { weighting: Weighting::Processing, ..Self::default() }
+    pub const fn processing() -> Self {
+        Self { weighting: Weighting::Processing, ..Self::THESIS }
     }
 
     /// The model as lines.
@@ -185,11 +185,14 @@ pub struct Penalty {
 
 impl Default for Penalty {
     fn default() -> Self {
-        Self { overhead: 2 }
+        Self::GUIDELINES
     }
 }
 
 impl Penalty {
+    /// An overhead of 2, which is the default.
+    pub const GUIDELINES: Self = Self { overhead: 2 };
+
     /// The model as lines.
     pub const fn linear(&self) -> LinearCosts {
         let overhead = Line { first: Price { own: 0, times: self.overhead }, more: Price::FREE };

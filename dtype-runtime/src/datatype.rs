@@ -1,10 +1,17 @@
 //! The trait `MpiDatatype`, and its implementations for base types, arrays and tuples.
 
+use std::{
+    marker::PhantomData,
+    num::{NonZero, Saturating, Wrapping},
+};
+
 use dtype_core::{BaseType, LinearCosts, NodeCosts, Optimality, Program, TypeTree, constant::RunBuffer};
 
 use crate::{
+    Error,
     fields::{Facts, Visitor},
     lazy::{LayoutOrigin, LazyDatatype, of_type},
+    pack::validate,
 };
 
 /// A type whose values MPI can carry: base types, arrays and tuples of such types, and structs that derive it.
@@ -37,8 +44,8 @@ use crate::{
 #[diagnostic::on_unimplemented(
     message = "MPI cannot carry `{Self}`: it does not implement `MpiDatatype`",
     label = "not a type that MPI can carry",
-    note = "numbers, `bool`, arrays and tuples of these, and structs that derive `MpiDatatype` can; if `{Self}` is a \
-            struct of yours, put `#[derive(MpiDatatype)]` on its definition"
+    note = "numbers, `bool`, `char`, arrays and tuples of these, and structs and enums that derive `MpiDatatype` can; \
+            if `{Self}` is a type of yours, put `#[derive(MpiDatatype)]` on its definition"
 )]
 pub unsafe trait MpiDatatype: Sized + 'static {
     #[doc(hidden)]
@@ -47,8 +54,22 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     #[doc(hidden)]
     const RUNS: RunBuffer;
 
+    /// What the layout is solved for.
+    #[doc(hidden)]
+    const COSTS: LinearCosts = COSTS;
+
+    /// Whether MPI carries the type as the bytes it takes in memory.
+    #[doc(hidden)]
+    const BYTES: bool = false;
+
     #[doc(hidden)]
     fn visit<V: Visitor>(visitor: &mut V);
+
+    /// For a type that travels as a base type: whether these packed bytes are a value of it.
+    #[doc(hidden)]
+    fn is_valid(_packed: &[u8]) -> bool {
+        true
+    }
 
     #[doc(hidden)]
     #[inline(always)]
@@ -89,6 +110,17 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         Self::lazy().origin()
     }
 
+    /// Checks that values are such as their type has: that every `bool` in them is 0 or 1, every `char` a character, no
+    /// `NonZero` 0, and every enum one of its variants. [`unpack_into`](crate::unpack_into) checks this; what MPI itself
+    /// receives into a buffer is trusted, as in rsmpi, so call this before you use what came from a rank you do not
+    /// trust.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`], its offset that in the packed bytes of all values.
+    fn validate_slice(values: &[Self]) -> Result<(), Error> {
+        validate(values)
+    }
+
     /// The committed MPI datatype: built at the first call in a process, the same handle at every later one, freed
     /// by `MPI_Finalize` (MPI 4.1 sections 5.1.9 and 11.2.4). Safe to call from several threads, if MPI was
     /// initialized for at least `MPI_THREAD_SERIALIZED` and no other thread is in an MPI call it excludes.
@@ -96,7 +128,7 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     /// # Errors
     /// Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
     #[cfg(feature = "mpi")]
-    fn datatype() -> Result<mpi::datatype::DatatypeRef<'static>, crate::Error> {
+    fn datatype() -> Result<mpi::datatype::DatatypeRef<'static>, Error> {
         Self::lazy().datatype()
     }
 }
@@ -109,16 +141,22 @@ pub const fn is_base<T: MpiDatatype>(base: BaseType) -> bool {
     matches!(T::FACTS.base, Some(found) if found as u8 == base as u8)
 }
 
+/// Types that travel as a base type: `{type}: {base}`, and a condition on the packed bytes where not all are values.
 macro_rules! base_types {
-    ($($type:ty: $base:ident,)*) => {$(
-        // SAFETY: the type is the base type itself.
+    (any pattern) => { true };
+    (any pattern $packed:ident) => { false };
+    ($($type:ty: $base:ident $(if |$packed:ident| $valid:expr)?,)*) => {$(
+        // SAFETY: the type is of the size of the base type, without padding.
         unsafe impl MpiDatatype for $type {
-            const FACTS: Facts = Facts::of_base(BaseType::$base);
+            const FACTS: Facts = Facts::of_base(BaseType::$base, base_types!(any pattern $($packed)?));
             const RUNS: RunBuffer = RunBuffer::of_base(BaseType::$base);
             #[inline(always)]
             fn visit<V: Visitor>(visitor: &mut V) {
-                visitor.leaf(BaseType::$base);
+                visitor.leaf::<Self>(BaseType::$base);
             }
+            $(fn is_valid($packed: &[u8]) -> bool {
+                $valid
+            })?
             fn lazy() -> &'static LazyDatatype {
                 static LAZY: LazyDatatype = LazyDatatype::new::<$type>(None);
                 &LAZY
@@ -128,14 +166,88 @@ macro_rules! base_types {
 }
 
 base_types! {
-    i8: I8, i16: I16, i32: I32, i64: I64, u8: U8, u16: U16, u32: U32, u64: U64, f32: F32, f64: F64, bool: Bool,
+    i8: I8, i16: I16, i32: I32, i64: I64, u8: U8, u16: U16, u32: U32, u64: U64, f32: F32, f64: F64,
+    bool: Bool if |packed| matches!(packed, [0 | 1]),
+    char: U32 if |packed| <[u8; 4]>::try_from(packed).is_ok_and(|bytes| {
+        char::from_u32(u32::from_ne_bytes(bytes)).is_some()
+    }),
+    NonZero<i8>: I8 if |packed| not_zero(packed), NonZero<u8>: U8 if |packed| not_zero(packed),
+    NonZero<i16>: I16 if |packed| not_zero(packed), NonZero<u16>: U16 if |packed| not_zero(packed),
+    NonZero<i32>: I32 if |packed| not_zero(packed), NonZero<u32>: U32 if |packed| not_zero(packed),
+    NonZero<i64>: I64 if |packed| not_zero(packed), NonZero<u64>: U64 if |packed| not_zero(packed),
 }
 
 #[cfg(target_pointer_width = "64")]
-base_types! { usize: U64, isize: I64, }
+base_types! {
+    usize: U64, isize: I64,
+    NonZero<usize>: U64 if |packed| not_zero(packed), NonZero<isize>: I64 if |packed| not_zero(packed),
+}
 
 #[cfg(target_pointer_width = "32")]
-base_types! { usize: U32, isize: I32, }
+base_types! {
+    usize: U32, isize: I32,
+    NonZero<usize>: U32 if |packed| not_zero(packed), NonZero<isize>: I32 if |packed| not_zero(packed),
+}
+
+#[cfg(feature = "num-complex")]
+base_types! { num_complex::Complex<f32>: C32, num_complex::Complex<f64>: C64, }
+
+// MPI has no predefined datatype for either, so their bits travel; they cannot be summed on the way.
+#[cfg(feature = "half")]
+base_types! { half::f16: U16, half::bf16: U16, }
+
+fn not_zero(packed: &[u8]) -> bool {
+    packed.iter().any(|byte| *byte != 0)
+}
+
+/// Types that are another one with a name: `{generics} {type} = {field}: {inner type}`.
+macro_rules! transparent {
+    ($([$($generics:tt)*] $type:ty = $field:tt: $inner:ty;)*) => {$(
+        // SAFETY: the only field with data.
+        unsafe impl<$($generics)*> MpiDatatype for $type {
+            crate::fields!(offset_of, Declared, [$field: $inner]);
+
+            fn lazy() -> &'static LazyDatatype {
+                of_type::<Self>()
+            }
+        }
+    )*};
+}
+
+transparent! {
+    [T: MpiDatatype] Wrapping<T> = 0: T;
+    [T: MpiDatatype] Saturating<T> = 0: T;
+}
+
+// SAFETY: no data at all.
+unsafe impl<T: ?Sized + 'static> MpiDatatype for PhantomData<T> {
+    crate::fields!(offset_of, Declared, []);
+
+    fn lazy() -> &'static LazyDatatype {
+        of_type::<Self>()
+    }
+}
+
+// SAFETY: nalgebra's fixed-size matrices are arrays of columns: `ArrayStorage` is documented so, and the size is compared.
+#[cfg(feature = "nalgebra")]
+unsafe impl<T: MpiDatatype + nalgebra::Scalar, const R: usize, const C: usize> MpiDatatype
+    for nalgebra::SMatrix<T, R, C>
+{
+    const FACTS: Facts = {
+        assert!(size_of::<Self>() == size_of::<[[T; R]; C]>());
+        <[[T; R]; C]>::FACTS
+    };
+    const RUNS: RunBuffer = <[[T; R]; C]>::RUNS;
+
+    #[inline(always)]
+    fn visit<V: Visitor>(visitor: &mut V) {
+        visitor.elements::<[T; R]>(C);
+    }
+
+    fn lazy() -> &'static LazyDatatype {
+        of_type::<Self>()
+    }
+}
 
 // SAFETY: an array is its elements one after the other, `size_of::<T>()` apart.
 unsafe impl<T: MpiDatatype, const N: usize> MpiDatatype for [T; N] {
@@ -156,7 +268,7 @@ macro_rules! tuples {
     ($($name:ident $index:tt)*) => {
         // SAFETY: the fields, in order, where the compiler put them.
         unsafe impl<$($name: MpiDatatype),*> MpiDatatype for ($($name,)*) {
-            crate::fields!(offset_of_tuple: $($index: $name,)*);
+            crate::fields!(offset_of_tuple, Declared, [$($index: $name),*].loose());
 
             fn lazy() -> &'static LazyDatatype {
                 of_type::<Self>()

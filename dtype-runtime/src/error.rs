@@ -16,16 +16,16 @@ pub enum Error {
     },
     /// Packed bytes hold a pattern that is no value of its type. Nothing has been written.
     #[error(
-        "byte {offset} of the packed data is {found:#04x}, and no `{base}` has that value; \
+        "at byte {offset} of the packed data is {found:#x}, and no `{what}` has that value; \
          the sender's layout differs or the data is damaged"
     )]
     InvalidValue {
-        /// The base type.
-        base: dtype_core::BaseType,
-        /// Which packed byte.
+        /// The type.
+        what: &'static str,
+        /// Which packed byte it begins at.
         offset: usize,
-        /// Its value.
-        found: u8,
+        /// Its bytes as a number, the first one lowest.
+        found: u64,
     },
     /// MPI has not been initialized.
     #[error("MPI is not initialized: call `mpi::initialize()` before an MPI datatype is used")]

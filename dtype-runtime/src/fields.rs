@@ -3,14 +3,14 @@
 //! [`fields!`](crate::fields) writes both. `visit` is a straight list of fields. Each use of it is a visitor: describing the layout, packing,
 //! unpacking and checking are the same walk with another visitor, inlined into straight-line code.
 
-use dtype_core::{BaseType, TypeTree};
+use dtype_core::{BaseType, TypeTree, constant::RunBuffer};
 
 use crate::MpiDatatype;
 
 /// Receives the parts of a type, in the order in which they travel. Offsets are in bytes from the value's start.
 pub trait Visitor {
-    /// The type is this base type.
-    fn leaf(&mut self, base: BaseType);
+    /// The type travels as this base type.
+    fn leaf<T: MpiDatatype>(&mut self, base: BaseType);
     /// The type has a field.
     fn field<F: MpiDatatype>(&mut self, offset: usize);
     /// The type is an array: `count` values, one after the other from its start.
@@ -26,26 +26,52 @@ pub struct Facts {
     pub dense: bool,
     /// Whether every pattern of the packed bytes is a value.
     pub any_pattern: bool,
-    /// The base type, if the type is one.
+    /// Whether the layout is the same in every program: no part of it is left to the compiler.
+    pub fixed: bool,
+    /// Whether every field travels.
+    pub complete: bool,
+    /// The base type as which the type travels, if it is a single one.
     pub base: Option<BaseType>,
 }
 
 impl Facts {
-    /// The facts of a base type.
-    pub const fn of_base(base: BaseType) -> Self {
-        let any_pattern = !matches!(base, BaseType::Bool);
-        Self { packed_size: base.size() as usize, dense: true, any_pattern, base: Some(base) }
+    /// The facts of a type that travels as a base type.
+    pub const fn of_base(base: BaseType, any_pattern: bool) -> Self {
+        Self { packed_size: base.size() as usize, any_pattern, base: Some(base), ..Self::EMPTY }
     }
 
     /// The facts of a type without fields; the start for others.
-    pub const fn empty() -> Self {
-        Self { packed_size: 0, dense: true, any_pattern: true, base: None }
+    pub const EMPTY: Self =
+        Self { packed_size: 0, dense: true, any_pattern: true, fixed: true, complete: true, base: None };
+
+    /// The facts of `T`, a struct or tuple of fields with these facts at these offsets, in the order of travel.
+    pub const fn of_fields<T>(order: Order, fields: &[&Self], offsets: &[usize]) -> Self {
+        let (mut facts, mut i) = (Self::EMPTY, 0);
+        while i < fields.len() {
+            let field = order.nth(i, offsets);
+            facts = facts.field(fields[field], offsets[field]);
+            i += 1;
+        }
+        Self { dense: facts.dense && facts.packed_size == size_of::<T>(), ..facts }
+    }
+
+    /// Notes that the compiler has a say in the layout.
+    #[must_use]
+    pub const fn loose(self) -> Self {
+        Self { fixed: false, ..self }
+    }
+
+    /// Notes that some fields do not travel.
+    #[must_use]
+    pub const fn incomplete(self) -> Self {
+        Self { complete: false, ..self }
     }
 
     /// Adds a field with these facts at `offset` bytes.
-    #[must_use]
-    pub const fn field(self, field: &Self, offset: usize) -> Self {
+    const fn field(self, field: &Self, offset: usize) -> Self {
         Self {
+            fixed: self.fixed && field.fixed,
+            complete: self.complete && field.complete,
             dense: self.dense && field.dense && offset == self.packed_size,
             packed_size: self.packed_size + field.packed_size,
             any_pattern: self.any_pattern && field.any_pattern,
@@ -57,34 +83,85 @@ impl Facts {
     pub(crate) const fn elements<F: MpiDatatype>(count: usize) -> Self {
         Self { packed_size: F::FACTS.packed_size * count, base: None, ..F::FACTS }
     }
+}
 
-    /// Closes the list of the fields of `T`.
-    #[must_use]
-    pub const fn of<T>(self) -> Self {
-        Self { dense: self.dense && self.packed_size == size_of::<T>(), ..self }
+/// In which order the fields of a struct travel.
+#[derive(Clone, Copy)]
+pub enum Order {
+    /// As they are written down.
+    Declared,
+    /// As they lie in memory.
+    Memory,
+}
+
+impl Order {
+    /// Which field travels as number `i`.
+    pub const fn nth(self, i: usize, offsets: &[usize]) -> usize {
+        if matches!(self, Self::Declared) {
+            return i;
+        }
+        // The field with i others before it; of fields without size at one place, the first declared is the first.
+        let mut field = 0;
+        loop {
+            let (mut before, mut other) = (0, 0);
+            while other < offsets.len() {
+                let first =
+                    offsets[other] < offsets[field] || (offsets[other] == offsets[field] && other < field);
+                before += first as usize;
+                other += 1;
+            }
+            if before == i {
+                return field;
+            }
+            field += 1;
+        }
     }
 }
 
-/// The members of `MpiDatatype` that list the fields of a type, each list the same: `{offset macro}: {field}: {type}, …`.
+/// The runs of a struct or tuple of fields with these runs at these offsets, in the order of travel.
+pub const fn runs_of_fields(order: Order, fields: &[&RunBuffer], offsets: &[usize]) -> RunBuffer {
+    let (mut runs, mut i) = (RunBuffer::new(), 0);
+    while i < fields.len() {
+        let field = order.nth(i, offsets);
+        runs = runs.with(fields[field], offsets[field] as i64);
+        i += 1;
+    }
+    runs
+}
+
+/// The runs of a type that travels as the bytes it takes in memory.
+pub const fn runs_of_bytes<T: MpiDatatype>() -> RunBuffer {
+    assert!(
+        T::FACTS.complete && T::FACTS.fixed,
+        "a type with `#[mpi(wire = \"bytes\")]` needs a layout that is the same in every program, and no skipped \
+         fields: put `#[repr(C)]` on it and on the structs in it, and replace tuples by such structs"
+    );
+    RunBuffer::of_base(BaseType::Byte).repeated(size_of::<T>() as u64, 1)
+}
+
+/// The members of `MpiDatatype` that list the fields of a type, each list the same.
 ///
-/// Each use of a type has the same form, so that the compiler says only once that it lacks the trait.
+/// Each use of a type has the same form, so that the compiler says only once that it lacks the trait. What stands behind
+/// the brackets is done to the facts.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! fields {
-    ($offset_of:ident: $($field:tt: $type:ty),* $(,)?) => {
-        const FACTS: $crate::__private::Facts = $crate::__private::Facts::empty()
-            $(.field(
-                &<$type as $crate::__private::MpiDatatype>::FACTS,
-                $crate::__private::memoffset::$offset_of!(Self, $field),
-            ))*
-            .of::<Self>();
+    ($offset_of:ident, $order:ident, [$($field:tt: $type:ty),* $(,)?] $($facts:tt)*) => {
+        const FACTS: $crate::__private::Facts = $crate::__private::Facts::of_fields::<Self>(
+            $crate::__private::Order::$order,
+            &[$(&<$type as $crate::__private::MpiDatatype>::FACTS),*],
+            &[$($crate::__private::memoffset::$offset_of!(Self, $field)),*],
+        )$($facts)*;
 
-        const RUNS: $crate::__private::RunBuffer = $crate::__private::RunBuffer::new()
-            $(.with(
-                &<$type as $crate::__private::MpiDatatype>::RUNS,
-                $crate::__private::memoffset::$offset_of!(Self, $field) as i64,
-            ))*;
+        const RUNS: $crate::__private::RunBuffer = $crate::__private::runs_of_fields(
+            $crate::__private::Order::$order,
+            &[$(&<$type as $crate::__private::MpiDatatype>::RUNS),*],
+            &[$($crate::__private::memoffset::$offset_of!(Self, $field)),*],
+        );
 
+        $crate::fields!(visit $order $offset_of [$($field: $type),*]);
+    };
+    (visit Declared $offset_of:ident [$($field:tt: $type:ty),*]) => {
         #[inline(always)]
         fn visit<V: $crate::__private::Visitor>(visitor: &mut V) {
             let _ = &visitor;
@@ -94,10 +171,30 @@ macro_rules! fields {
             );)*
         }
     };
+    // A loop over constants: the optimizer unrolls it.
+    (visit Memory $offset_of:ident [$($field:tt: $type:ty),*]) => {
+        #[inline(always)]
+        fn visit<V: $crate::__private::Visitor>(visitor: &mut V) {
+            let offsets = [$($crate::__private::memoffset::$offset_of!(Self, $field)),*];
+            for i in 0..offsets.len() {
+                let (field, mut others) = ($crate::__private::Order::Memory.nth(i, &offsets), 0);
+                $(
+                    if field == others {
+                        <$type as $crate::__private::MpiDatatype>::visit_field(visitor, offsets[field]);
+                    }
+                    others += 1;
+                )*
+                let _ = others;
+            }
+        }
+    };
 }
 
 /// Lists the fields of `T` as a type tree: a strc of the trees of its fields, nothing simplified but them.
 pub(crate) fn describe<T: MpiDatatype>() -> TypeTree {
+    if T::BYTES {
+        return TypeTree::vector(size_of::<T>() as u64, 1, TypeTree::Leaf(BaseType::Byte));
+    }
     let mut describe = Describe { tree: None, displacements: Vec::new(), children: Vec::new() };
     T::visit(&mut describe);
     describe.tree.unwrap_or_else(|| TypeTree::structure(describe.displacements, describe.children))
@@ -111,7 +208,7 @@ struct Describe {
 }
 
 impl Visitor for Describe {
-    fn leaf(&mut self, base: BaseType) {
+    fn leaf<T: MpiDatatype>(&mut self, base: BaseType) {
         self.tree = Some(TypeTree::Leaf(base));
     }
 

@@ -7,7 +7,7 @@ use std::{
     sync::{OnceLock, PoisonError, RwLock},
 };
 
-use dtype_core::{Program, Solution, TypeTree, constant::Solved, solve_layout};
+use dtype_core::{LinearCosts, Program, Solution, TypeTree, constant::Solved, solve_layout};
 
 use crate::{MpiDatatype, datatype::COSTS, fields::describe};
 
@@ -45,6 +45,7 @@ pub struct Expansion {
 pub struct LazyDatatype {
     /// Lists the layout as it is written down, not yet solved.
     describe: fn() -> TypeTree,
+    costs: LinearCosts,
     /// The extent the MPI datatype must have, in bytes.
     extent: Option<i64>,
     expansion: Option<Expansion>,
@@ -61,7 +62,7 @@ impl LazyDatatype {
     pub const fn new<T: MpiDatatype>(expansion: Option<Expansion>) -> Self {
         // What is not named here is not evaluated, nor does it find its way into the program.
         let solved = if expansion.is_some() { unsolved } else { solved::<T> };
-        Self::of(describe::<T>, Some(size_of::<T>() as i64), expansion, solved)
+        Self::of(describe::<T>, T::COSTS, Some(size_of::<T>() as i64), expansion, solved)
     }
 
     /// The entry of a layout, whose extent matters only if `extent` is given.
@@ -70,17 +71,19 @@ impl LazyDatatype {
         extent: Option<i64>,
         expansion: Option<Expansion>,
     ) -> Self {
-        Self::of(describe, extent, expansion, unsolved)
+        Self::of(describe, COSTS, extent, expansion, unsolved)
     }
 
     const fn of(
         describe: fn() -> TypeTree,
+        costs: LinearCosts,
         extent: Option<i64>,
         expansion: Option<Expansion>,
         solved: fn() -> Option<&'static Solved>,
     ) -> Self {
         Self {
             describe,
+            costs,
             extent,
             expansion,
             solved,
@@ -103,7 +106,7 @@ impl LazyDatatype {
     pub(crate) fn solution(&self) -> &Solution {
         self.solution.get_or_init(|| match (self.solved)() {
             Some(solved) => solved.solution(),
-            None => solve_layout(&(self.describe)(), &COSTS)
+            None => solve_layout(&(self.describe)(), &self.costs)
                 .expect("a Rust type or array is smaller than i64::MAX bytes"),
         })
     }
@@ -130,7 +133,7 @@ impl LazyDatatype {
 
 /// The layout of a type as constant evaluation solves it: done once, when code for this function is made.
 fn solved<T: MpiDatatype>() -> Option<&'static Solved> {
-    const { &Solved::of(&T::RUNS, &COSTS) }.as_ref()
+    const { &Solved::of(&T::RUNS, &T::COSTS) }.as_ref()
 }
 
 fn unsolved() -> Option<&'static Solved> {

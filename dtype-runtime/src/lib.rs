@@ -76,14 +76,17 @@ pub use view::{StaticLayout, View, ViewMut};
 /// What the macros' expansions name. No part of the public interface: it may change in any version.
 #[doc(hidden)]
 pub mod __private {
-    pub use dtype_core::{BaseType, OldType, Program, Step, constant::RunBuffer};
+    pub use dtype_core::{
+        BaseType, Line, LinearCosts, NodeCosts, OldType, Penalty, Price, Program, Step, Weighting,
+        constant::RunBuffer,
+    };
     pub use memoffset;
     pub use std::borrow::Cow::Borrowed as List;
 
     pub use crate::{
         datatype::{MpiDatatype, is_base},
         equivalence, fields,
-        fields::{Facts, Visitor},
+        fields::{Facts, Order, Visitor, runs_of_bytes, runs_of_fields},
         lazy::{Expansion, LazyDatatype, of_type},
         selection::{Dimension, Selection},
         view::StaticLayout,

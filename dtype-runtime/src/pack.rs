@@ -55,7 +55,7 @@ pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usiz
 ///
 /// # Errors
 /// [`Error::Length`] where the bytes are not just those of `values.len()` values, and [`Error::InvalidValue`] where
-/// a `bool` is neither 0 nor 1. Nothing is written in either case.
+/// a `bool`, `char`, `NonZero` or enum has no such value. Nothing is written in either case.
 ///
 /// ```
 /// let mut flags = [(0u8, false); 2];
@@ -63,7 +63,7 @@ pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usiz
 /// assert_eq!(flags, [(7, true), (8, false)]);
 ///
 /// let error = dtype_runtime::unpack_into(&[9, 1, 9, 2], &mut flags).unwrap_err();
-/// assert!(error.to_string().starts_with("byte 3 of the packed data is 0x02, and no `bool` has that value"));
+/// assert!(error.to_string().starts_with("at byte 3 of the packed data is 0x2, and no `bool` has that value"));
 /// assert_eq!(flags, [(7, true), (8, false)]);
 /// # Ok::<(), dtype_runtime::Error>(())
 /// ```
@@ -72,6 +72,24 @@ pub fn unpack_into<T: MpiDatatype>(packed: &[u8], values: &mut [T]) -> Result<()
     // SAFETY: `check` found just the bytes of so many values, each of them valid; `values` cannot overlap them.
     unsafe { unpack_values(packed.as_ptr(), values.as_mut_ptr(), values.len()) };
     Ok(())
+}
+
+/// Checks that the values, whatever bytes they hold, are such as their type has.
+pub(crate) fn validate<T: MpiDatatype>(values: &[T]) -> Result<(), Error> {
+    if T::FACTS.any_pattern {
+        return Ok(());
+    }
+    // Looked at as bytes: an invalid value must not be read as one.
+    let mut packed = vec![0; packed_size::<T>(1)];
+    values.iter().enumerate().try_for_each(|(i, value)| {
+        pack_into(std::slice::from_ref(value), &mut packed)?;
+        check::<T>(&packed, 1).map_err(|error| match error {
+            Error::InvalidValue { what, offset, found } => {
+                Error::InvalidValue { what, offset: offset + packed_size::<T>(i), found }
+            }
+            other => other,
+        })
+    })
 }
 
 /// Checks that `packed` holds `count` valid values of `T`.
@@ -259,7 +277,7 @@ impl<D: Direction> Walk<D> {
 
 impl<D: Direction> Visitor for Walk<D> {
     #[inline(always)]
-    fn leaf(&mut self, base: BaseType) {
+    fn leaf<T: MpiDatatype>(&mut self, base: BaseType) {
         // SAFETY: the value is of the base type, which has no padding, and its packed bytes are next.
         unsafe { self.bytes(base.size() as usize) };
     }
@@ -289,14 +307,16 @@ struct Check<'a> {
 }
 
 impl Visitor for Check<'_> {
-    fn leaf(&mut self, base: BaseType) {
-        if base == BaseType::Bool
-            && let Some(&found @ 2..) = self.packed.get(self.offset)
-            && self.invalid.is_none()
-        {
-            self.invalid = Some(Error::InvalidValue { base, offset: self.offset, found });
-        }
+    fn leaf<T: MpiDatatype>(&mut self, base: BaseType) {
+        let offset = self.offset;
         self.offset += base.size() as usize;
+        let Some(bytes) = self.packed.get(offset..self.offset) else { return };
+        if self.invalid.is_none() && !T::FACTS.any_pattern && !T::is_valid(bytes) {
+            let mut found = [0; 8];
+            found[..bytes.len()].copy_from_slice(bytes);
+            let found = u64::from_le_bytes(found);
+            self.invalid = Some(Error::InvalidValue { what: type_name::<T>(), offset, found });
+        }
     }
 
     fn field<F: MpiDatatype>(&mut self, _offset: usize) {

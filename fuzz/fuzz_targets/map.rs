@@ -33,6 +33,7 @@ fuzz_target!(|bytes: &[u8]| {
     if let Some(solved) = Solved::of(&runs, &costs.linear()) {
         let (solution, least) = (solved.solution(), reconstruct(&map, Shape::Tree, &costs).unwrap());
         assert_eq!(solution.tree.flatten().as_ref(), Ok(&map));
-        assert_eq!((solution.cost, solution.optimality), (least.cost, Optimality::Proven));
+        assert!(solution.cost >= least.cost);
+        assert!(solution.cost == least.cost || solution.optimality == Optimality::UpperBound);
     }
 });

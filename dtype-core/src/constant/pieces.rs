@@ -71,7 +71,7 @@ const fn part_at_stretches(runs: &[Run], start: usize, end: usize, begins: &mut 
 pub(super) enum Grain {
     /// A piece for each run.
     Runs,
-    /// Runs, cut wherever that can help.
+    /// Runs, cut wherever that can help; entries, where that would be too many cuts.
     Cut,
     /// A piece for each entry.
     Entries,
@@ -95,10 +95,11 @@ impl Pieces {
     pub(super) const fn of(runs: &[Run], grain: Grain) -> Self {
         let mut pieces =
             Self { list: [runs[0]; MOST], length: 0, run: [0; MOST], symbol: [0; MOST], exact: true };
+        let few = entries(runs) <= MOST as u64;
         match grain {
-            Grain::Entries if entries(runs) <= MOST as u64 => pieces.add_entries(runs),
-            Grain::Cut if pieces.add_cut(runs) => {}
             Grain::Runs => pieces.add_runs(runs),
+            Grain::Cut if pieces.add_cut(runs) => {}
+            _ if few => pieces.add_entries(runs),
             _ => {
                 pieces.exact = false;
                 pieces.add_runs(runs);
@@ -131,6 +132,7 @@ impl Pieces {
     }
 
     const fn add_entries(&mut self, runs: &[Run]) {
+        self.length = 0;
         let mut i = 0;
         while i < runs.len() {
             let mut entry = 0;
