@@ -1,19 +1,36 @@
-//! The model of a deriving struct: what the other rooms need, taken from syn's tree.
+//! The model of a deriving type: what the other rooms need, taken from syn's tree.
 
-use syn::{Attribute, Data, DeriveInput, Fields, Generics, Ident, Index, LitInt, Member, Result, Type};
+use syn::{
+    Attribute, Data, DataEnum, DataStruct, DeriveInput, Generics, Ident, Index, LitInt, Member, Result, Type,
+};
 
-/// A struct to derive for.
-pub(crate) struct Struct<'a> {
+use crate::{
+    attr::{self, TypeAttributes},
+    valid::Errors,
+};
+
+/// A type to derive for.
+pub(crate) struct Item<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) generics: &'a Generics,
     pub(crate) repr: Repr,
-    pub(crate) fields: Vec<Field<'a>>,
+    pub(crate) attributes: TypeAttributes,
+    pub(crate) kind: Kind<'a>,
+}
+
+/// What it is.
+pub(crate) enum Kind<'a> {
+    Struct(Vec<Field<'a>>),
+    /// An enum, by the names of its variants.
+    Enum(Vec<&'a Ident>),
 }
 
 /// A field, by name or by position.
 pub(crate) struct Field<'a> {
     pub(crate) member: Member,
     pub(crate) ty: &'a Type,
+    /// Whether it stays at home.
+    pub(crate) skipped: bool,
 }
 
 /// What the `repr` attributes say about the layout.
@@ -23,31 +40,48 @@ pub(crate) struct Repr {
     pub(crate) transparent: bool,
     pub(crate) packed: Option<u64>,
     pub(crate) align: Option<u64>,
+    /// The integer type that an enum is.
+    pub(crate) integer: Option<Ident>,
 }
 
-impl<'a> Struct<'a> {
-    /// The model of `input`, or nothing for an enum or a union.
-    pub(crate) fn of(input: &'a DeriveInput) -> Result<Option<Self>> {
-        let Data::Struct(data) = &input.data else { return Ok(None) };
-        let fields = match &data.fields {
-            Fields::Unit => Vec::new(),
-            Fields::Named(_) | Fields::Unnamed(_) => data
-                .fields
-                .iter()
-                .enumerate()
-                .map(|(i, field)| Field {
-                    member: field.ident.clone().map_or_else(|| Index::from(i).into(), Member::Named),
-                    ty: &field.ty,
-                })
-                .collect(),
+impl<'a> Item<'a> {
+    /// The model of `input`, or nothing for a union. What is wrong with its attributes is added to the errors.
+    pub(crate) fn of(input: &'a DeriveInput, errors: &mut Errors) -> Option<Self> {
+        let attributes = TypeAttributes::of(&input.attrs, errors);
+        let repr = Repr::of(&input.attrs).unwrap_or_else(|error| {
+            errors.push(error);
+            Repr::default()
+        });
+        let kind = match &input.data {
+            Data::Struct(data) => Kind::Struct(fields(data, errors)),
+            Data::Enum(data) => Kind::Enum(variants(data, errors)),
+            Data::Union(_) => return None,
         };
-        let repr = Repr::of(&input.attrs)?;
-        Ok(Some(Self { ident: &input.ident, generics: &input.generics, repr, fields }))
+        Some(Self { ident: &input.ident, generics: &input.generics, repr, attributes, kind })
     }
+}
+
+fn fields<'a>(data: &'a DataStruct, errors: &mut Errors) -> Vec<Field<'a>> {
+    let fields = data.fields.iter().enumerate().map(|(i, field)| Field {
+        member: field.ident.clone().map_or_else(|| Index::from(i).into(), Member::Named),
+        ty: &field.ty,
+        skipped: attr::is_skipped(&field.attrs, errors),
+    });
+    fields.collect()
+}
+
+fn variants<'a>(data: &'a DataEnum, errors: &mut Errors) -> Vec<&'a Ident> {
+    for variant in &data.variants {
+        attr::refuse(&variant.attrs, "a variant", errors);
+        variant.fields.iter().for_each(|field| attr::refuse(&field.attrs, "a field of a variant", errors));
+    }
+    data.variants.iter().map(|variant| &variant.ident).collect()
 }
 
 impl Repr {
     fn of(attributes: &[Attribute]) -> Result<Self> {
+        const INTEGERS: &[&str] =
+            &["i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize"];
         let mut repr = Self::default();
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("repr")) {
             attribute.parse_nested_meta(|meta| {
@@ -68,6 +102,10 @@ impl Repr {
                     repr.packed = Some(argument()?.unwrap_or(1));
                 } else if meta.path.is_ident("align") {
                     repr.align = argument()?;
+                } else if let Some(name) = meta.path.get_ident()
+                    && INTEGERS.iter().any(|integer| name == integer)
+                {
+                    repr.integer = Some(name.clone());
                 }
                 Ok(())
             })?;

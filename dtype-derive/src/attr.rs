@@ -199,7 +199,8 @@ fn cost_file(input: ParseStream<'_>) -> Result<NodeCosts> {
                     "storage" => Weighting::Storage,
                     "processing" => Weighting::Processing,
                     other => {
-                        let problem = format!("the weighting is \"storage\" or \"processing\", not \"{other}\"");
+                        let problem =
+                            format!("the weighting is \"storage\" or \"processing\", not \"{other}\"");
                         return Err(Error::new_spanned(&weighting, problem));
                     }
                 };

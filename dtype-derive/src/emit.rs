@@ -2,15 +2,20 @@
 //!
 //! All names are those of `dtype_runtime::__private`, which the expansion calls `__dtype`.
 
-use dtype_core::{BaseType, NodeCosts, OldType, Program, Step, TypeTree, solve_layout};
+use dtype_core::{BaseType, LinearCosts, OldType, Program, Step, TypeTree, solve_layout};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::quote;
 
-/// Solves a layout, with the model and the limits of all tiers, and gives the expression of type `Option<Expansion>`
+/// Solves a layout, as all tiers do, and gives the expression of type `Option<Expansion>`
 /// for it: none where one of `facts` does not hold. With `extent`, in bytes, the datatype has that extent. Nothing where
 /// the layout cannot be solved here.
-pub(crate) fn expansion(tree: &TypeTree, extent: Option<i64>, facts: &TokenStream) -> Option<TokenStream> {
-    let solution = solve_layout(tree, &NodeCosts::THESIS.linear()).ok()?;
+pub(crate) fn expansion(
+    tree: &TypeTree,
+    extent: Option<i64>,
+    costs: &LinearCosts,
+    facts: &TokenStream,
+) -> Option<TokenStream> {
+    let solution = solve_layout(tree, costs).ok()?;
     let program = Program::lower(&solution.tree, extent).ok()?;
     let cost = number(solution.cost);
     let steps = program.steps.iter().map(step);

@@ -2,62 +2,154 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{DeriveInput, Error, Result, parse_quote};
+use syn::{DeriveInput, Generics, Ident, Result, parse_quote};
 
 use crate::{
-    ast::Struct,
+    ast::{Field, Item, Kind},
     emit,
     known::{self, Facts},
-    valid,
+    valid::{self, Errors},
 };
 
 /// The expansion of `#[derive(MpiDatatype)]`.
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
-    valid::check(input)?;
-    let Some(item) = Struct::of(input)? else {
-        return Err(Error::new_spanned(&input.ident, "`#[derive(MpiDatatype)]` is for structs"));
-    };
+    let mut errors = Errors::default();
+    let item = Item::of(input, &mut errors);
+    valid::check(input, item.as_ref(), &mut errors);
+    errors.finish()?;
+    // What is neither struct nor enum has been refused.
+    let Some(item) = item else { return Ok(TokenStream::new()) };
     let ident = item.ident;
-    let (types, members): (Vec<_>, Vec<_>) =
-        item.fields.iter().map(|field| (field.ty, &field.member)).unzip();
-    let mut generics = item.generics.clone();
-    for parameter in item.generics.type_params() {
-        let name = &parameter.ident;
-        generics.make_where_clause().predicates.push(parse_quote!(#name: __dtype::MpiDatatype));
-    }
+    let generics = bounded(&item);
     let (parameters, arguments, bounds) = generics.split_for_impl();
-    let lazy = lazy(&item);
-    let safety =
-        " SAFETY: the fields of the struct, in order, with the offsets that the compiler gives them.";
+    let members = match &item.kind {
+        Kind::Struct(fields) => struct_members(&item, fields),
+        Kind::Enum(variants) => enum_members(&item, variants),
+    };
+    let runtime = &item.attributes.runtime;
+    let safety = match item.kind {
+        Kind::Struct(_) => {
+            " SAFETY: the fields of the struct, in order, with the offsets that the compiler gives them."
+        }
+        Kind::Enum(_) => " SAFETY: the enum is its discriminant, of the integer type that `repr` says.",
+    };
+    // rsmpi makes values out of what it receives, which needs every field.
+    let equivalence = item
+        .is_complete()
+        .then(|| quote!(__dtype::equivalence!({#parameters} {#ident #arguments} {#bounds});));
     Ok(quote! {
         const _: () = {
-            use ::dtype_runtime::__private as __dtype;
+            use #runtime::__private as __dtype;
 
             #[doc = #safety]
             #[automatically_derived]
             unsafe impl #parameters __dtype::MpiDatatype for #ident #arguments #bounds {
-                __dtype::fields!(offset_of: #(#members: #types),*);
-
-                fn lazy() -> &'static __dtype::LazyDatatype {
-                    #lazy
-                }
+                #members
             }
 
-            __dtype::equivalence!({#parameters} {#ident #arguments} {#bounds});
+            #equivalence
         };
     })
 }
 
+impl Item<'_> {
+    fn is_complete(&self) -> bool {
+        match &self.kind {
+            Kind::Struct(fields) => fields.iter().all(|field| !field.skipped),
+            Kind::Enum(_) => true,
+        }
+    }
+}
+
+/// The generics with the bounds that the implementation needs: one for each type parameter that a travelling field
+/// mentions, as serde does it, or those that `#[mpi(bound = "…")]` gives.
+fn bounded(item: &Item<'_>) -> Generics {
+    let mut generics = item.generics.clone();
+    let inferred = || {
+        let travel = |name: &Ident| match &item.kind {
+            Kind::Struct(fields) => fields.iter().any(|field| !field.skipped && known::holds(field.ty, name)),
+            Kind::Enum(_) => false,
+        };
+        let bounds = item.generics.type_params().map(|parameter| {
+            let name = &parameter.ident;
+            if travel(name) {
+                parse_quote!(#name: __dtype::MpiDatatype)
+            } else {
+                parse_quote!(#name: 'static)
+            }
+        });
+        bounds.collect()
+    };
+    let bounds = item.attributes.bound.clone().unwrap_or_else(inferred);
+    if !bounds.is_empty() {
+        generics.make_where_clause().predicates.extend(bounds);
+    }
+    generics
+}
+
+/// The members of the implementation for a struct.
+fn struct_members(item: &Item<'_>, fields: &[Field<'_>]) -> TokenStream {
+    let travelling = || fields.iter().filter(|field| !field.skipped);
+    let (types, members): (Vec<_>, Vec<_>) = travelling().map(|field| (field.ty, &field.member)).unzip();
+    let order = if item.attributes.memory_order { quote!(Memory) } else { quote!(Declared) };
+    // What the facts say beyond the fields.
+    let loose = (!item.repr.c && !item.repr.transparent).then(|| quote!(.loose()));
+    let incomplete = (!item.is_complete()).then(|| quote!(.incomplete()));
+    let fields_of = if item.attributes.bytes { quote!(fields_as_bytes) } else { quote!(fields) };
+    let costs = costs(item);
+    let lazy = lazy(item, fields);
+    quote! {
+        __dtype::#fields_of!(offset_of, #order, [#(#members: #types),*] #loose #incomplete);
+        #costs
+
+        fn lazy() -> &'static __dtype::LazyDatatype {
+            #lazy
+        }
+    }
+}
+
+/// The members of the implementation for an enum without data, which travels as the integer it is.
+fn enum_members(item: &Item<'_>, variants: &[&Ident]) -> TokenStream {
+    let integer = item.repr.integer.as_ref().map_or_else(|| quote!(u8), |integer| quote!(#integer));
+    let (costs, lazy) = (costs(item), lazy(item, &[]));
+    quote! {
+        const FACTS: __dtype::Facts = <#integer as __dtype::MpiDatatype>::FACTS.restricted();
+        const RUNS: __dtype::RunBuffer = <#integer as __dtype::MpiDatatype>::RUNS;
+
+        #[inline(always)]
+        fn visit<__V: __dtype::Visitor>(visitor: &mut __V) {
+            __dtype::visit_integer::<Self, #integer, __V>(visitor);
+        }
+
+        fn is_valid(packed: &[::core::primitive::u8]) -> ::core::primitive::bool {
+            __dtype::is_one_of::<#integer>(packed, &[#(Self::#variants as #integer),*])
+        }
+        #costs
+
+        fn lazy() -> &'static __dtype::LazyDatatype {
+            #lazy
+        }
+    }
+}
+
+/// The cost model, where it is not the default.
+fn costs(item: &Item<'_>) -> Option<TokenStream> {
+    let tokens = item.attributes.cost.tokens.as_ref()?;
+    Some(quote!(const COSTS: __dtype::LinearCosts = #tokens;))
+}
+
 /// The body of `lazy`: a `static` with the finished constructor calls where the macro can see the whole layout, an empty
-/// one for other structs, and an entry found by type for generic ones, which cannot have a `static` of their own.
-fn lazy(item: &Struct<'_>) -> TokenStream {
+/// one for other types, and an entry found by type for generic ones, which cannot have a `static` of their own.
+fn lazy(item: &Item<'_>, fields: &[Field<'_>]) -> TokenStream {
     if !item.generics.params.is_empty() {
         return quote!(__dtype::of_type::<Self>());
     }
     let mut facts = Facts::default();
-    let expansion = known::of_struct(item, &mut facts).and_then(|known| {
+    let known =
+        if matches!(item.kind, Kind::Struct(_)) { known::of_struct(item, fields, &mut facts) } else { None };
+    let expansion = known.and_then(|known| {
         let extent = i64::try_from(known.size).ok()?;
-        emit::expansion(&known.tree, Some(extent), &facts.expression())
+        emit::expansion(&known.tree, Some(extent), &item.attributes.cost.model, &facts.expression())
     });
     let expansion = expansion.unwrap_or_else(|| quote!(::core::option::Option::None));
     let ident = item.ident;

@@ -7,11 +7,11 @@
 use std::cmp::Reverse;
 
 use dtype_core::{BaseType, TypeTree};
-use proc_macro2::{Literal, TokenStream};
-use quote::quote;
+use proc_macro2::{Ident, Literal, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
 use syn::{Expr, Lit, Member, Type};
 
-use crate::ast::Struct;
+use crate::ast::{Field, Item};
 
 /// A layout worked out by the macro.
 pub(crate) struct Known {
@@ -44,21 +44,24 @@ impl Facts {
 }
 
 /// The layout of a struct, if all of its fields can be seen through and the compiler may not reorder them.
-pub(crate) fn of_struct(item: &Struct<'_>, facts: &mut Facts) -> Option<Known> {
+pub(crate) fn of_struct(item: &Item<'_>, fields: &[Field<'_>], facts: &mut Facts) -> Option<Known> {
     let repr = &item.repr;
     let ordered = repr.c || repr.transparent || repr.packed.is_some();
-    if !ordered || !item.generics.params.is_empty() {
+    if !ordered || !item.generics.params.is_empty() || item.attributes.bytes {
         return None;
     }
     let (mut size, mut align) = (0u64, 1);
     let (mut displacements, mut children) = (Vec::new(), Vec::new());
     let ident = item.ident;
-    for field in &item.fields {
+    for field in fields {
         let known = of_type(field.ty, facts)?;
         let field_align = known.align.min(repr.packed.unwrap_or(u64::MAX));
         let offset = size.checked_next_multiple_of(field_align)?;
         align = align.max(field_align);
         size = offset.checked_add(known.size)?;
+        if field.skipped {
+            continue;
+        }
         let member = &field.member;
         let at = Literal::u64_unsuffixed(offset);
         facts.push(quote!(__dtype::memoffset::offset_of!(#ident, #member) == #at));
@@ -80,10 +83,11 @@ fn of_type(ty: &Type, facts: &mut Facts) -> Option<Known> {
         Type::Paren(paren) => of_type(&paren.elem, facts),
         Type::Group(group) => of_type(&group.elem, facts),
         Type::Path(path) if path.qself.is_none() => {
-            let base = base_type(path.path.get_ident()?)?;
+            let name = path.path.get_ident()?;
+            let base = base_type(name)?;
             facts.push(is_base(ty, base));
             let size = base.size();
-            let niche = base == BaseType::Bool;
+            let niche = name == "bool" || name == "char";
             Some(Known { tree: TypeTree::Leaf(base), size, align: base.alignment(), niche })
         }
         Type::Array(array) => {
@@ -139,15 +143,34 @@ fn of_tuple(ty: &Type, fields: Vec<Known>, facts: &mut Facts) -> Option<Known> {
     Some(Known { tree, size, align: largest, niche })
 }
 
+/// Whether values of a type may hold values of a type parameter: whether its name is in it, but for `PhantomData`.
+pub(crate) fn holds(ty: &Type, parameter: &Ident) -> bool {
+    fn among(tokens: TokenStream, name: &Ident) -> bool {
+        tokens.into_iter().any(|token| match token {
+            TokenTree::Ident(ident) => ident == *name,
+            TokenTree::Group(group) => among(group.stream(), name),
+            TokenTree::Punct(_) | TokenTree::Literal(_) => false,
+        })
+    }
+    let last = match ty {
+        Type::Path(path) => path.path.segments.last(),
+        _ => None,
+    };
+    last.is_none_or(|last| last.ident != "PhantomData") && among(ty.to_token_stream(), parameter)
+}
+
 /// The base type a name stands for, unless it is shadowed.
 pub(crate) fn base_type(name: &syn::Ident) -> Option<BaseType> {
+    if name == "char" {
+        return Some(BaseType::U32);
+    }
     let base = name.to_string().parse().ok()?;
     // These are names of type maps, not of Rust types.
     (!matches!(base, BaseType::C32 | BaseType::C64 | BaseType::Byte)).then_some(base)
 }
 
 /// The fact that `ty` means the base type here.
-pub(crate) fn is_base(ty: &impl quote::ToTokens, base: BaseType) -> TokenStream {
+pub(crate) fn is_base(ty: &impl ToTokens, base: BaseType) -> TokenStream {
     let base = crate::emit::base_type(base);
     quote!(__dtype::is_base::<#ty>(#base))
 }

@@ -1,6 +1,6 @@
 //! `layout!`: parsing, checks and expansion.
 
-use dtype_core::TypeTree;
+use dtype_core::{NodeCosts, TypeTree};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::{
@@ -308,5 +308,5 @@ fn solve(element: &Path, dimensions: &[(usize, usize)]) -> Option<TokenStream> {
     for (count, stride) in dimensions.iter().rev() {
         tree = TypeTree::vector(*count as u64, i64::try_from(*stride).ok()?.checked_mul(size)?, tree);
     }
-    emit::expansion(&tree, None, &known::is_base(element, base))
+    emit::expansion(&tree, None, &NodeCosts::THESIS.linear(), &known::is_base(element, base))
 }

@@ -8,6 +8,7 @@
 use proc_macro::TokenStream;
 
 mod ast;
+mod attr;
 mod emit;
 mod expand;
 mod known;
@@ -31,7 +32,7 @@ mod valid;
 /// }
 /// assert_eq!(Cell::type_map(), "24 × f64 @ 0 stride 8, u8 @ 192");
 /// ```
-#[proc_macro_derive(MpiDatatype)]
+#[proc_macro_derive(MpiDatatype, attributes(mpi))]
 pub fn derive_mpi_datatype(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     expand::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()

@@ -3,7 +3,11 @@
 //! What cannot be refused by its name alone, a type that does not implement `MpiDatatype`, the compiler refuses at the
 //! same token through the trait's own message.
 
-use syn::{Data, DeriveInput, Error, GenericParam, PathArguments, Result, Type, spanned::Spanned};
+use syn::{
+    Data, DataEnum, DeriveInput, Error, GenericParam, Member, PathArguments, Result, Type, spanned::Spanned,
+};
+
+use crate::ast::{Field, Item, Kind};
 
 /// Collects errors, so that a user sees every mistake at once.
 #[derive(Default)]
@@ -23,8 +27,7 @@ impl Errors {
 }
 
 /// Refuses what no MPI datatype can describe.
-pub(crate) fn check(input: &DeriveInput) -> Result<()> {
-    let mut errors = Errors::default();
+pub(crate) fn check(input: &DeriveInput, item: Option<&Item<'_>>, errors: &mut Errors) {
     for parameter in &input.generics.params {
         if let GenericParam::Lifetime(lifetime) = parameter {
             errors.push(Error::new_spanned(
@@ -34,32 +37,10 @@ pub(crate) fn check(input: &DeriveInput) -> Result<()> {
             ));
         }
     }
-    match &input.data {
-        Data::Struct(data) => {
-            for (i, field) in data.fields.iter().enumerate() {
-                let name = field.ident.as_ref().map_or_else(|| i.to_string(), ToString::to_string);
-                check_type(&name, &field.ty, &mut errors);
-            }
-        }
-        Data::Enum(data) if data.variants.iter().any(|variant| !variant.fields.is_empty()) => {
-            errors.push(Error::new(
-                data.enum_token.span(),
-                format!(
-                    "MPI cannot carry the enum `{}`: which of its fields hold data differs from value to value, and an \
-                     MPI datatype is the same for all. Send a struct with a tag and the fields of all variants",
-                    input.ident
-                ),
-            ));
-        }
-        Data::Enum(data) => errors.push(Error::new(
-            data.enum_token.span(),
-            format!(
-                "`#[derive(MpiDatatype)]` is for structs, and `{}` is an enum. Send its discriminant: a struct field of \
-                 an integer type, converted on either side",
-                input.ident
-            ),
-        )),
-        Data::Union(data) => errors.push(Error::new(
+    match (&input.data, item) {
+        (_, Some(item @ Item { kind: Kind::Struct(fields), .. })) => check_struct(item, fields, errors),
+        (Data::Enum(data), Some(item)) => check_enum(data, item, errors),
+        (Data::Union(data), _) => errors.push(Error::new(
             data.union_token.span(),
             format!(
                 "MPI cannot carry the union `{}`: an MPI datatype names the type of every byte, and a union does not. \
@@ -67,8 +48,70 @@ pub(crate) fn check(input: &DeriveInput) -> Result<()> {
                 input.ident
             ),
         )),
+        _ => {}
     }
-    errors.finish()
+}
+
+fn check_struct(item: &Item<'_>, fields: &[Field<'_>], errors: &mut Errors) {
+    for field in fields.iter().filter(|field| !field.skipped) {
+        let name = match &field.member {
+            Member::Named(name) => name.to_string(),
+            Member::Unnamed(index) => index.index.to_string(),
+        };
+        check_type(&name, field.ty, errors);
+    }
+    let Item { ident, repr, attributes, .. } = item;
+    if !attributes.bytes {
+        return;
+    }
+    if fields.iter().any(|field| field.skipped) {
+        errors.push(Error::new_spanned(
+            ident,
+            format!(
+                "`{ident}` travels as bytes, all of them, and so cannot leave a field at home: remove either \
+                 `#[mpi(wire = \"bytes\")]` or `#[mpi(skip)]`"
+            ),
+        ));
+    }
+    if !repr.c && !repr.transparent {
+        errors.push(Error::new_spanned(
+            ident,
+            format!(
+                "`{ident}` cannot travel as bytes: without `#[repr(C)]` another program may lay it out in another way. \
+                 Put `#[repr(C)]` on it, or remove `#[mpi(wire = \"bytes\")]`"
+            ),
+        ));
+    }
+}
+
+fn check_enum(data: &DataEnum, item: &Item<'_>, errors: &mut Errors) {
+    let (ident, at) = (item.ident, data.enum_token.span());
+    let mut refuse = |message: String| errors.push(Error::new(at, message));
+    if data.variants.iter().any(|variant| !variant.fields.is_empty()) {
+        refuse(format!(
+            "MPI cannot carry the enum `{ident}`: which of its fields hold data differs from value to value, and an \
+             MPI datatype is the same for all. Send a struct with a tag and the fields of all variants"
+        ));
+    } else if data.variants.is_empty() {
+        refuse(format!("MPI cannot carry the enum `{ident}`: it has no variants, and so no values to send"));
+    } else {
+        match &item.repr.integer {
+            None => refuse(format!(
+                "MPI cannot carry the enum `{ident}` as it is: the compiler may make it any integer type. Say which one \
+                 travels, with `#[repr(u8)]` or another integer type"
+            )),
+            Some(integer) if integer == "i128" || integer == "u128" => refuse(format!(
+                "MPI cannot carry the enum `{ident}`: `{integer}` has no MPI datatype. Take a smaller integer type, such \
+                 as `#[repr(u64)]`"
+            )),
+            Some(_) => {}
+        }
+    }
+    if item.attributes.bytes || item.attributes.memory_order {
+        refuse(format!(
+            "the enum `{ident}` is a single integer: `wire` and `order` of `#[mpi(...)]` mean nothing on it"
+        ));
+    }
 }
 
 /// Why anything that points cannot travel.
@@ -122,6 +165,26 @@ fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
                     "has no data where it is `None`, and an MPI datatype is the same for every value",
                     "Hold the value and a `bool` that says whether it counts",
                 ),
+                "MaybeUninit" if generic => refuse(
+                    "a `MaybeUninit`",
+                    "may hold no value, and MPI reads what it sends",
+                    "Use the type itself, with a value from the start",
+                ),
+                "Cell" | "RefCell" | "UnsafeCell" | "OnceCell" | "OnceLock" | "LazyCell" | "LazyLock"
+                | "Mutex" | "RwLock"
+                    if generic =>
+                {
+                    refuse(
+                        &format!("a `{name}`"),
+                        "may change while MPI reads it",
+                        "Hold the value itself, or leave the field at home with `#[mpi(skip)]`",
+                    );
+                }
+                _ if !generic && is_atomic(&name) => refuse(
+                    &format!("an `{name}`"),
+                    "may change while MPI reads it",
+                    "Hold the integer itself, or leave the field at home with `#[mpi(skip)]`",
+                ),
                 "str" if !generic => refuse(
                     "a `str`",
                     "has no length known at compile time",
@@ -139,4 +202,12 @@ fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
         }
         _ => {}
     }
+}
+
+fn is_atomic(name: &str) -> bool {
+    let integer = name.strip_prefix("Atomic").unwrap_or_default();
+    matches!(
+        integer,
+        "Bool" | "I8" | "I16" | "I32" | "I64" | "Isize" | "U8" | "U16" | "U32" | "U64" | "Usize" | "Ptr"
+    )
 }

@@ -121,6 +121,40 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         validate(values)
     }
 
+    /// Values as an rsmpi `Buffer`, to be sent. Slices are buffers themselves, but for types with skipped fields.
+    ///
+    /// ```no_run
+    /// use dtype_runtime::MpiDatatype;
+    /// use mpi::traits::*;
+    ///
+    /// #[derive(MpiDatatype, Clone, Default)]
+    /// struct Node {
+    ///     value: f64,
+    ///     #[mpi(skip)]
+    ///     neighbours: Vec<usize>,
+    /// }
+    ///
+    /// let universe = mpi::initialize().unwrap();
+    /// let world = universe.world();
+    /// let mut nodes = vec![Node::default(); 100];
+    /// match world.rank() {
+    ///     0 => world.process_at_rank(1).send(&Node::buffer(&nodes)),
+    ///     _ => {
+    ///         world.process_at_rank(0).receive_into(&mut Node::buffer_mut(&mut nodes));
+    ///     }
+    /// }
+    /// ```
+    #[cfg(feature = "mpi")]
+    fn buffer(values: &[Self]) -> crate::Values<'_, Self> {
+        crate::Values(values)
+    }
+
+    /// Values as an rsmpi `BufferMut`, to be received into. Skipped fields are left as they are.
+    #[cfg(feature = "mpi")]
+    fn buffer_mut(values: &mut [Self]) -> crate::ValuesMut<'_, Self> {
+        crate::ValuesMut(values)
+    }
+
     /// The committed MPI datatype: built at the first call in a process, the same handle at every later one, freed
     /// by `MPI_Finalize` (MPI 4.1 sections 5.1.9 and 11.2.4). Safe to call from several threads, if MPI was
     /// initialized for at least `MPI_THREAD_SERIALIZED` and no other thread is in an MPI call it excludes.
@@ -268,7 +302,7 @@ macro_rules! tuples {
     ($($name:ident $index:tt)*) => {
         // SAFETY: the fields, in order, where the compiler put them.
         unsafe impl<$($name: MpiDatatype),*> MpiDatatype for ($($name,)*) {
-            crate::fields!(offset_of_tuple, Declared, [$($index: $name),*].loose());
+            crate::fields!(offset_of_tuple, Declared, [$($index: $name),*] .loose());
 
             fn lazy() -> &'static LazyDatatype {
                 of_type::<Self>()

@@ -3,9 +3,11 @@
 //! [`fields!`](crate::fields) writes both. `visit` is a straight list of fields. Each use of it is a visitor: describing the layout, packing,
 //! unpacking and checking are the same walk with another visitor, inlined into straight-line code.
 
+use std::slice::from_ref;
+
 use dtype_core::{BaseType, TypeTree, constant::RunBuffer};
 
-use crate::MpiDatatype;
+use crate::{MpiDatatype, pack::pack_into};
 
 /// Receives the parts of a type, in the order in which they travel. Offsets are in bytes from the value's start.
 pub trait Visitor {
@@ -55,6 +57,12 @@ impl Facts {
         Self { dense: facts.dense && facts.packed_size == size_of::<T>(), ..facts }
     }
 
+    /// Notes that some patterns are no value.
+    #[must_use]
+    pub const fn restricted(self) -> Self {
+        Self { any_pattern: false, ..self }
+    }
+
     /// Notes that the compiler has a say in the layout.
     #[must_use]
     pub const fn loose(self) -> Self {
@@ -83,6 +91,21 @@ impl Facts {
     pub(crate) const fn elements<F: MpiDatatype>(count: usize) -> Self {
         Self { packed_size: F::FACTS.packed_size * count, base: None, ..F::FACTS }
     }
+}
+
+/// A type that is an integer with fewer values.
+pub fn visit_integer<T: MpiDatatype, I: MpiDatatype, V: Visitor>(visitor: &mut V) {
+    if let Some(base) = I::FACTS.base {
+        visitor.leaf::<T>(base);
+    }
+}
+
+/// Whether packed bytes are those of one of these integers.
+pub fn is_one_of<I: MpiDatatype>(packed: &[u8], integers: &[I]) -> bool {
+    let mut bytes = [0; 8];
+    integers.iter().any(|integer| {
+        pack_into(from_ref(integer), &mut bytes).is_ok_and(|length| bytes[..length] == *packed)
+    })
 }
 
 /// In which order the fields of a struct travel.
@@ -146,12 +169,8 @@ pub const fn runs_of_bytes<T: MpiDatatype>() -> RunBuffer {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! fields {
-    ($offset_of:ident, $order:ident, [$($field:tt: $type:ty),* $(,)?] $($facts:tt)*) => {
-        const FACTS: $crate::__private::Facts = $crate::__private::Facts::of_fields::<Self>(
-            $crate::__private::Order::$order,
-            &[$(&<$type as $crate::__private::MpiDatatype>::FACTS),*],
-            &[$($crate::__private::memoffset::$offset_of!(Self, $field)),*],
-        )$($facts)*;
+    ($offset_of:ident, $order:ident, [$($field:tt: $type:ty),*] $($facts:tt)*) => {
+        $crate::fields!(facts $offset_of $order [$($field: $type),*] $($facts)*);
 
         const RUNS: $crate::__private::RunBuffer = $crate::__private::runs_of_fields(
             $crate::__private::Order::$order,
@@ -160,6 +179,13 @@ macro_rules! fields {
         );
 
         $crate::fields!(visit $order $offset_of [$($field: $type),*]);
+    };
+    (facts $offset_of:ident $order:ident [$($field:tt: $type:ty),*] $($facts:tt)*) => {
+        const FACTS: $crate::__private::Facts = $crate::__private::Facts::of_fields::<Self>(
+            $crate::__private::Order::$order,
+            &[$(&<$type as $crate::__private::MpiDatatype>::FACTS),*],
+            &[$($crate::__private::memoffset::$offset_of!(Self, $field)),*],
+        )$($facts)*;
     };
     (visit Declared $offset_of:ident [$($field:tt: $type:ty),*]) => {
         #[inline(always)]
@@ -177,16 +203,28 @@ macro_rules! fields {
         fn visit<V: $crate::__private::Visitor>(visitor: &mut V) {
             let offsets = [$($crate::__private::memoffset::$offset_of!(Self, $field)),*];
             for i in 0..offsets.len() {
-                let (field, mut others) = ($crate::__private::Order::Memory.nth(i, &offsets), 0);
+                let (next, mut field) = ($crate::__private::Order::Memory.nth(i, &offsets), 0);
                 $(
-                    if field == others {
-                        <$type as $crate::__private::MpiDatatype>::visit_field(visitor, offsets[field]);
+                    if field == next {
+                        <$type as $crate::__private::MpiDatatype>::visit_field(visitor, offsets[next]);
                     }
-                    others += 1;
+                    field += 1;
                 )*
-                let _ = others;
+                let _ = field;
             }
         }
+    };
+}
+
+/// As [`fields!`](crate::fields), for a struct that MPI carries as the bytes it takes in memory.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! fields_as_bytes {
+    ($offset_of:ident, $order:ident, [$($fields:tt)*] $($facts:tt)*) => {
+        $crate::fields!(facts $offset_of $order [$($fields)*] $($facts)*);
+        const RUNS: $crate::__private::RunBuffer = $crate::__private::runs_of_bytes::<Self>();
+        const BYTES: $crate::__private::Bool = true;
+        $crate::fields!(visit $order $offset_of [$($fields)*]);
     };
 }
 

@@ -54,6 +54,8 @@
 #[doc = include_str!("../../README.md")]
 mod readme {}
 
+#[cfg(feature = "mpi")]
+mod buffer;
 mod datatype;
 mod error;
 mod fields;
@@ -64,6 +66,8 @@ mod pack;
 mod selection;
 mod view;
 
+#[cfg(feature = "mpi")]
+pub use buffer::{Values, ValuesMut};
 pub use datatype::MpiDatatype;
 pub use dtype_core;
 pub use dtype_derive::{MpiDatatype, layout};
@@ -76,6 +80,7 @@ pub use view::{StaticLayout, View, ViewMut};
 /// What the macros' expansions name. No part of the public interface: it may change in any version.
 #[doc(hidden)]
 pub mod __private {
+    pub use core::primitive::bool as Bool;
     pub use dtype_core::{
         BaseType, Line, LinearCosts, NodeCosts, OldType, Penalty, Price, Program, Step, Weighting,
         constant::RunBuffer,
@@ -86,7 +91,8 @@ pub mod __private {
     pub use crate::{
         datatype::{MpiDatatype, is_base},
         equivalence, fields,
-        fields::{Facts, Order, Visitor, runs_of_bytes, runs_of_fields},
+        fields::{Facts, Order, Visitor, is_one_of, runs_of_bytes, runs_of_fields, visit_integer},
+        fields_as_bytes,
         lazy::{Expansion, LazyDatatype, of_type},
         selection::{Dimension, Selection},
         view::StaticLayout,

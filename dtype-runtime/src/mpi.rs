@@ -83,10 +83,17 @@ impl LazyDatatype {
 /// With the text of the error that [`MpiDatatype::datatype`] returns: before `MPI_Init`, after `MPI_Finalize`, and
 /// where MPI refuses a constructor call.
 pub fn equivalent_datatype<T: MpiDatatype>() -> DatatypeRef<'static> {
+    const {
+        assert!(
+            T::FACTS.complete,
+            "rsmpi may make values out of what it receives, which would lack the fields with `#[mpi(skip)]`: hand it \
+             `T::buffer(&values)` and `T::buffer_mut(&mut values)` instead of the values themselves"
+        );
+    }
     or_panic(T::lazy().datatype(), std::any::type_name::<T>())
 }
 
-fn or_panic(datatype: Result<DatatypeRef<'static>, Error>, of: &str) -> DatatypeRef<'static> {
+pub(crate) fn or_panic(datatype: Result<DatatypeRef<'static>, Error>, of: &str) -> DatatypeRef<'static> {
     datatype.unwrap_or_else(|error| panic!("no MPI datatype for `{of}`: {error}"))
 }
 

@@ -2,7 +2,7 @@
 
 use dtype_runtime::{
     Error, LayoutOrigin, MpiDatatype,
-    dtype_core::{BaseType, NodeCosts, Optimality, Program, Shape, reconstruct},
+    dtype_core::{NodeCosts, Optimality, Program, Shape, reconstruct},
     layout, pack, pack_into, packed_size, unpack_into,
 };
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ proptest! {
             }
             Err(error) => {
                 let offset = invalid.expect("a byte that is no bool");
-                prop_assert_eq!(error, Error::InvalidValue { base: BaseType::Bool, offset, found: bytes[offset] });
+                prop_assert_eq!(error, Error::InvalidValue { what: "bool", offset, found: bytes[offset].into() });
                 prop_assert_eq!(target, [Outer::default()]);
             }
         }
@@ -117,7 +117,7 @@ fn layouts_of_flags_are_checked_too() {
     let mut board = [[false; 3]; 3];
     let column = layout!(bool[3][3] => [.., 0]);
     let error = column.of_mut(&mut board).unpack(&[1, 1, 9]).unwrap_err();
-    assert_eq!(error, Error::InvalidValue { base: BaseType::Bool, offset: 2, found: 9 });
+    assert_eq!(error, Error::InvalidValue { what: "bool", offset: 2, found: 9 });
     assert_eq!(board, [[false; 3]; 3]);
     column.of_mut(&mut board).unpack(&[1, 0, 1]).unwrap();
     assert_eq!(board, [[true, false, false], [false; 3], [true, false, false]]);

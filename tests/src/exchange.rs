@@ -1,6 +1,6 @@
 //! Values and pieces of arrays between ranks.
 
-use dtype_runtime::layout;
+use dtype_runtime::{MpiDatatype, layout};
 use mpi::{
     point_to_point::send_receive_into,
     topology::{Process, SimpleCommunicator},
@@ -34,6 +34,36 @@ pub fn ring(world: &SimpleCommunicator) {
         }
     }
     for_each_sample(&mut Ring(world));
+}
+
+/// Skipped fields neither leave nor are touched on receipt, whatever they are.
+pub fn skipped(world: &SimpleCommunicator) {
+    #[derive(MpiDatatype, Clone, Debug, PartialEq)]
+    struct Node {
+        id: u16,
+        #[mpi(skip)]
+        neighbours: Vec<usize>,
+        value: f64,
+        #[mpi(skip)]
+        name: String,
+        last: u8,
+    }
+    let (next, previous, from) = neighbours(world);
+    let node = |rank: i32, i: usize| Node {
+        id: i as u16 + 100 * rank as u16,
+        neighbours: vec![i; 3 + rank as usize],
+        value: i as f64 / 7.0 + f64::from(rank),
+        name: format!("{i} of {rank}"),
+        last: i as u8 ^ rank as u8,
+    };
+    let rank = world.rank();
+    let own: Vec<Node> = (0..50).map(|i| node(rank, i)).collect();
+    let mut received = own.clone();
+    send_receive_into(&Node::buffer(&own), &next, &mut Node::buffer_mut(&mut received), &previous);
+    for (i, received) in received.into_iter().enumerate() {
+        let (sent, Node { neighbours, name, .. }) = (node(from, i), node(rank, i));
+        assert_eq!(received, Node { neighbours, name, ..sent });
+    }
 }
 
 /// Collective calls take the types as any other buffer: strides between values are their extents.

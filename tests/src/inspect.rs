@@ -4,7 +4,7 @@ use std::{any::type_name, mem::MaybeUninit, os::raw::c_int};
 
 use dtype_runtime::{
     LayoutOrigin, MpiDatatype, Selection, StaticLayout,
-    dtype_core::{BaseType, NodeCosts, OldType, Program, Step, TypeTree, normalize, solve_layout},
+    dtype_core::{BaseType, OldType, Program, Step, TypeTree, normalize, solve_layout},
     layout, pack, packed_size, unpack_into,
 };
 use mpi::{
@@ -149,17 +149,18 @@ fn inspect<T: Sample>(origin: LayoutOrigin) {
     let name = type_name::<T>();
     let (tree, program) = (T::type_tree(), T::constructor_calls());
     assert_eq!(T::layout_origin(), origin, "{name}");
-    assert_eq!(tree.cost(&NodeCosts::default()), T::cost(), "{name}");
+    assert_eq!(tree.cost(&T::COSTS), T::cost(), "{name}");
     // All tiers agree, and with the search over single entries.
-    assert_eq!(solve_layout(tree, &NodeCosts::THESIS.linear()).unwrap().cost, T::cost(), "{name}");
-    assert_eq!(normalize(tree, &NodeCosts::default()).unwrap().cost, T::cost(), "{name}");
+    assert_eq!(solve_layout(tree, &T::COSTS).unwrap().cost, T::cost(), "{name}");
+    assert_eq!(normalize(tree, &T::COSTS).unwrap().cost, T::cost(), "{name}");
     // What the macro has emitted is what the same algorithms find at run time.
     let lowered = Program::lower(tree, Some(size_of::<T>() as i64)).unwrap();
     assert_eq!(program, &lowered, "{name}");
 
     let datatype = T::datatype().unwrap().as_raw();
     let measure = tree.measure().unwrap();
-    let size = packed_size::<T>(1);
+    // MPI is told of fields, or of all bytes.
+    let size = if T::BYTES { size_of::<T>() } else { packed_size::<T>(1) };
     assert_eq!(measure.size, size as u64, "{name}");
     let expected = (size as i64, 0, size_of::<T>() as i64, measure.lower_bound, measure.true_extent());
     assert_eq!(bounds(datatype), expected, "{name}");
@@ -167,11 +168,15 @@ fn inspect<T: Sample>(origin: LayoutOrigin) {
 
     let values: Vec<T> = (0..3).map(T::sample).collect();
     let packed = pack(&values);
-    assert_eq!(packed, mpi_pack(values.as_ptr().cast(), 3, datatype, packed.len()), "{name}");
-    mpi_unpack_touches_only_the_type_map(&packed, datatype, tree, size_of::<T>());
     let mut unpacked: Vec<T> = (10..13).map(T::sample).collect();
     unpack_into(&packed, &mut unpacked).unwrap();
     assert_eq!(unpacked, values, "{name}");
+    assert_eq!(T::validate_slice(&values), Ok(()), "{name}");
+    if T::BYTES {
+        return;
+    }
+    assert_eq!(packed, mpi_pack(values.as_ptr().cast(), 3, datatype, packed.len()), "{name}");
+    mpi_unpack_touches_only_the_type_map(&packed, datatype, tree, size_of::<T>());
 }
 
 /// Layouts of every form: our pack against `MPI_Pack`, the plain loop against both.

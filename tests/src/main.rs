@@ -19,6 +19,7 @@ fn main() {
     let name = std::env::args().nth(1).unwrap_or_default();
     match name.as_str() {
         "ring" => with_world(exchange::ring),
+        "skipped" => with_world(exchange::skipped),
         "collectives" => with_world(exchange::collectives),
         "views" => with_world(exchange::views),
         "inspect-types" => with_world(|_| inspect::types()),

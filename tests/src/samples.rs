@@ -1,6 +1,10 @@
 //! Types of every shape the derive takes, each with values that differ in every field.
 
-use std::fmt::Debug;
+use std::{
+    fmt::Debug,
+    marker::PhantomData,
+    num::{NonZero, Wrapping},
+};
 
 use dtype_runtime::{LayoutOrigin, MpiDatatype};
 use mpi::traits::Equivalence;
@@ -116,6 +120,51 @@ pub struct Generic<T, const N: usize> {
     pub items: [T; N],
 }
 
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(i16)]
+pub enum Phase {
+    Solid = -5,
+    Liquid,
+    Gas = 300,
+}
+
+/// Types with fewer values than patterns, and types that are others by another name.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+pub struct Restricted {
+    pub phase: Phase,
+    pub letter: char,
+    pub count: NonZero<u64>,
+    pub wrapping: Wrapping<i32>,
+    pub nothing: PhantomData<String>,
+    pub phases: [Phase; 3],
+}
+
+/// The compiler moves the fields, and they travel as it has put them.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[mpi(order = "memory")]
+pub struct InMemory {
+    pub small: u8,
+    pub large: f64,
+    pub middle: u16,
+}
+
+/// One block, padding included.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+#[mpi(wire = "bytes")]
+pub struct Block {
+    pub tag: u8,
+    pub value: f64,
+}
+
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+#[mpi(cost = "processing")]
+pub struct Processed {
+    pub pairs: [(f64, u8); 4],
+    pub last: [f64; 3],
+}
+
 /// More entries than are solved one by one.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
@@ -206,5 +255,17 @@ samples! {
     Generic<Loose, 12>: RunTime, |i| Generic { count: i as u8, items: [(); 12].map(|()| Loose::sample(i)) };
     Generic<f32, 5>: ConstantEvaluation, |i| Generic { count: i as u8, items: [i as f32, 1.0, 2.0, 3.0, 4.0] };
     Large: Expansion, |i| Large { rows: [[i as f64; 40]; 30], names: [[i as u8; 24]; 30], count: i as u16 };
+    Phase: ConstantEvaluation, |i| [Phase::Solid, Phase::Liquid, Phase::Gas][i % 3];
+    Restricted: ConstantEvaluation, |i| Restricted {
+        phase: Phase::sample(i),
+        letter: char::from_u32(0x1F600 + i as u32).unwrap(),
+        count: NonZero::new(i as u64 + 1).unwrap(),
+        wrapping: Wrapping(-(i as i32)),
+        nothing: PhantomData,
+        phases: [0, 1, 2].map(|k| Phase::sample(i + k)),
+    };
+    InMemory: ConstantEvaluation, |i| InMemory { small: i as u8, large: i as f64 / 3.0, middle: !(i as u16) };
+    Block: ConstantEvaluation, |i| Block { tag: i as u8, value: i as f64 * 0.1 };
+    Processed: Expansion, |i| Processed { pairs: [(i as f64, i as u8); 4], last: [1.0, 2.0, i as f64] };
     shadowed::Shadowed: ConstantEvaluation, |i| shadowed::Shadowed { number: i as i64 };
 }

@@ -31,6 +31,13 @@ fn slices_of_every_type_go_round_the_ring() {
 }
 
 #[test]
+fn skipped_fields_are_not_touched() {
+    for ranks in [1, 3] {
+        passes("skipped", ranks);
+    }
+}
+
+#[test]
 fn collective_calls_take_every_type() {
     for ranks in [2, 3] {
         passes("collectives", ranks);

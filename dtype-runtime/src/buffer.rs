@@ -1,0 +1,86 @@
+//! Slices as rsmpi buffers, for types with skipped fields: rsmpi's own buffers are of types that it may also make new
+//! values of, which would lack those fields.
+
+use std::{any::type_name, os::raw::c_void};
+
+use ::mpi::{
+    Count,
+    datatype::{AsDatatype, Buffer, BufferMut, Collection, DatatypeRef, Pointer, PointerMut},
+};
+
+use crate::{MpiDatatype, mpi::or_panic};
+
+/// Values to send, an rsmpi `Buffer`: see [`MpiDatatype::buffer`].
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'a, T>(pub(crate) &'a [T]);
+
+/// Values to receive into, an rsmpi `BufferMut`: see [`MpiDatatype::buffer_mut`].
+#[derive(Debug)]
+pub struct ValuesMut<'a, T>(pub(crate) &'a mut [T]);
+
+/// The length of a slice as MPI's count.
+///
+/// # Panics
+/// Beyond the largest count, as rsmpi's own slices do.
+fn count<T>(values: &[T]) -> Count {
+    Count::try_from(values.len()).unwrap_or_else(|_| {
+        panic!(
+            "{} values of `{}` are more than an MPI count: send them in pieces",
+            values.len(),
+            type_name::<T>()
+        )
+    })
+}
+
+// SAFETY, for all of them: the pointer is that of the slice, whose elements lie an extent of the datatype apart, and by the
+// contract of `MpiDatatype` the datatype covers fields of each element only.
+
+// SAFETY: see above.
+unsafe impl<T: MpiDatatype> AsDatatype for Values<'_, T> {
+    type Out = DatatypeRef<'static>;
+    fn as_datatype(&self) -> Self::Out {
+        or_panic(T::datatype(), type_name::<T>())
+    }
+}
+
+// SAFETY: see above.
+unsafe impl<T: MpiDatatype> Collection for Values<'_, T> {
+    fn count(&self) -> Count {
+        count(self.0)
+    }
+}
+
+// SAFETY: see above.
+unsafe impl<T: MpiDatatype> Pointer for Values<'_, T> {
+    fn pointer(&self) -> *const c_void {
+        self.0.as_ptr().cast()
+    }
+}
+
+// SAFETY: see above.
+unsafe impl<T: MpiDatatype> Buffer for Values<'_, T> {}
+
+// SAFETY: see above.
+unsafe impl<T: MpiDatatype> AsDatatype for ValuesMut<'_, T> {
+    type Out = DatatypeRef<'static>;
+    fn as_datatype(&self) -> Self::Out {
+        Values(self.0).as_datatype()
+    }
+}
+
+// SAFETY: see above.
+unsafe impl<T: MpiDatatype> Collection for ValuesMut<'_, T> {
+    fn count(&self) -> Count {
+        count(self.0)
+    }
+}
+
+// SAFETY: see above.
+unsafe impl<T: MpiDatatype> PointerMut for ValuesMut<'_, T> {
+    fn pointer_mut(&mut self) -> *mut c_void {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
+// SAFETY: see above; the slice is borrowed mutably.
+unsafe impl<T: MpiDatatype> BufferMut for ValuesMut<'_, T> {}
