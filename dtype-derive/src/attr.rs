@@ -1,12 +1,12 @@
 //! The attribute `#[mpi(...)]`, on a type and on a field.
 
 use dtype_core::{LinearCosts, NodeCosts, Penalty, Weighting};
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::quote;
 use syn::{
     Attribute, Error, LitInt, LitStr, Path, Result, Token, WherePredicate, braced,
     meta::ParseNestedMeta,
-    parse::{ParseStream, Parser},
+    parse::{ParseBuffer, ParseStream, Parser},
     parse_quote,
     punctuated::Punctuated,
 };
@@ -43,13 +43,23 @@ impl TypeAttributes {
             bytes: false,
             cost: Cost { model: NodeCosts::THESIS.linear(), tokens: None },
         };
-        const KNOWN: &[&str] = &["crate", "bound", "order", "wire", "cost"];
-        for_each_option(attributes, KNOWN, "a type", errors, |name, meta| {
+        let known = ["crate", "bound", "order", "wire", "cost"];
+        for_each_option(attributes, &known, "a type", errors, |name, meta| {
             match name {
-                "crate" => found.runtime = text(meta)?.parse()?,
+                "crate" => {
+                    let path = text(meta)?;
+                    found.runtime = path.parse().map_err(|_| {
+                        let example = "`crate` takes the path of the crate dtype-runtime, as in `crate = \"vendor::dtype_runtime\"`";
+                        Error::new_spanned(&path, example)
+                    })?;
+                }
                 "bound" => {
-                    let bounds = text(meta)?.parse_with(Punctuated::<_, Token![,]>::parse_terminated)?;
-                    found.bound = Some(bounds.into_iter().collect());
+                    let bounds = text(meta)?;
+                    let parsed = bounds.parse_with(Punctuated::<_, Token![,]>::parse_terminated).map_err(|problem| {
+                        let example = "`bound` takes what stands behind `where`, as in `bound = \"T: MpiDatatype\"`";
+                        Error::new_spanned(&bounds, format!("{example}: {problem}"))
+                    })?;
+                    found.bound = Some(parsed.into_iter().collect());
                 }
                 "order" => found.memory_order = choice(meta, &["declared", "memory"])? == "memory",
                 "wire" => found.bytes = choice(meta, &["typed", "bytes"])? == "bytes",
@@ -87,26 +97,32 @@ fn for_each_option(
     let mut given: Vec<String> = Vec::new();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("mpi")) {
         let parsed = attribute.parse_nested_meta(|meta| {
-            let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
+            let name = option(&meta);
             let refused = match known.iter().find(|known| **known == name) {
                 None if known.is_empty() => Some(format!("`#[mpi({name})]` means nothing on {place}")),
                 None => {
                     let known = known.join("`, `");
                     Some(format!("`{name}` is no option of `#[mpi(...)]` on {place}; there is `{known}`"))
                 }
-                Some(_) if given.contains(&name) => Some(format!("`{name}` is given twice on this")),
+                Some(_) if given.contains(&name) => Some(format!("`{name}` is given twice; keep one")),
                 Some(_) => None,
             };
             given.push(name.clone());
-            if let Some(message) = refused {
-                errors.push(Error::new_spanned(&meta.path, message));
-                // On with the next one: the value, if any, is passed over.
-                if meta.input.peek(Token![=]) {
-                    meta.value()?.parse::<syn::Expr>()?;
-                }
-                return Ok(());
+            let outcome = match refused {
+                Some(message) => Err(Error::new_spanned(&meta.path, message)),
+                None => visit(&name, &meta),
+            };
+            let refused = outcome.is_err();
+            outcome.unwrap_or_else(|error| errors.push(error));
+            // On with the next option, so that all mistakes show.
+            let (mut rest, at) = (false, meta.input.span());
+            while !meta.input.is_empty() && !meta.input.peek(Token![,]) {
+                meta.input.parse::<TokenTree>()?;
+                rest = true;
             }
-            visit(&name, &meta).unwrap_or_else(|error| errors.push(error));
+            if rest && !refused {
+                errors.push(Error::new(at, format!("`{name}` takes nothing more")));
+            }
             Ok(())
         });
         parsed.unwrap_or_else(|error| errors.push(error));
@@ -115,9 +131,14 @@ fn for_each_option(
 
 /// The text in `option = "text"`.
 fn text(meta: &ParseNestedMeta<'_>) -> Result<LitStr> {
-    let name = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
+    let name = option(meta);
     let missing = || meta.error(format!("`{name}` takes a text: `{name} = \"…\"`"));
-    meta.value().and_then(|value| value.parse()).map_err(|_| missing())
+    meta.value().and_then(ParseBuffer::parse).map_err(|_| missing())
+}
+
+/// Its name.
+fn option(meta: &ParseNestedMeta<'_>) -> String {
+    meta.path.get_ident().map(ToString::to_string).unwrap_or_default()
 }
 
 /// One of some texts.
@@ -127,8 +148,8 @@ fn choice(meta: &ParseNestedMeta<'_>, choices: &[&str]) -> Result<String> {
     if choices.contains(&value.as_str()) {
         return Ok(value);
     }
-    let choices = choices.join("\" or \"");
-    Err(Error::new_spanned(&text, format!("there is no \"{value}\" here: \"{choices}\"")))
+    let (name, choices) = (option(meta), choices.join("\" or \""));
+    Err(Error::new_spanned(&text, format!("`{name}` is \"{choices}\", not \"{value}\"")))
 }
 
 impl Cost {
@@ -214,10 +235,34 @@ fn cost_file(input: ParseStream<'_>) -> Result<NodeCosts> {
                 return Err(Error::new_spanned(&name, format!("there is no cost `{other}`, but {known}")));
             }
         };
-        *field = content.parse::<LitInt>()?.base10_parse()?;
+        let whole = |error: Error| {
+            Error::new(error.span(), format!("`{}` is a whole number, 0 or more", name.value()))
+        };
+        *field = content.parse::<LitInt>().and_then(|number| number.base10_parse()).map_err(whole)?;
         if !content.is_empty() {
             content.parse::<Token![,]>()?;
         }
     }
     Ok(costs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cost_files_are_read_and_their_mistakes_named() {
+        let default = NodeCosts::THESIS;
+        assert_eq!(cost_file.parse_str("{}").unwrap(), default);
+        let all = r#"{"leaf":3,"vec":4,"idx":5,"strc":6,"idxbuc":7,"lookup":2,"weighting":"processing"}"#;
+        let expected = NodeCosts { vec: 4, strc: 6, lookup: 2, weighting: Weighting::Processing, ..default };
+        assert_eq!(cost_file.parse_str(all).unwrap(), expected);
+        let message = |text| cost_file.parse_str(text).unwrap_err().to_string();
+        assert!(message(r#"{"vector": 5}"#).starts_with("there is no cost `vector`, but leaf, vec, idx"));
+        assert!(message(r#"{"weighting": "both"}"#).contains("not \"both\""));
+        assert_eq!(message(r#"{"leaf": -1}"#), "`leaf` is a whole number, 0 or more");
+        assert_eq!(message(r#"{"leaf": 1.5}"#), "`leaf` is a whole number, 0 or more");
+        assert!(message("[3]").contains("expected curly braces"));
+        assert!(message(r#"{"leaf": 3} 4"#).contains("unexpected token"));
+    }
 }

@@ -34,6 +34,9 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         Kind::Enum(_) => " SAFETY: the enum is its discriminant, of the integer type that `repr` says.",
     };
     // rsmpi makes values out of what it receives, which needs every field.
+    // A constant of its own, so that what it asserts is refused without further use.
+    let bytes = (item.attributes.bytes && item.generics.params.is_empty())
+        .then(|| quote!(const _: __dtype::RunBuffer = <#ident as __dtype::MpiDatatype>::RUNS;));
     let equivalence = item
         .is_complete()
         .then(|| quote!(__dtype::equivalence!({#parameters} {#ident #arguments} {#bounds});));
@@ -48,6 +51,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             }
 
             #equivalence
+            #bytes
         };
     })
 }
@@ -110,15 +114,16 @@ fn struct_members(item: &Item<'_>, fields: &[Field<'_>]) -> TokenStream {
 
 /// The members of the implementation for an enum without data, which travels as the integer it is.
 fn enum_members(item: &Item<'_>, variants: &[&Ident]) -> TokenStream {
-    let integer = item.repr.integer.as_ref().map_or_else(|| quote!(u8), |integer| quote!(#integer));
+    // The name in `repr` is always the primitive type, whatever else it may mean.
+    let integer = item.repr.integer.as_ref().map(|integer| quote!(::core::primitive::#integer));
     let (costs, lazy) = (costs(item), lazy(item, &[]));
     quote! {
         const FACTS: __dtype::Facts = <#integer as __dtype::MpiDatatype>::FACTS.restricted();
         const RUNS: __dtype::RunBuffer = <#integer as __dtype::MpiDatatype>::RUNS;
 
         #[inline(always)]
-        fn visit<__V: __dtype::Visitor>(visitor: &mut __V) {
-            __dtype::visit_integer::<Self, #integer, __V>(visitor);
+        fn visit(visitor: &mut impl __dtype::Visitor) {
+            __dtype::visit_integer::<Self, #integer>(visitor);
         }
 
         fn is_valid(packed: &[::core::primitive::u8]) -> ::core::primitive::bool {

@@ -13,6 +13,8 @@ mod emit;
 mod expand;
 mod known;
 mod layout;
+#[cfg(test)]
+mod snapshots;
 mod valid;
 
 /// Implements `MpiDatatype`, and with it rsmpi's `Equivalence`, for a struct.

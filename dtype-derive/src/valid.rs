@@ -120,9 +120,14 @@ const ADDRESS: &str = "is an address, which means nothing to another process";
 /// Refuses a field's type wherever its outermost form shows that it cannot travel, inside arrays and tuples too.
 fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
     let mut refuse = |what: &str, why: &str, instead: &str| {
+        // What has no size cannot be in a struct that MPI carries, even at home.
+        let sized =
+            !matches!(ty, Type::Slice(_) | Type::TraitObject(_) | Type::ImplTrait(_) | Type::Never(_))
+                && what != "a `str`";
+        let skip = if sized { ", or keep the field at home with `#[mpi(skip)]`" } else { "" };
         errors.push(Error::new_spanned(
             ty,
-            format!("MPI cannot carry the field `{field}`: {what} {why}. {instead}"),
+            format!("MPI cannot carry the field `{field}`: {what} {why}. {instead}{skip}"),
         ));
     };
     match ty {
@@ -148,17 +153,17 @@ fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
             let name = last.ident.to_string();
             match name.as_str() {
                 "String" | "OsString" | "PathBuf" | "CString" if !generic => refuse(
-                    &format!("a `{name}`"),
+                    &with_article(&name),
                     "holds the address of its text, which means nothing to another process",
                     "Use an array of bytes `[u8; N]`, or send the bytes as a message of their own",
                 ),
                 "Vec" | "VecDeque" | "HashMap" | "BTreeMap" | "HashSet" | "BTreeSet" if generic => refuse(
-                    &format!("a `{name}`"),
+                    &with_article(&name),
                     "holds the address of its elements, which means nothing to another process",
                     "Use an array `[T; N]`, or send the elements as a message of their own",
                 ),
                 "Box" | "Rc" | "Arc" | "Weak" | "NonNull" | "Cow" if generic => {
-                    refuse(&format!("a `{name}`"), ADDRESS, "Hold the value itself");
+                    refuse(&with_article(&name), ADDRESS, "Hold the value itself");
                 }
                 "Option" if generic => refuse(
                     "an `Option`",
@@ -174,17 +179,11 @@ fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
                 | "Mutex" | "RwLock"
                     if generic =>
                 {
-                    refuse(
-                        &format!("a `{name}`"),
-                        "may change while MPI reads it",
-                        "Hold the value itself, or leave the field at home with `#[mpi(skip)]`",
-                    );
+                    refuse(&with_article(&name), "may change while MPI reads it", "Hold the value itself");
                 }
-                _ if !generic && is_atomic(&name) => refuse(
-                    &format!("an `{name}`"),
-                    "may change while MPI reads it",
-                    "Hold the integer itself, or leave the field at home with `#[mpi(skip)]`",
-                ),
+                _ if !generic && is_atomic(&name) => {
+                    refuse(&with_article(&name), "may change while MPI reads it", "Hold the integer itself");
+                }
                 "str" if !generic => refuse(
                     "a `str`",
                     "has no length known at compile time",
@@ -210,4 +209,10 @@ fn is_atomic(name: &str) -> bool {
         integer,
         "Bool" | "I8" | "I16" | "I32" | "I64" | "Isize" | "U8" | "U16" | "U32" | "U64" | "Usize" | "Ptr"
     )
+}
+
+/// As one says it: a `Box`, an `Rc`.
+fn with_article(name: &str) -> String {
+    let vowel = name.starts_with(['A', 'U']) || matches!(name, "Rc" | "RwLock" | "OsString");
+    format!("{} `{name}`", if vowel { "an" } else { "a" })
 }

@@ -63,7 +63,7 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     const BYTES: bool = false;
 
     #[doc(hidden)]
-    fn visit<V: Visitor>(visitor: &mut V);
+    fn visit(visitor: &mut impl Visitor);
 
     /// For a type that travels as a base type: whether these packed bytes are a value of it.
     #[doc(hidden)]
@@ -73,7 +73,7 @@ pub unsafe trait MpiDatatype: Sized + 'static {
 
     #[doc(hidden)]
     #[inline(always)]
-    fn visit_field<V: Visitor>(visitor: &mut V, offset: usize) {
+    fn visit_field(visitor: &mut impl Visitor, offset: usize) {
         visitor.field::<Self>(offset);
     }
 
@@ -185,7 +185,7 @@ macro_rules! base_types {
             const FACTS: Facts = Facts::of_base(BaseType::$base, base_types!(any pattern $($packed)?));
             const RUNS: RunBuffer = RunBuffer::of_base(BaseType::$base);
             #[inline(always)]
-            fn visit<V: Visitor>(visitor: &mut V) {
+            fn visit(visitor: &mut impl Visitor) {
                 visitor.leaf::<Self>(BaseType::$base);
             }
             $(fn is_valid($packed: &[u8]) -> bool {
@@ -274,7 +274,7 @@ unsafe impl<T: MpiDatatype + nalgebra::Scalar, const R: usize, const C: usize> M
     const RUNS: RunBuffer = <[[T; R]; C]>::RUNS;
 
     #[inline(always)]
-    fn visit<V: Visitor>(visitor: &mut V) {
+    fn visit(visitor: &mut impl Visitor) {
         visitor.elements::<[T; R]>(C);
     }
 
@@ -289,7 +289,7 @@ unsafe impl<T: MpiDatatype, const N: usize> MpiDatatype for [T; N] {
     const RUNS: RunBuffer = T::RUNS.repeated(N as u64, size_of::<T>() as i64);
 
     #[inline(always)]
-    fn visit<V: Visitor>(visitor: &mut V) {
+    fn visit(visitor: &mut impl Visitor) {
         visitor.elements::<T>(N);
     }
 

@@ -21,6 +21,7 @@ pub trait Visitor {
 
 /// What is known of a type while constants are evaluated.
 #[derive(Clone, Copy)]
+#[allow(clippy::struct_excessive_bools)] // each is a question of its own
 pub struct Facts {
     /// Bytes of the type's data: the sum of its base types' sizes.
     pub packed_size: usize,
@@ -94,7 +95,7 @@ impl Facts {
 }
 
 /// A type that is an integer with fewer values.
-pub fn visit_integer<T: MpiDatatype, I: MpiDatatype, V: Visitor>(visitor: &mut V) {
+pub fn visit_integer<T: MpiDatatype, I: MpiDatatype>(visitor: &mut impl Visitor) {
     if let Some(base) = I::FACTS.base {
         visitor.leaf::<T>(base);
     }
@@ -153,6 +154,9 @@ pub const fn runs_of_fields(order: Order, fields: &[&RunBuffer], offsets: &[usiz
 }
 
 /// The runs of a type that travels as the bytes it takes in memory.
+///
+/// # Panics
+/// Where constants are evaluated: the compiler refuses a type of which this cannot be said.
 pub const fn runs_of_bytes<T: MpiDatatype>() -> RunBuffer {
     assert!(
         T::FACTS.complete && T::FACTS.fixed,
@@ -189,7 +193,7 @@ macro_rules! fields {
     };
     (visit Declared $offset_of:ident [$($field:tt: $type:ty),*]) => {
         #[inline(always)]
-        fn visit<V: $crate::__private::Visitor>(visitor: &mut V) {
+        fn visit(visitor: &mut impl $crate::__private::Visitor) {
             let _ = &visitor;
             $(<$type as $crate::__private::MpiDatatype>::visit_field(
                 visitor,
@@ -200,7 +204,7 @@ macro_rules! fields {
     // A loop over constants: the optimizer unrolls it.
     (visit Memory $offset_of:ident [$($field:tt: $type:ty),*]) => {
         #[inline(always)]
-        fn visit<V: $crate::__private::Visitor>(visitor: &mut V) {
+        fn visit(visitor: &mut impl $crate::__private::Visitor) {
             let offsets = [$($crate::__private::memoffset::$offset_of!(Self, $field)),*];
             for i in 0..offsets.len() {
                 let (next, mut field) = ($crate::__private::Order::Memory.nth(i, &offsets), 0);

@@ -7,7 +7,8 @@
 #[test]
 fn every_refusal_names_the_place_the_reason_and_what_to_do() {
     let cases = trybuild::TestCases::new();
-    cases.pass("ui/pass.rs");
-    cases.compile_fail("ui/derive/*.rs");
-    cases.compile_fail("ui/layout/*.rs");
+    cases.pass("ui/pass/*.rs");
+    for topic in ["fields", "enums", "items", "attributes", "layout"] {
+        cases.compile_fail(format!("ui/{topic}/*.rs"));
+    }
 }

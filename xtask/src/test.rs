@@ -30,7 +30,18 @@ pub(crate) fn run(choice: Choice) -> Result<()> {
     // Exhaustive search takes minutes without optimization; the laws are checked with overflow checks on.
     count.cargo_test(
         &sh,
-        &["--package", "dtype-core", "--all-features", "--lib", "--test", "laws", "--test", "papers"],
+        &[
+            "--package",
+            "dtype-core",
+            "--all-features",
+            "--lib",
+            "--test",
+            "laws",
+            "--test",
+            "papers",
+            "--test",
+            "constant",
+        ],
     )?;
     count.cargo_test(&sh, &["--package", "dtype-core", "--doc"])?;
     count.cargo_test(&sh, &["--package", "dtype-core", "--release", "--test", "exhaustive"])?;
@@ -40,6 +51,9 @@ pub(crate) fn run(choice: Choice) -> Result<()> {
         &sh,
         &["--package", "dtype-derive", "--package", "dtype-runtime", "--no-default-features"],
     )?;
+    let other_crates = ["--no-default-features", "--features", "half,nalgebra,num-complex"];
+    count
+        .cargo_test(&sh, &[&["--package", "dtype-runtime", "--test", "types"], &other_crates[..]].concat())?;
     count.cargo_test(&sh, &["--package", "dtype-tests", "--no-default-features"])?;
 
     for library in &libraries {

@@ -1,0 +1,10 @@
+use dtype_runtime::MpiDatatype;
+
+#[derive(MpiDatatype)]
+#[repr(C)]
+#[mpi(order = memory)]
+struct Cell {
+    value: f64,
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use dtype_runtime::MpiDatatype;
+
+#[derive(MpiDatatype)]
+enum Never {}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use dtype_runtime::MpiDatatype;
+
+#[derive(MpiDatatype)]
+#[repr(C)]
+enum Color {
+    Red,
+    Green,
+}
+
+fn main() {}

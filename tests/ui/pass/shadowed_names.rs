@@ -1,0 +1,53 @@
+//! Where the names of base types, and of our helpers, mean something else.
+#![deny(warnings)]
+#![allow(non_camel_case_types, dead_code)]
+
+use dtype_runtime::{LayoutOrigin, MpiDatatype};
+
+type u8 = i16;
+type usize = f32;
+type bool = char;
+struct Facts;
+struct RunBuffer;
+mod core {}
+mod std {}
+
+#[derive(MpiDatatype)]
+#[repr(C)]
+struct Shadowed {
+    visitor: u8,
+    field: usize,
+    offsets: bool,
+    next: f64,
+}
+
+#[derive(MpiDatatype)]
+#[mpi(order = "memory")]
+struct InMemory {
+    field: u8,
+    next: f64,
+    visitor: usize,
+}
+
+#[derive(MpiDatatype)]
+#[repr(i32)]
+enum Kind {
+    packed,
+    V,
+}
+
+#[derive(MpiDatatype)]
+struct Parameters<V, __V, T, Self_> {
+    v: V,
+    w: __V,
+    t: T,
+    s: Self_,
+}
+
+fn main() {
+    assert_eq!(Shadowed::type_map(), "i16 @ 0, f32 @ 4, u32 @ 8, f64 @ 16");
+    assert_eq!(Shadowed::layout_origin(), LayoutOrigin::ConstantEvaluation);
+    assert_eq!(Kind::type_map(), "i32 @ 0");
+    assert_eq!(Parameters::<f64, f64, f64, f64>::cost(), 8);
+    let _ = InMemory::cost();
+}
