@@ -60,6 +60,11 @@ impl BaseType {
         TABLE.iter().map(|row| row.0)
     }
 
+    /// The variant with this number.
+    pub(crate) const fn nth(variant: u8) -> Self {
+        TABLE[variant as usize].0
+    }
+
     /// Bytes one value takes.
     pub const fn size(self) -> u64 {
         TABLE[self as usize].2

@@ -42,7 +42,7 @@ proptest! {
             prop_assert_eq!(solution.cost, general.cost, "{}\nagainst\n{}", solution.tree, general.tree);
             prop_assert_eq!(solution.optimality, Optimality::Proven);
         } else {
-            prop_assert!(runs.as_slice().is_none());
+            prop_assert!(runs.runs().is_none());
         }
     }
 
@@ -62,11 +62,11 @@ proptest! {
             tree.runs().unwrap().as_slice().iter().for_each(|run| buffer.push(*run));
             buffer
         };
-        let (entries, runs) = (singly(&repeated), by_run(&repeated));
-        prop_assert_eq!(runs.as_slice(), entries.as_slice());
-        let copies = singly(&tree).repeated(count, stride);
-        prop_assert_eq!(copies.as_slice(), entries.as_slice());
-        if let Some(entries) = entries.as_slice() {
+        let list = |buffer: &RunBuffer| buffer.runs().map(Iterator::collect::<Vec<_>>);
+        let entries = list(&singly(&repeated));
+        prop_assert_eq!(&list(&by_run(&repeated)), &entries);
+        prop_assert_eq!(&list(&singly(&tree).repeated(count, stride)), &entries);
+        if let Some(entries) = entries {
             let runs = repeated.runs().unwrap();
             prop_assert_eq!(runs.as_slice(), entries);
         }
@@ -143,10 +143,9 @@ fn sixty_four_runs_are_few_steps_for_the_compiler() {
         assert_eq!(compiled.as_ref().map(Solved::solution), running);
         let runs = irregular(types, longest);
         let leaves = runs
-            .as_slice()
+            .runs()
             .unwrap()
-            .iter()
-            .flat_map(|run| (0..run.count as i64).map(|i| (run.base, run.displacement + 8 * i)));
+            .flat_map(|run| (0..run.count as i64).map(move |i| (run.base, run.displacement + 8 * i)));
         let (types, displacements) = leaves.unzip();
         let map = TypeMap::new(types, displacements).unwrap();
         let least = reconstruct(&map, Shape::Tree, &NodeCosts::default()).unwrap();

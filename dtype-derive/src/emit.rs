@@ -22,10 +22,11 @@ pub(crate) fn expansion(
     let result = old_type(program.result);
     Some(quote! {{
         const STEPS: &[__dtype::Step] = &[#(#steps),*];
-        const PROGRAM: __dtype::Program =
-            __dtype::Program { steps: __dtype::List(STEPS), result: #result };
         if #facts {
-            ::core::option::Option::Some(__dtype::Expansion { cost: #cost, program: PROGRAM })
+            ::core::option::Option::Some(__dtype::Expansion {
+                cost: #cost,
+                program: __dtype::Program { steps: __dtype::List(STEPS), result: #result },
+            })
         } else {
             ::core::option::Option::None
         }

@@ -96,14 +96,19 @@ fn struct_members(item: &Item<'_>, fields: &[Field<'_>]) -> TokenStream {
     let travelling = || fields.iter().filter(|field| !field.skipped);
     let (types, members): (Vec<_>, Vec<_>) = travelling().map(|field| (field.ty, &field.member)).unzip();
     let order = if item.attributes.memory_order { quote!(Memory) } else { quote!(Declared) };
-    // What the facts say beyond the fields.
+    // What there is to say beyond the fields.
     let loose = (!item.repr.c && !item.repr.transparent).then(|| quote!(.loose()));
     let incomplete = (!item.is_complete()).then(|| quote!(.incomplete()));
-    let fields_of = if item.attributes.bytes { quote!(fields_as_bytes) } else { quote!(fields) };
+    let bytes = item.attributes.bytes.then(|| {
+        quote!(
+            const BYTES: ::core::primitive::bool = true;
+        )
+    });
     let costs = costs(item);
     let lazy = lazy(item, fields);
     quote! {
-        __dtype::#fields_of!(offset_of, #order, [#(#members: #types),*] #loose #incomplete);
+        __dtype::fields!(offset_of, #order, [#(#members: #types),*] #loose #incomplete);
+        #bytes
         #costs
 
         fn lazy() -> &'static __dtype::LazyDatatype {

@@ -52,7 +52,7 @@ pub(crate) fn of_struct(item: &Item<'_>, fields: &[Field<'_>], facts: &mut Facts
     }
     let (mut size, mut align) = (0u64, 1);
     let (mut displacements, mut children) = (Vec::new(), Vec::new());
-    let ident = item.ident;
+    let (ident, mut offsets) = (item.ident, Vec::new());
     for field in fields {
         let known = of_type(field.ty, facts)?;
         let field_align = known.align.min(repr.packed.unwrap_or(u64::MAX));
@@ -62,16 +62,14 @@ pub(crate) fn of_struct(item: &Item<'_>, fields: &[Field<'_>], facts: &mut Facts
         if field.skipped {
             continue;
         }
-        let member = &field.member;
-        let at = Literal::u64_unsuffixed(offset);
-        facts.push(quote!(__dtype::memoffset::offset_of!(#ident, #member) == #at));
+        offsets.push(Literal::u64_unsuffixed(offset));
         displacements.push(i64::try_from(offset).ok()?);
         children.push(known.tree);
     }
     let align = align.max(repr.align.unwrap_or(1));
     let size = size.checked_next_multiple_of(align)?;
     let bytes = Literal::u64_unsuffixed(size);
-    facts.push(quote!(::core::mem::size_of::<#ident>() == #bytes));
+    facts.push(quote!(__dtype::lies_as::<#ident>(&[#(#offsets),*], #bytes)));
     let tree = TypeTree::structure(displacements, children);
     tree.measure().ok()?;
     Some(Known { tree, size, align, niche: false })

@@ -9,7 +9,7 @@ use dtype_core::{BaseType, LinearCosts, NodeCosts, Optimality, Program, TypeTree
 
 use crate::{
     Error,
-    fields::{Facts, Visitor},
+    fields::{Facts, Fields, Order, Visitor, runs_of_bytes, runs_of_fields},
     lazy::{LayoutOrigin, LazyDatatype, of_type},
     pack::validate,
 };
@@ -39,7 +39,7 @@ use crate::{
 ///
 /// # Safety
 /// Derive it. The hidden items must describe the type truthfully: `visit` names fields that lie within the type
-/// and do not overlap, with their own types, in the same order as `FACTS` and `RUNS`; `lazy` is the same entry at each call,
+/// and do not overlap, with their own types, the same as `FIELDS`; `lazy` is the same entry at each call,
 /// made for this type.
 #[diagnostic::on_unimplemented(
     message = "MPI cannot carry `{Self}`: it does not implement `MpiDatatype`",
@@ -48,11 +48,18 @@ use crate::{
             if `{Self}` is a type of yours, put `#[derive(MpiDatatype)]` on its definition"
 )]
 pub unsafe trait MpiDatatype: Sized + 'static {
+    /// What the type is made of, if it is a struct or tuple; and the runs of the types of its fields.
     #[doc(hidden)]
-    const FACTS: Facts;
+    const FIELDS: Fields = Fields::new(Order::Declared, &[]);
+    #[doc(hidden)]
+    const FIELD_RUNS: &'static [&'static RunBuffer] = &[];
 
     #[doc(hidden)]
-    const RUNS: RunBuffer;
+    const FACTS: Facts = Facts::of_fields::<Self>(&Self::FIELDS);
+
+    #[doc(hidden)]
+    const RUNS: RunBuffer =
+        if Self::BYTES { runs_of_bytes::<Self>() } else { runs_of_fields(&Self::FIELDS, Self::FIELD_RUNS) };
 
     /// What the layout is solved for.
     #[doc(hidden)]

@@ -37,31 +37,25 @@ pub struct Facts {
     pub base: Option<BaseType>,
 }
 
-impl Facts {
-    /// The facts of a type that travels as a base type.
-    pub const fn of_base(base: BaseType, any_pattern: bool) -> Self {
-        Self { packed_size: base.size() as usize, any_pattern, base: Some(base), ..Self::EMPTY }
-    }
+/// What a struct or tuple is made of, in a constant.
+pub struct Fields {
+    /// Those that travel, in declared order.
+    pub list: &'static [Field],
+    /// The order of travel.
+    pub order: Order,
+    /// Whether the compiler has no say in where they lie.
+    pub fixed: bool,
+    /// Whether there are no others.
+    pub complete: bool,
+}
 
-    /// The facts of a type without fields; the start for others.
-    pub const EMPTY: Self =
-        Self { packed_size: 0, dense: true, any_pattern: true, fixed: true, complete: true, base: None };
+/// A field that travels: its offset in bytes, and the facts of its type.
+pub struct Field(pub usize, pub &'static Facts);
 
-    /// The facts of `T`, a struct or tuple of fields with these facts at these offsets, in the order of travel.
-    pub const fn of_fields<T>(order: Order, fields: &[&Self], offsets: &[usize]) -> Self {
-        let (mut facts, mut i) = (Self::EMPTY, 0);
-        while i < fields.len() {
-            let field = order.nth(i, offsets);
-            facts = facts.field(fields[field], offsets[field]);
-            i += 1;
-        }
-        Self { dense: facts.dense && facts.packed_size == size_of::<T>(), ..facts }
-    }
-
-    /// Notes that some patterns are no value.
-    #[must_use]
-    pub const fn restricted(self) -> Self {
-        Self { any_pattern: false, ..self }
+impl Fields {
+    /// None, or all of a struct whose layout is fixed.
+    pub const fn new(order: Order, list: &'static [Field]) -> Self {
+        Self { list, order, fixed: true, complete: true }
     }
 
     /// Notes that the compiler has a say in the layout.
@@ -76,14 +70,62 @@ impl Facts {
         Self { complete: false, ..self }
     }
 
-    /// Adds a field with these facts at `offset` bytes.
-    const fn field(self, field: &Self, offset: usize) -> Self {
+    /// Which field travels as number `i`.
+    pub const fn nth(&self, i: usize) -> usize {
+        if matches!(self.order, Order::Declared) {
+            return i;
+        }
+        // The field with i others before it; of fields without size at one place, the first declared is the first.
+        let mut field = 0;
+        loop {
+            let (at, mut before, mut other) = (self.list[field].0, 0, 0);
+            while other < self.list.len() {
+                let offset = self.list[other].0;
+                before += (offset < at || (offset == at && other < field)) as usize;
+                other += 1;
+            }
+            if before == i {
+                return field;
+            }
+            field += 1;
+        }
+    }
+}
+
+impl Facts {
+    /// The facts of a type that travels as a base type.
+    pub const fn of_base(base: BaseType, any_pattern: bool) -> Self {
+        Self { packed_size: base.size() as usize, any_pattern, base: Some(base), ..Self::EMPTY }
+    }
+
+    /// The facts of a type without fields; the start for others.
+    pub const EMPTY: Self =
+        Self { packed_size: 0, dense: true, any_pattern: true, fixed: true, complete: true, base: None };
+
+    /// The facts of `T`, a struct or tuple of these fields.
+    pub const fn of_fields<T>(fields: &Fields) -> Self {
+        let (mut facts, mut i) = (Self { fixed: fields.fixed, complete: fields.complete, ..Self::EMPTY }, 0);
+        while i < fields.list.len() {
+            facts = facts.field(&fields.list[fields.nth(i)]);
+            i += 1;
+        }
+        Self { dense: facts.dense && facts.packed_size == size_of::<T>(), ..facts }
+    }
+
+    /// Notes that some patterns are no value.
+    #[must_use]
+    pub const fn restricted(self) -> Self {
+        Self { any_pattern: false, ..self }
+    }
+
+    /// Adds a field.
+    const fn field(self, Field(offset, facts): &Field) -> Self {
         Self {
-            fixed: self.fixed && field.fixed,
-            complete: self.complete && field.complete,
-            dense: self.dense && field.dense && offset == self.packed_size,
-            packed_size: self.packed_size + field.packed_size,
-            any_pattern: self.any_pattern && field.any_pattern,
+            dense: self.dense && facts.dense && *offset == self.packed_size,
+            packed_size: self.packed_size + facts.packed_size,
+            any_pattern: self.any_pattern && facts.any_pattern,
+            fixed: self.fixed && facts.fixed,
+            complete: self.complete && facts.complete,
             base: None,
         }
     }
@@ -118,39 +160,26 @@ pub enum Order {
     Memory,
 }
 
-impl Order {
-    /// Which field travels as number `i`.
-    pub const fn nth(self, i: usize, offsets: &[usize]) -> usize {
-        if matches!(self, Self::Declared) {
-            return i;
-        }
-        // The field with i others before it; of fields without size at one place, the first declared is the first.
-        let mut field = 0;
-        loop {
-            let (mut before, mut other) = (0, 0);
-            while other < offsets.len() {
-                let first =
-                    offsets[other] < offsets[field] || (offsets[other] == offsets[field] && other < field);
-                before += first as usize;
-                other += 1;
-            }
-            if before == i {
-                return field;
-            }
-            field += 1;
-        }
-    }
-}
-
-/// The runs of a struct or tuple of fields with these runs at these offsets, in the order of travel.
-pub const fn runs_of_fields(order: Order, fields: &[&RunBuffer], offsets: &[usize]) -> RunBuffer {
-    let (mut runs, mut i) = (RunBuffer::new(), 0);
-    while i < fields.len() {
-        let field = order.nth(i, offsets);
-        runs = runs.with(fields[field], offsets[field] as i64);
+/// The runs of a struct or tuple of these fields, whose types have those runs.
+pub const fn runs_of_fields(fields: &Fields, runs: &[&RunBuffer]) -> RunBuffer {
+    let (mut all, mut i) = (RunBuffer::new(), 0);
+    while i < runs.len() {
+        let field = fields.nth(i);
+        all.append(runs[field], fields.list[field].0 as i64);
         i += 1;
     }
-    runs
+    all
+}
+
+/// Whether a type is laid out as a macro took it to be: the offsets of its travelling fields, in declared order, and its
+/// size.
+pub const fn lies_as<T: MpiDatatype>(offsets: &[usize], size: usize) -> bool {
+    let (mut lies, mut i) = (size_of::<T>() == size && T::FIELDS.list.len() == offsets.len(), 0);
+    while lies && i < offsets.len() {
+        lies = T::FIELDS.list[i].0 == offsets[i];
+        i += 1;
+    }
+    lies
 }
 
 /// The runs of a type that travels as the bytes it takes in memory.
@@ -173,23 +202,19 @@ pub const fn runs_of_bytes<T: MpiDatatype>() -> RunBuffer {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! fields {
-    ($offset_of:ident, $order:ident, [$($field:tt: $type:ty),*] $($facts:tt)*) => {
-        $crate::fields!(facts $offset_of $order [$($field: $type),*] $($facts)*);
-
-        const RUNS: $crate::__private::RunBuffer = $crate::__private::runs_of_fields(
+    ($offset_of:ident, $order:ident, [$($field:tt: $type:ty),*] $($notes:tt)*) => {
+        const FIELDS: $crate::__private::Fields = $crate::__private::Fields::new(
             $crate::__private::Order::$order,
-            &[$(&<$type as $crate::__private::MpiDatatype>::RUNS),*],
-            &[$($crate::__private::memoffset::$offset_of!(Self, $field)),*],
-        );
+            &[$($crate::__private::Field(
+                $crate::__private::memoffset::$offset_of!(Self, $field),
+                &<$type as $crate::__private::MpiDatatype>::FACTS,
+            )),*],
+        )$($notes)*;
+
+        const FIELD_RUNS: &'static [&'static $crate::__private::RunBuffer] =
+            &[$(&<$type as $crate::__private::MpiDatatype>::RUNS),*];
 
         $crate::fields!(visit $order $offset_of [$($field: $type),*]);
-    };
-    (facts $offset_of:ident $order:ident [$($field:tt: $type:ty),*] $($facts:tt)*) => {
-        const FACTS: $crate::__private::Facts = $crate::__private::Facts::of_fields::<Self>(
-            $crate::__private::Order::$order,
-            &[$(&<$type as $crate::__private::MpiDatatype>::FACTS),*],
-            &[$($crate::__private::memoffset::$offset_of!(Self, $field)),*],
-        )$($facts)*;
     };
     (visit Declared $offset_of:ident [$($field:tt: $type:ty),*]) => {
         #[inline(always)]
@@ -205,30 +230,18 @@ macro_rules! fields {
     (visit Memory $offset_of:ident [$($field:tt: $type:ty),*]) => {
         #[inline(always)]
         fn visit(visitor: &mut impl $crate::__private::Visitor) {
-            let offsets = [$($crate::__private::memoffset::$offset_of!(Self, $field)),*];
-            for i in 0..offsets.len() {
-                let (next, mut field) = ($crate::__private::Order::Memory.nth(i, &offsets), 0);
+            for i in 0..Self::FIELDS.list.len() {
+                let (next, mut field) = (Self::FIELDS.nth(i), 0);
                 $(
                     if field == next {
-                        <$type as $crate::__private::MpiDatatype>::visit_field(visitor, offsets[next]);
+                        let offset = $crate::__private::memoffset::$offset_of!(Self, $field);
+                        <$type as $crate::__private::MpiDatatype>::visit_field(visitor, offset);
                     }
                     field += 1;
                 )*
                 let _ = field;
             }
         }
-    };
-}
-
-/// As [`fields!`](crate::fields), for a struct that MPI carries as the bytes it takes in memory.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! fields_as_bytes {
-    ($offset_of:ident, $order:ident, [$($fields:tt)*] $($facts:tt)*) => {
-        $crate::fields!(facts $offset_of $order [$($fields)*] $($facts)*);
-        const RUNS: $crate::__private::RunBuffer = $crate::__private::runs_of_bytes::<Self>();
-        const BYTES: $crate::__private::Bool = true;
-        $crate::fields!(visit $order $offset_of [$($fields)*]);
     };
 }
 

@@ -80,7 +80,6 @@ pub use view::{StaticLayout, View, ViewMut};
 /// What the macros' expansions name. No part of the public interface: it may change in any version.
 #[doc(hidden)]
 pub mod __private {
-    pub use core::primitive::bool as Bool;
     pub use dtype_core::{
         BaseType, Line, LinearCosts, NodeCosts, OldType, Penalty, Price, Program, Step, Weighting,
         constant::RunBuffer,
@@ -91,8 +90,7 @@ pub mod __private {
     pub use crate::{
         datatype::{MpiDatatype, is_base},
         equivalence, fields,
-        fields::{Facts, Order, Visitor, is_one_of, runs_of_bytes, runs_of_fields, visit_integer},
-        fields_as_bytes,
+        fields::{Facts, Field, Fields, Order, Visitor, is_one_of, lies_as, visit_integer},
         lazy::{Expansion, LazyDatatype, of_type},
         selection::{Dimension, Selection},
         view::StaticLayout,

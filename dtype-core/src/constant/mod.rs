@@ -57,7 +57,8 @@ impl Solved {
     /// Solves a layout. Nothing if the runs are too many, if they are long and the model may take them apart, or if costs or
     /// displacements are beyond all reason.
     pub const fn of(runs: &RunBuffer, costs: &LinearCosts) -> Option<Self> {
-        let Some(list) = runs.as_slice() else { return None };
+        let Some((list, length)) = runs.list() else { return None };
+        let list = list.split_at(length).0;
         if !is_within_reason(list) {
             return None;
         }
@@ -147,8 +148,8 @@ impl Solved {
     }
 
     fn tree(&self) -> TypeTree {
-        let runs = self.runs.as_slice().unwrap_or_default();
-        let (begins, mut start) = (parts(runs), 0);
+        let runs: Vec<Run> = self.runs.runs().into_iter().flatten().collect();
+        let (begins, mut start) = (parts(&runs), 0);
         let mut pieces: Vec<Run> = Vec::new();
         while start < runs.len() {
             let end = end_of(&begins, start, runs.len());

@@ -21,7 +21,8 @@ pub(super) const fn parts(runs: &[Run]) -> [bool; RunBuffer::CAPACITY] {
         let mut start = 0;
         while start < runs.len() {
             let end = end_of(&begins, start, runs.len());
-            changed |= part_at_stretches(runs, start, end, &mut begins);
+            // There is nothing to part in a single run.
+            changed |= end > start + 1 && part_at_stretches(runs, start, end, &mut begins);
             start = end;
         }
     }
@@ -39,29 +40,25 @@ pub(super) const fn end_of(begins: &[bool], start: usize, end: usize) -> usize {
 
 /// Parts the runs `start..end` at the ends of every stretch that holds all entries of its type. Whether there was any.
 const fn part_at_stretches(runs: &[Run], start: usize, end: usize, begins: &mut [bool]) -> bool {
-    // By base type: the number of stretches, 2 for more, and where the last one is.
-    let mut stretches = [(0u8, 0, 0); 32];
+    // By base type: the number of stretches.
+    let mut stretches = [0u8; 32];
     let mut at = start;
     while at < end {
         let base = runs[at].base as usize;
-        let first = at;
-        while at < end && runs[at].base as usize == base {
-            at += 1;
+        if at == start || runs[at - 1].base as usize != base {
+            stretches[base] += 1;
         }
-        stretches[base] = (if stretches[base].0 == 0 { 1 } else { 2 }, first, at);
+        at += 1;
     }
-    let (mut changed, mut base) = (false, 0);
-    while base < stretches.len() {
-        let (count, first, after) = stretches[base];
-        if count == 1 {
-            changed |= !begins[first];
-            begins[first] = true;
-            if after < end {
-                changed |= !begins[after];
-                begins[after] = true;
-            }
+    let mut changed = false;
+    at = start + 1;
+    while at < end {
+        let (before, here) = (runs[at - 1].base as usize, runs[at].base as usize);
+        if before != here && (stretches[before] == 1 || stretches[here] == 1) && !begins[at] {
+            begins[at] = true;
+            changed = true;
         }
-        base += 1;
+        at += 1;
     }
     changed
 }

@@ -21,10 +21,42 @@ pub(super) enum Node {
     Struct(u16),
 }
 
+impl Node {
+    /// What a node is, and its number, as one number.
+    const fn encoded(self) -> u16 {
+        let (kind, number) = match self {
+            Self::Leaf => (0, 0),
+            Self::Leaves(Repeat::Vector, pieces) => (1, pieces),
+            Self::Leaves(Repeat::Index, pieces) => (2, pieces),
+            Self::Leaves(Repeat::Bucket, pieces) => (3, pieces),
+            Self::Repeat(Repeat::Vector, copies) => (4, copies),
+            Self::Repeat(Repeat::Index, copies) => (5, copies),
+            Self::Repeat(Repeat::Bucket, copies) => (6, copies),
+            Self::Struct(parts) => (7, parts),
+        };
+        number << 3 | kind
+    }
+
+    fn decoded(code: u16) -> Self {
+        let number = code >> 3;
+        match code & 7 {
+            0 => Self::Leaf,
+            1 => Self::Leaves(Repeat::Vector, number),
+            2 => Self::Leaves(Repeat::Index, number),
+            3 => Self::Leaves(Repeat::Bucket, number),
+            4 => Self::Repeat(Repeat::Vector, number),
+            5 => Self::Repeat(Repeat::Index, number),
+            6 => Self::Repeat(Repeat::Bucket, number),
+            _ => Self::Struct(number),
+        }
+    }
+}
+
 /// The nodes of a tree, parents before children.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recipe {
-    nodes: [Node; Self::CAPACITY],
+    /// Encoded, for the reason that [`super::RunBuffer`] gives.
+    nodes: [u16; Self::CAPACITY],
     length: usize,
 }
 
@@ -33,7 +65,7 @@ impl Recipe {
     const CAPACITY: usize = 256;
 
     pub(super) const fn new() -> Self {
-        Self { nodes: [Node::Struct(0); Self::CAPACITY], length: 0 }
+        Self { nodes: [0; _], length: 0 }
     }
 
     /// Whether all nodes had room.
@@ -54,7 +86,7 @@ impl Recipe {
 
     pub(super) const fn set(&mut self, place: usize, node: Node) {
         if place < Self::CAPACITY {
-            self.nodes[place] = node;
+            self.nodes[place] = node.encoded();
         }
     }
 
@@ -66,7 +98,7 @@ impl Recipe {
 }
 
 struct Builder<'a> {
-    nodes: core::slice::Iter<'a, Node>,
+    nodes: core::slice::Iter<'a, u16>,
     pieces: &'a [Run],
 }
 
@@ -74,7 +106,7 @@ impl Builder<'_> {
     /// The next node, over the pieces from `start` on and moved to begin at `shift`, and the number of its pieces.
     fn node(&mut self, start: usize, shift: i64) -> (TypeTree, usize) {
         let Some(node) = self.nodes.next() else { return (TypeTree::structure([], []), 0) };
-        match *node {
+        match Node::decoded(*node) {
             Node::Leaf => (TypeTree::Leaf(self.pieces[start].base), 1),
             Node::Leaves(kind, pieces) => {
                 let pieces = &self.pieces[start..start + pieces as usize];

@@ -7,7 +7,7 @@ use crate::{BaseType, Run, TypeTree, run::Next};
 /// A type map of at most [`CAPACITY`](Self::CAPACITY) runs, in order, that can be put together and read in a constant.
 ///
 /// The runs depend on the map alone, not on the steps in which it was put together. A map of more runs makes the buffer
-/// [incomplete](Self::as_slice) for good.
+/// [incomplete](Self::runs) for good.
 ///
 /// ```
 /// use dtype_core::{BaseType, constant::RunBuffer};
@@ -15,12 +15,16 @@ use crate::{BaseType, Run, TypeTree, run::Next};
 /// const PARTICLE: RunBuffer =
 ///     RunBuffer::new().with(&VECTOR, 0).with(&VECTOR, 24).with(&RunBuffer::of_base(BaseType::U8), 48);
 /// const CELL: RunBuffer = PARTICLE.repeated(2, 56);
-/// assert_eq!(CELL.as_slice().unwrap().len(), 4);
-/// assert_eq!(CELL.as_slice().unwrap()[2].to_string(), "6 × f64 @ 56 stride 8");
+/// let runs: Vec<String> = CELL.runs().unwrap().map(|run| run.to_string()).collect();
+/// assert_eq!(runs, ["6 × f64 @ 0 stride 8", "u8 @ 48", "6 × f64 @ 56 stride 8", "u8 @ 104"]);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct RunBuffer {
-    runs: [Run; Self::CAPACITY],
+    // Not an array of `Run`s: the compiler validates every constant, numbers without padding all at once.
+    bases: [u8; Self::CAPACITY],
+    displacements: [i64; Self::CAPACITY],
+    counts: [u64; Self::CAPACITY],
+    strides: [i64; Self::CAPACITY],
     length: usize,
     complete: bool,
 }
@@ -31,8 +35,14 @@ impl RunBuffer {
 
     /// An empty map.
     pub const fn new() -> Self {
-        let nothing = Run { base: BaseType::Byte, displacement: 0, count: 0, stride: 0 };
-        Self { runs: [nothing; Self::CAPACITY], length: 0, complete: true }
+        Self {
+            bases: [0; _],
+            displacements: [0; _],
+            counts: [0; _],
+            strides: [0; _],
+            length: 0,
+            complete: true,
+        }
     }
 
     /// One entry at displacement 0.
@@ -62,21 +72,57 @@ impl RunBuffer {
     }
 
     /// All runs, or nothing if they were too many.
-    pub const fn as_slice(&self) -> Option<&[Run]> {
-        if self.complete { Some(self.runs.split_at(self.length).0) } else { None }
+    pub fn runs(&self) -> Option<impl Iterator<Item = Run>> {
+        self.complete.then(|| (0..self.length).map(|i| self.get(i)))
+    }
+
+    /// All runs at the front of a list, and their number; nothing if they were too many.
+    pub(crate) const fn list(&self) -> Option<([Run; Self::CAPACITY], usize)> {
+        let mut list = [Run::single(BaseType::Byte, 0); Self::CAPACITY];
+        let mut i = 0;
+        while i < self.length {
+            list[i] = self.get(i);
+            i += 1;
+        }
+        if self.complete { Some((list, self.length)) } else { None }
+    }
+
+    const fn get(&self, i: usize) -> Run {
+        Run {
+            base: BaseType::nth(self.bases[i]),
+            displacement: self.displacements[i],
+            count: self.counts[i],
+            stride: self.strides[i],
+        }
+    }
+
+    const fn set(&mut self, i: usize, run: Run) {
+        self.bases[i] = run.base as u8;
+        self.displacements[i] = run.displacement;
+        self.counts[i] = run.count;
+        self.strides[i] = run.stride;
     }
 
     /// Appends a run.
     pub const fn push(&mut self, run: Run) {
+        // Most runs continue nothing; and the fewer steps this takes, the sooner the compiler is done.
+        let alone = self.length == 0 || self.bases[self.length - 1] != run.base as u8;
+        let pair = run.count == 2 && run.stride != run.base.size() as i64;
+        if alone && run.count > 0 && !pair && self.length < Self::CAPACITY {
+            let stride = if run.count == 1 { 0 } else { run.stride };
+            self.set(self.length, Run { stride, ..run });
+            self.length += 1;
+            return;
+        }
         let mut i = 0;
         while i < run.count && i < Run::SETTLED {
             self.push_entry(run.base, run.entry(i));
             i += 1;
         }
         if self.complete && run.count > i {
-            let last = &mut self.runs[self.length - 1];
-            match last.count.checked_add(run.count - i) {
-                Some(count) => last.count = count,
+            let last = self.length - 1;
+            match self.counts[last].checked_add(run.count - i) {
+                Some(count) => self.counts[last] = count,
                 None => self.complete = false,
             }
         }
@@ -84,25 +130,26 @@ impl RunBuffer {
 
     const fn push_entry(&mut self, base: BaseType, at: i64) {
         let length = self.length;
-        let last = if length > 0 { Some(self.runs[length - 1]) } else { None };
-        let before = if length > 1 { Some(self.runs[length - 2]) } else { None };
+        let last = if length > 0 { Some(self.get(length - 1)) } else { None };
+        let before = if length > 1 { Some(self.get(length - 2)) } else { None };
         let (place, run) = match Run::next(before, last, base, at) {
             Next::Longer(run) => (length - 1, run),
             Next::Three(run) => (length - 2, run),
             Next::New(run) => (length, run),
         };
         if self.complete && place < Self::CAPACITY {
-            self.runs[place] = run;
+            self.set(place, run);
             self.length = place + 1;
         } else {
             self.complete = false;
         }
     }
 
-    const fn append(&mut self, other: &Self, offset: i64) {
+    /// Appends another map, moved by `offset` bytes.
+    pub const fn append(&mut self, other: &Self, offset: i64) {
         let mut i = 0;
         while i < other.length {
-            let run = other.runs[i];
+            let run = other.get(i);
             self.push(Run { displacement: run.displacement.wrapping_add(offset), ..run });
             i += 1;
         }
@@ -121,7 +168,7 @@ impl RunBuffer {
     pub const fn repeated(&self, count: u64, stride: i64) -> Self {
         let mut copies = Self::new();
         copies.complete = self.complete || count == 0;
-        let run = self.runs[0];
+        let run = self.get(0);
         match self.length {
             0 => {}
             // All copies at once, where they are one run.
