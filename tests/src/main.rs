@@ -5,6 +5,7 @@
 mod exchange;
 mod inspect;
 mod lifecycle;
+mod random;
 mod samples;
 
 use mpi::traits::*;
@@ -19,6 +20,7 @@ fn main() {
     let name = std::env::args().nth(1).unwrap_or_default();
     match name.as_str() {
         "ring" => with_world(exchange::ring),
+        "random" => with_world(random::random),
         "skipped" => with_world(exchange::skipped),
         "collectives" => with_world(exchange::collectives),
         "views" => with_world(exchange::views),

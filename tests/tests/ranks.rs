@@ -30,6 +30,12 @@ fn slices_of_every_type_go_round_the_ring() {
     }
 }
 
+/// The structs are another choice with `DTYPE_SEED=7 cargo test …`.
+#[test]
+fn random_structs_travel_byte_for_byte_and_nothing_else_changes() {
+    passes("random", 2);
+}
+
 #[test]
 fn skipped_fields_are_not_touched() {
     for ranks in [1, 3] {

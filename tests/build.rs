@@ -1,0 +1,154 @@
+//! Writes `random.rs`: a few hundred structs of every form the derive takes, from a seed, for the scenario `random`.
+//!
+//! `DTYPE_SEED` chooses another seed; the scenario names the one it was built from where it fails.
+
+use std::{env, fmt::Write, fs, path::Path};
+
+const STRUCTS: usize = 240;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=DTYPE_SEED");
+    let seed = env::var("DTYPE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(2026);
+    let out = env::var_os("OUT_DIR").expect("cargo sets it");
+    fs::write(Path::new(&out).join("random.rs"), Random(seed).file(seed)).expect("OUT_DIR can be written");
+}
+
+/// Numbers that look random, from a linear congruence.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound
+    }
+
+    fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    fn choose<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        from[self.below(from.len())]
+    }
+
+    fn file(mut self, seed: u64) -> String {
+        let mut file = format!("/// What all of this was made from.\npub const SEED: u64 = {seed};\n");
+        let mut visits = String::new();
+        for i in 0..STRUCTS {
+            self.item(i, &mut file);
+            let _ = writeln!(visits, "    visitor.visit::<S{i}>();");
+        }
+        // Generic structs, at some instantiations.
+        for i in (0..STRUCTS).step_by(12) {
+            let _ = writeln!(visits, "    visitor.visit::<Generic<S{i}, {}>>();", i % 5);
+        }
+        let _ = write!(
+            file,
+            "\n/// Hands every struct to the visitor.\npub fn for_each(visitor: &impl Visit) {{\n{visits}}}\n"
+        );
+        file
+    }
+
+    /// A struct, and which of its bytes travel, in which order.
+    fn item(&mut self, i: usize, file: &mut String) {
+        let (repr, loose) = match self.below(12) {
+            0..=4 => ("#[repr(C)]", false),
+            5 => ("#[repr(C, packed)]", false),
+            6 => ("#[repr(C, packed(2))]", false),
+            7 => ("#[repr(C, align(32))]", false),
+            8 => ("#[repr(packed(4))]", true),
+            _ => ("", true),
+        };
+        let packed = repr.contains("packed");
+        // Bytes need a fixed layout all the way down, so those are made of numbers only.
+        let bytes = !loose && self.one_in(8);
+        let memory = !bytes && self.one_in(6);
+        let mut attributes = Vec::new();
+        if bytes {
+            attributes.push("wire = \"bytes\"");
+        }
+        if memory {
+            attributes.push("order = \"memory\"");
+        }
+        if self.one_in(6) {
+            attributes.push(self.choose(&[
+                "cost = \"processing\"",
+                "cost = \"penalty\"",
+                "cost = \"storage\"",
+            ]));
+        }
+        let fields: Vec<(String, bool)> = (0..1 + self.below(9))
+            .map(|_| {
+                let skipped = !bytes && self.one_in(7);
+                let ty = match (skipped, bytes) {
+                    (true, _) if self.one_in(2) && !packed => {
+                        self.choose(&["String", "Vec<u8>", "Option<Box<f64>>", "*const u8"]).into()
+                    }
+                    (_, true) => self.number(),
+                    // The compiler refuses references into packed structs of aligned ones.
+                    _ if packed => self.number(),
+                    _ => self.ty(i, 2),
+                };
+                (ty, skipped)
+            })
+            .collect();
+        let _ = writeln!(file, "\n#[derive(MpiDatatype)]\n{repr}");
+        if !attributes.is_empty() {
+            let _ = writeln!(file, "#[mpi({})]", attributes.join(", "));
+        }
+        let _ = writeln!(file, "#[allow(dead_code)]\npub struct S{i} {{");
+        for (k, (ty, skipped)) in fields.iter().enumerate() {
+            let skip = if *skipped { "#[mpi(skip)] " } else { "" };
+            let _ = writeln!(file, "    {skip}f{k}: {ty},");
+        }
+        let _ = writeln!(
+            file,
+            "}}\n\nimpl Cover for S{i} {{\n    fn cover(at: usize, bytes: &mut Vec<Range<usize>>) {{"
+        );
+        if bytes {
+            let _ = writeln!(file, "        bytes.push(at..at + size_of::<Self>());");
+        } else {
+            let covers = fields.iter().enumerate().filter(|(_, (_, skipped))| !skipped);
+            let covers: String = covers
+                .map(|(k, (ty, _))| format!("(std::mem::offset_of!(Self, f{k}), <{ty} as Cover>::cover), "))
+                .collect();
+            let _ = writeln!(
+                file,
+                "        let fields: &mut [(usize, fn(usize, &mut Vec<Range<usize>>))] = &mut [{covers}];"
+            );
+            if memory {
+                let _ = writeln!(file, "        fields.sort_by_key(|(offset, _)| *offset);");
+            }
+            let _ = writeln!(
+                file,
+                "        fields.iter().for_each(|(offset, cover)| cover(at + offset, bytes));"
+            );
+        }
+        let _ = writeln!(file, "    }}\n}}");
+    }
+
+    fn number(&mut self) -> String {
+        let base = self.choose(&[
+            "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "bool", "char", "usize",
+        ]);
+        match self.below(4) {
+            0 => format!("[{base}; {}]", self.below(6)),
+            1 => format!("[{base}; LENGTH]"),
+            _ => base.into(),
+        }
+    }
+
+    /// A type of a field of struct `i`, so deep at most.
+    fn ty(&mut self, i: usize, depth: usize) -> String {
+        match self.below(if depth == 0 { 5 } else { 9 }) {
+            5 if i > 0 => format!("S{}", self.below(i)),
+            6 if i > 0 => format!("[S{}; {}]", self.below(i), self.below(4)),
+            7 => {
+                let parts: Vec<_> = (0..self.below(4)).map(|_| self.ty(i, depth - 1)).collect();
+                if parts.is_empty() { "()".into() } else { format!("({},)", parts.join(", ")) }
+            }
+            8 => format!("[[{}; 2]; {}]", self.ty(i, depth - 1), self.below(3)),
+            _ => self.number(),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Random structs, made by `build.rs`: each goes to the next rank in raw memory, and of that memory only the bytes of the
+//! fields that travel may change, in the order in which they travel.
+
+use std::{any::type_name, ops::Range, os::raw::c_int};
+
+use dtype_runtime::{
+    LayoutOrigin, MpiDatatype,
+    dtype_core::{Program, solve_layout},
+};
+use mpi::{ffi, raw::AsRaw, topology::SimpleCommunicator, traits::*};
+
+/// Which bytes of a type travel, from how the compiler has laid it out: an opinion that owes nothing to the derive.
+pub trait Cover {
+    /// Appends the ranges of bytes of a value at `at`, in the order of travel.
+    fn cover(at: usize, bytes: &mut Vec<Range<usize>>);
+}
+
+macro_rules! base_types {
+    ($($type:ty)*) => {
+        $(impl Cover for $type {
+            fn cover(at: usize, bytes: &mut Vec<Range<usize>>) {
+                bytes.push(at..at + size_of::<Self>());
+            }
+        })*
+    };
+}
+base_types! { i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 bool char usize }
+
+impl<T: Cover, const N: usize> Cover for [T; N] {
+    fn cover(at: usize, bytes: &mut Vec<Range<usize>>) {
+        (0..N).for_each(|i| T::cover(at + i * size_of::<T>(), bytes));
+    }
+}
+
+macro_rules! tuples {
+    ($($name:ident $index:tt)*) => {
+        impl<$($name: Cover),*> Cover for ($($name,)*) {
+            fn cover(_at: usize, _bytes: &mut Vec<Range<usize>>) {
+                $($name::cover(_at + std::mem::offset_of!(Self, $index), _bytes);)*
+            }
+        }
+    };
+}
+tuples! {}
+tuples! { A 0 }
+tuples! { A 0 B 1 }
+tuples! { A 0 B 1 C 2 }
+
+/// A length that the macro cannot see.
+const LENGTH: usize = 3;
+
+/// Solved at each instantiation.
+#[derive(MpiDatatype)]
+#[allow(dead_code)]
+pub struct Generic<T, const N: usize> {
+    first: u8,
+    items: [T; N],
+    last: T,
+}
+
+impl<T: Cover, const N: usize> Cover for Generic<T, N> {
+    fn cover(at: usize, bytes: &mut Vec<Range<usize>>) {
+        u8::cover(at + std::mem::offset_of!(Self, first), bytes);
+        <[T; N]>::cover(at + std::mem::offset_of!(Self, items), bytes);
+        T::cover(at + std::mem::offset_of!(Self, last), bytes);
+    }
+}
+
+/// What is done with every struct.
+pub trait Visit {
+    fn visit<T: MpiDatatype + Cover>(&self);
+}
+
+include!(concat!(env!("OUT_DIR"), "/random.rs"));
+
+/// Every struct goes round the ring.
+pub fn random(world: &SimpleCommunicator) {
+    struct Ring<'a>(&'a SimpleCommunicator);
+    impl Visit for Ring<'_> {
+        fn visit<T: MpiDatatype + Cover>(&self) {
+            let name = format!("{} of seed {SEED}", type_name::<T>());
+            tiers_agree::<T>(&name);
+            let mut order = Vec::new();
+            (0..COUNT).for_each(|i| T::cover(i * size_of::<T>(), &mut order));
+            let (size, rank) = (COUNT * size_of::<T>(), self.0.rank() as usize);
+            let from = (rank + self.0.size() as usize - 1) % self.0.size() as usize;
+            let sent = memory(rank, size);
+            let mut received = memory(100 + rank, size);
+            exchange::<T>(self.0, &sent, &mut received);
+            let (sender, mut expected) = (memory(from, size), memory(100 + rank, size));
+            for range in &order {
+                expected[range.clone()].copy_from_slice(&sender[range.clone()]);
+            }
+            assert_eq!(received, expected, "{name}");
+            let travelled: Vec<u8> = order.iter().flat_map(|range| &sent[range.clone()]).copied().collect();
+            assert_eq!(mpi_pack::<T>(&sent), travelled, "{name}");
+        }
+    }
+    for_each(&Ring(world));
+}
+
+/// Values of each struct in a message.
+const COUNT: usize = 3;
+
+/// Bytes that differ from those of any other `which`, most of them.
+fn memory(which: usize, size: usize) -> Vec<u8> {
+    (0..size).map(|i| (i.wrapping_mul(167) + which.wrapping_mul(59) + (i >> 8)) as u8).collect()
+}
+
+/// Whatever tier has solved it, the cost is that of solving its tree again, and so are the calls.
+fn tiers_agree<T: MpiDatatype>(name: &str) {
+    let solution = solve_layout(T::type_tree(), &T::COSTS).unwrap();
+    assert_eq!((T::cost(), T::optimality()), (solution.cost, solution.optimality), "{name}");
+    let program = Program::lower(T::type_tree(), Some(size_of::<T>() as i64)).unwrap();
+    if T::layout_origin() != LayoutOrigin::Expansion {
+        assert_eq!(T::constructor_calls(), &program, "{name}");
+    }
+}
+
+/// Sends to the next rank and receives from the one before, as so many values of `T`.
+fn exchange<T: MpiDatatype>(world: &SimpleCommunicator, sent: &[u8], received: &mut [u8]) {
+    let (rank, size) = (world.rank(), world.size());
+    let datatype = T::datatype().unwrap().as_raw();
+    assert!(sent.len() == received.len() && sent.len() == COUNT * size_of::<T>());
+    // SAFETY: both buffers have room for so many values, an extent apart; MPI reads and writes bytes, not values.
+    let code = unsafe {
+        ffi::MPI_Sendrecv(
+            sent.as_ptr().cast(),
+            COUNT as c_int,
+            datatype,
+            (rank + 1) % size,
+            0,
+            received.as_mut_ptr().cast(),
+            COUNT as c_int,
+            datatype,
+            (rank + size - 1) % size,
+            0,
+            world.as_raw(),
+            ffi::RSMPI_STATUS_IGNORE,
+        )
+    };
+    assert_eq!(code, 0);
+}
+
+/// What MPI makes of the bytes of so many values.
+fn mpi_pack<T: MpiDatatype>(memory: &[u8]) -> Vec<u8> {
+    let (datatype, mut size) = (T::datatype().unwrap().as_raw(), 0);
+    // SAFETY: `size` is an output, `memory` holds so many values, and `packed` as many bytes as MPI asks for.
+    unsafe {
+        ffi::MPI_Pack_size(COUNT as c_int, datatype, ffi::RSMPI_COMM_SELF, &raw mut size);
+        let (mut packed, mut position) = (vec![0u8; size as usize + 1], 0);
+        ffi::MPI_Pack(
+            memory.as_ptr().cast(),
+            COUNT as c_int,
+            datatype,
+            packed.as_mut_ptr().cast(),
+            size,
+            &raw mut position,
+            ffi::RSMPI_COMM_SELF,
+        );
+        packed.truncate(position as usize);
+        packed
+    }
+}
