@@ -87,13 +87,15 @@ struct Built {
     /// The largest size of a base type in it. Where it does not divide the span, libraries round up the upper
     /// bound of some constructors to an alignment and leave others, so the extent is not known.
     granularity: i64,
+    /// Whether the extents of all parts are known; a rounded one would show in the upper bound.
+    certain: bool,
 }
 
 impl Built {
     /// The extent, where all libraries agree on it. For a wrapped span, which only a resize can want, none.
     fn extent(&self) -> Option<i64> {
         let span = self.upper_bound.checked_sub(self.lower_bound)?;
-        (span % self.granularity == 0).then_some(span)
+        (self.certain && span % self.granularity == 0).then_some(span)
     }
 }
 
@@ -116,7 +118,8 @@ impl Lowering {
 
     fn resize(&mut self, built: Built, lower_bound: i64, extent: i64) -> Built {
         let oldtype = self.push(Step::Resized { lower_bound, extent, oldtype: built.oldtype });
-        Built { oldtype, lower_bound, upper_bound: lower_bound.saturating_add(extent), ..built }
+        let upper_bound = lower_bound.saturating_add(extent);
+        Built { oldtype, lower_bound, upper_bound, certain: true, ..built }
     }
 
     fn lower(&mut self, tree: &TypeTree) -> Built {
@@ -135,7 +138,7 @@ impl Lowering {
             TypeTree::Leaf(base) => {
                 let size = base.size() as i64;
                 let oldtype = OldType::Base(*base);
-                Built { oldtype, lower_bound: 0, upper_bound: size, granularity: size }
+                Built { oldtype, lower_bound: 0, upper_bound: size, granularity: size, certain: true }
             }
             TypeTree::Vector { count, stride, child } => {
                 let (block, blocklength) = self.block(child);
@@ -147,8 +150,9 @@ impl Lowering {
                 }
                 let (count, stride, oldtype) = (*count, *stride, block.oldtype);
                 let oldtype = self.push(Step::Hvector { count, blocklength, stride, oldtype });
-                let copy = spread(oldtype, block, [(0, blocklength, extent.unwrap_or(0))]);
-                spread(oldtype, copy, [(0, count, stride)])
+                let last = (count as i64 - 1).wrapping_mul(stride);
+                let copies = if count == 0 { 0 } else { blocklength };
+                spread(oldtype, block, [0, last].map(|at| (at, copies, extent.unwrap_or(0))))
             }
             TypeTree::Index { displacements, child } => {
                 let (block, blocklength) = self.block(child);
@@ -228,8 +232,13 @@ impl Lowering {
 }
 
 /// The bounds of no data at all. The type stands for any.
-const EMPTY: Built =
-    Built { oldtype: OldType::Base(BaseType::Byte), lower_bound: 0, upper_bound: 0, granularity: 1 };
+const EMPTY: Built = Built {
+    oldtype: OldType::Base(BaseType::Byte),
+    lower_bound: 0,
+    upper_bound: 0,
+    granularity: 1,
+    certain: true,
+};
 
 /// The bounds of copies of `block`: at each displacement, a number of them a stride apart.
 fn spread(oldtype: OldType, block: Built, copies: impl IntoIterator<Item = (i64, u64, i64)>) -> Built {
@@ -240,6 +249,7 @@ fn spread(oldtype: OldType, block: Built, copies: impl IntoIterator<Item = (i64,
             lower_bound: at.wrapping_add(block.lower_bound).wrapping_add(last.min(0)),
             upper_bound: at.wrapping_add(block.upper_bound).wrapping_add(last.max(0)),
             granularity: block.granularity,
+            certain: block.extent().is_some(),
         }
     });
     spans.reduce(join).unwrap_or(Built { oldtype, ..EMPTY })
@@ -251,6 +261,7 @@ fn join(a: Built, b: Built) -> Built {
         lower_bound: a.lower_bound.min(b.lower_bound),
         upper_bound: a.upper_bound.max(b.upper_bound),
         granularity: a.granularity.max(b.granularity),
+        certain: a.certain && b.certain,
     }
 }
 

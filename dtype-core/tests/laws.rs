@@ -298,3 +298,20 @@ fn lowering_folds_blocks_into_their_parents() {
     let deep = (0..100).fold(leaf, |tree, _| TypeTree::vector(1, 100, tree));
     assert_eq!(steps(&deep, None).len(), 100, "deep trees are lowered in linear time");
 }
+
+/// Found by random structs between ranks: a packed struct inside another ends where no library rounds to, so that what the
+/// library makes of the inner extent shows in the outer one.
+#[test]
+fn an_extent_within_that_libraries_may_round_is_not_relied_on() {
+    let (f64, u32) = (TypeTree::Leaf(BaseType::F64), TypeTree::Leaf(BaseType::I32));
+    let packed = TypeTree::vector(2, 36, TypeTree::structure([0, 4], [u32.clone(), f64.clone()]));
+    let tree = TypeTree::structure([0, 72], [f64, TypeTree::structure([0, 8], [u32, packed])]);
+    let extent = tree.measure().unwrap().upper_bound;
+    assert_eq!(extent % 8, 0, "as if there was nothing to round");
+    let program = Program::lower(&tree, Some(extent)).unwrap();
+    for round in [false, true] {
+        let (map, lower_bound, found) = interpret(&program, round);
+        assert_eq!((lower_bound, found), (0, extent), "{program}");
+        assert_eq!(map.len(), 6);
+    }
+}
