@@ -87,15 +87,26 @@ struct Built {
     /// The largest size of a base type in it. Where it does not divide the span, libraries round up the upper
     /// bound of some constructors to an alignment and leave others, so the extent is not known.
     granularity: i64,
-    /// Whether the extents of all parts are known; a rounded one would show in the upper bound.
-    certain: bool,
+    /// The upper bound if a library rounds after each part that it adds, and so do those of the parts.
+    rounded: i64,
 }
 
 impl Built {
+    /// With the upper bound rounded once more.
+    fn round(self) -> Self {
+        let span = self.rounded.wrapping_sub(self.lower_bound);
+        let beyond = span.checked_rem_euclid(self.granularity).filter(|beyond| *beyond > 0);
+        Self {
+            rounded: beyond
+                .map_or(self.rounded, |beyond| self.rounded.wrapping_add(self.granularity - beyond)),
+            ..self
+        }
+    }
+
     /// The extent, where all libraries agree on it. For a wrapped span, which only a resize can want, none.
     fn extent(&self) -> Option<i64> {
         let span = self.upper_bound.checked_sub(self.lower_bound)?;
-        (self.certain && span % self.granularity == 0).then_some(span)
+        (self.round().rounded == self.upper_bound).then_some(span)
     }
 }
 
@@ -119,7 +130,7 @@ impl Lowering {
     fn resize(&mut self, built: Built, lower_bound: i64, extent: i64) -> Built {
         let oldtype = self.push(Step::Resized { lower_bound, extent, oldtype: built.oldtype });
         let upper_bound = lower_bound.saturating_add(extent);
-        Built { oldtype, lower_bound, upper_bound, certain: true, ..built }
+        Built { oldtype, lower_bound, upper_bound, rounded: upper_bound, ..built }
     }
 
     fn lower(&mut self, tree: &TypeTree) -> Built {
@@ -138,7 +149,7 @@ impl Lowering {
             TypeTree::Leaf(base) => {
                 let size = base.size() as i64;
                 let oldtype = OldType::Base(*base);
-                Built { oldtype, lower_bound: 0, upper_bound: size, granularity: size, certain: true }
+                Built { oldtype, lower_bound: 0, upper_bound: size, granularity: size, rounded: size }
             }
             TypeTree::Vector { count, stride, child } => {
                 let (block, blocklength) = self.block(child);
@@ -237,7 +248,7 @@ const EMPTY: Built = Built {
     lower_bound: 0,
     upper_bound: 0,
     granularity: 1,
-    certain: true,
+    rounded: 0,
 };
 
 /// The bounds of copies of `block`: at each displacement, a number of them a stride apart.
@@ -249,20 +260,22 @@ fn spread(oldtype: OldType, block: Built, copies: impl IntoIterator<Item = (i64,
             lower_bound: at.wrapping_add(block.lower_bound).wrapping_add(last.min(0)),
             upper_bound: at.wrapping_add(block.upper_bound).wrapping_add(last.max(0)),
             granularity: block.granularity,
-            certain: block.extent().is_some(),
+            rounded: at.wrapping_add(block.round().rounded).wrapping_add(last.max(0)),
         }
     });
     spans.reduce(join).unwrap_or(Built { oldtype, ..EMPTY })
 }
 
+/// Both, as a library has them after it has added the second.
 fn join(a: Built, b: Built) -> Built {
-    Built {
+    let joined = Built {
         oldtype: a.oldtype,
         lower_bound: a.lower_bound.min(b.lower_bound),
         upper_bound: a.upper_bound.max(b.upper_bound),
         granularity: a.granularity.max(b.granularity),
-        certain: a.certain && b.certain,
-    }
+        rounded: a.rounded.max(b.rounded),
+    };
+    joined.round()
 }
 
 impl fmt::Display for OldType {
