@@ -1,5 +1,7 @@
 //! Values and pieces of arrays between ranks.
 
+use std::fmt::Debug;
+
 use dtype_runtime::{MpiDatatype, layout};
 use mpi::{
     point_to_point::send_receive_into,
@@ -34,6 +36,77 @@ pub fn ring(world: &SimpleCommunicator) {
         }
     }
     for_each_sample(&mut Ring(world));
+}
+
+/// Everything that rsmpi's own derive takes, this one takes: structs of other shapes with the same signature are received as
+/// one another, as in rsmpi's examples.
+pub fn equivalents(world: &SimpleCommunicator) {
+    #[derive(MpiDatatype, Default, PartialEq, Debug)]
+    struct Rust {
+        b: bool,
+        f: f64,
+        i: u16,
+    }
+    #[derive(MpiDatatype, Default, PartialEq, Debug)]
+    #[repr(C)]
+    struct C {
+        b: bool,
+        f: f64,
+        i: u16,
+    }
+    #[derive(MpiDatatype, Default, PartialEq, Debug)]
+    struct Ordered {
+        bf: (bool, f64),
+        i: u16,
+    }
+    #[derive(MpiDatatype, Default, PartialEq, Debug)]
+    struct NestedTuple {
+        bfi: (bool, (f64, u16)),
+    }
+    #[derive(MpiDatatype, Default, PartialEq, Debug)]
+    struct Unnamed(bool, f64, u16);
+    #[derive(MpiDatatype, Default, PartialEq, Debug)]
+    struct Parent {
+        b: bool,
+        child: Child,
+    }
+    #[derive(MpiDatatype, Default, PartialEq, Debug)]
+    struct Child(f64, u16);
+    #[derive(MpiDatatype, Default, PartialEq, Debug)]
+    struct Flags(bool, bool, bool);
+    #[derive(MpiDatatype, Default, PartialEq, Debug)]
+    struct FlagArray([bool; 3]);
+    #[derive(MpiDatatype, Default, PartialEq, Debug)]
+    struct Groups((i8, bool, i8), (i8, bool, i8), (i8, bool, i8));
+    #[derive(MpiDatatype, Default, PartialEq, Debug)]
+    struct GroupArray([(i8, bool, i8); 3]);
+    #[derive(MpiDatatype, Default, PartialEq, Debug)]
+    struct Empty;
+    #[derive(MpiDatatype, Default, PartialEq, Debug)]
+    struct NoneOfThem([i32; 0]);
+
+    fn become_each_other<A, B>(world: &SimpleCommunicator, a: &A, b: &B)
+    where
+        A: Equivalence + Default + PartialEq + Debug,
+        B: Equivalence + Default + PartialEq + Debug,
+    {
+        let itself = world.process_at_rank(world.rank());
+        let (mut from_b, mut from_a) = (A::default(), B::default());
+        send_receive_into(a, &itself, &mut from_a, &itself);
+        send_receive_into(b, &itself, &mut from_b, &itself);
+        assert_eq!((&from_b, &from_a), (a, b));
+    }
+
+    let rust = Rust { b: true, f: 3.4, i: 7 };
+    become_each_other(world, &rust, &C { b: true, f: 3.4, i: 7 });
+    become_each_other(world, &rust, &Ordered { bf: (true, 3.4), i: 7 });
+    become_each_other(world, &rust, &NestedTuple { bfi: (true, (3.4, 7)) });
+    become_each_other(world, &rust, &Unnamed(true, 3.4, 7));
+    become_each_other(world, &rust, &Parent { b: true, child: Child(3.4, 7) });
+    become_each_other(world, &Flags(true, false, true), &FlagArray([true, false, true]));
+    let groups = [(1, true, 1), (2, false, 2), (3, true, 3)];
+    become_each_other(world, &Groups(groups[0], groups[1], groups[2]), &GroupArray(groups));
+    become_each_other(world, &Empty, &NoneOfThem([]));
 }
 
 /// Skipped fields neither leave nor are touched on receipt, whatever they are.

@@ -20,6 +20,7 @@ fn main() {
     let name = std::env::args().nth(1).unwrap_or_default();
     match name.as_str() {
         "ring" => with_world(exchange::ring),
+        "equivalents" => with_world(exchange::equivalents),
         "random" => with_world(random::random),
         "skipped" => with_world(exchange::skipped),
         "collectives" => with_world(exchange::collectives),

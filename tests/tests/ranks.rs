@@ -30,6 +30,11 @@ fn slices_of_every_type_go_round_the_ring() {
     }
 }
 
+#[test]
+fn structs_of_one_signature_are_received_as_one_another() {
+    passes("equivalents", 1);
+}
+
 /// The structs are another choice with `DTYPE_SEED=7 cargo test …`.
 #[test]
 fn random_structs_travel_byte_for_byte_and_nothing_else_changes() {
