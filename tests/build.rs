@@ -77,7 +77,7 @@ impl Random {
                 "cost = \"storage\"",
             ]));
         }
-        let fields: Vec<(String, bool)> = (0..1 + self.below(9))
+        let fields: Vec<(String, bool)> = (0..=self.below(9))
             .map(|_| {
                 let skipped = !bytes && self.one_in(7);
                 let ty = match (skipped, bytes) {
@@ -109,9 +109,10 @@ impl Random {
             let _ = writeln!(file, "        bytes.push(at..at + size_of::<Self>());");
         } else {
             let covers = fields.iter().enumerate().filter(|(_, (_, skipped))| !skipped);
-            let covers: String = covers
-                .map(|(k, (ty, _))| format!("(std::mem::offset_of!(Self, f{k}), <{ty} as Cover>::cover), "))
+            let covers: Vec<_> = covers
+                .map(|(k, (ty, _))| format!("(std::mem::offset_of!(Self, f{k}), <{ty} as Cover>::cover)"))
                 .collect();
+            let covers = covers.join(", ");
             let _ = writeln!(
                 file,
                 "        let fields: &mut [(usize, fn(usize, &mut Vec<Range<usize>>))] = &mut [{covers}];"

@@ -111,6 +111,8 @@ fn struct_members(item: &Item<'_>, fields: &[Field<'_>]) -> TokenStream {
         #bytes
         #costs
 
+        // Inlined, so that a crate pays for the types only that it uses.
+        #[inline]
         fn lazy() -> &'static __dtype::LazyDatatype {
             #lazy
         }
@@ -123,6 +125,7 @@ fn enum_members(item: &Item<'_>, variants: &[&Ident]) -> TokenStream {
     let integer = item.repr.integer.as_ref().map(|integer| quote!(::core::primitive::#integer));
     let (costs, lazy) = (costs(item), lazy(item, &[]));
     quote! {
+        const DESCRIPTION: __dtype::Description = <#integer as __dtype::MpiDatatype>::DESCRIPTION;
         const FACTS: __dtype::Facts = <#integer as __dtype::MpiDatatype>::FACTS.restricted();
         const RUNS: __dtype::RunBuffer = <#integer as __dtype::MpiDatatype>::RUNS;
 
@@ -136,6 +139,8 @@ fn enum_members(item: &Item<'_>, variants: &[&Ident]) -> TokenStream {
         }
         #costs
 
+        // Inlined, so that a crate pays for the types only that it uses.
+        #[inline]
         fn lazy() -> &'static __dtype::LazyDatatype {
             #lazy
         }
@@ -148,20 +153,20 @@ fn costs(item: &Item<'_>) -> Option<TokenStream> {
     Some(quote!(const COSTS: __dtype::LinearCosts = #tokens;))
 }
 
-/// The body of `lazy`: a `static` with the finished constructor calls where the macro can see the whole layout, an empty
-/// one for other types, and an entry found by type for generic ones, which cannot have a `static` of their own.
+/// The body of `lazy`: a `static` with the finished constructor calls where the macro can see the whole layout. For other
+/// types, an entry found by type: generic ones cannot have a `static` of their own, and those that constant evaluation is to
+/// solve would be solved with it, used or not.
 fn lazy(item: &Item<'_>, fields: &[Field<'_>]) -> TokenStream {
-    if !item.generics.params.is_empty() {
-        return quote!(__dtype::of_type::<Self>());
-    }
     let mut facts = Facts::default();
-    let known =
-        if matches!(item.kind, Kind::Struct(_)) { known::of_struct(item, fields, &mut facts) } else { None };
+    let known = match item.kind {
+        Kind::Struct(_) => known::of_struct(item, fields, &mut facts),
+        Kind::Enum(_) => None,
+    };
     let expansion = known.and_then(|known| {
         let extent = i64::try_from(known.size).ok()?;
         emit::expansion(&known.tree, Some(extent), &item.attributes.cost.model, &facts.expression())
     });
-    let expansion = expansion.unwrap_or_else(|| quote!(::core::option::Option::None));
+    let Some(expansion) = expansion else { return quote!(__dtype::of_type::<Self>()) };
     let ident = item.ident;
     quote! {
         static LAZY: __dtype::LazyDatatype = __dtype::LazyDatatype::new::<#ident>(#expansion);

@@ -9,7 +9,7 @@ use dtype_core::{BaseType, LinearCosts, NodeCosts, Optimality, Program, TypeTree
 
 use crate::{
     Error,
-    fields::{Facts, Fields, Order, Visitor, runs_of_bytes, runs_of_fields},
+    fields::{Description, Facts, Fields, Order, Visitor, runs_of_bytes, runs_of_fields},
     lazy::{LayoutOrigin, LazyDatatype, of_type},
     pack::validate,
 };
@@ -53,6 +53,10 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     const FIELDS: Fields = Fields::new(Order::Declared, &[]);
     #[doc(hidden)]
     const FIELD_RUNS: &'static [&'static RunBuffer] = &[];
+
+    #[doc(hidden)]
+    const DESCRIPTION: Description =
+        if Self::BYTES { Description::Bytes(size_of::<Self>()) } else { Description::Fields(&Self::FIELDS) };
 
     #[doc(hidden)]
     const FACTS: Facts = Facts::of_fields::<Self>(&Self::FIELDS);
@@ -190,6 +194,7 @@ macro_rules! base_types {
         // SAFETY: the type is of the size of the base type, without padding.
         unsafe impl MpiDatatype for $type {
             const FACTS: Facts = Facts::of_base(BaseType::$base, base_types!(any pattern $($packed)?));
+            const DESCRIPTION: Description = Description::Leaf(BaseType::$base);
             const RUNS: RunBuffer = RunBuffer::of_base(BaseType::$base);
             #[inline(always)]
             fn visit(visitor: &mut impl Visitor) {
@@ -274,6 +279,7 @@ unsafe impl<T: ?Sized + 'static> MpiDatatype for PhantomData<T> {
 unsafe impl<T: MpiDatatype + nalgebra::Scalar, const R: usize, const C: usize> MpiDatatype
     for nalgebra::SMatrix<T, R, C>
 {
+    const DESCRIPTION: Description = <[[T; R]; C]>::DESCRIPTION;
     const FACTS: Facts = {
         assert!(size_of::<Self>() == size_of::<[[T; R]; C]>());
         <[[T; R]; C]>::FACTS
@@ -292,6 +298,7 @@ unsafe impl<T: MpiDatatype + nalgebra::Scalar, const R: usize, const C: usize> M
 
 // SAFETY: an array is its elements one after the other, `size_of::<T>()` apart.
 unsafe impl<T: MpiDatatype, const N: usize> MpiDatatype for [T; N] {
+    const DESCRIPTION: Description = Description::Elements(T::lazy, N, size_of::<T>());
     const FACTS: Facts = Facts::elements::<T>(N);
     const RUNS: RunBuffer = T::RUNS.repeated(N as u64, size_of::<T>() as i64);
 

@@ -1,13 +1,14 @@
 //! How a type tells what it is made of: once to a visitor, at run time, and once in constants.
 //!
-//! [`fields!`](crate::fields) writes both. `visit` is a straight list of fields. Each use of it is a visitor: describing the layout, packing,
-//! unpacking and checking are the same walk with another visitor, inlined into straight-line code.
+//! [`fields!`](crate::fields) writes both. `visit` is a straight list of fields. Each use of it is a visitor: packing,
+//! unpacking and checking are the same walk with another visitor, inlined into straight-line code. Constants hold what is
+//! asked while the compiler runs, and what describes the layout when the program does.
 
 use std::slice::from_ref;
 
 use dtype_core::{BaseType, TypeTree, constant::RunBuffer};
 
-use crate::{MpiDatatype, pack::pack_into};
+use crate::{MpiDatatype, lazy::LazyDatatype, pack::pack_into};
 
 /// Receives the parts of a type, in the order in which they travel. Offsets are in bytes from the value's start.
 pub trait Visitor {
@@ -49,8 +50,8 @@ pub struct Fields {
     pub complete: bool,
 }
 
-/// A field that travels: its offset in bytes, and the facts of its type.
-pub struct Field(pub usize, pub &'static Facts);
+/// A field that travels: its offset in bytes, and of its type, the facts and the layout.
+pub struct Field(pub usize, pub &'static Facts, pub fn() -> &'static LazyDatatype);
 
 impl Fields {
     /// None, or all of a struct whose layout is fixed.
@@ -119,7 +120,7 @@ impl Facts {
     }
 
     /// Adds a field.
-    const fn field(self, Field(offset, facts): &Field) -> Self {
+    const fn field(self, Field(offset, facts, _): &Field) -> Self {
         Self {
             dense: self.dense && facts.dense && *offset == self.packed_size,
             packed_size: self.packed_size + facts.packed_size,
@@ -208,6 +209,7 @@ macro_rules! fields {
             &[$($crate::__private::Field(
                 $crate::__private::memoffset::$offset_of!(Self, $field),
                 &<$type as $crate::__private::MpiDatatype>::FACTS,
+                <$type as $crate::__private::MpiDatatype>::lazy,
             )),*],
         )$($notes)*;
 
@@ -245,38 +247,40 @@ macro_rules! fields {
     };
 }
 
-/// Lists the fields of `T` as a type tree: a strc of the trees of its fields, nothing simplified but them.
-pub(crate) fn describe<T: MpiDatatype>() -> TypeTree {
-    if T::BYTES {
-        return TypeTree::vector(size_of::<T>() as u64, 1, TypeTree::Leaf(BaseType::Byte));
-    }
-    let mut describe = Describe { tree: None, displacements: Vec::new(), children: Vec::new() };
-    T::visit(&mut describe);
-    describe.tree.unwrap_or_else(|| TypeTree::structure(describe.displacements, describe.children))
+/// A layout as it is written down, not yet solved.
+#[derive(Clone, Copy)]
+pub enum Description {
+    /// A type that travels as a base type.
+    Leaf(BaseType),
+    /// A type that travels as so many bytes.
+    Bytes(usize),
+    /// An array: the layout of its elements, their number and their distance in bytes.
+    Elements(fn() -> &'static LazyDatatype, usize, usize),
+    /// A struct or tuple.
+    Fields(&'static Fields),
+    /// What is no type, listed by a function.
+    Listed(fn() -> TypeTree),
 }
 
-struct Describe {
-    /// The whole type, if it is a base type or an array.
-    tree: Option<TypeTree>,
-    displacements: Vec<i64>,
-    children: Vec<TypeTree>,
-}
-
-impl Visitor for Describe {
-    fn leaf<T: MpiDatatype>(&mut self, base: BaseType) {
-        self.tree = Some(TypeTree::Leaf(base));
-    }
-
-    fn field<F: MpiDatatype>(&mut self, offset: usize) {
-        self.displacements.push(offset as i64);
-        self.children.push(F::type_tree().clone());
-    }
-
-    fn elements<F: MpiDatatype>(&mut self, count: usize) {
-        // Elements without data may be more than fit a count.
-        if F::FACTS.packed_size > 0 {
-            let stride = size_of::<F>() as i64;
-            self.tree = Some(TypeTree::vector(count as u64, stride, F::type_tree().clone()));
+impl Description {
+    /// The type tree: of a struct, a strc of the trees of its fields, nothing simplified but them.
+    pub(crate) fn tree(&self) -> TypeTree {
+        let solved = |lazy: fn() -> &'static LazyDatatype| lazy().solution().tree.clone();
+        match *self {
+            Self::Leaf(base) => TypeTree::Leaf(base),
+            Self::Bytes(size) => TypeTree::vector(size as u64, 1, TypeTree::Leaf(BaseType::Byte)),
+            Self::Elements(element, count, stride) => match solved(element) {
+                // Elements without data may be more than fit a count.
+                TypeTree::Struct { children, .. } if children.is_empty() => TypeTree::structure([], []),
+                element => TypeTree::vector(count as u64, stride as i64, element),
+            },
+            Self::Fields(fields) => {
+                let order = || (0..fields.list.len()).map(|i| &fields.list[fields.nth(i)]);
+                let displacements = order().map(|Field(offset, ..)| *offset as i64);
+                let children = order().map(|Field(_, _, lazy)| solved(*lazy));
+                TypeTree::structure(displacements.collect::<Vec<_>>(), children.collect::<Vec<_>>())
+            }
+            Self::Listed(list) => list(),
         }
     }
 }

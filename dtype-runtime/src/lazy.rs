@@ -9,7 +9,7 @@ use std::{
 
 use dtype_core::{LinearCosts, Program, Solution, TypeTree, constant::Solved, solve_layout};
 
-use crate::{MpiDatatype, datatype::COSTS, fields::describe};
+use crate::{MpiDatatype, datatype::COSTS, fields::Description};
 
 /// Where a layout was solved: the tiers of the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,8 +43,7 @@ pub struct Expansion {
 
 /// A layout with everything that is worked out of it once.
 pub struct LazyDatatype {
-    /// Lists the layout as it is written down, not yet solved.
-    describe: fn() -> TypeTree,
+    description: Description,
     costs: LinearCosts,
     /// The extent the MPI datatype must have, in bytes.
     extent: Option<i64>,
@@ -62,7 +61,7 @@ impl LazyDatatype {
     pub const fn new<T: MpiDatatype>(expansion: Option<Expansion>) -> Self {
         // What is not named here is not evaluated, nor does it find its way into the program.
         let solved = if expansion.is_some() { unsolved } else { solved::<T> };
-        Self::of(describe::<T>, T::COSTS, Some(size_of::<T>() as i64), expansion, solved)
+        Self::of(T::DESCRIPTION, T::COSTS, Some(size_of::<T>() as i64), expansion, solved)
     }
 
     /// The entry of a layout, whose extent matters only if `extent` is given.
@@ -71,18 +70,18 @@ impl LazyDatatype {
         extent: Option<i64>,
         expansion: Option<Expansion>,
     ) -> Self {
-        Self::of(describe, COSTS, extent, expansion, unsolved)
+        Self::of(Description::Listed(describe), COSTS, extent, expansion, unsolved)
     }
 
     const fn of(
-        describe: fn() -> TypeTree,
+        description: Description,
         costs: LinearCosts,
         extent: Option<i64>,
         expansion: Option<Expansion>,
         solved: fn() -> Option<&'static Solved>,
     ) -> Self {
         Self {
-            describe,
+            description,
             costs,
             extent,
             expansion,
@@ -106,7 +105,7 @@ impl LazyDatatype {
     pub(crate) fn solution(&self) -> &Solution {
         self.solution.get_or_init(|| match (self.solved)() {
             Some(solved) => solved.solution(),
-            None => solve_layout(&(self.describe)(), &self.costs)
+            None => solve_layout(&self.description.tree(), &self.costs)
                 .expect("a Rust type or array is smaller than i64::MAX bytes"),
         })
     }

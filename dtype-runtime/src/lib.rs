@@ -90,7 +90,7 @@ pub mod __private {
     pub use crate::{
         datatype::{MpiDatatype, is_base},
         equivalence, fields,
-        fields::{Facts, Field, Fields, Order, Visitor, is_one_of, lies_as, visit_integer},
+        fields::{Description, Facts, Field, Fields, Order, Visitor, is_one_of, lies_as, visit_integer},
         lazy::{Expansion, LazyDatatype, of_type},
         selection::{Dimension, Selection},
         view::StaticLayout,
@@ -113,6 +113,7 @@ macro_rules! equivalence {
         #[automatically_derived]
         unsafe impl $($generics)* $crate::__private::mpi::datatype::Equivalence for $type $($bounds)* {
             type Out = $crate::__private::mpi::datatype::DatatypeRef<'static>;
+            #[inline]
             fn equivalent_datatype() -> Self::Out {
                 $crate::__private::equivalent_datatype::<Self>()
             }
