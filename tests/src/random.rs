@@ -71,7 +71,18 @@ pub trait Visit {
     fn visit<T: MpiDatatype + Cover>(&self);
 }
 
-include!(concat!(env!("OUT_DIR"), "/random.rs"));
+/// Written by `build.rs`, for nobody to read.
+#[allow(clippy::all, clippy::pedantic, clippy::restriction)]
+mod structs {
+    use std::ops::Range;
+
+    use dtype_runtime::MpiDatatype;
+
+    use super::{Cover, Generic, LENGTH, Visit};
+
+    include!(concat!(env!("OUT_DIR"), "/random.rs"));
+}
+use structs::{SEED, for_each};
 
 /// Every struct goes round the ring.
 pub fn random(world: &SimpleCommunicator) {

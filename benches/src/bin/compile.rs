@@ -66,7 +66,7 @@ fn compile(target: &Path, name: &str, action: &str) -> Result<()> {
 fn write_crate(folder: &Path, root: &Path, name: &str, derive: &str, structs: usize) -> Result<()> {
     let runtime = root.join("dtype-runtime");
     let dependency = match name {
-        "ours" => format!("dtype-runtime = {{ path = {runtime:?} }}"),
+        "ours" => format!("dtype-runtime = {{ path = \"{}\" }}", runtime.display()),
         "rsmpi" => r#"mpi = { version = "0.8.2", default-features = false, features = ["derive"] }"#.into(),
         _ => String::new(),
     };
