@@ -1,8 +1,8 @@
 //! The implementation that the derive writes.
 
 use proc_macro2::TokenStream;
-use quote::quote;
-use syn::{DeriveInput, Generics, Ident, Result, parse_quote};
+use quote::{quote, quote_spanned};
+use syn::{DeriveInput, Generics, Ident, Result, parse_quote, spanned::Spanned};
 
 use crate::{
     ast::{Field, Item, Kind},
@@ -34,9 +34,15 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         Kind::Enum(_) => " SAFETY: the enum is its discriminant, of the integer type that `repr` says.",
     };
     // rsmpi makes values out of what it receives, which needs every field.
-    // A constant of its own, so that what it asserts is refused without further use.
-    let bytes = (item.attributes.bytes && item.generics.params.is_empty())
-        .then(|| quote!(const _: __dtype::RunBuffer = <#ident as __dtype::MpiDatatype>::RUNS;));
+    // Constants of their own, so that what they assert is refused at the field, without further use.
+    let fixed = match &item.kind {
+        Kind::Struct(fields) if item.attributes.bytes && item.generics.params.is_empty() => fields.as_slice(),
+        _ => &[],
+    };
+    let fixed = fixed.iter().map(|field| {
+        let ty = field.ty;
+        quote_spanned!(ty.span()=> const _: () = __dtype::must_be_fixed::<#ty>();)
+    });
     let equivalence = item
         .is_complete()
         .then(|| quote!(__dtype::equivalence!({#parameters} {#ident #arguments} {#bounds});));
@@ -51,7 +57,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             }
 
             #equivalence
-            #bytes
+            #(#fixed)*
         };
     })
 }

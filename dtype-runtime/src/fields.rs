@@ -188,12 +188,20 @@ pub const fn lies_as<T: MpiDatatype>(offsets: &[usize], size: usize) -> bool {
 /// # Panics
 /// Where constants are evaluated: the compiler refuses a type of which this cannot be said.
 pub const fn runs_of_bytes<T: MpiDatatype>() -> RunBuffer {
+    must_be_fixed::<T>();
+    RunBuffer::of_base(BaseType::Byte).repeated(size_of::<T>() as u64, 1)
+}
+
+/// Asserts that a type may be part of one that travels as bytes.
+///
+/// # Panics
+/// As [`runs_of_bytes`].
+pub const fn must_be_fixed<T: MpiDatatype>() {
     assert!(
         T::FACTS.complete && T::FACTS.fixed,
-        "a type with `#[mpi(wire = \"bytes\")]` needs a layout that is the same in every program, and no skipped \
-         fields: put `#[repr(C)]` on it and on the structs in it, and replace tuples by such structs"
+        "what travels with `#[mpi(wire = \"bytes\")]` must have a layout that is the same in every program, and no skipped \
+         fields: put `#[repr(C)]` on the type of this field and on the structs in it, and replace tuples by such structs"
     );
-    RunBuffer::of_base(BaseType::Byte).repeated(size_of::<T>() as u64, 1)
 }
 
 /// The members of `MpiDatatype` that list the fields of a type, each list the same.

@@ -90,7 +90,10 @@ pub mod __private {
     pub use crate::{
         datatype::{MpiDatatype, is_base},
         equivalence, fields,
-        fields::{Description, Facts, Field, Fields, Order, Visitor, is_one_of, lies_as, visit_integer},
+        fields::{
+            Description, Facts, Field, Fields, Order, Visitor, is_one_of, lies_as, must_be_fixed,
+            visit_integer,
+        },
         lazy::{Expansion, LazyDatatype, of_type},
         selection::{Dimension, Selection},
         view::StaticLayout,
