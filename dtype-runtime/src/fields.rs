@@ -195,7 +195,7 @@ pub const fn runs_of_bytes<T: MpiDatatype>() -> RunBuffer {
 /// Asserts that a type may be part of one that travels as bytes.
 ///
 /// # Panics
-/// As [`runs_of_bytes`].
+/// Where constants are evaluated: the compiler refuses any other type.
 pub const fn must_be_fixed<T: MpiDatatype>() {
     assert!(
         T::FACTS.complete && T::FACTS.fixed,
