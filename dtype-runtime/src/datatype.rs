@@ -14,9 +14,9 @@ use crate::{
     pack::validate,
 };
 
-/// A type whose values MPI can carry: base types, arrays and tuples of such types, and structs that derive it.
+/// A type whose values MPI can carry: base types, arrays and tuples of such types, and structs and enums that derive it.
 ///
-/// A deriving struct also implements rsmpi's `Equivalence` (with the feature `mpi`), so that its values, slices
+/// A deriving type also implements rsmpi's `Equivalence` (with the feature `mpi`), so that its values, slices
 /// and `Vec`s are buffers of every rsmpi call. The datatype's extent is `size_of::<T>()`, always.
 ///
 /// ```

@@ -4,9 +4,9 @@
 //! serves all other tiers for the same layouts, so that they agree: [`normalize`](fn@crate::normalize) takes long layouts of few
 //! runs to it.
 //!
-//! A map is first parted where no repetition can reach across. A part of up to 128 entries is then
-//! solved exactly, entry by entry. In a longer one runs are taken as atoms, cut where that may help; what is found is proven only
-//! where it meets the floor of all descriptions. The parts make one strc.
+//! A map is first parted where no repetition can reach across. The runs of a part are cut wherever a least-cost tree may
+//! have a border, and the pieces are solved like the entries of a short map; under models that price runs as the thesis
+//! does, that is exact however long the runs are. The parts make one strc. DESIGN.md has the arguments.
 
 use alloc::vec::Vec;
 
