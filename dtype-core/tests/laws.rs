@@ -329,3 +329,14 @@ fn an_extent_that_depends_on_the_order_of_parts_is_not_relied_on() {
     let sorted = TypeTree::structure([0, 8], [int, TypeTree::Leaf(BaseType::F64)]);
     assert_eq!(Program::lower(&sorted, Some(16)).unwrap().calls(), 1);
 }
+
+/// Found by fuzzing: five long runs, each written copy by copy, were few runs only once they had been normalized.
+#[test]
+fn runs_written_copy_by_copy_have_their_normal_form_at_once() {
+    let roundabout = TypeTree::structure([-400], [TypeTree::Leaf(BaseType::U8)]);
+    let tree = TypeTree::vector(5, -376, TypeTree::vector(1000, 396, roundabout));
+    let costs = &NodeCosts::default();
+    let solution = normalize(&tree, costs).unwrap();
+    assert_eq!(solution.tree.flatten(), tree.flatten());
+    assert_eq!(normalize(&solution.tree, costs).unwrap().cost, solution.cost);
+}

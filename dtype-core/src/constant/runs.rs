@@ -107,8 +107,10 @@ impl RunBuffer {
     pub const fn push(&mut self, run: Run) {
         // Most runs continue nothing; and the fewer steps this takes, the sooner the compiler is done.
         let alone = self.length == 0 || self.bases[self.length - 1] != run.base as u8;
-        let pair = run.count == 2 && run.stride != run.base.size() as i64;
-        if alone && run.count > 0 && !pair && self.length < Self::CAPACITY {
+        let adjacent = run.count == 1 || run.stride == run.base.size() as i64;
+        // Entry by entry, two that are not adjacent are two runs until the third comes.
+        let room = if adjacent { Self::CAPACITY } else { Self::CAPACITY - 1 };
+        if alone && run.count > 0 && (adjacent || run.count > 2) && self.length < room {
             let stride = if run.count == 1 { 0 } else { run.stride };
             self.set(self.length, Run { stride, ..run });
             self.length += 1;

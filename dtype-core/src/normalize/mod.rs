@@ -53,18 +53,19 @@ pub fn normalize_within(tree: &TypeTree, costs: &dyn CostModel, limits: &Limits)
     }
     // All trees of one map have the same floor.
     let linear = LinearCosts::of(costs);
-    // Few runs make a normal form by themselves; a tree that costs less than that is kept.
-    if let Some(costs) = &linear
-        && let Some(solved) = Solved::of(&RunBuffer::of(tree), costs)
-        && solved.cost() <= tree.cost(costs)
-    {
-        return Ok(solved.solution());
-    }
+    // All trees of one map have the same floor.
     let floor = linear.map_or(0, |costs| costs.floor(entries, tree.single_run().is_some(), false));
     let (mut tree, mut cost) = (Cow::Borrowed(tree), tree.cost(costs));
     // A cheaper tree may show what the one before did not, so only a tree that nothing improves is a normal form. That
-    // of a path with regular levels only is one at once.
-    while cost > floor {
+    // of few runs is one at once, and that of a path with regular levels only.
+    loop {
+        let solved = linear.and_then(|costs| Solved::of(&RunBuffer::of(&tree), &costs));
+        if let Some(solved) = solved.filter(|solved| solved.cost() <= cost) {
+            return Ok(solved.solution());
+        }
+        if cost <= floor {
+            break;
+        }
         let path = path::normalize(&tree, costs);
         let regular = path.as_ref().is_some_and(|path| path.regular);
         let searched = (!regular).then(|| search(&tree, within));
