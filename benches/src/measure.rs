@@ -5,7 +5,19 @@ use std::{
     time::{Duration, Instant},
 };
 
+use clap::Args;
 use serde::Serialize;
+
+/// What every benchmark is asked for.
+#[derive(Args)]
+pub struct Options {
+    /// All cases, fewer sizes and runs: under a minute.
+    #[arg(long)]
+    pub quick: bool,
+    /// One JSON object a line.
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// One line of a benchmark, in the JSON form that others read.
 #[derive(Debug, Serialize)]

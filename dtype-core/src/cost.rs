@@ -298,7 +298,7 @@ impl LinearCosts {
     }
 }
 
-const fn least(a: u64, b: u64) -> u64 {
+pub(crate) const fn least(a: u64, b: u64) -> u64 {
     if a < b { a } else { b }
 }
 

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{exhaustive, small_map, small_tree};
+use common::{exhaustive, node_costs, small_map, small_tree};
 use dtype_core::{
     BaseType, LinearCosts, NodeCosts, Optimality, Penalty, Run, Shape, TypeMap, TypeTree,
     constant::{RunBuffer, Solved},
@@ -12,14 +12,8 @@ use proptest::prelude::*;
 
 /// The linear ones of the models that all searches are tested with.
 fn models() -> [LinearCosts; 5] {
-    let default = NodeCosts::THESIS;
-    [
-        default.linear(),
-        NodeCosts { vec: 20, idx: 2, ..default }.linear(),
-        NodeCosts { leaf: 1, vec: 9, idxbuc: 1, strc: 1, lookup: 2, ..default }.linear(),
-        NodeCosts::processing().linear(),
-        Penalty::default().linear(),
-    ]
+    let [a, b, c, d] = node_costs().map(|costs| costs.linear());
+    [a, b, c, d, Penalty::default().linear()]
 }
 
 fn runs_of(map: &TypeMap) -> RunBuffer {

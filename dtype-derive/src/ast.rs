@@ -59,6 +59,14 @@ impl<'a> Item<'a> {
         };
         Some(Self { ident: &input.ident, generics: &input.generics, repr, attributes, kind })
     }
+
+    /// Whether every field travels.
+    pub(crate) fn is_complete(&self) -> bool {
+        match &self.kind {
+            Kind::Struct(fields) => fields.iter().all(|field| !field.skipped),
+            Kind::Enum(_) => true,
+        }
+    }
 }
 
 fn fields<'a>(data: &'a DataStruct, errors: &mut Errors) -> Vec<Field<'a>> {

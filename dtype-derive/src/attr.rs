@@ -205,45 +205,49 @@ fn cost_file(input: ParseStream<'_>) -> Result<NodeCosts> {
     braced!(content in input);
     let mut costs = NodeCosts::THESIS;
     while !content.is_empty() {
-        let name: LitStr = content.parse()?;
+        let name = content.parse()?;
         content.parse::<Token![:]>()?;
-        let field = match name.value().as_str() {
-            "leaf" => &mut costs.leaf,
-            "vec" => &mut costs.vec,
-            "idx" => &mut costs.idx,
-            "strc" => &mut costs.strc,
-            "idxbuc" => &mut costs.idxbuc,
-            "lookup" => &mut costs.lookup,
-            "weighting" => {
-                let weighting: LitStr = content.parse()?;
-                costs.weighting = match weighting.value().as_str() {
-                    "storage" => Weighting::Storage,
-                    "processing" => Weighting::Processing,
-                    other => {
-                        let problem =
-                            format!("the weighting is \"storage\" or \"processing\", not \"{other}\"");
-                        return Err(Error::new_spanned(&weighting, problem));
-                    }
-                };
-                if !content.is_empty() {
-                    content.parse::<Token![,]>()?;
-                }
-                continue;
-            }
-            other => {
-                let known = "leaf, vec, idx, strc, idxbuc, lookup and weighting";
-                return Err(Error::new_spanned(&name, format!("there is no cost `{other}`, but {known}")));
-            }
-        };
-        let whole = |error: Error| {
-            Error::new(error.span(), format!("`{}` is a whole number, 0 or more", name.value()))
-        };
-        *field = content.parse::<LitInt>().and_then(|number| number.base10_parse()).map_err(whole)?;
+        set_cost(&mut costs, &name, &content)?;
         if !content.is_empty() {
             content.parse::<Token![,]>()?;
         }
     }
     Ok(costs)
+}
+
+/// Reads the value of the cost with that name.
+fn set_cost(costs: &mut NodeCosts, name: &LitStr, value: ParseStream<'_>) -> Result<()> {
+    let field = match name.value().as_str() {
+        "leaf" => &mut costs.leaf,
+        "vec" => &mut costs.vec,
+        "idx" => &mut costs.idx,
+        "strc" => &mut costs.strc,
+        "idxbuc" => &mut costs.idxbuc,
+        "lookup" => &mut costs.lookup,
+        "weighting" => {
+            costs.weighting = weighting(&value.parse()?)?;
+            return Ok(());
+        }
+        other => {
+            let known = "leaf, vec, idx, strc, idxbuc, lookup and weighting";
+            return Err(Error::new_spanned(name, format!("there is no cost `{other}`, but {known}")));
+        }
+    };
+    let whole =
+        |error: Error| Error::new(error.span(), format!("`{}` is a whole number, 0 or more", name.value()));
+    *field = value.parse::<LitInt>().and_then(|number| number.base10_parse()).map_err(whole)?;
+    Ok(())
+}
+
+fn weighting(name: &LitStr) -> Result<Weighting> {
+    match name.value().as_str() {
+        "storage" => Ok(Weighting::Storage),
+        "processing" => Ok(Weighting::Processing),
+        other => {
+            let problem = format!("the weighting is \"storage\" or \"processing\", not \"{other}\"");
+            Err(Error::new_spanned(name, problem))
+        }
+    }
 }
 
 #[cfg(test)]

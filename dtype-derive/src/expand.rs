@@ -62,15 +62,6 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-impl Item<'_> {
-    fn is_complete(&self) -> bool {
-        match &self.kind {
-            Kind::Struct(fields) => fields.iter().all(|field| !field.skipped),
-            Kind::Enum(_) => true,
-        }
-    }
-}
-
 /// The generics with the bounds that the implementation needs: one for each type parameter that a travelling field
 /// mentions, as serde does it, or those that `#[mpi(bound = "…")]` gives.
 fn bounded(item: &Item<'_>) -> Generics {

@@ -207,7 +207,7 @@ pub const fn must_be_fixed<T: MpiDatatype>() {
 /// The members of `MpiDatatype` that list the fields of a type, each list the same.
 ///
 /// Each use of a type has the same form, so that the compiler says only once that it lacks the trait. What stands behind
-/// the brackets is done to the facts.
+/// the brackets is noted of the fields.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! fields {

@@ -81,8 +81,7 @@ pub use view::{StaticLayout, View, ViewMut};
 #[doc(hidden)]
 pub mod __private {
     pub use dtype_core::{
-        BaseType, Line, LinearCosts, NodeCosts, OldType, Penalty, Price, Program, Step, Weighting,
-        constant::RunBuffer,
+        BaseType, LinearCosts, NodeCosts, OldType, Penalty, Program, Step, Weighting, constant::RunBuffer,
     };
     pub use memoffset;
     pub use std::borrow::Cow::Borrowed as List;

@@ -311,7 +311,7 @@ impl Visitor for Check<'_> {
         let offset = self.offset;
         self.offset += base.size() as usize;
         let Some(bytes) = self.packed.get(offset..self.offset) else { return };
-        if self.invalid.is_none() && !T::FACTS.any_pattern && !T::is_valid(bytes) {
+        if self.invalid.is_none() && !T::is_valid(bytes) {
             let mut found = [0; 8];
             found[..bytes.len()].copy_from_slice(bytes);
             let found = u64::from_le_bytes(found);

@@ -75,7 +75,7 @@ fn expected_combiner(program: &Program) -> c_int {
 }
 
 /// What `MPI_Pack` makes of `count` values at `source`.
-fn mpi_pack(source: *const u8, count: usize, datatype: MPI_Datatype, size: usize) -> Vec<u8> {
+pub fn mpi_pack(source: *const u8, count: usize, datatype: MPI_Datatype, size: usize) -> Vec<u8> {
     let mut packed = vec![0u8; size + 64];
     let mut position = 0;
     // SAFETY: the caller's datatype describes `count` readable values at `source`; there is room for them.

@@ -9,6 +9,8 @@ use dtype_runtime::{
 };
 use mpi::{ffi, raw::AsRaw, topology::SimpleCommunicator, traits::*};
 
+use crate::inspect::mpi_pack;
+
 /// Which bytes of a type travel, from how the compiler has laid it out: an opinion that owes nothing to the derive.
 pub trait Cover {
     /// Appends the ranges of bytes of a value at `at`, in the order of travel.
@@ -106,7 +108,7 @@ pub fn random(world: &SimpleCommunicator) {
             let travelled: Vec<u8> = order.iter().flat_map(|range| &sent[range.clone()]).copied().collect();
             // From the 512th datatype of a process on, MPICH 4.0.2 packs whole multiples of some element size only, and forgets
             // the rest: a loop over MPI_Type_contiguous and MPI_Pack in C shows it. It transfers all of them well.
-            let packed = mpi_pack::<T>(&sent);
+            let packed = mpi_pack(sent.as_ptr(), COUNT, T::datatype().unwrap().as_raw(), travelled.len());
             assert!(travelled.starts_with(&packed), "{name}: {packed:?} instead of {travelled:?}");
             assert!(travelled.len() - packed.len() < 16, "{name}: {packed:?} instead of {travelled:?}");
         }
@@ -155,25 +157,4 @@ fn exchange<T: MpiDatatype>(world: &SimpleCommunicator, sent: &[u8], received: &
         )
     };
     assert_eq!(code, 0);
-}
-
-/// What MPI makes of the bytes of so many values.
-fn mpi_pack<T: MpiDatatype>(memory: &[u8]) -> Vec<u8> {
-    let (datatype, mut size) = (T::datatype().unwrap().as_raw(), 0);
-    // SAFETY: `size` is an output, `memory` holds so many values, and `packed` as many bytes as MPI asks for.
-    unsafe {
-        ffi::MPI_Pack_size(COUNT as c_int, datatype, ffi::RSMPI_COMM_SELF, &raw mut size);
-        let (mut packed, mut position) = (vec![0u8; size as usize + 1], 0);
-        ffi::MPI_Pack(
-            memory.as_ptr().cast(),
-            COUNT as c_int,
-            datatype,
-            packed.as_mut_ptr().cast(),
-            size,
-            &raw mut position,
-            ffi::RSMPI_COMM_SELF,
-        );
-        packed.truncate(position as usize);
-        packed
-    }
 }

@@ -10,25 +10,21 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use dtype_benches::measure::{Contender, print, row};
+use dtype_benches::measure::{Contender, Options, print, row};
 
 /// Times the compilation of a crate of structs, for each derive in turn.
 #[derive(Parser)]
 struct Arguments {
-    /// Fewer structs and runs: under a minute.
-    #[arg(long)]
-    quick: bool,
-    /// One JSON object a line.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    options: Options,
 }
 
 /// Who derives, by name in the results: the derive, and what the crate depends on.
 const CONTENDERS: [(&str, &str); 3] = [("ours", "MpiDatatype"), ("rsmpi", "Equivalence"), ("none", "")];
 
 fn main() -> Result<()> {
-    let arguments = Arguments::parse();
-    let (structs, runs) = if arguments.quick { (100, 2) } else { (500, 5) };
+    let Options { quick, json } = Arguments::parse().options;
+    let (structs, runs) = if quick { (100, 2) } else { (500, 5) };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the workspace")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let target = root.join(target).join("bench-compile");
@@ -46,7 +42,7 @@ fn main() -> Result<()> {
             })
         });
         let row = row("compile", format!("{action}/{structs}"), contenders.into(), runs, Duration::ZERO);
-        print(&row, arguments.json);
+        print(&row, json);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Parser;
 use dtype_benches::{
     cases,
-    measure::{Contender, print, row},
+    measure::{Contender, Options, print, row},
     peers::{heuristics, thesis, traff},
 };
 use dtype_core::{
@@ -17,21 +17,17 @@ const BENCH: &str = "reconstruct";
 /// Times least-cost reconstruction against its peers, in one run.
 #[derive(Parser)]
 struct Arguments {
-    /// All cases, fewer sizes and runs: under a minute.
-    #[arg(long)]
-    quick: bool,
-    /// One JSON object a line.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    options: Options,
 }
 
 struct Bench {
-    arguments: Arguments,
+    options: Options,
     costs: NodeCosts,
 }
 
 fn main() {
-    let bench = Bench { arguments: Arguments::parse(), costs: NodeCosts::default() };
+    let bench = Bench { options: Arguments::parse().options, costs: NodeCosts::default() };
     bench.trees();
     bench.paths();
     bench.normalization();
@@ -39,8 +35,8 @@ fn main() {
 
 impl Bench {
     fn measure(&self, case: String, contenders: Vec<Contender<'_>>) {
-        let (runs, at_least) = if self.arguments.quick { (3, 50) } else { (5, 500) };
-        print(&row(BENCH, case, contenders, runs, Duration::from_millis(at_least)), self.arguments.json);
+        let (runs, at_least) = if self.options.quick { (3, 50) } else { (5, 500) };
+        print(&row(BENCH, case, contenders, runs, Duration::from_millis(at_least)), self.options.json);
     }
 
     fn ours(&self, map: &TypeMap, shape: Shape) -> Option<u64> {
@@ -48,8 +44,7 @@ impl Bench {
     }
 
     fn trees(&self) {
-        let sizes: &[usize] =
-            if self.arguments.quick { &[150, 1000] } else { &[150, 600, 1000, 4000, 10_000] };
+        let sizes: &[usize] = if self.options.quick { &[150, 1000] } else { &[150, 600, 1000, 4000, 10_000] };
         for &n in sizes {
             for name in cases::NAMES {
                 let map = cases::map(name, n);
@@ -68,7 +63,7 @@ impl Bench {
 
     fn paths(&self) {
         // 720,720 has 240 divisors, 720,719 two.
-        let sizes: &[usize] = if self.arguments.quick { &[720_720] } else { &[720_720, 720_719, 10_000_000] };
+        let sizes: &[usize] = if self.options.quick { &[720_720] } else { &[720_720, 720_719, 10_000_000] };
         for &n in sizes {
             for name in cases::NAMES {
                 let map = cases::map(name, n);
@@ -91,10 +86,8 @@ impl Bench {
                 ];
                 if n < 10_000_000 {
                     let traff = || Some(traff::path(displacements, leaf, &self.costs));
-                    contenders.push(Contender {
-                        once: self.arguments.quick,
-                        ..Contender::new("traff-2014", traff)
-                    });
+                    contenders
+                        .push(Contender { once: self.options.quick, ..Contender::new("traff-2014", traff) });
                     let thesis = || Some(thesis::path(displacements, leaf, &self.costs));
                     contenders.push(Contender { once: true, ..Contender::new("thesis-path", thesis) });
                 }

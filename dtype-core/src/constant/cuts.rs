@@ -1,6 +1,6 @@
 //! Where runs must be cut, so that solving the pieces solves the map. DESIGN.md has the argument.
 
-use crate::Run;
+use crate::{Run, cost::least};
 
 /// The most repetitions of a map that are looked at, and the most places where they may show.
 const REPETITIONS: usize = 64;
@@ -333,8 +333,4 @@ impl Cuts<'_> {
         self.list[place] = at;
         self.length += 1;
     }
-}
-
-const fn least(a: u64, b: u64) -> u64 {
-    if a < b { a } else { b }
 }

@@ -35,8 +35,8 @@ const FEW: u64 = 8;
 /// ```
 /// use dtype_core::{BaseType, NodeCosts, Optimality, constant::{RunBuffer, Solved}};
 /// const SOLVED: Option<Solved> = {
-///     let numbers = RunBuffer::of_base(BaseType::F64).repeated(1000, 8);
-///     let runs = numbers.with(&RunBuffer::of_base(BaseType::U8), 8000);
+///     let mut runs = RunBuffer::of_base(BaseType::F64).repeated(1000, 8);
+///     runs.append(&RunBuffer::of_base(BaseType::U8), 8000);
 ///     Solved::of(&runs, &NodeCosts::THESIS.linear())
 /// };
 /// let solution = SOLVED.unwrap().solution();

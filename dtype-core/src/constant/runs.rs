@@ -12,8 +12,12 @@ use crate::{BaseType, Run, TypeTree, run::Next};
 /// ```
 /// use dtype_core::{BaseType, constant::RunBuffer};
 /// const VECTOR: RunBuffer = RunBuffer::of_base(BaseType::F64).repeated(3, 8);
-/// const PARTICLE: RunBuffer =
-///     RunBuffer::new().with(&VECTOR, 0).with(&VECTOR, 24).with(&RunBuffer::of_base(BaseType::U8), 48);
+/// const PARTICLE: RunBuffer = {
+///     let mut runs = VECTOR;
+///     runs.append(&VECTOR, 24);
+///     runs.append(&RunBuffer::of_base(BaseType::U8), 48);
+///     runs
+/// };
 /// const CELL: RunBuffer = PARTICLE.repeated(2, 56);
 /// let runs: Vec<String> = CELL.runs().unwrap().map(|run| run.to_string()).collect();
 /// assert_eq!(runs, ["6 × f64 @ 0 stride 8", "u8 @ 48", "6 × f64 @ 56 stride 8", "u8 @ 104"]);
@@ -156,13 +160,6 @@ impl RunBuffer {
             i += 1;
         }
         self.complete &= other.complete;
-    }
-
-    /// The map followed by another one, moved by `offset` bytes.
-    #[must_use]
-    pub const fn with(mut self, other: &Self, offset: i64) -> Self {
-        self.append(other, offset);
-        self
     }
 
     /// The map `count` times, `stride` bytes apart.

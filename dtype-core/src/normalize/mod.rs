@@ -1,7 +1,7 @@
 //! Normalization: the least-cost tree for a layout that is given as a tree (Träff 2014, section 5).
 //!
-//! A layout of few entries is flattened and solved exactly. A larger one that is a path is normalized level by level,
-//! see [`path`]. Any other, and paths with irregular levels too, is solved as exactly as the limits allow, from the leaves
+//! A layout of few entries is flattened and solved exactly, and a longer one of few runs by [`Solved`]. Of what is left, a
+//! path is normalized level by level, see [`path`]. Any other, and paths with irregular levels too, is solved as exactly as the limits allow, from the leaves
 //! up: every subtree is a short list of displaced *atoms*; where a list would grow too long, the lists below it are solved
 //! and each becomes a single atom. The work is bounded by the size of the given tree, never by the length of its type map.
 
@@ -51,7 +51,6 @@ pub fn normalize_within(tree: &TypeTree, costs: &dyn CostModel, limits: &Limits)
     if entries <= limits.exact_entries {
         return reconstruct_within(&tree.flatten()?, Shape::Tree, costs, limits);
     }
-    // All trees of one map have the same floor.
     let linear = LinearCosts::of(costs);
     // All trees of one map have the same floor.
     let floor = linear.map_or(0, |costs| costs.floor(entries, tree.single_run().is_some(), false));
@@ -260,11 +259,8 @@ fn solve(mut pieces: Vec<Piece>, within: Within<'_>) -> Piece {
     (start, in_runs.unwrap_or_else(as_they_are))
 }
 
-/// Long runs, each cut at the lengths of the others of its kind and at what these leave of one another, from both ends:
-/// `a² x a⁵ x a⁵ x a³` at a regular stride is `vec(3, strc(a², x, a³))`, which needs the runs of five in pieces. Nothing
-/// where there are no runs to cut, where not all pieces are runs, or where the cuts would be too many.
-///
-/// Whether these cuts always suffice is not proven, so nothing is claimed for what is found.
+/// Long runs, in the pieces that [`cut`] makes of them. Nothing where there are no runs to cut, where not all pieces are
+/// runs, or where the cuts would be too many.
 fn cut_runs(pieces: &[Piece], within: Within<'_>) -> Option<Vec<(Run, Vec<u64>)>> {
     let runs = pieces.iter().map(|(at, tree)| tree.as_run(*at)).collect::<Option<Vec<_>>>()?;
     if runs.iter().all(|run| run.count == 1) {

@@ -273,15 +273,19 @@ impl CostModel for Crooked {
     }
 }
 
-/// The models of the papers, two with skewed constants that make other nodes attractive, and a crooked one.
-pub fn cost_models() -> [Box<dyn CostModel>; 6] {
+/// The thesis's model, two with skewed constants that make other nodes attractive, and Träff's.
+pub fn node_costs() -> [NodeCosts; 4] {
     let default = NodeCosts::default();
     [
-        Box::new(default),
-        Box::new(NodeCosts { vec: 20, idx: 2, ..default }),
-        Box::new(NodeCosts { leaf: 1, vec: 9, idxbuc: 1, strc: 1, lookup: 2, ..default }),
-        Box::new(NodeCosts::processing()),
-        Box::new(Penalty::default()),
-        Box::new(Crooked),
+        default,
+        NodeCosts { vec: 20, idx: 2, ..default },
+        NodeCosts { leaf: 1, vec: 9, idxbuc: 1, strc: 1, lookup: 2, ..default },
+        NodeCosts::processing(),
     ]
+}
+
+/// The models of the papers, some with skewed constants, and a crooked one.
+pub fn cost_models() -> [Box<dyn CostModel>; 6] {
+    let [a, b, c, d] = node_costs().map(|costs| Box::new(costs) as Box<dyn CostModel>);
+    [a, b, c, d, Box::new(Penalty::default()), Box::new(Crooked)]
 }
