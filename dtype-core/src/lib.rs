@@ -40,6 +40,7 @@ mod program;
 pub mod proposed;
 mod reconstruct;
 mod run;
+mod selection;
 mod tree;
 mod type_map;
 
@@ -50,5 +51,6 @@ pub use normalize::{normalize, normalize_within, solve_layout};
 pub use program::{OldType, Program, Step};
 pub use reconstruct::{Limits, Optimality, Shape, Solution, reconstruct, reconstruct_within};
 pub use run::{Run, Runs};
+pub use selection::{Item, MOST_DIMENSIONS, MOST_FIXED_PIECES, Message, Progression, SelectionError};
 pub use tree::{Measure, TypeTree};
 pub use type_map::TypeMap;

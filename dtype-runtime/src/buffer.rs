@@ -8,7 +8,10 @@ use ::mpi::{
     datatype::{AsDatatype, Buffer, BufferMut, Collection, DatatypeRef, Pointer, PointerMut},
 };
 
-use crate::{MpiDatatype, mpi::or_panic};
+use crate::{
+    MpiDatatype,
+    mpi::{number_of, or_panic},
+};
 
 /// Values to send, an rsmpi `Buffer`: see [`MpiDatatype::buffer`].
 #[derive(Clone, Copy, Debug)]
@@ -17,20 +20,6 @@ pub struct Values<'a, T>(pub(crate) &'a [T]);
 /// Values to receive into, an rsmpi `BufferMut`: see [`MpiDatatype::buffer_mut`].
 #[derive(Debug)]
 pub struct ValuesMut<'a, T>(pub(crate) &'a mut [T]);
-
-/// The length of a slice as MPI's count.
-///
-/// # Panics
-/// Beyond the largest count, as rsmpi's own slices do.
-fn count<T>(values: &[T]) -> Count {
-    Count::try_from(values.len()).unwrap_or_else(|_| {
-        panic!(
-            "{} values of `{}` are more than an MPI count: send them in pieces",
-            values.len(),
-            type_name::<T>()
-        )
-    })
-}
 
 // SAFETY, for all of them: the pointer is that of the slice, whose elements lie an extent of the datatype apart, and by the
 // contract of `MpiDatatype` the datatype covers fields of each element only.
@@ -46,7 +35,7 @@ unsafe impl<T: MpiDatatype> AsDatatype for Values<'_, T> {
 // SAFETY: see above.
 unsafe impl<T: MpiDatatype> Collection for Values<'_, T> {
     fn count(&self) -> Count {
-        count(self.0)
+        number_of(self.0.len(), "values", type_name::<T>())
     }
 }
 
@@ -71,7 +60,7 @@ unsafe impl<T: MpiDatatype> AsDatatype for ValuesMut<'_, T> {
 // SAFETY: see above.
 unsafe impl<T: MpiDatatype> Collection for ValuesMut<'_, T> {
     fn count(&self) -> Count {
-        count(self.0)
+        number_of(self.0.len(), "values", type_name::<T>())
     }
 }
 

@@ -1,5 +1,7 @@
 //! What can go wrong at run time.
 
+use dtype_core::SelectionError;
+
 /// Why a datatype could not be built, or bytes not be packed or unpacked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -27,6 +29,43 @@ pub enum Error {
         /// Its bytes as a number, the first one lowest.
         found: u64,
     },
+    /// A bound of a layout is not one of its array, or the array too large.
+    #[error("{0}")]
+    Selection(#[from] SelectionError),
+    /// What a layout is taken of has another shape than the layout's array.
+    #[error("the layout is a part of an array of {expected:?} elements, but the source has {found:?}")]
+    Shape {
+        /// The lengths of the dimensions of the layout's array.
+        expected: Vec<usize>,
+        /// Those of the source, or its length if it is a slice.
+        found: Vec<usize>,
+    },
+    /// The bytes of a type map are fewer than it reaches.
+    #[error("the type map reaches to byte {expected}, but the source has {found} bytes")]
+    TooShort {
+        /// Bytes needed.
+        expected: usize,
+        /// Bytes given.
+        found: usize,
+    },
+    /// A ready-made layout cannot be had with these parameters.
+    #[error("{shape}: {parameter} is {value}, but must be {requirement}")]
+    Parameter {
+        /// The layout: `Subarray`, `Darray`, `Halo` or `Tile`.
+        shape: &'static str,
+        /// The parameter, with its dimension.
+        parameter: String,
+        /// The value.
+        value: i128,
+        /// What it must be.
+        requirement: String,
+    },
+    /// A layout that selects something twice cannot be received into.
+    #[error(
+        "the layout covers some bytes more than once, so what arrives there would depend on the order in which it is \
+         written: it can be sent with `of`, but not received into"
+    )]
+    Overlap,
     /// MPI has not been initialized.
     #[error("MPI is not initialized: call `mpi::initialize()` before an MPI datatype is used")]
     NotInitialized,
@@ -53,4 +92,16 @@ pub enum Error {
         /// What it returned.
         code: i32,
     },
+}
+
+impl Error {
+    /// The same error in bytes that so many others precede.
+    pub(crate) fn behind(self, bytes: usize) -> Self {
+        match self {
+            Self::InvalidValue { what, offset, found } => {
+                Self::InvalidValue { what, offset: offset + bytes, found }
+            }
+            other => other,
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! unpacking and checking are the same walk with another visitor, inlined into straight-line code. Constants hold what is
 //! asked while the compiler runs, and what describes the layout when the program does.
 
-use std::slice::from_ref;
+use std::{slice::from_ref, sync::Arc};
 
 use dtype_core::{BaseType, TypeTree, constant::RunBuffer};
 
@@ -256,7 +256,6 @@ macro_rules! fields {
 }
 
 /// A layout as it is written down, not yet solved.
-#[derive(Clone, Copy)]
 pub enum Description {
     /// A type that travels as a base type.
     Leaf(BaseType),
@@ -268,19 +267,21 @@ pub enum Description {
     Fields(&'static Fields),
     /// What is no type, listed by a function.
     Listed(fn() -> TypeTree),
+    /// What is known at run time only.
+    Given(Arc<TypeTree>),
 }
 
 impl Description {
     /// The type tree: of a struct, a strc of the trees of its fields, nothing simplified but them.
     pub(crate) fn tree(&self) -> TypeTree {
         let solved = |lazy: fn() -> &'static LazyDatatype| lazy().solution().tree.clone();
-        match *self {
-            Self::Leaf(base) => TypeTree::Leaf(base),
-            Self::Bytes(size) => TypeTree::vector(size as u64, 1, TypeTree::Leaf(BaseType::Byte)),
-            Self::Elements(element, count, stride) => match solved(element) {
+        match self {
+            Self::Leaf(base) => TypeTree::Leaf(*base),
+            Self::Bytes(size) => TypeTree::vector(*size as u64, 1, TypeTree::Leaf(BaseType::Byte)),
+            Self::Elements(element, count, stride) => match solved(*element) {
                 // Elements without data may be more than fit a count.
                 TypeTree::Struct { children, .. } if children.is_empty() => TypeTree::structure([], []),
-                element => TypeTree::vector(count as u64, stride as i64, element),
+                element => TypeTree::vector(*count as u64, *stride as i64, element),
             },
             Self::Fields(fields) => {
                 let order = || (0..fields.list.len()).map(|i| &fields.list[fields.nth(i)]);
@@ -289,6 +290,7 @@ impl Description {
                 TypeTree::structure(displacements.collect::<Vec<_>>(), children.collect::<Vec<_>>())
             }
             Self::Listed(list) => list(),
+            Self::Given(tree) => TypeTree::clone(tree),
         }
     }
 }

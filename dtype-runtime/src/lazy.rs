@@ -4,12 +4,12 @@ use std::{
     any::TypeId,
     collections::HashMap,
     fmt,
-    sync::{OnceLock, PoisonError, RwLock},
+    sync::{Arc, OnceLock, PoisonError, RwLock},
 };
 
 use dtype_core::{LinearCosts, Program, Solution, TypeTree, constant::Solved, solve_layout};
 
-use crate::{MpiDatatype, datatype::COSTS, fields::Description};
+use crate::{MpiDatatype, datatype::COSTS, fields::Description, layout::Selection};
 
 /// Where a layout was solved: the tiers of the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,13 +64,16 @@ impl LazyDatatype {
         Self::of(T::DESCRIPTION, T::COSTS, Some(size_of::<T>() as i64), expansion, solved)
     }
 
-    /// The entry of a layout, whose extent matters only if `extent` is given.
-    pub const fn of_layout(
-        describe: fn() -> TypeTree,
-        extent: Option<i64>,
-        expansion: Option<Expansion>,
-    ) -> Self {
-        Self::of(Description::Listed(describe), COSTS, extent, expansion, unsolved)
+    /// The entry of a layout that is known at compile time, of an array without gaps. Its extent does not matter.
+    pub const fn of_selection<S: Selection>(expansion: Option<Expansion>) -> Self {
+        let solved = if expansion.is_some() { unsolved } else { solved_selection::<S> };
+        let describe = || S::REGION.tree(&S::REGION.contiguous());
+        Self::of(Description::Listed(describe), COSTS, None, expansion, solved)
+    }
+
+    /// The entry of a layout that is known at run time, whose extent matters only if `extent` is given.
+    pub(crate) fn of_tree(tree: Arc<TypeTree>, extent: Option<i64>) -> Self {
+        Self::of(Description::Given(tree), COSTS, extent, None, unsolved)
     }
 
     const fn of(
@@ -133,6 +136,11 @@ impl LazyDatatype {
 /// The layout of a type as constant evaluation solves it: done once, when code for this function is made.
 fn solved<T: MpiDatatype>() -> Option<&'static Solved> {
     const { &Solved::of(&T::RUNS, &T::COSTS) }.as_ref()
+}
+
+/// The layout of a selection as constant evaluation solves it.
+fn solved_selection<S: Selection>() -> Option<&'static Solved> {
+    const { &S::REGION.solved(&S::REGION.contiguous()) }.as_ref()
 }
 
 fn unsolved() -> Option<&'static Solved> {

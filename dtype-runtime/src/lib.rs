@@ -56,32 +56,44 @@ mod readme {}
 
 #[cfg(feature = "mpi")]
 mod buffer;
+mod cache;
 mod datatype;
 mod error;
+mod explain;
 mod fields;
+mod layout;
 mod lazy;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod pack;
-mod selection;
+mod region;
+mod shapes;
+mod source;
 mod view;
 
 #[cfg(feature = "mpi")]
 pub use buffer::{Values, ValuesMut};
+pub use cache::{LayoutCache, layout_cache};
 pub use datatype::MpiDatatype;
 pub use dtype_core;
 pub use dtype_derive::{MpiDatatype, layout};
 pub use error::Error;
+pub use layout::{Disjoint, DynamicLayout, Layout, Memory, Rank, Selection, StaticLayout};
 pub use lazy::LayoutOrigin;
+#[cfg(feature = "mpi")]
+pub use mpi::LayoutDatatype;
 pub use pack::{pack, pack_into, packed_size, unpack_into};
-pub use selection::Selection;
-pub use view::{StaticLayout, View, ViewMut};
+pub use region::ArrayOrder;
+pub use shapes::{Band, Darray, Distribution, Halo, HaloExchange, Subarray, Tile};
+pub use source::{Mismatch, Outcome, Source, SourceMut};
+pub use view::{View, ViewMut};
 
 /// What the macros' expansions name. No part of the public interface: it may change in any version.
 #[doc(hidden)]
 pub mod __private {
     pub use dtype_core::{
-        BaseType, LinearCosts, NodeCosts, OldType, Penalty, Program, Step, Weighting, constant::RunBuffer,
+        BaseType, Item, LinearCosts, NodeCosts, OldType, Penalty, Program, Step, Weighting,
+        constant::RunBuffer,
     };
     pub use memoffset;
     pub use std::borrow::Cow::Borrowed as List;
@@ -93,9 +105,9 @@ pub mod __private {
             Description, Facts, Field, Fields, Order, Visitor, is_one_of, lies_as, must_be_fixed,
             visit_integer,
         },
+        layout::{Coverage, DynamicLayout, Entry, Memory, Selection, StaticLayout},
         lazy::{Expansion, LazyDatatype, of_type},
-        selection::{Dimension, Selection},
-        view::StaticLayout,
+        region::{ArrayOrder, Choice, FixedPieces, Integer, Path, Pieces, Region, fixed_shape, is_integer},
     };
 
     #[cfg(feature = "mpi")]

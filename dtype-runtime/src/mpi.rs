@@ -4,6 +4,8 @@
 //! `MPI_COMM_SELF` whose deletion, the first thing `MPI_Finalize` does (MPI 4.1 section 11.2.4), frees them all.
 
 use std::{
+    collections::BTreeMap,
+    fmt,
     os::raw::{c_int, c_void},
     ptr,
     sync::{
@@ -14,17 +16,28 @@ use std::{
 
 use ::mpi::{
     Address, Count,
-    datatype::{AsDatatype, Buffer, BufferMut, Collection, DatatypeRef, Pointer, PointerMut},
+    datatype::{
+        AsDatatype, Buffer, BufferMut, Collection, Datatype, DatatypeRef, Pointer, PointerMut,
+        UncommittedDatatype, UserDatatype,
+    },
     ffi::{self, MPI_Datatype},
-    raw::FromRaw,
+    raw::{AsRaw, FromRaw},
 };
 use dtype_core::{BaseType, OldType, Program, Step};
 
-use crate::{Error, MpiDatatype, View, ViewMut, lazy::LazyDatatype, selection::Selection};
+use crate::{
+    Error, MpiDatatype, View, ViewMut,
+    layout::{Entry, Layout},
+    lazy::LazyDatatype,
+};
 
 /// A committed datatype of this process.
 #[derive(Clone, Copy)]
-pub(crate) struct Handle(MPI_Datatype);
+pub(crate) struct Handle {
+    raw: MPI_Datatype,
+    /// Which of those that have been built it is; nothing for a predefined one.
+    number: Option<u64>,
+}
 
 // SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1); it is only copied
 // here, and which thread may call MPI with it is MPI's own rule.
@@ -33,10 +46,15 @@ unsafe impl Send for Handle {}
 unsafe impl Sync for Handle {}
 
 /// All handles built so far, to be freed by `MPI_Finalize`. The lock is held while one is built.
-static BUILT: Mutex<Built> = Mutex::new(Built { handles: Vec::new(), freed_at_finalize: false });
+static BUILT: Mutex<Built> =
+    Mutex::new(Built { handles: BTreeMap::new(), next: 0, unused: Vec::new(), freed_at_finalize: false });
 
 struct Built {
-    handles: Vec<Handle>,
+    handles: BTreeMap<u64, Handle>,
+    /// The number of the next one.
+    next: u64,
+    /// Those of which the entry is gone, to be freed with the next call that may call MPI.
+    unused: Vec<Handle>,
     /// Whether `MPI_Finalize` has been told to free them.
     freed_at_finalize: bool,
 }
@@ -45,17 +63,19 @@ struct Built {
 static FREED: AtomicBool = AtomicBool::new(false);
 
 impl LazyDatatype {
+    /// The datatype of an entry that is never dropped.
+    pub(crate) fn datatype(&'static self) -> Result<DatatypeRef<'static>, Error> {
+        let handle = self.handle()?;
+        // SAFETY: the handle is committed and lives until `MPI_Finalize`, after which no MPI call may be made at all.
+        Ok(unsafe { DatatypeRef::from_raw(handle.raw) })
+    }
+
     /// The committed handle, built at the first call.
-    pub(crate) fn datatype(&self) -> Result<DatatypeRef<'static>, Error> {
+    fn handle(&self) -> Result<Handle, Error> {
         if FREED.load(Ordering::Acquire) {
             return Err(Error::Finalized);
         }
-        let handle = match self.handle.get() {
-            Some(handle) => *handle,
-            None => self.build()?,
-        };
-        // SAFETY: the handle is committed and lives until `MPI_Finalize`, after which no MPI call may be made at all.
-        Ok(unsafe { DatatypeRef::from_raw(handle.0) })
+        self.handle.get().map_or_else(|| self.build(), |handle| Ok(*handle))
     }
 
     #[cold]
@@ -69,12 +89,33 @@ impl LazyDatatype {
             free_at_finalize()?;
             built.freed_at_finalize = true;
         }
-        let (handle, owned) = construct(self.program())?;
+        built.unused.drain(..).for_each(free);
+        let (raw, owned) = construct(self.program())?;
+        let number = built.next;
+        let handle = Handle { raw, number: owned.then_some(number) };
         if owned {
-            built.handles.push(handle);
+            built.handles.insert(number, handle);
+            built.next += 1;
         }
         Ok(*self.handle.get_or_init(|| handle))
     }
+}
+
+impl Drop for LazyDatatype {
+    /// Leaves the handle to be freed: this may be any thread, and not every one may call MPI.
+    fn drop(&mut self) {
+        if let Some(Handle { number: Some(number), .. }) = self.handle.get() {
+            let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+            let unused = built.handles.remove(number);
+            built.unused.extend(unused);
+        }
+    }
+}
+
+/// Frees a handle that is in none of the lists any more.
+fn free(mut handle: Handle) {
+    // SAFETY: the handle was built here and is freed once, while MPI is usable. MPI lets what is under way end.
+    unsafe { ffi::MPI_Type_free(&raw mut handle.raw) };
 }
 
 /// The datatype for rsmpi's `Equivalence`, which cannot return an error.
@@ -93,8 +134,18 @@ pub fn equivalent_datatype<T: MpiDatatype>() -> DatatypeRef<'static> {
     or_panic(T::lazy().datatype(), std::any::type_name::<T>())
 }
 
-pub(crate) fn or_panic(datatype: Result<DatatypeRef<'static>, Error>, of: &str) -> DatatypeRef<'static> {
+pub(crate) fn or_panic<D>(datatype: Result<D, Error>, of: &str) -> D {
     datatype.unwrap_or_else(|error| panic!("no MPI datatype for `{of}`: {error}"))
+}
+
+/// A number of things as MPI's count.
+///
+/// # Panics
+/// Beyond the largest count, as rsmpi's own slices do.
+pub(crate) fn number_of(number: usize, things: &str, of: &str) -> Count {
+    Count::try_from(number).unwrap_or_else(|_| {
+        panic!("{number} {things} of `{of}` are more than an MPI count: send them in pieces")
+    })
 }
 
 /// MPI calls are allowed between initialization and finalization only (MPI 4.1 section 11.4.1).
@@ -145,10 +196,9 @@ unsafe extern "C" fn no_copy(
 unsafe extern "C" fn free_all(_: ffi::MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
     FREED.store(true, Ordering::Release);
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-    for mut handle in built.handles.drain(..) {
-        // SAFETY: the handle was built here, is freed once, and MPI is still usable while it runs this callback.
-        unsafe { ffi::MPI_Type_free(&raw mut handle.0) };
-    }
+    // MPI is still usable while it runs this callback.
+    std::mem::take(&mut built.handles).into_values().for_each(free);
+    built.unused.drain(..).for_each(free);
     ffi::MPI_SUCCESS as c_int
 }
 
@@ -157,20 +207,20 @@ fn checked(call: &'static str, code: c_int) -> Result<(), Error> {
 }
 
 /// Runs a program and commits its result; the flag says whether it was built, and so is to be freed.
-fn construct(program: &Program) -> Result<(Handle, bool), Error> {
+fn construct(program: &Program) -> Result<(MPI_Datatype, bool), Error> {
     let mut steps = Steps(Vec::with_capacity(program.steps.len()));
     for step in program.steps.iter() {
         let handle = steps.call(step)?;
         steps.0.push(handle);
     }
     let OldType::Step(index) = program.result else {
-        return Ok((Handle(steps.handle(program.result)), false));
+        return Ok((steps.handle(program.result), false));
     };
     let mut result = steps.0.swap_remove(index);
     // SAFETY: the handle was built by the last step.
     let code = unsafe { ffi::MPI_Type_commit(&raw mut result) };
     checked("MPI_Type_commit", code).inspect_err(|_| steps.0.push(result))?;
-    Ok((Handle(result), true))
+    Ok((result, true))
 }
 
 /// The handles of the steps run so far. Dropping frees them: a datatype keeps what it was built from alive.
@@ -311,59 +361,96 @@ fn addresses(call: &'static str, values: &[i64]) -> Result<Vec<Address>, Error> 
     values.iter().map(|value| address(call, "array_of_displacements", *value)).collect()
 }
 
-// The views as rsmpi buffers: one datatype at the first element selected.
+/// The committed datatype of a layout or a view: what rsmpi takes for one.
+///
+/// Of a layout that is known at run time it keeps the MPI datatype alive, which is freed when nobody has it any more.
+pub struct LayoutDatatype(Entry, Handle);
+
+impl Entry {
+    pub(crate) fn datatype(self) -> Result<LayoutDatatype, Error> {
+        let handle = self.handle()?;
+        Ok(LayoutDatatype(self, handle))
+    }
+}
+
+// SAFETY: the handle is of a committed datatype, which the entry keeps alive.
+unsafe impl AsRaw for LayoutDatatype {
+    type Raw = MPI_Datatype;
+
+    fn as_raw(&self) -> MPI_Datatype {
+        self.1.raw
+    }
+}
+
+impl UncommittedDatatype for LayoutDatatype {
+    type DuplicatedDatatype = UserDatatype;
+}
+
+impl Datatype for LayoutDatatype {}
+
+impl Clone for LayoutDatatype {
+    fn clone(&self) -> Self {
+        Self(self.0.clone(), self.1)
+    }
+}
+
+impl fmt::Debug for LayoutDatatype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LayoutDatatype").field(self.0.program()).finish()
+    }
+}
+
+// The views as rsmpi buffers: as many copies of one datatype at the first value selected.
 //
-// SAFETY, for all of them: by the contract of `Selection`, checked by `Selection::VALID` when the layout is made, the
-// pointer is that of the first element selected and the datatype covers selected elements of the borrowed source
-// only, each once.
+// SAFETY, for all of them: by the contracts of `Layout` and `Source`, the pointer is that of the first value selected, and
+// the datatype covers selected values of the borrowed source only; of one borrowed mutably, no byte twice.
 
 // SAFETY: see above.
-unsafe impl<S: Selection> AsDatatype for View<'_, S> {
-    type Out = DatatypeRef<'static>;
+unsafe impl<L: Layout> AsDatatype for View<'_, L> {
+    type Out = LayoutDatatype;
     fn as_datatype(&self) -> Self::Out {
-        or_panic(S::lazy().datatype(), std::any::type_name::<Self>())
+        or_panic(View::datatype(self), std::any::type_name::<Self>())
     }
 }
 
 // SAFETY: see above.
-unsafe impl<S: Selection> Collection for View<'_, S> {
+unsafe impl<L: Layout> Collection for View<'_, L> {
     fn count(&self) -> Count {
-        1
+        number_of(self.place.copies, "arrays", std::any::type_name::<Self>())
     }
 }
 
 // SAFETY: see above.
-unsafe impl<S: Selection> Pointer for View<'_, S> {
+unsafe impl<L: Layout> Pointer for View<'_, L> {
     fn pointer(&self) -> *const c_void {
-        ptr::from_ref(self.source).cast::<u8>().wrapping_add(self.layout().start()).cast()
+        self.first().cast()
     }
 }
 
 // SAFETY: see above.
-unsafe impl<S: Selection> Buffer for View<'_, S> {}
+unsafe impl<L: Layout> Buffer for View<'_, L> {}
 
 // SAFETY: see above.
-unsafe impl<S: Selection> AsDatatype for ViewMut<'_, S> {
-    type Out = DatatypeRef<'static>;
+unsafe impl<L: Layout> AsDatatype for ViewMut<'_, L> {
+    type Out = LayoutDatatype;
     fn as_datatype(&self) -> Self::Out {
         self.as_view().as_datatype()
     }
 }
 
 // SAFETY: see above.
-unsafe impl<S: Selection> Collection for ViewMut<'_, S> {
+unsafe impl<L: Layout> Collection for ViewMut<'_, L> {
     fn count(&self) -> Count {
-        1
+        self.as_view().count()
     }
 }
 
 // SAFETY: see above.
-unsafe impl<S: Selection> PointerMut for ViewMut<'_, S> {
+unsafe impl<L: Layout> PointerMut for ViewMut<'_, L> {
     fn pointer_mut(&mut self) -> *mut c_void {
-        let start = self.as_view().layout().start();
-        ptr::from_mut(self.source).cast::<u8>().wrapping_add(start).cast()
+        self.as_view().first().cast()
     }
 }
 
 // SAFETY: see above; the source is borrowed mutably.
-unsafe impl<S: Selection> BufferMut for ViewMut<'_, S> {}
+unsafe impl<L: Layout> BufferMut for ViewMut<'_, L> {}

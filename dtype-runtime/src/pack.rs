@@ -11,7 +11,7 @@ use dtype_core::BaseType;
 use crate::{
     Error, MpiDatatype,
     fields::Visitor,
-    selection::{Dimension, Selection},
+    region::{Leaf, Loop, Region, Strides},
 };
 
 /// Bytes that `count` values of `T` take when packed; `usize::MAX` where so many cannot exist.
@@ -83,12 +83,7 @@ pub(crate) fn validate<T: MpiDatatype>(values: &[T]) -> Result<(), Error> {
     let mut packed = vec![0; packed_size::<T>(1)];
     values.iter().enumerate().try_for_each(|(i, value)| {
         pack_into(std::slice::from_ref(value), &mut packed)?;
-        check::<T>(&packed, 1).map_err(|error| match error {
-            Error::InvalidValue { what, offset, found } => {
-                Error::InvalidValue { what, offset: offset + packed_size::<T>(i), found }
-            }
-            other => other,
-        })
+        check::<T>(&packed, 1).map_err(|error| error.behind(packed_size::<T>(i)))
     })
 }
 
@@ -108,80 +103,133 @@ fn check<T: MpiDatatype>(packed: &[u8], count: usize) -> Result<(), Error> {
     check.invalid.map_or(Ok(()), Err)
 }
 
-/// The bytes of a selection of `source`.
-pub(crate) fn pack_selection<S: Selection>(source: &S::Source) -> Vec<u8> {
-    let size = packed_size::<S::Element>(S::COUNT);
-    let mut packed = Vec::with_capacity(size);
-    // SAFETY: the vector has room for `size` bytes, just what is written; then all of them are initialized.
-    unsafe {
-        pack_blocks::<S>(source, packed.as_mut_ptr());
-        packed.set_len(size);
-    }
-    packed
+/// What is done with values whose type is not known where it is done: by whom, for each type.
+pub(crate) struct Copying {
+    /// # Safety
+    /// As for [`pack_values`], for the values that the loop leads to from the pointer.
+    pack: unsafe fn(*const u8, Loop<'_>, *mut u8),
+    /// # Safety
+    /// As for [`unpack_values`], for the values that the loop leads to from the last pointer.
+    unpack: unsafe fn(*const u8, *mut u8, Loop<'_>),
+    check: fn(&[u8], usize) -> Result<(), Error>,
 }
 
-/// Packs a selection of `source` into the front of `packed`; see [`pack_into`].
-pub(crate) fn pack_selection_into<S: Selection>(
-    source: &S::Source,
-    packed: &mut [u8],
-) -> Result<usize, Error> {
-    let expected = packed_size::<S::Element>(S::COUNT);
-    if packed.len() < expected {
-        return Err(Error::Length { what: type_name::<S::Source>(), expected, found: packed.len() });
+impl Copying {
+    pub(crate) const fn of<T: MpiDatatype>() -> Self {
+        Self { pack: pack_loop::<T>, unpack: unpack_loop::<T>, check: check::<T> }
     }
-    // SAFETY: `packed` has room for the bytes.
-    unsafe { pack_blocks::<S>(source, packed.as_mut_ptr()) };
-    Ok(expected)
 }
 
 /// # Safety
-/// `target` points to room for the packed bytes of `S::COUNT` elements, elsewhere than `source`.
-unsafe fn pack_blocks<S: Selection>(source: &S::Source, mut target: *mut u8) {
-    let source = std::ptr::from_ref(source).cast::<S::Element>();
-    for_each_block(S::START, S::DIMENSIONS, &mut |start, count| {
-        // SAFETY: the contract of `Selection` puts the block inside the source; all blocks together have `S::COUNT`
-        // elements.
+/// As for [`pack_values`], for the values that the loop leads to from `memory`.
+unsafe fn pack_loop<T: MpiDatatype>(memory: *const u8, values: Loop<'_>, mut target: *mut u8) {
+    for_each_block::<T>(values, |offset, count| {
+        // SAFETY: the values are some of the loop's, and the packed bytes of all before them are behind `target`.
         unsafe {
-            pack_values(source.add(start), count, target);
-            target = target.add(packed_size::<S::Element>(count));
+            pack_values(memory.offset(offset).cast::<T>(), count, target);
+            target = target.add(packed_size::<T>(count));
         }
     });
 }
 
-/// Unpacks the bytes of a selection into `target`; see [`unpack_into`] for what is checked.
-pub(crate) fn unpack_selection<S: Selection>(packed: &[u8], target: &mut S::Source) -> Result<(), Error> {
-    check::<S::Element>(packed, S::COUNT)?;
-    let mut source = packed.as_ptr();
-    let target = std::ptr::from_mut(target).cast::<S::Element>();
-    for_each_block(S::START, S::DIMENSIONS, &mut |start, count| {
-        // SAFETY: `check` found the bytes of `S::COUNT` valid elements; the contract of `Selection` puts the block
-        // inside the target, which is borrowed mutably.
+/// # Safety
+/// As for [`unpack_values`], for the values that the loop leads to from `memory`.
+unsafe fn unpack_loop<T: MpiDatatype>(mut packed: *const u8, memory: *mut u8, values: Loop<'_>) {
+    for_each_block::<T>(values, |offset, count| {
+        // SAFETY: the values are some of the loop's, and the packed bytes of all before them are behind `packed`.
         unsafe {
-            unpack_values(source, target.add(start), count);
-            source = source.add(packed_size::<S::Element>(count));
+            unpack_values(packed, memory.offset(offset).cast::<T>(), count);
+            packed = packed.add(packed_size::<T>(count));
         }
     });
-    Ok(())
 }
 
-/// Calls back for each block of adjacent elements: index of the first, and number.
+/// Calls back for values that lie one after the other: bytes to the first, and their number.
 #[inline(always)]
-fn for_each_block(start: usize, dimensions: &[Dimension], visit: &mut impl FnMut(usize, usize)) {
-    match dimensions {
-        [] => visit(start, 1),
-        [Dimension { count, stride: 1 }] => visit(start, *count),
-        [Dimension { count, stride }] => (0..*count).for_each(|i| visit(start + i * stride, 1)),
-        [Dimension { count, stride }, inner @ ..] => {
-            for i in 0..*count {
-                for_each_inner_block(start + i * stride, inner, visit);
-            }
+fn for_each_block<T>(values: Loop<'_>, mut visit: impl FnMut(isize, usize)) {
+    match values {
+        Loop { count, stride, list: None } if stride == size_of::<T>() as isize => visit(0, count),
+        Loop { count, stride, list: None } => (0..count).for_each(|i| visit(i as isize * stride, 1)),
+        Loop { stride, list: Some(list), .. } => {
+            let first = list.first().copied().unwrap_or_default();
+            list.iter().for_each(|index| visit((*index as isize - first as isize) * stride, 1));
         }
     }
 }
 
-/// The recursion of [`for_each_block`], which cannot be inlined into itself.
-fn for_each_inner_block(start: usize, dimensions: &[Dimension], visit: &mut impl FnMut(usize, usize)) {
-    for_each_block(start, dimensions, visit);
+/// Calls back for each innermost loop of a walk, with the bytes to its first value.
+fn for_each_loop<'a>(at: isize, loops: &[Loop<'a>], visit: &mut impl FnMut(isize, Loop<'a>)) {
+    match loops {
+        [] => visit(at, Loop { count: 1, stride: 0, list: None }),
+        [values] => visit(at, *values),
+        [outer, inner @ ..] => {
+            (0..outer.count).for_each(|i| for_each_loop(at + outer.offset(i), inner, visit));
+        }
+    }
+}
+
+/// Packs a region of the array at `array`, whose elements lie so many bytes apart.
+///
+/// # Safety
+/// The array has the shape of the region, and `packed` points to room for the region's packed size elsewhere.
+pub(crate) unsafe fn pack_region(
+    region: &Region<'_>,
+    strides: &Strides,
+    array: *const u8,
+    mut packed: *mut u8,
+) {
+    for walk in region.walks(strides) {
+        let Leaf { facts, copying, .. } = walk.leaf;
+        for_each_loop(walk.start, walk.loops(), &mut |at, values| {
+            // SAFETY: a region selects values within the array; all of them together have its packed size.
+            unsafe {
+                (copying.pack)(array.offset(at), values, packed);
+                packed = packed.add(facts.packed_size * values.count);
+            }
+        });
+    }
+}
+
+/// Unpacks bytes that [`check_region`] has found to be those of the region.
+///
+/// # Safety
+/// The array has the shape of the region and may be written, and `packed` points to the region's packed bytes, valid and
+/// elsewhere.
+pub(crate) unsafe fn unpack_region(
+    region: &Region<'_>,
+    strides: &Strides,
+    mut packed: *const u8,
+    array: *mut u8,
+) {
+    for walk in region.walks(strides) {
+        let Leaf { facts, copying, .. } = walk.leaf;
+        for_each_loop(walk.start, walk.loops(), &mut |at, values| {
+            // SAFETY: as for packing.
+            unsafe {
+                (copying.unpack)(packed, array.offset(at), values);
+                packed = packed.add(facts.packed_size * values.count);
+            }
+        });
+    }
+}
+
+/// Checks that packed bytes are those of `copies` of the region, each value a valid one.
+pub(crate) fn check_region(region: &Region<'_>, copies: usize, packed: &[u8]) -> Result<(), Error> {
+    let expected = region.packed_size().saturating_mul(copies);
+    if packed.len() != expected {
+        return Err(Error::Length { what: "the layout", expected, found: packed.len() });
+    }
+    let strides = region.contiguous();
+    let mut start = 0;
+    for _ in 0..copies {
+        for walk in region.walks(&strides) {
+            let count = walk.count();
+            let end = start + walk.leaf.facts.packed_size * count;
+            (walk.leaf.copying.check)(&packed[start..end], count).map_err(|error| error.behind(start))?;
+            start = end;
+        }
+    }
+    Ok(())
 }
 
 /// # Safety

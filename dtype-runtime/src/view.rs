@@ -1,122 +1,49 @@
-//! Static layouts and their views: a piece of an array as a value that can be sent, received, packed.
+//! Views: a layout's part of a source, to be sent, received, packed, unpacked.
 
 use std::{fmt, marker::PhantomData};
 
-use dtype_core::{Optimality, Program, TypeTree};
-
 use crate::{
     Error,
-    lazy::LayoutOrigin,
-    pack::{pack_selection, pack_selection_into, packed_size, unpack_selection},
-    selection::Selection,
+    layout::{Entry, Layout, entry_of},
+    pack::{check_region, pack_region, unpack_region},
+    region::Strides,
+    source::Place,
 };
 
-/// A layout that [`layout!`](crate::layout) worked out at compile time. Takes no space.
-///
-/// Its datatype begins at the first element selected, which is where views of it point; so two layouts of the same
-/// shape have the same type map wherever they lie.
-pub struct StaticLayout<S>(PhantomData<S>);
-
-impl<S: Selection> StaticLayout<S> {
-    /// The layout of a selection, which is checked here, at compile time.
-    #[doc(hidden)]
-    pub const fn new() -> Self {
-        const { S::VALID };
-        Self(PhantomData)
-    }
-
-    /// The piece of `source`, to be read: an rsmpi `Buffer`.
-    pub fn of<'a>(&self, source: &'a S::Source) -> View<'a, S> {
-        View { source, layout: *self }
-    }
-
-    /// The piece of `source`, to be written: an rsmpi `BufferMut`. What lies beside the piece is not touched.
-    pub fn of_mut<'a>(&self, source: &'a mut S::Source) -> ViewMut<'a, S> {
-        ViewMut { source, layout: *self }
-    }
-
-    /// Number of elements selected.
-    pub const fn count(&self) -> usize {
-        S::COUNT
-    }
-
-    /// Bytes from the start of the source to the first element selected.
-    pub const fn start(&self) -> usize {
-        S::START * size_of::<S::Element>()
-    }
-
-    /// The least-cost type tree, relative to the first element selected.
-    pub fn tree(&self) -> &'static TypeTree {
-        &S::lazy().solution().tree
-    }
-
-    /// The type map in short, relative to the first element selected.
-    pub fn type_map(&self) -> String {
-        S::lazy().type_map()
-    }
-
-    /// The cost of the tree in the storage model.
-    pub fn cost(&self) -> u64 {
-        S::lazy().cost()
-    }
-
-    /// Whether that cost is known to be the least.
-    pub fn optimality(&self) -> Optimality {
-        S::lazy().solution().optimality
-    }
-
-    /// The calls that build the MPI datatype.
-    pub fn constructor_calls(&self) -> &'static Program {
-        S::lazy().program()
-    }
-
-    /// Where the layout was solved.
-    pub fn layout_origin(&self) -> LayoutOrigin {
-        S::lazy().origin()
-    }
-
-    /// The committed MPI datatype, relative to the first element selected; see
-    /// [`MpiDatatype::datatype`](crate::MpiDatatype::datatype).
-    ///
-    /// # Errors
-    /// Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
-    #[cfg(feature = "mpi")]
-    pub fn datatype(&self) -> Result<mpi::datatype::DatatypeRef<'static>, Error> {
-        S::lazy().datatype()
-    }
-}
-
-impl<S> Clone for StaticLayout<S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<S> Copy for StaticLayout<S> {}
-
-impl<S: Selection> fmt::Debug for StaticLayout<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StaticLayout")
-            .field("start", &S::START)
-            .field("dimensions", &S::DIMENSIONS)
-            .finish_non_exhaustive()
-    }
-}
-
-/// A piece of an array, to be read.
+/// A part of a source, to be read: an rsmpi `Buffer`.
 #[derive(Clone, Copy)]
-pub struct View<'a, S: Selection> {
-    pub(crate) source: &'a S::Source,
-    layout: StaticLayout<S>,
+pub struct View<'a, L: Layout> {
+    pub(crate) place: Place,
+    layout: L,
+    borrow: PhantomData<&'a [L::Element]>,
 }
 
-impl<S: Selection> View<'_, S> {
-    /// The layout of the piece.
-    pub fn layout(&self) -> StaticLayout<S> {
-        self.layout
+/// A part of a source, to be written: an rsmpi `BufferMut`.
+pub struct ViewMut<'a, L: Layout> {
+    view: View<'a, L>,
+    borrow: PhantomData<&'a mut [L::Element]>,
+}
+
+// SAFETY: a view is a shared slice of elements that leaves some out.
+unsafe impl<L: Layout<Element: Sync> + Send> Send for View<'_, L> {}
+// SAFETY: as above.
+unsafe impl<L: Layout<Element: Sync> + Sync> Sync for View<'_, L> {}
+// SAFETY: a mutable view is a mutable slice of elements that leaves some out.
+unsafe impl<L: Layout<Element: Send> + Send> Send for ViewMut<'_, L> {}
+// SAFETY: as above.
+unsafe impl<L: Layout<Element: Sync> + Sync> Sync for ViewMut<'_, L> {}
+
+impl<L: Layout> View<'_, L> {
+    pub(crate) fn new(place: Place, layout: L) -> Self {
+        Self { place, layout, borrow: PhantomData }
     }
 
-    /// Packs the elements into bytes, in the order of the selection; see [`pack`](crate::pack()).
+    /// The layout of the part.
+    pub fn layout(&self) -> &L {
+        &self.layout
+    }
+
+    /// Packs the values into bytes, in the order of the layout; see [`pack`](crate::pack()).
     ///
     /// ```
     /// let matrix = [[1u8, 2, 3], [4, 5, 6]];
@@ -124,36 +51,103 @@ impl<S: Selection> View<'_, S> {
     /// assert_eq!(columns.of(&matrix).pack(), [1, 3, 4, 6]);
     /// ```
     pub fn pack(&self) -> Vec<u8> {
-        pack_selection::<S>(self.source)
+        let size = self.packed_size();
+        let mut packed = Vec::with_capacity(size);
+        // SAFETY: the vector has room for `size` bytes, just what is written; then all of them are initialized.
+        unsafe {
+            self.pack_to(packed.as_mut_ptr());
+            packed.set_len(size);
+        }
+        packed
     }
 
-    /// Packs the elements into the front of `packed` and returns how many bytes they took.
+    /// Packs the values into the front of `packed` and returns how many bytes they took.
     ///
     /// # Errors
     /// [`Error::Length`] where `packed` is too short; nothing is written then.
     pub fn pack_into(&self, packed: &mut [u8]) -> Result<usize, Error> {
-        pack_selection_into::<S>(self.source, packed)
+        let expected = self.packed_size();
+        if packed.len() < expected {
+            return Err(Error::Length { what: "the layout", expected, found: packed.len() });
+        }
+        // SAFETY: `packed` has room for the bytes, and cannot overlap the source, being borrowed mutably.
+        unsafe { self.pack_to(packed.as_mut_ptr()) };
+        Ok(expected)
     }
 
     /// Bytes that [`pack`](Self::pack) gives.
     pub fn packed_size(&self) -> usize {
-        packed_size::<S::Element>(S::COUNT)
+        self.layout.packed_size() * self.place.copies
+    }
+
+    /// # Safety
+    /// There is room for the packed size, elsewhere than the source.
+    unsafe fn pack_to(&self, packed: *mut u8) {
+        let (region, strides, size) = (self.layout.region(), self.strides(), self.layout.packed_size());
+        for (i, array) in self.arrays().enumerate() {
+            // SAFETY: the place is that of an array of the region's shape, by the contract of `Source`.
+            unsafe { pack_region(&region, &strides, array, packed.add(i * size)) };
+        }
+    }
+
+    /// The first element of each array.
+    fn arrays(&self) -> impl Iterator<Item = *mut u8> + use<L> {
+        let (Place { first, copies, .. }, region) = (self.place, self.layout.region());
+        let size = region.array_elements() * region.element;
+        (0..copies).map(move |i| first.wrapping_add(i * size))
+    }
+
+    fn strides(&self) -> Strides {
+        self.place.strides.unwrap_or_else(|| self.layout.region().contiguous())
+    }
+
+    /// The datatype of the part: that of the layout, unless the source has gaps or is several.
+    pub(crate) fn entry(&self) -> Entry {
+        match self.place {
+            Place { strides: None, copies: 1, .. } => self.layout.entry().clone(),
+            Place { copies, .. } => entry_of(&self.layout.region(), &self.strides(), copies),
+        }
+    }
+
+    /// Where the first value of the part is.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn first(&self) -> *mut u8 {
+        self.place.first.wrapping_offset(self.layout.region().first(&self.strides()))
+    }
+
+    /// The least-cost type tree of the part, relative to its first value: that of the layout, with the strides of the
+    /// source.
+    ///
+    /// ```
+    /// let column = dtype_runtime::layout!(f64[100][100] => [.., 3]);
+    /// let matrix = [[0.5; 100]; 100];
+    /// assert_eq!(column.of(&matrix).tree().to_string(), "vec 100, stride 800\n└─ f64\n");
+    /// ```
+    pub fn tree(&self) -> dtype_core::TypeTree {
+        self.entry().solution().tree.clone()
+    }
+
+    /// The committed MPI datatype of the part, relative to its first value.
+    ///
+    /// # Errors
+    /// Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
+    #[cfg(feature = "mpi")]
+    pub fn datatype(&self) -> Result<crate::LayoutDatatype, Error> {
+        self.entry().datatype()
     }
 }
 
-/// A piece of an array, to be written.
-pub struct ViewMut<'a, S: Selection> {
-    pub(crate) source: &'a mut S::Source,
-    layout: StaticLayout<S>,
-}
-
-impl<S: Selection> ViewMut<'_, S> {
-    /// The same piece, to be read.
-    pub fn as_view(&self) -> View<'_, S> {
-        View { source: self.source, layout: self.layout }
+impl<L: Layout> ViewMut<'_, L> {
+    pub(crate) fn new(place: Place, layout: L) -> Self {
+        Self { view: View::new(place, layout), borrow: PhantomData }
     }
 
-    /// Unpacks bytes that [`View::pack`] made, of this or of any layout with the same elements in all.
+    /// The same part, to be read.
+    pub fn as_view(&self) -> &View<'_, L> {
+        &self.view
+    }
+
+    /// Unpacks bytes that [`View::pack`] made, of this or of any layout with the same values in all.
     ///
     /// ```
     /// let mut matrix = [[0u8; 3]; 2];
@@ -166,18 +160,26 @@ impl<S: Selection> ViewMut<'_, S> {
     /// # Errors
     /// As [`unpack_into`](crate::unpack_into); nothing is written then.
     pub fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
-        unpack_selection::<S>(packed, self.source)
+        let View { layout, place, .. } = &self.view;
+        let (region, size) = (layout.region(), layout.packed_size());
+        check_region(&region, place.copies, packed)?;
+        let strides = self.view.strides();
+        for (i, array) in self.view.arrays().enumerate() {
+            // SAFETY: the bytes have been checked; the place is that of an array of the region's shape, borrowed mutably.
+            unsafe { unpack_region(&region, &strides, packed.as_ptr().add(i * size), array) };
+        }
+        Ok(())
     }
 }
 
-impl<S: Selection> fmt::Debug for View<'_, S> {
+impl<L: Layout + fmt::Debug> fmt::Debug for View<'_, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("View").field(&self.layout).finish()
+        f.debug_struct("View").field("layout", &self.layout).finish_non_exhaustive()
     }
 }
 
-impl<S: Selection> fmt::Debug for ViewMut<'_, S> {
+impl<L: Layout + fmt::Debug> fmt::Debug for ViewMut<'_, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ViewMut").field(&self.layout).finish()
+        f.debug_struct("ViewMut").field("layout", &self.view.layout).finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
 //! The layouts of the demo, and what there is to say about each.
 
 use dtype_runtime::{
-    LayoutOrigin, MpiDatatype, Selection, StaticLayout,
+    Layout, LayoutOrigin, MpiDatatype,
     dtype_core::{Optimality, Program, TypeTree},
     layout,
 };
@@ -107,7 +107,7 @@ fn describe_type<T: MpiDatatype>(title: &str) {
     .print();
 }
 
-fn describe_layout<S: Selection>(title: &str, layout: StaticLayout<S>) {
+fn describe_layout(title: &str, layout: impl Layout) {
     Description {
         title,
         type_map: layout.type_map(),

@@ -1,8 +1,8 @@
 //! Ping-pong times between two ranks: this project's datatype, rsmpi's own, and two ways of packing.
 
-use std::time::Instant;
+use std::{convert::Infallible, time::Instant};
 
-use dtype_runtime::{MpiDatatype, Selection, StaticLayout, layout, pack_into, packed_size, unpack_into};
+use dtype_runtime::{Disjoint, Layout, MpiDatatype, SourceMut, layout, pack_into, packed_size, unpack_into};
 use mpi::{topology::SimpleCommunicator, traits::*};
 
 use crate::layouts::{Cell, Mixed, Particle, zero_grid, zero_matrix};
@@ -241,35 +241,38 @@ struct LoopsByHand<A> {
     scatter: fn(&[f64], &mut A),
 }
 
-fn sub_block<S: Selection<Element = f64>>(
+fn sub_block<L, A>(
     world: &SimpleCommunicator,
     title: &str,
-    layout: StaticLayout<S>,
-    zero: fn() -> Box<S::Source>,
-    by_hand: &LoopsByHand<S::Source>,
-) {
+    layout: L,
+    zero: fn() -> Box<A>,
+    by_hand: &LoopsByHand<A>,
+) where
+    L: Layout<Element = f64, Coverage: Disjoint<Infallible, L>>,
+    A: SourceMut<f64, L::Shape, Mismatch = Infallible>,
+{
     let peer = world.process_at_rank(1 - world.rank());
     let (array, mut arrived, mut unpacked, mut scattered) = (zero(), zero(), zero(), zero());
-    let size = layout.of(&array).packed_size();
+    let size = layout.of(&*array).packed_size();
     let (mut sent, mut received) = (vec![0u8; size], vec![0u8; size]);
     let (mut gathered, mut hand_received) = (Vec::new(), vec![0.0; layout.count()]);
     let methods = vec![
         Method::new(
             "datatype",
-            || peer.send(&layout.of(&array)),
+            || peer.send(&layout.of(&*array)),
             || {
-                peer.receive_into(&mut layout.of_mut(&mut arrived));
+                peer.receive_into(&mut layout.of_mut(&mut *arrived));
             },
         ),
         Method::new(
             "pack",
             || {
-                layout.of(&array).pack_into(&mut sent).expect("room for all");
+                layout.of(&*array).pack_into(&mut sent).expect("room for all");
                 peer.send(&sent[..]);
             },
             || {
                 peer.receive_into(&mut received[..]);
-                layout.of_mut(&mut unpacked).unpack(&received).expect("the bytes of all");
+                layout.of_mut(&mut *unpacked).unpack(&received).expect("the bytes of all");
             },
         ),
         Method::new(

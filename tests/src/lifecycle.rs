@@ -31,7 +31,7 @@ pub fn threads() {
             raw(Nested::datatype()),
             raw(Generic::<Loose, 7>::datatype()),
             raw(<[Particle; 9]>::datatype()),
-            raw(layout!(f64[10][10] => [.., 3]).datatype()),
+            format!("{:?}", layout!(f64[10][10] => [.., 3]).datatype().unwrap().as_raw()),
         ]
     };
     let found = thread::scope(|scope| {
@@ -99,14 +99,15 @@ pub fn freed() {
     }
     let universe = mpi::initialize().expect("MPI is initialized once");
     let column = layout!(f64[10][10] => [.., 3]);
-    let datatypes =
-        [Particle::datatype(), Nested::datatype(), Generic::<Loose, 2>::datatype(), column.datatype()];
+    let types = [Particle::datatype(), Nested::datatype(), Generic::<Loose, 2>::datatype()];
+    let mut datatypes: Vec<_> = types.map(|datatype| datatype.unwrap().as_raw()).to_vec();
+    datatypes.push(column.datatype().unwrap().as_raw());
     for datatype in datatypes.iter().chain(&datatypes) {
         let mut key = 0;
         // SAFETY: MPI is initialized, the datatype is committed, and the callback has the type of MPI 4.1 section 7.7.4.
         unsafe {
             ffi::MPI_Type_create_keyval(Some(no_copy), Some(count), &raw mut key, ptr::null_mut());
-            ffi::MPI_Type_set_attr(datatype.as_ref().unwrap().as_raw(), key, ptr::null_mut());
+            ffi::MPI_Type_set_attr(*datatype, key, ptr::null_mut());
             ffi::MPI_Type_free_keyval(&raw mut key);
         }
     }

@@ -4,6 +4,7 @@
 
 mod exchange;
 mod inspect;
+mod layouts;
 mod lifecycle;
 mod random;
 mod samples;
@@ -22,6 +23,8 @@ fn main() {
         "ring" => with_world(exchange::ring),
         "equivalents" => with_world(exchange::equivalents),
         "random" => with_world(random::random),
+        "sources" => with_world(layouts::sources),
+        "random-layouts" => with_world(layouts::random),
         "skipped" => with_world(exchange::skipped),
         "collectives" => with_world(exchange::collectives),
         "views" => with_world(exchange::views),

@@ -82,7 +82,7 @@ mod structs {
 
     use super::{Cover, Generic, LENGTH, Visit};
 
-    include!(concat!(env!("OUT_DIR"), "/random.rs"));
+    include!(concat!(env!("OUT_DIR"), "/structs.rs"));
 }
 use structs::{SEED, for_each};
 

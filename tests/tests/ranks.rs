@@ -41,6 +41,19 @@ fn random_structs_travel_byte_for_byte_and_nothing_else_changes() {
     passes("random", 2);
 }
 
+/// Another choice with `DTYPE_SEED`, too.
+#[test]
+fn random_layouts_are_packed_as_by_a_loop_and_arrive_where_the_loop_would_put_them() {
+    passes("random-layouts", 2);
+}
+
+#[test]
+fn views_of_every_kind_of_source_are_received_as_views_of_any_other() {
+    for ranks in [1, 3] {
+        passes("sources", ranks);
+    }
+}
+
 #[test]
 fn skipped_fields_are_not_touched() {
     for ranks in [1, 3] {

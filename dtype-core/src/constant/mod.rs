@@ -49,11 +49,17 @@ pub struct Solved {
     cost: Cost,
     optimality: Optimality,
     recipe: Recipe,
+    /// Repetitions of what the recipe makes: counts and strides, the innermost first.
+    levels: [(u64, i64); Self::MOST_LEVELS],
+    depth: usize,
     /// Whether the model takes runs for atoms.
     atoms: bool,
 }
 
 impl Solved {
+    /// The most repetitions around a layout.
+    const MOST_LEVELS: usize = 12;
+
     /// Solves a layout. Nothing if the runs are too many, if they are long and the model may take them apart, or if costs or
     /// displacements are beyond all reason.
     pub const fn of(runs: &RunBuffer, costs: &LinearCosts) -> Option<Self> {
@@ -63,7 +69,8 @@ impl Solved {
             return None;
         }
         let (optimality, recipe, atoms) = (Optimality::Proven, Recipe::new(), takes_runs_for_atoms(costs));
-        let mut solved = Self { runs: *runs, cost: 0, optimality, recipe, atoms };
+        let levels = [(0, 0); _];
+        let mut solved = Self { runs: *runs, cost: 0, optimality, recipe, levels, depth: 0, atoms };
         let begins = parts(list);
         if list.is_empty() || end_of(&begins, 0, list.len()) < list.len() {
             solved.solve_parts(list, &begins, costs);
@@ -71,6 +78,42 @@ impl Solved {
             solved.solve_single(list, costs);
         }
         if solved.cost < UNKNOWN && solved.recipe.is_complete() { Some(solved) } else { None }
+    }
+
+    /// The layout `count` times, `stride` bytes apart, for repetitions of more runs than fit a buffer. Nothing where these might
+    /// better be joined with what is repeated than put around it: where they continue it or are but two, or the model may take
+    /// runs apart.
+    ///
+    /// The cost is claimed to be the least only if no description of so many entries can cost less.
+    #[must_use]
+    pub const fn repeated(mut self, count: u64, stride: i64, costs: &LinearCosts) -> Option<Self> {
+        if !self.atoms || self.depth == Self::MOST_LEVELS || count < 3 {
+            return None;
+        }
+        let entries = match self.runs.list() {
+            Some((list, length)) if is_within_reason(list.split_at(length).0) => {
+                entries(list.split_at(length).0)
+            }
+            _ => return None,
+        };
+        let (mut all, mut level) = (entries.saturating_mul(count), 0);
+        while level < self.depth {
+            all = all.saturating_mul(self.levels[level].0);
+            level += 1;
+        }
+        let continued = match self.depth.checked_sub(1) {
+            Some(last) => self.levels[last].1.saturating_mul(self.levels[last].0 as i64) == stride,
+            None => self.recipe.repeats_regularly(),
+        };
+        if continued || all >= FAR || stride.unsigned_abs() >= FAR / count {
+            return None;
+        }
+        self.levels[self.depth] = (count, stride);
+        self.depth += 1;
+        self.cost = times(costs.vector.at(count), self.cost);
+        let least = self.cost as u64 <= costs.floor(all, false, false);
+        self.optimality = if least { Optimality::Proven } else { Optimality::UpperBound };
+        Some(self)
     }
 
     /// A strc of all parts.
@@ -158,9 +201,14 @@ impl Solved {
             pieces.extend(&part.list[..part.length]);
             start = end;
         }
-        self.recipe.tree(&pieces)
+        let levels = self.levels[..self.depth].iter();
+        levels
+            .fold(self.recipe.tree(&pieces), |tree, (count, stride)| TypeTree::vector(*count, *stride, tree))
     }
 }
+
+/// What is beyond all reason, so that differences and sums of what is not stay within the range.
+const FAR: u64 = 1 << 60;
 
 /// Whether a least-cost tree of the map need not cut runs but where [`cut`] does: the counts of vecs are free, a vec costs
 /// no more than a leaf that is a part, and an idx over longer runs gains nothing against an idxbuc over leaves.
@@ -190,7 +238,6 @@ const fn cost_of_run(run: &Run, costs: &LinearCosts) -> Cost {
 
 /// Whether differences of displacements, and numbers of entries, are far from the end of their range.
 const fn is_within_reason(runs: &[Run]) -> bool {
-    const FAR: u64 = 1 << 60;
     let mut i = 0;
     while i < runs.len() {
         let (first, length) = (runs[i].displacement.unsigned_abs(), runs[i].stride.unsigned_abs());

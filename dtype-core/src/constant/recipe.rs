@@ -73,6 +73,11 @@ impl Recipe {
         self.length <= Self::CAPACITY
     }
 
+    /// Whether the root is a vec over more than a leaf.
+    pub(super) const fn repeats_regularly(&self) -> bool {
+        self.length > 0 && self.nodes[0] & 7 == Node::Repeat(Repeat::Vector, 0).encoded()
+    }
+
     pub(super) const fn push(&mut self, node: Node) {
         let place = self.reserve();
         self.set(place, node);

@@ -75,6 +75,11 @@ impl RunBuffer {
         runs
     }
 
+    /// Whether the runs were not too many.
+    pub const fn is_complete(&self) -> bool {
+        self.complete
+    }
+
     /// All runs, or nothing if they were too many.
     pub fn runs(&self) -> Option<impl Iterator<Item = Run>> {
         self.complete.then(|| (0..self.length).map(|i| self.get(i)))

@@ -1,9 +1,10 @@
 //! Normalization: the least-cost tree for a layout that is given as a tree (Träff 2014, section 5).
 //!
 //! A layout of few entries is flattened and solved exactly, and a longer one of few runs by [`Solved`]. Of what is left, a
-//! path is normalized level by level, see [`path`]. Any other, and paths with irregular levels too, is solved as exactly as the limits allow, from the leaves
-//! up: every subtree is a short list of displaced *atoms*; where a list would grow too long, the lists below it are solved
-//! and each becomes a single atom. The work is bounded by the size of the given tree, never by the length of its type map.
+//! path is normalized level by level, see [`path`]. Any other, and paths with irregular levels too, is solved as exactly as
+//! the limits allow, from the leaves up: every subtree is a short list of displaced *atoms*; where a list would grow too long,
+//! the lists below it are solved and each becomes a single atom, and atoms that are alike become one. The work is bounded by
+//! the size of the given tree, never by the length of its type map.
 
 use alloc::{borrow::Cow, vec, vec::Vec};
 
@@ -210,10 +211,45 @@ fn concatenate(mut parts: Vec<(i64, Vec<Piece>)>, within: Within<'_>) -> Vec<Pie
     if within.allows(pieces.len() as u64) {
         return pieces;
     }
+    let pieces = alike(pieces, within);
+    if within.allows(pieces.len() as u64) {
+        return pieces;
+    }
+    vec![in_buckets(&pieces).unwrap_or_else(|| {
+        let first = pieces[0].0;
+        let (displacements, children): (Vec<_>, Vec<_>) =
+            pieces.into_iter().map(|(at, atom)| (at - first, atom)).unzip();
+        (first, TypeTree::structure(displacements, children))
+    })]
+}
+
+/// The pieces, each stretch of equal ones as the least-cost path over them.
+fn alike(pieces: Vec<Piece>, within: Within<'_>) -> Vec<Piece> {
+    let mut list: Vec<Piece> = Vec::new();
+    for stretch in pieces.chunk_by(|(_, a), (_, b)| a == b) {
+        let (first, atom) = &stretch[0];
+        if stretch.len() == 1 {
+            list.push((*first, atom.clone()));
+            continue;
+        }
+        let starts: Vec<_> = stretch.iter().map(|(at, _)| at - first).collect();
+        let atom = (atom.clone(), atom.cost(within.costs));
+        list.push((*first, least_cost_path(&starts, atom, true, within.costs)));
+    }
+    list
+}
+
+/// Runs of one base type and one stride, of whatever lengths, as one idxbuc over a leaf.
+fn in_buckets(pieces: &[Piece]) -> Option<Piece> {
     let first = pieces[0].0;
-    let (displacements, children): (Vec<_>, Vec<_>) =
-        pieces.into_iter().map(|(at, atom)| (at - first, atom)).unzip();
-    vec![(first, TypeTree::structure(displacements, children))]
+    let runs = pieces.iter().map(|(at, tree)| tree.as_run(at - first)).collect::<Option<Vec<_>>>()?;
+    let longer = runs.iter().find(|run| run.count > 1)?;
+    let alike =
+        runs.iter().all(|run| run.base == longer.base && (run.count == 1 || run.stride == longer.stride));
+    let (buckets, displacements): (Vec<_>, Vec<_>) =
+        runs.iter().map(|run| (run.count, run.displacement)).unzip();
+    let leaf = TypeTree::Leaf(longer.base);
+    alike.then(|| (first, TypeTree::index_bucket(longer.stride, buckets, displacements, leaf)))
 }
 
 /// The pieces in order. A list of leaves alone is exact and stays as it is; in any other, runs are joined where
@@ -255,8 +291,14 @@ fn solve(mut pieces: Vec<Piece>, within: Within<'_>) -> Piece {
     }
     let in_runs =
         cut_runs(&pieces, within).map(|runs| within.least_cost(&Atoms::of_runs(&runs, within.costs)));
+    let buckets = in_buckets(&pieces).map(|(_, tree)| tree);
     let as_they_are = || within.least_cost(&Atoms::of_pieces(pieces.into_iter(), within.costs));
-    (start, in_runs.unwrap_or_else(as_they_are))
+    let searched = in_runs.unwrap_or_else(as_they_are);
+    let tree = match buckets {
+        Some(buckets) if buckets.cost(within.costs) < searched.cost(within.costs) => buckets,
+        _ => searched,
+    };
+    (start, tree)
 }
 
 /// Long runs, in the pieces that [`cut`] makes of them. Nothing where there are no runs to cut, where not all pieces are

@@ -1,37 +1,13 @@
-//! Writes `random.rs`: a few hundred structs of every form the derive takes, from a seed, for the scenario `random`.
-//!
-//! `DTYPE_SEED` chooses another seed; the scenario names the one it was built from where it fails.
+//! Random structs of every form the derive takes.
 
-use std::{env, fmt::Write, fs, path::Path};
+use std::fmt::Write;
+
+use crate::random::Random;
 
 const STRUCTS: usize = 240;
 
-fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-env-changed=DTYPE_SEED");
-    let seed = env::var("DTYPE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(2026);
-    let out = env::var_os("OUT_DIR").expect("cargo sets it");
-    fs::write(Path::new(&out).join("random.rs"), Random(seed).file(seed)).expect("OUT_DIR can be written");
-}
-
-/// Numbers that look random, from a linear congruence.
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % bound
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    fn choose<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.below(from.len())]
-    }
-
-    fn file(mut self, seed: u64) -> String {
+    pub fn structs(mut self, seed: u64) -> String {
         let mut file = format!("/// What all of this was made from.\npub const SEED: u64 = {seed};\n");
         let mut visits = String::new();
         for i in 0..STRUCTS {

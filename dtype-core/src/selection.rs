@@ -1,0 +1,339 @@
+//! What is selected of one dimension of an array: the rules of ndarray's `s![]`, in constants too.
+//!
+//! All tiers read the same rules and say the same words about what is wrong: the macro at the token, a constant in its
+//! panic, the running program in an error value.
+
+use core::fmt;
+
+/// The most dimensions of an array that a layout is a part of.
+pub const MOST_DIMENSIONS: usize = 8;
+
+/// The most pieces of a layout that is known at compile time.
+pub const MOST_FIXED_PIECES: usize = 4096;
+
+/// What is asked for in one dimension, in elements of it. Negative numbers count from its end.
+///
+/// ```
+/// use dtype_core::{Item, Progression};
+///
+/// // `[1..-1;2]` of a dimension of length 8: the indices 1, 3, 5.
+/// let item = Item::Range { start: Some(1), end: Some(-1), closed: false, step: 2 };
+/// assert_eq!(item.select(0, 8), Ok(Progression { start: 1, count: 3, step: 2 }));
+///
+/// let error = Item::Index(8).select(1, 8).unwrap_err();
+/// assert_eq!(error.to_string(), "index 8 is out of bounds: dimension 1 has length 8, so it can be -8 to 7");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// One index.
+    Index(i128),
+    /// `start..end;step`, or `start..=end;step` if closed. With a negative step the same indices from the last one back,
+    /// every so manieth.
+    Range {
+        /// The first index; that of the dimension if there is none.
+        start: Option<i128>,
+        /// Where the indices end; where the dimension does if there is none.
+        end: Option<i128>,
+        /// Whether the end itself is selected.
+        closed: bool,
+        /// From one index to the next.
+        step: i128,
+    },
+}
+
+/// Indices at equal distances: `start`, `start + step`, …, `count` of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Progression {
+    /// The first index.
+    pub start: usize,
+    /// How many there are.
+    pub count: usize,
+    /// From one to the next; 1 if there are fewer than two.
+    pub step: isize,
+}
+
+/// Why nothing can be selected, or not that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SelectionError {
+    /// An index, or an end of a range, beyond its dimension.
+    OutOfBounds {
+        /// Which it is: `index`, `range start` or `range end`.
+        what: &'static str,
+        /// The dimension, counted from 0.
+        dimension: usize,
+        /// Its length, in elements.
+        length: usize,
+        /// What was given.
+        given: i128,
+        /// The greatest number that may be given.
+        greatest: i128,
+    },
+    /// An entry of an index list beyond its dimension.
+    ListedOutOfBounds {
+        /// Which entry, counted from 0.
+        entry: usize,
+        /// The dimension, counted from 0.
+        dimension: usize,
+        /// Its length, in elements.
+        length: usize,
+        /// What was given.
+        given: i128,
+    },
+    /// A range that ends before it starts.
+    Backwards {
+        /// The dimension, counted from 0.
+        dimension: usize,
+        /// The index at which it starts.
+        start: usize,
+        /// The index before which it ends.
+        end: usize,
+    },
+    /// A step of 0.
+    NoStep {
+        /// The dimension, counted from 0.
+        dimension: usize,
+    },
+    /// A dimension whose length is none.
+    Length {
+        /// The dimension, counted from 0.
+        dimension: usize,
+        /// What was given.
+        given: i128,
+    },
+    /// An array beyond all memory.
+    TooLarge {
+        /// The size of an element, in bytes.
+        element: usize,
+    },
+    /// A layout of too many pieces for a constant.
+    TooManyPieces {
+        /// How many are written down.
+        pieces: usize,
+        /// How many there may be.
+        limit: usize,
+    },
+}
+
+impl Item {
+    /// All indices of a dimension, `..`.
+    pub const ALL: Self = Self::Range { start: None, end: None, closed: false, step: 1 };
+
+    /// The indices selected of dimension number `dimension`, which has `length`.
+    ///
+    /// # Errors
+    /// [`SelectionError`], but for its last three. A range may be empty.
+    pub const fn select(self, dimension: usize, length: usize) -> Result<Progression, SelectionError> {
+        match self {
+            Self::Index(index) => match at("index", dimension, length, index, 1) {
+                Ok(start) => Ok(Progression { start, count: 1, step: 1 }),
+                Err(error) => Err(error),
+            },
+            Self::Range { start, end, closed, step } => {
+                let first = match start {
+                    None => Ok(0),
+                    Some(start) => at("range start", dimension, length, start, 0),
+                };
+                let past = match end {
+                    None => Ok(length),
+                    Some(end) => at("range end", dimension, length, end, closed as i128),
+                };
+                let (first, past) = match (first, past) {
+                    (Ok(first), Ok(past)) => (first, past + (closed && end.is_some()) as usize),
+                    (Err(error), _) | (_, Err(error)) => return Err(error),
+                };
+                if past < first {
+                    return Err(SelectionError::Backwards { dimension, start: first, end: past });
+                }
+                if step == 0 {
+                    return Err(SelectionError::NoStep { dimension });
+                }
+                let length = (past - first) as u128;
+                let count = length.div_ceil(step.unsigned_abs()) as usize;
+                let start = if step < 0 && count > 0 { past - 1 } else { first };
+                // Two indices are no further apart than the dimension is long.
+                Ok(Progression { start, count, step: if count < 2 { 1 } else { step as isize } })
+            }
+        }
+    }
+}
+
+/// An index that must be at least `below` less than the length, counted from the front.
+const fn at(
+    what: &'static str,
+    dimension: usize,
+    length: usize,
+    given: i128,
+    below: i128,
+) -> Result<usize, SelectionError> {
+    let greatest = length as i128 - below;
+    let index = if given < 0 { given.saturating_add(length as i128) } else { given };
+    if index < 0 || index > greatest {
+        return Err(SelectionError::OutOfBounds { what, dimension, length, given, greatest });
+    }
+    Ok(index as usize)
+}
+
+impl Progression {
+    /// The i-th index.
+    pub const fn nth(&self, i: usize) -> usize {
+        self.start.wrapping_add_signed((i as isize).wrapping_mul(self.step))
+    }
+
+    /// The least and the greatest index, if there is any.
+    pub const fn bounds(&self) -> Option<(usize, usize)> {
+        match self.count {
+            0 => None,
+            count if self.step < 0 => Some((self.nth(count - 1), self.start)),
+            count => Some((self.start, self.nth(count - 1))),
+        }
+    }
+
+    /// Whether both have an index in common.
+    pub const fn meets(&self, other: &Self) -> bool {
+        let (Some((first, last)), Some((other_first, other_last))) = (self.bounds(), other.bounds()) else {
+            return false;
+        };
+        let low = if first > other_first { first } else { other_first };
+        let high = if last < other_last { last } else { other_last };
+        let (step, other_step) = (self.step.unsigned_abs() as i128, other.step.unsigned_abs() as i128);
+        // first + i·step = other_first + j·other_step: i·step ≡ apart (mod other_step).
+        let apart = other_first as i128 - first as i128;
+        let (divisor, inverse) = gcd_and_inverse(step, other_step);
+        if low > high || apart % divisor != 0 {
+            return false;
+        }
+        let modulus = other_step / divisor;
+        let i = ((apart / divisor) % modulus * inverse).rem_euclid(modulus);
+        // The least common index from `first` on, and then from `low` on: they repeat at the least common multiple.
+        let (common, period) = (first as i128 + i * step, step * modulus);
+        let missing = low as i128 - common;
+        let steps = if missing > 0 { (missing + period - 1) / period } else { -(-missing / period) };
+        common + steps * period <= high as i128
+    }
+}
+
+/// The greatest common divisor of two positive numbers, and x with a·x ≡ the divisor (mod b), |x| ≤ b.
+const fn gcd_and_inverse(a: i128, b: i128) -> (i128, i128) {
+    let (mut remainder, mut next) = (a, b);
+    let (mut x, mut next_x) = (1, 0);
+    while next != 0 {
+        let quotient = remainder / next;
+        (remainder, next) = (next, remainder - quotient * next);
+        (x, next_x) = (next_x, x - quotient * next_x);
+    }
+    (remainder, x)
+}
+
+impl SelectionError {
+    /// The message, which a constant can panic with.
+    pub const fn message(&self) -> Message {
+        let text = Message::new();
+        match *self {
+            Self::OutOfBounds { what, dimension, length, given, greatest } => {
+                let text = text.text(what).text(" ").number(given).text(" is out of bounds: dimension ");
+                let text = text.number(dimension as i128).text(" has length ").number(length as i128);
+                if greatest < 0 {
+                    return text.text(", so it has no elements to select");
+                }
+                text.text(", so it can be ").number(-(length as i128)).text(" to ").number(greatest)
+            }
+            Self::ListedOutOfBounds { entry, dimension, length, given } => {
+                let text =
+                    text.text("entry ").number(entry as i128).text(" of the index list is ").number(given);
+                let text = text.text(", out of bounds: dimension ").number(dimension as i128);
+                let text = text.text(" has length ").number(length as i128);
+                if length == 0 {
+                    return text.text(", so it has no elements to select");
+                }
+                text.text(", so it can be 0 to ").number(length as i128 - 1)
+            }
+            Self::Backwards { dimension, start, end } => {
+                let text = text.text("the range ").number(start as i128).text("..").number(end as i128);
+                let text = text.text(" of dimension ").number(dimension as i128);
+                text.text(" ends before it starts; with a negative step, too, the smaller bound comes first")
+            }
+            Self::NoStep { dimension } => {
+                let text = text.text("the step of dimension ").number(dimension as i128);
+                text.text(" is 0; it must be 1 or more, or negative to go from back to front")
+            }
+            Self::Length { dimension, given } => {
+                let text = text.text("the length of dimension ").number(dimension as i128);
+                text.text(" is ").number(given).text("; it must be between 0 and ").number(isize::MAX as i128)
+            }
+            Self::TooLarge { element } => {
+                let text = text.text("the array has more elements of ").number(element as i128);
+                text.text(" bytes than memory can hold: the limit is ")
+                    .number(isize::MAX as i128)
+                    .text(" bytes")
+            }
+            Self::TooManyPieces { pieces, limit } => {
+                let text = text
+                    .text("the layout has ")
+                    .number(pieces as i128)
+                    .text(" pieces, but one that is known ");
+                let text = text.text("at compile time can have ").number(limit as i128);
+                text.text("; give a bound of a loop as a value, and it is worked out at run time")
+            }
+        }
+    }
+}
+
+impl fmt::Display for SelectionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.message().as_str())
+    }
+}
+
+impl core::error::Error for SelectionError {}
+
+/// A text put together in a constant.
+#[derive(Clone, Copy, Debug)]
+pub struct Message {
+    bytes: [u8; Self::CAPACITY],
+    length: usize,
+}
+
+impl Message {
+    const CAPACITY: usize = 256;
+
+    const fn new() -> Self {
+        Self { bytes: [0; _], length: 0 }
+    }
+
+    /// The text.
+    pub const fn as_str(&self) -> &str {
+        match core::str::from_utf8(self.bytes.split_at(self.length).0) {
+            Ok(text) => text,
+            Err(_) => "",
+        }
+    }
+
+    const fn text(mut self, text: &str) -> Self {
+        let mut i = 0;
+        while i < text.len() && self.length < Self::CAPACITY {
+            self.bytes[self.length] = text.as_bytes()[i];
+            self.length += 1;
+            i += 1;
+        }
+        self
+    }
+
+    const fn number(self, number: i128) -> Self {
+        let mut digits = Self::new();
+        let (mut rest, mut first) = (number.unsigned_abs(), true);
+        while first || rest > 0 {
+            digits.bytes[digits.length] = b'0' + (rest % 10) as u8;
+            digits.length += 1;
+            rest /= 10;
+            first = false;
+        }
+        let mut text = if number < 0 { self.text("-") } else { self };
+        while digits.length > 0 && text.length < Self::CAPACITY {
+            digits.length -= 1;
+            text.bytes[text.length] = digits.bytes[digits.length];
+            text.length += 1;
+        }
+        text
+    }
+}

@@ -1,0 +1,253 @@
+//! What is refused by the macro itself, in one go, as far as literals show it. The same rules are checked again where the
+//! layout is made, so that this is for the messages: they point at the token.
+
+use std::fmt::Display;
+
+use dtype_core::{Item as Selected, MOST_DIMENSIONS, MOST_FIXED_PIECES, Progression, SelectionError};
+use quote::ToTokens;
+use syn::{Error, Result};
+
+use super::{
+    number::{Expression, Variables},
+    parse::{Array, Entry, Item, Loop, Range, Step, Term},
+};
+use crate::valid::Errors;
+
+/// The most arrays within an element that one path selects from.
+const MOST_ARRAYS: usize = 4;
+
+/// The pieces of a layout all of whose numbers are literals: the indices of each dimension, and the term.
+pub(crate) type Pieces = Vec<(Vec<Progression>, usize)>;
+
+/// Refuses what is wrong. The lengths and the pieces, if they are literals all.
+pub(crate) fn array(array: &Array) -> Result<Option<(Vec<usize>, Pieces)>> {
+    let mut errors = Errors::default();
+    lengths(array, &mut errors);
+    loops(&array.loops, &mut errors);
+    for term in &array.terms {
+        check_term(array, term, &mut errors);
+    }
+    // Only where all of this is right do items and dimensions belong together.
+    errors.finish()?;
+    let mut walk = Walk { array, errors: Errors::default(), pieces: Some(Vec::new()) };
+    walk.all(0, &mut Vec::new());
+    walk.errors.finish()?;
+    let lengths: Option<Vec<usize>> = array.lengths.iter().map(length).collect();
+    Ok(lengths.zip(walk.pieces))
+}
+
+/// Refuses what is wrong with a type map.
+pub(crate) fn type_map(entries: &[Entry]) -> Result<()> {
+    let mut errors = Errors::default();
+    for Entry { ty, displacement } in entries {
+        let value = displacement.value(&Vec::new());
+        if value.is_some_and(|value| value < 0) {
+            errors.push(Error::new_spanned(
+                displacement,
+                format!(
+                    "the displacement of `{}` is {}; it is counted in bytes from the start of the source, so it must be \
+                     0 or more",
+                    ty.to_token_stream(),
+                    displacement.to_token_stream()
+                ),
+            ));
+        } else if value.is_none() && !displacement.is_constant(&[]) {
+            errors.push(Error::new_spanned(
+                displacement,
+                "the displacements of a type map are constants: integers, or names in upper case",
+            ));
+        }
+    }
+    errors.finish()
+}
+
+fn length(expression: &Expression) -> Option<usize> {
+    usize::try_from(expression.value(&Vec::new())?).ok()
+}
+
+fn lengths(array: &Array, errors: &mut Errors) {
+    if let Some(extra) = array.lengths.get(MOST_DIMENSIONS) {
+        let message =
+            format!("{} dimensions, but a layout has at most {MOST_DIMENSIONS}", array.lengths.len());
+        errors.push(Error::new_spanned(extra, message));
+    }
+    let mut elements = Some(1usize);
+    for (dimension, expression) in array.lengths.iter().enumerate() {
+        let Some(given) = expression.value(&Vec::new()) else { continue };
+        match usize::try_from(given).ok().filter(|length| isize::try_from(*length).is_ok()) {
+            None => errors.push(Error::new_spanned(expression, SelectionError::Length { dimension, given })),
+            Some(length) => elements = elements.and_then(|elements| elements.checked_mul(length.max(1))),
+        }
+    }
+    if elements.is_none_or(|elements| isize::try_from(elements).is_err()) {
+        // Of what size the elements are, the compiler will say.
+        errors.push(Error::new_spanned(&array.lengths[0], SelectionError::TooLarge { element: 1 }));
+    }
+}
+
+fn loops(loops: &[Loop], errors: &mut Errors) {
+    for (k, Loop { variable, .. }) in loops.iter().enumerate() {
+        if loops[..k].iter().any(|other| other.variable == *variable) {
+            errors.push(Error::new_spanned(variable, format!("there is a loop over `{variable}` already")));
+        }
+    }
+}
+
+fn check_term(array: &Array, term: &Term, errors: &mut Errors) {
+    let (items, dimensions) = (term.items.len(), array.lengths.len());
+    if items != dimensions {
+        let plural = |number, one: &'static str, many| if number == 1 { one } else { many };
+        let message = if dimensions == 0 {
+            String::from(
+                "there are no dimensions to select from: write the lengths of the array behind its element type, as in \
+                 `f64[100][100]`, or select fields of a single value, as in `Particle => .position`",
+            )
+        } else {
+            format!(
+                "{items} {} for {dimensions} {}: give one index or range for each, `..` for all of a dimension",
+                plural(items, "index", "indices"),
+                plural(dimensions, "dimension", "dimensions"),
+            )
+        };
+        errors.push(Error::new(term.span, message));
+    }
+    let mut arrays = 0;
+    for item in term.path.iter().filter_map(|step| match step {
+        Step::Items(items) => Some(items),
+        Step::Field(_) => None,
+    }) {
+        if item.is_empty() {
+            errors.push(Error::new(term.span, "expected an index or a range for each array on the path"));
+        }
+        for item in item {
+            arrays += 1;
+            if let Item::List(list) = item {
+                let message = "a list of indices selects elements of the array, not within an element";
+                errors.push(Error::new_spanned(list, message));
+            }
+        }
+    }
+    if arrays > MOST_ARRAYS {
+        let message = format!("a path selects from {arrays} arrays, but it can from {MOST_ARRAYS} at most");
+        errors.push(Error::new(term.span, message));
+    }
+}
+
+/// The walk through all loops, as far as they are literals.
+struct Walk<'a> {
+    array: &'a Array,
+    errors: Errors,
+    /// What has been selected so far, as long as all of it is literals.
+    pieces: Option<Pieces>,
+}
+
+impl<'a> Walk<'a> {
+    /// Runs the loops from number `depth` on; the answer is whether to go on.
+    fn all(&mut self, depth: usize, variables: &mut Variables<'a>) -> bool {
+        let Some(Loop { variable, start, closed, end }) = self.array.loops.get(depth) else {
+            return self.terms(variables);
+        };
+        let (Some(start), Some(end)) = (start.value(variables), end.value(variables)) else {
+            // Nothing is known of what is in the loop, but what does not depend on it.
+            self.pieces = None;
+            return self.terms(variables);
+        };
+        let end = if *closed { end.saturating_add(1) } else { end };
+        let mut value = start;
+        while value < end {
+            variables.push((variable, value));
+            let goes_on = self.all(depth + 1, variables);
+            variables.pop();
+            if !goes_on {
+                return false;
+            }
+            value += 1;
+        }
+        true
+    }
+
+    fn terms(&mut self, variables: &Variables<'a>) -> bool {
+        let mut right = true;
+        for (number, term) in self.array.terms.iter().enumerate() {
+            let mut selected = Vec::new();
+            for (dimension, item) in term.items.iter().enumerate() {
+                match select(item, dimension, &self.array.lengths[dimension], variables) {
+                    Ok(Some(progression)) => selected.push(progression),
+                    Ok(None) => self.pieces = None,
+                    Err(error) => {
+                        self.errors.push(error);
+                        right = false;
+                    }
+                }
+            }
+            if !term.path.is_empty() {
+                self.pieces = None;
+            }
+            if let Some(pieces) = &mut self.pieces {
+                pieces.push((selected, number));
+                if pieces.len() > MOST_FIXED_PIECES {
+                    self.pieces = None;
+                    let limit = MOST_FIXED_PIECES;
+                    let pieces = SelectionError::TooManyPieces { pieces: limit + 1, limit };
+                    self.errors.push(Error::new_spanned(&self.array.loops[0].end, pieces));
+                    return false;
+                }
+            }
+        }
+        // A loop whose every turn is wrong is reported once, and one of which nothing is known is not walked through.
+        right && self.pieces.is_some()
+    }
+}
+
+/// What an item selects, if that is known.
+fn select(
+    item: &Item,
+    dimension: usize,
+    length: &Expression,
+    variables: &Variables<'_>,
+) -> Result<Option<Progression>> {
+    let Some(length) = self::length(length) else { return Ok(None) };
+    let known = match item {
+        Item::List(_) => None,
+        Item::Index(index) => index.value(variables).map(Selected::Index),
+        Item::Range(range) => known_range(range, variables),
+    };
+    let Some(known) = known else { return Ok(None) };
+    known.select(dimension, length).map(Some).map_err(|error| {
+        let turn: Vec<_> =
+            variables.iter().map(|(variable, value)| format!("`{variable}` is {value}")).collect();
+        let message = match turn.is_empty() {
+            true => error.to_string(),
+            false => format!("{error} (where {})", turn.join(" and ")),
+        };
+        at_fault(item, &error, message)
+    })
+}
+
+fn known_range(range: &Range, variables: &Variables<'_>) -> Option<Selected> {
+    let value = |bound: &Option<Expression>| match bound {
+        None => Some(None),
+        Some(bound) => bound.value(variables).map(Some),
+    };
+    let (start, end, step) = (value(&range.start)?, value(&range.end)?, value(&range.step)?);
+    Some(Selected::Range { start, end, closed: range.closed(), step: step.unwrap_or(1) })
+}
+
+/// The error, at the token that is to blame.
+fn at_fault(item: &Item, error: &SelectionError, message: impl Display) -> Error {
+    match (item, error) {
+        (Item::Index(index), _) => Error::new_spanned(index, message),
+        (Item::List(list), _) => Error::new_spanned(list, message),
+        (
+            Item::Range(Range { start: Some(start), .. }),
+            SelectionError::OutOfBounds { what: "range start", .. },
+        ) => Error::new_spanned(start, message),
+        (Item::Range(Range { end: Some(end), .. }), SelectionError::OutOfBounds { .. }) => {
+            Error::new_spanned(end, message)
+        }
+        (Item::Range(Range { step: Some(step), .. }), SelectionError::NoStep { .. }) => {
+            Error::new_spanned(step, message)
+        }
+        (Item::Range(range), _) => Error::new_spanned(range, message),
+    }
+}

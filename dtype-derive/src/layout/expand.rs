@@ -1,0 +1,441 @@
+//! What `layout!` writes: a type with the region in constants, where all is known at compile time, and otherwise the calls
+//! that put the region together.
+//!
+//! Both are the same loops around the same `push`; the compiler evaluates the one, the program the other.
+
+use dtype_core::{NodeCosts, TypeTree};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::{Error, Result, Type, spanned::Spanned};
+
+use super::{
+    check,
+    number::Expression,
+    parse::{Array, Body, Entry, Item, LayoutInput, Loop, Name, Range, Step, Term},
+};
+use crate::{emit, known};
+
+/// The expansion of `layout!`.
+pub(crate) fn expand(input: &LayoutInput) -> Result<TokenStream> {
+    let name = input.name.as_ref();
+    match &input.body {
+        Body::TypeMap(entries) => {
+            check::type_map(entries)?;
+            Ok(fixed(name, &of_type_map(entries)))
+        }
+        Body::Array(array) => {
+            let literal = check::array(array)?;
+            match (array.first_value(), name) {
+                (None, _) => Ok(fixed(name, &of_array(array, literal.as_ref()))),
+                (Some(value), Some(name)) => Err(Error::new(
+                    value,
+                    format!(
+                        "`{}` is a type, so all its bounds must be known at compile time, and this is a value: use \
+                         integers, and constants, which are written in upper case",
+                        name.ident
+                    ),
+                )),
+                (Some(_), None) => Ok(dynamic(array)),
+            }
+        }
+    }
+}
+
+/// What is written down for a layout that is known at compile time.
+struct Fixed {
+    element: TokenStream,
+    shape: TokenStream,
+    /// Constants that end with `__PIECES`.
+    constants: TokenStream,
+    order: TokenStream,
+    /// An expression of type `Option<Expansion>`.
+    expansion: Option<TokenStream>,
+}
+
+impl Array {
+    fn variables(&self) -> Vec<&Ident> {
+        self.loops.iter().map(|a_loop| &a_loop.variable).collect()
+    }
+
+    /// Where the first thing is that only the running program knows.
+    fn first_value(&self) -> Option<Span> {
+        let variables = self.variables();
+        let value = |expression: &Expression| {
+            (!expression.is_constant(&variables)).then(|| expression.to_token_stream().span())
+        };
+        let ends = self.loops.iter().flat_map(|Loop { start, end, .. }| [start, end]);
+        let items = self.terms.iter().flat_map(|term| term.items.iter().chain(term.inner()));
+        self.lengths.iter().chain(ends).find_map(value).or_else(|| {
+            items.into_iter().find_map(|item| match item {
+                Item::List(list) => Some(list.span()),
+                Item::Index(index) => value(index),
+                Item::Range(Range { start, end, step, .. }) => {
+                    [start, end, step].into_iter().flatten().find_map(value)
+                }
+            })
+        })
+    }
+
+    fn order(&self) -> TokenStream {
+        match self.column_major {
+            true => quote!(__dtype::ArrayOrder::ColumnMajor),
+            false => quote!(__dtype::ArrayOrder::RowMajor),
+        }
+    }
+}
+
+impl Term {
+    /// What is selected of the arrays on the path.
+    fn inner(&self) -> impl Iterator<Item = &Item> {
+        self.path.iter().flat_map(|step| match step {
+            Step::Items(items) => &items[..],
+            Step::Field(_) => &[],
+        })
+    }
+}
+
+/// When the expansion is evaluated.
+#[derive(Clone, Copy, PartialEq)]
+enum When {
+    Compiling,
+    Running,
+}
+
+impl When {
+    /// An expression of type `i128`.
+    fn number(self, expression: &Expression) -> TokenStream {
+        if let Some(value) = expression.value(&Vec::new()) {
+            let value = Literal::i128_suffixed(value);
+            return quote_spanned!(expression.to_token_stream().span()=> #value);
+        }
+        let span = expression.to_token_stream().span();
+        match self {
+            // Constants have no traits, but the type can be asked for.
+            Self::Compiling => {
+                quote_spanned!(span=> { __dtype::is_integer(#expression); (#expression) as i128 })
+            }
+            Self::Running => quote_spanned!(span=> __dtype::Integer::wide(#expression)),
+        }
+    }
+
+    fn item(self, item: &Item) -> TokenStream {
+        let number = |bound: &Option<Expression>| match bound {
+            Some(bound) => {
+                let bound = self.number(bound);
+                quote!(::core::option::Option::Some(#bound))
+            }
+            None => quote!(::core::option::Option::None),
+        };
+        match item {
+            Item::Index(index) => {
+                let index = self.number(index);
+                quote!(__dtype::Item::Index(#index))
+            }
+            Item::Range(Range { start: None, end: None, step: None, .. }) => quote!(__dtype::Item::ALL),
+            Item::Range(range) => {
+                let (start, end, closed) = (number(&range.start), number(&range.end), range.closed());
+                let step = range.step.as_ref().map_or_else(|| quote!(1), |step| self.number(step));
+                quote!(__dtype::Item::Range { start: #start, end: #end, closed: #closed, step: #step })
+            }
+            // Refused where it stands within an element, and written by its number elsewhere.
+            Item::List(_) => TokenStream::new(),
+        }
+    }
+
+    /// The statements in all loops.
+    fn looped(loops: &[Loop], body: &TokenStream) -> TokenStream {
+        loops.iter().rev().fold(body.clone(), |body, Loop { variable, start, closed, end }| {
+            let turn = if *closed {
+                quote! {
+                    while #variable <= __end {
+                        #body
+                        if #variable == __end {
+                            break;
+                        }
+                        #variable += 1;
+                    }
+                }
+            } else {
+                quote! {
+                    while #variable < __end {
+                        #body
+                        #variable += 1;
+                    }
+                }
+            };
+            quote! {{
+                let mut #variable = #start;
+                let __end = #end;
+                #turn
+            }}
+        })
+    }
+}
+
+/// The path of a term: `let __path0 = …;`
+fn path(number: usize, element: &Type, term: &Term) -> TokenStream {
+    let name = format_ident!("__path{number}");
+    if term.path.is_empty() {
+        return quote!(let #name = const { __dtype::Path::whole::<#element>() };);
+    }
+    // The place so far, with the first entry of every array, and the arrays on the way.
+    let (mut place, mut arrays) = (TokenStream::new(), Vec::new());
+    for step in &term.path {
+        match step {
+            Step::Field(field) => place.extend(quote!(.#field)),
+            Step::Items(items) => items.iter().for_each(|_| {
+                arrays.push(quote!(.through(&raw const (*__element) #place)));
+                place.extend(quote!([0]));
+            }),
+        }
+    }
+    quote! {
+        let #name = const {
+            let __value = ::core::mem::MaybeUninit::<#element>::uninit();
+            let __element = __value.as_ptr();
+            // SAFETY: nothing is read; the pointers are to an element and to a part of it.
+            #[allow(unsafe_code)]
+            unsafe {
+                __dtype::Path::to(__element, &raw const (*__element) #place) #(#arrays)*
+            }
+        };
+    }
+}
+
+/// The statements that push all pieces, and the paths before them.
+fn pushes(array: &Array, when: When) -> (TokenStream, TokenStream) {
+    let (mut paths, mut pushes, mut lists) = (TokenStream::new(), TokenStream::new(), 0);
+    for (number, term) in array.terms.iter().enumerate() {
+        paths.extend(path(number, &array.element, term));
+        let items: Vec<_> = term
+            .items
+            .iter()
+            .enumerate()
+            .map(|(dimension, item)| match (item, when) {
+                (Item::List(list), _) => {
+                    let name = format_ident!("__list{lists}");
+                    lists += 1;
+                    paths.extend(
+                        quote_spanned!(list.span()=> let #name = __pieces.list(#dimension, &(#list));),
+                    );
+                    name.into_token_stream()
+                }
+                (item, When::Compiling) => when.item(item),
+                (item, When::Running) => {
+                    let item = when.item(item);
+                    quote!(__dtype::Choice::Item(#item))
+                }
+            })
+            .collect();
+        let inner = term.inner().map(|item| when.item(item));
+        let name = format_ident!("__path{number}");
+        pushes.extend(quote!(__pieces.push([#(#items),*], #name, [#(#inner),*]);));
+    }
+    (paths, When::looped(&array.loops, &pushes))
+}
+
+fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Pieces)>) -> Fixed {
+    let Array { element, lengths, terms, loops, .. } = array;
+    let dimensions = lengths.len();
+    let numbers = lengths.iter().map(|length| When::Compiling.number(length));
+    let (paths, pushes) = pushes(array, When::Compiling);
+    let terms = terms.len();
+    let count = match literal {
+        Some((_, pieces)) => pieces.len().to_token_stream(),
+        None => {
+            let turns = When::looped(loops, &quote!(__pieces += #terms;));
+            quote! {{
+                let mut __pieces = 0;
+                #turns
+                __pieces
+            }}
+        }
+    };
+    let constants = quote! {
+        const __SHAPE: [usize; #dimensions] =
+            __dtype::fixed_shape([#(#numbers),*], ::core::mem::size_of::<#element>());
+        const __PIECES: &__dtype::FixedPieces<{ #count }, #dimensions> = &{
+            let mut __pieces = __dtype::FixedPieces::new(__SHAPE);
+            #paths
+            #pushes
+            __pieces
+        };
+    };
+    // From the innermost dimension in memory.
+    let nest = |shape, (k, length): (usize, &Expression)| match length.value(&Vec::new()) {
+        Some(length) => {
+            let length = Literal::i128_unsuffixed(length);
+            quote!([#shape; #length])
+        }
+        None => quote!([#shape; __SHAPE[#k]]),
+    };
+    let shape = match array.column_major {
+        true => lengths.iter().enumerate().fold(quote!(()), nest),
+        false => lengths.iter().enumerate().rev().fold(quote!(()), nest),
+    };
+    Fixed {
+        element: element.to_token_stream(),
+        shape,
+        constants,
+        order: array.order(),
+        expansion: literal.and_then(|(lengths, pieces)| solve(array, lengths, pieces)),
+    }
+}
+
+/// The finished constructor calls, where the element is a base type and all numbers are literals.
+fn solve(array: &Array, lengths: &[usize], pieces: &check::Pieces) -> Option<TokenStream> {
+    let Type::Path(path) = &array.element else { return None };
+    let base = known::base_type(path.path.get_ident()?)?;
+    // From the innermost loop out, the strides in bytes.
+    let mut walk: Vec<usize> = (0..lengths.len()).rev().collect();
+    if array.column_major {
+        walk.reverse();
+    }
+    let mut strides = vec![0; lengths.len()];
+    let mut pitch = i64::try_from(base.size()).ok()?;
+    for &k in &walk {
+        strides[k] = pitch;
+        pitch = pitch.checked_mul(i64::try_from(lengths[k]).ok()?)?;
+    }
+    let (mut displacements, mut children) = (Vec::new(), Vec::new());
+    for (axes, _) in pieces.iter().filter(|(axes, _)| axes.iter().all(|axis| axis.count > 0)) {
+        let (mut start, mut tree) = (0, TypeTree::Leaf(base));
+        for &k in &walk {
+            start += axes[k].start as i64 * strides[k];
+            tree = TypeTree::vector(axes[k].count as u64, axes[k].step as i64 * strides[k], tree);
+        }
+        displacements.push(start);
+        children.push(tree);
+    }
+    expansion(displacements, children, &known::is_base(&array.element, base))
+}
+
+/// The finished constructor calls of these trees, moved to begin at the first one.
+fn expansion(
+    mut displacements: Vec<i64>,
+    children: Vec<TypeTree>,
+    facts: &TokenStream,
+) -> Option<TokenStream> {
+    let first = displacements.first().copied().unwrap_or_default();
+    displacements.iter_mut().for_each(|displacement| *displacement -= first);
+    let tree = TypeTree::structure(displacements, children);
+    emit::expansion(&tree, None, &NodeCosts::THESIS.linear(), facts)
+}
+
+fn of_type_map(entries: &[Entry]) -> Fixed {
+    let types: Vec<_> = entries.iter().map(|entry| &entry.ty).collect();
+    let displacements: Vec<_> =
+        entries.iter().map(|entry| When::Compiling.number(&entry.displacement)).collect();
+    let count = entries.len();
+    let constants = quote! {
+        const __PATHS: [__dtype::Path; #count] =
+            [#(__dtype::Path::displaced::<#types>(#displacements)),*];
+        const __END: usize = __dtype::Path::end(&__PATHS);
+        const __PIECES: &__dtype::FixedPieces<#count, 0> = &{
+            let mut __pieces = __dtype::FixedPieces::new([]);
+            let mut __next = 0;
+            while __next < #count {
+                __pieces.push([], __PATHS[__next], []);
+                __next += 1;
+            }
+            __pieces
+        };
+    };
+    Fixed {
+        element: quote!([u8; __END]),
+        shape: quote!(__dtype::Memory),
+        constants,
+        order: quote!(__dtype::ArrayOrder::RowMajor),
+        expansion: solve_type_map(entries),
+    }
+}
+
+/// The finished constructor calls, where all types are base types and all displacements literals.
+fn solve_type_map(entries: &[Entry]) -> Option<TokenStream> {
+    let (mut displacements, mut children, mut facts) = (Vec::new(), Vec::new(), known::Facts::default());
+    for Entry { ty, displacement } in entries {
+        let Type::Path(path) = ty else { return None };
+        let base = known::base_type(path.path.get_ident()?)?;
+        facts.push(known::is_base(ty, base));
+        displacements.push(i64::try_from(displacement.value(&Vec::new())?).ok()?);
+        children.push(TypeTree::Leaf(base));
+    }
+    expansion(displacements, children, &facts.expression())
+}
+
+/// The layout as a value, or as a type and a value of that name.
+fn fixed(name: Option<&Name>, layout: &Fixed) -> TokenStream {
+    let Fixed { element, shape, constants, order, expansion } = layout;
+    let selection = match name {
+        Some(Name { ident, .. }) => format_ident!("__{ident}Selection"),
+        None => format_ident!("__Selection"),
+    };
+    let expansion = expansion.clone().unwrap_or_else(|| quote!(::core::option::Option::None));
+    let items = quote! {
+        #constants
+        const __REGION: __dtype::Region<'static> = __PIECES.region(#order, ::core::mem::size_of::<#element>());
+
+        /// SAFETY: written by `layout!`; the region has been checked as it was put together.
+        unsafe impl __dtype::Selection for #selection {
+            type Element = #element;
+            type Shape = #shape;
+            type Coverage = __dtype::Coverage<{ __REGION.is_disjoint() }>;
+            const REGION: __dtype::Region<'static> = __REGION;
+
+            fn entry() -> &'static __dtype::Entry {
+                static LAZY: __dtype::LazyDatatype =
+                    __dtype::LazyDatatype::of_selection::<#selection>(#expansion);
+                static ENTRY: __dtype::Entry = __dtype::Entry::Fixed(&LAZY);
+                &ENTRY
+            }
+        }
+    };
+    let lints = quote!(#[allow(unused_parens, unsafe_code, clippy::all, clippy::pedantic)]);
+    let Some(Name { attributes, visibility, ident }) = name else {
+        return quote! {{
+            struct __Selection;
+
+            #lints
+            const _: () = {
+                use ::dtype_runtime::__private as __dtype;
+                #items
+            };
+
+            ::dtype_runtime::__private::StaticLayout::<__Selection>::new()
+        }};
+    };
+    let of_that_name = format!("The layout [`{ident}`](type@{ident}).");
+    quote! {
+        #(#attributes)*
+        #visibility type #ident = ::dtype_runtime::__private::StaticLayout<#selection>;
+
+        #[doc = #of_that_name]
+        #[allow(non_upper_case_globals)]
+        #visibility const #ident: #ident = #ident::new();
+
+        #[doc(hidden)]
+        #[allow(non_camel_case_types)]
+        #visibility struct #selection;
+
+        #lints
+        const _: () = {
+            use ::dtype_runtime::__private as __dtype;
+            #items
+        };
+    }
+}
+
+/// The calls that make the layout in the running program.
+fn dynamic(array: &Array) -> TokenStream {
+    let Array { element, lengths, .. } = array;
+    let (dimensions, order) = (lengths.len(), array.order());
+    let numbers = lengths.iter().map(|length| When::Running.number(length));
+    let (paths, pushes) = pushes(array, When::Running);
+    quote! {{
+        use ::dtype_runtime::__private as __dtype;
+        let mut __pieces = __dtype::Pieces::<#dimensions>::new([#(#numbers),*], ::core::mem::size_of::<#element>());
+        #paths
+        #pushes
+        __dtype::DynamicLayout::<#element, #dimensions>::new(__pieces, #order)
+    }}
+}

@@ -1,0 +1,124 @@
+//! The cache of layouts that are worked out at run time, keyed by what they describe.
+//!
+//! A program makes the same layout again at every time step, and a layout of a column does not depend on which column.
+//! So an entry is found by its type tree, as it is written down, and its extent. The cache forgets what has not been used for
+//! longest; a layout or a datatype in use keeps its entry alive.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use dtype_core::TypeTree;
+
+use crate::lazy::LazyDatatype;
+
+/// The most layouts that are remembered.
+const MOST_ENTRIES: usize = 256;
+
+/// The most nodes and displacements of all their trees together: 32 MiB of them.
+const MOST_NUMBERS: usize = 1 << 22;
+
+/// What the cache of layouts has done so far, and what is in it: see [`layout_cache`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LayoutCache {
+    /// Layouts that were found.
+    pub hits: u64,
+    /// Layouts that were not there, and had to be worked out.
+    pub misses: u64,
+    /// Layouts that are remembered, at most 256.
+    pub entries: usize,
+    /// Nodes and displacements of all their trees, at most 4,194,304. A layout of more is not remembered.
+    pub numbers: usize,
+}
+
+/// What the cache of layouts that are known only at run time has done so far in this process.
+///
+/// ```
+/// use dtype_runtime::{layout, layout_cache};
+///
+/// let n = 7;
+/// for j in 0..n {
+///     layout!(f32[n][n] => [.., j])?.cost(); // all columns are one layout
+/// }
+/// let cache = layout_cache();
+/// assert_eq!((cache.misses, cache.hits), (1, 6));
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+pub fn layout_cache() -> LayoutCache {
+    let cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    let entries = cache.remembered.as_ref().map_or(0, HashMap::len);
+    LayoutCache { hits: cache.hits, misses: cache.clock - cache.hits, entries, numbers: cache.numbers }
+}
+
+static CACHE: Mutex<Cache> = Mutex::new(Cache { remembered: None, numbers: 0, clock: 0, hits: 0 });
+
+struct Cache {
+    remembered: Option<HashMap<Key, Remembered>>,
+    numbers: usize,
+    /// Layouts asked for so far.
+    clock: u64,
+    hits: u64,
+}
+
+/// A layout: its tree as it is written down, and its extent in bytes if that matters.
+type Key = (Arc<TypeTree>, Option<i64>);
+
+struct Remembered {
+    entry: Arc<LazyDatatype>,
+    numbers: usize,
+    /// When it was last asked for.
+    used: u64,
+}
+
+/// The entry of a layout, found or made.
+pub(crate) fn cached(tree: TypeTree, extent: Option<i64>) -> Arc<LazyDatatype> {
+    let numbers = numbers(&tree);
+    let key = (Arc::new(tree), extent);
+    // No call that can panic leaves the cache half-changed, so a poisoned lock is as good as any.
+    let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    cache.clock += 1;
+    let now = cache.clock;
+    if let Some(found) = cache.remembered.get_or_insert_default().get_mut(&key) {
+        found.used = now;
+        let entry = Arc::clone(&found.entry);
+        cache.hits += 1;
+        return entry;
+    }
+    let entry = Arc::new(LazyDatatype::of_tree(Arc::clone(&key.0), extent));
+    if numbers <= MOST_NUMBERS {
+        cache.make_room(numbers);
+        let remembered = Remembered { entry: Arc::clone(&entry), numbers, used: now };
+        cache.numbers += numbers;
+        cache.remembered.get_or_insert_default().insert(key, remembered);
+    }
+    entry
+}
+
+impl Cache {
+    /// Forgets entries until one of so many numbers fits.
+    fn make_room(&mut self, numbers: usize) {
+        let remembered = self.remembered.get_or_insert_default();
+        while remembered.len() >= MOST_ENTRIES || self.numbers + numbers > MOST_NUMBERS {
+            let Some(oldest) =
+                remembered.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone())
+            else {
+                return;
+            };
+            if let Some(forgotten) = remembered.remove(&oldest) {
+                self.numbers -= forgotten.numbers;
+            }
+        }
+    }
+}
+
+/// Nodes and displacements of a tree.
+fn numbers(tree: &TypeTree) -> usize {
+    let own = match tree {
+        TypeTree::Leaf(_) | TypeTree::Vector { .. } => 1,
+        TypeTree::Index { displacements, .. } | TypeTree::Struct { displacements, .. } => displacements.len(),
+        TypeTree::IndexBucket { displacements, buckets, .. } => displacements.len() + buckets.len(),
+    };
+    own + tree.children().iter().map(numbers).sum::<usize>()
+}

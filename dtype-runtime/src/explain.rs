@@ -1,0 +1,88 @@
+//! A layout to be read: what is selected, drawn, beside its tree.
+
+use std::fmt::Write;
+
+use dtype_core::Optimality;
+
+use crate::{lazy::LazyDatatype, region::Region};
+
+/// The most rows and columns that are drawn.
+const MOST_ROWS: usize = 16;
+const MOST_COLUMNS: usize = 32;
+
+/// The text of [`Layout::explain`](crate::Layout::explain).
+pub(crate) fn explain(region: &Region<'_>, entry: &LazyDatatype) -> String {
+    let solution = entry.solution();
+    let mut text = String::new();
+    let shape: String = region.shape.iter().map(|length| format!("[{length}]")).collect();
+    let (count, bytes) = (region.count(), region.packed_size());
+    let of = if shape.is_empty() { String::from("an element") } else { format!("an array {shape}") };
+    let proven = match solution.optimality {
+        Optimality::Proven => "the least there is",
+        _ => "an upper bound of the least",
+    };
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "{count} values of {of}, {bytes} bytes; cost {}, {proven}", entry.cost());
+    let _ = writeln!(text, "solved at {}\n", entry.origin());
+    let tree = solution.tree.to_string();
+    let grid = grid(region);
+    let width = grid.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+    let mut tree = tree.lines();
+    for line in &grid {
+        let _ = match tree.next() {
+            Some(node) => {
+                writeln!(text, "{line}{:width$}   {node}", "", width = width - line.chars().count())
+            }
+            None => writeln!(text, "{line}"),
+        };
+    }
+    let margin = if grid.is_empty() { 0 } else { width + 3 };
+    for node in tree {
+        let _ = writeln!(text, "{:margin$}{node}", "");
+    }
+    let _ = write!(text, "\n{}", entry.program());
+    text
+}
+
+/// The cells of an array of one or two dimensions, a line a row: selected once, selected again, or not; the middle of a large
+/// array left out.
+fn grid(region: &Region<'_>) -> Vec<String> {
+    let (rows, columns) = match *region.shape {
+        [columns] => (1, columns),
+        [rows, columns] => (rows, columns),
+        _ => return Vec::new(),
+    };
+    let cells = region.cells(&shown(rows, MOST_ROWS), &shown(columns, MOST_COLUMNS));
+    let columns = shown(columns, MOST_COLUMNS);
+    let gap_behind = |shown: &[usize], k: usize| shown.get(k + 1).is_some_and(|next| *next != shown[k] + 1);
+    let mut lines = Vec::new();
+    let rows = shown(rows, MOST_ROWS);
+    for (k, line) in cells.chunks(columns.len().max(1)).enumerate() {
+        let mut drawn = String::new();
+        for (j, cell) in line.iter().enumerate() {
+            drawn.push_str(if j == 0 { "" } else { " " });
+            drawn.push(match cell {
+                0 => '·',
+                1 => '■',
+                _ => '2',
+            });
+            if gap_behind(&columns, j) {
+                drawn.push_str(" …");
+            }
+        }
+        lines.push(drawn);
+        if gap_behind(&rows, k) {
+            lines.push(String::from("⋮"));
+        }
+    }
+    lines
+}
+
+/// The indices of a dimension that are drawn: its first and last ones.
+fn shown(length: usize, most: usize) -> Vec<usize> {
+    if length <= most {
+        (0..length).collect()
+    } else {
+        (0..most / 2).chain(length - most / 2..length).collect()
+    }
+}

@@ -1,0 +1,850 @@
+//! Regions: which parts of which elements of an array a layout names, in order, as numbers.
+//!
+//! A region is a list of *pieces*. Each selects indices in every dimension, and of each element so selected the whole or
+//! a part. It knows nothing of where a source has its elements: that is said by strides, in bytes, one for each dimension.
+//! `layout!` writes regions down through [`FixedPieces`] in constants and through [`Pieces`] in the running program.
+
+use dtype_core::{
+    Item, MOST_DIMENSIONS, MOST_FIXED_PIECES, Progression, SelectionError, TypeTree,
+    constant::{RunBuffer, Solved},
+};
+
+use crate::{Error, MpiDatatype, datatype::COSTS, fields::Facts, lazy::LazyDatatype, pack::Copying};
+
+/// The most arrays within an element that one path selects from.
+pub const MOST_ARRAYS: usize = 4;
+
+/// Which index of an array runs fastest, in memory and on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ArrayOrder {
+    /// The last one: C, Rust, `MPI_ORDER_C`.
+    RowMajor,
+    /// The first one: Fortran, nalgebra, `MPI_ORDER_FORTRAN`.
+    ColumnMajor,
+}
+
+/// Bytes from an element to the next along each dimension.
+pub type Strides = [isize; MOST_DIMENSIONS];
+
+/// A list of pieces of an array.
+#[derive(Clone, Copy)]
+pub struct Region<'a> {
+    /// The lengths of the array's dimensions, in elements.
+    pub shape: &'a [usize],
+    /// How the array lies in memory, unless its source has strides of its own; and the order in which a piece travels.
+    pub order: ArrayOrder,
+    /// The size of an element, in bytes.
+    pub element: usize,
+    /// What is selected: of each piece, the indices in each dimension.
+    pub axes: &'a [Axis],
+    /// Of each piece, what is selected of every element.
+    pub parts: &'a [Part],
+    /// Lists that axes refer to.
+    pub lists: &'a [Vec<usize>],
+}
+
+/// The indices selected in one dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Axis {
+    /// At equal distances.
+    Regular(Progression),
+    /// As many as a list has.
+    Listed {
+        /// Which list of the region.
+        list: usize,
+        /// Its first entry, if there is any.
+        first: usize,
+        /// How many entries it has.
+        count: usize,
+    },
+}
+
+impl Axis {
+    /// Nothing.
+    pub const EMPTY: Self = Self::Regular(Progression { start: 0, count: 0, step: 1 });
+
+    /// Number of indices.
+    pub const fn count(&self) -> usize {
+        match self {
+            Self::Regular(progression) => progression.count,
+            Self::Listed { count, .. } => *count,
+        }
+    }
+}
+
+/// What is selected of every element: values of one type, at regular distances in up to so many dimensions.
+#[derive(Clone, Copy)]
+pub struct Part {
+    /// Bytes from the start of the element to the first value.
+    offset: usize,
+    /// From the outermost array: how many are selected, bytes from one to the next.
+    arrays: [(usize, isize); MOST_ARRAYS],
+    /// The type of the values.
+    leaf: &'static Leaf,
+}
+
+/// A path to values within an element, before it is said which entries of arrays are selected.
+#[derive(Clone, Copy)]
+pub struct Path {
+    offset: usize,
+    /// Of each array on the way, its length and the size of its entries, in bytes.
+    arrays: [(usize, usize); MOST_ARRAYS],
+    depth: usize,
+    leaf: &'static Leaf,
+}
+
+/// What is done with values of a type that only a region knows.
+pub struct Leaf {
+    pub(crate) size: usize,
+    pub(crate) facts: &'static Facts,
+    runs: &'static RunBuffer,
+    lazy: fn() -> &'static LazyDatatype,
+    pub(crate) copying: Copying,
+}
+
+impl Leaf {
+    const fn of<T: MpiDatatype>() -> &'static Self {
+        const {
+            &Self {
+                size: size_of::<T>(),
+                facts: &T::FACTS,
+                runs: &T::RUNS,
+                lazy: T::lazy,
+                copying: Copying::of::<T>(),
+            }
+        }
+    }
+}
+
+impl Path {
+    /// All of an element.
+    pub const fn whole<T: MpiDatatype>() -> Self {
+        Self { offset: 0, arrays: [(1, 0); _], depth: 0, leaf: Leaf::of::<T>() }
+    }
+
+    /// A field, or the first entry of an array in it.
+    ///
+    /// # Safety
+    /// `field` points into the value that `element` points to.
+    pub const unsafe fn to<T, F: MpiDatatype>(element: *const T, field: *const F) -> Self {
+        // SAFETY: both point into the same value, as the caller promises.
+        let offset = unsafe { field.cast::<u8>().offset_from(element.cast::<u8>()) };
+        Self { offset: offset as usize, ..Self::whole::<F>() }
+    }
+
+    /// A value of a type map, so many bytes from its start.
+    ///
+    /// # Panics
+    /// With a message where the displacement is none: the compiler refuses it.
+    pub const fn displaced<T: MpiDatatype>(displacement: i128) -> Self {
+        assert!(
+            displacement >= 0 && displacement < isize::MAX as i128 - size_of::<T>() as i128 - 64,
+            "a displacement of a type map is counted in bytes from the start of the source, so it must be 0 or more, and \
+             what lies there within isize::MAX"
+        );
+        Self { offset: displacement as usize, ..Self::whole::<T>() }
+    }
+
+    /// One past the last byte of these values.
+    pub const fn end(paths: &[Self]) -> usize {
+        let (mut end, mut i) = (0, 0);
+        while i < paths.len() {
+            let last = paths[i].offset + paths[i].leaf.size;
+            end = if last > end { last } else { end };
+            i += 1;
+        }
+        end
+    }
+
+    /// Notes that entries of this array are to be selected, those of outer arrays first.
+    #[must_use]
+    pub const fn through<E, const N: usize>(mut self, _array: *const [E; N]) -> Self {
+        self.arrays[self.depth] = (N, size_of::<E>());
+        self.depth += 1;
+        self
+    }
+
+    /// The part for these entries of the arrays, whose dimensions are counted on after those of the whole array.
+    const fn select(&self, items: &[Item], dimensions: usize) -> Result<Part, SelectionError> {
+        let mut part = Part { offset: self.offset, arrays: [(1, 0); _], leaf: self.leaf };
+        let mut k = 0;
+        while k < items.len() && k < self.depth {
+            let (length, size) = self.arrays[k];
+            match items[k].select(dimensions + k, length) {
+                Ok(selected) => {
+                    part.offset += selected.start * size;
+                    part.arrays[k] = (selected.count, selected.step * size as isize);
+                }
+                Err(error) => return Err(error),
+            }
+            k += 1;
+        }
+        Ok(part)
+    }
+}
+
+impl Part {
+    const EMPTY: Self = Self { offset: 0, arrays: [(0, 0); _], leaf: Leaf::of::<()>() };
+
+    /// Number of values of each element.
+    const fn count(&self) -> usize {
+        let (mut count, mut k) = (1, 0);
+        while k < MOST_ARRAYS {
+            count *= self.arrays[k].0;
+            k += 1;
+        }
+        count
+    }
+
+    /// The bytes of an element from the least to one past the greatest that may be selected.
+    const fn bounds(&self) -> (usize, usize) {
+        let (mut low, mut high, mut k) = (self.offset, self.offset + self.leaf.size, 0);
+        while k < MOST_ARRAYS {
+            let (count, stride) = self.arrays[k];
+            let reach = count.saturating_sub(1) * stride.unsigned_abs();
+            if stride < 0 {
+                low -= reach;
+            } else {
+                high += reach;
+            }
+            k += 1;
+        }
+        (low, high)
+    }
+
+    /// Where the i-th of the values begins.
+    const fn nth(&self, mut i: usize) -> usize {
+        let (mut at, mut k) = (self.offset, MOST_ARRAYS);
+        while k > 0 {
+            k -= 1;
+            let (count, stride) = self.arrays[k];
+            at = at.wrapping_add_signed((i % count) as isize * stride);
+            i /= count;
+        }
+        at
+    }
+
+    /// Whether both have a byte of an element in common.
+    const fn meets(&self, other: &Self) -> bool {
+        let ((low, high), (other_low, other_high)) = (self.bounds(), other.bounds());
+        let (values, others) = (self.count(), other.count());
+        if high <= other_low || other_high <= low || values == 0 || others == 0 {
+            return false;
+        }
+        let mut i = 0;
+        while i < values {
+            let (at, mut j) = (self.nth(i), 0);
+            while j < others {
+                let other_at = other.nth(j);
+                if at < other_at + other.leaf.size && other_at < at + self.leaf.size {
+                    return true;
+                }
+                j += 1;
+            }
+            i += 1;
+        }
+        false
+    }
+}
+
+/// A loop of the walk over a piece: so many times, so many bytes apart, or at the places of a list.
+#[derive(Clone, Copy)]
+pub struct Loop<'a> {
+    /// How many times.
+    pub count: usize,
+    /// Bytes from one to the next; with a list, from an index to the next.
+    pub stride: isize,
+    /// The indices, if they are listed.
+    pub list: Option<&'a Vec<usize>>,
+}
+
+impl Loop<'_> {
+    /// Bytes from the first to the i-th.
+    pub fn offset(&self, i: usize) -> isize {
+        match self.list {
+            None => i as isize * self.stride,
+            Some(list) => (list[i] as isize - list[0] as isize) * self.stride,
+        }
+    }
+}
+
+/// The loops of a piece, from the outermost, and what it begins with.
+pub struct Walk<'a> {
+    /// Bytes from the array's first element to the first value.
+    pub start: isize,
+    loops: [Loop<'a>; MOST_DIMENSIONS + MOST_ARRAYS],
+    depth: usize,
+    /// The type of the values.
+    pub leaf: &'static Leaf,
+}
+
+impl<'a> Walk<'a> {
+    /// Adds a loop within all others.
+    const fn push(&mut self, inner: Loop<'a>) {
+        if inner.count == 1 {
+            return;
+        }
+        if self.depth > 0 {
+            let outer = &mut self.loops[self.depth - 1];
+            let continued = outer.stride == inner.count as isize * inner.stride;
+            if continued && outer.list.is_none() && inner.list.is_none() {
+                *outer = Loop { count: outer.count * inner.count, stride: inner.stride, list: None };
+                return;
+            }
+        }
+        self.loops[self.depth] = inner;
+        self.depth += 1;
+    }
+
+    /// The type map of all but so many of the outermost loops, which have no lists.
+    const fn runs(&self, outer: usize) -> RunBuffer {
+        let (mut runs, mut depth) = (*self.leaf.runs, self.depth);
+        while depth > outer {
+            depth -= 1;
+            let Loop { count, stride, .. } = self.loops[depth];
+            runs = runs.repeated(count as u64, stride as i64);
+        }
+        runs
+    }
+
+    /// The walk as a least-cost tree, where that can be found in a constant.
+    const fn solved(&self) -> Option<Solved> {
+        let mut outer = 0;
+        while outer < self.depth && !self.runs(outer).is_complete() {
+            outer += 1;
+        }
+        let mut solved = Solved::of(&self.runs(outer), &COSTS);
+        while outer > 0 {
+            outer -= 1;
+            let Loop { count, stride, .. } = self.loops[outer];
+            solved = match solved {
+                Some(solved) => solved.repeated(count as u64, stride as i64, &COSTS),
+                None => return None,
+            };
+        }
+        solved
+    }
+
+    /// The loops.
+    pub fn loops(&self) -> &[Loop<'_>] {
+        &self.loops[..self.depth]
+    }
+
+    /// Number of values.
+    pub fn count(&self) -> usize {
+        self.loops().iter().map(|level| level.count).product()
+    }
+}
+
+impl<'a> Region<'a> {
+    /// Number of pieces.
+    const fn pieces(&self) -> usize {
+        self.parts.len()
+    }
+
+    const fn axis(&self, piece: usize, dimension: usize) -> &Axis {
+        &self.axes[piece * self.shape.len() + dimension]
+    }
+
+    /// The dimension that is walked at this depth, the outermost loop at 0.
+    const fn dimension(&self, depth: usize) -> usize {
+        match self.order {
+            ArrayOrder::RowMajor => depth,
+            ArrayOrder::ColumnMajor => self.shape.len() - 1 - depth,
+        }
+    }
+
+    /// Number of elements that one piece selects.
+    const fn elements(&self, piece: usize) -> usize {
+        let (mut count, mut k) = (1usize, 0);
+        while k < self.shape.len() {
+            // What is too much is found by `packed_size`, and what is empty is so whatever the others are.
+            count = match self.axis(piece, k).count() {
+                0 => return 0,
+                more => count.saturating_mul(more),
+            };
+            k += 1;
+        }
+        count
+    }
+
+    /// Number of values selected, of whatever type they are.
+    pub const fn count(&self) -> usize {
+        let (mut count, mut piece) = (0usize, 0);
+        while piece < self.pieces() {
+            count = count.saturating_add(self.elements(piece).saturating_mul(self.parts[piece].count()));
+            piece += 1;
+        }
+        count
+    }
+
+    /// Bytes of everything selected, packed.
+    pub const fn packed_size(&self) -> usize {
+        let (mut size, mut piece) = (0usize, 0);
+        while piece < self.pieces() {
+            let part = &self.parts[piece];
+            let values = self.elements(piece).saturating_mul(part.count());
+            size = size.saturating_add(values.saturating_mul(part.leaf.facts.packed_size));
+            piece += 1;
+        }
+        size
+    }
+
+    /// The strides of an array without gaps, in the order of the region.
+    pub const fn contiguous(&self) -> Strides {
+        let (mut strides, mut pitch, mut depth) =
+            ([0; MOST_DIMENSIONS], self.element as isize, self.shape.len());
+        while depth > 0 {
+            depth -= 1;
+            let k = self.dimension(depth);
+            strides[k] = pitch;
+            pitch *= self.shape[k] as isize;
+        }
+        strides
+    }
+
+    /// Number of elements of the array.
+    pub const fn array_elements(&self) -> usize {
+        let (mut elements, mut k) = (1, 0);
+        while k < self.shape.len() {
+            elements *= self.shape[k];
+            k += 1;
+        }
+        elements
+    }
+
+    /// Bytes from the array's first element to the first value that a piece selects.
+    const fn start(&self, piece: usize, strides: &Strides) -> isize {
+        let (mut start, mut k) = (self.parts[piece].offset as isize, 0);
+        while k < self.shape.len() {
+            let first = match self.axis(piece, k) {
+                Axis::Regular(progression) => progression.start,
+                Axis::Listed { first, .. } => *first,
+            };
+            start += first as isize * strides[k];
+            k += 1;
+        }
+        start
+    }
+
+    /// The first piece that is not empty.
+    const fn first_piece(&self) -> Option<usize> {
+        let mut piece = 0;
+        while piece < self.pieces() {
+            if self.elements(piece) > 0 && self.parts[piece].count() > 0 {
+                return Some(piece);
+            }
+            piece += 1;
+        }
+        None
+    }
+
+    /// Bytes from the array's first element to the first value selected, where views point; 0 if there is none.
+    pub const fn first(&self, strides: &Strides) -> isize {
+        match self.first_piece() {
+            Some(piece) => self.start(piece, strides),
+            None => 0,
+        }
+    }
+
+    /// The walk over a piece, loops that continue one another joined; nothing for an empty piece.
+    const fn walk(&self, piece: usize, strides: &Strides) -> Option<Walk<'a>> {
+        let (part, dimensions) = (&self.parts[piece], self.shape.len());
+        if self.elements(piece) == 0 || part.count() == 0 {
+            return None;
+        }
+        let mut walk = Walk {
+            start: self.start(piece, strides),
+            loops: [Loop { count: 1, stride: 0, list: None }; _],
+            depth: 0,
+            leaf: part.leaf,
+        };
+        let mut depth = 0;
+        while depth < dimensions + MOST_ARRAYS {
+            walk.push(if depth < dimensions {
+                let k = self.dimension(depth);
+                match self.axis(piece, k) {
+                    Axis::Regular(Progression { count, step, .. }) => {
+                        Loop { count: *count, stride: *step * strides[k], list: None }
+                    }
+                    Axis::Listed { list, count, .. } => {
+                        Loop { count: *count, stride: strides[k], list: Some(&self.lists[*list]) }
+                    }
+                }
+            } else {
+                let (count, stride) = part.arrays[depth - dimensions];
+                Loop { count, stride, list: None }
+            });
+            depth += 1;
+        }
+        Some(walk)
+    }
+
+    /// The walks over all pieces, in order.
+    pub(crate) fn walks(&self, strides: &Strides) -> impl Iterator<Item = Walk<'a>> {
+        (0..self.pieces()).filter_map(|piece| self.walk(piece, strides))
+    }
+
+    /// The region as a type tree, moved to begin at the first value.
+    pub(crate) fn tree(&self, strides: &Strides) -> TypeTree {
+        let first = self.first(strides);
+        let (mut displacements, mut children) = (Vec::new(), Vec::new());
+        for walk in self.walks(strides) {
+            let leaf = (walk.leaf.lazy)().solution().tree.clone();
+            displacements.push((walk.start - first) as i64);
+            children.push(walk.loops().iter().rev().fold(leaf, |tree, level| match level.list {
+                None => TypeTree::vector(level.count as u64, level.stride as i64, tree),
+                Some(_) => {
+                    let displacements = (0..level.count).map(|i| level.offset(i) as i64);
+                    TypeTree::index(displacements.collect::<Vec<_>>(), tree)
+                }
+            }));
+        }
+        match <[TypeTree; 1]>::try_from(children) {
+            Ok([child]) => child,
+            Err(children) => TypeTree::structure(displacements, children),
+        }
+    }
+
+    /// The least-cost tree of a region without lists, moved to begin at the first value, where it can be found in a
+    /// constant: for a single piece, and for all of few runs.
+    pub(crate) const fn solved(&self, strides: &Strides) -> Option<Solved> {
+        let (mut all, mut piece, mut pieces) = (RunBuffer::new(), 0, 0);
+        let (first, mut only) = (self.first(strides), None);
+        while piece < self.pieces() && (pieces < 2 || all.is_complete()) {
+            if let Some(walk) = self.walk(piece, strides) {
+                all.append(&walk.runs(0), (walk.start - first) as i64);
+                only = Some(walk);
+                pieces += 1;
+            }
+            piece += 1;
+        }
+        match only {
+            Some(walk) if pieces == 1 => walk.solved(),
+            _ => Solved::of(&all, &COSTS),
+        }
+    }
+
+    /// Whether no byte is selected twice, for a region without lists.
+    ///
+    /// Pieces are compared in the order of a dimension in which they begin one after the other, if there is one, each with
+    /// those before whose end it begins: rows, triangles and tiles need few comparisons, in constants too.
+    pub const fn is_disjoint(&self) -> bool {
+        let along = self.sorted_dimension();
+        let mut piece = 0;
+        while piece < self.pieces() {
+            let mut other = piece + 1;
+            while other < self.pieces() {
+                if let Some(k) = along
+                    && let (Some((_, last)), Some((first, _))) =
+                        (self.bounds(piece, k), self.bounds(other, k))
+                    && last < first
+                {
+                    break;
+                }
+                if self.meet(piece, other) {
+                    return false;
+                }
+                other += 1;
+            }
+            piece += 1;
+        }
+        true
+    }
+
+    /// The dimension in which pieces begin in order, and where most of them end before the next one.
+    const fn sorted_dimension(&self) -> Option<usize> {
+        let (mut best, mut fewest, mut k) = (None, usize::MAX, 0);
+        while k < self.shape.len() {
+            let (mut sorted, mut overlaps, mut piece) = (true, 0, 1);
+            while piece < self.pieces() {
+                match (self.bounds(piece - 1, k), self.bounds(piece, k)) {
+                    (Some((first, last)), Some((next, _))) => {
+                        sorted = sorted && first <= next;
+                        overlaps += (next <= last) as usize;
+                    }
+                    _ => sorted = false,
+                }
+                piece += 1;
+            }
+            if sorted && overlaps < fewest {
+                (best, fewest) = (Some(k), overlaps);
+            }
+            k += 1;
+        }
+        best
+    }
+
+    const fn bounds(&self, piece: usize, dimension: usize) -> Option<(usize, usize)> {
+        match self.axis(piece, dimension) {
+            Axis::Regular(progression) => progression.bounds(),
+            Axis::Listed { .. } => None,
+        }
+    }
+
+    /// Whether two pieces have a byte in common.
+    const fn meet(&self, piece: usize, other: usize) -> bool {
+        let mut k = 0;
+        while k < self.shape.len() {
+            if let (Axis::Regular(a), Axis::Regular(b)) = (self.axis(piece, k), self.axis(other, k))
+                && !a.meets(b)
+            {
+                return false;
+            }
+            k += 1;
+        }
+        self.parts[piece].meets(&self.parts[other])
+    }
+
+    /// Whether no byte is selected twice, where pieces are many or listed: by marking what is selected.
+    pub(crate) fn is_disjoint_marked(&self) -> bool {
+        let strides = self.contiguous();
+        let whole = self.walks(&strides).all(|walk| walk.leaf.size == self.element);
+        // A mark for each element if all are selected as a whole, for each byte otherwise.
+        let unit = if whole { self.element.max(1) } else { 1 };
+        let mut marks = vec![0u64; (self.array_elements() * self.element / unit).div_ceil(64)];
+        let mut mark = |at: usize| {
+            let (word, bit) = (&mut marks[at / 64], 1 << (at % 64));
+            let free = *word & bit == 0;
+            *word |= bit;
+            free
+        };
+        self.walks(&strides).all(|walk| {
+            let size = walk.leaf.size;
+            walk.leaf.facts.packed_size == 0
+                || for_each_value(walk.start, walk.loops(), &mut |at| {
+                    let first = at as usize / unit;
+                    (first..first + size / unit).all(&mut mark)
+                })
+        })
+    }
+
+    /// How often cells of an array of one or two dimensions are selected, counted up to 2: of these rows and columns, row by
+    /// row. An array of one dimension is one row.
+    pub(crate) fn cells(&self, rows: &[usize], columns: &[usize]) -> Vec<u8> {
+        let mut cells = vec![0u8; rows.len() * columns.len()];
+        for piece in (0..self.pieces()).filter(|piece| self.parts[*piece].count() > 0) {
+            let selects = |k: usize, index: usize| match self.axis(piece, k) {
+                Axis::Regular(progression) => {
+                    usize::from(progression.meets(&Progression { start: index, count: 1, step: 1 }))
+                }
+                Axis::Listed { list, .. } => {
+                    self.lists[*list].iter().filter(|listed| **listed == index).count()
+                }
+            };
+            let last = self.shape.len() - 1;
+            let times: Vec<usize> = columns.iter().map(|column| selects(last, *column)).collect();
+            for (row, line) in rows.iter().zip(cells.chunks_mut(columns.len().max(1))) {
+                let row = if last == 0 { 1 } else { selects(0, *row) };
+                line.iter_mut().zip(&times).for_each(|(cell, column)| {
+                    *cell = (usize::from(*cell) + row * column).min(2) as u8;
+                });
+            }
+        }
+        cells
+    }
+}
+
+/// Calls back with the offset of each value, in order, until the answer is no.
+fn for_each_value(at: isize, loops: &[Loop<'_>], visit: &mut impl FnMut(isize) -> bool) -> bool {
+    match loops {
+        [] => visit(at),
+        [level, inner @ ..] => (0..level.count).all(|i| for_each_value(at + level.offset(i), inner, visit)),
+    }
+}
+
+/// What a region that is known at compile time is written down with: so many pieces of an array of so many dimensions.
+pub struct FixedPieces<const PIECES: usize, const D: usize> {
+    shape: [usize; D],
+    axes: [[Axis; D]; PIECES],
+    parts: [Part; PIECES],
+    length: usize,
+}
+
+impl<const PIECES: usize, const D: usize> FixedPieces<PIECES, D> {
+    /// No piece yet, of an array of this shape.
+    ///
+    /// # Panics
+    /// Where there are too many: the compiler refuses it.
+    pub const fn new(shape: [usize; D]) -> Self {
+        if PIECES > MOST_FIXED_PIECES {
+            refuse(&SelectionError::TooManyPieces { pieces: PIECES, limit: MOST_FIXED_PIECES });
+        }
+        Self { shape, axes: [[Axis::EMPTY; D]; PIECES], parts: [Part::EMPTY; PIECES], length: 0 }
+    }
+
+    /// Adds a piece: items for the dimensions, and for the arrays on the path.
+    ///
+    /// # Panics
+    /// With the message of what is wrong with an item: the compiler refuses it.
+    pub const fn push<const N: usize>(&mut self, items: [Item; D], path: Path, inner: [Item; N]) {
+        let mut k = 0;
+        while k < D {
+            match items[k].select(k, self.shape[k]) {
+                Ok(progression) => self.axes[self.length][k] = Axis::Regular(progression),
+                Err(error) => refuse(&error),
+            }
+            k += 1;
+        }
+        match path.select(&inner, D) {
+            Ok(part) => self.parts[self.length] = part,
+            Err(error) => refuse(&error),
+        }
+        self.length += 1;
+    }
+
+    /// The region.
+    pub const fn region(&'static self, order: ArrayOrder, element: usize) -> Region<'static> {
+        let region = Region {
+            shape: &self.shape,
+            order,
+            element,
+            axes: self.axes.as_flattened(),
+            parts: &self.parts,
+            lists: &[],
+        };
+        if region.packed_size() > isize::MAX as usize {
+            refuse(&SelectionError::TooLarge { element });
+        }
+        region
+    }
+}
+
+/// The lengths of the dimensions of an array.
+///
+/// # Panics
+/// With the message of what is wrong with them: the compiler refuses it.
+pub const fn fixed_shape<const D: usize>(lengths: [i128; D], element: usize) -> [usize; D] {
+    match shape(lengths, element) {
+        Ok(shape) => shape,
+        Err(error) => refuse(&error),
+    }
+}
+
+const fn refuse(error: &SelectionError) -> ! {
+    panic!("{}", error.message().as_str())
+}
+
+/// The lengths of the dimensions of an array, if memory can hold it.
+const fn shape<const D: usize>(lengths: [i128; D], element: usize) -> Result<[usize; D], SelectionError> {
+    // With room for what datatypes round up.
+    const LIMIT: i128 = isize::MAX as i128 - 64;
+    // Arrays of nothing, too, are limited, so that elements can be counted.
+    let size = if element > 0 { element as i128 } else { 1 };
+    let (mut shape, mut bytes, mut k) = ([0; D], size, 0);
+    while k < D {
+        if lengths[k] < 0 || lengths[k] > LIMIT {
+            return Err(SelectionError::Length { dimension: k, given: lengths[k] });
+        }
+        shape[k] = lengths[k] as usize;
+        bytes *= if lengths[k] > 0 { lengths[k] } else { 1 };
+        if bytes > LIMIT {
+            return Err(SelectionError::TooLarge { element });
+        }
+        k += 1;
+    }
+    Ok(shape)
+}
+
+/// What a region that is known at run time is written down with. The first mistake is kept until the end.
+pub struct Pieces<const D: usize> {
+    pub(crate) shape: [usize; D],
+    pub(crate) axes: Vec<Axis>,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) lists: Vec<Vec<usize>>,
+    error: Option<SelectionError>,
+}
+
+/// An item, or a list of indices.
+#[derive(Clone, Copy)]
+pub enum Choice {
+    /// An index or a range.
+    Item(Item),
+    /// A list that the pieces have been given: its number and its length.
+    Listed(Axis),
+}
+
+impl<const D: usize> Pieces<D> {
+    /// No piece yet, of an array of this shape.
+    pub fn new(lengths: [i128; D], element: usize) -> Self {
+        let (shape, error) = match shape(lengths, element) {
+            Ok(shape) => (shape, None),
+            Err(error) => ([0; D], Some(error)),
+        };
+        Self { shape, axes: Vec::new(), parts: Vec::new(), lists: Vec::new(), error }
+    }
+
+    /// Adds a list of indices of a dimension.
+    pub fn list<I: Integer>(&mut self, dimension: usize, indices: &(impl AsRef<[I]> + ?Sized)) -> Choice {
+        let length = self.shape[dimension];
+        let mut list = Vec::with_capacity(indices.as_ref().len());
+        for (entry, index) in indices.as_ref().iter().enumerate() {
+            match usize::try_from(index.wide()) {
+                Ok(index) if index < length => list.push(index),
+                _ => {
+                    let given = index.wide();
+                    self.refuse(SelectionError::ListedOutOfBounds { entry, dimension, length, given });
+                    break;
+                }
+            }
+        }
+        let (first, count) = (list.first().copied().unwrap_or_default(), list.len());
+        self.lists.push(list);
+        Choice::Listed(Axis::Listed { list: self.lists.len() - 1, first, count })
+    }
+
+    /// Adds a piece: choices for the dimensions, and items for the arrays on the path.
+    pub fn push<const N: usize>(&mut self, choices: [Choice; D], path: Path, inner: [Item; N]) {
+        if self.error.is_some() {
+            return;
+        }
+        for (k, choice) in choices.into_iter().enumerate() {
+            match choice {
+                Choice::Item(item) => match item.select(k, self.shape[k]) {
+                    Ok(progression) => self.axes.push(Axis::Regular(progression)),
+                    Err(error) => return self.refuse(error),
+                },
+                Choice::Listed(axis) => self.axes.push(axis),
+            }
+        }
+        match path.select(&inner, D) {
+            Ok(part) => self.parts.push(part),
+            Err(error) => self.refuse(error),
+        }
+    }
+
+    fn refuse(&mut self, error: SelectionError) {
+        self.error.get_or_insert(error);
+    }
+
+    /// Whether all of it was right.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.error.map_or(Ok(()), |error| Err(error.into()))
+    }
+}
+
+/// Refuses a constant that is no integer, where constants are evaluated.
+pub const fn is_integer<I: Integer>(_: I) {}
+
+/// Integers, as bounds of a layout.
+#[diagnostic::on_unimplemented(
+    message = "a length, bound or index of a layout is an integer, not a `{Self}`",
+    label = "not an integer"
+)]
+pub trait Integer: Copy {
+    /// The same number.
+    fn wide(self) -> i128;
+}
+
+macro_rules! integers {
+    ($($type:ty)*) => {$(
+        impl Integer for $type {
+            #[inline]
+            fn wide(self) -> i128 {
+                self as i128
+            }
+        }
+    )*};
+}
+
+integers! { i8 i16 i32 i64 i128 isize u8 u16 u32 u64 usize }

@@ -1,0 +1,430 @@
+//! Ready-made layouts: the shapes that numerical programs exchange most, by their parameters.
+//!
+//! Each says what it selects through the same pieces as `layout!` with values, so that all there is to be had of a
+//! [`DynamicLayout`] can be had of them.
+
+use dtype_core::Item;
+
+use crate::{
+    ArrayOrder, DynamicLayout, Error, MpiDatatype,
+    region::{Choice, Path, Pieces},
+};
+
+/// A box of an array, with the arguments of `MPI_Type_create_subarray` (MPI 4.1 section 5.1.3).
+///
+/// ```
+/// use dtype_runtime::{ArrayOrder, Subarray};
+///
+/// let inner = Subarray { sizes: [4, 4], subsizes: [2, 2], starts: [1, 1], order: ArrayOrder::RowMajor };
+/// let matrix: Vec<u8> = (0..16).collect();
+/// assert_eq!(inner.layout::<u8>()?.of(&matrix)?.pack(), [5, 6, 9, 10]);
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Subarray<const D: usize> {
+    /// The lengths of the array's dimensions.
+    pub sizes: [usize; D],
+    /// The lengths of the box.
+    pub subsizes: [usize; D],
+    /// Where the box begins, in elements of each dimension.
+    pub starts: [usize; D],
+    /// How the array lies in memory.
+    pub order: ArrayOrder,
+}
+
+impl<const D: usize> Subarray<D> {
+    /// The layout for elements of a type.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] where the box is not within the array; [`Error::Selection`] for an array beyond all memory.
+    pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
+        for k in 0..D {
+            let (size, subsize, start) = (self.sizes[k], self.subsizes[k], self.starts[k]);
+            let Some(limit) = size.checked_sub(subsize) else {
+                let requirement = format!("{size} at most, as long as the array");
+                return Err(refused("Subarray", format!("subsizes[{k}]"), subsize, requirement));
+            };
+            if start > limit {
+                let requirement = format!("{limit} at most, so that {subsize} elements of {size} follow");
+                return Err(refused("Subarray", format!("starts[{k}]"), start, requirement));
+            }
+        }
+        one(self.sizes, self.order, |k| span(self.starts[k], self.subsizes[k]))
+    }
+}
+
+/// What a process has of an array that is distributed over a grid of processes, with the arguments of
+/// `MPI_Type_create_darray` (MPI 4.1 section 5.1.4).
+///
+/// ```
+/// use dtype_runtime::{ArrayOrder, Darray, Distribution};
+///
+/// // Rows in blocks over two processes, columns in turn over three.
+/// let own = Darray {
+///     rank: 4,
+///     gsizes: [4, 7],
+///     distributions: [Distribution::Block(None), Distribution::Cyclic(None)],
+///     psizes: [2, 3],
+///     order: ArrayOrder::RowMajor,
+/// };
+/// let matrix: Vec<u8> = (0..28).collect();
+/// assert_eq!(own.layout::<u8>()?.of(&matrix)?.pack(), [15, 18, 22, 25]);
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Darray<const D: usize> {
+    /// The process: they are counted through the grid with the last dimension fastest, whatever `order` is.
+    pub rank: usize,
+    /// The lengths of the whole array's dimensions.
+    pub gsizes: [usize; D],
+    /// How each dimension is distributed.
+    pub distributions: [Distribution; D],
+    /// The lengths of the grid of processes; their product is the number of processes, MPI's `size`.
+    pub psizes: [usize; D],
+    /// How the array lies in memory.
+    pub order: ArrayOrder,
+}
+
+/// How one dimension is distributed over processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Distribution {
+    /// Not at all: `MPI_DISTRIBUTE_NONE`. There is one process.
+    None,
+    /// One block for each process: `MPI_DISTRIBUTE_BLOCK`. Of so many elements, or, by default, as equal as can be.
+    Block(Option<usize>),
+    /// Blocks dealt in turn: `MPI_DISTRIBUTE_CYCLIC`. Of so many elements, or of one.
+    Cyclic(Option<usize>),
+}
+
+impl<const D: usize> Darray<D> {
+    /// The layout for elements of a type.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] where there is no such process, a block has no elements, blocks do not reach through the array, or a
+    /// dimension that is not distributed has several processes; [`Error::Selection`] for an array beyond all memory.
+    pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
+        for (k, length) in self.psizes.iter().enumerate() {
+            if *length == 0 {
+                return Err(refused("Darray", format!("psizes[{k}]"), 0, "1 or more"));
+            }
+        }
+        let processes = self.psizes.iter().fold(1usize, |size, length| size.saturating_mul(*length));
+        if self.rank >= processes {
+            let requirement = format!("less than {processes}, the number of processes in the grid");
+            return Err(refused("Darray", "rank", self.rank, requirement));
+        }
+        let (mut coordinates, mut rest) = ([0; D], self.rank);
+        for k in (0..D).rev() {
+            coordinates[k] = rest % self.psizes[k];
+            rest /= self.psizes[k];
+        }
+        let mut pieces = pieces::<T, D>(self.gsizes);
+        let mut choices = [Choice::Item(Item::ALL); D];
+        for (k, choice) in choices.iter_mut().enumerate() {
+            *choice = self.distributions[k].choose(
+                &mut pieces,
+                k,
+                coordinates[k],
+                self.psizes[k],
+                self.gsizes[k],
+            )?;
+        }
+        pieces.push(choices, Path::whole::<T>(), []);
+        DynamicLayout::new(pieces, self.order)
+    }
+}
+
+impl Distribution {
+    /// What the process at `coordinate` of `processes` has of `length` elements.
+    fn choose<const D: usize>(
+        self,
+        pieces: &mut Pieces<D>,
+        dimension: usize,
+        coordinate: usize,
+        processes: usize,
+        length: usize,
+    ) -> Result<Choice, Error> {
+        match self {
+            Self::None if processes > 1 => {
+                let requirement = "1, as the dimension is not distributed";
+                Err(refused("Darray", format!("psizes[{dimension}]"), processes, requirement))
+            }
+            Self::None => Ok(Choice::Item(Item::ALL)),
+            Self::Block(Some(0)) | Self::Cyclic(Some(0)) => {
+                Err(refused("Darray", format!("the block of distributions[{dimension}]"), 0, "1 or more"))
+            }
+            Self::Block(block) => {
+                let block = block.unwrap_or_else(|| length.div_ceil(processes).max(1));
+                let least = length.div_ceil(processes);
+                if block < least {
+                    let argument = format!("the block of distributions[{dimension}]");
+                    let requirement =
+                        format!("{least} or more, so that {processes} blocks hold {length} elements");
+                    return Err(refused("Darray", argument, block, requirement));
+                }
+                let start = coordinate.saturating_mul(block).min(length);
+                Ok(span(start, block.min(length - start)))
+            }
+            Self::Cyclic(block) => {
+                let block = block.unwrap_or(1);
+                if block == 1 {
+                    let start = coordinate.min(length) as i128;
+                    let step = processes as i128;
+                    return Ok(Choice::Item(Item::Range {
+                        start: Some(start),
+                        end: None,
+                        closed: false,
+                        step,
+                    }));
+                }
+                let blocks = (coordinate..length.div_ceil(block)).step_by(processes);
+                let indices = blocks.flat_map(|i| i * block..((i + 1) * block).min(length));
+                Ok(pieces.list(dimension, &indices.collect::<Vec<_>>()))
+            }
+        }
+    }
+}
+
+/// The local part of a grid with ghost cells around it: what to send to each neighbour, and where to receive it.
+///
+/// ```
+/// use dtype_runtime::{ArrayOrder, Halo};
+///
+/// // 4 × 4 cells of one's own, and one layer of ghost cells.
+/// let halo = Halo { sizes: [6, 6], width: 1, order: ArrayOrder::RowMajor };
+/// let exchanges = halo.exchanges::<f64>()?;
+/// assert_eq!(exchanges.len(), 8); // four faces and four corners
+///
+/// let up = halo.exchange::<f64>([-1, 0])?;
+/// assert_eq!(up.send.type_map(), "4 × f64 @ 0 stride 8");
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Halo<const D: usize> {
+    /// The lengths of the local array's dimensions, ghost cells included.
+    pub sizes: [usize; D],
+    /// Layers of ghost cells on each side.
+    pub width: usize,
+    /// How the array lies in memory.
+    pub order: ArrayOrder,
+}
+
+/// What is exchanged with one neighbour.
+#[derive(Clone, Debug)]
+pub struct HaloExchange<T, const D: usize> {
+    /// Where the neighbour is: -1, 0 or 1 in each dimension. One that is not 0: across a face; two: across an edge, or, in two
+    /// dimensions, a corner; three: across a corner.
+    pub direction: [i32; D],
+    /// One's own cells next to that neighbour, which become its ghost cells.
+    pub send: DynamicLayout<T, D>,
+    /// The ghost cells that are that neighbour's own: where what it sends in the opposite direction belongs.
+    pub receive: DynamicLayout<T, D>,
+}
+
+impl<const D: usize> Halo<D> {
+    /// The exchanges with all 3ᴰ − 1 neighbours, across faces, edges and corners, in lexical order of their directions. So what
+    /// goes out with number i arrives with number `len - 1 - i`, whose direction is the opposite.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] where a dimension is too short for the width; [`Error::Selection`] for an array beyond all memory.
+    pub fn exchanges<T: MpiDatatype>(&self) -> Result<Vec<HaloExchange<T, D>>, Error> {
+        let directions = (0..3usize.pow(D as u32)).map(|number| {
+            let (mut direction, mut rest) = ([0; D], number);
+            for step in direction.iter_mut().rev() {
+                *step = (rest % 3) as i32 - 1;
+                rest /= 3;
+            }
+            direction
+        });
+        directions
+            .filter(|direction| *direction != [0; D])
+            .map(|direction| self.exchange(direction))
+            .collect()
+    }
+
+    /// The exchange with one neighbour: -1, 0 or 1 in each dimension.
+    ///
+    /// # Errors
+    /// As for [`exchanges`](Self::exchanges); and for any other number in `direction`.
+    pub fn exchange<T: MpiDatatype>(&self, direction: [i32; D]) -> Result<HaloExchange<T, D>, Error> {
+        let width = self.width;
+        for (k, length) in self.sizes.iter().enumerate() {
+            if width > length / 3 {
+                let requirement = format!(
+                    "{} at most: sizes[{k}] is {length}, and holds ghost cells on both sides and at least as many cells \
+                     between them as are on one",
+                    length / 3
+                );
+                return Err(refused("Halo", "width", width, requirement));
+            }
+            if !(-1..=1).contains(&direction[k]) {
+                return Err(refused("Halo", format!("direction[{k}]"), direction[k], "-1, 0 or 1"));
+            }
+        }
+        // Where the cells towards -1 and 1 begin; those in between are as many as there are.
+        let layout = |low: usize, high: usize| {
+            one(self.sizes, self.order, |k| match direction[k] {
+                0 => span(width, self.sizes[k] - 2 * width),
+                -1 => span(low, width),
+                _ => span(self.sizes[k] - high, width),
+            })
+        };
+        Ok(HaloExchange { direction, send: layout(width, 2 * width)?, receive: layout(0, width)? })
+    }
+}
+
+/// The elements of a matrix on neighbouring diagonals, as are triangles and bands: `[i, j]` with j − i from `lowest` to
+/// `highest`. They travel row by row, or, of a matrix in column-major order, column by column.
+///
+/// ```
+/// use dtype_runtime::Band;
+///
+/// let matrix = [[1u8, 2, 3], [4, 5, 6], [7, 8, 9]];
+/// assert_eq!(Band::upper_triangle([3, 3]).layout::<u8>()?.of(&matrix)?.pack(), [1, 2, 3, 5, 6, 9]);
+/// assert_eq!(Band::tridiagonal([3, 3]).layout::<u8>()?.of(&matrix)?.pack(), [1, 2, 4, 5, 6, 8, 9]);
+/// assert_eq!(Band::diagonal([3, 3], -1).layout::<u8>()?.of(&matrix)?.pack(), [4, 8]);
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Band {
+    /// Rows and columns of the matrix.
+    pub sizes: [usize; 2],
+    /// The lowest diagonal; 0 is the main one, negative ones are below it.
+    pub lowest: isize,
+    /// The highest diagonal.
+    pub highest: isize,
+    /// How the matrix lies in memory.
+    pub order: ArrayOrder,
+}
+
+impl Band {
+    /// The main diagonal and all above it, of a matrix in row-major order.
+    pub const fn upper_triangle(sizes: [usize; 2]) -> Self {
+        Self { sizes, lowest: 0, highest: isize::MAX, order: ArrayOrder::RowMajor }
+    }
+
+    /// The main diagonal and all below it, of a matrix in row-major order.
+    pub const fn lower_triangle(sizes: [usize; 2]) -> Self {
+        Self { sizes, lowest: isize::MIN, highest: 0, order: ArrayOrder::RowMajor }
+    }
+
+    /// One diagonal, of a matrix in row-major order.
+    pub const fn diagonal(sizes: [usize; 2], diagonal: isize) -> Self {
+        Self { sizes, lowest: diagonal, highest: diagonal, order: ArrayOrder::RowMajor }
+    }
+
+    /// The main diagonal and its neighbours, of a matrix in row-major order.
+    pub const fn tridiagonal(sizes: [usize; 2]) -> Self {
+        Self { sizes, lowest: -1, highest: 1, order: ArrayOrder::RowMajor }
+    }
+
+    /// The same of a matrix in column-major order.
+    #[must_use]
+    pub const fn column_major(self) -> Self {
+        Self { order: ArrayOrder::ColumnMajor, ..self }
+    }
+
+    /// The layout for elements of a type.
+    ///
+    /// # Errors
+    /// [`Error::Selection`] for a matrix beyond all memory.
+    pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, 2>, Error> {
+        let [rows, columns] = self.sizes;
+        let mut pieces = pieces::<T, 2>(self.sizes);
+        let mut push = |choices| pieces.push(choices, Path::whole::<T>(), []);
+        let at = |index: usize| Choice::Item(Item::Index(index as i128));
+        match self.order {
+            ArrayOrder::RowMajor => (0..rows).for_each(|i| {
+                push([at(i), clipped(i, self.lowest, self.highest, columns)]);
+            }),
+            ArrayOrder::ColumnMajor => (0..columns).for_each(|j| {
+                push([clipped(j, self.highest.saturating_neg(), self.lowest.saturating_neg(), rows), at(j)]);
+            }),
+        }
+        DynamicLayout::new(pieces, self.order)
+    }
+}
+
+/// The indices from `index + lowest` to `index + highest` of a dimension.
+fn clipped(index: usize, lowest: isize, highest: isize, length: usize) -> Choice {
+    let index = index as isize;
+    let start = usize::try_from(index.saturating_add(lowest)).unwrap_or(0).min(length);
+    let end =
+        usize::try_from(index.saturating_add(highest).saturating_add(1)).unwrap_or(0).clamp(start, length);
+    span(start, end - start)
+}
+
+/// One tile of an array that is cut into equal ones from its first element on. At its far ends they may be smaller.
+///
+/// ```
+/// use dtype_runtime::{ArrayOrder, Tile};
+///
+/// let tile = Tile { sizes: [4, 5], tile: [2, 2], index: [1, 2], order: ArrayOrder::RowMajor };
+/// let matrix: Vec<u8> = (0..20).collect();
+/// assert_eq!(tile.layout::<u8>()?.of(&matrix)?.pack(), [14, 19]);
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Tile<const D: usize> {
+    /// The lengths of the array's dimensions.
+    pub sizes: [usize; D],
+    /// The lengths of a tile.
+    pub tile: [usize; D],
+    /// Which tile, counted in each dimension.
+    pub index: [usize; D],
+    /// How the array lies in memory.
+    pub order: ArrayOrder,
+}
+
+impl<const D: usize> Tile<D> {
+    /// The layout for elements of a type.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] where there is no such tile; [`Error::Selection`] for an array beyond all memory.
+    pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
+        let mut starts = [0; D];
+        for (k, start) in starts.iter_mut().enumerate() {
+            let (size, tile, index) = (self.sizes[k], self.tile[k], self.index[k]);
+            if tile == 0 {
+                return Err(refused("Tile", format!("tile[{k}]"), 0, "1 or more"));
+            }
+            *start = index.saturating_mul(tile);
+            if *start >= size {
+                let requirement = format!("less than {}, the number of tiles", size.div_ceil(tile));
+                return Err(refused("Tile", format!("index[{k}]"), index, requirement));
+            }
+        }
+        one(self.sizes, self.order, |k| span(starts[k], self.tile[k].min(self.sizes[k] - starts[k])))
+    }
+}
+
+fn pieces<T, const D: usize>(sizes: [usize; D]) -> Pieces<D> {
+    Pieces::new(sizes.map(|size| size as i128), size_of::<T>())
+}
+
+/// The layout of a single piece, with what is selected of each dimension.
+fn one<T: MpiDatatype, const D: usize>(
+    sizes: [usize; D],
+    order: ArrayOrder,
+    choose: impl Fn(usize) -> Choice,
+) -> Result<DynamicLayout<T, D>, Error> {
+    let mut pieces = pieces::<T, D>(sizes);
+    pieces.push(std::array::from_fn(choose), Path::whole::<T>(), []);
+    DynamicLayout::new(pieces, order)
+}
+
+/// So many indices.
+fn span(start: usize, count: usize) -> Choice {
+    let (start, end) = (start as i128, (start + count) as i128);
+    Choice::Item(Item::Range { start: Some(start), end: Some(end), closed: false, step: 1 })
+}
+
+fn refused(
+    shape: &'static str,
+    parameter: impl Into<String>,
+    value: impl TryInto<i128>,
+    requirement: impl Into<String>,
+) -> Error {
+    let value = value.try_into().unwrap_or(i128::MAX);
+    Error::Parameter { shape, parameter: parameter.into(), value, requirement: requirement.into() }
+}

@@ -1,0 +1,366 @@
+//! Sources: what layouts are taken of, and how their elements lie.
+
+use std::convert::Infallible;
+
+use crate::{
+    Error, MpiDatatype,
+    layout::{Memory, Rank},
+    region::{ArrayOrder, Region, Strides},
+};
+
+/// What a layout of an array of elements `T` can be taken of.
+///
+/// `Shape` is what the compiler knows of the array: nested arrays of `()` for a layout that is known at compile time,
+/// [`Rank`] for any other, [`Memory`] for a type map. Nested arrays of just that shape are a source without further ado.
+/// Whether slices, `Vec`s, and the arrays and matrices of other crates have the right shape is found out by [`Layout::of`](
+/// crate::Layout::of), which gives a `Result` for them. Arrays and slices of sources are several copies of the layout.
+///
+/// # Safety
+/// `place` gives the place of arrays that have the region's shape and elements `T` that lie as it says, readable as long
+/// as the source is borrowed.
+#[diagnostic::on_unimplemented(
+    message = "the layout is not a part of a `{Self}`",
+    label = "not the array that the layout is a part of",
+    note = "the layout's array has the shape `{Shape}` and elements of type `{T}`: give nested arrays of just that shape, a \
+            slice or `Vec` of as many elements, or, with features, an array of ndarray or a matrix of nalgebra"
+)]
+pub unsafe trait Source<T, Shape: ?Sized> {
+    /// What can be wrong: nothing, or an [`Error`].
+    type Mismatch: Mismatch;
+
+    /// Where the arrays are.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] where the source has another shape than the region.
+    #[doc(hidden)]
+    fn place(&self, region: &Region<'_>) -> Result<Place, Self::Mismatch>;
+}
+
+/// What can be received into through a layout.
+///
+/// # Safety
+/// As for [`Source`]; the elements are writable, too, and no two of them have a byte in common.
+#[diagnostic::on_unimplemented(
+    message = "nothing can be received into a part of a `{Self}`",
+    label = "not the array that the layout is a part of, or not to be written",
+    note = "the layout's array has the shape `{Shape}` and elements of type `{T}`: give nested arrays of just that shape, a \
+            slice or `Vec` of as many elements, or, with features, an array of ndarray or a matrix of nalgebra"
+)]
+pub unsafe trait SourceMut<T, Shape: ?Sized>: Source<T, Shape> {
+    /// Where the arrays are.
+    ///
+    /// # Errors
+    /// As [`Source::place`].
+    #[doc(hidden)]
+    fn place_mut(&mut self, region: &Region<'_>) -> Result<Place, Self::Mismatch>;
+}
+
+/// What can be wrong with a source, and so what [`Layout::of`](crate::Layout::of) gives.
+pub trait Mismatch: Sized {
+    /// The view itself, or a `Result`.
+    type Outcome<V>;
+
+    /// The outcome.
+    #[doc(hidden)]
+    fn outcome<V>(view: Result<V, Self>) -> Self::Outcome<V>;
+}
+
+/// A view, or a `Result` of one: what comes of a source of which this can be wrong.
+pub type Outcome<M, V> = <M as Mismatch>::Outcome<V>;
+
+impl Mismatch for Infallible {
+    type Outcome<V> = V;
+
+    fn outcome<V>(view: Result<V, Self>) -> V {
+        let Ok(view) = view;
+        view
+    }
+}
+
+impl Mismatch for Error {
+    type Outcome<V> = Result<V, Self>;
+
+    fn outcome<V>(view: Result<V, Self>) -> Result<V, Self> {
+        view
+    }
+}
+
+/// Where arrays are.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// The first element of the first array.
+    pub(crate) first: *mut u8,
+    /// How many arrays follow each other.
+    pub(crate) copies: usize,
+    /// Bytes from an element to the next along each dimension, if they are not just those of an array without gaps.
+    pub(crate) strides: Option<Strides>,
+}
+
+impl Place {
+    /// Arrays without gaps, in the order of the region.
+    fn without_gaps<T>(first: *const T, copies: usize) -> Self {
+        Self { first: first.cast_mut().cast(), copies, strides: None }
+    }
+
+    /// An array that has as many elements as the region's; or, for a region of single values, as many of these.
+    fn of_slice<T>(first: *const T, length: usize, region: &Region<'_>) -> Result<Self, Error> {
+        match region.shape {
+            [] => Ok(Self::without_gaps(first, length)),
+            _ if length == region.array_elements() => Ok(Self::without_gaps(first, 1)),
+            shape => Err(Error::Shape { expected: shape.to_vec(), found: vec![length] }),
+        }
+    }
+
+    /// The bytes of a type map.
+    fn of_bytes(first: *const u8, length: usize, expected: usize) -> Result<Self, Error> {
+        if length < expected {
+            return Err(Error::TooShort { expected, found: length });
+        }
+        Ok(Self::without_gaps(first, 1))
+    }
+
+    /// Copies of nested arrays with these lengths from the outermost.
+    fn of_nested<T>(
+        first: *const T,
+        copies: usize,
+        lengths: &[usize],
+        region: &Region<'_>,
+    ) -> Result<Self, Error> {
+        let mut found = lengths.to_vec();
+        if region.order == ArrayOrder::ColumnMajor {
+            found.reverse();
+        }
+        if found != region.shape {
+            return Err(Error::Shape { expected: region.shape.to_vec(), found });
+        }
+        Ok(Self::without_gaps(first, copies))
+    }
+
+    /// An array with strides of its own, in elements.
+    #[cfg(any(feature = "ndarray", feature = "nalgebra"))]
+    pub(crate) fn with_strides<T>(
+        first: *const T,
+        shape: &[usize],
+        steps: &[isize],
+        region: &Region<'_>,
+    ) -> Result<Self, Error> {
+        if shape != region.shape {
+            return Err(Error::Shape { expected: region.shape.to_vec(), found: shape.to_vec() });
+        }
+        let (mut strides, contiguous) = (Strides::default(), region.contiguous());
+        for (stride, step) in strides.iter_mut().zip(steps) {
+            *stride = step * size_of::<T>() as isize;
+        }
+        // The strides of dimensions without a second element do not matter.
+        let has_gaps = (0..shape.len()).any(|k| shape[k] > 1 && strides[k] != contiguous[k]);
+        Ok(Self { first: first.cast_mut().cast(), copies: 1, strides: has_gaps.then_some(strides) })
+    }
+}
+
+/// Implements both traits: `[generics] (source type) elements in shape, mismatch, |first, length, region| place`. The source
+/// is a slice of something, from whose pointer and length the place follows, or (`one`) a single value.
+macro_rules! source {
+    (@slice one $value:ident $from:ident) => { std::slice::$from($value) };
+    (@slice all $value:ident from_ref) => { &$value[..] };
+    (@slice all $value:ident from_mut) => { &mut $value[..] };
+    ([$($generics:tt)*] $what:ident $type:ty, $element:ty, $shape:ty, $mismatch:ty,
+     |$first:ident, $length:ident, $region:ident| $place:expr) => {
+        // SAFETY: the elements are those of the slice or array, or of the arrays in it; shapes are the same by their types, or
+        // `Place` compares them.
+        unsafe impl<$($generics)*> Source<$element, $shape> for $type {
+            type Mismatch = $mismatch;
+
+            #[inline]
+            fn place(&self, $region: &Region<'_>) -> Result<Place, $mismatch> {
+                let elements = source!(@slice $what self from_ref);
+                let ($first, $length) = (elements.as_ptr(), elements.len());
+                let _ = ($length, $region);
+                $place
+            }
+        }
+
+        // SAFETY: as above; the elements are borrowed mutably.
+        unsafe impl<$($generics)*> SourceMut<$element, $shape> for $type {
+            #[inline]
+            fn place_mut(&mut self, $region: &Region<'_>) -> Result<Place, $mismatch> {
+                let elements = source!(@slice $what self from_mut);
+                let ($first, $length) = (elements.as_mut_ptr(), elements.len());
+                let _ = ($length, $region);
+                $place
+            }
+        }
+    };
+}
+
+// Single values, and arrays of them.
+source!([T: MpiDatatype] one T, T, (), Infallible, |first, length, region| Ok(Place::without_gaps(first, 1)));
+source!([T: MpiDatatype] one T, T, Rank<0>, Error, |first, length, region| Ok(Place::without_gaps(first, 1)));
+source!([T: MpiDatatype, const K: usize] all [T; K], T, (), Infallible, |first, length, region| {
+    Ok(Place::without_gaps(first, K))
+});
+source!([T: MpiDatatype, const K: usize] all [T; K], T, Rank<0>, Error, |first, length, region| {
+    Ok(Place::without_gaps(first, K))
+});
+
+// Slices of elements.
+source!([T: MpiDatatype, Shape: ?Sized] all [T], T, Shape, Error, |first, length, region| {
+    Place::of_slice(first, length, region)
+});
+source!([T: MpiDatatype, Shape: ?Sized] all Vec<T>, T, Shape, Error, |first, length, region| {
+    Place::of_slice(first, length, region)
+});
+
+// Bytes for a type map, at least as many.
+source!([const N: usize] all [u8], [u8; N], Memory, Error, |first, length, region| {
+    Place::of_bytes(first, length, N)
+});
+source!([const N: usize] all Vec<u8>, [u8; N], Memory, Error, |first, length, region| {
+    Place::of_bytes(first, length, N)
+});
+source!([const N: usize, const M: usize] all [u8; M], [u8; N], Memory, Error, |first, length, region| {
+    Place::of_bytes(first, length, N)
+});
+
+/// Nested arrays of every depth, up to as many as there are names for lengths.
+macro_rules! nested {
+    ($row:ty, $unit:ty, $depth:expr, [$($inner:ident)*], []) => {};
+    ($row:ty, $unit:ty, $depth:expr, [$($inner:ident)*], [$outer:ident $($more:ident)*]) => {
+        nested!(array [$row; $outer], [$unit; $outer], { $depth + 1 }, [$outer $($inner)*]);
+        nested!(rows $row, [$unit; $outer], { $depth + 1 }, $outer, [$($inner)*]);
+        nested!(behind [$unit; $outer], [const $outer: usize, $(const $inner: usize),*]);
+        nested!(behind Rank<{ $depth + 1 }>, []);
+        nested!([$row; $outer], [$unit; $outer], $depth + 1, [$outer $($inner)*], [$($more)*]);
+    };
+    // One array, an array of arrays, and slices of arrays.
+    (array $array:ty, $unit:ty, $depth:expr, [$($n:ident)*]) => {
+        source!([T: MpiDatatype, $(const $n: usize),*] all $array, T, $unit, Infallible, |first, length, region| {
+            Ok(Place::without_gaps(first, 1))
+        });
+        source!([T: MpiDatatype, $(const $n: usize),*] all $array, T, Rank<$depth>, Error, |first, length, region| {
+            Place::of_nested(first, 1, &[$($n),*], region)
+        });
+        nested!(copies [T: MpiDatatype, const K: usize, $(const $n: usize),*] [$array; K], $unit, $depth, [$($n)*]);
+        nested!(copies [T: MpiDatatype, $(const $n: usize),*] [$array], $unit, $depth, [$($n)*]);
+        nested!(copies [T: MpiDatatype, $(const $n: usize),*] Vec<$array>, $unit, $depth, [$($n)*]);
+    };
+    (copies [$($generics:tt)*] $type:ty, $unit:ty, $depth:expr, [$($n:ident)*]) => {
+        source!([$($generics)*] all $type, T, $unit, Infallible, |first, length, region| {
+            Ok(Place::without_gaps(first, length))
+        });
+        source!([$($generics)*] all $type, T, Rank<$depth>, Error, |first, length, region| {
+            Place::of_nested(first, length, &[$($n),*], region)
+        });
+    };
+    // One array as a slice of rows; rows of single elements are the slices above.
+    (rows $row:ty, $unit:ty, $depth:expr, $outer:ident, []) => {};
+    (rows $row:ty, $unit:ty, $depth:expr, $outer:ident, [$($n:ident)+]) => {
+        source!([T: MpiDatatype, const $outer: usize, $(const $n: usize),+] all [$row], T, $unit, Error,
+            |first, length, region| Place::of_nested(first, 1, &[length, $($n),+], region));
+        source!([T: MpiDatatype, const $outer: usize, $(const $n: usize),+] all Vec<$row>, T, $unit, Error,
+            |first, length, region| Place::of_nested(first, 1, &[length, $($n),+], region));
+        source!([T: MpiDatatype, $(const $n: usize),+] all [$row], T, Rank<$depth>, Error,
+            |first, length, region| Place::of_nested(first, 1, &[length, $($n),+], region));
+        source!([T: MpiDatatype, $(const $n: usize),+] all Vec<$row>, T, Rank<$depth>, Error,
+            |first, length, region| Place::of_nested(first, 1, &[length, $($n),+], region));
+    };
+    // What a reference or a box leads to.
+    (behind $shape:ty, [$($lengths:tt)*]) => {
+        // SAFETY: as for what it leads to.
+        unsafe impl<T, S: Source<T, $shape> + ?Sized, $($lengths)*> Source<T, $shape> for &S {
+            type Mismatch = S::Mismatch;
+
+            fn place(&self, region: &Region<'_>) -> Result<Place, S::Mismatch> {
+                (**self).place(region)
+            }
+        }
+
+        nested!(behind mutable &mut S, $shape, [$($lengths)*]);
+        nested!(behind mutable Box<S>, $shape, [$($lengths)*]);
+    };
+    (behind mutable $type:ty, $shape:ty, [$($lengths:tt)*]) => {
+        // SAFETY: as for what it leads to.
+        unsafe impl<T, S: Source<T, $shape> + ?Sized, $($lengths)*> Source<T, $shape> for $type {
+            type Mismatch = S::Mismatch;
+
+            fn place(&self, region: &Region<'_>) -> Result<Place, S::Mismatch> {
+                (**self).place(region)
+            }
+        }
+
+        // SAFETY: as for what it leads to.
+        unsafe impl<T, S: SourceMut<T, $shape> + ?Sized, $($lengths)*> SourceMut<T, $shape> for $type {
+            fn place_mut(&mut self, region: &Region<'_>) -> Result<Place, S::Mismatch> {
+                (**self).place_mut(region)
+            }
+        }
+    };
+}
+
+nested!(T, (), 0, [], [A B C D E F G H]);
+
+#[cfg(feature = "ndarray")]
+mod of_ndarray {
+    use ndarray::{ArrayBase, Data, DataMut, Dimension};
+
+    use super::{Error, Place, Region, Source, SourceMut};
+
+    // SAFETY: an array of ndarray has its elements at its own strides from its pointer, and the shapes are compared.
+    unsafe impl<T, Shape: ?Sized, S: Data<Elem = T>, D: Dimension> Source<T, Shape> for ArrayBase<S, D> {
+        type Mismatch = Error;
+
+        fn place(&self, region: &Region<'_>) -> Result<Place, Error> {
+            Place::with_strides(self.as_ptr(), self.shape(), self.strides(), region)
+        }
+    }
+
+    // SAFETY: as above; what is borrowed mutably through an array of ndarray has each element once.
+    unsafe impl<T, Shape: ?Sized, S: DataMut<Elem = T>, D: Dimension> SourceMut<T, Shape> for ArrayBase<S, D> {
+        fn place_mut(&mut self, region: &Region<'_>) -> Result<Place, Error> {
+            // First the pointer: with it, shared data is copied, and may get other strides.
+            let first = self.as_mut_ptr();
+            Place::with_strides(first, self.shape(), self.strides(), region)
+        }
+    }
+}
+
+#[cfg(feature = "nalgebra")]
+mod of_nalgebra {
+    use nalgebra::{Dim, Matrix, RawStorage, RawStorageMut};
+
+    use super::{Error, Place, Region, Source, SourceMut};
+
+    /// A matrix; for a layout of one dimension, one that is a single row or column.
+    fn place<T>(
+        first: *const T,
+        (rows, columns): (usize, usize),
+        (row, column): (usize, usize),
+        region: &Region<'_>,
+    ) -> Result<Place, Error> {
+        let (row, column) = (row as isize, column as isize);
+        match region.shape {
+            [_] if columns == 1 => Place::with_strides(first, &[rows], &[row], region),
+            [_] if rows == 1 => Place::with_strides(first, &[columns], &[column], region),
+            _ => Place::with_strides(first, &[rows, columns], &[row, column], region),
+        }
+    }
+
+    // SAFETY: a matrix of nalgebra has its elements at its own strides from its pointer, and the shapes are compared.
+    unsafe impl<T, Shape: ?Sized, R: Dim, C: Dim, S: RawStorage<T, R, C>> Source<T, Shape>
+        for Matrix<T, R, C, S>
+    {
+        type Mismatch = Error;
+
+        fn place(&self, region: &Region<'_>) -> Result<Place, Error> {
+            place(self.data.ptr(), self.shape(), self.strides(), region)
+        }
+    }
+
+    // SAFETY: as above; a mutable storage has each element once.
+    unsafe impl<T, Shape: ?Sized, R: Dim, C: Dim, S: RawStorageMut<T, R, C>> SourceMut<T, Shape>
+        for Matrix<T, R, C, S>
+    {
+        fn place_mut(&mut self, region: &Region<'_>) -> Result<Place, Error> {
+            place(self.data.ptr_mut(), self.shape(), self.strides(), region)
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Writes `structs.rs`, a few hundred structs of every form the derive takes, and `layouts.rs`, as many layouts, from a seed,
+//! for the scenarios `random` and `random-layouts`.
+//!
+//! `DTYPE_SEED` chooses another seed; a scenario names the one it was built from where it fails.
+
+use std::{env, fs, path::Path};
+
+mod layouts;
+mod random;
+mod structs;
+
+use random::Random;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-env-changed=DTYPE_SEED");
+    let seed = env::var("DTYPE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(2026);
+    let out = env::var_os("OUT_DIR").expect("cargo sets it");
+    let write = |name: &str, text: String| {
+        fs::write(Path::new(&out).join(name), text).expect("OUT_DIR can be written")
+    };
+    write("structs.rs", Random(seed).structs(seed));
+    write("layouts.rs", Random(seed).layouts(seed));
+}
