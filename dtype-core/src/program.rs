@@ -159,11 +159,7 @@ impl Lowering {
                 {
                     return (block, count);
                 }
-                let (count, stride, oldtype) = (*count, *stride, block.oldtype);
-                let oldtype = self.push(Step::Hvector { count, blocklength, stride, oldtype });
-                let last = (count as i64 - 1).wrapping_mul(stride);
-                let copies = if count == 0 { 0 } else { blocklength };
-                spread(oldtype, block, [0, last].map(|at| (at, copies, extent.unwrap_or(0))))
+                self.hvector(block, blocklength, *count, *stride)
             }
             TypeTree::Index { displacements, child } => {
                 let (block, blocklength) = self.block(child);
@@ -178,6 +174,29 @@ impl Lowering {
             }
         };
         (built, 1)
+    }
+
+    fn hvector(&mut self, block: Built, blocklength: u64, count: u64, stride: i64) -> Built {
+        if stride == -1 && count > 1 {
+            return self.backwards(block, blocklength, count);
+        }
+        let oldtype = self.push(Step::Hvector { count, blocklength, stride, oldtype: block.oldtype });
+        let last = (count as i64 - 1).wrapping_mul(stride);
+        let (copies, extent) = (if count == 0 { 0 } else { blocklength }, block.extent().unwrap_or(0));
+        spread(oldtype, block, [0, last].map(|at| (at, copies, extent)))
+    }
+
+    /// An hvector of stride −1. Open MPI 4.1.4 reads that stride as another one, so the copies go in pairs.
+    fn backwards(&mut self, block: Built, blocklength: u64, count: u64) -> Built {
+        if count < 4 {
+            return self.hindexed_block(block, blocklength, &[0, -1, -2][..count as usize]);
+        }
+        let pair = self.hindexed_block(block, blocklength, &[0, -1]);
+        let pairs = self.hvector(pair, 1, count / 2, -2);
+        match count % 2 {
+            0 => pairs,
+            _ => self.structure(&[0, 1 - count as i64], &[(pairs, 1), (block, blocklength)]),
+        }
     }
 
     fn hindexed_block(&mut self, block: Built, blocklength: u64, displacements: &[i64]) -> Built {
@@ -206,12 +225,8 @@ impl Lowering {
         let mut built = self.lower(child);
         if stride <= 0 {
             // An extent of zero or less is where libraries differ, so each bucket becomes an hvector.
-            let hvectors = buckets.iter().map(|count| {
-                let (count, oldtype) = (*count, built.oldtype);
-                let oldtype = self.push(Step::Hvector { count, blocklength: 1, stride, oldtype });
-                (spread(oldtype, built, [(0, count, stride)]), 1)
-            });
-            let hvectors: Vec<_> = hvectors.collect();
+            let hvectors: Vec<_> =
+                buckets.iter().map(|count| (self.hvector(built, 1, *count, stride), 1)).collect();
             return self.structure(displacements, &hvectors);
         }
         if built.extent() != Some(stride) {

@@ -27,8 +27,8 @@ pub const MOST_FIXED_PIECES: usize = 4096;
 pub enum Item {
     /// One index.
     Index(i128),
-    /// `start..end;step`, or `start..=end;step` if closed. With a negative step the same indices from the last one back,
-    /// every so manieth.
+    /// `start..end;step`, or `start..=end;step` if closed. With a negative step the same range from its last index back,
+    /// in steps of that size.
     Range {
         /// The first index; that of the dimension if there is none.
         start: Option<i128>,
@@ -101,18 +101,10 @@ pub enum SelectionError {
         /// What was given.
         given: i128,
     },
-    /// An array beyond all memory.
-    TooLarge {
-        /// The size of an element, in bytes.
-        element: usize,
-    },
-    /// A layout of too many pieces for a constant.
-    TooManyPieces {
-        /// How many are written down.
-        pieces: usize,
-        /// How many there may be.
-        limit: usize,
-    },
+    /// An array, or what is selected of it, beyond all memory.
+    TooLarge,
+    /// A layout of more than [`MOST_FIXED_PIECES`] for a constant.
+    TooManyPieces,
 }
 
 impl Item {
@@ -261,19 +253,16 @@ impl SelectionError {
                 let text = text.text("the length of dimension ").number(dimension as i128);
                 text.text(" is ").number(given).text("; it must be between 0 and ").number(isize::MAX as i128)
             }
-            Self::TooLarge { element } => {
-                let text = text.text("the array has more elements of ").number(element as i128);
-                text.text(" bytes than memory can hold: the limit is ")
-                    .number(isize::MAX as i128)
-                    .text(" bytes")
+            Self::TooLarge => {
+                let text = text.text("the array, or what is selected of it, takes more than ");
+                text.number(isize::MAX as i128).text(" bytes, which is more than memory can hold")
             }
-            Self::TooManyPieces { pieces, limit } => {
-                let text = text
-                    .text("the layout has ")
-                    .number(pieces as i128)
-                    .text(" pieces, but one that is known ");
-                let text = text.text("at compile time can have ").number(limit as i128);
-                text.text("; give a bound of a loop as a value, and it is worked out at run time")
+            Self::TooManyPieces => {
+                let text = text.text("the layout has more than ").number(MOST_FIXED_PIECES as i128);
+                let text = text.text(
+                    " pieces, the most of one that is known at compile time; give a bound of a loop as",
+                );
+                text.text(" a value, and it is worked out at run time")
             }
         }
     }

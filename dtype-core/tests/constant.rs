@@ -6,7 +6,7 @@ use common::{exhaustive, node_costs, small_map, small_tree};
 use dtype_core::{
     BaseType, LinearCosts, NodeCosts, Optimality, Penalty, Run, Shape, TypeMap, TypeTree,
     constant::{RunBuffer, Solved},
-    reconstruct,
+    normalize, reconstruct,
 };
 use proptest::prelude::*;
 
@@ -157,4 +157,35 @@ fn a_run_is_cut_into_pairs_where_there_are_many_others() {
     assert_eq!((solution.cost, solution.optimality), (28, Optimality::Proven));
     let pair = TypeTree::vector(2, 4, TypeTree::Leaf(BaseType::U8));
     assert_eq!(solution.tree, TypeTree::index(starts, pair));
+}
+
+proptest! {
+    /// Boxes of more runs than a buffer holds: the levels put around what was solved are no worse than what normalization finds,
+    /// and it says the same of them.
+    #[test]
+    fn repetitions_of_a_solved_map_are_as_cheap_as_normalized(
+        inner in small_tree(), levels in prop::collection::vec((3u64..70, 1i64..60), 1..4),
+    ) {
+        let costs = NodeCosts::THESIS.linear();
+        let Ok(map) = inner.flatten() else { return Ok(()) };
+        let runs = runs_of(&map);
+        let mut solved = Solved::of(&runs, &costs);
+        let (mut tree, mut reach) = (inner, 4000);
+        for (count, gap) in levels {
+            let stride = reach + gap;
+            solved = solved.and_then(|solved| solved.repeated(count, stride, &costs));
+            tree = TypeTree::vector(count, stride, tree);
+            reach = count as i64 * stride;
+        }
+        if let Some(solved) = solved {
+            let solution = solved.solution();
+            prop_assert_eq!(solution.tree.flatten(), tree.flatten());
+            prop_assert_eq!(solution.tree.cost(&costs), solution.cost);
+            let normalized = normalize(&tree, &costs).unwrap();
+            prop_assert!(solution.cost <= normalized.cost, "{} {}", solution.tree, normalized.tree);
+            if solution.optimality == Optimality::Proven {
+                prop_assert_eq!(solution.cost, normalized.cost);
+            }
+        }
+    }
 }

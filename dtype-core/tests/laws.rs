@@ -340,3 +340,37 @@ fn runs_written_copy_by_copy_have_their_normal_form_at_once() {
     assert_eq!(solution.tree.flatten(), tree.flatten());
     assert_eq!(normalize(&solution.tree, costs).unwrap().cost, solution.cost);
 }
+
+/// Found by random layouts between ranks: Open MPI 4.1.4 packs an hvector of stride −1 as if it went forwards.
+#[test]
+fn no_program_has_an_hvector_of_stride_minus_one() {
+    for count in 2..12 {
+        let tree = TypeTree::vector(count, -1, TypeTree::Leaf(BaseType::U8));
+        let program = Program::lower(&tree, None).unwrap();
+        let backwards = |step: &Step| matches!(step, Step::Hvector { stride: -1, .. });
+        assert!(!program.steps.iter().any(backwards), "{program}");
+        let expected: Vec<_> = (0..count as i64).map(|i| (BaseType::U8, -i)).collect();
+        assert_eq!(interpret(&program, false).0, expected, "{program}");
+    }
+    let buckets = TypeTree::index_bucket(-1, [3, 5], [10, 20], TypeTree::Leaf(BaseType::U8));
+    assert!(!Program::lower(&buckets, None).unwrap().to_string().contains(", -1, MPI"));
+}
+
+/// A triangle, found with the ready-made layouts: rows of all lengths are the buckets of one idxbuc, even where they are too
+/// many for a search, and a band is its equal rows between those at its ends.
+#[test]
+fn long_lists_of_rows_are_put_together_by_what_they_have_in_common() {
+    let costs = NodeCosts::THESIS.linear();
+    let row = |count| TypeTree::vector(count, 8, TypeTree::Leaf(BaseType::F64));
+    for n in [100, 1000, 3000] {
+        let displacements: Vec<i64> = (0..n).map(|i| i * (n + 1) * 8).collect();
+        let rows: Vec<_> = (0..n).map(|i| row((n - i) as u64)).collect();
+        let triangle = dtype_core::solve_layout(&TypeTree::structure(displacements, rows), &costs).unwrap();
+        assert_eq!(triangle.cost, 7 + 2 * n as u64 + 3);
+
+        let displacements: Vec<i64> = (0..n).map(|i| ((i - 1).max(0) + i * n) * 8).collect();
+        let rows: Vec<_> = (0..n).map(|i| row(if i == 0 || i == n - 1 { 2 } else { 3 })).collect();
+        let band = dtype_core::solve_layout(&TypeTree::structure(displacements, rows), &costs).unwrap();
+        assert_eq!(band.cost, 40);
+    }
+}

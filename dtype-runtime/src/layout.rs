@@ -15,7 +15,7 @@ use crate::{
     cache::cached,
     explain::explain,
     lazy::{LayoutOrigin, LazyDatatype},
-    region::{ArrayOrder, Axis, Part, Pieces, Region, Strides},
+    region::{ArrayOrder, Axis, Part, Path, Pieces, Region, Strides},
     source::{Mismatch, Outcome, Source, SourceMut},
     view::{View, ViewMut},
 };
@@ -370,6 +370,10 @@ pub unsafe trait Selection: 'static {
     #[doc(hidden)]
     const REGION: Region<'static>;
 
+    // The element is named once, so that the compiler says only once that it is none.
+    #[doc(hidden)]
+    const WHOLE: Path = Path::whole::<Self::Element>();
+
     #[doc(hidden)]
     fn entry() -> &'static Entry;
 }
@@ -467,7 +471,7 @@ impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
     /// # Errors
     /// The first mistake in them.
     #[doc(hidden)]
-    pub fn new(pieces: Pieces<D>, order: ArrayOrder) -> Result<Self, Error> {
+    pub fn new(pieces: Pieces<T, D>, order: ArrayOrder) -> Result<Self, Error> {
         pieces.check()?;
         let layout = Dynamic {
             shape: pieces.shape.to_vec(),
@@ -480,7 +484,7 @@ impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
             disjoint: OnceLock::new(),
         };
         if isize::try_from(layout.region().packed_size()).is_err() {
-            return Err(SelectionError::TooLarge { element: size_of::<T>() }.into());
+            return Err(SelectionError::TooLarge.into());
         }
         Ok(Self(Arc::new(layout), PhantomData))
     }

@@ -107,7 +107,9 @@ pub mod __private {
         },
         layout::{Coverage, DynamicLayout, Entry, Memory, Selection, StaticLayout},
         lazy::{Expansion, LazyDatatype, of_type},
-        region::{ArrayOrder, Choice, FixedPieces, Integer, Path, Pieces, Region, fixed_shape, is_integer},
+        region::{
+            ArrayOrder, FixedPieces, Integer, Path, Pieces, Region, fixed_axis, fixed_shape, is_integer,
+        },
     };
 
     #[cfg(feature = "mpi")]

@@ -4,6 +4,8 @@
 //! a part. It knows nothing of where a source has its elements: that is said by strides, in bytes, one for each dimension.
 //! `layout!` writes regions down through [`FixedPieces`] in constants and through [`Pieces`] in the running program.
 
+use std::marker::PhantomData;
+
 use dtype_core::{
     Item, MOST_DIMENSIONS, MOST_FIXED_PIECES, Progression, SelectionError, TypeTree,
     constant::{RunBuffer, Solved},
@@ -164,22 +166,24 @@ impl Path {
         self
     }
 
-    /// The part for these entries of the arrays, whose dimensions are counted on after those of the whole array.
-    const fn select(&self, items: &[Item], dimensions: usize) -> Result<Part, SelectionError> {
+    /// The length of the k-th array on the path.
+    pub const fn length(&self, k: usize) -> usize {
+        self.arrays[k].0
+    }
+
+    /// The part for these entries of the arrays, which are at equal distances.
+    const fn part(&self, entries: &[Axis]) -> Part {
         let mut part = Part { offset: self.offset, arrays: [(1, 0); _], leaf: self.leaf };
         let mut k = 0;
-        while k < items.len() && k < self.depth {
-            let (length, size) = self.arrays[k];
-            match items[k].select(dimensions + k, length) {
-                Ok(selected) => {
-                    part.offset += selected.start * size;
-                    part.arrays[k] = (selected.count, selected.step * size as isize);
-                }
-                Err(error) => return Err(error),
+        while k < entries.len() {
+            if let Axis::Regular(Progression { start, count, step }) = &entries[k] {
+                let size = self.arrays[k].1;
+                part.offset += *start * size;
+                part.arrays[k] = (*count, *step * size as isize);
             }
             k += 1;
         }
-        Ok(part)
+        part
     }
 }
 
@@ -655,56 +659,41 @@ fn for_each_value(at: isize, loops: &[Loop<'_>], visit: &mut impl FnMut(isize) -
 
 /// What a region that is known at compile time is written down with: so many pieces of an array of so many dimensions.
 pub struct FixedPieces<const PIECES: usize, const D: usize> {
-    shape: [usize; D],
     axes: [[Axis; D]; PIECES],
     parts: [Part; PIECES],
     length: usize,
 }
 
 impl<const PIECES: usize, const D: usize> FixedPieces<PIECES, D> {
-    /// No piece yet, of an array of this shape.
+    /// No piece yet.
     ///
     /// # Panics
-    /// Where there are too many: the compiler refuses it.
-    pub const fn new(shape: [usize; D]) -> Self {
+    /// Where there are to be too many: the compiler refuses it.
+    pub const fn new() -> Self {
         if PIECES > MOST_FIXED_PIECES {
-            refuse(&SelectionError::TooManyPieces { pieces: PIECES, limit: MOST_FIXED_PIECES });
+            refuse(&SelectionError::TooManyPieces);
         }
-        Self { shape, axes: [[Axis::EMPTY; D]; PIECES], parts: [Part::EMPTY; PIECES], length: 0 }
+        Self { axes: [[Axis::EMPTY; D]; PIECES], parts: [Part::EMPTY; PIECES], length: 0 }
     }
 
-    /// Adds a piece: items for the dimensions, and for the arrays on the path.
-    ///
-    /// # Panics
-    /// With the message of what is wrong with an item: the compiler refuses it.
-    pub const fn push<const N: usize>(&mut self, items: [Item; D], path: Path, inner: [Item; N]) {
-        let mut k = 0;
-        while k < D {
-            match items[k].select(k, self.shape[k]) {
-                Ok(progression) => self.axes[self.length][k] = Axis::Regular(progression),
-                Err(error) => refuse(&error),
-            }
-            k += 1;
-        }
-        match path.select(&inner, D) {
-            Ok(part) => self.parts[self.length] = part,
-            Err(error) => refuse(&error),
-        }
+    /// Adds a piece: the indices of each dimension, and the entries of each array on the path.
+    pub const fn push<const N: usize>(&mut self, axes: [Axis; D], path: &Path, entries: [Axis; N]) {
+        self.axes[self.length] = axes;
+        self.parts[self.length] = path.part(&entries);
         self.length += 1;
     }
 
     /// The region.
-    pub const fn region(&'static self, order: ArrayOrder, element: usize) -> Region<'static> {
-        let region = Region {
-            shape: &self.shape,
-            order,
-            element,
-            axes: self.axes.as_flattened(),
-            parts: &self.parts,
-            lists: &[],
-        };
+    pub const fn region(
+        &'static self,
+        shape: &'static [usize; D],
+        order: ArrayOrder,
+        element: usize,
+    ) -> Region<'static> {
+        let region =
+            Region { shape, order, element, axes: self.axes.as_flattened(), parts: &self.parts, lists: &[] };
         if region.packed_size() > isize::MAX as usize {
-            refuse(&SelectionError::TooLarge { element });
+            refuse(&SelectionError::TooLarge);
         }
         region
     }
@@ -717,6 +706,17 @@ impl<const PIECES: usize, const D: usize> FixedPieces<PIECES, D> {
 pub const fn fixed_shape<const D: usize>(lengths: [i128; D], element: usize) -> [usize; D] {
     match shape(lengths, element) {
         Ok(shape) => shape,
+        Err(error) => refuse(&error),
+    }
+}
+
+/// What an item selects of a dimension.
+///
+/// # Panics
+/// With the message of what is wrong with it: the compiler refuses it.
+pub const fn fixed_axis(dimension: usize, length: usize, item: Item) -> Axis {
+    match item.select(dimension, length) {
+        Ok(progression) => Axis::Regular(progression),
         Err(error) => refuse(&error),
     }
 }
@@ -739,82 +739,84 @@ const fn shape<const D: usize>(lengths: [i128; D], element: usize) -> Result<[us
         shape[k] = lengths[k] as usize;
         bytes *= if lengths[k] > 0 { lengths[k] } else { 1 };
         if bytes > LIMIT {
-            return Err(SelectionError::TooLarge { element });
+            return Err(SelectionError::TooLarge);
         }
         k += 1;
     }
     Ok(shape)
 }
 
-/// What a region that is known at run time is written down with. The first mistake is kept until the end.
-pub struct Pieces<const D: usize> {
+/// What a region that is known at run time is written down with: pieces of an array of elements `T`. The first mistake is kept
+/// until the end.
+pub struct Pieces<T, const D: usize> {
     pub(crate) shape: [usize; D],
     pub(crate) axes: Vec<Axis>,
     pub(crate) parts: Vec<Part>,
     pub(crate) lists: Vec<Vec<usize>>,
     error: Option<SelectionError>,
+    element: PhantomData<fn() -> T>,
 }
 
-/// An item, or a list of indices.
-#[derive(Clone, Copy)]
-pub enum Choice {
-    /// An index or a range.
-    Item(Item),
-    /// A list that the pieces have been given: its number and its length.
-    Listed(Axis),
-}
-
-impl<const D: usize> Pieces<D> {
-    /// No piece yet, of an array of this shape.
-    pub fn new(lengths: [i128; D], element: usize) -> Self {
-        let (shape, error) = match shape(lengths, element) {
+impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
+    /// No piece yet, of an array with these lengths.
+    pub fn new(lengths: [i128; D]) -> Self {
+        let (shape, error) = match shape(lengths, size_of::<T>()) {
             Ok(shape) => (shape, None),
             Err(error) => ([0; D], Some(error)),
         };
-        Self { shape, axes: Vec::new(), parts: Vec::new(), lists: Vec::new(), error }
+        Self { shape, axes: Vec::new(), parts: Vec::new(), lists: Vec::new(), error, element: PhantomData }
     }
 
-    /// Adds a list of indices of a dimension.
-    pub fn list<I: Integer>(&mut self, dimension: usize, indices: &(impl AsRef<[I]> + ?Sized)) -> Choice {
-        let length = self.shape[dimension];
-        let mut list = Vec::with_capacity(indices.as_ref().len());
-        for (entry, index) in indices.as_ref().iter().enumerate() {
+    /// The length of a dimension.
+    pub fn length(&self, dimension: usize) -> usize {
+        self.shape[dimension]
+    }
+
+    /// The path to all of an element.
+    pub fn whole(&self) -> Path {
+        Path::whole::<T>()
+    }
+
+    /// What an item selects of a dimension, or of an array on a path.
+    pub fn select(&mut self, dimension: usize, length: usize, item: Item) -> Axis {
+        item.select(dimension, length).map_or_else(|error| self.refuse(error), Axis::Regular)
+    }
+
+    /// What a list of indices selects of a dimension.
+    pub fn list<I: Integer>(&mut self, dimension: usize, indices: &(impl AsRef<[I]> + ?Sized)) -> Axis {
+        let (indices, length) = (indices.as_ref(), self.shape[dimension]);
+        let mut list = Vec::with_capacity(indices.len());
+        for (entry, index) in indices.iter().enumerate() {
             match usize::try_from(index.wide()) {
                 Ok(index) if index < length => list.push(index),
                 _ => {
                     let given = index.wide();
-                    self.refuse(SelectionError::ListedOutOfBounds { entry, dimension, length, given });
-                    break;
+                    return self.refuse(SelectionError::ListedOutOfBounds {
+                        entry,
+                        dimension,
+                        length,
+                        given,
+                    });
                 }
             }
         }
         let (first, count) = (list.first().copied().unwrap_or_default(), list.len());
         self.lists.push(list);
-        Choice::Listed(Axis::Listed { list: self.lists.len() - 1, first, count })
+        Axis::Listed { list: self.lists.len() - 1, first, count }
     }
 
-    /// Adds a piece: choices for the dimensions, and items for the arrays on the path.
-    pub fn push<const N: usize>(&mut self, choices: [Choice; D], path: Path, inner: [Item; N]) {
-        if self.error.is_some() {
-            return;
-        }
-        for (k, choice) in choices.into_iter().enumerate() {
-            match choice {
-                Choice::Item(item) => match item.select(k, self.shape[k]) {
-                    Ok(progression) => self.axes.push(Axis::Regular(progression)),
-                    Err(error) => return self.refuse(error),
-                },
-                Choice::Listed(axis) => self.axes.push(axis),
-            }
-        }
-        match path.select(&inner, D) {
-            Ok(part) => self.parts.push(part),
-            Err(error) => self.refuse(error),
+    /// Adds a piece: the indices of each dimension, and the entries of each array on the path.
+    pub fn push<const N: usize>(&mut self, axes: [Axis; D], path: &Path, entries: [Axis; N]) {
+        if self.error.is_none() {
+            self.axes.extend(axes);
+            self.parts.push(path.part(&entries));
         }
     }
 
-    fn refuse(&mut self, error: SelectionError) {
+    /// Notes a mistake. The answer selects nothing.
+    fn refuse(&mut self, error: SelectionError) -> Axis {
         self.error.get_or_insert(error);
+        Axis::EMPTY
     }
 
     /// Whether all of it was right.

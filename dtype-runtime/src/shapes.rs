@@ -7,7 +7,7 @@ use dtype_core::Item;
 
 use crate::{
     ArrayOrder, DynamicLayout, Error, MpiDatatype,
-    region::{Choice, Path, Pieces},
+    region::{Axis, Pieces},
 };
 
 /// A box of an array, with the arguments of `MPI_Type_create_subarray` (MPI 4.1 section 5.1.3).
@@ -119,9 +119,9 @@ impl<const D: usize> Darray<D> {
             rest /= self.psizes[k];
         }
         let mut pieces = pieces::<T, D>(self.gsizes);
-        let mut choices = [Choice::Item(Item::ALL); D];
-        for (k, choice) in choices.iter_mut().enumerate() {
-            *choice = self.distributions[k].choose(
+        let mut axes = [Axis::EMPTY; D];
+        for (k, axis) in axes.iter_mut().enumerate() {
+            *axis = self.distributions[k].choose(
                 &mut pieces,
                 k,
                 coordinates[k],
@@ -129,27 +129,28 @@ impl<const D: usize> Darray<D> {
                 self.gsizes[k],
             )?;
         }
-        pieces.push(choices, Path::whole::<T>(), []);
+        pieces.push(axes, &pieces.whole(), []);
         DynamicLayout::new(pieces, self.order)
     }
 }
 
 impl Distribution {
     /// What the process at `coordinate` of `processes` has of `length` elements.
-    fn choose<const D: usize>(
+    fn choose<T: MpiDatatype, const D: usize>(
         self,
-        pieces: &mut Pieces<D>,
+        pieces: &mut Pieces<T, D>,
         dimension: usize,
         coordinate: usize,
         processes: usize,
         length: usize,
-    ) -> Result<Choice, Error> {
+    ) -> Result<Axis, Error> {
+        let mut select = |item| Ok(pieces.select(dimension, length, item));
         match self {
             Self::None if processes > 1 => {
                 let requirement = "1, as the dimension is not distributed";
                 Err(refused("Darray", format!("psizes[{dimension}]"), processes, requirement))
             }
-            Self::None => Ok(Choice::Item(Item::ALL)),
+            Self::None => select(Item::ALL),
             Self::Block(Some(0)) | Self::Cyclic(Some(0)) => {
                 Err(refused("Darray", format!("the block of distributions[{dimension}]"), 0, "1 or more"))
             }
@@ -163,19 +164,14 @@ impl Distribution {
                     return Err(refused("Darray", argument, block, requirement));
                 }
                 let start = coordinate.saturating_mul(block).min(length);
-                Ok(span(start, block.min(length - start)))
+                select(span(start, block.min(length - start)))
             }
             Self::Cyclic(block) => {
                 let block = block.unwrap_or(1);
                 if block == 1 {
                     let start = coordinate.min(length) as i128;
                     let step = processes as i128;
-                    return Ok(Choice::Item(Item::Range {
-                        start: Some(start),
-                        end: None,
-                        closed: false,
-                        step,
-                    }));
+                    return select(Item::Range { start: Some(start), end: None, closed: false, step });
                 }
                 let blocks = (coordinate..length.div_ceil(block)).step_by(processes);
                 let indices = blocks.flat_map(|i| i * block..((i + 1) * block).min(length));
@@ -331,8 +327,12 @@ impl Band {
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, 2>, Error> {
         let [rows, columns] = self.sizes;
         let mut pieces = pieces::<T, 2>(self.sizes);
-        let mut push = |choices| pieces.push(choices, Path::whole::<T>(), []);
-        let at = |index: usize| Choice::Item(Item::Index(index as i128));
+        let whole = pieces.whole();
+        let mut push = |items: [Item; 2]| {
+            let axes = std::array::from_fn(|k| pieces.select(k, self.sizes[k], items[k]));
+            pieces.push(axes, &whole, []);
+        };
+        let at = |index: usize| Item::Index(index as i128);
         match self.order {
             ArrayOrder::RowMajor => (0..rows).for_each(|i| {
                 push([at(i), clipped(i, self.lowest, self.highest, columns)]);
@@ -346,7 +346,7 @@ impl Band {
 }
 
 /// The indices from `index + lowest` to `index + highest` of a dimension.
-fn clipped(index: usize, lowest: isize, highest: isize, length: usize) -> Choice {
+fn clipped(index: usize, lowest: isize, highest: isize, length: usize) -> Item {
     let index = index as isize;
     let start = usize::try_from(index.saturating_add(lowest)).unwrap_or(0).min(length);
     let end =
@@ -398,25 +398,26 @@ impl<const D: usize> Tile<D> {
     }
 }
 
-fn pieces<T, const D: usize>(sizes: [usize; D]) -> Pieces<D> {
-    Pieces::new(sizes.map(|size| size as i128), size_of::<T>())
+fn pieces<T: MpiDatatype, const D: usize>(sizes: [usize; D]) -> Pieces<T, D> {
+    Pieces::new(sizes.map(|size| size as i128))
 }
 
 /// The layout of a single piece, with what is selected of each dimension.
 fn one<T: MpiDatatype, const D: usize>(
     sizes: [usize; D],
     order: ArrayOrder,
-    choose: impl Fn(usize) -> Choice,
+    choose: impl Fn(usize) -> Item,
 ) -> Result<DynamicLayout<T, D>, Error> {
     let mut pieces = pieces::<T, D>(sizes);
-    pieces.push(std::array::from_fn(choose), Path::whole::<T>(), []);
+    let axes = std::array::from_fn(|k| pieces.select(k, sizes[k], choose(k)));
+    pieces.push(axes, &pieces.whole(), []);
     DynamicLayout::new(pieces, order)
 }
 
-/// So many indices.
-fn span(start: usize, count: usize) -> Choice {
+/// So many indices, from this one on.
+fn span(start: usize, count: usize) -> Item {
     let (start, end) = (start as i128, (start + count) as i128);
-    Choice::Item(Item::Range { start: Some(start), end: Some(end), closed: false, step: 1 })
+    Item::Range { start: Some(start), end: Some(end), closed: false, step: 1 }
 }
 
 fn refused(

@@ -158,13 +158,15 @@ impl Place {
 }
 
 /// Implements both traits: `[generics] (source type) elements in shape, mismatch, |first, length, region| place`. The source
-/// is a slice of something, from whose pointer and length the place follows, or (`one`) a single value.
+/// is a slice of something, from whose pointer and length the place follows, or (`one`) a single value. The compiler need not
+/// recommend any of these: the messages of the traits say what there is.
 macro_rules! source {
     (@slice one $value:ident $from:ident) => { std::slice::$from($value) };
     (@slice all $value:ident from_ref) => { &$value[..] };
     (@slice all $value:ident from_mut) => { &mut $value[..] };
     ([$($generics:tt)*] $what:ident $type:ty, $element:ty, $shape:ty, $mismatch:ty,
      |$first:ident, $length:ident, $region:ident| $place:expr) => {
+        #[diagnostic::do_not_recommend]
         // SAFETY: the elements are those of the slice or array, or of the arrays in it; shapes are the same by their types, or
         // `Place` compares them.
         unsafe impl<$($generics)*> Source<$element, $shape> for $type {
@@ -179,6 +181,7 @@ macro_rules! source {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         // SAFETY: as above; the elements are borrowed mutably.
         unsafe impl<$($generics)*> SourceMut<$element, $shape> for $type {
             #[inline]
@@ -223,16 +226,16 @@ source!([const N: usize, const M: usize] all [u8; M], [u8; N], Memory, Error, |f
 
 /// Nested arrays of every depth, up to as many as there are names for lengths.
 macro_rules! nested {
-    ($row:ty, $unit:ty, $depth:expr, [$($inner:ident)*], []) => {};
-    ($row:ty, $unit:ty, $depth:expr, [$($inner:ident)*], [$outer:ident $($more:ident)*]) => {
-        nested!(array [$row; $outer], [$unit; $outer], { $depth + 1 }, [$outer $($inner)*]);
-        nested!(rows $row, [$unit; $outer], { $depth + 1 }, $outer, [$($inner)*]);
+    ($row:ty, $unit:ty, [$($inner:ident)*], []) => {};
+    ($row:ty, $unit:ty, [$($inner:ident)*], [$outer:ident $depth:literal $($more:tt)*]) => {
+        nested!(array [$row; $outer], [$unit; $outer], $depth, [$outer $($inner)*]);
+        nested!(rows $row, [$unit; $outer], $depth, $outer, [$($inner)*]);
         nested!(behind [$unit; $outer], [const $outer: usize, $(const $inner: usize),*]);
-        nested!(behind Rank<{ $depth + 1 }>, []);
-        nested!([$row; $outer], [$unit; $outer], $depth + 1, [$outer $($inner)*], [$($more)*]);
+        nested!(behind Rank<$depth>, []);
+        nested!([$row; $outer], [$unit; $outer], [$outer $($inner)*], [$($more)*]);
     };
     // One array, an array of arrays, and slices of arrays.
-    (array $array:ty, $unit:ty, $depth:expr, [$($n:ident)*]) => {
+    (array $array:ty, $unit:ty, $depth:literal, [$($n:ident)*]) => {
         source!([T: MpiDatatype, $(const $n: usize),*] all $array, T, $unit, Infallible, |first, length, region| {
             Ok(Place::without_gaps(first, 1))
         });
@@ -243,7 +246,7 @@ macro_rules! nested {
         nested!(copies [T: MpiDatatype, $(const $n: usize),*] [$array], $unit, $depth, [$($n)*]);
         nested!(copies [T: MpiDatatype, $(const $n: usize),*] Vec<$array>, $unit, $depth, [$($n)*]);
     };
-    (copies [$($generics:tt)*] $type:ty, $unit:ty, $depth:expr, [$($n:ident)*]) => {
+    (copies [$($generics:tt)*] $type:ty, $unit:ty, $depth:literal, [$($n:ident)*]) => {
         source!([$($generics)*] all $type, T, $unit, Infallible, |first, length, region| {
             Ok(Place::without_gaps(first, length))
         });
@@ -252,8 +255,8 @@ macro_rules! nested {
         });
     };
     // One array as a slice of rows; rows of single elements are the slices above.
-    (rows $row:ty, $unit:ty, $depth:expr, $outer:ident, []) => {};
-    (rows $row:ty, $unit:ty, $depth:expr, $outer:ident, [$($n:ident)+]) => {
+    (rows $row:ty, $unit:ty, $depth:literal, $outer:ident, []) => {};
+    (rows $row:ty, $unit:ty, $depth:literal, $outer:ident, [$($n:ident)+]) => {
         source!([T: MpiDatatype, const $outer: usize, $(const $n: usize),+] all [$row], T, $unit, Error,
             |first, length, region| Place::of_nested(first, 1, &[length, $($n),+], region));
         source!([T: MpiDatatype, const $outer: usize, $(const $n: usize),+] all Vec<$row>, T, $unit, Error,
@@ -265,6 +268,7 @@ macro_rules! nested {
     };
     // What a reference or a box leads to.
     (behind $shape:ty, [$($lengths:tt)*]) => {
+        #[diagnostic::do_not_recommend]
         // SAFETY: as for what it leads to.
         unsafe impl<T, S: Source<T, $shape> + ?Sized, $($lengths)*> Source<T, $shape> for &S {
             type Mismatch = S::Mismatch;
@@ -278,6 +282,7 @@ macro_rules! nested {
         nested!(behind mutable Box<S>, $shape, [$($lengths)*]);
     };
     (behind mutable $type:ty, $shape:ty, [$($lengths:tt)*]) => {
+        #[diagnostic::do_not_recommend]
         // SAFETY: as for what it leads to.
         unsafe impl<T, S: Source<T, $shape> + ?Sized, $($lengths)*> Source<T, $shape> for $type {
             type Mismatch = S::Mismatch;
@@ -287,6 +292,7 @@ macro_rules! nested {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         // SAFETY: as for what it leads to.
         unsafe impl<T, S: SourceMut<T, $shape> + ?Sized, $($lengths)*> SourceMut<T, $shape> for $type {
             fn place_mut(&mut self, region: &Region<'_>) -> Result<Place, S::Mismatch> {
@@ -296,7 +302,7 @@ macro_rules! nested {
     };
 }
 
-nested!(T, (), 0, [], [A B C D E F G H]);
+nested!(T, (), [], [A 1 B 2 C 3 D 4 E 5 F 6 G 7 H 8]);
 
 #[cfg(feature = "ndarray")]
 mod of_ndarray {

@@ -378,7 +378,7 @@ fn bounds_beyond_the_array_are_errors_in_the_words_of_the_compiler() {
         ),
         (
             text(layout!(f64[n << 40][m << 40] => [0, ..])),
-            "the array has more elements of 8 bytes than memory can hold: the limit is 9223372036854775807 bytes",
+            "the array, or what is selected of it, takes more than 9223372036854775807 bytes, which is more than memory can hold",
         ),
         (
             text(layout!(f64[n][m] => [{[0, 7, 8]}, ..])),

@@ -80,14 +80,15 @@ impl Solved {
         if solved.cost < UNKNOWN && solved.recipe.is_complete() { Some(solved) } else { None }
     }
 
-    /// The layout `count` times, `stride` bytes apart, for repetitions of more runs than fit a buffer. Nothing where these might
-    /// better be joined with what is repeated than put around it: where they continue it or are but two, or the model may take
-    /// runs apart.
+    /// The layout `count` times, `stride` bytes apart, where that has more runs than fit a buffer. Nothing where it has not;
+    /// nor where the repetition might better be joined with what is repeated than put around it: where it continues that or is
+    /// of but two, or the model may take runs apart.
     ///
     /// The cost is claimed to be the least only if no description of so many entries can cost less.
     #[must_use]
     pub const fn repeated(mut self, count: u64, stride: i64, costs: &LinearCosts) -> Option<Self> {
-        if !self.atoms || self.depth == Self::MOST_LEVELS || count < 3 {
+        let fits = self.depth == 0 && self.runs.repeated(count, stride).is_complete();
+        if !self.atoms || fits || self.depth == Self::MOST_LEVELS || count < 3 {
             return None;
         }
         let entries = match self.runs.list() {
@@ -105,7 +106,7 @@ impl Solved {
             Some(last) => self.levels[last].1.saturating_mul(self.levels[last].0 as i64) == stride,
             None => self.recipe.repeats_regularly(),
         };
-        if continued || all >= FAR || stride.unsigned_abs() >= FAR / count {
+        if continued || all == 0 || all >= FAR || stride.unsigned_abs() >= FAR / count {
             return None;
         }
         self.levels[self.depth] = (count, stride);

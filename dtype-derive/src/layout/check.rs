@@ -40,22 +40,20 @@ pub(crate) fn array(array: &Array) -> Result<Option<(Vec<usize>, Pieces)>> {
 pub(crate) fn type_map(entries: &[Entry]) -> Result<()> {
     let mut errors = Errors::default();
     for Entry { ty, displacement } in entries {
-        let value = displacement.value(&Vec::new());
-        if value.is_some_and(|value| value < 0) {
-            errors.push(Error::new_spanned(
+        match displacement.value(&Vec::new()) {
+            Some(value) if value < 0 => errors.push(Error::new_spanned(
                 displacement,
                 format!(
-                    "the displacement of `{}` is {}; it is counted in bytes from the start of the source, so it must be \
-                     0 or more",
+                    "the displacement of `{}` is {value}; it is counted in bytes from the start of the source, so it must \
+                     be 0 or more",
                     ty.to_token_stream(),
-                    displacement.to_token_stream()
                 ),
-            ));
-        } else if value.is_none() && !displacement.is_constant(&[]) {
-            errors.push(Error::new_spanned(
+            )),
+            None if !displacement.is_constant(&[]) => errors.push(Error::new_spanned(
                 displacement,
                 "the displacements of a type map are constants: integers, or names in upper case",
-            ));
+            )),
+            _ => {}
         }
     }
     errors.finish()
@@ -80,8 +78,7 @@ fn lengths(array: &Array, errors: &mut Errors) {
         }
     }
     if elements.is_none_or(|elements| isize::try_from(elements).is_err()) {
-        // Of what size the elements are, the compiler will say.
-        errors.push(Error::new_spanned(&array.lengths[0], SelectionError::TooLarge { element: 1 }));
+        errors.push(Error::new_spanned(&array.lengths[0], SelectionError::TooLarge));
     }
 }
 
@@ -187,9 +184,8 @@ impl<'a> Walk<'a> {
                 pieces.push((selected, number));
                 if pieces.len() > MOST_FIXED_PIECES {
                     self.pieces = None;
-                    let limit = MOST_FIXED_PIECES;
-                    let pieces = SelectionError::TooManyPieces { pieces: limit + 1, limit };
-                    self.errors.push(Error::new_spanned(&self.array.loops[0].end, pieces));
+                    let end = &self.array.loops[0].end;
+                    self.errors.push(Error::new_spanned(end, SelectionError::TooManyPieces));
                     return false;
                 }
             }

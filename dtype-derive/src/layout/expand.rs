@@ -84,6 +84,16 @@ impl Array {
     }
 }
 
+impl Item {
+    fn span(&self) -> Span {
+        match self {
+            Self::Index(index) => index.to_token_stream().span(),
+            Self::Range(range) => range.to_token_stream().span(),
+            Self::List(list) => list.span(),
+        }
+    }
+}
+
 impl Term {
     /// What is selected of the arrays on the path.
     fn inner(&self) -> impl Iterator<Item = &Item> {
@@ -118,6 +128,19 @@ impl When {
         }
     }
 
+    /// What an item selects of a dimension.
+    fn select(self, dimension: usize, length: &TokenStream, item: &Item) -> TokenStream {
+        let span = item.span();
+        let item = self.item(item);
+        match self {
+            Self::Compiling => quote_spanned!(span=> __dtype::fixed_axis(#dimension, #length, #item)),
+            Self::Running => quote_spanned! {span=> {
+                let __length = #length;
+                __pieces.select(#dimension, __length, #item)
+            }},
+        }
+    }
+
     fn item(self, item: &Item) -> TokenStream {
         let number = |bound: &Option<Expression>| match bound {
             Some(bound) => {
@@ -137,7 +160,7 @@ impl When {
                 let step = range.step.as_ref().map_or_else(|| quote!(1), |step| self.number(step));
                 quote!(__dtype::Item::Range { start: #start, end: #end, closed: #closed, step: #step })
             }
-            // Refused where it stands within an element, and written by its number elsewhere.
+            // Refused where it stands within an element, and elsewhere selected by another call.
             Item::List(_) => TokenStream::new(),
         }
     }
@@ -172,73 +195,98 @@ impl When {
     }
 }
 
-/// The path of a term: `let __path0 = …;`
-fn path(number: usize, element: &Type, term: &Term) -> TokenStream {
-    let name = format_ident!("__path{number}");
-    if term.path.is_empty() {
-        return quote!(let #name = const { __dtype::Path::whole::<#element>() };);
-    }
-    // The place so far, with the first entry of every array, and the arrays on the way.
-    let (mut place, mut arrays) = (TokenStream::new(), Vec::new());
-    for step in &term.path {
-        match step {
-            Step::Field(field) => place.extend(quote!(.#field)),
-            Step::Items(items) => items.iter().for_each(|_| {
-                arrays.push(quote!(.through(&raw const (*__element) #place)));
-                place.extend(quote!([0]));
-            }),
+impl Term {
+    /// The path from an element: `let __path0 = …;`
+    fn path(&self, number: usize, element: &Type, when: When) -> TokenStream {
+        let name = path_name(number);
+        if self.path.is_empty() {
+            return match when {
+                When::Compiling => quote!(let #name = <__Layout as __dtype::Selection>::WHOLE;),
+                When::Running => quote!(let #name = __pieces.whole();),
+            };
+        }
+        // The place so far, with the first entry of every array, and the arrays on the way.
+        let (mut place, mut arrays, mut span) = (TokenStream::new(), Vec::new(), self.span);
+        for step in &self.path {
+            match step {
+                Step::Field(field) => {
+                    span = field.span();
+                    place.extend(quote!(.#field));
+                }
+                Step::Items(items) => items.iter().for_each(|_| {
+                    arrays.push(quote_spanned!(span=> .through(&raw const (*__element) #place)));
+                    place.extend(quote_spanned!(span=> [0]));
+                }),
+            }
+        }
+        let to = quote_spanned!(span=> __dtype::Path::to(__element, &raw const (*__element) #place));
+        quote! {
+            let #name = const {
+                let __value = ::core::mem::MaybeUninit::<#element>::uninit();
+                let __element = __value.as_ptr();
+                // SAFETY: nothing is read; the pointers are to an element and to a part of it.
+                #[allow(unsafe_code)]
+                unsafe { #to #(#arrays)* }
+            };
         }
     }
-    quote! {
-        let #name = const {
-            let __value = ::core::mem::MaybeUninit::<#element>::uninit();
-            let __element = __value.as_ptr();
-            // SAFETY: nothing is read; the pointers are to an element and to a part of it.
-            #[allow(unsafe_code)]
-            unsafe {
-                __dtype::Path::to(__element, &raw const (*__element) #place) #(#arrays)*
+
+    /// The statements that select all of it, and push it as a piece.
+    fn push(&self, number: usize, when: When) -> TokenStream {
+        let path = path_name(number);
+        let dimensions = self.items.len();
+        let axes = self.items.iter().enumerate().map(|(k, item)| match item {
+            Item::List(_) => list_name(number, k).into_token_stream(),
+            item => {
+                let length = match when {
+                    When::Compiling => quote!(__SHAPE[#k]),
+                    When::Running => quote!(__pieces.length(#k)),
+                };
+                when.select(k, &length, item)
             }
-        };
+        });
+        let entries = self
+            .inner()
+            .enumerate()
+            .map(|(k, item)| when.select(dimensions + k, &quote!(#path.length(#k)), item));
+        quote! {
+            let __axes = [#(#axes),*];
+            let __entries = [#(#entries),*];
+            __pieces.push(__axes, &#path, __entries);
+        }
     }
 }
 
-/// The statements that push all pieces, and the paths before them.
-fn pushes(array: &Array, when: When) -> (TokenStream, TokenStream) {
-    let (mut paths, mut pushes, mut lists) = (TokenStream::new(), TokenStream::new(), 0);
+fn path_name(term: usize) -> Ident {
+    format_ident!("__path{term}")
+}
+
+fn list_name(term: usize, dimension: usize) -> Ident {
+    format_ident!("__list{term}_{dimension}")
+}
+
+/// The statements that push all pieces, and before them those that need no loop.
+fn pushes(array: &Array, when: When) -> TokenStream {
+    let (mut before, mut pushes) = (TokenStream::new(), TokenStream::new());
     for (number, term) in array.terms.iter().enumerate() {
-        paths.extend(path(number, &array.element, term));
-        let items: Vec<_> = term
-            .items
-            .iter()
-            .enumerate()
-            .map(|(dimension, item)| match (item, when) {
-                (Item::List(list), _) => {
-                    let name = format_ident!("__list{lists}");
-                    lists += 1;
-                    paths.extend(
-                        quote_spanned!(list.span()=> let #name = __pieces.list(#dimension, &(#list));),
-                    );
-                    name.into_token_stream()
-                }
-                (item, When::Compiling) => when.item(item),
-                (item, When::Running) => {
-                    let item = when.item(item);
-                    quote!(__dtype::Choice::Item(#item))
-                }
-            })
-            .collect();
-        let inner = term.inner().map(|item| when.item(item));
-        let name = format_ident!("__path{number}");
-        pushes.extend(quote!(__pieces.push([#(#items),*], #name, [#(#inner),*]);));
+        before.extend(term.path(number, &array.element, when));
+        for (k, item) in term.items.iter().enumerate() {
+            if let Item::List(list) = item {
+                let name = list_name(number, k);
+                before.extend(quote_spanned!(list.span()=> let #name = __pieces.list(#k, &(#list));));
+            }
+        }
+        pushes.extend(term.push(number, when));
     }
-    (paths, When::looped(&array.loops, &pushes))
+    before.extend(When::looped(&array.loops, &pushes));
+    before
 }
 
 fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Pieces)>) -> Fixed {
     let Array { element, lengths, terms, loops, .. } = array;
     let dimensions = lengths.len();
     let numbers = lengths.iter().map(|length| When::Compiling.number(length));
-    let (paths, pushes) = pushes(array, When::Compiling);
+    let pushes = pushes(array, When::Compiling);
     let terms = terms.len();
     let count = match literal {
         Some((_, pieces)) => pieces.len().to_token_stream(),
@@ -255,8 +303,7 @@ fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Pieces)>) -> Fix
         const __SHAPE: [usize; #dimensions] =
             __dtype::fixed_shape([#(#numbers),*], ::core::mem::size_of::<#element>());
         const __PIECES: &__dtype::FixedPieces<{ #count }, #dimensions> = &{
-            let mut __pieces = __dtype::FixedPieces::new(__SHAPE);
-            #paths
+            let mut __pieces = __dtype::FixedPieces::new();
             #pushes
             __pieces
         };
@@ -331,11 +378,12 @@ fn of_type_map(entries: &[Entry]) -> Fixed {
         const __PATHS: [__dtype::Path; #count] =
             [#(__dtype::Path::displaced::<#types>(#displacements)),*];
         const __END: usize = __dtype::Path::end(&__PATHS);
+        const __SHAPE: [usize; 0] = [];
         const __PIECES: &__dtype::FixedPieces<#count, 0> = &{
-            let mut __pieces = __dtype::FixedPieces::new([]);
+            let mut __pieces = __dtype::FixedPieces::new();
             let mut __next = 0;
             while __next < #count {
-                __pieces.push([], __PATHS[__next], []);
+                __pieces.push([], &__PATHS[__next], []);
                 __next += 1;
             }
             __pieces
@@ -373,10 +421,11 @@ fn fixed(name: Option<&Name>, layout: &Fixed) -> TokenStream {
     let expansion = expansion.clone().unwrap_or_else(|| quote!(::core::option::Option::None));
     let items = quote! {
         #constants
-        const __REGION: __dtype::Region<'static> = __PIECES.region(#order, ::core::mem::size_of::<#element>());
+        const __REGION: __dtype::Region<'static> =
+            __PIECES.region(&__SHAPE, #order, ::core::mem::size_of::<#element>());
 
         /// SAFETY: written by `layout!`; the region has been checked as it was put together.
-        unsafe impl __dtype::Selection for #selection {
+        unsafe impl __dtype::Selection for __Layout {
             type Element = #element;
             type Shape = #shape;
             type Coverage = __dtype::Coverage<{ __REGION.is_disjoint() }>;
@@ -384,7 +433,7 @@ fn fixed(name: Option<&Name>, layout: &Fixed) -> TokenStream {
 
             fn entry() -> &'static __dtype::Entry {
                 static LAZY: __dtype::LazyDatatype =
-                    __dtype::LazyDatatype::of_selection::<#selection>(#expansion);
+                    __dtype::LazyDatatype::of_selection::<__Layout>(#expansion);
                 static ENTRY: __dtype::Entry = __dtype::Entry::Fixed(&LAZY);
                 &ENTRY
             }
@@ -398,6 +447,7 @@ fn fixed(name: Option<&Name>, layout: &Fixed) -> TokenStream {
             #lints
             const _: () = {
                 use ::dtype_runtime::__private as __dtype;
+                type __Layout = __Selection;
                 #items
             };
 
@@ -420,6 +470,7 @@ fn fixed(name: Option<&Name>, layout: &Fixed) -> TokenStream {
         #lints
         const _: () = {
             use ::dtype_runtime::__private as __dtype;
+            type __Layout = #selection;
             #items
         };
     }
@@ -430,12 +481,11 @@ fn dynamic(array: &Array) -> TokenStream {
     let Array { element, lengths, .. } = array;
     let (dimensions, order) = (lengths.len(), array.order());
     let numbers = lengths.iter().map(|length| When::Running.number(length));
-    let (paths, pushes) = pushes(array, When::Running);
+    let pushes = pushes(array, When::Running);
     quote! {{
         use ::dtype_runtime::__private as __dtype;
-        let mut __pieces = __dtype::Pieces::<#dimensions>::new([#(#numbers),*], ::core::mem::size_of::<#element>());
-        #paths
+        let mut __pieces = __dtype::Pieces::<#element, #dimensions>::new([#(#numbers),*]);
         #pushes
-        __dtype::DynamicLayout::<#element, #dimensions>::new(__pieces, #order)
+        __dtype::DynamicLayout::new(__pieces, #order)
     }}
 }

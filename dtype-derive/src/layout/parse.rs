@@ -143,6 +143,9 @@ fn type_map(input: ParseStream<'_>) -> Result<Vec<Entry>> {
 
 impl Parse for Array {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
+        if input.is_empty() {
+            return Err(input.error("expected a layout, as in `f64[100][100] => [.., 3]`"));
+        }
         let column_major = input.peek(syn::Ident) && input.fork().parse::<Ident>()? == "column_major";
         if column_major {
             input.parse::<Ident>()?;

@@ -1,8 +1,7 @@
 use dtype_runtime::layout;
 
-const N: usize = 10;
+const N: i64 = -4;
 
 fn main() {
     let _ = layout!(f64[N] => [..]);
-    let _ = layout!(f64[10] => [N]);
 }

@@ -1,0 +1,7 @@
+use dtype_runtime::layout;
+
+const N: usize = 10;
+
+fn main() {
+    let _ = layout!(f64[N] => [1..N + 2]);
+}

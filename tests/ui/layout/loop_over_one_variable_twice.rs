@@ -1,0 +1,5 @@
+use dtype_runtime::layout;
+
+fn main() {
+    let _ = layout!(f64[8][8] => [i, ..] for i in 0..8, i in 0..8);
+}

@@ -1,0 +1,5 @@
+use dtype_runtime::layout;
+
+fn main() {
+    let _ = layout!(f64[10][20] => [0, ..] + [10, ..]);
+}
