@@ -1,5 +1,7 @@
 //! What can go wrong at run time.
 
+use std::convert::Infallible;
+
 use dtype_core::SelectionError;
 
 /// Why a datatype could not be built, or bytes not be packed or unpacked.
@@ -92,6 +94,12 @@ pub enum Error {
         /// What it returned.
         code: i32,
     },
+}
+
+impl From<Infallible> for Error {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
 }
 
 impl Error {

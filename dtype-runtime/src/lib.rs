@@ -86,7 +86,7 @@ pub use pack::{pack, pack_into, packed_size, unpack_into};
 pub use region::ArrayOrder;
 pub use shapes::{Band, Darray, Distribution, Halo, HaloExchange, Subarray, Tile};
 pub use source::{Mismatch, Outcome, Source, SourceMut};
-pub use view::{View, ViewMut};
+pub use view::{View, ViewMut, split};
 
 /// What the macros' expansions name. No part of the public interface: it may change in any version.
 #[doc(hidden)]

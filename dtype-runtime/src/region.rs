@@ -546,7 +546,7 @@ impl<'a> Region<'a> {
                 {
                     break;
                 }
-                if self.meet(piece, other) {
+                if self.meet(piece, self, other) {
                     return false;
                 }
                 other += 1;
@@ -586,41 +586,37 @@ impl<'a> Region<'a> {
         }
     }
 
-    /// Whether two pieces have a byte in common.
-    const fn meet(&self, piece: usize, other: usize) -> bool {
+    /// Whether a piece and one of another region of the same array have a byte in common. Lists are taken to meet all.
+    const fn meet(&self, piece: usize, other: &Self, other_piece: usize) -> bool {
         let mut k = 0;
         while k < self.shape.len() {
-            if let (Axis::Regular(a), Axis::Regular(b)) = (self.axis(piece, k), self.axis(other, k))
+            if let (Axis::Regular(a), Axis::Regular(b)) = (self.axis(piece, k), other.axis(other_piece, k))
                 && !a.meets(b)
             {
                 return false;
             }
             k += 1;
         }
-        self.parts[piece].meets(&self.parts[other])
+        self.parts[piece].meets(&other.parts[other_piece])
+    }
+
+    /// Whether this region and another one of the same array have a byte in common.
+    pub(crate) fn meets(&self, other: &Region<'_>) -> bool {
+        /// Comparisons that are quicker than marks.
+        const FEW: usize = 4096;
+        let comparable = self.lists.is_empty() && other.lists.is_empty();
+        if comparable && self.pieces().saturating_mul(other.pieces()) <= FEW {
+            return (0..self.pieces()).any(|piece| (0..other.pieces()).any(|i| self.meet(piece, other, i)));
+        }
+        let mut marks = Marks::for_all_of(&[*self, *other]);
+        self.walks(&self.contiguous()).for_each(|walk| marks.set(&walk));
+        other.walks(&other.contiguous()).any(|walk| !marks.are_free(&walk))
     }
 
     /// Whether no byte is selected twice, where pieces are many or listed: by marking what is selected.
     pub(crate) fn is_disjoint_marked(&self) -> bool {
-        let strides = self.contiguous();
-        let whole = self.walks(&strides).all(|walk| walk.leaf.size == self.element);
-        // A mark for each element if all are selected as a whole, for each byte otherwise.
-        let unit = if whole { self.element.max(1) } else { 1 };
-        let mut marks = vec![0u64; (self.array_elements() * self.element / unit).div_ceil(64)];
-        let mut mark = |at: usize| {
-            let (word, bit) = (&mut marks[at / 64], 1 << (at % 64));
-            let free = *word & bit == 0;
-            *word |= bit;
-            free
-        };
-        self.walks(&strides).all(|walk| {
-            let size = walk.leaf.size;
-            walk.leaf.facts.packed_size == 0
-                || for_each_value(walk.start, walk.loops(), &mut |at| {
-                    let first = at as usize / unit;
-                    (first..first + size / unit).all(&mut mark)
-                })
-        })
+        let mut marks = Marks::for_all_of(&[*self]);
+        self.walks(&self.contiguous()).all(|walk| marks.mark(&walk))
     }
 
     /// How often cells of an array of one or two dimensions are selected, counted up to 2: of these rows and columns, row by
@@ -654,6 +650,57 @@ fn for_each_value(at: isize, loops: &[Loop<'_>], visit: &mut impl FnMut(isize) -
     match loops {
         [] => visit(at),
         [level, inner @ ..] => (0..level.count).all(|i| for_each_value(at + level.offset(i), inner, visit)),
+    }
+}
+
+/// A mark for each element of an array if all values are whole elements, and for each byte otherwise.
+struct Marks {
+    marks: Vec<u64>,
+    /// Bytes of a mark.
+    unit: usize,
+}
+
+impl Marks {
+    /// No marks yet, for regions of one array.
+    fn for_all_of(regions: &[Region<'_>]) -> Self {
+        let region = &regions[0];
+        let whole =
+            regions.iter().flat_map(|region| region.parts).all(|part| part.leaf.size == region.element);
+        let unit = if whole { region.element.max(1) } else { 1 };
+        let count = region.array_elements() * region.element / unit;
+        Self { marks: vec![0; count.div_ceil(64)], unit }
+    }
+
+    /// The marks of the values of a walk: calls back for each, until the answer is no.
+    fn each(unit: usize, walk: &Walk<'_>, visit: &mut impl FnMut(usize) -> bool) -> bool {
+        let size = walk.leaf.size / unit;
+        walk.leaf.facts.packed_size == 0
+            || for_each_value(walk.start, walk.loops(), &mut |at| {
+                let first = at as usize / unit;
+                (first..first + size).all(&mut *visit)
+            })
+    }
+
+    /// Marks what a walk selects, until it meets a mark, and says whether there was none.
+    fn mark(&mut self, walk: &Walk<'_>) -> bool {
+        Self::each(self.unit, walk, &mut |at| {
+            let (word, bit) = (&mut self.marks[at / 64], 1 << (at % 64));
+            let free = *word & bit == 0;
+            *word |= bit;
+            free
+        })
+    }
+
+    /// Marks what a walk selects.
+    fn set(&mut self, walk: &Walk<'_>) {
+        Self::each(self.unit, walk, &mut |at| {
+            self.marks[at / 64] |= 1 << (at % 64);
+            true
+        });
+    }
+
+    fn are_free(&self, walk: &Walk<'_>) -> bool {
+        Self::each(self.unit, walk, &mut |at| self.marks[at / 64] & 1 << (at % 64) == 0)
     }
 }
 

@@ -4,10 +4,10 @@ use std::{fmt, marker::PhantomData};
 
 use crate::{
     Error,
-    layout::{Entry, Layout, entry_of},
+    layout::{Disjoint, Entry, Layout, entry_of},
     pack::{check_region, pack_region, unpack_region},
     region::Strides,
-    source::Place,
+    source::{Place, SourceMut},
 };
 
 /// A part of a source, to be read: an rsmpi `Buffer`.
@@ -170,6 +170,56 @@ impl<L: Layout> ViewMut<'_, L> {
         }
         Ok(())
     }
+}
+
+/// Several parts of one source at a time, some to be read and some to be written, as a halo exchange needs them. No part that
+/// is written may overlap any other.
+///
+/// ```
+/// use dtype_runtime::{layout, split};
+///
+/// let mut cells = [1u8, 2, 3, 4];
+/// let (inner, outer) = (layout!(u8[4] => [1..3]), layout!(u8[4] => [..;3]));
+/// let (reads, mut writes) = split(&mut cells, &[inner], &[outer])?;
+/// writes[0].unpack(&reads[0].pack())?;
+/// assert_eq!(cells, [2, 2, 3, 3]);
+///
+/// assert!(split(&mut cells, &[layout!(u8[4] => [..])], &[outer]).is_err());
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Shape`] where the source or another layout has another shape than the first layout, and [`Error::Overlap`].
+pub fn split<'a, A, R, W>(
+    source: &'a mut A,
+    reads: &[R],
+    writes: &[W],
+) -> Result<(Vec<View<'a, R>>, Vec<ViewMut<'a, W>>), Error>
+where
+    A: SourceMut<R::Element, R::Shape, Mismatch: Into<Error>> + ?Sized,
+    R: Layout,
+    W: Layout<Element = R::Element, Shape = R::Shape>,
+    W::Coverage: Disjoint<Error, W>,
+{
+    let regions = || reads.iter().map(Layout::region).chain(writes.iter().map(Layout::region));
+    let Some(first) = regions().next() else { return Ok((Vec::new(), Vec::new())) };
+    // All parts share one pointer: borrowing the source again would end the views made before.
+    let place = source.place_mut(&first).map_err(Into::into)?;
+    if let Some(other) = regions().find(|region| (region.shape, region.order) != (first.shape, first.order)) {
+        return Err(Error::Shape { expected: first.shape.to_vec(), found: other.shape.to_vec() });
+    }
+    for (i, layout) in writes.iter().enumerate() {
+        W::Coverage::check(layout)?;
+        let region = layout.region();
+        let overlaps = writes[..i].iter().any(|other| region.meets(&other.region()))
+            || reads.iter().any(|other| region.meets(&other.region()));
+        if overlaps {
+            return Err(Error::Overlap);
+        }
+    }
+    let reads = reads.iter().map(|layout| View::new(place, layout.clone()));
+    let writes = writes.iter().map(|layout| ViewMut::new(place, layout.clone()));
+    Ok((reads.collect(), writes.collect()))
 }
 
 impl<L: Layout + fmt::Debug> fmt::Debug for View<'_, L> {

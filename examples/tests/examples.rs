@@ -40,6 +40,42 @@ fn column_becomes_a_row() {
 
 #[cfg(feature = "mpi")]
 #[test]
+fn heat_flows_through_the_halos() {
+    for ranks in [1, 4, 6] {
+        let expected = format!("{ranks} boxes hold after 200 steps what a single one does");
+        on_ranks(ranks, env!("CARGO_BIN_EXE_heat"), &expected);
+    }
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn a_matrix_is_transposed_by_datatypes_alone() {
+    for ranks in [1, 4] {
+        on_ranks(ranks, env!("CARGO_BIN_EXE_transpose"), "have transposed a matrix of 24 rows");
+    }
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn a_product_is_distributed_by_columns() {
+    for ranks in [1, 3] {
+        let expected = format!("the product of {ranks} ranks is that of one");
+        on_ranks(ranks, env!("CARGO_BIN_EXE_product"), &expected);
+    }
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn an_unstructured_mesh_exchanges_its_border() {
+    on_ranks(
+        3,
+        env!("CARGO_BIN_EXE_gather"),
+        "100 temperatures of 1000 nodes went to each neighbour of 3 ranks",
+    );
+}
+
+#[cfg(feature = "mpi")]
+#[test]
 fn the_demo_checks_every_byte_and_prints_its_table() {
     on_ranks(2, env!("CARGO_BIN_EXE_demo"), "by hand");
     on_ranks(4, env!("CARGO_BIN_EXE_demo"), "a column, a block and a face were exchanged");

@@ -225,7 +225,6 @@ impl Term {
                 let __value = ::core::mem::MaybeUninit::<#element>::uninit();
                 let __element = __value.as_ptr();
                 // SAFETY: nothing is read; the pointers are to an element and to a part of it.
-                #[allow(unsafe_code)]
                 unsafe { #to #(#arrays)* }
             };
         }
@@ -439,7 +438,7 @@ fn fixed(name: Option<&Name>, layout: &Fixed) -> TokenStream {
             }
         }
     };
-    let lints = quote!(#[allow(unused_parens, unsafe_code, clippy::all, clippy::pedantic)]);
+    let lints = lints();
     let Some(Name { attributes, visibility, ident }) = name else {
         return quote! {{
             struct __Selection;
@@ -476,16 +475,25 @@ fn fixed(name: Option<&Name>, layout: &Fixed) -> TokenStream {
     }
 }
 
+/// Bounds are written between brackets, and so without any others that they would need elsewhere.
+fn lints() -> TokenStream {
+    quote!(#[allow(unused_parens, unused_braces, clippy::all, clippy::pedantic)])
+}
+
 /// The calls that make the layout in the running program.
 fn dynamic(array: &Array) -> TokenStream {
     let Array { element, lengths, .. } = array;
     let (dimensions, order) = (lengths.len(), array.order());
     let numbers = lengths.iter().map(|length| When::Running.number(length));
-    let pushes = pushes(array, When::Running);
+    let (pushes, lints) = (pushes(array, When::Running), lints());
     quote! {{
-        use ::dtype_runtime::__private as __dtype;
-        let mut __pieces = __dtype::Pieces::<#element, #dimensions>::new([#(#numbers),*]);
-        #pushes
-        __dtype::DynamicLayout::new(__pieces, #order)
+        #lints
+        let __layout = {
+            use ::dtype_runtime::__private as __dtype;
+            let mut __pieces = __dtype::Pieces::<#element, #dimensions>::new([#(#numbers),*]);
+            #pushes
+            __dtype::DynamicLayout::new(__pieces, #order)
+        };
+        __layout
     }}
 }

@@ -1,5 +1,6 @@
 //! What must compile, in a crate that is strict about everything.
-#![deny(warnings, unsafe_code, clippy::pedantic)]
+#![deny(warnings, clippy::pedantic)]
+#![forbid(unsafe_code)]
 
 use dtype_runtime::{MpiDatatype, layout, pack};
 

@@ -1,0 +1,54 @@
+//! An unstructured mesh: each rank sends the temperatures of those of its nodes that its neighbour has copies of, straight
+//! from where they are in its structs, and the neighbour receives them straight into its own.
+//!
+//! Run it on any number of ranks: `mpiexec -n 4 target/debug/gather`.
+
+use dtype_runtime::{Error, MpiDatatype, layout};
+use mpi::{point_to_point::send_receive_into, traits::*};
+
+#[derive(MpiDatatype, Clone, Debug, Default, PartialEq)]
+struct Node {
+    position: [f64; 3],
+    temperature: f64,
+    material: u8,
+    /// The nodes that it is connected with.
+    #[mpi(skip)]
+    edges: Vec<usize>,
+}
+
+fn main() -> Result<(), Error> {
+    let universe = mpi::initialize().expect("MPI is initialized once");
+    let world = universe.world();
+    let (rank, size) = (world.rank(), world.size());
+    let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
+
+    let nodes = 1000;
+    let temperature = |rank: i32, node: usize| 273.0 + f64::from(rank) + node as f64 / 1000.0;
+    let mut mesh: Vec<Node> = (0..nodes)
+        .map(|node| Node { temperature: temperature(rank, node), edges: vec![node + 1], ..Node::default() })
+        .collect();
+
+    // As the tool that cut the mesh has listed them: the nodes at the border, in no order, and where the copies of the
+    // neighbour's are. They come as 32-bit integers, and go in as they are.
+    let border: Vec<i32> = (0..100).map(|k| k * 7919 % 1000).collect();
+    let copies: Vec<i32> = (0..100).map(|k| (k * 7919 + 500) % 1000).collect();
+    let (outgoing, incoming) =
+        (layout!(Node[nodes] => [{&border}].temperature)?, layout!(Node[nodes] => [{&copies}].temperature)?);
+
+    let own = mesh.clone();
+    let (next, from) = (world.process_at_rank(next), world.process_at_rank(previous));
+    send_receive_into(&outgoing.of(&own)?, &next, &mut incoming.of_mut(&mut mesh)?, &from);
+
+    for (border, copy) in border.iter().zip(&copies) {
+        assert_eq!(mesh[*copy as usize].temperature, temperature(previous, *border as usize));
+    }
+    let changed = mesh.iter().zip(&own).filter(|(new, old)| new != old).count();
+    assert!(changed <= 100);
+    if rank == 0 {
+        println!("{} temperatures of {nodes} nodes went to each neighbour of {size} ranks", border.len());
+        // A list that is regular after all is found to be.
+        let every_third: Vec<usize> = (0..nodes).step_by(3).collect();
+        println!("{}", layout!(Node[nodes] => [{every_third}].temperature)?.explain());
+    }
+    Ok(())
+}

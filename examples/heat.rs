@@ -1,0 +1,115 @@
+//! The heat equation on a square, cut into boxes: each rank has one, with a layer of ghost cells around it, and `Halo` says
+//! what to send to each neighbour and where to receive it.
+//!
+//! Run it on any number of ranks: `mpiexec -n 4 target/debug/heat`.
+
+use dtype_runtime::{ArrayOrder, Error, Halo, layout, split};
+use mpi::traits::*;
+
+/// Cells along each side of the whole square.
+const SIDE: usize = 48;
+const STEPS: usize = 200;
+
+/// Cells with one layer of others around them, row by row.
+struct Grid {
+    rows: usize,
+    columns: usize,
+    cells: Vec<f64>,
+}
+
+impl Grid {
+    fn new(rows: usize, columns: usize, start: impl Fn(usize, usize) -> f64) -> Self {
+        let mut cells = vec![0.0; (rows + 2) * (columns + 2)];
+        for i in 0..rows {
+            (0..columns).for_each(|j| cells[(i + 1) * (columns + 2) + j + 1] = start(i, j));
+        }
+        Self { rows, columns, cells }
+    }
+
+    /// One step of time: every cell takes a part of what its four neighbours have more.
+    fn step(&mut self) {
+        let width = self.columns + 2;
+        let old = self.cells.clone();
+        for i in 1..=self.rows {
+            for at in i * width + 1..=i * width + self.columns {
+                let around = old[at - width] + old[at - 1] + old[at + 1] + old[at + width];
+                self.cells[at] = old[at] + 0.2 * (around - 4.0 * old[at]);
+            }
+        }
+    }
+}
+
+fn main() -> Result<(), Error> {
+    let universe = mpi::initialize().expect("MPI is initialized once");
+    let world = universe.world();
+    let (rank, size) = (world.rank() as usize, world.size() as usize);
+
+    // The ranks as a grid, as square as can be, and the own box in the whole square.
+    let down = (1..=size).filter(|rows| size % rows == 0 && rows * rows <= size).max().unwrap_or(1);
+    let across = size / down;
+    let (row, column) = (rank / across, rank % across);
+    let part = |k: usize, parts: usize| k * SIDE / parts..(k + 1) * SIDE / parts;
+    let (rows, columns) = (part(row, down), part(column, across));
+    let hot = |i: usize, j: usize| if (10..20).contains(&i) && (15..30).contains(&j) { 100.0 } else { 0.0 };
+    let mut grid = Grid::new(rows.len(), columns.len(), |i, j| hot(rows.start + i, columns.start + j));
+
+    // Across which faces there is a rank; what is beyond the rim of the square stays cold.
+    let halo = Halo { sizes: [grid.rows + 2, grid.columns + 2], width: 1, order: ArrayOrder::RowMajor };
+    let (mut neighbours, mut sends, mut receives) = (Vec::new(), Vec::new(), Vec::new());
+    for (tag, [i, j]) in [[-1, 0], [1, 0], [0, -1], [0, 1]].into_iter().enumerate() {
+        let (row, column) = (row as i32 + i, column as i32 + j);
+        if (0..down as i32).contains(&row) && (0..across as i32).contains(&column) {
+            let face = halo.exchange::<f64>([i, j])?;
+            neighbours.push((world.process_at_rank(row * across as i32 + column), tag as i32));
+            sends.push(face.send);
+            receives.push(face.receive);
+        }
+    }
+    for _ in 0..STEPS {
+        // Parts of one array, some to be read and some to be written, none of which overlap.
+        let (sends, mut receives) = split(&mut grid.cells, &sends, &receives)?;
+        mpi::request::scope(|scope| {
+            let mut requests = Vec::new();
+            for ((neighbour, tag), view) in neighbours.iter().zip(&mut receives) {
+                // The neighbour's opposite face: down is 1 to up's 0, and right 3 to left's 2.
+                requests.push(neighbour.immediate_receive_into_with_tag(scope, view, tag ^ 1));
+            }
+            let mut sent = Vec::new();
+            for ((neighbour, tag), view) in neighbours.iter().zip(&sends) {
+                sent.push(neighbour.immediate_send_with_tag(scope, view, *tag));
+            }
+            for request in requests {
+                request.wait();
+            }
+            for request in sent {
+                request.wait();
+            }
+        });
+        grid.step();
+    }
+
+    // The boxes come together on rank 0, each where it belongs, and are what a single rank finds, to the last bit.
+    let inner = layout!(f64[grid.rows + 2][grid.columns + 2] => [1..-1, 1..-1])?;
+    if rank > 0 {
+        world.process_at_rank(0).send(&inner.of(&grid.cells)?);
+        return Ok(());
+    }
+    let mut whole = Grid::new(SIDE, SIDE, hot);
+    (0..STEPS).for_each(|_| whole.step());
+    let mut together = vec![0.0; whole.cells.len()];
+    for from in 0..size {
+        let (rows, columns) = (part(from / across, down), part(from % across, across));
+        let box_of =
+            layout!(f64[SIDE + 2][SIDE + 2] => [rows.start + 1..=rows.end, columns.start + 1..=columns.end])?;
+        let mut place = box_of.of_mut(&mut together)?;
+        if from == 0 {
+            place.unpack(&inner.of(&grid.cells)?.pack())?;
+        } else {
+            world.process_at_rank(from as i32).receive_into(&mut place);
+        }
+    }
+    assert_eq!(together, whole.cells);
+    println!("{size} boxes hold after {STEPS} steps what a single one does; each sends faces like");
+    println!("{}", halo.exchange::<f64>([0, 1])?.send.explain());
+    Ok(())
+}

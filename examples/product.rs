@@ -1,0 +1,77 @@
+//! A matrix product, distributed by columns: every rank has the same first factor, gets its columns of the second one from
+//! rank 0, and sends its columns of the product back.
+//!
+//! Run it on any number of ranks: `mpiexec -n 3 target/debug/product`.
+
+use dtype_runtime::{ArrayOrder, Darray, Distribution, Error, layout};
+use mpi::traits::*;
+
+const ROWS: usize = 30;
+const INNER: usize = 20;
+const COLUMNS: usize = 25;
+
+/// The product of a matrix and some columns of another one.
+fn product(first: &[[f64; INNER]; ROWS], columns: &[f64], count: usize) -> Vec<f64> {
+    let cell = |i: usize, j: usize| (0..INNER).map(|k| first[i][k] * columns[k * count + j]).sum();
+    (0..ROWS * count).map(|at| cell(at / count, at % count)).collect()
+}
+
+fn main() -> Result<(), Error> {
+    let universe = mpi::initialize().expect("MPI is initialized once");
+    let world = universe.world();
+    let (rank, size, root) = (world.rank() as usize, world.size() as usize, world.process_at_rank(0));
+
+    let first = std::array::from_fn(|i| std::array::from_fn(|k| (i + 2 * k) as f64));
+    // Which columns a rank has of a matrix with so many rows: dealt in turn, as ScaLAPACK does.
+    let share = |rank: usize, rows: usize| {
+        let distributions = [Distribution::None, Distribution::Cyclic(None)];
+        let (gsizes, psizes, order) = ([rows, COLUMNS], [1, size], ArrayOrder::RowMajor);
+        Darray { rank, gsizes, distributions, psizes, order }.layout::<f64>()
+    };
+    let count = |rank: usize| (rank..COLUMNS).step_by(size).len();
+    let own = count(rank);
+
+    // The second factor: each rank's columns leave from the whole matrix, and arrive without gaps.
+    let second: [[f64; COLUMNS]; INNER] =
+        std::array::from_fn(|k| std::array::from_fn(|j| (3 * k) as f64 - j as f64));
+    let mut columns = vec![0.0; INNER * own];
+    mpi::request::scope(|scope| -> Result<(), Error> {
+        let receive = root.immediate_receive_into(scope, &mut columns[..]);
+        if rank == 0 {
+            for to in 0..size {
+                world.process_at_rank(to as i32).send(&share(to, INNER)?.of(&second)?);
+            }
+        }
+        receive.wait();
+        Ok(())
+    })?;
+
+    // The product: columns without gaps leave, and arrive in the whole matrix.
+    let part = product(&first, &columns, own);
+    let mut whole = vec![[0.0; COLUMNS]; ROWS];
+    mpi::request::scope(|scope| -> Result<(), Error> {
+        let send = root.immediate_send(scope, &part[..]);
+        if rank == 0 {
+            for from in 0..size {
+                let columns = share(from, ROWS)?;
+                world.process_at_rank(from as i32).receive_into(&mut columns.of_mut(&mut whole)?);
+            }
+        }
+        send.wait();
+        Ok(())
+    })?;
+
+    if rank == 0 {
+        assert_eq!(whole.concat(), product(&first, &second.concat(), COLUMNS));
+        println!("the product of {size} ranks is that of one");
+        println!("the trace of its square part: {}", {
+            let diagonal = layout!(f64[ROWS][COLUMNS] => [i, i] for i in 0..COLUMNS);
+            let bytes = diagonal.of(&whole)?.pack();
+            bytes
+                .chunks_exact(8)
+                .map(|value| f64::from_ne_bytes(value.try_into().expect("8 bytes")))
+                .sum::<f64>()
+        });
+    }
+    Ok(())
+}

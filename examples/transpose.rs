@@ -1,0 +1,51 @@
+//! A matrix that is distributed by rows is transposed by datatypes alone: no element is copied by the program.
+//!
+//! Run it on any number of ranks that divides 24: `mpiexec -n 4 target/debug/transpose`.
+
+use dtype_runtime::{Error, layout};
+use mpi::traits::*;
+
+/// Rows and columns of the matrix.
+const N: usize = 24;
+
+fn main() -> Result<(), Error> {
+    let universe = mpi::initialize().expect("MPI is initialized once");
+    let world = universe.world();
+    let (rank, size) = (world.rank() as usize, world.size() as usize);
+    assert!(N.is_multiple_of(size), "{N} rows cannot be shared equally by {size} ranks");
+
+    // The own rows of the matrix, and of its transpose.
+    let rows = N / size;
+    let value = |i: usize, j: usize| (1000 * i + j) as f64;
+    let matrix: Vec<f64> = (0..rows * N).map(|at| value(rank * rows + at / N, at % N)).collect();
+    let mut transpose = vec![-1.0; rows * N];
+
+    // The columns that another rank has as rows leave as they are, row by row …
+    let peers = || (0..size as i32).map(|peer| (world.process_at_rank(peer), peer as usize * rows));
+    let mut blocks = Vec::new();
+    for (_, start) in peers() {
+        blocks.push(layout!(f64[rows][N] => [.., start..start + rows])?.of(&matrix)?);
+    }
+    mpi::request::scope(|scope| -> Result<(), Error> {
+        let sends: Vec<_> =
+            peers().zip(&blocks).map(|((peer, _), block)| peer.immediate_send(scope, block)).collect();
+        // … and arrive column by column: to MPI, the one is as good as the other.
+        for (peer, start) in peers() {
+            let columns = layout!(f64[rows][N] => [.., j] for j in start..start + rows)?;
+            peer.receive_into(&mut columns.of_mut(&mut transpose)?);
+        }
+        for send in sends {
+            send.wait();
+        }
+        Ok(())
+    })?;
+
+    for (at, found) in transpose.iter().enumerate() {
+        assert_eq!(*found, value(at % N, rank * rows + at / N));
+    }
+    if rank == 0 {
+        println!("{size} ranks have transposed a matrix of {N} rows; its blocks arrived through");
+        println!("{}", layout!(f64[rows][N] => [.., j] for j in 0..rows)?.explain());
+    }
+    Ok(())
+}
