@@ -1,5 +1,6 @@
-//! `cargo xtask bench compile`: what the derive adds to the compilation of a crate, against rsmpi's `Equivalence` and
-//! against none. Each crate is compiled alone, its dependencies being there, without incremental compilation.
+//! `cargo xtask bench compile`: what the macros add to the compilation of a crate of structs, or of layouts, against doing
+//! the same with rsmpi and against a crate that does without. Each crate is compiled alone, its dependencies being there,
+//! without incremental compilation.
 
 use std::{
     fs,
@@ -12,37 +13,44 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use dtype_benches::measure::{Contender, Options, print, row};
 
-/// Times the compilation of a crate of structs, for each derive in turn.
+/// Times the compilation of crates, for each contender in turn.
 #[derive(Parser)]
 struct Arguments {
     #[command(flatten)]
     options: Options,
 }
 
-/// Who derives, by name in the results: the derive, and what the crate depends on.
-const CONTENDERS: [(&str, &str); 3] = [("ours", "MpiDatatype"), ("rsmpi", "Equivalence"), ("none", "")];
+const CONTENDERS: [&str; 3] = ["ours", "rsmpi", "none"];
 
 fn main() -> Result<()> {
     let Options { quick, json } = Arguments::parse().options;
-    let (structs, runs) = if quick { (100, 2) } else { (500, 5) };
+    let (structs, layouts, runs) = if quick { (100, 40, 2) } else { (500, 200, 5) };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the workspace")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let target = root.join(target).join("bench-compile");
-    for (name, derive) in CONTENDERS {
-        write_crate(&target.join(name), root, name, derive, structs)?;
-    }
-    for action in ["check", "build"] {
-        // The first time compiles the dependencies.
-        CONTENDERS.iter().try_for_each(|(name, _)| compile(&target, name, action))?;
-        let contenders = CONTENDERS.map(|(name, _)| {
-            let target = &target;
-            Contender::new(name, move || {
-                compile(target, name, action).expect("it has been compiled before");
-                None
-            })
-        });
-        let row = row("compile", format!("{action}/{structs}"), contenders.into(), runs, Duration::ZERO);
-        print(&row, json);
+    // One case for each source, so that names in the results stay as they are.
+    let subjects: [(&str, usize, fn(&str, usize) -> String); 2] =
+        [("structs", structs, of_structs), ("layouts", layouts, of_layouts)];
+    for (subject, count, source) in subjects {
+        for name in CONTENDERS {
+            write_crate(&target, root, &format!("{subject}-{name}"), name, &source(name, count))?;
+        }
+        for action in ["check", "build"] {
+            let compile = |name: &str| compile(&target, &format!("{subject}-{name}"), action);
+            // The first time compiles the dependencies.
+            CONTENDERS.iter().try_for_each(|name| compile(name))?;
+            let contenders = CONTENDERS.map(|name| {
+                Contender::new(name, move || {
+                    compile(name).expect("it has been compiled before");
+                    None
+                })
+            });
+            let case = match subject {
+                "structs" => format!("{action}/{count}"),
+                _ => format!("{action}/{count}-{subject}"),
+            };
+            print(&row("compile", case, contenders.into(), runs, Duration::ZERO), json);
+        }
     }
     Ok(())
 }
@@ -55,32 +63,92 @@ fn compile(target: &Path, name: &str, action: &str) -> Result<()> {
     let mut cargo = Command::new("cargo");
     cargo.args([action, "--quiet"]).current_dir(target.join(name));
     cargo.env("CARGO_TARGET_DIR", target.join("target")).env("CARGO_INCREMENTAL", "0").stdout(Stdio::null());
-    ensure!(cargo.status()?.success(), "`cargo {action}` fails for the crate `structs-{name}`");
+    ensure!(cargo.status()?.success(), "`cargo {action}` fails for the crate `{name}`");
     Ok(())
 }
 
-fn write_crate(folder: &Path, root: &Path, name: &str, derive: &str, structs: usize) -> Result<()> {
+fn write_crate(target: &Path, root: &Path, package: &str, contender: &str, source: &str) -> Result<()> {
     let runtime = root.join("dtype-runtime");
-    let dependency = match name {
-        "ours" => format!("dtype-runtime = {{ path = \"{}\" }}", runtime.display()),
-        "rsmpi" => r#"mpi = { version = "0.8.2", default-features = false, features = ["derive"] }"#.into(),
+    let rsmpi = r#"mpi = { version = "0.8.2", default-features = false, features = ["derive"] }"#;
+    let dependencies = match contender {
+        "ours" => format!("dtype-runtime = {{ path = \"{}\" }}\n{rsmpi}", runtime.display()),
+        "rsmpi" => rsmpi.into(),
         _ => String::new(),
     };
     let manifest = format!(
-        "[package]\nname = \"structs-{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n{dependency}\n\n\
+        "[package]\nname = \"{package}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n{dependencies}\n\n\
          [workspace]\n"
     );
-    let import = match name {
-        "ours" => "use dtype_runtime::MpiDatatype;\n",
-        "rsmpi" => "use mpi::traits::Equivalence;\n",
-        _ => "",
-    };
-    let derive = if derive.is_empty() { String::new() } else { format!("{derive}, ") };
-    let source = (0..structs).map(|i| typical(i, &derive)).collect::<String>();
+    let folder = target.join(package);
     fs::create_dir_all(folder.join("src"))?;
     fs::write(folder.join("Cargo.toml"), manifest)?;
-    fs::write(folder.join("src/lib.rs"), format!("{import}{source}"))?;
+    fs::write(folder.join("src/lib.rs"), source)?;
     Ok(())
+}
+
+fn of_structs(contender: &str, count: usize) -> String {
+    let (import, derive) = match contender {
+        "ours" => ("use dtype_runtime::MpiDatatype;\n", "MpiDatatype, "),
+        "rsmpi" => ("use mpi::traits::Equivalence;\n", "Equivalence, "),
+        _ => ("", ""),
+    };
+    let structs = (0..count).map(|i| typical(i, derive)).collect::<String>();
+    format!("{import}{structs}")
+}
+
+/// Functions that send a column, a block, every second row, a face and a triangle in turn: through `layout!`, through datatypes
+/// made by hand and views that rsmpi believes in, and, without any, through a slice of it.
+fn of_layouts(contender: &str, count: usize) -> String {
+    let import = match contender {
+        "ours" => "use dtype_runtime::layout;\nuse mpi::{topology::Process, traits::*};\n",
+        "rsmpi" => "use mpi::{datatype::{UserDatatype, View}, topology::Process, traits::*};\n",
+        _ => "",
+    };
+    let functions = (0..count).map(|i| {
+        let n = 20 + i;
+        let array =
+            if i % 5 == 3 { format!("[[[f64; {n}]; {n}]; {n}]") } else { format!("[[f64; {n}]; {n}]") };
+        let body = match (contender, i % 5) {
+            ("ours", kind) => {
+                let layout = match kind {
+                    0 => format!("f64[{n}][{n}] => [.., 3]"),
+                    1 => format!("f64[{n}][{n}] => [2..15, 4..-3]"),
+                    2 => format!("f64[{n}][{n}] => [..;2, ..]"),
+                    3 => format!("f64[{n}][{n}][{n}] => [1..-1, 1..-1, 0]"),
+                    _ => format!("f64[{n}][{n}] => [i, i..] for i in 0..10"),
+                };
+                format!("to.send(&layout!({layout}).of(array));")
+            }
+            ("rsmpi", kind) => {
+                let datatype = match kind {
+                    0 => format!("UserDatatype::vector({n}, 1, {n}, &f64::equivalent_datatype())"),
+                    1 => format!("UserDatatype::vector(13, {}, {n}, &f64::equivalent_datatype())", n - 7),
+                    2 => format!(
+                        "UserDatatype::vector({}, {n}, {}, &f64::equivalent_datatype())",
+                        n / 2,
+                        2 * n
+                    ),
+                    3 => format!("UserDatatype::vector({}, 1, {n}, &f64::equivalent_datatype())", n - 2),
+                    _ => {
+                        let row = |i: i32| (n as i32 - i, i * (n as i32 + 1));
+                        let (lengths, starts): (Vec<_>, Vec<_>) = (0..10).map(row).unzip();
+                        format!(
+                            "UserDatatype::indexed(&{lengths:?}, &{starts:?}, &f64::equivalent_datatype())"
+                        )
+                    }
+                };
+                let flat = if kind == 3 { ".as_flattened()" } else { "" };
+                format!(
+                    "let datatype = {datatype};\n    let values = array.as_flattened(){flat};\n    \
+                     to.send(&unsafe {{ View::with_count_and_datatype(values, 1, &datatype) }});"
+                )
+            }
+            _ => String::from("let _ = array.as_flattened();"),
+        };
+        let to = if contender == "none" { "" } else { "to: &Process<'_>, " };
+        format!("pub fn send{i}({to}array: &{array}) {{\n    {body}\n}}\n")
+    });
+    format!("{import}{}", functions.collect::<String>())
 }
 
 /// Five kinds of structs in turn, as they occur in codes: particles, cells that hold them, mixed fields left to the compiler,

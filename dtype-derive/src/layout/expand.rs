@@ -420,15 +420,14 @@ fn fixed(name: Option<&Name>, layout: &Fixed) -> TokenStream {
     let expansion = expansion.clone().unwrap_or_else(|| quote!(::core::option::Option::None));
     let items = quote! {
         #constants
-        const __REGION: __dtype::Region<'static> =
-            __PIECES.region(&__SHAPE, #order, ::core::mem::size_of::<#element>());
 
         /// SAFETY: written by `layout!`; the region has been checked as it was put together.
         unsafe impl __dtype::Selection for __Layout {
             type Element = #element;
             type Shape = #shape;
-            type Coverage = __dtype::Coverage<{ __REGION.is_disjoint() }>;
-            const REGION: __dtype::Region<'static> = __REGION;
+            type Coverage = __dtype::Coverage<{ <__Layout as __dtype::Selection>::REGION.is_disjoint() }>;
+            const REGION: __dtype::Region<'static> =
+                __PIECES.region(&__SHAPE, #order, ::core::mem::size_of::<#element>());
 
             fn entry() -> &'static __dtype::Entry {
                 static LAZY: __dtype::LazyDatatype =
