@@ -51,6 +51,8 @@ pub use normalize::{normalize, normalize_within, solve_layout};
 pub use program::{OldType, Program, Step};
 pub use reconstruct::{Limits, Optimality, Shape, Solution, reconstruct, reconstruct_within};
 pub use run::{Run, Runs};
-pub use selection::{Item, MOST_DIMENSIONS, MOST_FIXED_PIECES, Message, Progression, SelectionError};
+pub use selection::{
+    Item, MOST_DIMENSIONS, MOST_FIXED_PIECES, MOST_PIECES, Message, Progression, SelectionError,
+};
 pub use tree::{Measure, TypeTree};
 pub use type_map::TypeMap;

@@ -11,6 +11,9 @@ pub const MOST_DIMENSIONS: usize = 8;
 /// The most pieces of a layout that is known at compile time.
 pub const MOST_FIXED_PIECES: usize = 4096;
 
+/// The most pieces of any layout: half a gigabyte of them.
+pub const MOST_PIECES: usize = 1 << 22;
+
 /// What is asked for in one dimension, in elements of it. Negative numbers count from its end.
 ///
 /// ```
@@ -103,8 +106,11 @@ pub enum SelectionError {
     },
     /// An array, or what is selected of it, beyond all memory.
     TooLarge,
-    /// A layout of more than [`MOST_FIXED_PIECES`] for a constant.
-    TooManyPieces,
+    /// A layout of too many pieces.
+    TooManyPieces {
+        /// How many there may be: [`MOST_FIXED_PIECES`] or [`MOST_PIECES`].
+        limit: usize,
+    },
 }
 
 impl Item {
@@ -257,8 +263,11 @@ impl SelectionError {
                 let text = text.text("the array, or what is selected of it, takes more than ");
                 text.number(isize::MAX as i128).text(" bytes, which is more than memory can hold")
             }
-            Self::TooManyPieces => {
-                let text = text.text("the layout has more than ").number(MOST_FIXED_PIECES as i128);
+            Self::TooManyPieces { limit } => {
+                let text = text.text("the layout has more than ").number(limit as i128);
+                if limit > MOST_FIXED_PIECES {
+                    return text.text(" pieces, the most that one can have; send it in parts");
+                }
                 let text = text.text(
                     " pieces, the most of one that is known at compile time; give a bound of a loop as",
                 );

@@ -2,14 +2,29 @@
 //! cargo test -p dtype-derive`, and read the difference.
 
 use insta::assert_snapshot;
+use quote::quote;
 use syn::{DeriveInput, parse_quote};
+
+use crate::layout::LayoutInput;
 
 fn expansion(input: &DeriveInput) -> String {
     let tokens = crate::expand::derive(input).expect("a type that MPI can carry");
     prettyplease::unparse(&syn::parse2(tokens).expect("items"))
 }
 
+fn layout(input: &LayoutInput) -> String {
+    let tokens = crate::layout::expand(input).expect("a layout that is right");
+    let file = if input.name.is_some() { tokens } else { quote!(fn main() { #tokens }) };
+    prettyplease::unparse(&syn::parse2(file).expect("items, or an expression"))
+}
+
 macro_rules! snapshot {
+    ($name:ident, layout!($($input:tt)*)) => {
+        #[test]
+        fn $name() {
+            assert_snapshot!(layout(&parse_quote! { $($input)* }));
+        }
+    };
     ($name:ident, $($input:tt)*) => {
         #[test]
         fn $name() {
@@ -127,3 +142,10 @@ snapshot!(
         c: f64,
     }
 );
+snapshot!(a_layout_of_literals, layout!(f64[100][50] => [1..-1, 3]));
+snapshot!(
+    a_layout_with_a_loop_of_constants,
+    layout!(pub type Triangle = f64[N][N] => [i, i..] for i in 0..N)
+);
+snapshot!(a_layout_of_values, layout!(Particle[n] => [a..=b].velocity[0..2] + [{list}].id));
+snapshot!(a_type_map, layout!(<i32 @ 0, f64 @ AT>));

@@ -13,15 +13,18 @@ const MOST_COLUMNS: usize = 32;
 /// The text of [`Layout::explain`](crate::Layout::explain).
 pub(crate) fn explain(region: &Region<'_>, entry: &LazyDatatype) -> String {
     let solution = entry.solution();
-    let mut text = String::new();
-    let shape: String = region.shape.iter().map(|length| format!("[{length}]")).collect();
+    let mut shape = String::new();
+    for length in region.shape {
+        // Writing to a string does not fail, here and below.
+        let _ = write!(shape, "[{length}]");
+    }
     let (count, bytes) = (region.count(), region.packed_size());
     let of = if shape.is_empty() { String::from("an element") } else { format!("an array {shape}") };
     let proven = match solution.optimality {
         Optimality::Proven => "the least there is",
-        _ => "an upper bound of the least",
+        Optimality::UpperBound => "an upper bound of the least",
     };
-    // Writing to a string does not fail.
+    let mut text = String::new();
     let _ = writeln!(text, "{count} values of {of}, {bytes} bytes; cost {}, {proven}", entry.cost());
     let _ = writeln!(text, "solved at {}\n", entry.origin());
     let tree = solution.tree.to_string();

@@ -15,7 +15,8 @@ use crate::{
     cache::cached,
     explain::explain,
     lazy::{LayoutOrigin, LazyDatatype},
-    region::{ArrayOrder, Axis, Part, Path, Pieces, Region, Strides},
+    pieces::{Path, Pieces},
+    region::{ArrayOrder, Axis, Part, Region, Strides},
     source::{Mismatch, Outcome, Source, SourceMut},
     view::{View, ViewMut},
 };
@@ -96,8 +97,9 @@ pub unsafe trait Layout: Clone {
         S: SourceMut<Self::Element, Self::Shape> + ?Sized,
         Self::Coverage: Disjoint<S::Mismatch, Self>,
     {
-        let disjoint = Self::Coverage::check(self);
-        let place = disjoint.and_then(|()| source.place_mut(&self.region()));
+        // In this order: finding out takes memory in proportion to the array, of which there is one then.
+        let place = source.place_mut(&self.region());
+        let place = place.and_then(|place| Self::Coverage::check(self).map(|()| place));
         S::Mismatch::outcome(place.map(|place| ViewMut::new(place, self.clone())))
     }
 

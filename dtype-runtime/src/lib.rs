@@ -66,6 +66,7 @@ mod lazy;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod pack;
+mod pieces;
 mod region;
 mod shapes;
 mod source;
@@ -86,7 +87,7 @@ pub use pack::{pack, pack_into, packed_size, unpack_into};
 pub use region::ArrayOrder;
 pub use shapes::{Band, Darray, Distribution, Halo, HaloExchange, Subarray, Tile};
 pub use source::{Mismatch, Outcome, Source, SourceMut};
-pub use view::{View, ViewMut, split};
+pub use view::{Split, View, ViewMut, split};
 
 /// What the macros' expansions name. No part of the public interface: it may change in any version.
 #[doc(hidden)]
@@ -107,9 +108,8 @@ pub mod __private {
         },
         layout::{Coverage, DynamicLayout, Entry, Memory, Selection, StaticLayout},
         lazy::{Expansion, LazyDatatype, of_type},
-        region::{
-            ArrayOrder, FixedPieces, Integer, Path, Pieces, Region, fixed_axis, fixed_shape, is_integer,
-        },
+        pieces::{FixedPieces, Integer, Path, Pieces, fixed_axis, fixed_shape, is_integer},
+        region::{ArrayOrder, Region},
     };
 
     #[cfg(feature = "mpi")]

@@ -152,7 +152,9 @@ fn for_each_block<T>(values: Loop<'_>, mut visit: impl FnMut(isize, usize)) {
         Loop { count, stride, list: None } => (0..count).for_each(|i| visit(i as isize * stride, 1)),
         Loop { stride, list: Some(list), .. } => {
             let first = list.first().copied().unwrap_or_default();
-            list.iter().for_each(|index| visit((*index as isize - first as isize) * stride, 1));
+            for index in list {
+                visit((*index as isize - first as isize) * stride, 1);
+            }
         }
     }
 }

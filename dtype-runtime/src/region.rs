@@ -2,16 +2,14 @@
 //!
 //! A region is a list of *pieces*. Each selects indices in every dimension, and of each element so selected the whole or
 //! a part. It knows nothing of where a source has its elements: that is said by strides, in bytes, one for each dimension.
-//! `layout!` writes regions down through [`FixedPieces`] in constants and through [`Pieces`] in the running program.
-
-use std::marker::PhantomData;
+//! How regions are put together is told in `pieces.rs`.
 
 use dtype_core::{
-    Item, MOST_DIMENSIONS, MOST_FIXED_PIECES, Progression, SelectionError, TypeTree,
+    MOST_DIMENSIONS, Progression, TypeTree,
     constant::{RunBuffer, Solved},
 };
 
-use crate::{Error, MpiDatatype, datatype::COSTS, fields::Facts, lazy::LazyDatatype, pack::Copying};
+use crate::{MpiDatatype, datatype::COSTS, fields::Facts, lazy::LazyDatatype, pack::Copying};
 
 /// The most arrays within an element that one path selects from.
 pub const MOST_ARRAYS: usize = 4;
@@ -85,16 +83,6 @@ pub struct Part {
     leaf: &'static Leaf,
 }
 
-/// A path to values within an element, before it is said which entries of arrays are selected.
-#[derive(Clone, Copy)]
-pub struct Path {
-    offset: usize,
-    /// Of each array on the way, its length and the size of its entries, in bytes.
-    arrays: [(usize, usize); MOST_ARRAYS],
-    depth: usize,
-    leaf: &'static Leaf,
-}
-
 /// What is done with values of a type that only a region knows.
 pub struct Leaf {
     pub(crate) size: usize,
@@ -105,7 +93,8 @@ pub struct Leaf {
 }
 
 impl Leaf {
-    const fn of<T: MpiDatatype>() -> &'static Self {
+    /// That of a type.
+    pub const fn of<T: MpiDatatype>() -> &'static Self {
         const {
             &Self {
                 size: size_of::<T>(),
@@ -118,77 +107,22 @@ impl Leaf {
     }
 }
 
-impl Path {
-    /// All of an element.
-    pub const fn whole<T: MpiDatatype>() -> Self {
-        Self { offset: 0, arrays: [(1, 0); _], depth: 0, leaf: Leaf::of::<T>() }
+impl Part {
+    /// Nothing.
+    pub const EMPTY: Self = Self { offset: 0, arrays: [(0, 0); _], leaf: Leaf::of::<()>() };
+
+    /// The value so many bytes from the start of the element.
+    pub const fn first(offset: usize, leaf: &'static Leaf) -> Self {
+        Self { offset, arrays: [(1, 0); _], leaf }
     }
 
-    /// A field, or the first entry of an array in it.
-    ///
-    /// # Safety
-    /// `field` points into the value that `element` points to.
-    pub const unsafe fn to<T, F: MpiDatatype>(element: *const T, field: *const F) -> Self {
-        // SAFETY: both point into the same value, as the caller promises.
-        let offset = unsafe { field.cast::<u8>().offset_from(element.cast::<u8>()) };
-        Self { offset: offset as usize, ..Self::whole::<F>() }
-    }
-
-    /// A value of a type map, so many bytes from its start.
-    ///
-    /// # Panics
-    /// With a message where the displacement is none: the compiler refuses it.
-    pub const fn displaced<T: MpiDatatype>(displacement: i128) -> Self {
-        assert!(
-            displacement >= 0 && displacement < isize::MAX as i128 - size_of::<T>() as i128 - 64,
-            "a displacement of a type map is counted in bytes from the start of the source, so it must be 0 or more, and \
-             what lies there within isize::MAX"
-        );
-        Self { offset: displacement as usize, ..Self::whole::<T>() }
-    }
-
-    /// One past the last byte of these values.
-    pub const fn end(paths: &[Self]) -> usize {
-        let (mut end, mut i) = (0, 0);
-        while i < paths.len() {
-            let last = paths[i].offset + paths[i].leaf.size;
-            end = if last > end { last } else { end };
-            i += 1;
-        }
-        end
-    }
-
-    /// Notes that entries of this array are to be selected, those of outer arrays first.
+    /// These entries of the k-th array, whose entries have that size, instead of its first one.
     #[must_use]
-    pub const fn through<E, const N: usize>(mut self, _array: *const [E; N]) -> Self {
-        self.arrays[self.depth] = (N, size_of::<E>());
-        self.depth += 1;
+    pub const fn through(mut self, k: usize, entries: &Progression, size: usize) -> Self {
+        self.offset += entries.start * size;
+        self.arrays[k] = (entries.count, entries.step * size as isize);
         self
     }
-
-    /// The length of the k-th array on the path.
-    pub const fn length(&self, k: usize) -> usize {
-        self.arrays[k].0
-    }
-
-    /// The part for these entries of the arrays, which are at equal distances.
-    const fn part(&self, entries: &[Axis]) -> Part {
-        let mut part = Part { offset: self.offset, arrays: [(1, 0); _], leaf: self.leaf };
-        let mut k = 0;
-        while k < entries.len() {
-            if let Axis::Regular(Progression { start, count, step }) = &entries[k] {
-                let size = self.arrays[k].1;
-                part.offset += *start * size;
-                part.arrays[k] = (*count, *step * size as isize);
-            }
-            k += 1;
-        }
-        part
-    }
-}
-
-impl Part {
-    const EMPTY: Self = Self { offset: 0, arrays: [(0, 0); _], leaf: Leaf::of::<()>() };
 
     /// Number of values of each element.
     const fn count(&self) -> usize {
@@ -228,12 +162,33 @@ impl Part {
         at
     }
 
+    /// What all distances between values are multiples of; 0 if there is a single one.
+    const fn period(&self) -> usize {
+        let (mut period, mut k) = (0, 0);
+        while k < MOST_ARRAYS {
+            if self.arrays[k].0 > 1 {
+                period = gcd(period, self.arrays[k].1.unsigned_abs());
+            }
+            k += 1;
+        }
+        period
+    }
+
     /// Whether both have a byte of an element in common.
     const fn meets(&self, other: &Self) -> bool {
         let ((low, high), (other_low, other_high)) = (self.bounds(), other.bounds());
         let (values, others) = (self.count(), other.count());
-        if high <= other_low || other_high <= low || values == 0 || others == 0 {
+        let nothing = values == 0 || others == 0 || self.leaf.size == 0 || other.leaf.size == 0;
+        if nothing || high <= other_low || other_high <= low {
             return false;
+        }
+        // Columns of one matrix are a multiple of its rows apart, and a few bytes: no need to look at each entry.
+        let period = gcd(self.period(), other.period());
+        if period > 0 {
+            let apart = (other.offset as isize - self.offset as isize).rem_euclid(period as isize) as usize;
+            if apart >= self.leaf.size && period - apart >= other.leaf.size {
+                return false;
+            }
         }
         let mut i = 0;
         while i < values {
@@ -249,6 +204,14 @@ impl Part {
         }
         false
     }
+}
+
+/// The greatest common divisor, where 0 is a multiple of all.
+const fn gcd(mut a: usize, mut b: usize) -> usize {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// A loop of the walk over a piece: so many times, so many bytes apart, or at the places of a list.
@@ -496,12 +459,12 @@ impl<'a> Region<'a> {
         for walk in self.walks(strides) {
             let leaf = (walk.leaf.lazy)().solution().tree.clone();
             displacements.push((walk.start - first) as i64);
-            children.push(walk.loops().iter().rev().fold(leaf, |tree, level| match level.list {
-                None => TypeTree::vector(level.count as u64, level.stride as i64, tree),
-                Some(_) => {
-                    let displacements = (0..level.count).map(|i| level.offset(i) as i64);
-                    TypeTree::index(displacements.collect::<Vec<_>>(), tree)
+            children.push(walk.loops().iter().rev().fold(leaf, |tree, level| {
+                if level.list.is_none() {
+                    return TypeTree::vector(level.count as u64, level.stride as i64, tree);
                 }
+                let displacements = (0..level.count).map(|i| level.offset(i) as i64);
+                TypeTree::index(displacements.collect::<Vec<_>>(), tree)
             }));
         }
         match <[TypeTree; 1]>::try_from(children) {
@@ -703,197 +666,3 @@ impl Marks {
         Self::each(self.unit, walk, &mut |at| self.marks[at / 64] & 1 << (at % 64) == 0)
     }
 }
-
-/// What a region that is known at compile time is written down with: so many pieces of an array of so many dimensions.
-pub struct FixedPieces<const PIECES: usize, const D: usize> {
-    axes: [[Axis; D]; PIECES],
-    parts: [Part; PIECES],
-    length: usize,
-}
-
-impl<const PIECES: usize, const D: usize> FixedPieces<PIECES, D> {
-    /// No piece yet.
-    ///
-    /// # Panics
-    /// Where there are to be too many: the compiler refuses it.
-    pub const fn new() -> Self {
-        if PIECES > MOST_FIXED_PIECES {
-            refuse(&SelectionError::TooManyPieces);
-        }
-        Self { axes: [[Axis::EMPTY; D]; PIECES], parts: [Part::EMPTY; PIECES], length: 0 }
-    }
-
-    /// Adds a piece: the indices of each dimension, and the entries of each array on the path.
-    pub const fn push<const N: usize>(&mut self, axes: [Axis; D], path: &Path, entries: [Axis; N]) {
-        self.axes[self.length] = axes;
-        self.parts[self.length] = path.part(&entries);
-        self.length += 1;
-    }
-
-    /// The region.
-    pub const fn region(
-        &'static self,
-        shape: &'static [usize; D],
-        order: ArrayOrder,
-        element: usize,
-    ) -> Region<'static> {
-        let region =
-            Region { shape, order, element, axes: self.axes.as_flattened(), parts: &self.parts, lists: &[] };
-        if region.packed_size() > isize::MAX as usize {
-            refuse(&SelectionError::TooLarge);
-        }
-        region
-    }
-}
-
-/// The lengths of the dimensions of an array.
-///
-/// # Panics
-/// With the message of what is wrong with them: the compiler refuses it.
-pub const fn fixed_shape<const D: usize>(lengths: [i128; D], element: usize) -> [usize; D] {
-    match shape(lengths, element) {
-        Ok(shape) => shape,
-        Err(error) => refuse(&error),
-    }
-}
-
-/// What an item selects of a dimension.
-///
-/// # Panics
-/// With the message of what is wrong with it: the compiler refuses it.
-pub const fn fixed_axis(dimension: usize, length: usize, item: Item) -> Axis {
-    match item.select(dimension, length) {
-        Ok(progression) => Axis::Regular(progression),
-        Err(error) => refuse(&error),
-    }
-}
-
-const fn refuse(error: &SelectionError) -> ! {
-    panic!("{}", error.message().as_str())
-}
-
-/// The lengths of the dimensions of an array, if memory can hold it.
-const fn shape<const D: usize>(lengths: [i128; D], element: usize) -> Result<[usize; D], SelectionError> {
-    // With room for what datatypes round up.
-    const LIMIT: i128 = isize::MAX as i128 - 64;
-    // Arrays of nothing, too, are limited, so that elements can be counted.
-    let size = if element > 0 { element as i128 } else { 1 };
-    let (mut shape, mut bytes, mut k) = ([0; D], size, 0);
-    while k < D {
-        if lengths[k] < 0 || lengths[k] > LIMIT {
-            return Err(SelectionError::Length { dimension: k, given: lengths[k] });
-        }
-        shape[k] = lengths[k] as usize;
-        bytes *= if lengths[k] > 0 { lengths[k] } else { 1 };
-        if bytes > LIMIT {
-            return Err(SelectionError::TooLarge);
-        }
-        k += 1;
-    }
-    Ok(shape)
-}
-
-/// What a region that is known at run time is written down with: pieces of an array of elements `T`. The first mistake is kept
-/// until the end.
-pub struct Pieces<T, const D: usize> {
-    pub(crate) shape: [usize; D],
-    pub(crate) axes: Vec<Axis>,
-    pub(crate) parts: Vec<Part>,
-    pub(crate) lists: Vec<Vec<usize>>,
-    error: Option<SelectionError>,
-    element: PhantomData<fn() -> T>,
-}
-
-impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
-    /// No piece yet, of an array with these lengths.
-    pub fn new(lengths: [i128; D]) -> Self {
-        let (shape, error) = match shape(lengths, size_of::<T>()) {
-            Ok(shape) => (shape, None),
-            Err(error) => ([0; D], Some(error)),
-        };
-        Self { shape, axes: Vec::new(), parts: Vec::new(), lists: Vec::new(), error, element: PhantomData }
-    }
-
-    /// The length of a dimension.
-    pub fn length(&self, dimension: usize) -> usize {
-        self.shape[dimension]
-    }
-
-    /// The path to all of an element.
-    pub fn whole(&self) -> Path {
-        Path::whole::<T>()
-    }
-
-    /// What an item selects of a dimension, or of an array on a path.
-    pub fn select(&mut self, dimension: usize, length: usize, item: Item) -> Axis {
-        item.select(dimension, length).map_or_else(|error| self.refuse(error), Axis::Regular)
-    }
-
-    /// What a list of indices selects of a dimension.
-    pub fn list<I: Integer>(&mut self, dimension: usize, indices: &(impl AsRef<[I]> + ?Sized)) -> Axis {
-        let (indices, length) = (indices.as_ref(), self.shape[dimension]);
-        let mut list = Vec::with_capacity(indices.len());
-        for (entry, index) in indices.iter().enumerate() {
-            match usize::try_from(index.wide()) {
-                Ok(index) if index < length => list.push(index),
-                _ => {
-                    let given = index.wide();
-                    return self.refuse(SelectionError::ListedOutOfBounds {
-                        entry,
-                        dimension,
-                        length,
-                        given,
-                    });
-                }
-            }
-        }
-        let (first, count) = (list.first().copied().unwrap_or_default(), list.len());
-        self.lists.push(list);
-        Axis::Listed { list: self.lists.len() - 1, first, count }
-    }
-
-    /// Adds a piece: the indices of each dimension, and the entries of each array on the path.
-    pub fn push<const N: usize>(&mut self, axes: [Axis; D], path: &Path, entries: [Axis; N]) {
-        if self.error.is_none() {
-            self.axes.extend(axes);
-            self.parts.push(path.part(&entries));
-        }
-    }
-
-    /// Notes a mistake. The answer selects nothing.
-    fn refuse(&mut self, error: SelectionError) -> Axis {
-        self.error.get_or_insert(error);
-        Axis::EMPTY
-    }
-
-    /// Whether all of it was right.
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        self.error.map_or(Ok(()), |error| Err(error.into()))
-    }
-}
-
-/// Refuses a constant that is no integer, where constants are evaluated.
-pub const fn is_integer<I: Integer>(_: I) {}
-
-/// Integers, as bounds of a layout.
-#[diagnostic::on_unimplemented(
-    message = "a length, bound or index of a layout is an integer, not a `{Self}`",
-    label = "not an integer"
-)]
-pub trait Integer: Copy {
-    /// The same number.
-    fn wide(self) -> i128;
-}
-
-macro_rules! integers {
-    ($($type:ty)*) => {$(
-        impl Integer for $type {
-            #[inline]
-            fn wide(self) -> i128 {
-                self as i128
-            }
-        }
-    )*};
-}
-
-integers! { i8 i16 i32 i64 i128 isize u8 u16 u32 u64 usize }

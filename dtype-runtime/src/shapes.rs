@@ -5,10 +5,7 @@
 
 use dtype_core::Item;
 
-use crate::{
-    ArrayOrder, DynamicLayout, Error, MpiDatatype,
-    region::{Axis, Pieces},
-};
+use crate::{ArrayOrder, DynamicLayout, Error, MpiDatatype, pieces::Pieces, region::Axis};
 
 /// A box of an array, with the arguments of `MPI_Type_create_subarray` (MPI 4.1 section 5.1.3).
 ///
@@ -331,16 +328,18 @@ impl Band {
         let mut push = |items: [Item; 2]| {
             let axes = std::array::from_fn(|k| pieces.select(k, self.sizes[k], items[k]));
             pieces.push(axes, &whole, []);
+            pieces.is_right()
         };
         let at = |index: usize| Item::Index(index as i128);
         match self.order {
-            ArrayOrder::RowMajor => (0..rows).for_each(|i| {
-                push([at(i), clipped(i, self.lowest, self.highest, columns)]);
-            }),
-            ArrayOrder::ColumnMajor => (0..columns).for_each(|j| {
-                push([clipped(j, self.highest.saturating_neg(), self.lowest.saturating_neg(), rows), at(j)]);
-            }),
-        }
+            ArrayOrder::RowMajor => {
+                (0..rows).all(|i| push([at(i), clipped(i, self.lowest, self.highest, columns)]))
+            }
+            ArrayOrder::ColumnMajor => {
+                let (lowest, highest) = (self.highest.saturating_neg(), self.lowest.saturating_neg());
+                (0..columns).all(|j| push([clipped(j, lowest, highest, rows), at(j)]))
+            }
+        };
         DynamicLayout::new(pieces, self.order)
     }
 }

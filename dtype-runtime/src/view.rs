@@ -172,6 +172,9 @@ impl<L: Layout> ViewMut<'_, L> {
     }
 }
 
+/// What [`split`] gives: the parts to be read, and those to be written.
+pub type Split<'a, R, W> = (Vec<View<'a, R>>, Vec<ViewMut<'a, W>>);
+
 /// Several parts of one source at a time, some to be read and some to be written, as a halo exchange needs them. No part that
 /// is written may overlap any other.
 ///
@@ -190,11 +193,7 @@ impl<L: Layout> ViewMut<'_, L> {
 ///
 /// # Errors
 /// [`Error::Shape`] where the source or another layout has another shape than the first layout, and [`Error::Overlap`].
-pub fn split<'a, A, R, W>(
-    source: &'a mut A,
-    reads: &[R],
-    writes: &[W],
-) -> Result<(Vec<View<'a, R>>, Vec<ViewMut<'a, W>>), Error>
+pub fn split<'a, A, R, W>(source: &'a mut A, reads: &[R], writes: &[W]) -> Result<Split<'a, R, W>, Error>
 where
     A: SourceMut<R::Element, R::Shape, Mismatch: Into<Error>> + ?Sized,
     R: Layout,

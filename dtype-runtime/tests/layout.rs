@@ -1,4 +1,5 @@
 //! `layout!` and the ready-made layouts without MPI: each against a plain loop that collects the same values.
+#![allow(clippy::items_after_statements)] // beside what they are there for
 
 use std::fmt::Debug;
 
@@ -395,6 +396,61 @@ fn bounds_beyond_the_array_are_errors_in_the_words_of_the_compiler() {
     assert!(text(layout!(f64[n][m] => [i, ..] + [i, m] for i in 0..n)).starts_with("index 100 "));
 }
 
+/// Arrays that nobody has, and lists of pieces that nobody can hold: an error, or a layout that describes them.
+#[test]
+fn absurd_sizes_are_errors_and_take_no_memory() {
+    let n = isize::MAX as usize / 16;
+    let layout = layout!(f64[n] => {[n - 1, 0, 7]}).unwrap();
+    assert_eq!(
+        layout.of_mut(&mut [0.0; 8][..]).unwrap_err(),
+        Error::Shape { expected: vec![n], found: vec![8] }
+    );
+    assert!(layout.explain().contains("idx 3"));
+    assert_eq!(layout!(f64[n] => [..;-3]).unwrap().tree().to_string().lines().count(), 2);
+    let too_large = Error::Selection(SelectionError::TooLarge);
+    assert_eq!(layout!(f64[n] => [..] + [..] + [..]).unwrap_err(), too_large);
+    assert_eq!(layout!(()[n][n] => [..;2, ..]).unwrap_err(), too_large);
+    let nothing = layout!(()[n] => [..;2]).unwrap();
+    assert_eq!((nothing.count(), nothing.packed_size()), (n.div_ceil(2), 0));
+    let too_many = Error::Selection(SelectionError::TooManyPieces { limit: 1 << 22 });
+    assert_eq!(layout!(u8[n] => [i] for i in 0..5_000_000).unwrap_err(), too_many);
+    assert_eq!(Band::diagonal([1 << 30, 1 << 30], 0).layout::<u8>().unwrap_err(), too_many);
+    assert_eq!(
+        too_many.to_string(),
+        "the layout has more than 4194304 pieces, the most that one can have; send it in parts"
+    );
+}
+
+#[test]
+fn parts_that_are_read_and_written_at_once_do_not_overlap() {
+    use dtype_runtime::split;
+    let n = 6;
+    let column = |j: usize| layout!(u8[n][n] => [.., j]).unwrap();
+    let row = |i: usize| layout!(u8[n][n] => [i, ..]).unwrap();
+    let listed = |list: &[usize]| layout!(u8[n][n] => [{list}, 0]).unwrap();
+    let mut cells: Vec<u8> = (0..36).collect();
+    let (reads, mut writes) = split(&mut cells, &[column(0), column(5)], &[column(1), column(2)]).unwrap();
+    for (read, write) in reads.iter().zip(&mut writes) {
+        write.unpack(&read.pack()).unwrap();
+    }
+    assert_eq!(cells[..6], [0, 0, 5, 3, 4, 5]);
+    let overlaps = |cells: &mut Vec<u8>, reads: &[DynamicLayout<u8, 2>], writes: &[DynamicLayout<u8, 2>]| {
+        matches!(split(cells, reads, writes), Err(Error::Overlap))
+    };
+    assert!(overlaps(&mut cells, &[row(0)], &[column(0)]));
+    assert!(overlaps(&mut cells, &[], &[column(0), row(3)]));
+    assert!(!overlaps(&mut cells, &[row(0), column(3)], &[]));
+    assert!(overlaps(&mut cells, &[], &[listed(&[1, 2, 1])]));
+    assert!(overlaps(&mut cells, &[listed(&[1, 2])], &[listed(&[3, 2])]));
+    assert!(!overlaps(&mut cells, &[listed(&[1, 1])], &[listed(&[3, 2]), column(1)]));
+    // Of one shape all.
+    let other = layout!(u8[2 * n][n / 2] => [0, ..]).unwrap();
+    assert!(matches!(split(&mut cells, &[row(0)], &[other]), Err(Error::Shape { .. })));
+    assert!(split(&mut cells[1..], &[row(0)], &[row(1)]).is_err());
+    let none: [DynamicLayout<u8, 2>; 0] = [];
+    assert!(split(&mut cells[..0], &none, &none).unwrap().0.is_empty());
+}
+
 #[test]
 fn sources_of_another_shape_are_errors() {
     let column = layout!(f64[4][3] => [.., 1]);
@@ -430,6 +486,18 @@ fn what_is_covered_twice_cannot_be_received_into() {
     assert!(overlap(layout!(f64[n][n] => [{[1, 2, 3]}, 2] + [.., 2])));
     assert!(!overlap(layout!(f64[n][n] => [i, j] for i in 0..n, j in 0..n)));
     assert!(overlap(layout!(f64[n][n] => [i, j..] for i in 0..n, j in 0..n)));
+
+    // Columns of large matrices within an element, known while constants are evaluated.
+    #[derive(MpiDatatype, Clone)]
+    struct Large {
+        matrix: [[u16; 200]; 200],
+        nothing: (),
+    }
+    let mut large = vec![Large { matrix: [[1; 200]; 200], nothing: () }; 2];
+    let columns = layout!(Large[2] => [..].matrix[.., 0] + [..].nothing + [..].matrix[..;2, 1..;2]);
+    columns.of_mut(&mut large).unwrap().unpack(&vec![0; columns.packed_size()]).unwrap();
+    assert_eq!(large[1].matrix[0][..4], [0, 0, 1, 0]);
+    assert_eq!(large[1].matrix[1][..4], [0, 1, 1, 1]);
 
     let fields = |layout: Result<DynamicLayout<Particle, 1>, Error>| {
         let mut particles = [Particle::default(); 10];

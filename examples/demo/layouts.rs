@@ -107,7 +107,7 @@ fn describe_type<T: MpiDatatype>(title: &str) {
     .print();
 }
 
-fn describe_layout(title: &str, layout: impl Layout) {
+fn describe_layout(title: &str, layout: &impl Layout) {
     Description {
         title,
         type_map: layout.type_map(),
@@ -127,14 +127,14 @@ pub fn describe() {
     );
     describe_type::<Mixed>("struct Mixed { flag: u8, value: f64, level: i16, weight: f32 }");
     describe_type::<Cell>("struct Cell { occupied: bool, particles: [Particle; 2], summary: Mixed }");
-    describe_layout("column: f64[1000][1000] => [.., 3]", layout!(f64[1000][1000] => [.., 3]));
+    describe_layout("column: f64[1000][1000] => [.., 3]", &layout!(f64[1000][1000] => [.., 3]));
     describe_layout(
         "block: f64[1000][1000] => [100..300, 40..90]",
-        layout!(f64[1000][1000] => [100..300, 40..90]),
+        &layout!(f64[1000][1000] => [100..300, 40..90]),
     );
     describe_layout(
         "face: f64[64][64][64] => [1..63, 1..63, 0]",
-        layout!(f64[64][64][64] => [1..63, 1..63, 0]),
+        &layout!(f64[64][64][64] => [1..63, 1..63, 0]),
     );
 }
 

@@ -244,7 +244,7 @@ struct LoopsByHand<A> {
 fn sub_block<L, A>(
     world: &SimpleCommunicator,
     title: &str,
-    layout: L,
+    layout: &L,
     zero: fn() -> Box<A>,
     by_hand: &LoopsByHand<A>,
 ) where
@@ -295,7 +295,7 @@ fn sub_blocks(world: &SimpleCommunicator) {
     sub_block(
         world,
         "column f64[1000][1000] => [.., 3]",
-        layout!(f64[1000][1000] => [.., 3]),
+        &layout!(f64[1000][1000] => [.., 3]),
         zero_matrix,
         &LoopsByHand {
             gather: |matrix, values| values.extend(matrix.iter().map(|row| row[3])),
@@ -305,7 +305,7 @@ fn sub_blocks(world: &SimpleCommunicator) {
     sub_block(
         world,
         "block f64[1000][1000] => [100..300, 40..90]",
-        layout!(f64[1000][1000] => [100..300, 40..90]),
+        &layout!(f64[1000][1000] => [100..300, 40..90]),
         zero_matrix,
         &LoopsByHand {
             gather: |matrix, values| {
@@ -320,7 +320,7 @@ fn sub_blocks(world: &SimpleCommunicator) {
     sub_block(
         world,
         "face f64[64][64][64] => [1..63, 1..63, 0]",
-        layout!(f64[64][64][64] => [1..63, 1..63, 0]),
+        &layout!(f64[64][64][64] => [1..63, 1..63, 0]),
         zero_grid,
         &LoopsByHand {
             gather: |grid, values| {

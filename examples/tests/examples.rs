@@ -26,6 +26,12 @@ fn pack_prints_the_error_and_the_board() {
     succeeds(&run(&mut command, Duration::from_mins(1)).unwrap(), ".#.#.#..");
 }
 
+#[test]
+fn explain_draws_the_triangle() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_explain"));
+    succeeds(&run(&mut command, Duration::from_mins(1)).unwrap(), "· ■ ■ ■ ■ ■ ■ ■   └─ f64");
+}
+
 #[cfg(feature = "mpi")]
 #[test]
 fn ring_brings_the_particles_home() {

@@ -85,8 +85,10 @@ impl Item {
 struct Term {
     items: Vec<Item>,
     /// `.values[1..3]`: the field, the arrays in it, the type of what is selected at the end.
-    path: Option<(&'static str, Vec<(Item, usize)>, &'static str)>,
+    path: Option<Path>,
 }
+
+type Path = (&'static str, Vec<(Item, usize)>, &'static str);
 
 struct Layout {
     element: &'static str,
@@ -101,21 +103,25 @@ impl Layout {
     fn text(&self, tier: Tier) -> String {
         let mut text = String::from(if self.column_major { "column_major " } else { "" });
         text += self.element;
-        self.lengths.iter().for_each(|length| text += &format!("[{}]", tier.number(*length as i64)));
+        for length in &self.lengths {
+            let _ = write!(text, "[{}]", tier.number(*length as i64));
+        }
         text += " => ";
         for (k, term) in self.terms.iter().enumerate() {
             let items: Vec<_> = term.items.iter().map(|item| tier.item(item)).collect();
             let brackets = if items.is_empty() { String::new() } else { format!("[{}]", items.join(", ")) };
-            text += &format!("{}{brackets}", if k == 0 { "" } else { " + " });
+            let _ = write!(text, "{}{brackets}", if k == 0 { "" } else { " + " });
             if let Some((field, arrays, _)) = &term.path {
-                text += &format!(".{field}");
-                arrays.iter().for_each(|(item, _)| text += &format!("[{}]", tier.item(item)));
+                let _ = write!(text, ".{field}");
+                for (item, _) in arrays {
+                    let _ = write!(text, "[{}]", tier.item(item));
+                }
             }
         }
         for (k, (start, end, closed)) in self.loops.iter().enumerate() {
             let (start, end) = (tier.number(*start), tier.number(*end));
             let before = if k == 0 { " for" } else { "," };
-            text += &format!("{before} v{k} in {start}{}{end}", if *closed { "..=" } else { ".." });
+            let _ = write!(text, "{before} v{k} in {start}{}{end}", if *closed { "..=" } else { ".." });
         }
         text
     }
@@ -142,7 +148,7 @@ impl Layout {
             let mut leaf = element;
             let mut inner = 0;
             if let Some((field, arrays, ty)) = &term.path {
-                at += &format!(" + std::mem::offset_of!({element}, {field})");
+                let _ = write!(at, " + std::mem::offset_of!({element}, {field})");
                 leaf = ty;
                 let mut size = format!("size_of::<{ty}>()");
                 let mut sizes: Vec<_> = arrays
@@ -157,7 +163,7 @@ impl Layout {
                 sizes.reverse();
                 for ((item, length), size) in arrays.iter().zip(&sizes) {
                     let _ = write!(text, "for j{inner} in {} {{ ", item.indices(*length));
-                    at += &format!(" + j{inner} as usize * {size}");
+                    let _ = write!(at, " + j{inner} as usize * {size}");
                     inner += 1;
                 }
             }
@@ -296,7 +302,7 @@ impl Random {
 
     fn layout(&mut self) -> Layout {
         let element = ["u8", "i16", "f32", "f64", "[i32; 3]", "(u8, f64)", "Pair", "Pair"][self.below(8)];
-        let lengths: Vec<usize> = (0..1 + self.below(4)).map(|_| 1 + self.below(LONGEST)).collect();
+        let lengths: Vec<usize> = (0..=self.below(4)).map(|_| 1 + self.below(LONGEST)).collect();
         let shortest = *lengths.iter().min().expect("one dimension at least") as i64;
         let loops: Vec<_> = (0..self.below(5).saturating_sub(2))
             .map(|_| {
@@ -311,7 +317,7 @@ impl Random {
             .map(|(start, end, closed)| (start, end.max(start), closed))
             .map(|(start, end, closed)| (start, end.min(shortest - i64::from(closed)), closed))
             .collect();
-        let terms = (0..1 + self.below(5) / 2)
+        let terms = (0..=self.below(5) / 2)
             .map(|_| Term {
                 items: lengths.iter().map(|length| self.selected(*length, loops.len())).collect(),
                 path: (element == "Pair" && !self.one_in(4)).then(|| self.path()),
@@ -320,7 +326,7 @@ impl Random {
         Layout { element, column_major: self.one_in(4), lengths, loops, terms }
     }
 
-    fn path(&mut self) -> (&'static str, Vec<(Item, usize)>, &'static str) {
+    fn path(&mut self) -> Path {
         match self.below(6) {
             0 => ("tag", Vec::new(), "u8"),
             1 => ("values", Vec::new(), "[f64; 4]"),
@@ -334,16 +340,14 @@ impl Random {
     fn selected(&mut self, length: usize, loops: usize) -> Item {
         let n = length as i64;
         if loops > 0 && self.one_in(2) {
-            let variable = Some(Bound::Variable(self.below(loops), 0));
+            let variable = self.below(loops);
+            let (bound, next) = (Bound::Variable(variable, 0), Bound::Variable(variable, 1));
+            let range = |start, end, closed| Item::Range { start, end, closed, step: 1 };
             return match self.below(4) {
-                0 => Item::Range { start: variable, end: None, closed: false, step: 1 },
-                1 => Item::Range { start: None, end: variable, closed: self.one_in(2), step: 1 },
-                2 => {
-                    let Some(Bound::Variable(variable, _)) = variable else { unreachable!() };
-                    let end = Some(Bound::Variable(variable, 1));
-                    Item::Range { start: Some(Bound::Variable(variable, 0)), end, closed: false, step: 1 }
-                }
-                _ => Item::Index(variable.expect("it was just made")),
+                0 => range(Some(bound), None, false),
+                1 => range(None, Some(bound), self.one_in(2)),
+                2 => range(Some(bound), Some(next), false),
+                _ => Item::Index(bound),
             };
         }
         if self.one_in(3) {

@@ -17,7 +17,7 @@ fn main() {
     let seed = env::var("DTYPE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(2026);
     let out = env::var_os("OUT_DIR").expect("cargo sets it");
     let write = |name: &str, text: String| {
-        fs::write(Path::new(&out).join(name), text).expect("OUT_DIR can be written")
+        fs::write(Path::new(&out).join(name), text).expect("OUT_DIR can be written");
     };
     write("structs.rs", Random(seed).structs(seed));
     write("layouts.rs", Random(seed).layouts(seed));

@@ -181,25 +181,25 @@ fn inspect<T: Sample>(origin: LayoutOrigin) {
 
 /// Layouts of every form: our pack against `MPI_Pack`, the plain loop against both.
 pub fn layouts() {
-    inspect_layout(layout!(u8[7] => [2]));
-    inspect_layout(layout!(i16[7] => [1..]));
-    inspect_layout(layout!(f32[7] => [..=5;2]));
-    inspect_layout(layout!(f64[9][11] => [.., 3]));
-    inspect_layout(layout!(f64[9][11] => [4, ..]));
-    inspect_layout(layout!(f64[9][11] => [.., ..]));
-    inspect_layout(layout!(f64[9][11] => [..;2, 1..;3]));
-    inspect_layout(layout!(f64[2][11] => [.., 1..3]));
-    inspect_layout(layout!(u32[5][6][7] => [1..4, 1..5, 0]));
-    inspect_layout(layout!(u32[5][6][7] => [0, 1..5, 1..6]));
-    inspect_layout(layout!(u32[5][6][7] => [.., -1, ..]));
-    inspect_layout(layout!(i64[3][4][5][6] => [1.., ..;3, 2..4, -3..-1]));
-    inspect_layout(layout!(u8[100][100] => [10..90, 20..80]));
-    inspect_layout(layout!(u8[300][300] => [..;2, ..;2]));
-    inspect_layout(layout!(Particle[6][5] => [1..5;2, 2..]));
-    inspect_layout(layout!(Packed[50] => [..;7]));
+    inspect_layout(&layout!(u8[7] => [2]));
+    inspect_layout(&layout!(i16[7] => [1..]));
+    inspect_layout(&layout!(f32[7] => [..=5;2]));
+    inspect_layout(&layout!(f64[9][11] => [.., 3]));
+    inspect_layout(&layout!(f64[9][11] => [4, ..]));
+    inspect_layout(&layout!(f64[9][11] => [.., ..]));
+    inspect_layout(&layout!(f64[9][11] => [..;2, 1..;3]));
+    inspect_layout(&layout!(f64[2][11] => [.., 1..3]));
+    inspect_layout(&layout!(u32[5][6][7] => [1..4, 1..5, 0]));
+    inspect_layout(&layout!(u32[5][6][7] => [0, 1..5, 1..6]));
+    inspect_layout(&layout!(u32[5][6][7] => [.., -1, ..]));
+    inspect_layout(&layout!(i64[3][4][5][6] => [1.., ..;3, 2..4, -3..-1]));
+    inspect_layout(&layout!(u8[100][100] => [10..90, 20..80]));
+    inspect_layout(&layout!(u8[300][300] => [..;2, ..;2]));
+    inspect_layout(&layout!(Particle[6][5] => [1..5;2, 2..]));
+    inspect_layout(&layout!(Packed[50] => [..;7]));
 }
 
-fn inspect_layout<L: Layout>(layout: L)
+fn inspect_layout<L: Layout>(layout: &L)
 where
     L::Element: MpiDatatype,
 {

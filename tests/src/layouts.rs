@@ -1,11 +1,14 @@
 //! Layouts against plain loops, against `MPI_Pack` and `MPI_Unpack`, and between ranks: random ones, made by `build/layouts.rs`,
 //! and every kind of source.
 
-use std::ops::Range;
+use std::{ops::Range, os::raw::c_int};
 
-use dtype_runtime::{Disjoint, Error, Layout, MpiDatatype, Source, SourceMut, View};
+use dtype_runtime::{
+    ArrayOrder, Darray, Disjoint, Distribution, Error, Layout, MpiDatatype, Source, SourceMut, Subarray, View,
+};
 use mpi::{
     datatype::{AsDatatype, Collection, Pointer},
+    ffi::{self, MPI_Datatype},
     point_to_point::send_receive_into,
     raw::AsRaw,
     topology::SimpleCommunicator,
@@ -143,6 +146,20 @@ where
     cost
 }
 
+/// A matrix of which every cell tells whose and which it is.
+fn number(rank: i32, i: usize, j: usize) -> f64 {
+    f64::from(100 * rank) + (10 * i + j) as f64 + 0.5
+}
+
+fn own(rank: i32) -> [[f64; 5]; 4] {
+    std::array::from_fn(|i| std::array::from_fn(|j| number(rank, i, j)))
+}
+
+/// The block of a rank's matrix that travels, and guards around it.
+fn block_of(rank: i32, i: usize, j: usize) -> f64 {
+    if (1..3).contains(&i) && j % 2 == 0 { number(rank, i, j) } else { -1.0 }
+}
+
 /// Arrays, slices, boxes, and arrays of them; ndarray's and nalgebra's arrays and views, with gaps and backwards: what the
 /// previous rank sends through a layout of any of them arrives in any other, and nothing beside it changes.
 pub fn sources(world: &SimpleCommunicator) {
@@ -152,15 +169,11 @@ pub fn sources(world: &SimpleCommunicator) {
 
     let (rank, size) = (world.rank(), world.size());
     let previous = (rank + size - 1) % size;
-    let number = |rank: i32, i: usize, j: usize| f64::from(100 * rank) + (10 * i + j) as f64 + 0.5;
-    let own: [[f64; 5]; 4] = std::array::from_fn(|i| std::array::from_fn(|j| number(rank, i, j)));
+    let own = own(rank);
     let block = layout!(f64[4][5] => [1..3, ..;2]);
     let n = 4;
     let block_of_values = layout!(f64[n][n + 1] => [1..n - 1, ..;2]).unwrap();
-    // What is in the target afterwards: the block of the previous rank, and guards.
-    let expected = |i: usize, j: usize| {
-        if (1..3).contains(&i) && j % 2 == 0 { number(previous, i, j) } else { -1.0 }
-    };
+    let expected = |i: usize, j: usize| block_of(previous, i, j);
     let next = world.process_at_rank((rank + 1) % size);
     let from = world.process_at_rank(previous);
 
@@ -231,6 +244,19 @@ pub fn sources(world: &SimpleCommunicator) {
         let inside = i % 2 == 1 && j > 0 && j % 2 == 0;
         assert_eq!(*value, if inside { expected(3 - i / 2, j / 2 - 1) } else { -1.0 }, "at [{i}][{j}]");
     }
+}
+
+/// Several arrays at once, views as one another, views in collective calls, and bytes.
+pub fn several(world: &SimpleCommunicator) {
+    use dtype_runtime::layout;
+
+    let (rank, size) = (world.rank(), world.size());
+    let previous = (rank + size - 1) % size;
+    let (next, from) = (world.process_at_rank((rank + 1) % size), world.process_at_rank(previous));
+    let own = own(rank);
+    let block = layout!(f64[4][5] => [1..3, ..;2]);
+    let n = 4;
+    let expected = |i: usize, j: usize| block_of(previous, i, j);
 
     // Several arrays at once, the count of one datatype: into several, and into a plain slice.
     let several = [own, own.map(|row| row.map(|value| -value)), own];
@@ -281,4 +307,104 @@ pub fn sources(world: &SimpleCommunicator) {
         &from,
     );
     assert_eq!(bytes, std::array::from_fn(|i| if (4..16).contains(&i) { previous as u8 } else { 7 }));
+}
+
+/// `MPI_Type_create_subarray` and `MPI_Type_create_darray` select what our shapes of the same arguments do.
+pub fn ready_made() {
+    for order in [ArrayOrder::RowMajor, ArrayOrder::ColumnMajor] {
+        for (subsizes, starts) in [([2, 3, 4], [1, 0, 2]), ([5, 6, 7], [0; 3]), ([1, 6, 1], [4, 0, 6])] {
+            let sizes = [5, 6, 7];
+            let layout = Subarray { sizes, subsizes, starts, order }.layout::<i16>().unwrap();
+            same_as_by_mpi(&layout, 210, |new| {
+                let [sizes, subsizes, starts] =
+                    [sizes, subsizes, starts].map(|numbers| numbers.map(|n| n as c_int));
+                // SAFETY: MPI is initialized; the lists have three entries; the output is a datatype of its own.
+                unsafe {
+                    ffi::MPI_Type_create_subarray(
+                        3,
+                        sizes.as_ptr(),
+                        subsizes.as_ptr(),
+                        starts.as_ptr(),
+                        mpi_order(order),
+                        ffi::RSMPI_INT16_T,
+                        new,
+                    )
+                }
+            });
+        }
+        let (gsizes, psizes) = ([10, 13], [2, 3]);
+        let kinds = [
+            Distribution::Block(None),
+            Distribution::Block(Some(7)),
+            Distribution::Cyclic(None),
+            Distribution::Cyclic(Some(2)),
+        ];
+        for distributions in kinds.iter().flat_map(|a| kinds.map(|b| [*a, b])) {
+            for rank in 0..6 {
+                let layout = Darray { rank, gsizes, distributions, psizes, order }.layout::<i16>().unwrap();
+                same_as_by_mpi(&layout, 130, |new| {
+                    let [gsizes, psizes] = [gsizes, psizes].map(|numbers| numbers.map(|n| n as c_int));
+                    let (kinds, blocks): (Vec<c_int>, Vec<c_int>) =
+                        distributions.map(mpi_distribution).into_iter().unzip();
+                    // SAFETY: MPI is initialized; the lists have two entries; the output is a datatype of its own.
+                    unsafe {
+                        ffi::MPI_Type_create_darray(
+                            6,
+                            rank as c_int,
+                            2,
+                            gsizes.as_ptr(),
+                            kinds.as_ptr(),
+                            blocks.as_ptr(),
+                            psizes.as_ptr(),
+                            mpi_order(order),
+                            ffi::RSMPI_INT16_T,
+                            new,
+                        )
+                    }
+                });
+            }
+        }
+    }
+}
+
+fn mpi_order(order: ArrayOrder) -> c_int {
+    match order {
+        ArrayOrder::RowMajor => ffi::MPI_ORDER_C as c_int,
+        ArrayOrder::ColumnMajor => ffi::MPI_ORDER_FORTRAN as c_int,
+    }
+}
+
+/// `array_of_distribs` and `array_of_dargs`.
+fn mpi_distribution(distribution: Distribution) -> (c_int, c_int) {
+    let block = |block: Option<usize>| block.map_or(ffi::MPI_DISTRIBUTE_DFLT_DARG, |block| block as c_int);
+    match distribution {
+        Distribution::None => (ffi::MPI_DISTRIBUTE_NONE as c_int, block(None)),
+        Distribution::Block(size) => (ffi::MPI_DISTRIBUTE_BLOCK as c_int, block(size)),
+        Distribution::Cyclic(size) => (ffi::MPI_DISTRIBUTE_CYCLIC as c_int, block(size)),
+    }
+}
+
+/// Packs the same bytes of an array by a layout and by a datatype of MPI's own, which begins where the array does.
+fn same_as_by_mpi<L: Layout<Element = i16>>(
+    layout: &L,
+    elements: usize,
+    create: impl FnOnce(*mut MPI_Datatype) -> c_int,
+) where
+    [i16]: Source<i16, L::Shape, Mismatch = Error>,
+{
+    let memory = Memory::<i16>::new(3, elements);
+    let packed = layout.of(memory.elements()).unwrap().pack();
+    // SAFETY: `create` makes a datatype of elements of the array, which is committed here and freed once.
+    unsafe {
+        let mut datatype = ffi::RSMPI_DATATYPE_NULL;
+        assert_eq!(create(&raw mut datatype), 0);
+        ffi::MPI_Type_commit(&raw mut datatype);
+        assert_eq!(
+            mpi_pack(memory.bytes().as_ptr(), 1, datatype, packed.len()),
+            packed,
+            "{layout:?}",
+            layout = layout.explain()
+        );
+        ffi::MPI_Type_free(&raw mut datatype);
+    }
 }

@@ -21,6 +21,7 @@ pub fn threads() {
     let (universe, threading) =
         mpi::initialize_with_threading(mpi::Threading::Multiple).expect("MPI is initialized once");
     assert_eq!(threading, mpi::Threading::Multiple);
+    let n = 11;
     let handles = || {
         let raw = |datatype: Result<mpi::datatype::DatatypeRef<'static>, Error>| {
             format!("{:?}", datatype.unwrap().as_raw())
@@ -32,6 +33,8 @@ pub fn threads() {
             raw(Generic::<Loose, 7>::datatype()),
             raw(<[Particle; 9]>::datatype()),
             format!("{:?}", layout!(f64[10][10] => [.., 3]).datatype().unwrap().as_raw()),
+            // Made anew in each thread, and found in the cache.
+            format!("{:?}", layout!(f64[n][n] => [.., 3]).unwrap().datatype().unwrap().as_raw()),
         ]
     };
     let found = thread::scope(|scope| {
@@ -102,18 +105,33 @@ pub fn freed() {
     let types = [Particle::datatype(), Nested::datatype(), Generic::<Loose, 2>::datatype()];
     let mut datatypes: Vec<_> = types.map(|datatype| datatype.unwrap().as_raw()).to_vec();
     datatypes.push(column.datatype().unwrap().as_raw());
-    for datatype in datatypes.iter().chain(&datatypes) {
+    let watch = |datatype: MPI_Datatype| {
         let mut key = 0;
         // SAFETY: MPI is initialized, the datatype is committed, and the callback has the type of MPI 4.1 section 7.7.4.
         unsafe {
             ffi::MPI_Type_create_keyval(Some(no_copy), Some(count), &raw mut key, ptr::null_mut());
-            ffi::MPI_Type_set_attr(*datatype, key, ptr::null_mut());
+            ffi::MPI_Type_set_attr(datatype, key, ptr::null_mut());
             ffi::MPI_Type_free_keyval(&raw mut key);
         }
-    }
+    };
+    datatypes.iter().chain(&datatypes).for_each(|datatype| watch(*datatype));
     assert_eq!(FREED.load(Ordering::Relaxed), 0);
+
+    // Layouts that are known at run time: those that the cache forgets are freed when the next one is built, but for one that
+    // somebody still has.
+    let column = |n: usize| layout!(f64[n][n] => [.., 0]).unwrap();
+    let kept = column(2);
+    kept.datatype().unwrap();
+    let made = 400;
+    for n in 2..made + 2 {
+        watch(column(n).datatype().unwrap().as_raw());
+    }
+    let freed = FREED.load(Ordering::Relaxed);
+    assert!((made - 256 - 3..made - 256).contains(&freed), "{freed}");
+    kept.datatype().unwrap();
     drop(universe);
-    assert_eq!(FREED.load(Ordering::Relaxed), 2 * datatypes.len());
+    assert_eq!(kept.datatype().unwrap_err(), Error::Finalized);
+    assert_eq!(FREED.load(Ordering::Relaxed), 2 * datatypes.len() + made);
 }
 
 /// A datatype that nobody frees: the leak reports must see it, or they would prove nothing about ours.

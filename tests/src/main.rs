@@ -24,6 +24,8 @@ fn main() {
         "equivalents" => with_world(exchange::equivalents),
         "random" => with_world(random::random),
         "sources" => with_world(layouts::sources),
+        "ready-made" => with_world(|_| layouts::ready_made()),
+        "several" => with_world(layouts::several),
         "random-layouts" => with_world(layouts::random),
         "skipped" => with_world(exchange::skipped),
         "collectives" => with_world(exchange::collectives),

@@ -51,7 +51,13 @@ fn random_layouts_are_packed_as_by_a_loop_and_arrive_where_the_loop_would_put_th
 fn views_of_every_kind_of_source_are_received_as_views_of_any_other() {
     for ranks in [1, 3] {
         passes("sources", ranks);
+        passes("several", ranks);
     }
+}
+
+#[test]
+fn subarrays_and_darrays_are_those_of_mpi() {
+    passes("ready-made", 1);
 }
 
 #[test]

@@ -28,10 +28,8 @@ fn main() -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the workspace")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let target = root.join(target).join("bench-compile");
-    // One case for each source, so that names in the results stay as they are.
-    let subjects: [(&str, usize, fn(&str, usize) -> String); 2] =
-        [("structs", structs, of_structs), ("layouts", layouts, of_layouts)];
-    for (subject, count, source) in subjects {
+    for (subject, count) in [("structs", structs), ("layouts", layouts)] {
+        let source = if subject == "structs" { of_structs } else { of_layouts };
         for name in CONTENDERS {
             write_crate(&target, root, &format!("{subject}-{name}"), name, &source(name, count))?;
         }

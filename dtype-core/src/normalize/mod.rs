@@ -211,7 +211,7 @@ fn concatenate(mut parts: Vec<(i64, Vec<Piece>)>, within: Within<'_>) -> Vec<Pie
     if within.allows(pieces.len() as u64) {
         return pieces;
     }
-    let pieces = alike(pieces, within);
+    let pieces = alike(&pieces, within);
     if within.allows(pieces.len() as u64) {
         return pieces;
     }
@@ -224,7 +224,7 @@ fn concatenate(mut parts: Vec<(i64, Vec<Piece>)>, within: Within<'_>) -> Vec<Pie
 }
 
 /// The pieces, each stretch of equal ones as the least-cost path over them.
-fn alike(pieces: Vec<Piece>, within: Within<'_>) -> Vec<Piece> {
+fn alike(pieces: &[Piece], within: Within<'_>) -> Vec<Piece> {
     let mut list: Vec<Piece> = Vec::new();
     for stretch in pieces.chunk_by(|(_, a), (_, b)| a == b) {
         let (first, atom) = &stretch[0];

@@ -184,8 +184,8 @@ impl<'a> Walk<'a> {
                 pieces.push((selected, number));
                 if pieces.len() > MOST_FIXED_PIECES {
                     self.pieces = None;
-                    let end = &self.array.loops[0].end;
-                    self.errors.push(Error::new_spanned(end, SelectionError::TooManyPieces));
+                    let error = SelectionError::TooManyPieces { limit: MOST_FIXED_PIECES };
+                    self.errors.push(Error::new_spanned(&self.array.loops[0].end, error));
                     return false;
                 }
             }
@@ -212,9 +212,10 @@ fn select(
     known.select(dimension, length).map(Some).map_err(|error| {
         let turn: Vec<_> =
             variables.iter().map(|(variable, value)| format!("`{variable}` is {value}")).collect();
-        let message = match turn.is_empty() {
-            true => error.to_string(),
-            false => format!("{error} (where {})", turn.join(" and ")),
+        let message = if turn.is_empty() {
+            error.to_string()
+        } else {
+            format!("{error} (where {})", turn.join(" and "))
         };
         at_fault(item, &error, message)
     })

@@ -77,9 +77,10 @@ impl Array {
     }
 
     fn order(&self) -> TokenStream {
-        match self.column_major {
-            true => quote!(__dtype::ArrayOrder::ColumnMajor),
-            false => quote!(__dtype::ArrayOrder::RowMajor),
+        if self.column_major {
+            quote!(__dtype::ArrayOrder::ColumnMajor)
+        } else {
+            quote!(__dtype::ArrayOrder::RowMajor)
         }
     }
 }
@@ -142,12 +143,10 @@ impl When {
     }
 
     fn item(self, item: &Item) -> TokenStream {
-        let number = |bound: &Option<Expression>| match bound {
-            Some(bound) => {
-                let bound = self.number(bound);
-                quote!(::core::option::Option::Some(#bound))
-            }
-            None => quote!(::core::option::Option::None),
+        let number = |bound: &Option<Expression>| {
+            let Some(bound) = bound else { return quote!(::core::option::Option::None) };
+            let bound = self.number(bound);
+            quote!(::core::option::Option::Some(#bound))
         };
         match item {
             Item::Index(index) => {
@@ -287,16 +286,15 @@ fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Pieces)>) -> Fix
     let numbers = lengths.iter().map(|length| When::Compiling.number(length));
     let pushes = pushes(array, When::Compiling);
     let terms = terms.len();
-    let count = match literal {
-        Some((_, pieces)) => pieces.len().to_token_stream(),
-        None => {
-            let turns = When::looped(loops, &quote!(__pieces += #terms;));
-            quote! {{
-                let mut __pieces = 0;
-                #turns
-                __pieces
-            }}
-        }
+    let count = if let Some((_, pieces)) = literal {
+        pieces.len().to_token_stream()
+    } else {
+        let turns = When::looped(loops, &quote!(__pieces += #terms;));
+        quote! {{
+            let mut __pieces = 0;
+            #turns
+            __pieces
+        }}
     };
     let constants = quote! {
         const __SHAPE: [usize; #dimensions] =
@@ -308,16 +306,15 @@ fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Pieces)>) -> Fix
         };
     };
     // From the innermost dimension in memory.
-    let nest = |shape, (k, length): (usize, &Expression)| match length.value(&Vec::new()) {
-        Some(length) => {
-            let length = Literal::i128_unsuffixed(length);
-            quote!([#shape; #length])
-        }
-        None => quote!([#shape; __SHAPE[#k]]),
+    let nest = |shape, (k, length): (usize, &Expression)| {
+        let Some(length) = length.value(&Vec::new()) else { return quote!([#shape; __SHAPE[#k]]) };
+        let length = Literal::i128_unsuffixed(length);
+        quote!([#shape; #length])
     };
-    let shape = match array.column_major {
-        true => lengths.iter().enumerate().fold(quote!(()), nest),
-        false => lengths.iter().enumerate().rev().fold(quote!(()), nest),
+    let shape = if array.column_major {
+        lengths.iter().enumerate().fold(quote!(()), nest)
+    } else {
+        lengths.iter().enumerate().rev().fold(quote!(()), nest)
     };
     Fixed {
         element: element.to_token_stream(),
@@ -363,7 +360,9 @@ fn expansion(
     facts: &TokenStream,
 ) -> Option<TokenStream> {
     let first = displacements.first().copied().unwrap_or_default();
-    displacements.iter_mut().for_each(|displacement| *displacement -= first);
+    for displacement in &mut displacements {
+        *displacement -= first;
+    }
     let tree = TypeTree::structure(displacements, children);
     emit::expansion(&tree, None, &NodeCosts::THESIS.linear(), facts)
 }

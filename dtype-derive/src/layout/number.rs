@@ -8,7 +8,7 @@ use syn::{BinOp, Expr, ExprBinary, ExprLit, ExprUnary, Lit, UnOp};
 pub(crate) struct Expression {
     tokens: TokenStream,
     /// How they are read, if the macro understands them.
-    read: Option<Expr>,
+    read: Option<Box<Expr>>,
 }
 
 /// The variables of loops and their values.
@@ -16,12 +16,12 @@ pub(crate) type Variables<'a> = Vec<(&'a Ident, i128)>;
 
 impl Expression {
     pub(crate) fn new(tokens: TokenStream) -> Self {
-        Self { read: syn::parse2(tokens.clone()).ok(), tokens }
+        Self { read: syn::parse2(tokens.clone()).ok().map(Box::new), tokens }
     }
 
     /// Its value, if it is made of literals and variables of loops only.
     pub(crate) fn value(&self, variables: &Variables<'_>) -> Option<i128> {
-        value(self.read.as_ref()?, variables)
+        value(self.read.as_deref()?, variables)
     }
 
     /// Whether it can be evaluated while the program is compiled: names in upper case are constants, as Rust has it, and all

@@ -24,7 +24,7 @@ pub(crate) struct Name {
 }
 
 pub(crate) enum Body {
-    Array(Array),
+    Array(Box<Array>),
     TypeMap(Vec<Entry>),
 }
 
@@ -104,8 +104,11 @@ impl Parse for LayoutInput {
                 input.error("expected `type`, as in `layout!(pub type Column = f64[9][9] => [.., 3]);`")
             );
         };
-        let body =
-            if is_type_map(input) { Body::TypeMap(type_map(input)?) } else { Body::Array(input.parse()?) };
+        let body = if is_type_map(input) {
+            Body::TypeMap(type_map(input)?)
+        } else {
+            Body::Array(Box::new(input.parse()?))
+        };
         if named {
             input.parse::<Option<Token![;]>>()?;
         }

@@ -1,0 +1,293 @@
+//! How regions are written down: through [`FixedPieces`] in constants, and through [`Pieces`] in the running program.
+//!
+//! Both are told the same, by `layout!` and by the ready-made shapes, and refuse the same in the same words.
+
+use std::marker::PhantomData;
+
+use dtype_core::{Item, MOST_FIXED_PIECES, MOST_PIECES, SelectionError};
+
+use crate::{
+    Error, MpiDatatype,
+    region::{ArrayOrder, Axis, Leaf, MOST_ARRAYS, Part, Region},
+};
+
+/// A path to values within an element, before it is said which entries of arrays are selected.
+#[derive(Clone, Copy)]
+pub struct Path {
+    offset: usize,
+    /// Of each array on the way, its length and the size of its entries, in bytes.
+    arrays: [(usize, usize); MOST_ARRAYS],
+    depth: usize,
+    leaf: &'static Leaf,
+}
+
+impl Path {
+    /// All of an element.
+    pub const fn whole<T: MpiDatatype>() -> Self {
+        Self { offset: 0, arrays: [(1, 0); _], depth: 0, leaf: Leaf::of::<T>() }
+    }
+
+    /// A field, or the first entry of an array in it.
+    ///
+    /// # Safety
+    /// `field` points into the value that `element` points to.
+    pub const unsafe fn to<T, F: MpiDatatype>(element: *const T, field: *const F) -> Self {
+        // SAFETY: both point into the same value, as the caller promises.
+        let offset = unsafe { field.cast::<u8>().offset_from(element.cast::<u8>()) };
+        Self { offset: offset as usize, ..Self::whole::<F>() }
+    }
+
+    /// A value of a type map, so many bytes from its start.
+    ///
+    /// # Panics
+    /// With a message where the displacement is none: the compiler refuses it.
+    pub const fn displaced<T: MpiDatatype>(displacement: i128) -> Self {
+        assert!(
+            displacement >= 0 && displacement < isize::MAX as i128 - size_of::<T>() as i128 - 64,
+            "a displacement of a type map is counted in bytes from the start of the source, so it must be 0 or more, and \
+             what lies there within isize::MAX"
+        );
+        Self { offset: displacement as usize, ..Self::whole::<T>() }
+    }
+
+    /// One past the last byte of these values.
+    pub const fn end(paths: &[Self]) -> usize {
+        let (mut end, mut i) = (0, 0);
+        while i < paths.len() {
+            let last = paths[i].offset + paths[i].leaf.size;
+            end = if last > end { last } else { end };
+            i += 1;
+        }
+        end
+    }
+
+    /// Notes that entries of this array are to be selected, those of outer arrays first.
+    #[must_use]
+    pub const fn through<E, const N: usize>(mut self, _array: *const [E; N]) -> Self {
+        self.arrays[self.depth] = (N, size_of::<E>());
+        self.depth += 1;
+        self
+    }
+
+    /// The length of the k-th array on the path.
+    pub const fn length(&self, k: usize) -> usize {
+        self.arrays[k].0
+    }
+
+    /// The part for these entries of the arrays, which are at equal distances.
+    const fn part(&self, entries: &[Axis]) -> Part {
+        let mut part = Part::first(self.offset, self.leaf);
+        let mut k = 0;
+        while k < entries.len() {
+            if let Axis::Regular(progression) = &entries[k] {
+                part = part.through(k, progression, self.arrays[k].1);
+            }
+            k += 1;
+        }
+        part
+    }
+}
+
+/// What a region that is known at compile time is written down with: so many pieces of an array of so many dimensions.
+pub struct FixedPieces<const PIECES: usize, const D: usize> {
+    axes: [[Axis; D]; PIECES],
+    parts: [Part; PIECES],
+    length: usize,
+}
+
+impl<const PIECES: usize, const D: usize> FixedPieces<PIECES, D> {
+    /// No piece yet.
+    ///
+    /// # Panics
+    /// Where there are to be too many: the compiler refuses it.
+    #[allow(clippy::new_without_default)] // made in constants only
+    pub const fn new() -> Self {
+        if PIECES > MOST_FIXED_PIECES {
+            refuse(&SelectionError::TooManyPieces { limit: MOST_FIXED_PIECES });
+        }
+        Self { axes: [[Axis::EMPTY; D]; PIECES], parts: [Part::EMPTY; PIECES], length: 0 }
+    }
+
+    /// Adds a piece: the indices of each dimension, and the entries of each array on the path.
+    pub const fn push<const N: usize>(&mut self, axes: [Axis; D], path: &Path, entries: [Axis; N]) {
+        self.axes[self.length] = axes;
+        self.parts[self.length] = path.part(&entries);
+        self.length += 1;
+    }
+
+    /// The region.
+    pub const fn region(
+        &'static self,
+        shape: &'static [usize; D],
+        order: ArrayOrder,
+        element: usize,
+    ) -> Region<'static> {
+        let region =
+            Region { shape, order, element, axes: self.axes.as_flattened(), parts: &self.parts, lists: &[] };
+        if region.packed_size() > isize::MAX as usize {
+            refuse(&SelectionError::TooLarge);
+        }
+        region
+    }
+}
+
+/// The lengths of the dimensions of an array.
+///
+/// # Panics
+/// With the message of what is wrong with them: the compiler refuses it.
+pub const fn fixed_shape<const D: usize>(lengths: [i128; D], element: usize) -> [usize; D] {
+    match shape(lengths, element) {
+        Ok(shape) => shape,
+        Err(error) => refuse(&error),
+    }
+}
+
+/// What an item selects of a dimension.
+///
+/// # Panics
+/// With the message of what is wrong with it: the compiler refuses it.
+pub const fn fixed_axis(dimension: usize, length: usize, item: Item) -> Axis {
+    match item.select(dimension, length) {
+        Ok(progression) => Axis::Regular(progression),
+        Err(error) => refuse(&error),
+    }
+}
+
+const fn refuse(error: &SelectionError) -> ! {
+    panic!("{}", error.message().as_str())
+}
+
+/// The lengths of the dimensions of an array, if memory can hold it.
+const fn shape<const D: usize>(lengths: [i128; D], element: usize) -> Result<[usize; D], SelectionError> {
+    // With room for what datatypes round up.
+    const LIMIT: i128 = isize::MAX as i128 - 64;
+    // Arrays of nothing, too, are limited, so that elements can be counted.
+    let size = if element > 0 { element as i128 } else { 1 };
+    let (mut shape, mut bytes, mut k) = ([0; D], size, 0);
+    while k < D {
+        if lengths[k] < 0 || lengths[k] > LIMIT {
+            return Err(SelectionError::Length { dimension: k, given: lengths[k] });
+        }
+        shape[k] = lengths[k] as usize;
+        bytes *= if lengths[k] > 0 { lengths[k] } else { 1 };
+        if bytes > LIMIT {
+            return Err(SelectionError::TooLarge);
+        }
+        k += 1;
+    }
+    Ok(shape)
+}
+
+/// What a region that is known at run time is written down with: pieces of an array of elements `T`. The first mistake is kept
+/// until the end.
+pub struct Pieces<T, const D: usize> {
+    pub(crate) shape: [usize; D],
+    pub(crate) axes: Vec<Axis>,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) lists: Vec<Vec<usize>>,
+    error: Option<SelectionError>,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
+    /// No piece yet, of an array with these lengths.
+    pub fn new(lengths: [i128; D]) -> Self {
+        let (shape, error) = match shape(lengths, size_of::<T>()) {
+            Ok(shape) => (shape, None),
+            Err(error) => ([0; D], Some(error)),
+        };
+        Self { shape, axes: Vec::new(), parts: Vec::new(), lists: Vec::new(), error, element: PhantomData }
+    }
+
+    /// The length of a dimension.
+    pub fn length(&self, dimension: usize) -> usize {
+        self.shape[dimension]
+    }
+
+    /// The path to all of an element.
+    pub fn whole(&self) -> Path {
+        Path::whole::<T>()
+    }
+
+    /// What an item selects of a dimension, or of an array on a path.
+    pub fn select(&mut self, dimension: usize, length: usize, item: Item) -> Axis {
+        item.select(dimension, length).map_or_else(|error| self.refuse(error), Axis::Regular)
+    }
+
+    /// What a list of indices selects of a dimension.
+    pub fn list<I: Integer>(&mut self, dimension: usize, indices: &(impl AsRef<[I]> + ?Sized)) -> Axis {
+        let (indices, length) = (indices.as_ref(), self.shape[dimension]);
+        let mut list = Vec::with_capacity(indices.len());
+        for (entry, index) in indices.iter().enumerate() {
+            match usize::try_from(index.wide()) {
+                Ok(index) if index < length => list.push(index),
+                _ => {
+                    let given = index.wide();
+                    return self.refuse(SelectionError::ListedOutOfBounds {
+                        entry,
+                        dimension,
+                        length,
+                        given,
+                    });
+                }
+            }
+        }
+        let (first, count) = (list.first().copied().unwrap_or_default(), list.len());
+        self.lists.push(list);
+        Axis::Listed { list: self.lists.len() - 1, first, count }
+    }
+
+    /// Adds a piece: the indices of each dimension, and the entries of each array on the path.
+    pub fn push<const N: usize>(&mut self, axes: [Axis; D], path: &Path, entries: [Axis; N]) {
+        if self.parts.len() == MOST_PIECES {
+            self.refuse(SelectionError::TooManyPieces { limit: MOST_PIECES });
+        }
+        if self.is_right() {
+            self.axes.extend(axes);
+            self.parts.push(path.part(&entries));
+        }
+    }
+
+    /// Notes a mistake. The answer selects nothing.
+    fn refuse(&mut self, error: SelectionError) -> Axis {
+        self.error.get_or_insert(error);
+        Axis::EMPTY
+    }
+
+    /// Whether there is no mistake so far.
+    pub(crate) fn is_right(&self) -> bool {
+        self.error.is_none()
+    }
+
+    /// The mistake, if there is any.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.error.map_or(Ok(()), |error| Err(error.into()))
+    }
+}
+
+/// Refuses a constant that is no integer, where constants are evaluated.
+pub const fn is_integer<I: Integer>(_: I) {}
+
+/// Integers, as bounds of a layout.
+#[diagnostic::on_unimplemented(
+    message = "a length, bound or index of a layout is an integer, not a `{Self}`",
+    label = "not an integer"
+)]
+pub trait Integer: Copy {
+    /// The same number.
+    fn wide(self) -> i128;
+}
+
+macro_rules! integers {
+    ($($type:ty)*) => {$(
+        impl Integer for $type {
+            #[inline]
+            #[allow(clippy::cast_lossless)] // which of them are is not said by `From`
+            fn wide(self) -> i128 {
+                self as i128
+            }
+        }
+    )*};
+}
+
+integers! { i8 i16 i32 i64 i128 isize u8 u16 u32 u64 usize }
