@@ -1,9 +1,9 @@
 //! Send Rust structs and pieces of arrays through MPI, with datatypes worked out by the compiler.
 //!
 //! [`#[derive(MpiDatatype)]`](derive@MpiDatatype) turns a struct into a least-cost MPI datatype and implements
-//! rsmpi's `Equivalence`, so that slices of it go into every rsmpi call. [`layout!`] names a sub-block of an
-//! array and gives typed views of it that are rsmpi buffers. [`pack`] and [`unpack_into`] do the same journey in
-//! plain Rust, and need no MPI.
+//! rsmpi's `Equivalence`, so that slices of it go into every rsmpi call. [`layout!`] names a part of an
+//! array and gives typed views of it that are rsmpi buffers; [`Subarray`], [`Darray`], [`Halo`], [`Band`] and [`Tile`] are
+//! ready-made. [`pack`] and [`unpack_into`] do the same journey in plain Rust, and need no MPI.
 //!
 //! ```
 //! use dtype_runtime::{MpiDatatype, layout, pack, unpack_into};
@@ -47,6 +47,9 @@
 //! }
 //! # }
 //! ```
+//!
+//! Features: `mpi`, on by default; `num-complex` and `half`, whose numbers may be fields; `nalgebra`, whose matrices of fixed size may
+//! be fields and of whose matrices and views layouts can be taken; `ndarray`, of whose arrays and views they can.
 #![deny(missing_docs)]
 
 // The README's code is tested like any other.

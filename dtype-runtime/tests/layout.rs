@@ -451,6 +451,22 @@ fn parts_that_are_read_and_written_at_once_do_not_overlap() {
     assert!(split(&mut cells[..0], &none, &none).unwrap().0.is_empty());
 }
 
+/// A view goes where a slice would.
+#[test]
+fn layouts_and_views_can_be_shared_between_threads() {
+    fn is_shared<T: Send + Sync>(value: T) -> T {
+        value
+    }
+    let (n, mut cells) = (8, [0u8; 8]);
+    let layout = is_shared(layout!(u8[n] => [..;2]).unwrap());
+    std::thread::scope(|scope| {
+        let mut view = is_shared(layout.of_mut(&mut cells).unwrap());
+        scope.spawn(move || view.unpack(&[1; 4]).unwrap());
+    });
+    let view = is_shared(is_shared(layout!(u8[8] => [..;2])).of(&cells));
+    assert_eq!(std::thread::scope(|scope| scope.spawn(|| view.pack()).join().unwrap()), [1; 4]);
+}
+
 #[test]
 fn sources_of_another_shape_are_errors() {
     let column = layout!(f64[4][3] => [.., 1]);
