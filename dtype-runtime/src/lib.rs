@@ -111,7 +111,7 @@ pub mod __private {
         },
         layout::{Coverage, DynamicLayout, Entry, Memory, Selection, StaticLayout},
         lazy::{Expansion, LazyDatatype, of_type},
-        pieces::{FixedPieces, Integer, Path, Pieces, fixed_axis, fixed_shape, is_integer},
+        pieces::{FixedPieces, Integer, Path, Pieces, is_integer},
         region::{ArrayOrder, Region},
     };
 

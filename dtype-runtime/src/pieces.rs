@@ -89,67 +89,64 @@ impl Path {
 }
 
 /// What a region that is known at compile time is written down with: so many pieces of an array of so many dimensions.
+///
+/// # Panics
+/// All of it, with the message of what is wrong: the compiler refuses it.
 pub struct FixedPieces<const PIECES: usize, const D: usize> {
+    shape: [usize; D],
+    element: usize,
     axes: [[Axis; D]; PIECES],
     parts: [Part; PIECES],
-    length: usize,
+    pushed: usize,
 }
 
 impl<const PIECES: usize, const D: usize> FixedPieces<PIECES, D> {
-    /// No piece yet.
-    ///
-    /// # Panics
-    /// Where there are to be too many: the compiler refuses it.
-    #[allow(clippy::new_without_default)] // made in constants only
-    pub const fn new() -> Self {
+    /// No piece yet, of an array with these lengths and elements of that size.
+    pub const fn new(lengths: [i128; D], element: usize) -> Self {
         if PIECES > MOST_FIXED_PIECES {
             refuse(&SelectionError::TooManyPieces { limit: MOST_FIXED_PIECES });
         }
-        Self { axes: [[Axis::EMPTY; D]; PIECES], parts: [Part::EMPTY; PIECES], length: 0 }
+        let shape = match shape(lengths, element) {
+            Ok(shape) => shape,
+            Err(error) => refuse(&error),
+        };
+        Self { shape, element, axes: [[Axis::EMPTY; D]; PIECES], parts: [Part::EMPTY; PIECES], pushed: 0 }
+    }
+
+    /// The length of a dimension.
+    pub const fn length(&self, dimension: usize) -> usize {
+        self.shape[dimension]
+    }
+
+    /// What an item selects of a dimension, or of an array on a path.
+    pub const fn select(&self, dimension: usize, length: usize, item: Item) -> Axis {
+        match item.select(dimension, length) {
+            Ok(progression) => Axis::Regular(progression),
+            Err(error) => refuse(&error),
+        }
     }
 
     /// Adds a piece: the indices of each dimension, and the entries of each array on the path.
     pub const fn push<const N: usize>(&mut self, axes: [Axis; D], path: &Path, entries: [Axis; N]) {
-        self.axes[self.length] = axes;
-        self.parts[self.length] = path.part(&entries);
-        self.length += 1;
+        self.axes[self.pushed] = axes;
+        self.parts[self.pushed] = path.part(&entries);
+        self.pushed += 1;
     }
 
     /// The region.
-    pub const fn region(
-        &'static self,
-        shape: &'static [usize; D],
-        order: ArrayOrder,
-        element: usize,
-    ) -> Region<'static> {
-        let region =
-            Region { shape, order, element, axes: self.axes.as_flattened(), parts: &self.parts, lists: &[] };
+    pub const fn region(&'static self, order: ArrayOrder) -> Region<'static> {
+        let region = Region {
+            shape: &self.shape,
+            order,
+            element: self.element,
+            axes: self.axes.as_flattened(),
+            parts: &self.parts,
+            lists: &[],
+        };
         if region.packed_size() > isize::MAX as usize {
             refuse(&SelectionError::TooLarge);
         }
         region
-    }
-}
-
-/// The lengths of the dimensions of an array.
-///
-/// # Panics
-/// With the message of what is wrong with them: the compiler refuses it.
-pub const fn fixed_shape<const D: usize>(lengths: [i128; D], element: usize) -> [usize; D] {
-    match shape(lengths, element) {
-        Ok(shape) => shape,
-        Err(error) => refuse(&error),
-    }
-}
-
-/// What an item selects of a dimension.
-///
-/// # Panics
-/// With the message of what is wrong with it: the compiler refuses it.
-pub const fn fixed_axis(dimension: usize, length: usize, item: Item) -> Axis {
-    match item.select(dimension, length) {
-        Ok(progression) => Axis::Regular(progression),
-        Err(error) => refuse(&error),
     }
 }
 

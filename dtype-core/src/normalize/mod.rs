@@ -96,10 +96,29 @@ pub fn normalize_within(tree: &TypeTree, costs: &dyn CostModel, limits: &Limits)
 /// # Ok::<(), dtype_core::Error>(())
 /// ```
 pub fn solve_layout(tree: &TypeTree, costs: &LinearCosts) -> Result<Solution, Error> {
-    tree.measure()?;
+    let entries = tree.measure()?.entries;
+    // A box of an array needs no search where nothing can cost less.
+    if entries > 1
+        && is_box(tree)
+        && let Some(found) = path::normalize(tree, costs)
+    {
+        let (cost, tree) = (found.tree.cost(costs), found.tree);
+        if cost <= costs.floor(entries, tree.single_run().is_some(), false) {
+            return Ok(Solution { tree, cost, optimality: Optimality::Proven });
+        }
+    }
     match Solved::of(&RunBuffer::of(tree), costs) {
         Some(solved) => Ok(solved.solution()),
         None => normalize_within(tree, costs, &Limits::EXPANSION),
+    }
+}
+
+/// Whether a tree is vecs over a leaf.
+fn is_box(tree: &TypeTree) -> bool {
+    match tree {
+        TypeTree::Leaf(_) => true,
+        TypeTree::Vector { child, .. } => is_box(child),
+        _ => false,
     }
 }
 

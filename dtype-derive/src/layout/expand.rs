@@ -129,17 +129,14 @@ impl When {
         }
     }
 
-    /// What an item selects of a dimension.
+    /// What an item selects of a dimension, or of an array on a path.
     fn select(self, dimension: usize, length: &TokenStream, item: &Item) -> TokenStream {
         let span = item.span();
         let item = self.item(item);
-        match self {
-            Self::Compiling => quote_spanned!(span=> __dtype::fixed_axis(#dimension, #length, #item)),
-            Self::Running => quote_spanned! {span=> {
-                let __length = #length;
-                __pieces.select(#dimension, __length, #item)
-            }},
-        }
+        quote_spanned! {span=> {
+            let __length = #length;
+            __pieces.select(#dimension, __length, #item)
+        }}
     }
 
     fn item(self, item: &Item) -> TokenStream {
@@ -235,13 +232,7 @@ impl Term {
         let dimensions = self.items.len();
         let axes = self.items.iter().enumerate().map(|(k, item)| match item {
             Item::List(_) => list_name(number, k).into_token_stream(),
-            item => {
-                let length = match when {
-                    When::Compiling => quote!(__SHAPE[#k]),
-                    When::Running => quote!(__pieces.length(#k)),
-                };
-                when.select(k, &length, item)
-            }
+            item => when.select(k, &quote!(__pieces.length(#k)), item),
         });
         let entries = self
             .inner()
@@ -297,17 +288,16 @@ fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Pieces)>) -> Fix
         }}
     };
     let constants = quote! {
-        const __SHAPE: [usize; #dimensions] =
-            __dtype::fixed_shape([#(#numbers),*], ::core::mem::size_of::<#element>());
-        const __PIECES: &__dtype::FixedPieces<{ #count }, #dimensions> = &{
-            let mut __pieces = __dtype::FixedPieces::new();
+        const __PIECES: &__dtype::FixedPieces<#count, #dimensions> = &{
+            let mut __pieces =
+                __dtype::FixedPieces::new([#(#numbers),*], ::core::mem::size_of::<#element>());
             #pushes
             __pieces
         };
     };
     // From the innermost dimension in memory.
     let nest = |shape, (k, length): (usize, &Expression)| {
-        let Some(length) = length.value(&Vec::new()) else { return quote!([#shape; __SHAPE[#k]]) };
+        let Some(length) = length.value(&Vec::new()) else { return quote!([#shape; __PIECES.length(#k)]) };
         let length = Literal::i128_unsuffixed(length);
         quote!([#shape; #length])
     };
@@ -363,7 +353,10 @@ fn expansion(
     for displacement in &mut displacements {
         *displacement -= first;
     }
-    let tree = TypeTree::structure(displacements, children);
+    let tree = match <[TypeTree; 1]>::try_from(children) {
+        Ok([only]) => only,
+        Err(children) => TypeTree::structure(displacements, children),
+    };
     emit::expansion(&tree, None, &NodeCosts::THESIS.linear(), facts)
 }
 
@@ -376,9 +369,8 @@ fn of_type_map(entries: &[Entry]) -> Fixed {
         const __PATHS: [__dtype::Path; #count] =
             [#(__dtype::Path::displaced::<#types>(#displacements)),*];
         const __END: usize = __dtype::Path::end(&__PATHS);
-        const __SHAPE: [usize; 0] = [];
         const __PIECES: &__dtype::FixedPieces<#count, 0> = &{
-            let mut __pieces = __dtype::FixedPieces::new();
+            let mut __pieces = __dtype::FixedPieces::new([], __END);
             let mut __next = 0;
             while __next < #count {
                 __pieces.push([], &__PATHS[__next], []);
@@ -425,8 +417,7 @@ fn fixed(name: Option<&Name>, layout: &Fixed) -> TokenStream {
             type Element = #element;
             type Shape = #shape;
             type Coverage = __dtype::Coverage<{ <__Layout as __dtype::Selection>::REGION.is_disjoint() }>;
-            const REGION: __dtype::Region<'static> =
-                __PIECES.region(&__SHAPE, #order, ::core::mem::size_of::<#element>());
+            const REGION: __dtype::Region<'static> = __PIECES.region(#order);
 
             fn entry() -> &'static __dtype::Entry {
                 static LAZY: __dtype::LazyDatatype =
