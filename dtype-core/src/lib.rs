@@ -52,7 +52,7 @@ pub use program::{OldType, Program, Step};
 pub use reconstruct::{Limits, Optimality, Shape, Solution, reconstruct, reconstruct_within};
 pub use run::{Run, Runs};
 pub use selection::{
-    Item, MOST_DIMENSIONS, MOST_FIXED_PIECES, MOST_PIECES, Message, Progression, SelectionError,
+    Item, MOST_ARRAYS, MOST_DIMENSIONS, MOST_FIXED_PIECES, MOST_PIECES, Message, Progression, SelectionError,
 };
 pub use tree::{Measure, TypeTree};
 pub use type_map::TypeMap;

@@ -8,6 +8,9 @@ use core::fmt;
 /// The most dimensions of an array that a layout is a part of.
 pub const MOST_DIMENSIONS: usize = 8;
 
+/// The most arrays within an element that one path of a layout selects from.
+pub const MOST_ARRAYS: usize = 4;
+
 /// The most pieces of a layout that is known at compile time.
 pub const MOST_FIXED_PIECES: usize = 4096;
 

@@ -4,11 +4,11 @@
 
 use std::marker::PhantomData;
 
-use dtype_core::{Item, MOST_FIXED_PIECES, MOST_PIECES, SelectionError};
+use dtype_core::{Item, MOST_ARRAYS, MOST_FIXED_PIECES, MOST_PIECES, SelectionError};
 
 use crate::{
     Error, MpiDatatype,
-    region::{ArrayOrder, Axis, Leaf, MOST_ARRAYS, Part, Region},
+    region::{ArrayOrder, Axis, Leaf, Part, Region},
 };
 
 /// A path to values within an element, before it is said which entries of arrays are selected.

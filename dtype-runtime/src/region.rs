@@ -5,14 +5,11 @@
 //! How regions are put together is told in `pieces.rs`.
 
 use dtype_core::{
-    MOST_DIMENSIONS, Progression, TypeTree,
+    MOST_ARRAYS, MOST_DIMENSIONS, Progression, TypeTree,
     constant::{RunBuffer, Solved},
 };
 
 use crate::{MpiDatatype, datatype::COSTS, fields::Facts, lazy::LazyDatatype, pack::Copying};
-
-/// The most arrays within an element that one path selects from.
-pub const MOST_ARRAYS: usize = 4;
 
 /// Which index of an array runs fastest, in memory and on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -497,6 +494,9 @@ impl<'a> Region<'a> {
     /// Pieces are compared in the order of a dimension in which they begin one after the other, if there is one, each with
     /// those before whose end it begins: rows, triangles and tiles need few comparisons, in constants too.
     pub const fn is_disjoint(&self) -> bool {
+        if self.pieces() < 2 {
+            return true;
+        }
         let along = self.sorted_dimension();
         let mut piece = 0;
         while piece < self.pieces() {

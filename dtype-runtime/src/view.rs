@@ -4,6 +4,7 @@ use std::{fmt, marker::PhantomData};
 
 use crate::{
     Error,
+    explain::explain,
     layout::{Disjoint, Entry, Layout, entry_of},
     pack::{check_region, pack_region, unpack_region},
     region::Strides,
@@ -125,6 +126,16 @@ impl<L: Layout> View<'_, L> {
     /// ```
     pub fn tree(&self) -> dtype_core::TypeTree {
         self.entry().solution().tree.clone()
+    }
+
+    /// The cost of that tree in the storage model.
+    pub fn cost(&self) -> u64 {
+        self.entry().cost()
+    }
+
+    /// All of it to be read, as [`Layout::explain`] says it of the layout: with the tree and the calls for this source.
+    pub fn explain(&self) -> String {
+        explain(&self.layout.region(), &self.entry())
     }
 
     /// The committed MPI datatype of the part, relative to its first value.

@@ -570,6 +570,10 @@ fn an_index_list_of_a_regular_grid_becomes_vectors_and_says_so() {
     let matrix: [[u8; 4]; 6] = std::array::from_fn(|i| std::array::from_fn(|j| (10 * i + j) as u8));
     let layout = layout!(u8[6][4] => [{rows}, 1..3]).unwrap();
     assert_eq!(layout.of(&matrix).unwrap().pack(), [51, 52, 11, 12, 31, 32]);
+    // In a loop, each turn its own.
+    let columns = [vec![0, 3], vec![], vec![1]];
+    let layout = layout!(u8[6][4] => [i, {&columns[i]}] for i in 0..3).unwrap();
+    assert_eq!(layout.of(&matrix).unwrap().pack(), [0, 3, 21]);
     let empty: &[usize] = &[];
     assert_eq!(layout!(u8[6][4] => [{empty}, ..]).unwrap().of(&matrix).unwrap().pack(), []);
 }

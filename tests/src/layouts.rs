@@ -235,6 +235,14 @@ pub fn sources(world: &SimpleCommunicator) {
     into!(block.unwrap(), Matrix4x5::from_element(-1.0), |target, i, j| target[(i, j)]);
     into!(block_of_values.unwrap(), DMatrix::from_element(4, 5, -1.0), |target, i, j| target[(i, j)]);
 
+    // The same layout of another source is another datatype, and says so.
+    let matrix = Matrix4x5::from_element(0.0);
+    let (of_rows, of_columns) = (block.of(&own), block.of(&matrix).unwrap());
+    assert!(
+        of_rows.explain().contains("vec 2, stride 40") && of_columns.explain().contains("vec 2, stride 8")
+    );
+    assert_eq!(of_rows.cost(), of_columns.cost());
+
     // Into a part of a larger array, upside down, and what is around it stays.
     let mut large = Array2::from_elem((9, 11), -1.0);
     let mut window = large.slice_mut(s![1..8;2, 2..11;2]);

@@ -3,7 +3,9 @@
 
 use std::fmt::Display;
 
-use dtype_core::{Item as Selected, MOST_DIMENSIONS, MOST_FIXED_PIECES, Progression, SelectionError};
+use dtype_core::{
+    Item as Selected, MOST_ARRAYS, MOST_DIMENSIONS, MOST_FIXED_PIECES, Progression, SelectionError,
+};
 use quote::ToTokens;
 use syn::{Error, Result};
 
@@ -13,11 +15,8 @@ use super::{
 };
 use crate::valid::Errors;
 
-/// The most arrays within an element that one path selects from.
-const MOST_ARRAYS: usize = 4;
-
-/// The pieces of a layout all of whose numbers are literals: the indices of each dimension, and the term.
-pub(crate) type Pieces = Vec<(Vec<Progression>, usize)>;
+/// The pieces of a layout all of whose numbers are literals: the indices of each dimension.
+pub(crate) type Pieces = Vec<Vec<Progression>>;
 
 /// Refuses what is wrong. The lengths and the pieces, if they are literals all.
 pub(crate) fn array(array: &Array) -> Result<Option<(Vec<usize>, Pieces)>> {
@@ -29,7 +28,7 @@ pub(crate) fn array(array: &Array) -> Result<Option<(Vec<usize>, Pieces)>> {
     }
     // Only where all of this is right do items and dimensions belong together.
     errors.finish()?;
-    let mut walk = Walk { array, errors: Errors::default(), pieces: Some(Vec::new()) };
+    let mut walk = Walk { array, errors: Errors::default(), turns: 0, pieces: Some(Vec::new()) };
     walk.all(0, &mut Vec::new());
     walk.errors.finish()?;
     let lengths: Option<Vec<usize>> = array.lengths.iter().map(length).collect();
@@ -134,6 +133,8 @@ fn check_term(array: &Array, term: &Term, errors: &mut Errors) {
 struct Walk<'a> {
     array: &'a Array,
     errors: Errors,
+    /// Turns of loops so far, of which each makes a piece, or is of an outer loop.
+    turns: usize,
     /// What has been selected so far, as long as all of it is literals.
     pieces: Option<Pieces>,
 }
@@ -144,14 +145,20 @@ impl<'a> Walk<'a> {
         let Some(Loop { variable, start, closed, end }) = self.array.loops.get(depth) else {
             return self.terms(variables);
         };
-        let (Some(start), Some(end)) = (start.value(variables), end.value(variables)) else {
+        let (Some(start), Some(last)) = (start.value(variables), end.value(variables)) else {
             // Nothing is known of what is in the loop, but what does not depend on it.
             self.pieces = None;
             return self.terms(variables);
         };
-        let end = if *closed { end.saturating_add(1) } else { end };
+        let past = if *closed { last.saturating_add(1) } else { last };
         let mut value = start;
-        while value < end {
+        while value < past {
+            self.turns += 1;
+            if self.turns > 2 * MOST_FIXED_PIECES {
+                let error = SelectionError::TooManyPieces { limit: MOST_FIXED_PIECES };
+                self.errors.push(Error::new_spanned(end, error));
+                return false;
+            }
             variables.push((variable, value));
             let goes_on = self.all(depth + 1, variables);
             variables.pop();
@@ -163,9 +170,10 @@ impl<'a> Walk<'a> {
         true
     }
 
+    /// Selects in one turn of all loops.
     fn terms(&mut self, variables: &Variables<'a>) -> bool {
         let mut right = true;
-        for (number, term) in self.array.terms.iter().enumerate() {
+        for term in &self.array.terms {
             let mut selected = Vec::new();
             for (dimension, item) in term.items.iter().enumerate() {
                 match select(item, dimension, &self.array.lengths[dimension], variables) {
@@ -181,11 +189,13 @@ impl<'a> Walk<'a> {
                 self.pieces = None;
             }
             if let Some(pieces) = &mut self.pieces {
-                pieces.push((selected, number));
+                pieces.push(selected);
                 if pieces.len() > MOST_FIXED_PIECES {
-                    self.pieces = None;
                     let error = SelectionError::TooManyPieces { limit: MOST_FIXED_PIECES };
-                    self.errors.push(Error::new_spanned(&self.array.loops[0].end, error));
+                    self.errors.push(match self.array.loops.first() {
+                        Some(outermost) => Error::new_spanned(&outermost.end, error),
+                        None => Error::new(term.span, error),
+                    });
                     return false;
                 }
             }

@@ -10,7 +10,7 @@ use syn::{Error, Result, Type, spanned::Spanned};
 
 use super::{
     check,
-    number::Expression,
+    number::{Expression, mentions},
     parse::{Array, Body, Entry, Item, LayoutInput, Loop, Name, Range, Step, Term},
 };
 use crate::{emit, known};
@@ -262,7 +262,11 @@ fn pushes(array: &Array, when: When) -> TokenStream {
         for (k, item) in term.items.iter().enumerate() {
             if let Item::List(list) = item {
                 let name = list_name(number, k);
-                before.extend(quote_spanned!(list.span()=> let #name = __pieces.list(#k, &(#list));));
+                let list_of = quote_spanned!(list.span()=> let #name = __pieces.list(#k, &(#list)););
+                // A list is read once, unless each turn of a loop has its own.
+                let place =
+                    if mentions(list.clone(), &array.variables()) { &mut pushes } else { &mut before };
+                place.extend(list_of);
             }
         }
         pushes.extend(term.push(number, when));
@@ -331,7 +335,7 @@ fn solve(array: &Array, lengths: &[usize], pieces: &check::Pieces) -> Option<Tok
         pitch = pitch.checked_mul(i64::try_from(lengths[k]).ok()?)?;
     }
     let (mut displacements, mut children) = (Vec::new(), Vec::new());
-    for (axes, _) in pieces.iter().filter(|(axes, _)| axes.iter().all(|axis| axis.count > 0)) {
+    for axes in pieces.iter().filter(|axes| axes.iter().all(|axis| axis.count > 0)) {
         let (mut start, mut tree) = (0, TypeTree::Leaf(base));
         for &k in &walk {
             start += axes[k].start as i64 * strides[k];

@@ -37,6 +37,15 @@ impl ToTokens for Expression {
     }
 }
 
+/// Whether tokens name one of these variables.
+pub(crate) fn mentions(tokens: TokenStream, variables: &[&Ident]) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => variables.contains(&&ident),
+        TokenTree::Group(group) => mentions(group.stream(), variables),
+        _ => false,
+    })
+}
+
 fn value(expression: &Expr, variables: &Variables<'_>) -> Option<i128> {
     match expression {
         Expr::Lit(ExprLit { lit: Lit::Int(literal), .. }) => literal.base10_parse().ok(),
