@@ -16,7 +16,7 @@ use crate::{
     explain::explain,
     lazy::{LayoutOrigin, LazyDatatype},
     pieces::{Path, Pieces},
-    region::{ArrayOrder, Axis, Part, Region, Strides},
+    region::{ArrayOrder, Axis, Nest, Part, Region, Strides},
     source::{Mismatch, Outcome, Source, SourceMut},
     view::{View, ViewMut},
 };
@@ -39,7 +39,7 @@ use crate::{
 /// ```
 ///
 /// # Safety
-/// `region` is always the same, selects within an array of its shape, and values of `Element` only. `Shape` says the same
+/// `region` is always the same, selects within an array of its shape, and values of `Element` only. `ONLY_NEST` is its loop nest. `Shape` says the same
 /// shape as nested arrays in memory have it, from the outermost, or is a [`Rank`] of so many dimensions. `entry` describes
 /// the region for an array without gaps. `Coverage` is [`Disjoint`] only if the region selects no byte twice, or its check
 /// finds that out.
@@ -53,6 +53,10 @@ pub unsafe trait Layout: Clone {
 
     #[doc(hidden)]
     fn region(&self) -> Region<'_>;
+
+    /// The loop nest over it in an array without gaps, if it is a single one that the compiler knows.
+    #[doc(hidden)]
+    const ONLY_NEST: Option<Nest<'static>> = None;
 
     /// The datatype of the region in an array without gaps.
     #[doc(hidden)]
@@ -394,6 +398,8 @@ unsafe impl<S: Selection> Layout for StaticLayout<S> {
     type Element = S::Element;
     type Shape = S::Shape;
     type Coverage = S::Coverage;
+
+    const ONLY_NEST: Option<Nest<'static>> = S::REGION.only_nest();
 
     #[inline(always)]
     fn region(&self) -> Region<'_> {

@@ -11,7 +11,7 @@ use dtype_core::BaseType;
 use crate::{
     Error, MpiDatatype,
     fields::Visitor,
-    region::{Leaf, Loop, Region, Strides},
+    region::{Leaf, Loop, Nest, Region},
 };
 
 /// Bytes that `count` values of `T` take when packed; `usize::MAX` where so many cannot exist.
@@ -159,60 +159,56 @@ fn for_each_block<T>(values: Loop<'_>, mut visit: impl FnMut(isize, usize)) {
     }
 }
 
-/// Calls back for each innermost loop of a walk, with the bytes to its first value.
+/// Calls back for each innermost loop of a nest, with the bytes to its first value.
+#[inline(always)]
 fn for_each_loop<'a>(at: isize, loops: &[Loop<'a>], visit: &mut impl FnMut(isize, Loop<'a>)) {
     match loops {
         [] => visit(at, Loop { count: 1, stride: 0, list: None }),
         [values] => visit(at, *values),
         [outer, inner @ ..] => {
-            (0..outer.count).for_each(|i| for_each_loop(at + outer.offset(i), inner, visit));
+            (0..outer.count).for_each(|i| for_each_inner_loop(at + outer.offset(i), inner, visit));
         }
     }
 }
 
-/// Packs a region of the array at `array`, whose elements lie so many bytes apart.
-///
-/// # Safety
-/// The array has the shape of the region, and `packed` points to room for the region's packed size elsewhere.
-pub(crate) unsafe fn pack_region(
-    region: &Region<'_>,
-    strides: &Strides,
-    array: *const u8,
-    mut packed: *mut u8,
-) {
-    for walk in region.walks(strides) {
-        let Leaf { facts, copying, .. } = walk.leaf;
-        for_each_loop(walk.start, walk.loops(), &mut |at, values| {
-            // SAFETY: a region selects values within the array; all of them together have its packed size.
-            unsafe {
-                (copying.pack)(array.offset(at), values, packed);
-                packed = packed.add(facts.packed_size * values.count);
-            }
-        });
-    }
+/// The recursion of [`for_each_loop`], which cannot be inlined into itself.
+fn for_each_inner_loop<'a>(at: isize, loops: &[Loop<'a>], visit: &mut impl FnMut(isize, Loop<'a>)) {
+    for_each_loop(at, loops, visit);
 }
 
-/// Unpacks bytes that [`check_region`] has found to be those of the region.
+/// Packs the values of a loop nest over the array at `array`, and returns the end of their bytes.
 ///
 /// # Safety
-/// The array has the shape of the region and may be written, and `packed` points to the region's packed bytes, valid and
+/// The nest is one over an array at that place, and `packed` points to room for the packed values elsewhere.
+#[inline(always)]
+pub(crate) unsafe fn pack_nest(nest: &Nest<'_>, array: *const u8, mut packed: *mut u8) -> *mut u8 {
+    let Leaf { facts, copying, .. } = nest.leaf;
+    for_each_loop(nest.start, nest.loops(), &mut |at, values| {
+        // SAFETY: a region selects values within the array; there is room for all of them.
+        unsafe {
+            (copying.pack)(array.offset(at), values, packed);
+            packed = packed.add(facts.packed_size * values.count);
+        }
+    });
+    packed
+}
+
+/// Unpacks bytes that [`check_region`] has found to be those of the nest's region, and returns the end of its own.
+///
+/// # Safety
+/// The nest is one over an array at that place, which may be written, and `packed` points to the packed values, valid and
 /// elsewhere.
-pub(crate) unsafe fn unpack_region(
-    region: &Region<'_>,
-    strides: &Strides,
-    mut packed: *const u8,
-    array: *mut u8,
-) {
-    for walk in region.walks(strides) {
-        let Leaf { facts, copying, .. } = walk.leaf;
-        for_each_loop(walk.start, walk.loops(), &mut |at, values| {
-            // SAFETY: as for packing.
-            unsafe {
-                (copying.unpack)(packed, array.offset(at), values);
-                packed = packed.add(facts.packed_size * values.count);
-            }
-        });
-    }
+#[inline(always)]
+pub(crate) unsafe fn unpack_nest(nest: &Nest<'_>, mut packed: *const u8, array: *mut u8) -> *const u8 {
+    let Leaf { facts, copying, .. } = nest.leaf;
+    for_each_loop(nest.start, nest.loops(), &mut |at, values| {
+        // SAFETY: as for packing.
+        unsafe {
+            (copying.unpack)(packed, array.offset(at), values);
+            packed = packed.add(facts.packed_size * values.count);
+        }
+    });
+    packed
 }
 
 /// Checks that packed bytes are those of `copies` of the region, each value a valid one.
@@ -224,10 +220,10 @@ pub(crate) fn check_region(region: &Region<'_>, copies: usize, packed: &[u8]) ->
     let strides = region.contiguous();
     let mut start = 0;
     for _ in 0..copies {
-        for walk in region.walks(&strides) {
-            let count = walk.count();
-            let end = start + walk.leaf.facts.packed_size * count;
-            (walk.leaf.copying.check)(&packed[start..end], count).map_err(|error| error.behind(start))?;
+        for nest in region.nests(&strides) {
+            let count = nest.count();
+            let end = start + nest.leaf.facts.packed_size * count;
+            (nest.leaf.copying.check)(&packed[start..end], count).map_err(|error| error.behind(start))?;
             start = end;
         }
     }

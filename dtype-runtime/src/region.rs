@@ -122,6 +122,7 @@ impl Part {
     }
 
     /// Number of values of each element.
+    #[inline(always)]
     const fn count(&self) -> usize {
         let (mut count, mut k) = (1, 0);
         while k < MOST_ARRAYS {
@@ -211,7 +212,7 @@ const fn gcd(mut a: usize, mut b: usize) -> usize {
     a
 }
 
-/// A loop of the walk over a piece: so many times, so many bytes apart, or at the places of a list.
+/// A loop over the values of a piece: so many times, so many bytes apart, or at the places of a list.
 #[derive(Clone, Copy)]
 pub struct Loop<'a> {
     /// How many times.
@@ -233,7 +234,7 @@ impl Loop<'_> {
 }
 
 /// The loops of a piece, from the outermost, and what it begins with.
-pub struct Walk<'a> {
+pub struct Nest<'a> {
     /// Bytes from the array's first element to the first value.
     pub start: isize,
     loops: [Loop<'a>; MOST_DIMENSIONS + MOST_ARRAYS],
@@ -242,8 +243,9 @@ pub struct Walk<'a> {
     pub leaf: &'static Leaf,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Nest<'a> {
     /// Adds a loop within all others.
+    #[inline(always)]
     const fn push(&mut self, inner: Loop<'a>) {
         if inner.count == 1 {
             return;
@@ -271,7 +273,7 @@ impl<'a> Walk<'a> {
         runs
     }
 
-    /// The walk as a least-cost tree, where that can be found in a constant.
+    /// The values as a least-cost tree, where that can be found in a constant.
     const fn solved(&self) -> Option<Solved> {
         let mut outer = 0;
         while outer < self.depth && !self.runs(outer).is_complete() {
@@ -290,6 +292,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The loops.
+    #[inline(always)]
     pub fn loops(&self) -> &[Loop<'_>] {
         &self.loops[..self.depth]
     }
@@ -302,15 +305,18 @@ impl<'a> Walk<'a> {
 
 impl<'a> Region<'a> {
     /// Number of pieces.
+    #[inline(always)]
     const fn pieces(&self) -> usize {
         self.parts.len()
     }
 
+    #[inline(always)]
     const fn axis(&self, piece: usize, dimension: usize) -> &Axis {
         &self.axes[piece * self.shape.len() + dimension]
     }
 
     /// The dimension that is walked at this depth, the outermost loop at 0.
+    #[inline(always)]
     const fn dimension(&self, depth: usize) -> usize {
         match self.order {
             ArrayOrder::RowMajor => depth,
@@ -319,6 +325,7 @@ impl<'a> Region<'a> {
     }
 
     /// Number of elements that one piece selects.
+    #[inline(always)]
     const fn elements(&self, piece: usize) -> usize {
         let (mut count, mut k) = (1usize, 0);
         while k < self.shape.len() {
@@ -343,6 +350,7 @@ impl<'a> Region<'a> {
     }
 
     /// Bytes of everything selected, packed.
+    #[inline(always)]
     pub const fn packed_size(&self) -> usize {
         let (mut size, mut piece) = (0usize, 0);
         while piece < self.pieces() {
@@ -355,6 +363,7 @@ impl<'a> Region<'a> {
     }
 
     /// The strides of an array without gaps, in the order of the region.
+    #[inline(always)]
     pub const fn contiguous(&self) -> Strides {
         let (mut strides, mut pitch, mut depth) =
             ([0; MOST_DIMENSIONS], self.element as isize, self.shape.len());
@@ -378,6 +387,7 @@ impl<'a> Region<'a> {
     }
 
     /// Bytes from the array's first element to the first value that a piece selects.
+    #[inline(always)]
     const fn start(&self, piece: usize, strides: &Strides) -> isize {
         let (mut start, mut k) = (self.parts[piece].offset as isize, 0);
         while k < self.shape.len() {
@@ -411,13 +421,14 @@ impl<'a> Region<'a> {
         }
     }
 
-    /// The walk over a piece, loops that continue one another joined; nothing for an empty piece.
-    const fn walk(&self, piece: usize, strides: &Strides) -> Option<Walk<'a>> {
+    /// The loop nest of a piece, loops that continue one another joined; nothing for an empty piece.
+    #[inline(always)]
+    const fn nest(&self, piece: usize, strides: &Strides) -> Option<Nest<'a>> {
         let (part, dimensions) = (&self.parts[piece], self.shape.len());
         if self.elements(piece) == 0 || part.count() == 0 {
             return None;
         }
-        let mut walk = Walk {
+        let mut nest = Nest {
             start: self.start(piece, strides),
             loops: [Loop { count: 1, stride: 0, list: None }; _],
             depth: 0,
@@ -425,7 +436,7 @@ impl<'a> Region<'a> {
         };
         let mut depth = 0;
         while depth < dimensions + MOST_ARRAYS {
-            walk.push(if depth < dimensions {
+            nest.push(if depth < dimensions {
                 let k = self.dimension(depth);
                 match self.axis(piece, k) {
                     Axis::Regular(Progression { count, step, .. }) => {
@@ -441,22 +452,28 @@ impl<'a> Region<'a> {
             });
             depth += 1;
         }
-        Some(walk)
+        Some(nest)
     }
 
-    /// The walks over all pieces, in order.
-    pub(crate) fn walks(&self, strides: &Strides) -> impl Iterator<Item = Walk<'a>> {
-        (0..self.pieces()).filter_map(|piece| self.walk(piece, strides))
+    /// The loop nest of a region that is a single piece, in an array without gaps.
+    pub const fn only_nest(&self) -> Option<Nest<'a>> {
+        if self.pieces() == 1 { self.nest(0, &self.contiguous()) } else { None }
+    }
+
+    /// The loop nests of all pieces, in order.
+    #[inline(always)]
+    pub(crate) fn nests(&self, strides: &Strides) -> impl Iterator<Item = Nest<'a>> {
+        (0..self.pieces()).filter_map(|piece| self.nest(piece, strides))
     }
 
     /// The region as a type tree, moved to begin at the first value.
     pub(crate) fn tree(&self, strides: &Strides) -> TypeTree {
         let first = self.first(strides);
         let (mut displacements, mut children) = (Vec::new(), Vec::new());
-        for walk in self.walks(strides) {
-            let leaf = (walk.leaf.lazy)().solution().tree.clone();
-            displacements.push((walk.start - first) as i64);
-            children.push(walk.loops().iter().rev().fold(leaf, |tree, level| {
+        for nest in self.nests(strides) {
+            let leaf = (nest.leaf.lazy)().solution().tree.clone();
+            displacements.push((nest.start - first) as i64);
+            children.push(nest.loops().iter().rev().fold(leaf, |tree, level| {
                 if level.list.is_none() {
                     return TypeTree::vector(level.count as u64, level.stride as i64, tree);
                 }
@@ -476,15 +493,15 @@ impl<'a> Region<'a> {
         let (mut all, mut piece, mut pieces) = (RunBuffer::new(), 0, 0);
         let (first, mut only) = (self.first(strides), None);
         while piece < self.pieces() && (pieces < 2 || all.is_complete()) {
-            if let Some(walk) = self.walk(piece, strides) {
-                all.append(&walk.runs(0), (walk.start - first) as i64);
-                only = Some(walk);
+            if let Some(nest) = self.nest(piece, strides) {
+                all.append(&nest.runs(0), (nest.start - first) as i64);
+                only = Some(nest);
                 pieces += 1;
             }
             piece += 1;
         }
         match only {
-            Some(walk) if pieces == 1 => walk.solved(),
+            Some(nest) if pieces == 1 => nest.solved(),
             _ => Solved::of(&all, &COSTS),
         }
     }
@@ -572,14 +589,14 @@ impl<'a> Region<'a> {
             return (0..self.pieces()).any(|piece| (0..other.pieces()).any(|i| self.meet(piece, other, i)));
         }
         let mut marks = Marks::for_all_of(&[*self, *other]);
-        self.walks(&self.contiguous()).for_each(|walk| marks.set(&walk));
-        other.walks(&other.contiguous()).any(|walk| !marks.are_free(&walk))
+        self.nests(&self.contiguous()).for_each(|nest| marks.set(&nest));
+        other.nests(&other.contiguous()).any(|nest| !marks.are_free(&nest))
     }
 
     /// Whether no byte is selected twice, where pieces are many or listed: by marking what is selected.
     pub(crate) fn is_disjoint_marked(&self) -> bool {
         let mut marks = Marks::for_all_of(&[*self]);
-        self.walks(&self.contiguous()).all(|walk| marks.mark(&walk))
+        self.nests(&self.contiguous()).all(|nest| marks.mark(&nest))
     }
 
     /// How often cells of an array of one or two dimensions are selected, counted up to 2: of these rows and columns, row by
@@ -634,19 +651,19 @@ impl Marks {
         Self { marks: vec![0; count.div_ceil(64)], unit }
     }
 
-    /// The marks of the values of a walk: calls back for each, until the answer is no.
-    fn each(unit: usize, walk: &Walk<'_>, visit: &mut impl FnMut(usize) -> bool) -> bool {
-        let size = walk.leaf.size / unit;
-        walk.leaf.facts.packed_size == 0
-            || for_each_value(walk.start, walk.loops(), &mut |at| {
+    /// The marks of the values of a nest: calls back for each, until the answer is no.
+    fn each(unit: usize, nest: &Nest<'_>, visit: &mut impl FnMut(usize) -> bool) -> bool {
+        let size = nest.leaf.size / unit;
+        nest.leaf.facts.packed_size == 0
+            || for_each_value(nest.start, nest.loops(), &mut |at| {
                 let first = at as usize / unit;
                 (first..first + size).all(&mut *visit)
             })
     }
 
-    /// Marks what a walk selects, until it meets a mark, and says whether there was none.
-    fn mark(&mut self, walk: &Walk<'_>) -> bool {
-        Self::each(self.unit, walk, &mut |at| {
+    /// Marks what a nest selects, until it meets a mark, and says whether there was none.
+    fn mark(&mut self, nest: &Nest<'_>) -> bool {
+        Self::each(self.unit, nest, &mut |at| {
             let (word, bit) = (&mut self.marks[at / 64], 1 << (at % 64));
             let free = *word & bit == 0;
             *word |= bit;
@@ -654,15 +671,15 @@ impl Marks {
         })
     }
 
-    /// Marks what a walk selects.
-    fn set(&mut self, walk: &Walk<'_>) {
-        Self::each(self.unit, walk, &mut |at| {
+    /// Marks what a nest selects.
+    fn set(&mut self, nest: &Nest<'_>) {
+        Self::each(self.unit, nest, &mut |at| {
             self.marks[at / 64] |= 1 << (at % 64);
             true
         });
     }
 
-    fn are_free(&self, walk: &Walk<'_>) -> bool {
-        Self::each(self.unit, walk, &mut |at| self.marks[at / 64] & 1 << (at % 64) == 0)
+    fn are_free(&self, nest: &Nest<'_>) -> bool {
+        Self::each(self.unit, nest, &mut |at| self.marks[at / 64] & 1 << (at % 64) == 0)
     }
 }

@@ -6,8 +6,8 @@ use crate::{
     Error,
     explain::explain,
     layout::{Disjoint, Entry, Layout, entry_of},
-    pack::{check_region, pack_region, unpack_region},
-    region::Strides,
+    pack::{check_region, pack_nest, unpack_nest},
+    region::{Nest, Strides},
     source::{Place, SourceMut},
 };
 
@@ -83,11 +83,24 @@ impl<L: Layout> View<'_, L> {
 
     /// # Safety
     /// There is room for the packed size, elsewhere than the source.
-    unsafe fn pack_to(&self, packed: *mut u8) {
-        let (region, strides, size) = (self.layout.region(), self.strides(), self.layout.packed_size());
-        for (i, array) in self.arrays().enumerate() {
+    #[inline]
+    unsafe fn pack_to(&self, mut packed: *mut u8) {
+        self.for_each_nest(|nest, array| {
             // SAFETY: the place is that of an array of the region's shape, by the contract of `Source`.
-            unsafe { pack_region(&region, &strides, array, packed.add(i * size)) };
+            packed = unsafe { pack_nest(nest, array, packed) };
+        });
+    }
+
+    /// Calls back for every piece of every array, in order.
+    #[inline(always)]
+    fn for_each_nest(&self, mut visit: impl FnMut(&Nest<'_>, *mut u8)) {
+        if let (Some(nest), None) = (&L::ONLY_NEST, self.place.strides) {
+            self.arrays().for_each(|array| visit(nest, array));
+            return;
+        }
+        let (region, strides) = (self.layout.region(), self.strides());
+        for array in self.arrays() {
+            region.nests(&strides).for_each(|nest| visit(&nest, array));
         }
     }
 
@@ -171,14 +184,12 @@ impl<L: Layout> ViewMut<'_, L> {
     /// # Errors
     /// As [`unpack_into`](crate::unpack_into); nothing is written then.
     pub fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
-        let View { layout, place, .. } = &self.view;
-        let (region, size) = (layout.region(), layout.packed_size());
-        check_region(&region, place.copies, packed)?;
-        let strides = self.view.strides();
-        for (i, array) in self.view.arrays().enumerate() {
+        check_region(&self.view.layout.region(), self.view.place.copies, packed)?;
+        let mut packed = packed.as_ptr();
+        self.view.for_each_nest(|nest, array| {
             // SAFETY: the bytes have been checked; the place is that of an array of the region's shape, borrowed mutably.
-            unsafe { unpack_region(&region, &strides, packed.as_ptr().add(i * size), array) };
-        }
+            packed = unsafe { unpack_nest(nest, packed, array) };
+        });
         Ok(())
     }
 }
