@@ -341,6 +341,17 @@ fn runs_written_copy_by_copy_have_their_normal_form_at_once() {
     assert_eq!(normalize(&solution.tree, costs).unwrap().cost, solution.cost);
 }
 
+/// Found by fuzzing: a shift that a list takes up lets an idxbuc be cheaper than the path of the same regular levels.
+#[test]
+fn a_shifted_path_of_regular_levels_has_its_normal_form_at_once() {
+    let one = TypeTree::vector(1, i64::MIN, TypeTree::Leaf(BaseType::U8));
+    let tree = TypeTree::index([48, 48], TypeTree::vector(1 << 40, -376, one));
+    let costs = &NodeCosts::default();
+    let solution = normalize(&tree, costs).unwrap();
+    assert_eq!(solution.cost, 14);
+    assert_eq!(normalize(&solution.tree, costs).unwrap().cost, 14);
+}
+
 /// Found by random layouts between ranks: Open MPI 4.1.4 packs an hvector of stride −1 as if it went forwards.
 #[test]
 fn no_program_has_an_hvector_of_stride_minus_one() {

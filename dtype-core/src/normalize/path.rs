@@ -43,7 +43,8 @@ impl Level<'_> {
 pub(super) struct Found {
     /// The tree.
     pub(super) tree: TypeTree,
-    /// Whether all levels are regular: then no other kind of tree is worth a search.
+    /// Whether all levels are regular, and there is no shift to be taken up by a list: then no other kind of tree is worth a
+    /// search.
     pub(super) regular: bool,
 }
 
@@ -81,7 +82,7 @@ pub(super) fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Option<Found>
             _ => {}
         }
     }
-    let regular = all.iter().all(|level| matches!(level.offsets, Offsets::Regular(_)));
+    let regular = first == 0 && all.iter().all(|level| matches!(level.offsets, Offsets::Regular(_)));
     let tree = Search::new(&all, TypeTree::Leaf(base), costs).shortest(first)?;
     Some(Found { tree, regular })
 }
