@@ -51,9 +51,9 @@ pub(crate) fn run(choice: Choice) -> Result<()> {
         &sh,
         &["--package", "dtype-derive", "--package", "dtype-runtime", "--no-default-features"],
     )?;
-    let other_crates = ["--no-default-features", "--features", "half,nalgebra,num-complex"];
-    count
-        .cargo_test(&sh, &[&["--package", "dtype-runtime", "--test", "types"], &other_crates[..]].concat())?;
+    let other_crates = ["--no-default-features", "--features", "half,nalgebra,ndarray,num-complex"];
+    let with_them = ["--package", "dtype-runtime", "--test", "types", "--test", "sources"];
+    count.cargo_test(&sh, &[&with_them[..], &other_crates[..]].concat())?;
     count.cargo_test(&sh, &["--package", "dtype-tests", "--no-default-features"])?;
 
     for library in &libraries {

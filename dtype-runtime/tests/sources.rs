@@ -1,0 +1,75 @@
+//! Layouts of ndarray's and nalgebra's arrays and views, without MPI: each against the elements that indexing finds.
+#![cfg(all(feature = "ndarray", feature = "nalgebra"))]
+
+use dtype_runtime::{Error, layout, pack, split};
+use nalgebra::{Matrix3x4, Vector6};
+use ndarray::{Array1, Array2, Array3, ArrayD, Axis, ShapeBuilder, s};
+
+#[test]
+fn arrays_of_ndarray_lie_as_their_strides_say() {
+    let block = layout!(u16[3][4] => [1.., ..;2]);
+    let expected = |a: &dyn Fn(usize, usize) -> u16| pack(&[a(1, 0), a(1, 2), a(2, 0), a(2, 2)]);
+    let cell = |(i, j): (usize, usize)| (10 * i + j) as u16;
+    let rows = Array2::from_shape_fn((3, 4), cell);
+    let columns = Array2::from_shape_fn((3, 4).f(), cell);
+    let large = Array2::from_shape_fn((9, 9), cell);
+    let mut turned = Array2::from_shape_fn((4, 3), cell).reversed_axes();
+    turned.invert_axis(Axis(0));
+    assert_eq!(block.of(&rows).unwrap().pack(), expected(&|i, j| rows[[i, j]]));
+    assert_eq!(block.of(&columns).unwrap().pack(), expected(&|i, j| columns[[i, j]]));
+    assert_eq!(block.of(&turned).unwrap().pack(), expected(&|i, j| turned[[i, j]]));
+    let window = large.slice(s![2..8;2, 1..;2]);
+    assert_eq!(block.of(&window).unwrap().pack(), expected(&|i, j| window[[i, j]]));
+    assert_eq!(block.of(&window).unwrap().tree().to_string(), "idx 4 at [0, 8, 36, 44]\n└─ u16\n");
+    // One row for all: read as often as it is selected.
+    let line = Array1::from_iter([1u16, 2, 3, 4]);
+    let broadcast = line.broadcast((3, 4)).unwrap();
+    assert_eq!(block.of(&broadcast).unwrap().pack(), pack(&[1u16, 3, 1, 3]));
+    // Of the right dimensions only.
+    assert_eq!(block.of(&line).unwrap_err(), Error::Shape { expected: vec![3, 4], found: vec![4] });
+    assert!(block.of(&ArrayD::<u16>::zeros(vec![3, 4])).is_ok());
+    assert!(block.of(&Array3::<u16>::zeros((3, 4, 1))).is_err());
+}
+
+#[test]
+fn what_is_received_into_a_part_of_an_array_stays_in_it() {
+    let n = 3;
+    let diagonal = layout!(u8[n][n] => [i, i] for i in 0..n).unwrap();
+    let mut large = Array2::<u8>::zeros((7, 7));
+    let mut window = large.slice_mut(s![1..6;2, 1..6;2]);
+    window.invert_axis(Axis(1));
+    diagonal.of_mut(&mut window).unwrap().unpack(&[1, 2, 3]).unwrap();
+    assert_eq!((large[[1, 5]], large[[3, 3]], large[[5, 1]]), (1, 2, 3));
+    assert_eq!(large.sum(), 6);
+    // Both ways at once.
+    let (top, bottom) = (layout!(u8[7][7] => [1, ..]), layout!(u8[7][7] => [6, ..]));
+    let (reads, mut writes) = split(&mut large, &[top], &[bottom]).unwrap();
+    writes[0].unpack(&reads[0].pack()).unwrap();
+    assert_eq!(large.row(6), large.row(1));
+    // Shared data is copied before it is written to.
+    let (mut one, other) = (large.clone().into_shared(), large.clone().into_shared());
+    let third = one.clone();
+    bottom.of_mut(&mut one).unwrap().unpack(&[9; 7]).unwrap();
+    assert_eq!((one[[6, 0]], third[[6, 0]]), (9, other[[6, 0]]));
+}
+
+#[test]
+fn matrices_of_nalgebra_lie_by_columns() {
+    let mut matrix = Matrix3x4::from_fn(|i, j| (10 * i + j) as u16);
+    let row = layout!(u16[3][4] => [1, ..]);
+    assert_eq!(row.of(&matrix).unwrap().pack(), pack(&[10u16, 11, 12, 13]));
+    assert_eq!(row.of(&matrix).unwrap().tree().to_string(), "vec 4, stride 6\n└─ u16\n");
+    // In its own order there is nothing to say about strides.
+    let columns = layout!(column_major u16[3][4] => [.., 1..3]);
+    assert_eq!(columns.of(&matrix).unwrap().pack(), pack(&[1u16, 11, 21, 2, 12, 22]));
+    assert_eq!(columns.of(&matrix).unwrap().tree(), *columns.tree());
+    // A view of a part, with steps; and a vector, which has one dimension or two.
+    let mut part = matrix.view_with_steps_mut((0, 1), (2, 2), (1, 1));
+    layout!(u16[2][2] => [1, ..]).of_mut(&mut part).unwrap().unpack(&pack(&[7u16, 8])).unwrap();
+    assert_eq!((matrix[(2, 1)], matrix[(2, 3)]), (7, 8));
+    let vector = Vector6::from_fn(|i, _| i as u16);
+    assert_eq!(layout!(u16[6] => [..;-2]).of(&vector).unwrap().pack(), pack(&[5u16, 3, 1]));
+    assert_eq!(layout!(u16[6][1] => [2.., 0]).of(&vector).unwrap().packed_size(), 8);
+    assert!(layout!(u16[1][6] => [0, ..]).of(&vector).is_err());
+    assert!(layout!(u16[1][6] => [0, ..]).of(&vector.transpose()).is_ok());
+}
