@@ -11,8 +11,10 @@ use crate::{Choice, mpi};
 pub(crate) enum Name {
     /// Reconstruction and normalization against the published algorithms.
     Reconstruct,
-    /// Compiling a crate of structs, against rsmpi's derive and none.
+    /// Compiling a crate of structs, or of layouts, against rsmpi and against doing without.
     Compile,
+    /// Layouts made, solved, found and packed, against plain loops.
+    Layout,
 }
 
 pub(crate) fn run(name: Name, quick: bool, json: bool) -> Result<()> {
@@ -20,10 +22,11 @@ pub(crate) fn run(name: Name, quick: bool, json: bool) -> Result<()> {
     let bin = match name {
         Name::Reconstruct => "bench-reconstruct",
         Name::Compile => "bench-compile",
+        Name::Layout => "bench-layout",
     };
     // Both derives are compiled against the first MPI library.
     let library = match name {
-        Name::Reconstruct => None,
+        Name::Reconstruct | Name::Layout => None,
         Name::Compile => mpi::set_up(&sh, Choice::All)?.into_iter().next(),
     };
     let _environment = library.as_ref().map(|library| library.enter(&sh));

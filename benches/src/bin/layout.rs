@@ -1,0 +1,175 @@
+//! `cargo xtask bench layout`: what layouts cost while a program runs, to be made, solved, found again, and packed, against plain
+//! loops over the same elements.
+
+use std::{hint::black_box, time::Duration};
+
+use clap::Parser;
+use dtype_benches::measure::{Contender, Options, print, row};
+use dtype_runtime::{Band, Layout, layout};
+
+/// Times layouts against loops, in one run.
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    options: Options,
+}
+
+const N: usize = 1000;
+
+type Matrix = Box<[[f64; N]]>;
+
+fn main() {
+    let options = Arguments::parse().options;
+    let (runs, at_least) = if options.quick { (3, 50) } else { (21, 500) };
+    let measure = |case: &str, contenders: Vec<Contender<'_>>| {
+        print(&row("layout", case.into(), contenders, runs, Duration::from_millis(at_least)), options.json);
+    };
+    let matrix: Matrix = (0..N).map(|i| std::array::from_fn(|j| (i * N + j) as f64)).collect();
+    columns(&matrix, &measure);
+    lists(&measure);
+    boxes(&matrix, &measure);
+    pieces(&matrix, &measure);
+}
+
+/// Layouts of values, made and found in the cache.
+fn columns(matrix: &Matrix, measure: &impl Fn(&str, Vec<Contender<'_>>)) {
+    let (n, cells) = (N, matrix.as_flattened());
+    measure(
+        "make-and-find/100-columns",
+        vec![
+            Contender::new("ours", || {
+                (0..100).map(|j| layout!(f64[n][n] => [.., j]).ok().map(|column| column.cost())).sum()
+            }),
+            Contender::new("read", || {
+                black_box((0..100).map(|j| cells[j * n]).sum::<f64>());
+                None
+            }),
+        ],
+    );
+}
+
+/// Lists of a million indices: checked when made; solved at first use, which the cache would spare, so that each run has another
+/// list; and found again.
+fn lists(measure: &impl Fn(&str, Vec<Contender<'_>>)) {
+    let size = N * N;
+    let (regular, scattered) = (indices(|k| 2 * k), indices(|k| k.wrapping_mul(2_654_435_761) % (2 * size)));
+    for (name, list) in [("regular", &regular), ("scattered", &scattered)] {
+        let mut length = 2 * size;
+        let read = || {
+            black_box(list.iter().map(|index| i64::from(*index)).sum::<i64>());
+            None
+        };
+        let make = |length: usize| layout!(u32[length] => {list}).expect("all are within");
+        let contenders = vec![
+            Contender::new("ours", || {
+                black_box(make(2 * size).count());
+                None
+            }),
+            Contender::new("read", read),
+        ];
+        measure(&format!("make/{name}-list"), contenders);
+        let mut shifted = list.clone();
+        let contenders = vec![
+            Contender::new("ours", || {
+                // The last index makes it a list that nobody has seen.
+                length += 1;
+                *shifted.last_mut()? = i32::try_from(length - 1).ok()?;
+                layout!(u32[length] => {&shifted}).ok().map(|list| list.cost())
+            }),
+            Contender::new("read", read),
+        ];
+        measure(&format!("make-and-solve/{name}-list"), contenders);
+        let contenders =
+            vec![Contender::new("ours", || Some(make(2 * size).cost())), Contender::new("read", read)];
+        measure(&format!("make-and-find/{name}-list"), contenders);
+    }
+}
+
+/// Packing boxes, against the loop that a careful programmer writes.
+fn boxes(matrix: &Matrix, measure: &impl Fn(&str, Vec<Contender<'_>>)) {
+    let size = N * N;
+    let mut packed = vec![0u8; 8 * size];
+    let mut by_hand = packed.clone();
+    let column = layout!(f64[N][N] => [.., 3]);
+    let square: &[[f64; N]; N] = (&**matrix).try_into().expect("as many rows as columns");
+    measure(
+        "pack/column",
+        packing(column, square, &mut packed, &mut by_hand, |bytes| {
+            let rows = bytes.chunks_exact_mut(8).zip(matrix);
+            rows.for_each(|(bytes, row)| bytes.copy_from_slice(&row[3].to_ne_bytes()));
+        }),
+    );
+    let block = layout!(f64[N][N] => [100..300, 40..90]);
+    measure(
+        "pack/block",
+        packing(block, square, &mut packed, &mut by_hand, |bytes| {
+            let values = matrix[100..300].iter().flat_map(|row| &row[40..90]);
+            bytes
+                .chunks_exact_mut(8)
+                .zip(values)
+                .for_each(|(bytes, value)| bytes.copy_from_slice(&value.to_ne_bytes()));
+        }),
+    );
+}
+
+/// Packing what is no box.
+fn pieces(matrix: &Matrix, measure: &impl Fn(&str, Vec<Contender<'_>>)) {
+    let (n, size, cells) = (N, N * N, matrix.as_flattened());
+    let (mut packed, mut by_hand) = (vec![0u8; 8 * size], vec![0u8; 8 * size]);
+    let triangle = Band::upper_triangle([n, n]).layout::<f64>().expect("a small matrix");
+    measure(
+        "pack/triangle",
+        vec![
+            Contender::new("ours", || {
+                triangle.of(cells).ok()?.pack_into(&mut packed).ok()?;
+                None
+            }),
+            Contender::new("hand", || {
+                let values = matrix.iter().enumerate().flat_map(|(i, row)| &row[i..]);
+                let bytes = by_hand.chunks_exact_mut(8).zip(values);
+                bytes.for_each(|(bytes, value)| bytes.copy_from_slice(&value.to_ne_bytes()));
+                None
+            }),
+        ],
+    );
+    let nodes = indices(|k| k.wrapping_mul(2_654_435_761) % size);
+    let gather = layout!(f64[size] => {&nodes}).expect("all are within");
+    measure(
+        "pack/gather",
+        vec![
+            Contender::new("ours", || {
+                gather.of(cells).ok()?.pack_into(&mut packed).ok()?;
+                None
+            }),
+            Contender::new("hand", || {
+                let bytes = by_hand.chunks_exact_mut(8).zip(&nodes);
+                bytes.for_each(|(bytes, node)| bytes.copy_from_slice(&cells[*node as usize].to_ne_bytes()));
+                None
+            }),
+        ],
+    );
+}
+
+/// A million indices, as 32-bit integers.
+fn indices(index: impl Fn(usize) -> usize) -> Vec<i32> {
+    (0..N * N).map(|k| i32::try_from(index(k)).expect("a small index")).collect()
+}
+
+/// Packing a part of a matrix, by us and by a loop.
+fn packing<'a, L: Layout<Element = f64, Shape = [[(); N]; N]> + 'a>(
+    layout: L,
+    matrix: &'a [[f64; N]; N],
+    packed: &'a mut [u8],
+    by_hand: &'a mut [u8],
+    hand: impl Fn(&mut [u8]) + 'a,
+) -> Vec<Contender<'a>> {
+    let ours = move || {
+        layout.of(matrix).pack_into(packed).ok()?;
+        None
+    };
+    let hand = move || {
+        hand(&mut *by_hand);
+        None
+    };
+    vec![Contender::new("ours", ours), Contender::new("hand", hand)]
+}
