@@ -173,6 +173,16 @@ fn list(tree: &TypeTree, within: Within<'_>) -> Vec<Piece> {
         TypeTree::IndexBucket { stride, buckets, displacements, child } => {
             let child = list(child, within);
             let filled = || buckets.iter().zip(displacements).filter(|(count, _)| **count > 0);
+            let copies_of_all = filled().fold(0u64, |all, (count, _)| all.saturating_add(*count));
+            if let [(first, TypeTree::Leaf(base))] = child[..]
+                && !within.allows(copies_of_all)
+            {
+                let run = |(count, at): (&u64, &i64)| {
+                    let run = Run { base, displacement: 0, count: *count, stride: *stride };
+                    (at + first, run.tree())
+                };
+                return bounded(together(filled().map(run)), within);
+            }
             let parts = filled().map(|(count, at)| (*at, copies(*count, *stride, &child, within)));
             concatenate(parts.collect(), within)
         }
@@ -226,13 +236,17 @@ fn concatenate(mut parts: Vec<(i64, Vec<Piece>)>, within: Within<'_>) -> Vec<Pie
         let (first, atom) = solve(list, within);
         (at + first, atom)
     });
-    let pieces = together(solved);
+    bounded(together(solved), within)
+}
+
+/// The pieces, or, if they are too many, fewer.
+fn bounded(pieces: Vec<Piece>, within: Within<'_>) -> Vec<Piece> {
     if within.allows(pieces.len() as u64) {
         return pieces;
     }
-    let pieces = alike(&pieces, within);
-    if within.allows(pieces.len() as u64) {
-        return pieces;
+    let stretches = pieces.chunk_by(|(_, a), (_, b)| a == b).count();
+    if within.allows(stretches as u64) {
+        return alike(&pieces, within);
     }
     vec![in_buckets(&pieces).unwrap_or_else(|| {
         let first = pieces[0].0;
