@@ -55,11 +55,10 @@ fn grid(region: &Region<'_>) -> Vec<String> {
         [rows, columns] => (rows, columns),
         _ => return Vec::new(),
     };
-    let cells = region.cells(&shown(rows, MOST_ROWS), &shown(columns, MOST_COLUMNS));
-    let columns = shown(columns, MOST_COLUMNS);
+    let (rows, columns) = (shown(rows, MOST_ROWS), shown(columns, MOST_COLUMNS));
+    let cells = region.cells(&rows, &columns);
     let gap_behind = |shown: &[usize], k: usize| shown.get(k + 1).is_some_and(|next| *next != shown[k] + 1);
     let mut lines = Vec::new();
-    let rows = shown(rows, MOST_ROWS);
     for (k, line) in cells.chunks(columns.len().max(1)).enumerate() {
         let mut drawn = String::new();
         for (j, cell) in line.iter().enumerate() {

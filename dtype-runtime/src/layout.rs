@@ -39,9 +39,9 @@ use crate::{
 /// ```
 ///
 /// # Safety
-/// `region` is always the same, selects within an array of its shape, and values of `Element` only. `ONLY_NEST` is its loop nest. `Shape` says the same
-/// shape as nested arrays in memory have it, from the outermost, or is a [`Rank`] of so many dimensions. `entry` describes
-/// the region for an array without gaps. `Coverage` is [`Disjoint`] only if the region selects no byte twice, or its check
+/// `region` is always the same, selects within an array of its shape, and values of `Element` only; `ONLY_NEST`, if there
+/// is one, is its loop nest. `Shape` says the same shape as nested arrays in memory have it, from the outermost, or is a
+/// [`Rank`] of so many dimensions. `entry` describes the region for an array without gaps. `Coverage` is [`Disjoint`] only if the region selects no byte twice, or its check
 /// finds that out.
 pub unsafe trait Layout: Clone {
     /// The elements of the array.
@@ -364,7 +364,7 @@ pub struct StaticLayout<S>(PhantomData<fn() -> S>);
 /// What a [`StaticLayout`] selects. Types that implement it are written by [`layout!`](crate::layout).
 ///
 /// # Safety
-/// As for [`Layout`], whose items these are. `lazy` is always the same entry, made of this type.
+/// As for [`Layout`], whose items these are. `entry` is always the same, made of this type.
 pub unsafe trait Selection: 'static {
     /// The elements of the array.
     type Element: MpiDatatype;

@@ -140,7 +140,7 @@ fn solved<T: MpiDatatype>() -> Option<&'static Solved> {
 
 /// The layout of a selection as constant evaluation solves it.
 fn solved_selection<S: Selection>() -> Option<&'static Solved> {
-    const { &S::REGION.solved(&S::REGION.contiguous()) }.as_ref()
+    const { &S::REGION.solved() }.as_ref()
 }
 
 fn unsolved() -> Option<&'static Solved> {

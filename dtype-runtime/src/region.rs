@@ -262,24 +262,24 @@ impl<'a> Nest<'a> {
         self.depth += 1;
     }
 
-    /// The type map of all but so many of the outermost loops, which have no lists.
-    const fn runs(&self, outer: usize) -> RunBuffer {
-        let (mut runs, mut depth) = (*self.leaf.runs, self.depth);
-        while depth > outer {
-            depth -= 1;
-            let Loop { count, stride, .. } = self.loops[depth];
-            runs = runs.repeated(count as u64, stride as i64);
+    /// The type map of the innermost loops, none of which has a list, as many as fit a buffer; and how many are left.
+    const fn runs(&self) -> (RunBuffer, usize) {
+        let (mut runs, mut outer) = (*self.leaf.runs, self.depth);
+        while outer > 0 {
+            let Loop { count, stride, .. } = self.loops[outer - 1];
+            let more = runs.repeated(count as u64, stride as i64);
+            if !more.is_complete() {
+                break;
+            }
+            (runs, outer) = (more, outer - 1);
         }
-        runs
+        (runs, outer)
     }
 
     /// The values as a least-cost tree, where that can be found in a constant.
     const fn solved(&self) -> Option<Solved> {
-        let mut outer = 0;
-        while outer < self.depth && !self.runs(outer).is_complete() {
-            outer += 1;
-        }
-        let mut solved = Solved::of(&self.runs(outer), &COSTS);
+        let (runs, mut outer) = self.runs();
+        let mut solved = Solved::of(&runs, &COSTS);
         while outer > 0 {
             outer -= 1;
             let Loop { count, stride, .. } = self.loops[outer];
@@ -455,9 +455,18 @@ impl<'a> Region<'a> {
         Some(nest)
     }
 
-    /// The loop nest of a region that is a single piece, in an array without gaps.
+    /// The loop nest of the only piece that selects anything, in an array without gaps.
     pub const fn only_nest(&self) -> Option<Nest<'a>> {
-        if self.pieces() == 1 { self.nest(0, &self.contiguous()) } else { None }
+        let (strides, mut only, mut piece) = (self.contiguous(), None, 0);
+        while piece < self.pieces() {
+            match (self.nest(piece, &strides), &only) {
+                (Some(_), Some(_)) => return None,
+                (Some(nest), None) => only = Some(nest),
+                (None, _) => {}
+            }
+            piece += 1;
+        }
+        only
     }
 
     /// The loop nests of all pieces, in order.
@@ -487,23 +496,25 @@ impl<'a> Region<'a> {
         }
     }
 
-    /// The least-cost tree of a region without lists, moved to begin at the first value, where it can be found in a
-    /// constant: for a single piece, and for all of few runs.
-    pub(crate) const fn solved(&self, strides: &Strides) -> Option<Solved> {
-        let (mut all, mut piece, mut pieces) = (RunBuffer::new(), 0, 0);
-        let (first, mut only) = (self.first(strides), None);
-        while piece < self.pieces() && (pieces < 2 || all.is_complete()) {
-            if let Some(nest) = self.nest(piece, strides) {
-                all.append(&nest.runs(0), (nest.start - first) as i64);
-                only = Some(nest);
-                pieces += 1;
+    /// The least-cost tree of a region without lists, moved to begin at the first value of an array without gaps, where it can
+    /// be found in a constant: for a single piece, and for all of few runs.
+    pub(crate) const fn solved(&self) -> Option<Solved> {
+        if let Some(nest) = self.only_nest() {
+            return nest.solved();
+        }
+        let (strides, mut all, mut piece) = (self.contiguous(), RunBuffer::new(), 0);
+        let first = self.first(&strides);
+        while piece < self.pieces() {
+            if let Some(nest) = self.nest(piece, &strides) {
+                let (runs, outer) = nest.runs();
+                all.append(&runs, (nest.start - first) as i64);
+                if outer > 0 || !all.is_complete() {
+                    return None;
+                }
             }
             piece += 1;
         }
-        match only {
-            Some(nest) if pieces == 1 => nest.solved(),
-            _ => Solved::of(&all, &COSTS),
-        }
+        Solved::of(&all, &COSTS)
     }
 
     /// Whether no byte is selected twice, for a region without lists.

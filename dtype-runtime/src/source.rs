@@ -268,20 +268,13 @@ macro_rules! nested {
     };
     // What a reference or a box leads to.
     (behind $shape:ty, [$($lengths:tt)*]) => {
-        #[diagnostic::do_not_recommend]
-        // SAFETY: as for what it leads to.
-        unsafe impl<T, S: Source<T, $shape> + ?Sized, $($lengths)*> Source<T, $shape> for &S {
-            type Mismatch = S::Mismatch;
-
-            fn place(&self, region: &Region<'_>) -> Result<Place, S::Mismatch> {
-                (**self).place(region)
-            }
-        }
-
-        nested!(behind mutable &mut S, $shape, [$($lengths)*]);
-        nested!(behind mutable Box<S>, $shape, [$($lengths)*]);
+        nested!(read behind &S, $shape, [$($lengths)*]);
+        nested!(read behind &mut S, $shape, [$($lengths)*]);
+        nested!(read behind Box<S>, $shape, [$($lengths)*]);
+        nested!(write behind &mut S, $shape, [$($lengths)*]);
+        nested!(write behind Box<S>, $shape, [$($lengths)*]);
     };
-    (behind mutable $type:ty, $shape:ty, [$($lengths:tt)*]) => {
+    (read behind $type:ty, $shape:ty, [$($lengths:tt)*]) => {
         #[diagnostic::do_not_recommend]
         // SAFETY: as for what it leads to.
         unsafe impl<T, S: Source<T, $shape> + ?Sized, $($lengths)*> Source<T, $shape> for $type {
@@ -291,7 +284,8 @@ macro_rules! nested {
                 (**self).place(region)
             }
         }
-
+    };
+    (write behind $type:ty, $shape:ty, [$($lengths:tt)*]) => {
         #[diagnostic::do_not_recommend]
         // SAFETY: as for what it leads to.
         unsafe impl<T, S: SourceMut<T, $shape> + ?Sized, $($lengths)*> SourceMut<T, $shape> for $type {

@@ -3,15 +3,17 @@
 use std::{any::type_name, mem::MaybeUninit, os::raw::c_int};
 
 use dtype_runtime::{
-    Layout, LayoutOrigin, MpiDatatype,
+    Error, Layout, LayoutOrigin, MpiDatatype, Source,
     dtype_core::{BaseType, OldType, Program, Step, TypeTree, normalize, solve_layout},
     layout, pack, packed_size, unpack_into,
 };
 use mpi::{
+    datatype::Pointer,
     ffi::{self, MPI_Datatype},
     raw::AsRaw,
 };
 
+use crate::layouts::{Memory, packed_by_mpi};
 use crate::samples::{Packed, Particle, Sample, Visit, for_each_sample};
 
 /// Size, lower bound and extent, true lower bound and true extent.
@@ -201,7 +203,7 @@ pub fn layouts() {
 
 fn inspect_layout<L: Layout>(layout: &L)
 where
-    L::Element: MpiDatatype,
+    [L::Element]: Source<L::Element, L::Shape, Mismatch = Error>,
 {
     let tree = layout.tree();
     let (measure, datatype) = (tree.measure().unwrap(), layout.datatype().unwrap());
@@ -213,4 +215,20 @@ where
     assert_eq!(layout.constructor_calls(), &Program::lower(tree, None).unwrap());
     let predefined = <L::Element as MpiDatatype>::type_tree() == &TypeTree::Leaf(BaseType::U8);
     assert!(layout.layout_origin() == LayoutOrigin::Expansion || !predefined);
+
+    // A source in which no two neighbouring bytes are alike.
+    let memory = Memory::<L::Element>::new(0, layout.region().array_elements());
+    let view = layout.of(memory.elements()).unwrap();
+    let start = view.pointer() as usize - memory.bytes().as_ptr() as usize;
+    let expected: Vec<u8> = tree
+        .flatten()
+        .unwrap()
+        .entries()
+        .flat_map(|(base, at)| {
+            let start = start + at as usize;
+            memory.bytes()[start..start + base.size() as usize].to_vec()
+        })
+        .collect();
+    assert_eq!(view.pack(), expected);
+    assert_eq!(packed_by_mpi(&view), expected);
 }
