@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use dtype_core::SelectionError;
+use dtype_core::{BaseType, SelectionError};
 
 /// Why a datatype could not be built, or bytes not be packed or unpacked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,6 +30,62 @@ pub enum Error {
         offset: usize,
         /// Its bytes as a number, the first one lowest.
         found: u64,
+    },
+    /// A type tree for packing is none, or its bytes cannot be counted.
+    #[error("{0}")]
+    Tree(#[from] dtype_core::Error),
+    /// A layout leaves the memory that it is joined to.
+    #[error("the layout reaches from byte {first} to byte {end} of the memory, which has bytes 0 to {found}")]
+    Reach {
+        /// Its first byte.
+        first: i128,
+        /// One past its last byte.
+        end: i128,
+        /// Bytes of the memory.
+        found: usize,
+    },
+    /// A range of packed bytes is not one of the layout's.
+    #[error("there are {size} packed bytes, so {start}..{end} is no range of them")]
+    Range {
+        /// The first byte.
+        start: usize,
+        /// One past the last byte.
+        end: usize,
+        /// How many there are.
+        size: usize,
+    },
+    /// Packed bytes begin or end within a value of which not every pattern is one.
+    #[error(
+        "byte {position} of the packed data is within a value, of which not every pattern is one, so a part of it cannot be \
+         written: unpack whole values, or use an `Unpacker`, which waits for the rest"
+    )]
+    Torn {
+        /// Which byte.
+        position: usize,
+    },
+    /// Bytes cannot be written unseen where a `bool`, `char`, `NonZero` or enum is.
+    #[error("the layout holds values of which not every pattern is one, so what is written there has to be checked: unpack it")]
+    Restricted,
+    /// Two layouts hold different values, so that one cannot be copied into the other.
+    #[error("the layouts differ at packed byte {byte}: the source has a value of type {from} there, the destination one of type {to}")]
+    Signature {
+        /// The first packed byte of the value.
+        byte: usize,
+        /// Its base type in the source.
+        from: BaseType,
+        /// And in the destination.
+        to: BaseType,
+    },
+    /// A [`Transpack`](crate::pack::Transpack) was used with other plans, or other numbers of copies, than it was made for.
+    #[error("this `Transpack` was made for other plans or other numbers of copies: make one for these")]
+    Plan,
+    /// A segment was damaged on the way. Nothing of it has been written.
+    #[error("the segment's CRC-32C is {found:#010x} instead of {expected:#010x}: it was damaged on the way; have it sent again")]
+    Checksum {
+        /// What the sender has computed.
+        expected: u32,
+        /// What has arrived.
+        found: u32,
     },
     /// A bound of a layout is not one of its array, or the array too large.
     #[error("{0}")]

@@ -15,6 +15,7 @@ use crate::{
     cache::cached,
     explain::explain,
     lazy::{LayoutOrigin, LazyDatatype},
+    pack::Plan,
     pieces::{Path, Pieces},
     region::{ArrayOrder, Axis, Nest, Part, Region, Strides},
     source::{Mismatch, Outcome, Source, SourceMut},
@@ -43,7 +44,7 @@ use crate::{
 /// is one, is its loop nest. `Shape` says the same shape as nested arrays in memory have it, from the outermost, or is a
 /// [`Rank`] of so many dimensions. `entry` describes the region for an array without gaps. `Coverage` is [`Disjoint`] only if the region selects no byte twice, or its check
 /// finds that out.
-pub unsafe trait Layout: Clone {
+pub unsafe trait Layout: Clone + Sync {
     /// The elements of the array.
     type Element: MpiDatatype;
     /// The shape of the array, as far as the compiler knows it: nested arrays of `()`, or [`Rank`].
@@ -57,6 +58,10 @@ pub unsafe trait Layout: Clone {
     /// The loop nest over it in an array without gaps, if it is a single one that the compiler knows.
     #[doc(hidden)]
     const ONLY_NEST: Option<Nest<'static>> = None;
+
+    /// The region compiled for packing, in an array without gaps.
+    #[doc(hidden)]
+    fn plan(&self) -> Plan;
 
     /// The datatype of the region in an array without gaps.
     #[doc(hidden)]
@@ -406,6 +411,10 @@ unsafe impl<S: Selection> Layout for StaticLayout<S> {
         S::REGION
     }
 
+    fn plan(&self) -> Plan {
+        S::entry().plan(|| S::REGION.plan(&S::REGION.contiguous())).clone()
+    }
+
     fn entry(&self) -> &Entry {
         S::entry()
     }
@@ -456,6 +465,8 @@ struct Dynamic {
     axes: Vec<Axis>,
     parts: Vec<Part>,
     lists: Vec<Vec<usize>>,
+    // Not in the entry, which layouts of other types may share: such as travel as bytes are packed field by field.
+    plan: OnceLock<Plan>,
     entry: OnceLock<Entry>,
     disjoint: OnceLock<bool>,
 }
@@ -488,6 +499,7 @@ impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
             axes: pieces.axes,
             parts: pieces.parts,
             lists: pieces.lists,
+            plan: OnceLock::new(),
             entry: OnceLock::new(),
             disjoint: OnceLock::new(),
         };
@@ -522,6 +534,11 @@ unsafe impl<T: MpiDatatype, const D: usize> Layout for DynamicLayout<T, D> {
 
     fn region(&self) -> Region<'_> {
         self.0.region()
+    }
+
+    fn plan(&self) -> Plan {
+        let region = self.0.region();
+        self.0.plan.get_or_init(|| region.plan(&region.contiguous())).clone()
     }
 
     fn entry(&self) -> &Entry {

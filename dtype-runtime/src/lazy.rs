@@ -9,7 +9,7 @@ use std::{
 
 use dtype_core::{LinearCosts, Program, Solution, TypeTree, constant::Solved, solve_layout};
 
-use crate::{MpiDatatype, datatype::COSTS, fields::Description, layout::Selection};
+use crate::{MpiDatatype, datatype::COSTS, fields::Description, layout::Selection, pack::Plan};
 
 /// Where a layout was solved: the tiers of the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,6 +52,7 @@ pub struct LazyDatatype {
     solved: fn() -> Option<&'static Solved>,
     solution: OnceLock<Solution>,
     program: OnceLock<Program>,
+    plan: OnceLock<Plan>,
     #[cfg(feature = "mpi")]
     pub(crate) handle: OnceLock<crate::mpi::Handle>,
 }
@@ -91,6 +92,7 @@ impl LazyDatatype {
             solved,
             solution: OnceLock::new(),
             program: OnceLock::new(),
+            plan: OnceLock::new(),
             #[cfg(feature = "mpi")]
             handle: OnceLock::new(),
         }
@@ -126,6 +128,11 @@ impl LazyDatatype {
             },
             |expansion| &expansion.program,
         )
+    }
+
+    /// The plan for packing, which whoever asks first makes.
+    pub(crate) fn plan(&self, make: impl FnOnce() -> Plan) -> &Plan {
+        self.plan.get_or_init(make)
     }
 
     pub(crate) fn type_map(&self) -> String {

@@ -68,7 +68,7 @@ mod layout;
 mod lazy;
 #[cfg(feature = "mpi")]
 mod mpi;
-mod pack;
+pub mod pack;
 mod pieces;
 mod region;
 mod shapes;

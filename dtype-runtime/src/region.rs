@@ -9,7 +9,7 @@ use dtype_core::{
     constant::{RunBuffer, Solved},
 };
 
-use crate::{MpiDatatype, datatype::COSTS, fields::Facts, lazy::LazyDatatype, pack::Copying};
+use crate::{MpiDatatype, datatype::COSTS, fields::Facts, lazy::LazyDatatype, pack::{Copying, Layer, Plan}};
 
 /// Which index of an array runs fastest, in memory and on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -86,6 +86,7 @@ pub struct Leaf {
     pub(crate) facts: &'static Facts,
     runs: &'static RunBuffer,
     lazy: fn() -> &'static LazyDatatype,
+    plan: fn() -> Plan,
     pub(crate) copying: Copying,
 }
 
@@ -98,6 +99,7 @@ impl Leaf {
                 facts: &T::FACTS,
                 runs: &T::RUNS,
                 lazy: T::lazy,
+                plan: Plan::of::<T>,
                 copying: Copying::of::<T>(),
             }
         }
@@ -205,7 +207,7 @@ impl Part {
 }
 
 /// The greatest common divisor, where 0 is a multiple of all.
-const fn gcd(mut a: usize, mut b: usize) -> usize {
+pub const fn gcd(mut a: usize, mut b: usize) -> usize {
     while b > 0 {
         (a, b) = (b, a % b);
     }
@@ -347,6 +349,11 @@ impl<'a> Region<'a> {
             piece += 1;
         }
         count
+    }
+
+    /// Whether not every pattern of the packed bytes is a value.
+    pub(crate) fn is_restricted(&self) -> bool {
+        self.parts.iter().any(|part| !part.leaf.facts.any_pattern)
     }
 
     /// Bytes of everything selected, packed.
@@ -494,6 +501,18 @@ impl<'a> Region<'a> {
             Ok([child]) => child,
             Err(children) => TypeTree::structure(displacements, children),
         }
+    }
+
+    /// The region compiled for packing.
+    pub(crate) fn plan(&self, strides: &Strides) -> Plan {
+        let pieces = self.nests(strides).map(|nest| {
+            let layer = nest.loops().iter().rev().fold((nest.leaf.plan)().layer(), |layer, level| match level.list {
+                None => layer.repeated(level.count, level.stride),
+                Some(_) => layer.listed(&(0..level.count).map(|i| level.offset(i)).collect::<Vec<_>>()),
+            });
+            (nest.start, layer)
+        });
+        Plan::of_layer(Layer::sequence(pieces), self.array_elements() * self.element)
     }
 
     /// The least-cost tree of a region without lists, moved to begin at the first value of an array without gaps, where it can

@@ -6,8 +6,8 @@ use crate::{
     Error,
     explain::explain,
     layout::{Disjoint, Entry, Layout, entry_of},
-    pack::{check_region, pack_nest, unpack_nest},
-    region::{Nest, Strides},
+    pack::{Data, DataMut, Plan, Valid, check_region, pack_nest, unpack_nest},
+    region::Strides,
     source::{Place, SourceMut},
 };
 
@@ -34,7 +34,7 @@ unsafe impl<L: Layout<Element: Send> + Send> Send for ViewMut<'_, L> {}
 // SAFETY: as above.
 unsafe impl<L: Layout<Element: Sync> + Sync> Sync for ViewMut<'_, L> {}
 
-impl<L: Layout> View<'_, L> {
+impl<'a, L: Layout> View<'a, L> {
     pub(crate) fn new(place: Place, layout: L) -> Self {
         Self { place, layout, borrow: PhantomData }
     }
@@ -85,22 +85,36 @@ impl<L: Layout> View<'_, L> {
     /// There is room for the packed size, elsewhere than the source.
     #[inline]
     unsafe fn pack_to(&self, mut packed: *mut u8) {
-        self.for_each_nest(|nest, array| {
-            // SAFETY: the place is that of an array of the region's shape, by the contract of `Source`.
-            packed = unsafe { pack_nest(nest, array, packed) };
-        });
+        match (&L::ONLY_NEST, self.place.strides) {
+            (Some(nest), None) => self.arrays().for_each(|array| {
+                // SAFETY: the place is that of an array of the region's shape, by the contract of `Source`.
+                packed = unsafe { pack_nest(nest, array, packed) };
+            }),
+            // SAFETY: as the caller promises.
+            _ => unsafe { self.data().pack_to(packed) },
+        }
     }
 
-    /// Calls back for every piece of every array, in order.
-    #[inline(always)]
-    fn for_each_nest(&self, mut visit: impl FnMut(&Nest<'_>, *mut u8)) {
-        if let (Some(nest), None) = (&L::ONLY_NEST, self.place.strides) {
-            self.arrays().for_each(|array| visit(nest, array));
-            return;
-        }
-        let (region, strides) = (self.layout.region(), self.strides());
-        for array in self.arrays() {
-            region.nests(&strides).for_each(|nest| visit(&nest, array));
+    /// The same for the [pack engine](crate::pack): parts of the packed bytes, blocks, other byte orders, copies into other
+    /// layouts.
+    ///
+    /// ```
+    /// let matrix = [[1u8, 2, 3], [4, 5, 6]];
+    /// let column = dtype_runtime::layout!(u8[2][3] => [.., 1]);
+    /// let mut second = [0];
+    /// column.of(&matrix).data().pack_range(1..2, &mut second)?;
+    /// assert_eq!(second, [5]);
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    pub fn data(&self) -> Data<'a> {
+        // SAFETY: the place is that of so many arrays of the region's shape, borrowed for as long.
+        unsafe { Data::from_raw(self.plan(), self.place.copies, self.place.first) }
+    }
+
+    fn plan(&self) -> Plan {
+        match self.place.strides {
+            None => self.layout.plan(),
+            Some(strides) => self.layout.region().plan(&strides),
         }
     }
 
@@ -184,13 +198,40 @@ impl<L: Layout> ViewMut<'_, L> {
     /// # Errors
     /// As [`unpack_into`](crate::unpack_into); nothing is written then.
     pub fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
-        check_region(&self.view.layout.region(), self.view.place.copies, packed)?;
-        let mut packed = packed.as_ptr();
-        self.view.for_each_nest(|nest, array| {
-            // SAFETY: the bytes have been checked; the place is that of an array of the region's shape, borrowed mutably.
-            packed = unsafe { unpack_nest(nest, packed, array) };
-        });
+        let (expected, found) = (self.view.packed_size(), packed.len());
+        if found != expected {
+            return Err(Error::Length { what: "the layout", expected, found });
+        }
+        check_region(&self.view.layout.region(), packed, 0)?;
+        match (&L::ONLY_NEST, self.view.place.strides) {
+            (Some(nest), None) => {
+                let mut packed = packed.as_ptr();
+                self.view.arrays().for_each(|array| {
+                    // SAFETY: the bytes have been checked; the place is that of an array of the region's shape, borrowed mutably.
+                    packed = unsafe { unpack_nest(nest, packed, array) };
+                });
+            }
+            // SAFETY: the bytes have been checked.
+            _ => unsafe { self.data().write(0, packed) },
+        }
         Ok(())
+    }
+
+    /// The same for the [pack engine](crate::pack), to be written.
+    ///
+    /// ```
+    /// let mut matrix = [[0u8; 3]; 2];
+    /// let column = dtype_runtime::layout!(u8[2][3] => [.., 1]);
+    /// column.of_mut(&mut matrix).data().unpack_range(1, &[5])?;
+    /// assert_eq!(matrix, [[0, 0, 0], [0, 5, 0]]);
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    pub fn data(&mut self) -> DataMut<'_> {
+        let restricted = self.view.layout.region().is_restricted();
+        let check = restricted.then_some(&self.view.layout as &dyn Valid);
+        let Place { first, copies, .. } = self.view.place;
+        // SAFETY: the place is that of so many arrays of the region's shape, borrowed mutably.
+        unsafe { DataMut::from_raw(self.view.plan(), copies, first, check) }
     }
 }
 

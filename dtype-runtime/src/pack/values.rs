@@ -1,17 +1,17 @@
-//! Packing and unpacking in plain Rust: values to bytes in the order of their type map, and back.
+//! Generated code: values to packed bytes and back.
 //!
-//! All of it that touches memory by address is in this file. A walk over a type is a [`Visitor`] that holds two
-//! pointers; every type's `visit` is inlined into it, so that a struct becomes straight-line copies and a type
-//! without padding a single one.
+//! A walk over a type is a [`Visitor`] that holds two pointers; every type's `visit` is inlined into it, so that a struct becomes
+//! straight-line copies and a type without padding a single one.
 
 use std::any::type_name;
 
 use dtype_core::BaseType;
 
+use super::check::check;
 use crate::{
     Error, MpiDatatype,
     fields::Visitor,
-    region::{Leaf, Loop, Nest, Region},
+    region::{Leaf, Loop, Nest},
 };
 
 /// Bytes that `count` values of `T` take when packed; `usize::MAX` where so many cannot exist.
@@ -68,39 +68,14 @@ pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usiz
 /// # Ok::<(), dtype_runtime::Error>(())
 /// ```
 pub fn unpack_into<T: MpiDatatype>(packed: &[u8], values: &mut [T]) -> Result<(), Error> {
-    check::<T>(packed, values.len())?;
-    // SAFETY: `check` found just the bytes of so many values, each of them valid; `values` cannot overlap them.
-    unsafe { unpack_values(packed.as_ptr(), values.as_mut_ptr(), values.len()) };
-    Ok(())
-}
-
-/// Checks that the values, whatever bytes they hold, are such as their type has.
-pub(crate) fn validate<T: MpiDatatype>(values: &[T]) -> Result<(), Error> {
-    if T::FACTS.any_pattern {
-        return Ok(());
-    }
-    // Looked at as bytes: an invalid value must not be read as one.
-    let mut packed = vec![0; packed_size::<T>(1)];
-    values.iter().enumerate().try_for_each(|(i, value)| {
-        pack_into(std::slice::from_ref(value), &mut packed)?;
-        check::<T>(&packed, 1).map_err(|error| error.behind(packed_size::<T>(i)))
-    })
-}
-
-/// Checks that `packed` holds `count` valid values of `T`.
-fn check<T: MpiDatatype>(packed: &[u8], count: usize) -> Result<(), Error> {
-    let expected = packed_size::<T>(count);
+    let expected = packed_size::<T>(values.len());
     if packed.len() != expected {
         return Err(Error::Length { what: type_name::<T>(), expected, found: packed.len() });
     }
-    if T::FACTS.any_pattern {
-        return Ok(());
-    }
-    let mut check = Check { packed, offset: 0, invalid: None };
-    for _ in 0..count {
-        T::visit(&mut check);
-    }
-    check.invalid.map_or(Ok(()), Err)
+    check::<T>(packed, 0)?;
+    // SAFETY: these are just the bytes of so many values, each of them valid; `values` cannot overlap them.
+    unsafe { unpack_values(packed.as_ptr(), values.as_mut_ptr(), values.len()) };
+    Ok(())
 }
 
 /// What is done with values whose type is not known where it is done: by whom, for each type.
@@ -111,7 +86,7 @@ pub(crate) struct Copying {
     /// # Safety
     /// As for [`unpack_values`], for the values that the loop leads to from the last pointer.
     unpack: unsafe fn(*const u8, *mut u8, Loop<'_>),
-    check: fn(&[u8], usize) -> Result<(), Error>,
+    pub check: fn(&[u8], usize) -> Result<(), Error>,
 }
 
 impl Copying {
@@ -193,7 +168,7 @@ pub(crate) unsafe fn pack_nest(nest: &Nest<'_>, array: *const u8, mut packed: *m
     packed
 }
 
-/// Unpacks bytes that [`check_region`] has found to be those of the nest's region, and returns the end of its own.
+/// Unpacks bytes that [`check_region`](super::check_region) has found to be those of the nest's region, and returns the end of its own.
 ///
 /// # Safety
 /// The nest is one over an array at that place, which may be written, and `packed` points to the packed values, valid and
@@ -209,25 +184,6 @@ pub(crate) unsafe fn unpack_nest(nest: &Nest<'_>, mut packed: *const u8, array: 
         }
     });
     packed
-}
-
-/// Checks that packed bytes are those of `copies` of the region, each value a valid one.
-pub(crate) fn check_region(region: &Region<'_>, copies: usize, packed: &[u8]) -> Result<(), Error> {
-    let expected = region.packed_size().saturating_mul(copies);
-    if packed.len() != expected {
-        return Err(Error::Length { what: "the layout", expected, found: packed.len() });
-    }
-    let strides = region.contiguous();
-    let mut start = 0;
-    for _ in 0..copies {
-        for nest in region.nests(&strides) {
-            let count = nest.count();
-            let end = start + nest.leaf.facts.packed_size * count;
-            (nest.leaf.copying.check)(&packed[start..end], count).map_err(|error| error.behind(start))?;
-            start = end;
-        }
-    }
-    Ok(())
 }
 
 /// # Safety
@@ -342,38 +298,5 @@ impl<D: Direction> Visitor for Walk<D> {
     fn elements<F: MpiDatatype>(&mut self, count: usize) {
         // SAFETY: the value is an array of `count` elements, and their packed bytes are next.
         unsafe { self.copy::<F>(count) };
-    }
-}
-
-/// Looks for the first packed byte that is no value of its type.
-struct Check<'a> {
-    packed: &'a [u8],
-    offset: usize,
-    invalid: Option<Error>,
-}
-
-impl Visitor for Check<'_> {
-    fn leaf<T: MpiDatatype>(&mut self, base: BaseType) {
-        let offset = self.offset;
-        self.offset += base.size() as usize;
-        let Some(bytes) = self.packed.get(offset..self.offset) else { return };
-        if self.invalid.is_none() && !T::is_valid(bytes) {
-            let mut found = [0; 8];
-            found[..bytes.len()].copy_from_slice(bytes);
-            let found = u64::from_le_bytes(found);
-            self.invalid = Some(Error::InvalidValue { what: type_name::<T>(), offset, found });
-        }
-    }
-
-    fn field<F: MpiDatatype>(&mut self, _offset: usize) {
-        self.elements::<F>(1);
-    }
-
-    fn elements<F: MpiDatatype>(&mut self, count: usize) {
-        if F::FACTS.any_pattern {
-            self.offset += packed_size::<F>(count);
-        } else {
-            (0..count).for_each(|_| F::visit(self));
-        }
     }
 }

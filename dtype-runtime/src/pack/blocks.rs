@@ -1,0 +1,163 @@
+//! Contiguous blocks: what of memory a layout names, to be counted, listed, and visited by code of others.
+
+use super::node::{self, Bytes, Kind, Node, Part, Turns, overlapping};
+
+/// Contiguous bytes of a layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Block {
+    /// Where it begins: bytes from displacement 0.
+    pub offset: isize,
+    /// Its bytes.
+    pub size: usize,
+}
+
+/// An operation on the contiguous blocks of a layout: what packing is made of, for operations of one's own (MPITypes's leaf functions).
+///
+/// Blocks come in the order of the packed bytes, whole families of them in one call where the layout has them. All but the
+/// first method have bodies that call the first for each block. [`Data::visit`](super::Data::visit) calls them.
+///
+/// ```
+/// use dtype_runtime::pack::{Data, LeafVisitor};
+///
+/// /// Adds up all bytes that travel.
+/// struct Sum<'m>(&'m [u8], u64);
+///
+/// impl LeafVisitor for Sum<'_> {
+///     fn contiguous(&mut self, offset: isize, size: usize) {
+///         let block = &self.0[offset as usize..][..size];
+///         self.1 += block.iter().map(|byte| u64::from(*byte)).sum::<u64>();
+///     }
+/// }
+/// # use dtype_runtime::{dtype_core::{BaseType, TypeTree}, pack::Plan};
+/// let memory = [1, 9, 2, 9, 3, 9];
+/// let every_other = Plan::new(&TypeTree::vector(3, 2, TypeTree::Leaf(BaseType::U8)))?;
+/// let data = Data::new(&every_other, 1, &memory, 0)?;
+/// let mut sum = Sum(&memory, 0);
+/// data.visit(0..data.packed_size(), &mut sum)?;
+/// assert_eq!(sum.1, 6);
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+pub trait LeafVisitor {
+    /// A block of so many bytes; the offset is counted in bytes from displacement 0.
+    fn contiguous(&mut self, offset: isize, size: usize);
+
+    /// Blocks of one size at equal distances, in bytes.
+    fn vector(&mut self, offset: isize, count: usize, size: usize, stride: isize) {
+        (0..count).for_each(|i| self.contiguous(offset + i as isize * stride, size));
+    }
+
+    /// Blocks of one size, at these distances from `offset`.
+    fn indexed_block(&mut self, offset: isize, displacements: &[isize], size: usize) {
+        displacements.iter().for_each(|at| self.contiguous(offset + at, size));
+    }
+
+    /// Blocks of different sizes.
+    fn indexed(&mut self, blocks: impl ExactSizeIterator<Item = Block>) {
+        blocks.for_each(|Block { offset, size }| self.contiguous(offset, size));
+    }
+}
+
+/// Visits some bytes of a node that lies at an offset.
+pub(super) fn visit(node: &Node, bytes: Bytes, at: isize, visitor: &mut impl LeafVisitor) {
+    let whole = bytes == (0..node.size);
+    match &node.kind {
+        Kind::Block if bytes.is_empty() => {}
+        Kind::Block => visitor.contiguous(at.wrapping_add(bytes.start as isize), bytes.len()),
+        Kind::Repeat { a, child, .. } => visit_turns(child, a, bytes, at, visitor),
+        Kind::Blocks(blocks) if whole => visitor.indexed(blocks.iter().map(|block| block_at(block, at))),
+        Kind::Blocks(blocks) => {
+            for (block, bytes) in overlapping(blocks, node::Block::packed, bytes) {
+                visitor.contiguous(block_at(block, at).offset.wrapping_add(bytes.start as isize), bytes.len());
+            }
+        }
+        Kind::Buckets { a, buckets, child, .. } => {
+            for (bucket, bytes) in overlapping(buckets, |bucket| bucket.packed(child.size), bytes) {
+                visit_turns(child, &node::Places::Every(*a), bytes, at.wrapping_add(bucket.a), visitor);
+            }
+        }
+        Kind::Sequence(parts) => {
+            for (part, bytes) in overlapping(parts, Part::packed, bytes) {
+                visit(&part.node, bytes, at.wrapping_add(part.a), visitor);
+            }
+        }
+    }
+}
+
+fn block_at(block: &node::Block, at: isize) -> Block {
+    Block { offset: at.wrapping_add(block.a), size: block.size }
+}
+
+/// Visits some bytes of a loop.
+pub(super) fn visit_turns(
+    child: &Node,
+    places: &node::Places,
+    bytes: Bytes,
+    at: isize,
+    visitor: &mut impl LeafVisitor,
+) {
+    if bytes.is_empty() {
+        return;
+    }
+    let turn = |i: usize| at.wrapping_add(places.nth(i));
+    let Turns { head, whole, tail } = Turns::of(child.size, &bytes);
+    if let Some((i, bytes)) = head {
+        visit(child, bytes, turn(i), visitor);
+    }
+    match (&child.kind, places) {
+        _ if whole.len() < 2 => whole.for_each(|i| visit(child, 0..child.size, turn(i), visitor)),
+        (Kind::Block, node::Places::Every(stride)) => {
+            visitor.vector(turn(whole.start), whole.len(), child.size, *stride);
+        }
+        (Kind::Block, node::Places::At(offsets)) => visitor.indexed_block(at, &offsets[whole], child.size),
+        _ => whole.for_each(|i| visit(child, 0..child.size, turn(i), visitor)),
+    }
+    if let Some((i, bytes)) = tail {
+        visit(child, bytes, turn(i), visitor);
+    }
+}
+
+/// Joins blocks that continue one another, and hands on what comes of it.
+pub(super) struct Joined<F> {
+    last: Option<Block>,
+    each: F,
+}
+
+impl<F: FnMut(Block)> Joined<F> {
+    pub fn new(each: F) -> Self {
+        Self { last: None, each }
+    }
+
+    pub fn finish(mut self) {
+        self.last.take().into_iter().for_each(&mut self.each);
+    }
+}
+
+impl<F: FnMut(Block)> LeafVisitor for Joined<F> {
+    fn contiguous(&mut self, offset: isize, size: usize) {
+        match &mut self.last {
+            Some(last) if last.offset.wrapping_add(last.size as isize) == offset => last.size += size,
+            last => last.replace(Block { offset, size }).into_iter().for_each(&mut self.each),
+        }
+    }
+}
+
+/// Counts blocks, those that continue one another once.
+#[derive(Default)]
+pub(super) struct Count {
+    pub blocks: usize,
+    end: Option<isize>,
+}
+
+impl LeafVisitor for Count {
+    fn contiguous(&mut self, offset: isize, size: usize) {
+        self.blocks += usize::from(self.end != Some(offset));
+        self.end = Some(offset.wrapping_add(size as isize));
+    }
+
+    /// Plans have no vectors of blocks that continue one another: such blocks are one.
+    fn vector(&mut self, offset: isize, count: usize, size: usize, stride: isize) {
+        self.contiguous(offset, size);
+        self.blocks += count - 1;
+        self.end = self.end.map(|end| end.wrapping_add((count - 1) as isize * stride));
+    }
+}

@@ -1,0 +1,464 @@
+//! Plans joined to memory.
+
+use std::{
+    fmt,
+    io::{IoSlice, IoSliceMut},
+    marker::PhantomData,
+    ops::Range,
+    slice,
+};
+
+use super::{
+    blocks::{Block, Count, Joined, LeafVisitor, visit_turns},
+    check::{Valid, Values},
+    node::Places,
+    plan::Plan,
+    run::{Direction, Packing, Repeat, Sides, Unpacking, run_turns},
+    signature::Signature,
+    stream::{CHUNK, Packer, Unpacker},
+    transpack::Transpack,
+};
+use crate::{Error, MpiDatatype};
+
+/// What a layout names of some memory, to be read: so many copies of a plan (MPI's buffer, count and datatype).
+///
+/// Of values there is [`Data::of`], of views [`View::data`](crate::View::data), and of bytes with any tree [`Data::new`].
+/// Offsets of blocks are counted from displacement 0 of the first copy: the first value, or the first element of the array.
+#[derive(Clone)]
+pub struct Data<'a> {
+    plan: Plan,
+    count: usize,
+    /// Where displacement 0 of the first copy is.
+    origin: *mut u8,
+    memory: PhantomData<&'a [u8]>,
+}
+
+/// What a layout names of some memory, to be written. What lies beside it is not touched.
+///
+/// Where a layout covers a byte twice, one of the values for it arrives.
+pub struct DataMut<'a> {
+    data: Data<'a>,
+    /// For values of which not every pattern is one.
+    check: Option<&'a dyn Valid>,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+// SAFETY: a shared borrow of numbers. Nothing that a plan leads to has interior mutability: base types have none.
+unsafe impl Send for Data<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Data<'_> {}
+// SAFETY: a mutable borrow of numbers, and a shared one of what checks them, which is `Sync`.
+unsafe impl Send for DataMut<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for DataMut<'_> {}
+
+impl<'a> Data<'a> {
+    /// `count` copies of a plan in `memory`, where displacement 0 of the first one is byte `origin`.
+    ///
+    /// # Errors
+    /// [`Error::Reach`] where the layout leaves the memory.
+    pub fn new(plan: &Plan, count: usize, memory: &'a [u8], origin: usize) -> Result<Self, Error> {
+        reach(plan, count, memory.len(), origin)?;
+        // SAFETY: the layout lies within the memory, as has just been found.
+        Ok(unsafe { Self::from_raw(plan.clone(), count, memory.as_ptr().cast_mut().wrapping_add(origin)) })
+    }
+
+    /// Values.
+    ///
+    /// ```
+    /// let values = [(1u8, 2u16.to_be()), (3, 4u16.to_be())];
+    /// let data = dtype_runtime::pack::Data::of(&values);
+    /// let mut part = [0; 3];
+    /// data.pack_range(2..5, &mut part)?;
+    /// assert_eq!(part, [2, 3, 0]);
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    pub fn of<T: MpiDatatype>(values: &'a [T]) -> Self {
+        // SAFETY: the plan of a type names fields of its values, which are borrowed.
+        unsafe { Self::from_raw(Plan::of::<T>(), values.len(), values.as_ptr().cast_mut().cast()) }
+    }
+
+    /// # Safety
+    /// For `'a`, all that so many copies of the plan name from `origin` on is there, initialized, and not written by others.
+    pub(crate) unsafe fn from_raw(plan: Plan, count: usize, origin: *mut u8) -> Self {
+        Self { plan, count, origin, memory: PhantomData }
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Bytes of all of it, packed.
+    pub fn packed_size(&self) -> usize {
+        self.plan.packed_size() * self.count
+    }
+
+    /// Packs all of it.
+    pub fn pack(&self) -> Vec<u8> {
+        let size = self.packed_size();
+        let mut packed = Vec::with_capacity(size);
+        // SAFETY: the vector has room for `size` bytes, just what is written; then all of them are initialized.
+        unsafe {
+            self.pack_to(packed.as_mut_ptr());
+            packed.set_len(size);
+        }
+        packed
+    }
+
+    /// Packs all of it.
+    ///
+    /// # Safety
+    /// There is room for the packed size, elsewhere than the memory.
+    pub(crate) unsafe fn pack_to(&self, packed: *mut u8) {
+        // SAFETY: as the caller promises.
+        unsafe { self.run::<Packing>(0..self.packed_size(), packed) };
+    }
+
+    /// Packs all of it into the front of `packed` and returns how many bytes that took.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where `packed` is too short; nothing is written then.
+    pub fn pack_into(&self, packed: &mut [u8]) -> Result<usize, Error> {
+        let (expected, found) = (self.packed_size(), packed.len());
+        let packed = packed.get_mut(..expected).ok_or(Error::Length { what: "the layout", expected, found })?;
+        self.pack_range(0..expected, packed)?;
+        Ok(expected)
+    }
+
+    /// Packs some of the packed bytes: those of this range, into `packed`, which is as long. Finding where they begin takes a step for
+    /// each level of the layout (MPITypes's `MPIT_Type_memcpy`).
+    ///
+    /// # Errors
+    /// [`Error::Range`], and [`Error::Length`] where `packed` has another length; nothing is written then.
+    pub fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
+        self.check_range(&bytes)?;
+        let (expected, found) = (bytes.len(), packed.len());
+        if found != expected {
+            return Err(Error::Length { what: "the range", expected, found });
+        }
+        // SAFETY: `packed` has room for the bytes, and cannot overlap what is read, being borrowed mutably.
+        unsafe { self.run::<Packing>(bytes, packed.as_mut_ptr()) };
+        Ok(())
+    }
+
+    /// Copies some bytes between the memory and where they are packed.
+    ///
+    /// # Safety
+    /// The bytes are some of the packed ones, and `packed` points to where they are, elsewhere than the memory. The side that is copied
+    /// to may be written.
+    unsafe fn run<D: Direction>(&self, bytes: Range<usize>, packed: *mut u8) {
+        let compiled = self.plan.compiled();
+        let repeat = Repeat::every(self.count, compiled.extent, self.packed_size_of_one());
+        let sides = Sides {
+            a: self.origin.wrapping_offset(compiled.part.a),
+            b: packed.wrapping_sub(bytes.start),
+        };
+        // SAFETY: as the caller and `from_raw` promise.
+        unsafe { run_turns::<D>(&compiled.part.node, repeat, bytes, sides) };
+    }
+
+    /// What the packed bytes are, again and again.
+    pub(super) fn signature(&self) -> &Signature {
+        &self.plan.compiled().signature
+    }
+
+    fn packed_size_of_one(&self) -> isize {
+        self.plan.packed_size() as isize
+    }
+
+    pub(super) fn check_range(&self, bytes: &Range<usize>) -> Result<(), Error> {
+        let size = self.packed_size();
+        if bytes.start > bytes.end || bytes.end > size {
+            return Err(Error::Range { start: bytes.start, end: bytes.end, size });
+        }
+        Ok(())
+    }
+
+    /// One part after the other, from any position on.
+    pub fn packer(&self) -> Packer<'a> {
+        Packer::new(self.clone())
+    }
+
+    /// Calls back for the contiguous blocks of some of the packed bytes, in order.
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn visit(&self, bytes: Range<usize>, visitor: &mut impl LeafVisitor) -> Result<(), Error> {
+        self.check_range(&bytes)?;
+        let compiled = self.plan.compiled();
+        let places = Places::Every(compiled.extent);
+        visit_turns(&compiled.part.node, &places, bytes, compiled.part.a, visitor);
+        Ok(())
+    }
+
+    /// Number of contiguous blocks of some of the packed bytes: such as follow one another in memory are one (MPITypes's
+    /// `MPIT_Type_blockct`).
+    ///
+    /// ```
+    /// let column = dtype_runtime::layout!(u8[3][3] => [.., 1]);
+    /// assert_eq!(column.of(&[[0; 3]; 3]).data().blocks(0..3)?, 3);
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn blocks(&self, bytes: Range<usize>) -> Result<usize, Error> {
+        let mut count = Count::default();
+        self.visit(bytes, &mut count)?;
+        Ok(count.blocks)
+    }
+
+    /// The contiguous blocks of some of the packed bytes (MPITypes's `MPIT_Type_flatten`).
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn flatten(&self, bytes: Range<usize>) -> Result<Vec<Block>, Error> {
+        let mut blocks = Vec::new();
+        let mut joined = Joined::new(|block| blocks.push(block));
+        self.visit(bytes, &mut joined)?;
+        joined.finish();
+        Ok(blocks)
+    }
+
+    /// The contiguous blocks of some of the packed bytes, for vectored output.
+    ///
+    /// ```
+    /// use std::io::Write;
+    ///
+    /// let column = dtype_runtime::layout!(u8[3][3] => [.., 1]);
+    /// let mut file = Vec::new();
+    /// file.write_vectored(&column.of(&[[0, 1, 2], [3, 4, 5], [6, 7, 8]]).data().io_slices(0..3)?)?;
+    /// assert_eq!(file, [1, 4, 7]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Range`].
+    pub fn io_slices(&self, bytes: Range<usize>) -> Result<Vec<IoSlice<'a>>, Error> {
+        let blocks = self.flatten(bytes)?.into_iter().map(|Block { offset, size }| {
+            // SAFETY: a block of the layout, all of which is there for `'a`, as `from_raw` was promised.
+            IoSlice::new(unsafe { slice::from_raw_parts(self.origin.wrapping_offset(offset), size) })
+        });
+        Ok(blocks.collect())
+    }
+}
+
+impl<'a> DataMut<'a> {
+    /// `count` copies of a plan in `memory`, where displacement 0 of the first one is byte `origin`.
+    ///
+    /// # Errors
+    /// [`Error::Reach`] where the layout leaves the memory.
+    pub fn new(plan: &Plan, count: usize, memory: &'a mut [u8], origin: usize) -> Result<Self, Error> {
+        reach(plan, count, memory.len(), origin)?;
+        // SAFETY: the layout lies within the memory, as has just been found, and bytes have any pattern.
+        Ok(unsafe { Self::from_raw(plan.clone(), count, memory.as_mut_ptr().wrapping_add(origin), None) })
+    }
+
+    /// Values.
+    ///
+    /// ```
+    /// let mut values = [(0u8, false); 2];
+    /// dtype_runtime::pack::DataMut::of(&mut values).unpack_range(2, &[7, 1])?;
+    /// assert_eq!(values, [(0, false), (7, true)]);
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    pub fn of<T: MpiDatatype>(values: &'a mut [T]) -> Self {
+        // SAFETY: the plan of a type names fields of its values, which are borrowed, and are checked if need be.
+        unsafe {
+            Self::from_raw(Plan::of::<T>(), values.len(), values.as_mut_ptr().cast(), Values::<T>::RESTRICTED)
+        }
+    }
+
+    /// # Safety
+    /// For `'a`, all that so many copies of the plan name from `origin` on is there, initialized, and used by nobody else. Any
+    /// bytes that pass the check may be written there.
+    pub(crate) unsafe fn from_raw(
+        plan: Plan,
+        count: usize,
+        origin: *mut u8,
+        check: Option<&'a dyn Valid>,
+    ) -> Self {
+        // SAFETY: as the caller promises.
+        let data = unsafe { Data::from_raw(plan, count, origin) };
+        Self { data, check, memory: PhantomData }
+    }
+
+    /// The same, to be read.
+    pub fn as_data(&self) -> &Data<'_> {
+        &self.data
+    }
+
+    /// Bytes of all of it, packed.
+    pub fn packed_size(&self) -> usize {
+        self.data.packed_size()
+    }
+
+    /// Unpacks all of it.
+    ///
+    /// # Errors
+    /// [`Error::Length`] where these are not just the bytes of all of it, and [`Error::InvalidValue`]. Nothing is written in
+    /// either case.
+    pub fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
+        let (expected, found) = (self.packed_size(), packed.len());
+        if found != expected {
+            return Err(Error::Length { what: "the layout", expected, found });
+        }
+        self.unpack_range(0, packed)
+    }
+
+    /// Unpacks some of the packed bytes: those from a position on.
+    ///
+    /// # Errors
+    /// [`Error::Range`]; [`Error::InvalidValue`]; and [`Error::Torn`] where a `bool`, `char`, `NonZero` or enum is there only in
+    /// part, which an [`Unpacker`] can wait for. Nothing is written then.
+    pub fn unpack_range(&mut self, position: usize, packed: &[u8]) -> Result<(), Error> {
+        let end = position.saturating_add(packed.len());
+        self.data.check_range(&(position..end))?;
+        if self.check.is_some() {
+            let torn = [position, end].into_iter().find(|at| self.floor(*at) < *at);
+            torn.map_or(Ok(()), |position| Err(Error::Torn { position }))?;
+        }
+        self.validate(position, packed)?;
+        // SAFETY: no value is torn, and all of them are valid.
+        unsafe { self.write(position, packed) };
+        Ok(())
+    }
+
+    /// Whether there are values of which not every pattern is one.
+    pub(super) fn is_restricted(&self) -> bool {
+        self.check.is_some()
+    }
+
+    /// Checks bytes in which no value is torn.
+    pub(super) fn validate(&self, position: usize, packed: &[u8]) -> Result<(), Error> {
+        self.check.map_or(Ok(()), |values| values.check(packed, position))
+    }
+
+    /// Writes bytes that are among the packed ones.
+    ///
+    /// # Safety
+    /// They have been validated.
+    pub(crate) unsafe fn write(&mut self, position: usize, packed: &[u8]) {
+        let bytes = position..position + packed.len();
+        // SAFETY: the bytes may be written, as the caller says; they are borrowed, so elsewhere than the memory, and only read.
+        unsafe { self.data.run::<Unpacking>(bytes, packed.as_ptr().cast_mut()) };
+    }
+
+    /// The last place up to this packed byte, or the end, where no value is torn.
+    pub(super) fn floor(&self, byte: usize) -> usize {
+        if byte < self.packed_size() { self.data.signature().unit_at(byte).start } else { self.packed_size() }
+    }
+
+    /// Parts in any order.
+    pub fn unpacker(self) -> Unpacker<'a> {
+        Unpacker::new(self)
+    }
+
+    /// Copies from another layout with the same values in all, straight into this one. What is done for the two layouts
+    /// can be done once, with [`Transpack`].
+    ///
+    /// # Errors
+    /// As [`Transpack::new`] and [`Transpack::copy`].
+    pub fn copy_from(&mut self, from: &Data<'_>) -> Result<(), Error> {
+        Transpack::new(&from.plan, from.count, &self.data.plan, self.data.count)?.copy(from, self)
+    }
+
+    /// The contiguous blocks of some of the packed bytes, for vectored input.
+    ///
+    /// # Errors
+    /// [`Error::Range`]; [`Error::Overlap`]; and [`Error::Restricted`] where not every pattern is a value, since nobody looks at what is
+    /// written.
+    pub fn io_slices_mut(&mut self, bytes: Range<usize>) -> Result<Vec<IoSliceMut<'_>>, Error> {
+        if self.check.is_some() {
+            return Err(Error::Restricted);
+        }
+        let blocks = self.data.flatten(bytes)?;
+        let mut sorted = blocks.clone();
+        sorted.sort_unstable_by_key(|block| block.offset);
+        if sorted.windows(2).any(|pair| pair[0].offset + pair[0].size as isize > pair[1].offset) {
+            return Err(Error::Overlap);
+        }
+        let blocks = blocks.into_iter().map(|Block { offset, size }| {
+            // SAFETY: a block of the layout, borrowed mutably as `self` is; no two of them overlap, and any pattern may be written.
+            IoSliceMut::new(unsafe {
+                slice::from_raw_parts_mut(self.data.origin.wrapping_offset(offset), size)
+            })
+        });
+        Ok(blocks.collect())
+    }
+}
+
+impl Transpack {
+    /// Copies.
+    ///
+    /// ```
+    /// use dtype_runtime::{layout, pack::Transpack};
+    ///
+    /// let (column, row) = (layout!(u8[2][2] => [.., 1]), layout!(u8[2][2] => [0, ..]));
+    /// let (from, mut to) = ([[1, 2], [3, 4]], [[0; 2]; 2]);
+    /// let (from, mut into) = (column.of(&from), row.of_mut(&mut to));
+    /// let (from, mut into) = (from.data(), into.data());
+    /// Transpack::new(from.plan(), 1, into.as_data().plan(), 1)?.copy(&from, &mut into)?;
+    /// assert_eq!(to, [[2, 4], [0, 0]]);
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Plan`] where this was made for other plans or counts, and [`Error::InvalidValue`] where a value is none of the destination's type.
+    /// Nothing is written then.
+    pub fn copy(&self, from: &Data<'_>, to: &mut DataMut<'_>) -> Result<(), Error> {
+        if !self.is_for((&from.plan, from.count), (&to.data.plan, to.data.count)) {
+            return Err(Error::Plan);
+        }
+        if to.check.is_some() {
+            // Looked at before anything is written, a cache full at a time.
+            let (size, mut position, mut some) = (from.packed_size(), 0, vec![0; CHUNK]);
+            while position < size {
+                let end = to.floor(position + CHUNK);
+                let some = &mut some[..end - position];
+                from.pack_range(position..end, some)?;
+                to.validate(position, some)?;
+                position = end;
+            }
+        }
+        // SAFETY: the nodes have been made of these two plans; the destination is borrowed mutably, so it is not the source; its
+        // values are valid.
+        unsafe { self.run(Sides { a: from.origin, b: to.data.origin }) };
+        Ok(())
+    }
+}
+
+/// Checks that so many copies of a plan lie within memory of so many bytes.
+fn reach(plan: &Plan, count: usize, found: usize, origin: usize) -> Result<(), Error> {
+    let compiled = plan.compiled();
+    let size = plan.packed_size();
+    if count == 0 || size == 0 {
+        return Ok(());
+    }
+    if size.checked_mul(count).is_none_or(|size| isize::try_from(size).is_err()) {
+        return Err(dtype_core::Error::Overflow { node: "vec" }.into());
+    }
+    let last = (count as i128 - 1) * compiled.extent as i128;
+    let (lower, upper) = compiled.bounds;
+    let (first, end) = (
+        origin as i128 + lower as i128 + last.min(0),
+        origin as i128 + upper as i128 + last.max(0),
+    );
+    if first < 0 || end > found as i128 {
+        return Err(Error::Reach { first, end, found });
+    }
+    Ok(())
+}
+
+impl fmt::Debug for Data<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Data").field("plan", &self.plan).field("count", &self.count).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for DataMut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DataMut").field("data", &self.data).finish_non_exhaustive()
+    }
+}

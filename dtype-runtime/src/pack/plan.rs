@@ -1,0 +1,208 @@
+//! Plans: layouts compiled for packing, while the program runs.
+
+use std::{fmt, sync::Arc};
+
+use dtype_core::{BaseType, TypeTree};
+
+use super::{
+    node::{Bucket, Part},
+    signature::Signature,
+};
+use crate::{Error, MpiDatatype, fields::Visitor};
+
+/// A layout compiled for packing: a type tree turned into loops over contiguous blocks, once. Copies share it.
+///
+/// [`Data`](super::Data) and [`DataMut`](super::DataMut) join a plan to memory; everything that can be done with a layout is done
+/// with those. Making a plan reads each node and each displacement of the tree once.
+///
+/// ```
+/// use dtype_runtime::{
+///     dtype_core::{BaseType, TypeTree},
+///     pack::{Data, Plan},
+/// };
+///
+/// // The second of every three bytes, four times.
+/// let plan = Plan::new(&TypeTree::vector(4, 3, TypeTree::Leaf(BaseType::U8)))?;
+/// let memory: Vec<u8> = (0..12).collect();
+/// assert_eq!(Data::new(&plan, 1, &memory, 1)?.pack(), [1, 4, 7, 10]);
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Plan(Arc<Compiled>);
+
+pub(super) struct Compiled {
+    /// Side `a` is memory, relative to displacement 0; side `b` is the packed bytes.
+    pub part: Part,
+    pub signature: Signature,
+    /// Bytes from one copy to the next.
+    pub extent: isize,
+    /// The least displacement, and one past the last byte.
+    pub bounds: (isize, isize),
+}
+
+impl Plan {
+    /// The plan of a tree. Its extent, of which several copies are apart, is the one that MPI gives it.
+    ///
+    /// # Errors
+    /// [`Error::Tree`] for a tree that is none, or whose bytes cannot be counted.
+    pub fn new(tree: &TypeTree) -> Result<Self, Error> {
+        let measure = tree.measure()?;
+        let fits = |bytes: i64| isize::try_from(bytes).map_err(|_| dtype_core::Error::Overflow { node: tree.kind() });
+        let extent = fits(measure.extent())?;
+        let bounds = (fits(measure.lower_bound)?, fits(measure.upper_bound)?);
+        fits(measure.size as i64)?;
+        let Layer { part, signature } = Layer::of_tree(tree);
+        Ok(Self(Arc::new(Compiled { part, signature, extent, bounds })))
+    }
+
+    /// The plan with another extent, in bytes.
+    #[must_use]
+    pub fn resized(&self, extent: isize) -> Self {
+        let (Layer { part, signature }, bounds) = (self.layer(), self.0.bounds);
+        Self(Arc::new(Compiled { part, signature, extent, bounds }))
+    }
+
+    /// The plan of values of a type.
+    ///
+    /// ```
+    /// use dtype_runtime::pack::Plan;
+    /// assert_eq!((Plan::of::<(u8, u32)>().packed_size(), Plan::of::<(u8, u32)>().extent()), (5, 8));
+    /// ```
+    pub fn of<T: MpiDatatype>() -> Self {
+        T::lazy().plan(|| Self::of_layer(Layer::of::<T>(), size_of::<T>())).clone()
+    }
+
+    /// The plan of what lies in so many bytes from where it begins, which are also its extent.
+    pub(crate) fn of_layer(layer: Layer, extent: usize) -> Self {
+        let (extent, Layer { part, signature }) = (extent as isize, layer);
+        Self(Arc::new(Compiled { part, signature, extent, bounds: (0, extent) }))
+    }
+
+    /// Bytes of one copy, packed.
+    pub fn packed_size(&self) -> usize {
+        self.0.signature.size
+    }
+
+    /// Bytes from one copy to the next.
+    pub fn extent(&self) -> isize {
+        self.0.extent
+    }
+
+    /// What one copy is, to be part of another plan.
+    pub(crate) fn layer(&self) -> Layer {
+        let Compiled { part, signature, .. } = &*self.0;
+        Layer { part: part.clone(), signature: signature.clone() }
+    }
+
+    /// Whether both are copies of one plan.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    pub(super) fn compiled(&self) -> &Compiled {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan")
+            .field("packed_size", &self.packed_size())
+            .field("extent", &self.extent())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What plans are put together from: what is where in memory, and what it is.
+#[derive(Clone)]
+pub(crate) struct Layer {
+    part: Part,
+    signature: Signature,
+}
+
+impl Layer {
+    pub fn leaf(base: BaseType) -> Self {
+        let signature = Signature::run(base, 1);
+        Self { part: Part::block(signature.size), signature }
+    }
+
+    /// This `count` times, so many bytes apart.
+    #[must_use]
+    pub fn repeated(self, count: usize, stride: isize) -> Self {
+        let size = self.signature.size as isize;
+        Self { part: self.part.repeated(count, stride, size), signature: self.signature.repeated(count) }
+    }
+
+    /// This at each of these places.
+    #[must_use]
+    pub fn listed(self, places: &[isize]) -> Self {
+        let size = self.signature.size as isize;
+        Self { part: self.part.listed(places, size), signature: self.signature.repeated(places.len()) }
+    }
+
+    /// At each of these places so many of this, so many bytes apart.
+    fn bucketed(self, stride: isize, places: impl Iterator<Item = (isize, usize)>) -> Self {
+        let (size, mut all) = (self.signature.size, 0usize);
+        let buckets = places.map(|(a, count)| {
+            let b = size.wrapping_mul(all) as isize;
+            all = all.wrapping_add(count);
+            Bucket { a, b, count }
+        });
+        let part = self.part.bucketed(stride, size as isize, buckets.collect());
+        Self { part, signature: self.signature.repeated(all) }
+    }
+
+    /// Each of these at its place, one after the other.
+    pub fn sequence(layers: impl IntoIterator<Item = (isize, Self)>) -> Self {
+        let (mut parts, mut signatures, mut size) = (Vec::new(), Vec::new(), 0);
+        for (at, Self { part, signature }) in layers {
+            parts.push(part.moved(at, size));
+            size += signature.size as isize;
+            signatures.push(signature);
+        }
+        Self { part: Part::sequence(parts), signature: Signature::sequence(signatures) }
+    }
+
+    /// What a tree describes.
+    fn of_tree(tree: &TypeTree) -> Self {
+        let places = |displacements: &[i64]| displacements.iter().map(|at| *at as isize).collect::<Vec<_>>();
+        match tree {
+            TypeTree::Leaf(base) => Self::leaf(*base),
+            TypeTree::Vector { count, stride, child } => {
+                Self::of_tree(child).repeated(*count as usize, *stride as isize)
+            }
+            TypeTree::Index { displacements, child } => Self::of_tree(child).listed(&places(displacements)),
+            TypeTree::IndexBucket { stride, buckets, displacements, child } => {
+                let counts = buckets.iter().map(|count| *count as usize);
+                Self::of_tree(child).bucketed(*stride as isize, places(displacements).into_iter().zip(counts))
+            }
+            TypeTree::Struct { displacements, children } => {
+                Self::sequence(places(displacements).into_iter().zip(children.iter().map(Self::of_tree)))
+            }
+        }
+    }
+
+    /// The fields of a type that travel.
+    fn of<T: MpiDatatype>() -> Self {
+        let mut fields = Fields(Vec::new());
+        T::visit(&mut fields);
+        Self::sequence(fields.0)
+    }
+}
+
+/// Collects the parts of a type.
+struct Fields(Vec<(isize, Layer)>);
+
+impl Visitor for Fields {
+    fn leaf<T: MpiDatatype>(&mut self, base: BaseType) {
+        self.0.push((0, Layer::leaf(base)));
+    }
+
+    fn field<F: MpiDatatype>(&mut self, offset: usize) {
+        self.0.push((offset as isize, Layer::of::<F>()));
+    }
+
+    fn elements<F: MpiDatatype>(&mut self, count: usize) {
+        self.0.push((0, Layer::of::<F>().repeated(count, size_of::<F>() as isize)));
+    }
+}

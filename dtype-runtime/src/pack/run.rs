@@ -1,0 +1,375 @@
+//! Running plans: from a node and two addresses to the copies.
+//!
+//! Loops on the way to a block are collected as *repeats*, and the innermost of them are handed to a kernel. Where a loop is around
+//! different things, as in an array of structs, it is cut into chunks that stay in the first-level cache, and each thing is copied
+//! for a whole chunk at a time: one pass over memory, and still a tight loop for each field. Nothing is called for each element.
+
+use super::{
+    kernels::{Stride, copy, copy_blocks, copy_grid},
+    node::{Block, Bytes, Kind, Node, Part, Places, Turns, overlapping},
+};
+
+/// Packed bytes of a chunk, and elements of one.
+const CHUNK: usize = 8 << 10;
+const ELEMENTS: usize = 256;
+
+/// Loops that are kept for a kernel to choose from; what is deeper is taken turn by turn.
+const MOST_REPEATS: usize = 10;
+
+/// From which side bytes are copied to which.
+pub(super) trait Direction {
+    /// The two sides as what is read and what is written.
+    fn sides<T>(a: T, b: T) -> (T, T);
+}
+
+/// From side `a` to side `b`.
+pub(super) struct Packing;
+
+/// From side `b` to side `a`.
+pub(super) struct Unpacking;
+
+impl Direction for Packing {
+    #[inline(always)]
+    fn sides<T>(a: T, b: T) -> (T, T) {
+        (a, b)
+    }
+}
+
+impl Direction for Unpacking {
+    #[inline(always)]
+    fn sides<T>(a: T, b: T) -> (T, T) {
+        (b, a)
+    }
+}
+
+/// Addresses on both sides.
+#[derive(Clone, Copy)]
+pub(super) struct Sides {
+    pub a: *mut u8,
+    pub b: *mut u8,
+}
+
+impl Sides {
+    #[inline(always)]
+    pub fn at(self, a: isize, b: isize) -> Self {
+        Self { a: self.a.wrapping_offset(a), b: self.b.wrapping_offset(b) }
+    }
+
+    /// # Safety
+    /// As for [`copy`].
+    #[inline(always)]
+    unsafe fn copy<D: Direction>(self, size: usize) {
+        let (from, to) = D::sides(self.a, self.b);
+        // SAFETY: as the caller promises.
+        unsafe { copy(size, from, to) };
+    }
+}
+
+/// A loop around what is copied.
+#[derive(Clone, Copy)]
+pub(super) struct Repeat<'p> {
+    pub count: usize,
+    pub a: Steps<'p>,
+    pub b: Steps<'p>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Steps<'p> {
+    Every(isize),
+    At(&'p [isize]),
+}
+
+impl<'p> Steps<'p> {
+    fn of(places: &'p Places) -> Self {
+        match places {
+            Places::Every(stride) => Self::Every(*stride),
+            Places::At(offsets) => Self::At(offsets),
+        }
+    }
+
+    fn nth(self, i: usize) -> isize {
+        match self {
+            Self::Every(stride) => stride.wrapping_mul(i as isize),
+            Self::At(offsets) => offsets[i],
+        }
+    }
+
+    /// Those from the i-th on, which lies so far away.
+    fn from(self, i: usize) -> (isize, Self) {
+        match self {
+            Self::Every(stride) => (stride.wrapping_mul(i as isize), self),
+            Self::At(offsets) => (0, Self::At(&offsets[i..])),
+        }
+    }
+}
+
+impl<'p> Repeat<'p> {
+    pub fn every(count: usize, a: isize, b: isize) -> Self {
+        Self { count, a: Steps::Every(a), b: Steps::Every(b) }
+    }
+
+    /// `count` of the turns from the i-th on, and where the first of them is.
+    fn part(self, i: usize, count: usize) -> (isize, isize, Self) {
+        let ((at_a, a), (at_b, b)) = (self.a.from(i), self.b.from(i));
+        (at_a, at_b, Self { count, a, b })
+    }
+
+    /// The loop as strides, if it has any.
+    fn stride<D: Direction>(self) -> Option<Stride> {
+        match (self.a, self.b) {
+            (Steps::Every(a), Steps::Every(b)) => {
+                let (from, to) = D::sides(a, b);
+                Some(Stride { count: self.count, from, to })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The loops around something, the innermost last.
+#[derive(Clone, Copy)]
+pub(super) struct Repeats<'p> {
+    list: [Repeat<'p>; MOST_REPEATS],
+    depth: usize,
+}
+
+impl<'p> Repeats<'p> {
+    /// No loop.
+    pub fn none() -> Self {
+        Self { list: [Repeat::every(1, 0, 0); MOST_REPEATS], depth: 0 }
+    }
+
+    fn as_slice(&self) -> &[Repeat<'p>] {
+        &self.list[..self.depth]
+    }
+
+    /// Calls back within one more loop.
+    fn within(&mut self, repeat: Repeat<'p>, sides: Sides, mut visit: impl FnMut(&mut Self, Sides)) {
+        if self.depth == MOST_REPEATS {
+            (0..repeat.count).for_each(|i| visit(self, sides.at(repeat.a.nth(i), repeat.b.nth(i))));
+            return;
+        }
+        self.list[self.depth] = repeat;
+        self.depth += 1;
+        visit(self, sides);
+        self.depth -= 1;
+    }
+
+    /// Cuts the loops around something of so many bytes into chunks that stay in the cache, and calls back with the loops
+    /// within each.
+    fn for_each_chunk(&self, size: usize, sides: Sides, mut visit: impl FnMut(&mut Self, Sides)) {
+        let most = (CHUNK / size.max(1)).clamp(1, ELEMENTS);
+        // As many of the inner loops as fit a chunk whole.
+        let (mut whole, mut elements) = (self.depth, 1);
+        while whole > 0 && self.list[whole - 1].count <= most / elements {
+            whole -= 1;
+            elements *= self.list[whole].count;
+        }
+        let length = most / elements;
+        let rest = |whole: usize| {
+            let mut rest = Self { list: self.list, depth: self.depth - whole };
+            rest.list[..rest.depth].copy_from_slice(&self.list[whole..self.depth]);
+            rest
+        };
+        if length < 2 || whole == 0 {
+            let mut inner = rest(whole);
+            return for_each_turn(&self.list[..whole], sides, &mut |sides| visit(&mut inner, sides));
+        }
+        // The loop that is cut, around those that are whole.
+        let (cut, mut chunk) = (self.list[whole - 1], rest(whole - 1));
+        for_each_turn(&self.list[..whole - 1], sides, &mut |sides| {
+            for i in (0..cut.count).step_by(length) {
+                let (a, b, part) = cut.part(i, length.min(cut.count - i));
+                chunk.list[0] = part;
+                visit(&mut chunk, sides.at(a, b));
+            }
+        });
+    }
+}
+
+/// Copies all of a node, as often as the repeats around it say.
+///
+/// # Safety
+/// Wherever the repeats lead from `sides`, there is what the node describes, on both sides: bytes that may be read on the one that is
+/// copied from, and that may be written on the other. No byte that is written is read.
+pub(super) unsafe fn run<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats<'p>, sides: Sides) {
+    match &node.kind {
+        // SAFETY: as the caller promises.
+        Kind::Block => unsafe { run_block::<D>(node.size, repeats.as_slice(), sides) },
+        Kind::Repeat { count, a, b, child } => {
+            let repeat = Repeat { count: *count, a: Steps::of(a), b: Steps::of(b) };
+            // SAFETY: as the caller promises: the node is its child so many times.
+            repeats.within(repeat, sides, |repeats, sides| unsafe { run::<D>(child, repeats, sides) });
+        }
+        Kind::Blocks(blocks) if repeats.depth == 0 => {
+            for block in blocks {
+                // SAFETY: a block of the node.
+                unsafe { sides.at(block.a, block.b).copy::<D>(block.size) };
+            }
+        }
+        Kind::Blocks(blocks) => repeats.for_each_chunk(node.size, sides, |repeats, sides| {
+            for block in blocks {
+                // SAFETY: a block of the node, as often as the repeats of the chunk say.
+                unsafe { run_block::<D>(block.size, repeats.as_slice(), sides.at(block.a, block.b)) };
+            }
+        }),
+        Kind::Buckets { a, b, buckets, child } => {
+            repeats.for_each_chunk(node.size, sides, |repeats, sides| {
+                for bucket in buckets {
+                    let repeat = Repeat::every(bucket.count, *a, *b);
+                    repeats.within(repeat, sides.at(bucket.a, bucket.b), |repeats, sides| {
+                        // SAFETY: the children of a bucket, as often as the repeats of the chunk say.
+                        unsafe { run::<D>(child, repeats, sides) };
+                    });
+                }
+            });
+        }
+        Kind::Sequence(parts) => repeats.for_each_chunk(node.size, sides, |repeats, sides| {
+            for part in parts {
+                // SAFETY: a part of the node, as often as the repeats of the chunk say.
+                unsafe { run::<D>(&part.node, repeats, sides.at(part.a, part.b)) };
+            }
+        }),
+    }
+}
+
+/// Calls back for each turn of some loops.
+#[inline(always)]
+fn for_each_turn(repeats: &[Repeat<'_>], sides: Sides, visit: &mut impl FnMut(Sides)) {
+    match repeats {
+        [] => visit(sides),
+        [repeat, inner @ ..] => for_each_turn_of(*repeat, inner, sides, visit),
+    }
+}
+
+/// The recursion of [`for_each_turn`], which cannot be inlined into itself: as deep as the loops.
+fn for_each_turn_of(repeat: Repeat<'_>, inner: &[Repeat<'_>], sides: Sides, visit: &mut impl FnMut(Sides)) {
+    for i in 0..repeat.count {
+        let sides = sides.at(repeat.a.nth(i), repeat.b.nth(i));
+        match inner {
+            [] => visit(sides),
+            [next, inner @ ..] => for_each_turn_of(*next, inner, sides, visit),
+        }
+    }
+}
+
+/// Copies a block as often as the repeats say.
+///
+/// # Safety
+/// As for [`run`].
+unsafe fn run_block<D: Direction>(size: usize, repeats: &[Repeat<'_>], sides: Sides) {
+    let [outer @ .., last] = repeats else {
+        // SAFETY: as the caller promises.
+        return unsafe { sides.copy::<D>(size) };
+    };
+    if let (Some(inner), [outer @ .., next]) = (last.stride::<D>(), outer)
+        && let Some(next) = next.stride::<D>()
+    {
+        for_each_turn(outer, sides, &mut |sides| {
+            let (from, to) = D::sides(sides.a, sides.b);
+            // SAFETY: as the caller promises.
+            unsafe { copy_grid(size, next, inner, from, to) };
+        });
+        return;
+    }
+    for_each_turn(outer, sides, &mut |sides| {
+        let (from, to) = D::sides(sides.a, sides.b);
+        // SAFETY: as the caller promises.
+        unsafe {
+            match D::sides(last.a, last.b) {
+                (Steps::Every(reads), Steps::Every(writes)) => {
+                    copy_blocks(size, last.count, (from, reads), (to, writes));
+                }
+                (Steps::At(reads), Steps::Every(writes)) => {
+                    copy_blocks(size, last.count, (from, reads), (to, writes));
+                }
+                (Steps::Every(reads), Steps::At(writes)) => {
+                    copy_blocks(size, last.count, (from, reads), (to, writes));
+                }
+                (Steps::At(reads), Steps::At(writes)) => {
+                    copy_blocks(size, last.count, (from, reads), (to, writes));
+                }
+            }
+        }
+    });
+}
+
+/// Copies some bytes of a node whose side `b` is packed: all of its data, one after the other. Side `b` of the node is where it would be
+/// if all of it were there.
+///
+/// # Safety
+/// As for [`run`], for these bytes.
+pub(super) unsafe fn run_range<'p, D: Direction>(node: &'p Node, bytes: Bytes, sides: Sides) {
+    if bytes == (0..node.size) {
+        // SAFETY: as the caller promises.
+        return unsafe { run::<D>(node, &mut Repeats::none(), sides) };
+    }
+    match &node.kind {
+        Kind::Block => {
+            let at = bytes.start as isize;
+            // SAFETY: bytes of the block.
+            unsafe { sides.at(at, at).copy::<D>(bytes.len()) };
+        }
+        Kind::Repeat { count, a, b, child } => {
+            let repeat = Repeat { count: *count, a: Steps::of(a), b: Steps::of(b) };
+            // SAFETY: as the caller promises.
+            unsafe { run_turns::<D>(child, repeat, bytes, sides) };
+        }
+        Kind::Blocks(blocks) => {
+            for (block, bytes) in overlapping(blocks, Block::packed, bytes) {
+                let at = bytes.start as isize;
+                // SAFETY: bytes of a block of the node.
+                unsafe { sides.at(block.a + at, block.b + at).copy::<D>(bytes.len()) };
+            }
+        }
+        Kind::Buckets { a, b, buckets, child } => {
+            for (bucket, bytes) in overlapping(buckets, |bucket| bucket.packed(child.size), bytes) {
+                let repeat = Repeat::every(bucket.count, *a, *b);
+                // SAFETY: bytes of a bucket of the node.
+                unsafe { run_turns::<D>(child, repeat, bytes, sides.at(bucket.a, bucket.b)) };
+            }
+        }
+        Kind::Sequence(parts) => {
+            for (part, bytes) in overlapping(parts, Part::packed, bytes) {
+                // SAFETY: bytes of a part of the node.
+                unsafe { run_range::<D>(&part.node, bytes, sides.at(part.a, part.b)) };
+            }
+        }
+    }
+}
+
+/// Copies some bytes of so many turns of a loop.
+///
+/// # Safety
+/// As for [`run_range`].
+pub(super) unsafe fn run_turns<'p, D: Direction>(
+    child: &'p Node,
+    repeat: Repeat<'p>,
+    bytes: Bytes,
+    sides: Sides,
+) {
+    if bytes.is_empty() {
+        return;
+    }
+    let turn = |i: usize| sides.at(repeat.a.nth(i), repeat.b.nth(i));
+    let Turns { head, whole, tail } = Turns::of(child.size, &bytes);
+    if let Some((i, bytes)) = head {
+        // SAFETY: bytes of a turn.
+        unsafe { run_range::<D>(child, bytes, turn(i)) };
+    }
+    let mut repeats = Repeats::none();
+    if whole.len() == 1 {
+        // SAFETY: a whole turn.
+        unsafe { run::<D>(child, &mut repeats, turn(whole.start)) };
+    } else if !whole.is_empty() {
+        let (a, b, whole) = repeat.part(whole.start, whole.len());
+        repeats.within(whole, sides.at(a, b), |repeats, sides| {
+            // SAFETY: whole turns.
+            unsafe { run::<D>(child, repeats, sides) };
+        });
+    }
+    if let Some((i, bytes)) = tail {
+        // SAFETY: bytes of a turn.
+        unsafe { run_range::<D>(child, bytes, turn(i)) };
+    }
+}

@@ -1,0 +1,151 @@
+//! Signatures: the base types of packed bytes, in order (MPI 4.1 section 5.1: type signature). Where units end, in which a value of
+//! another byte order is turned round; and whether two layouts hold the same values.
+
+use dtype_core::BaseType;
+
+use super::node::{Bytes, overlapping};
+
+/// What follows what in packed bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Signature {
+    /// Bytes of all of it.
+    pub size: usize,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// Values of one base type.
+    Run(BaseType),
+    /// Another signature again and again.
+    Repeat(Box<Signature>),
+    /// Different ones, each with where it begins.
+    Sequence(Box<[(usize, Signature)]>),
+}
+
+/// Bytes that change places together in another byte order: those of a number, of which a complex value has two.
+pub(super) const fn unit(base: BaseType) -> usize {
+    base.alignment() as usize
+}
+
+impl Signature {
+    pub fn run(base: BaseType, count: usize) -> Self {
+        Self { size: base.size() as usize * count, kind: Kind::Run(base) }
+    }
+
+    pub fn repeated(self, count: usize) -> Self {
+        // Nothing may be there more often than can be counted.
+        let size = self.size.wrapping_mul(count);
+        match self.kind {
+            _ if count < 2 || self.size == 0 => Self { size, ..self },
+            Kind::Run(_) | Kind::Repeat(_) => Self { size, ..self },
+            Kind::Sequence(_) => Self { size, kind: Kind::Repeat(Box::new(self)) },
+        }
+    }
+
+    pub fn sequence(parts: impl IntoIterator<Item = Self>) -> Self {
+        let mut all: Vec<(usize, Self)> = Vec::new();
+        let mut size = 0;
+        for part in parts.into_iter().filter(|part| part.size > 0) {
+            size += part.size;
+            if let (Some((_, last)), Kind::Run(base)) = (all.last_mut(), &part.kind)
+                && matches!(&last.kind, Kind::Run(before) if before == base)
+            {
+                last.size += part.size;
+                continue;
+            }
+            all.push((size - part.size, part));
+        }
+        match <[(usize, Self); 1]>::try_from(all) {
+            Ok([(_, only)]) => only,
+            Err(all) => Self { size, kind: Kind::Sequence(all.into()) },
+        }
+    }
+
+    /// After how many bytes it repeats itself.
+    fn period(&self) -> usize {
+        match &self.kind {
+            Kind::Run(base) => base.size() as usize,
+            Kind::Repeat(child) => child.size,
+            Kind::Sequence(_) => self.size,
+        }
+    }
+
+    /// Calls back for the runs of values of which these bytes of `self`, again and again, hold something: with the base type and which
+    /// of those bytes.
+    pub fn for_each_run(&self, bytes: Bytes, visit: &mut impl FnMut(BaseType, Bytes)) {
+        self.runs_of(0, bytes, visit);
+    }
+
+    fn runs_of(&self, start: usize, bytes: Bytes, visit: &mut impl FnMut(BaseType, Bytes)) {
+        if bytes.is_empty() || self.size == 0 {
+            return;
+        }
+        match &self.kind {
+            Kind::Run(base) => visit(*base, start + bytes.start..start + bytes.end),
+            Kind::Repeat(child) => child.runs_of(start, bytes, visit),
+            Kind::Sequence(parts) => {
+                // Bytes beyond the end are those of further copies.
+                for copy in bytes.start / self.size..bytes.end.div_ceil(self.size) {
+                    let at = copy * self.size;
+                    let within = bytes.start.saturating_sub(at)..(bytes.end - at).min(self.size);
+                    for ((begin, part), bytes) in overlapping(parts, |(at, part)| (*at, part.size), within) {
+                        part.runs_of(start + at + begin, bytes, visit);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The unit that a byte of `self`, again and again, belongs to.
+    pub fn unit_at(&self, byte: usize) -> Bytes {
+        match &self.kind {
+            Kind::Run(base) => {
+                let start = byte - byte % unit(*base);
+                start..start + unit(*base)
+            }
+            Kind::Repeat(child) => child.unit_at(byte),
+            Kind::Sequence(parts) => {
+                let within = byte % self.size;
+                let part = parts.partition_point(|(begin, _)| *begin <= within) - 1;
+                let (begin, part) = &parts[part];
+                let (before, unit) = (byte - within + begin, part.unit_at(within - begin));
+                before + unit.start..before + unit.end
+            }
+        }
+    }
+
+    /// Where the first `bytes` bytes of `self` and `other`, each again and again, differ: the byte, and both base types.
+    pub fn difference(&self, other: &Self, bytes: usize) -> Option<(usize, BaseType, BaseType)> {
+        // Two sequences with periods p and q that agree on p + q bytes agree for ever (Fine and Wilf).
+        let bytes = bytes.min(self.period().saturating_add(other.period()));
+        let runs = |signature: &Self| {
+            let mut runs: Vec<(BaseType, usize)> = Vec::new();
+            signature.for_each_run(0..bytes, &mut |base, Bytes { end, .. }| match runs.last_mut() {
+                Some((last, until)) if *last == base => *until = end,
+                _ => runs.push((base, end)),
+            });
+            runs
+        };
+        let (runs, others) = (runs(self), runs(other));
+        let mut at = 0;
+        for ((base, end), (other_base, other_end)) in runs.into_iter().zip(others) {
+            if base != other_base {
+                return Some((at, base, other_base));
+            }
+            if end != other_end {
+                // One run goes on where the other has ended; what follows there is of another type.
+                let end = end.min(other_end);
+                return Some((end, self.base_at(end), other.base_at(end)));
+            }
+            at = end;
+        }
+        None
+    }
+
+    fn base_at(&self, byte: usize) -> BaseType {
+        let mut found = BaseType::Byte;
+        self.for_each_run(byte..byte + 1, &mut |base, _| found = base);
+        found
+    }
+}

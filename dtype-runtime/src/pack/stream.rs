@@ -1,0 +1,443 @@
+//! Packed bytes as a stream: in parts of any size, in any order, with a checksum, in any byte order (what Open MPI's convertor does).
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Read, Seek, SeekFrom, Write},
+    ops::Range,
+};
+
+use super::{
+    data::{Data, DataMut},
+    signature::{Signature, unit},
+};
+use crate::Error;
+
+/// Bytes that are packed, or unpacked, and then looked at again: few enough to be in the first-level cache still.
+pub(super) const CHUNK: usize = 8 << 10;
+
+/// In which byte order numbers are packed. Their sizes are the same everywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Representation {
+    /// That of this machine.
+    #[default]
+    Native,
+    /// The lowest byte first.
+    LittleEndian,
+    /// The highest byte first: MPI's `external32` (MPI 4.1 section 14.5.2). The bytes are those that `MPI_Pack_external` gives.
+    BigEndian,
+}
+
+impl Representation {
+    /// MPI's name for one of them.
+    pub const EXTERNAL32: Self = Self::BigEndian;
+
+    /// Whether numbers have to be turned round.
+    fn turns(self) -> bool {
+        match self {
+            Self::Native => false,
+            Self::LittleEndian => cfg!(target_endian = "big"),
+            Self::BigEndian => cfg!(target_endian = "little"),
+        }
+    }
+}
+
+/// Turns round the numbers in whole units of packed bytes, those from `start` on.
+fn turn(signature: &Signature, start: usize, packed: &mut [u8]) {
+    fn reverse<const N: usize>(numbers: &mut [u8]) {
+        numbers.as_chunks_mut::<N>().0.iter_mut().for_each(|number| number.reverse());
+    }
+    signature.for_each_run(start..start + packed.len(), &mut |base, bytes| {
+        let numbers = &mut packed[bytes.start - start..bytes.end - start];
+        match unit(base) {
+            2 => reverse::<2>(numbers),
+            4 => reverse::<4>(numbers),
+            8 => reverse::<8>(numbers),
+            _ => {}
+        }
+    });
+}
+
+/// Packs one part after the other, from any position on: a `Read` and `Seek`.
+///
+/// ```
+/// use std::io::Read;
+/// use dtype_runtime::pack::{Data, Representation};
+///
+/// let values = [(1u8, 2u32), (3, 4)];
+/// let mut packer = Data::of(&values).packer().with_representation(Representation::BigEndian);
+/// let mut part = [0; 7]; // ends within the second value
+/// packer.read_exact(&mut part)?;
+/// assert_eq!(part, [1, 0, 0, 0, 2, 3, 0]);
+/// packer.read_exact(&mut part[..3])?;
+/// assert_eq!(part[..3], [0, 0, 4]);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Packer<'a> {
+    data: Data<'a>,
+    position: usize,
+    representation: Representation,
+    checksum: Option<u32>,
+}
+
+impl<'a> Packer<'a> {
+    pub(super) fn new(data: Data<'a>) -> Self {
+        Self { data, position: 0, representation: Representation::Native, checksum: None }
+    }
+
+    /// Packs in this byte order.
+    #[must_use]
+    pub fn with_representation(self, representation: Representation) -> Self {
+        Self { representation, ..self }
+    }
+
+    /// Also computes the checksum of what is packed, while it is in the cache.
+    #[must_use]
+    pub fn with_checksum(self) -> Self {
+        Self { checksum: Some(0), ..self }
+    }
+
+    /// The CRC-32C of all parts that have been packed since the last [`set_position`](Self::set_position), as one; `None` without
+    /// [`with_checksum`](Self::with_checksum).
+    pub fn checksum(&self) -> Option<u32> {
+        self.checksum
+    }
+
+    /// The position of the next byte.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Goes on elsewhere, and begins another checksum.
+    ///
+    /// # Errors
+    /// [`Error::Range`] behind the last byte.
+    pub fn set_position(&mut self, position: usize) -> Result<(), Error> {
+        self.data.check_range(&(position..self.data.packed_size().max(position)))?;
+        self.position = position;
+        self.checksum = self.checksum.map(|_| 0);
+        Ok(())
+    }
+
+    /// Packs as much as there is, and as there is room for, and returns how many bytes that were: 0 at the end.
+    pub fn pack(&mut self, packed: &mut [u8]) -> usize {
+        let size = packed.len().min(self.data.packed_size() - self.position);
+        let packed = &mut packed[..size];
+        if !self.representation.turns() && self.checksum.is_none() {
+            self.fill(packed);
+            return size;
+        }
+        for chunk in packed.chunks_mut(CHUNK) {
+            self.fill(chunk);
+            self.checksum = self.checksum.map(|checksum| crc32c::crc32c_append(checksum, chunk));
+        }
+        size
+    }
+
+    /// Packs a part that is there.
+    fn fill(&mut self, packed: &mut [u8]) {
+        let bytes = self.position..self.position + packed.len();
+        self.position = bytes.end;
+        let read = |bytes: Range<usize>, packed: &mut [u8]| {
+            self.data.pack_range(bytes, packed).expect("as many bytes as the range has");
+        };
+        if !self.representation.turns() {
+            return read(bytes, packed);
+        }
+        let signature = self.data.signature();
+        for part in Part::of(signature, bytes.clone()) {
+            let target = &mut packed[part.bytes.start - bytes.start..part.bytes.end - bytes.start];
+            match part.unit {
+                None => {
+                    read(part.bytes.clone(), target);
+                    turn(signature, part.bytes.start, target);
+                }
+                // All of the number has to be there to be turned round.
+                Some(unit) => {
+                    let mut number = [0; LARGEST_UNIT];
+                    let number = &mut number[..unit.len()];
+                    read(unit.clone(), number);
+                    number.reverse();
+                    target.copy_from_slice(&number[part.bytes.start - unit.start..part.bytes.end - unit.start]);
+                }
+            }
+        }
+    }
+}
+
+/// Bytes of the largest unit.
+const LARGEST_UNIT: usize = 8;
+
+/// A part of a range of packed bytes: whole units, or some bytes of a single one.
+struct Part {
+    bytes: Range<usize>,
+    unit: Option<Range<usize>>,
+}
+
+impl Part {
+    /// A range as the end of a unit, whole units, and the beginning of one.
+    fn of(signature: &Signature, bytes: Range<usize>) -> impl Iterator<Item = Self> {
+        let (mut start, end) = (bytes.start, bytes.end);
+        std::iter::from_fn(move || {
+            if start == end {
+                return None;
+            }
+            let first = signature.unit_at(start);
+            // Where the range ends with the packed bytes it ends with a unit, too: others seem to follow.
+            let last = signature.unit_at(end).start;
+            let part = if first.start == start && last > start {
+                Self { bytes: start..last, unit: None }
+            } else {
+                Self { bytes: start..end.min(first.end), unit: Some(first) }
+            };
+            start = part.bytes.end;
+            Some(part)
+        })
+    }
+}
+
+impl Read for Packer<'_> {
+    fn read(&mut self, packed: &mut [u8]) -> io::Result<usize> {
+        Ok(self.pack(packed))
+    }
+}
+
+impl Seek for Packer<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = position_of(to, self.position, self.data.packed_size())?;
+        self.set_position(position).map_err(invalid_input)?;
+        Ok(position as u64)
+    }
+}
+
+fn position_of(to: SeekFrom, position: usize, size: usize) -> io::Result<usize> {
+    let at = match to {
+        SeekFrom::Start(at) => i128::from(at),
+        SeekFrom::End(by) => size as i128 + i128::from(by),
+        SeekFrom::Current(by) => position as i128 + i128::from(by),
+    };
+    usize::try_from(at).map_err(invalid_input)
+}
+
+fn invalid_input(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, error)
+}
+
+/// Unpacks segments of the packed bytes in any order: such as are lost and sent again, come twice, or end within a value.
+///
+/// Values are written whole: of one that is there in part, the bytes wait for the rest. As a `Write` and `Seek` it takes what comes next.
+///
+/// ```
+/// use dtype_runtime::pack::DataMut;
+///
+/// let mut values = [(0u8, 'a'); 2];
+/// let mut unpacker = DataMut::of(&mut values).unpacker();
+/// unpacker.unpack(3, &[0, 0, 2, b'c', 0, 0, 0])?;
+/// assert_eq!(unpacker.missing().collect::<Vec<_>>(), [0..3]);
+/// unpacker.unpack(0, &[1, b'b', 0, 0])?; // byte 3 comes twice
+/// assert!(unpacker.is_complete());
+/// assert_eq!(values, [(1, 'b'), (2, 'c')]);
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Unpacker<'a> {
+    data: DataMut<'a>,
+    representation: Representation,
+    /// Where the next bytes go that are written as a stream.
+    position: usize,
+    /// What has arrived: beginnings and ends of ranges that do not touch.
+    arrived: BTreeMap<usize, usize>,
+    /// Units of which a part has arrived, by their first byte.
+    waiting: BTreeMap<usize, Waiting>,
+}
+
+/// A number that is there in part.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiting {
+    bytes: [u8; LARGEST_UNIT],
+    /// A bit for each byte that is there.
+    there: u8,
+}
+
+impl<'a> Unpacker<'a> {
+    pub(super) fn new(data: DataMut<'a>) -> Self {
+        let (arrived, waiting) = (BTreeMap::new(), BTreeMap::new());
+        Self { data, representation: Representation::Native, position: 0, arrived, waiting }
+    }
+
+    /// Takes the bytes to be in this byte order.
+    #[must_use]
+    pub fn with_representation(self, representation: Representation) -> Self {
+        Self { representation, ..self }
+    }
+
+    /// Unpacks a segment whose first byte is at this position.
+    ///
+    /// # Errors
+    /// [`Error::Range`], and [`Error::InvalidValue`] where a value would become one that its type does not have; nothing of the segment
+    /// is taken then.
+    pub fn unpack(&mut self, position: usize, segment: &[u8]) -> Result<(), Error> {
+        let end = position.saturating_add(segment.len());
+        self.data.as_data().check_range(&(position..end))?;
+        self.take(position, segment)?;
+        self.note(position, end);
+        Ok(())
+    }
+
+    /// Unpacks a segment, if its CRC-32C is the one that the sender has computed: a damaged one leaves the destination as it is, and
+    /// can be asked for again.
+    ///
+    /// # Errors
+    /// As [`unpack`](Self::unpack); [`Error::Checksum`].
+    pub fn unpack_checked(&mut self, position: usize, segment: &[u8], checksum: u32) -> Result<(), Error> {
+        let found = crc32c::crc32c(segment);
+        if found != checksum {
+            return Err(Error::Checksum { expected: checksum, found });
+        }
+        self.unpack(position, segment)
+    }
+
+    /// The ranges of packed bytes that have not arrived, in order.
+    pub fn missing(&self) -> impl Iterator<Item = Range<usize>> + use<'_> {
+        let starts = self.arrived.keys().copied().chain([self.data.packed_size()]);
+        let ends = [0].into_iter().chain(self.arrived.values().copied());
+        ends.zip(starts).filter(|(end, start)| end < start).map(|(end, start)| end..start)
+    }
+
+    /// Whether all of it has arrived, and so been written.
+    pub fn is_complete(&self) -> bool {
+        self.missing().next().is_none()
+    }
+
+    /// Notes that a range has arrived.
+    fn note(&mut self, mut start: usize, mut end: usize) {
+        if start == end {
+            return;
+        }
+        // Those that it touches become one with it.
+        while let Some((before, until)) = self.arrived.range(..=end).next_back().map(|(a, b)| (*a, *b))
+            && until >= start
+        {
+            self.arrived.remove(&before);
+            (start, end) = (start.min(before), end.max(until));
+        }
+        self.arrived.insert(start, end);
+    }
+
+    /// Checks a segment, then writes what is whole of it and keeps the rest.
+    fn take(&mut self, position: usize, segment: &[u8]) -> Result<(), Error> {
+        let parts = |unpacker: &Self| -> Vec<Part> {
+            Part::of(unpacker.data.as_data().signature(), position..position + segment.len()).collect()
+        };
+        let parts = parts(self);
+        let of = |part: &Part| &segment[part.bytes.start - position..part.bytes.end - position];
+        if self.data.is_restricted() {
+            for part in &parts {
+                match &part.unit {
+                    None => self.for_each_turned(part.bytes.start, of(part), |unpacker, at, packed| {
+                        unpacker.data.validate(at, packed)
+                    })?,
+                    Some(unit) => {
+                        let waiting = self.with(unit, part, of(part));
+                        if let Some(number) = waiting.number(unit.len(), self.representation) {
+                            self.data.validate(unit.start, &number[..unit.len()])?;
+                        }
+                    }
+                }
+            }
+        }
+        for part in &parts {
+            match &part.unit {
+                None => self.for_each_turned(part.bytes.start, of(part), |unpacker, at, packed| {
+                    // SAFETY: all of the segment's values have been validated.
+                    unsafe { unpacker.data.write(at, packed) };
+                    Ok(())
+                })?,
+                Some(unit) => {
+                    let waiting = self.with(unit, part, of(part));
+                    self.waiting.insert(unit.start, waiting);
+                    if let Some(number) = waiting.number(unit.len(), self.representation) {
+                        self.waiting.remove(&unit.start);
+                        // SAFETY: the number has been validated.
+                        unsafe { self.data.write(unit.start, &number[..unit.len()]) };
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What there is of a unit, with some more of its bytes.
+    fn with(&self, unit: &Range<usize>, part: &Part, bytes: &[u8]) -> Waiting {
+        let mut waiting = self.waiting.get(&unit.start).copied().unwrap_or_default();
+        for (at, byte) in part.bytes.clone().zip(bytes) {
+            waiting.bytes[at - unit.start] = *byte;
+            waiting.there |= 1 << (at - unit.start);
+        }
+        waiting
+    }
+
+    /// Calls back with whole units in the byte order of this machine, a cache full at a time where they have to be turned round.
+    fn for_each_turned(
+        &mut self,
+        position: usize,
+        packed: &[u8],
+        mut visit: impl FnMut(&mut Self, usize, &[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if !self.representation.turns() {
+            return visit(self, position, packed);
+        }
+        let mut turned = [0; CHUNK];
+        let mut at = position;
+        while at < position + packed.len() {
+            let end = self.data.floor(at + CHUNK).min(position + packed.len());
+            let turned = &mut turned[..end - at];
+            turned.copy_from_slice(&packed[at - position..end - position]);
+            turn(self.data.as_data().signature(), at, turned);
+            visit(self, at, turned)?;
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// The position of the next byte that is written as a stream.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+}
+
+impl Waiting {
+    /// The number, in the byte order of this machine, if all of its bytes are there.
+    fn number(&self, size: usize, representation: Representation) -> Option<[u8; LARGEST_UNIT]> {
+        let mut bytes = self.bytes;
+        if representation.turns() {
+            bytes[..size].reverse();
+        }
+        (self.there.count_ones() as usize == size).then_some(bytes)
+    }
+}
+
+impl Write for Unpacker<'_> {
+    /// Unpacks as much as there is room for: nothing behind the last byte.
+    fn write(&mut self, packed: &[u8]) -> io::Result<usize> {
+        let size = packed.len().min(self.data.packed_size() - self.position);
+        self.unpack(self.position, &packed[..size])
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        self.position += size;
+        Ok(size)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Unpacker<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let size = self.data.packed_size();
+        let position = position_of(to, self.position, size)?;
+        self.data.as_data().check_range(&(position..size.max(position))).map_err(invalid_input)?;
+        self.position = position;
+        Ok(position as u64)
+    }
+}
