@@ -72,7 +72,7 @@ pub(super) fn visit(node: &Node, bytes: Bytes, at: isize, visitor: &mut impl Lea
         }
         Kind::Buckets { a, buckets, child, .. } => {
             for (bucket, bytes) in overlapping(buckets, |bucket| bucket.packed(child.size), bytes) {
-                visit_turns(child, &node::Places::Every(*a), bytes, at.wrapping_add(bucket.a), visitor);
+                visit_turns(child, a, bytes, at.wrapping_add(bucket.a), visitor);
             }
         }
         Kind::Sequence(parts) => {
@@ -97,6 +97,9 @@ pub(super) fn visit_turns(
 ) {
     if bytes.is_empty() {
         return;
+    }
+    if child.is_gapless(places) {
+        return visitor.contiguous(at.wrapping_add(bytes.start as isize), bytes.len());
     }
     let turn = |i: usize| at.wrapping_add(places.nth(i));
     let Turns { head, whole, tail } = Turns::of(child.size, &bytes);

@@ -11,9 +11,8 @@ use std::{
 use super::{
     blocks::{Block, Count, Joined, LeafVisitor, visit_turns},
     check::{Valid, Values},
-    node::Places,
     plan::Plan,
-    run::{Direction, Packing, Repeat, Sides, Unpacking, run_turns},
+    run::{Direction, Packing, Sides, Unpacking, run_turns},
     signature::Signature,
     stream::{CHUNK, Packer, Unpacker},
     transpack::Transpack,
@@ -149,22 +148,17 @@ impl<'a> Data<'a> {
     /// to may be written.
     unsafe fn run<D: Direction>(&self, bytes: Range<usize>, packed: *mut u8) {
         let compiled = self.plan.compiled();
-        let repeat = Repeat::every(self.count, compiled.extent, self.packed_size_of_one());
         let sides = Sides {
             a: self.origin.wrapping_offset(compiled.part.a),
             b: packed.wrapping_sub(bytes.start),
         };
         // SAFETY: as the caller and `from_raw` promise.
-        unsafe { run_turns::<D>(&compiled.part.node, repeat, bytes, sides) };
+        unsafe { run_turns::<D>(&compiled.part.node, (self.count, &compiled.extent), bytes, sides) };
     }
 
     /// What the packed bytes are, again and again.
     pub(super) fn signature(&self) -> &Signature {
         &self.plan.compiled().signature
-    }
-
-    fn packed_size_of_one(&self) -> isize {
-        self.plan.packed_size() as isize
     }
 
     pub(super) fn check_range(&self, bytes: &Range<usize>) -> Result<(), Error> {
@@ -187,8 +181,7 @@ impl<'a> Data<'a> {
     pub fn visit(&self, bytes: Range<usize>, visitor: &mut impl LeafVisitor) -> Result<(), Error> {
         self.check_range(&bytes)?;
         let compiled = self.plan.compiled();
-        let places = Places::Every(compiled.extent);
-        visit_turns(&compiled.part.node, &places, bytes, compiled.part.a, visitor);
+        visit_turns(&compiled.part.node, &compiled.extent, bytes, compiled.part.a, visitor);
         Ok(())
     }
 
@@ -439,7 +432,7 @@ fn reach(plan: &Plan, count: usize, found: usize, origin: usize) -> Result<(), E
     if size.checked_mul(count).is_none_or(|size| isize::try_from(size).is_err()) {
         return Err(dtype_core::Error::Overflow { node: "vec" }.into());
     }
-    let last = (count as i128 - 1) * compiled.extent as i128;
+    let last = (count as i128 - 1) * plan.extent() as i128;
     let (lower, upper) = compiled.bounds;
     let (first, end) = (
         origin as i128 + lower as i128 + last.min(0),

@@ -21,7 +21,7 @@ pub(super) enum Kind {
     /// Blocks of different sizes.
     Blocks(Box<[Block]>),
     /// The child several times at each of several places, at the same distance everywhere.
-    Buckets { a: isize, b: isize, buckets: Box<[Bucket]>, child: Box<Node> },
+    Buckets { a: Places, b: Places, buckets: Box<[Bucket]>, child: Box<Node> },
     /// Different things.
     Sequence(Box<[Part]>),
 }
@@ -143,6 +143,7 @@ impl Part {
         }
         let size = size * buckets.iter().map(|bucket| bucket.count).sum::<usize>();
         let (at_a, at_b, child) = (self.a, self.b, Box::new(self.node));
+        let (a, b) = (Places::Every(a), Places::Every(b));
         Node { size, kind: Kind::Buckets { a, b, buckets: buckets.into(), child } }.at(at_a, at_b)
     }
 
@@ -215,6 +216,11 @@ fn push(parts: &mut Vec<Part>, next: Part) {
 }
 
 impl Node {
+    /// Whether copies that lie so are one block: contiguous ones, side by side.
+    pub fn is_gapless(&self, places: &Places) -> bool {
+        matches!((&self.kind, places), (Kind::Block, Places::Every(stride)) if *stride == self.size as isize)
+    }
+
     pub fn at(self, a: isize, b: isize) -> Part {
         Part { a, b, node: self }
     }

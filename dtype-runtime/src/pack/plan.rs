@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use dtype_core::{BaseType, TypeTree};
 
 use super::{
-    node::{Bucket, Part},
+    node::{Bucket, Part, Places},
     signature::Signature,
 };
 use crate::{Error, MpiDatatype, fields::Visitor};
@@ -35,7 +35,7 @@ pub(super) struct Compiled {
     pub part: Part,
     pub signature: Signature,
     /// Bytes from one copy to the next.
-    pub extent: isize,
+    pub extent: Places,
     /// The least displacement, and one past the last byte.
     pub bounds: (isize, isize),
 }
@@ -52,14 +52,14 @@ impl Plan {
         let bounds = (fits(measure.lower_bound)?, fits(measure.upper_bound)?);
         fits(measure.size as i64)?;
         let Layer { part, signature } = Layer::of_tree(tree);
-        Ok(Self(Arc::new(Compiled { part, signature, extent, bounds })))
+        Ok(Self(Arc::new(Compiled { part, signature, extent: Places::Every(extent), bounds })))
     }
 
     /// The plan with another extent, in bytes.
     #[must_use]
     pub fn resized(&self, extent: isize) -> Self {
         let (Layer { part, signature }, bounds) = (self.layer(), self.0.bounds);
-        Self(Arc::new(Compiled { part, signature, extent, bounds }))
+        Self(Arc::new(Compiled { part, signature, extent: Places::Every(extent), bounds }))
     }
 
     /// The plan of values of a type.
@@ -75,7 +75,7 @@ impl Plan {
     /// The plan of what lies in so many bytes from where it begins, which are also its extent.
     pub(crate) fn of_layer(layer: Layer, extent: usize) -> Self {
         let (extent, Layer { part, signature }) = (extent as isize, layer);
-        Self(Arc::new(Compiled { part, signature, extent, bounds: (0, extent) }))
+        Self(Arc::new(Compiled { part, signature, extent: Places::Every(extent), bounds: (0, extent) }))
     }
 
     /// Bytes of one copy, packed.
@@ -85,7 +85,7 @@ impl Plan {
 
     /// Bytes from one copy to the next.
     pub fn extent(&self) -> isize {
-        self.0.extent
+        self.0.extent.nth(1)
     }
 
     /// What one copy is, to be part of another plan.

@@ -216,7 +216,7 @@ pub(super) unsafe fn run<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats
         Kind::Buckets { a, b, buckets, child } => {
             repeats.for_each_chunk(node.size, sides, |repeats, sides| {
                 for bucket in buckets {
-                    let repeat = Repeat::every(bucket.count, *a, *b);
+                    let repeat = Repeat { count: bucket.count, a: Steps::of(a), b: Steps::of(b) };
                     repeats.within(repeat, sides.at(bucket.a, bucket.b), |repeats, sides| {
                         // SAFETY: the children of a bucket, as often as the repeats of the chunk say.
                         unsafe { run::<D>(child, repeats, sides) };
@@ -310,10 +310,9 @@ pub(super) unsafe fn run_range<'p, D: Direction>(node: &'p Node, bytes: Bytes, s
             // SAFETY: bytes of the block.
             unsafe { sides.at(at, at).copy::<D>(bytes.len()) };
         }
-        Kind::Repeat { count, a, b, child } => {
-            let repeat = Repeat { count: *count, a: Steps::of(a), b: Steps::of(b) };
+        Kind::Repeat { count, a, child, .. } => {
             // SAFETY: as the caller promises.
-            unsafe { run_turns::<D>(child, repeat, bytes, sides) };
+            unsafe { run_turns::<D>(child, (*count, a), bytes, sides) };
         }
         Kind::Blocks(blocks) => {
             for (block, bytes) in overlapping(blocks, Block::packed, bytes) {
@@ -322,11 +321,10 @@ pub(super) unsafe fn run_range<'p, D: Direction>(node: &'p Node, bytes: Bytes, s
                 unsafe { sides.at(block.a + at, block.b + at).copy::<D>(bytes.len()) };
             }
         }
-        Kind::Buckets { a, b, buckets, child } => {
+        Kind::Buckets { a, buckets, child, .. } => {
             for (bucket, bytes) in overlapping(buckets, |bucket| bucket.packed(child.size), bytes) {
-                let repeat = Repeat::every(bucket.count, *a, *b);
                 // SAFETY: bytes of a bucket of the node.
-                unsafe { run_turns::<D>(child, repeat, bytes, sides.at(bucket.a, bucket.b)) };
+                unsafe { run_turns::<D>(child, (bucket.count, a), bytes, sides.at(bucket.a, bucket.b)) };
             }
         }
         Kind::Sequence(parts) => {
@@ -344,13 +342,19 @@ pub(super) unsafe fn run_range<'p, D: Direction>(node: &'p Node, bytes: Bytes, s
 /// As for [`run_range`].
 pub(super) unsafe fn run_turns<'p, D: Direction>(
     child: &'p Node,
-    repeat: Repeat<'p>,
+    (count, places): (usize, &'p Places),
     bytes: Bytes,
     sides: Sides,
 ) {
     if bytes.is_empty() {
         return;
     }
+    if child.is_gapless(places) {
+        let at = bytes.start as isize;
+        // SAFETY: bytes of what is one block.
+        return unsafe { sides.at(at, at).copy::<D>(bytes.len()) };
+    }
+    let repeat = Repeat { count, a: Steps::of(places), b: Steps::Every(child.size as isize) };
     let turn = |i: usize| sides.at(repeat.a.nth(i), repeat.b.nth(i));
     let Turns { head, whole, tail } = Turns::of(child.size, &bytes);
     if let Some((i, bytes)) = head {

@@ -37,7 +37,7 @@ impl Transpack {
             return Err(Error::Signature { byte, from, to });
         }
         let side = |part: &Part, copies, extent| part.clone().repeated(copies, extent, part.node.size as isize);
-        let part = joined(&side(&a.part, copies, a.extent), &side(&b.part, to_copies, b.extent));
+        let part = joined(&side(&a.part, copies, from.extent()), &side(&b.part, to_copies, to.extent()));
         Ok(Self { from: (from.clone(), copies), to: (to.clone(), to_copies), part })
     }
 
@@ -118,7 +118,7 @@ fn cut_at(from: &Node, to: &Node) -> Part {
             add(*a, &Part::block(*size).node);
         }),
         Kind::Buckets { a, buckets, child, .. } => buckets.iter().for_each(|bucket| {
-            let turns = child.as_ref().clone().at(0, 0).repeated(bucket.count, *a, child.size as isize);
+            let turns = slice_turns(child, a, &(0..bucket.count * child.size));
             add(bucket.a + turns.a, &turns.node);
         }),
         Kind::Sequence(all) => all.iter().for_each(|part| add(part.a, &part.node)),
@@ -143,8 +143,8 @@ fn swapped(node: &Node) -> Node {
             Kind::Blocks(blocks.iter().map(|block| Block { a: block.b, b: block.a, ..*block }).collect())
         }
         Kind::Buckets { a, b, buckets, child } => Kind::Buckets {
-            a: *b,
-            b: *a,
+            a: b.clone(),
+            b: a.clone(),
             buckets: buckets.iter().map(|bucket| Bucket { a: bucket.b, b: bucket.a, ..*bucket }).collect(),
             child: Box::new(swapped(child)),
         },
@@ -174,7 +174,7 @@ fn slice(node: &Node, bytes: Bytes) -> Part {
         ),
         Kind::Buckets { a, buckets, child, .. } => in_a_row(
             overlapping(buckets, |bucket| bucket.packed(child.size), bytes)
-                .map(|(bucket, bytes)| slice_turns(child, &Places::Every(*a), &bytes).moved(bucket.a, 0)),
+                .map(|(bucket, bytes)| slice_turns(child, a, &bytes).moved(bucket.a, 0)),
         ),
         Kind::Sequence(parts) => in_a_row(
             overlapping(parts, Part::packed, bytes)

@@ -1,0 +1,638 @@
+//! The pack engine against an interpreter that goes byte by byte: random trees, ranges, segments, visitors, byte orders, and copies from
+//! layout to layout.
+
+use std::io::{IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
+
+use dtype_runtime::{
+    Error, MpiDatatype,
+    dtype_core::{BaseType, NodeCosts, TypeTree, normalize},
+    layout, pack,
+    pack::{Block, Data, DataMut, LeafVisitor, Plan, Representation, Transpack, Unpacker},
+    packed_size,
+};
+use proptest::{collection::vec, prelude::*, sample::Index};
+
+/// Every entry of a tree, in order, by the definition of the nodes.
+fn entries(tree: &TypeTree) -> Vec<(BaseType, i64)> {
+    fn at(displacement: i64, of: &[(BaseType, i64)]) -> impl Iterator<Item = (BaseType, i64)> {
+        of.iter().map(move |(base, at)| (*base, at + displacement))
+    }
+    match tree {
+        TypeTree::Leaf(base) => vec![(*base, 0)],
+        TypeTree::Vector { count, stride, child } => {
+            let child = entries(child);
+            (0..*count as i64).flat_map(|i| at(i * stride, &child)).collect()
+        }
+        TypeTree::Index { displacements, child } => {
+            let child = entries(child);
+            displacements.iter().flat_map(|displacement| at(*displacement, &child)).collect()
+        }
+        TypeTree::IndexBucket { stride, buckets, displacements, child } => {
+            let child = entries(child);
+            let copies = buckets.iter().zip(displacements);
+            copies
+                .flat_map(|(count, displacement)| (0..*count as i64).map(move |i| displacement + i * stride))
+                .flat_map(|displacement| at(displacement, &child))
+                .collect()
+        }
+        TypeTree::Struct { displacements, children } => children
+            .iter()
+            .zip(displacements)
+            .flat_map(|(child, displacement)| at(*displacement, &entries(child)).collect::<Vec<_>>())
+            .collect(),
+    }
+}
+
+/// What is packed, byte by byte: where in memory, and to which value it belongs.
+struct Reference {
+    /// Of each packed byte, its displacement.
+    bytes: Vec<i64>,
+    /// The base types.
+    types: Vec<BaseType>,
+}
+
+impl Reference {
+    fn of(tree: &TypeTree, count: usize, extent: i64) -> Self {
+        let one = entries(tree);
+        let all = (0..count as i64).flat_map(|i| one.iter().map(move |(base, at)| (*base, at + i * extent)));
+        let (mut bytes, mut types) = (Vec::new(), Vec::new());
+        for (base, at) in all {
+            bytes.extend(at..at + base.size() as i64);
+            types.push(base);
+        }
+        Self { bytes, types }
+    }
+
+    fn is_disjoint(&self) -> bool {
+        let mut bytes = self.bytes.clone();
+        bytes.sort_unstable();
+        bytes.windows(2).all(|pair| pair[0] != pair[1])
+    }
+
+    /// Memory with room for all of it and a guard on either side, and where displacement 0 is.
+    fn memory(&self, seed: u64) -> (Vec<u8>, usize) {
+        let low = self.bytes.iter().min().copied().unwrap_or(0).min(0) - 8;
+        let high = self.bytes.iter().max().copied().unwrap_or(0).max(0) + 9;
+        (noise(seed, (high - low) as usize), -low as usize)
+    }
+
+    fn pack(&self, memory: &[u8], origin: usize) -> Vec<u8> {
+        self.bytes.iter().map(|at| memory[(origin as i64 + at) as usize]).collect()
+    }
+
+    /// The packed bytes with every number turned round.
+    fn turned(&self, packed: &[u8]) -> Vec<u8> {
+        let (mut rest, mut turned) = (packed, Vec::new());
+        for base in &self.types {
+            let (value, after) = rest.split_at(base.size() as usize);
+            rest = after;
+            value.chunks(base.alignment() as usize).for_each(|unit| turned.extend(unit.iter().rev()));
+        }
+        turned
+    }
+}
+
+fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed | 1;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    std::iter::repeat_with(next).take(length).collect()
+}
+
+fn base() -> impl Strategy<Value = BaseType> {
+    use BaseType::{Bool, Byte, C32, C64, F32, F64, I16, I32, U8, U16};
+    proptest::sample::select(vec![U8, F64, I16, F32, I32, C32, C64, Bool, Byte, U16, F64, U8])
+}
+
+fn distance() -> impl Strategy<Value = i64> {
+    prop_oneof![(-3i64..24).prop_map(|step| 8 * step), -40i64..200, Just(0), Just(4096)]
+}
+
+/// Trees of all kinds, many of them with parts that continue one another.
+fn tree() -> impl Strategy<Value = TypeTree> {
+    let size = |tree: &TypeTree| tree.measure().unwrap().true_extent();
+    base().prop_map(TypeTree::Leaf).prop_recursive(4, 48, 5, move |inner| {
+        let list = || vec((distance(), any::<bool>()), 0..6);
+        // Each displacement is a distance from the one before, or follows it without a gap.
+        let places = |list: Vec<(i64, bool)>, sizes: Vec<i64>| -> Vec<i64> {
+            let mut at = 0;
+            let next = |((by, gapless), size): ((i64, bool), i64)| {
+                let here = at + if gapless { 0 } else { by };
+                at = here + size;
+                here
+            };
+            list.into_iter().zip(sizes).map(next).collect()
+        };
+        prop_oneof![
+            (0u64..7, distance(), any::<bool>(), inner.clone()).prop_map(
+                move |(count, stride, gapless, child)| {
+                    TypeTree::vector(count, if gapless { size(&child) } else { stride }, child)
+                }
+            ),
+            (list(), inner.clone()).prop_map(move |(list, child)| {
+                let sizes = vec![size(&child); list.len()];
+                TypeTree::index(places(list, sizes), child)
+            }),
+            (list(), vec(0u64..5, 6), distance(), any::<bool>(), inner.clone()).prop_map(
+                move |(list, counts, stride, gapless, child)| {
+                    let stride = if gapless { size(&child) } else { stride };
+                    let sizes = counts.iter().map(|count| *count as i64 * size(&child)).collect();
+                    let places = places(list, sizes);
+                    TypeTree::index_bucket(stride, &counts[..places.len()], places, child)
+                }
+            ),
+            (list(), vec(inner, 6)).prop_map(move |(list, mut children)| {
+                let places = places(list, children.iter().map(size).collect());
+                children.truncate(places.len());
+                TypeTree::structure(places, children)
+            }),
+        ]
+    })
+}
+
+/// A tree, how many copies, and how far apart.
+fn layouts() -> impl Strategy<Value = (TypeTree, usize, i64)> {
+    let count = prop_oneof![0usize..4, Just(1), 5usize..700];
+    (tree(), count, prop_oneof![Just(None), distance().prop_map(Some)])
+        .prop_filter_map("few enough bytes for the interpreter", |(tree, count, extent)| {
+            let measure = tree.measure().ok()?;
+            let extent = extent.unwrap_or(measure.extent());
+            (measure.size * count as u64 <= 40_000).then_some((tree, count, extent))
+        })
+}
+
+fn plan(tree: &TypeTree, extent: i64) -> Plan {
+    Plan::new(tree).unwrap().resized(extent as isize)
+}
+
+/// Collects displacements of bytes, through all methods or through the first alone.
+#[derive(Default)]
+struct Bytes {
+    displacements: Vec<i64>,
+    calls: usize,
+}
+
+impl LeafVisitor for Bytes {
+    fn contiguous(&mut self, offset: isize, size: usize) {
+        self.displacements.extend(offset as i64..offset as i64 + size as i64);
+        self.calls += 1;
+    }
+}
+
+#[derive(Default)]
+struct Families(Bytes);
+
+impl LeafVisitor for Families {
+    fn contiguous(&mut self, offset: isize, size: usize) {
+        self.0.contiguous(offset, size);
+    }
+    fn vector(&mut self, offset: isize, count: usize, size: usize, stride: isize) {
+        (0..count).for_each(|i| self.0.contiguous(offset + i as isize * stride, size));
+    }
+    fn indexed_block(&mut self, offset: isize, displacements: &[isize], size: usize) {
+        displacements.iter().for_each(|at| self.0.contiguous(offset + at, size));
+    }
+    fn indexed(&mut self, blocks: impl ExactSizeIterator<Item = Block>) {
+        blocks.for_each(|block| self.0.contiguous(block.offset, block.size));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn packing_and_unpacking_move_the_bytes_of_the_type_map(
+        (tree, count, extent) in layouts(), seed: u64,
+    ) {
+        let reference = Reference::of(&tree, count, extent);
+        let (memory, origin) = reference.memory(seed);
+        let plan = plan(&tree, extent);
+        let data = Data::new(&plan, count, &memory, origin).unwrap();
+        let packed = data.pack();
+        prop_assert_eq!(&packed, &reference.pack(&memory, origin));
+        prop_assert_eq!(packed.len(), data.packed_size());
+
+        let (mut copy, _) = reference.memory(seed ^ 99);
+        let mut expected = copy.clone();
+        for (at, byte) in reference.bytes.iter().zip(&packed) {
+            expected[(origin as i64 + at) as usize] = *byte;
+        }
+        DataMut::new(&plan, count, &mut copy, origin).unwrap().unpack(&packed).unwrap();
+        prop_assert!(copy == expected, "a byte beside the layout was written, or one of it was not");
+    }
+
+    #[test]
+    fn any_range_is_that_part_of_the_whole(
+        (tree, count, extent) in layouts(), seed: u64, ends in vec((any::<Index>(), any::<Index>()), 1..6),
+    ) {
+        let reference = Reference::of(&tree, count, extent);
+        let (memory, origin) = reference.memory(seed);
+        let plan = plan(&tree, extent);
+        let data = Data::new(&plan, count, &memory, origin).unwrap();
+        let packed = reference.pack(&memory, origin);
+        for (a, b) in ends {
+            let (a, b) = (a.index(packed.len() + 1), b.index(packed.len() + 1));
+            let range = a.min(b)..a.max(b);
+            let mut part = vec![0; range.len()];
+            data.pack_range(range.clone(), &mut part).unwrap();
+            prop_assert_eq!(&part, &packed[range.clone()]);
+
+            let (mut copy, _) = reference.memory(seed ^ 99);
+            let mut expected = copy.clone();
+            for (at, byte) in reference.bytes[range.clone()].iter().zip(&part) {
+                expected[(origin as i64 + at) as usize] = *byte;
+            }
+            DataMut::new(&plan, count, &mut copy, origin).unwrap().unpack_range(range.start, &part).unwrap();
+            prop_assert!(copy == expected);
+        }
+    }
+
+    #[test]
+    fn visitors_see_the_bytes_in_order_and_blocks_are_maximal(
+        (tree, count, extent) in layouts(), a: Index, b: Index,
+    ) {
+        let reference = Reference::of(&tree, count, extent);
+        let (memory, origin) = reference.memory(7);
+        let plan = plan(&tree, extent);
+        let data = Data::new(&plan, count, &memory, origin).unwrap();
+        let size = reference.bytes.len();
+        let (a, b) = (a.index(size + 1), b.index(size + 1));
+        let range = a.min(b)..a.max(b);
+        let expected = &reference.bytes[range.clone()];
+
+        let mut bytes = Bytes::default();
+        data.visit(range.clone(), &mut bytes).unwrap();
+        prop_assert_eq!(&bytes.displacements, expected);
+        let mut families = Families::default();
+        data.visit(range.clone(), &mut families).unwrap();
+        prop_assert_eq!(&families.0.displacements, expected);
+
+        let blocks = data.flatten(range.clone()).unwrap();
+        let listed = blocks.iter().flat_map(|block| {
+            block.offset as i64..block.offset as i64 + block.size as i64
+        });
+        prop_assert_eq!(&listed.collect::<Vec<_>>(), expected);
+        let breaks = expected.windows(2).filter(|pair| pair[0] + 1 != pair[1]).count();
+        prop_assert_eq!(blocks.len(), breaks + usize::from(!expected.is_empty()));
+        prop_assert_eq!(data.blocks(range.clone()).unwrap(), blocks.len());
+
+        let mut written = Vec::new();
+        let mut slices = data.io_slices(range.clone()).unwrap();
+        let mut slices = &mut slices[..];
+        while !slices.is_empty() {
+            let count = written.write_vectored(slices).unwrap();
+            IoSlice::advance_slices(&mut slices, count);
+        }
+        prop_assert_eq!(&written, &reference.pack(&memory, origin)[range.clone()]);
+
+        let (mut copy, _) = reference.memory(8);
+        let mut read_into = DataMut::new(&plan, count, &mut copy, origin).unwrap();
+        let mut sorted = expected.to_vec();
+        sorted.sort_unstable();
+        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+            prop_assert_eq!(read_into.io_slices_mut(range).unwrap_err(), Error::Overlap);
+        } else {
+            let mut source = &written[..];
+            for slice in &mut read_into.io_slices_mut(range.clone()).unwrap() {
+                let slice: &mut IoSliceMut<'_> = slice;
+                source.read_exact(slice).unwrap();
+            }
+            prop_assert_eq!(&reference.pack(&copy, origin)[range], &written);
+        }
+    }
+
+    #[test]
+    fn segments_may_come_in_any_order_get_lost_come_twice_and_end_anywhere(
+        (tree, count, extent) in layouts(),
+        cuts in vec(any::<Index>(), 0..12), order in vec((any::<Index>(), any::<bool>()), 0..24),
+        representation in proptest::sample::select(vec![
+            Representation::Native, Representation::LittleEndian, Representation::BigEndian,
+        ]),
+    ) {
+        let reference = Reference::of(&tree, count, extent);
+        prop_assume!(reference.is_disjoint());
+        let (memory, origin) = reference.memory(3);
+        let plan = plan(&tree, extent);
+        let native = reference.pack(&memory, origin);
+        let turned = (representation == Representation::BigEndian) == cfg!(target_endian = "little");
+        let packed = match representation {
+            Representation::Native => native.clone(),
+            _ if turned => reference.turned(&native),
+            _ => native.clone(),
+        };
+        let size = packed.len();
+        let mut borders: Vec<_> = cuts.iter().map(|cut| cut.index(size + 1)).chain([0, size]).collect();
+        borders.sort_unstable();
+        let segments: Vec<_> = borders.windows(2).map(|pair| pair[0]..pair[1]).collect();
+
+        // The sender, in order and then from anywhere.
+        let data = Data::new(&plan, count, &memory, origin).unwrap();
+        let mut packer = data.packer().with_representation(representation).with_checksum();
+        let mut sent = Vec::new();
+        for segment in &segments {
+            let mut bytes = vec![0; segment.len()];
+            prop_assert_eq!(packer.pack(&mut bytes), segment.len());
+            sent.extend(bytes);
+        }
+        prop_assert_eq!(&sent, &packed);
+        prop_assert_eq!(packer.checksum(), Some(crc32c::crc32c(&packed)));
+        prop_assert_eq!(packer.pack(&mut [0; 4]), 0);
+        for (index, _) in order.iter().filter(|_| segments.len() > 1) {
+            let segment = index.get(&segments);
+            let mut bytes = vec![0; segment.len()];
+            packer.seek(SeekFrom::Start(segment.start as u64)).unwrap();
+            packer.read_exact(&mut bytes).unwrap();
+            prop_assert_eq!(&bytes, &packed[segment.clone()]);
+            prop_assert_eq!(packer.checksum(), Some(crc32c::crc32c(&bytes)));
+        }
+
+        // The receiver: some of the segments, some of them damaged at first; then what is missing.
+        let (mut copy, _) = reference.memory(4);
+        let before = copy.clone();
+        let mut unpacker = DataMut::new(&plan, count, &mut copy, origin).unwrap().unpacker()
+            .with_representation(representation);
+        let mut arrived = vec![false; size];
+        for (index, damaged) in &order {
+            let segment = index.get(&segments);
+            let mut bytes = packed[segment.clone()].to_vec();
+            let checksum = crc32c::crc32c(&bytes);
+            if *damaged && !bytes.is_empty() {
+                bytes[0] ^= 4;
+                let error = unpacker.unpack_checked(segment.start, &bytes, checksum).unwrap_err();
+                prop_assert!(matches!(error, Error::Checksum { .. }), "{}", error);
+                continue;
+            }
+            unpacker.unpack_checked(segment.start, &bytes, checksum).unwrap();
+            arrived[segment.clone()].fill(true);
+        }
+        let missing: Vec<_> = unpacker.missing().collect();
+        let missed: Vec<usize> = missing.iter().cloned().flatten().collect();
+        prop_assert_eq!(missed, (0..size).filter(|at| !arrived[*at]).collect::<Vec<_>>());
+        prop_assert_eq!(unpacker.is_complete(), arrived.iter().all(|arrived| *arrived));
+        for range in missing.into_iter().rev() {
+            unpacker.seek(SeekFrom::Start(range.start as u64)).unwrap();
+            unpacker.write_all(&packed[range]).unwrap();
+        }
+        prop_assert!(unpacker.is_complete());
+        let mut expected = before;
+        for (at, byte) in reference.bytes.iter().zip(&native) {
+            expected[(origin as i64 + at) as usize] = *byte;
+        }
+        prop_assert!(copy == expected);
+    }
+
+    #[test]
+    fn transpacking_is_packing_and_unpacking(
+        (tree, count, extent) in layouts(), seed: u64, normal: bool, copies in 1usize..4,
+    ) {
+        // The same values elsewhere: all copies as one layout, or so many of a part of them.
+        let whole = TypeTree::vector(count as u64, 0, tree.clone());
+        let copies = if count > 0 && count % copies == 0 { copies } else { 1 };
+        let one = TypeTree::vector((count / copies) as u64, 0, tree.clone());
+        let mut random = noise(seed, 4096).into_iter().cycle();
+        let (mut other, other_extent) = relaid(if copies == 1 { &whole } else { &one }, &mut random);
+        if normal {
+            other = normalize(&other, &NodeCosts::default()).unwrap().tree;
+        }
+        let (reference, target) =
+            (Reference::of(&tree, count, extent), Reference::of(&other, copies, other_extent));
+        prop_assert_eq!(&reference.types, &target.types);
+        prop_assert!(target.is_disjoint());
+        let (memory, origin) = reference.memory(seed);
+        let (mut copy, into) = target.memory(seed ^ 5);
+        let mut expected = copy.clone();
+        for (at, byte) in target.bytes.iter().zip(reference.pack(&memory, origin)) {
+            expected[(into as i64 + at) as usize] = byte;
+        }
+        let (from, to) = (plan(&tree, extent), plan(&other, other_extent));
+        let source = Data::new(&from, count, &memory, origin).unwrap();
+        let mut destination = DataMut::new(&to, copies, &mut copy, into).unwrap();
+        destination.copy_from(&source).unwrap();
+        prop_assert!(copy == expected, "from {} to {}", tree, other);
+    }
+
+    /// Whatever comes: an error, or values; never a `bool` that is none, nor a byte beside.
+    #[test]
+    fn hostile_segments_never_make_an_invalid_value(
+        segments in vec((0usize..30, vec(0u8..3, 0..20)), 1..12), big: bool,
+    ) {
+        let mut values = [(0u8, 'x', [true; 2], 1u16); 3];
+        let mut last = values;
+        let representation = if big { Representation::BigEndian } else { Representation::Native };
+        let mut unpacker = DataMut::of(&mut values).unpacker().with_representation(representation);
+        let mut good = Vec::new();
+        for (position, segment) in &segments {
+            if unpacker.unpack(*position, segment).is_ok() {
+                good.push((*position, segment));
+            }
+        }
+        drop(unpacker);
+        <(u8, char, [bool; 2], u16)>::validate_slice(&values).unwrap();
+        // What was refused has left nothing behind.
+        let mut unpacker = DataMut::of(&mut last).unpacker().with_representation(representation);
+        for (position, segment) in good {
+            unpacker.unpack(position, segment).unwrap();
+        }
+        prop_assert_eq!(values, last);
+    }
+}
+
+/// A layout of the same values that lies elsewhere, with gaps, of other nodes, disjoint; and how many bytes it takes.
+fn relaid(tree: &TypeTree, random: &mut impl Iterator<Item = u8>) -> (TypeTree, i64) {
+    let mut below = |limit: u8| i64::from(random.next().unwrap() % limit);
+    let (copies, child) = match tree {
+        TypeTree::Leaf(base) => return (tree.clone(), base.size() as i64 + below(2) * 3),
+        TypeTree::Vector { count, child, .. } => (*count, child),
+        TypeTree::Index { displacements, child } => (displacements.len() as u64, child),
+        TypeTree::IndexBucket { buckets, child, .. } => (buckets.iter().sum(), child),
+        TypeTree::Struct { children, .. } => {
+            let mut at = 0;
+            let placed = children.iter().map(|child| {
+                let (child, size) = relaid(child, random);
+                at += size;
+                (at - size, child)
+            });
+            let (displacements, children): (Vec<_>, Vec<_>) = placed.unzip();
+            return (TypeTree::structure(displacements, children), at + 1);
+        }
+    };
+    let (kind, gap, cut) = (below(5), 4 * below(3), below(100) as u64);
+    let (child, size) = relaid(child, random);
+    let stride = size + gap;
+    let irregular: Vec<_> = (0..copies as i64).map(|i| i * (stride + 2) + i % 3).collect();
+    let cut = cut.min(copies);
+    let tree = match kind {
+        0 => TypeTree::vector(copies, stride, child),
+        1 => TypeTree::index(irregular, child),
+        // Backwards.
+        2 => {
+            let last = copies as i64 * stride;
+            TypeTree::structure([last], [TypeTree::vector(copies, -stride, child)])
+        }
+        3 => {
+            let (buckets, displacements) = ([cut, copies - cut], [copies as i64 * stride, 0]);
+            TypeTree::index_bucket(stride, buckets, displacements, child)
+        }
+        _ => {
+            let halves = [cut, copies - cut].map(|count| TypeTree::vector(count, stride, child.clone()));
+            TypeTree::structure([0, cut as i64 * stride + 8], halves)
+        }
+    };
+    let upper = tree.measure().unwrap().upper_bound;
+    (tree, upper + 2)
+}
+
+#[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+struct Mixed {
+    flag: bool,
+    value: f64,
+    level: i16,
+    weights: [(u8, f32); 3],
+}
+
+fn values(count: usize) -> Vec<Mixed> {
+    let value = |i: usize| Mixed {
+        flag: i % 3 == 0,
+        value: i as f64 / 3.0,
+        level: i as i16,
+        weights: [(i as u8, 0.5), (1, i as f32), (2, 2.5)],
+    };
+    (0..count).map(value).collect()
+}
+
+#[test]
+fn the_plan_of_a_type_packs_as_its_generated_code_does() {
+    for count in [0, 1, 2, 255, 256, 257, 5000] {
+        let values = values(count);
+        let packed = pack(&values);
+        assert_eq!(Data::of(&values).pack(), packed);
+        let mut copies = vec![Mixed::default(); count];
+        DataMut::of(&mut copies).unpack(&packed).unwrap();
+        assert_eq!(copies, values);
+    }
+    assert_eq!(Data::of(&[(); 7]).pack(), []);
+    assert_eq!(Data::of(&[[(); usize::MAX]; 2]).pack(), []);
+}
+
+#[test]
+fn what_travels_as_bytes_is_packed_field_by_field() {
+    #[derive(MpiDatatype, Clone, Copy, Default)]
+    #[mpi(wire = "bytes")]
+    #[repr(C)]
+    struct AsBytes {
+        a: u8,
+        b: u32,
+    }
+    let values = [AsBytes { a: 1, b: u32::MAX }; 3];
+    assert_eq!(Data::of(&values).pack(), pack(&values));
+    assert_eq!(Data::of(&values).packed_size(), packed_size::<AsBytes>(3));
+    // A layout of them has the same tree as one of arrays of bytes, but not the same plan.
+    let n = 3;
+    let bytes = layout!([u8; 8][n] => [..]).unwrap();
+    let fields = layout!(AsBytes[n] => [..]).unwrap();
+    assert_eq!(bytes.of(&[[7; 8]; 3][..]).unwrap().data().packed_size(), 24);
+    assert_eq!(fields.of(&values[..]).unwrap().data().pack(), pack(&values));
+}
+
+#[test]
+fn parts_of_restricted_values_wait_and_are_checked() {
+    let mut values = [Mixed::default(); 2];
+    let packed = pack(&[Mixed { flag: true, value: 1.5, ..Mixed::default() }; 2]);
+    let mut data = DataMut::of(&mut values);
+    // Within a number is within a value; `bool`s are whole at each byte.
+    assert_eq!(data.unpack_range(3, &packed[3..9]), Err(Error::Torn { position: 3 }));
+    data.unpack_range(1, &packed[1..9]).unwrap();
+    assert_eq!(
+        data.unpack_range(0, &[2]),
+        Err(Error::InvalidValue { what: "bool", offset: 0, found: 2 })
+    );
+    assert_eq!(data.io_slices_mut(0..1).unwrap_err(), Error::Restricted);
+    let size = packed.len() / 2;
+    let error = data.unpack_range(size, &[9]).unwrap_err();
+    assert_eq!(error, Error::InvalidValue { what: "bool", offset: size, found: 9 });
+    assert_eq!(values[0], Mixed { value: 1.5, ..Mixed::default() });
+
+    // Copies from other layouts are checked, too, before anything is written.
+    let (mut flags, numbers) = ([false; 3], [1u8, 1, 7]);
+    let error = DataMut::of(&mut flags).copy_from(&Data::of(&numbers)).unwrap_err();
+    assert!(matches!(error, Error::Signature { byte: 0, from: BaseType::U8, to: BaseType::Bool }), "{error}");
+    assert_eq!(flags, [false; 3]);
+    let (mut letters, numbers) = (['a'; 3000], [0x11_0000u32; 3000]);
+    let error = DataMut::of(&mut letters).copy_from(&Data::of(&numbers)).unwrap_err();
+    assert!(matches!(error, Error::InvalidValue { what: "char", offset: 0, .. }), "{error}");
+    assert_eq!(letters, ['a'; 3000]);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_by_name() {
+    let tree = TypeTree::index([-8, 16], TypeTree::Leaf(BaseType::F64));
+    let plan = Plan::new(&tree).unwrap();
+    let mut memory = [0u8; 64];
+    let error = Data::new(&plan, 1, &memory, 0).unwrap_err();
+    let text = "the layout reaches from byte -8 to byte 24 of the memory, which has bytes 0 to 64";
+    assert_eq!(error.to_string(), text);
+    assert!(Data::new(&plan, 2, &memory, 8).is_ok());
+    assert!(matches!(Data::new(&plan, 3, &memory, 8), Err(Error::Reach { first: 0, end: 96, found: 64 })));
+    assert!(matches!(DataMut::new(&plan, usize::MAX, &mut memory, 8), Err(Error::Tree(_))));
+    assert!(matches!(Data::new(&plan, 1, &memory, usize::MAX), Err(Error::Reach { .. })));
+    let data = Data::new(&plan, 1, &memory, 8).unwrap();
+    assert_eq!(data.pack_range(3..17, &mut [0; 14]), Err(Error::Range { start: 3, end: 17, size: 16 }));
+    assert!(matches!(data.pack_range(3..5, &mut [0; 3]), Err(Error::Length { expected: 2, found: 3, .. })));
+    assert!(matches!(data.pack_into(&mut [0; 15]), Err(Error::Length { expected: 16, found: 15, .. })));
+    assert!(data.packer().set_position(17).is_err());
+    assert!(data.packer().seek(SeekFrom::Current(-1)).is_err());
+
+    // Absurd counts of one place: no memory can hold what they pack to.
+    let absurd = Plan::new(&TypeTree::vector(1 << 59, 0, TypeTree::Leaf(BaseType::F64))).unwrap();
+    let mut copy = [0u8; 8];
+    let mut data = DataMut::new(&absurd, 1, &mut copy, 0).unwrap();
+    assert_eq!(data.packed_size(), 1 << 62);
+    assert!(matches!(data.unpack(&[0; 8]), Err(Error::Length { .. })));
+    data.unpack_range((1 << 62) - 5, &[1, 2, 3, 4, 5]).unwrap();
+    assert_eq!(copy, [0, 0, 0, 1, 2, 3, 4, 5]);
+    assert!(matches!(Plan::new(&TypeTree::vector(1 << 62, 8, TypeTree::Leaf(BaseType::F64))), Err(Error::Tree(_))));
+    let copies = TypeTree::index_bucket(1, [u64::MAX, u64::MAX], [0, 0], TypeTree::structure([], []));
+    assert_eq!(Plan::new(&copies).map(|plan| plan.packed_size()).unwrap_or(0), 0);
+}
+
+#[test]
+fn a_transpack_is_for_its_plans() {
+    let (column, row) = (layout!(f64[4][4] => [.., 1]), layout!(f64[4][4] => [2, ..]));
+    let from: [[f64; 4]; 4] = std::array::from_fn(|i| std::array::from_fn(|j| (4 * i + j) as f64));
+    let mut to = [[0.0; 4]; 4];
+    let view = column.of(&from);
+    let source = view.data();
+    let mut into = row.of_mut(&mut to);
+    let mut into = into.data();
+    let transpack = Transpack::new(source.plan(), 1, into.as_data().plan(), 1).unwrap();
+    transpack.copy(&source, &mut into).unwrap();
+    let bytes = [0u8; 32];
+    assert_eq!(transpack.copy(&Data::of(&bytes), &mut into), Err(Error::Plan));
+    let error = into.copy_from(&Data::of(&bytes)).unwrap_err();
+    assert!(matches!(error, Error::Signature { byte: 0, from: BaseType::U8, to: BaseType::F64 }));
+    assert!(matches!(into.copy_from(&Data::of(&[0.0; 5])), Err(Error::Length { expected: 32, found: 40, .. })));
+    assert_eq!(to[2], [1.0, 5.0, 9.0, 13.0]);
+}
+
+#[test]
+fn streams_can_be_moved_to_other_threads() {
+    let values = values(1000);
+    let data = Data::of(&values);
+    let (size, half) = (data.packed_size(), data.packed_size() / 2);
+    let mut packed = vec![0; size];
+    let (first, second) = packed.split_at_mut(half);
+    std::thread::scope(|scope| {
+        let data = &data;
+        scope.spawn(move || data.pack_range(0..half, first).unwrap());
+        scope.spawn(move || data.pack_range(half..size, second).unwrap());
+    });
+    assert_eq!(packed, pack(&values));
+    fn sendable<T: Send + Sync>() {}
+    sendable::<Data<'_>>();
+    sendable::<Unpacker<'_>>();
+}
