@@ -57,23 +57,37 @@ impl<'a> Contender<'a> {
     }
 }
 
-/// Times all contenders in turn, at least `runs` times each and, if they are quick, for `at_least` together.
-///
-/// # Panics
-/// Where none is called `ours`.
-pub fn row(
-    bench: &'static str,
-    case: String,
-    mut contenders: Vec<Contender<'_>>,
-    runs: usize,
-    at_least: Duration,
-) -> Row {
+/// How long is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Each contender so many times at least,
+    pub runs: usize,
+    /// and, if they are quick, all of them for so long together.
+    pub at_least: Duration,
+    /// What a contender does when it is run, it does so many times over.
+    pub batch: u32,
+}
+
+impl Effort {
+    /// So many runs, and so many milliseconds, of contenders that do what they do once.
+    pub const fn new(runs: usize, milliseconds: u64) -> Self {
+        Self { runs, at_least: Duration::from_millis(milliseconds), batch: 1 }
+    }
+}
+
+/// What was measured: of each contender the median, in microseconds, and the last result.
+#[derive(Debug)]
+pub struct Medians(Vec<(&'static str, f64, Option<u64>)>);
+
+/// Times all contenders in turn, another one first each time.
+pub fn medians(mut contenders: Vec<Contender<'_>>, effort: &Effort) -> Medians {
     let mut times: Vec<Vec<Duration>> = contenders.iter().map(|_| Vec::new()).collect();
     let mut costs = vec![None; contenders.len()];
     let started = Instant::now();
-    let mut run = 0;
-    while run < runs || started.elapsed() < at_least {
-        for (i, contender) in contenders.iter_mut().enumerate() {
+    let (mut run, count) = (0, contenders.len());
+    while run < effort.runs || started.elapsed() < effort.at_least {
+        for i in (0..count).map(|i| (i + run) % count) {
+            let contender = &mut contenders[i];
             if contender.once && run > 0 {
                 continue;
             }
@@ -83,21 +97,40 @@ pub fn row(
         }
         run += 1;
     }
-    let median = |times: &mut Vec<Duration>| {
+    let median = |mut times: Vec<Duration>| {
         times.sort_unstable();
-        times[times.len() / 2].as_secs_f64() * 1e6
+        times[times.len() / 2].as_secs_f64() * 1e6 / f64::from(effort.batch)
     };
-    let ours = contenders.iter().position(|contender| contender.name == "ours").expect("one is ours");
-    let peers = || contenders.iter().enumerate().filter(|(i, _)| *i != ours);
-    Row {
-        bench,
-        case,
-        library: "none".to_owned(),
-        ours_us: median(&mut times[ours]),
-        peers_us: peers().map(|(i, peer)| (peer.name, median(&mut times[i]))).collect(),
-        ours_cost: costs[ours],
-        peers_cost: peers().filter_map(|(i, peer)| Some((peer.name, costs[i]?))).collect(),
+    let all = contenders.iter().zip(times).zip(costs);
+    Medians(all.map(|((contender, times), cost)| (contender.name, median(times), cost)).collect())
+}
+
+impl Medians {
+    /// The row of one of them, called ours, against the rest.
+    ///
+    /// # Panics
+    /// Where none has this name.
+    pub fn row(&self, bench: &'static str, case: String, ours: &str) -> Row {
+        let (_, ours_us, ours_cost) = *self.0.iter().find(|found| found.0 == ours).expect("one is ours");
+        let peers = || self.0.iter().filter(|peer| peer.0 != ours);
+        Row {
+            bench,
+            case,
+            library: "none".to_owned(),
+            ours_us,
+            peers_us: peers().map(|(name, time, _)| (*name, *time)).collect(),
+            ours_cost,
+            peers_cost: peers().filter_map(|(name, _, cost)| Some((*name, (*cost)?))).collect(),
+        }
     }
+}
+
+/// Times all contenders, one of which is called `ours`.
+///
+/// # Panics
+/// Where none is.
+pub fn row(bench: &'static str, case: String, contenders: Vec<Contender<'_>>, effort: &Effort) -> Row {
+    medians(contenders, effort).row(bench, case, "ours")
 }
 
 /// Prints a row: JSON on one line, or a line for people.

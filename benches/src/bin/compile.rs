@@ -6,12 +6,12 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use dtype_benches::measure::{Contender, Options, print, row};
+use dtype_benches::measure::{Contender, Effort, Options, print, row};
 
 /// Times the compilation of crates, for each contender in turn.
 #[derive(Parser)]
@@ -47,7 +47,7 @@ fn main() -> Result<()> {
                 "structs" => format!("{action}/{count}"),
                 _ => format!("{action}/{count}-{subject}"),
             };
-            print(&row("compile", case, contenders.into(), runs, Duration::ZERO), json);
+            print(&row("compile", case, contenders.into(), &Effort::new(runs, 0)), json);
         }
     }
     Ok(())

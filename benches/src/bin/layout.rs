@@ -1,10 +1,10 @@
 //! `cargo xtask bench layout`: what layouts cost while a program runs, to be made, solved, found again, and packed, against plain
 //! loops over the same elements.
 
-use std::{hint::black_box, time::Duration};
+use std::hint::black_box;
 
 use clap::Parser;
-use dtype_benches::measure::{Contender, Options, print, row};
+use dtype_benches::measure::{Contender, Effort, Options, print, row};
 use dtype_runtime::{Band, Layout, layout};
 
 /// Times layouts against loops, in one run.
@@ -20,9 +20,9 @@ type Matrix = Box<[[f64; N]]>;
 
 fn main() {
     let options = Arguments::parse().options;
-    let (runs, at_least) = if options.quick { (3, 50) } else { (21, 500) };
+    let effort = if options.quick { Effort::new(3, 50) } else { Effort::new(21, 500) };
     let measure = |case: &str, contenders: Vec<Contender<'_>>| {
-        print(&row("layout", case.into(), contenders, runs, Duration::from_millis(at_least)), options.json);
+        print(&row("layout", case.into(), contenders, &effort), options.json);
     };
     let matrix: Matrix = (0..N).map(|i| std::array::from_fn(|j| (i * N + j) as f64)).collect();
     columns(&matrix, &measure);

@@ -1,11 +1,9 @@
 //! `cargo xtask bench reconstruct`: our reconstruction and normalization against the published algorithms.
 
-use std::time::Duration;
-
 use clap::Parser;
 use dtype_benches::{
     cases,
-    measure::{Contender, Options, print, row},
+    measure::{Contender, Effort, Options, print, row},
     peers::{heuristics, thesis, traff},
 };
 use dtype_core::{
@@ -35,8 +33,8 @@ fn main() {
 
 impl Bench {
     fn measure(&self, case: String, contenders: Vec<Contender<'_>>) {
-        let (runs, at_least) = if self.options.quick { (3, 50) } else { (5, 500) };
-        print(&row(BENCH, case, contenders, runs, Duration::from_millis(at_least)), self.options.json);
+        let effort = if self.options.quick { Effort::new(3, 50) } else { Effort::new(5, 500) };
+        print(&row(BENCH, case, contenders, &effort), self.options.json);
     }
 
     fn ours(&self, map: &TypeMap, shape: Shape) -> Option<u64> {

@@ -1,0 +1,447 @@
+//! Parts of arrays of numbers: the rows of the table in the MPITypes slides, strides 1 and 16 of the guidelines paper, and what stencils,
+//! matrices and meshes are made of.
+
+use std::{convert::Infallible, hint::black_box, ptr::copy_nonoverlapping as copy};
+
+use dtype_runtime::{
+    Band, Disjoint, DynamicLayout, Layout, SourceMut,
+    dtype_core::{BaseType, TypeTree},
+    layout,
+    pack::{Data, DataMut, Plan},
+};
+
+use crate::{Bench, Case, Way, c_way};
+
+/// An array of numbers, each of which says where it is.
+pub fn numbers(count: usize) -> Vec<f64> {
+    (0..count).map(|i| i as f64).collect()
+}
+
+/// A loop by hand: what to do for packing and for unpacking, with two pointers to numbers.
+fn hand<'a>(
+    memory: *mut f64,
+    pack: impl Fn(*const f64, *mut f64) + 'a,
+    unpack: impl Fn(*mut f64, *const f64) + 'a,
+) -> Way<'a> {
+    Way::new(
+        move |packed| pack(black_box(memory), packed.as_mut_ptr().cast()),
+        move |packed| unpack(black_box(memory), packed.as_ptr().cast()),
+    )
+}
+
+/// One number from a place to another.
+///
+/// # Safety
+/// Both can be used.
+#[inline(always)]
+unsafe fn one(from: *const f64, to: *mut f64) {
+    // SAFETY: as the caller promises; packed bytes need not be aligned.
+    unsafe { to.write_unaligned(from.read_unaligned()) };
+}
+
+/// The ways of a static layout: generated code, its plan, and MPI.
+fn of_static<'a, L, A>(layout: &L, array: *mut A) -> Vec<(&'static str, Way<'a>)>
+where
+    L: Layout<Coverage: Disjoint<Infallible, L>> + 'a,
+    A: SourceMut<L::Element, L::Shape, Mismatch = Infallible> + 'a,
+{
+    // SAFETY: the array outlives the case; nothing else uses it at the same time.
+    let (read, write) = (move || unsafe { &*black_box(array) }, move || unsafe { &mut *black_box(array) });
+    let (pack, unpack) = (layout.clone(), layout.clone());
+    let generated = Way::new(
+        move |packed| drop(pack.of(read()).pack_into(packed)),
+        move |packed| drop(unpack.of_mut(write()).unpack(packed)),
+    );
+    let (data, unpack) = (layout.of(read()).data(), layout.clone());
+    let plan = Way::new(
+        move |packed| drop(data.pack_into(packed)),
+        move |packed| drop(unpack.of_mut(write()).data().unpack(packed)),
+    );
+    vec![
+        ("generated", generated),
+        ("plan", plan),
+        #[cfg(feature = "mpi")]
+        ("mpi_pack", crate::mpi::way(layout.of(read()), layout.packed_size())),
+    ]
+}
+
+/// The ways of a layout that is known at run time: its plan, and MPI.
+fn of_dynamic<'a, const D: usize>(
+    layout: &DynamicLayout<f64, D>,
+    memory: *mut f64,
+    length: usize,
+) -> Vec<(&'static str, Way<'a>)> {
+    // SAFETY: the array outlives the case; nothing else uses it at the same time.
+    let (read, write) = unsafe {
+        (
+            move || std::slice::from_raw_parts(memory, length),
+            move || std::slice::from_raw_parts_mut(memory, length),
+        )
+    };
+    let data = layout.of(read()).expect("an array of this length").data();
+    let unpack = layout.clone();
+    let plan = Way::new(
+        move |packed| drop(data.pack_into(packed)),
+        move |packed| drop(unpack.of_mut(write()).and_then(|mut view| view.data().unpack(packed))),
+    );
+    vec![
+        ("plan", plan),
+        #[cfg(feature = "mpi")]
+        ("mpi_pack", crate::mpi::way(layout.of(read()).expect("as above"), layout.packed_size())),
+    ]
+}
+
+fn measure(bench: &Bench, name: String, size: usize, ours: Vec<(&'static str, Way<'_>)>, peers: [Way<'_>; 2]) {
+    let [hand, c] = peers;
+    let ways = [("hand", hand), ("c", c)].into_iter().chain(ours).collect();
+    bench.measure(&Case { name, size, ways });
+}
+
+/// One case for each of three sizes, which are constants in the static layout.
+macro_rules! sizes {
+    ($bench:ident, $name:literal, [$small:literal $middle:literal $large:literal], |$n:ident| $body:block) => {
+        sizes!(@one $bench, $name, $small, false, |$n| $body);
+        sizes!(@one $bench, $name, $middle, true, |$n| $body);
+        sizes!(@one $bench, $name, $large, false, |$n| $body);
+    };
+    (@one $bench:ident, $name:literal, $size:literal, $quick:literal, |$n:ident| $body:block) => {{
+        const $n: usize = $size;
+        let name = format!("{}/{}", $name, $n);
+        if $bench.wants(&name, $quick) {
+            let (numbers, size, ours, hand, c): Ways<'_> = $body;
+            measure($bench, name, size, ours, [hand, c]);
+            drop(numbers);
+        }
+    }};
+}
+
+/// The array, the packed bytes, our ways, and those by hand in Rust and in C.
+type Ways<'a> = (Vec<f64>, usize, Vec<(&'static str, Way<'a>)>, Way<'a>, Way<'a>);
+
+/// Numbers, and a pointer to them.
+fn array(count: usize) -> (Vec<f64>, *mut f64) {
+    let mut numbers = numbers(count);
+    let memory = numbers.as_mut_ptr();
+    (numbers, memory)
+}
+
+pub fn run(bench: &Bench) {
+    contiguous(bench);
+    strided(bench);
+    faces(bench);
+    flash(bench);
+    matrices(bench);
+    lists(bench);
+    halo(bench);
+}
+
+fn contiguous(bench: &Bench) {
+    sizes!(bench, "contiguous", [2000 32_768 8_000_000], |N| {
+        let (numbers, memory) = array(N);
+        // SAFETY: as many numbers as there are, on both sides.
+        let hand = hand(memory, |from, to| unsafe { copy(from, to, N) }, |to, from| unsafe { copy(from, to, N) });
+        let ours = of_static(&layout!(f64[N] => [..]), memory.cast::<[f64; N]>());
+        (numbers, 8 * N, ours, hand, c_way!(memory, c_pack_contiguous, c_unpack_contiguous, N))
+    });
+    sizes!(bench, "stride-1", [2000 32_768 8_000_000], |N| {
+        let (numbers, memory) = array(N);
+        // SAFETY: as many numbers as there are, on both sides.
+        let hand = hand(memory, |from, to| unsafe { copy(from, to, N) }, |to, from| unsafe { copy(from, to, N) });
+        let ours = of_static(&layout!(f64[N][1] => [.., 0]), memory.cast::<[[f64; 1]; N]>());
+        (numbers, 8 * N, ours, hand, c_way!(memory, c_pack_strided, c_unpack_strided, N, black_box(1)))
+    });
+}
+
+/// Every `STRIDE`-th of numbers, `n` in all.
+fn every<'a, const STRIDE: usize>(memory: *mut f64, n: usize) -> Way<'a> {
+    // SAFETY: the array has `n` times so many numbers.
+    hand(
+        memory,
+        move |from, to| (0..n).for_each(|i| unsafe { one(from.add(STRIDE * i), to.add(i)) }),
+        move |to, from| (0..n).for_each(|i| unsafe { one(from.add(i), to.add(STRIDE * i)) }),
+    )
+}
+
+fn strided(bench: &Bench) {
+    sizes!(bench, "vector", [1000 16_384 4_194_304], |N| {
+        let (numbers, memory) = array(2 * N);
+        let ours = of_static(&layout!(f64[N][2] => [.., 0]), memory.cast::<[[f64; 2]; N]>());
+        (numbers, 8 * N, ours, every::<2>(memory, N), c_way!(memory, c_pack_strided, c_unpack_strided, N, black_box(2)))
+    });
+    sizes!(bench, "stride-16", [250 4096 1_048_576], |N| {
+        let (numbers, memory) = array(16 * N);
+        let ours = of_static(&layout!(f64[N][16] => [.., 0]), memory.cast::<[[f64; 16]; N]>());
+        (numbers, 8 * N, ours, every::<16>(memory, N), c_way!(memory, c_pack_strided, c_unpack_strided, N, black_box(16)))
+    });
+}
+
+fn faces(bench: &Bench) {
+    sizes!(bench, "xy-face", [16 40 256], |N| {
+        let (numbers, memory) = array(N * N * N);
+        // SAFETY: the first plane.
+        let hand = hand(
+            memory,
+            |from, to| unsafe { copy(from, to, N * N) },
+            |to, from| unsafe { copy(from, to, N * N) },
+        );
+        let ours = of_static(&layout!(f64[N][N][N] => [0, .., ..]), memory.cast::<[[[f64; N]; N]; N]>());
+        (numbers, 8 * N * N, ours, hand, c_way!(memory, c_pack_contiguous, c_unpack_contiguous, N * N))
+    });
+    sizes!(bench, "xz-face", [16 40 256], |N| {
+        let (numbers, memory) = array(N * N * N);
+        // SAFETY: the first row of each plane.
+        let hand = hand(
+            memory,
+            |from, to| (0..N).for_each(|i| unsafe { copy(from.add(i * N * N), to.add(i * N), N) }),
+            |to, from| (0..N).for_each(|i| unsafe { copy(from.add(i * N), to.add(i * N * N), N) }),
+        );
+        let ours = of_static(&layout!(f64[N][N][N] => [.., 0, ..]), memory.cast::<[[[f64; N]; N]; N]>());
+        (numbers, 8 * N * N, ours, hand, c_way!(memory, c_pack_blocks, c_unpack_blocks, N, N, N * N))
+    });
+    sizes!(bench, "yz-face", [16 40 256], |N| {
+        let (numbers, memory) = array(N * N * N);
+        let ours = of_static(&layout!(f64[N][N][N] => [.., .., 0]), memory.cast::<[[[f64; N]; N]; N]>());
+        let c = c_way!(memory, c_pack_strided, c_unpack_strided, N * N, N);
+        (numbers, 8 * N * N, ours, every::<N>(memory, N * N), c)
+    });
+}
+
+/// One variable of 24 of the inner cells of blocks of cells.
+fn flash(bench: &Bench) {
+    /// Calls back for the cells of a block: where in memory, and where packed.
+    #[inline(always)]
+    fn cells(block: usize, mut visit: impl FnMut(usize, usize)) {
+        for z in 0..8 {
+            for y in 0..8 {
+                for x in 0..8 {
+                    let cell = ((block * 16 + z + 4) * 16 + y + 4) * 16 + x + 4;
+                    visit(24 * cell + 3, ((block * 8 + z) * 8 + y) * 8 + x);
+                }
+            }
+        }
+    }
+    sizes!(bench, "flash", [1 8 80], |N| {
+        let (numbers, memory) = array(N * 16 * 16 * 16 * 24);
+        // SAFETY: the cells of all blocks.
+        let hand = hand(
+            memory,
+            |from, to| (0..N).for_each(|b| cells(b, |at, i| unsafe { one(from.add(at), to.add(i)) })),
+            |to, from| (0..N).for_each(|b| cells(b, |at, i| unsafe { one(from.add(i), to.add(at)) })),
+        );
+        let layout = layout!(f64[N][16][16][16][24] => [.., 4..12, 4..12, 4..12, 3]);
+        let ours = of_static(&layout, memory.cast::<[[[[[f64; 24]; 16]; 16]; 16]; N]>());
+        (numbers, 8 * N * 512, ours, hand, c_way!(memory, c_pack_flash, c_unpack_flash, N))
+    });
+}
+
+fn matrices(bench: &Bench) {
+    sizes!(bench, "row-plus-column", [60 250 3000], |N| {
+        let (numbers, memory) = array(N * N);
+        // SAFETY: the first row, and what is below it of the first column.
+        let hand = hand(
+            memory,
+            |from, to| unsafe {
+                copy(from, to, N);
+                (1..N).for_each(|i| one(from.add(i * N), to.add(N - 1 + i)));
+            },
+            |to, from| unsafe {
+                copy(from, to, N);
+                (1..N).for_each(|i| one(from.add(N - 1 + i), to.add(i * N)));
+            },
+        );
+        let ours = of_static(&layout!(f64[N][N] => [0, ..] + [1.., 0]), memory.cast::<[[f64; N]; N]>());
+        (numbers, 8 * (2 * N - 1), ours, hand, c_way!(memory, c_pack_row_column, c_unpack_row_column, N))
+    });
+    sizes!(bench, "upper-triangle", [60 250 3000], |N| {
+        let (numbers, memory) = array(N * N);
+        // SAFETY: what is right of the diagonal in each row.
+        let hand = hand(
+            memory,
+            |from, mut to| (0..N).for_each(|i| unsafe {
+                copy(from.add(i * N + i), to, N - i);
+                to = to.add(N - i);
+            }),
+            |to, mut from| (0..N).for_each(|i| unsafe {
+                copy(from, to.add(i * N + i), N - i);
+                from = from.add(N - i);
+            }),
+        );
+        let triangle = Band::upper_triangle([N, N]).layout().expect("a small matrix");
+        let ours = of_dynamic(&triangle, memory, N * N);
+        (numbers, 4 * N * (N + 1), ours, hand, c_way!(memory, c_pack_triangle, c_unpack_triangle, N))
+    });
+    /// Calls back for all cells of a matrix, in tiles that stay in the cache, column by column within them.
+    #[inline(always)]
+    fn tiles<const N: usize>(mut visit: impl FnMut(usize, usize)) {
+        const TILE: usize = 16;
+        for jj in (0..N).step_by(TILE) {
+            for ii in (0..N).step_by(TILE) {
+                for j in jj..N.min(jj + TILE) {
+                    (ii..N.min(ii + TILE)).for_each(|i| visit(i * N + j, j * N + i));
+                }
+            }
+        }
+    }
+    sizes!(bench, "transpose", [60 250 1000], |N| {
+        let (numbers, memory) = array(N * N);
+        // SAFETY: all cells of both matrices.
+        let hand = hand(
+            memory,
+            |from, to| tiles::<N>(|at, i| unsafe { one(from.add(at), to.add(i)) }),
+            |to, from| tiles::<N>(|i, at| unsafe { one(from.add(at), to.add(i)) }),
+        );
+        let n = N;
+        let columns = layout!(f64[n][n] => [.., j] for j in 0..n).expect("a small matrix");
+        let ours = of_dynamic(&columns, memory, N * N);
+        (numbers, 8 * N * N, ours, hand, c_way!(memory, c_pack_transpose, c_unpack_transpose, N))
+    });
+}
+
+/// A generator that is random enough, and the same every time.
+fn random(state: &mut u64, limit: usize) -> usize {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) as usize % limit
+}
+
+fn small(number: usize) -> i32 {
+    i32::try_from(number).expect("a small number")
+}
+
+fn lists(bench: &Bench) {
+    list(bench, "indexed", |i, state| 2 * i + random(state, 2));
+    list(bench, "gather-regular", |i, _| 2 * i);
+    sizes!(bench, "gather-random", [1000 16_384 4_194_304], |N| {
+        let (numbers, memory) = array(2 * N);
+        // Each number once, in a random order.
+        let mut state = 7;
+        let mut indices: Vec<i32> = (0..2 * N).map(small).collect();
+        (0..N).for_each(|i| indices.swap(i, i + random(&mut state, 2 * N - i)));
+        indices.truncate(N);
+        of_indices(numbers, memory, indices)
+    });
+    sizes!(bench, "random-lengths", [2000 32_768 8_000_000], |N| {
+        let (numbers, memory) = array(2 * N);
+        let (mut state, mut at, mut blocks) = (7, 0, Vec::new());
+        while at + 32 < 2 * N {
+            let length = 1 + random(&mut state, 16);
+            blocks.push((at, length));
+            at += length + 1 + random(&mut state, 16);
+        }
+        let starts: Vec<i32> = blocks.iter().map(|block| small(block.0)).collect();
+        let lengths: Vec<i32> = blocks.iter().map(|block| small(block.1)).collect();
+        let size = 8 * blocks.iter().map(|block| block.1).sum::<usize>();
+        let buckets: Vec<u64> = blocks.iter().map(|block| block.1 as u64).collect();
+        let places: Vec<i64> = blocks.iter().map(|block| 8 * block.0 as i64).collect();
+        let tree = TypeTree::index_bucket(8, buckets, places, TypeTree::Leaf(BaseType::F64));
+        let plan = Plan::new(&tree).expect("a small array");
+        // SAFETY: the array outlives the case; bytes of numbers are bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(memory.cast::<u8>(), 16 * N) };
+        let data = Data::new(&plan, 1, bytes, 0).expect("blocks of the array");
+        let unpack = move |packed: &[u8]| {
+            // SAFETY: as above, and nothing else uses it at the same time.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>(), 16 * N) };
+            drop(DataMut::new(&plan, 1, bytes, 0).and_then(|mut data| data.unpack(packed)));
+        };
+        let ours = vec![
+            ("plan", Way::new(move |packed| drop(data.pack_into(packed)), unpack)),
+            #[cfg(feature = "mpi")]
+            ("mpi_pack", crate::mpi::of_lengths(memory, &starts, &lengths, size)),
+        ];
+        let (read, write) = (blocks.clone(), blocks);
+        // SAFETY: blocks of the array.
+        let hand = hand(
+            memory,
+            move |from, mut to| read.iter().for_each(|(at, length)| unsafe {
+                copy(from.add(*at), to, *length);
+                to = to.add(*length);
+            }),
+            move |to, mut from| write.iter().for_each(|(at, length)| unsafe {
+                copy(from, to.add(*at), *length);
+                from = from.add(*length);
+            }),
+        );
+        let (starts, lengths): (&'static [i32], &'static [i32]) = (starts.leak(), lengths.leak());
+        let count = starts.len();
+        let c = c_way!(memory, c_pack_lengths, c_unpack_lengths, starts.as_ptr(), lengths.as_ptr(), count);
+        (numbers, size, ours, hand, c)
+    });
+}
+
+/// A list of half the numbers of an array.
+fn list(bench: &Bench, name: &str, index: impl Fn(usize, &mut u64) -> usize) {
+    for n in [1000, 16_384, 4_194_304] {
+        let case = format!("{name}/{n}");
+        if !bench.wants(&case, n == 16_384) {
+            continue;
+        }
+        let (numbers, memory) = array(2 * n);
+        let mut state = 7;
+        let indices = (0..n).map(|i| small(index(i, &mut state))).collect();
+        let (numbers, size, ours, hand, c) = of_indices(numbers, memory, indices);
+        measure(bench, case, size, ours, [hand, c]);
+        drop(numbers);
+    }
+}
+
+fn of_indices<'a>(numbers: Vec<f64>, memory: *mut f64, indices: Vec<i32>) -> Ways<'a> {
+    let (n, size) = (numbers.len(), 8 * indices.len());
+    let gather = layout!(f64[n] => {&indices}).expect("all are within");
+    let ours = of_dynamic(&gather, memory, n);
+    // Cases are few, and the program ends soon.
+    let indices: &'static [i32] = indices.leak();
+    // SAFETY: all are within, and there are as many packed numbers.
+    let hand = hand(
+        memory,
+        |from, to| indices.iter().enumerate().for_each(|(i, at)| unsafe {
+            one(from.add(*at as usize), to.add(i));
+        }),
+        |to, from| indices.iter().enumerate().for_each(|(i, at)| unsafe {
+            one(from.add(i), to.add(*at as usize));
+        }),
+    );
+    let c = c_way!(memory, c_pack_indexed, c_unpack_indexed, indices.as_ptr(), indices.len());
+    (numbers, size, ours, hand, c)
+}
+
+/// What surrounds the inside of a box in four dimensions, on all eight sides.
+fn halo(bench: &Bench) {
+    /// Calls back for the blocks of all faces: where in memory, and how many numbers.
+    #[inline(always)]
+    fn blocks<const N: usize>(mut visit: impl FnMut(usize, usize)) {
+        for dimension in 0..4 {
+            for end in [0, N - 1] {
+                let range = |d| if d == dimension { end..end + 1 } else { 1..N - 1 };
+                for i in range(0) {
+                    for j in range(1) {
+                        for k in range(2) {
+                            let row = ((i * N + j) * N + k) * N;
+                            let cells = range(3);
+                            visit(row + cells.start, cells.len());
+                        }
+                    }
+                }
+            }
+        }
+    }
+    sizes!(bench, "halo-4d", [8 16 54], |N| {
+        let (numbers, memory) = array(N * N * N * N);
+        // SAFETY: blocks of the array.
+        let hand = hand(
+            memory,
+            |from, mut to| blocks::<N>(|at, length| unsafe {
+                copy(from.add(at), to, length);
+                to = to.add(length);
+            }),
+            |to, mut from| blocks::<N>(|at, length| unsafe {
+                copy(from, to.add(at), length);
+                from = from.add(length);
+            }),
+        );
+        let faces = layout!(f64[N][N][N][N] =>
+            [0, 1..-1, 1..-1, 1..-1] + [-1, 1..-1, 1..-1, 1..-1] + [1..-1, 0, 1..-1, 1..-1] + [1..-1, -1, 1..-1, 1..-1]
+            + [1..-1, 1..-1, 0, 1..-1] + [1..-1, 1..-1, -1, 1..-1] + [1..-1, 1..-1, 1..-1, 0] + [1..-1, 1..-1, 1..-1, -1]);
+        let (size, array) = (faces.packed_size(), memory.cast::<[[[[f64; N]; N]; N]; N]>());
+        let ours = of_static(&faces, array);
+        (numbers, size, ours, hand, c_way!(memory, c_pack_halo, c_unpack_halo, N))
+    });
+}

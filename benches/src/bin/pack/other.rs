@@ -1,0 +1,127 @@
+//! Copies from layout to layout, and making plans.
+
+use std::hint::black_box;
+
+use dtype_benches::measure::{Contender, Effort};
+use dtype_runtime::{
+    MpiDatatype,
+    dtype_core::{BaseType, TypeTree},
+    layout,
+    pack::{Data, DataMut, Plan, Transpack},
+};
+
+use crate::{Bench, arrays::numbers};
+
+pub fn run(bench: &Bench) {
+    transpack(bench);
+    planning(bench);
+}
+
+/// From one layout straight into another, against packing and unpacking, and a loop by hand.
+fn transpack(bench: &Bench) {
+    for n in [60, 250, 2000] {
+        let case = |name: &str| Some(format!("transpack-{name}/{n}")).filter(|name| bench.wants(name, n == 250));
+        let (from, mut to) = (numbers(n * n), vec![0.0; n * n]);
+        if let Some(name) = case("columns-rows") {
+            let (columns, rows) = (layout!(f64[n][n] => [.., ..;2]), layout!(f64[n][n] => [..;2, ..]));
+            let (columns, rows) = (columns.expect("a matrix"), rows.expect("a matrix"));
+            let (view, mut view_mut) = (columns.of(&from).expect("its size"), rows.of_mut(&mut to).expect("its size"));
+            measure(bench, &name, &view.data(), view_mut.data(), n * n / 2 * 8);
+        }
+        if let Some(name) = case("transpose") {
+            let columns = layout!(f64[n][n] => [.., j] for j in 0..n).expect("a matrix");
+            let rows = layout!(f64[n][n] => [.., ..]).expect("a matrix");
+            let (view, mut view_mut) = (columns.of(&from).expect("its size"), rows.of_mut(&mut to).expect("its size"));
+            measure(bench, &name, &view.data(), view_mut.data(), n * n * 8);
+        }
+    }
+    for count in [400, 10_000, 1_000_000] {
+        let name = format!("transpack-structs/{count}");
+        if bench.wants(&name, count == 10_000) {
+            let from = vec![Mixed { flag: 1, value: 0.5, level: 2, weight: 0.25 }; count];
+            let mut to = vec![Ordered { value: (1, 0.0), rest: (0, 0.0) }; count];
+            measure(bench, &name, &Data::of(&from), DataMut::of(&mut to), 15 * count);
+        }
+    }
+}
+
+#[derive(MpiDatatype, Clone, Copy)]
+#[repr(C)]
+struct Mixed {
+    flag: u8,
+    value: f64,
+    level: i16,
+    weight: f32,
+}
+
+/// The same values elsewhere.
+#[derive(MpiDatatype, Clone, Copy)]
+struct Ordered {
+    value: (u8, f64),
+    rest: (i16, f32),
+}
+
+fn measure(bench: &Bench, name: &str, from: &Data<'_>, to: DataMut<'_>, size: usize) {
+    let effort = bench.effort(size);
+    let batch = effort.batch;
+    let to = std::cell::RefCell::new(to);
+    let target = to.borrow().as_data().plan().clone();
+    let copies = size / target.packed_size().max(1);
+    let transpack = Transpack::new(from.plan(), size / from.plan().packed_size().max(1), &target, copies);
+    let transpack = transpack.expect("the same values");
+    let mut packed = vec![0; from.packed_size()];
+    let other = packed.clone();
+    let mut copy = packed.clone();
+    let contenders = vec![
+        Contender::new("ours", || {
+            (0..batch).for_each(|_| transpack.copy(black_box(from), &mut to.borrow_mut()).expect("both are right"));
+            None
+        }),
+        Contender::new("pack_unpack", || {
+            for _ in 0..batch {
+                black_box(from).pack_into(&mut packed).expect("as many bytes");
+                to.borrow_mut().unpack(black_box(&packed)).expect("as many bytes");
+            }
+            None
+        }),
+        Contender::new("memcpy", || {
+            (0..batch).for_each(|_| black_box(&mut copy).copy_from_slice(black_box(&other)));
+            None
+        }),
+    ];
+    bench.print(name, "copy", contenders, &effort);
+}
+
+/// Making plans of trees of so many nodes, against reading them once.
+fn planning(bench: &Bench) {
+    let name = "plan-1000-nodes";
+    if !bench.wants(name, true) {
+        return;
+    }
+    let leaf = |i: i64| TypeTree::Leaf([BaseType::U8, BaseType::F64, BaseType::I16][i as usize % 3]);
+    // Of all kinds: a struct of 166 children, each of six nodes.
+    let child = |i: i64| {
+        let list = TypeTree::index([0, 40, 90, 200 + i], TypeTree::vector(4, 9 + i % 5, leaf(i)));
+        let bucket = TypeTree::index_bucket(12, [2, 3], [0, 50 + i], leaf(i + 1));
+        TypeTree::structure([0, 2000], [list, bucket])
+    };
+    let places: Vec<i64> = (0..166).map(|i| 4000 * i).collect();
+    let tree = TypeTree::structure(places, (0..166).map(child).collect::<Vec<_>>());
+    assert_eq!(1 + nodes(&tree), 998);
+    let effort = Effort { batch: 20, ..bench.effort(0) };
+    let contenders = vec![
+        Contender::new("ours", || {
+            (0..20).for_each(|_| drop(black_box(Plan::new(black_box(&tree)))));
+            None
+        }),
+        Contender::new("measure", || {
+            (0..20).for_each(|_| drop(black_box(black_box(&tree).measure())));
+            None
+        }),
+    ];
+    bench.print(name, "make", contenders, &effort);
+}
+
+fn nodes(tree: &TypeTree) -> usize {
+    1 + tree.children().iter().map(nodes).sum::<usize>()
+}

@@ -1,0 +1,268 @@
+//! Slices of structs.
+
+use std::{hint::black_box, ptr};
+
+use dtype_runtime::{
+    MpiDatatype, pack_into,
+    pack::{Data, DataMut},
+    packed_size, unpack_into,
+};
+
+use crate::{Bench, Case, Way, c_way};
+
+/// A struct with the loop body by hand.
+trait Sample: MpiDatatype + Copy {
+    const NAME: &'static str;
+
+    fn new(i: usize) -> Self;
+
+    /// # Safety
+    /// There is room for the packed bytes.
+    unsafe fn pack(&self, packed: *mut u8);
+
+    /// # Safety
+    /// There are the packed bytes of a value.
+    unsafe fn unpack(&mut self, packed: *const u8);
+
+    /// The loops in C.
+    fn c<'a>(memory: *mut Self, count: usize) -> Way<'a>;
+}
+
+/// Bodies that copy these fields one after the other.
+macro_rules! by_hand {
+    ($([$($field:tt)*])*) => {
+        #[inline(always)]
+        unsafe fn pack(&self, packed: *mut u8) {
+            let mut at = 0;
+            $(
+                let value = self.$($field)*;
+                // SAFETY: there is room for all fields.
+                unsafe { ptr::write_unaligned(packed.add(at).cast(), value) };
+                at += size_of_val(&value);
+            )*
+            let _ = at;
+        }
+        #[inline(always)]
+        unsafe fn unpack(&mut self, packed: *const u8) {
+            let mut at = 0;
+            $(
+                // SAFETY: there are the bytes of all fields.
+                self.$($field)* = unsafe { ptr::read_unaligned(packed.add(at).cast()) };
+                at += size_of_val(&self.$($field)*);
+            )*
+            let _ = at;
+        }
+    };
+}
+
+/// 60 bytes in 64.
+#[derive(MpiDatatype, Clone, Copy)]
+#[repr(C)]
+struct Particle {
+    position: [f64; 3],
+    velocity: [f64; 3],
+    id: u64,
+    kind: u32,
+}
+
+impl Sample for Particle {
+    const NAME: &'static str = "particle-60-of-64";
+    fn new(i: usize) -> Self {
+        Self { position: [i as f64; 3], velocity: [0.5; 3], id: i as u64, kind: 3 }
+    }
+    #[inline(always)]
+    unsafe fn pack(&self, packed: *mut u8) {
+        // SAFETY: all of it but the padding at the end.
+        unsafe { ptr::copy_nonoverlapping(ptr::from_ref(self).cast(), packed, 60) };
+    }
+    #[inline(always)]
+    unsafe fn unpack(&mut self, packed: *const u8) {
+        // SAFETY: as above.
+        unsafe { ptr::copy_nonoverlapping(packed, ptr::from_mut(self).cast(), 60) };
+    }
+    fn c<'a>(memory: *mut Self, count: usize) -> Way<'a> {
+        c_way!(memory, c_pack_particle, c_unpack_particle, count)
+    }
+}
+
+#[derive(MpiDatatype, Clone, Copy)]
+#[repr(C)]
+struct Mixed {
+    flag: u8,
+    value: f64,
+    level: i16,
+    weight: f32,
+}
+
+impl Sample for Mixed {
+    const NAME: &'static str = "struct-u8-f64-i16-f32";
+    fn new(i: usize) -> Self {
+        Self { flag: i as u8, value: i as f64, level: i as i16, weight: 0.5 }
+    }
+    by_hand! { [flag] [value] [level] [weight] }
+    fn c<'a>(memory: *mut Self, count: usize) -> Way<'a> {
+        c_way!(memory, c_pack_mixed, c_unpack_mixed, count)
+    }
+}
+
+#[derive(MpiDatatype, Clone, Copy)]
+#[repr(C)]
+struct Twelve {
+    a: u8,
+    b: f64,
+    c: i16,
+    d: f32,
+    e: u8,
+    f: u64,
+    g: i32,
+    h: u8,
+    i: f64,
+    j: u16,
+    k: f32,
+    l: u8,
+}
+
+impl Sample for Twelve {
+    const NAME: &'static str = "struct-of-12";
+    fn new(n: usize) -> Self {
+        let (a, e, h, l) = (n as u8, 1, 2, 3);
+        let (b, i, d, k) = (n as f64, 0.5, 1.5, n as f32);
+        Self { a, b, c: n as i16, d, e, f: n as u64, g: 7, h, i, j: n as u16, k, l }
+    }
+    by_hand! { [a] [b] [c] [d] [e] [f] [g] [h] [i] [j] [k] [l] }
+    fn c<'a>(memory: *mut Self, count: usize) -> Way<'a> {
+        c_way!(memory, c_pack_twelve, c_unpack_twelve, count)
+    }
+}
+
+#[derive(MpiDatatype, Clone, Copy)]
+#[repr(C, packed)]
+struct Packed {
+    a: u8,
+    b: f64,
+    c: i16,
+    d: f32,
+}
+
+impl Sample for Packed {
+    const NAME: &'static str = "struct-packed";
+    fn new(i: usize) -> Self {
+        Self { a: i as u8, b: i as f64, c: i as i16, d: 0.5 }
+    }
+    #[inline(always)]
+    unsafe fn pack(&self, packed: *mut u8) {
+        // SAFETY: there is room for a value.
+        unsafe { packed.cast::<Self>().write_unaligned(*self) };
+    }
+    #[inline(always)]
+    unsafe fn unpack(&mut self, packed: *const u8) {
+        // SAFETY: there is a value.
+        unsafe { *self = packed.cast::<Self>().read_unaligned() };
+    }
+    fn c<'a>(memory: *mut Self, count: usize) -> Way<'a> {
+        c_way!(memory, c_pack_packed, c_unpack_packed, count)
+    }
+}
+
+#[derive(MpiDatatype, Clone, Copy)]
+#[repr(C)]
+struct Inner {
+    tag: u8,
+    number: u32,
+}
+
+#[derive(MpiDatatype, Clone, Copy)]
+#[repr(C)]
+struct Middle {
+    inner: [Inner; 2],
+    level: u16,
+}
+
+/// Three deep.
+#[derive(MpiDatatype, Clone, Copy)]
+#[repr(C)]
+struct Outer {
+    value: f64,
+    middle: Middle,
+    last: u8,
+}
+
+impl Sample for Outer {
+    const NAME: &'static str = "struct-nested";
+    fn new(i: usize) -> Self {
+        let inner = [Inner { tag: 1, number: i as u32 }, Inner { tag: i as u8, number: 7 }];
+        Self { value: i as f64, middle: Middle { inner, level: i as u16 }, last: 9 }
+    }
+    by_hand! {
+        [value] [middle.inner[0].tag] [middle.inner[0].number] [middle.inner[1].tag] [middle.inner[1].number]
+        [middle.level] [last]
+    }
+    fn c<'a>(memory: *mut Self, count: usize) -> Way<'a> {
+        c_way!(memory, c_pack_nested, c_unpack_nested, count)
+    }
+}
+
+pub fn run(bench: &Bench) {
+    measure::<Particle>(bench);
+    measure::<Mixed>(bench);
+    measure::<Twelve>(bench);
+    measure::<Packed>(bench);
+    measure::<Outer>(bench);
+}
+
+fn measure<T: Sample + Equivalent>(bench: &Bench) {
+    for count in [400, 10_000, 2_000_000] {
+        let name = format!("{}/{count}", T::NAME);
+        if !bench.wants(&name, count == 10_000) {
+            continue;
+        }
+        let mut values: Vec<T> = (0..count).map(T::new).collect();
+        let memory = values.as_mut_ptr();
+        // SAFETY: the values outlive the case; nothing else uses them at the same time.
+        let (read, write) = unsafe {
+            (
+                move || std::slice::from_raw_parts(black_box(memory), count),
+                move || std::slice::from_raw_parts_mut(black_box(memory), count),
+            )
+        };
+        let size = packed_size::<T>(1);
+        // SAFETY: there are the packed bytes of all values.
+        let hand = Way::new(
+            move |packed| unsafe {
+                let packed = packed.as_mut_ptr();
+                read().iter().enumerate().for_each(|(i, value)| value.pack(packed.add(i * size)));
+            },
+            move |packed| unsafe {
+                let packed = packed.as_ptr();
+                write().iter_mut().enumerate().for_each(|(i, value)| value.unpack(packed.add(i * size)));
+            },
+        );
+        let generated = Way::new(
+            move |packed| drop(pack_into(read(), packed)),
+            move |packed| drop(unpack_into(packed, write())),
+        );
+        let plan = Way::new(
+            move |packed| drop(Data::of(read()).pack_into(packed)),
+            move |packed| drop(DataMut::of(write()).unpack(packed)),
+        );
+        let ways = vec![
+            ("hand", hand),
+            ("c", T::c(memory, count)),
+            ("generated", generated),
+            ("plan", plan),
+            #[cfg(feature = "mpi")]
+            ("mpi_pack", crate::mpi::way(read(), size * count)),
+        ];
+        bench.measure(&Case { name, size: size * count, ways });
+    }
+}
+
+/// What MPI can carry.
+#[cfg(feature = "mpi")]
+use mpi::traits::Equivalence as Equivalent;
+
+/// Without MPI, anything.
+#[cfg(not(feature = "mpi"))]
+trait Equivalent {}
+#[cfg(not(feature = "mpi"))]
+impl<T> Equivalent for T {}
