@@ -32,6 +32,9 @@ impl Steps for &[isize] {
 
 /// How a block is copied, which depends on its size only.
 trait Width: Copy {
+    /// The size, in bytes.
+    fn size(self) -> usize;
+
     /// # Safety
     /// Both point to a block of this size, of which the second may be written; they do not overlap.
     unsafe fn copy(self, from: *const u8, to: *mut u8);
@@ -42,6 +45,11 @@ trait Width: Copy {
 struct Exact<const N: usize>;
 
 impl<const N: usize> Width for Exact<N> {
+    #[inline(always)]
+    fn size(self) -> usize {
+        N
+    }
+
     #[inline(always)]
     unsafe fn copy(self, from: *const u8, to: *mut u8) {
         // SAFETY: as the caller promises.
@@ -54,6 +62,11 @@ impl<const N: usize> Width for Exact<N> {
 struct Ends<const N: usize>(usize);
 
 impl<const N: usize> Width for Ends<N> {
+    #[inline(always)]
+    fn size(self) -> usize {
+        self.0
+    }
+
     #[inline(always)]
     unsafe fn copy(self, from: *const u8, to: *mut u8) {
         let last = self.0 - N;
@@ -70,6 +83,11 @@ impl<const N: usize> Width for Ends<N> {
 struct Any(usize);
 
 impl Width for Any {
+    #[inline(always)]
+    fn size(self) -> usize {
+        self.0
+    }
+
     #[inline(always)]
     unsafe fn copy(self, from: *const u8, to: *mut u8) {
         // SAFETY: as the caller promises.
@@ -107,25 +125,25 @@ pub(super) unsafe fn copy(size: usize, from: *const u8, to: *mut u8) {
     with_width!(size, |width| unsafe { width.copy(from, to) });
 }
 
-/// Copies `count` blocks.
+/// Copies `count` blocks from places to places, at least one of which is a list.
 ///
 /// # Safety
 /// At each of the places on the one side is a block of `size` bytes, and at those on the other one that may be written. No
 /// block that is written overlaps one that is read.
-pub(super) unsafe fn copy_blocks(
+pub(super) unsafe fn copy_listed(
     size: usize,
     count: usize,
     (from, reads): (*const u8, impl Steps),
     (to, writes): (*mut u8, impl Steps),
 ) {
     // SAFETY: as the caller promises.
-    with_width!(size, |width| unsafe { blocks(width, count, (from, reads), (to, writes)) });
+    with_width!(size, |width| unsafe { listed(width, count, (from, reads), (to, writes)) });
 }
 
 /// # Safety
-/// As for [`copy_blocks`].
+/// As for [`copy_listed`].
 #[inline(never)]
-unsafe fn blocks(
+unsafe fn listed(
     width: impl Width,
     count: usize,
     (from, reads): (*const u8, impl Steps),
@@ -137,7 +155,7 @@ unsafe fn blocks(
     }
 }
 
-/// A loop of blocks within a loop: how often, and how far apart on the side that is read and on the one that is written.
+/// A loop: how often, and how far apart on the side that is read and on the one that is written, in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Stride {
     pub count: usize,
@@ -145,25 +163,281 @@ pub(super) struct Stride {
     pub to: isize,
 }
 
+impl Stride {
+    /// No loop.
+    pub const ONCE: Self = Self { count: 1, from: 0, to: 0 };
+
+    /// The turns from the i-th on, `most` of them at most, and where the first of them is.
+    #[inline(always)]
+    fn part(self, i: usize, most: usize, from: *const u8, to: *mut u8) -> (Self, *const u8, *mut u8) {
+        let part = Self { count: most.min(self.count - i), ..self };
+        (part, from.wrapping_offset(i as isize * self.from), to.wrapping_offset(i as isize * self.to))
+    }
+}
+
 /// Copies the blocks of two loops, the second within the first.
 ///
 /// # Safety
-/// As for [`copy_blocks`].
-pub(super) unsafe fn copy_grid(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
+/// As for [`copy_listed`].
+pub(super) unsafe fn copy_strided(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
     // SAFETY: as the caller promises.
-    with_width!(size, |width| unsafe { grid(width, outer, inner, from, to) });
+    with_width!(size, |width| unsafe {
+        if inner.from == 2 * size as isize && inner.to == size as isize {
+            every_other(width, outer, inner.count, from, to);
+        } else if is_transposed(size, outer, inner) {
+            tiles(width, outer, inner, from, to);
+        } else {
+            strided(width, outer, inner, from, to);
+        }
+    });
 }
 
 /// # Safety
-/// As for [`copy_blocks`].
+/// As for [`copy_listed`].
 #[inline(never)]
-unsafe fn grid(width: impl Width, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
+unsafe fn strided(width: impl Width, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
     for i in 0..outer.count as isize {
-        // SAFETY: the places of the inner loop's blocks.
-        let (from, to) = unsafe { (from.offset(i * outer.from), to.offset(i * outer.to)) };
-        for j in 0..inner.count as isize {
-            // SAFETY: the j-th of the blocks.
+        let (mut from, mut to) = (from.wrapping_offset(i * outer.from), to.wrapping_offset(i * outer.to));
+        // Four at a time: the places of all of them are known at once.
+        for _ in 0..inner.count / 4 {
+            // SAFETY: the next four blocks of the inner loop.
+            unsafe {
+                width.copy(from, to);
+                width.copy(from.offset(inner.from), to.offset(inner.to));
+                width.copy(from.offset(2 * inner.from), to.offset(2 * inner.to));
+                width.copy(from.offset(3 * inner.from), to.offset(3 * inner.to));
+            }
+            (from, to) = (from.wrapping_offset(4 * inner.from), to.wrapping_offset(4 * inner.to));
+        }
+        for j in 0..(inner.count % 4) as isize {
+            // SAFETY: one of the last blocks of the inner loop.
             unsafe { width.copy(from.offset(j * inner.from), to.offset(j * inner.to)) };
         }
+    }
+}
+
+/// Every other block, to where they are packed: the compiler makes wide loads of it.
+///
+/// # Safety
+/// As for [`copy_listed`].
+#[inline(never)]
+unsafe fn every_other(width: impl Width, outer: Stride, count: usize, from: *const u8, to: *mut u8) {
+    let size = width.size() as isize;
+    for i in 0..outer.count as isize {
+        for j in 0..count as isize {
+            // SAFETY: the j-th block of the inner loop.
+            unsafe {
+                let from = from.offset(i * outer.from + 2 * size * j);
+                width.copy(from, to.offset(i * outer.to + size * j));
+            }
+        }
+    }
+}
+
+/// Turns of a tile, of each loop.
+const TILE: usize = 16;
+
+/// Whether a cache line that the inner loop comes by is needed in the next turns of the outer one, and has left the cache until
+/// then: on one of both sides, as in the transposition of a matrix.
+fn is_transposed(size: usize, outer: Stride, inner: Stride) -> bool {
+    const LINE: usize = 64;
+    let across = |outer: isize, inner: isize| {
+        outer.unsigned_abs() < LINE && inner.unsigned_abs() >= LINE && inner.unsigned_abs() > outer.unsigned_abs()
+    };
+    size <= LINE / 2
+        && inner.count >= TILE
+        && outer.count >= TILE / 4
+        && (across(outer.from, inner.from) || across(outer.to, inner.to))
+}
+
+/// The same, in an order in which the lines that are needed again are still there.
+///
+/// # Safety
+/// As for [`copy_listed`].
+#[inline(never)]
+unsafe fn tiles(width: impl Width, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
+    let size = width.size() as isize;
+    // Neighbours of the one loop on the one side, and of the other on the other: four by four they are turned in registers.
+    let rows = if (outer.from, inner.to) == (size, size) {
+        Some((inner, outer))
+    } else if (inner.from, outer.to) == (size, size) {
+        Some((outer, inner))
+    } else {
+        None
+    };
+    for i in (0..outer.count).step_by(TILE) {
+        let (outer, from, to) = outer.part(i, TILE, from, to);
+        for j in (0..inner.count).step_by(TILE) {
+            let (inner, from, to) = inner.part(j, TILE, from, to);
+            // SAFETY: a whole tile, whose neighbours are as far apart as they are large.
+            let turned = rows.is_some_and(|(rows, columns)| unsafe {
+                (outer.count, inner.count) == (TILE, TILE)
+                    && turn_tile(width.size(), rows.from, columns.to, from, to)
+            });
+            if turned {
+                continue;
+            }
+            for i in 0..outer.count as isize {
+                for j in 0..inner.count as isize {
+                    // SAFETY: a block of the tile.
+                    unsafe {
+                        let from = from.offset(i * outer.from + j * inner.from);
+                        width.copy(from, to.offset(i * outer.to + j * inner.to));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A square of numbers that is turned in registers: so many rows of so many numbers.
+#[cfg(target_arch = "x86_64")]
+mod squares {
+    use std::arch::x86_64::{
+        _mm_loadu_ps, _mm_movehl_ps, _mm_movelh_ps, _mm_storeu_ps, _mm_unpackhi_ps, _mm_unpacklo_ps, _mm256_loadu_pd,
+        _mm256_permute2f128_pd, _mm256_storeu_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd,
+    };
+
+    use super::TILE;
+
+    /// Calls back for the squares of a tile, with the first number of each where it is read and where it is written.
+    #[inline(always)]
+    fn for_each(size: usize, from_stride: isize, to_stride: isize, from: *const u8, to: *mut u8, turn: impl Fn(*const u8, *mut u8)) {
+        for row in (0..TILE as isize).step_by(4) {
+            for column in (0..TILE as isize).step_by(4) {
+                turn(
+                    from.wrapping_offset(row * from_stride + column * size as isize),
+                    to.wrapping_offset(column * to_stride + row * size as isize),
+                );
+            }
+        }
+    }
+
+    /// Numbers of 8 bytes.
+    ///
+    /// # Safety
+    /// As for [`super::tiles`]; the machine has AVX.
+    #[target_feature(enable = "avx")]
+    pub unsafe fn turn_8(from_stride: isize, to_stride: isize, from: *const u8, to: *mut u8) {
+        for_each(8, from_stride, to_stride, from, to, |from, to| {
+            // SAFETY: four rows of four numbers, and as many columns.
+            unsafe {
+                let read = |i: isize| _mm256_loadu_pd(from.offset(i * from_stride).cast());
+                let write = |i: isize, row| _mm256_storeu_pd(to.offset(i * to_stride).cast(), row);
+                let (a, b, c, d) = (read(0), read(1), read(2), read(3));
+                let (even, odd) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
+                let (even_below, odd_below) = (_mm256_unpacklo_pd(c, d), _mm256_unpackhi_pd(c, d));
+                write(0, _mm256_permute2f128_pd::<0x20>(even, even_below));
+                write(1, _mm256_permute2f128_pd::<0x20>(odd, odd_below));
+                write(2, _mm256_permute2f128_pd::<0x31>(even, even_below));
+                write(3, _mm256_permute2f128_pd::<0x31>(odd, odd_below));
+            }
+        });
+    }
+
+    /// Numbers of 4 bytes.
+    ///
+    /// # Safety
+    /// As for [`super::tiles`].
+    pub unsafe fn turn_4(from_stride: isize, to_stride: isize, from: *const u8, to: *mut u8) {
+        for_each(4, from_stride, to_stride, from, to, |from, to| {
+            // SAFETY: as above.
+            unsafe {
+                let read = |i: isize| _mm_loadu_ps(from.offset(i * from_stride).cast());
+                let write = |i: isize, row| _mm_storeu_ps(to.offset(i * to_stride).cast(), row);
+                let (a, b, c, d) = (read(0), read(1), read(2), read(3));
+                let (low, high) = (_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
+                let (low_below, high_below) = (_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
+                write(0, _mm_movelh_ps(low, low_below));
+                write(1, _mm_movehl_ps(low_below, low));
+                write(2, _mm_movelh_ps(high, high_below));
+                write(3, _mm_movehl_ps(high_below, high));
+            }
+        });
+    }
+}
+
+/// Turns a tile of numbers in registers, if the machine can: the rows are `from_stride` apart where they are read, and the columns
+/// `to_stride` apart where they are written.
+///
+/// # Safety
+/// As for [`tiles`].
+#[inline(always)]
+unsafe fn turn_tile(size: usize, from_stride: isize, to_stride: isize, from: *const u8, to: *mut u8) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    match size {
+        // SAFETY: as the caller promises, and the machine has been asked.
+        8 if is_x86_feature_detected!("avx") => unsafe { squares::turn_8(from_stride, to_stride, from, to) },
+        // SAFETY: as the caller promises.
+        4 => unsafe { squares::turn_4(from_stride, to_stride, from, to) },
+        _ => return false,
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (size, from_stride, to_stride, from, to);
+    cfg!(target_arch = "x86_64")
+}
+
+/// Copies up to four pieces of 1, 2, 4 or 8 bytes at each turn of a loop: so that what is written is written in order.
+///
+/// # Safety
+/// As for [`copy_listed`], for each piece, given by its offsets where it is read and where it is written, and its size.
+pub(super) unsafe fn copy_group(pieces: &[(isize, isize, usize)], turns: Stride, from: *const u8, to: *mut u8) {
+    macro_rules! with_piece {
+        ($size:expr, |$width:ident| $body:expr) => {
+            match $size {
+                1 => { let $width = Exact::<1>; $body }
+                2 => { let $width = Exact::<2>; $body }
+                4 => { let $width = Exact::<4>; $body }
+                _ => { let $width = Exact::<8>; $body }
+            }
+        };
+    }
+    // SAFETY: as the caller promises.
+    unsafe {
+        match pieces {
+            [] => {}
+            [a] => with_piece!(a.2, |x| group([*a], |_, from, to| x.copy(from, to), turns, from, to)),
+            [a, b] => with_piece!(a.2, |x| with_piece!(b.2, |y| {
+                group([*a, *b], |i, from, to| if i == 0 { x.copy(from, to) } else { y.copy(from, to) }, turns, from, to);
+            })),
+            [a, b, c] => with_piece!(a.2, |x| with_piece!(b.2, |y| with_piece!(c.2, |z| {
+                let copy = |i, from, to| match i {
+                    0 => x.copy(from, to),
+                    1 => y.copy(from, to),
+                    _ => z.copy(from, to),
+                };
+                group([*a, *b, *c], copy, turns, from, to);
+            }))),
+            [a, b, c, d, ..] => with_piece!(a.2, |x| with_piece!(b.2, |y| with_piece!(c.2, |z| with_piece!(d.2, |w| {
+                let copy = |i, from, to| match i {
+                    0 => x.copy(from, to),
+                    1 => y.copy(from, to),
+                    2 => z.copy(from, to),
+                    _ => w.copy(from, to),
+                };
+                group([*a, *b, *c, *d], copy, turns, from, to);
+            })))),
+        }
+    }
+}
+
+/// The loop of [`copy_group`], compiled for each of the sizes that pieces may have together.
+///
+/// # Safety
+/// As for [`copy_group`]; `copy` copies the i-th piece.
+#[inline(never)]
+unsafe fn group<const N: usize>(
+    pieces: [(isize, isize, usize); N],
+    copy: impl Fn(usize, *const u8, *mut u8),
+    turns: Stride,
+    mut from: *const u8,
+    mut to: *mut u8,
+) {
+    for _ in 0..turns.count {
+        for (i, (read, write, _)) in pieces.iter().enumerate() {
+            copy(i, from.wrapping_offset(*read), to.wrapping_offset(*write));
+        }
+        (from, to) = (from.wrapping_offset(turns.from), to.wrapping_offset(turns.to));
+        unsafe { std::arch::asm!("/* {0} {1} */", inout(reg) from, inout(reg) to, options(pure, nomem, nostack, preserves_flags)) };
     }
 }

@@ -5,21 +5,21 @@
 //! continue one another are one block, loops that do are one loop, and what is empty vanishes. Nothing here touches memory.
 
 /// A part of a plan. All offsets are in bytes, from where the parent places it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
     /// Bytes of data.
     pub size: usize,
     pub kind: Kind,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
     /// `size` bytes, contiguous on both sides.
     Block,
     /// The child again and again.
     Repeat { count: usize, a: Places, b: Places, child: Box<Node> },
-    /// Blocks of different sizes.
-    Blocks(Box<[Block]>),
+    /// Blocks of different sizes; and, if they are few and small as the fields of a struct are, groups of pieces of them.
+    Blocks { blocks: Box<[Block]>, groups: Box<[Group]> },
     /// The child several times at each of several places, at the same distance everywhere.
     Buckets { a: Places, b: Places, buckets: Box<[Bucket]>, child: Box<Node> },
     /// Different things.
@@ -27,7 +27,7 @@ pub(super) enum Kind {
 }
 
 /// Where copies lie.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Places {
     /// So many bytes apart, the first at 0.
     Every(isize),
@@ -42,14 +42,21 @@ pub(super) struct Block {
     pub size: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// Up to four pieces of blocks, each of 1, 2, 4 or 8 bytes, that are copied together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Group {
+    pub pieces: [Block; 4],
+    pub count: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bucket {
     pub a: isize,
     pub b: isize,
     pub count: usize,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Part {
     pub a: isize,
     pub b: isize,
@@ -114,8 +121,9 @@ impl Part {
         }
         if matches!(node.kind, Kind::Block) && b == node.size as isize {
             let size = node.size;
-            let joined = a.windows(2).any(|pair| pair[1].wrapping_sub(pair[0]) == b);
-            if joined {
+            // Where the blocks become much fewer: those of different sizes take longer, each.
+            let joined = a.windows(2).filter(|pair| pair[1].wrapping_sub(pair[0]) == b).count();
+            if joined > 0 && (4 * joined >= 3 * a.len() || 2 * joined == a.len()) {
                 let blocks = a.iter().enumerate().map(|(i, a)| Block { a: *a, b: i as isize * b, size });
                 return Self::blocks(blocks.collect()).moved(at_a, at_b);
             }
@@ -168,33 +176,93 @@ impl Part {
             let places: Vec<_> = blocks.iter().map(|block| block.a.wrapping_sub(a)).collect();
             return Self::block(size).listed(&places, stride).moved(a, b);
         }
+        for block in &mut blocks {
+            (block.a, block.b) = (block.a.wrapping_sub(a), block.b.wrapping_sub(b));
+        }
         let size = blocks.iter().map(|block| block.size).sum();
-        Node { size, kind: Kind::Blocks(blocks.into()) }.at(0, 0)
+        Node { size, kind: Kind::Blocks { groups: Group::of(&blocks), blocks: blocks.into() } }.at(a, b)
     }
 
     /// Parts one after the other.
     pub fn sequence(parts: Vec<Self>) -> Self {
         let mut all: Vec<Self> = Vec::with_capacity(parts.len());
-        for part in parts {
-            match part.node.kind {
-                Kind::Sequence(inner) => {
-                    inner.into_iter().for_each(|inner| push(&mut all, inner.moved(part.a, part.b)));
-                }
-                _ => push(&mut all, part),
+        parts.into_iter().for_each(|part| push_all(&mut all, part));
+        if let [first, second, ..] = &all[..] {
+            let stride = second.b.wrapping_sub(first.b);
+            let alike = |(i, part): (usize, &Self)| {
+                part.b.wrapping_sub(first.b) == stride.wrapping_mul(i as isize) && part.node == first.node
+            };
+            if all.iter().enumerate().all(alike) {
+                let places: Vec<_> = all.iter().map(|part| part.a).collect();
+                let b = first.b;
+                return all.swap_remove(0).node.at(0, 0).listed(&places, stride).moved(0, b);
             }
         }
-        if all.len() < 2 {
-            return all.pop().unwrap_or_else(Self::empty);
+        // Neighbouring blocks are one node: the fields of a struct.
+        let mut parts: Vec<Self> = Vec::with_capacity(all.len());
+        let mut blocks = Vec::new();
+        for part in all {
+            let Self { a, b, node: Node { size, kind: Kind::Block } } = part else {
+                flush(&mut blocks, &mut parts);
+                parts.push(part);
+                continue;
+            };
+            blocks.push(Block { a, b, size });
         }
-        let block = |part: &Self| {
-            let Self { a, b, node: Node { size, kind } } = part;
-            matches!(kind, Kind::Block).then_some(Block { a: *a, b: *b, size: *size })
+        flush(&mut blocks, &mut parts);
+        if parts.len() < 2 {
+            return parts.pop().unwrap_or_else(Self::empty);
+        }
+        let size = parts.iter().map(|part| part.node.size).sum();
+        Node { size, kind: Kind::Sequence(parts.into()) }.at(0, 0)
+    }
+}
+
+/// Appends what blocks make together.
+fn flush(blocks: &mut Vec<Block>, parts: &mut Vec<Part>) {
+    let part = Part::blocks(std::mem::take(blocks));
+    if part.node.size > 0 {
+        parts.push(part);
+    }
+}
+
+impl Group {
+    /// Blocks that are longer are copied one after the other, as are many.
+    const LONGEST: usize = 32;
+    const MOST: usize = 64;
+
+    /// The pieces of blocks, in groups that are about as large.
+    fn of(blocks: &[Block]) -> Box<[Self]> {
+        if blocks.len() > Self::MOST || blocks.iter().any(|block| block.size > Self::LONGEST) {
+            return Box::default();
+        }
+        let pieces: Vec<Block> = blocks.iter().flat_map(Block::pieces).collect();
+        let groups = pieces.len().div_ceil(4);
+        let group = |i: usize| {
+            let some = &pieces[i * pieces.len() / groups..(i + 1) * pieces.len() / groups];
+            let mut group = Self { pieces: [some[0]; 4], count: some.len() };
+            group.pieces[..some.len()].copy_from_slice(some);
+            group
         };
-        if let Some(blocks) = all.iter().map(block).collect() {
-            return Self::blocks(blocks);
+        (0..groups).map(group).collect()
+    }
+}
+
+/// Appends a part, or those that it is made of.
+fn push_all(parts: &mut Vec<Part>, part: Part) {
+    /// Turns of a loop over a few fields that are taken as so many fields.
+    const FEW: usize = 4;
+    match part.node.kind {
+        Kind::Sequence(inner) => inner.into_iter().for_each(|inner| push(parts, inner.moved(part.a, part.b))),
+        Kind::Blocks { blocks, .. } if blocks.len() <= Group::MOST => {
+            blocks.iter().for_each(|block| push(parts, Part::block(block.size).moved(part.a + block.a, part.b + block.b)));
         }
-        let size = all.iter().map(|part| part.node.size).sum();
-        Node { size, kind: Kind::Sequence(all.into()) }.at(0, 0)
+        Kind::Repeat { count: count @ ..=FEW, a, b, child } if child.is_small() => {
+            for i in 0..count {
+                push_all(parts, child.as_ref().clone().at(a.nth(i), b.nth(i)).moved(part.a, part.b));
+            }
+        }
+        kind => push(parts, Part { node: Node { kind, ..part.node }, ..part }),
     }
 }
 
@@ -216,6 +284,15 @@ fn push(parts: &mut Vec<Part>, next: Part) {
 }
 
 impl Node {
+    /// Whether it is a block or a few fields.
+    fn is_small(&self) -> bool {
+        match &self.kind {
+            Kind::Block => self.size <= Group::LONGEST,
+            Kind::Blocks { groups, .. } => groups.len() == 1,
+            _ => false,
+        }
+    }
+
     /// Whether copies that lie so are one block: contiguous ones, side by side.
     pub fn is_gapless(&self, places: &Places) -> bool {
         matches!((&self.kind, places), (Kind::Block, Places::Every(stride)) if *stride == self.size as isize)
@@ -275,6 +352,16 @@ impl Turns {
 }
 
 impl Block {
+    /// The block as pieces of 1, 2, 4 or 8 bytes, the last of which may overlap the one before.
+    fn pieces(&self) -> impl Iterator<Item = Self> {
+        let Self { a, b, size } = *self;
+        let width = (1 << size.ilog2()).min(8);
+        (0..size.div_ceil(width)).map(move |i| {
+            let at = (i * width).min(size - width) as isize;
+            Self { a: a.wrapping_add(at), b: b.wrapping_add(at), size: width }
+        })
+    }
+
     pub fn packed(&self) -> (usize, usize) {
         (self.b as usize, self.size)
     }

@@ -5,8 +5,8 @@
 //! for a whole chunk at a time: one pass over memory, and still a tight loop for each field. Nothing is called for each element.
 
 use super::{
-    kernels::{Stride, copy, copy_blocks, copy_grid},
-    node::{Block, Bytes, Kind, Node, Part, Places, Turns, overlapping},
+    kernels::{Stride, copy, copy_group, copy_listed, copy_strided},
+    node::{Block, Bytes, Group, Kind, Node, Part, Places, Turns, overlapping},
 };
 
 /// Packed bytes of a chunk, and elements of one.
@@ -143,6 +143,11 @@ impl<'p> Repeats<'p> {
         &self.list[..self.depth]
     }
 
+    /// The innermost loop as strides, if there is one and it has any.
+    fn innermost<D: Direction>(&self) -> Option<Stride> {
+        self.as_slice().last()?.stride::<D>()
+    }
+
     /// Calls back within one more loop.
     fn within(&mut self, repeat: Repeat<'p>, sides: Sides, mut visit: impl FnMut(&mut Self, Sides)) {
         if self.depth == MOST_REPEATS {
@@ -201,13 +206,21 @@ pub(super) unsafe fn run<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats
             // SAFETY: as the caller promises: the node is its child so many times.
             repeats.within(repeat, sides, |repeats, sides| unsafe { run::<D>(child, repeats, sides) });
         }
-        Kind::Blocks(blocks) if repeats.depth == 0 => {
+        Kind::Blocks { blocks, .. } if repeats.depth == 0 => {
             for block in blocks {
                 // SAFETY: a block of the node.
                 unsafe { sides.at(block.a, block.b).copy::<D>(block.size) };
             }
         }
-        Kind::Blocks(blocks) => repeats.for_each_chunk(node.size, sides, |repeats, sides| {
+        Kind::Blocks { groups, .. } if groups.len() == 1 && let Some(turns) = repeats.innermost::<D>() => {
+            // SAFETY: as the caller promises.
+            unsafe { run_groups::<D>(groups, turns, repeats.as_slice(), sides) };
+        }
+        Kind::Blocks { blocks, groups } => repeats.for_each_chunk(node.size, sides, |repeats, sides| {
+            if let Some(turns) = repeats.innermost::<D>().filter(|_| !groups.is_empty()) {
+                // SAFETY: all blocks of the node, as often as the repeats of the chunk say.
+                return unsafe { run_groups::<D>(groups, turns, repeats.as_slice(), sides) };
+            }
             for block in blocks {
                 // SAFETY: a block of the node, as often as the repeats of the chunk say.
                 unsafe { run_block::<D>(block.size, repeats.as_slice(), sides.at(block.a, block.b)) };
@@ -262,13 +275,15 @@ unsafe fn run_block<D: Direction>(size: usize, repeats: &[Repeat<'_>], sides: Si
         // SAFETY: as the caller promises.
         return unsafe { sides.copy::<D>(size) };
     };
-    if let (Some(inner), [outer @ .., next]) = (last.stride::<D>(), outer)
-        && let Some(next) = next.stride::<D>()
-    {
+    if let Some(inner) = last.stride::<D>() {
+        let (outer, next) = match outer {
+            [outer @ .., next] if let Some(next) = next.stride::<D>() => (outer, next),
+            _ => (outer, Stride::ONCE),
+        };
         for_each_turn(outer, sides, &mut |sides| {
             let (from, to) = D::sides(sides.a, sides.b);
             // SAFETY: as the caller promises.
-            unsafe { copy_grid(size, next, inner, from, to) };
+            unsafe { copy_strided(size, next, inner, from, to) };
         });
         return;
     }
@@ -277,21 +292,37 @@ unsafe fn run_block<D: Direction>(size: usize, repeats: &[Repeat<'_>], sides: Si
         // SAFETY: as the caller promises.
         unsafe {
             match D::sides(last.a, last.b) {
-                (Steps::Every(reads), Steps::Every(writes)) => {
-                    copy_blocks(size, last.count, (from, reads), (to, writes));
-                }
                 (Steps::At(reads), Steps::Every(writes)) => {
-                    copy_blocks(size, last.count, (from, reads), (to, writes));
+                    copy_listed(size, last.count, (from, reads), (to, writes));
                 }
                 (Steps::Every(reads), Steps::At(writes)) => {
-                    copy_blocks(size, last.count, (from, reads), (to, writes));
+                    copy_listed(size, last.count, (from, reads), (to, writes));
                 }
                 (Steps::At(reads), Steps::At(writes)) => {
-                    copy_blocks(size, last.count, (from, reads), (to, writes));
+                    copy_listed(size, last.count, (from, reads), (to, writes));
                 }
+                (Steps::Every(_), Steps::Every(_)) => {}
             }
         }
     });
+}
+
+/// Copies the pieces of groups as often as the repeats say, the innermost of which has these strides.
+///
+/// # Safety
+/// As for [`run`].
+unsafe fn run_groups<D: Direction>(groups: &[Group], turns: Stride, repeats: &[Repeat<'_>], sides: Sides) {
+    for group in groups {
+        let pieces = group.pieces.map(|Block { a, b, size }| {
+            let (read, write) = D::sides(a, b);
+            (read, write, size)
+        });
+        for_each_turn(&repeats[..repeats.len() - 1], sides, &mut |sides| {
+            let (from, to) = D::sides(sides.a, sides.b);
+            // SAFETY: as the caller promises.
+            unsafe { copy_group(&pieces[..group.count], turns, from, to) };
+        });
+    }
 }
 
 /// Copies some bytes of a node whose side `b` is packed: all of its data, one after the other. Side `b` of the node is where it would be
@@ -314,7 +345,7 @@ pub(super) unsafe fn run_range<'p, D: Direction>(node: &'p Node, bytes: Bytes, s
             // SAFETY: as the caller promises.
             unsafe { run_turns::<D>(child, (*count, a), bytes, sides) };
         }
-        Kind::Blocks(blocks) => {
+        Kind::Blocks { blocks, .. } => {
             for (block, bytes) in overlapping(blocks, Block::packed, bytes) {
                 let at = bytes.start as isize;
                 // SAFETY: bytes of a block of the node.

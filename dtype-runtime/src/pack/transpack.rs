@@ -1,7 +1,7 @@
 //! Transpacking: from one layout straight into another.
 
 use super::{
-    node::{Block, Bucket, Bytes, Kind, Node, Part, Places, Turns, overlapping},
+    node::{Block, Bucket, Bytes, Group, Kind, Node, Part, Places, Turns, overlapping},
     plan::Plan,
     run::{Packing, Repeats, Sides, run},
 };
@@ -114,7 +114,7 @@ fn cut_at(from: &Node, to: &Node) -> Part {
     match &from.kind {
         Kind::Block => add(0, from),
         Kind::Repeat { count, a, child, .. } => (0..*count).for_each(|i| add(a.nth(i), child)),
-        Kind::Blocks(blocks) => blocks.iter().for_each(|Block { a, size, .. }| {
+        Kind::Blocks { blocks, .. } => blocks.iter().for_each(|Block { a, size, .. }| {
             add(*a, &Part::block(*size).node);
         }),
         Kind::Buckets { a, buckets, child, .. } => buckets.iter().for_each(|bucket| {
@@ -139,8 +139,10 @@ fn swapped(node: &Node) -> Node {
         Kind::Repeat { count, a, b, child } => {
             Kind::Repeat { count: *count, a: b.clone(), b: a.clone(), child: Box::new(swapped(child)) }
         }
-        Kind::Blocks(blocks) => {
-            Kind::Blocks(blocks.iter().map(|block| Block { a: block.b, b: block.a, ..*block }).collect())
+        Kind::Blocks { blocks, groups } => {
+            let swap = |block: &Block| Block { a: block.b, b: block.a, ..*block };
+            let group = |group: &Group| Group { pieces: group.pieces.map(|piece| swap(&piece)), ..*group };
+            Kind::Blocks { blocks: blocks.iter().map(swap).collect(), groups: groups.iter().map(group).collect() }
         }
         Kind::Buckets { a, b, buckets, child } => Kind::Buckets {
             a: b.clone(),
@@ -164,7 +166,7 @@ fn slice(node: &Node, bytes: Bytes) -> Part {
     match &node.kind {
         Kind::Block => Part::block(bytes.len()).moved(start as isize, 0),
         Kind::Repeat { a, child, .. } => slice_turns(child, a, &bytes),
-        Kind::Blocks(blocks) => Part::blocks(
+        Kind::Blocks { blocks, .. } => Part::blocks(
             overlapping(blocks, Block::packed, bytes)
                 .map(|(block, bytes)| {
                     let at = bytes.start as isize;
