@@ -355,10 +355,18 @@ impl Block {
     /// The block as pieces of 1, 2, 4 or 8 bytes, the last of which may overlap the one before.
     fn pieces(&self) -> impl Iterator<Item = Self> {
         let Self { a, b, size } = *self;
-        let width = (1 << size.ilog2()).min(8);
-        (0..size.div_ceil(width)).map(move |i| {
-            let at = (i * width).min(size - width) as isize;
-            Self { a: a.wrapping_add(at), b: b.wrapping_add(at), size: width }
+        let mut done = 0;
+        std::iter::from_fn(move || {
+            let rest = (size - done).min(8);
+            let width = match rest {
+                0 => return None,
+                rest if rest.next_power_of_two() <= size => rest.next_power_of_two(),
+                _ => rest.next_power_of_two() / 2,
+            };
+            // What is left of 3 bytes is 4, which begin earlier.
+            let at = done.min(size - width);
+            done = at + width;
+            Some(Self { a: a.wrapping_add(at as isize), b: b.wrapping_add(at as isize), size: width })
         })
     }
 
