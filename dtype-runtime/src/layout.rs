@@ -17,7 +17,7 @@ use crate::{
     lazy::{LayoutOrigin, LazyDatatype},
     pack::Plan,
     pieces::{Path, Pieces},
-    region::{ArrayOrder, Axis, Nest, Part, Region, Strides},
+    region::{ArrayOrder, Axis, FEW_NESTS, Nest, Part, Region, Strides},
     source::{Mismatch, Outcome, Source, SourceMut},
     view::{View, ViewMut},
 };
@@ -40,8 +40,8 @@ use crate::{
 /// ```
 ///
 /// # Safety
-/// `region` is always the same, selects within an array of its shape, and values of `Element` only; `ONLY_NEST`, if there
-/// is one, is its loop nest. `Shape` says the same shape as nested arrays in memory have it, from the outermost, or is a
+/// `region` is always the same, selects within an array of its shape, and values of `Element` only; `NESTS`, if there
+/// are any, are its loop nests. `Shape` says the same shape as nested arrays in memory have it, from the outermost, or is a
 /// [`Rank`] of so many dimensions. `entry` describes the region for an array without gaps. `Coverage` is [`Disjoint`] only if the region selects no byte twice, or its check
 /// finds that out.
 pub unsafe trait Layout: Clone + Sync {
@@ -55,9 +55,9 @@ pub unsafe trait Layout: Clone + Sync {
     #[doc(hidden)]
     fn region(&self) -> Region<'_>;
 
-    /// The loop nest over it in an array without gaps, if it is a single one that the compiler knows.
+    /// The loop nests over it in an array without gaps, if they are few that the compiler knows.
     #[doc(hidden)]
-    const ONLY_NEST: Option<Nest<'static>> = None;
+    const NESTS: Option<[Option<Nest<'static>>; FEW_NESTS]> = None;
 
     /// The region compiled for packing, in an array without gaps.
     #[doc(hidden)]
@@ -404,7 +404,7 @@ unsafe impl<S: Selection> Layout for StaticLayout<S> {
     type Shape = S::Shape;
     type Coverage = S::Coverage;
 
-    const ONLY_NEST: Option<Nest<'static>> = S::REGION.only_nest();
+    const NESTS: Option<[Option<Nest<'static>>; FEW_NESTS]> = S::REGION.few_nests();
 
     #[inline(always)]
     fn region(&self) -> Region<'_> {

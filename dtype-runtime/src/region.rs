@@ -20,6 +20,9 @@ pub enum ArrayOrder {
     ColumnMajor,
 }
 
+/// Pieces of a static layout that are compiled into a loop each: the faces of a box in four dimensions.
+pub const FEW_NESTS: usize = 8;
+
 /// Bytes from an element to the next along each dimension.
 pub type Strides = [isize; MOST_DIMENSIONS];
 
@@ -227,6 +230,7 @@ pub struct Loop<'a> {
 
 impl Loop<'_> {
     /// Bytes from the first to the i-th.
+    #[inline(always)]
     pub fn offset(&self, i: usize) -> isize {
         match self.list {
             None => i as isize * self.stride,
@@ -299,6 +303,15 @@ impl<'a> Nest<'a> {
         &self.loops[..self.depth]
     }
 
+    /// How many values lie one after the other without a gap, and the loops around them.
+    #[inline(always)]
+    pub(crate) fn contiguous(&self) -> (usize, &[Loop<'_>]) {
+        match self.loops() {
+            [outer @ .., Loop { count, stride, list: None }] if *stride == self.leaf.size as isize => (*count, outer),
+            loops => (1, loops),
+        }
+    }
+
     /// Number of values.
     pub fn count(&self) -> usize {
         self.loops().iter().map(|level| level.count).product()
@@ -352,6 +365,7 @@ impl<'a> Region<'a> {
     }
 
     /// Whether not every pattern of the packed bytes is a value.
+    #[inline(always)]
     pub(crate) fn is_restricted(&self) -> bool {
         self.parts.iter().any(|part| !part.leaf.facts.any_pattern)
     }
@@ -474,6 +488,22 @@ impl<'a> Region<'a> {
             piece += 1;
         }
         only
+    }
+
+    /// The loop nests of all pieces in an array without gaps, if they are few: nothing is behind the last one.
+    pub const fn few_nests(&self) -> Option<[Option<Nest<'a>>; FEW_NESTS]> {
+        let (strides, mut nests, mut count, mut piece) = (self.contiguous(), [const { None }; _], 0, 0);
+        while piece < self.pieces() {
+            if let Some(nest) = self.nest(piece, &strides) {
+                if count == FEW_NESTS {
+                    return None;
+                }
+                nests[count] = Some(nest);
+                count += 1;
+            }
+            piece += 1;
+        }
+        Some(nests)
     }
 
     /// The loop nests of all pieces, in order.

@@ -6,7 +6,7 @@ use crate::{
     Error,
     explain::explain,
     layout::{Disjoint, Entry, Layout, entry_of},
-    pack::{Data, DataMut, Plan, Valid, check_region, pack_nest, unpack_nest},
+    pack::{Data, DataMut, Direction, Packing, Plan, Unpacking, Valid, check_region, copy_nest},
     region::Strides,
     source::{Place, SourceMut},
 };
@@ -56,7 +56,7 @@ impl<'a, L: Layout> View<'a, L> {
         let mut packed = Vec::with_capacity(size);
         // SAFETY: the vector has room for `size` bytes, just what is written; then all of them are initialized.
         unsafe {
-            self.pack_to(packed.as_mut_ptr());
+            self.copy::<Packing>(packed.as_mut_ptr());
             packed.set_len(size);
         }
         packed
@@ -72,7 +72,7 @@ impl<'a, L: Layout> View<'a, L> {
             return Err(Error::Length { what: "the layout", expected, found: packed.len() });
         }
         // SAFETY: `packed` has room for the bytes, and cannot overlap the source, being borrowed mutably.
-        unsafe { self.pack_to(packed.as_mut_ptr()) };
+        unsafe { self.copy::<Packing>(packed.as_mut_ptr()) };
         Ok(expected)
     }
 
@@ -81,17 +81,27 @@ impl<'a, L: Layout> View<'a, L> {
         self.layout.packed_size() * self.place.copies
     }
 
+    /// Copies between the part and its packed bytes: with loops that the compiler has made, if it knows the layout and the source is
+    /// one without gaps.
+    ///
     /// # Safety
-    /// There is room for the packed size, elsewhere than the source.
+    /// There are the packed bytes, elsewhere than the source. The side copied to may be written, and the other holds valid values.
     #[inline]
-    unsafe fn pack_to(&self, mut packed: *mut u8) {
-        match (&L::ONLY_NEST, self.place.strides) {
-            (Some(nest), None) => self.arrays().for_each(|array| {
-                // SAFETY: the place is that of an array of the region's shape, by the contract of `Source`.
-                packed = unsafe { pack_nest(nest, array, packed) };
-            }),
+    unsafe fn copy<D: Direction>(&self, mut packed: *mut u8) {
+        let (Some(nests), None) = (&L::NESTS, self.place.strides) else {
             // SAFETY: as the caller promises.
-            _ => unsafe { self.data().pack_to(packed) },
+            return unsafe { self.data().copy::<D>(packed) };
+        };
+        macro_rules! one_by_one {
+            ($array:ident, $($i:literal)*) => {
+                $(if let Some(nest) = &nests[$i] {
+                    // SAFETY: the place is that of an array of the region's shape, by the contract of `Source`.
+                    packed = unsafe { copy_nest::<D>(nest, $array, packed) };
+                })*
+            };
+        }
+        for array in self.arrays() {
+            one_by_one!(array, 0 1 2 3 4 5 6 7);
         }
     }
 
@@ -202,18 +212,11 @@ impl<L: Layout> ViewMut<'_, L> {
         if found != expected {
             return Err(Error::Length { what: "the layout", expected, found });
         }
-        check_region(&self.view.layout.region(), packed, 0)?;
-        match (&L::ONLY_NEST, self.view.place.strides) {
-            (Some(nest), None) => {
-                let mut packed = packed.as_ptr();
-                self.view.arrays().for_each(|array| {
-                    // SAFETY: the bytes have been checked; the place is that of an array of the region's shape, borrowed mutably.
-                    packed = unsafe { unpack_nest(nest, packed, array) };
-                });
-            }
-            // SAFETY: the bytes have been checked.
-            _ => unsafe { self.data().write(0, packed) },
+        if self.view.layout.region().is_restricted() {
+            check_region(&self.view.layout.region(), packed, 0)?;
         }
+        // SAFETY: the bytes have been checked; the part is borrowed mutably.
+        unsafe { self.view.copy::<Unpacking>(packed.as_ptr().cast_mut()) };
         Ok(())
     }
 

@@ -99,19 +99,20 @@ impl<'a> Data<'a> {
         let mut packed = Vec::with_capacity(size);
         // SAFETY: the vector has room for `size` bytes, just what is written; then all of them are initialized.
         unsafe {
-            self.pack_to(packed.as_mut_ptr());
+            self.copy::<Packing>(packed.as_mut_ptr());
             packed.set_len(size);
         }
         packed
     }
 
-    /// Packs all of it.
+    /// Copies all of it between the memory and where it is packed.
     ///
     /// # Safety
-    /// There is room for the packed size, elsewhere than the memory.
-    pub(crate) unsafe fn pack_to(&self, packed: *mut u8) {
+    /// `packed` points to the packed bytes, elsewhere than the memory. The side that is copied to may be written, and the other holds
+    /// valid values.
+    pub(crate) unsafe fn copy<D: Direction>(&self, packed: *mut u8) {
         // SAFETY: as the caller promises.
-        unsafe { self.run::<Packing>(0..self.packed_size(), packed) };
+        unsafe { self.run::<D>(0..self.packed_size(), packed) };
     }
 
     /// Packs all of it into the front of `packed` and returns how many bytes that took.
@@ -332,7 +333,7 @@ impl<'a> DataMut<'a> {
     ///
     /// # Safety
     /// They have been validated.
-    pub(crate) unsafe fn write(&mut self, position: usize, packed: &[u8]) {
+    pub(super) unsafe fn write(&mut self, position: usize, packed: &[u8]) {
         let bytes = position..position + packed.len();
         // SAFETY: the bytes may be written, as the caller says; they are borrowed, so elsewhere than the memory, and only read.
         unsafe { self.data.run::<Unpacking>(bytes, packed.as_ptr().cast_mut()) };

@@ -33,4 +33,5 @@ pub use values::{pack, pack_into, packed_size, unpack_into};
 
 pub(crate) use check::{Valid, check_region, validate};
 pub(crate) use plan::Layer;
-pub(crate) use values::{Copying, pack_nest, unpack_nest};
+pub(crate) use run::{Direction, Packing, Unpacking};
+pub(crate) use values::{Copying, copy_nest};

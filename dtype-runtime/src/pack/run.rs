@@ -14,19 +14,30 @@ const CHUNK: usize = 8 << 10;
 const ELEMENTS: usize = 256;
 
 /// Loops that are kept for a kernel to choose from; what is deeper is taken turn by turn.
-const MOST_REPEATS: usize = 10;
+const MOST_REPEATS: usize = 6;
 
 /// From which side bytes are copied to which.
-pub(super) trait Direction {
+pub(crate) trait Direction {
     /// The two sides as what is read and what is written.
     fn sides<T>(a: T, b: T) -> (T, T);
+
+    /// Copies so many bytes, which the compiler knows.
+    ///
+    /// # Safety
+    /// Both sides are so many bytes that do not overlap, of which those copied to may be written, and the others read.
+    #[inline(always)]
+    unsafe fn copy(a: *mut u8, b: *mut u8, size: usize) {
+        let (from, to) = Self::sides(a, b);
+        // SAFETY: as the caller promises.
+        unsafe { to.copy_from_nonoverlapping(from, size) };
+    }
 }
 
 /// From side `a` to side `b`.
-pub(super) struct Packing;
+pub(crate) struct Packing;
 
 /// From side `b` to side `a`.
-pub(super) struct Unpacking;
+pub(crate) struct Unpacking;
 
 impl Direction for Packing {
     #[inline(always)]
@@ -162,7 +173,10 @@ impl<'p> Repeats<'p> {
 
     /// Cuts the loops around something of so many bytes into chunks that stay in the cache, and calls back with the loops
     /// within each.
-    fn for_each_chunk(&self, size: usize, sides: Sides, mut visit: impl FnMut(&mut Self, Sides)) {
+    fn for_each_chunk(&mut self, size: usize, sides: Sides, mut visit: impl FnMut(&mut Self, Sides)) {
+        if self.depth == 0 {
+            return visit(self, sides);
+        }
         let most = (CHUNK / size.max(1)).clamp(1, ELEMENTS);
         // As many of the inner loops as fit a chunk whole.
         let (mut whole, mut elements) = (self.depth, 1);

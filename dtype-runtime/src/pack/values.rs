@@ -3,11 +3,14 @@
 //! A walk over a type is a [`Visitor`] that holds two pointers; every type's `visit` is inlined into it, so that a struct becomes
 //! straight-line copies and a type without padding a single one.
 
-use std::any::type_name;
+use std::{any::type_name, marker::PhantomData};
 
 use dtype_core::BaseType;
 
-use super::check::check;
+use super::{
+    check::check,
+    run::{Direction, Packing, Unpacking},
+};
 use crate::{
     Error, MpiDatatype,
     fields::Visitor,
@@ -28,10 +31,9 @@ pub const fn packed_size<T: MpiDatatype>(count: usize) -> usize {
 pub fn pack<T: MpiDatatype>(values: &[T]) -> Vec<u8> {
     let size = packed_size::<T>(values.len());
     let mut packed = Vec::with_capacity(size);
-    // SAFETY: the vector has room for `size` bytes, just what `pack_values` writes; then all of them are
-    // initialized.
+    // SAFETY: the vector has room for `size` bytes, just what is written; then all of them are initialized.
     unsafe {
-        pack_values(values.as_ptr(), values.len(), packed.as_mut_ptr());
+        copy_values::<T, Packing>(values.as_ptr().cast_mut().cast(), values.len(), packed.as_mut_ptr());
         packed.set_len(size);
     }
     packed
@@ -47,7 +49,7 @@ pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usiz
         return Err(Error::Length { what: type_name::<T>(), expected, found: packed.len() });
     }
     // SAFETY: `packed` has room for the bytes, and cannot overlap `values`, being borrowed mutably.
-    unsafe { pack_values(values.as_ptr(), values.len(), packed.as_mut_ptr()) };
+    unsafe { copy_values::<T, Packing>(values.as_ptr().cast_mut().cast(), values.len(), packed.as_mut_ptr()) };
     Ok(expected)
 }
 
@@ -74,206 +76,167 @@ pub fn unpack_into<T: MpiDatatype>(packed: &[u8], values: &mut [T]) -> Result<()
     }
     check::<T>(packed, 0)?;
     // SAFETY: these are just the bytes of so many values, each of them valid; `values` cannot overlap them.
-    unsafe { unpack_values(packed.as_ptr(), values.as_mut_ptr(), values.len()) };
+    unsafe { copy_values::<T, Unpacking>(values.as_mut_ptr().cast(), values.len(), packed.as_ptr().cast_mut()) };
     Ok(())
 }
 
 /// What is done with values whose type is not known where it is done: by whom, for each type.
 pub(crate) struct Copying {
     /// # Safety
-    /// As for [`pack_values`], for the values that the loop leads to from the pointer.
-    pack: unsafe fn(*const u8, Loop<'_>, *mut u8),
+    /// As for [`copy_values`].
+    pack: unsafe fn(*mut u8, usize, *mut u8),
     /// # Safety
-    /// As for [`unpack_values`], for the values that the loop leads to from the last pointer.
-    unpack: unsafe fn(*const u8, *mut u8, Loop<'_>),
+    /// As for [`copy_values`].
+    unpack: unsafe fn(*mut u8, usize, *mut u8),
     pub check: fn(&[u8], usize) -> Result<(), Error>,
 }
 
 impl Copying {
     pub(crate) const fn of<T: MpiDatatype>() -> Self {
-        Self { pack: pack_loop::<T>, unpack: unpack_loop::<T>, check: check::<T> }
+        Self { pack: copy_values::<T, Packing>, unpack: copy_values::<T, Unpacking>, check: check::<T> }
     }
 }
 
+/// Copies between the values of a loop nest over the array at `array` and their packed bytes, and returns the end of those. With a
+/// constant nest it becomes loops with constant bounds, the innermost contiguous part one copy.
+///
 /// # Safety
-/// As for [`pack_values`], for the values that the loop leads to from `memory`.
-unsafe fn pack_loop<T: MpiDatatype>(memory: *const u8, values: Loop<'_>, mut target: *mut u8) {
-    for_each_block::<T>(values, |offset, count| {
-        // SAFETY: the values are some of the loop's, and the packed bytes of all before them are behind `target`.
-        unsafe {
-            pack_values(memory.offset(offset).cast::<T>(), count, target);
-            target = target.add(packed_size::<T>(count));
-        }
-    });
-}
-
-/// # Safety
-/// As for [`unpack_values`], for the values that the loop leads to from `memory`.
-unsafe fn unpack_loop<T: MpiDatatype>(mut packed: *const u8, memory: *mut u8, values: Loop<'_>) {
-    for_each_block::<T>(values, |offset, count| {
-        // SAFETY: the values are some of the loop's, and the packed bytes of all before them are behind `packed`.
-        unsafe {
-            unpack_values(packed, memory.offset(offset).cast::<T>(), count);
-            packed = packed.add(packed_size::<T>(count));
-        }
-    });
-}
-
-/// Calls back for values that lie one after the other: bytes to the first, and their number.
+/// The nest is one over an array at that place, and `packed` points to its packed values elsewhere. The side copied to may be
+/// written, and the other holds valid values.
 #[inline(always)]
-fn for_each_block<T>(values: Loop<'_>, mut visit: impl FnMut(isize, usize)) {
-    match values {
-        Loop { count, stride, list: None } if stride == size_of::<T>() as isize => visit(0, count),
-        Loop { count, stride, list: None } => (0..count).for_each(|i| visit(i as isize * stride, 1)),
-        Loop { stride, list: Some(list), .. } => {
-            let first = list.first().copied().unwrap_or_default();
-            for index in list {
-                visit((*index as isize - first as isize) * stride, 1);
+pub(crate) unsafe fn copy_nest<D: Direction>(nest: &Nest<'_>, array: *mut u8, mut packed: *mut u8) -> *mut u8 {
+    let Leaf { facts, copying, .. } = nest.leaf;
+    let (values, loops) = nest.contiguous();
+    let size = facts.packed_size * values;
+    for_each_place(nest.start, loops, &mut |at| {
+        // SAFETY: a region selects values within the array, and the packed bytes of all before them are behind `packed`.
+        unsafe {
+            let memory = array.offset(at);
+            if facts.dense {
+                D::copy(memory, packed, size);
+            } else {
+                D::sides(copying.pack, copying.unpack).0(memory, values, packed);
+            }
+            packed = packed.add(size);
+        }
+    });
+    packed
+}
+
+/// Calls back for each turn of loops, with the bytes to where it begins.
+#[inline(always)]
+fn for_each_place(at: isize, loops: &[Loop<'_>], visit: &mut impl FnMut(isize)) {
+    macro_rules! nested {
+        ($at:expr,) => {
+            visit($at)
+        };
+        ($at:expr, $level:ident $($inner:ident)*) => {
+            for i in 0..$level.count {
+                nested!($at + $level.offset(i), $($inner)*);
+            }
+        };
+    }
+    match loops {
+        [] => nested!(at,),
+        [a] => nested!(at, a),
+        [a, b] => nested!(at, a b),
+        [a, b, c] => nested!(at, a b c),
+        [a, b, c, d] => nested!(at, a b c d),
+        [outer, inner @ ..] => {
+            for i in 0..outer.count {
+                for_each_place_of(at + outer.offset(i), inner, visit);
             }
         }
     }
 }
 
-/// Calls back for each innermost loop of a nest, with the bytes to its first value.
-#[inline(always)]
-fn for_each_loop<'a>(at: isize, loops: &[Loop<'a>], visit: &mut impl FnMut(isize, Loop<'a>)) {
-    match loops {
-        [] => visit(at, Loop { count: 1, stride: 0, list: None }),
-        [values] => visit(at, *values),
-        [outer, inner @ ..] => {
-            (0..outer.count).for_each(|i| for_each_inner_loop(at + outer.offset(i), inner, visit));
-        }
-    }
+/// The recursion of [`for_each_place`], which cannot be inlined into itself.
+fn for_each_place_of(at: isize, loops: &[Loop<'_>], visit: &mut impl FnMut(isize)) {
+    for_each_place(at, loops, visit);
 }
 
-/// The recursion of [`for_each_loop`], which cannot be inlined into itself.
-fn for_each_inner_loop<'a>(at: isize, loops: &[Loop<'a>], visit: &mut impl FnMut(isize, Loop<'a>)) {
-    for_each_loop(at, loops, visit);
-}
-
-/// Packs the values of a loop nest over the array at `array`, and returns the end of their bytes.
+/// Copies between values and their packed bytes.
 ///
 /// # Safety
-/// The nest is one over an array at that place, and `packed` points to room for the packed values elsewhere.
+/// `memory` points to `count` values, and `packed` to their packed bytes elsewhere. The side copied to may be written, and the
+/// other holds valid values.
 #[inline(always)]
-pub(crate) unsafe fn pack_nest(nest: &Nest<'_>, array: *const u8, mut packed: *mut u8) -> *mut u8 {
-    let Leaf { facts, copying, .. } = nest.leaf;
-    for_each_loop(nest.start, nest.loops(), &mut |at, values| {
-        // SAFETY: a region selects values within the array; there is room for all of them.
-        unsafe {
-            (copying.pack)(array.offset(at), values, packed);
-            packed = packed.add(facts.packed_size * values.count);
-        }
-    });
-    packed
-}
-
-/// Unpacks bytes that [`check_region`](super::check_region) has found to be those of the nest's region, and returns the end of its own.
-///
-/// # Safety
-/// The nest is one over an array at that place, which may be written, and `packed` points to the packed values, valid and
-/// elsewhere.
-#[inline(always)]
-pub(crate) unsafe fn unpack_nest(nest: &Nest<'_>, mut packed: *const u8, array: *mut u8) -> *const u8 {
-    let Leaf { facts, copying, .. } = nest.leaf;
-    for_each_loop(nest.start, nest.loops(), &mut |at, values| {
-        // SAFETY: as for packing.
-        unsafe {
-            (copying.unpack)(packed, array.offset(at), values);
-            packed = packed.add(facts.packed_size * values.count);
-        }
-    });
-    packed
-}
-
-/// # Safety
-/// `values` points to `count` values, and `target` to room for `packed_size::<T>(count)` bytes elsewhere.
-#[inline(always)]
-unsafe fn pack_values<T: MpiDatatype>(values: *const T, count: usize, target: *mut u8) {
-    let mut walk = Walk { memory: values.cast_mut().cast(), packed: target, direction: Packing };
-    // SAFETY: as the caller promises; packing only reads the memory.
-    unsafe { walk.copy::<T>(count) };
-}
-
-/// # Safety
-/// `packed` points to `packed_size::<T>(count)` bytes that hold valid values, and `values` to `count` values
-/// elsewhere that may be written.
-#[inline(always)]
-unsafe fn unpack_values<T: MpiDatatype>(packed: *const u8, values: *mut T, count: usize) {
-    let mut walk = Walk { memory: values.cast(), packed: packed.cast_mut(), direction: Unpacking };
-    // SAFETY: as the caller promises; unpacking only reads the packed bytes.
-    unsafe { walk.copy::<T>(count) };
-}
-
-/// Which way bytes are copied.
-trait Direction: Copy {
-    /// # Safety
-    /// Both point to `size` bytes that do not overlap, of which the side copied to may be written and the other is
-    /// initialized.
-    unsafe fn copy(self, memory: *mut u8, packed: *mut u8, size: usize);
-}
-
-#[derive(Clone, Copy)]
-struct Packing;
-
-impl Direction for Packing {
-    #[inline(always)]
-    unsafe fn copy(self, memory: *mut u8, packed: *mut u8, size: usize) {
-        // SAFETY: as the caller promises.
-        unsafe { packed.copy_from_nonoverlapping(memory, size) };
+unsafe fn copy_values<T: MpiDatatype, D: Direction>(memory: *mut u8, count: usize, packed: *mut u8) {
+    let mut walk = Walk::<D> { memory, packed, start: memory, length: 0, direction: PhantomData };
+    // SAFETY: as the caller promises.
+    unsafe {
+        walk.copy::<T>(count);
+        walk.flush();
     }
 }
 
-#[derive(Clone, Copy)]
-struct Unpacking;
-
-impl Direction for Unpacking {
-    #[inline(always)]
-    unsafe fn copy(self, memory: *mut u8, packed: *mut u8, size: usize) {
-        // SAFETY: as the caller promises.
-        unsafe { memory.copy_from_nonoverlapping(packed, size) };
-    }
-}
-
-/// Copies between the value at `memory` and its packed bytes; `packed` moves on with every byte copied.
+/// Copies between the value at `memory` and its packed bytes. What follows one another in memory is one copy.
 ///
 /// A walk is made in this file only, over a value of the type whose `visit` it is handed to. By the contract of
 /// `MpiDatatype`, the fields that `visit` names lie within that value and take `FACTS.packed_size` packed bytes together.
 struct Walk<D> {
     memory: *mut u8,
+    /// Where the packed bytes are of what has not been copied.
     packed: *mut u8,
-    direction: D,
+    /// What has been passed and not been copied yet: where it begins in memory, and its bytes.
+    start: *mut u8,
+    length: usize,
+    direction: PhantomData<D>,
 }
 
 impl<D: Direction> Walk<D> {
     /// # Safety
-    /// `memory` points to `count` values of `T`, and `packed` to their packed bytes elsewhere. The side copied to may be
-    /// written, and the other holds valid values.
+    /// As for [`copy_values`], of whose packed bytes those of what has not been copied precede them.
     #[inline(always)]
     unsafe fn copy<T: MpiDatatype>(&mut self, count: usize) {
         if T::FACTS.dense {
             // SAFETY: dense values have as many bytes in memory, none of them padding, as packed.
-            unsafe { self.bytes(packed_size::<T>(count)) };
-            return;
+            return unsafe { self.bytes(packed_size::<T>(count)) };
         }
+        if count == 1 {
+            return T::visit(self);
+        }
+        let first = self.memory;
         for i in 0..count {
-            // SAFETY: the i-th of `count` values, one after the other in memory.
-            let memory = unsafe { self.memory.add(i * size_of::<T>()) };
-            let mut walk = Self { memory, ..*self };
-            T::visit(&mut walk);
-            self.packed = walk.packed;
+            // SAFETY: the i-th of `count` values, one after the other in memory; and what has been passed.
+            unsafe {
+                self.flush();
+                self.memory = first.add(i * size_of::<T>());
+                self.start = self.memory;
+                T::visit(self);
+            }
         }
+        self.memory = first;
     }
 
+    /// Passes so many bytes at `memory`.
+    ///
     /// # Safety
-    /// As for [`Direction::copy`].
+    /// They are there, and their packed bytes are next.
     #[inline(always)]
     unsafe fn bytes(&mut self, size: usize) {
-        // SAFETY: as the caller promises.
+        // SAFETY: what has been passed lies within the value.
         unsafe {
-            self.direction.copy(self.memory, self.packed, size);
-            self.packed = self.packed.add(size);
+            if self.start.add(self.length) != self.memory {
+                self.flush();
+                self.start = self.memory;
+            }
         }
+        self.length += size;
+    }
+
+    /// Copies what has been passed.
+    ///
+    /// # Safety
+    /// It has been.
+    #[inline(always)]
+    unsafe fn flush(&mut self) {
+        // SAFETY: fields of values, and their packed bytes.
+        unsafe {
+            D::copy(self.start, self.packed, self.length);
+            self.packed = self.packed.add(self.length);
+        }
+        self.length = 0;
     }
 }
 
@@ -286,12 +249,13 @@ impl<D: Direction> Visitor for Walk<D> {
 
     #[inline(always)]
     fn field<F: MpiDatatype>(&mut self, offset: usize) {
+        let memory = self.memory;
         // SAFETY: the field lies within the value, and its packed bytes are next.
         unsafe {
-            let mut walk = Self { memory: self.memory.add(offset), ..*self };
-            walk.copy::<F>(1);
-            self.packed = walk.packed;
+            self.memory = memory.add(offset);
+            self.copy::<F>(1);
         }
+        self.memory = memory;
     }
 
     #[inline(always)]
