@@ -32,6 +32,9 @@ impl Steps for &[isize] {
 
 /// How a block is copied, which depends on its size only.
 trait Width: Copy {
+    /// That of blocks of so many bytes.
+    fn of(size: usize) -> Self;
+
     /// The size, in bytes.
     fn size(self) -> usize;
 
@@ -45,6 +48,11 @@ trait Width: Copy {
 struct Exact<const N: usize>;
 
 impl<const N: usize> Width for Exact<N> {
+    #[inline(always)]
+    fn of(_size: usize) -> Self {
+        Self
+    }
+
     #[inline(always)]
     fn size(self) -> usize {
         N
@@ -62,6 +70,11 @@ impl<const N: usize> Width for Exact<N> {
 struct Ends<const N: usize>(usize);
 
 impl<const N: usize> Width for Ends<N> {
+    #[inline(always)]
+    fn of(size: usize) -> Self {
+        Self(size)
+    }
+
     #[inline(always)]
     fn size(self) -> usize {
         self.0
@@ -84,6 +97,11 @@ struct Any(usize);
 
 impl Width for Any {
     #[inline(always)]
+    fn of(size: usize) -> Self {
+        Self(size)
+    }
+
+    #[inline(always)]
     fn size(self) -> usize {
         self.0
     }
@@ -95,34 +113,24 @@ impl Width for Any {
     }
 }
 
-/// Calls a function with the width of a size.
+/// What a macro makes of the width of a size.
 macro_rules! with_width {
-    ($size:expr, |$width:ident| $body:expr) => {
+    ($size:expr, $function:ident) => {
         match $size {
-            1 => { let $width = Exact::<1>; $body }
-            2 => { let $width = Exact::<2>; $body }
-            4 => { let $width = Exact::<4>; $body }
-            8 => { let $width = Exact::<8>; $body }
-            16 => { let $width = Exact::<16>; $body }
-            32 => { let $width = Exact::<32>; $body }
-            size @ 3 => { let $width = Ends::<2>(size); $body }
-            size @ 5..=7 => { let $width = Ends::<4>(size); $body }
-            size @ 9..=15 => { let $width = Ends::<8>(size); $body }
-            size @ 17..=31 => { let $width = Ends::<16>(size); $body }
-            size @ 33..=64 => { let $width = Ends::<32>(size); $body }
-            size => { let $width = Any(size); $body }
+            1 => $function!(Exact<1>),
+            2 => $function!(Exact<2>),
+            4 => $function!(Exact<4>),
+            8 => $function!(Exact<8>),
+            16 => $function!(Exact<16>),
+            32 => $function!(Exact<32>),
+            3 => $function!(Ends<2>),
+            5..=7 => $function!(Ends<4>),
+            9..=15 => $function!(Ends<8>),
+            17..=31 => $function!(Ends<16>),
+            33..=64 => $function!(Ends<32>),
+            _ => $function!(Any),
         }
     };
-}
-
-/// Copies one block.
-///
-/// # Safety
-/// Both point to `size` bytes, of which the second may be written; they do not overlap.
-#[inline(always)]
-pub(super) unsafe fn copy(size: usize, from: *const u8, to: *mut u8) {
-    // SAFETY: as the caller promises.
-    with_width!(size, |width| unsafe { width.copy(from, to) });
 }
 
 /// Copies `count` blocks from places to places, at least one of which is a list.
@@ -136,8 +144,13 @@ pub(super) unsafe fn copy_listed(
     (from, reads): (*const u8, impl Steps),
     (to, writes): (*mut u8, impl Steps),
 ) {
-    // SAFETY: as the caller promises.
-    with_width!(size, |width| unsafe { listed(width, count, (from, reads), (to, writes)) });
+    macro_rules! copy {
+        ($width:ty) => {
+            // SAFETY: as the caller promises.
+            unsafe { listed(<$width>::of(size), count, (from, reads), (to, writes)) }
+        };
+    }
+    with_width!(size, copy);
 }
 
 /// # Safety
@@ -175,27 +188,34 @@ impl Stride {
     }
 }
 
-/// Copies the blocks of two loops, the second within the first.
+/// Copies the blocks of two loops, the second within the first: of so many bytes, from the first pointer to the second.
 ///
 /// # Safety
 /// As for [`copy_listed`].
-pub(super) unsafe fn copy_strided(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
-    // SAFETY: as the caller promises.
-    with_width!(size, |width| unsafe {
-        if inner.from == 2 * size as isize && inner.to == size as isize {
-            every_other(width, outer, inner.count, from, to);
-        } else if is_transposed(size, outer, inner) {
-            tiles(width, outer, inner, from, to);
-        } else {
-            strided(width, outer, inner, from, to);
-        }
-    });
+pub(super) type Kernel = unsafe fn(usize, Stride, Stride, *const u8, *mut u8);
+
+/// The kernel for loops like these.
+pub(super) fn kernel(size: usize, outer: Stride, inner: Stride) -> Kernel {
+    macro_rules! choose {
+        ($width:ty) => {
+            if inner.from == 2 * size as isize && inner.to == size as isize {
+                every_other::<$width>
+            } else if is_transposed(size, outer, inner) {
+                tiles::<$width>
+            } else if cfg!(target_arch = "x86_64") && size == 8 && inner.to == 8 {
+                gathered
+            } else {
+                strided::<$width>
+            }
+        };
+    }
+    with_width!(size, choose)
 }
 
 /// # Safety
 /// As for [`copy_listed`].
-#[inline(never)]
-unsafe fn strided(width: impl Width, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
+unsafe fn strided<W: Width>(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
+    let width = W::of(size);
     for i in 0..outer.count as isize {
         let (mut from, mut to) = (from.wrapping_offset(i * outer.from), to.wrapping_offset(i * outer.to));
         // Four at a time: the places of all of them are known at once.
@@ -220,11 +240,11 @@ unsafe fn strided(width: impl Width, outer: Stride, inner: Stride, from: *const 
 ///
 /// # Safety
 /// As for [`copy_listed`].
-#[inline(never)]
-unsafe fn every_other(width: impl Width, outer: Stride, count: usize, from: *const u8, to: *mut u8) {
+unsafe fn every_other<W: Width>(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
+    let width = W::of(size);
     let size = width.size() as isize;
     for i in 0..outer.count as isize {
-        for j in 0..count as isize {
+        for j in 0..inner.count as isize {
             // SAFETY: the j-th block of the inner loop.
             unsafe {
                 let from = from.offset(i * outer.from + 2 * size * j);
@@ -232,6 +252,44 @@ unsafe fn every_other(width: impl Width, outer: Stride, count: usize, from: *con
             }
         }
     }
+}
+
+/// Numbers of 8 bytes from anywhere to one after the other: two of them are one store.
+///
+/// # Safety
+/// As for [`copy_listed`].
+#[cfg(target_arch = "x86_64")]
+unsafe fn gathered(_size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
+    use std::arch::x86_64::{_mm_loadh_pd, _mm_loadl_pd, _mm_setzero_pd, _mm_storeu_pd};
+    for i in 0..outer.count as isize {
+        let (mut from, mut to) = (from.wrapping_offset(i * outer.from), to.wrapping_offset(i * outer.to));
+        for _ in 0..inner.count / 4 {
+            // SAFETY: the next four numbers of the inner loop.
+            unsafe {
+                let pair = |at: isize| {
+                    let first = _mm_loadl_pd(_mm_setzero_pd(), from.offset(at * inner.from).cast());
+                    _mm_loadh_pd(first, from.offset((at + 1) * inner.from).cast())
+                };
+                _mm_storeu_pd(to.cast(), pair(0));
+                _mm_storeu_pd(to.add(16).cast(), pair(2));
+            }
+            (from, to) = (from.wrapping_offset(4 * inner.from), to.wrapping_add(32));
+        }
+        for j in 0..inner.count % 4 {
+            // SAFETY: one of the last numbers of the inner loop.
+            unsafe { to.add(8 * j).copy_from_nonoverlapping(from.offset(j as isize * inner.from), 8) };
+        }
+    }
+}
+
+/// Elsewhere the compiler is left to find out.
+///
+/// # Safety
+/// As for [`copy_listed`].
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn gathered(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
+    // SAFETY: as the caller promises.
+    unsafe { strided::<Exact<8>>(size, outer, inner, from, to) };
 }
 
 /// Turns of a tile, of each loop.
@@ -254,8 +312,8 @@ fn is_transposed(size: usize, outer: Stride, inner: Stride) -> bool {
 ///
 /// # Safety
 /// As for [`copy_listed`].
-#[inline(never)]
-unsafe fn tiles(width: impl Width, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
+unsafe fn tiles<W: Width>(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
+    let width = W::of(size);
     let size = width.size() as isize;
     // Neighbours of the one loop on the one side, and of the other on the other: four by four they are turned in registers.
     let rows = if (outer.from, inner.to) == (size, size) {

@@ -5,7 +5,7 @@
 //! for a whole chunk at a time: one pass over memory, and still a tight loop for each field. Nothing is called for each element.
 
 use super::{
-    kernels::{Stride, copy, copy_group, copy_listed, copy_strided},
+    kernels::{Stride, copy_group, copy_listed, kernel},
     node::{Block, Bytes, Group, Kind, Node, Part, Places, Turns, overlapping},
 };
 
@@ -21,7 +21,7 @@ pub(crate) trait Direction {
     /// The two sides as what is read and what is written.
     fn sides<T>(a: T, b: T) -> (T, T);
 
-    /// Copies so many bytes, which the compiler knows.
+    /// Copies so many bytes.
     ///
     /// # Safety
     /// Both sides are so many bytes that do not overlap, of which those copied to may be written, and the others read.
@@ -67,12 +67,11 @@ impl Sides {
     }
 
     /// # Safety
-    /// As for [`copy`].
+    /// As for [`Direction::copy`].
     #[inline(always)]
     unsafe fn copy<D: Direction>(self, size: usize) {
-        let (from, to) = D::sides(self.a, self.b);
         // SAFETY: as the caller promises.
-        unsafe { copy(size, from, to) };
+        unsafe { D::copy(self.a, self.b, size) };
     }
 }
 
@@ -215,6 +214,10 @@ pub(super) unsafe fn run<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats
     match &node.kind {
         // SAFETY: as the caller promises.
         Kind::Block => unsafe { run_block::<D>(node.size, repeats.as_slice(), sides) },
+        Kind::Repeat { .. } if repeats.depth == 0 && let Some((size, loops)) = nest::<D>(node) => {
+            // SAFETY: as the caller promises.
+            unsafe { run_nest::<D>(size, loops, sides) };
+        }
         Kind::Repeat { count, a, b, child } => {
             let repeat = Repeat { count: *count, a: Steps::of(a), b: Steps::of(b) };
             // SAFETY: as the caller promises: the node is its child so many times.
@@ -260,6 +263,48 @@ pub(super) unsafe fn run<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats
     }
 }
 
+/// A node that is up to four loops with strides around a block: the size of the block, and the loops, the innermost last.
+fn nest<D: Direction>(node: &Node) -> Option<(usize, [Stride; 4])> {
+    let (mut loops, mut within) = ([Stride::ONCE; 4], node);
+    while let Some((stride, child)) = stride_of::<D>(within) {
+        if loops[0].count > 1 {
+            return None;
+        }
+        loops = [loops[1], loops[2], loops[3], stride];
+        within = child;
+    }
+    matches!(within.kind, Kind::Block).then_some((within.size, loops))
+}
+
+/// Copies the blocks of four loops.
+///
+/// # Safety
+/// As for [`run`], of the node that they have been made of.
+unsafe fn run_nest<D: Direction>(size: usize, [first, second, outer, inner]: [Stride; 4], sides: Sides) {
+    let kernel = kernel(size, outer, inner);
+    let (from, to) = D::sides(sides.a, sides.b);
+    for i in 0..first.count as isize {
+        let (from, to) = (from.wrapping_offset(i * first.from), to.wrapping_offset(i * first.to));
+        for j in 0..second.count as isize {
+            let (from, to) = (from.wrapping_offset(j * second.from), to.wrapping_offset(j * second.to));
+            // SAFETY: as the caller promises.
+            unsafe { kernel(size, outer, inner, from, to) };
+        }
+    }
+}
+
+/// A node that is a loop with strides: those, and what is within.
+#[inline(always)]
+fn stride_of<D: Direction>(node: &Node) -> Option<(Stride, &Node)> {
+    match &node.kind {
+        Kind::Repeat { count, a: Places::Every(a), b: Places::Every(b), child } => {
+            let (from, to) = D::sides(*a, *b);
+            Some((Stride { count: *count, from, to }, child))
+        }
+        _ => None,
+    }
+}
+
 /// Calls back for each turn of some loops.
 #[inline(always)]
 fn for_each_turn(repeats: &[Repeat<'_>], sides: Sides, visit: &mut impl FnMut(Sides)) {
@@ -294,10 +339,11 @@ unsafe fn run_block<D: Direction>(size: usize, repeats: &[Repeat<'_>], sides: Si
             [outer @ .., next] if let Some(next) = next.stride::<D>() => (outer, next),
             _ => (outer, Stride::ONCE),
         };
+        let kernel = kernel(size, next, inner);
         for_each_turn(outer, sides, &mut |sides| {
             let (from, to) = D::sides(sides.a, sides.b);
             // SAFETY: as the caller promises.
-            unsafe { copy_strided(size, next, inner, from, to) };
+            unsafe { kernel(size, next, inner, from, to) };
         });
         return;
     }
@@ -400,6 +446,14 @@ pub(super) unsafe fn run_turns<'p, D: Direction>(
         return unsafe { sides.at(at, at).copy::<D>(bytes.len()) };
     }
     let repeat = Repeat { count, a: Steps::of(places), b: Steps::Every(child.size as isize) };
+    if count == 1 {
+        // SAFETY: as the caller promises.
+        return unsafe { run_range::<D>(child, bytes, sides.at(places.nth(0), 0)) };
+    }
+    if bytes == (0..count * child.size) {
+        // SAFETY: whole turns, all of them.
+        return Repeats::none().within(repeat, sides, |repeats, sides| unsafe { run::<D>(child, repeats, sides) });
+    }
     let turn = |i: usize| sides.at(repeat.a.nth(i), repeat.b.nth(i));
     let Turns { head, whole, tail } = Turns::of(child.size, &bytes);
     if let Some((i, bytes)) = head {

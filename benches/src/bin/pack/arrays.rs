@@ -1,7 +1,7 @@
 //! Parts of arrays of numbers: the rows of the table in the MPITypes slides, strides 1 and 16 of the guidelines paper, and what stencils,
 //! matrices and meshes are made of.
 
-use std::{convert::Infallible, hint::black_box, ptr::copy_nonoverlapping as copy};
+use std::{cell::RefCell, convert::Infallible, hint::black_box, ptr::copy_nonoverlapping as copy};
 
 use dtype_runtime::{
     Band, Disjoint, DynamicLayout, Layout, SourceMut,
@@ -52,11 +52,7 @@ where
         move |packed| drop(pack.of(read()).pack_into(packed)),
         move |packed| drop(unpack.of_mut(write()).unpack(packed)),
     );
-    let (data, unpack) = (layout.of(read()).data(), layout.clone());
-    let plan = Way::new(
-        move |packed| drop(data.pack_into(packed)),
-        move |packed| drop(unpack.of_mut(write()).data().unpack(packed)),
-    );
+    let plan = of_plan(layout.of(read()).data(), array.cast());
     vec![
         ("generated", generated),
         ("plan", plan),
@@ -65,29 +61,30 @@ where
     ]
 }
 
+/// The way of the plan of data in an array of numbers, whose first one is given.
+fn of_plan<'a>(data: Data<'a>, memory: *mut f64) -> Way<'a> {
+    let reach = data.plan().extent().unsigned_abs();
+    // SAFETY: the array outlives the case; nothing else uses it at the same time; bytes of numbers are bytes.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>(), reach) };
+    let target = RefCell::new(DataMut::new(data.plan(), 1, bytes, 0).expect("the same memory"));
+    Way::new(
+        move |packed| drop(data.pack_into(packed)),
+        move |packed| drop(target.borrow_mut().unpack(packed)),
+    )
+}
+
 /// The ways of a layout that is known at run time: its plan, and MPI.
 fn of_dynamic<'a, const D: usize>(
     layout: &DynamicLayout<f64, D>,
     memory: *mut f64,
     length: usize,
 ) -> Vec<(&'static str, Way<'a>)> {
-    // SAFETY: the array outlives the case; nothing else uses it at the same time.
-    let (read, write) = unsafe {
-        (
-            move || std::slice::from_raw_parts(memory, length),
-            move || std::slice::from_raw_parts_mut(memory, length),
-        )
-    };
-    let data = layout.of(read()).expect("an array of this length").data();
-    let unpack = layout.clone();
-    let plan = Way::new(
-        move |packed| drop(data.pack_into(packed)),
-        move |packed| drop(unpack.of_mut(write()).and_then(|mut view| view.data().unpack(packed))),
-    );
+    // SAFETY: the array outlives the case.
+    let view = layout.of(unsafe { std::slice::from_raw_parts(memory, length) }).expect("an array of this length");
     vec![
-        ("plan", plan),
+        ("plan", of_plan(view.data(), memory)),
         #[cfg(feature = "mpi")]
-        ("mpi_pack", crate::mpi::way(layout.of(read()).expect("as above"), layout.packed_size())),
+        ("mpi_pack", crate::mpi::way(view, layout.packed_size())),
     ]
 }
 
@@ -337,13 +334,8 @@ fn lists(bench: &Bench) {
         // SAFETY: the array outlives the case; bytes of numbers are bytes.
         let bytes = unsafe { std::slice::from_raw_parts(memory.cast::<u8>(), 16 * N) };
         let data = Data::new(&plan, 1, bytes, 0).expect("blocks of the array");
-        let unpack = move |packed: &[u8]| {
-            // SAFETY: as above, and nothing else uses it at the same time.
-            let bytes = unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>(), 16 * N) };
-            drop(DataMut::new(&plan, 1, bytes, 0).and_then(|mut data| data.unpack(packed)));
-        };
         let ours = vec![
-            ("plan", Way::new(move |packed| drop(data.pack_into(packed)), unpack)),
+            ("plan", of_plan(data, memory)),
             #[cfg(feature = "mpi")]
             ("mpi_pack", crate::mpi::of_lengths(memory, &starts, &lengths, size)),
         ];
