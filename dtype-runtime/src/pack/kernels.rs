@@ -1,8 +1,8 @@
 //! The innermost loops: blocks of one size copied from places to places.
 //!
 //! Each is compiled for every kind of size and of places, so that what happens to a block is a handful of instructions. A block of
-//! 1, 2, 4, 8, 16 or 32 bytes is one load and one store (of the widest registers that every machine of the target has); one of any
-//! other size up to 64 is two, which overlap in the middle.
+//! 1, 2, 4, 8, 16, 32 or 64 bytes is so many bytes at once (in the widest registers that every machine of the target has); one of any
+//! other size up to 128 is twice so many, which overlap in the middle.
 
 /// Where the blocks of a loop begin, on one side.
 pub(super) trait Steps: Copy {
@@ -123,11 +123,13 @@ macro_rules! with_width {
             8 => $function!(Exact<8>),
             16 => $function!(Exact<16>),
             32 => $function!(Exact<32>),
+            64 => $function!(Exact<64>),
             3 => $function!(Ends<2>),
             5..=7 => $function!(Ends<4>),
             9..=15 => $function!(Ends<8>),
             17..=31 => $function!(Ends<16>),
-            33..=64 => $function!(Ends<32>),
+            33..=63 => $function!(Ends<32>),
+            65..=128 => $function!(Ends<64>),
             _ => $function!(Any),
         }
     };
@@ -435,69 +437,79 @@ unsafe fn turn_tile(size: usize, from_stride: isize, to_stride: isize, from: *co
     cfg!(target_arch = "x86_64")
 }
 
-/// Copies up to four pieces of 1, 2, 4 or 8 bytes at each turn of a loop: so that what is written is written in order.
+/// Copies up to four pieces of 1, 2, 4 or 8 bytes at each turn of a loop, so that what is written is written in order: from their offsets
+/// where they are read to those where they are written.
 ///
 /// # Safety
-/// As for [`copy_listed`], for each piece, given by its offsets where it is read and where it is written, and its size.
-pub(super) unsafe fn copy_group(pieces: &[(isize, isize, usize)], turns: Stride, from: *const u8, to: *mut u8) {
+/// As for [`copy_listed`], for each piece.
+pub(super) type GroupKernel = unsafe fn(&[isize; 4], &[isize; 4], Stride, *const u8, *mut u8);
+
+/// The kernel for up to four pieces of these sizes: the loop that a programmer would write for such fields, if there were names.
+pub(super) fn group_kernel(sizes: &[usize]) -> GroupKernel {
     macro_rules! with_piece {
-        ($size:expr, |$width:ident| $body:expr) => {
+        ($size:expr, $function:ident $($widths:tt)*) => {
             match $size {
-                1 => { let $width = Exact::<1>; $body }
-                2 => { let $width = Exact::<2>; $body }
-                4 => { let $width = Exact::<4>; $body }
-                _ => { let $width = Exact::<8>; $body }
+                1 => $function!($($widths)* 1),
+                2 => $function!($($widths)* 2),
+                4 => $function!($($widths)* 4),
+                _ => $function!($($widths)* 8),
             }
         };
     }
-    // SAFETY: as the caller promises.
-    unsafe {
-        match pieces {
-            [] => {}
-            [a] => with_piece!(a.2, |x| group([*a], |_, from, to| x.copy(from, to), turns, from, to)),
-            [a, b] => with_piece!(a.2, |x| with_piece!(b.2, |y| {
-                group([*a, *b], |i, from, to| if i == 0 { x.copy(from, to) } else { y.copy(from, to) }, turns, from, to);
-            })),
-            [a, b, c] => with_piece!(a.2, |x| with_piece!(b.2, |y| with_piece!(c.2, |z| {
-                let copy = |i, from, to| match i {
-                    0 => x.copy(from, to),
-                    1 => y.copy(from, to),
-                    _ => z.copy(from, to),
-                };
-                group([*a, *b, *c], copy, turns, from, to);
-            }))),
-            [a, b, c, d, ..] => with_piece!(a.2, |x| with_piece!(b.2, |y| with_piece!(c.2, |z| with_piece!(d.2, |w| {
-                let copy = |i, from, to| match i {
-                    0 => x.copy(from, to),
-                    1 => y.copy(from, to),
-                    2 => z.copy(from, to),
-                    _ => w.copy(from, to),
-                };
-                group([*a, *b, *c, *d], copy, turns, from, to);
-            })))),
-        }
+    macro_rules! one {
+        ($a:literal) => { group::<1, $a, 0, 0, 0> };
+    }
+    macro_rules! two {
+        ($a:literal) => { with_piece!(sizes[1], two $a,) };
+        ($a:literal, $b:literal) => { group::<2, $a, $b, 0, 0> };
+    }
+    macro_rules! three {
+        ($a:literal) => { with_piece!(sizes[1], three $a,) };
+        ($a:literal, $b:literal) => { with_piece!(sizes[2], three $a, $b,) };
+        ($a:literal, $b:literal, $c:literal) => { group::<3, $a, $b, $c, 0> };
+    }
+    macro_rules! four {
+        ($a:literal) => { with_piece!(sizes[1], four $a,) };
+        ($a:literal, $b:literal) => { with_piece!(sizes[2], four $a, $b,) };
+        ($a:literal, $b:literal, $c:literal) => { with_piece!(sizes[3], four $a, $b, $c,) };
+        ($a:literal, $b:literal, $c:literal, $d:literal) => { group::<4, $a, $b, $c, $d> };
+    }
+    match sizes.len() {
+        1 => with_piece!(sizes[0], one),
+        2 => with_piece!(sizes[0], two),
+        3 => with_piece!(sizes[0], three),
+        _ => with_piece!(sizes[0], four),
     }
 }
 
-/// The loop of [`copy_group`], compiled for each of the sizes that pieces may have together.
+/// `COUNT` pieces of `A`, `B`, `C` and `D` bytes.
 ///
 /// # Safety
-/// As for [`copy_group`]; `copy` copies the i-th piece.
-#[inline(never)]
-unsafe fn group<const N: usize>(
-    pieces: [(isize, isize, usize); N],
-    copy: impl Fn(usize, *const u8, *mut u8),
+/// As for [`GroupKernel`].
+unsafe fn group<const COUNT: usize, const A: usize, const B: usize, const C: usize, const D: usize>(
+    reads: &[isize; 4],
+    writes: &[isize; 4],
     turns: Stride,
     from: *const u8,
     to: *mut u8,
 ) {
-    // From the first piece on, two turns at a time, until a pointer says that it is the end: so everything stays in registers.
-    let (mut from, mut to) = (from.wrapping_offset(pieces[0].0), to.wrapping_offset(pieces[0].1));
-    let others = pieces.map(|(read, write, _)| (read - pieces[0].0, write - pieces[0].1));
+    // From the first piece on, two turns at a time, so that everything stays in registers.
+    let (mut from, mut to) = (from.wrapping_offset(reads[0]), to.wrapping_offset(writes[0]));
+    let (reads, writes) = (reads.map(|at| at - reads[0]), writes.map(|at| at - writes[0]));
     let turn = |from: *const u8, to: *mut u8| {
-        copy(0, from, to);
-        for (i, (read, write)) in others.iter().enumerate().skip(1) {
-            copy(i, from.wrapping_offset(*read), to.wrapping_offset(*write));
+        let (read, write) = (|i: usize| from.wrapping_offset(reads[i]), |i: usize| to.wrapping_offset(writes[i]));
+        // SAFETY: the pieces of a turn.
+        unsafe {
+            Exact::<A>.copy(from, to);
+            if COUNT > 1 {
+                Exact::<B>.copy(read(1), write(1));
+            }
+            if COUNT > 2 {
+                Exact::<C>.copy(read(2), write(2));
+            }
+            if COUNT > 3 {
+                Exact::<D>.copy(read(3), write(3));
+            }
         }
     };
     if turns.count % 2 == 1 {

@@ -4,6 +4,8 @@
 //! packed bytes; for transpacking both are memory. Nodes are made by the functions here only, which keep them simple: blocks that
 //! continue one another are one block, loops that do are one loop, and what is empty vanishes. Nothing here touches memory.
 
+use super::kernels::{GroupKernel, group_kernel};
+
 /// A part of a plan. All offsets are in bytes, from where the parent places it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
@@ -42,11 +44,12 @@ pub(super) struct Block {
     pub size: usize,
 }
 
-/// Up to four pieces of blocks, each of 1, 2, 4 or 8 bytes, that are copied together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Up to four pieces of blocks, each of 1, 2, 4 or 8 bytes, that are copied together: where they are on each side, and by what.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
-    pub pieces: [Block; 4],
-    pub count: usize,
+    pub a: [isize; 4],
+    pub b: [isize; 4],
+    pub kernel: GroupKernel,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,6 +229,13 @@ fn flush(blocks: &mut Vec<Block>, parts: &mut Vec<Part>) {
     }
 }
 
+/// Groups follow from the blocks that they are pieces of.
+impl PartialEq for Group {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
 impl Group {
     /// Blocks that are longer are copied one after the other, as are many.
     const LONGEST: usize = 32;
@@ -240,9 +250,11 @@ impl Group {
         let groups = pieces.len().div_ceil(4);
         let group = |i: usize| {
             let some = &pieces[i * pieces.len() / groups..(i + 1) * pieces.len() / groups];
-            let mut group = Self { pieces: [some[0]; 4], count: some.len() };
-            group.pieces[..some.len()].copy_from_slice(some);
-            group
+            let (mut a, mut b, mut sizes) = ([0; 4], [0; 4], [0; 4]);
+            for (i, piece) in some.iter().enumerate() {
+                (a[i], b[i], sizes[i]) = (piece.a, piece.b, piece.size);
+            }
+            Self { a, b, kernel: group_kernel(&sizes[..some.len()]) }
         };
         (0..groups).map(group).collect()
     }

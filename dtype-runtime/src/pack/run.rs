@@ -5,7 +5,7 @@
 //! for a whole chunk at a time: one pass over memory, and still a tight loop for each field. Nothing is called for each element.
 
 use super::{
-    kernels::{Stride, copy_group, copy_listed, kernel},
+    kernels::{Stride, copy_listed, kernel},
     node::{Block, Bytes, Group, Kind, Node, Part, Places, Turns, overlapping},
 };
 
@@ -373,14 +373,11 @@ unsafe fn run_block<D: Direction>(size: usize, repeats: &[Repeat<'_>], sides: Si
 /// As for [`run`].
 unsafe fn run_groups<D: Direction>(groups: &[Group], turns: Stride, repeats: &[Repeat<'_>], sides: Sides) {
     for group in groups {
-        let pieces = group.pieces.map(|Block { a, b, size }| {
-            let (read, write) = D::sides(a, b);
-            (read, write, size)
-        });
+        let (reads, writes) = D::sides(&group.a, &group.b);
         for_each_turn(&repeats[..repeats.len() - 1], sides, &mut |sides| {
             let (from, to) = D::sides(sides.a, sides.b);
             // SAFETY: as the caller promises.
-            unsafe { copy_group(&pieces[..group.count], turns, from, to) };
+            unsafe { (group.kernel)(reads, writes, turns, from, to) };
         });
     }
 }

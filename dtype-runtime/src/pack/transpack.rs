@@ -141,7 +141,7 @@ fn swapped(node: &Node) -> Node {
         }
         Kind::Blocks { blocks, groups } => {
             let swap = |block: &Block| Block { a: block.b, b: block.a, ..*block };
-            let group = |group: &Group| Group { pieces: group.pieces.map(|piece| swap(&piece)), ..*group };
+            let group = |group: &Group| Group { a: group.b, b: group.a, ..*group };
             Kind::Blocks { blocks: blocks.iter().map(swap).collect(), groups: groups.iter().map(group).collect() }
         }
         Kind::Buckets { a, b, buckets, child } => Kind::Buckets {
