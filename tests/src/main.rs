@@ -2,6 +2,7 @@
 //!
 //! Every rank checks what it sees and prints `ok` at the end. `tests/ranks.rs` starts it and reads what all of them print.
 
+mod engine;
 mod exchange;
 mod inspect;
 mod layouts;
@@ -32,6 +33,7 @@ fn main() {
         "views" => with_world(exchange::views),
         "inspect-types" => with_world(|_| inspect::types()),
         "inspect-layouts" => with_world(|_| inspect::layouts()),
+        "engine" => with_world(|_| engine::engine()),
         "threads" => lifecycle::threads(),
         "before-and-after" => lifecycle::before_and_after(),
         "freed" => lifecycle::freed(),

@@ -92,6 +92,11 @@ fn mpi_agrees_about_packed_bytes_of_layouts() {
 }
 
 #[test]
+fn the_pack_engine_packs_what_mpi_packs_and_external32_as_well() {
+    passes("engine", 1);
+}
+
+#[test]
 fn threads_share_one_handle() {
     passes("threads", 1);
 }

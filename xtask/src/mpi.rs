@@ -36,6 +36,12 @@ impl Library {
         sh.current_dir().join("target").join(self.name)
     }
 
+    /// Its name and version in one word: `openmpi-4.1.4`.
+    pub(crate) fn label(&self) -> String {
+        let number = self.version.rsplit(' ').next().unwrap_or_default();
+        format!("{}-{number}", self.name)
+    }
+
     /// Has cargo build and run against this library, until the guards are dropped.
     pub(crate) fn enter<'a>(&self, sh: &'a Shell) -> [PushEnv<'a>; 3] {
         [

@@ -47,14 +47,12 @@ fn of_datatype<'a>(memory: *mut u8, count: c_int, datatype: MPI_Datatype, size: 
     // SAFETY: the datatype is of what the array holds, and there are as many packed bytes as that takes.
     Way::new(
         move |packed| unsafe {
-            let packed = packed.as_mut_ptr().cast();
-            let memory = memory.cast();
-            ffi::MPI_Pack(memory, count, datatype, packed, size, &raw mut { 0 }, ffi::RSMPI_COMM_SELF);
+            let (memory, packed, mut position) = (memory.cast(), packed.as_mut_ptr().cast(), 0);
+            ffi::MPI_Pack(memory, count, datatype, packed, size, &raw mut position, ffi::RSMPI_COMM_SELF);
         },
         move |packed| unsafe {
-            let packed = packed.as_ptr().cast();
-            let memory = memory.cast();
-            ffi::MPI_Unpack(packed, size, &raw mut { 0 }, memory, count, datatype, ffi::RSMPI_COMM_SELF);
+            let (memory, packed, mut position) = (memory.cast(), packed.as_ptr().cast(), 0);
+            ffi::MPI_Unpack(packed, size, &raw mut position, memory, count, datatype, ffi::RSMPI_COMM_SELF);
         },
     )
 }

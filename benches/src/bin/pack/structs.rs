@@ -210,7 +210,7 @@ pub fn run(bench: &Bench) {
     measure::<Outer>(bench);
 }
 
-fn measure<T: Sample + Equivalent>(bench: &Bench) {
+fn measure<T: Sample>(bench: &Bench) {
     for count in [400, 10_000, 2_000_000] {
         let name = format!("{}/{count}", T::NAME);
         if !bench.wants(&name, count == 10_000) {
@@ -251,18 +251,8 @@ fn measure<T: Sample + Equivalent>(bench: &Bench) {
             ("generated", generated),
             ("plan", plan),
             #[cfg(feature = "mpi")]
-            ("mpi_pack", crate::mpi::way(read(), size * count)),
+            ("mpi_pack", crate::mpi::way(T::buffer(read()), size * count)),
         ];
         bench.measure(&Case { name, size: size * count, ways });
     }
 }
-
-/// What MPI can carry.
-#[cfg(feature = "mpi")]
-use mpi::traits::Equivalence as Equivalent;
-
-/// Without MPI, anything.
-#[cfg(not(feature = "mpi"))]
-trait Equivalent {}
-#[cfg(not(feature = "mpi"))]
-impl<T> Equivalent for T {}

@@ -1,0 +1,218 @@
+//! The pack engine against MPI's own, on random trees: datatypes made by direct calls, one for each node, packed, unpacked, and packed
+//! as `external32`.
+
+use std::os::raw::{c_char, c_int};
+
+use dtype_runtime::{
+    dtype_core::{BaseType, TypeTree},
+    pack::{Data, DataMut, Plan, Representation},
+};
+use mpi::ffi::{self, MPI_Aint, MPI_Datatype};
+
+use crate::{inspect::mpi_pack, random::packed_by_many};
+
+/// A generator that is random enough, and the same every time.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+
+    /// A tree of up to so many levels, which covers no byte twice.
+    pub fn tree(&mut self, depth: u64) -> TypeTree {
+        let kind = if depth == 0 { 0 } else { 1 + self.below(4) };
+        let bases: Vec<BaseType> = BaseType::all().collect();
+        if kind == 0 {
+            return TypeTree::Leaf(bases[self.below(bases.len() as u64) as usize]);
+        }
+        if kind == 4 {
+            let (mut at, count) = (-(8 * self.below(3) as i64), 1 + self.below(4));
+            let parts = (0..count).map(|_| {
+                let child = self.tree(depth - 1);
+                let measure = child.measure().expect("a small tree");
+                let here = at - measure.lower_bound;
+                at += measure.true_extent() + self.gap();
+                (here, child)
+            });
+            let (displacements, children): (Vec<_>, Vec<_>) = parts.unzip();
+            return TypeTree::structure(displacements, children);
+        }
+        let child = self.tree(depth - 1);
+        let step = child.measure().expect("a small tree").true_extent() + self.gap();
+        match kind {
+            1 => {
+                // Open MPI 4.1.4 takes a stride of -1 for another one.
+                let backwards = if self.below(4) == 0 && step > 1 { -1 } else { 1 };
+                TypeTree::vector(self.below(7), backwards * step, child)
+            }
+            2 => {
+                let places = (0..self.below(6)).map(|i| i as i64 * (step + 8) + self.gap() % 8);
+                TypeTree::index(places.collect::<Vec<_>>(), child)
+            }
+            _ => {
+                let buckets: Vec<u64> = (0..self.below(5)).map(|_| self.below(4)).collect();
+                let places: Vec<i64> = (0..buckets.len()).map(|i| i as i64 * (4 * step + 8)).collect();
+                TypeTree::index_bucket(step, buckets, places, child)
+            }
+        }
+    }
+
+    /// None, mostly.
+    fn gap(&mut self) -> i64 {
+        [0, 0, 8, 3, 40][self.below(5) as usize]
+    }
+}
+
+/// The predefined datatype of a base type.
+fn predefined(base: BaseType) -> MPI_Datatype {
+    // SAFETY: constants of the MPI library.
+    unsafe {
+        match base {
+            BaseType::I8 => ffi::RSMPI_INT8_T,
+            BaseType::I16 => ffi::RSMPI_INT16_T,
+            BaseType::I32 => ffi::RSMPI_INT32_T,
+            BaseType::I64 => ffi::RSMPI_INT64_T,
+            // rsmpi has no name for MPI_BYTE.
+            BaseType::U8 | BaseType::Byte => ffi::RSMPI_UINT8_T,
+            BaseType::U16 => ffi::RSMPI_UINT16_T,
+            BaseType::U32 => ffi::RSMPI_UINT32_T,
+            BaseType::U64 => ffi::RSMPI_UINT64_T,
+            BaseType::F32 => ffi::RSMPI_FLOAT,
+            BaseType::F64 => ffi::RSMPI_DOUBLE,
+            BaseType::Bool => ffi::RSMPI_C_BOOL,
+            BaseType::C32 => ffi::RSMPI_FLOAT_COMPLEX,
+            BaseType::C64 => ffi::RSMPI_DOUBLE_COMPLEX,
+        }
+    }
+}
+
+/// The datatype of a tree, a call for each node, and all that were made.
+fn datatype(tree: &TypeTree, made: &mut Vec<MPI_Datatype>) -> MPI_Datatype {
+    let several = |children: &[MPI_Datatype], places: &[i64], made: &mut Vec<MPI_Datatype>| {
+        let lengths = vec![1 as c_int; children.len()];
+        let places: Vec<MPI_Aint> = places.iter().map(|at| *at as MPI_Aint).collect();
+        // SAFETY: three lists of that many; the result goes to a local.
+        let all = unsafe {
+            let mut all = ffi::RSMPI_DATATYPE_NULL;
+            let (lengths, places) = (lengths.as_ptr(), places.as_ptr());
+            ffi::MPI_Type_create_struct(children.len() as c_int, lengths, places, children.as_ptr(), &raw mut all);
+            all
+        };
+        made.push(all);
+        all
+    };
+    let vector = |count: u64, stride: i64, child: MPI_Datatype, made: &mut Vec<MPI_Datatype>| {
+        // SAFETY: the result goes to a local.
+        let vector = unsafe {
+            let mut vector = ffi::RSMPI_DATATYPE_NULL;
+            ffi::MPI_Type_create_hvector(count as c_int, 1, stride as MPI_Aint, child, &raw mut vector);
+            vector
+        };
+        made.push(vector);
+        vector
+    };
+    match tree {
+        TypeTree::Leaf(base) => predefined(*base),
+        TypeTree::Vector { count, stride, child } => {
+            let child = datatype(child, made);
+            vector(*count, *stride, child, made)
+        }
+        TypeTree::Index { displacements, child } => {
+            let child = datatype(child, made);
+            several(&vec![child; displacements.len()], displacements, made)
+        }
+        TypeTree::IndexBucket { stride, buckets, displacements, child } => {
+            let child = datatype(child, made);
+            let buckets: Vec<_> = buckets.iter().map(|count| vector(*count, *stride, child, made)).collect();
+            several(&buckets, displacements, made)
+        }
+        TypeTree::Struct { displacements, children } => {
+            let children: Vec<_> = children.iter().map(|child| datatype(child, made)).collect();
+            several(&children, displacements, made)
+        }
+    }
+}
+
+/// Appends what `MPI_Pack_external` makes of a value at `source`.
+fn pack_external(source: *const u8, datatype: MPI_Datatype, packed: &mut [u8], position: &mut MPI_Aint) {
+    let (name, room) = (c"external32".as_ptr().cast::<c_char>().cast_mut(), packed.len() as MPI_Aint);
+    // SAFETY: the datatype describes what is at `source`; there is room for it.
+    unsafe {
+        let target = packed.as_mut_ptr().cast();
+        ffi::MPI_Pack_external(name, source.cast(), 1, datatype, target, room, &raw mut *position);
+    }
+}
+
+/// A tree as external32. MPICH 4.0.2 dies in MPI_Pack_external of any struct (eight lines of C show it); there each
+/// value is packed by itself, which is the same by definition.
+fn external(source: *const u8, tree: &TypeTree, datatype: MPI_Datatype, size: usize) -> Vec<u8> {
+    let (mut packed, mut position) = (vec![0u8; size + 64], 0);
+    if mpi::environment::library_version().is_ok_and(|version| version.contains("MPICH")) {
+        for (base, at) in tree.flatten().expect("a small tree").entries() {
+            pack_external(source.wrapping_offset(at as isize), predefined(base), &mut packed, &mut position);
+        }
+    } else {
+        pack_external(source, datatype, &mut packed, &mut position);
+    }
+    packed.truncate(position as usize);
+    packed
+}
+
+/// Plans pack and unpack what MPI does, also as external32.
+pub fn engine() {
+    let mut random = Random(3);
+    let mut compared = 0;
+    for _ in 0..600 {
+        let depth = random.below(4);
+        let tree = random.tree(depth);
+        let measure = tree.measure().expect("a small tree");
+        if measure.entries == 0 || measure.entries > 4000 {
+            continue;
+        }
+        let origin = (8 - measure.lower_bound.min(0)) as usize;
+        let length = (origin as i64 + measure.upper_bound.max(0) + 8) as usize;
+        // Numbers whose bytes are all different, and flags that are 0 or 1: libraries may look at those.
+        let mut memory: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
+        for (base, at) in tree.flatten().expect("a small tree").entries() {
+            if base == BaseType::Bool {
+                memory[(origin as i64 + at) as usize] %= 2;
+            }
+        }
+        let plan = Plan::new(&tree).expect("a small tree");
+        let data = Data::new(&plan, 1, &memory, origin).expect("room on both sides");
+        let (ours, name) = (data.pack(), tree.to_string());
+        let mut turned = vec![0; ours.len()];
+        data.packer().with_representation(Representation::EXTERNAL32).pack(&mut turned);
+
+        let mut made = Vec::new();
+        let mut datatype = datatype(&tree, &mut made);
+        // SAFETY: a datatype that has just been made, or a predefined one.
+        unsafe { ffi::MPI_Type_commit(&raw mut datatype) };
+        let source = memory[origin..].as_ptr();
+        packed_by_many(&mpi_pack(source, 1, datatype, ours.len()), &ours, &name);
+        assert_eq!(external(source, &tree, datatype, ours.len()), turned, "external32 of {name}");
+
+        // What MPI unpacks of ours, and we of ours.
+        let (mut theirs, mut copy) = (vec![0xA5; length], vec![0xA5; length]);
+        let mut position = 0;
+        // SAFETY: the datatype describes what lies at the place; there are as many packed bytes.
+        unsafe {
+            let (packed, target) = (ours.as_ptr().cast(), theirs[origin..].as_mut_ptr().cast());
+            let size = ours.len() as c_int;
+            ffi::MPI_Unpack(packed, size, &raw mut position, target, 1, datatype, ffi::RSMPI_COMM_WORLD);
+        }
+        let mut unpacker = DataMut::new(&plan, 1, &mut copy, origin).expect("room on both sides").unpacker();
+        unpacker = unpacker.with_representation(Representation::EXTERNAL32);
+        unpacker.unpack(0, &turned).expect("all of it");
+        drop(unpacker);
+        assert!(copy == theirs, "unpacked {name}");
+        made.iter_mut().for_each(|datatype| {
+            // SAFETY: each is freed once; a datatype in use elsewhere is MPI's to keep.
+            unsafe { ffi::MPI_Type_free(&raw mut *datatype) };
+        });
+        compared += 1;
+    }
+    assert!(compared > 300, "only {compared} trees");
+}
