@@ -64,10 +64,14 @@ pub enum Error {
         position: usize,
     },
     /// Bytes cannot be written unseen where a `bool`, `char`, `NonZero` or enum is.
-    #[error("the layout holds values of which not every pattern is one, so what is written there has to be checked: unpack it")]
+    #[error(
+        "the layout holds values of which not every pattern is one, so what is written there has to be checked: unpack it"
+    )]
     Restricted,
     /// Two layouts hold different values, so that one cannot be copied into the other.
-    #[error("the layouts differ at packed byte {byte}: the source has a value of type {from} there, the destination one of type {to}")]
+    #[error(
+        "the layouts differ at packed byte {byte}: the source has a value of type {from} there, the destination one of type {to}"
+    )]
     Signature {
         /// The first packed byte of the value.
         byte: usize,
@@ -80,7 +84,9 @@ pub enum Error {
     #[error("this `Transpack` was made for other plans or other numbers of copies: make one for these")]
     Plan,
     /// A segment was damaged on the way. Nothing of it has been written.
-    #[error("the segment's CRC-32C is {found:#010x} instead of {expected:#010x}: it was damaged on the way; have it sent again")]
+    #[error(
+        "the segment's CRC-32C is {found:#010x} instead of {expected:#010x}: it was damaged on the way; have it sent again"
+    )]
     Checksum {
         /// What the sender has computed.
         expected: u32,

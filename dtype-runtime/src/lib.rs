@@ -3,7 +3,8 @@
 //! [`#[derive(MpiDatatype)]`](derive@MpiDatatype) turns a struct into a least-cost MPI datatype and implements
 //! rsmpi's `Equivalence`, so that slices of it go into every rsmpi call. [`layout!`] names a part of an
 //! array and gives typed views of it that are rsmpi buffers; [`Subarray`], [`Darray`], [`Halo`], [`Band`] and [`Tile`] are
-//! ready-made. [`pack`] and [`unpack_into`] do the same journey in plain Rust, and need no MPI.
+//! ready-made. [`pack()`] and [`unpack_into`] do the same journey in plain Rust, and need no MPI; the module [`mod@pack`] does all that
+//! can be done with packed bytes, of any layout.
 //!
 //! ```
 //! use dtype_runtime::{MpiDatatype, layout, pack, unpack_into};

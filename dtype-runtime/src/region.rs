@@ -9,7 +9,13 @@ use dtype_core::{
     constant::{RunBuffer, Solved},
 };
 
-use crate::{MpiDatatype, datatype::COSTS, fields::Facts, lazy::LazyDatatype, pack::{Copying, Layer, Plan}};
+use crate::{
+    MpiDatatype,
+    datatype::COSTS,
+    fields::Facts,
+    lazy::LazyDatatype,
+    pack::{Copying, Layer, Plan},
+};
 
 /// Which index of an array runs fastest, in memory and on the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -307,7 +313,9 @@ impl<'a> Nest<'a> {
     #[inline(always)]
     pub(crate) fn contiguous(&self) -> (usize, &[Loop<'_>]) {
         match self.loops() {
-            [outer @ .., Loop { count, stride, list: None }] if *stride == self.leaf.size as isize => (*count, outer),
+            [outer @ .., Loop { count, stride, list: None }] if *stride == self.leaf.size as isize => {
+                (*count, outer)
+            }
             loops => (1, loops),
         }
     }
@@ -536,10 +544,11 @@ impl<'a> Region<'a> {
     /// The region compiled for packing.
     pub(crate) fn plan(&self, strides: &Strides) -> Plan {
         let pieces = self.nests(strides).map(|nest| {
-            let layer = nest.loops().iter().rev().fold((nest.leaf.plan)().layer(), |layer, level| match level.list {
-                None => layer.repeated(level.count, level.stride),
-                Some(_) => layer.listed(&(0..level.count).map(|i| level.offset(i)).collect::<Vec<_>>()),
-            });
+            let layer =
+                nest.loops().iter().rev().fold((nest.leaf.plan)().layer(), |layer, level| match level.list {
+                    None => layer.repeated(level.count, level.stride),
+                    Some(_) => layer.listed(&(0..level.count).map(|i| level.offset(i)).collect::<Vec<_>>()),
+                });
             (nest.start, layer)
         });
         Plan::of_layer(Layer::sequence(pieces), self.array_elements() * self.element)

@@ -105,7 +105,7 @@ impl<'a, L: Layout> View<'a, L> {
         }
     }
 
-    /// The same for the [pack engine](crate::pack): parts of the packed bytes, blocks, other byte orders, copies into other
+    /// The same for the [pack engine](mod@crate::pack): parts of the packed bytes, blocks, other byte orders, copies into other
     /// layouts.
     ///
     /// ```
@@ -220,7 +220,7 @@ impl<L: Layout> ViewMut<'_, L> {
         Ok(())
     }
 
-    /// The same for the [pack engine](crate::pack), to be written.
+    /// The same for the [pack engine](mod@crate::pack), to be written.
     ///
     /// ```
     /// let mut matrix = [[0u8; 3]; 2];

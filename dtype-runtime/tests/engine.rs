@@ -157,12 +157,14 @@ fn tree() -> impl Strategy<Value = TypeTree> {
 /// A tree, how many copies, and how far apart.
 fn layouts() -> impl Strategy<Value = (TypeTree, usize, i64)> {
     let count = prop_oneof![0usize..4, Just(1), 5usize..700];
-    (tree(), count, prop_oneof![Just(None), distance().prop_map(Some)])
-        .prop_filter_map("few enough bytes for the interpreter", |(tree, count, extent)| {
+    (tree(), count, prop_oneof![Just(None), distance().prop_map(Some)]).prop_filter_map(
+        "few enough bytes for the interpreter",
+        |(tree, count, extent)| {
             let measure = tree.measure().ok()?;
             let extent = extent.unwrap_or(measure.extent());
             (measure.size * count as u64 <= 40_000).then_some((tree, count, extent))
-        })
+        },
+    )
 }
 
 fn plan(tree: &TypeTree, extent: i64) -> Plan {
@@ -194,7 +196,9 @@ impl LeafVisitor for Families {
         (0..count).for_each(|i| self.0.contiguous(offset + i as isize * stride, size));
     }
     fn indexed_block(&mut self, offset: isize, displacements: &[isize], size: usize) {
-        displacements.iter().for_each(|at| self.0.contiguous(offset + at, size));
+        for at in displacements {
+            self.0.contiguous(offset + at, size);
+        }
     }
     fn indexed(&mut self, blocks: impl ExactSizeIterator<Item = Block>) {
         blocks.for_each(|block| self.0.contiguous(block.offset, block.size));
@@ -202,7 +206,8 @@ impl LeafVisitor for Families {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+    // More cases, or fewer under valgrind, with PROPTEST_CASES.
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn packing_and_unpacking_move_the_bytes_of_the_type_map(
@@ -216,7 +221,7 @@ proptest! {
         prop_assert_eq!(&packed, &reference.pack(&memory, origin));
         prop_assert_eq!(packed.len(), data.packed_size());
 
-        let (mut copy, _) = reference.memory(seed ^ 99);
+        let (mut copy, _) = reference.memory(!seed);
         let mut expected = copy.clone();
         for (at, byte) in reference.bytes.iter().zip(&packed) {
             expected[(origin as i64 + at) as usize] = *byte;
@@ -241,7 +246,7 @@ proptest! {
             data.pack_range(range.clone(), &mut part).unwrap();
             prop_assert_eq!(&part, &packed[range.clone()]);
 
-            let (mut copy, _) = reference.memory(seed ^ 99);
+            let (mut copy, _) = reference.memory(!seed);
             let mut expected = copy.clone();
             for (at, byte) in reference.bytes[range.clone()].iter().zip(&part) {
                 expected[(origin as i64 + at) as usize] = *byte;
@@ -547,10 +552,7 @@ fn parts_of_restricted_values_wait_and_are_checked() {
     // Within a number is within a value; `bool`s are whole at each byte.
     assert_eq!(data.unpack_range(3, &packed[3..9]), Err(Error::Torn { position: 3 }));
     data.unpack_range(1, &packed[1..9]).unwrap();
-    assert_eq!(
-        data.unpack_range(0, &[2]),
-        Err(Error::InvalidValue { what: "bool", offset: 0, found: 2 })
-    );
+    assert_eq!(data.unpack_range(0, &[2]), Err(Error::InvalidValue { what: "bool", offset: 0, found: 2 }));
     assert_eq!(data.io_slices_mut(0..1).unwrap_err(), Error::Restricted);
     let size = packed.len() / 2;
     let error = data.unpack_range(size, &[9]).unwrap_err();
@@ -595,9 +597,12 @@ fn what_does_not_fit_is_refused_by_name() {
     assert!(matches!(data.unpack(&[0; 8]), Err(Error::Length { .. })));
     data.unpack_range((1 << 62) - 5, &[1, 2, 3, 4, 5]).unwrap();
     assert_eq!(copy, [0, 0, 0, 1, 2, 3, 4, 5]);
-    assert!(matches!(Plan::new(&TypeTree::vector(1 << 62, 8, TypeTree::Leaf(BaseType::F64))), Err(Error::Tree(_))));
+    assert!(matches!(
+        Plan::new(&TypeTree::vector(1 << 62, 8, TypeTree::Leaf(BaseType::F64))),
+        Err(Error::Tree(_))
+    ));
     let copies = TypeTree::index_bucket(1, [u64::MAX, u64::MAX], [0, 0], TypeTree::structure([], []));
-    assert_eq!(Plan::new(&copies).map(|plan| plan.packed_size()).unwrap_or(0), 0);
+    assert_eq!(Plan::new(&copies).map_or(0, |plan| plan.packed_size()), 0);
 }
 
 #[test]
@@ -615,9 +620,14 @@ fn a_transpack_is_for_its_plans() {
     assert_eq!(transpack.copy(&Data::of(&bytes), &mut into), Err(Error::Plan));
     let error = into.copy_from(&Data::of(&bytes)).unwrap_err();
     assert!(matches!(error, Error::Signature { byte: 0, from: BaseType::U8, to: BaseType::F64 }));
-    assert!(matches!(into.copy_from(&Data::of(&[0.0; 5])), Err(Error::Length { expected: 32, found: 40, .. })));
+    assert!(matches!(
+        into.copy_from(&Data::of(&[0.0; 5])),
+        Err(Error::Length { expected: 32, found: 40, .. })
+    ));
     assert_eq!(to[2], [1.0, 5.0, 9.0, 13.0]);
 }
+
+fn sendable<T: Send + Sync>() {}
 
 #[test]
 fn streams_can_be_moved_to_other_threads() {
@@ -632,7 +642,6 @@ fn streams_can_be_moved_to_other_threads() {
         scope.spawn(move || data.pack_range(half..size, second).unwrap());
     });
     assert_eq!(packed, pack(&values));
-    fn sendable<T: Send + Sync>() {}
     sendable::<Data<'_>>();
     sendable::<Unpacker<'_>>();
 }

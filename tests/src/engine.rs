@@ -97,7 +97,13 @@ fn datatype(tree: &TypeTree, made: &mut Vec<MPI_Datatype>) -> MPI_Datatype {
         let all = unsafe {
             let mut all = ffi::RSMPI_DATATYPE_NULL;
             let (lengths, places) = (lengths.as_ptr(), places.as_ptr());
-            ffi::MPI_Type_create_struct(children.len() as c_int, lengths, places, children.as_ptr(), &raw mut all);
+            ffi::MPI_Type_create_struct(
+                children.len() as c_int,
+                lengths,
+                places,
+                children.as_ptr(),
+                &raw mut all,
+            );
             all
         };
         made.push(all);
@@ -208,10 +214,10 @@ pub fn engine() {
         unpacker.unpack(0, &turned).expect("all of it");
         drop(unpacker);
         assert!(copy == theirs, "unpacked {name}");
-        made.iter_mut().for_each(|datatype| {
+        for datatype in &mut made {
             // SAFETY: each is freed once; a datatype in use elsewhere is MPI's to keep.
             unsafe { ffi::MPI_Type_free(&raw mut *datatype) };
-        });
+        }
         compared += 1;
     }
     assert!(compared > 300, "only {compared} trees");

@@ -21,12 +21,16 @@ pub(crate) enum Name {
 
 pub(crate) fn run(name: Name, quick: bool, json: bool) -> Result<()> {
     let sh = Shell::new()?;
-    let options: Vec<_> =
-        [(quick, "--quick"), (json, "--json")].into_iter().filter_map(|(on, option)| on.then_some(option)).collect();
+    let options: Vec<_> = [(quick, "--quick"), (json, "--json")]
+        .into_iter()
+        .filter_map(|(on, option)| on.then_some(option))
+        .collect();
     let options_ref = &options;
     let run = |bin: &str, features: &[&str], more: &[&str]| {
         let package = ["--package", "dtype-benches", "--bin", bin];
-        cmd!(sh, "cargo run --quiet --release {package...} {features...} -- {options_ref...} {more...}").quiet().run()
+        cmd!(sh, "cargo run --quiet --release {package...} {features...} -- {options_ref...} {more...}")
+            .quiet()
+            .run()
     };
     match name {
         Name::Reconstruct => run("bench-reconstruct", &[], &[])?,

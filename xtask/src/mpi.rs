@@ -144,12 +144,13 @@ const OTHER_SYSTEMS: [(&str, &str); 5] = [
     ("brew", "brew install open-mpi llvm"),
 ];
 
-fn exists(sh: &Shell, program: &str) -> bool {
+/// Whether a program can be called.
+pub(crate) fn exists(sh: &Shell, program: &str) -> bool {
     cmd!(sh, "{program} --version").quiet().ignore_stdout().ignore_stderr().run().is_ok()
 }
 
 /// Installs Debian packages, saying so; on other systems says what to install and stops.
-fn install(sh: &Shell, packages: &[&str]) -> Result<()> {
+pub(crate) fn install(sh: &Shell, packages: &[&str]) -> Result<()> {
     if !exists(sh, "apt-get") {
         let known = OTHER_SYSTEMS.iter().find(|(manager, _)| exists(sh, manager));
         let command = known.map_or(

@@ -56,6 +56,8 @@ pub(crate) fn run(choice: Choice) -> Result<()> {
     count.cargo_test(&sh, &[&with_them[..], &other_crates[..]].concat())?;
     count.cargo_test(&sh, &["--package", "dtype-tests", "--no-default-features"])?;
 
+    memory(&sh, &mut count)?;
+
     for library in &libraries {
         step(&format!("on {}", library.version));
         let _environment = library.enter(&sh);
@@ -67,6 +69,40 @@ pub(crate) fn run(choice: Choice) -> Result<()> {
     ensure!(count.failed == 0, "some tests failed");
     Ok(())
 }
+
+/// The tests of packing, optimized, with many cases; then under valgrind, and with AddressSanitizer if there is a nightly compiler.
+fn memory(sh: &Shell, count: &mut Count) -> Result<()> {
+    let tests = ["--package", "dtype-runtime", "--no-default-features", "--test", "engine", "--test", "pack"];
+    let optimized = [&tests[..], &["--release"]].concat();
+    step("packing, optimized");
+    {
+        let _cases = sh.push_env("PROPTEST_CASES", "2000");
+        count.cargo_test(sh, &optimized)?;
+    }
+    let _cases = sh.push_env("PROPTEST_CASES", "40");
+    step("packing under valgrind");
+    if mpi::exists(sh, "valgrind") || mpi::install(sh, &["valgrind"]).is_ok() {
+        let runner = format!("CARGO_TARGET_{}_RUNNER", TARGET.to_uppercase().replace('-', "_"));
+        let _runner = sh.push_env(runner, "valgrind --quiet --error-exitcode=9");
+        count.cargo_test(sh, &optimized)?;
+    } else {
+        println!("not run: there is no valgrind here, and it cannot be installed");
+    }
+    step("packing with AddressSanitizer");
+    // The compiler of the workspace is named in the environment of what cargo starts, and would win over `+nightly`.
+    let _toolchain = sh.push_env("RUSTUP_TOOLCHAIN", "nightly");
+    if cmd!(sh, "rustc --version").quiet().ignore_stdout().ignore_stderr().run().is_ok() {
+        let _flags = sh.push_env("RUSTFLAGS", "-Zsanitizer=address");
+        let _target = sh.push_env("CARGO_TARGET_DIR", sh.current_dir().join("target/sanitizer"));
+        count.cargo_test(sh, &[&tests[..], &["--target", TARGET]].concat())?;
+    } else {
+        println!("not run: there is no nightly compiler here");
+    }
+    Ok(())
+}
+
+/// The machine that this runs on, as cargo calls it.
+const TARGET: &str = env!("TARGET");
 
 fn step(what: &str) {
     println!("\n── {what}");

@@ -48,7 +48,9 @@ pub trait LeafVisitor {
 
     /// Blocks of one size, at these distances from `offset`.
     fn indexed_block(&mut self, offset: isize, displacements: &[isize], size: usize) {
-        displacements.iter().for_each(|at| self.contiguous(offset + at, size));
+        for at in displacements {
+            self.contiguous(offset + at, size);
+        }
     }
 
     /// Blocks of different sizes.
@@ -64,10 +66,13 @@ pub(super) fn visit(node: &Node, bytes: Bytes, at: isize, visitor: &mut impl Lea
         Kind::Block if bytes.is_empty() => {}
         Kind::Block => visitor.contiguous(at.wrapping_add(bytes.start as isize), bytes.len()),
         Kind::Repeat { a, child, .. } => visit_turns(child, a, bytes, at, visitor),
-        Kind::Blocks { blocks, .. } if whole => visitor.indexed(blocks.iter().map(|block| block_at(block, at))),
+        Kind::Blocks { blocks, .. } if whole => {
+            visitor.indexed(blocks.iter().map(|block| block_at(block, at)));
+        }
         Kind::Blocks { blocks, .. } => {
             for (block, bytes) in overlapping(blocks, node::Block::packed, bytes) {
-                visitor.contiguous(block_at(block, at).offset.wrapping_add(bytes.start as isize), bytes.len());
+                visitor
+                    .contiguous(block_at(block, at).offset.wrapping_add(bytes.start as isize), bytes.len());
             }
         }
         Kind::Buckets { a, buckets, child, .. } => {

@@ -121,7 +121,8 @@ impl<'a> Data<'a> {
     /// [`Error::Length`] where `packed` is too short; nothing is written then.
     pub fn pack_into(&self, packed: &mut [u8]) -> Result<usize, Error> {
         let (expected, found) = (self.packed_size(), packed.len());
-        let packed = packed.get_mut(..expected).ok_or(Error::Length { what: "the layout", expected, found })?;
+        let packed =
+            packed.get_mut(..expected).ok_or(Error::Length { what: "the layout", expected, found })?;
         self.pack_range(0..expected, packed)?;
         Ok(expected)
     }
@@ -149,10 +150,8 @@ impl<'a> Data<'a> {
     /// to may be written.
     unsafe fn run<D: Direction>(&self, bytes: Range<usize>, packed: *mut u8) {
         let compiled = self.plan.compiled();
-        let sides = Sides {
-            a: self.origin.wrapping_offset(compiled.part.a),
-            b: packed.wrapping_sub(bytes.start),
-        };
+        let sides =
+            Sides { a: self.origin.wrapping_offset(compiled.part.a), b: packed.wrapping_sub(bytes.start) };
         // SAFETY: as the caller and `from_raw` promise.
         unsafe { run_turns::<D>(&compiled.part.node, (self.count, &compiled.extent), bytes, sides) };
     }
@@ -435,10 +434,8 @@ fn reach(plan: &Plan, count: usize, found: usize, origin: usize) -> Result<(), E
     }
     let last = (count as i128 - 1) * plan.extent() as i128;
     let (lower, upper) = compiled.bounds;
-    let (first, end) = (
-        origin as i128 + lower as i128 + last.min(0),
-        origin as i128 + upper as i128 + last.max(0),
-    );
+    let (first, end) =
+        (origin as i128 + lower as i128 + last.min(0), origin as i128 + upper as i128 + last.max(0));
     if first < 0 || end > found as i128 {
         return Err(Error::Reach { first, end, found });
     }

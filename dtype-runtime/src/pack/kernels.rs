@@ -302,7 +302,9 @@ const TILE: usize = 16;
 fn is_transposed(size: usize, outer: Stride, inner: Stride) -> bool {
     const LINE: usize = 64;
     let across = |outer: isize, inner: isize| {
-        outer.unsigned_abs() < LINE && inner.unsigned_abs() >= LINE && inner.unsigned_abs() > outer.unsigned_abs()
+        outer.unsigned_abs() < LINE
+            && inner.unsigned_abs() >= LINE
+            && inner.unsigned_abs() > outer.unsigned_abs()
     };
     size <= LINE / 2
         && inner.count >= TILE
@@ -354,15 +356,22 @@ unsafe fn tiles<W: Width>(size: usize, outer: Stride, inner: Stride, from: *cons
 #[cfg(target_arch = "x86_64")]
 mod squares {
     use std::arch::x86_64::{
-        _mm_loadu_ps, _mm_movehl_ps, _mm_movelh_ps, _mm_storeu_ps, _mm_unpackhi_ps, _mm_unpacklo_ps, _mm256_loadu_pd,
-        _mm256_permute2f128_pd, _mm256_storeu_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd,
+        _mm_loadu_ps, _mm_movehl_ps, _mm_movelh_ps, _mm_storeu_ps, _mm_unpackhi_ps, _mm_unpacklo_ps,
+        _mm256_loadu_pd, _mm256_permute2f128_pd, _mm256_storeu_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd,
     };
 
     use super::TILE;
 
     /// Calls back for the squares of a tile, with the first number of each where it is read and where it is written.
     #[inline(always)]
-    fn for_each(size: usize, from_stride: isize, to_stride: isize, from: *const u8, to: *mut u8, turn: impl Fn(*const u8, *mut u8)) {
+    fn for_each(
+        size: usize,
+        from_stride: isize,
+        to_stride: isize,
+        from: *const u8,
+        to: *mut u8,
+        turn: impl Fn(*const u8, *mut u8),
+    ) {
         for row in (0..TILE as isize).step_by(4) {
             for column in (0..TILE as isize).step_by(4) {
                 turn(
@@ -457,7 +466,9 @@ pub(super) fn group_kernel(sizes: &[usize]) -> GroupKernel {
         };
     }
     macro_rules! one {
-        ($a:literal) => { group::<1, $a, 0, 0, 0> };
+        ($a:literal) => {
+            group::<1, $a, 0, 0, 0>
+        };
     }
     macro_rules! two {
         ($a:literal) => { with_piece!(sizes[1], two $a,) };
@@ -497,7 +508,8 @@ unsafe fn group<const COUNT: usize, const A: usize, const B: usize, const C: usi
     let (mut from, mut to) = (from.wrapping_offset(reads[0]), to.wrapping_offset(writes[0]));
     let (reads, writes) = (reads.map(|at| at - reads[0]), writes.map(|at| at - writes[0]));
     let turn = |from: *const u8, to: *mut u8| {
-        let (read, write) = (|i: usize| from.wrapping_offset(reads[i]), |i: usize| to.wrapping_offset(writes[i]));
+        let (read, write) =
+            (|i: usize| from.wrapping_offset(reads[i]), |i: usize| to.wrapping_offset(writes[i]));
         // SAFETY: the pieces of a turn.
         unsafe {
             Exact::<A>.copy(from, to);
@@ -525,6 +537,7 @@ unsafe fn group<const COUNT: usize, const A: usize, const B: usize, const C: usi
         (next, next_to) = (next.wrapping_offset(twice), next_to.wrapping_offset(twice_to));
         // Otherwise the compiler computes all places from one of them, which takes an instruction for each.
         #[cfg(not(miri))]
+        #[expect(clippy::pointers_in_nomem_asm_block, reason = "nothing is read through them")]
         // SAFETY: no instruction at all; the pointers stay as they are.
         unsafe {
             std::arch::asm!(

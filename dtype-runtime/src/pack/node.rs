@@ -104,8 +104,7 @@ impl Part {
         let node = match node.kind {
             Kind::Block if a == node.size as isize && b == a => Node { size, kind: Kind::Block },
             Kind::Repeat { count: inner, a: Places::Every(inner_a), b: Places::Every(inner_b), child }
-                if a == inner_a.wrapping_mul(inner as isize)
-                    && b == inner_b.wrapping_mul(inner as isize) =>
+                if a == inner_a.wrapping_mul(inner as isize) && b == inner_b.wrapping_mul(inner as isize) =>
             {
                 Node::repeat(count * inner, Places::Every(inner_a), Places::Every(inner_b), child)
             }
@@ -189,7 +188,9 @@ impl Part {
     /// Parts one after the other.
     pub fn sequence(parts: Vec<Self>) -> Self {
         let mut all: Vec<Self> = Vec::with_capacity(parts.len());
-        parts.into_iter().for_each(|part| push_all(&mut all, part));
+        for part in parts {
+            push_all(&mut all, part);
+        }
         if let [first, second, ..] = &all[..] {
             let stride = second.b.wrapping_sub(first.b);
             let alike = |(i, part): (usize, &Self)| {
@@ -267,7 +268,9 @@ fn push_all(parts: &mut Vec<Part>, part: Part) {
     match part.node.kind {
         Kind::Sequence(inner) => inner.into_iter().for_each(|inner| push(parts, inner.moved(part.a, part.b))),
         Kind::Blocks { blocks, .. } if blocks.len() <= Group::MOST => {
-            blocks.iter().for_each(|block| push(parts, Part::block(block.size).moved(part.a + block.a, part.b + block.b)));
+            blocks.iter().for_each(|block| {
+                push(parts, Part::block(block.size).moved(part.a + block.a, part.b + block.b));
+            });
         }
         Kind::Repeat { count: count @ ..=FEW, a, b, child } if child.is_small() => {
             for i in 0..count {

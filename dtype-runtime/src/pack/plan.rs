@@ -47,7 +47,9 @@ impl Plan {
     /// [`Error::Tree`] for a tree that is none, or whose bytes cannot be counted.
     pub fn new(tree: &TypeTree) -> Result<Self, Error> {
         let measure = tree.measure()?;
-        let fits = |bytes: i64| isize::try_from(bytes).map_err(|_| dtype_core::Error::Overflow { node: tree.kind() });
+        let fits = |bytes: i64| {
+            isize::try_from(bytes).map_err(|_| dtype_core::Error::Overflow { node: tree.kind() })
+        };
         let extent = fits(measure.extent())?;
         let bounds = (fits(measure.lower_bound)?, fits(measure.upper_bound)?);
         fits(measure.size as i64)?;

@@ -113,7 +113,7 @@ impl<'p> Steps<'p> {
     }
 }
 
-impl<'p> Repeat<'p> {
+impl Repeat<'_> {
     pub fn every(count: usize, a: isize, b: isize) -> Self {
         Self { count, a: Steps::Every(a), b: Steps::Every(b) }
     }
@@ -214,7 +214,10 @@ pub(super) unsafe fn run<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats
     match &node.kind {
         // SAFETY: as the caller promises.
         Kind::Block => unsafe { run_block::<D>(node.size, repeats.as_slice(), sides) },
-        Kind::Repeat { .. } if repeats.depth == 0 && let Some((size, loops)) = nest::<D>(node) => {
+        Kind::Repeat { .. }
+            if repeats.depth == 0
+                && let Some((size, loops)) = nest::<D>(node) =>
+        {
             // SAFETY: as the caller promises.
             unsafe { run_nest::<D>(size, loops, sides) };
         }
@@ -229,7 +232,10 @@ pub(super) unsafe fn run<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats
                 unsafe { sides.at(block.a, block.b).copy::<D>(block.size) };
             }
         }
-        Kind::Blocks { groups, .. } if groups.len() == 1 && let Some(turns) = repeats.innermost::<D>() => {
+        Kind::Blocks { groups, .. }
+            if groups.len() == 1
+                && let Some(turns) = repeats.innermost::<D>() =>
+        {
             // SAFETY: as the caller promises.
             unsafe { run_groups::<D>(groups, turns, repeats.as_slice(), sides) };
         }
@@ -387,7 +393,7 @@ unsafe fn run_groups<D: Direction>(groups: &[Group], turns: Stride, repeats: &[R
 ///
 /// # Safety
 /// As for [`run`], for these bytes.
-pub(super) unsafe fn run_range<'p, D: Direction>(node: &'p Node, bytes: Bytes, sides: Sides) {
+pub(super) unsafe fn run_range<D: Direction>(node: &Node, bytes: Bytes, sides: Sides) {
     if bytes == (0..node.size) {
         // SAFETY: as the caller promises.
         return unsafe { run::<D>(node, &mut Repeats::none(), sides) };
@@ -449,7 +455,8 @@ pub(super) unsafe fn run_turns<'p, D: Direction>(
     }
     if bytes == (0..count * child.size) {
         // SAFETY: whole turns, all of them.
-        return Repeats::none().within(repeat, sides, |repeats, sides| unsafe { run::<D>(child, repeats, sides) });
+        return Repeats::none()
+            .within(repeat, sides, |repeats, sides| unsafe { run::<D>(child, repeats, sides) });
     }
     let turn = |i: usize| sides.at(repeat.a.nth(i), repeat.b.nth(i));
     let Turns { head, whole, tail } = Turns::of(child.size, &bytes);

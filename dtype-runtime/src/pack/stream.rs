@@ -158,7 +158,8 @@ impl<'a> Packer<'a> {
                     let number = &mut number[..unit.len()];
                     read(unit.clone(), number);
                     number.reverse();
-                    target.copy_from_slice(&number[part.bytes.start - unit.start..part.bytes.end - unit.start]);
+                    target
+                        .copy_from_slice(&number[part.bytes.start - unit.start..part.bytes.end - unit.start]);
                 }
             }
         }

@@ -27,7 +27,9 @@ impl Transpack {
     pub fn new(from: &Plan, copies: usize, to: &Plan, to_copies: usize) -> Result<Self, Error> {
         let (a, b) = (from.compiled(), to.compiled());
         let size = |signature_size: usize, copies: usize| signature_size.checked_mul(copies);
-        let (Some(found), Some(expected)) = (size(a.signature.size, copies), size(b.signature.size, to_copies)) else {
+        let (Some(found), Some(expected)) =
+            (size(a.signature.size, copies), size(b.signature.size, to_copies))
+        else {
             return Err(dtype_core::Error::Overflow { node: "vec" }.into());
         };
         if found != expected {
@@ -36,7 +38,8 @@ impl Transpack {
         if let Some((byte, from, to)) = a.signature.difference(&b.signature, found) {
             return Err(Error::Signature { byte, from, to });
         }
-        let side = |part: &Part, copies, extent| part.clone().repeated(copies, extent, part.node.size as isize);
+        let side =
+            |part: &Part, copies, extent| part.clone().repeated(copies, extent, part.node.size as isize);
         let part = joined(&side(&a.part, copies, from.extent()), &side(&b.part, to_copies, to.extent()));
         Ok(Self { from: (from.clone(), copies), to: (to.clone(), to_copies), part })
     }
@@ -69,10 +72,12 @@ fn join(from: &Node, to: &Node) -> Part {
         // One of both memories is as contiguous as packed bytes are.
         (_, Kind::Block) => from.clone().at(0, 0),
         (Kind::Block, _) => swapped(to).at(0, 0),
-        (Kind::Repeat { count, a, child, .. }, Kind::Repeat { count: to_count, a: b, child: to_child, .. }) => {
-            join_loops((*count, a, child), (*to_count, b, to_child))
-                .unwrap_or_else(|| if child.size >= to_child.size { cut_at(from, to) } else { flipped(to, from) })
-        }
+        (
+            Kind::Repeat { count, a, child, .. },
+            Kind::Repeat { count: to_count, a: b, child: to_child, .. },
+        ) => join_loops((*count, a, child), (*to_count, b, to_child)).unwrap_or_else(|| {
+            if child.size >= to_child.size { cut_at(from, to) } else { flipped(to, from) }
+        }),
         (Kind::Repeat { .. }, _) => flipped(to, from),
         _ => cut_at(from, to),
     }
@@ -142,7 +147,10 @@ fn swapped(node: &Node) -> Node {
         Kind::Blocks { blocks, groups } => {
             let swap = |block: &Block| Block { a: block.b, b: block.a, ..*block };
             let group = |group: &Group| Group { a: group.b, b: group.a, ..*group };
-            Kind::Blocks { blocks: blocks.iter().map(swap).collect(), groups: groups.iter().map(group).collect() }
+            Kind::Blocks {
+                blocks: blocks.iter().map(swap).collect(),
+                groups: groups.iter().map(group).collect(),
+            }
         }
         Kind::Buckets { a, b, buckets, child } => Kind::Buckets {
             a: b.clone(),

@@ -49,7 +49,9 @@ pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usiz
         return Err(Error::Length { what: type_name::<T>(), expected, found: packed.len() });
     }
     // SAFETY: `packed` has room for the bytes, and cannot overlap `values`, being borrowed mutably.
-    unsafe { copy_values::<T, Packing>(values.as_ptr().cast_mut().cast(), values.len(), packed.as_mut_ptr()) };
+    unsafe {
+        copy_values::<T, Packing>(values.as_ptr().cast_mut().cast(), values.len(), packed.as_mut_ptr());
+    }
     Ok(expected)
 }
 
@@ -76,7 +78,9 @@ pub fn unpack_into<T: MpiDatatype>(packed: &[u8], values: &mut [T]) -> Result<()
     }
     check::<T>(packed, 0)?;
     // SAFETY: these are just the bytes of so many values, each of them valid; `values` cannot overlap them.
-    unsafe { copy_values::<T, Unpacking>(values.as_mut_ptr().cast(), values.len(), packed.as_ptr().cast_mut()) };
+    unsafe {
+        copy_values::<T, Unpacking>(values.as_mut_ptr().cast(), values.len(), packed.as_ptr().cast_mut());
+    }
     Ok(())
 }
 
@@ -104,7 +108,11 @@ impl Copying {
 /// The nest is one over an array at that place, and `packed` points to its packed values elsewhere. The side copied to may be
 /// written, and the other holds valid values.
 #[inline(always)]
-pub(crate) unsafe fn copy_nest<D: Direction>(nest: &Nest<'_>, array: *mut u8, mut packed: *mut u8) -> *mut u8 {
+pub(crate) unsafe fn copy_nest<D: Direction>(
+    nest: &Nest<'_>,
+    array: *mut u8,
+    mut packed: *mut u8,
+) -> *mut u8 {
     let Leaf { facts, copying, .. } = nest.leaf;
     let (values, loops) = nest.contiguous();
     let size = facts.packed_size * values;

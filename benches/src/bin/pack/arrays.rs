@@ -10,7 +10,7 @@ use dtype_runtime::{
     pack::{Data, DataMut, Plan},
 };
 
-use crate::{Bench, Case, Way, c_way};
+use crate::{Bench, Case, Way, c};
 
 /// An array of numbers, each of which says where it is.
 pub fn numbers(count: usize) -> Vec<f64> {
@@ -35,7 +35,6 @@ fn hand<'a>(
 /// Both can be used.
 #[inline(always)]
 unsafe fn one(from: *const f64, to: *mut f64) {
-    // SAFETY: as the caller promises; packed bytes need not be aligned.
     unsafe { to.write_unaligned(from.read_unaligned()) };
 }
 
@@ -45,7 +44,6 @@ where
     L: Layout<Coverage: Disjoint<Infallible, L>> + 'a,
     A: SourceMut<L::Element, L::Shape, Mismatch = Infallible> + 'a,
 {
-    // SAFETY: the array outlives the case; nothing else uses it at the same time.
     let (read, write) = (move || unsafe { &*black_box(array) }, move || unsafe { &mut *black_box(array) });
     let (pack, unpack) = (layout.clone(), layout.clone());
     let generated = Way::new(
@@ -62,9 +60,8 @@ where
 }
 
 /// The way of the plan of data in an array of numbers, whose first one is given.
-fn of_plan<'a>(data: Data<'a>, memory: *mut f64) -> Way<'a> {
+fn of_plan(data: Data<'_>, memory: *mut f64) -> Way<'_> {
     let reach = data.plan().extent().unsigned_abs();
-    // SAFETY: the array outlives the case; nothing else uses it at the same time; bytes of numbers are bytes.
     let bytes = unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>(), reach) };
     let target = RefCell::new(DataMut::new(data.plan(), 1, bytes, 0).expect("the same memory"));
     Way::new(
@@ -79,8 +76,8 @@ fn of_dynamic<'a, const D: usize>(
     memory: *mut f64,
     length: usize,
 ) -> Vec<(&'static str, Way<'a>)> {
-    // SAFETY: the array outlives the case.
-    let view = layout.of(unsafe { std::slice::from_raw_parts(memory, length) }).expect("an array of this length");
+    let view =
+        layout.of(unsafe { std::slice::from_raw_parts(memory, length) }).expect("an array of this length");
     vec![
         ("plan", of_plan(view.data(), memory)),
         #[cfg(feature = "mpi")]
@@ -88,7 +85,13 @@ fn of_dynamic<'a, const D: usize>(
     ]
 }
 
-fn measure(bench: &Bench, name: String, size: usize, ours: Vec<(&'static str, Way<'_>)>, peers: [Way<'_>; 2]) {
+fn measure(
+    bench: &Bench,
+    name: String,
+    size: usize,
+    ours: Vec<(&'static str, Way<'_>)>,
+    peers: [Way<'_>; 2],
+) {
     let [hand, c] = peers;
     let ways = [("hand", hand), ("c", c)].into_iter().chain(ours).collect();
     bench.measure(&Case { name, size, ways });
@@ -135,23 +138,20 @@ pub fn run(bench: &Bench) {
 fn contiguous(bench: &Bench) {
     sizes!(bench, "contiguous", [2000 32_768 8_000_000], |N| {
         let (numbers, memory) = array(N);
-        // SAFETY: as many numbers as there are, on both sides.
         let hand = hand(memory, |from, to| unsafe { copy(from, to, N) }, |to, from| unsafe { copy(from, to, N) });
         let ours = of_static(&layout!(f64[N] => [..]), memory.cast::<[f64; N]>());
-        (numbers, 8 * N, ours, hand, c_way!(memory, c_pack_contiguous, c_unpack_contiguous, N))
+        (numbers, 8 * N, ours, hand, c::contiguous(memory, N))
     });
     sizes!(bench, "stride-1", [2000 32_768 8_000_000], |N| {
         let (numbers, memory) = array(N);
-        // SAFETY: as many numbers as there are, on both sides.
         let hand = hand(memory, |from, to| unsafe { copy(from, to, N) }, |to, from| unsafe { copy(from, to, N) });
         let ours = of_static(&layout!(f64[N][1] => [.., 0]), memory.cast::<[[f64; 1]; N]>());
-        (numbers, 8 * N, ours, hand, c_way!(memory, c_pack_strided, c_unpack_strided, N, black_box(1)))
+        (numbers, 8 * N, ours, hand, c::strided(memory, N, black_box(1)))
     });
 }
 
 /// Every `STRIDE`-th of numbers, `n` in all.
 fn every<'a, const STRIDE: usize>(memory: *mut f64, n: usize) -> Way<'a> {
-    // SAFETY: the array has `n` times so many numbers.
     hand(
         memory,
         move |from, to| (0..n).for_each(|i| unsafe { one(from.add(STRIDE * i), to.add(i)) }),
@@ -163,42 +163,40 @@ fn strided(bench: &Bench) {
     sizes!(bench, "vector", [1000 16_384 4_194_304], |N| {
         let (numbers, memory) = array(2 * N);
         let ours = of_static(&layout!(f64[N][2] => [.., 0]), memory.cast::<[[f64; 2]; N]>());
-        (numbers, 8 * N, ours, every::<2>(memory, N), c_way!(memory, c_pack_strided, c_unpack_strided, N, black_box(2)))
+        (numbers, 8 * N, ours, every::<2>(memory, N), c::strided(memory, N, black_box(2)))
     });
     sizes!(bench, "stride-16", [250 4096 1_048_576], |N| {
         let (numbers, memory) = array(16 * N);
         let ours = of_static(&layout!(f64[N][16] => [.., 0]), memory.cast::<[[f64; 16]; N]>());
-        (numbers, 8 * N, ours, every::<16>(memory, N), c_way!(memory, c_pack_strided, c_unpack_strided, N, black_box(16)))
+        (numbers, 8 * N, ours, every::<16>(memory, N), c::strided(memory, N, black_box(16)))
     });
 }
 
 fn faces(bench: &Bench) {
     sizes!(bench, "xy-face", [16 40 256], |N| {
         let (numbers, memory) = array(N * N * N);
-        // SAFETY: the first plane.
         let hand = hand(
             memory,
             |from, to| unsafe { copy(from, to, N * N) },
             |to, from| unsafe { copy(from, to, N * N) },
         );
         let ours = of_static(&layout!(f64[N][N][N] => [0, .., ..]), memory.cast::<[[[f64; N]; N]; N]>());
-        (numbers, 8 * N * N, ours, hand, c_way!(memory, c_pack_contiguous, c_unpack_contiguous, N * N))
+        (numbers, 8 * N * N, ours, hand, c::contiguous(memory, N * N))
     });
     sizes!(bench, "xz-face", [16 40 256], |N| {
         let (numbers, memory) = array(N * N * N);
-        // SAFETY: the first row of each plane.
         let hand = hand(
             memory,
             |from, to| (0..N).for_each(|i| unsafe { copy(from.add(i * N * N), to.add(i * N), N) }),
             |to, from| (0..N).for_each(|i| unsafe { copy(from.add(i * N), to.add(i * N * N), N) }),
         );
         let ours = of_static(&layout!(f64[N][N][N] => [.., 0, ..]), memory.cast::<[[[f64; N]; N]; N]>());
-        (numbers, 8 * N * N, ours, hand, c_way!(memory, c_pack_blocks, c_unpack_blocks, N, N, N * N))
+        (numbers, 8 * N * N, ours, hand, c::blocks(memory, N, N, N * N))
     });
     sizes!(bench, "yz-face", [16 40 256], |N| {
         let (numbers, memory) = array(N * N * N);
         let ours = of_static(&layout!(f64[N][N][N] => [.., .., 0]), memory.cast::<[[[f64; N]; N]; N]>());
-        let c = c_way!(memory, c_pack_strided, c_unpack_strided, N * N, N);
+        let c = c::strided(memory, N * N, N);
         (numbers, 8 * N * N, ours, every::<N>(memory, N * N), c)
     });
 }
@@ -219,7 +217,6 @@ fn flash(bench: &Bench) {
     }
     sizes!(bench, "flash", [1 8 80], |N| {
         let (numbers, memory) = array(N * 16 * 16 * 16 * 24);
-        // SAFETY: the cells of all blocks.
         let hand = hand(
             memory,
             |from, to| (0..N).for_each(|b| cells(b, |at, i| unsafe { one(from.add(at), to.add(i)) })),
@@ -227,14 +224,26 @@ fn flash(bench: &Bench) {
         );
         let layout = layout!(f64[N][16][16][16][24] => [.., 4..12, 4..12, 4..12, 3]);
         let ours = of_static(&layout, memory.cast::<[[[[[f64; 24]; 16]; 16]; 16]; N]>());
-        (numbers, 8 * N * 512, ours, hand, c_way!(memory, c_pack_flash, c_unpack_flash, N))
+        (numbers, 8 * N * 512, ours, hand, c::flash(memory, N))
     });
+}
+
+/// Calls back for all cells of a matrix, in tiles that stay in the cache, column by column within them.
+#[inline(always)]
+fn tiles<const N: usize>(mut visit: impl FnMut(usize, usize)) {
+    const TILE: usize = 16;
+    for jj in (0..N).step_by(TILE) {
+        for ii in (0..N).step_by(TILE) {
+            for j in jj..N.min(jj + TILE) {
+                (ii..N.min(ii + TILE)).for_each(|i| visit(i * N + j, j * N + i));
+            }
+        }
+    }
 }
 
 fn matrices(bench: &Bench) {
     sizes!(bench, "row-plus-column", [60 250 3000], |N| {
         let (numbers, memory) = array(N * N);
-        // SAFETY: the first row, and what is below it of the first column.
         let hand = hand(
             memory,
             |from, to| unsafe {
@@ -247,11 +256,10 @@ fn matrices(bench: &Bench) {
             },
         );
         let ours = of_static(&layout!(f64[N][N] => [0, ..] + [1.., 0]), memory.cast::<[[f64; N]; N]>());
-        (numbers, 8 * (2 * N - 1), ours, hand, c_way!(memory, c_pack_row_column, c_unpack_row_column, N))
+        (numbers, 8 * (2 * N - 1), ours, hand, c::row_column(memory, N))
     });
     sizes!(bench, "upper-triangle", [60 250 3000], |N| {
         let (numbers, memory) = array(N * N);
-        // SAFETY: what is right of the diagonal in each row.
         let hand = hand(
             memory,
             |from, mut to| (0..N).for_each(|i| unsafe {
@@ -265,23 +273,10 @@ fn matrices(bench: &Bench) {
         );
         let triangle = Band::upper_triangle([N, N]).layout().expect("a small matrix");
         let ours = of_dynamic(&triangle, memory, N * N);
-        (numbers, 4 * N * (N + 1), ours, hand, c_way!(memory, c_pack_triangle, c_unpack_triangle, N))
+        (numbers, 4 * N * (N + 1), ours, hand, c::triangle(memory, N))
     });
-    /// Calls back for all cells of a matrix, in tiles that stay in the cache, column by column within them.
-    #[inline(always)]
-    fn tiles<const N: usize>(mut visit: impl FnMut(usize, usize)) {
-        const TILE: usize = 16;
-        for jj in (0..N).step_by(TILE) {
-            for ii in (0..N).step_by(TILE) {
-                for j in jj..N.min(jj + TILE) {
-                    (ii..N.min(ii + TILE)).for_each(|i| visit(i * N + j, j * N + i));
-                }
-            }
-        }
-    }
     sizes!(bench, "transpose", [60 250 1000], |N| {
         let (numbers, memory) = array(N * N);
-        // SAFETY: all cells of both matrices.
         let hand = hand(
             memory,
             |from, to| tiles::<N>(|at, i| unsafe { one(from.add(at), to.add(i)) }),
@@ -290,7 +285,7 @@ fn matrices(bench: &Bench) {
         let n = N;
         let columns = layout!(f64[n][n] => [.., j] for j in 0..n).expect("a small matrix");
         let ours = of_dynamic(&columns, memory, N * N);
-        (numbers, 8 * N * N, ours, hand, c_way!(memory, c_pack_transpose, c_unpack_transpose, N))
+        (numbers, 8 * N * N, ours, hand, c::transpose(memory, N))
     });
 }
 
@@ -331,7 +326,6 @@ fn lists(bench: &Bench) {
         let places: Vec<i64> = blocks.iter().map(|block| 8 * block.0 as i64).collect();
         let tree = TypeTree::index_bucket(8, buckets, places, TypeTree::Leaf(BaseType::F64));
         let plan = Plan::new(&tree).expect("a small array");
-        // SAFETY: the array outlives the case; bytes of numbers are bytes.
         let bytes = unsafe { std::slice::from_raw_parts(memory.cast::<u8>(), 16 * N) };
         let data = Data::new(&plan, 1, bytes, 0).expect("blocks of the array");
         let ours = vec![
@@ -340,7 +334,6 @@ fn lists(bench: &Bench) {
             ("mpi_pack", crate::mpi::of_lengths(memory, &starts, &lengths, size)),
         ];
         let (read, write) = (blocks.clone(), blocks);
-        // SAFETY: blocks of the array.
         let hand = hand(
             memory,
             move |from, mut to| read.iter().for_each(|(at, length)| unsafe {
@@ -354,7 +347,7 @@ fn lists(bench: &Bench) {
         );
         let (starts, lengths): (&'static [i32], &'static [i32]) = (starts.leak(), lengths.leak());
         let count = starts.len();
-        let c = c_way!(memory, c_pack_lengths, c_unpack_lengths, starts.as_ptr(), lengths.as_ptr(), count);
+        let c = c::lengths(memory, starts.as_ptr(), lengths.as_ptr(), count);
         (numbers, size, ours, hand, c)
     });
 }
@@ -381,17 +374,20 @@ fn of_indices<'a>(numbers: Vec<f64>, memory: *mut f64, indices: Vec<i32>) -> Way
     let ours = of_dynamic(&gather, memory, n);
     // Cases are few, and the program ends soon.
     let indices: &'static [i32] = indices.leak();
-    // SAFETY: all are within, and there are as many packed numbers.
     let hand = hand(
         memory,
-        |from, to| indices.iter().enumerate().for_each(|(i, at)| unsafe {
-            one(from.add(*at as usize), to.add(i));
-        }),
-        |to, from| indices.iter().enumerate().for_each(|(i, at)| unsafe {
-            one(from.add(i), to.add(*at as usize));
-        }),
+        |from, to| {
+            indices.iter().enumerate().for_each(|(i, at)| unsafe {
+                one(from.add(*at as usize), to.add(i));
+            });
+        },
+        |to, from| {
+            indices.iter().enumerate().for_each(|(i, at)| unsafe {
+                one(from.add(i), to.add(*at as usize));
+            });
+        },
     );
-    let c = c_way!(memory, c_pack_indexed, c_unpack_indexed, indices.as_ptr(), indices.len());
+    let c = c::indexed(memory, indices.as_ptr(), indices.len());
     (numbers, size, ours, hand, c)
 }
 
@@ -417,7 +413,6 @@ fn halo(bench: &Bench) {
     }
     sizes!(bench, "halo-4d", [8 16 54], |N| {
         let (numbers, memory) = array(N * N * N * N);
-        // SAFETY: blocks of the array.
         let hand = hand(
             memory,
             |from, mut to| blocks::<N>(|at, length| unsafe {
@@ -434,6 +429,6 @@ fn halo(bench: &Bench) {
             + [1..-1, 1..-1, 0, 1..-1] + [1..-1, 1..-1, -1, 1..-1] + [1..-1, 1..-1, 1..-1, 0] + [1..-1, 1..-1, 1..-1, -1]);
         let (size, array) = (faces.packed_size(), memory.cast::<[[[[f64; N]; N]; N]; N]>());
         let ours = of_static(&faces, array);
-        (numbers, size, ours, hand, c_way!(memory, c_pack_halo, c_unpack_halo, N))
+        (numbers, size, ours, hand, c::halo(memory, N))
     });
 }

@@ -12,7 +12,8 @@ use crate::Way;
 
 /// The buffer of a view or of values, packed with as many bytes.
 pub fn way<'a>(buffer: impl Buffer + 'a, size: usize) -> Way<'a> {
-    let (memory, count, datatype) = (buffer.pointer().cast_mut(), buffer.count(), buffer.as_datatype().as_raw());
+    let (memory, count, datatype) =
+        (buffer.pointer().cast_mut(), buffer.count(), buffer.as_datatype().as_raw());
     // The datatype lives as long as the buffer's layout.
     let buffer = Rc::new(buffer);
     let also = Rc::clone(&buffer);
@@ -31,7 +32,6 @@ pub fn way<'a>(buffer: impl Buffer + 'a, size: usize) -> Way<'a> {
 
 /// Blocks of so many numbers, which begin at these ones of the array.
 pub fn of_lengths<'a>(memory: *mut f64, starts: &[i32], lengths: &[i32], size: usize) -> Way<'a> {
-    // SAFETY: MPI is initialized; both lists are as long; the datatype lives until MPI is finalized.
     let datatype = unsafe {
         let mut datatype = ffi::RSMPI_DATATYPE_NULL;
         let count = c_int::try_from(starts.len()).expect("few blocks");
@@ -44,7 +44,6 @@ pub fn of_lengths<'a>(memory: *mut f64, starts: &[i32], lengths: &[i32], size: u
 
 fn of_datatype<'a>(memory: *mut u8, count: c_int, datatype: MPI_Datatype, size: usize) -> Way<'a> {
     let size = c_int::try_from(size).expect("packed bytes that MPI can count");
-    // SAFETY: the datatype is of what the array holds, and there are as many packed bytes as that takes.
     Way::new(
         move |packed| unsafe {
             let (memory, packed, mut position) = (memory.cast(), packed.as_mut_ptr().cast(), 0);

@@ -20,18 +20,21 @@ pub fn run(bench: &Bench) {
 /// From one layout straight into another, against packing and unpacking, and a loop by hand.
 fn transpack(bench: &Bench) {
     for n in [60, 250, 2000] {
-        let case = |name: &str| Some(format!("transpack-{name}/{n}")).filter(|name| bench.wants(name, n == 250));
+        let case =
+            |name: &str| Some(format!("transpack-{name}/{n}")).filter(|name| bench.wants(name, n == 250));
         let (from, mut to) = (numbers(n * n), vec![0.0; n * n]);
         if let Some(name) = case("columns-rows") {
             let (columns, rows) = (layout!(f64[n][n] => [.., ..;2]), layout!(f64[n][n] => [..;2, ..]));
             let (columns, rows) = (columns.expect("a matrix"), rows.expect("a matrix"));
-            let (view, mut view_mut) = (columns.of(&from).expect("its size"), rows.of_mut(&mut to).expect("its size"));
+            let (view, mut view_mut) =
+                (columns.of(&from).expect("its size"), rows.of_mut(&mut to).expect("its size"));
             measure(bench, &name, &view.data(), view_mut.data(), n * n / 2 * 8);
         }
         if let Some(name) = case("transpose") {
             let columns = layout!(f64[n][n] => [.., j] for j in 0..n).expect("a matrix");
             let rows = layout!(f64[n][n] => [.., ..]).expect("a matrix");
-            let (view, mut view_mut) = (columns.of(&from).expect("its size"), rows.of_mut(&mut to).expect("its size"));
+            let (view, mut view_mut) =
+                (columns.of(&from).expect("its size"), rows.of_mut(&mut to).expect("its size"));
             measure(bench, &name, &view.data(), view_mut.data(), n * n * 8);
         }
     }
@@ -74,7 +77,8 @@ fn measure(bench: &Bench, name: &str, from: &Data<'_>, to: DataMut<'_>, size: us
     let mut copy = packed.clone();
     let contenders = vec![
         Contender::new("ours", || {
-            (0..batch).for_each(|_| transpack.copy(black_box(from), &mut to.borrow_mut()).expect("both are right"));
+            (0..batch)
+                .for_each(|_| transpack.copy(black_box(from), &mut to.borrow_mut()).expect("both are right"));
             None
         }),
         Contender::new("pack_unpack", || {

@@ -3,12 +3,12 @@
 use std::{hint::black_box, ptr};
 
 use dtype_runtime::{
-    MpiDatatype, pack_into,
+    MpiDatatype,
     pack::{Data, DataMut},
-    packed_size, unpack_into,
+    pack_into, packed_size, unpack_into,
 };
 
-use crate::{Bench, Case, Way, c_way};
+use crate::{Bench, Case, Way, c};
 
 /// A struct with the loop body by hand.
 trait Sample: MpiDatatype + Copy {
@@ -36,7 +36,6 @@ macro_rules! by_hand {
             let mut at = 0;
             $(
                 let value = self.$($field)*;
-                // SAFETY: there is room for all fields.
                 unsafe { ptr::write_unaligned(packed.add(at).cast(), value) };
                 at += size_of_val(&value);
             )*
@@ -46,7 +45,6 @@ macro_rules! by_hand {
         unsafe fn unpack(&mut self, packed: *const u8) {
             let mut at = 0;
             $(
-                // SAFETY: there are the bytes of all fields.
                 self.$($field)* = unsafe { ptr::read_unaligned(packed.add(at).cast()) };
                 at += size_of_val(&self.$($field)*);
             )*
@@ -72,16 +70,14 @@ impl Sample for Particle {
     }
     #[inline(always)]
     unsafe fn pack(&self, packed: *mut u8) {
-        // SAFETY: all of it but the padding at the end.
         unsafe { ptr::copy_nonoverlapping(ptr::from_ref(self).cast(), packed, 60) };
     }
     #[inline(always)]
     unsafe fn unpack(&mut self, packed: *const u8) {
-        // SAFETY: as above.
         unsafe { ptr::copy_nonoverlapping(packed, ptr::from_mut(self).cast(), 60) };
     }
     fn c<'a>(memory: *mut Self, count: usize) -> Way<'a> {
-        c_way!(memory, c_pack_particle, c_unpack_particle, count)
+        c::particle(memory, count)
     }
 }
 
@@ -101,7 +97,7 @@ impl Sample for Mixed {
     }
     by_hand! { [flag] [value] [level] [weight] }
     fn c<'a>(memory: *mut Self, count: usize) -> Way<'a> {
-        c_way!(memory, c_pack_mixed, c_unpack_mixed, count)
+        c::mixed(memory, count)
     }
 }
 
@@ -131,7 +127,7 @@ impl Sample for Twelve {
     }
     by_hand! { [a] [b] [c] [d] [e] [f] [g] [h] [i] [j] [k] [l] }
     fn c<'a>(memory: *mut Self, count: usize) -> Way<'a> {
-        c_way!(memory, c_pack_twelve, c_unpack_twelve, count)
+        c::twelve(memory, count)
     }
 }
 
@@ -151,16 +147,14 @@ impl Sample for Packed {
     }
     #[inline(always)]
     unsafe fn pack(&self, packed: *mut u8) {
-        // SAFETY: there is room for a value.
         unsafe { packed.cast::<Self>().write_unaligned(*self) };
     }
     #[inline(always)]
     unsafe fn unpack(&mut self, packed: *const u8) {
-        // SAFETY: there is a value.
         unsafe { *self = packed.cast::<Self>().read_unaligned() };
     }
     fn c<'a>(memory: *mut Self, count: usize) -> Way<'a> {
-        c_way!(memory, c_pack_packed, c_unpack_packed, count)
+        c::packed(memory, count)
     }
 }
 
@@ -198,7 +192,7 @@ impl Sample for Outer {
         [middle.level] [last]
     }
     fn c<'a>(memory: *mut Self, count: usize) -> Way<'a> {
-        c_way!(memory, c_pack_nested, c_unpack_nested, count)
+        c::nested(memory, count)
     }
 }
 
@@ -218,7 +212,6 @@ fn measure<T: Sample>(bench: &Bench) {
         }
         let mut values: Vec<T> = (0..count).map(T::new).collect();
         let memory = values.as_mut_ptr();
-        // SAFETY: the values outlive the case; nothing else uses them at the same time.
         let (read, write) = unsafe {
             (
                 move || std::slice::from_raw_parts(black_box(memory), count),
@@ -226,7 +219,6 @@ fn measure<T: Sample>(bench: &Bench) {
             )
         };
         let size = packed_size::<T>(1);
-        // SAFETY: there are the packed bytes of all values.
         let hand = Way::new(
             move |packed| unsafe {
                 let packed = packed.as_mut_ptr();
