@@ -78,7 +78,7 @@ impl<'a, L: Layout> View<'a, L> {
 
     /// Bytes that [`pack`](Self::pack) gives.
     pub fn packed_size(&self) -> usize {
-        self.layout.packed_size() * self.place.copies
+        self.layout.packed_size().saturating_mul(self.place.copies)
     }
 
     /// Copies between the part and its packed bytes: with loops that the compiler has made, if it knows the layout and the source is

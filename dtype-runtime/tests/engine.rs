@@ -545,6 +545,16 @@ fn what_travels_as_bytes_is_packed_field_by_field() {
 }
 
 #[test]
+fn what_waits_is_forgotten_when_all_of_it_arrives() {
+    let mut value = [0u32];
+    let mut unpacker = DataMut::of(&mut value).unpacker();
+    unpacker.unpack(0, &[9, 9]).unwrap(); // damaged on the way, and nobody has looked
+    unpacker.unpack(0, &[1, 2, 3, 4]).unwrap();
+    unpacker.unpack(2, &[3, 4]).unwrap(); // comes twice
+    assert_eq!(value, [u32::from_ne_bytes([1, 2, 3, 4])]);
+}
+
+#[test]
 fn parts_of_restricted_values_wait_and_are_checked() {
     let mut values = [Mixed::default(); 2];
     let packed = pack(&[Mixed { flag: true, value: 1.5, ..Mixed::default() }; 2]);

@@ -27,6 +27,12 @@ fn pack_prints_the_error_and_the_board() {
 }
 
 #[test]
+fn segments_arrive_over_an_unreliable_link() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_segments"));
+    succeeds(&run(&mut command, Duration::from_mins(1)).unwrap(), "100 readings have arrived in 30 segments");
+}
+
+#[test]
 fn explain_draws_the_triangle() {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_explain"));
     succeeds(&run(&mut command, Duration::from_mins(1)).unwrap(), "· ■ ■ ■ ■ ■ ■ ■   └─ f64");

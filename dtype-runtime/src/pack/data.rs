@@ -88,9 +88,9 @@ impl<'a> Data<'a> {
         &self.plan
     }
 
-    /// Bytes of all of it, packed.
+    /// Bytes of all of it, packed; `usize::MAX` where so many cannot be.
     pub fn packed_size(&self) -> usize {
-        self.plan.packed_size() * self.count
+        self.plan.packed_size().saturating_mul(self.count)
     }
 
     /// Packs all of it.

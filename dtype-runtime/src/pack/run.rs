@@ -79,17 +79,18 @@ impl Sides {
 #[derive(Clone, Copy)]
 pub(super) struct Repeat<'p> {
     pub count: usize,
-    pub a: Steps<'p>,
-    pub b: Steps<'p>,
+    pub a: PlacesRef<'p>,
+    pub b: PlacesRef<'p>,
 }
 
+/// [`Places`], or some of them.
 #[derive(Clone, Copy)]
-pub(super) enum Steps<'p> {
+pub(super) enum PlacesRef<'p> {
     Every(isize),
     At(&'p [isize]),
 }
 
-impl<'p> Steps<'p> {
+impl<'p> PlacesRef<'p> {
     fn of(places: &'p Places) -> Self {
         match places {
             Places::Every(stride) => Self::Every(*stride),
@@ -115,7 +116,7 @@ impl<'p> Steps<'p> {
 
 impl Repeat<'_> {
     pub fn every(count: usize, a: isize, b: isize) -> Self {
-        Self { count, a: Steps::Every(a), b: Steps::Every(b) }
+        Self { count, a: PlacesRef::Every(a), b: PlacesRef::Every(b) }
     }
 
     /// `count` of the turns from the i-th on, and where the first of them is.
@@ -127,7 +128,7 @@ impl Repeat<'_> {
     /// The loop as strides, if it has any.
     fn stride<D: Direction>(self) -> Option<Stride> {
         match (self.a, self.b) {
-            (Steps::Every(a), Steps::Every(b)) => {
+            (PlacesRef::Every(a), PlacesRef::Every(b)) => {
                 let (from, to) = D::sides(a, b);
                 Some(Stride { count: self.count, from, to })
             }
@@ -222,7 +223,7 @@ pub(super) unsafe fn run<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats
             unsafe { run_nest::<D>(size, loops, sides) };
         }
         Kind::Repeat { count, a, b, child } => {
-            let repeat = Repeat { count: *count, a: Steps::of(a), b: Steps::of(b) };
+            let repeat = Repeat { count: *count, a: PlacesRef::of(a), b: PlacesRef::of(b) };
             // SAFETY: as the caller promises: the node is its child so many times.
             repeats.within(repeat, sides, |repeats, sides| unsafe { run::<D>(child, repeats, sides) });
         }
@@ -252,7 +253,7 @@ pub(super) unsafe fn run<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats
         Kind::Buckets { a, b, buckets, child } => {
             repeats.for_each_chunk(node.size, sides, |repeats, sides| {
                 for bucket in buckets {
-                    let repeat = Repeat { count: bucket.count, a: Steps::of(a), b: Steps::of(b) };
+                    let repeat = Repeat { count: bucket.count, a: PlacesRef::of(a), b: PlacesRef::of(b) };
                     repeats.within(repeat, sides.at(bucket.a, bucket.b), |repeats, sides| {
                         // SAFETY: the children of a bucket, as often as the repeats of the chunk say.
                         unsafe { run::<D>(child, repeats, sides) };
@@ -358,16 +359,16 @@ unsafe fn run_block<D: Direction>(size: usize, repeats: &[Repeat<'_>], sides: Si
         // SAFETY: as the caller promises.
         unsafe {
             match D::sides(last.a, last.b) {
-                (Steps::At(reads), Steps::Every(writes)) => {
+                (PlacesRef::At(reads), PlacesRef::Every(writes)) => {
                     copy_listed(size, last.count, (from, reads), (to, writes));
                 }
-                (Steps::Every(reads), Steps::At(writes)) => {
+                (PlacesRef::Every(reads), PlacesRef::At(writes)) => {
                     copy_listed(size, last.count, (from, reads), (to, writes));
                 }
-                (Steps::At(reads), Steps::At(writes)) => {
+                (PlacesRef::At(reads), PlacesRef::At(writes)) => {
                     copy_listed(size, last.count, (from, reads), (to, writes));
                 }
-                (Steps::Every(_), Steps::Every(_)) => {}
+                (PlacesRef::Every(_), PlacesRef::Every(_)) => {}
             }
         }
     });
@@ -448,12 +449,12 @@ pub(super) unsafe fn run_turns<'p, D: Direction>(
         // SAFETY: bytes of what is one block.
         return unsafe { sides.at(at, at).copy::<D>(bytes.len()) };
     }
-    let repeat = Repeat { count, a: Steps::of(places), b: Steps::Every(child.size as isize) };
+    let repeat = Repeat { count, a: PlacesRef::of(places), b: PlacesRef::Every(child.size as isize) };
     if count == 1 {
         // SAFETY: as the caller promises.
         return unsafe { run_range::<D>(child, bytes, sides.at(places.nth(0), 0)) };
     }
-    if bytes == (0..count * child.size) {
+    if bytes == (0..count.saturating_mul(child.size)) {
         // SAFETY: whole turns, all of them.
         return Repeats::none()
             .within(repeat, sides, |repeats, sides| unsafe { run::<D>(child, repeats, sides) });

@@ -327,10 +327,8 @@ impl<'a> Unpacker<'a> {
 
     /// Checks a segment, then writes what is whole of it and keeps the rest.
     fn take(&mut self, position: usize, segment: &[u8]) -> Result<(), Error> {
-        let parts = |unpacker: &Self| -> Vec<Part> {
-            Part::of(unpacker.data.as_data().signature(), position..position + segment.len()).collect()
-        };
-        let parts = parts(self);
+        let signature = self.data.as_data().signature();
+        let parts: Vec<_> = Part::of(signature, position..position + segment.len()).collect();
         let of = |part: &Part| &segment[part.bytes.start - position..part.bytes.end - position];
         if self.data.is_restricted() {
             for part in &parts {
@@ -350,6 +348,11 @@ impl<'a> Unpacker<'a> {
         for part in &parts {
             match &part.unit {
                 None => self.for_each_turned(part.bytes.start, of(part), |unpacker, at, packed| {
+                    // What waits is older than what is there now.
+                    while let Some(unit) = unpacker.waiting.range(at..at + packed.len()).next() {
+                        let unit = *unit.0;
+                        unpacker.waiting.remove(&unit);
+                    }
                     // SAFETY: all of the segment's values have been validated.
                     unsafe { unpacker.data.write(at, packed) };
                     Ok(())
