@@ -202,24 +202,31 @@ impl Part {
                 return all.swap_remove(0).node.at(0, 0).listed(&places, stride).moved(0, b);
             }
         }
-        // Neighbouring blocks are one node: the fields of a struct.
-        let mut parts: Vec<Self> = Vec::with_capacity(all.len());
-        let mut blocks = Vec::new();
-        for part in all {
-            let Self { a, b, node: Node { size, kind: Kind::Block } } = part else {
-                flush(&mut blocks, &mut parts);
-                parts.push(part);
-                continue;
-            };
-            blocks.push(Block { a, b, size });
+        let is_block = |part: &Self| matches!(part.node.kind, Kind::Block);
+        if all.windows(2).any(|pair| pair.iter().all(is_block)) {
+            all = with_fields(all);
         }
-        flush(&mut blocks, &mut parts);
-        if parts.len() < 2 {
-            return parts.pop().unwrap_or_else(Self::empty);
+        if all.len() < 2 {
+            return all.pop().unwrap_or_else(Self::empty);
         }
-        let size = parts.iter().map(|part| part.node.size).sum();
-        Node { size, kind: Kind::Sequence(parts.into()) }.at(0, 0)
+        let size = all.iter().map(|part| part.node.size).sum();
+        Node { size, kind: Kind::Sequence(all.into()) }.at(0, 0)
     }
+}
+
+/// The same parts, neighbouring blocks as one node: the fields of a struct.
+fn with_fields(all: Vec<Part>) -> Vec<Part> {
+    let (mut parts, mut blocks) = (Vec::with_capacity(all.len()), Vec::with_capacity(all.len()));
+    for part in all {
+        let Part { a, b, node: Node { size, kind: Kind::Block } } = part else {
+            flush(&mut blocks, &mut parts);
+            parts.push(part);
+            continue;
+        };
+        blocks.push(Block { a, b, size });
+    }
+    flush(&mut blocks, &mut parts);
+    parts
 }
 
 /// Appends what blocks make together.

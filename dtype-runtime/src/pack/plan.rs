@@ -156,7 +156,9 @@ impl Layer {
 
     /// Each of these at its place, one after the other.
     pub fn sequence(layers: impl IntoIterator<Item = (isize, Self)>) -> Self {
-        let (mut parts, mut signatures, mut size) = (Vec::new(), Vec::new(), 0);
+        let layers = layers.into_iter();
+        let count = layers.size_hint().0;
+        let (mut parts, mut signatures, mut size) = (Vec::with_capacity(count), Vec::with_capacity(count), 0);
         for (at, Self { part, signature }) in layers {
             parts.push(part.moved(at, size));
             size += signature.size as isize;

@@ -44,9 +44,10 @@ impl Signature {
     }
 
     pub fn sequence(parts: impl IntoIterator<Item = Self>) -> Self {
-        let mut all: Vec<(usize, Self)> = Vec::new();
+        let parts = parts.into_iter();
+        let mut all: Vec<(usize, Self)> = Vec::with_capacity(parts.size_hint().0);
         let mut size = 0;
-        for part in parts.into_iter().filter(|part| part.size > 0) {
+        for part in parts.filter(|part| part.size > 0) {
             size += part.size;
             if let (Some((_, last)), Kind::Run(base)) = (all.last_mut(), &part.kind)
                 && matches!(&last.kind, Kind::Run(before) if before == base)
