@@ -90,39 +90,61 @@ struct Looking<'a> {
     invalid: Option<Error>,
 }
 
-impl Visitor for Looking<'_> {
-    fn leaf<T: MpiDatatype>(&mut self, base: BaseType) {
-        let (offset, first) = (self.at, self.bytes.start);
-        self.at += base.size() as usize;
-        if offset < first || self.at > self.bytes.end {
+impl Looking<'_> {
+    /// Passes values of a base type one after the other, of which the bytes may hold some.
+    #[inline(always)]
+    fn values<T: MpiDatatype>(&mut self, count: usize) {
+        let size = packed_size::<T>(1);
+        let (from, to) = (self.at, self.at + size * count);
+        self.at = to;
+        let Bytes { start, end } = self.bytes;
+        if T::FACTS.any_pattern || self.invalid.is_some() {
             return;
         }
-        let bytes = &self.packed[offset - first..self.at - first];
-        if self.invalid.is_none() && !T::is_valid(bytes) {
-            let mut found = [0; 8];
-            found[..bytes.len()].copy_from_slice(bytes);
-            let found = u64::from_le_bytes(found);
-            self.invalid = Some(Error::InvalidValue { what: type_name::<T>(), offset, found });
+        // No value is there in part.
+        let (from, to) = (from.clamp(start, end), to.clamp(start, end));
+        let bytes = &self.packed[from - start..to - start];
+        let valid = |bytes: &[u8]| bytes.chunks_exact(size).fold(true, |all, value| all & T::is_valid(value));
+        if if count == 1 { valid(bytes) } else { bytes.chunks(size * 256).all(valid) } {
+            return;
         }
+        let Some(i) = bytes.chunks_exact(size).position(|value| !T::is_valid(value)) else { return };
+        let mut found = [0; 8];
+        found[..size].copy_from_slice(&bytes[i * size..(i + 1) * size]);
+        let (offset, found) = (from + i * size, u64::from_le_bytes(found));
+        self.invalid = Some(Error::InvalidValue { what: type_name::<T>(), offset, found });
+    }
+}
+
+impl Visitor for Looking<'_> {
+    #[inline(always)]
+    fn leaf<T: MpiDatatype>(&mut self, _base: BaseType) {
+        self.values::<T>(1);
     }
 
+    #[inline(always)]
     fn field<F: MpiDatatype>(&mut self, _offset: usize) {
         self.elements::<F>(1);
     }
 
+    #[inline(always)]
     fn elements<F: MpiDatatype>(&mut self, count: usize) {
         let size = packed_size::<F>(1);
         let end = self.at + packed_size::<F>(count);
         if F::FACTS.any_pattern || size == 0 {
             self.at = end;
-            return;
-        }
-        // Only those that the bytes hold something of.
-        let before = (self.bytes.start.saturating_sub(self.at) / size).min(count);
-        self.at += before * size;
-        while self.at < end.min(self.bytes.end) {
+        } else if F::FACTS.base.is_some() {
+            self.values::<F>(count);
+        } else if count == 1 {
             F::visit(self);
+        } else {
+            // Only those that the bytes hold something of.
+            let before = (self.bytes.start.saturating_sub(self.at) / size).min(count);
+            self.at += before * size;
+            while self.at < end.min(self.bytes.end) {
+                F::visit(self);
+            }
+            self.at = end;
         }
-        self.at = end;
     }
 }
