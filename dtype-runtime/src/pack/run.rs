@@ -77,7 +77,7 @@ impl Sides {
 
 /// A loop around what is copied.
 #[derive(Clone, Copy)]
-pub(super) struct Repeat<'p> {
+struct Repeat<'p> {
     pub count: usize,
     pub a: PlacesRef<'p>,
     pub b: PlacesRef<'p>,
@@ -85,7 +85,7 @@ pub(super) struct Repeat<'p> {
 
 /// [`Places`], or some of them.
 #[derive(Clone, Copy)]
-pub(super) enum PlacesRef<'p> {
+enum PlacesRef<'p> {
     Every(isize),
     At(&'p [isize]),
 }
@@ -114,10 +114,12 @@ impl<'p> PlacesRef<'p> {
     }
 }
 
-impl Repeat<'_> {
-    pub fn every(count: usize, a: isize, b: isize) -> Self {
-        Self { count, a: PlacesRef::Every(a), b: PlacesRef::Every(b) }
+impl<'p> Repeat<'p> {
+    fn of(count: usize, a: &'p Places, b: &'p Places) -> Self {
+        Self { count, a: PlacesRef::of(a), b: PlacesRef::of(b) }
     }
+
+    const ONCE: Self = Self { count: 1, a: PlacesRef::Every(0), b: PlacesRef::Every(0) };
 
     /// `count` of the turns from the i-th on, and where the first of them is.
     fn part(self, i: usize, count: usize) -> (isize, isize, Self) {
@@ -139,15 +141,15 @@ impl Repeat<'_> {
 
 /// The loops around something, the innermost last.
 #[derive(Clone, Copy)]
-pub(super) struct Repeats<'p> {
+struct Repeats<'p> {
     list: [Repeat<'p>; MOST_REPEATS],
     depth: usize,
 }
 
 impl<'p> Repeats<'p> {
     /// No loop.
-    pub fn none() -> Self {
-        Self { list: [Repeat::every(1, 0, 0); MOST_REPEATS], depth: 0 }
+    fn none() -> Self {
+        Self { list: [Repeat::ONCE; MOST_REPEATS], depth: 0 }
     }
 
     fn as_slice(&self) -> &[Repeat<'p>] {
@@ -173,10 +175,7 @@ impl<'p> Repeats<'p> {
 
     /// Cuts the loops around something of so many bytes into chunks that stay in the cache, and calls back with the loops
     /// within each.
-    fn for_each_chunk(&mut self, size: usize, sides: Sides, mut visit: impl FnMut(&mut Self, Sides)) {
-        if self.depth == 0 {
-            return visit(self, sides);
-        }
+    fn for_each_chunk(&self, size: usize, sides: Sides, mut visit: impl FnMut(&mut Self, Sides)) {
         let most = (CHUNK / size.max(1)).clamp(1, ELEMENTS);
         // As many of the inner loops as fit a chunk whole.
         let (mut whole, mut elements) = (self.depth, 1);
@@ -206,32 +205,69 @@ impl<'p> Repeats<'p> {
     }
 }
 
-/// Copies all of a node, as often as the repeats around it say.
+/// Copies all of a node, once.
 ///
 /// # Safety
-/// Wherever the repeats lead from `sides`, there is what the node describes, on both sides: bytes that may be read on the one that is
-/// copied from, and that may be written on the other. No byte that is written is read.
-pub(super) unsafe fn run<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats<'p>, sides: Sides) {
+/// At `sides` there is what the node describes, on both sides: bytes that may be read on the one that is copied from, and that may be
+/// written on the other. No byte that is written is read.
+pub(super) unsafe fn run<D: Direction>(node: &Node, sides: Sides) {
     match &node.kind {
         // SAFETY: as the caller promises.
-        Kind::Block => unsafe { run_block::<D>(node.size, repeats.as_slice(), sides) },
-        Kind::Repeat { .. }
-            if repeats.depth == 0
-                && let Some((size, loops)) = nest::<D>(node) =>
-        {
+        Kind::Block => unsafe { sides.copy::<D>(node.size) },
+        Kind::Repeat { count, a, b, child } => match nest::<D>(node) {
             // SAFETY: as the caller promises.
-            unsafe { run_nest::<D>(size, loops, sides) };
-        }
-        Kind::Repeat { count, a, b, child } => {
-            let repeat = Repeat { count: *count, a: PlacesRef::of(a), b: PlacesRef::of(b) };
-            // SAFETY: as the caller promises: the node is its child so many times.
-            repeats.within(repeat, sides, |repeats, sides| unsafe { run::<D>(child, repeats, sides) });
-        }
-        Kind::Blocks { blocks, .. } if repeats.depth == 0 => {
+            Some((size, loops)) => unsafe { run_nest::<D>(size, loops, sides) },
+            // SAFETY: the node is its child so many times.
+            None => unsafe { run_all::<D>(child, Repeat::of(*count, a, b), sides) },
+        },
+        Kind::Blocks { blocks, .. } => {
             for block in blocks {
                 // SAFETY: a block of the node.
                 unsafe { sides.at(block.a, block.b).copy::<D>(block.size) };
             }
+        }
+        Kind::Buckets { a, b, buckets, child } => {
+            for bucket in buckets {
+                // SAFETY: the children of a bucket.
+                unsafe { run_all::<D>(child, Repeat::of(bucket.count, a, b), sides.at(bucket.a, bucket.b)) };
+            }
+        }
+        Kind::Sequence(parts) => {
+            for part in parts {
+                // SAFETY: a part of the node.
+                unsafe { run::<D>(&part.node, sides.at(part.a, part.b)) };
+            }
+        }
+    }
+}
+
+/// Copies all turns of a loop over a node.
+///
+/// # Safety
+/// As for [`run`], for each turn.
+#[inline(never)]
+unsafe fn run_all<'p, D: Direction>(child: &'p Node, repeat: Repeat<'p>, sides: Sides) {
+    // SAFETY: as the caller promises.
+    Repeats::none().within(repeat, sides, |repeats, sides| unsafe { run_within::<D>(child, repeats, sides) });
+}
+
+/// Copies all of a node, as often as the repeats around it say.
+///
+/// # Safety
+/// As for [`run`], wherever the repeats lead from `sides`.
+unsafe fn run_within<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats<'p>, sides: Sides) {
+    if repeats.depth == 0 {
+        // SAFETY: as the caller promises.
+        return unsafe { run::<D>(node, sides) };
+    }
+    match &node.kind {
+        // SAFETY: as the caller promises.
+        Kind::Block => unsafe { run_block::<D>(node.size, repeats.as_slice(), sides) },
+        Kind::Repeat { count, a, b, child } => {
+            repeats.within(Repeat::of(*count, a, b), sides, |repeats, sides| {
+                // SAFETY: as the caller promises: the node is its child so many times.
+                unsafe { run_within::<D>(child, repeats, sides) };
+            });
         }
         Kind::Blocks { groups, .. }
             if groups.len() == 1
@@ -253,10 +289,10 @@ pub(super) unsafe fn run<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats
         Kind::Buckets { a, b, buckets, child } => {
             repeats.for_each_chunk(node.size, sides, |repeats, sides| {
                 for bucket in buckets {
-                    let repeat = Repeat { count: bucket.count, a: PlacesRef::of(a), b: PlacesRef::of(b) };
+                    let repeat = Repeat::of(bucket.count, a, b);
                     repeats.within(repeat, sides.at(bucket.a, bucket.b), |repeats, sides| {
                         // SAFETY: the children of a bucket, as often as the repeats of the chunk say.
-                        unsafe { run::<D>(child, repeats, sides) };
+                        unsafe { run_within::<D>(child, repeats, sides) };
                     });
                 }
             });
@@ -264,7 +300,7 @@ pub(super) unsafe fn run<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats
         Kind::Sequence(parts) => repeats.for_each_chunk(node.size, sides, |repeats, sides| {
             for part in parts {
                 // SAFETY: a part of the node, as often as the repeats of the chunk say.
-                unsafe { run::<D>(&part.node, repeats, sides.at(part.a, part.b)) };
+                unsafe { run_within::<D>(&part.node, repeats, sides.at(part.a, part.b)) };
             }
         }),
     }
@@ -397,7 +433,7 @@ unsafe fn run_groups<D: Direction>(groups: &[Group], turns: Stride, repeats: &[R
 pub(super) unsafe fn run_range<D: Direction>(node: &Node, bytes: Bytes, sides: Sides) {
     if bytes == (0..node.size) {
         // SAFETY: as the caller promises.
-        return unsafe { run::<D>(node, &mut Repeats::none(), sides) };
+        return unsafe { run::<D>(node, sides) };
     }
     match &node.kind {
         Kind::Block => {
@@ -456,8 +492,7 @@ pub(super) unsafe fn run_turns<'p, D: Direction>(
     }
     if bytes == (0..count.saturating_mul(child.size)) {
         // SAFETY: whole turns, all of them.
-        return Repeats::none()
-            .within(repeat, sides, |repeats, sides| unsafe { run::<D>(child, repeats, sides) });
+        return unsafe { run_all::<D>(child, repeat, sides) };
     }
     let turn = |i: usize| sides.at(repeat.a.nth(i), repeat.b.nth(i));
     let Turns { head, whole, tail } = Turns::of(child.size, &bytes);
@@ -465,16 +500,13 @@ pub(super) unsafe fn run_turns<'p, D: Direction>(
         // SAFETY: bytes of a turn.
         unsafe { run_range::<D>(child, bytes, turn(i)) };
     }
-    let mut repeats = Repeats::none();
     if whole.len() == 1 {
         // SAFETY: a whole turn.
-        unsafe { run::<D>(child, &mut repeats, turn(whole.start)) };
+        unsafe { run::<D>(child, turn(whole.start)) };
     } else if !whole.is_empty() {
         let (a, b, whole) = repeat.part(whole.start, whole.len());
-        repeats.within(whole, sides.at(a, b), |repeats, sides| {
-            // SAFETY: whole turns.
-            unsafe { run::<D>(child, repeats, sides) };
-        });
+        // SAFETY: whole turns.
+        unsafe { run_all::<D>(child, whole, sides.at(a, b)) };
     }
     if let Some((i, bytes)) = tail {
         // SAFETY: bytes of a turn.

@@ -3,7 +3,7 @@
 use super::{
     node::{Block, Bucket, Bytes, Group, Kind, Node, Part, Places, Turns, overlapping},
     plan::Plan,
-    run::{Packing, Repeats, Sides, run},
+    run::{Packing, Sides, run},
 };
 use crate::{Error, region::gcd};
 
@@ -57,7 +57,7 @@ impl Transpack {
     pub(super) unsafe fn run(&self, sides: Sides) {
         let sides = sides.at(self.part.a, self.part.b);
         // SAFETY: as the caller promises.
-        unsafe { run::<Packing>(&self.part.node, &mut Repeats::none(), sides) };
+        unsafe { run::<Packing>(&self.part.node, sides) };
     }
 }
 
