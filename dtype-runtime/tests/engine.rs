@@ -359,8 +359,8 @@ proptest! {
         let (mut copy, _) = reference.memory(4);
         let before = copy.clone();
         let mut unpacker = DataMut::new(&plan, count, &mut copy, origin).unwrap().unpacker()
-            .with_representation(representation);
-        let mut arrived = vec![false; size];
+            .with_representation(representation).with_checksum();
+        let (mut arrived, mut came) = (vec![false; size], Vec::new());
         for (index, damaged) in &order {
             let segment = index.get(&segments);
             let mut bytes = packed[segment.clone()].to_vec();
@@ -373,7 +373,9 @@ proptest! {
             }
             unpacker.unpack_checked(segment.start, &bytes, checksum).unwrap();
             arrived[segment.clone()].fill(true);
+            came.extend(bytes);
         }
+        prop_assert_eq!(unpacker.checksum(), Some(crc32c::crc32c(&came)));
         let missing: Vec<_> = unpacker.missing().collect();
         let missed: Vec<usize> = missing.iter().cloned().flatten().collect();
         prop_assert_eq!(missed, (0..size).filter(|at| !arrived[*at]).collect::<Vec<_>>());
@@ -552,6 +554,27 @@ fn what_waits_is_forgotten_when_all_of_it_arrives() {
     unpacker.unpack(0, &[1, 2, 3, 4]).unwrap();
     unpacker.unpack(2, &[3, 4]).unwrap(); // comes twice
     assert_eq!(value, [u32::from_ne_bytes([1, 2, 3, 4])]);
+}
+
+/// A character that waits in part is no part of one that comes whole, wherever the segment is cut to be worked on.
+#[test]
+fn nothing_that_waits_gets_into_what_has_been_checked() {
+    let count = 4096;
+    let letters = vec!['x'; count];
+    let packed = pack(&letters);
+    for shift in 0..4 {
+        let mut values = vec![(0u8, 'a'); count];
+        let mut unpacker = DataMut::of(&mut values).unpacker().with_checksum();
+        // The upper half of each, such that no character has it with the lower half of another one.
+        for i in 0..count {
+            unpacker.unpack(5 * i + 3, &[0xFF, 0xFF]).unwrap();
+        }
+        let all: Vec<u8> = packed.chunks(4).flat_map(|letter| [&[7], letter].concat()).collect();
+        unpacker.unpack(shift, &all[shift..]).unwrap();
+        drop(unpacker);
+        <(u8, char)>::validate_slice(&values).unwrap();
+        assert_eq!(values[1..], vec![(7, 'x'); count - 1]);
+    }
 }
 
 #[test]

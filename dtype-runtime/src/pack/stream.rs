@@ -250,6 +250,7 @@ pub struct Unpacker<'a> {
     arrived: BTreeMap<usize, usize>,
     /// Units of which a part has arrived, by their first byte.
     waiting: BTreeMap<usize, Waiting>,
+    checksum: Option<u32>,
 }
 
 /// A number that is there in part.
@@ -263,13 +264,26 @@ struct Waiting {
 impl<'a> Unpacker<'a> {
     pub(super) fn new(data: DataMut<'a>) -> Self {
         let (arrived, waiting) = (BTreeMap::new(), BTreeMap::new());
-        Self { data, representation: Representation::Native, position: 0, arrived, waiting }
+        Self { data, representation: Representation::Native, position: 0, arrived, waiting, checksum: None }
     }
 
     /// Takes the bytes to be in this byte order.
     #[must_use]
     pub fn with_representation(self, representation: Representation) -> Self {
         Self { representation, ..self }
+    }
+
+    /// Also computes the checksum of what is unpacked, while it is in the cache.
+    #[must_use]
+    pub fn with_checksum(self) -> Self {
+        Self { checksum: Some(0), ..self }
+    }
+
+    /// The CRC-32C of all segments that have been unpacked, in the order in which they came, as one; `None` without
+    /// [`with_checksum`](Self::with_checksum). Where each has its own, [`unpack_checked`](Self::unpack_checked) looks at it
+    /// before anything is written.
+    pub fn checksum(&self) -> Option<u32> {
+        self.checksum
     }
 
     /// Unpacks a segment whose first byte is at this position.
@@ -280,7 +294,22 @@ impl<'a> Unpacker<'a> {
     pub fn unpack(&mut self, position: usize, segment: &[u8]) -> Result<(), Error> {
         let end = position.saturating_add(segment.len());
         self.data.as_data().check_range(&(position..end))?;
-        self.take(position, segment)?;
+        self.check(position, segment)?;
+        let Some(mut sum) = self.checksum else {
+            self.write_checked(position, segment);
+            self.note(position, end);
+            return Ok(());
+        };
+        let mut at = position;
+        while at < end {
+            // No chunk ends within a unit but the last: what has been checked whole is written whole.
+            let next = self.data.floor(at + CHUNK).min(end);
+            let chunk = &segment[at - position..next - position];
+            self.write_checked(at, chunk);
+            sum = crc32c::crc32c_append(sum, chunk);
+            at = next;
+        }
+        self.checksum = Some(sum);
         self.note(position, end);
         Ok(())
     }
@@ -325,54 +354,70 @@ impl<'a> Unpacker<'a> {
         self.arrived.insert(start, end);
     }
 
-    /// Checks a segment, then writes what is whole of it and keeps the rest.
-    fn take(&mut self, position: usize, segment: &[u8]) -> Result<(), Error> {
-        let signature = self.data.as_data().signature();
-        let parts: Vec<_> = Part::of(signature, position..position + segment.len()).collect();
-        let of = |part: &Part| &segment[part.bytes.start - position..part.bytes.end - position];
-        if self.data.is_restricted() {
-            for part in &parts {
-                match &part.unit {
-                    None => self.for_each_turned(part.bytes.start, of(part), |unpacker, at, packed| {
-                        unpacker.data.validate(at, packed)
-                    })?,
-                    Some(unit) => {
-                        let waiting = self.with(unit, part, of(part));
-                        if let Some(number) = waiting.number(unit.len(), self.representation) {
-                            self.data.validate(unit.start, &number[..unit.len()])?;
-                        }
-                    }
-                }
-            }
+    /// The parts of a segment.
+    fn parts(&self, position: usize, segment: &[u8]) -> Vec<Part> {
+        Part::of(self.data.as_data().signature(), position..position + segment.len()).collect()
+    }
+
+    /// Checks all values that a segment makes whole.
+    fn check(&self, position: usize, segment: &[u8]) -> Result<(), Error> {
+        if !self.data.is_restricted() {
+            return Ok(());
         }
-        for part in &parts {
-            match &part.unit {
-                None => self.for_each_turned(part.bytes.start, of(part), |unpacker, at, packed| {
-                    // What waits is older than what is there now.
-                    while let Some(unit) = unpacker.waiting.range(at..at + packed.len()).next() {
-                        let unit = *unit.0;
-                        unpacker.waiting.remove(&unit);
-                    }
-                    // SAFETY: all of the segment's values have been validated.
-                    unsafe { unpacker.data.write(at, packed) };
-                    Ok(())
-                })?,
-                Some(unit) => {
-                    let waiting = self.with(unit, part, of(part));
-                    self.waiting.insert(unit.start, waiting);
-                    if let Some(number) = waiting.number(unit.len(), self.representation) {
-                        self.waiting.remove(&unit.start);
-                        // SAFETY: the number has been validated.
-                        unsafe { self.data.write(unit.start, &number[..unit.len()]) };
-                    }
+        let mut space = [0; CHUNK];
+        for part in self.parts(position, segment) {
+            let bytes = &segment[part.bytes.start - position..part.bytes.end - position];
+            if let Some(unit) = &part.unit {
+                let waiting = self.waiting_with(unit, &part, bytes);
+                if let Some(number) = waiting.number(unit.len(), self.representation) {
+                    self.data.validate(unit.start, &number[..unit.len()])?;
                 }
+                continue;
+            }
+            let mut done = 0;
+            while done < bytes.len() {
+                let at = part.bytes.start + done;
+                let packed = self.turned(at, &bytes[done..], &mut space);
+                self.data.validate(at, packed)?;
+                done += packed.len();
             }
         }
         Ok(())
     }
 
+    /// Writes what is whole of a segment that has been checked, and keeps the rest.
+    fn write_checked(&mut self, position: usize, segment: &[u8]) {
+        let mut space = [0; CHUNK];
+        for part in self.parts(position, segment) {
+            let bytes = &segment[part.bytes.start - position..part.bytes.end - position];
+            if let Some(unit) = &part.unit {
+                let waiting = self.waiting_with(unit, &part, bytes);
+                self.waiting.insert(unit.start, waiting);
+                if let Some(number) = waiting.number(unit.len(), self.representation) {
+                    self.waiting.remove(&unit.start);
+                    // SAFETY: the number has been validated.
+                    unsafe { self.data.write(unit.start, &number[..unit.len()]) };
+                }
+                continue;
+            }
+            // What waits is older than what is there now.
+            while let Some((unit, _)) = self.waiting.range(part.bytes.clone()).next() {
+                let unit = *unit;
+                self.waiting.remove(&unit);
+            }
+            let mut done = 0;
+            while done < bytes.len() {
+                let at = part.bytes.start + done;
+                let packed = self.turned(at, &bytes[done..], &mut space);
+                // SAFETY: all values of the segment have been validated.
+                unsafe { self.data.write(at, packed) };
+                done += packed.len();
+            }
+        }
+    }
+
     /// What there is of a unit, with some more of its bytes.
-    fn with(&self, unit: &Range<usize>, part: &Part, bytes: &[u8]) -> Waiting {
+    fn waiting_with(&self, unit: &Range<usize>, part: &Part, bytes: &[u8]) -> Waiting {
         let mut waiting = self.waiting.get(&unit.start).copied().unwrap_or_default();
         for (at, byte) in part.bytes.clone().zip(bytes) {
             waiting.bytes[at - unit.start] = *byte;
@@ -381,27 +426,17 @@ impl<'a> Unpacker<'a> {
         waiting
     }
 
-    /// Calls back with whole units in the byte order of this machine, a cache full at a time where they have to be turned round.
-    fn for_each_turned(
-        &mut self,
-        position: usize,
-        packed: &[u8],
-        mut visit: impl FnMut(&mut Self, usize, &[u8]) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    /// The first of whole units that begin at a position, in the byte order of this machine: all of them, or as many as there is space to turn
+    /// them in.
+    fn turned<'b>(&self, position: usize, packed: &'b [u8], space: &'b mut [u8; CHUNK]) -> &'b [u8] {
         if !self.representation.turns() {
-            return visit(self, position, packed);
+            return packed;
         }
-        let mut turned = [0; CHUNK];
-        let mut at = position;
-        while at < position + packed.len() {
-            let end = self.data.floor(at + CHUNK).min(position + packed.len());
-            let turned = &mut turned[..end - at];
-            turned.copy_from_slice(&packed[at - position..end - position]);
-            turn(self.data.as_data().signature(), at, turned);
-            visit(self, at, turned)?;
-            at = end;
-        }
-        Ok(())
+        let end = self.data.floor(position + CHUNK).min(position + packed.len());
+        let turned = &mut space[..end - position];
+        turned.copy_from_slice(&packed[..end - position]);
+        turn(self.data.as_data().signature(), position, turned);
+        turned
     }
 
     /// The position of the next byte that is written as a stream.
