@@ -262,16 +262,14 @@ unsafe fn every_other<W: Width>(size: usize, outer: Stride, inner: Stride, from:
 /// As for [`copy_listed`].
 #[cfg(target_arch = "x86_64")]
 unsafe fn gathered(_size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
-    use std::arch::x86_64::{_mm_loadh_pd, _mm_loadl_pd, _mm_setzero_pd, _mm_storeu_pd};
+    use std::arch::x86_64::{_mm_set_pd, _mm_storeu_pd};
     for i in 0..outer.count as isize {
         let (mut from, mut to) = (from.wrapping_offset(i * outer.from), to.wrapping_offset(i * outer.to));
         for _ in 0..inner.count / 4 {
             // SAFETY: the next four numbers of the inner loop.
             unsafe {
-                let pair = |at: isize| {
-                    let first = _mm_loadl_pd(_mm_setzero_pd(), from.offset(at * inner.from).cast());
-                    _mm_loadh_pd(first, from.offset((at + 1) * inner.from).cast())
-                };
+                let number = |at: isize| from.offset(at * inner.from).cast::<f64>().read_unaligned();
+                let pair = |at: isize| _mm_set_pd(number(at + 1), number(at));
                 _mm_storeu_pd(to.cast(), pair(0));
                 _mm_storeu_pd(to.add(16).cast(), pair(2));
             }
