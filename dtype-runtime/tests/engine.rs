@@ -607,6 +607,25 @@ fn what_waits_is_forgotten_when_all_of_it_arrives() {
     assert_eq!(value, [u32::from_ne_bytes([1, 2, 3, 4])]);
 }
 
+/// A skipped field does not travel with its struct, of which any bytes make one; but a layout may name it.
+#[test]
+fn a_layout_of_a_skipped_flag_is_checked() {
+    #[derive(MpiDatatype, Clone, Copy)]
+    struct Marked {
+        number: u8,
+        #[mpi(skip)]
+        mark: bool,
+    }
+    let mut values = [Marked { number: 1, mark: false }; 3];
+    let marks = layout!(Marked[3] => [..].mark);
+    let expected = Error::InvalidValue { what: "bool", offset: 1, found: 9 };
+    assert_eq!(marks.of_mut(&mut values).unpack(&[1, 9, 1]), Err(expected.clone()));
+    assert_eq!(marks.of_mut(&mut values).data().unpack(&[1, 9, 1]), Err(expected));
+    assert!(values.iter().all(|value| !value.mark));
+    marks.of_mut(&mut values).data().unpack_range(1, &[1]).unwrap();
+    assert_eq!(values.map(|value| (value.number, value.mark)), [(1, false), (1, true), (1, false)]);
+}
+
 /// A character that waits in part is no part of one that comes whole, wherever the segment is cut to be worked on.
 #[test]
 fn nothing_that_waits_gets_into_what_has_been_checked() {
