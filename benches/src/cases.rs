@@ -3,10 +3,11 @@
 use dtype_core::{BaseType, TypeMap};
 
 /// A generator that is random enough for gaps and types, and the same every time.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, limit: i64) -> i64 {
+    /// A number from 0 to before this one.
+    pub fn below(&mut self, limit: i64) -> i64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as i64 % limit
     }

@@ -165,6 +165,18 @@ impl From<Infallible> for Error {
 }
 
 impl Error {
+    /// Checks that a buffer has just the length that is needed.
+    #[inline]
+    pub(crate) fn unless_exactly(what: &'static str, expected: usize, found: usize) -> Result<(), Self> {
+        if found == expected { Ok(()) } else { Err(Self::Length { what, expected, found }) }
+    }
+
+    /// Checks that a buffer has the length that is needed, or more.
+    #[inline]
+    pub(crate) fn unless_room(what: &'static str, expected: usize, found: usize) -> Result<(), Self> {
+        if found >= expected { Ok(()) } else { Err(Self::Length { what, expected, found }) }
+    }
+
     /// The same error in bytes that so many others precede.
     pub(crate) fn behind(self, bytes: usize) -> Self {
         match self {

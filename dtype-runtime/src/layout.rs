@@ -41,9 +41,9 @@ use crate::{
 ///
 /// # Safety
 /// `region` is always the same, selects within an array of its shape, and values of `Element` only; `NESTS`, if there
-/// are any, are its loop nests. `Shape` says the same shape as nested arrays in memory have it, from the outermost, or is a
-/// [`Rank`] of so many dimensions. `entry` describes the region for an array without gaps. `Coverage` is [`Disjoint`] only if the region selects no byte twice, or its check
-/// finds that out.
+/// are any, are its loop nests, and `plan` is its plan. `Shape` says the same shape as nested arrays in memory have it, from the
+/// outermost, or is a [`Rank`] of so many dimensions. `entry` describes the region for an array without gaps. `Coverage` is
+/// [`Disjoint`] only if the region selects no byte twice, or its check finds that out.
 pub unsafe trait Layout: Clone + Sync {
     /// The elements of the array.
     type Element: MpiDatatype;

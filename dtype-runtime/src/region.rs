@@ -485,7 +485,7 @@ impl<'a> Region<'a> {
     }
 
     /// The loop nest of the only piece that selects anything, in an array without gaps.
-    pub const fn only_nest(&self) -> Option<Nest<'a>> {
+    const fn only_nest(&self) -> Option<Nest<'a>> {
         let (strides, mut only, mut piece) = (self.contiguous(), None, 0);
         while piece < self.pieces() {
             match (self.nest(piece, &strides), &only) {

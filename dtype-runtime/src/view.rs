@@ -6,7 +6,7 @@ use crate::{
     Error,
     explain::explain,
     layout::{Disjoint, Entry, Layout, entry_of},
-    pack::{Data, DataMut, Direction, Packing, Plan, Unpacking, Valid, check_region, copy_nest},
+    pack::{Data, DataMut, Direction, Packing, Plan, Unpacking, Valid, check_region, copy_nest, written},
     region::Strides,
     source::{Place, SourceMut},
 };
@@ -52,14 +52,8 @@ impl<'a, L: Layout> View<'a, L> {
     /// assert_eq!(columns.of(&matrix).pack(), [1, 3, 4, 6]);
     /// ```
     pub fn pack(&self) -> Vec<u8> {
-        let size = self.packed_size();
-        let mut packed = Vec::with_capacity(size);
-        // SAFETY: the vector has room for `size` bytes, just what is written; then all of them are initialized.
-        unsafe {
-            self.copy::<Packing>(packed.as_mut_ptr());
-            packed.set_len(size);
-        }
-        packed
+        // SAFETY: packing the part writes just so many bytes.
+        unsafe { written(self.packed_size(), |packed| self.copy::<Packing>(packed)) }
     }
 
     /// Packs the values into the front of `packed` and returns how many bytes they took.
@@ -68,9 +62,7 @@ impl<'a, L: Layout> View<'a, L> {
     /// [`Error::Length`] where `packed` is too short; nothing is written then.
     pub fn pack_into(&self, packed: &mut [u8]) -> Result<usize, Error> {
         let expected = self.packed_size();
-        if packed.len() < expected {
-            return Err(Error::Length { what: "the layout", expected, found: packed.len() });
-        }
+        Error::unless_room("the layout", expected, packed.len())?;
         // SAFETY: `packed` has room for the bytes, and cannot overlap the source, being borrowed mutably.
         unsafe { self.copy::<Packing>(packed.as_mut_ptr()) };
         Ok(expected)
@@ -208,10 +200,7 @@ impl<L: Layout> ViewMut<'_, L> {
     /// # Errors
     /// As [`unpack_into`](crate::unpack_into); nothing is written then.
     pub fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
-        let (expected, found) = (self.view.packed_size(), packed.len());
-        if found != expected {
-            return Err(Error::Length { what: "the layout", expected, found });
-        }
+        Error::unless_exactly("the layout", self.view.packed_size(), packed.len())?;
         if self.view.layout.region().is_restricted() {
             check_region(&self.view.layout.region(), packed, 0)?;
         }

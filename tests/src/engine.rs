@@ -11,21 +11,18 @@ use mpi::ffi::{self, MPI_Aint, MPI_Datatype};
 
 use crate::{inspect::mpi_pack, random::packed_by_many};
 
-/// A generator that is random enough, and the same every time.
-pub struct Random(pub u64);
+#[allow(dead_code, reason = "the build script needs more of it")]
+#[path = "../build/random.rs"]
+mod generator;
+use generator::Random;
 
 impl Random {
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-
     /// A tree of up to so many levels, which covers no byte twice.
-    pub fn tree(&mut self, depth: u64) -> TypeTree {
+    fn tree(&mut self, depth: usize) -> TypeTree {
         let kind = if depth == 0 { 0 } else { 1 + self.below(4) };
         let bases: Vec<BaseType> = BaseType::all().collect();
         if kind == 0 {
-            return TypeTree::Leaf(bases[self.below(bases.len() as u64) as usize]);
+            return TypeTree::Leaf(bases[self.below(bases.len())]);
         }
         if kind == 4 {
             let (mut at, count) = (-(8 * self.below(3) as i64), 1 + self.below(4));
@@ -44,15 +41,15 @@ impl Random {
         match kind {
             1 => {
                 // Open MPI 4.1.4 takes a stride of -1 for another one.
-                let backwards = if self.below(4) == 0 && step > 1 { -1 } else { 1 };
-                TypeTree::vector(self.below(7), backwards * step, child)
+                let backwards = if self.one_in(4) && step > 1 { -1 } else { 1 };
+                TypeTree::vector(self.below(7) as u64, backwards * step, child)
             }
             2 => {
                 let places = (0..self.below(6)).map(|i| i as i64 * (step + 8) + self.gap() % 8);
                 TypeTree::index(places.collect::<Vec<_>>(), child)
             }
             _ => {
-                let buckets: Vec<u64> = (0..self.below(5)).map(|_| self.below(4)).collect();
+                let buckets: Vec<u64> = (0..self.below(5)).map(|_| self.below(4) as u64).collect();
                 let places: Vec<i64> = (0..buckets.len()).map(|i| i as i64 * (4 * step + 8)).collect();
                 TypeTree::index_bucket(step, buckets, places, child)
             }
@@ -61,7 +58,7 @@ impl Random {
 
     /// None, mostly.
     fn gap(&mut self) -> i64 {
-        [0, 0, 8, 3, 40][self.below(5) as usize]
+        [0, 0, 8, 3, 40][self.below(5)]
     }
 }
 

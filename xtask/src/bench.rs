@@ -25,10 +25,10 @@ pub(crate) fn run(name: Name, quick: bool, json: bool) -> Result<()> {
         .into_iter()
         .filter_map(|(on, option)| on.then_some(option))
         .collect();
-    let options_ref = &options;
+    let options = &options;
     let run = |bin: &str, features: &[&str], more: &[&str]| {
         let package = ["--package", "dtype-benches", "--bin", bin];
-        cmd!(sh, "cargo run --quiet --release {package...} {features...} -- {options_ref...} {more...}")
+        cmd!(sh, "cargo run --quiet --release {package...} {features...} -- {options...} {more...}")
             .quiet()
             .run()
     };

@@ -105,7 +105,8 @@ impl Looking<'_> {
         let (from, to) = (from.clamp(start, end), to.clamp(start, end));
         let bytes = &self.packed[from - start..to - start];
         let valid = |bytes: &[u8]| bytes.chunks_exact(size).fold(true, |all, value| all & T::is_valid(value));
-        if if count == 1 { valid(bytes) } else { bytes.chunks(size * 256).all(valid) } {
+        let all_valid = if count == 1 { valid(bytes) } else { bytes.chunks(size * 256).all(valid) };
+        if all_valid {
             return;
         }
         let Some(i) = bytes.chunks_exact(size).position(|value| !T::is_valid(value)) else { return };

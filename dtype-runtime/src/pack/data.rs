@@ -12,10 +12,11 @@ use super::{
     blocks::{Block, Count, Joined, LeafVisitor, visit_turns},
     check::{Valid, Values},
     plan::Plan,
-    run::{Direction, Packing, Sides, Unpacking, run_turns},
+    run::{CHUNK, Direction, Packing, Sides, Unpacking, run_turns},
     signature::Signature,
-    stream::{CHUNK, Packer, Unpacker},
+    stream::{Packer, Unpacker},
     transpack::Transpack,
+    values::written,
 };
 use crate::{Error, MpiDatatype};
 
@@ -95,14 +96,8 @@ impl<'a> Data<'a> {
 
     /// Packs all of it.
     pub fn pack(&self) -> Vec<u8> {
-        let size = self.packed_size();
-        let mut packed = Vec::with_capacity(size);
-        // SAFETY: the vector has room for `size` bytes, just what is written; then all of them are initialized.
-        unsafe {
-            self.copy::<Packing>(packed.as_mut_ptr());
-            packed.set_len(size);
-        }
-        packed
+        // SAFETY: packing all of it writes just so many bytes.
+        unsafe { written(self.packed_size(), |packed| self.copy::<Packing>(packed)) }
     }
 
     /// Copies all of it between the memory and where it is packed.
@@ -120,10 +115,10 @@ impl<'a> Data<'a> {
     /// # Errors
     /// [`Error::Length`] where `packed` is too short; nothing is written then.
     pub fn pack_into(&self, packed: &mut [u8]) -> Result<usize, Error> {
-        let (expected, found) = (self.packed_size(), packed.len());
-        let packed =
-            packed.get_mut(..expected).ok_or(Error::Length { what: "the layout", expected, found })?;
-        self.pack_range(0..expected, packed)?;
+        let expected = self.packed_size();
+        Error::unless_room("the layout", expected, packed.len())?;
+        // SAFETY: `packed` has room for the bytes, and cannot overlap what is read, being borrowed mutably.
+        unsafe { self.copy::<Packing>(packed.as_mut_ptr()) };
         Ok(expected)
     }
 
@@ -134,10 +129,7 @@ impl<'a> Data<'a> {
     /// [`Error::Range`], and [`Error::Length`] where `packed` has another length; nothing is written then.
     pub fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
         self.check_range(&bytes)?;
-        let (expected, found) = (bytes.len(), packed.len());
-        if found != expected {
-            return Err(Error::Length { what: "the range", expected, found });
-        }
+        Error::unless_exactly("the range", bytes.len(), packed.len())?;
         // SAFETY: `packed` has room for the bytes, and cannot overlap what is read, being borrowed mutably.
         unsafe { self.run::<Packing>(bytes, packed.as_mut_ptr()) };
         Ok(())
@@ -159,6 +151,11 @@ impl<'a> Data<'a> {
     /// What the packed bytes are, again and again.
     pub(super) fn signature(&self) -> &Signature {
         &self.plan.compiled().signature
+    }
+
+    /// Checks that a byte is one of the packed ones, or behind the last.
+    pub(super) fn check_position(&self, position: usize) -> Result<(), Error> {
+        self.check_range(&(position..self.packed_size().max(position)))
     }
 
     pub(super) fn check_range(&self, bytes: &Range<usize>) -> Result<(), Error> {
@@ -293,10 +290,7 @@ impl<'a> DataMut<'a> {
     /// [`Error::Length`] where these are not just the bytes of all of it, and [`Error::InvalidValue`]. Nothing is written in
     /// either case.
     pub fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
-        let (expected, found) = (self.packed_size(), packed.len());
-        if found != expected {
-            return Err(Error::Length { what: "the layout", expected, found });
-        }
+        Error::unless_exactly("the layout", self.packed_size(), packed.len())?;
         self.unpack_range(0, packed)
     }
 
@@ -308,7 +302,7 @@ impl<'a> DataMut<'a> {
     pub fn unpack_range(&mut self, position: usize, packed: &[u8]) -> Result<(), Error> {
         let end = position.saturating_add(packed.len());
         self.data.check_range(&(position..end))?;
-        if self.check.is_some() {
+        if self.is_restricted() {
             let torn = [position, end].into_iter().find(|at| self.floor(*at) < *at);
             torn.map_or(Ok(()), |position| Err(Error::Torn { position }))?;
         }
@@ -363,7 +357,7 @@ impl<'a> DataMut<'a> {
     /// [`Error::Range`]; [`Error::Overlap`]; and [`Error::Restricted`] where not every pattern is a value, since nobody looks at what is
     /// written.
     pub fn io_slices_mut(&mut self, bytes: Range<usize>) -> Result<Vec<IoSliceMut<'_>>, Error> {
-        if self.check.is_some() {
+        if self.is_restricted() {
             return Err(Error::Restricted);
         }
         let blocks = self.data.flatten(bytes)?;
@@ -404,7 +398,7 @@ impl Transpack {
         if !self.is_for((&from.plan, from.count), (&to.data.plan, to.data.count)) {
             return Err(Error::Plan);
         }
-        if to.check.is_some() {
+        if to.is_restricted() {
             // Looked at before anything is written, a cache full at a time.
             let (size, mut position, mut some) = (from.packed_size(), 0, vec![0; CHUNK]);
             while position < size {

@@ -31,58 +31,35 @@ impl Steps for &[isize] {
 }
 
 /// How a block is copied, which depends on its size only.
-trait Width: Copy {
-    /// That of blocks of so many bytes.
-    fn of(size: usize) -> Self;
-
-    /// The size, in bytes.
-    fn size(self) -> usize;
+trait Width {
+    /// The size in bytes, where it is always the same.
+    const SIZE: Option<usize> = None;
 
     /// # Safety
     /// Both point to a block of this size, of which the second may be written; they do not overlap.
-    unsafe fn copy(self, from: *const u8, to: *mut u8);
+    unsafe fn copy(size: usize, from: *const u8, to: *mut u8);
 }
 
 /// `N` bytes at once.
-#[derive(Clone, Copy)]
 struct Exact<const N: usize>;
 
 impl<const N: usize> Width for Exact<N> {
-    #[inline(always)]
-    fn of(_size: usize) -> Self {
-        Self
-    }
+    const SIZE: Option<usize> = Some(N);
 
     #[inline(always)]
-    fn size(self) -> usize {
-        N
-    }
-
-    #[inline(always)]
-    unsafe fn copy(self, from: *const u8, to: *mut u8) {
+    unsafe fn copy(_size: usize, from: *const u8, to: *mut u8) {
         // SAFETY: as the caller promises.
         unsafe { to.copy_from_nonoverlapping(from, N) };
     }
 }
 
-/// The first and the last `N` of this many bytes, at least `N` and at most twice as many.
-#[derive(Clone, Copy)]
-struct Ends<const N: usize>(usize);
+/// The first and the last `N` of at least `N` bytes and at most twice as many.
+struct Ends<const N: usize>;
 
 impl<const N: usize> Width for Ends<N> {
     #[inline(always)]
-    fn of(size: usize) -> Self {
-        Self(size)
-    }
-
-    #[inline(always)]
-    fn size(self) -> usize {
-        self.0
-    }
-
-    #[inline(always)]
-    unsafe fn copy(self, from: *const u8, to: *mut u8) {
-        let last = self.0 - N;
+    unsafe fn copy(size: usize, from: *const u8, to: *mut u8) {
+        let last = size - N;
         // SAFETY: both parts lie within the block.
         unsafe {
             to.copy_from_nonoverlapping(from, N);
@@ -92,24 +69,13 @@ impl<const N: usize> Width for Ends<N> {
 }
 
 /// Any number of bytes.
-#[derive(Clone, Copy)]
-struct Any(usize);
+struct Any;
 
 impl Width for Any {
     #[inline(always)]
-    fn of(size: usize) -> Self {
-        Self(size)
-    }
-
-    #[inline(always)]
-    fn size(self) -> usize {
-        self.0
-    }
-
-    #[inline(always)]
-    unsafe fn copy(self, from: *const u8, to: *mut u8) {
+    unsafe fn copy(size: usize, from: *const u8, to: *mut u8) {
         // SAFETY: as the caller promises.
-        unsafe { to.copy_from_nonoverlapping(from, self.0) };
+        unsafe { to.copy_from_nonoverlapping(from, size) };
     }
 }
 
@@ -149,7 +115,7 @@ pub(super) unsafe fn copy_listed(
     macro_rules! copy {
         ($width:ty) => {
             // SAFETY: as the caller promises.
-            unsafe { listed(<$width>::of(size), count, (from, reads), (to, writes)) }
+            unsafe { listed::<$width, _, _>(size, count, (from, reads), (to, writes)) }
         };
     }
     with_width!(size, copy);
@@ -158,15 +124,15 @@ pub(super) unsafe fn copy_listed(
 /// # Safety
 /// As for [`copy_listed`].
 #[inline(never)]
-unsafe fn listed(
-    width: impl Width,
+unsafe fn listed<W: Width, R: Steps, S: Steps>(
+    size: usize,
     count: usize,
-    (from, reads): (*const u8, impl Steps),
-    (to, writes): (*mut u8, impl Steps),
+    (from, reads): (*const u8, R),
+    (to, writes): (*mut u8, S),
 ) {
     for i in 0..count {
         // SAFETY: the i-th of the blocks.
-        unsafe { width.copy(from.offset(reads.nth(i)), to.offset(writes.nth(i))) };
+        unsafe { W::copy(size, from.offset(reads.nth(i)), to.offset(writes.nth(i))) };
     }
 }
 
@@ -217,23 +183,22 @@ pub(super) fn kernel(size: usize, outer: Stride, inner: Stride) -> Kernel {
 /// # Safety
 /// As for [`copy_listed`].
 unsafe fn strided<W: Width>(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
-    let width = W::of(size);
     for i in 0..outer.count as isize {
         let (mut from, mut to) = (from.wrapping_offset(i * outer.from), to.wrapping_offset(i * outer.to));
         // Four at a time: the places of all of them are known at once.
         for _ in 0..inner.count / 4 {
             // SAFETY: the next four blocks of the inner loop.
             unsafe {
-                width.copy(from, to);
-                width.copy(from.offset(inner.from), to.offset(inner.to));
-                width.copy(from.offset(2 * inner.from), to.offset(2 * inner.to));
-                width.copy(from.offset(3 * inner.from), to.offset(3 * inner.to));
+                W::copy(size, from, to);
+                W::copy(size, from.offset(inner.from), to.offset(inner.to));
+                W::copy(size, from.offset(2 * inner.from), to.offset(2 * inner.to));
+                W::copy(size, from.offset(3 * inner.from), to.offset(3 * inner.to));
             }
             (from, to) = (from.wrapping_offset(4 * inner.from), to.wrapping_offset(4 * inner.to));
         }
         for j in 0..(inner.count % 4) as isize {
             // SAFETY: one of the last blocks of the inner loop.
-            unsafe { width.copy(from.offset(j * inner.from), to.offset(j * inner.to)) };
+            unsafe { W::copy(size, from.offset(j * inner.from), to.offset(j * inner.to)) };
         }
     }
 }
@@ -243,14 +208,14 @@ unsafe fn strided<W: Width>(size: usize, outer: Stride, inner: Stride, from: *co
 /// # Safety
 /// As for [`copy_listed`].
 unsafe fn every_other<W: Width>(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
-    let width = W::of(size);
-    let size = width.size() as isize;
+    let size = W::SIZE.unwrap_or(size);
+    let step = size as isize;
     for i in 0..outer.count as isize {
         for j in 0..inner.count as isize {
             // SAFETY: the j-th block of the inner loop.
             unsafe {
-                let from = from.offset(i * outer.from + 2 * size * j);
-                width.copy(from, to.offset(i * outer.to + size * j));
+                let from = from.offset(i * outer.from + 2 * step * j);
+                W::copy(size, from, to.offset(i * outer.to + step * j));
             }
         }
     }
@@ -315,12 +280,12 @@ fn is_transposed(size: usize, outer: Stride, inner: Stride) -> bool {
 /// # Safety
 /// As for [`copy_listed`].
 unsafe fn tiles<W: Width>(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
-    let width = W::of(size);
-    let size = width.size() as isize;
+    let size = W::SIZE.unwrap_or(size);
+    let step = size as isize;
     // Neighbours of the one loop on the one side, and of the other on the other: four by four they are turned in registers.
-    let rows = if (outer.from, inner.to) == (size, size) {
+    let rows = if (outer.from, inner.to) == (step, step) {
         Some((inner, outer))
-    } else if (inner.from, outer.to) == (size, size) {
+    } else if (inner.from, outer.to) == (step, step) {
         Some((outer, inner))
     } else {
         None
@@ -331,8 +296,7 @@ unsafe fn tiles<W: Width>(size: usize, outer: Stride, inner: Stride, from: *cons
             let (inner, from, to) = inner.part(j, TILE, from, to);
             // SAFETY: a whole tile, whose neighbours are as far apart as they are large.
             let turned = rows.is_some_and(|(rows, columns)| unsafe {
-                (outer.count, inner.count) == (TILE, TILE)
-                    && turn_tile(width.size(), rows.from, columns.to, from, to)
+                (outer.count, inner.count) == (TILE, TILE) && turn_tile(size, rows.from, columns.to, from, to)
             });
             if turned {
                 continue;
@@ -342,7 +306,7 @@ unsafe fn tiles<W: Width>(size: usize, outer: Stride, inner: Stride, from: *cons
                     // SAFETY: a block of the tile.
                     unsafe {
                         let from = from.offset(i * outer.from + j * inner.from);
-                        width.copy(from, to.offset(i * outer.to + j * inner.to));
+                        W::copy(size, from, to.offset(i * outer.to + j * inner.to));
                     }
                 }
             }
@@ -510,15 +474,15 @@ unsafe fn group<const COUNT: usize, const A: usize, const B: usize, const C: usi
             (|i: usize| from.wrapping_offset(reads[i]), |i: usize| to.wrapping_offset(writes[i]));
         // SAFETY: the pieces of a turn.
         unsafe {
-            Exact::<A>.copy(from, to);
+            Exact::<A>::copy(A, from, to);
             if COUNT > 1 {
-                Exact::<B>.copy(read(1), write(1));
+                Exact::<B>::copy(B, read(1), write(1));
             }
             if COUNT > 2 {
-                Exact::<C>.copy(read(2), write(2));
+                Exact::<C>::copy(C, read(2), write(2));
             }
             if COUNT > 3 {
-                Exact::<D>.copy(read(3), write(3));
+                Exact::<D>::copy(D, read(3), write(3));
             }
         }
     };

@@ -34,4 +34,4 @@ pub use values::{pack, pack_into, packed_size, unpack_into};
 pub(crate) use check::{Valid, check_region, validate};
 pub(crate) use plan::Layer;
 pub(crate) use run::{Direction, Packing, Unpacking};
-pub(crate) use values::{Copying, copy_nest};
+pub(crate) use values::{Copying, copy_nest, written};

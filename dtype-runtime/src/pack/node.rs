@@ -161,8 +161,7 @@ impl Part {
     pub fn blocks(mut blocks: Vec<Block>) -> Self {
         blocks.retain(|block| block.size > 0);
         blocks.dedup_by(|next, block| {
-            let end = block.size as isize;
-            let continued = next.a == block.a.wrapping_add(end) && next.b == block.b.wrapping_add(end);
+            let continued = block.is_continued_by(next);
             if continued {
                 block.size += next.size;
             }
@@ -202,8 +201,7 @@ impl Part {
                 return all.swap_remove(0).node.at(0, 0).listed(&places, stride).moved(0, b);
             }
         }
-        let is_block = |part: &Self| matches!(part.node.kind, Kind::Block);
-        if all.windows(2).any(|pair| pair.iter().all(is_block)) {
+        if all.windows(2).any(|pair| pair.iter().all(|part| part.as_block().is_some())) {
             all = with_fields(all);
         }
         if all.len() < 2 {
@@ -218,12 +216,12 @@ impl Part {
 fn with_fields(all: Vec<Part>) -> Vec<Part> {
     let (mut parts, mut blocks) = (Vec::with_capacity(all.len()), Vec::with_capacity(all.len()));
     for part in all {
-        let Part { a, b, node: Node { size, kind: Kind::Block } } = part else {
+        if let Some(block) = part.as_block() {
+            blocks.push(block);
+        } else {
             flush(&mut blocks, &mut parts);
             parts.push(part);
-            continue;
-        };
-        blocks.push(Block { a, b, size });
+        }
     }
     flush(&mut blocks, &mut parts);
     parts
@@ -293,14 +291,12 @@ fn push(parts: &mut Vec<Part>, next: Part) {
     if next.node.size == 0 {
         return;
     }
-    if let (Some(last), Kind::Block) = (parts.last_mut(), &next.node.kind)
-        && matches!(last.node.kind, Kind::Block)
+    if let Some(last) = parts.last_mut()
+        && let (Some(block), Some(next)) = (last.as_block(), next.as_block())
+        && block.is_continued_by(&next)
     {
-        let end = last.node.size as isize;
-        if next.a == last.a.wrapping_add(end) && next.b == last.b.wrapping_add(end) {
-            last.node.size += next.node.size;
-            return;
-        }
+        last.node.size += next.size;
+        return;
     }
     parts.push(next);
 }
@@ -374,6 +370,12 @@ impl Turns {
 }
 
 impl Block {
+    /// Whether another one begins where this one ends, on both sides.
+    fn is_continued_by(&self, next: &Self) -> bool {
+        let end = self.size as isize;
+        next.a == self.a.wrapping_add(end) && next.b == self.b.wrapping_add(end)
+    }
+
     /// The block as pieces of 1, 2, 4 or 8 bytes, the last of which may overlap the one before.
     fn pieces(&self) -> impl Iterator<Item = Self> {
         let Self { a, b, size } = *self;
@@ -405,6 +407,12 @@ impl Bucket {
 }
 
 impl Part {
+    /// The part as a block, if it is one.
+    fn as_block(&self) -> Option<Block> {
+        let Self { a, b, node: Node { size, kind } } = self;
+        matches!(kind, Kind::Block).then_some(Block { a: *a, b: *b, size: *size })
+    }
+
     pub fn packed(&self) -> (usize, usize) {
         (self.b as usize, self.node.size)
     }

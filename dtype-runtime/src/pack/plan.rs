@@ -53,15 +53,13 @@ impl Plan {
         let extent = fits(measure.extent())?;
         let bounds = (fits(measure.lower_bound)?, fits(measure.upper_bound)?);
         fits(measure.size as i64)?;
-        let Layer { part, signature } = Layer::of_tree(tree);
-        Ok(Self(Arc::new(Compiled { part, signature, extent: Places::Every(extent), bounds })))
+        Ok(Self::compiled_of(Layer::of_tree(tree), extent, bounds))
     }
 
     /// The plan with another extent, in bytes.
     #[must_use]
     pub fn resized(&self, extent: isize) -> Self {
-        let (Layer { part, signature }, bounds) = (self.layer(), self.0.bounds);
-        Self(Arc::new(Compiled { part, signature, extent: Places::Every(extent), bounds }))
+        Self::compiled_of(self.layer(), extent, self.0.bounds)
     }
 
     /// The plan of values of a type.
@@ -76,8 +74,11 @@ impl Plan {
 
     /// The plan of what lies in so many bytes from where it begins, which are also its extent.
     pub(crate) fn of_layer(layer: Layer, extent: usize) -> Self {
-        let (extent, Layer { part, signature }) = (extent as isize, layer);
-        Self(Arc::new(Compiled { part, signature, extent: Places::Every(extent), bounds: (0, extent) }))
+        Self::compiled_of(layer, extent as isize, (0, extent as isize))
+    }
+
+    fn compiled_of(Layer { part, signature }: Layer, extent: isize, bounds: (isize, isize)) -> Self {
+        Self(Arc::new(Compiled { part, signature, extent: Places::Every(extent), bounds }))
     }
 
     /// Bytes of one copy, packed.

@@ -9,8 +9,8 @@ use super::{
     node::{Block, Bytes, Group, Kind, Node, Part, Places, Turns, overlapping},
 };
 
-/// Packed bytes of a chunk, and elements of one.
-const CHUNK: usize = 8 << 10;
+/// Packed bytes of a chunk, which is gone over more than once: few enough to be in the first-level cache still. And elements of one.
+pub(super) const CHUNK: usize = 8 << 10;
 const ELEMENTS: usize = 256;
 
 /// Loops that are kept for a kernel to choose from; what is deeper is taken turn by turn.
@@ -127,6 +127,11 @@ impl<'p> Repeat<'p> {
         (at_a, at_b, Self { count, a, b })
     }
 
+    /// Where each turn is.
+    fn turns(self, sides: Sides) -> impl Iterator<Item = Sides> {
+        (0..self.count).map(move |i| sides.at(self.a.nth(i), self.b.nth(i)))
+    }
+
     /// The loop as strides, if it has any.
     fn stride<D: Direction>(self) -> Option<Stride> {
         match (self.a, self.b) {
@@ -164,8 +169,7 @@ impl<'p> Repeats<'p> {
     /// Calls back within one more loop.
     fn within(&mut self, repeat: Repeat<'p>, sides: Sides, mut visit: impl FnMut(&mut Self, Sides)) {
         if self.depth == MOST_REPEATS {
-            (0..repeat.count).for_each(|i| visit(self, sides.at(repeat.a.nth(i), repeat.b.nth(i))));
-            return;
+            return repeat.turns(sides).for_each(|sides| visit(self, sides));
         }
         self.list[self.depth] = repeat;
         self.depth += 1;
@@ -349,22 +353,11 @@ fn stride_of<D: Direction>(node: &Node) -> Option<(Stride, &Node)> {
 }
 
 /// Calls back for each turn of some loops.
-#[inline(always)]
 fn for_each_turn(repeats: &[Repeat<'_>], sides: Sides, visit: &mut impl FnMut(Sides)) {
     match repeats {
         [] => visit(sides),
-        [repeat, inner @ ..] => for_each_turn_of(*repeat, inner, sides, visit),
-    }
-}
-
-/// The recursion of [`for_each_turn`], which cannot be inlined into itself: as deep as the loops.
-fn for_each_turn_of(repeat: Repeat<'_>, inner: &[Repeat<'_>], sides: Sides, visit: &mut impl FnMut(Sides)) {
-    for i in 0..repeat.count {
-        let sides = sides.at(repeat.a.nth(i), repeat.b.nth(i));
-        match inner {
-            [] => visit(sides),
-            [next, inner @ ..] => for_each_turn_of(*next, inner, sides, visit),
-        }
+        [last] => last.turns(sides).for_each(visit),
+        [outer, inner @ ..] => outer.turns(sides).for_each(|sides| for_each_turn(inner, sides, visit)),
     }
 }
 

@@ -37,9 +37,10 @@ impl Signature {
         // Nothing may be there more often than can be counted.
         let size = self.size.wrapping_mul(count);
         match self.kind {
-            _ if count < 2 || self.size == 0 => Self { size, ..self },
-            Kind::Run(_) | Kind::Repeat(_) => Self { size, ..self },
-            Kind::Sequence(_) => Self { size, kind: Kind::Repeat(Box::new(self)) },
+            Kind::Sequence(_) if count > 1 && self.size > 0 => {
+                Self { size, kind: Kind::Repeat(Box::new(self)) }
+            }
+            _ => Self { size, ..self },
         }
     }
 

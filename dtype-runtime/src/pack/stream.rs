@@ -8,12 +8,10 @@ use std::{
 
 use super::{
     data::{Data, DataMut},
+    run::CHUNK,
     signature::{Signature, unit},
 };
 use crate::Error;
-
-/// Bytes that are packed, or unpacked, and then looked at again: few enough to be in the first-level cache still.
-pub(super) const CHUNK: usize = 8 << 10;
 
 /// In which byte order numbers are packed. Their sizes are the same everywhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -113,7 +111,7 @@ impl<'a> Packer<'a> {
     /// # Errors
     /// [`Error::Range`] behind the last byte.
     pub fn set_position(&mut self, position: usize) -> Result<(), Error> {
-        self.data.check_range(&(position..self.data.packed_size().max(position)))?;
+        self.data.check_position(position)?;
         self.position = position;
         self.checksum = self.checksum.map(|_| 0);
         Ok(())
@@ -295,21 +293,15 @@ impl<'a> Unpacker<'a> {
         let end = position.saturating_add(segment.len());
         self.data.as_data().check_range(&(position..end))?;
         self.check(position, segment)?;
-        let Some(mut sum) = self.checksum else {
-            self.write_checked(position, segment);
-            self.note(position, end);
-            return Ok(());
-        };
         let mut at = position;
         while at < end {
             // No chunk ends within a unit but the last: what has been checked whole is written whole.
-            let next = self.data.floor(at + CHUNK).min(end);
+            let next = self.checksum.map_or(end, |_| self.data.floor(at + CHUNK).min(end));
             let chunk = &segment[at - position..next - position];
             self.write_checked(at, chunk);
-            sum = crc32c::crc32c_append(sum, chunk);
+            self.checksum = self.checksum.map(|checksum| crc32c::crc32c_append(checksum, chunk));
             at = next;
         }
-        self.checksum = Some(sum);
         self.note(position, end);
         Ok(())
     }
@@ -364,7 +356,7 @@ impl<'a> Unpacker<'a> {
         if !self.data.is_restricted() {
             return Ok(());
         }
-        let mut space = [0; CHUNK];
+        let mut space = Vec::new();
         for part in self.parts(position, segment) {
             let bytes = &segment[part.bytes.start - position..part.bytes.end - position];
             if let Some(unit) = &part.unit {
@@ -387,7 +379,7 @@ impl<'a> Unpacker<'a> {
 
     /// Writes what is whole of a segment that has been checked, and keeps the rest.
     fn write_checked(&mut self, position: usize, segment: &[u8]) {
-        let mut space = [0; CHUNK];
+        let mut space = Vec::new();
         for part in self.parts(position, segment) {
             let bytes = &segment[part.bytes.start - position..part.bytes.end - position];
             if let Some(unit) = &part.unit {
@@ -426,17 +418,17 @@ impl<'a> Unpacker<'a> {
         waiting
     }
 
-    /// The first of whole units that begin at a position, in the byte order of this machine: all of them, or as many as there is space to turn
-    /// them in.
-    fn turned<'b>(&self, position: usize, packed: &'b [u8], space: &'b mut [u8; CHUNK]) -> &'b [u8] {
+    /// The first of whole units that begin at a position, in the byte order of this machine: all of them, or a chunk that is turned in
+    /// the space given.
+    fn turned<'b>(&self, position: usize, packed: &'b [u8], space: &'b mut Vec<u8>) -> &'b [u8] {
         if !self.representation.turns() {
             return packed;
         }
         let end = self.data.floor(position + CHUNK).min(position + packed.len());
-        let turned = &mut space[..end - position];
-        turned.copy_from_slice(&packed[..end - position]);
-        turn(self.data.as_data().signature(), position, turned);
-        turned
+        space.clear();
+        space.extend_from_slice(&packed[..end - position]);
+        turn(self.data.as_data().signature(), position, space);
+        space
     }
 
     /// The position of the next byte that is written as a stream.
@@ -473,9 +465,8 @@ impl Write for Unpacker<'_> {
 
 impl Seek for Unpacker<'_> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let size = self.data.packed_size();
-        let position = position_of(to, self.position, size)?;
-        self.data.as_data().check_range(&(position..size.max(position))).map_err(invalid_input)?;
+        let position = position_of(to, self.position, self.data.packed_size())?;
+        self.data.as_data().check_position(position).map_err(invalid_input)?;
         self.position = position;
         Ok(position as u64)
     }

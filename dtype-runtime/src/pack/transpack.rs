@@ -32,9 +32,7 @@ impl Transpack {
         else {
             return Err(dtype_core::Error::Overflow { node: "vec" }.into());
         };
-        if found != expected {
-            return Err(Error::Length { what: "the destination", expected, found });
-        }
+        Error::unless_exactly("the destination", expected, found)?;
         if let Some((byte, from, to)) = a.signature.difference(&b.signature, found) {
             return Err(Error::Signature { byte, from, to });
         }

@@ -29,14 +29,26 @@ pub const fn packed_size<T: MpiDatatype>(count: usize) -> usize {
 /// assert_eq!(dtype_runtime::pack(&[(1u8, 2u16.to_be())]), [1, 0, 2]);
 /// ```
 pub fn pack<T: MpiDatatype>(values: &[T]) -> Vec<u8> {
-    let size = packed_size::<T>(values.len());
-    let mut packed = Vec::with_capacity(size);
-    // SAFETY: the vector has room for `size` bytes, just what is written; then all of them are initialized.
+    let memory = values.as_ptr().cast_mut().cast();
+    // SAFETY: so many values are packed to just so many bytes, elsewhere than they are.
     unsafe {
-        copy_values::<T, Packing>(values.as_ptr().cast_mut().cast(), values.len(), packed.as_mut_ptr());
-        packed.set_len(size);
+        written(packed_size::<T>(values.len()), |packed| {
+            copy_values::<T, Packing>(memory, values.len(), packed);
+        })
     }
-    packed
+}
+
+/// A vector of so many bytes that are written where it is told to.
+///
+/// # Safety
+/// `write` initializes just so many bytes from there on.
+#[inline]
+pub(crate) unsafe fn written(size: usize, write: impl FnOnce(*mut u8)) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(size);
+    write(bytes.as_mut_ptr());
+    // SAFETY: there is room for `size` bytes, and all of them have been initialized.
+    unsafe { bytes.set_len(size) };
+    bytes
 }
 
 /// Packs values into the front of `packed` and returns how many bytes they took.
@@ -45,9 +57,7 @@ pub fn pack<T: MpiDatatype>(values: &[T]) -> Vec<u8> {
 /// [`Error::Length`] where `packed` is too short; nothing is written then.
 pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usize, Error> {
     let expected = packed_size::<T>(values.len());
-    if packed.len() < expected {
-        return Err(Error::Length { what: type_name::<T>(), expected, found: packed.len() });
-    }
+    Error::unless_room(type_name::<T>(), expected, packed.len())?;
     // SAFETY: `packed` has room for the bytes, and cannot overlap `values`, being borrowed mutably.
     unsafe {
         copy_values::<T, Packing>(values.as_ptr().cast_mut().cast(), values.len(), packed.as_mut_ptr());
@@ -72,10 +82,7 @@ pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usiz
 /// # Ok::<(), dtype_runtime::Error>(())
 /// ```
 pub fn unpack_into<T: MpiDatatype>(packed: &[u8], values: &mut [T]) -> Result<(), Error> {
-    let expected = packed_size::<T>(values.len());
-    if packed.len() != expected {
-        return Err(Error::Length { what: type_name::<T>(), expected, found: packed.len() });
-    }
+    Error::unless_exactly(type_name::<T>(), packed_size::<T>(values.len()), packed.len())?;
     check::<T>(packed, 0)?;
     // SAFETY: these are just the bytes of so many values, each of them valid; `values` cannot overlap them.
     unsafe {

@@ -3,6 +3,7 @@
 
 use std::{cell::RefCell, convert::Infallible, hint::black_box, ptr::copy_nonoverlapping as copy};
 
+use dtype_benches::cases::Random;
 use dtype_runtime::{
     Band, Disjoint, DynamicLayout, Layout, SourceMut,
     dtype_core::{BaseType, TypeTree},
@@ -289,10 +290,9 @@ fn matrices(bench: &Bench) {
     });
 }
 
-/// A generator that is random enough, and the same every time.
-fn random(state: &mut u64, limit: usize) -> usize {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    (*state >> 33) as usize % limit
+/// A number from 0 to before this one.
+fn below(random: &mut Random, limit: usize) -> usize {
+    random.below(limit as i64) as usize
 }
 
 fn small(number: usize) -> i32 {
@@ -300,24 +300,24 @@ fn small(number: usize) -> i32 {
 }
 
 fn lists(bench: &Bench) {
-    list(bench, "indexed", |i, state| 2 * i + random(state, 2));
+    list(bench, "indexed", |i, random| 2 * i + below(random, 2));
     list(bench, "gather-regular", |i, _| 2 * i);
     sizes!(bench, "gather-random", [1000 16_384 4_194_304], |N| {
         let (numbers, memory) = array(2 * N);
         // Each number once, in a random order.
-        let mut state = 7;
+        let mut random = Random(7);
         let mut indices: Vec<i32> = (0..2 * N).map(small).collect();
-        (0..N).for_each(|i| indices.swap(i, i + random(&mut state, 2 * N - i)));
+        (0..N).for_each(|i| indices.swap(i, i + below(&mut random, 2 * N - i)));
         indices.truncate(N);
         of_indices(numbers, memory, indices)
     });
     sizes!(bench, "random-lengths", [2000 32_768 8_000_000], |N| {
         let (numbers, memory) = array(2 * N);
-        let (mut state, mut at, mut blocks) = (7, 0, Vec::new());
+        let (mut random, mut at, mut blocks) = (Random(7), 0, Vec::new());
         while at + 32 < 2 * N {
-            let length = 1 + random(&mut state, 16);
+            let length = 1 + below(&mut random, 16);
             blocks.push((at, length));
-            at += length + 1 + random(&mut state, 16);
+            at += length + 1 + below(&mut random, 16);
         }
         let starts: Vec<i32> = blocks.iter().map(|block| small(block.0)).collect();
         let lengths: Vec<i32> = blocks.iter().map(|block| small(block.1)).collect();
@@ -353,15 +353,15 @@ fn lists(bench: &Bench) {
 }
 
 /// A list of half the numbers of an array.
-fn list(bench: &Bench, name: &str, index: impl Fn(usize, &mut u64) -> usize) {
+fn list(bench: &Bench, name: &str, index: impl Fn(usize, &mut Random) -> usize) {
     for n in [1000, 16_384, 4_194_304] {
         let case = format!("{name}/{n}");
         if !bench.wants(&case, n == 16_384) {
             continue;
         }
         let (numbers, memory) = array(2 * n);
-        let mut state = 7;
-        let indices = (0..n).map(|i| small(index(i, &mut state))).collect();
+        let mut random = Random(7);
+        let indices = (0..n).map(|i| small(index(i, &mut random))).collect();
         let (numbers, size, ours, hand, c) = of_indices(numbers, memory, indices);
         measure(bench, case, size, ours, [hand, c]);
         drop(numbers);

@@ -84,6 +84,13 @@ impl Bench {
         let effort = self.effort(*size);
         let batch = effort.batch;
         let target = std::cell::RefCell::new(packed);
+        let memcpy = || {
+            Contender::new("memcpy", || {
+                (0..batch)
+                    .for_each(|_| black_box(&mut *target.borrow_mut()).copy_from_slice(black_box(&expected)));
+                None
+            })
+        };
         let pack = ways.iter().map(|(way, both)| {
             let target = &target;
             Contender::new(way, move || {
@@ -91,12 +98,7 @@ impl Bench {
                 None
             })
         });
-        let memcpy = Contender::new("memcpy", || {
-            (0..batch)
-                .for_each(|_| black_box(&mut *target.borrow_mut()).copy_from_slice(black_box(&expected)));
-            None
-        });
-        self.print(name, "pack", pack.chain([memcpy]).collect(), &effort);
+        self.print(name, "pack", pack.chain([memcpy()]).collect(), &effort);
         let unpack = ways.iter().map(|(way, both)| {
             let expected = &expected;
             Contender::new(way, move || {
@@ -104,12 +106,7 @@ impl Bench {
                 None
             })
         });
-        let memcpy = Contender::new("memcpy", || {
-            (0..batch)
-                .for_each(|_| black_box(&mut *target.borrow_mut()).copy_from_slice(black_box(&expected)));
-            None
-        });
-        self.print(name, "unpack", unpack.chain([memcpy]).collect(), &effort);
+        self.print(name, "unpack", unpack.chain([memcpy()]).collect(), &effort);
     }
 
     /// As long as is good for so many bytes.

@@ -10,14 +10,18 @@ use dtype_runtime::{
     pack::{Data, DataMut, Plan, Transpack},
 };
 
-use crate::{Bench, arrays::numbers};
+use crate::{
+    Bench,
+    arrays::numbers,
+    structs::{Mixed, Sample},
+};
 
 pub fn run(bench: &Bench) {
     transpack(bench);
     planning(bench);
 }
 
-/// From one layout straight into another, against packing and unpacking, and a loop by hand.
+/// From one layout straight into another, against packing and unpacking.
 fn transpack(bench: &Bench) {
     for n in [60, 250, 2000] {
         let case =
@@ -28,43 +32,35 @@ fn transpack(bench: &Bench) {
             let (columns, rows) = (columns.expect("a matrix"), rows.expect("a matrix"));
             let (view, mut view_mut) =
                 (columns.of(&from).expect("its size"), rows.of_mut(&mut to).expect("its size"));
-            measure(bench, &name, &view.data(), view_mut.data(), n * n / 2 * 8);
+            measure(bench, &name, &view.data(), view_mut.data());
         }
         if let Some(name) = case("transpose") {
             let columns = layout!(f64[n][n] => [.., j] for j in 0..n).expect("a matrix");
             let rows = layout!(f64[n][n] => [.., ..]).expect("a matrix");
             let (view, mut view_mut) =
                 (columns.of(&from).expect("its size"), rows.of_mut(&mut to).expect("its size"));
-            measure(bench, &name, &view.data(), view_mut.data(), n * n * 8);
+            measure(bench, &name, &view.data(), view_mut.data());
         }
     }
     for count in [400, 10_000, 1_000_000] {
         let name = format!("transpack-structs/{count}");
         if bench.wants(&name, count == 10_000) {
-            let from = vec![Mixed { flag: 1, value: 0.5, level: 2, weight: 0.25 }; count];
+            let from: Vec<_> = (0..count).map(Mixed::new).collect();
             let mut to = vec![Ordered { value: (1, 0.0), rest: (0, 0.0) }; count];
-            measure(bench, &name, &Data::of(&from), DataMut::of(&mut to), 15 * count);
+            measure(bench, &name, &Data::of(&from), DataMut::of(&mut to));
         }
     }
 }
 
-#[derive(MpiDatatype, Clone, Copy)]
-#[repr(C)]
-struct Mixed {
-    flag: u8,
-    value: f64,
-    level: i16,
-    weight: f32,
-}
-
-/// The same values elsewhere.
+/// The values of [`Mixed`] elsewhere.
 #[derive(MpiDatatype, Clone, Copy)]
 struct Ordered {
     value: (u8, f64),
     rest: (i16, f32),
 }
 
-fn measure(bench: &Bench, name: &str, from: &Data<'_>, to: DataMut<'_>, size: usize) {
+fn measure(bench: &Bench, name: &str, from: &Data<'_>, to: DataMut<'_>) {
+    let size = from.packed_size();
     let effort = bench.effort(size);
     let batch = effort.batch;
     let to = std::cell::RefCell::new(to);
@@ -72,7 +68,7 @@ fn measure(bench: &Bench, name: &str, from: &Data<'_>, to: DataMut<'_>, size: us
     let copies = size / target.packed_size().max(1);
     let transpack = Transpack::new(from.plan(), size / from.plan().packed_size().max(1), &target, copies);
     let transpack = transpack.expect("the same values");
-    let mut packed = vec![0; from.packed_size()];
+    let mut packed = vec![0; size];
     let other = packed.clone();
     let mut copy = packed.clone();
     let contenders = vec![

@@ -11,7 +11,7 @@ use dtype_runtime::{
 use crate::{Bench, Case, Way, c};
 
 /// A struct with the loop body by hand.
-trait Sample: MpiDatatype + Copy {
+pub trait Sample: MpiDatatype + Copy {
     const NAME: &'static str;
 
     fn new(i: usize) -> Self;
@@ -83,7 +83,7 @@ impl Sample for Particle {
 
 #[derive(MpiDatatype, Clone, Copy)]
 #[repr(C)]
-struct Mixed {
+pub struct Mixed {
     flag: u8,
     value: f64,
     level: i16,
