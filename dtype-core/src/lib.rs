@@ -41,6 +41,7 @@ pub mod proposed;
 mod reconstruct;
 mod run;
 mod selection;
+mod split;
 mod tree;
 mod type_map;
 
@@ -48,7 +49,7 @@ pub use base_type::{BaseType, UnknownBaseType};
 pub use cost::{CostModel, Line, LinearCosts, NodeCosts, Penalty, Price, Weighting};
 pub use error::Error;
 pub use normalize::{normalize, normalize_within, solve_layout};
-pub use program::{OldType, Program, Step};
+pub use program::{Bounds, OldType, Program, Step};
 pub use reconstruct::{Limits, Optimality, Shape, Solution, reconstruct, reconstruct_within};
 pub use run::{Run, Runs};
 pub use selection::{

@@ -41,6 +41,39 @@ pub enum Step {
     Resized { lower_bound: i64, extent: i64, oldtype: OldType },
 }
 
+impl Step {
+    /// The largest of its counts and block lengths, and the length of its lists.
+    pub fn largest_count(&self) -> u64 {
+        match self {
+            Self::Contiguous { count, .. } => *count,
+            Self::Hvector { count, blocklength, .. } => *count.max(blocklength),
+            Self::HindexedBlock { blocklength, displacements, .. } => {
+                (*blocklength).max(displacements.len() as u64)
+            }
+            Self::Hindexed { blocklengths, .. } | Self::Struct { blocklengths, .. } => {
+                blocklengths.iter().copied().fold(blocklengths.len() as u64, u64::max)
+            }
+            Self::Resized { .. } => 0,
+        }
+    }
+}
+
+/// The lower bound and the extent of a datatype, in bytes (MPI 4.1 section 5.1.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Bounds {
+    /// Where it begins, relative to displacement 0.
+    pub lower_bound: i64,
+    /// From one copy to the next.
+    pub extent: i64,
+}
+
+impl Bounds {
+    /// Those of a datatype that begins at displacement 0.
+    pub const fn of_extent(extent: i64) -> Self {
+        Self { lower_bound: 0, extent }
+    }
+}
+
 /// A list of constructor calls and which of them is the datatype. Only that one is committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
@@ -55,21 +88,29 @@ impl Program {
     /// block length of its parent, an idxbuc an hindexed over a child resized to the bucket stride, a strc of
     /// like children an hindexed; equal calls are made once.
     ///
-    /// With `extent`, in bytes, the datatype has lower bound 0 and that extent, by a final resize unless every
-    /// MPI library must arrive at it anyway. Without, the extent is left to the library.
+    /// With `bounds`, the datatype has these, by a final resize unless every MPI library must arrive at them anyway. Without,
+    /// they are left to the library.
     ///
     /// # Errors
     /// Those of [`TypeTree::measure`].
-    pub fn lower(tree: &TypeTree, extent: Option<i64>) -> Result<Self, Error> {
+    pub fn lower(tree: &TypeTree, bounds: Option<Bounds>) -> Result<Self, Error> {
         tree.measure()?;
-        let mut lowering = Lowering::default();
-        let mut built = lowering.lower(tree);
-        if let Some(extent) = extent
-            && (built.lower_bound != 0 || built.extent() != Some(extent))
-        {
-            built = lowering.resize(built, 0, extent);
-        }
-        Ok(Self { steps: lowering.steps.into(), result: built.oldtype })
+        Ok(Lowering::new(u64::MAX).run(tree, bounds))
+    }
+
+    /// The same for an MPI library that takes no count beyond a limit, of at least 2: longer lists and larger counts are
+    /// split.
+    ///
+    /// # Errors
+    /// Those of [`TypeTree::measure`].
+    pub fn lower_within(tree: &TypeTree, bounds: Option<Bounds>, limit: u64) -> Result<Self, Error> {
+        tree.measure()?;
+        Ok(Lowering::new(limit).run(&tree.split(limit), bounds))
+    }
+
+    /// The largest count, block length or list length of all calls.
+    pub fn largest_count(&self) -> u64 {
+        self.steps.iter().map(Step::largest_count).max().unwrap_or(0)
     }
 
     /// Number of constructor calls.
@@ -110,14 +151,29 @@ impl Built {
     }
 }
 
-#[derive(Default)]
 struct Lowering {
     steps: Vec<Step>,
     /// Equal calls are made once: a handle may be used many times.
     known: BTreeMap<Step, usize>,
+    /// No count may become larger.
+    limit: u64,
 }
 
 impl Lowering {
+    fn new(limit: u64) -> Self {
+        Self { steps: Vec::new(), known: BTreeMap::new(), limit }
+    }
+
+    fn run(mut self, tree: &TypeTree, bounds: Option<Bounds>) -> Program {
+        let mut built = self.lower(tree);
+        if let Some(Bounds { lower_bound, extent }) = bounds
+            && (built.lower_bound != lower_bound || built.extent() != Some(extent))
+        {
+            built = self.resize(built, lower_bound, extent);
+        }
+        Program { steps: self.steps.into(), result: built.oldtype }
+    }
+
     fn push(&mut self, step: Step) -> OldType {
         let next = self.steps.len();
         let index = *self.known.entry(step.clone()).or_insert(next);
@@ -155,7 +211,7 @@ impl Lowering {
                 let (block, blocklength) = self.block(child);
                 let extent = block.extent();
                 if extent.and_then(|extent| extent.checked_mul(blocklength as i64)) == Some(*stride)
-                    && let Some(count) = count.checked_mul(blocklength)
+                    && let Some(count) = count.checked_mul(blocklength).filter(|count| *count <= self.limit)
                 {
                     return (block, count);
                 }

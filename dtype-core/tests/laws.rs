@@ -4,8 +4,8 @@ mod common;
 
 use common::{cost_models, interpret, small_map, small_tree};
 use dtype_core::{
-    BaseType, Error, Limits, NodeCosts, Optimality, Program, Shape, Step, TypeMap, TypeTree, normalize,
-    normalize_within,
+    BaseType, Bounds, Error, Limits, NodeCosts, Optimality, Program, Shape, Step, TypeMap, TypeTree,
+    normalize, normalize_within,
     proposed::{Blocks, Triangular, bucket},
     reconstruct, reconstruct_within,
 };
@@ -112,15 +112,24 @@ proptest! {
     }
 
     #[test]
-    fn a_lowered_program_has_the_map_of_its_tree(tree in small_tree(), extent in proptest::option::of(1i64..5000)) {
-        let program = Program::lower(&tree, extent).unwrap();
+    fn a_lowered_program_has_the_map_of_its_tree(
+        tree in small_tree(),
+        bounds in proptest::option::of((-3i64..3, 1i64..5000)),
+        limit in proptest::option::of(2u64..6),
+    ) {
+        let bounds = bounds.map(|(lower_bound, extent)| Bounds { lower_bound, extent });
+        let program = match limit {
+            None => Program::lower(&tree, bounds),
+            Some(limit) => Program::lower_within(&tree, bounds, limit),
+        }.unwrap();
+        prop_assert!(program.largest_count() <= limit.unwrap_or(u64::MAX));
         let expected: Vec<_> = tree.flatten().map(|map| map.entries().collect()).unwrap_or_default();
         // Whether or not a library rounds extents up to alignments.
         for round in [false, true] {
             let (map, lower_bound, found) = interpret(&program, round);
             prop_assert_eq!(&map, &expected);
-            if let Some(extent) = extent {
-                prop_assert_eq!((lower_bound, found), (0, extent));
+            if let Some(bounds) = bounds {
+                prop_assert_eq!((lower_bound, found), (bounds.lower_bound, bounds.extent));
             }
         }
         let repeated = (1..program.calls()).any(|i| program.steps[..i].contains(&program.steps[i]));
@@ -281,13 +290,15 @@ fn copies_of_nothing_end_at_once() {
     assert_eq!(tree.flatten().unwrap().displacements(), [8]);
     assert_eq!(nothing.flatten(), Err(Error::EmptyMap));
     assert_eq!(normalize(&nothing, &NodeCosts::default()).unwrap().tree, TypeTree::structure([], []));
-    assert!(Program::lower(&nothing, Some(0)).is_ok());
+    assert!(Program::lower(&nothing, Some(Bounds::of_extent(0))).is_ok());
 }
 
 #[test]
 fn lowering_folds_blocks_into_their_parents() {
     let leaf = TypeTree::Leaf(BaseType::F64);
-    let steps = |tree: &TypeTree, extent| Program::lower(tree, extent).unwrap().steps.into_owned();
+    let steps = |tree: &TypeTree, extent: Option<i64>| {
+        Program::lower(tree, extent.map(Bounds::of_extent)).unwrap().steps.into_owned()
+    };
     let row = TypeTree::vector(4, 8, leaf.clone());
     let f64 = dtype_core::OldType::Base(BaseType::F64);
     assert_eq!(steps(&row, None), [Step::Contiguous { count: 4, oldtype: f64 }]);
@@ -308,7 +319,7 @@ fn an_extent_within_that_libraries_may_round_is_not_relied_on() {
     let tree = TypeTree::structure([0, 72], [f64, TypeTree::structure([0, 8], [u32, packed])]);
     let extent = tree.measure().unwrap().upper_bound;
     assert_eq!(extent % 8, 0, "as if there was nothing to round");
-    let program = Program::lower(&tree, Some(extent)).unwrap();
+    let program = Program::lower(&tree, Some(Bounds::of_extent(extent))).unwrap();
     for round in [false, true] {
         let (map, lower_bound, found) = interpret(&program, round);
         assert_eq!((lower_bound, found), (0, extent), "{program}");
@@ -323,11 +334,11 @@ fn an_extent_that_depends_on_the_order_of_parts_is_not_relied_on() {
     let (long, int, short) =
         (TypeTree::Leaf(BaseType::I64), TypeTree::Leaf(BaseType::U32), TypeTree::Leaf(BaseType::U16));
     let tree = TypeTree::structure([20, 4, 12, 0], [int.clone(), long.clone(), long, short]);
-    let program = Program::lower(&tree, Some(24)).unwrap();
+    let program = Program::lower(&tree, Some(Bounds::of_extent(24))).unwrap();
     assert!(matches!(program.steps.last(), Some(Step::Resized { extent: 24, .. })), "{program}");
     // In the order of memory there is nothing to round on the way.
     let sorted = TypeTree::structure([0, 8], [int, TypeTree::Leaf(BaseType::F64)]);
-    assert_eq!(Program::lower(&sorted, Some(16)).unwrap().calls(), 1);
+    assert_eq!(Program::lower(&sorted, Some(Bounds::of_extent(16))).unwrap().calls(), 1);
 }
 
 /// Found by fuzzing: five long runs, each written copy by copy, were few runs only once they had been normalized.

@@ -2,7 +2,7 @@
 //!
 //! All names are those of `dtype_runtime::__private`, which the expansion calls `__dtype`.
 
-use dtype_core::{BaseType, LinearCosts, OldType, Program, Step, TypeTree, solve_layout};
+use dtype_core::{BaseType, Bounds, LinearCosts, OldType, Program, Step, TypeTree, solve_layout};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::quote;
 
@@ -16,7 +16,7 @@ pub(crate) fn expansion(
     facts: &TokenStream,
 ) -> Option<TokenStream> {
     let solution = solve_layout(tree, costs).ok()?;
-    let program = Program::lower(&solution.tree, extent).ok()?;
+    let program = Program::lower(&solution.tree, extent.map(Bounds::of_extent)).ok()?;
     let cost = number(solution.cost);
     let steps = program.steps.iter().map(step);
     let result = old_type(program.result);

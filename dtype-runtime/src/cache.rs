@@ -1,7 +1,7 @@
 //! The cache of layouts that are worked out at run time, keyed by what they describe.
 //!
 //! A program makes the same layout again at every time step, and a layout of a column does not depend on which column.
-//! So an entry is found by its type tree, as it is written down, and its extent. The cache forgets what has not been used for
+//! So an entry is found by its type tree, as it is written down, and its bounds. The cache forgets what has not been used for
 //! longest; a layout or a datatype in use keeps its entry alive.
 
 use std::{
@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use dtype_core::TypeTree;
+use dtype_core::{Bounds, TypeTree};
 
 use crate::lazy::LazyDatatype;
 
@@ -62,8 +62,8 @@ struct Cache {
     hits: u64,
 }
 
-/// A layout: its tree as it is written down, and its extent in bytes if that matters.
-type Key = (Arc<TypeTree>, Option<i64>);
+/// A layout: its tree as it is written down, and its bounds if those matter.
+type Key = (Arc<TypeTree>, Option<Bounds>);
 
 struct Remembered {
     entry: Arc<LazyDatatype>,
@@ -73,9 +73,9 @@ struct Remembered {
 }
 
 /// The entry of a layout, found or made.
-pub(crate) fn cached(tree: TypeTree, extent: Option<i64>) -> Arc<LazyDatatype> {
+pub(crate) fn cached(tree: TypeTree, bounds: Option<Bounds>) -> Arc<LazyDatatype> {
     let numbers = numbers(&tree);
-    let key = (Arc::new(tree), extent);
+    let key = (Arc::new(tree), bounds);
     // No call that can panic leaves the cache half-changed, so a poisoned lock is as good as any.
     let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     cache.clock += 1;
@@ -86,7 +86,7 @@ pub(crate) fn cached(tree: TypeTree, extent: Option<i64>) -> Arc<LazyDatatype> {
         cache.hits += 1;
         return entry;
     }
-    let entry = Arc::new(LazyDatatype::of_tree(Arc::clone(&key.0), extent));
+    let entry = Arc::new(LazyDatatype::of_tree(Arc::clone(&key.0), bounds));
     if numbers <= MOST_NUMBERS {
         cache.make_room(numbers);
         let remembered = Remembered { entry: Arc::clone(&entry), numbers, used: now };

@@ -136,6 +136,14 @@ pub enum Error {
     /// MPI has been finalized, and its datatypes with it.
     #[error("MPI is finalized: MPI datatypes cannot be used after the `Universe` is dropped")]
     Finalized,
+    /// An existing datatype cannot be told by a type tree.
+    #[error("the datatype {name} cannot be decoded: {reason}")]
+    Datatype {
+        /// Its name.
+        name: String,
+        /// Why not.
+        reason: &'static str,
+    },
     /// An argument does not fit the type that the MPI call has for it.
     #[error("{call}: {value} does not fit its argument `{argument}`; the limit is {limit}")]
     Argument {
@@ -149,12 +157,14 @@ pub enum Error {
         limit: i128,
     },
     /// An MPI call failed.
-    #[error("{call} failed with error code {code}")]
+    #[error("{call} failed: {text} (error code {code})")]
     Mpi {
         /// The MPI function.
         call: &'static str,
         /// What it returned.
         code: i32,
+        /// What the library says of it.
+        text: String,
     },
 }
 

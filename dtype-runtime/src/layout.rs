@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use dtype_core::{Optimality, Program, SelectionError, TypeTree};
+use dtype_core::{Bounds, Optimality, Program, SelectionError, TypeTree};
 
 use crate::{
     Error, MpiDatatype,
@@ -260,8 +260,8 @@ impl Deref for Entry {
 
 /// The datatype of a region of an array with these strides; for `copies` of them in a row, if they are not just one.
 pub(crate) fn entry_of(region: &Region<'_>, strides: &Strides, copies: usize) -> Entry {
-    let extent = (copies != 1).then(|| (region.array_elements() * region.element) as i64);
-    Entry::Shared(cached(region.tree(strides), extent))
+    let extent = || (region.array_elements() * region.element) as i64;
+    Entry::Shared(cached(region.tree(strides), (copies != 1).then(|| Bounds::of_extent(extent()))))
 }
 
 /// The methods of [`Layout`] as methods of the type itself, so that nobody needs to import the trait.

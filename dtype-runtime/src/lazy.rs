@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, OnceLock, PoisonError, RwLock},
 };
 
-use dtype_core::{LinearCosts, Program, Solution, TypeTree, constant::Solved, solve_layout};
+use dtype_core::{Bounds, LinearCosts, Program, Solution, TypeTree, constant::Solved, solve_layout};
 
 use crate::{MpiDatatype, datatype::COSTS, fields::Description, layout::Selection, pack::Plan};
 
@@ -45,8 +45,8 @@ pub struct Expansion {
 pub struct LazyDatatype {
     description: Description,
     costs: LinearCosts,
-    /// The extent the MPI datatype must have, in bytes.
-    extent: Option<i64>,
+    /// The bounds that the MPI datatype must have.
+    bounds: Option<Bounds>,
     expansion: Option<Expansion>,
     /// What constant evaluation has solved.
     solved: fn() -> Option<&'static Solved>,
@@ -62,32 +62,33 @@ impl LazyDatatype {
     pub const fn new<T: MpiDatatype>(expansion: Option<Expansion>) -> Self {
         // What is not named here is not evaluated, nor does it find its way into the program.
         let solved = if expansion.is_some() { unsolved } else { solved::<T> };
-        Self::of(T::DESCRIPTION, T::COSTS, Some(size_of::<T>() as i64), expansion, solved)
+        let bounds = Bounds::of_extent(size_of::<T>() as i64);
+        Self::of(T::DESCRIPTION, T::COSTS, Some(bounds), expansion, solved)
     }
 
-    /// The entry of a layout that is known at compile time, of an array without gaps. Its extent does not matter.
+    /// The entry of a layout that is known at compile time, of an array without gaps. Its bounds do not matter.
     pub const fn of_selection<S: Selection>(expansion: Option<Expansion>) -> Self {
         let solved = if expansion.is_some() { unsolved } else { solved_selection::<S> };
         let describe = || S::REGION.tree(&S::REGION.contiguous());
         Self::of(Description::Listed(describe), COSTS, None, expansion, solved)
     }
 
-    /// The entry of a layout that is known at run time, whose extent matters only if `extent` is given.
-    pub(crate) fn of_tree(tree: Arc<TypeTree>, extent: Option<i64>) -> Self {
-        Self::of(Description::Given(tree), COSTS, extent, None, unsolved)
+    /// The entry of a layout that is known at run time, whose bounds matter only if they are given.
+    pub(crate) fn of_tree(tree: Arc<TypeTree>, bounds: Option<Bounds>) -> Self {
+        Self::of(Description::Given(tree), COSTS, bounds, None, unsolved)
     }
 
     const fn of(
         description: Description,
         costs: LinearCosts,
-        extent: Option<i64>,
+        bounds: Option<Bounds>,
         expansion: Option<Expansion>,
         solved: fn() -> Option<&'static Solved>,
     ) -> Self {
         Self {
             description,
             costs,
-            extent,
+            bounds,
             expansion,
             solved,
             solution: OnceLock::new(),
@@ -123,11 +124,17 @@ impl LazyDatatype {
         self.expansion.as_ref().map_or_else(
             || {
                 self.program.get_or_init(|| {
-                    Program::lower(&self.solution().tree, self.extent).expect("the tree has been measured")
+                    Program::lower(&self.solution().tree, self.bounds).expect("the tree has been measured")
                 })
             },
             |expansion| &expansion.program,
         )
+    }
+
+    /// The calls for an MPI library that takes no larger count.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn program_within(&self, limit: u64) -> Result<Program, dtype_core::Error> {
+        Program::lower_within(&self.solution().tree, self.bounds, limit)
     }
 
     /// The plan for packing, which whoever asks first makes.

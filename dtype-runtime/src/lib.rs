@@ -58,8 +58,6 @@
 #[doc = include_str!("../../README.md")]
 mod readme {}
 
-#[cfg(feature = "mpi")]
-mod buffer;
 mod cache;
 mod datatype;
 mod error;
@@ -76,8 +74,6 @@ mod shapes;
 mod source;
 mod view;
 
-#[cfg(feature = "mpi")]
-pub use buffer::{Values, ValuesMut};
 pub use cache::{LayoutCache, layout_cache};
 pub use datatype::MpiDatatype;
 pub use dtype_core;
@@ -86,7 +82,7 @@ pub use error::Error;
 pub use layout::{Disjoint, DynamicLayout, Layout, Memory, Rank, Selection, StaticLayout};
 pub use lazy::LayoutOrigin;
 #[cfg(feature = "mpi")]
-pub use mpi::LayoutDatatype;
+pub use mpi::{Decoded, LayoutDatatype, Values, ValuesMut, decode, normalize};
 pub use pack::{pack, pack_into, packed_size, unpack_into};
 pub use region::ArrayOrder;
 pub use shapes::{Band, Darray, Distribution, Halo, HaloExchange, Subarray, Tile};

@@ -118,36 +118,42 @@ impl<const D: usize> Darray<D> {
         let mut pieces = pieces::<T, D>(self.gsizes);
         let mut axes = [Axis::EMPTY; D];
         for (k, axis) in axes.iter_mut().enumerate() {
-            *axis = self.distributions[k].choose(
-                &mut pieces,
-                k,
-                coordinates[k],
-                self.psizes[k],
-                self.gsizes[k],
-            )?;
+            let length = self.gsizes[k];
+            *axis = match self.distributions[k].share(k, coordinates[k], self.psizes[k], length)? {
+                Share::Strided { start, count, step } => {
+                    pieces.select(k, length, strided(start, count, step))
+                }
+                Share::Listed(indices) => pieces.list(k, &indices),
+            };
         }
         pieces.push(axes, &pieces.whole(), []);
         DynamicLayout::new(pieces, self.order)
     }
 }
 
+/// What one process has of a dimension.
+pub(crate) enum Share {
+    /// So many elements from this one on, so many apart.
+    Strided { start: usize, count: usize, step: usize },
+    /// These elements.
+    Listed(Vec<usize>),
+}
+
 impl Distribution {
-    /// What the process at `coordinate` of `processes` has of `length` elements.
-    fn choose<T: MpiDatatype, const D: usize>(
+    /// What the process at `coordinate` of `processes` has of the `length` elements of a dimension.
+    pub(crate) fn share(
         self,
-        pieces: &mut Pieces<T, D>,
         dimension: usize,
         coordinate: usize,
         processes: usize,
         length: usize,
-    ) -> Result<Axis, Error> {
-        let mut select = |item| Ok(pieces.select(dimension, length, item));
+    ) -> Result<Share, Error> {
         match self {
             Self::None if processes > 1 => {
                 let requirement = "1, as the dimension is not distributed";
                 Err(refused("Darray", format!("psizes[{dimension}]"), processes, requirement))
             }
-            Self::None => select(Item::ALL),
+            Self::None => Ok(Share::Strided { start: 0, count: length, step: 1 }),
             Self::Block(Some(0)) | Self::Cyclic(Some(0)) => {
                 Err(refused("Darray", format!("the block of distributions[{dimension}]"), 0, "1 or more"))
             }
@@ -161,18 +167,18 @@ impl Distribution {
                     return Err(refused("Darray", argument, block, requirement));
                 }
                 let start = coordinate.saturating_mul(block).min(length);
-                select(span(start, block.min(length - start)))
+                Ok(Share::Strided { start, count: block.min(length - start), step: 1 })
             }
             Self::Cyclic(block) => {
                 let block = block.unwrap_or(1);
                 if block == 1 {
-                    let start = coordinate.min(length) as i128;
-                    let step = processes as i128;
-                    return select(Item::Range { start: Some(start), end: None, closed: false, step });
+                    let start = coordinate.min(length);
+                    let count = (length - start).div_ceil(processes);
+                    return Ok(Share::Strided { start, count, step: processes });
                 }
                 let blocks = (coordinate..length.div_ceil(block)).step_by(processes);
                 let indices = blocks.flat_map(|i| i * block..((i + 1) * block).min(length));
-                Ok(pieces.list(dimension, &indices.collect::<Vec<_>>()))
+                Ok(Share::Listed(indices.collect()))
             }
         }
     }
@@ -415,8 +421,18 @@ fn one<T: MpiDatatype, const D: usize>(
 
 /// So many indices, from this one on.
 fn span(start: usize, count: usize) -> Item {
-    let (start, end) = (start as i128, (start + count) as i128);
-    Item::Range { start: Some(start), end: Some(end), closed: false, step: 1 }
+    strided(start, count, 1)
+}
+
+/// So many indices, from this one on, so many apart.
+fn strided(start: usize, count: usize, step: usize) -> Item {
+    let last = start as i128 + (count as i128 - 1) * step as i128;
+    Item::Range {
+        start: Some(start as i128),
+        end: Some(last.max(start as i128 - 1) + 1),
+        closed: false,
+        step: step as i128,
+    }
 }
 
 fn refused(

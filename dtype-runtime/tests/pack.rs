@@ -2,7 +2,7 @@
 
 use dtype_runtime::{
     Error, LayoutOrigin, MpiDatatype,
-    dtype_core::{NodeCosts, Optimality, Program, Shape, reconstruct},
+    dtype_core::{Bounds, NodeCosts, Optimality, Program, Shape, reconstruct},
     layout, pack, pack_into, packed_size, unpack_into,
 };
 use proptest::prelude::*;
@@ -170,7 +170,7 @@ fn the_tiers_agree() {
     assert_eq!((Seen::cost(), Seen::type_tree()), (solution.cost, &solution.tree));
     assert_eq!((Named::cost(), Named::type_tree()), (solution.cost, &solution.tree));
     assert_eq!((Seen::optimality(), Named::optimality()), (Optimality::Proven, Optimality::Proven));
-    let program = Program::lower(&solution.tree, Some(size_of::<Seen>() as i64)).unwrap();
+    let program = Program::lower(&solution.tree, Some(Bounds::of_extent(size_of::<Seen>() as i64))).unwrap();
     assert_eq!(Seen::constructor_calls(), &program);
     assert_eq!(Named::constructor_calls(), &program);
 }

@@ -4,7 +4,7 @@
 
 mod reader;
 
-use dtype_core::{NodeCosts, Program, normalize};
+use dtype_core::{Bounds, NodeCosts, Program, normalize};
 use libfuzzer_sys::fuzz_target;
 use reader::Reader;
 
@@ -19,7 +19,8 @@ fuzz_target!(|bytes: &[u8]| {
     let solution = normalize(&tree, &costs).unwrap();
     assert!(measure.entries == 0 || solution.cost <= tree.cost(&costs));
     assert_eq!(normalize(&solution.tree, &costs).unwrap().cost, solution.cost);
-    Program::lower(&tree, Some(64)).unwrap();
+    Program::lower(&tree, Some(Bounds::of_extent(64))).unwrap();
+    assert!(Program::lower_within(&tree, None, 1000).unwrap().largest_count() <= 1000);
     if measure.entries <= 5000 {
         assert_eq!(solution.tree.flatten(), tree.flatten());
         let _ = tree.runs().unwrap().to_string();

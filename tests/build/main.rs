@@ -14,6 +14,8 @@ use random::Random;
 fn main() {
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-env-changed=DTYPE_SEED");
+    #[cfg(feature = "mpi")]
+    compile_c();
     let seed = env::var("DTYPE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(2026);
     let out = env::var_os("OUT_DIR").expect("cargo sets it");
     let write = |name: &str, text: String| {
@@ -21,4 +23,18 @@ fn main() {
     };
     write("structs.rs", Random(seed).structs(seed));
     write("layouts.rs", Random(seed).layouts(seed));
+}
+
+/// The datatypes that only C has names for.
+#[cfg(feature = "mpi")]
+fn compile_c() {
+    println!("cargo::rerun-if-changed=c/types.c");
+    println!("cargo::rerun-if-env-changed=MPICC");
+    let library = build_probe_mpi::probe().expect("an MPI library, as rsmpi finds it");
+    let mut build = cc::Build::new();
+    match &library.mpicc {
+        Some(mpicc) => build.compiler(mpicc),
+        None => build.includes(&library.include_paths),
+    };
+    build.file("c/types.c").warnings(true).compile("types");
 }

@@ -14,7 +14,7 @@ use crate::{inspect::mpi_pack, random::packed_by_many};
 #[allow(dead_code, reason = "the build script needs more of it")]
 #[path = "../build/random.rs"]
 mod generator;
-use generator::Random;
+pub use generator::Random;
 
 impl Random {
     /// A tree of up to so many levels, which covers no byte twice.

@@ -4,7 +4,7 @@ use std::{any::type_name, mem::MaybeUninit, os::raw::c_int};
 
 use dtype_runtime::{
     Error, Layout, LayoutOrigin, MpiDatatype, Source,
-    dtype_core::{BaseType, OldType, Program, Step, TypeTree, normalize, solve_layout},
+    dtype_core::{BaseType, Bounds, OldType, Program, Step, TypeTree, normalize, solve_layout},
     layout, pack, packed_size, unpack_into,
 };
 use mpi::{
@@ -17,7 +17,7 @@ use crate::layouts::{Memory, packed_by_mpi};
 use crate::samples::{Packed, Particle, Sample, Visit, for_each_sample};
 
 /// Size, lower bound and extent, true lower bound and true extent.
-fn bounds(datatype: MPI_Datatype) -> (i64, i64, i64, i64, i64) {
+pub fn bounds(datatype: MPI_Datatype) -> (i64, i64, i64, i64, i64) {
     let (mut size, mut lower, mut extent, mut true_lower, mut true_extent): (c_int, _, _, _, _) =
         (0, 0, 0, 0, 0);
     // SAFETY: the datatype is committed, and every output is a local of the right type.
@@ -156,7 +156,7 @@ fn inspect<T: Sample>(origin: LayoutOrigin) {
     assert_eq!(solve_layout(tree, &T::COSTS).unwrap().cost, T::cost(), "{name}");
     assert_eq!(normalize(tree, &T::COSTS).unwrap().cost, T::cost(), "{name}");
     // What the macro has emitted is what the same algorithms find at run time.
-    let lowered = Program::lower(tree, Some(size_of::<T>() as i64)).unwrap();
+    let lowered = Program::lower(tree, Some(Bounds::of_extent(size_of::<T>() as i64))).unwrap();
     assert_eq!(program, &lowered, "{name}");
 
     let datatype = T::datatype().unwrap().as_raw();

@@ -2,6 +2,7 @@
 //!
 //! Every rank checks what it sees and prints `ok` at the end. `tests/ranks.rs` starts it and reads what all of them print.
 
+mod decode;
 mod engine;
 mod exchange;
 mod inspect;
@@ -33,6 +34,9 @@ fn main() {
         "views" => with_world(exchange::views),
         "inspect-types" => with_world(|_| inspect::types()),
         "inspect-layouts" => with_world(|_| inspect::layouts()),
+        "decoded" => with_world(|_| decode::decoded()),
+        "decoded-kept" => with_world(|_| decode::kept()),
+        "cycles" => with_world(|_| decode::cycles()),
         "engine" => with_world(|_| engine::engine()),
         "threads" => lifecycle::threads(),
         "before-and-after" => lifecycle::before_and_after(),

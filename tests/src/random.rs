@@ -5,7 +5,7 @@ use std::{any::type_name, ops::Range, os::raw::c_int};
 
 use dtype_runtime::{
     LayoutOrigin, MpiDatatype,
-    dtype_core::{Program, solve_layout},
+    dtype_core::{Bounds, Program, solve_layout},
 };
 use mpi::{ffi, raw::AsRaw, topology::SimpleCommunicator, traits::*};
 
@@ -133,7 +133,7 @@ pub fn memory(which: usize, size: usize) -> Vec<u8> {
 fn tiers_agree<T: MpiDatatype>(name: &str) {
     let solution = solve_layout(T::type_tree(), &T::COSTS).unwrap();
     assert_eq!((T::cost(), T::optimality()), (solution.cost, solution.optimality), "{name}");
-    let program = Program::lower(T::type_tree(), Some(size_of::<T>() as i64)).unwrap();
+    let program = Program::lower(T::type_tree(), Some(Bounds::of_extent(size_of::<T>() as i64))).unwrap();
     if T::layout_origin() != LayoutOrigin::Expansion {
         assert_eq!(T::constructor_calls(), &program, "{name}");
     }

@@ -97,6 +97,21 @@ fn the_pack_engine_packs_what_mpi_packs_and_external32_as_well() {
 }
 
 #[test]
+fn existing_datatypes_are_decoded_and_normalized_to_what_mpi_says_they_are() {
+    passes("decoded", 1);
+}
+
+#[test]
+fn what_was_decoded_is_kept_on_the_datatype_and_what_cannot_be_is_named() {
+    passes("decoded-kept", 1);
+}
+
+#[test]
+fn a_hundred_thousand_cycles_lose_no_handle() {
+    passes("cycles", 1);
+}
+
+#[test]
 fn threads_share_one_handle() {
     passes("threads", 1);
 }

@@ -8,10 +8,8 @@ use ::mpi::{
     datatype::{AsDatatype, Buffer, BufferMut, Collection, DatatypeRef, Pointer, PointerMut},
 };
 
-use crate::{
-    MpiDatatype,
-    mpi::{number_of, or_panic},
-};
+use super::buffers::{number_of, or_panic};
+use crate::MpiDatatype;
 
 /// Values to send, an rsmpi `Buffer`: see [`MpiDatatype::buffer`].
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,94 @@
+//! What was found out about a datatype, kept on it as an MPI attribute (MPI 4.1 section 7.7.4).
+
+use std::{
+    os::raw::{c_int, c_void},
+    ptr,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use ::mpi::ffi::{self, MPI_Datatype};
+
+use super::{decode::Decoded, life::checked};
+use crate::Error;
+
+/// The key, made at the first use. The lock is held while an attribute is looked at or put: so nobody replaces one that is being
+/// looked at.
+static KEY: Mutex<Option<c_int>> = Mutex::new(None);
+
+/// What is kept on a datatype.
+pub(super) fn get(datatype: MPI_Datatype) -> Result<Option<Arc<Decoded>>, Error> {
+    let key = KEY.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(key) = *key else { return Ok(None) };
+    let (mut value, mut found) = (ptr::null_mut::<c_void>(), 0);
+    // SAFETY: MPI is usable, the datatype live, the key made here; MPI stores a pointer where it is told to.
+    let code = unsafe { ffi::MPI_Type_get_attr(datatype, key, (&raw mut value).cast(), &raw mut found) };
+    checked("MPI_Type_get_attr", code)?;
+    if found == 0 {
+        return Ok(None);
+    }
+    let value = value.cast_const().cast::<Decoded>();
+    // SAFETY: the attribute is a counted reference that `set` or `copy` has left, and nobody takes it away while the lock is held
+    // and the datatype is borrowed.
+    Ok(Some(unsafe {
+        Arc::increment_strong_count(value);
+        Arc::from_raw(value)
+    }))
+}
+
+/// Keeps this on a datatype that is not predefined.
+pub(super) fn set(datatype: MPI_Datatype, decoded: &Arc<Decoded>) -> Result<(), Error> {
+    let mut key = KEY.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = match *key {
+        Some(key) => key,
+        None => *key.insert(make_key()?),
+    };
+    let value = Arc::into_raw(Arc::clone(decoded));
+    // SAFETY: MPI is usable, the datatype live, and the key made here.
+    let code = unsafe { ffi::MPI_Type_set_attr(datatype, key, value.cast_mut().cast()) };
+    checked("MPI_Type_set_attr", code).inspect_err(|_| {
+        // SAFETY: MPI has not taken it.
+        drop(unsafe { Arc::from_raw(value) });
+    })
+}
+
+fn make_key() -> Result<c_int, Error> {
+    let mut key = 0;
+    // SAFETY: MPI is usable; the callbacks have the types of MPI 4.1 section 7.7.4 and use no extra state.
+    let code =
+        unsafe { ffi::MPI_Type_create_keyval(Some(copy), Some(delete), &raw mut key, ptr::null_mut()) };
+    checked("MPI_Type_create_keyval", code)?;
+    Ok(key)
+}
+
+/// Gives the key back, when MPI ends. What is still kept on datatypes goes when they do.
+pub(super) fn free_key() {
+    let mut key = KEY.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(mut key) = key.take() {
+        // SAFETY: MPI is usable; the key was made here.
+        unsafe { ffi::MPI_Type_free_keyval(&raw mut key) };
+    }
+}
+
+/// A duplicate describes the same.
+unsafe extern "C" fn copy(
+    _: MPI_Datatype,
+    _: c_int,
+    _: *mut c_void,
+    value: *mut c_void,
+    copy: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: the value is a counted reference that is kept, and MPI passes places for a pointer and a flag.
+    unsafe {
+        Arc::increment_strong_count(value.cast_const().cast::<Decoded>());
+        *copy.cast::<*mut c_void>() = value;
+        *flag = 1;
+    }
+    ffi::MPI_SUCCESS as c_int
+}
+
+unsafe extern "C" fn delete(_: MPI_Datatype, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
+    // SAFETY: the value is a counted reference that is kept, and now is not any more.
+    drop(unsafe { Arc::from_raw(value.cast_const().cast::<Decoded>()) });
+    ffi::MPI_SUCCESS as c_int
+}

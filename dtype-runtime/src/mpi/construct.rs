@@ -1,0 +1,247 @@
+//! Constructor programs as MPI calls.
+
+use ::mpi::{
+    Address, Count,
+    ffi::{self, MPI_Datatype},
+};
+use dtype_core::{BaseType, OldType, Program, Step};
+
+use super::{life::checked, shim};
+use crate::Error;
+
+/// Runs a program and commits its result; the flag says whether it was built, and so is to be freed.
+pub(super) fn construct(program: &Program) -> Result<(MPI_Datatype, bool), Error> {
+    let mut steps = Steps(Vec::with_capacity(program.steps.len()));
+    for step in program.steps.iter() {
+        let handle = steps.call(step)?;
+        steps.0.push(handle);
+    }
+    let OldType::Step(index) = program.result else {
+        return Ok((steps.handle(program.result), false));
+    };
+    let mut result = steps.0.swap_remove(index);
+    // SAFETY: the handle was built by the last step.
+    let code = unsafe { ffi::MPI_Type_commit(&raw mut result) };
+    checked("MPI_Type_commit", code).inspect_err(|_| steps.0.push(result))?;
+    Ok((result, true))
+}
+
+/// The handles of the steps run so far. Dropping frees them: a datatype keeps what it was built from alive.
+struct Steps(Vec<MPI_Datatype>);
+
+impl Drop for Steps {
+    fn drop(&mut self) {
+        for handle in &mut self.0 {
+            // SAFETY: each was built here and is freed once.
+            unsafe { ffi::MPI_Type_free(handle) };
+        }
+    }
+}
+
+impl Steps {
+    fn handle(&self, oldtype: OldType) -> MPI_Datatype {
+        match oldtype {
+            OldType::Base(base) => predefined(base),
+            OldType::Step(index) => self.0[index],
+        }
+    }
+
+    /// Makes one constructor call.
+    fn call(&self, step: &Step) -> Result<MPI_Datatype, Error> {
+        if step.largest_count() > Count::MAX as u64 {
+            return self.call_large(step);
+        }
+        // SAFETY: reading a constant that MPI_Init has set up.
+        let mut new = unsafe { ffi::RSMPI_DATATYPE_NULL };
+        // SAFETY, for every call below: MPI is initialized, the lists have the length that is passed with them, and the
+        // old types are predefined or built by earlier steps and not freed yet.
+        match step {
+            Step::Contiguous { count: copies, oldtype } => {
+                const CALL: &str = "MPI_Type_contiguous";
+                let (copies, old) = (count(CALL, "count", *copies)?, self.handle(*oldtype));
+                // SAFETY: see above.
+                checked(CALL, unsafe { ffi::MPI_Type_contiguous(copies, old, &raw mut new) })
+            }
+            Step::Hvector { count: copies, blocklength, stride, oldtype } => {
+                const CALL: &str = "MPI_Type_create_hvector";
+                let copies = count(CALL, "count", *copies)?;
+                let blocklength = count(CALL, "blocklength", *blocklength)?;
+                let (stride, old) = (address(CALL, "stride", *stride)?, self.handle(*oldtype));
+                // SAFETY: see above.
+                checked(CALL, unsafe {
+                    ffi::MPI_Type_create_hvector(copies, blocklength, stride, old, &raw mut new)
+                })
+            }
+            Step::HindexedBlock { blocklength, displacements, oldtype } => {
+                const CALL: &str = "MPI_Type_create_hindexed_block";
+                let copies = count(CALL, "count", displacements.len() as u64)?;
+                let blocklength = count(CALL, "blocklength", *blocklength)?;
+                let (displacements, old) = (addresses(CALL, displacements)?, self.handle(*oldtype));
+                // SAFETY: see above.
+                checked(CALL, unsafe {
+                    let displacements = displacements.as_ptr();
+                    ffi::MPI_Type_create_hindexed_block(copies, blocklength, displacements, old, &raw mut new)
+                })
+            }
+            Step::Hindexed { blocklengths, displacements, oldtype } => {
+                const CALL: &str = "MPI_Type_create_hindexed";
+                let copies = count(CALL, "count", displacements.len() as u64)?;
+                let (blocklengths, displacements) =
+                    (counts(CALL, blocklengths)?, addresses(CALL, displacements)?);
+                let old = self.handle(*oldtype);
+                // SAFETY: see above.
+                checked(CALL, unsafe {
+                    let (blocklengths, displacements) = (blocklengths.as_ptr(), displacements.as_ptr());
+                    ffi::MPI_Type_create_hindexed(copies, blocklengths, displacements, old, &raw mut new)
+                })
+            }
+            Step::Struct { blocklengths, displacements, oldtypes } => {
+                const CALL: &str = "MPI_Type_create_struct";
+                let copies = count(CALL, "count", displacements.len() as u64)?;
+                let (blocklengths, displacements) =
+                    (counts(CALL, blocklengths)?, addresses(CALL, displacements)?);
+                let old: Vec<_> = oldtypes.iter().map(|oldtype| self.handle(*oldtype)).collect();
+                // SAFETY: see above.
+                checked(CALL, unsafe {
+                    let (blocklengths, displacements) = (blocklengths.as_ptr(), displacements.as_ptr());
+                    ffi::MPI_Type_create_struct(
+                        copies,
+                        blocklengths,
+                        displacements,
+                        old.as_ptr(),
+                        &raw mut new,
+                    )
+                })
+            }
+            Step::Resized { lower_bound, extent, oldtype } => {
+                const CALL: &str = "MPI_Type_create_resized";
+                let (lb, extent) = (address(CALL, "lb", *lower_bound)?, address(CALL, "extent", *extent)?);
+                // SAFETY: see above.
+                checked(CALL, unsafe {
+                    ffi::MPI_Type_create_resized(self.handle(*oldtype), lb, extent, &raw mut new)
+                })
+            }
+        }?;
+        Ok(new)
+    }
+
+    /// Makes one constructor call with large counts, in a library that has it.
+    fn call_large(&self, step: &Step) -> Result<MPI_Datatype, Error> {
+        // SAFETY: reading a constant that MPI_Init has set up.
+        let mut new = unsafe { ffi::RSMPI_DATATYPE_NULL };
+        // SAFETY, for every call below: as in `call`; every number fits, having been checked.
+        match step {
+            Step::Contiguous { count, oldtype } => {
+                const CALL: &str = "MPI_Type_contiguous_c";
+                let (count, old) = (large(CALL, "count", *count)?, self.handle(*oldtype));
+                // SAFETY: see above.
+                checked(CALL, unsafe { shim::dtype_shim_contiguous(count, old, &raw mut new) })
+            }
+            Step::Hvector { count, blocklength, stride, oldtype } => {
+                const CALL: &str = "MPI_Type_create_hvector_c";
+                let (count, blocklength) =
+                    (large(CALL, "count", *count)?, large(CALL, "blocklength", *blocklength)?);
+                let old = self.handle(*oldtype);
+                // SAFETY: see above.
+                checked(CALL, unsafe {
+                    shim::dtype_shim_hvector(count, blocklength, *stride, old, &raw mut new)
+                })
+            }
+            Step::HindexedBlock { blocklength, displacements, oldtype } => {
+                const CALL: &str = "MPI_Type_create_hindexed_block_c";
+                let blocklength = large(CALL, "blocklength", *blocklength)?;
+                let (count, displacements) = (displacements.len() as i64, displacements.as_ptr());
+                let old = self.handle(*oldtype);
+                // SAFETY: see above.
+                checked(CALL, unsafe {
+                    shim::dtype_shim_hindexed_block(count, blocklength, displacements, old, &raw mut new)
+                })
+            }
+            Step::Hindexed { blocklengths, displacements, oldtype } => {
+                const CALL: &str = "MPI_Type_create_hindexed_c";
+                let lengths = larges(CALL, blocklengths)?;
+                let (count, displacements) = (lengths.len() as i64, displacements.as_ptr());
+                let old = self.handle(*oldtype);
+                // SAFETY: see above.
+                checked(CALL, unsafe {
+                    shim::dtype_shim_hindexed(count, lengths.as_ptr(), displacements, old, &raw mut new)
+                })
+            }
+            Step::Struct { blocklengths, displacements, oldtypes } => {
+                const CALL: &str = "MPI_Type_create_struct_c";
+                let lengths = larges(CALL, blocklengths)?;
+                let (count, displacements) = (lengths.len() as i64, displacements.as_ptr());
+                let old: Vec<_> = oldtypes.iter().map(|oldtype| self.handle(*oldtype)).collect();
+                // SAFETY: see above.
+                checked(CALL, unsafe {
+                    shim::dtype_shim_struct(
+                        count,
+                        lengths.as_ptr(),
+                        displacements,
+                        old.as_ptr(),
+                        &raw mut new,
+                    )
+                })
+            }
+            // It has no counts.
+            Step::Resized { .. } => return self.call(step),
+        }?;
+        Ok(new)
+    }
+}
+
+/// Whether the library has constructors with large counts.
+pub(super) fn has_large_counts() -> bool {
+    // SAFETY: a constant of the library.
+    unsafe { shim::dtype_shim_has_large_counts() != 0 }
+}
+
+fn large(call: &'static str, argument: &'static str, value: u64) -> Result<i64, Error> {
+    let error = Error::Argument { call, argument, value: value.into(), limit: i64::MAX.into() };
+    i64::try_from(value).map_err(|_| error)
+}
+
+fn larges(call: &'static str, values: &[u64]) -> Result<Vec<i64>, Error> {
+    values.iter().map(|value| large(call, "array_of_blocklengths", *value)).collect()
+}
+
+/// The predefined handle of a base type.
+fn predefined(base: BaseType) -> MPI_Datatype {
+    // SAFETY: constants of the MPI library, set up before `main`.
+    unsafe {
+        match base {
+            BaseType::I8 => ffi::RSMPI_INT8_T,
+            BaseType::I16 => ffi::RSMPI_INT16_T,
+            BaseType::I32 => ffi::RSMPI_INT32_T,
+            BaseType::I64 => ffi::RSMPI_INT64_T,
+            BaseType::U8 => ffi::RSMPI_UINT8_T,
+            BaseType::Byte => shim::dtype_shim_byte(),
+            BaseType::U16 => ffi::RSMPI_UINT16_T,
+            BaseType::U32 => ffi::RSMPI_UINT32_T,
+            BaseType::U64 => ffi::RSMPI_UINT64_T,
+            BaseType::F32 => ffi::RSMPI_FLOAT,
+            BaseType::F64 => ffi::RSMPI_DOUBLE,
+            BaseType::Bool => ffi::RSMPI_C_BOOL,
+            BaseType::C32 => ffi::RSMPI_FLOAT_COMPLEX,
+            BaseType::C64 => ffi::RSMPI_DOUBLE_COMPLEX,
+        }
+    }
+}
+
+fn count(call: &'static str, argument: &'static str, value: u64) -> Result<Count, Error> {
+    let error = Error::Argument { call, argument, value: value.into(), limit: Count::MAX.into() };
+    Count::try_from(value).map_err(|_| error)
+}
+
+fn counts(call: &'static str, values: &[u64]) -> Result<Vec<Count>, Error> {
+    values.iter().map(|value| count(call, "array_of_blocklengths", *value)).collect()
+}
+
+fn address(call: &'static str, argument: &'static str, value: i64) -> Result<Address, Error> {
+    let error = Error::Argument { call, argument, value: value.into(), limit: Address::MAX as i128 };
+    Address::try_from(value).map_err(|_| error)
+}
+
+fn addresses(call: &'static str, values: &[i64]) -> Result<Vec<Address>, Error> {
+    values.iter().map(|value| address(call, "array_of_displacements", *value)).collect()
+}

@@ -1,0 +1,79 @@
+//! The C side's functions: see `shim.c`. All may be called while MPI is usable only, and from any thread that may call MPI.
+
+use std::os::raw::c_int;
+
+use ::mpi::ffi::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype};
+
+/// A number of a predefined datatype.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub(super) struct Part {
+    /// `i`, `u`, `f`, `c`, `b` or `x`: signed, unsigned, floating point, complex, bool, byte.
+    pub kind: i32,
+    /// Bytes.
+    pub size: i32,
+    /// Bytes from the beginning of the datatype.
+    pub offset: i64,
+}
+
+unsafe extern "C" {
+    pub(super) fn dtype_shim_byte() -> MPI_Datatype;
+
+    /// Two parts at most.
+    pub(super) fn dtype_shim_named(datatype: MPI_Datatype, parts: *mut Part) -> c_int;
+
+    /// Four numbers: of integers, addresses, large counts and datatypes.
+    pub(super) fn dtype_shim_envelope(datatype: MPI_Datatype, numbers: *mut i64, combiner: *mut i32)
+    -> c_int;
+
+    /// As many of each as the envelope has said.
+    pub(super) fn dtype_shim_contents(
+        datatype: MPI_Datatype,
+        numbers: *const i64,
+        integers: *mut c_int,
+        addresses: *mut MPI_Aint,
+        counts: *mut MPI_Count,
+        datatypes: *mut MPI_Datatype,
+    ) -> c_int;
+
+    pub(super) fn dtype_shim_is_fortran_order(order: c_int) -> c_int;
+    pub(super) fn dtype_shim_default_darg(darg: c_int) -> c_int;
+
+    /// `b`, `c` or `n`: in blocks, cyclic, not at all.
+    pub(super) fn dtype_shim_distribution(distribution: c_int) -> c_int;
+
+    pub(super) fn dtype_shim_has_large_counts() -> c_int;
+    pub(super) fn dtype_shim_contiguous(count: i64, old: MPI_Datatype, new: *mut MPI_Datatype) -> c_int;
+    pub(super) fn dtype_shim_hvector(
+        count: i64,
+        blocklength: i64,
+        stride: i64,
+        old: MPI_Datatype,
+        new: *mut MPI_Datatype,
+    ) -> c_int;
+    pub(super) fn dtype_shim_hindexed_block(
+        count: i64,
+        blocklength: i64,
+        displacements: *const MPI_Count,
+        old: MPI_Datatype,
+        new: *mut MPI_Datatype,
+    ) -> c_int;
+    pub(super) fn dtype_shim_hindexed(
+        count: i64,
+        blocklengths: *const MPI_Count,
+        displacements: *const MPI_Count,
+        old: MPI_Datatype,
+        new: *mut MPI_Datatype,
+    ) -> c_int;
+    pub(super) fn dtype_shim_struct(
+        count: i64,
+        blocklengths: *const MPI_Count,
+        displacements: *const MPI_Count,
+        old: *const MPI_Datatype,
+        new: *mut MPI_Datatype,
+    ) -> c_int;
+
+    pub(super) fn dtype_shim_enter();
+    pub(super) fn dtype_shim_leave();
+    pub(super) fn dtype_shim_return_errors(communicator: MPI_Comm) -> c_int;
+}
