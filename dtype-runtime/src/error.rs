@@ -136,6 +136,58 @@ pub enum Error {
     /// MPI has been finalized, and its datatypes with it.
     #[error("MPI is finalized: MPI datatypes cannot be used after the `Universe` is dropped")]
     Finalized,
+    /// A message has another size than what it is received into. Nothing has been written.
+    #[error(
+        "the message has {found} packed bytes, but what it is received into has {expected}: sender and receiver must have the same values \
+         in all"
+    )]
+    Fit {
+        /// Packed bytes of what it is received into.
+        expected: usize,
+        /// Packed bytes of the message.
+        found: usize,
+    },
+    /// A message is longer than there was room for: longer than anything that could fit. Nothing has been written.
+    #[error(
+        "the message has more than {room} bytes, but what it is received into has {expected} packed ones: sender and receiver must have \
+         the same values in all"
+    )]
+    TooLong {
+        /// Packed bytes of what it is received into.
+        expected: usize,
+        /// What there was room for.
+        room: usize,
+    },
+    /// Another message came between the segments of a long one.
+    #[error(
+        "another message came between the segments of a long packed one: two threads must not send long messages with one tag to one rank \
+         at the same time, nor receive them"
+    )]
+    Interleaved,
+    /// What is to be divided among all ranks cannot be.
+    #[error("there are {found} {what}, and {ranks} ranks: each must have as many")]
+    Parts {
+        /// What is divided.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many ranks.
+        ranks: usize,
+    },
+    /// A message cannot travel on a wire.
+    #[error("this message cannot travel on the {wire} wire: {reason}")]
+    Wire {
+        /// Which wire.
+        wire: &'static str,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// There is no memory for a buffer.
+    #[error("there is no memory for a buffer of {bytes} bytes")]
+    Memory {
+        /// Bytes of it.
+        bytes: usize,
+    },
     /// An existing datatype cannot be told by a type tree.
     #[error("the datatype {name} cannot be decoded: {reason}")]
     Datatype {

@@ -73,6 +73,8 @@ mod region;
 mod shapes;
 mod source;
 mod view;
+#[cfg(feature = "mpi")]
+pub mod wire;
 
 pub use cache::{LayoutCache, layout_cache};
 pub use datatype::MpiDatatype;
@@ -88,6 +90,14 @@ pub use region::ArrayOrder;
 pub use shapes::{Band, Darray, Distribution, Halo, HaloExchange, Subarray, Tile};
 pub use source::{Mismatch, Outcome, Source, SourceMut};
 pub use view::{Split, View, ViewMut, split};
+#[cfg(feature = "mpi")]
+pub use wire::{Wire, send_receive_over, send_receive_over_with_tags, send_receive_packed};
+
+/// The extensions of rsmpi's destinations, sources and communicators: `use dtype_runtime::traits::*`, beside `mpi::traits::*`.
+#[cfg(feature = "mpi")]
+pub mod traits {
+    pub use crate::wire::{PackedCollectives, PackedRoot, ReceivePacked, SendPacked};
+}
 
 /// What the macros' expansions name. No part of the public interface: it may change in any version.
 #[doc(hidden)]

@@ -68,6 +68,27 @@ impl<'a, L: Layout> View<'a, L> {
         Ok(expected)
     }
 
+    /// Packs the values.
+    ///
+    /// # Safety
+    /// There is room for the packed bytes, elsewhere than the source.
+    #[cfg(feature = "mpi")]
+    pub(crate) unsafe fn pack_raw(&self, packed: *mut u8) {
+        // SAFETY: as the caller promises.
+        unsafe { self.copy::<Packing>(packed) };
+    }
+
+    /// Of how many arrays in a row it is a part.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn copies(&self) -> usize {
+        self.place.copies
+    }
+
+    /// Whether there are values of which not every pattern is one.
+    pub(crate) fn is_restricted(&self) -> bool {
+        self.layout.region().is_restricted()
+    }
+
     /// Bytes that [`pack`](Self::pack) gives.
     pub fn packed_size(&self) -> usize {
         self.layout.packed_size().saturating_mul(self.place.copies)
@@ -201,7 +222,7 @@ impl<L: Layout> ViewMut<'_, L> {
     /// As [`unpack_into`](crate::unpack_into); nothing is written then.
     pub fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
         Error::unless_exactly("the layout", self.view.packed_size(), packed.len())?;
-        if self.view.layout.region().is_restricted() {
+        if self.view.is_restricted() {
             check_region(&self.view.layout.region(), packed, 0)?;
         }
         // SAFETY: the bytes have been checked; the part is borrowed mutably.
@@ -219,8 +240,7 @@ impl<L: Layout> ViewMut<'_, L> {
     /// # Ok::<(), dtype_runtime::Error>(())
     /// ```
     pub fn data(&mut self) -> DataMut<'_> {
-        let restricted = self.view.layout.region().is_restricted();
-        let check = restricted.then_some(&self.view.layout as &dyn Valid);
+        let check = self.view.is_restricted().then_some(&self.view.layout as &dyn Valid);
         let Place { first, copies, .. } = self.view.place;
         // SAFETY: the place is that of so many arrays of the region's shape, borrowed mutably.
         unsafe { DataMut::from_raw(self.view.plan(), copies, first, check) }

@@ -10,6 +10,7 @@ mod layouts;
 mod lifecycle;
 mod random;
 mod samples;
+mod wires;
 
 use mpi::traits::*;
 
@@ -38,6 +39,10 @@ fn main() {
         "decoded-kept" => with_world(|_| decode::kept()),
         "cycles" => with_world(|_| decode::cycles()),
         "engine" => with_world(|_| engine::engine()),
+        "wires" => with_world(wires::round),
+        "wires-views" => with_world(wires::views),
+        "wires-misfits" => with_world(wires::misfits),
+        "wires-collectives" => with_world(wires::collectives),
         "threads" => lifecycle::threads(),
         "before-and-after" => lifecycle::before_and_after(),
         "freed" => lifecycle::freed(),

@@ -112,6 +112,32 @@ fn a_hundred_thousand_cycles_lose_no_handle() {
 }
 
 #[test]
+fn slices_of_every_type_travel_on_every_wire_with_every_call() {
+    for ranks in [1, 2, 3, 4] {
+        passes("wires", ranks);
+    }
+}
+
+#[test]
+fn views_and_data_travel_on_wires_into_others() {
+    for ranks in [1, 3] {
+        passes("wires-views", ranks);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_an_error_and_the_destination_as_it_was() {
+    passes("wires-misfits", 2);
+}
+
+#[test]
+fn packed_collectives_take_any_number_of_values_and_end_where_they_do_not_fit() {
+    for ranks in [1, 2, 3, 4] {
+        passes("wires-collectives", ranks);
+    }
+}
+
+#[test]
 fn threads_share_one_handle() {
     passes("threads", 1);
 }

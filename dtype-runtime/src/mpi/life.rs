@@ -14,7 +14,7 @@ use std::{
 };
 
 use ::mpi::{
-    ffi::{self, MPI_Comm},
+    ffi::{self, MPI_Comm, MPI_Datatype},
     raw::AsRaw,
 };
 
@@ -110,7 +110,7 @@ unsafe extern "C" fn end(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) 
 
 /// An error code as an error, with MPI's own text.
 #[inline]
-pub(super) fn checked(call: &'static str, code: c_int) -> Result<(), Error> {
+pub(crate) fn checked(call: &'static str, code: c_int) -> Result<(), Error> {
     if code == ffi::MPI_SUCCESS as c_int { Ok(()) } else { Err(error(call, code)) }
 }
 
@@ -125,8 +125,16 @@ fn error(call: &'static str, code: c_int) -> Error {
     Error::Mpi { call, code, text: String::from_utf8_lossy(&text).into_owned() }
 }
 
+/// `MPI_PACKED`, which matches whatever is sent or received (MPI 4.1 section 5.2).
+#[inline]
+pub(crate) fn packed_datatype() -> MPI_Datatype {
+    // SAFETY: a constant of the library.
+    unsafe { shim::dtype_shim_packed() }
+}
+
 /// Makes MPI calls whose errors become values: the error handler of the process leaves them alone.
-pub(super) fn returning_errors<R>(calls: impl FnOnce() -> R) -> R {
+#[inline]
+pub(crate) fn returning_errors<R>(calls: impl FnOnce() -> R) -> R {
     struct Leave;
     impl Drop for Leave {
         fn drop(&mut self) {

@@ -18,6 +18,7 @@ pub(super) struct Part {
 
 unsafe extern "C" {
     pub(super) fn dtype_shim_byte() -> MPI_Datatype;
+    pub(super) fn dtype_shim_packed() -> MPI_Datatype;
 
     /// Two parts at most.
     pub(super) fn dtype_shim_named(datatype: MPI_Datatype, parts: *mut Part) -> c_int;

@@ -148,6 +148,15 @@ impl<'a> Data<'a> {
         unsafe { run_turns::<D>(&compiled.part.node, (self.count, &compiled.extent), bytes, sides) };
     }
 
+    /// Where all of it is, if it is one contiguous block; and how many bytes.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn contiguous(&self) -> Option<(*mut u8, usize)> {
+        let block = self.plan.compiled().part.as_block()?;
+        let one_after_the_other = self.count <= 1 || self.plan.extent() == block.size as isize;
+        (one_after_the_other && block.size > 0)
+            .then(|| (self.origin.wrapping_offset(block.a), self.packed_size()))
+    }
+
     /// What the packed bytes are, again and again.
     pub(super) fn signature(&self) -> &Signature {
         &self.plan.compiled().signature
@@ -313,7 +322,7 @@ impl<'a> DataMut<'a> {
     }
 
     /// Whether there are values of which not every pattern is one.
-    pub(super) fn is_restricted(&self) -> bool {
+    pub(crate) fn is_restricted(&self) -> bool {
         self.check.is_some()
     }
 

@@ -34,4 +34,6 @@ pub use values::{pack, pack_into, packed_size, unpack_into};
 pub(crate) use check::{Valid, check_region, validate};
 pub(crate) use plan::Layer;
 pub(crate) use run::{Direction, Packing, Unpacking};
+#[cfg(feature = "mpi")]
+pub(crate) use values::pack_raw;
 pub(crate) use values::{Copying, copy_nest, written};

@@ -408,7 +408,7 @@ impl Bucket {
 
 impl Part {
     /// The part as a block, if it is one.
-    fn as_block(&self) -> Option<Block> {
+    pub fn as_block(&self) -> Option<Block> {
         let Self { a, b, node: Node { size, kind } } = self;
         matches!(kind, Kind::Block).then_some(Block { a: *a, b: *b, size: *size })
     }

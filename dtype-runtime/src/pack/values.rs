@@ -38,6 +38,17 @@ pub fn pack<T: MpiDatatype>(values: &[T]) -> Vec<u8> {
     }
 }
 
+/// Packs values.
+///
+/// # Safety
+/// There is room for the packed bytes, elsewhere than the values.
+#[cfg(feature = "mpi")]
+#[inline]
+pub(crate) unsafe fn pack_raw<T: MpiDatatype>(values: &[T], packed: *mut u8) {
+    // SAFETY: as the caller promises.
+    unsafe { copy_values::<T, Packing>(values.as_ptr().cast_mut().cast(), values.len(), packed) };
+}
+
 /// A vector of so many bytes that are written where it is told to.
 ///
 /// # Safety

@@ -1,0 +1,115 @@
+//! Messages that travel while the program does something else (MPI 4.1 section 3.7), within rsmpi's scopes.
+
+use std::{fmt, marker::PhantomData};
+
+use ::mpi::{point_to_point::Status, request::Scope};
+
+use super::{
+    Message, MessageMut, Wire,
+    transfer::{Incoming, Peer, Sending},
+};
+use crate::Error;
+
+/// What has been registered with a scope, until it is dropped.
+struct Registered<'a, Sc: Scope<'a>> {
+    scope: Sc,
+    lifetime: PhantomData<&'a ()>,
+}
+
+impl<'a, Sc: Scope<'a>> Registered<'a, Sc> {
+    fn with(scope: Sc) -> Self {
+        scope.register();
+        Self { scope, lifetime: PhantomData }
+    }
+}
+
+impl<'a, Sc: Scope<'a>> Drop for Registered<'a, Sc> {
+    fn drop(&mut self) {
+        // SAFETY: it has been registered; what is unregistered has been completed, since this is dropped last.
+        unsafe { self.scope.unregister() };
+    }
+}
+
+/// A message that is being sent. Dropping it waits until it is.
+#[must_use = "dropping it waits for the message to be sent"]
+pub struct PackedSend<'a, M: Message + ?Sized, Sc: Scope<'a>> {
+    sending: Sending<'a, M>,
+    // Dropped after what it stands for.
+    _registered: Registered<'a, Sc>,
+}
+
+impl<'a, M: Message + ?Sized, Sc: Scope<'a>> PackedSend<'a, M, Sc> {
+    pub(super) fn new(scope: Sc, message: &'a M, wire: Wire, to: Peer) -> Result<Self, Error> {
+        let registered = Registered::with(scope);
+        Ok(Self { sending: Sending::new(message, wire, to, true)?, _registered: registered })
+    }
+
+    /// Whether it has been sent (MPI 4.1 section 3.7.3, `MPI_Test`).
+    ///
+    /// # Errors
+    /// Where MPI has one.
+    pub fn is_done(&mut self) -> Result<bool, Error> {
+        self.sending.advance(false)
+    }
+
+    /// Waits until it has been sent.
+    ///
+    /// # Errors
+    /// Where MPI has one.
+    pub fn wait(mut self) -> Result<(), Error> {
+        self.sending.advance(true).map(|_| ())
+    }
+}
+
+/// A message that is being received. Dropping it gives it up, and leaves its destination as it was, or as far as segments have arrived.
+#[must_use = "the message has not been received before `wait`"]
+pub struct PackedReceive<'a, M: MessageMut + ?Sized, Sc: Scope<'a>> {
+    incoming: Incoming,
+    message: &'a mut M,
+    done: Option<Status>,
+    _registered: Registered<'a, Sc>,
+}
+
+impl<'a, M: MessageMut + ?Sized, Sc: Scope<'a>> PackedReceive<'a, M, Sc> {
+    pub(super) fn new(scope: Sc, message: &'a mut M, from: Peer) -> Result<Self, Error> {
+        let registered = Registered::with(scope);
+        let incoming = Incoming::posted(message, from)?;
+        Ok(Self { incoming, message, done: None, _registered: registered })
+    }
+
+    /// Whether it has arrived (MPI 4.1 section 3.7.3, `MPI_Test`): then it has been unpacked.
+    ///
+    /// # Errors
+    /// As [`receive_packed_into`](super::ReceivePacked::receive_packed_into).
+    pub fn is_done(&mut self) -> Result<bool, Error> {
+        if self.done.is_none() {
+            self.done = self.incoming.advance(self.message, false)?;
+        }
+        Ok(self.done.is_some())
+    }
+
+    /// Waits until it has arrived and been unpacked.
+    ///
+    /// # Errors
+    /// As [`receive_packed_into`](super::ReceivePacked::receive_packed_into).
+    pub fn wait(mut self) -> Result<Status, Error> {
+        loop {
+            if let Some(status) = self.done {
+                return Ok(status);
+            }
+            self.done = self.incoming.advance(self.message, true)?;
+        }
+    }
+}
+
+impl<'a, M: Message + ?Sized, Sc: Scope<'a>> fmt::Debug for PackedSend<'a, M, Sc> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PackedSend").finish_non_exhaustive()
+    }
+}
+
+impl<'a, M: MessageMut + ?Sized, Sc: Scope<'a>> fmt::Debug for PackedReceive<'a, M, Sc> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PackedReceive").field("done", &self.done.is_some()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,249 @@
+//! Sending and receiving, as extensions of rsmpi's destinations and sources (MPI 4.1 chapter 3).
+
+use ::mpi::{
+    Tag,
+    point_to_point::{Destination, Source, Status},
+    request::Scope,
+};
+
+use super::{
+    Message, MessageMut, Wire,
+    immediate::{PackedReceive, PackedSend},
+    transfer::{self, Peer},
+};
+use crate::{Error, mpi::ready_on};
+
+/// Sending on a wire.
+pub trait SendPacked: Destination {
+    /// Packs a message and sends it.
+    ///
+    /// ```no_run
+    /// use dtype_runtime::{layout, traits::*};
+    /// use mpi::traits::*;
+    ///
+    /// let universe = mpi::initialize().unwrap();
+    /// let world = universe.world();
+    /// let mut matrix = [[0.5f64; 100]; 100];
+    /// let column = layout!(f64[100][100] => [.., 3]);
+    /// match world.rank() {
+    ///     0 => world.process_at_rank(1).send_packed(&column.of(&matrix))?,
+    ///     _ => drop(world.process_at_rank(0).receive_packed_into(&mut column.of_mut(&mut matrix))?),
+    /// }
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Before `MPI_Init` and after `MPI_Finalize`; where MPI refuses a call; where there is no memory for a buffer.
+    #[inline]
+    fn send_packed<M: Message + ?Sized>(&self, message: &M) -> Result<(), Error> {
+        self.send_over(Wire::Packed, message)
+    }
+
+    /// Packs a message and sends it with a tag.
+    ///
+    /// # Errors
+    /// As [`send_packed`](Self::send_packed).
+    #[inline]
+    fn send_packed_with_tag<M: Message + ?Sized>(&self, message: &M, tag: Tag) -> Result<(), Error> {
+        self.send_over_with_tag(Wire::Packed, message, tag)
+    }
+
+    /// Sends a message on a wire. It is received by [`receive_packed_into`](ReceivePacked::receive_packed_into), whatever the wire.
+    ///
+    /// # Errors
+    /// As [`send_packed`](Self::send_packed); [`Error::Wire`] where the message cannot travel so.
+    #[inline]
+    fn send_over<M: Message + ?Sized>(&self, wire: Wire, message: &M) -> Result<(), Error> {
+        self.send_over_with_tag(wire, message, Tag::default())
+    }
+
+    /// Sends a message on a wire, with a tag.
+    ///
+    /// # Errors
+    /// As [`send_over`](Self::send_over).
+    #[inline]
+    fn send_over_with_tag<M: Message + ?Sized>(
+        &self,
+        wire: Wire,
+        message: &M,
+        tag: Tag,
+    ) -> Result<(), Error> {
+        transfer::send(message, wire, destination(self, tag)?)
+    }
+
+    /// Packs a message and begins to send it. All of it has been packed when this returns, or is borrowed for as long as the
+    /// request lives.
+    ///
+    /// # Errors
+    /// As [`send_packed`](Self::send_packed).
+    fn immediate_send_packed<'a, Sc: Scope<'a>, M: Message + ?Sized>(
+        &self,
+        scope: Sc,
+        message: &'a M,
+    ) -> Result<PackedSend<'a, M, Sc>, Error> {
+        self.immediate_send_over_with_tag(scope, Wire::Packed, message, Tag::default())
+    }
+
+    /// Begins to send a message on a wire, with a tag.
+    ///
+    /// # Errors
+    /// As [`send_over`](Self::send_over).
+    fn immediate_send_over_with_tag<'a, Sc: Scope<'a>, M: Message + ?Sized>(
+        &self,
+        scope: Sc,
+        wire: Wire,
+        message: &'a M,
+        tag: Tag,
+    ) -> Result<PackedSend<'a, M, Sc>, Error> {
+        PackedSend::new(scope, message, wire, destination(self, tag)?)
+    }
+}
+
+/// Receiving from any wire.
+pub trait ReceivePacked: Source {
+    /// Receives a message into a value, slice or view that has as many values.
+    ///
+    /// # Errors
+    /// [`Error::Fit`] and [`Error::TooLong`] where the message has another size than what it is received into, and [`Error::InvalidValue`] where it
+    /// holds a value that its type does not have: nothing is written then. [`Error::Interleaved`], after which some may have been. Before
+    /// `MPI_Init` and after `MPI_Finalize`; where MPI refuses a call; where there is no memory for a buffer.
+    #[inline]
+    fn receive_packed_into<M: MessageMut + ?Sized>(&self, message: &mut M) -> Result<Status, Error> {
+        // Any tag, as rsmpi's own.
+        self.receive_packed_into_with_tag(message, any_tag())
+    }
+
+    /// Receives a message with a tag.
+    ///
+    /// # Errors
+    /// As [`receive_packed_into`](Self::receive_packed_into).
+    #[inline]
+    fn receive_packed_into_with_tag<M: MessageMut + ?Sized>(
+        &self,
+        message: &mut M,
+        tag: Tag,
+    ) -> Result<Status, Error> {
+        transfer::receive(message, source(self, tag)?)
+    }
+
+    /// Begins to receive a message. It is there, and has been looked at, after [`wait`](PackedReceive::wait). Of a long one that
+    /// [`send_packed`](SendPacked::send_packed) sends in segments, only the first few are received before that is called.
+    ///
+    /// # Errors
+    /// As [`receive_packed_into`](Self::receive_packed_into).
+    fn immediate_receive_packed_into<'a, Sc: Scope<'a>, M: MessageMut + ?Sized>(
+        &self,
+        scope: Sc,
+        message: &'a mut M,
+    ) -> Result<PackedReceive<'a, M, Sc>, Error> {
+        self.immediate_receive_packed_into_with_tag(scope, message, any_tag())
+    }
+
+    /// Begins to receive a message with a tag.
+    ///
+    /// # Errors
+    /// As [`receive_packed_into`](Self::receive_packed_into).
+    fn immediate_receive_packed_into_with_tag<'a, Sc: Scope<'a>, M: MessageMut + ?Sized>(
+        &self,
+        scope: Sc,
+        message: &'a mut M,
+        tag: Tag,
+    ) -> Result<PackedReceive<'a, M, Sc>, Error> {
+        PackedReceive::new(scope, message, source(self, tag)?)
+    }
+}
+
+impl<D: Destination + ?Sized> SendPacked for D {}
+impl<S: Source + ?Sized> ReceivePacked for S {}
+
+/// Sends one message packed while another one is received (MPI 4.1 section 3.10): neither waits for the other.
+///
+/// ```no_run
+/// use dtype_runtime::send_receive_packed;
+/// use mpi::traits::*;
+///
+/// let universe = mpi::initialize().unwrap();
+/// let world = universe.world();
+/// let (rank, size) = (world.rank(), world.size());
+/// let (next, previous) = (world.process_at_rank((rank + 1) % size), world.process_at_rank((rank + size - 1) % size));
+/// let own = vec![(rank as u8, 0.5f64); 1000];
+/// let mut others = own.clone();
+/// send_receive_packed(&own, &next, &mut others, &previous)?;
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`SendPacked::send_packed`] and [`ReceivePacked::receive_packed_into`]. One's own message is sent in any case.
+pub fn send_receive_packed<M, D, N, S>(
+    message: &M,
+    destination: &D,
+    into: &mut N,
+    source: &S,
+) -> Result<Status, Error>
+where
+    M: Message + ?Sized,
+    D: Destination + ?Sized,
+    N: MessageMut + ?Sized,
+    S: Source + ?Sized,
+{
+    send_receive_over(Wire::Packed, message, destination, into, source)
+}
+
+/// The same on any wire.
+///
+/// # Errors
+/// As [`send_receive_packed`]; [`Error::Wire`].
+pub fn send_receive_over<M, D, N, S>(
+    wire: Wire,
+    message: &M,
+    destination: &D,
+    into: &mut N,
+    source: &S,
+) -> Result<Status, Error>
+where
+    M: Message + ?Sized,
+    D: Destination + ?Sized,
+    N: MessageMut + ?Sized,
+    S: Source + ?Sized,
+{
+    send_receive_over_with_tags(wire, message, destination, Tag::default(), into, source, any_tag())
+}
+
+/// The same on any wire, with tags.
+///
+/// # Errors
+/// As [`send_receive_over`].
+pub fn send_receive_over_with_tags<M, D, N, S>(
+    wire: Wire,
+    message: &M,
+    to: &D,
+    send_tag: Tag,
+    into: &mut N,
+    from: &S,
+    receive_tag: Tag,
+) -> Result<Status, Error>
+where
+    M: Message + ?Sized,
+    D: Destination + ?Sized,
+    N: MessageMut + ?Sized,
+    S: Source + ?Sized,
+{
+    transfer::send_receive(message, wire, destination(to, send_tag)?, into, source(from, receive_tag)?)
+}
+
+#[inline]
+fn destination<D: Destination + ?Sized>(to: &D, tag: Tag) -> Result<Peer, Error> {
+    Ok(Peer { communicator: ready_on(to.as_communicator())?, rank: to.destination_rank(), tag })
+}
+
+#[inline]
+fn source<S: Source + ?Sized>(from: &S, tag: Tag) -> Result<Peer, Error> {
+    Ok(Peer { communicator: ready_on(from.as_communicator())?, rank: from.source_rank(), tag })
+}
+
+/// `MPI_ANY_TAG`.
+#[inline]
+fn any_tag() -> Tag {
+    // SAFETY: a constant of the library.
+    unsafe { ::mpi::ffi::RSMPI_ANY_TAG }
+}
