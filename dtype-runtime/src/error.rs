@@ -182,6 +182,12 @@ pub enum Error {
         /// Why not.
         reason: &'static str,
     },
+    /// Bytes do not tell of a layout, or a layout cannot be told in bytes.
+    #[error("these bytes are no layout: {reason}")]
+    Marshal {
+        /// Why not.
+        reason: String,
+    },
     /// There is no memory for a buffer.
     #[error("there is no memory for a buffer of {bytes} bytes")]
     Memory {

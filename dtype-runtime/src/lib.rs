@@ -49,7 +49,7 @@
 //! # }
 //! ```
 //!
-//! Features: `mpi`, on by default; `num-complex` and `half`, whose numbers may be fields; `nalgebra`, whose matrices of fixed size may
+//! Features: `mpi`, on by default; `marshal`, layouts as bytes; `num-complex` and `half`, whose numbers may be fields; `nalgebra`, whose matrices of fixed size may
 //! be fields and of whose matrices and views layouts can be taken; `ndarray`, of whose arrays and views they can.
 #![deny(missing_docs)]
 
@@ -65,6 +65,8 @@ mod explain;
 mod fields;
 mod layout;
 mod lazy;
+#[cfg(feature = "marshal")]
+pub mod marshal;
 #[cfg(feature = "mpi")]
 mod mpi;
 pub mod pack;

@@ -9,6 +9,7 @@ mod inspect;
 mod layouts;
 mod lifecycle;
 mod random;
+mod rest;
 mod samples;
 mod wires;
 
@@ -43,6 +44,12 @@ fn main() {
         "wires-views" => with_world(wires::views),
         "wires-misfits" => with_world(wires::misfits),
         "wires-collectives" => with_world(wires::collectives),
+        "alltoallw" => with_world(rest::alltoallw),
+        "reduce" => with_world(rest::reduce),
+        "one-sided" => with_world(rest::one_sided),
+        "file" => with_world(rest::file),
+        "neighbourhood" => with_world(rest::neighbourhood),
+        "between-groups" => with_world(rest::between_groups),
         "threads" => lifecycle::threads(),
         "before-and-after" => lifecycle::before_and_after(),
         "freed" => lifecycle::freed(),

@@ -1,7 +1,7 @@
 //! Wires: whatever brings the values, they arrive; and what does not fit is an error that leaves everything as it was.
 
 use dtype_runtime::{
-    Error, MpiDatatype, Wire, decode, layout,
+    Error, Wire, decode, layout,
     pack::{Data, DataMut},
     packed_size, send_receive_over, send_receive_packed,
     traits::*,

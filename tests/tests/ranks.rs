@@ -138,6 +138,48 @@ fn packed_collectives_take_any_number_of_values_and_end_where_they_do_not_fit() 
 }
 
 #[test]
+fn alltoallw_takes_layouts() {
+    for ranks in [2, 3] {
+        passes("alltoallw", ranks);
+    }
+}
+
+#[test]
+fn reduce_takes_structs_with_an_operation_of_ones_own() {
+    for ranks in [2, 3] {
+        passes("reduce", ranks);
+    }
+}
+
+#[test]
+fn one_sided_calls_take_layouts_and_the_target_can_be_told_of_them() {
+    for ranks in [2, 3] {
+        passes("one-sided", ranks);
+    }
+}
+
+#[test]
+fn a_file_seen_through_a_layout_is_written_and_read_back() {
+    for ranks in [2, 3] {
+        passes("file", ranks);
+    }
+}
+
+#[test]
+fn neighbourhood_collectives_take_layouts() {
+    for ranks in [2, 4] {
+        passes("neighbourhood", ranks);
+    }
+}
+
+#[test]
+fn values_cross_an_intercommunicator() {
+    for ranks in [2, 3] {
+        passes("between-groups", ranks);
+    }
+}
+
+#[test]
 fn threads_share_one_handle() {
     passes("threads", 1);
 }

@@ -51,8 +51,9 @@ pub(crate) fn run(choice: Choice) -> Result<()> {
         &sh,
         &["--package", "dtype-derive", "--package", "dtype-runtime", "--no-default-features"],
     )?;
-    let other_crates = ["--no-default-features", "--features", "half,nalgebra,ndarray,num-complex"];
-    let with_them = ["--package", "dtype-runtime", "--test", "types", "--test", "sources"];
+    let other_crates = ["--no-default-features", "--features", "half,marshal,nalgebra,ndarray,num-complex"];
+    let with_them =
+        ["--package", "dtype-runtime", "--test", "types", "--test", "sources", "--test", "marshal"];
     count.cargo_test(&sh, &[&with_them[..], &other_crates[..]].concat())?;
     count.cargo_test(&sh, &["--package", "dtype-tests", "--no-default-features"])?;
 
@@ -61,7 +62,7 @@ pub(crate) fn run(choice: Choice) -> Result<()> {
     for library in &libraries {
         step(&format!("on {}", library.version));
         let _environment = library.enter(&sh);
-        count.cargo_test(&sh, &["--package", "dtype-runtime"])?;
+        count.cargo_test(&sh, &["--package", "dtype-runtime", "--features", "marshal"])?;
         count.cargo_test(&sh, &["--package", "dtype-tests", "--test", "ranks"])?;
         count.cargo_test(&sh, &["--package", "dtype-examples"])?;
     }

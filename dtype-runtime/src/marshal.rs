@@ -1,0 +1,155 @@
+//! Layouts as bytes: so that another process can be told of one, as the target of one-sided communication has to be, or a file can say
+//! what it holds (the feature `marshal`).
+//!
+//! The nodes of a tree are written one after the other, children before their parents, with `serde` and `postcard`: so reading them takes
+//! no recursion, however deep somebody has nested them.
+
+use dtype_core::{BaseType, Bounds, TypeTree};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// How deep a tree may be nested.
+const MOST_LEVELS: usize = 256;
+
+/// What is written.
+#[derive(Serialize, Deserialize)]
+struct Marshalled {
+    version: u8,
+    lower_bound: i64,
+    extent: i64,
+    nodes: Vec<Node>,
+}
+
+const VERSION: u8 = 1;
+
+/// A node, after its children.
+#[derive(Serialize, Deserialize)]
+enum Node {
+    /// Which of all base types.
+    Leaf(u8),
+    Vector {
+        count: u64,
+        stride: i64,
+    },
+    Index {
+        displacements: Vec<i64>,
+    },
+    IndexBucket {
+        stride: i64,
+        buckets: Vec<u64>,
+        displacements: Vec<i64>,
+    },
+    Struct {
+        displacements: Vec<i64>,
+    },
+}
+
+/// Writes a layout as bytes: its tree, lower bound and extent.
+///
+/// ```
+/// use dtype_runtime::{
+///     dtype_core::{BaseType, Bounds, TypeTree},
+///     marshal::{marshal, unmarshal},
+/// };
+///
+/// let column = TypeTree::vector(100, 800, TypeTree::Leaf(BaseType::F64));
+/// let bytes = marshal(&column, Bounds::of_extent(8))?;
+/// assert_eq!(bytes.len(), 9);
+/// assert_eq!(unmarshal(&bytes)?, (column, Bounds::of_extent(8)));
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Tree`] for a tree that is none, and [`Error::Marshal`] for one that is nested more than 256 deep.
+pub fn marshal(tree: &TypeTree, bounds: Bounds) -> Result<Vec<u8>, Error> {
+    tree.measure()?;
+    let mut nodes = Vec::new();
+    write(tree, MOST_LEVELS, &mut nodes)?;
+    let Bounds { lower_bound, extent } = bounds;
+    postcard::to_allocvec(&Marshalled { version: VERSION, lower_bound, extent, nodes }).map_err(refused)
+}
+
+/// Reads a layout. The bytes may be anything.
+///
+/// # Errors
+/// [`Error::Marshal`] for bytes that `marshal` has not written, and [`Error::Tree`] where they tell of a tree that cannot be.
+pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
+    let (marshalled, rest) = postcard::take_from_bytes::<Marshalled>(bytes).map_err(refused)?;
+    let Marshalled { version, lower_bound, extent, nodes } = marshalled;
+    if version != VERSION {
+        return Err(refused(format!(
+            "they are of version {version}, and this program reads version {VERSION}"
+        )));
+    }
+    if !rest.is_empty() {
+        return Err(refused(format!("{} bytes follow the last one", rest.len())));
+    }
+    // What has no parent yet, and how deep each is.
+    let mut trees: Vec<(TypeTree, usize)> = Vec::new();
+    for node in nodes {
+        let children = match &node {
+            Node::Leaf(_) => 0,
+            Node::Struct { displacements } => displacements.len(),
+            _ => 1,
+        };
+        let Some(first) = trees.len().checked_sub(children) else {
+            return Err(refused("a node lacks children"));
+        };
+        let mut children = trees.split_off(first);
+        let level = 1 + children.iter().map(|(_, level)| *level).max().unwrap_or(0);
+        if level > MOST_LEVELS {
+            return Err(too_deep());
+        }
+        let mut child = || children.pop().map_or_else(|| TypeTree::structure([], []), |(tree, _)| tree);
+        let tree = match node {
+            Node::Leaf(base) => {
+                let known = BaseType::all().nth(base.into());
+                TypeTree::Leaf(known.ok_or_else(|| refused(format!("there is no base type {base}")))?)
+            }
+            Node::Vector { count, stride } => TypeTree::vector(count, stride, child()),
+            Node::Index { displacements } => TypeTree::index(displacements, child()),
+            Node::IndexBucket { stride, buckets, displacements } => {
+                TypeTree::index_bucket(stride, buckets, displacements, child())
+            }
+            Node::Struct { displacements } => {
+                let children: Vec<_> = children.into_iter().map(|(tree, _)| tree).collect();
+                TypeTree::structure(displacements, children)
+            }
+        };
+        trees.push((tree, level));
+    }
+    let (Some((tree, _)), true) = (trees.pop(), trees.is_empty()) else {
+        return Err(refused("they do not tell of one tree"));
+    };
+    tree.measure()?;
+    Ok((tree, Bounds { lower_bound, extent }))
+}
+
+/// Appends the nodes of a tree of so many levels at most.
+fn write(tree: &TypeTree, levels: usize, nodes: &mut Vec<Node>) -> Result<(), Error> {
+    let below = levels.checked_sub(1).ok_or_else(too_deep)?;
+    tree.children().iter().try_for_each(|child| write(child, below, nodes))?;
+    nodes.push(match tree {
+        TypeTree::Leaf(base) => {
+            Node::Leaf(BaseType::all().position(|known| known == *base).unwrap_or_default() as u8)
+        }
+        TypeTree::Vector { count, stride, .. } => Node::Vector { count: *count, stride: *stride },
+        TypeTree::Index { displacements, .. } => Node::Index { displacements: displacements.clone() },
+        TypeTree::IndexBucket { stride, buckets, displacements, .. } => Node::IndexBucket {
+            stride: *stride,
+            buckets: buckets.clone(),
+            displacements: displacements.clone(),
+        },
+        TypeTree::Struct { displacements, .. } => Node::Struct { displacements: displacements.clone() },
+    });
+    Ok(())
+}
+
+fn too_deep() -> Error {
+    refused(format!("the tree is nested more than {MOST_LEVELS} deep"))
+}
+
+fn refused(reason: impl ToString) -> Error {
+    Error::Marshal { reason: reason.to_string() }
+}

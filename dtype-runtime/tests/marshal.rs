@@ -1,0 +1,83 @@
+//! Layouts as bytes: there and back, and whatever bytes there may be.
+#![cfg(feature = "marshal")]
+
+use dtype_runtime::{
+    Error,
+    dtype_core::{BaseType, Bounds, TypeTree},
+    marshal::{marshal, unmarshal},
+};
+use proptest::prelude::*;
+
+fn tree() -> impl Strategy<Value = TypeTree> {
+    let base = proptest::sample::select(BaseType::all().collect::<Vec<_>>());
+    base.prop_map(TypeTree::Leaf).prop_recursive(4, 20, 4, |child| {
+        let places = proptest::collection::vec(-500i64..500, 0..5);
+        prop_oneof![
+            (0u64..6, -50i64..50, child.clone())
+                .prop_map(|(count, stride, child)| TypeTree::vector(count, stride, child)),
+            (places.clone(), child.clone()).prop_map(|(places, child)| TypeTree::index(places, child)),
+            (-50i64..50, places, 0u64..4, child.clone()).prop_map(|(stride, places, count, child)| {
+                TypeTree::index_bucket(stride, vec![count; places.len()], places, child)
+            }),
+            proptest::collection::vec((-500i64..500, child), 0..4).prop_map(|parts| {
+                let (places, children): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+                TypeTree::structure(places, children)
+            }),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(tree in tree(), lower_bound: i64, extent: i64) {
+        let bounds = Bounds { lower_bound, extent };
+        prop_assert_eq!(unmarshal(&marshal(&tree, bounds).unwrap()).unwrap(), (tree, bounds));
+    }
+
+    #[test]
+    fn bytes_with_any_damage_are_an_error_or_another_tree(
+        tree in tree(),
+        place: proptest::sample::Index,
+        with: u8,
+        cut: proptest::sample::Index,
+    ) {
+        let mut bytes = marshal(&tree, Bounds::of_extent(8)).unwrap();
+        let place = place.index(bytes.len());
+        bytes[place] ^= with;
+        bytes.truncate(cut.index(bytes.len() + 1));
+        if let Ok((tree, _)) = unmarshal(&bytes) {
+            prop_assert!(tree.measure().is_ok());
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_an_error_or_a_tree(bytes: Vec<u8>) {
+        if let Ok((tree, bounds)) = unmarshal(&bytes) {
+            prop_assert_eq!(unmarshal(&marshal(&tree, bounds).unwrap()).unwrap(), (tree, bounds));
+        }
+    }
+}
+
+#[test]
+fn hostile_bytes_are_errors_that_say_why() {
+    let told = |bytes: &[u8]| unmarshal(bytes).unwrap_err().to_string();
+    assert!(told(&[]).starts_with("these bytes are no layout: "));
+    let leaf = TypeTree::Leaf(BaseType::F64);
+    let bytes = marshal(&leaf, Bounds::of_extent(8)).unwrap();
+    assert_eq!(bytes.len(), 6);
+    assert!(told(&[&bytes[..], &[0]].concat()).ends_with("1 bytes follow the last one"));
+    assert!(told(&[2, 0, 16, 1, 0, 9]).contains("version 2"));
+    assert!(told(&[1, 0, 16, 1, 0, 99]).ends_with("there is no base type 99"));
+    assert!(told(&[1, 0, 16, 1, 4, 2, 0, 0]).ends_with("a node lacks children"));
+    assert!(told(&[1, 0, 16, 2, 0, 9, 0, 9]).ends_with("they do not tell of one tree"));
+    // A million vecs, each over the one before.
+    let mut deep = vec![1, 0, 16, 0xC1, 0x84, 0x3D, 0, 9];
+    deep.extend((0..1_000_000).flat_map(|_| [1, 1, 0]));
+    assert!(told(&deep).ends_with("nested more than 256 deep"));
+    let tower = (0..300).fold(leaf, |tree, _| TypeTree::vector(1, 0, tree));
+    let error = marshal(&tower, Bounds::of_extent(8)).unwrap_err();
+    assert_eq!(error.to_string(), "these bytes are no layout: the tree is nested more than 256 deep");
+    // More bytes than there can be.
+    let huge = TypeTree::vector(u64::MAX, i64::MAX, TypeTree::Leaf(BaseType::U8));
+    assert!(matches!(marshal(&huge, Bounds::of_extent(1)), Err(Error::Tree(_))));
+}

@@ -1,0 +1,290 @@
+//! All the rest of MPI takes our datatypes, too: calls that rsmpi has no wrappers for, through its `ffi`.
+
+use std::{
+    ffi::CString,
+    os::raw::{c_int, c_void},
+};
+
+use dtype_runtime::{
+    MpiDatatype, decode, layout,
+    marshal::{marshal, unmarshal},
+    pack::{Data, DataMut},
+    traits::*,
+};
+use mpi::{
+    datatype::DatatypeRef,
+    ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype},
+    raw::{AsRaw, FromRaw},
+    topology::SimpleCommunicator,
+    traits::*,
+};
+
+use crate::samples::{Particle, Sample};
+
+fn number(rank: i32, i: usize) -> f64 {
+    f64::from(rank) * 1e4 + i as f64
+}
+
+fn numbers(rank: i32, count: usize) -> Vec<f64> {
+    (0..count).map(|i| number(rank, i)).collect()
+}
+
+/// `MPI_Alltoallw`: column j of a matrix goes to rank j, and arrives as a row; a struct to the rank itself.
+pub fn alltoallw(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank(), world.size() as usize);
+    let own = numbers(rank, ranks * ranks);
+    let mut received = vec![-1.0; ranks * ranks];
+    let column = layout!(f64[ranks][ranks] => [.., 0]).unwrap().datatype().unwrap();
+    let row = layout!(f64[ranks][ranks] => [0, ..]).unwrap().datatype().unwrap();
+    let (ones, bytes) = (vec![1 as c_int; ranks], size_of::<f64>());
+    let columns: Vec<c_int> = (0..ranks).map(|j| (j * bytes) as c_int).collect();
+    let rows: Vec<c_int> = (0..ranks).map(|i| (i * ranks * bytes) as c_int).collect();
+    let (from, into) = (vec![column.as_raw(); ranks], vec![row.as_raw(); ranks]);
+    // SAFETY: lists for every rank; the datatypes describe a column and a row of the matrices.
+    unsafe {
+        ffi::MPI_Alltoallw(
+            own.as_ptr().cast(),
+            ones.as_ptr(),
+            columns.as_ptr(),
+            from.as_ptr(),
+            received.as_mut_ptr().cast(),
+            ones.as_ptr(),
+            rows.as_ptr(),
+            into.as_ptr(),
+            world.as_raw(),
+        );
+    }
+    for (i, row) in received.chunks(ranks).enumerate() {
+        let expected: Vec<f64> = (0..ranks).map(|k| number(i as i32, k * ranks + rank as usize)).collect();
+        assert_eq!(row, expected);
+    }
+}
+
+/// `MPI_Reduce` with an operation of one's own on structs.
+pub fn reduce(world: &SimpleCommunicator) {
+    unsafe extern "C" fn add(from: *mut c_void, into: *mut c_void, count: *mut c_int, _: *mut MPI_Datatype) {
+        // SAFETY: MPI passes so many values on either side.
+        let (from, into) = unsafe {
+            let count = *count as usize;
+            (
+                std::slice::from_raw_parts(from.cast::<Particle>(), count),
+                std::slice::from_raw_parts_mut(into.cast::<Particle>(), count),
+            )
+        };
+        for (from, into) in from.iter().zip(into) {
+            into.position.iter_mut().zip(from.position).for_each(|(into, from)| *into += from);
+            into.kind = into.kind.max(from.kind);
+        }
+    }
+    let own: Vec<Particle> = (0..50).map(|i| Particle::sample(i + 100 * world.rank() as usize)).collect();
+    let mut sums = own.clone();
+    // SAFETY: MPI is initialized; the datatype is that of the values; the operation is freed once.
+    unsafe {
+        let mut operation = ffi::RSMPI_SUM;
+        ffi::MPI_Op_create(Some(add), 1, &raw mut operation);
+        let datatype = Particle::datatype().unwrap().as_raw();
+        let (from, into) = (own.as_ptr().cast(), sums.as_mut_ptr().cast());
+        ffi::MPI_Reduce(from, into, own.len() as c_int, datatype, operation, 0, world.as_raw());
+        ffi::MPI_Op_free(&raw mut operation);
+    }
+    if world.rank() == 0 {
+        let all = |i: usize| (0..world.size()).map(move |rank| Particle::sample(i + 100 * rank as usize));
+        for (i, sum) in sums.iter().enumerate() {
+            for k in 0..3 {
+                let expected: f64 = all(i).map(|particle| particle.position[k]).sum();
+                assert!((sum.position[k] - expected).abs() <= 1e-9 * expected.abs());
+            }
+            assert_eq!(Some(sum.kind), all(i).map(|particle| particle.kind).max());
+        }
+    }
+}
+
+/// `MPI_Put`, `MPI_Get` and `MPI_Accumulate` with columns at the target; of which the target has been told in bytes, and which it
+/// then reads with a plan.
+pub fn one_sided(world: &SimpleCommunicator) {
+    const N: usize = 12;
+    let (rank, ranks) = (world.rank(), world.size());
+    let next = (rank + 1) % ranks;
+    let own = numbers(rank, N * N);
+    let column = layout!(f64[N][N] => [.., 2]);
+    let datatype = column.datatype().unwrap().as_raw();
+    let (put, added) = (numbers(100 + rank, N), vec![0.5; N]);
+    let mut got = vec![0.0; N];
+    let place = (2 * size_of::<f64>()) as MPI_Aint;
+    let count = N as c_int;
+    // SAFETY: the window is as large as the matrix; all access lies within, between fences, and it is read before it is freed.
+    let window_memory = unsafe {
+        let mut window = ffi::RSMPI_WIN_NULL;
+        let (size, mut base) = (size_of_val(&own[..]) as MPI_Aint, std::ptr::null_mut::<f64>());
+        let (info, place_of_base) = (ffi::RSMPI_INFO_NULL, (&raw mut base).cast());
+        ffi::MPI_Win_allocate(size, 1, info, world.as_raw(), place_of_base, &raw mut window);
+        base.copy_from_nonoverlapping(own.as_ptr(), own.len());
+        let double = ffi::RSMPI_DOUBLE;
+        ffi::MPI_Win_fence(0, window);
+        ffi::MPI_Get(got.as_mut_ptr().cast(), count, double, next, place, 1, datatype, window);
+        ffi::MPI_Win_fence(0, window);
+        ffi::MPI_Put(put.as_ptr().cast(), count, double, next, place, 1, datatype, window);
+        ffi::MPI_Win_fence(0, window);
+        let sum = ffi::RSMPI_SUM;
+        ffi::MPI_Accumulate(added.as_ptr().cast(), count, double, next, place, 1, datatype, sum, window);
+        ffi::MPI_Win_fence(0, window);
+        let found = std::slice::from_raw_parts(base, own.len()).to_vec();
+        ffi::MPI_Win_free(&raw mut window);
+        found
+    };
+    let of_next: Vec<f64> = (0..N).map(|i| number(next, N * i + 2)).collect();
+    assert_eq!(got, of_next);
+    let previous = (rank + ranks - 1) % ranks;
+    for (i, found) in window_memory.iter().enumerate() {
+        let inside = i % N == 2;
+        let expected = if inside { number(100 + previous, i / N) + 0.5 } else { number(rank, i) };
+        assert_eq!(*found, expected, "at {i}");
+    }
+
+    // The origin's layout as bytes: the target finds the same values with it.
+    // SAFETY: the datatype lives as long as the layout.
+    let decoded = decode(&unsafe { DatatypeRef::from_raw(datatype) }).unwrap();
+    let told = marshal(decoded.tree(), decoded.bounds()).unwrap();
+    let mut heard = vec![0u8; told.len()];
+    dtype_runtime::send_receive_packed(
+        &told,
+        &world.process_at_rank(next),
+        &mut heard,
+        &world.process_at_rank(previous),
+    )
+    .unwrap();
+    let (tree, bounds) = unmarshal(&heard).unwrap();
+    assert_eq!((&tree, bounds), (decoded.tree(), decoded.bounds()));
+    let plan = dtype_runtime::pack::Plan::new(&tree).unwrap();
+    let bytes: Vec<u8> = window_memory.iter().flat_map(|number| number.to_ne_bytes()).collect();
+    let found = Data::new(&plan, 1, &bytes, place as usize).unwrap().pack();
+    assert_eq!(found, column.of(window_memory.as_chunks::<N>().0.as_array::<N>().unwrap()).pack());
+    let mut copy = bytes.clone();
+    DataMut::new(&plan, 1, &mut copy, place as usize).unwrap().unpack(&found).unwrap();
+    assert_eq!(copy, bytes);
+}
+
+/// A file in which each rank sees every so many-th struct: written together, read back, and read as a whole.
+pub fn file(world: &SimpleCommunicator) {
+    const COUNT: usize = 20;
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let own: Vec<Particle> = (0..COUNT).map(|i| Particle::sample(i + 50 * rank)).collect();
+    let mut back = vec![Particle::sample(999); COUNT];
+    let path = std::env::temp_dir().join(format!("dtype-view-{}", std::process::id()));
+    let mut path = path.to_string_lossy().into_owned().into_bytes();
+    path.resize(200, 0);
+    world.process_at_rank(0).broadcast_packed(&mut path).unwrap();
+    path.truncate(path.iter().position(|byte| *byte == 0).unwrap());
+    let name = CString::new(path.clone()).unwrap();
+    // One of so many structs: the number of ranks is known at run time.
+    let mine = layout!(Particle[COUNT][ranks] => [.., rank]).unwrap();
+    let view = mine.datatype().unwrap();
+    let particle = Particle::datatype().unwrap().as_raw();
+    let displacement = (rank * size_of::<Particle>()) as ffi::MPI_Offset;
+    // SAFETY: all handles are live, the name is a C string, and the buffers have as many structs as are said.
+    unsafe {
+        let mut file = ffi::RSMPI_FILE_NULL;
+        let mode = (ffi::MPI_MODE_CREATE | ffi::MPI_MODE_RDWR) as c_int;
+        let info = ffi::RSMPI_INFO_NULL;
+        assert_eq!(
+            ffi::MPI_File_open(world.as_raw(), name.as_ptr().cast_mut(), mode, info, &raw mut file),
+            0
+        );
+        let native = c"native".as_ptr().cast_mut();
+        let raw = view.as_raw();
+        assert_eq!(ffi::MPI_File_set_view(file, displacement, particle, raw, native, info), 0);
+        let (count, status) = (COUNT as c_int, ffi::RSMPI_STATUS_IGNORE);
+        assert_eq!(ffi::MPI_File_write_all(file, own.as_ptr().cast(), count, particle, status), 0);
+        ffi::MPI_File_seek(file, 0, ffi::MPI_SEEK_SET as c_int);
+        assert_eq!(ffi::MPI_File_read_all(file, back.as_mut_ptr().cast(), count, particle, status), 0);
+        assert_eq!(back, own);
+        ffi::MPI_File_close(&raw mut file);
+    }
+    world.barrier();
+    if rank == 0 {
+        let path = String::from_utf8(path).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let size = size_of::<Particle>();
+        assert!(whole.len() > (COUNT * ranks - 1) * size && whole.len() <= COUNT * ranks * size);
+        // The numbers of the struct lie in the file where they lie in memory.
+        for (i, bytes) in whole.chunks(size).enumerate() {
+            let expected = Particle::sample(i / ranks + 50 * (i % ranks));
+            let tree = Particle::type_tree();
+            let plan = dtype_runtime::pack::Plan::new(tree).unwrap();
+            let mut memory = vec![0u8; size];
+            memory[..bytes.len()].copy_from_slice(bytes);
+            assert_eq!(Data::new(&plan, 1, &memory, 0).unwrap().pack(), dtype_runtime::pack(&[expected]));
+        }
+    }
+}
+
+/// Neighbourhood collectives on a ring: halos of different layouts in one call.
+pub fn neighbourhood(world: &SimpleCommunicator) {
+    const N: usize = 6;
+    let ring = world.create_cartesian_communicator(&[world.size()], &[true], false).expect("a ring");
+    let (own_rank, ranks) = (ring.rank(), ring.size());
+    let mut cells: Vec<f64> = numbers(own_rank, N * N);
+    let before = cells.clone();
+    // The inner columns next to the rim go out, and the rim's are received.
+    let column = layout!(f64[N][N] => [.., 0]).datatype().unwrap().as_raw();
+    let at = |j: usize| (j * size_of::<f64>()) as MPI_Aint;
+    let (ones, datatypes) = ([1 as c_int; 2], [column; 2]);
+    let (outgoing, incoming) = ([at(1), at(N - 2)], [at(0), at(N - 1)]);
+    // SAFETY: two neighbours; all columns lie within the cells, those that are written apart from those that are read.
+    unsafe {
+        let place: *mut c_void = cells.as_mut_ptr().cast();
+        ffi::MPI_Neighbor_alltoallw(
+            place.cast_const(),
+            ones.as_ptr(),
+            outgoing.as_ptr(),
+            datatypes.as_ptr(),
+            place,
+            ones.as_ptr(),
+            incoming.as_ptr(),
+            datatypes.as_ptr(),
+            ring.as_raw(),
+        );
+    }
+    let (left, right) = ((own_rank + ranks - 1) % ranks, (own_rank + 1) % ranks);
+    for (i, row) in cells.chunks(N).enumerate() {
+        // Where both neighbours are one rank, which of its columns comes first is MPI's to say.
+        if ranks > 2 {
+            assert_eq!((row[0], row[N - 1]), (number(left, N * i + N - 2), number(right, N * i + 1)));
+        }
+        assert_eq!(row[1..N - 1], before[N * i + 1..N * i + N - 1]);
+    }
+    // Packed calls on a communicator with a topology.
+    let mut all = vec![0i32; ranks as usize];
+    ring.all_gather_packed(&own_rank, &mut all).unwrap();
+    assert_eq!(all, (0..ranks).collect::<Vec<_>>());
+}
+
+/// Two groups and a communicator between them: values of ours cross it, typed and packed.
+pub fn between_groups(world: &SimpleCommunicator) {
+    let rank = world.rank();
+    let color = mpi::topology::Color::with_value(rank % 2);
+    let group = world.split_by_color(color).expect("every rank is in one");
+    // The leaders are ranks 0 and 1 of the world.
+    // SAFETY: all ranks take part; the communicator is handed to rsmpi, which frees it.
+    let between = unsafe {
+        let mut raw: MPI_Comm = ffi::RSMPI_COMM_NULL;
+        ffi::MPI_Intercomm_create(group.as_raw(), 0, world.as_raw(), 1 - rank % 2, 5, &raw mut raw);
+        mpi::topology::InterCommunicator::from_raw(raw)
+    };
+    let partner = group.rank();
+    if partner >= between.remote_size() {
+        return;
+    }
+    let other = between.process_at_rank(partner);
+    let own: Vec<Particle> = (0..3000).map(|i| Particle::sample(i % 90 + 100 * rank as usize)).collect();
+    let partner_rank = if rank % 2 == 0 { rank + 1 } else { rank - 1 };
+    let expected: Vec<Particle> =
+        (0..3000).map(|i| Particle::sample(i % 90 + 100 * partner_rank as usize)).collect();
+    let mut received = vec![Particle::sample(1); 3000];
+    mpi::point_to_point::send_receive_into(&own[..], &other, &mut received[..], &other);
+    assert!(received == expected);
+    let mut received = vec![Particle::sample(1); 3000];
+    dtype_runtime::send_receive_packed(&own, &other, &mut received, &other).unwrap();
+    assert!(received == expected);
+}
