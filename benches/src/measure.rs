@@ -97,15 +97,24 @@ pub fn medians(mut contenders: Vec<Contender<'_>>, effort: &Effort) -> Medians {
         }
         run += 1;
     }
-    let median = |mut times: Vec<Duration>| {
-        times.sort_unstable();
-        times[times.len() / 2].as_secs_f64() * 1e6 / f64::from(effort.batch)
-    };
+    let each = |times: Vec<Duration>| times.into_iter().map(|time| time / effort.batch).collect();
     let all = contenders.iter().zip(times).zip(costs);
-    Medians(all.map(|((contender, times), cost)| (contender.name, median(times), cost)).collect())
+    Medians::of(all.map(|((contender, times), cost)| (contender.name, each(times), cost)))
 }
 
 impl Medians {
+    /// Of times that were measured, by name, with the last result.
+    ///
+    /// # Panics
+    /// Where there are no times.
+    pub fn of(all: impl Iterator<Item = (&'static str, Vec<Duration>, Option<u64>)>) -> Self {
+        let median = |mut times: Vec<Duration>| {
+            times.sort_unstable();
+            times[times.len() / 2].as_secs_f64() * 1e6
+        };
+        Self(all.map(|(name, times, cost)| (name, median(times), cost)).collect())
+    }
+
     /// The row of one of them, called ours, against the rest.
     ///
     /// # Panics

@@ -122,6 +122,12 @@ pub unsafe trait Layout: Clone + Sync {
         self.region().packed_size()
     }
 
+    /// Whether there are values of which not every pattern is one.
+    #[doc(hidden)]
+    fn is_restricted(&self) -> bool {
+        self.region().is_restricted()
+    }
+
     /// The least-cost type tree, relative to the first value selected, in an array without gaps.
     fn tree(&self) -> &TypeTree {
         &self.entry().solution().tree
@@ -465,6 +471,9 @@ struct Dynamic {
     axes: Vec<Axis>,
     parts: Vec<Part>,
     lists: Vec<Vec<usize>>,
+    /// What is asked for with every message: of many pieces it takes a while.
+    packed_size: usize,
+    is_restricted: bool,
     // Not in the entry, which layouts of other types may share: such as travel as bytes are packed field by field.
     plan: OnceLock<Plan>,
     entry: OnceLock<Entry>,
@@ -492,18 +501,22 @@ impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
     #[doc(hidden)]
     pub fn new(pieces: Pieces<T, D>, order: ArrayOrder) -> Result<Self, Error> {
         pieces.check()?;
-        let layout = Dynamic {
+        let mut layout = Dynamic {
             shape: pieces.shape.to_vec(),
             order,
             element: size_of::<T>(),
             axes: pieces.axes,
             parts: pieces.parts,
             lists: pieces.lists,
+            packed_size: 0,
+            is_restricted: false,
             plan: OnceLock::new(),
             entry: OnceLock::new(),
             disjoint: OnceLock::new(),
         };
-        if isize::try_from(layout.region().packed_size()).is_err() {
+        (layout.packed_size, layout.is_restricted) =
+            (layout.region().packed_size(), layout.region().is_restricted());
+        if isize::try_from(layout.packed_size).is_err() {
             return Err(SelectionError::TooLarge.into());
         }
         Ok(Self(Arc::new(layout), PhantomData))
@@ -534,6 +547,14 @@ unsafe impl<T: MpiDatatype, const D: usize> Layout for DynamicLayout<T, D> {
 
     fn region(&self) -> Region<'_> {
         self.0.region()
+    }
+
+    fn packed_size(&self) -> usize {
+        self.0.packed_size
+    }
+
+    fn is_restricted(&self) -> bool {
+        self.0.is_restricted
     }
 
     fn plan(&self) -> Plan {

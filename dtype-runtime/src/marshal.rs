@@ -67,7 +67,8 @@ pub fn marshal(tree: &TypeTree, bounds: Bounds) -> Result<Vec<u8>, Error> {
     let mut nodes = Vec::new();
     write(tree, MOST_LEVELS, &mut nodes)?;
     let Bounds { lower_bound, extent } = bounds;
-    postcard::to_allocvec(&Marshalled { version: VERSION, lower_bound, extent, nodes }).map_err(refused)
+    postcard::to_allocvec(&Marshalled { version: VERSION, lower_bound, extent, nodes })
+        .map_err(|error| refused(&error))
 }
 
 /// Reads a layout. The bytes may be anything.
@@ -75,15 +76,16 @@ pub fn marshal(tree: &TypeTree, bounds: Bounds) -> Result<Vec<u8>, Error> {
 /// # Errors
 /// [`Error::Marshal`] for bytes that `marshal` has not written, and [`Error::Tree`] where they tell of a tree that cannot be.
 pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
-    let (marshalled, rest) = postcard::take_from_bytes::<Marshalled>(bytes).map_err(refused)?;
+    let (marshalled, rest) =
+        postcard::take_from_bytes::<Marshalled>(bytes).map_err(|error| refused(&error))?;
     let Marshalled { version, lower_bound, extent, nodes } = marshalled;
     if version != VERSION {
-        return Err(refused(format!(
+        return Err(refused(&format!(
             "they are of version {version}, and this program reads version {VERSION}"
         )));
     }
     if !rest.is_empty() {
-        return Err(refused(format!("{} bytes follow the last one", rest.len())));
+        return Err(refused(&format!("{} bytes follow the last one", rest.len())));
     }
     // What has no parent yet, and how deep each is.
     let mut trees: Vec<(TypeTree, usize)> = Vec::new();
@@ -94,7 +96,7 @@ pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
             _ => 1,
         };
         let Some(first) = trees.len().checked_sub(children) else {
-            return Err(refused("a node lacks children"));
+            return Err(refused(&"a node lacks children"));
         };
         let mut children = trees.split_off(first);
         let level = 1 + children.iter().map(|(_, level)| *level).max().unwrap_or(0);
@@ -105,7 +107,7 @@ pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
         let tree = match node {
             Node::Leaf(base) => {
                 let known = BaseType::all().nth(base.into());
-                TypeTree::Leaf(known.ok_or_else(|| refused(format!("there is no base type {base}")))?)
+                TypeTree::Leaf(known.ok_or_else(|| refused(&format!("there is no base type {base}")))?)
             }
             Node::Vector { count, stride } => TypeTree::vector(count, stride, child()),
             Node::Index { displacements } => TypeTree::index(displacements, child()),
@@ -120,7 +122,7 @@ pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
         trees.push((tree, level));
     }
     let (Some((tree, _)), true) = (trees.pop(), trees.is_empty()) else {
-        return Err(refused("they do not tell of one tree"));
+        return Err(refused(&"they do not tell of one tree"));
     };
     tree.measure()?;
     Ok((tree, Bounds { lower_bound, extent }))
@@ -147,9 +149,9 @@ fn write(tree: &TypeTree, levels: usize, nodes: &mut Vec<Node>) -> Result<(), Er
 }
 
 fn too_deep() -> Error {
-    refused(format!("the tree is nested more than {MOST_LEVELS} deep"))
+    refused(&format!("the tree is nested more than {MOST_LEVELS} deep"))
 }
 
-fn refused(reason: impl ToString) -> Error {
+fn refused(reason: &dyn std::fmt::Display) -> Error {
     Error::Marshal { reason: reason.to_string() }
 }

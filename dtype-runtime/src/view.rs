@@ -86,7 +86,7 @@ impl<'a, L: Layout> View<'a, L> {
 
     /// Whether there are values of which not every pattern is one.
     pub(crate) fn is_restricted(&self) -> bool {
-        self.layout.region().is_restricted()
+        self.layout.is_restricted()
     }
 
     /// Bytes that [`pack`](Self::pack) gives.

@@ -17,7 +17,7 @@ use crate::samples::{Nested, Particle, Sample, Visit, for_each_sample};
 
 const WIRES: [Wire; 4] = [Wire::Typed, Wire::Bytes, Wire::Packed, Wire::Auto];
 
-/// Numbers of values: none, few, and as many as go in several segments.
+/// Numbers of values: none, few, and as many as are more than a segment.
 const COUNTS: [usize; 4] = [0, 1, 33, 3000];
 
 fn neighbours(world: &SimpleCommunicator) -> (Process<'_>, Process<'_>, i32) {
@@ -43,6 +43,11 @@ pub fn round(world: &SimpleCommunicator) {
         }
     }
     for_each_sample(&mut Round(world));
+    // In many segments; such as have to be looked at before any is written, too.
+    for wire in WIRES {
+        travel::<Particle>(world, wire, 30_000);
+        travel::<Nested>(world, wire, 30_000);
+    }
 }
 
 fn travel<T: Sample>(world: &SimpleCommunicator, wire: Wire, count: usize) {

@@ -1,6 +1,6 @@
 //! `cargo xtask bench NAME`: one benchmark, all of whose contenders run in turn in one process.
 
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use xshell::{Shell, cmd};
 
@@ -17,6 +17,8 @@ pub(crate) enum Name {
     Layout,
     /// Packing and unpacking against loops by hand in Rust and in C, `memcpy`, and each MPI library.
     Pack,
+    /// Half a ping-pong between two ranks on each MPI library, the newest ones included: our wires against what a user would write.
+    Pingpong,
 }
 
 pub(crate) fn run(name: Name, quick: bool, json: bool) -> Result<()> {
@@ -53,6 +55,20 @@ pub(crate) fn run(name: Name, quick: bool, json: bool) -> Result<()> {
                 run("bench-pack", &[], &[])?;
             }
         },
+        Name::Pingpong => {
+            for library in mpi::set_up(&sh, Choice::All)?.into_iter().chain(mpi::newest(&sh)) {
+                let _environment = library.enter(&sh);
+                let package = ["--package", "dtype-benches", "--bin", "bench-pack", "--features", "mpi"];
+                cmd!(sh, "cargo build --quiet --release {package...}").quiet().run()?;
+                let program = library.target(&sh).join("release/bench-pack");
+                let mut command = xtask::launch::on_ranks(&library.mpiexec, 2, program);
+                command.args(["--task", "pingpong", "--library", &library.label()]).args(options);
+                let _path = library.lib().map(|lib| command.env("LD_LIBRARY_PATH", lib));
+                let status =
+                    command.status().with_context(|| format!("could not start {}", library.mpiexec))?;
+                ensure!(status.success(), "the benchmark failed on {}", library.version);
+            }
+        }
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ pub(crate) fn run(choice: Choice) -> Result<()> {
         for ranks in [2, 4] {
             println!("════ {}, {ranks} ranks ════\n", library.version);
             let demo = library.target(&sh).join("release/demo");
-            let status = xtask::launch::on_ranks(library.mpiexec, ranks, demo).status();
+            let status = xtask::launch::on_ranks(&library.mpiexec, ranks, demo).status();
             let status = status.with_context(|| format!("could not start {}", library.mpiexec))?;
             ensure!(status.success(), "the demo failed on {} with {ranks} ranks", library.version);
         }

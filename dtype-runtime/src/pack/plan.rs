@@ -38,6 +38,9 @@ pub(super) struct Compiled {
     pub extent: Places,
     /// The least displacement, and one past the last byte.
     pub bounds: (isize, isize),
+    /// Found when it is asked for.
+    #[cfg(feature = "mpi")]
+    pub mean_block: std::sync::OnceLock<Option<usize>>,
 }
 
 impl Plan {
@@ -78,7 +81,14 @@ impl Plan {
     }
 
     fn compiled_of(Layer { part, signature }: Layer, extent: isize, bounds: (isize, isize)) -> Self {
-        Self(Arc::new(Compiled { part, signature, extent: Places::Every(extent), bounds }))
+        Self(Arc::new(Compiled {
+            part,
+            signature,
+            extent: Places::Every(extent),
+            bounds,
+            #[cfg(feature = "mpi")]
+            mean_block: std::sync::OnceLock::new(),
+        }))
     }
 
     /// Bytes of one copy, packed.

@@ -64,6 +64,12 @@ impl Signature {
         }
     }
 
+    /// Whether all values are of one base type.
+    #[cfg(feature = "mpi")]
+    pub fn is_of_one_type(&self) -> bool {
+        matches!(self.kind, Kind::Run(_))
+    }
+
     /// After how many bytes it repeats itself.
     fn period(&self) -> usize {
         match &self.kind {

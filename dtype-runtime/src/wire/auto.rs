@@ -1,37 +1,171 @@
-//! Which wire is the fastest for a message.
+//! Which wire is the fastest for a message: a table of what was measured.
+//!
+//! What decides, apart from the library and the size: for a contiguous message nothing, it travels as it lies; for values with
+//! padding how much of it there is; and for parts of arrays how long the contiguous blocks are. Structs with gaps or fields that are
+//! skipped are packed always: no library is good at their datatypes.
 
-use super::{
-    message::{
-        Span,
-        sealed::{Read, Write},
-    },
-    transfer::Chosen,
-};
+use std::{env, fs, sync::OnceLock};
 
-/// What was measured.
-pub(super) struct Table;
+use super::{message::sealed::Read, transfer::Chosen};
+
+/// What was measured where this was built: see its first lines.
+const BUILT_IN: &str = include_str!("wires.txt");
+
+/// The environment variable that names another table.
+const VARIABLE: &str = "DTYPE_WIRES";
+
+/// Sizes that are told apart: each is four times the one before.
+const SIZES: usize = 16;
+
+/// Lengths of blocks that are told apart: each is twice the one before.
+const BLOCKS: usize = 16;
+
+/// Amounts of padding that are told apart, in percent of the packed bytes.
+const PADDINGS: [usize; 4] = [12, 25, 50, 100];
+
+/// What is best for the messages of one library.
+pub(super) struct Table {
+    /// Whether parts of arrays go as their datatype, by block and size.
+    typed: [[bool; SIZES]; BLOCKS],
+    /// Whether values with padding go as they lie in memory, by padding and size.
+    bytes: [[bool; SIZES]; PADDINGS.len()],
+    /// Whether it is faster to look for short messages than to have a buffer wait for them.
+    probes: bool,
+}
 
 impl Table {
+    /// That of the library which runs, read at the first call.
+    #[inline]
     pub fn current() -> &'static Self {
-        &Self
+        static TABLE: OnceLock<Table> = OnceLock::new();
+        TABLE.get_or_init(|| {
+            let library = ::mpi::environment::library_version().map_or(String::new(), |text| name(&text));
+            let own = env::var_os(VARIABLE).and_then(|path| fs::read_to_string(path).ok());
+            Self::read(own.as_deref().unwrap_or(BUILT_IN), &library)
+        })
+    }
+
+    /// The rows of a library. A line that is none says nothing.
+    fn read(text: &str, library: &str) -> Self {
+        let mut rows = Vec::new();
+        let mut probes = false;
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words[..] {
+                [of, "probes"] if of == library => probes = true,
+                [of, kind, scale, bytes, wire] if of == library => {
+                    if let (Ok(scale), Ok(bytes)) = (scale.parse(), bytes.parse()) {
+                        rows.push((kind, scale, size_class(bytes), wire));
+                    }
+                }
+                _ => {}
+            }
+        }
+        // What was measured nearest to a cell.
+        let nearest = |kind: &str, class: usize, size: usize, of: fn(usize) -> usize, yes: &str| {
+            let rows = rows.iter().filter(|row| row.0 == kind);
+            let near = rows.min_by_key(|row| of(row.1).abs_diff(class) + row.2.abs_diff(size));
+            near.is_some_and(|row| row.3 == yes)
+        };
+        Self {
+            typed: std::array::from_fn(|block| {
+                std::array::from_fn(|size| nearest("blocks", block, size, block_class, "typed"))
+            }),
+            bytes: std::array::from_fn(|padding| {
+                std::array::from_fn(|size| nearest("padding", padding, size, padding_class, "bytes"))
+            }),
+            probes,
+        }
     }
 
     /// Whether it is faster to look for short messages than to have a buffer wait for them.
+    #[inline]
     pub fn probes(&self) -> bool {
-        false
+        self.probes
     }
 
     /// How to send a message.
     #[inline]
     pub fn choose<M: Read + ?Sized>(&self, message: &M) -> Chosen {
+        let size = message.packed_size();
         match message.span() {
-            Some(span) => Chosen::Span(span),
+            Some(span) if span.size == size => Chosen::Span(span),
+            Some(span) => {
+                let padding = (span.size - size) * 100 / size.max(1);
+                let as_it_lies = self.bytes[padding_class(padding)][size_class(size)];
+                if as_it_lies { Chosen::Span(span) } else { Chosen::Packed }
+            }
+            None if self.is_typed(message) => Chosen::Typed,
             None => Chosen::Packed,
         }
     }
 
-    /// Whether to receive a message straight into its memory with a datatype.
-    pub fn receives_typed<M: Write + ?Sized>(&self, _message: &M) -> bool {
-        false
+    /// Whether a message that is not contiguous is best left to MPI, on either side.
+    #[inline]
+    pub fn is_typed<M: Read + ?Sized>(&self, message: &M) -> bool {
+        let block = message.mean_block();
+        block.is_some_and(|block| self.typed[block_class(block)][size_class(message.packed_size())])
+    }
+}
+
+/// `openmpi-4` or `mpich-5`, of what a library says of itself.
+fn name(version: &str) -> String {
+    let (name, after) = if version.contains("MPICH") { ("mpich", "Version:") } else { ("openmpi", "v") };
+    let number = version.split_once(after).map_or("", |(_, rest)| rest.trim_start());
+    let major: String = number.chars().take_while(char::is_ascii_digit).collect();
+    format!("{name}-{major}")
+}
+
+fn size_class(bytes: usize) -> usize {
+    (bytes.max(1).ilog2() as usize / 2).min(SIZES - 1)
+}
+
+fn block_class(bytes: usize) -> usize {
+    (bytes.max(1).ilog2() as usize).min(BLOCKS - 1)
+}
+
+fn padding_class(percent: usize) -> usize {
+    PADDINGS.iter().position(|limit| percent <= *limit).unwrap_or(PADDINGS.len() - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BUILT_IN, Table, block_class, name, padding_class, size_class};
+
+    #[test]
+    fn libraries_are_known_by_what_they_say_of_themselves() {
+        assert_eq!(name("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4"), "openmpi-4");
+        assert_eq!(name("Open MPI v5.0.11, package: Open MPI"), "openmpi-5");
+        assert_eq!(name("MPICH Version:      4.0.2\nMPICH Release date: 2022"), "mpich-4");
+    }
+
+    #[test]
+    fn a_row_stands_for_what_is_near_and_other_lines_say_nothing() {
+        let text = "# comment\nx blocks 8 4096 packed\nx blocks 1024 4096 typed\ny blocks 8 64 typed\n\
+                    x padding 60 64 packed\nx padding 60 4194304 bytes\nx blocks much 3 typed\ny probes\n\n";
+        let table = Table::read(text, "x");
+        assert!(!table.probes() && Table::read(text, "y").probes());
+        let typed = |block, size| table.typed[block_class(block)][size_class(size)];
+        assert!(!typed(8, 64) && !typed(16, 1 << 20) && typed(600, 64) && typed(1 << 20, 1 << 30));
+        let bytes = |percent, size| table.bytes[padding_class(percent)][size_class(size)];
+        assert!(!bytes(60, 100) && bytes(60, 16 << 20) && bytes(500, usize::MAX));
+        let none = Table::read("", "x");
+        assert!(!none.typed.iter().flatten().chain(none.bytes.iter().flatten()).any(|yes| *yes));
+    }
+
+    #[test]
+    fn every_line_of_the_table_that_is_built_in_is_a_row() {
+        for line in BUILT_IN.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let right = match words[..] {
+                [_, "probes"] => true,
+                [_, "blocks", scale, bytes, "typed" | "packed"]
+                | [_, "padding", scale, bytes, "bytes" | "packed"] => {
+                    scale.parse::<usize>().is_ok() && bytes.parse::<usize>().is_ok()
+                }
+                _ => false,
+            };
+            assert!(right, "{line}");
+        }
     }
 }

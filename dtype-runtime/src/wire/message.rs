@@ -5,14 +5,14 @@ use std::{any::type_name, ops::Range, os::raw::c_void};
 use ::mpi::{Count, ffi::MPI_Datatype, raw::AsRaw};
 
 use crate::{
-    Error, Layout, MpiDatatype, View, ViewMut,
+    Error, Layout, MpiDatatype, Values, ValuesMut, View, ViewMut,
     layout::Entry,
     mpi::LayoutDatatype,
     pack::{Data, DataMut, Packing, pack_into, pack_raw, packed_size, unpack_into},
 };
 
-/// What can be sent on a [`Wire`](crate::Wire): a value or slice of a type with [`MpiDatatype`], fields that are skipped or not; a `Vec`; a
-/// [`View`]; and [`Data`], which is any layout of any memory, that of a [decoded](crate::decode) datatype for example.
+/// What can be sent on a [`Wire`](crate::Wire): a value or slice of a type with [`MpiDatatype`], fields that are skipped or not; a `Vec`;
+/// [`Values`]; a [`View`]; and [`Data`], which is any layout of any memory, that of a [decoded](crate::decode) datatype for example.
 ///
 /// This trait is implemented here only.
 pub trait Message: sealed::Read {}
@@ -81,6 +81,11 @@ pub(crate) mod sealed {
 
         /// The memory of it, if it is contiguous and may travel as it lies, padding included: as many bytes as are packed, or more.
         fn span(&self) -> Option<Span>;
+
+        /// How long contiguous blocks of it are, in bytes, of a part of an array of numbers of one type; of anything else nothing.
+        fn mean_block(&self) -> Option<usize> {
+            None
+        }
 
         /// The same for MPI.
         fn typed(&self) -> Result<Typed, Error>;
@@ -184,44 +189,48 @@ unsafe impl<T: MpiDatatype> sealed::Write for [T] {
 
 /// Messages that are another one.
 macro_rules! the_same_as {
-    ([$($generics:tt)*] $type:ty, |$message:ident| $read:expr, $write:expr) => {
+    (read [$($generics:tt)*] $type:ty, |$message:ident| $read:expr) => {
         // SAFETY: as for the other.
         unsafe impl<$($generics)*> sealed::Read for $type {
             #[inline]
             fn packed_size(&self) -> usize {
                 let $message = self;
-                $read.packed_size()
+                sealed::Read::packed_size($read)
             }
             #[inline]
             unsafe fn pack(&self, packed: *mut u8) {
                 let $message = self;
                 // SAFETY: as the caller promises.
-                unsafe { $read.pack(packed) };
+                unsafe { sealed::Read::pack($read, packed) };
             }
             fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
                 let $message = self;
-                $read.pack_range(bytes, packed)
+                sealed::Read::pack_range($read, bytes, packed)
             }
             fn step(&self) -> usize {
                 let $message = self;
-                $read.step()
+                sealed::Read::step($read)
             }
             #[inline]
             fn span(&self) -> Option<Span> {
                 let $message = self;
-                $read.span()
+                sealed::Read::span($read)
             }
+            #[inline]
             fn typed(&self) -> Result<Typed, Error> {
                 let $message = self;
-                $read.typed()
+                sealed::Read::typed($read)
             }
         }
+    };
+    (write [$($generics:tt)*] $type:ty, |$message:ident| $read:expr, $write:expr) => {
+        the_same_as!(read [$($generics)*] $type, |$message| $read);
+
         // SAFETY: as for the other.
         unsafe impl<$($generics)*> sealed::Write for $type {
             #[inline]
             fn any_pattern(&self) -> bool {
-                let $message = self;
-                sealed::Write::any_pattern($read)
+                T::FACTS.any_pattern
             }
             #[inline]
             fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
@@ -236,8 +245,10 @@ macro_rules! the_same_as {
     };
 }
 
-the_same_as!([T: MpiDatatype] T, |value| std::slice::from_ref(value), std::slice::from_mut(value));
-the_same_as!([T: MpiDatatype] Vec<T>, |values| values.as_slice(), values.as_mut_slice());
+the_same_as!(write [T: MpiDatatype] T, |value| std::slice::from_ref(value), std::slice::from_mut(value));
+the_same_as!(write [T: MpiDatatype] Vec<T>, |values| values.as_slice(), values.as_mut_slice());
+the_same_as!(read [T: MpiDatatype] Values<'_, T>, |values| values.0);
+the_same_as!(write [T: MpiDatatype] ValuesMut<'_, T>, |values| &*values.0, &mut *values.0);
 
 // SAFETY: packing a view writes its packed bytes; its source is borrowed.
 unsafe impl<L: Layout> sealed::Read for View<'_, L> {
@@ -256,6 +267,10 @@ unsafe impl<L: Layout> sealed::Read for View<'_, L> {
 
     fn span(&self) -> Option<Span> {
         sealed::span_of(&self.data())
+    }
+
+    fn mean_block(&self) -> Option<usize> {
+        self.data().mean_block()
     }
 
     fn typed(&self) -> Result<Typed, Error> {
@@ -280,6 +295,10 @@ unsafe impl<L: Layout> sealed::Read for ViewMut<'_, L> {
 
     fn span(&self) -> Option<Span> {
         self.as_view().span()
+    }
+
+    fn mean_block(&self) -> Option<usize> {
+        self.as_view().mean_block()
     }
 
     fn typed(&self) -> Result<Typed, Error> {

@@ -37,10 +37,15 @@ use crate::{
 };
 
 /// Bytes of a segment, its header included: few enough for the second-level cache, many enough for one more message not to matter.
-pub(super) const SEGMENT: usize = 64 << 10;
+pub(super) const SEGMENT: usize = 128 << 10;
 
-/// The most packed bytes that are sent whole. A segment has more.
-pub(super) const WHOLE: usize = SEGMENT - HEADER - 1;
+/// The most packed bytes that are sent whole: below, more messages cost more than what overlaps.
+const WHOLE: usize = 512 << 10;
+
+/// Whether so many packed bytes go in segments. Those that would be as long as a segment do, so that none is taken for one.
+fn goes_in_segments(size: usize) -> bool {
+    size > WHOLE || size == SEGMENT
+}
 
 /// Segments on their way at a time.
 const AHEAD: usize = 4;
@@ -79,7 +84,7 @@ impl Header {
             return None;
         }
         let header = Self::read(segment)?;
-        let first = header.index == 0 && header.total > WHOLE as u64;
+        let first = header.index == 0 && usize::try_from(header.total).is_ok_and(goes_in_segments);
         (first && (1..=(SEGMENT - HEADER) as u32).contains(&header.payload)).then_some(header)
     }
 }
@@ -132,7 +137,7 @@ pub(super) fn send<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Resul
         }
         Chosen::Packed => {
             let size = message.packed_size();
-            if size > WHOLE {
+            if goes_in_segments(size) {
                 return Sending::new(message, Wire::Packed, to, false)?.advance(true).map(|_| ());
             }
             let mut packed = buffer(size)?;
@@ -315,7 +320,7 @@ impl<'a, M: Read + ?Sized> Sending<'a, M> {
             }
             Chosen::Packed => {
                 let size = message.packed_size();
-                if size > WHOLE {
+                if goes_in_segments(size) {
                     sending.begin_segments(size, all)?;
                 } else {
                     let mut packed = buffer(size)?;
@@ -394,7 +399,8 @@ fn size_of(status: &MPI_Status) -> usize {
 /// Receives a message: whatever wire has brought it, if it is one of as many values.
 pub(super) fn receive<M: Write + ?Sized>(message: &mut M, from: Peer) -> Result<Status, Error> {
     let largest = message.span().map_or(0, |span| span.size).max(message.packed_size());
-    if largest > WHOLE || Table::current().probes() {
+    let table = Table::current();
+    if largest >= SEGMENT || table.probes() || message.any_pattern() && table.is_typed(message) {
         return Matched::wait_for(from)?.receive(message);
     }
     let mut packed = buffer(SEGMENT)?;
@@ -540,7 +546,7 @@ impl Matched {
                 unsafe { self.receive_at(span.place.cast(), bytes.count, bytes.datatype) }?;
                 return Ok(None);
             }
-            if size == message.packed_size() && Table::current().receives_typed(message) {
+            if size == message.packed_size() && Table::current().is_typed(message) {
                 let typed = message.typed()?;
                 // SAFETY: as above; the datatype covers no byte twice, since the message may be received into.
                 unsafe { self.receive_at(typed.place, typed.count, typed.datatype()) }?;

@@ -11,7 +11,10 @@ use dtype_runtime::{
     pack::{Data, DataMut, Plan},
 };
 
-use crate::{Bench, Case, Way, c};
+#[cfg(feature = "mpi")]
+use dtype_runtime::wire::{Message, MessageMut};
+
+use crate::{Bench, Case, Task, Travel, Way, c};
 
 /// An array of numbers, each of which says where it is.
 pub fn numbers(count: usize) -> Vec<f64> {
@@ -39,8 +42,8 @@ unsafe fn one(from: *const f64, to: *mut f64) {
     unsafe { to.write_unaligned(from.read_unaligned()) };
 }
 
-/// The ways of a static layout: generated code, its plan, and MPI.
-fn of_static<'a, L, A>(layout: &L, array: *mut A) -> Vec<(&'static str, Way<'a>)>
+/// The ways of a static layout: generated code, its plan, and MPI; and how it travels.
+fn of_static<'a, L, A>(layout: &L, array: *mut A, user: User) -> Ours<'a>
 where
     L: Layout<Coverage: Disjoint<Infallible, L>> + 'a,
     A: SourceMut<L::Element, L::Shape, Mismatch = Infallible> + 'a,
@@ -52,12 +55,57 @@ where
         move |packed| drop(unpack.of_mut(write()).unpack(packed)),
     );
     let plan = of_plan(layout.of(read()).data(), array.cast());
-    vec![
+    let ways = vec![
         ("generated", generated),
         ("plan", plan),
         #[cfg(feature = "mpi")]
         ("mpi_pack", crate::mpi::way(layout.of(read()), layout.packed_size())),
-    ]
+    ];
+    let (sent, received) = (layout.clone(), layout.clone());
+    let travels = travels(move || sent.of(read()), move || received.of_mut(write()), array.cast(), user);
+    Ours { ways, travels }
+}
+
+/// How messages travel: on our wires, and with the datatype that a user would write.
+#[cfg(feature = "mpi")]
+fn travels<'a, M: Message + 'a, N: MessageMut + 'a>(
+    message: impl Fn() -> M + Clone + 'a,
+    into: impl Fn() -> N + Clone + 'a,
+    memory: *mut f64,
+    user: User,
+) -> Vec<(&'static str, Travel<'a>)> {
+    let mut all = Travel::on_all_wires(message, into);
+    all.push(("typed", crate::mpi::typed(memory.cast(), user)));
+    all
+}
+
+/// Without MPI nothing travels.
+#[cfg(not(feature = "mpi"))]
+fn travels<'a, M: 'a, N: 'a>(
+    _: impl Fn() -> M,
+    _: impl Fn() -> N,
+    _: *mut f64,
+    _: User,
+) -> Vec<(&'static str, Travel<'a>)> {
+    Vec::new()
+}
+
+/// The datatype that a user would write, of numbers.
+#[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "only MPI makes datatypes"))]
+pub enum User {
+    Contiguous(usize),
+    /// So many blocks, of so many, so many apart.
+    Vector(usize, usize, usize),
+    /// The array's lengths, the part's, and where it begins.
+    Subarray(Vec<usize>, Vec<usize>, Vec<usize>),
+    /// Several parts of one array.
+    Several(Vec<User>),
+    /// Each number by itself.
+    Indexed(Vec<i32>),
+    /// Blocks of these lengths at these places.
+    Lengths(Vec<i32>, Vec<i32>),
+    /// The columns of a square matrix.
+    Columns(usize),
 }
 
 /// The way of the plan of data in an array of numbers, whose first one is given.
@@ -71,44 +119,56 @@ fn of_plan(data: Data<'_>, memory: *mut f64) -> Way<'_> {
     )
 }
 
-/// The ways of a layout that is known at run time: its plan, and MPI.
+/// The ways of a layout that is known at run time: its plan, and MPI; and how it travels.
 fn of_dynamic<'a, const D: usize>(
     layout: &DynamicLayout<f64, D>,
     memory: *mut f64,
     length: usize,
-) -> Vec<(&'static str, Way<'a>)> {
-    let view =
-        layout.of(unsafe { std::slice::from_raw_parts(memory, length) }).expect("an array of this length");
-    vec![
+    user: User,
+) -> Ours<'a> {
+    let read = move || unsafe { std::slice::from_raw_parts(black_box(memory), length) };
+    let write = move || unsafe { std::slice::from_raw_parts_mut(black_box(memory), length) };
+    let view = layout.of(read()).expect("an array of this length");
+    let ways = vec![
         ("plan", of_plan(view.data(), memory)),
         #[cfg(feature = "mpi")]
         ("mpi_pack", crate::mpi::way(view, layout.packed_size())),
-    ]
+    ];
+    let (sent, received) = (layout.clone(), layout.clone());
+    let travels = travels(
+        move || sent.of(read()).expect("its size"),
+        move || received.of_mut(write()).expect("its size"),
+        memory,
+        user,
+    );
+    Ours { ways, travels }
 }
 
-fn measure(
-    bench: &Bench,
-    name: String,
-    size: usize,
-    ours: Vec<(&'static str, Way<'_>)>,
-    peers: [Way<'_>; 2],
-) {
+/// What we have to offer for a case.
+struct Ours<'a> {
+    ways: Vec<(&'static str, Way<'a>)>,
+    travels: Vec<(&'static str, Travel<'a>)>,
+}
+
+fn measure(bench: &Bench, name: String, size: usize, ours: Ours<'_>, peers: [Way<'_>; 2]) {
     let [hand, c] = peers;
-    let ways = [("hand", hand), ("c", c)].into_iter().chain(ours).collect();
-    bench.measure(&Case { name, size, ways });
+    let ways = [("hand", hand), ("c", c)].into_iter().chain(ours.ways).collect();
+    bench.measure(&Case { name, size, ways, travels: ours.travels });
 }
 
-/// One case for each of three sizes, which are constants in the static layout.
+/// One case for each of some sizes, which are constants in the static layout: three for packing, and others for ping-pong, of about 64 B,
+/// 4 KiB, 256 KiB and 16 MiB as far as that is possible.
 macro_rules! sizes {
-    ($bench:ident, $name:literal, [$small:literal $middle:literal $large:literal], |$n:ident| $body:block) => {
-        sizes!(@one $bench, $name, $small, false, |$n| $body);
-        sizes!(@one $bench, $name, $middle, true, |$n| $body);
-        sizes!(@one $bench, $name, $large, false, |$n| $body);
+    ($bench:ident, $name:literal, [$a:literal $b:literal $c:literal], [$($other:literal)*], |$n:ident| $body:block) => {
+        sizes!(@one $bench, $name, $a, Task::Pack, false, |$n| $body);
+        sizes!(@one $bench, $name, $b, Task::Pack, true, |$n| $body);
+        sizes!(@one $bench, $name, $c, Task::Pack, false, |$n| $body);
+        $(sizes!(@one $bench, $name, $other, Task::Pingpong, true, |$n| $body);)*
     };
-    (@one $bench:ident, $name:literal, $size:literal, $quick:literal, |$n:ident| $body:block) => {{
+    (@one $bench:ident, $name:literal, $size:literal, $task:expr, $quick:literal, |$n:ident| $body:block) => {{
         const $n: usize = $size;
         let name = format!("{}/{}", $name, $n);
-        if $bench.wants(&name, $quick) {
+        if $bench.wants(&name, $task, $quick) {
             let (numbers, size, ours, hand, c): Ways<'_> = $body;
             measure($bench, name, size, ours, [hand, c]);
             drop(numbers);
@@ -117,7 +177,7 @@ macro_rules! sizes {
 }
 
 /// The array, the packed bytes, our ways, and those by hand in Rust and in C.
-type Ways<'a> = (Vec<f64>, usize, Vec<(&'static str, Way<'a>)>, Way<'a>, Way<'a>);
+type Ways<'a> = (Vec<f64>, usize, Ours<'a>, Way<'a>, Way<'a>);
 
 /// Numbers, and a pointer to them.
 fn array(count: usize) -> (Vec<f64>, *mut f64) {
@@ -137,16 +197,16 @@ pub fn run(bench: &Bench) {
 }
 
 fn contiguous(bench: &Bench) {
-    sizes!(bench, "contiguous", [2000 32_768 8_000_000], |N| {
+    sizes!(bench, "contiguous", [2000 32_768 8_000_000], [8 512 32_768 2_097_152], |N| {
         let (numbers, memory) = array(N);
         let hand = hand(memory, |from, to| unsafe { copy(from, to, N) }, |to, from| unsafe { copy(from, to, N) });
-        let ours = of_static(&layout!(f64[N] => [..]), memory.cast::<[f64; N]>());
+        let ours = of_static(&layout!(f64[N] => [..]), memory.cast::<[f64; N]>(), User::Contiguous(N));
         (numbers, 8 * N, ours, hand, c::contiguous(memory, N))
     });
-    sizes!(bench, "stride-1", [2000 32_768 8_000_000], |N| {
+    sizes!(bench, "stride-1", [2000 32_768 8_000_000], [8 512 32_768 2_097_152], |N| {
         let (numbers, memory) = array(N);
         let hand = hand(memory, |from, to| unsafe { copy(from, to, N) }, |to, from| unsafe { copy(from, to, N) });
-        let ours = of_static(&layout!(f64[N][1] => [.., 0]), memory.cast::<[[f64; 1]; N]>());
+        let ours = of_static(&layout!(f64[N][1] => [.., 0]), memory.cast::<[[f64; 1]; N]>(), User::Vector(N, 1, 1));
         (numbers, 8 * N, ours, hand, c::strided(memory, N, black_box(1)))
     });
 }
@@ -161,42 +221,42 @@ fn every<'a, const STRIDE: usize>(memory: *mut f64, n: usize) -> Way<'a> {
 }
 
 fn strided(bench: &Bench) {
-    sizes!(bench, "vector", [1000 16_384 4_194_304], |N| {
+    sizes!(bench, "vector", [1000 16_384 4_194_304], [8 512 32_768 2_097_152], |N| {
         let (numbers, memory) = array(2 * N);
-        let ours = of_static(&layout!(f64[N][2] => [.., 0]), memory.cast::<[[f64; 2]; N]>());
+        let ours = of_static(&layout!(f64[N][2] => [.., 0]), memory.cast::<[[f64; 2]; N]>(), User::Vector(N, 1, 2));
         (numbers, 8 * N, ours, every::<2>(memory, N), c::strided(memory, N, black_box(2)))
     });
-    sizes!(bench, "stride-16", [250 4096 1_048_576], |N| {
+    sizes!(bench, "stride-16", [250 4096 1_048_576], [8 512 32_768 2_097_152], |N| {
         let (numbers, memory) = array(16 * N);
-        let ours = of_static(&layout!(f64[N][16] => [.., 0]), memory.cast::<[[f64; 16]; N]>());
+        let ours = of_static(&layout!(f64[N][16] => [.., 0]), memory.cast::<[[f64; 16]; N]>(), User::Vector(N, 1, 16));
         (numbers, 8 * N, ours, every::<16>(memory, N), c::strided(memory, N, black_box(16)))
     });
 }
 
 fn faces(bench: &Bench) {
-    sizes!(bench, "xy-face", [16 40 256], |N| {
+    sizes!(bench, "xy-face", [16 40 256], [3 23 181 362], |N| {
         let (numbers, memory) = array(N * N * N);
         let hand = hand(
             memory,
             |from, to| unsafe { copy(from, to, N * N) },
             |to, from| unsafe { copy(from, to, N * N) },
         );
-        let ours = of_static(&layout!(f64[N][N][N] => [0, .., ..]), memory.cast::<[[[f64; N]; N]; N]>());
+        let ours = of_static(&layout!(f64[N][N][N] => [0, .., ..]), memory.cast::<[[[f64; N]; N]; N]>(), User::face(N, 0));
         (numbers, 8 * N * N, ours, hand, c::contiguous(memory, N * N))
     });
-    sizes!(bench, "xz-face", [16 40 256], |N| {
+    sizes!(bench, "xz-face", [16 40 256], [3 23 181 362], |N| {
         let (numbers, memory) = array(N * N * N);
         let hand = hand(
             memory,
             |from, to| (0..N).for_each(|i| unsafe { copy(from.add(i * N * N), to.add(i * N), N) }),
             |to, from| (0..N).for_each(|i| unsafe { copy(from.add(i * N), to.add(i * N * N), N) }),
         );
-        let ours = of_static(&layout!(f64[N][N][N] => [.., 0, ..]), memory.cast::<[[[f64; N]; N]; N]>());
+        let ours = of_static(&layout!(f64[N][N][N] => [.., 0, ..]), memory.cast::<[[[f64; N]; N]; N]>(), User::face(N, 1));
         (numbers, 8 * N * N, ours, hand, c::blocks(memory, N, N, N * N))
     });
-    sizes!(bench, "yz-face", [16 40 256], |N| {
+    sizes!(bench, "yz-face", [16 40 256], [3 23 181 362], |N| {
         let (numbers, memory) = array(N * N * N);
-        let ours = of_static(&layout!(f64[N][N][N] => [.., .., 0]), memory.cast::<[[[f64; N]; N]; N]>());
+        let ours = of_static(&layout!(f64[N][N][N] => [.., .., 0]), memory.cast::<[[[f64; N]; N]; N]>(), User::face(N, 2));
         let c = c::strided(memory, N * N, N);
         (numbers, 8 * N * N, ours, every::<N>(memory, N * N), c)
     });
@@ -216,7 +276,7 @@ fn flash(bench: &Bench) {
             }
         }
     }
-    sizes!(bench, "flash", [1 8 80], |N| {
+    sizes!(bench, "flash", [1 8 80], [1 64 1024], |N| {
         let (numbers, memory) = array(N * 16 * 16 * 16 * 24);
         let hand = hand(
             memory,
@@ -224,9 +284,28 @@ fn flash(bench: &Bench) {
             |to, from| (0..N).for_each(|b| cells(b, |at, i| unsafe { one(from.add(i), to.add(at)) })),
         );
         let layout = layout!(f64[N][16][16][16][24] => [.., 4..12, 4..12, 4..12, 3]);
-        let ours = of_static(&layout, memory.cast::<[[[[[f64; 24]; 16]; 16]; 16]; N]>());
+        let user = User::Subarray(vec![N, 16, 16, 16, 24], vec![N, 8, 8, 8, 1], vec![0, 4, 4, 4, 3]);
+        let ours = of_static(&layout, memory.cast::<[[[[[f64; 24]; 16]; 16]; 16]; N]>(), user);
         (numbers, 8 * N * 512, ours, hand, c::flash(memory, N))
     });
+}
+
+impl User {
+    /// The face of a cube where an index is 0.
+    fn face(n: usize, dimension: usize) -> Self {
+        let length = |k| if k == dimension { 1 } else { n };
+        Self::Subarray(vec![n; 3], (0..3).map(length).collect(), vec![0; 3])
+    }
+
+    /// What surrounds the inside of a box in four dimensions.
+    fn halo(n: usize) -> Self {
+        let faces = (0..4).flat_map(|dimension| [0, n - 1].map(|end| (dimension, end)));
+        let face = |(dimension, end): (usize, usize)| {
+            let choose = |face, inner| (0..4).map(|k| if k == dimension { face } else { inner }).collect();
+            Self::Subarray(vec![n; 4], choose(1, n - 2), choose(end, 1))
+        };
+        Self::Several(faces.map(face).collect())
+    }
 }
 
 /// Calls back for all cells of a matrix, in tiles that stay in the cache, column by column within them.
@@ -243,7 +322,7 @@ fn tiles<const N: usize>(mut visit: impl FnMut(usize, usize)) {
 }
 
 fn matrices(bench: &Bench) {
-    sizes!(bench, "row-plus-column", [60 250 3000], |N| {
+    sizes!(bench, "row-plus-column", [60 250 3000], [4 256 8192], |N| {
         let (numbers, memory) = array(N * N);
         let hand = hand(
             memory,
@@ -256,10 +335,11 @@ fn matrices(bench: &Bench) {
                 (1..N).for_each(|i| one(from.add(N - 1 + i), to.add(i * N)));
             },
         );
-        let ours = of_static(&layout!(f64[N][N] => [0, ..] + [1.., 0]), memory.cast::<[[f64; N]; N]>());
+        let user = User::Indexed((0..N).chain((1..N).map(|i| i * N)).map(small).collect());
+        let ours = of_static(&layout!(f64[N][N] => [0, ..] + [1.., 0]), memory.cast::<[[f64; N]; N]>(), user);
         (numbers, 8 * (2 * N - 1), ours, hand, c::row_column(memory, N))
     });
-    sizes!(bench, "upper-triangle", [60 250 3000], |N| {
+    sizes!(bench, "upper-triangle", [60 250 3000], [4 32 256 2048], |N| {
         let (numbers, memory) = array(N * N);
         let hand = hand(
             memory,
@@ -273,10 +353,11 @@ fn matrices(bench: &Bench) {
             }),
         );
         let triangle = Band::upper_triangle([N, N]).layout().expect("a small matrix");
-        let ours = of_dynamic(&triangle, memory, N * N);
+        let user = User::Lengths((0..N).map(|i| small(N - i)).collect(), (0..N).map(|i| small(i * N + i)).collect());
+        let ours = of_dynamic(&triangle, memory, N * N, user);
         (numbers, 4 * N * (N + 1), ours, hand, c::triangle(memory, N))
     });
-    sizes!(bench, "transpose", [60 250 1000], |N| {
+    sizes!(bench, "transpose", [60 250 1000], [3 23 181 1448], |N| {
         let (numbers, memory) = array(N * N);
         let hand = hand(
             memory,
@@ -285,7 +366,7 @@ fn matrices(bench: &Bench) {
         );
         let n = N;
         let columns = layout!(f64[n][n] => [.., j] for j in 0..n).expect("a small matrix");
-        let ours = of_dynamic(&columns, memory, N * N);
+        let ours = of_dynamic(&columns, memory, N * N, User::Columns(N));
         (numbers, 8 * N * N, ours, hand, c::transpose(memory, N))
     });
 }
@@ -302,7 +383,7 @@ fn small(number: usize) -> i32 {
 fn lists(bench: &Bench) {
     list(bench, "indexed", |i, random| 2 * i + below(random, 2));
     list(bench, "gather-regular", |i, _| 2 * i);
-    sizes!(bench, "gather-random", [1000 16_384 4_194_304], |N| {
+    sizes!(bench, "gather-random", [1000 16_384 4_194_304], [8 512 32_768 2_097_152], |N| {
         let (numbers, memory) = array(2 * N);
         // Each number once, in a random order.
         let mut random = Random(7);
@@ -311,7 +392,7 @@ fn lists(bench: &Bench) {
         indices.truncate(N);
         of_indices(numbers, memory, indices)
     });
-    sizes!(bench, "random-lengths", [2000 32_768 8_000_000], |N| {
+    sizes!(bench, "random-lengths", [2000 32_768 8_000_000], [32 512 32_768 2_097_152], |N| {
         let (numbers, memory) = array(2 * N);
         let (mut random, mut at, mut blocks) = (Random(7), 0, Vec::new());
         while at + 32 < 2 * N {
@@ -328,11 +409,19 @@ fn lists(bench: &Bench) {
         let plan = Plan::new(&tree).expect("a small array");
         let bytes = unsafe { std::slice::from_raw_parts(memory.cast::<u8>(), 16 * N) };
         let data = Data::new(&plan, 1, bytes, 0).expect("blocks of the array");
-        let ours = vec![
-            ("plan", of_plan(data, memory)),
-            #[cfg(feature = "mpi")]
-            ("mpi_pack", crate::mpi::of_lengths(memory, &starts, &lengths, size)),
-        ];
+        let user = || User::Lengths(lengths.clone(), starts.clone());
+        let of = move || {
+            let bytes = unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>(), 16 * N) };
+            DataMut::new(&plan, 1, bytes, 0).expect("blocks of the array")
+        };
+        let ours = Ours {
+            ways: vec![
+                ("plan", of_plan(data, memory)),
+                #[cfg(feature = "mpi")]
+                ("mpi_pack", crate::mpi::of_datatype(memory.cast(), user(), size)),
+            ],
+            travels: travels(of.clone(), of, memory, user()),
+        };
         let (read, write) = (blocks.clone(), blocks);
         let hand = hand(
             memory,
@@ -354,9 +443,11 @@ fn lists(bench: &Bench) {
 
 /// A list of half the numbers of an array.
 fn list(bench: &Bench, name: &str, index: impl Fn(usize, &mut Random) -> usize) {
-    for n in [1000, 16_384, 4_194_304] {
+    let sizes = [1000, 16_384, 4_194_304].map(|n| (n, Task::Pack));
+    let others = [8, 512, 32_768, 2_097_152].map(|n| (n, Task::Pingpong));
+    for (n, task) in sizes.into_iter().chain(others) {
         let case = format!("{name}/{n}");
-        if !bench.wants(&case, n == 16_384) {
+        if !bench.wants(&case, task, n == 16_384 || task == Task::Pingpong) {
             continue;
         }
         let (numbers, memory) = array(2 * n);
@@ -371,7 +462,7 @@ fn list(bench: &Bench, name: &str, index: impl Fn(usize, &mut Random) -> usize) 
 fn of_indices<'a>(numbers: Vec<f64>, memory: *mut f64, indices: Vec<i32>) -> Ways<'a> {
     let (n, size) = (numbers.len(), 8 * indices.len());
     let gather = layout!(f64[n] => {&indices}).expect("all are within");
-    let ours = of_dynamic(&gather, memory, n);
+    let ours = of_dynamic(&gather, memory, n, User::Indexed(indices.clone()));
     // Cases are few, and the program ends soon.
     let indices: &'static [i32] = indices.leak();
     let hand = hand(
@@ -411,7 +502,7 @@ fn halo(bench: &Bench) {
             }
         }
     }
-    sizes!(bench, "halo-4d", [8 16 54], |N| {
+    sizes!(bench, "halo-4d", [8 16 54], [3 6 18 66], |N| {
         let (numbers, memory) = array(N * N * N * N);
         let hand = hand(
             memory,
@@ -428,7 +519,7 @@ fn halo(bench: &Bench) {
             [0, 1..-1, 1..-1, 1..-1] + [-1, 1..-1, 1..-1, 1..-1] + [1..-1, 0, 1..-1, 1..-1] + [1..-1, -1, 1..-1, 1..-1]
             + [1..-1, 1..-1, 0, 1..-1] + [1..-1, 1..-1, -1, 1..-1] + [1..-1, 1..-1, 1..-1, 0] + [1..-1, 1..-1, 1..-1, -1]);
         let (size, array) = (faces.packed_size(), memory.cast::<[[[[f64; N]; N]; N]; N]>());
-        let ours = of_static(&faces, array);
+        let ours = of_static(&faces, array, User::halo(N));
         (numbers, size, ours, hand, c::halo(memory, N))
     });
 }

@@ -8,14 +8,18 @@
 
 use std::hint::black_box;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use dtype_benches::measure::{Contender, Effort, Options, medians, print};
+#[cfg(feature = "mpi")]
+use pingpong::Travel;
 
 mod arrays;
 mod c;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod other;
+#[cfg(feature = "mpi")]
+mod pingpong;
 mod structs;
 
 /// Times packing against loops, in one run.
@@ -26,10 +30,27 @@ struct Arguments {
     /// The MPI library this has been compiled against.
     #[arg(long, default_value = "none")]
     library: String,
+    /// What is measured.
+    #[arg(long, value_enum, default_value_t)]
+    task: Task,
     /// Only cases whose name begins so.
     #[arg(long, default_value = "")]
     only: String,
 }
+
+/// What is measured of the cases.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Task {
+    /// Packing and unpacking.
+    #[default]
+    Pack,
+    /// Half a ping-pong between two ranks.
+    Pingpong,
+}
+
+/// Without MPI nothing travels.
+#[cfg(not(feature = "mpi"))]
+struct Travel<'a>(std::marker::PhantomData<&'a ()>);
 
 type Pack<'a> = Box<dyn Fn(&mut [u8]) + 'a>;
 type Unpack<'a> = Box<dyn Fn(&[u8]) + 'a>;
@@ -53,6 +74,8 @@ struct Case<'a> {
     size: usize,
     /// By name, the one by hand first.
     ways: Vec<(&'static str, Way<'a>)>,
+    /// By name, how it travels otherwise than packed in one of these ways: nothing without MPI.
+    travels: Vec<(&'static str, Travel<'a>)>,
 }
 
 /// Where cases are measured.
@@ -61,14 +84,20 @@ struct Bench {
 }
 
 impl Bench {
-    /// Whether a case is wanted, which may be the one of its kind that is measured where there is little time.
-    fn wants(&self, name: &str, quick: bool) -> bool {
-        (quick || !self.arguments.options.quick) && name.starts_with(&self.arguments.only)
+    /// Whether a case is wanted for a task; it may be one of those that are measured where there is little time.
+    fn wants(&self, name: &str, task: Task, quick: bool) -> bool {
+        let wanted = task == self.arguments.task && name.starts_with(&self.arguments.only);
+        wanted && (quick || !self.arguments.options.quick)
     }
 
     /// Measures a case, after all ways have been found to do the same.
     fn measure(&self, case: &Case<'_>) {
-        let Case { name, size, ways } = case;
+        let Case { name, size, ways, travels } = case;
+        #[cfg(feature = "mpi")]
+        if self.arguments.task == Task::Pingpong {
+            return pingpong::measure(&self.arguments, case);
+        }
+        let _ = travels;
         let mut expected = vec![0; *size];
         (ways[0].1.pack)(&mut expected);
         let (mut packed, other) = (vec![0; *size], vec![1u8; *size]);
@@ -138,5 +167,7 @@ fn main() {
     let _universe = ::mpi::initialize().expect("MPI is initialized once");
     arrays::run(&bench);
     structs::run(&bench);
-    other::run(&bench);
+    if bench.arguments.task == Task::Pack {
+        other::run(&bench);
+    }
 }

@@ -1,4 +1,4 @@
-//! `MPI_Pack` and `MPI_Unpack`, with our least-cost datatypes.
+//! What MPI itself has to offer: `MPI_Pack` and `MPI_Unpack` with our least-cost datatypes, and the datatypes that a user would write.
 
 use std::{ffi::c_int, rc::Rc};
 
@@ -8,25 +8,25 @@ use mpi::{
     traits::Buffer,
 };
 
-use crate::Way;
+use crate::{Travel, Way, arrays::User};
 
 /// The buffer of a view or of values, packed with as many bytes.
 pub fn way<'a>(buffer: impl Buffer + 'a, size: usize) -> Way<'a> {
     let (memory, count, datatype) =
         (buffer.pointer().cast_mut(), buffer.count(), buffer.as_datatype().as_raw());
-    of_datatype(memory.cast(), count, datatype, size, buffer)
+    of_raw(memory.cast(), count, datatype, size, buffer)
 }
 
-/// Blocks of so many numbers, which begin at these ones of the array.
-pub fn of_lengths<'a>(memory: *mut f64, starts: &[i32], lengths: &[i32], size: usize) -> Way<'a> {
-    let count = c_int::try_from(starts.len()).expect("few blocks");
-    let mut owned = Owned(unsafe { ffi::RSMPI_DATATYPE_NULL });
-    unsafe {
-        let (lengths, starts) = (lengths.as_ptr(), starts.as_ptr());
-        ffi::MPI_Type_indexed(count, lengths, starts, ffi::RSMPI_DOUBLE, &raw mut owned.0);
-        ffi::MPI_Type_commit(&raw mut owned.0);
-    }
-    of_datatype(memory.cast(), 1, owned.0, size, owned)
+/// The datatype that a user would write, of numbers at a place.
+pub fn of_datatype<'a>(memory: *mut u8, user: User, size: usize) -> Way<'a> {
+    let (owned, count) = build(user);
+    of_raw(memory, count, owned.0, size, owned)
+}
+
+/// The same as it travels.
+pub fn typed<'a>(memory: *mut u8, user: User) -> Travel<'a> {
+    let (owned, count) = build(user);
+    Travel::of_raw(memory, count, owned.0, owned)
 }
 
 /// A datatype that is freed when it is no longer needed.
@@ -34,12 +34,83 @@ struct Owned(MPI_Datatype);
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        unsafe { ffi::MPI_Type_free(&raw mut self.0) };
+        if self.0 != unsafe { ffi::RSMPI_DOUBLE } {
+            unsafe { ffi::MPI_Type_free(&raw mut self.0) };
+        }
     }
 }
 
+/// The datatype, committed, and how many of it.
+fn build(user: User) -> (Owned, c_int) {
+    if let User::Contiguous(count) = user {
+        return (Owned(unsafe { ffi::RSMPI_DOUBLE }), small(count));
+    }
+    let mut owned = Owned(make(user));
+    unsafe { ffi::MPI_Type_commit(&raw mut owned.0) };
+    (owned, 1)
+}
+
+fn small(number: usize) -> c_int {
+    c_int::try_from(number).expect("a small number")
+}
+
+/// The calls that a user would write.
+fn make(user: User) -> MPI_Datatype {
+    let double = unsafe { ffi::RSMPI_DOUBLE };
+    let mut new = unsafe { ffi::RSMPI_DATATYPE_NULL };
+    let ints = |numbers: Vec<usize>| numbers.into_iter().map(small).collect::<Vec<_>>();
+    unsafe {
+        match user {
+            User::Contiguous(count) => ffi::MPI_Type_contiguous(small(count), double, &raw mut new),
+            User::Vector(count, length, stride) => {
+                ffi::MPI_Type_vector(small(count), small(length), small(stride), double, &raw mut new)
+            }
+            User::Subarray(sizes, subsizes, starts) => {
+                let (sizes, subsizes, starts) = (ints(sizes), ints(subsizes), ints(starts));
+                let (order, dimensions) = (ffi::MPI_ORDER_C as c_int, small(sizes.len()));
+                let (sizes, subsizes, starts) = (sizes.as_ptr(), subsizes.as_ptr(), starts.as_ptr());
+                ffi::MPI_Type_create_subarray(
+                    dimensions,
+                    sizes,
+                    subsizes,
+                    starts,
+                    order,
+                    double,
+                    &raw mut new,
+                )
+            }
+            User::Several(parts) => {
+                let parts: Vec<_> = parts.into_iter().map(|part| Owned(make(part))).collect();
+                let datatypes: Vec<_> = parts.iter().map(|part| part.0).collect();
+                let (lengths, places) = (vec![1; parts.len()], vec![0; parts.len()]);
+                let (lengths, places) = (lengths.as_ptr(), places.as_ptr());
+                ffi::MPI_Type_create_struct(
+                    small(parts.len()),
+                    lengths,
+                    places,
+                    datatypes.as_ptr(),
+                    &raw mut new,
+                )
+            }
+            User::Indexed(places) => {
+                let (count, places) = (small(places.len()), places.as_ptr());
+                ffi::MPI_Type_create_indexed_block(count, 1, places, double, &raw mut new)
+            }
+            User::Lengths(lengths, places) => {
+                let (count, lengths, places) = (small(lengths.len()), lengths.as_ptr(), places.as_ptr());
+                ffi::MPI_Type_indexed(count, lengths, places, double, &raw mut new)
+            }
+            User::Columns(n) => {
+                let column = Owned(make(User::Vector(n, 1, n)));
+                ffi::MPI_Type_create_hvector(small(n), 1, 8, column.0, &raw mut new)
+            }
+        }
+    };
+    new
+}
+
 /// A datatype, which lives as long as its owner.
-fn of_datatype<'a>(
+fn of_raw<'a>(
     memory: *mut u8,
     count: c_int,
     datatype: MPI_Datatype,

@@ -11,7 +11,7 @@ use dtype_runtime::{
 };
 
 use crate::{
-    Bench,
+    Bench, Task,
     arrays::numbers,
     structs::{Mixed, Sample},
 };
@@ -24,8 +24,9 @@ pub fn run(bench: &Bench) {
 /// From one layout straight into another, against packing and unpacking.
 fn transpack(bench: &Bench) {
     for n in [60, 250, 2000] {
-        let case =
-            |name: &str| Some(format!("transpack-{name}/{n}")).filter(|name| bench.wants(name, n == 250));
+        let case = |name: &str| {
+            Some(format!("transpack-{name}/{n}")).filter(|name| bench.wants(name, Task::Pack, n == 250))
+        };
         let (from, mut to) = (numbers(n * n), vec![0.0; n * n]);
         if let Some(name) = case("columns-rows") {
             let (columns, rows) = (layout!(f64[n][n] => [.., ..;2]), layout!(f64[n][n] => [..;2, ..]));
@@ -44,7 +45,7 @@ fn transpack(bench: &Bench) {
     }
     for count in [400, 10_000, 1_000_000] {
         let name = format!("transpack-structs/{count}");
-        if bench.wants(&name, count == 10_000) {
+        if bench.wants(&name, Task::Pack, count == 10_000) {
             let from: Vec<_> = (0..count).map(Mixed::new).collect();
             let mut to = vec![Ordered { value: (1, 0.0), rest: (0, 0.0) }; count];
             measure(bench, &name, &Data::of(&from), DataMut::of(&mut to));
@@ -95,7 +96,7 @@ fn measure(bench: &Bench, name: &str, from: &Data<'_>, to: DataMut<'_>) {
 /// Making plans of trees of so many nodes, against reading them once.
 fn planning(bench: &Bench) {
     let name = "plan-1000-nodes";
-    if !bench.wants(name, true) {
+    if !bench.wants(name, Task::Pack, true) {
         return;
     }
     let leaf = |i: i64| TypeTree::Leaf([BaseType::U8, BaseType::F64, BaseType::I16][i as usize % 3]);

@@ -8,7 +8,9 @@ use dtype_runtime::{
     pack_into, packed_size, unpack_into,
 };
 
-use crate::{Bench, Case, Way, c};
+#[cfg(feature = "mpi")]
+use crate::Travel;
+use crate::{Bench, Case, Task, Way, c};
 
 /// A struct with the loop body by hand.
 pub trait Sample: MpiDatatype + Copy {
@@ -26,6 +28,84 @@ pub trait Sample: MpiDatatype + Copy {
 
     /// The loops in C.
     fn c<'a>(memory: *mut Self, count: usize) -> Way<'a>;
+
+    /// As rsmpi's own derive has it travel.
+    #[cfg(feature = "mpi")]
+    fn derived<'a>(memory: *mut Self, count: usize) -> Travel<'a>;
+}
+
+/// The method of a type of which rsmpi derives a datatype for a twin.
+macro_rules! derived {
+    ($twin:ty) => {
+        #[cfg(feature = "mpi")]
+        fn derived<'a>(memory: *mut Self, count: usize) -> Travel<'a> {
+            Travel::of_values(memory.cast::<$twin>(), count)
+        }
+    };
+}
+
+/// The same structs, as a user of rsmpi derives them. Only their datatypes are used.
+#[cfg(feature = "mpi")]
+#[allow(dead_code, reason = "the fields are there to be described")]
+mod twins {
+    use mpi::traits::Equivalence;
+
+    #[derive(Equivalence)]
+    #[repr(C)]
+    pub struct Particle {
+        position: [f64; 3],
+        velocity: [f64; 3],
+        id: u64,
+        kind: u32,
+    }
+
+    #[derive(Equivalence)]
+    #[repr(C)]
+    pub struct Mixed {
+        flag: u8,
+        value: f64,
+        level: i16,
+        weight: f32,
+    }
+
+    #[derive(Equivalence)]
+    #[repr(C)]
+    pub struct Twelve {
+        a: u8,
+        b: f64,
+        c: i16,
+        d: f32,
+        e: u8,
+        f: u64,
+        g: i32,
+        h: u8,
+        i: f64,
+        j: u16,
+        k: f32,
+        l: u8,
+    }
+
+    #[derive(Equivalence)]
+    #[repr(C)]
+    pub struct Inner {
+        tag: u8,
+        number: u32,
+    }
+
+    #[derive(Equivalence)]
+    #[repr(C)]
+    pub struct Middle {
+        inner: [Inner; 2],
+        level: u16,
+    }
+
+    #[derive(Equivalence)]
+    #[repr(C)]
+    pub struct Outer {
+        value: f64,
+        middle: Middle,
+        last: u8,
+    }
 }
 
 /// Bodies that copy these fields one after the other.
@@ -79,6 +159,7 @@ impl Sample for Particle {
     fn c<'a>(memory: *mut Self, count: usize) -> Way<'a> {
         c::particle(memory, count)
     }
+    derived!(twins::Particle);
 }
 
 #[derive(MpiDatatype, Clone, Copy)]
@@ -99,6 +180,7 @@ impl Sample for Mixed {
     fn c<'a>(memory: *mut Self, count: usize) -> Way<'a> {
         c::mixed(memory, count)
     }
+    derived!(twins::Mixed);
 }
 
 #[derive(MpiDatatype, Clone, Copy)]
@@ -129,6 +211,7 @@ impl Sample for Twelve {
     fn c<'a>(memory: *mut Self, count: usize) -> Way<'a> {
         c::twelve(memory, count)
     }
+    derived!(twins::Twelve);
 }
 
 #[derive(MpiDatatype, Clone, Copy)]
@@ -155,6 +238,11 @@ impl Sample for Packed {
     }
     fn c<'a>(memory: *mut Self, count: usize) -> Way<'a> {
         c::packed(memory, count)
+    }
+    /// rsmpi gives a packed struct a wrong extent, so a user has it travel as bytes.
+    #[cfg(feature = "mpi")]
+    fn derived<'a>(memory: *mut Self, count: usize) -> Travel<'a> {
+        Travel::of_values(memory.cast::<u8>(), count * size_of::<Self>())
     }
 }
 
@@ -194,6 +282,7 @@ impl Sample for Outer {
     fn c<'a>(memory: *mut Self, count: usize) -> Way<'a> {
         c::nested(memory, count)
     }
+    derived!(twins::Outer);
 }
 
 pub fn run(bench: &Bench) {
@@ -205,9 +294,13 @@ pub fn run(bench: &Bench) {
 }
 
 fn measure<T: Sample>(bench: &Bench) {
-    for count in [400, 10_000, 2_000_000] {
+    let sizes = [400, 10_000, 2_000_000].map(|count| (count, Task::Pack));
+    let others =
+        [64, 4 << 10, 256 << 10, 16 << 20].map(|bytes: usize| (bytes / packed_size::<T>(1), Task::Pingpong));
+    for (count, task) in sizes.into_iter().chain(others) {
+        let count = count.max(1);
         let name = format!("{}/{count}", T::NAME);
-        if !bench.wants(&name, count == 10_000) {
+        if !bench.wants(&name, task, count == 10_000 || task == Task::Pingpong) {
             continue;
         }
         let mut values: Vec<T> = (0..count).map(T::new).collect();
@@ -245,6 +338,14 @@ fn measure<T: Sample>(bench: &Bench) {
             #[cfg(feature = "mpi")]
             ("mpi_pack", crate::mpi::way(T::buffer(read()), size * count)),
         ];
-        bench.measure(&Case { name, size: size * count, ways });
+        #[cfg(feature = "mpi")]
+        let travels = {
+            let mut all = Travel::on_all_wires(move || T::buffer(read()), move || T::buffer_mut(write()));
+            all.push(("typed", T::derived(memory, count)));
+            all
+        };
+        #[cfg(not(feature = "mpi"))]
+        let travels = Vec::new();
+        bench.measure(&Case { name, size: size * count, ways, travels });
     }
 }
