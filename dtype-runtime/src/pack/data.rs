@@ -43,6 +43,16 @@ pub struct DataMut<'a> {
     memory: PhantomData<&'a mut [u8]>,
 }
 
+/// How the contiguous blocks of a layout lie.
+#[cfg(feature = "mpi")]
+#[derive(Clone, Copy, Debug)]
+pub struct Spacing {
+    /// Bytes of one, on the average.
+    pub mean_block: usize,
+    /// Whether they are at regular distances.
+    pub is_strided: bool,
+}
+
 // SAFETY: a shared borrow of numbers. Nothing that a plan leads to has interior mutability: base types have none.
 unsafe impl Send for Data<'_> {}
 // SAFETY: as above.
@@ -157,16 +167,17 @@ impl<'a> Data<'a> {
             .then(|| (self.origin.wrapping_offset(block.a), self.packed_size()))
     }
 
-    /// How long its contiguous blocks are, in bytes, the first ones at least, if it holds values of one base type only.
+    /// Its contiguous blocks, as far as the first ones tell of all, if it holds values of one base type only.
     #[cfg(feature = "mpi")]
-    pub(crate) fn mean_block(&self) -> Option<usize> {
+    pub(crate) fn spacing(&self) -> Option<Spacing> {
         /// Blocks that are looked at are in so many packed bytes of one copy.
         const SOME: usize = 64 << 10;
         let compiled = self.plan.compiled();
-        *compiled.mean_block.get_or_init(|| {
+        *compiled.spacing.get_or_init(|| {
             let some = self.packed_size().min(self.plan.packed_size()).min(SOME);
-            let blocks = self.blocks(0..some).unwrap_or(0);
-            (compiled.signature.is_of_one_type() && blocks > 0).then(|| some / blocks)
+            let mean_block = some.checked_div(self.blocks(0..some).ok()?)?;
+            let is_strided = compiled.part.node.is_strided();
+            compiled.signature.is_of_one_type().then_some(Spacing { mean_block, is_strided })
         })
     }
 

@@ -32,6 +32,8 @@ pub use transpack::Transpack;
 pub use values::{pack, pack_into, packed_size, unpack_into};
 
 pub(crate) use check::{Valid, check_region, validate};
+#[cfg(feature = "mpi")]
+pub(crate) use data::Spacing;
 pub(crate) use plan::Layer;
 pub(crate) use run::{Direction, Packing, Unpacking};
 #[cfg(feature = "mpi")]

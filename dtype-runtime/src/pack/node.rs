@@ -302,6 +302,16 @@ fn push(parts: &mut Vec<Part>, next: Part) {
 }
 
 impl Node {
+    /// Whether it is one block, at regular distances in each loop.
+    #[cfg(feature = "mpi")]
+    pub fn is_strided(&self) -> bool {
+        match &self.kind {
+            Kind::Block => true,
+            Kind::Repeat { a: Places::Every(_), child, .. } => child.is_strided(),
+            _ => false,
+        }
+    }
+
     /// Whether it is a block or a few fields.
     fn is_small(&self) -> bool {
         match &self.kind {

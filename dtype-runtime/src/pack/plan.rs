@@ -40,7 +40,7 @@ pub(super) struct Compiled {
     pub bounds: (isize, isize),
     /// Found when it is asked for.
     #[cfg(feature = "mpi")]
-    pub mean_block: std::sync::OnceLock<Option<usize>>,
+    pub spacing: std::sync::OnceLock<Option<super::data::Spacing>>,
 }
 
 impl Plan {
@@ -87,7 +87,7 @@ impl Plan {
             extent: Places::Every(extent),
             bounds,
             #[cfg(feature = "mpi")]
-            mean_block: std::sync::OnceLock::new(),
+            spacing: std::sync::OnceLock::new(),
         }))
     }
 

@@ -6,7 +6,11 @@
 
 use std::{env, fs, sync::OnceLock};
 
-use super::{message::sealed::Read, transfer::Chosen};
+use super::{
+    message::{Lies, sealed::Read},
+    transfer::Chosen,
+};
+use crate::pack::Spacing;
 
 /// What was measured where this was built: see its first lines.
 const BUILT_IN: &str = include_str!("wires.txt");
@@ -23,12 +27,16 @@ const BLOCKS: usize = 16;
 /// Amounts of padding that are told apart, in percent of the packed bytes.
 const PADDINGS: [usize; 4] = [12, 25, 50, 100];
 
+/// Short contiguous messages up to so many bytes are received into a buffer and copied: to look for them first takes longer.
+const COPIED: usize = 2048;
+
 /// What is best for the messages of one library.
 pub(super) struct Table {
-    /// Whether parts of arrays go as their datatype, by block and size.
-    typed: [[bool; SIZES]; BLOCKS],
+    /// Whether parts of arrays go as their datatype, by block and size: such as are strided, and such as are not.
+    strided: [[bool; SIZES]; BLOCKS],
+    listed: [[bool; SIZES]; BLOCKS],
     /// Whether values with padding go as they lie in memory, by padding and size.
-    bytes: [[bool; SIZES]; PADDINGS.len()],
+    padding: [[bool; SIZES]; PADDINGS.len()],
     /// Whether it is faster to look for short messages than to have a buffer wait for them.
     probes: bool,
 }
@@ -67,15 +75,15 @@ impl Table {
             let near = rows.min_by_key(|row| of(row.1).abs_diff(class) + row.2.abs_diff(size));
             near.is_some_and(|row| row.3 == yes)
         };
-        Self {
-            typed: std::array::from_fn(|block| {
-                std::array::from_fn(|size| nearest("blocks", block, size, block_class, "typed"))
-            }),
-            bytes: std::array::from_fn(|padding| {
-                std::array::from_fn(|size| nearest("padding", padding, size, padding_class, "bytes"))
-            }),
-            probes,
-        }
+        let typed = |kind| {
+            std::array::from_fn(|block| {
+                std::array::from_fn(|size| nearest(kind, block, size, block_class, "typed"))
+            })
+        };
+        let padding = std::array::from_fn(|padding| {
+            std::array::from_fn(|size| nearest("padding", padding, size, padding_class, "bytes"))
+        });
+        Self { strided: typed("strided"), listed: typed("listed"), padding, probes }
     }
 
     /// Whether it is faster to look for short messages than to have a buffer wait for them.
@@ -88,23 +96,30 @@ impl Table {
     #[inline]
     pub fn choose<M: Read + ?Sized>(&self, message: &M) -> Chosen {
         let size = message.packed_size();
-        match message.span() {
-            Some(span) if span.size == size => Chosen::Span(span),
-            Some(span) => {
-                let padding = (span.size - size) * 100 / size.max(1);
-                let as_it_lies = self.bytes[padding_class(padding)][size_class(size)];
+        match message.lies() {
+            Lies::Contiguous(span) => Chosen::Span(span),
+            Lies::Padded(span) => {
+                let percent = (span.size - size) * 100 / size.max(1);
+                let as_it_lies = self.padding[padding_class(percent)][size_class(size)];
                 if as_it_lies { Chosen::Span(span) } else { Chosen::Packed }
             }
-            None if self.is_typed(message) => Chosen::Typed,
-            None => Chosen::Packed,
+            lies if self.is_typed(lies, size) => Chosen::Typed,
+            _ => Chosen::Packed,
         }
     }
 
-    /// Whether a message that is not contiguous is best left to MPI, on either side.
+    /// Whether a message that lies so is best left to MPI, on either side.
     #[inline]
-    pub fn is_typed<M: Read + ?Sized>(&self, message: &M) -> bool {
-        let block = message.mean_block();
-        block.is_some_and(|block| self.typed[block_class(block)][size_class(message.packed_size())])
+    pub fn is_typed(&self, lies: Lies, size: usize) -> bool {
+        let Lies::Spaced(Spacing { mean_block, is_strided }) = lies else { return false };
+        let table = if is_strided { &self.strided } else { &self.listed };
+        table[block_class(mean_block)][size_class(size)]
+    }
+
+    /// Whether a message is best received straight into its memory, after it has been looked for.
+    #[inline]
+    pub fn goes_straight(&self, lies: Lies, size: usize) -> bool {
+        matches!(lies, Lies::Contiguous(_)) && size > COPIED || self.is_typed(lies, size)
     }
 }
 
@@ -141,16 +156,16 @@ mod tests {
 
     #[test]
     fn a_row_stands_for_what_is_near_and_other_lines_say_nothing() {
-        let text = "# comment\nx blocks 8 4096 packed\nx blocks 1024 4096 typed\ny blocks 8 64 typed\n\
-                    x padding 60 64 packed\nx padding 60 4194304 bytes\nx blocks much 3 typed\ny probes\n\n";
+        let text = "# comment\nx strided 8 4096 packed\nx strided 1024 4096 typed\ny strided 8 64 typed\n\
+                    x padding 60 64 packed\nx padding 60 4194304 bytes\nx strided much 3 typed\ny probes\n\n";
         let table = Table::read(text, "x");
         assert!(!table.probes() && Table::read(text, "y").probes());
-        let typed = |block, size| table.typed[block_class(block)][size_class(size)];
+        let typed = |block, size| table.strided[block_class(block)][size_class(size)];
         assert!(!typed(8, 64) && !typed(16, 1 << 20) && typed(600, 64) && typed(1 << 20, 1 << 30));
-        let bytes = |percent, size| table.bytes[padding_class(percent)][size_class(size)];
+        let bytes = |percent, size| table.padding[padding_class(percent)][size_class(size)];
         assert!(!bytes(60, 100) && bytes(60, 16 << 20) && bytes(500, usize::MAX));
         let none = Table::read("", "x");
-        assert!(!none.typed.iter().flatten().chain(none.bytes.iter().flatten()).any(|yes| *yes));
+        assert!(!none.strided.iter().chain(&none.listed).chain(&none.padding).flatten().any(|yes| *yes));
     }
 
     #[test]
@@ -159,7 +174,7 @@ mod tests {
             let words: Vec<&str> = line.split_whitespace().collect();
             let right = match words[..] {
                 [_, "probes"] => true,
-                [_, "blocks", scale, bytes, "typed" | "packed"]
+                [_, "strided" | "listed", scale, bytes, "typed" | "packed"]
                 | [_, "padding", scale, bytes, "bytes" | "packed"] => {
                     scale.parse::<usize>().is_ok() && bytes.parse::<usize>().is_ok()
                 }

@@ -8,7 +8,7 @@ use crate::{
     Error, Layout, MpiDatatype, Values, ValuesMut, View, ViewMut,
     layout::Entry,
     mpi::LayoutDatatype,
-    pack::{Data, DataMut, Packing, pack_into, pack_raw, packed_size, unpack_into},
+    pack::{Data, DataMut, Packing, Spacing, pack_into, pack_raw, packed_size, unpack_into},
 };
 
 /// What can be sent on a [`Wire`](crate::Wire): a value or slice of a type with [`MpiDatatype`], fields that are skipped or not; a `Vec`;
@@ -54,13 +54,43 @@ pub struct Span {
     pub(super) size: usize,
 }
 
+/// How a message lies in memory.
+#[derive(Clone, Copy)]
+pub enum Lies {
+    /// As its packed bytes.
+    Contiguous(Span),
+    /// With padding, which may travel.
+    Padded(Span),
+    /// As numbers of one type, at these distances.
+    Spaced(Spacing),
+    /// Otherwise.
+    Scattered,
+}
+
+impl Lies {
+    /// The memory of the message, if it may travel as it lies.
+    pub(super) fn span(self) -> Option<Span> {
+        match self {
+            Self::Contiguous(span) | Self::Padded(span) => Some(span),
+            _ => None,
+        }
+    }
+
+    fn of_data(data: &Data<'_>) -> Self {
+        match data.contiguous() {
+            Some((place, size)) => Self::Contiguous(Span { place, size }),
+            None => data.spacing().map_or(Self::Scattered, Self::Spaced),
+        }
+    }
+}
+
 pub(crate) mod sealed {
-    use super::{Data, DataMut, Error, Range, Span, Typed};
+    use super::{Error, Lies, Range, Typed};
 
     /// What a message is for a wire.
     ///
     /// # Safety
-    /// `packed_size` is always the same, and `pack` writes just so many bytes. `span` and `typed` name what the message borrows.
+    /// `packed_size` is always the same, and `pack` writes just so many bytes. `lies` and `typed` name what the message borrows.
     pub unsafe trait Read {
         /// Bytes of all of it, packed.
         fn packed_size(&self) -> usize;
@@ -79,13 +109,8 @@ pub(crate) mod sealed {
             1
         }
 
-        /// The memory of it, if it is contiguous and may travel as it lies, padding included: as many bytes as are packed, or more.
-        fn span(&self) -> Option<Span>;
-
-        /// How long contiguous blocks of it are, in bytes, of a part of an array of numbers of one type; of anything else nothing.
-        fn mean_block(&self) -> Option<usize> {
-            None
-        }
+        /// How it lies in memory.
+        fn lies(&self) -> Lies;
 
         /// The same for MPI.
         fn typed(&self) -> Result<Typed, Error>;
@@ -94,7 +119,7 @@ pub(crate) mod sealed {
     /// What a message is that is received into.
     ///
     /// # Safety
-    /// As for `Read`; and any bytes may be written to `span` and `typed` where `any_pattern` says so.
+    /// As for `Read`; and any bytes may be written to what `lies` and `typed` name where `any_pattern` says so.
     pub unsafe trait Write: Read {
         /// Whether every pattern of the packed bytes is a value.
         fn any_pattern(&self) -> bool;
@@ -105,23 +130,13 @@ pub(crate) mod sealed {
         /// Unpacks some of the packed bytes of a message of which any pattern is a value.
         fn unpack_range(&mut self, position: usize, packed: &[u8]) -> Result<(), Error>;
     }
-
-    /// The memory of one block of data.
-    pub(super) fn span_of(data: &Data<'_>) -> Option<Span> {
-        let (place, size) = data.contiguous()?;
-        Some(Span { place, size })
-    }
-
-    pub(super) fn unpack_data(data: &mut DataMut<'_>, position: usize, packed: &[u8]) -> Result<(), Error> {
-        data.unpack_range(position, packed)
-    }
 }
 
-/// Whether values may travel as they lie in memory: without padding; or with no more of it than of data, all fields, and such that
-/// every pattern is a value, since what arrives is not looked at.
-pub(super) const fn lies_well<T: MpiDatatype>() -> bool {
+/// Whether values may travel with their padding: if that is no more than the data, all fields are sent, and every pattern is a
+/// value, since what arrives is not looked at.
+const fn may_travel_padded<T: MpiDatatype>() -> bool {
     let facts = T::FACTS;
-    facts.dense || facts.complete && facts.any_pattern && size_of::<T>() <= 2 * facts.packed_size
+    facts.complete && facts.any_pattern && size_of::<T>() <= 2 * facts.packed_size
 }
 
 /// Values between two bytes of the packed ones, if none is divided.
@@ -156,9 +171,13 @@ unsafe impl<T: MpiDatatype> sealed::Read for [T] {
     }
 
     #[inline]
-    fn span(&self) -> Option<Span> {
-        let (place, size) = (self.as_ptr().cast_mut().cast(), size_of_val(self));
-        const { lies_well::<T>() }.then_some(Span { place, size })
+    fn lies(&self) -> Lies {
+        let span = Span { place: self.as_ptr().cast_mut().cast(), size: size_of_val(self) };
+        match const { (T::FACTS.dense, may_travel_padded::<T>()) } {
+            (true, _) => Lies::Contiguous(span),
+            (_, true) => Lies::Padded(span),
+            _ => Lies::Scattered,
+        }
     }
 
     fn typed(&self) -> Result<Typed, Error> {
@@ -212,9 +231,9 @@ macro_rules! the_same_as {
                 sealed::Read::step($read)
             }
             #[inline]
-            fn span(&self) -> Option<Span> {
+            fn lies(&self) -> Lies {
                 let $message = self;
-                sealed::Read::span($read)
+                sealed::Read::lies($read)
             }
             #[inline]
             fn typed(&self) -> Result<Typed, Error> {
@@ -265,12 +284,8 @@ unsafe impl<L: Layout> sealed::Read for View<'_, L> {
         self.data().pack_range(bytes, packed)
     }
 
-    fn span(&self) -> Option<Span> {
-        sealed::span_of(&self.data())
-    }
-
-    fn mean_block(&self) -> Option<usize> {
-        self.data().mean_block()
+    fn lies(&self) -> Lies {
+        Lies::of_data(&self.data())
     }
 
     fn typed(&self) -> Result<Typed, Error> {
@@ -293,12 +308,8 @@ unsafe impl<L: Layout> sealed::Read for ViewMut<'_, L> {
         self.as_view().pack_range(bytes, packed)
     }
 
-    fn span(&self) -> Option<Span> {
-        self.as_view().span()
-    }
-
-    fn mean_block(&self) -> Option<usize> {
-        self.as_view().mean_block()
+    fn lies(&self) -> Lies {
+        self.as_view().lies()
     }
 
     fn typed(&self) -> Result<Typed, Error> {
@@ -317,7 +328,7 @@ unsafe impl<L: Layout> sealed::Write for ViewMut<'_, L> {
     }
 
     fn unpack_range(&mut self, position: usize, packed: &[u8]) -> Result<(), Error> {
-        sealed::unpack_data(&mut self.data(), position, packed)
+        self.data().unpack_range(position, packed)
     }
 }
 
@@ -339,8 +350,9 @@ unsafe impl sealed::Read for Data<'_> {
         Data::pack_range(self, bytes, packed)
     }
 
-    fn span(&self) -> Option<Span> {
-        sealed::span_of(self)
+    fn lies(&self) -> Lies {
+        // Of what is known by its plan only, MPI knows nothing.
+        self.contiguous().map_or(Lies::Scattered, |(place, size)| Lies::Contiguous(Span { place, size }))
     }
 
     fn typed(&self) -> Result<Typed, Error> {
@@ -363,8 +375,8 @@ unsafe impl sealed::Read for DataMut<'_> {
         self.as_data().pack_range(bytes, packed)
     }
 
-    fn span(&self) -> Option<Span> {
-        self.as_data().span()
+    fn lies(&self) -> Lies {
+        self.as_data().lies()
     }
 
     fn typed(&self) -> Result<Typed, Error> {
@@ -383,6 +395,6 @@ unsafe impl sealed::Write for DataMut<'_> {
     }
 
     fn unpack_range(&mut self, position: usize, packed: &[u8]) -> Result<(), Error> {
-        sealed::unpack_data(self, position, packed)
+        DataMut::unpack_range(self, position, packed)
     }
 }

@@ -161,7 +161,7 @@ pub(super) fn chosen<M: Read + ?Sized>(message: &M, wire: Wire) -> Result<Chosen
     match wire {
         Wire::Packed => Ok(Chosen::Packed),
         Wire::Typed => Ok(Chosen::Typed),
-        Wire::Bytes => match message.span() {
+        Wire::Bytes => match message.lies().span() {
             Some(span) if span.size != SEGMENT => Ok(Chosen::Span(span)),
             Some(_) => Ok(Chosen::Packed),
             None => Err(Error::Wire {
@@ -398,9 +398,10 @@ fn size_of(status: &MPI_Status) -> usize {
 
 /// Receives a message: whatever wire has brought it, if it is one of as many values.
 pub(super) fn receive<M: Write + ?Sized>(message: &mut M, from: Peer) -> Result<Status, Error> {
-    let largest = message.span().map_or(0, |span| span.size).max(message.packed_size());
-    let table = Table::current();
-    if largest >= SEGMENT || table.probes() || message.any_pattern() && table.is_typed(message) {
+    let (lies, size) = (message.lies(), message.packed_size());
+    let largest = lies.span().map_or(0, |span| span.size).max(size);
+    let straight = message.any_pattern() && Table::current().goes_straight(lies, size);
+    if largest >= SEGMENT || straight || Table::current().probes() {
         return Matched::wait_for(from)?.receive(message);
     }
     let mut packed = buffer(SEGMENT)?;
@@ -461,7 +462,7 @@ fn take<M: Write + ?Sized>(message: &mut M, packed: &[u8]) -> Result<(), Error> 
     if packed.len() == expected {
         return message.unpack(packed);
     }
-    match message.span().filter(|span| span.size == packed.len()) {
+    match message.lies().span().filter(|span| span.size == packed.len()) {
         Some(Span { place, size }) if message.any_pattern() => {
             // SAFETY: the memory of the message, which is borrowed mutably, and of which any pattern may be.
             unsafe { place.copy_from_nonoverlapping(packed.as_ptr(), size) };
@@ -540,13 +541,14 @@ impl Matched {
     fn start<M: Write + ?Sized>(mut self, message: &mut M) -> Result<Option<Segments>, Error> {
         let size = self.size;
         if message.any_pattern() && size != SEGMENT {
-            if let Some(span) = message.span().filter(|span| span.size == size) {
+            let lies = message.lies();
+            if let Some(span) = lies.span().filter(|span| span.size == size) {
                 let bytes = Contiguous::of(size)?;
                 // SAFETY: the memory of the message, of which any pattern may be, and which is borrowed mutably.
                 unsafe { self.receive_at(span.place.cast(), bytes.count, bytes.datatype) }?;
                 return Ok(None);
             }
-            if size == message.packed_size() && Table::current().is_typed(message) {
+            if size == message.packed_size() && Table::current().is_typed(lies, size) {
                 let typed = message.typed()?;
                 // SAFETY: as above; the datatype covers no byte twice, since the message may be received into.
                 unsafe { self.receive_at(typed.place, typed.count, typed.datatype()) }?;
@@ -683,7 +685,7 @@ pub(super) enum Incoming {
 impl Incoming {
     /// A buffer waits for a message, so that the sender need not wait for the next [`advance`](Self::advance).
     pub fn posted<M: Read + ?Sized>(message: &M, from: Peer) -> Result<Self, Error> {
-        let room = message.span().map_or(0, |span| span.size).max(message.packed_size()).max(SEGMENT);
+        let room = message.lies().span().map_or(0, |span| span.size).max(message.packed_size()).max(SEGMENT);
         let mut slot = Slot::new(Some(buffer(room)?));
         slot.receive(room, from)?;
         Ok(Self::Posted(slot, room, from))
