@@ -7,10 +7,12 @@ use std::{
     thread,
 };
 
-use dtype_runtime::{Error, MpiDatatype, layout};
+use dtype_runtime::{Error, MpiDatatype, Wire, decode, layout, normalize, send_receive_packed, traits::*};
 use mpi::{
+    datatype::DatatypeRef,
     ffi::{self, MPI_Datatype},
-    raw::AsRaw,
+    raw::{AsRaw, FromRaw},
+    request::scope,
     traits::*,
 };
 
@@ -55,6 +57,10 @@ pub fn before_and_after() {
         assert_eq!(Nested::datatype().err().as_ref(), Some(expected));
         assert_eq!(Meters::datatype().err().as_ref(), Some(expected));
         assert_eq!(column.datatype().err().as_ref(), Some(expected));
+        // SAFETY: a predefined datatype; outside MPI's life nobody uses it.
+        let double = unsafe { DatatypeRef::from_raw(ffi::RSMPI_DOUBLE) };
+        assert_eq!(decode(&double).err().as_ref(), Some(expected));
+        assert_eq!(normalize(&double).err().as_ref(), Some(expected));
         let hook = panic::take_hook();
         panic::set_hook(Box::new(|_| {}));
         let messages = [
@@ -75,8 +81,23 @@ pub fn before_and_after() {
         Meters::datatype().unwrap();
         column.datatype().unwrap();
     }
+    let world = universe.world();
+    let itself = world.process_at_rank(0);
     drop(universe);
     errors(&Error::Finalized);
+    // Communicators may be left over.
+    let (mut into, finalized) = ([0u8; 3], Some(Error::Finalized));
+    assert_eq!(itself.send_packed(&1u8).err(), finalized);
+    assert_eq!(itself.send_over(Wire::Typed, &[1u8; 3][..]).err(), finalized);
+    assert_eq!(itself.receive_packed_into(&mut into).err(), finalized);
+    assert_eq!(send_receive_packed(&1u8, &itself, &mut into, &itself).err(), finalized);
+    scope(|scope| assert_eq!(itself.immediate_send_packed(scope, &1u8).err(), finalized));
+    assert_eq!(itself.broadcast_packed(&mut into).err(), finalized);
+    assert_eq!(itself.gather_packed(&1u8).err(), finalized);
+    assert_eq!(itself.scatter_packed_into(&mut into).err(), finalized);
+    assert_eq!(world.all_gather_packed(&1u8, &mut into).err(), finalized);
+    assert_eq!(world.all_to_all_packed(&1u8, &mut into).err(), finalized);
+    assert_eq!(world.all_to_all_varcount_packed(&[1u8], &mut into).err(), finalized);
 }
 
 fn drop_value<T>(_: T) {}

@@ -44,6 +44,8 @@ fn main() {
         "wires-views" => with_world(wires::views),
         "wires-misfits" => with_world(wires::misfits),
         "wires-collectives" => with_world(wires::collectives),
+        "wires-large" => with_world(wires::large),
+        "wires-threads" => wires::threads(),
         "alltoallw" => with_world(rest::alltoallw),
         "reduce" => with_world(rest::reduce),
         "one-sided" => with_world(rest::one_sided),

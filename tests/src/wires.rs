@@ -1,9 +1,9 @@
 //! Wires: whatever brings the values, they arrive; and what does not fit is an error that leaves everything as it was.
 
 use dtype_runtime::{
-    Error, Wire, decode, layout,
+    Error, MpiDatatype, Wire, decode, layout,
     pack::{Data, DataMut},
-    packed_size, send_receive_over, send_receive_packed,
+    packed_size, send_receive_over, send_receive_over_with_tags, send_receive_packed,
     traits::*,
 };
 use mpi::{
@@ -295,4 +295,71 @@ fn collect<T: Sample>(world: &SimpleCommunicator) {
             assert!(*found == of(rank + from, n + from + 2 * rank));
         }
     }
+}
+
+/// A message of more than 3 GiB on every wire.
+pub fn large(world: &SimpleCommunicator) {
+    #[derive(MpiDatatype, Clone, Copy)]
+    #[repr(C)]
+    struct Page {
+        numbers: [u64; 511],
+        mark: u8,
+    }
+    const COUNT: usize = (3 << 30) / size_of::<Page>() + 1000;
+    let page = |i: usize| Page { numbers: [i as u64; 511], mark: i as u8 };
+    let mut pages = vec![page(0); COUNT];
+    let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
+    for (round, wire) in [Wire::Packed, Wire::Bytes, Wire::Typed, Wire::Auto].into_iter().enumerate() {
+        if world.rank() == 0 {
+            pages.iter_mut().enumerate().for_each(|(i, page)| {
+                page.numbers[510] = (i * (round + 1)) as u64;
+                page.mark = (i + round) as u8;
+            });
+            receiver.send_over(wire, &pages).unwrap();
+        } else {
+            sender.receive_packed_into(&mut pages).unwrap();
+            for (i, page) in pages.iter().enumerate() {
+                assert_eq!((page.numbers[0], page.numbers[510]), (0, (i * (round + 1)) as u64), "{wire:?}");
+                assert_eq!(page.mark, (i + round) as u8, "{wire:?}");
+            }
+        }
+    }
+}
+
+/// Several threads at a time, each with a tag of its own, exchange long messages, decode datatypes and build them.
+pub fn threads() {
+    let (universe, threading) =
+        mpi::initialize_with_threading(mpi::Threading::Multiple).expect("MPI is initialized once");
+    assert_eq!(threading, mpi::Threading::Multiple);
+    let rank = universe.world().rank();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            scope.spawn(move || {
+                let world = SimpleCommunicator::world();
+                let other = world.process_at_rank(1 - rank);
+                for round in 0..20 {
+                    let n = 3 + (round * 7 + thread as usize) % 5;
+                    let datatype = UserDatatype::vector(n as i32, 1, 2, &f64::equivalent_datatype());
+                    let decoded = decode(&datatype).unwrap();
+                    assert_eq!(decoded.tree().measure().unwrap().entries, n as u64);
+                    decoded.datatype().unwrap();
+                    layout!(f64[n][n] => [.., 0]).unwrap().datatype().unwrap();
+                    let of = |rank: i32| values::<Particle>(rank + 10 * thread, 4000 * (1 + round % 4));
+                    let mut received = vec![Particle::sample(1); 4000 * (1 + round % 4)];
+                    send_receive_over_with_tags(
+                        WIRES[round % 4],
+                        &of(rank),
+                        &other,
+                        thread,
+                        &mut received,
+                        &other,
+                        thread,
+                    )
+                    .unwrap();
+                    assert!(received == of(1 - rank));
+                }
+            });
+        }
+    });
+    drop(universe);
 }

@@ -137,6 +137,24 @@ fn packed_collectives_take_any_number_of_values_and_end_where_they_do_not_fit() 
     }
 }
 
+/// Both ranks have all of it: where there is not enough memory, this says so.
+#[test]
+fn three_gibibytes_of_structs_travel_on_every_wire() {
+    let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let available = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kibibytes = available.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    if kibibytes.is_none_or(|available| available < 12 << 20) {
+        println!("not run: there are not 12 GiB of memory");
+        return;
+    }
+    passes("wires-large", 2);
+}
+
+#[test]
+fn threads_exchange_long_messages_and_build_datatypes_at_the_same_time() {
+    passes("wires-threads", 2);
+}
+
 #[test]
 fn alltoallw_takes_layouts() {
     for ranks in [2, 3] {
