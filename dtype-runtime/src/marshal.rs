@@ -55,7 +55,7 @@ enum Node {
 ///
 /// let column = TypeTree::vector(100, 800, TypeTree::Leaf(BaseType::F64));
 /// let bytes = marshal(&column, Bounds::of_extent(8))?;
-/// assert_eq!(bytes.len(), 9);
+/// assert_eq!(bytes.len(), 10);
 /// assert_eq!(unmarshal(&bytes)?, (column, Bounds::of_extent(8)));
 /// # Ok::<(), dtype_runtime::Error>(())
 /// ```

@@ -1,8 +1,8 @@
-//! Ping-pong times between two ranks: this project's datatype, rsmpi's own, and two ways of packing.
+//! Ping-pong times between two ranks: on this project's wires, with rsmpi's own datatypes, and packed by hand.
 
 use std::{convert::Infallible, time::Instant};
 
-use dtype_runtime::{Disjoint, Layout, MpiDatatype, SourceMut, layout, pack_into, packed_size, unpack_into};
+use dtype_runtime::{Disjoint, Layout, MpiDatatype, SourceMut, Wire, layout, packed_size, traits::*};
 use mpi::{topology::SimpleCommunicator, traits::*};
 
 use crate::layouts::{Cell, Mixed, Particle, zero_grid, zero_matrix};
@@ -48,7 +48,7 @@ impl<'a> Method<'a> {
     }
 }
 
-const COLUMNS: [&str; 4] = ["datatype", "rsmpi", "pack", "by hand"];
+const COLUMNS: [&str; 5] = ["datatype", "rsmpi", "packed", "auto", "by hand"];
 
 /// Prints the table on rank 0; both ranks must call it.
 pub fn table(world: &SimpleCommunicator) {
@@ -70,7 +70,8 @@ pub fn table(world: &SimpleCommunicator) {
     if world.rank() == 0 {
         println!("\ndatatype  this project's MPI datatype");
         println!("rsmpi     the struct as rsmpi's derive builds it");
-        println!("pack      this project's pack and unpack, and one message of bytes");
+        println!("packed    this project's packed wire: `send_packed`, `receive_packed_into`");
+        println!("auto      the wire that `Wire::auto` chooses");
         println!("by hand   a loop over the fields or elements, and one message");
         println!(
             "(If MPICH reports leaked objects below: rsmpi does not free the datatypes of its derive.)\n"
@@ -189,9 +190,8 @@ where
     let (values, mut arrived) = (vec![T::default(); count], vec![T::default(); count]);
     let (rsmpi_values, mut rsmpi_arrived) = (vec![R::default(); count], vec![R::default(); count]);
     let size = packed_size::<T>(count);
-    let (mut sent, mut received) = (vec![0u8; size], vec![0u8; size]);
     let (mut hand_sent, mut hand_received) = (vec![0u8; size], vec![0u8; size]);
-    let (mut unpacked, mut hand_unpacked) = (arrived.clone(), arrived.clone());
+    let (mut unpacked, mut chosen, mut hand_unpacked) = (arrived.clone(), arrived.clone(), arrived.clone());
     let methods = vec![
         Method::new(
             "datatype",
@@ -208,14 +208,17 @@ where
             },
         ),
         Method::new(
-            "pack",
+            "packed",
+            || peer.send_packed(&values).expect("it is sent"),
             || {
-                pack_into(&values, &mut sent).expect("room for all");
-                peer.send(&sent[..]);
+                peer.receive_packed_into(&mut unpacked).expect("it fits");
             },
+        ),
+        Method::new(
+            "auto",
+            || peer.send_over(Wire::auto(), &values).expect("it is sent"),
             || {
-                peer.receive_into(&mut received[..]);
-                unpack_into(&received, &mut unpacked).expect("the bytes of all");
+                peer.receive_packed_into(&mut chosen).expect("it fits");
             },
         ),
         Method::new(
@@ -252,9 +255,8 @@ fn sub_block<L, A>(
     A: SourceMut<f64, L::Shape, Mismatch = Infallible>,
 {
     let peer = world.process_at_rank(1 - world.rank());
-    let (array, mut arrived, mut unpacked, mut scattered) = (zero(), zero(), zero(), zero());
-    let size = layout.of(&*array).packed_size();
-    let (mut sent, mut received) = (vec![0u8; size], vec![0u8; size]);
+    let (array, mut arrived, mut unpacked, mut chosen, mut scattered) =
+        (zero(), zero(), zero(), zero(), zero());
     let (mut gathered, mut hand_received) = (Vec::new(), vec![0.0; layout.count()]);
     let methods = vec![
         Method::new(
@@ -265,14 +267,17 @@ fn sub_block<L, A>(
             },
         ),
         Method::new(
-            "pack",
+            "packed",
+            || peer.send_packed(&layout.of(&*array)).expect("it is sent"),
             || {
-                layout.of(&*array).pack_into(&mut sent).expect("room for all");
-                peer.send(&sent[..]);
+                peer.receive_packed_into(&mut layout.of_mut(&mut *unpacked)).expect("it fits");
             },
+        ),
+        Method::new(
+            "auto",
+            || peer.send_over(Wire::auto(), &layout.of(&*array)).expect("it is sent"),
             || {
-                peer.receive_into(&mut received[..]);
-                layout.of_mut(&mut *unpacked).unpack(&received).expect("the bytes of all");
+                peer.receive_packed_into(&mut layout.of_mut(&mut *chosen)).expect("it fits");
             },
         ),
         Method::new(

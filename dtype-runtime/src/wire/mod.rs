@@ -69,8 +69,8 @@ impl Wire {
     /// The way that was measured to be the fastest for a message: by its size, by whether it is contiguous and how much padding
     /// there is, and by the MPI library.
     ///
-    /// What was measured is built in. `cargo xtask bench pingpong` measures the machine it runs on and writes a table of its own, which is used
-    /// if the environment variable `DTYPE_WIRES` names it.
+    /// What was measured is built in. If the environment variable `DTYPE_WIRES` names a file, that is read instead; it has the form of
+    /// `dtype-runtime/src/wire/wires.txt`.
     pub const fn auto() -> Self {
         Self::Auto
     }

@@ -575,7 +575,7 @@ struct Assembly {
     /// Packed bytes that have arrived.
     position: usize,
     /// All packed bytes, where they have to be looked at before any of them is written.
-    whole: Option<Vec<u8>>,
+    whole: Option<Buffer>,
     /// Whether the message is thrown away, since it does not fit: it has to be received all the same.
     does_not_fit: bool,
 }
@@ -584,11 +584,8 @@ impl Assembly {
     fn new<M: Write + ?Sized>(message: &M, first: Header) -> Result<Self, Error> {
         let total = usize::try_from(first.total).unwrap_or(usize::MAX);
         let does_not_fit = total != message.packed_size();
-        let mut whole = None;
-        if !does_not_fit && !message.any_pattern() {
-            let room: &mut Vec<u8> = whole.insert(Vec::new());
-            room.try_reserve_exact(total).map_err(|_| Error::Memory { bytes: total })?;
-        }
+        let looks_first = !does_not_fit && !message.any_pattern();
+        let whole = if looks_first { Some(buffer(total)?) } else { None };
         Ok(Self { header: first, total, position: 0, whole, does_not_fit })
     }
 
@@ -606,7 +603,7 @@ impl Assembly {
         }
         let packed = &segment[HEADER..HEADER + end - self.position];
         if let Some(whole) = &mut self.whole {
-            whole.extend_from_slice(packed);
+            whole.first_mut(self.total)[self.position..end].copy_from_slice(packed);
         } else if !self.does_not_fit {
             message.unpack_range(self.position, packed)?;
         }
@@ -620,7 +617,7 @@ impl Assembly {
         if self.does_not_fit {
             return Err(Error::Fit { expected: message.packed_size(), found: self.total });
         }
-        self.whole.take().map_or(Ok(()), |whole| message.unpack(&whole))
+        self.whole.take().map_or(Ok(()), |mut whole| message.unpack(whole.first_mut(self.total)))
     }
 }
 
