@@ -134,8 +134,16 @@ pub fn views(world: &SimpleCommunicator) {
     }
 }
 
-/// A message that does not fit is an error which says both sizes; the destination is as it was, and the next message arrives.
+/// A message that does not fit is an error; the destination is as it was, and the next message arrives.
 pub fn misfits(world: &SimpleCommunicator) {
+    other_sizes(world);
+    other_sizes_immediately(world);
+    others_messages(world);
+    long_restricted(world);
+}
+
+/// The error says both sizes.
+fn other_sizes(world: &SimpleCommunicator) {
     let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
     let particle = packed_size::<Particle>(1);
     let count = |wire: Wire, n: usize| {
@@ -170,8 +178,44 @@ pub fn misfits(world: &SimpleCommunicator) {
             }
         }
     }
+}
 
-    // What rsmpi sends does not fit either; and what it sends with a datatype of the same values does.
+fn other_sizes_immediately(world: &SimpleCommunicator) {
+    let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
+    if world.rank() == 0 {
+        receiver.send(&vec![1.0f64; 100_000][..]);
+        receiver.send_packed(&[1u8; 3]).unwrap();
+        receiver.send_packed(&vec![1.0f64; 100_000]).unwrap();
+        receiver.send_packed(&[9u8; 2]).unwrap();
+    } else if world.rank() == 1 {
+        let mut into = [5u8; 2];
+        for wait in [true, false, true] {
+            let error = scope(|scope| {
+                let mut receive = sender.immediate_receive_packed_into(scope, &mut into).unwrap();
+                if wait {
+                    return receive.wait().unwrap_err();
+                }
+                loop {
+                    match receive.is_done() {
+                        Ok(done) => assert!(!done),
+                        Err(error) => return error,
+                    }
+                }
+            });
+            assert!(
+                matches!(error, Error::Fit { expected: 2, .. } | Error::TooLong { expected: 2, .. }),
+                "{error}"
+            );
+            assert_eq!(into, [5; 2]);
+        }
+        sender.receive_packed_into(&mut into).unwrap();
+        assert_eq!(into, [9; 2]);
+    }
+}
+
+/// What rsmpi sends does not fit either; and what it sends with a datatype of the same values does.
+fn others_messages(world: &SimpleCommunicator) {
+    let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
     if world.rank() == 0 {
         receiver.send(&[1.0f64; 7][..]);
         receiver.send(&vec![1.0f64; 100_000][..]);
@@ -206,8 +250,11 @@ pub fn misfits(world: &SimpleCommunicator) {
         sender.receive_into(&mut particles[..]);
         assert_eq!(particles, values::<Particle>(0, 4));
     }
+}
 
-    // Long restricted values are looked at before any is written.
+/// Long restricted values are looked at before any is written.
+fn long_restricted(world: &SimpleCommunicator) {
+    let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
     if world.rank() == 0 {
         receiver.send_packed(&vec![3u8; 300_000]).unwrap();
         receiver.send_packed(&vec![1u8; 300_000]).unwrap();

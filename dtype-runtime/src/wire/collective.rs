@@ -156,6 +156,7 @@ pub trait PackedRoot: Root {
         // SAFETY: as many bytes on every rank.
         broadcast(communicator, root, told.as_mut_ptr().cast(), size_of_val(&told))?;
         let [size, part] = told.map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+        let part = part.max(1);
         let fits = size == expected;
         let in_parts = fits && message.any_pattern();
         let mut packed = buffer(part.min(size))?;

@@ -90,7 +90,7 @@ pub(crate) mod sealed {
     /// What a message is for a wire.
     ///
     /// # Safety
-    /// `packed_size` is always the same, and `pack` writes just so many bytes. `lies` and `typed` name what the message borrows.
+    /// `packed_size` is always the same, and `pack` writes just so many bytes. `lies` and `typed` name what the message borrows, to be read.
     pub unsafe trait Read {
         /// Bytes of all of it, packed.
         fn packed_size(&self) -> usize;
@@ -119,10 +119,13 @@ pub(crate) mod sealed {
     /// What a message is that is received into.
     ///
     /// # Safety
-    /// As for `Read`; and any bytes may be written to what `lies` and `typed` name where `any_pattern` says so.
+    /// As for `Read`; and any bytes may be written to what `lies` and `typed` name, from `place` on, where `any_pattern` says so.
     pub unsafe trait Write: Read {
         /// Whether every pattern of the packed bytes is a value.
         fn any_pattern(&self) -> bool;
+
+        /// Where the memory begins that `lies` and `typed` name, to be written.
+        fn place(&mut self) -> *mut u8;
 
         /// Unpacks all of it; checked before anything is written.
         fn unpack(&mut self, packed: &[u8]) -> Result<(), Error>;
@@ -194,6 +197,11 @@ unsafe impl<T: MpiDatatype> sealed::Write for [T] {
     }
 
     #[inline]
+    fn place(&mut self) -> *mut u8 {
+        self.as_mut_ptr().cast()
+    }
+
+    #[inline]
     fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
         unpack_into(packed, self)
     }
@@ -250,6 +258,11 @@ macro_rules! the_same_as {
             #[inline]
             fn any_pattern(&self) -> bool {
                 T::FACTS.any_pattern
+            }
+            #[inline]
+            fn place(&mut self) -> *mut u8 {
+                let $message = self;
+                sealed::Write::place($write)
             }
             #[inline]
             fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
@@ -323,6 +336,11 @@ unsafe impl<L: Layout> sealed::Write for ViewMut<'_, L> {
         !self.as_view().is_restricted()
     }
 
+    fn place(&mut self) -> *mut u8 {
+        // The view was made of a mutable borrow.
+        self.as_view().first()
+    }
+
     fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
         ViewMut::unpack(self, packed)
     }
@@ -388,6 +406,11 @@ unsafe impl sealed::Read for DataMut<'_> {
 unsafe impl sealed::Write for DataMut<'_> {
     fn any_pattern(&self) -> bool {
         !self.is_restricted()
+    }
+
+    fn place(&mut self) -> *mut u8 {
+        // The data was made of a mutable borrow.
+        self.as_data().contiguous().map_or(std::ptr::null_mut(), |(place, _)| place)
     }
 
     fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {

@@ -10,7 +10,7 @@
 //! finds out before it writes anything whether the message is one of as many bytes as its layout has: otherwise there is an
 //! [`Error::Fit`](crate::Error::Fit), and the destination is as it was. `bool`s, `char`s and enums are looked at as well.
 //!
-//! A packed message of up to 64 KiB is one MPI message of `MPI_PACKED`, which a receiver may as well receive with a datatype of its
+//! A packed message of up to 512 KiB is one MPI message of `MPI_PACKED`, which a receiver may as well receive with a datatype of its
 //! own. Longer ones travel in segments, so that packing, transfer and unpacking overlap; both sides must then use the calls
 //! here. As all messages of one sender with one tag they arrive in order, unless two threads send with one tag to one rank at the same
 //! time, which [`Error::Interleaved`](crate::Error::Interleaved) tells of.

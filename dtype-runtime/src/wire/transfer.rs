@@ -463,9 +463,9 @@ fn take<M: Write + ?Sized>(message: &mut M, packed: &[u8]) -> Result<(), Error> 
         return message.unpack(packed);
     }
     match message.lies().span().filter(|span| span.size == packed.len()) {
-        Some(Span { place, size }) if message.any_pattern() => {
+        Some(Span { size, .. }) if message.any_pattern() => {
             // SAFETY: the memory of the message, which is borrowed mutably, and of which any pattern may be.
-            unsafe { place.copy_from_nonoverlapping(packed.as_ptr(), size) };
+            unsafe { message.place().copy_from_nonoverlapping(packed.as_ptr(), size) };
             Ok(())
         }
         _ => Err(Error::Fit { expected, found: packed.len() }),
@@ -542,16 +542,16 @@ impl Matched {
         let size = self.size;
         if message.any_pattern() && size != SEGMENT {
             let lies = message.lies();
-            if let Some(span) = lies.span().filter(|span| span.size == size) {
-                let bytes = Contiguous::of(size)?;
+            if lies.span().is_some_and(|span| span.size == size) {
+                let (place, bytes) = (message.place(), Contiguous::of(size)?);
                 // SAFETY: the memory of the message, of which any pattern may be, and which is borrowed mutably.
-                unsafe { self.receive_at(span.place.cast(), bytes.count, bytes.datatype) }?;
+                unsafe { self.receive_at(place.cast(), bytes.count, bytes.datatype) }?;
                 return Ok(None);
             }
             if size == message.packed_size() && Table::current().is_typed(lies, size) {
-                let typed = message.typed()?;
+                let (typed, place) = (message.typed()?, message.place());
                 // SAFETY: as above; the datatype covers no byte twice, since the message may be received into.
-                unsafe { self.receive_at(typed.place, typed.count, typed.datatype()) }?;
+                unsafe { self.receive_at(place.cast(), typed.count, typed.datatype()) }?;
                 return Ok(None);
             }
         }
