@@ -13,7 +13,11 @@ use ::mpi::{
     topology::Communicator,
 };
 
-use super::{Message, MessageMut, pool::Buffer, transfer::buffer};
+use super::{
+    Message, MessageMut,
+    pool::Buffer,
+    transfer::{buffer, pack},
+};
 use crate::{
     Error,
     mpi::{checked, packed_datatype, ready_on, returning_errors},
@@ -264,14 +268,6 @@ fn count(call: &'static str, bytes: u64) -> Result<Count, Error> {
         value,
         limit,
     })
-}
-
-/// A message packed into a buffer.
-fn pack<M: Message + ?Sized>(message: &M) -> Result<Buffer, Error> {
-    let mut packed = buffer(message.packed_size())?;
-    // SAFETY: there is room.
-    unsafe { message.pack(packed.place()) };
-    Ok(packed)
 }
 
 /// Unpacks what has arrived, if it fits.

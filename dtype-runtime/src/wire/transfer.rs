@@ -24,7 +24,7 @@ use super::{
     Wire,
     auto::Table,
     message::{
-        Span,
+        Lies, Span,
         sealed::{Read, Write},
     },
     pool::Buffer,
@@ -121,6 +121,19 @@ pub(super) fn buffer(bytes: usize) -> Result<Buffer, Error> {
     Buffer::with_room(bytes).ok_or(Error::Memory { bytes })
 }
 
+/// A message packed into a buffer.
+pub(super) fn pack<M: Read + ?Sized>(message: &M) -> Result<Buffer, Error> {
+    let mut packed = buffer(message.packed_size())?;
+    // SAFETY: there is room.
+    unsafe { message.pack(packed.place()) };
+    Ok(packed)
+}
+
+/// The most bytes that a message which fits may have: packed, or as it lies in memory.
+fn most_bytes(lies: Lies, packed_size: usize) -> usize {
+    lies.span().map_or(0, |span| span.size).max(packed_size)
+}
+
 // ---- Sending ----
 
 /// Sends a message.
@@ -140,10 +153,7 @@ pub(super) fn send<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Resul
             if goes_in_segments(size) {
                 return Sending::new(message, Wire::Packed, to, false)?.advance(true).map(|_| ());
             }
-            let mut packed = buffer(size)?;
-            // SAFETY: there is room.
-            unsafe { message.pack(packed.place()) };
-            send_bytes(packed.place(), size, to)
+            send_bytes(pack(message)?.place(), size, to)
         }
     }
 }
@@ -323,10 +333,7 @@ impl<'a, M: Read + ?Sized> Sending<'a, M> {
                 if goes_in_segments(size) {
                     sending.begin_segments(size, all)?;
                 } else {
-                    let mut packed = buffer(size)?;
-                    // SAFETY: there is room.
-                    unsafe { message.pack(packed.place()) };
-                    let mut slot = Slot::new(Some(packed));
+                    let mut slot = Slot::new(Some(pack(message)?));
                     slot.send_buffer(size, to)?;
                     sending.slots.push(slot);
                 }
@@ -399,9 +406,8 @@ fn size_of(status: &MPI_Status) -> usize {
 /// Receives a message: whatever wire has brought it, if it is one of as many values.
 pub(super) fn receive<M: Write + ?Sized>(message: &mut M, from: Peer) -> Result<Status, Error> {
     let (lies, size) = (message.lies(), message.packed_size());
-    let largest = lies.span().map_or(0, |span| span.size).max(size);
     let straight = message.any_pattern() && Table::current().goes_straight(lies, size);
-    if largest >= SEGMENT || straight || Table::current().probes() {
+    if most_bytes(lies, size) >= SEGMENT || straight || Table::current().probes() {
         return Matched::wait_for(from)?.receive(message);
     }
     let mut packed = buffer(SEGMENT)?;
@@ -682,7 +688,7 @@ pub(super) enum Incoming {
 impl Incoming {
     /// A buffer waits for a message, so that the sender need not wait for the next [`advance`](Self::advance).
     pub fn posted<M: Read + ?Sized>(message: &M, from: Peer) -> Result<Self, Error> {
-        let room = message.lies().span().map_or(0, |span| span.size).max(message.packed_size()).max(SEGMENT);
+        let room = most_bytes(message.lies(), message.packed_size()).max(SEGMENT);
         let mut slot = Slot::new(Some(buffer(room)?));
         slot.receive(room, from)?;
         Ok(Self::Posted(slot, room, from))
