@@ -148,6 +148,12 @@ pub(crate) fn returning_errors<R>(calls: impl FnOnce() -> R) -> R {
     calls()
 }
 
+/// Makes an MPI call, of which an error becomes a value.
+#[inline]
+pub(crate) fn called(name: &'static str, call: impl FnOnce() -> c_int) -> Result<(), Error> {
+    checked(name, returning_errors(call))
+}
+
 /// Finds out whether MPI may be called, and lets calls of ours on a communicator return their errors.
 #[inline]
 pub(crate) fn ready_on(communicator: &(impl AsRaw<Raw = MPI_Comm> + ?Sized)) -> Result<MPI_Comm, Error> {

@@ -18,5 +18,5 @@ mod values;
 pub use buffers::{LayoutDatatype, equivalent_datatype};
 pub use decode::{Decoded, decode, normalize};
 pub(crate) use handle::Handle;
-pub(crate) use life::{checked, packed_datatype, ready_on, returning_errors};
+pub(crate) use life::{called, checked, packed_datatype, ready_on, returning_errors};
 pub use values::{Values, ValuesMut};

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Error,
-    mpi::{checked, packed_datatype, ready_on, returning_errors},
+    mpi::{called, packed_datatype, ready_on},
 };
 
 /// Collective calls without a root, on packed bytes.
@@ -60,7 +60,7 @@ pub trait PackedCollectives: Communicator {
             let (counts, starts) = (parts.counts.as_ptr(), parts.starts.as_ptr());
             ffi::MPI_Allgatherv(from.cast(), own, kind, to.cast(), counts, starts, kind, communicator)
         };
-        checked(CALL, returning_errors(call))?;
+        called(CALL, call)?;
         // SAFETY: all of it has been received.
         unpack(into, unsafe { all.first(parts.total) })
     }
@@ -284,7 +284,7 @@ fn broadcast(communicator: MPI_Comm, root: c_int, place: *mut u8, bytes: usize) 
     let count = count("MPI_Bcast", bytes as u64)?;
     // SAFETY: the callers have as many bytes there, the same number on all ranks.
     let call = || unsafe { ffi::MPI_Bcast(place.cast(), count, packed_datatype(), root, communicator) };
-    checked("MPI_Bcast", returning_errors(call))
+    called("MPI_Bcast", call)
 }
 
 /// Tells all ranks a number, and is told theirs.
@@ -295,7 +295,7 @@ fn tell_all(communicator: MPI_Comm, ranks: c_int, number: usize) -> Result<Vec<u
         let (from, to, kind) = ((&raw const own).cast(), all.as_mut_ptr().cast(), ffi::RSMPI_UINT64_T);
         ffi::MPI_Allgather(from, 1, kind, to, 1, kind, communicator)
     };
-    checked("MPI_Allgather", returning_errors(call))?;
+    called("MPI_Allgather", call)?;
     Ok(all)
 }
 
@@ -307,7 +307,7 @@ fn exchange(communicator: MPI_Comm, packed: &[u8], outgoing: &[u64]) -> Result<(
         let (from, to, kind) = (outgoing.as_ptr().cast(), sizes.as_mut_ptr().cast(), ffi::RSMPI_UINT64_T);
         ffi::MPI_Alltoall(from, 1, kind, to, 1, kind, communicator)
     };
-    checked("MPI_Alltoall", returning_errors(call))?;
+    called("MPI_Alltoall", call)?;
     let outgoing = Parts::of("MPI_Alltoallv", outgoing)?;
     let incoming = Parts::of("MPI_Alltoallv", &sizes)?;
     debug_assert!(packed.len() >= outgoing.total);
@@ -319,7 +319,7 @@ fn exchange(communicator: MPI_Comm, packed: &[u8], outgoing: &[u64]) -> Result<(
         let (counts_in, starts_in) = (incoming.counts.as_ptr(), incoming.starts.as_ptr());
         ffi::MPI_Alltoallv(from, counts, starts, kind, to, counts_in, starts_in, kind, communicator)
     };
-    checked("MPI_Alltoallv", returning_errors(call))?;
+    called("MPI_Alltoallv", call)?;
     Ok((all, incoming))
 }
 
@@ -337,7 +337,7 @@ fn gather<R: Root + ?Sized, M: Message + ?Sized>(root: &R, message: &M) -> Resul
         let (counts, starts) = (parts.counts.as_ptr(), parts.starts.as_ptr());
         ffi::MPI_Gatherv(from.cast(), own, kind, to.cast(), counts, starts, kind, rank, communicator)
     };
-    checked(CALL, returning_errors(call))?;
+    called(CALL, call)?;
     Ok((all, parts.total))
 }
 
@@ -352,7 +352,7 @@ fn tell_root<R: Root + ?Sized>(root: &R, number: usize) -> Result<Vec<u64>, Erro
         let (from, to, kind) = ((&raw const own).cast(), all.as_mut_ptr().cast(), ffi::RSMPI_UINT64_T);
         ffi::MPI_Gather(from, 1, kind, to, 1, kind, rank, communicator)
     };
-    checked("MPI_Gather", returning_errors(call))?;
+    called("MPI_Gather", call)?;
     Ok(all)
 }
 
@@ -383,7 +383,7 @@ where
         let (counts, starts) = (parts.counts.as_ptr(), parts.starts.as_ptr());
         ffi::MPI_Scatterv(from.cast(), counts, starts, kind, to.cast(), own, kind, rank, communicator)
     };
-    checked(CALL, returning_errors(call))?;
+    called(CALL, call)?;
     // SAFETY: all of it has been received.
     into.unpack(unsafe { part.first(expected) })
 }

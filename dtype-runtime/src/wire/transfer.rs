@@ -33,7 +33,7 @@ use crate::{
     Error,
     cache::cached,
     layout::Entry,
-    mpi::{LayoutDatatype, checked, packed_datatype, returning_errors},
+    mpi::{LayoutDatatype, called, checked, packed_datatype, returning_errors},
 };
 
 /// Bytes of a segment, its header included: few enough for the second-level cache, many enough for one more message not to matter.
@@ -146,7 +146,7 @@ pub(super) fn send<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Resul
                 // SAFETY: the datatype describes what the message borrows.
                 ffi::MPI_Send(typed.place, typed.count, typed.datatype(), to.rank, to.tag, to.communicator)
             };
-            checked("MPI_Send", returning_errors(call))
+            called("MPI_Send", call)
         }
         Chosen::Packed => {
             let size = message.packed_size();
@@ -192,7 +192,7 @@ fn send_bytes(place: *mut u8, size: usize, to: Peer) -> Result<(), Error> {
     let call = || unsafe {
         ffi::MPI_Send(place.cast(), bytes.count, bytes.datatype, to.rank, to.tag, to.communicator)
     };
-    checked("MPI_Send", returning_errors(call))
+    called("MPI_Send", call)
 }
 
 /// One transfer that has been started: a request, and the buffer that it uses, unless that is borrowed.
@@ -230,7 +230,7 @@ impl Slot {
         // SAFETY: as the caller promises.
         let call =
             || unsafe { ffi::MPI_Isend(place, count, datatype, to.rank, to.tag, to.communicator, request) };
-        checked("MPI_Isend", returning_errors(call))
+        called("MPI_Isend", call)
     }
 
     /// Sends the first bytes of the buffer, which have been packed.
@@ -252,7 +252,7 @@ impl Slot {
         let call = || unsafe {
             ffi::MPI_Irecv(place.cast(), bytes.count, bytes.datatype, rank, tag, communicator, request)
         };
-        checked("MPI_Irecv", returning_errors(call))
+        called("MPI_Irecv", call)
     }
 
     /// Whether it is done, waiting for it if that is wanted; then what MPI says of it.
@@ -494,7 +494,7 @@ impl Matched {
         // SAFETY: there is room for both results.
         let call =
             || unsafe { ffi::MPI_Mprobe(rank, tag, communicator, message.as_mut_ptr(), status.as_mut_ptr()) };
-        checked("MPI_Mprobe", returning_errors(call))?;
+        called("MPI_Mprobe", call)?;
         // SAFETY: MPI has filled both in.
         let (message, status) = unsafe { (message.assume_init(), status.assume_init()) };
         Ok(Self { message, status, size: size_of(&status), from })
@@ -509,7 +509,7 @@ impl Matched {
             let (message, status) = (message.as_mut_ptr(), status.as_mut_ptr());
             ffi::MPI_Improbe(rank, tag, communicator, &raw mut found, message, status)
         };
-        checked("MPI_Improbe", returning_errors(call))?;
+        called("MPI_Improbe", call)?;
         if found == 0 {
             return Ok(None);
         }
@@ -531,7 +531,7 @@ impl Matched {
         let (message, status) = (&raw mut self.message, &raw mut self.status);
         // SAFETY: as the caller promises.
         let call = || unsafe { ffi::MPI_Mrecv(place, count, datatype, message, status) };
-        checked("MPI_Mrecv", returning_errors(call))
+        called("MPI_Mrecv", call)
     }
 
     /// Receives it into a message: straight into its memory where that is possible.
