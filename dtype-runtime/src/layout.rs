@@ -264,6 +264,16 @@ impl Deref for Entry {
     }
 }
 
+#[cfg(feature = "mpi")]
+impl Entry {
+    /// Of so many of it, an extent apart.
+    pub(crate) fn repeated(&self, copies: usize) -> Self {
+        let extent = self.bounds().map_or(0, |bounds| bounds.extent);
+        let tree = TypeTree::vector(copies as u64, extent, self.solution().tree.clone());
+        Self::Shared(cached(tree, None))
+    }
+}
+
 /// The datatype of a region of an array with these strides; for `copies` of them in a row, if they are not just one.
 pub(crate) fn entry_of(region: &Region<'_>, strides: &Strides, copies: usize) -> Entry {
     let extent = || (region.array_elements() * region.element) as i64;

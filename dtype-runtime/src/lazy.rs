@@ -131,6 +131,12 @@ impl LazyDatatype {
         )
     }
 
+    /// The bounds that the MPI datatype must have, if they matter.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn bounds(&self) -> Option<Bounds> {
+        self.bounds
+    }
+
     /// The calls for an MPI library that takes no larger count.
     #[cfg(feature = "mpi")]
     pub(crate) fn program_within(&self, limit: u64) -> Result<Program, dtype_core::Error> {

@@ -45,6 +45,7 @@ fn main() {
         "wires-misfits" => with_world(wires::misfits),
         "wires-collectives" => with_world(wires::collectives),
         "wires-large" => with_world(wires::large),
+        "wires-beyond-counts" => with_world(wires::beyond_counts),
         "wires-threads" => wires::threads(),
         "alltoallw" => with_world(rest::alltoallw),
         "reduce" => with_world(rest::reduce),

@@ -290,12 +290,29 @@ pub fn collectives(world: &SimpleCommunicator) {
     };
     assert_eq!(scattered, Err(Error::Fit { expected: 2 * ranks, found: 2 * ranks + 1 }));
     assert_eq!(part, [9; 2]);
+    // What has to be looked at before any of it is written, in several parts.
+    let mut flags = vec![false; 600_000];
+    let truths = root_broadcasts(world, 1, &mut flags);
+    assert!(truths.is_ok() && flags.iter().all(|flag| *flag == (rank > 0)), "{truths:?}");
+    let lies = root_broadcasts(world, 2, &mut flags);
+    assert_eq!(lies.is_err(), rank > 0, "{lies:?}");
+    assert!(flags.iter().all(|flag| *flag == (rank > 0)));
     if ranks > 1 {
         let error = world.all_to_all_packed(&vec![1u8; ranks + 1], &mut all).unwrap_err();
         assert!(matches!(error, Error::Parts { .. }), "{error}");
     }
     world.all_gather_packed(&(rank as u8), &mut all).unwrap();
     assert_eq!(all, (0..ranks).map(|i| i as u8).collect::<Vec<_>>());
+}
+
+/// The root sends as many numbers as the others have flags.
+fn root_broadcasts(world: &SimpleCommunicator, number: u8, flags: &mut Vec<bool>) -> Result<(), Error> {
+    let root = world.process_at_rank(0);
+    if world.rank() == 0 {
+        root.broadcast_packed(&mut vec![number; flags.len()])
+    } else {
+        root.broadcast_packed(flags)
+    }
 }
 
 fn collect<T: Sample>(world: &SimpleCommunicator) {
@@ -344,16 +361,21 @@ fn collect<T: Sample>(world: &SimpleCommunicator) {
     }
 }
 
+#[derive(MpiDatatype, Clone, Copy, PartialEq)]
+#[repr(C)]
+struct Page {
+    numbers: [u64; 511],
+    mark: u8,
+}
+
+/// Of 4,096 bytes, 4,089 packed.
+fn page(i: usize) -> Page {
+    Page { numbers: [i as u64; 511], mark: i as u8 }
+}
+
 /// A message of more than 3 GiB on every wire.
 pub fn large(world: &SimpleCommunicator) {
-    #[derive(MpiDatatype, Clone, Copy)]
-    #[repr(C)]
-    struct Page {
-        numbers: [u64; 511],
-        mark: u8,
-    }
     const COUNT: usize = (3 << 30) / size_of::<Page>() + 1000;
-    let page = |i: usize| Page { numbers: [i as u64; 511], mark: i as u8 };
     let mut pages = vec![page(0); COUNT];
     let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
     for (round, wire) in [Wire::Packed, Wire::Bytes, Wire::Typed, Wire::Auto].into_iter().enumerate() {
@@ -371,6 +393,47 @@ pub fn large(world: &SimpleCommunicator) {
             }
         }
     }
+}
+
+/// More values, and more bytes, than an MPI count.
+pub fn beyond_counts(world: &SimpleCommunicator) {
+    /// Twice as many are 2.2 GiB packed, and so many an odd number of bytes.
+    const COUNT: usize = 288_001;
+    let (rank, root) = (world.rank(), world.process_at_rank(0));
+    {
+        let mut bytes = vec![0u8; (1 << 31) + 12_345];
+        for place in (7..bytes.len()).step_by(1 << 20) {
+            bytes[place] = (place >> 20) as u8;
+        }
+        if rank == 0 {
+            world.process_at_rank(1).send_over(Wire::Typed, &bytes).unwrap();
+        } else {
+            let mut received = vec![1u8; bytes.len()];
+            root.receive_packed_into(&mut received).unwrap();
+            assert!(received == bytes);
+        }
+    }
+    let own = |rank: i32| -> Vec<Page> { (0..COUNT).map(|i| page(i + rank as usize)).collect() };
+    let both = || [own(0), own(1)].concat();
+    let mut into = vec![page(0); if rank == 0 { 2 * COUNT } else { COUNT }];
+    if rank == 0 {
+        root.gather_packed_into_root(&own(0), &mut into).unwrap();
+        assert!(into == both());
+        into = own(5);
+        root.scatter_packed_into_root(&both(), &mut into).unwrap();
+    } else {
+        root.gather_packed(&own(1)).unwrap();
+        root.scatter_packed_into(&mut into).unwrap();
+    }
+    assert!(into == own(rank));
+    drop(into);
+    let (messages, mut into) = if rank == 0 {
+        ([vec![page(3)], both()], [vec![page(0)], vec![page(0); 2]])
+    } else {
+        ([vec![page(4); 2], Vec::new()], [vec![page(0); 2 * COUNT], Vec::new()])
+    };
+    world.all_to_all_varcount_packed(&messages, &mut into).unwrap();
+    assert!(into == if rank == 0 { [vec![page(3)], vec![page(4); 2]] } else { [both(), Vec::new()] });
 }
 
 /// Several threads at a time, each with a tag of its own, exchange long messages, decode datatypes and build them.

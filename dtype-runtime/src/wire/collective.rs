@@ -2,21 +2,22 @@
 //!
 //! Every rank first tells how many packed bytes it has, or expects. So the numbers of values may differ from rank to rank, and where
 //! they do not fit, every rank to which something would come gets an error instead, and all ranks come out of the call.
+//!
+//! More bytes than an MPI count are counted in larger units, which all ranks agree on: see [`unit`].
 
 use std::os::raw::c_int;
 
 use ::mpi::{
-    Count,
     collective::Root,
-    ffi::{self, MPI_Comm},
-    raw::AsRaw,
+    ffi::{self, MPI_Comm, MPI_Datatype},
     topology::Communicator,
 };
 
 use super::{
     Message, MessageMut,
+    parts::{Parts, total, unit},
     pool::Buffer,
-    transfer::{buffer, pack},
+    transfer::buffer,
 };
 use crate::{
     Error,
@@ -42,27 +43,26 @@ pub trait PackedCollectives: Communicator {
     ///
     /// # Errors
     /// [`Error::Fit`] where all together are not as many bytes as are received here; [`Error::InvalidValue`]; nothing is written then.
-    /// [`Error::Argument`] for more bytes than an MPI count.
     fn all_gather_packed<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
         S: Message + ?Sized,
         R: MessageMut + ?Sized,
     {
-        const CALL: &str = "MPI_Allgatherv";
         let communicator = ready_on(self)?;
-        let sizes = tell_all(communicator, self.target_size(), message.packed_size())?;
-        let own = count(CALL, message.packed_size() as u64)?;
-        let (mut packed, parts) = (pack(message)?, Parts::of(CALL, &sizes)?);
-        let mut all = buffer(parts.total)?;
-        let (from, to, kind) = (packed.place(), all.place(), packed_datatype());
+        let sizes = tell_all(communicator, self.target_size(), [message.packed_size()])?;
+        let (sizes, rank) = (sizes.as_flattened(), self.rank() as usize);
+        let parts = Parts::of(sizes, unit(total(sizes)))?;
+        let (mut packed, mut all) = (parts.pack_one(rank, message)?, buffer(parts.room())?);
+        let (from, to, unit) = (packed.place(), all.place(), parts.unit()?);
         // SAFETY: there are as many bytes as have been told, on both sides.
         let call = || unsafe {
-            let (counts, starts) = (parts.counts.as_ptr(), parts.starts.as_ptr());
+            let (counts, starts, kind) = (parts.counts.as_ptr(), parts.starts.as_ptr(), unit.datatype);
+            let own = parts.counts[rank];
             ffi::MPI_Allgatherv(from.cast(), own, kind, to.cast(), counts, starts, kind, communicator)
         };
-        called(CALL, call)?;
+        called("MPI_Allgatherv", call)?;
         // SAFETY: all of it has been received.
-        unpack(into, unsafe { all.first(parts.total) })
+        unpack(into, unsafe { parts.close_up(&mut all) })
     }
 
     /// Each rank sends an equal part of its values to each rank (`MPI_Alltoall`).
@@ -79,10 +79,8 @@ pub trait PackedCollectives: Communicator {
         // All ranks must come out of the call, so one whose values cannot be divided sends none.
         let divides = size % ranks == 0 && (size / ranks) % message.step() == 0;
         let part = if divides { size / ranks } else { 0 };
-        let packed = pack(message)?;
-        // SAFETY: all of it has been packed.
-        let (all, incoming) =
-            exchange(communicator, unsafe { packed.first(size) }, &vec![part as u64; ranks])?;
+        let (mut all, incoming) =
+            exchange(communicator, &vec![part as u64; ranks], |parts| parts.pack(message))?;
         if !divides {
             return Err(Error::Parts {
                 what: "packed bytes, which are not values for every rank",
@@ -91,7 +89,7 @@ pub trait PackedCollectives: Communicator {
             });
         }
         // SAFETY: all of it has been received.
-        unpack(into, unsafe { all.first(incoming.total) })
+        unpack(into, unsafe { incoming.close_up(&mut all) })
     }
 
     /// Each rank sends a message to each rank, and receives one from each: number i goes to rank i, and comes from there
@@ -111,20 +109,20 @@ pub trait PackedCollectives: Communicator {
         let right = messages.len() == ranks && into.len() == ranks;
         let sizes: Vec<u64> =
             (0..ranks).map(|i| if right { messages[i].packed_size() as u64 } else { 0 }).collect();
-        let parts = Parts::of("MPI_Alltoallv", &sizes)?;
-        let mut packed = buffer(parts.total)?;
-        for (i, message) in messages.iter().enumerate().filter(|_| right) {
-            // SAFETY: there is room for all of them, one after the other.
-            unsafe { message.pack(packed.place().add(parts.range(i).start)) };
-        }
-        // SAFETY: all of them have been packed.
-        let (all, incoming) = exchange(communicator, unsafe { packed.first(parts.total) }, &sizes)?;
+        let (all, incoming) = exchange(communicator, &sizes, |parts| {
+            let mut packed = buffer(parts.room())?;
+            for (i, message) in messages.iter().enumerate().filter(|_| right) {
+                // SAFETY: there is room for all of them, each in its part.
+                unsafe { message.pack(packed.place().add(parts.range(i).start)) };
+            }
+            Ok(packed)
+        })?;
         if !right {
             let found = messages.len().min(into.len());
             return Err(Error::Parts { what: "messages", found, ranks });
         }
         // SAFETY: all of it has been received.
-        let all = unsafe { all.first(incoming.total) };
+        let all = unsafe { all.first(incoming.room()) };
         into.iter_mut().enumerate().try_for_each(|(i, message)| unpack(message, &all[incoming.range(i)]))
     }
 }
@@ -160,37 +158,34 @@ pub trait PackedRoot: Root {
         // SAFETY: as many bytes on every rank.
         broadcast(communicator, root, told.as_mut_ptr().cast(), size_of_val(&told))?;
         let [size, part] = told.map(|number| usize::try_from(number).unwrap_or(usize::MAX));
-        let part = part.max(1);
+        let part = part.clamp(1, PART);
         let fits = size == expected;
-        let in_parts = fits && message.any_pattern();
-        let mut packed = buffer(part.min(size))?;
-        let mut whole = Vec::new();
+        // What has to be looked at before any of it is written is put together first.
+        let in_parts = !fits || is_root || message.any_pattern();
+        let mut packed = buffer(if in_parts { part.min(size) } else { size })?;
         for start in (0..size).step_by(part) {
             let end = size.min(start.saturating_add(part));
-            let bytes = packed.first_mut(end - start);
+            let at = if in_parts { 0 } else { start };
+            let bytes = &mut packed.first_mut(at + end - start)[at..];
             if is_root {
                 message.pack_range(start..end, bytes)?;
             }
             broadcast(communicator, root, bytes.as_mut_ptr(), end - start)?;
-            if is_root {
-                continue;
-            }
-            if in_parts {
+            if fits && in_parts && !is_root {
                 message.unpack_range(start, bytes)?;
-            } else if fits {
-                whole.extend_from_slice(bytes);
             }
         }
-        if !fits {
-            return Err(Error::Fit { expected, found: size });
+        match (fits, in_parts) {
+            (false, _) => Err(Error::Fit { expected, found: size }),
+            (true, true) => Ok(()),
+            (true, false) => message.unpack(packed.first_mut(size)),
         }
-        if is_root || in_parts { Ok(()) } else { message.unpack(&whole) }
     }
 
     /// Sends this rank's values to the root, which calls [`gather_packed_into_root`](Self::gather_packed_into_root) (`MPI_Gather`).
     ///
     /// # Errors
-    /// [`Error::Argument`] for more bytes than an MPI count.
+    /// Before `MPI_Init` and after `MPI_Finalize`; where MPI refuses a call; where there is no memory for a buffer.
     fn gather_packed<S: Message + ?Sized>(&self, message: &S) -> Result<(), Error> {
         gather(self, message).map(|_| ())
     }
@@ -205,9 +200,9 @@ pub trait PackedRoot: Root {
         S: Message + ?Sized,
         R: MessageMut + ?Sized,
     {
-        let (all, size) = gather(self, message)?;
+        let (mut all, parts) = gather(self, message)?;
         // SAFETY: all of it has been received.
-        unpack(into, unsafe { all.first(size) })
+        unpack(into, unsafe { parts.close_up(&mut all) })
     }
 
     /// Receives this rank's part from the root, which calls [`scatter_packed_into_root`](Self::scatter_packed_into_root) (`MPI_Scatter`).
@@ -235,41 +230,6 @@ pub trait PackedRoot: Root {
 
 impl<R: Root + ?Sized> PackedRoot for R {}
 
-/// How many bytes each rank has of a buffer, and where they begin.
-struct Parts {
-    counts: Vec<Count>,
-    starts: Vec<Count>,
-    total: usize,
-}
-
-impl Parts {
-    fn of(call: &'static str, sizes: &[u64]) -> Result<Self, Error> {
-        let (mut parts, mut total) = (Self { counts: Vec::new(), starts: Vec::new(), total: 0 }, 0u64);
-        for size in sizes {
-            parts.counts.push(count(call, *size)?);
-            parts.starts.push(count(call, total)?);
-            total = total.saturating_add(*size);
-        }
-        parts.total = usize::try_from(total).map_err(|_| Error::Memory { bytes: usize::MAX })?;
-        Ok(parts)
-    }
-
-    fn range(&self, rank: usize) -> std::ops::Range<usize> {
-        let start = self.starts[rank] as usize;
-        start..start + self.counts[rank] as usize
-    }
-}
-
-fn count(call: &'static str, bytes: u64) -> Result<Count, Error> {
-    let (value, limit) = (i128::from(bytes), i128::from(Count::MAX));
-    Count::try_from(bytes).map_err(|_| Error::Argument {
-        call,
-        argument: "the bytes of a rank",
-        value,
-        limit,
-    })
-}
-
 /// Unpacks what has arrived, if it fits.
 fn unpack<M: MessageMut + ?Sized>(message: &mut M, packed: &[u8]) -> Result<(), Error> {
     let expected = message.packed_size();
@@ -279,81 +239,90 @@ fn unpack<M: MessageMut + ?Sized>(message: &mut M, packed: &[u8]) -> Result<(), 
     message.unpack(packed)
 }
 
-/// So many bytes of the root's to every rank.
+/// So many bytes of the root's to every rank: no more than an MPI count.
 fn broadcast(communicator: MPI_Comm, root: c_int, place: *mut u8, bytes: usize) -> Result<(), Error> {
-    let count = count("MPI_Bcast", bytes as u64)?;
     // SAFETY: the callers have as many bytes there, the same number on all ranks.
-    let call = || unsafe { ffi::MPI_Bcast(place.cast(), count, packed_datatype(), root, communicator) };
+    let call =
+        || unsafe { ffi::MPI_Bcast(place.cast(), bytes as c_int, packed_datatype(), root, communicator) };
     called("MPI_Bcast", call)
 }
 
-/// Tells all ranks a number, and is told theirs.
-fn tell_all(communicator: MPI_Comm, ranks: c_int, number: usize) -> Result<Vec<u64>, Error> {
-    let (own, mut all) = (number as u64, vec![0u64; ranks as usize]);
-    // SAFETY: a number from each rank to each.
+/// The datatype in which ranks tell each other numbers.
+fn number() -> MPI_Datatype {
+    // SAFETY: a constant of the library.
+    unsafe { ffi::RSMPI_UINT64_T }
+}
+
+/// Tells all ranks some numbers, and is told theirs.
+fn tell_all<const N: usize>(
+    communicator: MPI_Comm,
+    ranks: c_int,
+    own: [usize; N],
+) -> Result<Vec<[u64; N]>, Error> {
+    let (own, mut all) = (own.map(|number| number as u64), vec![[0; N]; ranks as usize]);
+    // SAFETY: so many numbers from each rank to each.
     let call = || unsafe {
-        let (from, to, kind) = ((&raw const own).cast(), all.as_mut_ptr().cast(), ffi::RSMPI_UINT64_T);
-        ffi::MPI_Allgather(from, 1, kind, to, 1, kind, communicator)
+        let (from, to, count) = (own.as_ptr().cast(), all.as_mut_ptr().cast(), N as c_int);
+        ffi::MPI_Allgather(from, count, number(), to, count, number(), communicator)
     };
     called("MPI_Allgather", call)?;
     Ok(all)
 }
 
 /// Sends a part of a buffer to each rank, and gives what comes from each.
-fn exchange(communicator: MPI_Comm, packed: &[u8], outgoing: &[u64]) -> Result<(Buffer, Parts), Error> {
-    let mut sizes = vec![0u64; outgoing.len()];
+fn exchange(
+    communicator: MPI_Comm,
+    outgoing: &[u64],
+    pack: impl FnOnce(&Parts) -> Result<Buffer, Error>,
+) -> Result<(Buffer, Parts), Error> {
+    let mut incoming = vec![0u64; outgoing.len()];
     // SAFETY: a number from each rank to each.
     let call = || unsafe {
-        let (from, to, kind) = (outgoing.as_ptr().cast(), sizes.as_mut_ptr().cast(), ffi::RSMPI_UINT64_T);
-        ffi::MPI_Alltoall(from, 1, kind, to, 1, kind, communicator)
+        let (from, to) = (outgoing.as_ptr().cast(), incoming.as_mut_ptr().cast());
+        ffi::MPI_Alltoall(from, 1, number(), to, 1, number(), communicator)
     };
     called("MPI_Alltoall", call)?;
-    let outgoing = Parts::of("MPI_Alltoallv", outgoing)?;
-    let incoming = Parts::of("MPI_Alltoallv", &sizes)?;
-    debug_assert!(packed.len() >= outgoing.total);
-    let mut all = buffer(incoming.total)?;
-    let (from, to, kind) = (packed.as_ptr().cast(), all.place().cast(), packed_datatype());
+    // All ranks count in the unit of the largest buffer.
+    let (own, mut largest) = (total(outgoing).max(total(&incoming)), 0u64);
+    // SAFETY: one number on every rank.
+    let call = || unsafe {
+        let (from, to) = ((&raw const own).cast(), (&raw mut largest).cast());
+        ffi::MPI_Allreduce(from, to, 1, number(), ffi::RSMPI_MAX, communicator)
+    };
+    called("MPI_Allreduce", call)?;
+    let unit = unit(largest);
+    let (outgoing, incoming) = (Parts::of(outgoing, unit)?, Parts::of(&incoming, unit)?);
+    let (mut packed, mut all) = (pack(&outgoing)?, buffer(incoming.room())?);
+    let (from, to, unit) = (packed.place(), all.place(), incoming.unit()?);
     // SAFETY: there are as many bytes as have been told, on both sides.
     let call = || unsafe {
-        let (counts, starts) = (outgoing.counts.as_ptr(), outgoing.starts.as_ptr());
+        let (counts, starts, kind) = (outgoing.counts.as_ptr(), outgoing.starts.as_ptr(), unit.datatype);
         let (counts_in, starts_in) = (incoming.counts.as_ptr(), incoming.starts.as_ptr());
+        let (from, to) = (from.cast(), to.cast());
         ffi::MPI_Alltoallv(from, counts, starts, kind, to, counts_in, starts_in, kind, communicator)
     };
     called("MPI_Alltoallv", call)?;
     Ok((all, incoming))
 }
 
-/// The packed bytes of all ranks, at the root; elsewhere none.
-fn gather<R: Root + ?Sized, M: Message + ?Sized>(root: &R, message: &M) -> Result<(Buffer, usize), Error> {
-    const CALL: &str = "MPI_Gatherv";
-    let (communicator, rank) = (ready_on(root.as_communicator())?, root.root_rank());
-    let sizes = tell_root(root, message.packed_size())?;
-    let own = count(CALL, message.packed_size() as u64)?;
-    let (mut packed, parts) = (pack(message)?, Parts::of(CALL, &sizes)?);
-    let mut all = buffer(parts.total)?;
-    let (from, to, kind) = (packed.place(), all.place(), packed_datatype());
+/// The packed bytes of all ranks, at the root; elsewhere an empty buffer.
+fn gather<R: Root + ?Sized, M: Message + ?Sized>(root: &R, message: &M) -> Result<(Buffer, Parts), Error> {
+    let (world, to_rank) = (root.as_communicator(), root.root_rank());
+    let (communicator, rank) = (ready_on(world)?, world.rank() as usize);
+    let sizes = tell_all(communicator, world.target_size(), [message.packed_size()])?;
+    let sizes = sizes.as_flattened();
+    let parts = Parts::of(sizes, unit(total(sizes)))?;
+    let room = if world.rank() == to_rank { parts.room() } else { 0 };
+    let (mut packed, mut all) = (parts.pack_one(rank, message)?, buffer(room)?);
+    let (from, to, unit) = (packed.place(), all.place(), parts.unit()?);
     // SAFETY: there are as many bytes as have been told.
     let call = || unsafe {
-        let (counts, starts) = (parts.counts.as_ptr(), parts.starts.as_ptr());
-        ffi::MPI_Gatherv(from.cast(), own, kind, to.cast(), counts, starts, kind, rank, communicator)
+        let (counts, starts, kind) = (parts.counts.as_ptr(), parts.starts.as_ptr(), unit.datatype);
+        let own = parts.counts[rank];
+        ffi::MPI_Gatherv(from.cast(), own, kind, to.cast(), counts, starts, kind, to_rank, communicator)
     };
-    called(CALL, call)?;
-    Ok((all, parts.total))
-}
-
-/// Tells the root a number; it is told those of all ranks, and the others nothing.
-fn tell_root<R: Root + ?Sized>(root: &R, number: usize) -> Result<Vec<u64>, Error> {
-    let (world, rank) = (root.as_communicator(), root.root_rank());
-    let communicator = world.as_raw();
-    let ranks = if world.rank() == rank { world.target_size() as usize } else { 0 };
-    let (own, mut all) = (number as u64, vec![0u64; ranks]);
-    // SAFETY: a number from each rank, for which there is room at the root.
-    let call = || unsafe {
-        let (from, to, kind) = ((&raw const own).cast(), all.as_mut_ptr().cast(), ffi::RSMPI_UINT64_T);
-        ffi::MPI_Gather(from, 1, kind, to, 1, kind, rank, communicator)
-    };
-    called("MPI_Gather", call)?;
-    Ok(all)
+    called("MPI_Gatherv", call)?;
+    Ok((all, parts))
 }
 
 /// The root's message in parts to all ranks: at the root there is one.
@@ -363,27 +332,30 @@ where
     S: Message + ?Sized,
     M: MessageMut + ?Sized,
 {
-    const CALL: &str = "MPI_Scatterv";
-    let (communicator, rank) = (ready_on(root.as_communicator())?, root.root_rank());
+    let (world, from_rank) = (root.as_communicator(), root.root_rank());
+    let (communicator, rank) = (ready_on(world)?, world.rank() as usize);
     let expected = into.packed_size();
-    let own = count(CALL, expected as u64)?;
-    let parts = Parts::of(CALL, &tell_root(root, expected)?)?;
-    // All ranks are told what the root has, and what they would have to take of it.
-    let mut told = [message.map_or(0, |message| message.packed_size() as u64), parts.total as u64];
-    broadcast(communicator, rank, told.as_mut_ptr().cast(), size_of_val(&told))?;
-    if told[0] != told[1] {
-        let [found, expected] = told.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    // What each rank expects, and what the root has.
+    let told = [expected, message.map_or(0, S::packed_size)];
+    let told = tell_all(communicator, world.target_size(), told)?;
+    let (sizes, found): (Vec<_>, Vec<_>) =
+        told.into_iter().map(|[expected, found]| (expected, found)).unzip();
+    let (parts, found) = (Parts::of(&sizes, unit(total(&sizes)))?, total(&found));
+    if found != total(&sizes) {
+        let [expected, found] =
+            [total(&sizes), found].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         return Err(Error::Fit { expected, found });
     }
-    let mut packed = message.map_or_else(|| buffer(0), pack)?;
-    let mut part = buffer(expected)?;
-    let (from, to, kind) = (packed.place(), part.place(), packed_datatype());
+    let mut packed = message.map_or_else(|| buffer(0), |message| parts.pack(message))?;
+    let mut part = buffer(parts.room_of(rank))?;
+    let (from, to, unit) = (packed.place(), part.place(), parts.unit()?);
     // SAFETY: there are as many bytes as have been told.
     let call = || unsafe {
-        let (counts, starts) = (parts.counts.as_ptr(), parts.starts.as_ptr());
-        ffi::MPI_Scatterv(from.cast(), counts, starts, kind, to.cast(), own, kind, rank, communicator)
+        let (counts, starts, kind) = (parts.counts.as_ptr(), parts.starts.as_ptr(), unit.datatype);
+        let own = parts.counts[rank];
+        ffi::MPI_Scatterv(from.cast(), counts, starts, kind, to.cast(), own, kind, from_rank, communicator)
     };
-    called(CALL, call)?;
+    called("MPI_Scatterv", call)?;
     // SAFETY: all of it has been received.
     into.unpack(unsafe { part.first(expected) })
 }

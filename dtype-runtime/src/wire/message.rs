@@ -1,6 +1,6 @@
 //! What can travel on a wire: values, slices, views, and any layout of bytes.
 
-use std::{any::type_name, ops::Range, os::raw::c_void};
+use std::{ops::Range, os::raw::c_void};
 
 use ::mpi::{Count, ffi::MPI_Datatype, raw::AsRaw};
 
@@ -31,13 +31,12 @@ pub struct Typed {
 }
 
 impl Typed {
-    fn new(place: *mut u8, count: usize, entry: Entry, of: &'static str) -> Result<Self, Error> {
-        let count = Count::try_from(count).map_err(|_| Error::Argument {
-            call: "a message",
-            argument: of,
-            value: count as i128,
-            limit: Count::MAX.into(),
-        })?;
+    fn new(place: *mut u8, count: usize, entry: Entry) -> Result<Self, Error> {
+        // Beyond an MPI count, it is one of a datatype of all of them.
+        let (count, entry) = match Count::try_from(count) {
+            Ok(count) => (count, entry),
+            Err(_) => (1, entry.repeated(count)),
+        };
         Ok(Self { place: place.cast(), count, datatype: entry.datatype()? })
     }
 
@@ -185,7 +184,7 @@ unsafe impl<T: MpiDatatype> sealed::Read for [T] {
 
     fn typed(&self) -> Result<Typed, Error> {
         let place = self.as_ptr().cast_mut().cast();
-        Typed::new(place, self.len(), Entry::Fixed(T::lazy()), type_name::<T>())
+        Typed::new(place, self.len(), Entry::Fixed(T::lazy()))
     }
 }
 
@@ -302,7 +301,7 @@ unsafe impl<L: Layout> sealed::Read for View<'_, L> {
     }
 
     fn typed(&self) -> Result<Typed, Error> {
-        Typed::new(self.first(), self.copies(), self.entry(), "the number of arrays")
+        Typed::new(self.first(), self.copies(), self.entry())
     }
 }
 

@@ -40,6 +40,7 @@ mod auto;
 mod collective;
 mod immediate;
 mod message;
+mod parts;
 mod point_to_point;
 mod pool;
 mod transfer;

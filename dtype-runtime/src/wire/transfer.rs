@@ -3,7 +3,7 @@
 //! A message is one MPI message, as long as it is sent whole. Packed ones of more than [`WHOLE`] bytes go in segments: each begins with
 //! a [`Header`], all are [`SEGMENT`] bytes long but the last one, and while one travels the next one is packed and the one before it
 //! unpacked. The receiver can tell: a first segment has just that length and begins with a mark, and no message of that length is
-//! sent whole. What is received is received as `MPI_PACKED`, which matches whatever was sent (MPI 4.1 section 5.2).
+//! sent whole, unless somebody wants it [typed](Wire::Typed). What is received is received as `MPI_PACKED`, which matches whatever was sent (MPI 4.1 section 5.2).
 
 use std::{
     mem::MaybeUninit,
@@ -98,17 +98,25 @@ pub(super) struct Peer {
 }
 
 /// Bytes as MPI takes them: as `MPI_PACKED`, or, beyond its counts, as one of a datatype of as many bytes.
-struct Contiguous {
+pub(super) struct Contiguous {
     count: Count,
-    datatype: MPI_Datatype,
+    pub(super) datatype: MPI_Datatype,
     _large: Option<LayoutDatatype>,
 }
 
 impl Contiguous {
     #[inline]
     fn of(size: usize) -> Result<Self, Error> {
-        if let Ok(count) = Count::try_from(size) {
-            return Ok(Self { count, datatype: packed_datatype(), _large: None });
+        match Count::try_from(size) {
+            Ok(count) => Ok(Self { count, datatype: packed_datatype(), _large: None }),
+            Err(_) => Self::one_of(size),
+        }
+    }
+
+    /// One of a datatype of so many bytes.
+    pub(super) fn one_of(size: usize) -> Result<Self, Error> {
+        if size == 1 {
+            return Ok(Self { count: 1, datatype: packed_datatype(), _large: None });
         }
         let tree = TypeTree::vector(size as u64, 1, TypeTree::Leaf(BaseType::Byte));
         let large = Entry::Shared(cached(tree, Some(Bounds::of_extent(size as i64)))).datatype()?;
@@ -122,8 +130,13 @@ pub(super) fn buffer(bytes: usize) -> Result<Buffer, Error> {
 }
 
 /// A message packed into a buffer.
-pub(super) fn pack<M: Read + ?Sized>(message: &M) -> Result<Buffer, Error> {
-    let mut packed = buffer(message.packed_size())?;
+fn pack<M: Read + ?Sized>(message: &M) -> Result<Buffer, Error> {
+    pack_with_room(message, message.packed_size())
+}
+
+/// A message packed into a buffer with room for so many bytes at least.
+pub(super) fn pack_with_room<M: Read + ?Sized>(message: &M, room: usize) -> Result<Buffer, Error> {
+    let mut packed = buffer(room.max(message.packed_size()))?;
     // SAFETY: there is room.
     unsafe { message.pack(packed.place()) };
     Ok(packed)
@@ -168,22 +181,26 @@ pub(super) enum Chosen {
 /// What a wire means for a message.
 #[inline]
 pub(super) fn chosen<M: Read + ?Sized>(message: &M, wire: Wire) -> Result<Chosen, Error> {
-    match wire {
-        Wire::Packed => Ok(Chosen::Packed),
-        Wire::Typed => Ok(Chosen::Typed),
-        Wire::Bytes => match message.lies().span() {
-            Some(span) if span.size != SEGMENT => Ok(Chosen::Span(span)),
-            Some(_) => Ok(Chosen::Packed),
-            None => Err(Error::Wire {
-                wire: "bytes",
-                reason: "it does not lie in memory as it could travel: there are gaps between its parts, fields that are \
-                         skipped, more padding than data, or values such as `bool` beside padding, which have to be \
-                         checked; send it packed",
-            }),
-        },
-        Wire::Auto => Ok(Table::current().choose(message)),
-    }
+    let chosen = match wire {
+        Wire::Packed => Chosen::Packed,
+        // Whoever asks for this may have it received by a plain MPI call.
+        Wire::Typed => return Ok(Chosen::Typed),
+        Wire::Bytes => Chosen::Span(message.lies().span().ok_or(NOT_AS_IT_LIES)?),
+        Wire::Auto => Table::current().choose(message),
+    };
+    let size = match chosen {
+        Chosen::Span(span) => span.size,
+        Chosen::Typed | Chosen::Packed => message.packed_size(),
+    };
+    // Sent whole it might be taken for a segment.
+    Ok(if size == SEGMENT { Chosen::Packed } else { chosen })
 }
+
+const NOT_AS_IT_LIES: Error = Error::Wire {
+    wire: "bytes",
+    reason: "it does not lie in memory as it could travel: there are gaps between its parts, fields that are skipped, more padding \
+             than data, or values such as `bool` beside padding, which have to be checked; send it packed",
+};
 
 #[inline]
 fn send_bytes(place: *mut u8, size: usize, to: Peer) -> Result<(), Error> {
