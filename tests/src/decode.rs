@@ -1,6 +1,10 @@
 //! Existing datatypes, of every constructor, decoded and normalized: MPI itself says whether they are still the same.
 
-use std::{ops::Range, os::raw::c_int, sync::Arc};
+use std::{
+    ops::Range,
+    os::raw::c_int,
+    sync::{Arc, atomic::Ordering},
+};
 
 use dtype_runtime::{Error, decode, dtype_core::TypeTree, normalize, pack::Data};
 use mpi::{
@@ -12,6 +16,7 @@ use mpi::{
 use crate::{
     engine::Random,
     inspect::{bounds, mpi_pack},
+    lifecycle::{FREED, watch},
 };
 
 unsafe extern "C" {
@@ -328,17 +333,27 @@ pub fn kept() {
 
 /// No handle is lost over many rounds of making, decoding, normalizing and dropping.
 pub fn cycles() {
-    for round in 0..100_000 {
-        let (count, stride) = (2 + round % 7, 3 + round % 11);
+    const ROUNDS: i32 = 100_000;
+    let universe = mpi::initialize().expect("MPI is initialized once");
+    for round in 0..ROUNDS {
+        // More of them than are remembered.
+        let (count, stride) = (2 + round % 7, 3 + round % 1009);
         // SAFETY: MPI is initialized; each handle is freed once.
         unsafe {
             let (mut inner, mut outer) = (ffi::RSMPI_DATATYPE_NULL, ffi::RSMPI_DATATYPE_NULL);
             ffi::MPI_Type_vector(count, 1, stride, ffi::RSMPI_DOUBLE, &raw mut inner);
             ffi::MPI_Type_contiguous(2, inner, &raw mut outer);
+            watch(inner);
+            watch(outer);
             ffi::MPI_Type_free(&raw mut inner);
             let normalized = normalize(&reference(outer)).unwrap();
             assert!(normalized.as_raw() != outer);
+            watch(normalized.as_raw());
             ffi::MPI_Type_free(&raw mut outer);
         }
     }
+    let freed = FREED.load(Ordering::Relaxed) as i32;
+    assert!((3 * ROUNDS - 300..3 * ROUNDS).contains(&freed), "{freed}");
+    drop(universe);
+    assert_eq!(FREED.load(Ordering::Relaxed) as i32, 3 * ROUNDS);
 }

@@ -102,9 +102,11 @@ pub fn before_and_after() {
 
 fn drop_value<T>(_: T) {}
 
-/// Every datatype is freed, once, when MPI finalizes: an attribute on each tells of its end.
-pub fn freed() {
-    static FREED: AtomicUsize = AtomicUsize::new(0);
+/// Datatypes that have been [watched](watch) and are no more.
+pub static FREED: AtomicUsize = AtomicUsize::new(0);
+
+/// Has the end of a datatype counted: an attribute tells of it.
+pub fn watch(datatype: MPI_Datatype) {
     unsafe extern "C" fn no_copy(
         _: MPI_Datatype,
         _: c_int,
@@ -121,20 +123,22 @@ pub fn freed() {
         FREED.fetch_add(1, Ordering::Relaxed);
         ffi::MPI_SUCCESS as c_int
     }
+    let mut key = 0;
+    // SAFETY: MPI is initialized, the datatype is live, and the callbacks have the types of MPI 4.1 section 7.7.4.
+    unsafe {
+        ffi::MPI_Type_create_keyval(Some(no_copy), Some(count), &raw mut key, ptr::null_mut());
+        ffi::MPI_Type_set_attr(datatype, key, ptr::null_mut());
+        ffi::MPI_Type_free_keyval(&raw mut key);
+    }
+}
+
+/// Every datatype is freed, once, when MPI finalizes.
+pub fn freed() {
     let universe = mpi::initialize().expect("MPI is initialized once");
     let column = layout!(f64[10][10] => [.., 3]);
     let types = [Particle::datatype(), Nested::datatype(), Generic::<Loose, 2>::datatype()];
     let mut datatypes: Vec<_> = types.map(|datatype| datatype.unwrap().as_raw()).to_vec();
     datatypes.push(column.datatype().unwrap().as_raw());
-    let watch = |datatype: MPI_Datatype| {
-        let mut key = 0;
-        // SAFETY: MPI is initialized, the datatype is committed, and the callback has the type of MPI 4.1 section 7.7.4.
-        unsafe {
-            ffi::MPI_Type_create_keyval(Some(no_copy), Some(count), &raw mut key, ptr::null_mut());
-            ffi::MPI_Type_set_attr(datatype, key, ptr::null_mut());
-            ffi::MPI_Type_free_keyval(&raw mut key);
-        }
-    };
     datatypes.iter().chain(&datatypes).for_each(|datatype| watch(*datatype));
     assert_eq!(FREED.load(Ordering::Relaxed), 0);
 

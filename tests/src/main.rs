@@ -38,7 +38,7 @@ fn main() {
         "inspect-layouts" => with_world(|_| inspect::layouts()),
         "decoded" => with_world(|_| decode::decoded()),
         "decoded-kept" => with_world(|_| decode::kept()),
-        "cycles" => with_world(|_| decode::cycles()),
+        "cycles" => decode::cycles(),
         "engine" => with_world(|_| engine::engine()),
         "wires" => with_world(wires::round),
         "wires-views" => with_world(wires::views),
