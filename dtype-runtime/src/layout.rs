@@ -61,7 +61,7 @@ pub unsafe trait Layout: Clone + Sync {
 
     /// The region compiled for packing, in an array without gaps.
     #[doc(hidden)]
-    fn plan(&self) -> Plan;
+    fn plan(&self) -> &Plan;
 
     /// The datatype of the region in an array without gaps.
     #[doc(hidden)]
@@ -427,8 +427,16 @@ unsafe impl<S: Selection> Layout for StaticLayout<S> {
         S::REGION
     }
 
-    fn plan(&self) -> Plan {
-        S::entry().plan(|| S::REGION.plan(&S::REGION.contiguous())).clone()
+    fn packed_size(&self) -> usize {
+        const { S::REGION.packed_size() }
+    }
+
+    fn is_restricted(&self) -> bool {
+        const { S::REGION.is_restricted() }
+    }
+
+    fn plan(&self) -> &Plan {
+        S::entry().plan(|| S::REGION.plan(&S::REGION.contiguous()))
     }
 
     fn entry(&self) -> &Entry {
@@ -567,9 +575,11 @@ unsafe impl<T: MpiDatatype, const D: usize> Layout for DynamicLayout<T, D> {
         self.0.is_restricted
     }
 
-    fn plan(&self) -> Plan {
-        let region = self.0.region();
-        self.0.plan.get_or_init(|| region.plan(&region.contiguous())).clone()
+    fn plan(&self) -> &Plan {
+        self.0.plan.get_or_init(|| {
+            let region = self.0.region();
+            region.plan(&region.contiguous())
+        })
     }
 
     fn entry(&self) -> &Entry {

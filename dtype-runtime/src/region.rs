@@ -374,8 +374,15 @@ impl<'a> Region<'a> {
 
     /// Whether not every pattern of the packed bytes is a value.
     #[inline(always)]
-    pub(crate) fn is_restricted(&self) -> bool {
-        self.parts.iter().any(|part| !part.leaf.facts.any_pattern)
+    pub(crate) const fn is_restricted(&self) -> bool {
+        let mut part = 0;
+        while part < self.parts.len() {
+            if !self.parts[part].leaf.facts.any_pattern {
+                return true;
+            }
+            part += 1;
+        }
+        false
     }
 
     /// Bytes of everything selected, packed.

@@ -78,6 +78,13 @@ impl<'a, L: Layout> View<'a, L> {
         unsafe { self.copy::<Packing>(packed) };
     }
 
+    /// Where the part is, if it is contiguous.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn contiguous(&self) -> Option<*mut u8> {
+        let start = self.with_plan(|plan| plan.contiguous(self.place.copies))?;
+        Some(self.place.first.wrapping_offset(start))
+    }
+
     /// Of how many arrays in a row it is a part.
     #[cfg(feature = "mpi")]
     pub(crate) fn copies(&self) -> usize {
@@ -102,8 +109,9 @@ impl<'a, L: Layout> View<'a, L> {
     #[inline]
     unsafe fn copy<D: Direction>(&self, mut packed: *mut u8) {
         let (Some(nests), None) = (&L::NESTS, self.place.strides) else {
+            let (Place { first, copies, .. }, all) = (self.place, 0..self.packed_size());
             // SAFETY: as the caller promises.
-            return unsafe { self.data().copy::<D>(packed) };
+            return self.with_plan(|plan| unsafe { plan.copy::<D>(copies, first, all, packed) });
         };
         macro_rules! one_by_one {
             ($array:ident, $($i:literal)*) => {
@@ -131,13 +139,14 @@ impl<'a, L: Layout> View<'a, L> {
     /// ```
     pub fn data(&self) -> Data<'a> {
         // SAFETY: the place is that of so many arrays of the region's shape, borrowed for as long.
-        unsafe { Data::from_raw(self.plan(), self.place.copies, self.place.first) }
+        unsafe { Data::from_raw(self.with_plan(Plan::clone), self.place.copies, self.place.first) }
     }
 
-    fn plan(&self) -> Plan {
+    /// Calls with the plan of one array, which is made for a source that has gaps.
+    pub(crate) fn with_plan<R>(&self, call: impl FnOnce(&Plan) -> R) -> R {
         match self.place.strides {
-            None => self.layout.plan(),
-            Some(strides) => self.layout.region().plan(&strides),
+            None => call(self.layout.plan()),
+            Some(strides) => call(&self.layout.region().plan(&strides)),
         }
     }
 
@@ -243,7 +252,7 @@ impl<L: Layout> ViewMut<'_, L> {
         let check = self.view.is_restricted().then_some(&self.view.layout as &dyn Valid);
         let Place { first, copies, .. } = self.view.place;
         // SAFETY: the place is that of so many arrays of the region's shape, borrowed mutably.
-        unsafe { DataMut::from_raw(self.view.plan(), copies, first, check) }
+        unsafe { DataMut::from_raw(self.view.with_plan(Plan::clone), copies, first, check) }
     }
 }
 

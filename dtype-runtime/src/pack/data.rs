@@ -8,6 +8,8 @@ use std::{
     slice,
 };
 
+#[cfg(feature = "mpi")]
+use super::node::Order;
 use super::{
     blocks::{Block, Count, Joined, LeafVisitor, visit_turns},
     check::{Valid, Values},
@@ -43,14 +45,59 @@ pub struct DataMut<'a> {
     memory: PhantomData<&'a mut [u8]>,
 }
 
+impl Plan {
+    /// Copies some of the packed bytes of so many copies between memory, where displacement 0 of the first one is `origin`, and where
+    /// they are packed.
+    ///
+    /// # Safety
+    /// The bytes are some of the packed ones, and `packed` points to where they are, elsewhere than the memory, in which all is there that
+    /// the copies name. The side that is copied to may be written, and the other holds valid values.
+    pub(crate) unsafe fn copy<D: Direction>(
+        &self,
+        count: usize,
+        origin: *mut u8,
+        bytes: Range<usize>,
+        packed: *mut u8,
+    ) {
+        let compiled = self.compiled();
+        let sides = Sides { a: origin.wrapping_offset(compiled.part.a), b: packed.wrapping_sub(bytes.start) };
+        // SAFETY: as the caller promises.
+        unsafe { run_turns::<D>(&compiled.part.node, (count, &compiled.extent), bytes, sides) };
+    }
+
+    /// Where so many copies begin, in bytes from displacement 0 of the first one, if they are one contiguous block.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn contiguous(&self, count: usize) -> Option<isize> {
+        let block = self.compiled().part.as_block()?;
+        let one_after_the_other = count <= 1 || self.extent() == block.size as isize;
+        (one_after_the_other && block.size > 0).then_some(block.a)
+    }
+
+    /// The contiguous blocks, as far as the first ones tell of all, if all values are of one base type.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn spacing(&self) -> Option<Spacing> {
+        /// Blocks that are looked at are in so many packed bytes of one copy.
+        const SOME: usize = 64 << 10;
+        let compiled = self.compiled();
+        *compiled.spacing.get_or_init(|| {
+            let some = self.packed_size().min(SOME);
+            // SAFETY: blocks are counted, nothing is read.
+            let data = unsafe { Data::from_raw(self.clone(), 1, std::ptr::null_mut()) };
+            let mean_block = some.checked_div(data.blocks(0..some).ok()?)?;
+            let order = compiled.part.node.order();
+            compiled.signature.is_of_one_type().then_some(Spacing { mean_block, order })
+        })
+    }
+}
+
 /// How the contiguous blocks of a layout lie.
 #[cfg(feature = "mpi")]
 #[derive(Clone, Copy, Debug)]
 pub struct Spacing {
     /// Bytes of one, on the average.
     pub mean_block: usize,
-    /// Whether they are at regular distances.
-    pub is_strided: bool,
+    /// How they lie.
+    pub order: Order,
 }
 
 // SAFETY: a shared borrow of numbers. Nothing that a plan leads to has interior mutability: base types have none.
@@ -117,7 +164,7 @@ impl<'a> Data<'a> {
     /// valid values.
     pub(crate) unsafe fn copy<D: Direction>(&self, packed: *mut u8) {
         // SAFETY: as the caller promises.
-        unsafe { self.run::<D>(0..self.packed_size(), packed) };
+        unsafe { self.plan.copy::<D>(self.count, self.origin, 0..self.packed_size(), packed) };
     }
 
     /// Packs all of it into the front of `packed` and returns how many bytes that took.
@@ -141,44 +188,14 @@ impl<'a> Data<'a> {
         self.check_range(&bytes)?;
         Error::unless_exactly("the range", bytes.len(), packed.len())?;
         // SAFETY: `packed` has room for the bytes, and cannot overlap what is read, being borrowed mutably.
-        unsafe { self.run::<Packing>(bytes, packed.as_mut_ptr()) };
+        unsafe { self.plan.copy::<Packing>(self.count, self.origin, bytes, packed.as_mut_ptr()) };
         Ok(())
     }
 
-    /// Copies some bytes between the memory and where they are packed.
-    ///
-    /// # Safety
-    /// The bytes are some of the packed ones, and `packed` points to where they are, elsewhere than the memory. The side that is copied
-    /// to may be written.
-    unsafe fn run<D: Direction>(&self, bytes: Range<usize>, packed: *mut u8) {
-        let compiled = self.plan.compiled();
-        let sides =
-            Sides { a: self.origin.wrapping_offset(compiled.part.a), b: packed.wrapping_sub(bytes.start) };
-        // SAFETY: as the caller and `from_raw` promise.
-        unsafe { run_turns::<D>(&compiled.part.node, (self.count, &compiled.extent), bytes, sides) };
-    }
-
-    /// Where all of it is, if it is one contiguous block; and how many bytes.
+    /// Where all of it is, if it is one contiguous block.
     #[cfg(feature = "mpi")]
-    pub(crate) fn contiguous(&self) -> Option<(*mut u8, usize)> {
-        let block = self.plan.compiled().part.as_block()?;
-        let one_after_the_other = self.count <= 1 || self.plan.extent() == block.size as isize;
-        (one_after_the_other && block.size > 0)
-            .then(|| (self.origin.wrapping_offset(block.a), self.packed_size()))
-    }
-
-    /// Its contiguous blocks, as far as the first ones tell of all, if it holds values of one base type only.
-    #[cfg(feature = "mpi")]
-    pub(crate) fn spacing(&self) -> Option<Spacing> {
-        /// Blocks that are looked at are in so many packed bytes of one copy.
-        const SOME: usize = 64 << 10;
-        let compiled = self.plan.compiled();
-        *compiled.spacing.get_or_init(|| {
-            let some = self.packed_size().min(self.plan.packed_size()).min(SOME);
-            let mean_block = some.checked_div(self.blocks(0..some).ok()?)?;
-            let is_strided = compiled.part.node.is_strided();
-            compiled.signature.is_of_one_type().then_some(Spacing { mean_block, is_strided })
-        })
+    pub(crate) fn contiguous(&self) -> Option<*mut u8> {
+        self.plan.contiguous(self.count).map(|start| self.origin.wrapping_offset(start))
     }
 
     /// What the packed bytes are, again and again.
@@ -362,7 +379,10 @@ impl<'a> DataMut<'a> {
     pub(super) unsafe fn write(&mut self, position: usize, packed: &[u8]) {
         let bytes = position..position + packed.len();
         // SAFETY: the bytes may be written, as the caller says; they are borrowed, so elsewhere than the memory, and only read.
-        unsafe { self.data.run::<Unpacking>(bytes, packed.as_ptr().cast_mut()) };
+        unsafe {
+            let Self { data: Data { plan, count, origin, .. }, .. } = self;
+            plan.copy::<Unpacking>(*count, *origin, bytes, packed.as_ptr().cast_mut());
+        }
     }
 
     /// The last place up to this packed byte, or the end, where no value is torn.

@@ -34,6 +34,8 @@ pub use values::{pack, pack_into, packed_size, unpack_into};
 pub(crate) use check::{Valid, check_region, validate};
 #[cfg(feature = "mpi")]
 pub(crate) use data::Spacing;
+#[cfg(feature = "mpi")]
+pub(crate) use node::Order;
 pub(crate) use plan::Layer;
 pub(crate) use run::{Direction, Packing, Unpacking};
 #[cfg(feature = "mpi")]

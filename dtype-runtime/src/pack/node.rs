@@ -301,14 +301,32 @@ fn push(parts: &mut Vec<Part>, next: Part) {
     parts.push(next);
 }
 
+/// How contiguous blocks lie.
+#[cfg(feature = "mpi")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Order {
+    /// At equal distances.
+    Strided,
+    /// At equal distances in loops around loops.
+    Nested,
+    /// Anywhere.
+    Listed,
+}
+
 impl Node {
-    /// Whether it is one block, at regular distances in each loop.
+    /// How its blocks lie, the least regular ones.
     #[cfg(feature = "mpi")]
-    pub fn is_strided(&self) -> bool {
+    pub fn order(&self) -> Order {
         match &self.kind {
-            Kind::Block => true,
-            Kind::Repeat { a: Places::Every(_), child, .. } => child.is_strided(),
-            _ => false,
+            Kind::Block => Order::Strided,
+            Kind::Repeat { a: Places::Every(_), child, .. } => match child.kind {
+                Kind::Block => Order::Strided,
+                _ => child.order().max(Order::Nested),
+            },
+            Kind::Sequence(parts) => {
+                parts.iter().map(|part| part.node.order()).max().unwrap_or(Order::Strided)
+            }
+            _ => Order::Listed,
         }
     }
 

@@ -251,6 +251,10 @@ pub(super) unsafe fn run<D: Direction>(node: &Node, sides: Sides) {
 /// As for [`run`], for each turn.
 #[inline(never)]
 unsafe fn run_all<'p, D: Direction>(child: &'p Node, repeat: Repeat<'p>, sides: Sides) {
+    if let Kind::Block = child.kind {
+        // SAFETY: as the caller promises.
+        return unsafe { run_block::<D>(child.size, &[repeat], sides) };
+    }
     // SAFETY: as the caller promises.
     Repeats::none().within(repeat, sides, |repeats, sides| unsafe { run_within::<D>(child, repeats, sides) });
 }

@@ -1,7 +1,7 @@
 //! Which wire is the fastest for a message: a table of what was measured.
 //!
 //! What decides, apart from the library and the size: for a contiguous message nothing, it travels as it lies; for values with
-//! padding how much of it there is; and for parts of arrays how long the contiguous blocks are. Structs with gaps or fields that are
+//! padding how much of it there is; and for parts of arrays how the contiguous blocks lie, and how long they are. Structs with gaps or fields that are
 //! skipped are packed always: no library is good at their datatypes.
 
 use std::{env, fs, sync::OnceLock};
@@ -10,7 +10,7 @@ use super::{
     message::{Lies, sealed::Read},
     transfer::Chosen,
 };
-use crate::pack::Spacing;
+use crate::pack::{Order, Spacing};
 
 /// What was measured where this was built: see its first lines.
 const BUILT_IN: &str = include_str!("wires.txt");
@@ -24,6 +24,10 @@ const SIZES: usize = 16;
 /// Lengths of blocks that are told apart: each is twice the one before.
 const BLOCKS: usize = 16;
 
+/// How blocks lie, and what that is called in a table.
+const ORDERS: [(Order, &str); 3] =
+    [(Order::Strided, "strided"), (Order::Nested, "nested"), (Order::Listed, "listed")];
+
 /// Amounts of padding that are told apart, in percent of the packed bytes.
 const PADDINGS: [usize; 4] = [12, 25, 50, 100];
 
@@ -32,9 +36,10 @@ const COPIED: usize = 2048;
 
 /// What is best for the messages of one library.
 pub(super) struct Table {
-    /// Whether parts of arrays go as their datatype, by block and size: such as are strided, and such as are not.
-    strided: [[bool; SIZES]; BLOCKS],
-    listed: [[bool; SIZES]; BLOCKS],
+    /// Whether parts of arrays go as their datatype: by how their blocks lie, how long these are, and the size.
+    typed: [[[bool; SIZES]; BLOCKS]; ORDERS.len()],
+    /// Whether any of that size do.
+    any_typed: [bool; SIZES],
     /// Whether values with padding go as they lie in memory, by padding and size.
     padding: [[bool; SIZES]; PADDINGS.len()],
     /// Whether it is faster to look for short messages than to have a buffer wait for them.
@@ -75,15 +80,16 @@ impl Table {
             let near = rows.min_by_key(|row| of(row.1).abs_diff(class) + row.2.abs_diff(size));
             near.is_some_and(|row| row.3 == yes)
         };
-        let typed = |kind| {
+        let typed: [[[bool; SIZES]; BLOCKS]; _] = ORDERS.map(|(_, kind)| {
             std::array::from_fn(|block| {
                 std::array::from_fn(|size| nearest(kind, block, size, block_class, "typed"))
             })
-        };
+        });
+        let any_typed = std::array::from_fn(|size| typed.as_flattened().iter().any(|sizes| sizes[size]));
         let padding = std::array::from_fn(|padding| {
             std::array::from_fn(|size| nearest("padding", padding, size, padding_class, "bytes"))
         });
-        Self { strided: typed("strided"), listed: typed("listed"), padding, probes }
+        Self { typed, any_typed, padding, probes }
     }
 
     /// Whether it is faster to look for short messages than to have a buffer wait for them.
@@ -103,23 +109,29 @@ impl Table {
                 let as_it_lies = self.padding[padding_class(percent)][size_class(size)];
                 if as_it_lies { Chosen::Span(span) } else { Chosen::Packed }
             }
-            lies if self.is_typed(lies, size) => Chosen::Typed,
-            _ => Chosen::Packed,
+            Lies::Scattered if self.is_typed(message, size) => Chosen::Typed,
+            Lies::Scattered => Chosen::Packed,
         }
     }
 
-    /// Whether a message that lies so is best left to MPI, on either side.
+    /// Whether a message that is scattered is best left to MPI, on either side.
     #[inline]
-    pub fn is_typed(&self, lies: Lies, size: usize) -> bool {
-        let Lies::Spaced(Spacing { mean_block, is_strided }) = lies else { return false };
-        let table = if is_strided { &self.strided } else { &self.listed };
-        table[block_class(mean_block)][size_class(size)]
+    pub fn is_typed<M: Read + ?Sized>(&self, message: &M, size: usize) -> bool {
+        let size = size_class(size);
+        self.any_typed[size]
+            && message.spacing().is_some_and(|Spacing { mean_block, order }| {
+                self.typed[order as usize][block_class(mean_block)][size]
+            })
     }
 
     /// Whether a message is best received straight into its memory, after it has been looked for.
     #[inline]
-    pub fn goes_straight(&self, lies: Lies, size: usize) -> bool {
-        matches!(lies, Lies::Contiguous(_)) && size > COPIED || self.is_typed(lies, size)
+    pub fn goes_straight<M: Read + ?Sized>(&self, message: &M, lies: Lies, size: usize) -> bool {
+        match lies {
+            Lies::Contiguous(_) => size > COPIED,
+            Lies::Padded(_) => false,
+            Lies::Scattered => self.is_typed(message, size),
+        }
     }
 }
 
@@ -145,7 +157,7 @@ fn padding_class(percent: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{BUILT_IN, Table, block_class, name, padding_class, size_class};
+    use super::{BUILT_IN, ORDERS, Order, Table, block_class, name, padding_class, size_class};
 
     #[test]
     fn libraries_are_known_by_what_they_say_of_themselves() {
@@ -160,12 +172,13 @@ mod tests {
                     x padding 60 64 packed\nx padding 60 4194304 bytes\nx strided much 3 typed\ny probes\n\n";
         let table = Table::read(text, "x");
         assert!(!table.probes() && Table::read(text, "y").probes());
-        let typed = |block, size| table.strided[block_class(block)][size_class(size)];
+        let typed = |block, size| table.typed[Order::Strided as usize][block_class(block)][size_class(size)];
         assert!(!typed(8, 64) && !typed(16, 1 << 20) && typed(600, 64) && typed(1 << 20, 1 << 30));
         let bytes = |percent, size| table.padding[padding_class(percent)][size_class(size)];
         assert!(!bytes(60, 100) && bytes(60, 16 << 20) && bytes(500, usize::MAX));
         let none = Table::read("", "x");
-        assert!(!none.strided.iter().chain(&none.listed).chain(&none.padding).flatten().any(|yes| *yes));
+        assert!(!none.any_typed.iter().chain(none.padding.as_flattened()).any(|yes| *yes));
+        assert!(table.any_typed[0] && ORDERS.iter().enumerate().all(|(i, (order, _))| *order as usize == i));
     }
 
     #[test]
@@ -174,7 +187,7 @@ mod tests {
             let words: Vec<&str> = line.split_whitespace().collect();
             let right = match words[..] {
                 [_, "probes"] => true,
-                [_, "strided" | "listed", scale, bytes, "typed" | "packed"]
+                [_, "strided" | "nested" | "listed", scale, bytes, "typed" | "packed"]
                 | [_, "padding", scale, bytes, "bytes" | "packed"] => {
                     scale.parse::<usize>().is_ok() && bytes.parse::<usize>().is_ok()
                 }

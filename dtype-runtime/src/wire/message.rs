@@ -8,7 +8,7 @@ use crate::{
     Error, Layout, MpiDatatype, Values, ValuesMut, View, ViewMut,
     layout::Entry,
     mpi::LayoutDatatype,
-    pack::{Data, DataMut, Packing, Spacing, pack_into, pack_raw, packed_size, unpack_into},
+    pack::{Data, DataMut, Packing, Plan, Spacing, pack_into, pack_raw, packed_size, unpack_into},
 };
 
 /// What can be sent on a [`Wire`](crate::Wire): a value or slice of a type with [`MpiDatatype`], fields that are skipped or not; a `Vec`;
@@ -60,9 +60,7 @@ pub enum Lies {
     Contiguous(Span),
     /// With padding, which may travel.
     Padded(Span),
-    /// As numbers of one type, at these distances.
-    Spaced(Spacing),
-    /// Otherwise.
+    /// In several places.
     Scattered,
 }
 
@@ -71,20 +69,18 @@ impl Lies {
     pub(super) fn span(self) -> Option<Span> {
         match self {
             Self::Contiguous(span) | Self::Padded(span) => Some(span),
-            _ => None,
+            Self::Scattered => None,
         }
     }
 
-    fn of_data(data: &Data<'_>) -> Self {
-        match data.contiguous() {
-            Some((place, size)) => Self::Contiguous(Span { place, size }),
-            None => data.spacing().map_or(Self::Scattered, Self::Spaced),
-        }
+    /// Where so many bytes are, if they are contiguous.
+    fn at(place: Option<*mut u8>, size: usize) -> Self {
+        place.map_or(Self::Scattered, |place| Self::Contiguous(Span { place, size }))
     }
 }
 
 pub(crate) mod sealed {
-    use super::{Error, Lies, Range, Typed};
+    use super::{Error, Lies, Range, Spacing, Typed};
 
     /// What a message is for a wire.
     ///
@@ -110,6 +106,11 @@ pub(crate) mod sealed {
 
         /// How it lies in memory.
         fn lies(&self) -> Lies;
+
+        /// How the blocks of numbers of one type lie, if it is scattered and MPI can be told of it.
+        fn spacing(&self) -> Option<Spacing> {
+            None
+        }
 
         /// The same for MPI.
         fn typed(&self) -> Result<Typed, Error>;
@@ -297,7 +298,11 @@ unsafe impl<L: Layout> sealed::Read for View<'_, L> {
     }
 
     fn lies(&self) -> Lies {
-        Lies::of_data(&self.data())
+        Lies::at(self.contiguous(), View::packed_size(self))
+    }
+
+    fn spacing(&self) -> Option<Spacing> {
+        self.with_plan(Plan::spacing)
     }
 
     fn typed(&self) -> Result<Typed, Error> {
@@ -322,6 +327,10 @@ unsafe impl<L: Layout> sealed::Read for ViewMut<'_, L> {
 
     fn lies(&self) -> Lies {
         self.as_view().lies()
+    }
+
+    fn spacing(&self) -> Option<Spacing> {
+        self.as_view().spacing()
     }
 
     fn typed(&self) -> Result<Typed, Error> {
@@ -368,8 +377,7 @@ unsafe impl sealed::Read for Data<'_> {
     }
 
     fn lies(&self) -> Lies {
-        // Of what is known by its plan only, MPI knows nothing.
-        self.contiguous().map_or(Lies::Scattered, |(place, size)| Lies::Contiguous(Span { place, size }))
+        Lies::at(self.contiguous(), Data::packed_size(self))
     }
 
     fn typed(&self) -> Result<Typed, Error> {
@@ -409,7 +417,7 @@ unsafe impl sealed::Write for DataMut<'_> {
 
     fn place(&mut self) -> *mut u8 {
         // The data was made of a mutable borrow.
-        self.as_data().contiguous().map_or(std::ptr::null_mut(), |(place, _)| place)
+        self.as_data().contiguous().unwrap_or(std::ptr::null_mut())
     }
 
     fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {

@@ -423,8 +423,9 @@ fn size_of(status: &MPI_Status) -> usize {
 /// Receives a message: whatever wire has brought it, if it is one of as many values.
 pub(super) fn receive<M: Write + ?Sized>(message: &mut M, from: Peer) -> Result<Status, Error> {
     let (lies, size) = (message.lies(), message.packed_size());
-    let straight = message.any_pattern() && Table::current().goes_straight(lies, size);
-    if most_bytes(lies, size) >= SEGMENT || straight || Table::current().probes() {
+    let table = Table::current();
+    let straight = || message.any_pattern() && table.goes_straight(message, lies, size);
+    if table.probes() || most_bytes(lies, size) >= SEGMENT || straight() {
         return Matched::wait_for(from)?.receive(message);
     }
     let mut packed = buffer(SEGMENT)?;
@@ -571,7 +572,7 @@ impl Matched {
                 unsafe { self.receive_at(place.cast(), bytes.count, bytes.datatype) }?;
                 return Ok(None);
             }
-            if size == message.packed_size() && Table::current().is_typed(lies, size) {
+            if size == message.packed_size() && Table::current().is_typed(message, size) {
                 let (typed, place) = (message.typed()?, message.place());
                 // SAFETY: as above; the datatype covers no byte twice, since the message may be received into.
                 unsafe { self.receive_at(place.cast(), typed.count, typed.datatype()) }?;
