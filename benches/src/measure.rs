@@ -30,8 +30,13 @@ pub struct Row {
     pub library: String,
     /// Our median, in microseconds.
     pub ours_us: f64,
+    /// How far apart the middle half of our times is, in parts of the median.
+    pub ours_spread: f64,
     /// The peers' medians.
     pub peers_us: BTreeMap<&'static str, f64>,
+    /// The medians of other ways of ours.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub others_us: BTreeMap<&'static str, f64>,
     /// The cost of our tree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ours_cost: Option<u64>,
@@ -75,9 +80,20 @@ impl Effort {
     }
 }
 
-/// What was measured: of each contender the median, in microseconds, and the last result.
+/// What was measured of all contenders.
 #[derive(Debug)]
-pub struct Medians(Vec<(&'static str, f64, Option<u64>)>);
+pub struct Medians(Vec<Measured>);
+
+#[derive(Debug)]
+struct Measured {
+    name: &'static str,
+    /// The median, in microseconds.
+    time: f64,
+    /// From the first quartile to the third, in parts of the median.
+    spread: f64,
+    /// The last result.
+    cost: Option<u64>,
+}
 
 /// Times all contenders in turn, another one first each time.
 pub fn medians(mut contenders: Vec<Contender<'_>>, effort: &Effort) -> Medians {
@@ -108,11 +124,17 @@ impl Medians {
     /// # Panics
     /// Where there are no times.
     pub fn of(all: impl Iterator<Item = (&'static str, Vec<Duration>, Option<u64>)>) -> Self {
-        let median = |mut times: Vec<Duration>| {
+        let measured = |(name, mut times, cost): (_, Vec<Duration>, _)| {
             times.sort_unstable();
-            times[times.len() / 2].as_secs_f64() * 1e6
+            let at = |part: usize| times[times.len() * part / 4].as_secs_f64() * 1e6;
+            Measured { name, time: at(2), spread: (at(3) - at(1)) / at(2), cost }
         };
-        Self(all.map(|(name, times, cost)| (name, median(times), cost)).collect())
+        Self(all.map(measured).collect())
+    }
+
+    /// The median of one of them, in microseconds.
+    pub fn time(&self, name: &str) -> Option<f64> {
+        self.0.iter().find(|found| found.name == name).map(|found| found.time)
     }
 
     /// The row of one of them, called ours, against the rest.
@@ -120,16 +142,18 @@ impl Medians {
     /// # Panics
     /// Where none has this name.
     pub fn row(&self, bench: &'static str, case: String, ours: &str) -> Row {
-        let (_, ours_us, ours_cost) = *self.0.iter().find(|found| found.0 == ours).expect("one is ours");
-        let peers = || self.0.iter().filter(|peer| peer.0 != ours);
+        let own = self.0.iter().find(|found| found.name == ours).expect("one is ours");
+        let peers = || self.0.iter().filter(|peer| peer.name != ours);
         Row {
             bench,
             case,
             library: "none".to_owned(),
-            ours_us,
-            peers_us: peers().map(|(name, time, _)| (*name, *time)).collect(),
-            ours_cost,
-            peers_cost: peers().filter_map(|(name, _, cost)| Some((*name, (*cost)?))).collect(),
+            ours_us: own.time,
+            ours_spread: own.spread,
+            peers_us: peers().map(|peer| (peer.name, peer.time)).collect(),
+            others_us: BTreeMap::new(),
+            ours_cost: own.cost,
+            peers_cost: peers().filter_map(|peer| Some((peer.name, peer.cost?))).collect(),
         }
     }
 }
@@ -156,6 +180,9 @@ pub fn print(row: &Row, json: bool) {
     for (name, time) in &row.peers_us {
         let cost = row.peers_cost.get(name).map_or(String::new(), |cost| format!(" (cost {cost})"));
         print!("   {name} {:.1} ×{cost}", time / row.ours_us);
+    }
+    for (name, time) in &row.others_us {
+        print!("   (ours, {name}: {:.1} ×)", time / row.ours_us);
     }
     println!();
 }

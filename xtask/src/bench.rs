@@ -1,5 +1,7 @@
 //! `cargo xtask bench NAME`: one benchmark, all of whose contenders run in turn in one process.
 
+use std::{fs, path::Path};
+
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use xshell::{Shell, cmd};
@@ -21,7 +23,9 @@ pub(crate) enum Name {
     Pingpong,
 }
 
-pub(crate) fn run(name: Name, quick: bool, json: bool) -> Result<()> {
+pub(crate) fn run(name: Name, quick: bool, json: bool, wires: Option<&Path>) -> Result<()> {
+    let has_table = wires.is_none() || matches!(name, Name::Pingpong);
+    ensure!(has_table, "only `pingpong` finds out what `--wires` writes");
     let sh = Shell::new()?;
     let options: Vec<_> = [(quick, "--quick"), (json, "--json")]
         .into_iter()
@@ -56,6 +60,9 @@ pub(crate) fn run(name: Name, quick: bool, json: bool) -> Result<()> {
             }
         },
         Name::Pingpong => {
+            if let Some(file) = wires.filter(|file| file.exists()) {
+                fs::remove_file(file).with_context(|| format!("could not replace {}", file.display()))?;
+            }
             for library in mpi::set_up(&sh, Choice::All)?.into_iter().chain(mpi::newest(&sh)) {
                 let _environment = library.enter(&sh);
                 let package = ["--package", "dtype-benches", "--bin", "bench-pack", "--features", "mpi"];
@@ -63,6 +70,9 @@ pub(crate) fn run(name: Name, quick: bool, json: bool) -> Result<()> {
                 let program = library.target(&sh).join("release/bench-pack");
                 let mut command = xtask::launch::on_ranks(&library.mpiexec, 2, program);
                 command.args(["--task", "pingpong", "--library", &library.label()]).args(options);
+                if let Some(file) = wires {
+                    command.arg("--wires").arg(file);
+                }
                 let _path = library.lib().map(|lib| command.env("LD_LIBRARY_PATH", lib));
                 let status =
                     command.status().with_context(|| format!("could not start {}", library.mpiexec))?;

@@ -1,6 +1,6 @@
 //! `cargo xtask demo | test | bench`: all the set-up there is, so that nothing is installed by hand.
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -35,6 +35,9 @@ enum Task {
         /// Print one JSON object a line.
         #[arg(long)]
         json: bool,
+        /// Of `pingpong`: writes a table for `Wire::auto` into a new file, which the environment variable `DTYPE_WIRES` then names.
+        #[arg(long, value_name = "FILE")]
+        wires: Option<PathBuf>,
     },
     /// Run every check: format, lints, documentation, unit tests, and the tests on several ranks.
     Test {
@@ -56,7 +59,7 @@ enum Choice {
 fn main() -> ExitCode {
     let done = match Command::parse().task {
         Task::Demo { mpi } => demo::run(mpi),
-        Task::Bench { name, quick, json } => bench::run(name, quick, json),
+        Task::Bench { name, quick, json, wires } => bench::run(name, quick, json, wires.as_deref()),
         Task::Test { mpi } => test::run(mpi),
     };
     match done {

@@ -7,6 +7,7 @@
 use std::{env, fs, sync::OnceLock};
 
 use super::{
+    Message,
     message::{Lies, sealed::Read},
     transfer::Chosen,
 };
@@ -52,7 +53,7 @@ impl Table {
     pub fn current() -> &'static Self {
         static TABLE: OnceLock<Table> = OnceLock::new();
         TABLE.get_or_init(|| {
-            let library = ::mpi::environment::library_version().map_or(String::new(), |text| name(&text));
+            let library = library();
             let own = env::var_os(VARIABLE).and_then(|path| fs::read_to_string(path).ok());
             Self::read(own.as_deref().unwrap_or(BUILT_IN), &library)
         })
@@ -133,6 +134,29 @@ impl Table {
             Lies::Scattered => self.is_typed(message, size),
         }
     }
+}
+
+/// What a row of a table for [`Wire::auto`](super::Wire::auto) begins with that is about messages like this one: library, how they lie, how
+/// long their blocks are or how much padding they have, and bytes. Nothing for a message that always travels in one way.
+pub fn table_row<M: Message + ?Sized>(message: &M) -> Option<String> {
+    let size = message.packed_size();
+    let (kind, scale) = match message.lies() {
+        Lies::Contiguous(_) => return None,
+        Lies::Padded(span) => {
+            let percent = (span.size - size) * 100 / size.max(1);
+            ("padding", PADDINGS[padding_class(percent)])
+        }
+        Lies::Scattered => {
+            let Spacing { mean_block, order } = message.spacing()?;
+            (ORDERS[order as usize].1, 1 << block_class(mean_block))
+        }
+    };
+    Some(format!("{} {kind} {scale} {}", library(), 1u64 << (2 * size_class(size))))
+}
+
+/// The library that runs, as tables call it.
+fn library() -> String {
+    ::mpi::environment::library_version().map_or(String::new(), |text| name(&text))
 }
 
 /// `openmpi-4` or `mpich-5`, of what a library says of itself.

@@ -13,7 +13,11 @@ use dtype_runtime::{
 
 #[cfg(feature = "mpi")]
 use dtype_runtime::wire::{Message, MessageMut};
+#[cfg(feature = "mpi")]
+use mpi::traits::{Buffer, BufferMut};
 
+#[cfg(feature = "mpi")]
+use crate::pingpong::LOOKED_FOR;
 use crate::{Bench, Case, Task, Travel, Way, c};
 
 /// An array of numbers, each of which says where it is.
@@ -68,13 +72,17 @@ where
 
 /// How messages travel: on our wires, and with the datatype that a user would write.
 #[cfg(feature = "mpi")]
-fn travels<'a, M: Message + 'a, N: MessageMut + 'a>(
+fn travels<'a, M: Message + Buffer + 'a, N: MessageMut + BufferMut + 'a>(
     message: impl Fn() -> M + Clone + 'a,
     into: impl Fn() -> N + Clone + 'a,
     memory: *mut f64,
     user: User,
 ) -> Vec<(&'static str, Travel<'a>)> {
-    let mut all = Travel::on_all_wires(message, into);
+    let mut all = Travel::on_all_wires(message.clone(), into.clone());
+    all.push(Travel::least_cost(message, into));
+    if let User::Contiguous(count @ ..=512) = user {
+        all.push((LOOKED_FOR, Travel::looked_for(memory.cast(), count * size_of::<f64>())));
+    }
     all.push(("typed", crate::mpi::typed(memory.cast(), user)));
     all
 }
@@ -420,7 +428,15 @@ fn lists(bench: &Bench) {
                 #[cfg(feature = "mpi")]
                 ("mpi_pack", crate::mpi::of_datatype(memory.cast(), user(), size)),
             ],
-            travels: travels(of.clone(), of, memory, user()),
+            #[cfg(feature = "mpi")]
+            travels: {
+                // MPI knows nothing of a plan.
+                let mut all = Travel::on_all_wires(of.clone(), of);
+                all.push(("typed", crate::mpi::typed(memory.cast(), user())));
+                all
+            },
+            #[cfg(not(feature = "mpi"))]
+            travels: travels(of, || (), memory, user()),
         };
         let (read, write) = (blocks.clone(), blocks);
         let hand = hand(

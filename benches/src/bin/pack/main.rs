@@ -8,6 +8,8 @@
 
 use std::hint::black_box;
 
+#[cfg(feature = "mpi")]
+use ::mpi::{topology::SimpleCommunicator, traits::*};
 use clap::{Parser, ValueEnum};
 use dtype_benches::measure::{Contender, Effort, Options, medians, print};
 #[cfg(feature = "mpi")]
@@ -33,6 +35,10 @@ struct Arguments {
     /// What is measured.
     #[arg(long, value_enum, default_value_t)]
     task: Task,
+    /// Where the table of a ping-pong goes: see `cargo xtask bench --help`.
+    #[cfg(feature = "mpi")]
+    #[arg(long)]
+    wires: Option<std::path::PathBuf>,
     /// Only cases whose name begins so.
     #[arg(long, default_value = "")]
     only: String,
@@ -81,6 +87,9 @@ struct Case<'a> {
 /// Where cases are measured.
 struct Bench {
     arguments: Arguments,
+    /// What is found out for `Wire::auto`.
+    #[cfg(feature = "mpi")]
+    table: std::cell::RefCell<pingpong::Table>,
 }
 
 impl Bench {
@@ -95,7 +104,7 @@ impl Bench {
         let Case { name, size, ways, travels } = case;
         #[cfg(feature = "mpi")]
         if self.arguments.task == Task::Pingpong {
-            return pingpong::measure(&self.arguments, case);
+            return pingpong::measure(&self.arguments, case, &self.table);
         }
         let _ = travels;
         let mut expected = vec![0; *size];
@@ -162,12 +171,22 @@ impl Bench {
 }
 
 fn main() {
-    let bench = Bench { arguments: Arguments::parse() };
+    let bench = Bench {
+        arguments: Arguments::parse(),
+        #[cfg(feature = "mpi")]
+        table: std::cell::RefCell::default(),
+    };
     #[cfg(feature = "mpi")]
     let _universe = ::mpi::initialize().expect("MPI is initialized once");
     arrays::run(&bench);
     structs::run(&bench);
     if bench.arguments.task == Task::Pack {
         other::run(&bench);
+    }
+    #[cfg(feature = "mpi")]
+    if let Some(file) = &bench.arguments.wires
+        && SimpleCommunicator::world().rank() == 0
+    {
+        bench.table.borrow().append(file).expect("the table can be written");
     }
 }

@@ -1,11 +1,16 @@
 //! `cargo xtask bench pingpong`: half a ping-pong between two ranks, of all cases that are packed: on the wire that `Wire::auto` chooses,
 //! against the datatype that a user would write, `MPI_Pack` and a loop by hand with a contiguous message, and the bytes as they lie in
-//! memory.
+//! memory. What was measured of the ways between which there is a choice becomes a table for `Wire::auto`, if one is wanted.
 
 use std::{
     cell::RefCell,
+    collections::BTreeMap,
     ffi::c_int,
+    fmt::Write as _,
+    fs,
     hint::black_box,
+    io,
+    path::Path,
     rc::Rc,
     time::{Duration, Instant},
 };
@@ -14,7 +19,7 @@ use dtype_benches::measure::{Medians, print};
 use dtype_runtime::{
     Wire,
     traits::*,
-    wire::{Message, MessageMut},
+    wire::{self, Message, MessageMut},
 };
 use mpi::{
     ffi::{self, MPI_Datatype},
@@ -24,20 +29,25 @@ use mpi::{
 
 use crate::{Arguments, Case, Way};
 
+/// The way of short messages that are looked for before they are received.
+pub const LOOKED_FOR: &str = "looked-for";
+
 type Call<'a> = Box<dyn Fn(&Process<'_>) + 'a>;
 
 /// A way to travel.
 pub struct Travel<'a> {
     send: Call<'a>,
     receive: Call<'a>,
+    /// The row of a table that is about such messages, if there is a choice of ways.
+    row: Option<String>,
 }
 
 impl<'a> Travel<'a> {
     fn new(send: impl Fn(&Process<'_>) + 'a, receive: impl Fn(&Process<'_>) + 'a) -> Self {
-        Self { send: Box::new(send), receive: Box::new(receive) }
+        Self { send: Box::new(send), receive: Box::new(receive), row: None }
     }
 
-    /// A message on each of our wires that can carry it.
+    /// A message on the wire that is chosen, and packed.
     pub fn on_all_wires<M: Message + 'a, N: MessageMut + 'a>(
         message: impl Fn() -> M + Clone + 'a,
         into: impl Fn() -> N + Clone + 'a,
@@ -51,7 +61,19 @@ impl<'a> Travel<'a> {
                 },
             )
         };
-        vec![("auto", on(Wire::auto())), ("packed", on(Wire::Packed))]
+        let row = wire::table_row(&message());
+        vec![("auto", Self { row, ..on(Wire::auto()) }), ("packed", on(Wire::Packed))]
+    }
+
+    /// A message with its least-cost datatype, in plain calls.
+    pub fn least_cost<M: Buffer + 'a, N: BufferMut + 'a>(
+        message: impl Fn() -> M + 'a,
+        into: impl Fn() -> N + 'a,
+    ) -> (&'static str, Self) {
+        let receive = move |from: &Process<'_>| {
+            from.receive_into(&mut into());
+        };
+        ("least-cost", Self::new(move |to| to.send(&message()), receive))
     }
 
     /// Values with the datatype that rsmpi gives them.
@@ -63,6 +85,15 @@ impl<'a> Travel<'a> {
                 from.receive_into(values());
             },
         )
+    }
+
+    /// The same, looked for before it is received.
+    pub fn looked_for(memory: *mut u8, count: usize) -> Self {
+        let values = move || unsafe { std::slice::from_raw_parts_mut(black_box(memory), count) };
+        let receive = move |from: &Process<'_>| {
+            from.matched_probe().0.matched_receive_into(values());
+        };
+        Self::new(move |to| to.send(values()), receive)
     }
 
     /// So many of a datatype, which lives as long as its owner.
@@ -110,7 +141,7 @@ struct Effort {
 }
 
 /// Measures a case on both ranks, and prints it on the first.
-pub fn measure(arguments: &Arguments, case: &Case<'_>) {
+pub fn measure(arguments: &Arguments, case: &Case<'_>, table: &RefCell<Table>) {
     let world = SimpleCommunicator::world();
     let quick = arguments.options.quick;
     if quick && !(3000..400_000).contains(&case.size) {
@@ -137,15 +168,69 @@ pub fn measure(arguments: &Arguments, case: &Case<'_>) {
     if world.rank() == 0 {
         let names = travels.iter().map(|(name, _)| *name);
         let medians = Medians::of(names.zip(times).map(|(name, times)| (name, times, None)));
-        for ours in ["auto", "packed"] {
-            let name = if ours == "auto" { case.name.clone() } else { format!("{}/{ours}", case.name) };
-            let mut row = medians.row("pingpong", name, ours);
-            row.library.clone_from(&arguments.library);
-            row.peers_us.retain(|peer, _| !["auto", "packed"].contains(peer));
-            print(&row, arguments.options.json);
-        }
+        let mut row = medians.row("pingpong", case.name.clone(), "auto");
+        row.library.clone_from(&arguments.library);
+        let ours = ["packed", "least-cost", LOOKED_FOR];
+        (row.others_us, row.peers_us) = row.peers_us.into_iter().partition(|(name, _)| ours.contains(name));
+        print(&row, arguments.options.json);
+        table.borrow_mut().add(&medians, travels.iter().find_map(|(_, travel)| travel.row.as_deref()));
     }
 }
+
+/// What was measured of the ways between which there is a choice.
+#[derive(Default)]
+pub struct Table {
+    /// By row of a table, the logarithm of how many times as long the other way takes as packing does, all cases of the row together.
+    rows: BTreeMap<String, f64>,
+    /// The same of looking for short messages and of not doing so.
+    probes: f64,
+}
+
+impl Table {
+    /// Less than this is no reason for another way than the usual one.
+    const MARGIN: f64 = -0.05;
+
+    /// Takes what was measured of a case, which is one of a row.
+    fn add(&mut self, medians: &Medians, row: Option<&str>) {
+        let ratio = |way: &str, usual: &str| Some((medians.time(way)? / medians.time(usual)?).ln());
+        self.probes += ratio(LOOKED_FOR, "least-cost").unwrap_or_default();
+        if let Some(row) = row {
+            let other = if Self::is_padding(row) { "bytes" } else { "least-cost" };
+            *self.rows.entry(row.to_owned()).or_default() += ratio(other, "packed").unwrap_or_default();
+        }
+    }
+
+    fn is_padding(row: &str) -> bool {
+        row.contains(" padding ")
+    }
+
+    /// Adds the rows to a file, in the form that `Wire::auto` reads; a new one is begun with what they mean.
+    pub fn append(&self, file: &Path) -> io::Result<()> {
+        let mut text = fs::read_to_string(file).unwrap_or_else(|_| HEADER.to_owned());
+        text.push('\n');
+        let library = self.rows.keys().next().and_then(|row| row.split(' ').next());
+        if let Some(library) = library.filter(|_| self.probes < 2.0 * Self::MARGIN) {
+            let _ = writeln!(text, "{library} probes");
+        }
+        for (row, ratio) in &self.rows {
+            let other = if Self::is_padding(row) { "bytes" } else { "typed" };
+            let wire = if *ratio < Self::MARGIN { other } else { "packed" };
+            let _ = writeln!(text, "{row} {wire}");
+        }
+        fs::write(file, text)
+    }
+}
+
+/// The first lines of a table.
+const HEADER: &str = "\
+# Which wire is the fastest, as `cargo xtask bench pingpong --wires FILE` has found it between two ranks on one machine.
+#
+# library probes                             to look for short messages is faster than to have a buffer wait for them
+# library strided BLOCK   BYTES typed|packed parts of arrays, of one base type, whose contiguous blocks of so many bytes are at equal distances: so many in all
+# library nested  BLOCK   BYTES typed|packed the same in loops around loops
+# library listed  BLOCK   BYTES typed|packed the same anywhere
+# library padding PERCENT BYTES bytes|packed values with padding of up to so much, in percent of the packed bytes
+";
 
 /// What is sent arrives.
 fn check(world: &SimpleCommunicator, case: &Case<'_>, hand: &Way<'_>, name: &str, travel: &Travel<'_>) {
@@ -182,7 +267,7 @@ fn rounds(
             return times;
         }
         for i in (0..count).map(|i| (i + round) % count) {
-            let Travel { send, receive } = travels[i].1;
+            let Travel { send, receive, .. } = travels[i].1;
             world.barrier();
             let start = Instant::now();
             for _ in 0..effort.batch {

@@ -341,7 +341,9 @@ fn measure<T: Sample>(bench: &Bench) {
         #[cfg(feature = "mpi")]
         let travels = {
             let mut all = Travel::on_all_wires(move || T::buffer(read()), move || T::buffer_mut(write()));
+            all.push(Travel::least_cost(move || T::buffer(read()), move || T::buffer_mut(write())));
             all.push(("typed", T::derived(memory, count)));
+            all.push(("bytes", Travel::of_values(memory.cast::<u8>(), count * size_of::<T>())));
             all
         };
         #[cfg(not(feature = "mpi"))]
