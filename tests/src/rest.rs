@@ -272,6 +272,15 @@ pub fn between_groups(world: &SimpleCommunicator) {
         ffi::MPI_Intercomm_create(group.as_raw(), 0, world.as_raw(), 1 - rank % 2, 5, &raw mut raw);
         mpi::topology::InterCommunicator::from_raw(raw)
     };
+    // Each group is given what the other one has, in the order of its ranks.
+    let others = (0..world.size()).filter(|other| other % 2 != rank % 2);
+    let others: Vec<Particle> = others.map(|other| Particle::sample(other as usize)).collect();
+    let mut received = vec![Particle::sample(99); others.len()];
+    between.all_gather_packed(&Particle::sample(rank as usize), &mut received).unwrap();
+    assert!(received == others);
+    let mut received = vec![Particle::sample(99); others.len()];
+    between.all_to_all_packed(&vec![Particle::sample(rank as usize); others.len()], &mut received).unwrap();
+    assert!(received == others);
     let partner = group.rank();
     if partner >= between.remote_size() {
         return;

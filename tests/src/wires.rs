@@ -282,7 +282,12 @@ pub fn collectives(world: &SimpleCommunicator) {
     let wrong = vec![1u8; if rank == 0 { 2 } else { 1 }];
     assert!(matches!(world.all_gather_packed(&wrong, &mut all), Err(Error::Fit { .. })));
     assert_eq!(all, vec![0; ranks]);
+    // Where all of them think that they are the root of a gather, or none of a scatter.
+    let result = root.gather_packed_into_root(&(rank as u8), &mut all);
+    assert_eq!(result.is_err(), rank > 0, "{result:?}");
+    all.fill(0);
     let mut part = [9u8; 2];
+    assert_eq!(root.scatter_packed_into(&mut part), Err(Error::Fit { expected: 2 * ranks, found: 0 }));
     let scattered = if rank == 0 {
         root.scatter_packed_into_root(&vec![1u8; 2 * ranks + 1], &mut part)
     } else {

@@ -44,7 +44,9 @@ pub(crate) fn or_panic<D>(datatype: Result<D, Error>, of: &str) -> D {
 /// Beyond the largest count, as rsmpi's own slices do.
 pub(crate) fn number_of(number: usize, things: &str, of: &str) -> Count {
     Count::try_from(number).unwrap_or_else(|_| {
-        panic!("{number} {things} of `{of}` are more than an MPI count: send them in pieces")
+        panic!(
+            "{number} {things} of `{of}` are more than an MPI count: send them with `send_over`, or in pieces"
+        )
     })
 }
 

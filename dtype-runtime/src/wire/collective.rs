@@ -3,7 +3,7 @@
 //! Every rank first tells how many packed bytes it has, or expects. So the numbers of values may differ from rank to rank, and where
 //! they do not fit, every rank to which something would come gets an error instead, and all ranks come out of the call.
 //!
-//! More bytes than an MPI count are counted in larger units, which all ranks agree on: see [`unit`].
+//! More bytes than an MPI count are counted in larger units, which all ranks agree on: see `parts.rs`.
 
 use std::os::raw::c_int;
 
@@ -15,7 +15,7 @@ use ::mpi::{
 
 use super::{
     Message, MessageMut,
-    parts::{Parts, total, unit},
+    parts::{Parts, total},
     pool::Buffer,
     transfer::buffer,
 };
@@ -50,14 +50,12 @@ pub trait PackedCollectives: Communicator {
     {
         let communicator = ready_on(self)?;
         let sizes = tell_all(communicator, self.target_size(), [message.packed_size()])?;
-        let (sizes, rank) = (sizes.as_flattened(), self.rank() as usize);
-        let parts = Parts::of(sizes, unit(total(sizes)))?;
-        let (mut packed, mut all) = (parts.pack_one(rank, message)?, buffer(parts.room())?);
+        let parts = Parts::of(sizes.as_flattened(), largest(communicator, total(sizes.as_flattened()))?)?;
+        let ((mut packed, own), mut all) = (parts.pack_one(message)?, buffer(parts.room())?);
         let (from, to, unit) = (packed.place(), all.place(), parts.unit()?);
         // SAFETY: there are as many bytes as have been told, on both sides.
         let call = || unsafe {
             let (counts, starts, kind) = (parts.counts.as_ptr(), parts.starts.as_ptr(), unit.datatype);
-            let own = parts.counts[rank];
             ffi::MPI_Allgatherv(from.cast(), own, kind, to.cast(), counts, starts, kind, communicator)
         };
         called("MPI_Allgatherv", call)?;
@@ -269,6 +267,16 @@ fn tell_all<const N: usize>(
     Ok(all)
 }
 
+/// The bytes of the largest buffer, which all ranks know, so that they count in one unit. Between groups they know only each other's: there
+/// one byte is counted as one.
+fn largest(communicator: MPI_Comm, bytes: u64) -> Result<u64, Error> {
+    let mut between_groups = 0;
+    // SAFETY: the communicator is one of rsmpi's.
+    let call = || unsafe { ffi::MPI_Comm_test_inter(communicator, &raw mut between_groups) };
+    called("MPI_Comm_test_inter", call)?;
+    Ok(if between_groups == 0 { bytes } else { 0 })
+}
+
 /// Sends a part of a buffer to each rank, and gives what comes from each.
 fn exchange(
     communicator: MPI_Comm,
@@ -283,15 +291,15 @@ fn exchange(
     };
     called("MPI_Alltoall", call)?;
     // All ranks count in the unit of the largest buffer.
-    let (own, mut largest) = (total(outgoing).max(total(&incoming)), 0u64);
+    let (own, mut bytes) = (total(outgoing).max(total(&incoming)), 0u64);
     // SAFETY: one number on every rank.
     let call = || unsafe {
-        let (from, to) = ((&raw const own).cast(), (&raw mut largest).cast());
+        let (from, to) = ((&raw const own).cast(), (&raw mut bytes).cast());
         ffi::MPI_Allreduce(from, to, 1, number(), ffi::RSMPI_MAX, communicator)
     };
     called("MPI_Allreduce", call)?;
-    let unit = unit(largest);
-    let (outgoing, incoming) = (Parts::of(outgoing, unit)?, Parts::of(&incoming, unit)?);
+    let largest = largest(communicator, bytes)?;
+    let (outgoing, incoming) = (Parts::of(outgoing, largest)?, Parts::of(&incoming, largest)?);
     let (mut packed, mut all) = (pack(&outgoing)?, buffer(incoming.room())?);
     let (from, to, unit) = (packed.place(), all.place(), incoming.unit()?);
     // SAFETY: there are as many bytes as have been told, on both sides.
@@ -308,17 +316,15 @@ fn exchange(
 /// The packed bytes of all ranks, at the root; elsewhere an empty buffer.
 fn gather<R: Root + ?Sized, M: Message + ?Sized>(root: &R, message: &M) -> Result<(Buffer, Parts), Error> {
     let (world, to_rank) = (root.as_communicator(), root.root_rank());
-    let (communicator, rank) = (ready_on(world)?, world.rank() as usize);
+    let communicator = ready_on(world)?;
     let sizes = tell_all(communicator, world.target_size(), [message.packed_size()])?;
-    let sizes = sizes.as_flattened();
-    let parts = Parts::of(sizes, unit(total(sizes)))?;
-    let room = if world.rank() == to_rank { parts.room() } else { 0 };
-    let (mut packed, mut all) = (parts.pack_one(rank, message)?, buffer(room)?);
+    let (sizes, largest) = (sizes.as_flattened(), largest(communicator, total(sizes.as_flattened()))?);
+    let parts = Parts::of(if world.rank() == to_rank { sizes } else { &[] }, largest)?;
+    let ((mut packed, own), mut all) = (parts.pack_one(message)?, buffer(parts.room())?);
     let (from, to, unit) = (packed.place(), all.place(), parts.unit()?);
     // SAFETY: there are as many bytes as have been told.
     let call = || unsafe {
         let (counts, starts, kind) = (parts.counts.as_ptr(), parts.starts.as_ptr(), unit.datatype);
-        let own = parts.counts[rank];
         ffi::MPI_Gatherv(from.cast(), own, kind, to.cast(), counts, starts, kind, to_rank, communicator)
     };
     called("MPI_Gatherv", call)?;
@@ -333,26 +339,27 @@ where
     M: MessageMut + ?Sized,
 {
     let (world, from_rank) = (root.as_communicator(), root.root_rank());
-    let (communicator, rank) = (ready_on(world)?, world.rank() as usize);
+    let communicator = ready_on(world)?;
     let expected = into.packed_size();
     // What each rank expects, and what the root has.
     let told = [expected, message.map_or(0, S::packed_size)];
     let told = tell_all(communicator, world.target_size(), told)?;
-    let (sizes, found): (Vec<_>, Vec<_>) =
-        told.into_iter().map(|[expected, found]| (expected, found)).unzip();
-    let (parts, found) = (Parts::of(&sizes, unit(total(&sizes)))?, total(&found));
-    if found != total(&sizes) {
-        let [expected, found] =
-            [total(&sizes), found].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let sizes: Vec<u64> = told.iter().map(|[expected, _]| *expected).collect();
+    let (all, found) = (total(&sizes), told.get(from_rank as usize).map_or(0, |[_, found]| *found));
+    if found != all {
+        let [expected, found] = [all, found].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         return Err(Error::Fit { expected, found });
     }
-    let mut packed = message.map_or_else(|| buffer(0), |message| parts.pack(message))?;
-    let mut part = buffer(parts.room_of(rank))?;
+    let parts = Parts::of(&sizes, largest(communicator, all)?)?;
+    let mut packed = match message.filter(|_| world.rank() == from_rank) {
+        Some(message) => parts.pack(message)?,
+        None => buffer(0)?,
+    };
+    let (mut part, own) = parts.room_for(expected)?;
     let (from, to, unit) = (packed.place(), part.place(), parts.unit()?);
     // SAFETY: there are as many bytes as have been told.
     let call = || unsafe {
         let (counts, starts, kind) = (parts.counts.as_ptr(), parts.starts.as_ptr(), unit.datatype);
-        let own = parts.counts[rank];
         ffi::MPI_Scatterv(from.cast(), counts, starts, kind, to.cast(), own, kind, from_rank, communicator)
     };
     called("MPI_Scatterv", call)?;

@@ -13,7 +13,8 @@
 //! A packed message of up to 512 KiB is one MPI message of `MPI_PACKED`, which a receiver may as well receive with a datatype of its
 //! own. Longer ones travel in segments, so that packing, transfer and unpacking overlap; both sides must then use the calls
 //! here. As all messages of one sender with one tag they arrive in order, unless two threads send with one tag to one rank at the same
-//! time, which [`Error::Interleaved`](crate::Error::Interleaved) tells of.
+//! time, which [`Error::Interleaved`](crate::Error::Interleaved) tells of. Neither messages nor collective calls are limited by MPI's
+//! counts: more than 2,147,483,647 values or bytes are counted in larger units.
 //!
 //! ```no_run
 //! use dtype_runtime::{MpiDatatype, Wire, layout, traits::*};
@@ -68,11 +69,12 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// The way that was measured to be the fastest for a message: by its size, by whether it is contiguous and how much padding
-    /// there is, and by the MPI library.
+    /// The way that was measured to be the fastest for a message: by its size; by whether it is contiguous, how much padding there is, or
+    /// how its blocks lie and how long they are; and by the MPI library.
     ///
-    /// What was measured is built in. If the environment variable `DTYPE_WIRES` names a file, that is read instead; it has the form of
-    /// `dtype-runtime/src/wire/wires.txt`.
+    /// What was measured is built in. If the environment variable `DTYPE_WIRES` names a file when the first message is sent, that is read
+    /// instead: `cargo xtask bench pingpong --wires FILE` writes one for the machine it runs on. It has the form of
+    /// `dtype-runtime/src/wire/wires.txt`. Sender and receiver need not have the same table.
     pub const fn auto() -> Self {
         Self::Auto
     }

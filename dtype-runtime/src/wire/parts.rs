@@ -13,7 +13,7 @@ use crate::Error;
 
 /// What the bytes of ranks are counted in, if the largest buffer of a call has so many: one byte, as long as an MPI count goes so far, and
 /// otherwise the power of two with which there are about 2^30 units. The part of each rank begins with a unit of its own.
-pub(super) fn unit(bytes: u64) -> u64 {
+fn unit(bytes: u64) -> u64 {
     if bytes <= Count::MAX as u64 { 1 } else { (bytes >> 30).next_power_of_two() }
 }
 
@@ -33,7 +33,12 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub fn of(sizes: &[u64], unit: u64) -> Result<Self, Error> {
+    /// The parts of these sizes, where all ranks know the bytes of the largest buffer.
+    pub fn of(sizes: &[u64], largest: u64) -> Result<Self, Error> {
+        Self::in_units(sizes, unit(largest))
+    }
+
+    fn in_units(sizes: &[u64], unit: u64) -> Result<Self, Error> {
         let (mut counts, mut starts, mut end) = (Vec::new(), Vec::new(), 0u64);
         for size in sizes {
             let count = size.div_ceil(unit);
@@ -64,14 +69,16 @@ impl Parts {
         (units(&self.starts) + units(&self.counts)) * self.unit
     }
 
-    /// Bytes of a rank's units.
-    pub fn room_of(&self, rank: usize) -> usize {
-        self.counts[rank] as usize * self.unit
+    /// A message that is one part, and how many units it has.
+    pub fn pack_one<M: Read + ?Sized>(&self, message: &M) -> Result<(Buffer, Count), Error> {
+        let count = message.packed_size().div_ceil(self.unit);
+        Ok((pack_with_room(message, count.saturating_mul(self.unit))?, units(count as u64)?))
     }
 
-    /// One rank's message, with room for its last unit.
-    pub fn pack_one<M: Read + ?Sized>(&self, rank: usize, message: &M) -> Result<Buffer, Error> {
-        pack_with_room(message, self.room_of(rank))
+    /// An empty buffer for one part of so many bytes, and how many units it has.
+    pub fn room_for(&self, bytes: usize) -> Result<(Buffer, Count), Error> {
+        let count = bytes.div_ceil(self.unit);
+        Ok((buffer(count.saturating_mul(self.unit))?, units(count as u64)?))
     }
 
     /// A message whose bytes are the parts of all ranks.
@@ -111,7 +118,12 @@ impl Parts {
 const TOO_MANY: Error = Error::Memory { bytes: usize::MAX };
 
 fn units(number: u64) -> Result<Count, Error> {
-    Count::try_from(number).map_err(|_| TOO_MANY)
+    Count::try_from(number).map_err(|_| Error::Argument {
+        call: "a collective call between groups",
+        argument: "the bytes of all ranks",
+        value: number.into(),
+        limit: Count::MAX.into(),
+    })
 }
 
 fn bytes(number: u64) -> Result<usize, Error> {
@@ -137,13 +149,16 @@ mod tests {
     fn parts_begin_with_units_of_their_own_and_are_put_together_again() {
         let values: Vec<u8> = (1..=11).collect();
         for unit in [1, 4] {
-            let parts = Parts::of(&[3, 0, 5, 3], unit).unwrap();
+            let parts = Parts::in_units(&[3, 0, 5, 3], unit).unwrap();
             let mut packed = parts.pack(&values[..]).unwrap();
             assert_eq!((parts.room(), parts.range(2)), if unit == 1 { (11, 3..8) } else { (16, 4..9) });
             // SAFETY: all of it has been packed.
             assert_eq!(unsafe { parts.close_up(&mut packed) }, values);
         }
-        assert_eq!(Parts::of(&[], 1).unwrap().room(), 0);
-        assert!(Parts::of(&[1 << 40], 1).is_err() && Parts::of(&[u64::MAX, u64::MAX], 1 << 34).is_err());
+        assert_eq!(Parts::of(&[], 0).unwrap().room(), 0);
+        let too_many: [&[u64]; 2] = [&[1 << 40], &[u64::MAX; 2]];
+        for (sizes, unit) in too_many.into_iter().zip([1, 1 << 34]) {
+            assert!(Parts::in_units(sizes, unit).is_err());
+        }
     }
 }

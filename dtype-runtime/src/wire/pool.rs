@@ -17,14 +17,18 @@ impl Buffer {
     /// Room for so many bytes, or nothing where there is no such memory.
     #[inline]
     pub fn with_room(bytes: usize) -> Option<Self> {
-        let kept = KEPT.with_borrow_mut(|kept| match kept.last() {
-            Some(last) if last.capacity() >= bytes => kept.pop(),
-            _ => {
-                let fits = kept.iter().position(|buffer| buffer.capacity() >= bytes);
-                fits.map(|i| kept.swap_remove(i))
+        // When the thread ends there is no pool any more.
+        let kept = KEPT.try_with(|kept| {
+            let mut kept = kept.try_borrow_mut().ok()?;
+            match kept.last() {
+                Some(last) if last.capacity() >= bytes => kept.pop(),
+                _ => {
+                    let fits = kept.iter().position(|buffer| buffer.capacity() >= bytes);
+                    fits.map(|i| kept.swap_remove(i))
+                }
             }
         });
-        if let Some(buffer) = kept {
+        if let Ok(Some(buffer)) = kept {
             return Some(Self(buffer));
         }
         let mut buffer = Vec::new();
@@ -68,7 +72,6 @@ impl Drop for Buffer {
     #[inline]
     fn drop(&mut self) {
         let buffer = std::mem::take(&mut self.0);
-        // When the thread ends there is no pool any more.
         let _ = KEPT.try_with(|kept| {
             if let Ok(mut kept) = kept.try_borrow_mut()
                 && kept.len() < MOST_KEPT

@@ -132,10 +132,15 @@ impl<'a> Travel<'a> {
     }
 }
 
+/// Runs of what takes long.
+const FEW: usize = 5;
+
 /// How long is measured.
 struct Effort {
     runs: usize,
     at_least: Duration,
+    /// After so long a [`FEW`] runs are enough.
+    at_most: Duration,
     /// Journeys there and back in a run.
     batch: usize,
 }
@@ -160,8 +165,9 @@ pub fn measure(arguments: &Arguments, case: &Case<'_>, table: &RefCell<Table>) {
         check(&world, case, hand, name, travel);
     }
     let effort = Effort {
-        runs: if quick { 7 } else { 21 },
+        runs: if quick { 7 } else { 15 },
         at_least: Duration::from_millis(if quick { 60 } else { 400 }),
+        at_most: Duration::from_secs(if quick { 1 } else { 5 }),
         batch: (200_000 / (case.size + 400)).clamp(1, 200),
     };
     let times = rounds(&world, &travels, &effort);
@@ -261,16 +267,18 @@ fn rounds(
     let mut round = 0;
     loop {
         // Both ranks end after the same round.
-        let mut goes_on = round < effort.runs || started.elapsed() < effort.at_least;
+        let mut goes_on = match started.elapsed() {
+            elapsed if elapsed < effort.at_least => true,
+            elapsed if elapsed > effort.at_most => round < FEW,
+            _ => round < effort.runs,
+        };
         world.process_at_rank(0).broadcast_into(&mut goes_on);
         if !goes_on {
             return times;
         }
         for i in (0..count).map(|i| (i + round) % count) {
             let Travel { send, receive, .. } = travels[i].1;
-            world.barrier();
-            let start = Instant::now();
-            for _ in 0..effort.batch {
+            let journey = || {
                 if rank == 0 {
                     send(&other);
                     receive(&other);
@@ -278,7 +286,12 @@ fn rounds(
                     receive(&other);
                     send(&other);
                 }
-            }
+            };
+            // The caches are as this way leaves them, not as the one before did.
+            journey();
+            world.barrier();
+            let start = Instant::now();
+            (0..effort.batch).for_each(|_| journey());
             times[i].push(start.elapsed() / (2 * effort.batch) as u32);
         }
         round += 1;
