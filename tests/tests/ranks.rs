@@ -1,19 +1,30 @@
 //! The multi-rank tests: starts the scenarios of `src/main.rs` through `mpiexec`.
 #![cfg(feature = "mpi")]
 
-use std::{process::Command, time::Duration};
+use std::{fs, path::Path, process::Command, time::Duration};
 
 use xtask::launch::{self, Finished};
 
 fn start(name: &str, ranks: usize) -> Finished {
+    run(&mut scenario(name, ranks))
+}
+
+fn scenario(name: &str, ranks: usize) -> Command {
     let mut command = launch::on_ranks(launch::mpiexec(), ranks, env!("CARGO_BIN_EXE_ranks"));
     command.arg(name);
-    launch::run(&mut command, Duration::from_mins(2)).expect("mpiexec can be started")
+    command
+}
+
+fn run(command: &mut Command) -> Finished {
+    launch::run(command, Duration::from_mins(4)).expect("mpiexec can be started")
 }
 
 /// The scenario ends well on every rank, and the library has nothing to say, of leaks in particular.
 fn passes(name: &str, ranks: usize) {
-    let finished = start(name, ranks);
+    ended_well(&start(name, ranks), ranks);
+}
+
+fn ended_well(finished: &Finished, ranks: usize) {
     assert!(
         finished.status.is_some_and(|status| status.success()),
         "{:?}\n{}",
@@ -128,6 +139,22 @@ fn views_and_data_travel_on_wires_into_others() {
 #[test]
 fn what_does_not_fit_is_an_error_and_the_destination_as_it_was() {
     passes("wires-misfits", 2);
+}
+
+/// Whatever a table says is the fastest, what is sent arrives, and what does not fit does not.
+#[test]
+fn messages_arrive_with_any_table_of_wires() {
+    let rows =
+        ["probes", "strided 8 64 typed", "nested 8 64 typed", "listed 8 64 typed", "padding 50 64 bytes"];
+    let libraries = (3..7).flat_map(|major| [format!("openmpi-{major}"), format!("mpich-{major}")]);
+    let table: String = libraries.flat_map(|library| rows.map(|row| format!("{library} {row}\n"))).collect();
+    for (name, table) in [("everything", table), ("nothing", "no table".to_owned())] {
+        let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("wires-{name}.txt"));
+        fs::write(&file, table).expect("the folder is there");
+        for case in ["wires", "wires-views", "wires-misfits"] {
+            ended_well(&run(scenario(case, 2).env("DTYPE_WIRES", &file)), 2);
+        }
+    }
 }
 
 #[test]

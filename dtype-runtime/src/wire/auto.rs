@@ -125,14 +125,17 @@ impl Table {
             })
     }
 
-    /// Whether a message is best received straight into its memory, after it has been looked for.
+    /// Whether a message of less than a segment is best received straight into its memory, after it has been looked for.
     #[inline]
-    pub fn goes_straight<M: Read + ?Sized>(&self, message: &M, lies: Lies, size: usize) -> bool {
-        match lies {
-            Lies::Contiguous(_) => size > COPIED,
-            Lies::Padded(_) => false,
-            Lies::Scattered => self.is_typed(message, size),
-        }
+    pub fn goes_straight<M: Read + ?Sized>(&self, message: &M) -> bool {
+        let size = message.packed_size();
+        // Most short messages are not looked at any closer.
+        (size > COPIED || self.any_typed[size_class(size)])
+            && match message.lies() {
+                Lies::Contiguous(_) => size > COPIED,
+                Lies::Padded(_) => false,
+                Lies::Scattered => self.is_typed(message, size),
+            }
     }
 }
 

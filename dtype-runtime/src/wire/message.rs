@@ -99,6 +99,11 @@ pub(crate) mod sealed {
         /// Packs some of the packed bytes. They begin and end where a multiple of [`step`](Self::step) does.
         fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error>;
 
+        /// The most bytes that a message which fits may have: packed, or as it lies in memory.
+        fn most_bytes(&self) -> usize {
+            self.packed_size()
+        }
+
         /// Packed bytes that are best not divided.
         fn step(&self) -> usize {
             1
@@ -174,6 +179,11 @@ unsafe impl<T: MpiDatatype> sealed::Read for [T] {
     }
 
     #[inline]
+    fn most_bytes(&self) -> usize {
+        if const { may_travel_padded::<T>() } { size_of_val(self) } else { packed_size::<T>(self.len()) }
+    }
+
+    #[inline]
     fn lies(&self) -> Lies {
         let span = Span { place: self.as_ptr().cast_mut().cast(), size: size_of_val(self) };
         match const { (T::FACTS.dense, may_travel_padded::<T>()) } {
@@ -237,6 +247,11 @@ macro_rules! the_same_as {
             fn step(&self) -> usize {
                 let $message = self;
                 sealed::Read::step($read)
+            }
+            #[inline]
+            fn most_bytes(&self) -> usize {
+                let $message = self;
+                sealed::Read::most_bytes($read)
             }
             #[inline]
             fn lies(&self) -> Lies {

@@ -24,7 +24,7 @@ use super::{
     Wire,
     auto::Table,
     message::{
-        Lies, Span,
+        Span,
         sealed::{Read, Write},
     },
     pool::Buffer,
@@ -140,11 +140,6 @@ pub(super) fn pack_with_room<M: Read + ?Sized>(message: &M, room: usize) -> Resu
     // SAFETY: there is room.
     unsafe { message.pack(packed.place()) };
     Ok(packed)
-}
-
-/// The most bytes that a message which fits may have: packed, or as it lies in memory.
-fn most_bytes(lies: Lies, packed_size: usize) -> usize {
-    lies.span().map_or(0, |span| span.size).max(packed_size)
 }
 
 // ---- Sending ----
@@ -422,10 +417,9 @@ fn size_of(status: &MPI_Status) -> usize {
 
 /// Receives a message: whatever wire has brought it, if it is one of as many values.
 pub(super) fn receive<M: Write + ?Sized>(message: &mut M, from: Peer) -> Result<Status, Error> {
-    let (lies, size) = (message.lies(), message.packed_size());
     let table = Table::current();
-    let straight = || message.any_pattern() && table.goes_straight(message, lies, size);
-    if table.probes() || most_bytes(lies, size) >= SEGMENT || straight() {
+    let straight = || message.any_pattern() && table.goes_straight(message);
+    if table.probes() || message.most_bytes() >= SEGMENT || straight() {
         return Matched::wait_for(from)?.receive(message);
     }
     let mut packed = buffer(SEGMENT)?;
@@ -706,7 +700,7 @@ pub(super) enum Incoming {
 impl Incoming {
     /// A buffer waits for a message, so that the sender need not wait for the next [`advance`](Self::advance).
     pub fn posted<M: Read + ?Sized>(message: &M, from: Peer) -> Result<Self, Error> {
-        let room = most_bytes(message.lies(), message.packed_size()).max(SEGMENT);
+        let room = message.most_bytes().max(SEGMENT);
         let mut slot = Slot::new(Some(buffer(room)?));
         slot.receive(room, from)?;
         Ok(Self::Posted(slot, room, from))
