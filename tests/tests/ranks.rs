@@ -145,7 +145,7 @@ fn what_does_not_fit_is_an_error_and_the_destination_as_it_was() {
 #[test]
 fn messages_arrive_with_any_table_of_wires() {
     let rows =
-        ["probes", "strided 8 64 typed", "nested 8 64 typed", "listed 8 64 typed", "padding 50 64 bytes"];
+        ["probes yes", "strided 8 64 typed", "nested 8 64 typed", "listed 8 64 typed", "padding 50 64 bytes"];
     let libraries = (3..7).flat_map(|major| [format!("openmpi-{major}"), format!("mpich-{major}")]);
     let table: String = libraries.flat_map(|library| rows.map(|row| format!("{library} {row}\n"))).collect();
     for (name, table) in [("everything", table), ("nothing", "no table".to_owned())] {

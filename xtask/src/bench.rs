@@ -1,6 +1,6 @@
 //! `cargo xtask bench NAME`: one benchmark, all of whose contenders run in turn in one process.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
@@ -60,9 +60,6 @@ pub(crate) fn run(name: Name, quick: bool, json: bool, wires: Option<&Path>) -> 
             }
         },
         Name::Pingpong => {
-            if let Some(file) = wires.filter(|file| file.exists()) {
-                fs::remove_file(file).with_context(|| format!("could not replace {}", file.display()))?;
-            }
             for library in mpi::set_up(&sh, Choice::All)?.into_iter().chain(mpi::newest(&sh)) {
                 let _environment = library.enter(&sh);
                 let package = ["--package", "dtype-benches", "--bin", "bench-pack", "--features", "mpi"];

@@ -35,7 +35,8 @@ enum Task {
         /// Print one JSON object a line.
         #[arg(long)]
         json: bool,
-        /// Of `pingpong`: writes a table for `Wire::auto` into a new file, which the environment variable `DTYPE_WIRES` then names.
+        /// Of `pingpong`: what `Wire::auto` is to choose goes into this file, which the environment variable `DTYPE_WIRES` then names. It is
+        /// added to what is there: machines have faster and slower times.
         #[arg(long, value_name = "FILE")]
         wires: Option<PathBuf>,
     },

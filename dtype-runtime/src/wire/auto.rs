@@ -53,7 +53,7 @@ impl Table {
     pub fn current() -> &'static Self {
         static TABLE: OnceLock<Table> = OnceLock::new();
         TABLE.get_or_init(|| {
-            let library = library();
+            let library = table_library();
             let own = env::var_os(VARIABLE).and_then(|path| fs::read_to_string(path).ok());
             Self::read(own.as_deref().unwrap_or(BUILT_IN), &library)
         })
@@ -66,8 +66,8 @@ impl Table {
         for line in text.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
             match words[..] {
-                [of, "probes"] if of == library => probes = true,
-                [of, kind, scale, bytes, wire] if of == library => {
+                [of, "probes", answer, ..] if of == library => probes = answer == "yes",
+                [of, kind, scale, bytes, wire, ..] if of == library => {
                     if let (Ok(scale), Ok(bytes)) = (scale.parse(), bytes.parse()) {
                         rows.push((kind, scale, size_class(bytes), wire));
                     }
@@ -154,11 +154,11 @@ pub fn table_row<M: Message + ?Sized>(message: &M) -> Option<String> {
             (ORDERS[order as usize].1, 1 << block_class(mean_block))
         }
     };
-    Some(format!("{} {kind} {scale} {}", library(), 1u64 << (2 * size_class(size))))
+    Some(format!("{} {kind} {scale} {}", table_library(), 1u64 << (2 * size_class(size))))
 }
 
-/// The library that runs, as tables call it.
-fn library() -> String {
+/// The library that runs, as tables for [`Wire::auto`](super::Wire::auto) call it: `openmpi-4`, for example.
+pub fn table_library() -> String {
     ::mpi::environment::library_version().map_or(String::new(), |text| name(&text))
 }
 
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn a_row_stands_for_what_is_near_and_other_lines_say_nothing() {
         let text = "# comment\nx strided 8 4096 packed\nx strided 1024 4096 typed\ny strided 8 64 typed\n\
-                    x padding 60 64 packed\nx padding 60 4194304 bytes\nx strided much 3 typed\ny probes\n\n";
+                    x padding 60 64 packed\nx padding 60 4194304 bytes 0.5 3\nx strided much 3 typed\ny probes yes\n\n";
         let table = Table::read(text, "x");
         assert!(!table.probes() && Table::read(text, "y").probes());
         let typed = |block, size| table.typed[Order::Strided as usize][block_class(block)][size_class(size)];
@@ -213,9 +213,9 @@ mod tests {
         for line in BUILT_IN.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
             let words: Vec<&str> = line.split_whitespace().collect();
             let right = match words[..] {
-                [_, "probes"] => true,
-                [_, "strided" | "nested" | "listed", scale, bytes, "typed" | "packed"]
-                | [_, "padding", scale, bytes, "bytes" | "packed"] => {
+                [_, "probes", "yes" | "no", ..] => true,
+                [_, "strided" | "nested" | "listed", scale, bytes, "typed" | "packed", ..]
+                | [_, "padding", scale, bytes, "bytes" | "packed", ..] => {
                     scale.parse::<usize>().is_ok() && bytes.parse::<usize>().is_ok()
                 }
                 _ => false,

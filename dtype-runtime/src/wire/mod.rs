@@ -46,7 +46,7 @@ mod point_to_point;
 mod pool;
 mod transfer;
 
-pub use auto::table_row;
+pub use auto::{table_library, table_row};
 pub use collective::{PackedCollectives, PackedRoot};
 pub use immediate::{PackedReceive, PackedSend};
 pub use message::{Message, MessageMut};

@@ -187,6 +187,6 @@ fn main() {
     if let Some(file) = &bench.arguments.wires
         && SimpleCommunicator::world().rank() == 0
     {
-        bench.table.borrow().append(file).expect("the table can be written");
+        bench.table.borrow_mut().add_to(file).expect("the table can be written");
     }
 }

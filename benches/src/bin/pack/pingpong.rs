@@ -93,7 +93,8 @@ impl<'a> Travel<'a> {
         let receive = move |from: &Process<'_>| {
             from.matched_probe().0.matched_receive_into(values());
         };
-        Self::new(move |to| to.send(values()), receive)
+        let row = Some(format!("{} {PROBES}", wire::table_library()));
+        Self { row, ..Self::new(move |to| to.send(values()), receive) }
     }
 
     /// So many of a datatype, which lives as long as its owner.
@@ -179,63 +180,91 @@ pub fn measure(arguments: &Arguments, case: &Case<'_>, table: &RefCell<Table>) {
         let ours = ["packed", "least-cost", LOOKED_FOR];
         (row.others_us, row.peers_us) = row.peers_us.into_iter().partition(|(name, _)| ours.contains(name));
         print(&row, arguments.options.json);
-        table.borrow_mut().add(&medians, travels.iter().find_map(|(_, travel)| travel.row.as_deref()));
+        for row in travels.iter().filter_map(|(_, travel)| travel.row.as_deref()) {
+            table.borrow_mut().add(&medians, row);
+        }
     }
 }
 
-/// What was measured of the ways between which there is a choice.
+/// What was measured of the ways between which there is a choice: by row of a table, how many times as long the other way takes as the
+/// usual one.
 #[derive(Default)]
-pub struct Table {
-    /// By row of a table, the logarithm of how many times as long the other way takes as packing does, all cases of the row together.
-    rows: BTreeMap<String, f64>,
-    /// The same of looking for short messages and of not doing so.
-    probes: f64,
+pub struct Table(BTreeMap<String, Ratios>);
+
+/// The logarithms of some ratios, and how many they are.
+#[derive(Clone, Copy, Default)]
+struct Ratios(f64, u32);
+
+impl Ratios {
+    fn mean(self) -> f64 {
+        (self.0 / f64::from(self.1.max(1))).exp()
+    }
 }
 
 impl Table {
-    /// Less than this is no reason for another way than the usual one.
-    const MARGIN: f64 = -0.05;
+    /// Less than this is a reason for the other way.
+    const LIMIT: f64 = 0.95;
 
     /// Takes what was measured of a case, which is one of a row.
-    fn add(&mut self, medians: &Medians, row: Option<&str>) {
-        let ratio = |way: &str, usual: &str| Some((medians.time(way)? / medians.time(usual)?).ln());
-        self.probes += ratio(LOOKED_FOR, "least-cost").unwrap_or_default();
-        if let Some(row) = row {
-            let other = if Self::is_padding(row) { "bytes" } else { "least-cost" };
-            *self.rows.entry(row.to_owned()).or_default() += ratio(other, "packed").unwrap_or_default();
+    fn add(&mut self, medians: &Medians, row: &str) {
+        let [_, kind, ..] = row.split(' ').collect::<Vec<_>>()[..] else { return };
+        let [other, usual] = match kind {
+            PROBES => [LOOKED_FOR, "least-cost"],
+            "padding" => ["bytes", "packed"],
+            _ => ["least-cost", "packed"],
+        };
+        if let (Some(other), Some(usual)) = (medians.time(other), medians.time(usual)) {
+            self.insert(row, Ratios((other / usual).ln(), 1));
         }
     }
 
-    fn is_padding(row: &str) -> bool {
-        row.contains(" padding ")
+    fn insert(&mut self, row: &str, ratios: Ratios) {
+        let all = self.0.entry(row.to_owned()).or_default();
+        (all.0, all.1) = (all.0 + ratios.0, all.1 + ratios.1);
     }
 
-    /// Adds the rows to a file, in the form that `Wire::auto` reads; a new one is begun with what they mean.
-    pub fn append(&self, file: &Path) -> io::Result<()> {
-        let mut text = fs::read_to_string(file).unwrap_or_else(|_| HEADER.to_owned());
-        text.push('\n');
-        let library = self.rows.keys().next().and_then(|row| row.split(' ').next());
-        if let Some(library) = library.filter(|_| self.probes < 2.0 * Self::MARGIN) {
-            let _ = writeln!(text, "{library} probes");
+    /// Writes the rows into a file, in the form that `Wire::auto` reads, together with those that are there from earlier runs.
+    pub fn add_to(&mut self, file: &Path) -> io::Result<()> {
+        let before = fs::read_to_string(file).unwrap_or_default();
+        for line in before.lines().filter(|line| !line.starts_with('#')) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if let [row @ .., _, ratio, cases] = &words[..]
+                && let (Ok(ratio), Ok(cases)) = (ratio.parse::<f64>(), cases.parse::<u32>())
+            {
+                self.insert(&row.join(" "), Ratios(ratio.ln() * f64::from(cases), cases));
+            }
         }
-        for (row, ratio) in &self.rows {
-            let other = if Self::is_padding(row) { "bytes" } else { "typed" };
-            let wire = if *ratio < Self::MARGIN { other } else { "packed" };
-            let _ = writeln!(text, "{row} {wire}");
+        let mut text = HEADER.to_owned();
+        for (row, ratios) in &self.0 {
+            let is_other = ratios.mean() < Self::LIMIT;
+            let way = match (is_other, row.ends_with(PROBES), row.contains(" padding ")) {
+                (true, true, _) => "yes",
+                (false, true, _) => "no",
+                (true, _, true) => "bytes",
+                (true, ..) => "typed",
+                (false, ..) => "packed",
+            };
+            let _ = writeln!(text, "{row} {way} {:.2} {}", ratios.mean(), ratios.1);
         }
         fs::write(file, text)
     }
 }
 
+/// What a row is called that says whether to look for short messages.
+const PROBES: &str = "probes";
+
 /// The first lines of a table.
 const HEADER: &str = "\
 # Which wire is the fastest, as `cargo xtask bench pingpong --wires FILE` has found it between two ranks on one machine.
 #
-# library probes                             to look for short messages is faster than to have a buffer wait for them
-# library strided BLOCK   BYTES typed|packed parts of arrays, of one base type, whose contiguous blocks of so many bytes are at equal distances: so many in all
-# library nested  BLOCK   BYTES typed|packed the same in loops around loops
-# library listed  BLOCK   BYTES typed|packed the same anywhere
-# library padding PERCENT BYTES bytes|packed values with padding of up to so much, in percent of the packed bytes
+# LIBRARY probes yes|no                         whether to look for short messages is faster than to have a buffer wait for them
+# LIBRARY strided BLOCK   BYTES   typed|packed  parts of arrays, of one base type, whose contiguous blocks of so many bytes are at equal distances: so many in all
+# LIBRARY nested  BLOCK   BYTES   typed|packed  the same in loops around loops
+# LIBRARY listed  BLOCK   BYTES   typed|packed  the same anywhere
+# LIBRARY padding PERCENT BYTES   bytes|packed  values with padding of up to so much, in percent of the packed bytes
+#
+# Each row ends with how many times as long it takes to look for messages, to send them typed or as bytes as otherwise, and in how many cases.
+
 ";
 
 /// What is sent arrives.
