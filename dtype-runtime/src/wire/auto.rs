@@ -32,8 +32,9 @@ const ORDERS: [(Order, &str); 3] =
 /// Amounts of padding that are told apart, in percent of the packed bytes.
 const PADDINGS: [usize; 4] = [12, 25, 50, 100];
 
-/// Short contiguous messages up to so many bytes are received into a buffer and copied: to look for them first takes longer.
-const COPIED: usize = 2048;
+/// Messages up to so many bytes are received into a buffer and copied: to look for them first, so that they can be received straight into
+/// their memory, takes longer.
+const COPIED: usize = 16 << 10;
 
 /// What is best for the messages of one library.
 pub(super) struct Table {
@@ -129,10 +130,9 @@ impl Table {
     #[inline]
     pub fn goes_straight<M: Read + ?Sized>(&self, message: &M) -> bool {
         let size = message.packed_size();
-        // Most short messages are not looked at any closer.
-        (size > COPIED || self.any_typed[size_class(size)])
+        size > COPIED
             && match message.lies() {
-                Lies::Contiguous(_) => size > COPIED,
+                Lies::Contiguous(_) => true,
                 Lies::Padded(_) => false,
                 Lies::Scattered => self.is_typed(message, size),
             }
