@@ -8,7 +8,7 @@ use std::{env, fs, sync::OnceLock};
 
 use super::{
     Message,
-    message::{Lies, sealed::Read},
+    message::{Lies, Span, sealed::Read},
     transfer::Chosen,
 };
 use crate::pack::{Order, Spacing};
@@ -106,13 +106,11 @@ impl Table {
         let size = message.packed_size();
         match message.lies() {
             Lies::Contiguous(span) => Chosen::Span(span),
-            Lies::Padded(span) => {
-                let percent = (span.size - size) * 100 / size.max(1);
-                let as_it_lies = self.padding[padding_class(percent)][size_class(size)];
-                if as_it_lies { Chosen::Span(span) } else { Chosen::Packed }
+            Lies::Padded(span) if self.padding[padding_class(percent(span, size))][size_class(size)] => {
+                Chosen::Span(span)
             }
             Lies::Scattered if self.is_typed(message, size) => Chosen::Typed,
-            Lies::Scattered => Chosen::Packed,
+            Lies::Padded(_) | Lies::Scattered => Chosen::Packed,
         }
     }
 
@@ -141,14 +139,19 @@ impl Table {
 
 /// What a row of a table for [`Wire::auto`](super::Wire::auto) begins with that is about messages like this one: library, how they lie, how
 /// long their blocks are or how much padding they have, and bytes. Nothing for a message that always travels in one way.
+///
+/// ```no_run
+/// use dtype_runtime::{layout, wire};
+///
+/// let _universe = mpi::initialize().unwrap();
+/// let column = layout!(f64[512][512] => [.., 3]);
+/// println!("{:?}", wire::table_row(&column.of(&[[0.5; 512]; 512]))); // "openmpi-4 strided 8 4096", for example
+/// ```
 pub fn table_row<M: Message + ?Sized>(message: &M) -> Option<String> {
     let size = message.packed_size();
     let (kind, scale) = match message.lies() {
         Lies::Contiguous(_) => return None,
-        Lies::Padded(span) => {
-            let percent = (span.size - size) * 100 / size.max(1);
-            ("padding", PADDINGS[padding_class(percent)])
-        }
+        Lies::Padded(span) => ("padding", PADDINGS[padding_class(percent(span, size))]),
         Lies::Scattered => {
             let Spacing { mean_block, order } = message.spacing()?;
             (ORDERS[order as usize].1, 1 << block_class(mean_block))
@@ -176,6 +179,11 @@ fn size_class(bytes: usize) -> usize {
 
 fn block_class(bytes: usize) -> usize {
     (bytes.max(1).ilog2() as usize).min(BLOCKS - 1)
+}
+
+/// Padding, in percent of the packed bytes.
+fn percent(span: Span, size: usize) -> usize {
+    (span.size - size) * 100 / size.max(1)
 }
 
 fn padding_class(percent: usize) -> usize {
