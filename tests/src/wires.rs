@@ -236,10 +236,13 @@ fn others_messages(world: &SimpleCommunicator) {
                 .to_string()
                 .starts_with("the message has 56 packed bytes, but what it is received into has 24")
         );
-        // How long it is, is known where messages are looked for first.
         let error = sender.receive_packed_into(&mut into).unwrap_err();
-        let is_too_long =
-            matches!(error, Error::TooLong { expected: 24, .. } | Error::Fit { expected: 24, .. });
+        let is_too_long = match error {
+            Error::TooLong { expected: 24, .. } => true,
+            // How long it is, is known where messages are looked for first: another table may want that.
+            Error::Fit { expected: 24, found: 800_000 } => std::env::var_os("DTYPE_WIRES").is_some(),
+            _ => false,
+        };
         assert!(is_too_long, "{error}");
         assert_eq!(into, [0.5; 3]);
         let mut particles = values::<Particle>(5, 3);

@@ -11,9 +11,10 @@
 //! [`Error::Fit`](crate::Error::Fit), and the destination is as it was. `bool`s, `char`s and enums are looked at as well.
 //!
 //! A packed message of up to 512 KiB is one MPI message of `MPI_PACKED`, which a receiver may as well receive with a datatype of its
-//! own (some KiB of structs not on MPICH 4.0.2, which says that they are truncated). Longer ones travel in segments, so that packing, transfer and unpacking overlap; both sides must then use the calls
-//! here. As all messages of one sender with one tag they arrive in order, unless two threads send with one tag to one rank at the same
-//! time, which [`Error::Interleaved`](crate::Error::Interleaved) tells of. Neither messages nor collective calls are limited by MPI's
+//! own (250 KB of structs not on MPICH 4.0.2, which says that they are truncated). Longer ones travel in segments, so that packing,
+//! transfer and unpacking overlap; both sides must then use the calls here. As all messages of one sender with one tag they arrive in
+//! order, unless two threads send with one tag to one rank at the same time, which
+//! [`Error::Interleaved`](crate::Error::Interleaved) tells of. Neither messages nor collective calls are limited by MPI's
 //! counts: more than 2,147,483,647 values or bytes are counted in larger units.
 //!
 //! ```no_run

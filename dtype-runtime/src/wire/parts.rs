@@ -69,16 +69,22 @@ impl Parts {
         (units(&self.starts) + units(&self.counts)) * self.unit
     }
 
+    /// The units of a part of so many bytes, and the bytes of those.
+    fn whole_units(&self, bytes: usize) -> Result<(Count, usize), Error> {
+        let count = bytes.div_ceil(self.unit);
+        Ok((units(count as u64)?, count.saturating_mul(self.unit)))
+    }
+
     /// A message that is one part, and how many units it has.
     pub fn pack_one<M: Read + ?Sized>(&self, message: &M) -> Result<(Buffer, Count), Error> {
-        let count = message.packed_size().div_ceil(self.unit);
-        Ok((pack_with_room(message, count.saturating_mul(self.unit))?, units(count as u64)?))
+        let (count, room) = self.whole_units(message.packed_size())?;
+        Ok((pack_with_room(message, room)?, count))
     }
 
     /// An empty buffer for one part of so many bytes, and how many units it has.
     pub fn room_for(&self, bytes: usize) -> Result<(Buffer, Count), Error> {
-        let count = bytes.div_ceil(self.unit);
-        Ok((buffer(count.saturating_mul(self.unit))?, units(count as u64)?))
+        let (count, room) = self.whole_units(bytes)?;
+        Ok((buffer(room)?, count))
     }
 
     /// A message whose bytes are the parts of all ranks.

@@ -3,7 +3,8 @@
 //! A message is one MPI message, as long as it is sent whole. Packed ones of more than [`WHOLE`] bytes go in segments: each begins with
 //! a [`Header`], all are [`SEGMENT`] bytes long but the last one, and while one travels the next one is packed and the one before it
 //! unpacked. The receiver can tell: a first segment has just that length and begins with a mark, and no message of that length is
-//! sent whole, unless somebody wants it [typed](Wire::Typed). What is received is received as `MPI_PACKED`, which matches whatever was sent (MPI 4.1 section 5.2).
+//! sent whole, unless somebody wants it [typed](Wire::Typed). What is received is received as `MPI_PACKED`, which matches whatever was
+//! sent (MPI 4.1 section 5.2).
 
 use std::{
     mem::MaybeUninit,

@@ -207,14 +207,18 @@ impl Table {
 
     /// Takes what was measured of a case, which is one of a row.
     fn add(&mut self, medians: &Medians, row: &str) {
-        let [_, kind, ..] = row.split(' ').collect::<Vec<_>>()[..] else { return };
-        let [other, usual] = match kind {
-            PROBES => [LOOKED_FOR, "least-cost"],
-            "padding" => ["bytes", "packed"],
-            _ => ["least-cost", "packed"],
-        };
+        let [(other, _), (usual, _)] = Self::ways(row);
         if let (Some(other), Some(usual)) = (medians.time(other), medians.time(usual)) {
             self.insert(row, Ratios((other / usual).ln(), 1));
+        }
+    }
+
+    /// The ways between which there is a choice, the usual one last: what they are called here, and in a table.
+    fn ways(row: &str) -> [(&'static str, &'static str); 2] {
+        match row.split(' ').nth(1) {
+            Some(PROBES) => [(LOOKED_FOR, "yes"), ("least-cost", "no")],
+            Some("padding") => [("bytes", "bytes"), ("packed", "packed")],
+            _ => [("least-cost", "typed"), ("packed", "packed")],
         }
     }
 
@@ -236,14 +240,8 @@ impl Table {
         }
         let mut text = HEADER.to_owned();
         for (row, ratios) in &self.0 {
-            let is_other = ratios.mean() < Self::LIMIT;
-            let way = match (is_other, row.ends_with(PROBES), row.contains(" padding ")) {
-                (true, true, _) => "yes",
-                (false, true, _) => "no",
-                (true, _, true) => "bytes",
-                (true, ..) => "typed",
-                (false, ..) => "packed",
-            };
+            let [(_, other), (_, usual)] = Self::ways(row);
+            let way = if ratios.mean() < Self::LIMIT { other } else { usual };
             let _ = writeln!(text, "{row} {way} {:.2} {}", ratios.mean(), ratios.1);
         }
         fs::write(file, text)
