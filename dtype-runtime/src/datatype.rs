@@ -59,7 +59,7 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         if Self::BYTES { Description::Bytes(size_of::<Self>()) } else { Description::Fields(&Self::FIELDS) };
 
     #[doc(hidden)]
-    const FACTS: Facts = Facts::of_fields::<Self>(&Self::FIELDS);
+    const FACTS: Facts = Facts::of_fields::<Self>(&Self::FIELDS, Self::BYTES);
 
     #[doc(hidden)]
     const RUNS: RunBuffer =

@@ -136,6 +136,36 @@ pub enum Error {
     /// MPI has been finalized, and its datatypes with it.
     #[error("MPI is finalized: MPI datatypes cannot be used after the `Universe` is dropped")]
     Finalized,
+    /// MPI was initialized for calls from its main thread only.
+    #[error(
+        "MPI was initialized for calls from one thread, and this is another one: call from the thread that has initialized it, or use \
+         `mpi::initialize_with_threading(mpi::Threading::Multiple)`"
+    )]
+    Thread,
+    /// A number is no tag.
+    #[error("{tag} is no tag: a tag is 0 to {greatest} with this MPI library")]
+    Tag {
+        /// The number.
+        tag: i32,
+        /// The greatest tag.
+        greatest: i32,
+    },
+    /// A number is no rank.
+    #[error("{rank} is no rank of this communicator, which has {ranks}, counted from 0")]
+    Rank {
+        /// The number.
+        rank: i32,
+        /// How many ranks there are.
+        ranks: i32,
+    },
+    /// The table of wires that the environment variable `DTYPE_WIRES` names cannot be used.
+    #[error("the table of wires {file}, which `DTYPE_WIRES` names: {reason}")]
+    Table {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A message has another size than what it is received into. Nothing has been written.
     #[error(
         "the message has {found} packed bytes, but what it is received into has {expected}: sender and receiver must have the same values \
@@ -158,12 +188,40 @@ pub enum Error {
         /// What there was room for.
         room: usize,
     },
-    /// Another message came between the segments of a long one.
+    /// A message holds other values than what it is received into (only with `DTYPE_CHECK=1`). Nothing has been written.
     #[error(
-        "another message came between the segments of a long packed one: two threads must not send long messages with one tag to one rank \
-         at the same time, nor receive them"
+        "{} from rank {rank} holds {found}, but what it is received into holds {expected}: sender and receiver must have the same base \
+         types in the same order", tag.map_or("its part".to_owned(), |tag| format!("the message with tag {tag}"))
     )]
-    Interleaved,
+    Mismatch {
+        /// Who has sent it.
+        rank: i32,
+        /// Its tag, unless it is a part of a collective call.
+        tag: Option<i32>,
+        /// The type signature of what it is received into.
+        expected: String,
+        /// That of the message.
+        found: String,
+    },
+    /// A rank has announced bytes in a collective call, and has not sent just those. Nothing has been written.
+    #[error(
+        "rank {rank} has announced {bytes} packed bytes in this collective call, but has not sent them: all ranks must make the same \
+         calls, with the same version of this library and the same `DTYPE_CHECK`"
+    )]
+    Announced {
+        /// Which rank.
+        rank: i32,
+        /// The packed bytes that it has announced.
+        bytes: usize,
+    },
+    /// What has arrived on the wire of segments is none of ours. Some of what it is received into may have been written.
+    #[error("what rank {rank} has sent is no segment of this message: {reason}")]
+    Segment {
+        /// Who has sent it.
+        rank: i32,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// What is to be divided among all ranks cannot be.
     #[error("there are {found} {what}, and {ranks} ranks: each must have as many")]
     Parts {

@@ -26,6 +26,8 @@ pub trait Visitor {
 pub struct Facts {
     /// Bytes of the type's data: the sum of its base types' sizes.
     pub packed_size: usize,
+    /// Bytes that MPI carries of it: more, if something in it travels as bytes and has padding.
+    pub wire_size: usize,
     /// Whether the packed bytes are the bytes in memory: no padding, and the order of travel is that in memory.
     pub dense: bool,
     /// Whether every pattern of the packed bytes is a value.
@@ -96,21 +98,30 @@ impl Fields {
 impl Facts {
     /// The facts of a type that travels as a base type.
     pub const fn of_base(base: BaseType, any_pattern: bool) -> Self {
-        Self { packed_size: base.size() as usize, any_pattern, base: Some(base), ..Self::EMPTY }
+        let size = base.size() as usize;
+        Self { packed_size: size, wire_size: size, any_pattern, base: Some(base), ..Self::EMPTY }
     }
 
     /// The facts of a type without fields; the start for others.
-    pub const EMPTY: Self =
-        Self { packed_size: 0, dense: true, any_pattern: true, fixed: true, complete: true, base: None };
+    pub const EMPTY: Self = Self {
+        packed_size: 0,
+        wire_size: 0,
+        dense: true,
+        any_pattern: true,
+        fixed: true,
+        complete: true,
+        base: None,
+    };
 
-    /// The facts of `T`, a struct or tuple of these fields.
-    pub const fn of_fields<T>(fields: &Fields) -> Self {
+    /// The facts of `T`, a struct or tuple of these fields, which travels as bytes or not.
+    pub const fn of_fields<T>(fields: &Fields, as_bytes: bool) -> Self {
         let (mut facts, mut i) = (Self { fixed: fields.fixed, complete: fields.complete, ..Self::EMPTY }, 0);
         while i < fields.list.len() {
             facts = facts.field(&fields.list[fields.nth(i)]);
             i += 1;
         }
-        Self { dense: facts.dense && facts.packed_size == size_of::<T>(), ..facts }
+        let wire_size = if as_bytes { size_of::<T>() } else { facts.wire_size };
+        Self { dense: facts.dense && facts.packed_size == size_of::<T>(), wire_size, ..facts }
     }
 
     /// Notes that some patterns are no value.
@@ -124,6 +135,7 @@ impl Facts {
         Self {
             dense: self.dense && facts.dense && *offset == self.packed_size,
             packed_size: self.packed_size + facts.packed_size,
+            wire_size: self.wire_size + facts.wire_size,
             any_pattern: self.any_pattern && facts.any_pattern,
             fixed: self.fixed && facts.fixed,
             complete: self.complete && facts.complete,
@@ -133,7 +145,13 @@ impl Facts {
 
     /// Adds `count` elements of type `F`, the only parts of an array.
     pub(crate) const fn elements<F: MpiDatatype>(count: usize) -> Self {
-        Self { packed_size: F::FACTS.packed_size * count, base: None, ..F::FACTS }
+        let Self { packed_size, wire_size, .. } = F::FACTS;
+        Self { packed_size: packed_size * count, wire_size: wire_size * count, base: None, ..F::FACTS }
+    }
+
+    /// Whether MPI carries padding in it.
+    pub const fn has_blocks(&self) -> bool {
+        self.wire_size != self.packed_size
     }
 }
 

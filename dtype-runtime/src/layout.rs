@@ -128,6 +128,12 @@ pub unsafe trait Layout: Clone + Sync {
         self.region().is_restricted()
     }
 
+    /// Whether MPI carries padding in what is selected.
+    #[doc(hidden)]
+    fn has_blocks(&self) -> bool {
+        self.region().has_blocks()
+    }
+
     /// The least-cost type tree, relative to the first value selected, in an array without gaps.
     fn tree(&self) -> &TypeTree {
         &self.entry().solution().tree
@@ -435,6 +441,10 @@ unsafe impl<S: Selection> Layout for StaticLayout<S> {
         const { S::REGION.is_restricted() }
     }
 
+    fn has_blocks(&self) -> bool {
+        const { S::REGION.has_blocks() }
+    }
+
     fn plan(&self) -> &Plan {
         S::entry().plan(|| S::REGION.plan(&S::REGION.contiguous()))
     }
@@ -492,6 +502,7 @@ struct Dynamic {
     /// What is asked for with every message: of many pieces it takes a while.
     packed_size: usize,
     is_restricted: bool,
+    has_blocks: bool,
     // Not in the entry, which layouts of other types may share: such as travel as bytes are packed field by field.
     plan: OnceLock<Plan>,
     entry: OnceLock<Entry>,
@@ -528,12 +539,14 @@ impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
             lists: pieces.lists,
             packed_size: 0,
             is_restricted: false,
+            has_blocks: false,
             plan: OnceLock::new(),
             entry: OnceLock::new(),
             disjoint: OnceLock::new(),
         };
         (layout.packed_size, layout.is_restricted) =
             (layout.region().packed_size(), layout.region().is_restricted());
+        layout.has_blocks = layout.region().has_blocks();
         if isize::try_from(layout.packed_size).is_err() {
             return Err(SelectionError::TooLarge.into());
         }
@@ -573,6 +586,10 @@ unsafe impl<T: MpiDatatype, const D: usize> Layout for DynamicLayout<T, D> {
 
     fn is_restricted(&self) -> bool {
         self.0.is_restricted
+    }
+
+    fn has_blocks(&self) -> bool {
+        self.0.has_blocks
     }
 
     fn plan(&self) -> &Plan {

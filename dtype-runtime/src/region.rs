@@ -385,6 +385,19 @@ impl<'a> Region<'a> {
         false
     }
 
+    /// Whether MPI carries padding in what is selected.
+    #[inline(always)]
+    pub(crate) const fn has_blocks(&self) -> bool {
+        let mut part = 0;
+        while part < self.parts.len() {
+            if self.parts[part].leaf.facts.has_blocks() {
+                return true;
+            }
+            part += 1;
+        }
+        false
+    }
+
     /// Bytes of everything selected, packed.
     #[inline(always)]
     pub const fn packed_size(&self) -> usize {

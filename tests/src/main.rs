@@ -47,6 +47,7 @@ fn main() {
         "wires-large" => with_world(wires::large),
         "wires-beyond-counts" => with_world(wires::beyond_counts),
         "wires-threads" => wires::threads(),
+        "wires-table" => with_world(wires::table),
         "alltoallw" => with_world(rest::alltoallw),
         "reduce" => with_world(rest::reduce),
         "one-sided" => with_world(rest::one_sided),

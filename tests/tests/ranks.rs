@@ -1,7 +1,12 @@
 //! The multi-rank tests: starts the scenarios of `src/main.rs` through `mpiexec`.
 #![cfg(feature = "mpi")]
 
-use std::{fs, path::Path, process::Command, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 use xtask::launch::{self, Finished};
 
@@ -144,16 +149,35 @@ fn what_does_not_fit_is_an_error_and_the_destination_as_it_was() {
 /// Whatever a table says is the fastest, what is sent arrives, and what does not fit does not.
 #[test]
 fn messages_arrive_with_any_table_of_wires() {
-    let rows =
-        ["probes yes", "strided 8 64 typed", "nested 8 64 typed", "listed 8 64 typed", "padding 50 64 bytes"];
+    let rows = ["strided 8 64 typed", "nested 8 64 typed", "listed 8 64 typed"];
     let libraries = (3..7).flat_map(|major| [format!("openmpi-{major}"), format!("mpich-{major}")]);
     let table: String = libraries.flat_map(|library| rows.map(|row| format!("{library} {row}\n"))).collect();
-    for (name, table) in [("everything", table), ("nothing", "no table".to_owned())] {
-        let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("wires-{name}.txt"));
-        fs::write(&file, table).expect("the folder is there");
+    for (name, table) in [("everything", table), ("nothing", "# no rows".to_owned())] {
+        let file = table_file(name, &table);
         for case in ["wires", "wires-views", "wires-misfits"] {
             ended_well(&run(scenario(case, 2).env("DTYPE_WIRES", &file)), 2);
         }
+    }
+}
+
+fn table_file(name: &str, text: &str) -> PathBuf {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("wires-{name}.txt"));
+    fs::write(&file, text).expect("the folder is there");
+    file
+}
+
+/// Whoever names a table is told what is wrong with it, by the first message for which it matters.
+#[test]
+fn a_table_of_wires_that_cannot_be_used_is_an_error_that_says_why() {
+    let broken = table_file("broken", "mpich-4 strided 8 64 typed\nmpich-4 strided 8 64 quickly\n");
+    for (file, says) in [
+        (broken.as_path(), "line 2: `quickly` stands where `typed` or `packed` is expected"),
+        (Path::new("/no/such/file"), "No such file"),
+        (Path::new("/dev/zero"), "which no table has"),
+    ] {
+        let finished = run(scenario("wires-table", 1).env("DTYPE_WIRES", file));
+        assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
+        assert!(finished.output.contains(says), "{}", finished.output);
     }
 }
 

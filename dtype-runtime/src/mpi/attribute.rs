@@ -8,7 +8,7 @@ use std::{
 
 use ::mpi::ffi::{self, MPI_Datatype};
 
-use super::{decode::Decoded, life::checked};
+use super::{decode::Decoded, errors::checked, life::at_end};
 use crate::Error;
 
 /// The key, made at the first use. The lock is held while an attribute is looked at or put: so nobody replaces one that is being
@@ -57,11 +57,12 @@ fn make_key() -> Result<c_int, Error> {
     let code =
         unsafe { ffi::MPI_Type_create_keyval(Some(copy), Some(delete), &raw mut key, ptr::null_mut()) };
     checked("MPI_Type_create_keyval", code)?;
+    at_end(free_key);
     Ok(key)
 }
 
 /// Gives the key back, when MPI ends. What is still kept on datatypes goes when they do.
-pub(super) fn free_key() {
+fn free_key() {
     let mut key = KEY.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(mut key) = key.take() {
         // SAFETY: MPI is usable; the key was made here.

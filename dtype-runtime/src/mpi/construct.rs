@@ -6,7 +6,7 @@ use ::mpi::{
 };
 use dtype_core::{BaseType, OldType, Program, Step};
 
-use super::{life::checked, shim};
+use super::{errors::checked, shim};
 use crate::Error;
 
 /// Runs a program and commits its result; the flag says whether it was built, and so is to be freed.

@@ -14,7 +14,8 @@ use dtype_core::{BaseType, Bounds, TypeTree};
 
 use super::{
     LayoutDatatype, attribute,
-    life::{checked, ready, returning_errors},
+    errors::{checked, without_communicator},
+    life::ready,
     shim::{self, Part},
 };
 use crate::{
@@ -108,7 +109,7 @@ impl fmt::Debug for Decoded {
 pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decoded>, Error> {
     ready()?;
     let raw = datatype.as_raw();
-    returning_errors(|| {
+    without_communicator(|| {
         if let Some(decoded) = attribute::get(raw)? {
             return Ok(decoded);
         }

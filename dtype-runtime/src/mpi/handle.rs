@@ -14,7 +14,8 @@ use ::mpi::{
 
 use super::{
     construct::{construct, has_large_counts},
-    life::{ready, returning_errors},
+    errors::without_communicator,
+    life::{at_end, ready},
 };
 use crate::{Error, lazy::LazyDatatype};
 
@@ -74,7 +75,10 @@ impl LazyDatatype {
             return Ok(*handle);
         }
         built.unused.drain(..).for_each(free);
-        let (raw, owned) = returning_errors(|| self.construct())?;
+        let (raw, owned) = without_communicator(|| self.construct())?;
+        if owned && built.next == 0 {
+            at_end(free_all);
+        }
         let number = built.next;
         let handle = Handle { raw, number: owned.then_some(number) };
         if owned {
@@ -103,7 +107,7 @@ fn free(mut handle: Handle) {
 }
 
 /// Frees every handle, when MPI ends.
-pub(super) fn free_all() {
+fn free_all() {
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     std::mem::take(&mut built.handles).into_values().for_each(free);
     built.unused.drain(..).for_each(free);

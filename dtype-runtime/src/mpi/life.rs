@@ -1,15 +1,15 @@
-//! MPI's life in this process: whether it may be called, what is freed when it ends, and its errors as values.
+//! MPI's life in this process: whether it may be called, from which threads, and what is done when it ends.
 //!
 //! At the first use an attribute is put on `MPI_COMM_SELF` whose deletion, the first thing `MPI_Finalize` does (MPI 4.1 section
-//! 11.2.4), frees what has been built. From then on there are errors.
+//! 11.2.4), does what was [put on the list](at_end). From then on there are errors.
 
 use std::{
     cell::Cell,
-    os::raw::{c_char, c_int, c_void},
+    os::raw::{c_int, c_void},
     ptr,
     sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU8, Ordering},
+        Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicU8, Ordering},
     },
 };
 
@@ -18,7 +18,10 @@ use ::mpi::{
     raw::AsRaw,
 };
 
-use super::{attribute, handle, shim};
+use super::{
+    errors::{checked, without_communicator},
+    shim,
+};
 use crate::Error;
 
 /// Nothing has been used, or all is set up, or `MPI_Finalize` has been called.
@@ -27,14 +30,32 @@ const NEW: u8 = 0;
 const READY: u8 = 1;
 const ENDED: u8 = 2;
 
-/// Finds out whether MPI may be called; the first time that it may, prepares for its end.
+/// Whether several threads may call MPI at a time (`MPI_THREAD_MULTIPLE`), and whether others than the main one may at all.
+static MANY_AT_A_TIME: AtomicBool = AtomicBool::new(false);
+static ANY_THREAD: AtomicBool = AtomicBool::new(false);
+
+/// What is to be done when MPI ends, while it may still be called.
+static AT_END: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
+
+/// Finds out whether this thread may call MPI; the first time that one may, prepares for its end.
 #[inline]
-pub(super) fn ready() -> Result<(), Error> {
+pub(crate) fn ready() -> Result<(), Error> {
     match STATE.load(Ordering::Acquire) {
-        READY => Ok(()),
+        READY => on_right_thread(),
         ENDED => Err(Error::Finalized),
         _ => set_up(),
     }
+}
+
+/// Whether several threads may be in calls of MPI at a time.
+#[inline]
+pub(super) fn has_threads() -> bool {
+    MANY_AT_A_TIME.load(Ordering::Relaxed)
+}
+
+/// Does this when MPI ends.
+pub(crate) fn at_end(call: fn()) {
+    AT_END.lock().unwrap_or_else(PoisonError::into_inner).push(call);
 }
 
 #[cold]
@@ -45,16 +66,38 @@ fn set_up() -> Result<(), Error> {
         return ready();
     }
     check_state()?;
-    // SAFETY: MPI is initialized.
+    let mut level = 0;
+    // SAFETY: MPI is initialized; it may be asked for its level from any thread.
     unsafe {
-        // Libraries call the error handler of either for what has no communicator (MPI 4.1 section 9.3).
-        for communicator in [ffi::RSMPI_COMM_WORLD, ffi::RSMPI_COMM_SELF] {
-            checked("MPI_Comm_set_errhandler", shim::dtype_shim_return_errors(communicator))?;
-        }
+        ffi::MPI_Query_thread(&raw mut level);
+        MANY_AT_A_TIME.store(level >= ffi::RSMPI_THREAD_MULTIPLE, Ordering::Relaxed);
+        ANY_THREAD.store(level >= ffi::RSMPI_THREAD_SERIALIZED, Ordering::Relaxed);
     }
-    call_at_finalize()?;
+    on_right_thread()?;
+    // SAFETY: MPI is initialized, and this thread may call it.
+    checked("MPI_Comm_create_errhandler", unsafe { shim::dtype_shim_make_stand_in() })?;
+    without_communicator(call_at_finalize)?;
     STATE.store(READY, Ordering::Release);
     Ok(())
+}
+
+/// Below `MPI_THREAD_SERIALIZED` only the main thread may call MPI (MPI 4.1 section 11.6).
+#[inline]
+fn on_right_thread() -> Result<(), Error> {
+    thread_local! {
+        static IS_MAIN: Cell<Option<bool>> = const { Cell::new(None) };
+    }
+    if ANY_THREAD.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let is_main = IS_MAIN.get().unwrap_or_else(|| {
+        let mut flag = 0;
+        // SAFETY: MPI is initialized; any thread may ask this.
+        unsafe { ffi::MPI_Is_thread_main(&raw mut flag) };
+        IS_MAIN.set(Some(flag != 0));
+        flag != 0
+    });
+    if is_main { Ok(()) } else { Err(Error::Thread) }
 }
 
 /// MPI calls are allowed between initialization and finalization only (MPI 4.1 section 11.4.1).
@@ -86,8 +129,8 @@ fn call_at_finalize() -> Result<(), Error> {
     }
 }
 
-/// `MPI_COMM_NULL_COPY_FN`, which is a macro in some libraries: duplicates of a communicator do not free handles.
-unsafe extern "C" fn no_copy(
+/// `MPI_COMM_NULL_COPY_FN`, which is a macro in some libraries: duplicates of a communicator do not have our attributes.
+pub(crate) unsafe extern "C" fn no_copy(
     _: MPI_Comm,
     _: c_int,
     _: *mut c_void,
@@ -103,26 +146,13 @@ unsafe extern "C" fn no_copy(
 /// The delete callback of the attribute on `MPI_COMM_SELF`. MPI is still usable while it runs this.
 unsafe extern "C" fn end(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
     STATE.store(ENDED, Ordering::Release);
-    handle::free_all();
-    attribute::free_key();
+    let calls = std::mem::take(&mut *AT_END.lock().unwrap_or_else(PoisonError::into_inner));
+    for call in calls {
+        call();
+    }
+    // SAFETY: the handler was made when this was set up, and no call of ours is made any more.
+    unsafe { shim::dtype_shim_free_stand_in() };
     ffi::MPI_SUCCESS as c_int
-}
-
-/// An error code as an error, with MPI's own text.
-#[inline]
-pub(crate) fn checked(call: &'static str, code: c_int) -> Result<(), Error> {
-    if code == ffi::MPI_SUCCESS as c_int { Ok(()) } else { Err(error(call, code)) }
-}
-
-#[cold]
-fn error(call: &'static str, code: c_int) -> Error {
-    /// `MPI_MAX_ERROR_STRING` is 256 to 1,024.
-    const ROOM: usize = 4096;
-    let (mut text, mut length) = (vec![0u8; ROOM], 0);
-    // SAFETY: there is more room than any library wants; a code that MPI has just returned is one of its own.
-    unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast::<c_char>(), &raw mut length) };
-    text.truncate(usize::try_from(length).unwrap_or(0));
-    Error::Mpi { call, code, text: String::from_utf8_lossy(&text).into_owned() }
 }
 
 /// `MPI_PACKED`, which matches whatever is sent or received (MPI 4.1 section 5.2).
@@ -132,41 +162,24 @@ pub(crate) fn packed_datatype() -> MPI_Datatype {
     unsafe { shim::dtype_shim_packed() }
 }
 
-/// Makes MPI calls whose errors become values: the error handler of the process leaves them alone.
-#[inline]
-pub(crate) fn returning_errors<R>(calls: impl FnOnce() -> R) -> R {
-    struct Leave;
-    impl Drop for Leave {
-        fn drop(&mut self) {
-            // SAFETY: it only counts.
-            unsafe { shim::dtype_shim_leave() };
-        }
-    }
-    // SAFETY: as above.
-    unsafe { shim::dtype_shim_enter() };
-    let _leave = Leave;
-    calls()
-}
-
-/// Makes an MPI call, of which an error becomes a value.
-#[inline]
-pub(crate) fn called(name: &'static str, call: impl FnOnce() -> c_int) -> Result<(), Error> {
-    checked(name, returning_errors(call))
-}
-
-/// Finds out whether MPI may be called, and lets calls of ours on a communicator return their errors.
+/// Finds out whether MPI may be called, for a call on a communicator.
 #[inline]
 pub(crate) fn ready_on(communicator: &(impl AsRaw<Raw = MPI_Comm> + ?Sized)) -> Result<MPI_Comm, Error> {
-    thread_local! {
-        /// The last one. Should it have been freed and its handle be that of another one, errors on that are fatal, as is usual.
-        static LAST: Cell<Option<MPI_Comm>> = const { Cell::new(None) };
-    }
     ready()?;
-    let raw = communicator.as_raw();
-    if LAST.get() != Some(raw) {
-        // SAFETY: MPI is usable, and rsmpi's communicators are live.
-        checked("MPI_Comm_set_errhandler", unsafe { shim::dtype_shim_return_errors(raw) })?;
-        LAST.set(Some(raw));
-    }
-    Ok(raw)
+    Ok(communicator.as_raw())
+}
+
+/// The greatest tag (`MPI_TAG_UB`).
+#[inline]
+pub(crate) fn greatest_tag() -> c_int {
+    static GREATEST: OnceLock<c_int> = OnceLock::new();
+    // SAFETY: MPI is usable, as whoever asks this has found out.
+    *GREATEST.get_or_init(|| unsafe { shim::dtype_shim_greatest_tag() })
+}
+
+/// Whether the library may write a message that is too long behind its buffer, unless the datatype has gaps: see `shim.c`.
+#[inline]
+pub(crate) fn writes_too_much() -> bool {
+    // SAFETY: a constant of the library.
+    unsafe { shim::dtype_shim_writes_too_much() == 1 }
 }

@@ -161,34 +161,85 @@ int dtype_shim_struct(int64_t count, const MPI_Count *blocklengths, const MPI_Co
 
 /* ---- Errors that are ours to tell ---- */
 
-/* Whether this thread is in a call whose error code becomes an error value. */
-static _Thread_local int ours;
+/* How deep this thread is in calls whose errors become values, and the code of the last error there. MPICH 5 returns MPI_SUCCESS
+   after a handler that returns, so the code is read here and not from the call. */
+static _Thread_local int depth, last;
 
-/* Stands in for MPI_ERRORS_ARE_FATAL: errors in calls of ours are returned, all others are fatal as before. */
+/* Stands in for MPI_ERRORS_ARE_FATAL during calls of ours: errors in them are returned, those of other threads are fatal as before. */
 static void all_but_ours(MPI_Comm *comm, int *code, ...) {
     char text[MPI_MAX_ERROR_STRING];
     int length = 0;
-    if (ours) return;
+    if (depth) {
+        last = *code;
+        return;
+    }
     MPI_Error_string(*code, text, &length);
     fprintf(stderr, "%.*s\n", length, text);
     MPI_Abort(*comm, *code);
 }
 
-void dtype_shim_enter(void) { ours++; }
-void dtype_shim_leave(void) { ours--; }
+static MPI_Errhandler stand_in;
 
-/* Lets calls of ours on a communicator return their errors, unless its errors are returned, or handled by somebody, anyway. */
-int dtype_shim_return_errors(MPI_Comm comm) {
-    MPI_Errhandler now, stand_in;
-    int code = MPI_Comm_get_errhandler(comm, &now);
-    if (code != MPI_SUCCESS) return code;
-    if (now == MPI_ERRORS_ARE_FATAL) {
-        code = MPI_Comm_create_errhandler(all_but_ours, &stand_in);
-        if (code == MPI_SUCCESS) {
-            code = MPI_Comm_set_errhandler(comm, stand_in);
-            MPI_Errhandler_free(&stand_in);
+int dtype_shim_make_stand_in(void) { return MPI_Comm_create_errhandler(all_but_ours, &stand_in); }
+int dtype_shim_free_stand_in(void) { return MPI_Errhandler_free(&stand_in); }
+
+void dtype_shim_enter(void) { depth++; }
+void dtype_shim_leave(void) { depth--; }
+
+/* The code of the last error of this thread, which is forgotten. */
+int dtype_shim_last_error(void) {
+    int code = last;
+    last = MPI_SUCCESS;
+    return code;
+}
+
+static int is_fatal(MPI_Errhandler handler) {
+#if LARGE
+    if (handler == MPI_ERRORS_ABORT) return 1;
+#endif
+    return handler == MPI_ERRORS_ARE_FATAL;
+}
+
+/* Puts the stand-in where errors are fatal: then this is 1, and `before` the handler that was there. All others stay. */
+int dtype_shim_stand_in(MPI_Comm comm, MPI_Errhandler *before) {
+    if (MPI_Comm_get_errhandler(comm, before) != MPI_SUCCESS) return 0;
+    if (is_fatal(*before) && MPI_Comm_set_errhandler(comm, stand_in) == MPI_SUCCESS) return 1;
+    MPI_Errhandler_free(before);
+    return 0;
+}
+
+/* Puts back what was there before; where other threads may set handlers, only if the stand-in is still there. */
+void dtype_shim_put_back(MPI_Comm comm, MPI_Errhandler *before, int may_have_changed) {
+    int is_there = 1;
+    if (may_have_changed) {
+        MPI_Errhandler now;
+        if (MPI_Comm_get_errhandler(comm, &now) == MPI_SUCCESS) {
+            is_there = now == stand_in;
+            MPI_Errhandler_free(&now);
         }
     }
-    MPI_Errhandler_free(&now);
-    return code;
+    if (is_there) MPI_Comm_set_errhandler(comm, *before);
+    MPI_Errhandler_free(before);
+}
+
+/* Errors on a communicator of our own are returned always. */
+int dtype_shim_return_errors(MPI_Comm comm) { return MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN); }
+
+/* ---- Messages ---- */
+
+/* The greatest tag. */
+int dtype_shim_greatest_tag(void) {
+    int *greatest, found = 0;
+    if (MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &greatest, &found) != MPI_SUCCESS || !found) return 32767;
+    return *greatest;
+}
+
+/* Whether the library may write a message that is too long behind the buffer before it reports that: Open MPI does (4 and 5, where one
+   process reads the memory of another), unless the datatype has gaps. */
+int dtype_shim_writes_too_much(void) {
+#ifdef OPEN_MPI
+    return 1;
+#else
+    return 0;
+#endif
 }

@@ -2,7 +2,7 @@
 
 use std::os::raw::c_int;
 
-use ::mpi::ffi::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype};
+use ::mpi::ffi::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Errhandler};
 
 /// A number of a predefined datatype.
 #[repr(C)]
@@ -74,7 +74,21 @@ unsafe extern "C" {
         new: *mut MPI_Datatype,
     ) -> c_int;
 
+    pub(super) fn dtype_shim_make_stand_in() -> c_int;
+    pub(super) fn dtype_shim_free_stand_in() -> c_int;
     pub(super) fn dtype_shim_enter();
     pub(super) fn dtype_shim_leave();
+    pub(super) fn dtype_shim_last_error() -> c_int;
+
+    /// 1 where the stand-in was put; then `before` has to be put back.
+    pub(super) fn dtype_shim_stand_in(communicator: MPI_Comm, before: *mut MPI_Errhandler) -> c_int;
+    pub(super) fn dtype_shim_put_back(
+        communicator: MPI_Comm,
+        before: *mut MPI_Errhandler,
+        may_have_changed: c_int,
+    );
     pub(super) fn dtype_shim_return_errors(communicator: MPI_Comm) -> c_int;
+
+    pub(super) fn dtype_shim_greatest_tag() -> c_int;
+    pub(super) fn dtype_shim_writes_too_much() -> c_int;
 }

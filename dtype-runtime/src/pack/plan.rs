@@ -1,5 +1,7 @@
 //! Plans: layouts compiled for packing, while the program runs.
 
+#[cfg(feature = "mpi")]
+use std::ops::Range;
 use std::{fmt, sync::Arc};
 
 use dtype_core::{BaseType, TypeTree};
@@ -99,6 +101,20 @@ impl Plan {
     /// Bytes from one copy to the next.
     pub fn extent(&self) -> isize {
         self.0.extent.nth(1)
+    }
+
+    /// A number for the base types of these packed bytes of the plan, again and again; the same for the same types in the same order.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn fingerprint(&self, bytes: Range<usize>) -> u64 {
+        self.0.signature.fingerprint(bytes)
+    }
+
+    /// The base types of so many packed bytes of the plan, again and again, to be read: `3 × {f64, u32}`.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn signature_text(&self, bytes: usize) -> String {
+        let signature = &self.0.signature;
+        let copies = bytes.checked_div(signature.size).unwrap_or(0);
+        if copies == 0 { "nothing".to_owned() } else { signature.clone().repeated(copies).to_string() }
     }
 
     /// What one copy is, to be part of another plan.

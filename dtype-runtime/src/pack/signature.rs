@@ -1,6 +1,9 @@
 //! Signatures: the base types of packed bytes, in order (MPI 4.1 section 5.1: type signature). Where units end, in which a value of
 //! another byte order is turned round; and whether two layouts hold the same values.
 
+#[cfg(feature = "mpi")]
+use std::fmt;
+
 use dtype_core::BaseType;
 
 use super::node::{Bytes, overlapping};
@@ -123,16 +126,29 @@ impl Signature {
         }
     }
 
+    /// The same, with runs of one base type joined; nothing is said of empty ones.
+    fn for_each_joined_run(&self, bytes: Bytes, visit: &mut impl FnMut(BaseType, Bytes)) {
+        let mut last: Option<(BaseType, Bytes)> = None;
+        self.for_each_run(bytes, &mut |base, run| match &mut last {
+            Some((before, joined)) if *before == base => joined.end = run.end,
+            _ => {
+                if let Some((before, joined)) = last.replace((base, run)) {
+                    visit(before, joined);
+                }
+            }
+        });
+        if let Some((base, joined)) = last {
+            visit(base, joined);
+        }
+    }
+
     /// Where the first `bytes` bytes of `self` and `other`, each again and again, differ: the byte, and both base types.
     pub fn difference(&self, other: &Self, bytes: usize) -> Option<(usize, BaseType, BaseType)> {
         // Two sequences with periods p and q that agree on p + q bytes agree for ever (Fine and Wilf).
         let bytes = bytes.min(self.period().saturating_add(other.period()));
         let runs = |signature: &Self| {
             let mut runs: Vec<(BaseType, usize)> = Vec::new();
-            signature.for_each_run(0..bytes, &mut |base, Bytes { end, .. }| match runs.last_mut() {
-                Some((last, until)) if *last == base => *until = end,
-                _ => runs.push((base, end)),
-            });
+            signature.for_each_joined_run(0..bytes, &mut |base, run| runs.push((base, run.end)));
             runs
         };
         let (runs, others) = (runs(self), runs(other));
@@ -151,9 +167,49 @@ impl Signature {
         None
     }
 
+    /// A number that is the same for the same base types in the same order, of these bytes of `self`, again and again; for others it is
+    /// another one but by chance (FNV-1a of the joined runs).
+    #[cfg(feature = "mpi")]
+    pub fn fingerprint(&self, bytes: Bytes) -> u64 {
+        let mut hash = 0xcbf2_9ce4_8422_2325u64;
+        self.for_each_joined_run(bytes, &mut |base, run| {
+            for byte in [base as u8].into_iter().chain((run.len() as u64).to_le_bytes()) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        });
+        hash
+    }
+
     fn base_at(&self, byte: usize) -> BaseType {
         let mut found = BaseType::Byte;
         self.for_each_run(byte..byte + 1, &mut |base, _| found = base);
         found
+    }
+}
+
+/// As it is read: `3 × {f64, 2 × u8}`.
+#[cfg(feature = "mpi")]
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let times = |f: &mut fmt::Formatter<'_>, count: usize| {
+            if count == 1 { Ok(()) } else { write!(f, "{count} × ") }
+        };
+        match &self.kind {
+            Kind::Run(base) => {
+                times(f, self.size / base.size() as usize)?;
+                write!(f, "{base}")
+            }
+            Kind::Repeat(child) => {
+                times(f, self.size / child.size)?;
+                write!(f, "{child}")
+            }
+            Kind::Sequence(parts) => {
+                f.write_str("{")?;
+                for (i, (_, part)) in parts.iter().enumerate() {
+                    write!(f, "{}{part}", if i == 0 { "" } else { ", " })?;
+                }
+                f.write_str("}")
+            }
+        }
     }
 }

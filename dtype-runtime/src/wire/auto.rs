@@ -1,17 +1,21 @@
-//! Which wire is the fastest for a message: a table of what was measured.
+//! Which of two ways is the faster for a message of which the packed bytes travel in any case: as its datatype, or packed by us.
 //!
-//! What decides, apart from the library and the size: for a contiguous message nothing, it travels as it lies; for values with
-//! padding how much of it there is; and for parts of arrays how the contiguous blocks lie, and how long they are. Structs with gaps or fields that are
-//! skipped are packed always: no library is good at their datatypes.
+//! A table of what was measured says so, by library, size, and for parts of arrays how the contiguous blocks lie and how long they are.
+//! A contiguous message goes as it lies. Structs with gaps are always packed: no library is good at their datatypes.
 
-use std::{env, fs, sync::OnceLock};
-
-use super::{
-    Message,
-    message::{Lies, Span, sealed::Read},
-    transfer::Chosen,
+use std::{
+    env,
+    fs::File,
+    io::{self, Read as _},
+    path::Path,
+    sync::OnceLock,
 };
-use crate::pack::{Order, Spacing};
+
+use super::{Message, message::sealed::Read};
+use crate::{
+    Error,
+    pack::{Order, Spacing},
+};
 
 /// What was measured where this was built: see its first lines.
 const BUILT_IN: &str = include_str!("wires.txt");
@@ -29,12 +33,8 @@ const BLOCKS: usize = 16;
 const ORDERS: [(Order, &str); 3] =
     [(Order::Strided, "strided"), (Order::Nested, "nested"), (Order::Listed, "listed")];
 
-/// Amounts of padding that are told apart, in percent of the packed bytes.
-const PADDINGS: [usize; 4] = [12, 25, 50, 100];
-
-/// Messages up to so many bytes are received into a buffer and copied: to look for them first, so that they can be received straight into
-/// their memory, takes longer.
-const COPIED: usize = 16 << 10;
+/// A table of wires has no more bytes than this: a thousand times what is built in.
+const LARGEST: u64 = 8 << 20;
 
 /// What is best for the messages of one library.
 pub(super) struct Table {
@@ -42,103 +42,119 @@ pub(super) struct Table {
     typed: [[[bool; SIZES]; BLOCKS]; ORDERS.len()],
     /// Whether any of that size do.
     any_typed: [bool; SIZES],
-    /// Whether values with padding go as they lie in memory, by padding and size.
-    padding: [[bool; SIZES]; PADDINGS.len()],
-    /// Whether it is faster to look for short messages than to have a buffer wait for them.
-    probes: bool,
 }
 
 impl Table {
     /// That of the library which runs, read at the first call.
+    ///
+    /// # Errors
+    /// [`Error::Table`] where `DTYPE_WIRES` names what is no table.
     #[inline]
-    pub fn current() -> &'static Self {
-        static TABLE: OnceLock<Table> = OnceLock::new();
-        TABLE.get_or_init(|| {
-            let library = table_library();
-            let own = env::var_os(VARIABLE).and_then(|path| fs::read_to_string(path).ok());
-            Self::read(own.as_deref().unwrap_or(BUILT_IN), &library)
-        })
+    pub fn current() -> Result<&'static Self, Error> {
+        static TABLE: OnceLock<Result<Table, Error>> = OnceLock::new();
+        TABLE.get_or_init(Self::load).as_ref().map_err(Clone::clone)
     }
 
-    /// The rows of a library. A line that is none says nothing.
-    fn read(text: &str, library: &str) -> Self {
+    #[cold]
+    fn load() -> Result<Self, Error> {
+        let library = table_library();
+        let Some(path) = env::var_os(VARIABLE) else {
+            return Ok(Self::read(BUILT_IN, &library).unwrap_or_default());
+        };
+        let path = Path::new(&path);
+        let failed = |reason| Error::Table { file: path.display().to_string(), reason };
+        let text = limited(path).map_err(|error| failed(error.to_string()))?;
+        Self::read(&text, &library).map_err(failed)
+    }
+
+    /// The rows of a library; of other libraries' it is only seen whether they are rows.
+    fn read(text: &str, library: &str) -> Result<Self, String> {
         let mut rows = Vec::new();
-        let mut probes = false;
-        for line in text.lines() {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            match words[..] {
-                [of, "probes", answer, ..] if of == library => probes = answer == "yes",
-                [of, kind, scale, bytes, wire, ..] if of == library => {
-                    if let (Ok(scale), Ok(bytes)) = (scale.parse(), bytes.parse()) {
-                        rows.push((kind, scale, size_class(bytes), wire));
-                    }
-                }
-                _ => {}
+        for (i, line) in text.lines().enumerate() {
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (of, row) = Row::read(line).map_err(|what| format!("line {}: {what}", i + 1))?;
+            if of == library {
+                rows.push(row);
             }
         }
         // What was measured nearest to a cell.
-        let nearest = |kind: &str, class: usize, size: usize, of: fn(usize) -> usize, yes: &str| {
-            let rows = rows.iter().filter(|row| row.0 == kind);
-            let near = rows.min_by_key(|row| of(row.1).abs_diff(class) + row.2.abs_diff(size));
-            near.is_some_and(|row| row.3 == yes)
+        let is_typed = |order: usize, block: usize, size: usize| {
+            let rows = rows.iter().filter(|row| row.order == order);
+            let near = rows.min_by_key(|row| row.block.abs_diff(block) + row.size.abs_diff(size));
+            near.is_some_and(|row| row.is_typed)
         };
-        let typed: [[[bool; SIZES]; BLOCKS]; _] = ORDERS.map(|(_, kind)| {
-            std::array::from_fn(|block| {
-                std::array::from_fn(|size| nearest(kind, block, size, block_class, "typed"))
-            })
+        let typed: [[[bool; SIZES]; BLOCKS]; _] = std::array::from_fn(|order| {
+            std::array::from_fn(|block| std::array::from_fn(|size| is_typed(order, block, size)))
         });
         let any_typed = std::array::from_fn(|size| typed.as_flattened().iter().any(|sizes| sizes[size]));
-        let padding = std::array::from_fn(|padding| {
-            std::array::from_fn(|size| nearest("padding", padding, size, padding_class, "bytes"))
-        });
-        Self { typed, any_typed, padding, probes }
+        Ok(Self { typed, any_typed })
     }
 
-    /// Whether it is faster to look for short messages than to have a buffer wait for them.
+    /// Whether a message that is not contiguous is best left to MPI, on either side.
     #[inline]
-    pub fn probes(&self) -> bool {
-        self.probes
-    }
-
-    /// How to send a message.
-    #[inline]
-    pub fn choose<M: Read + ?Sized>(&self, message: &M) -> Chosen {
-        let size = message.packed_size();
-        match message.lies() {
-            Lies::Contiguous(span) => Chosen::Span(span),
-            Lies::Padded(span) if self.padding[padding_class(percent(span, size))][size_class(size)] => {
-                Chosen::Span(span)
-            }
-            Lies::Scattered if self.is_typed(message, size) => Chosen::Typed,
-            Lies::Padded(_) | Lies::Scattered => Chosen::Packed,
-        }
-    }
-
-    /// Whether a message that is scattered is best left to MPI, on either side.
-    #[inline]
-    pub fn is_typed<M: Read + ?Sized>(&self, message: &M, size: usize) -> bool {
-        let size = size_class(size);
+    pub fn is_typed<M: Read + ?Sized>(&self, message: &M) -> bool {
+        let size = size_class(message.packed_size());
         self.any_typed[size]
             && message.spacing().is_some_and(|Spacing { mean_block, order }| {
                 self.typed[order as usize][block_class(mean_block)][size]
             })
     }
+}
 
-    /// Whether a message of less than a segment is best received straight into its memory, after it has been looked for.
-    #[inline]
-    pub fn goes_straight<M: Read + ?Sized>(&self, message: &M) -> bool {
-        let size = message.packed_size();
-        size > COPIED
-            && match message.lies() {
-                Lies::Contiguous(_) => true,
-                Lies::Padded(_) => false,
-                Lies::Scattered => self.is_typed(message, size),
-            }
+impl Default for Table {
+    /// All is packed.
+    fn default() -> Self {
+        Self { typed: [[[false; SIZES]; BLOCKS]; _], any_typed: [false; SIZES] }
     }
 }
 
-/// What a row of a table for [`Wire::auto`](super::Wire::auto) begins with that is about messages like this one: library, how they lie, how
-/// long their blocks are or how much padding they have, and bytes. Nothing for a message that always travels in one way.
+/// A row of a table.
+struct Row {
+    order: usize,
+    block: usize,
+    size: usize,
+    is_typed: bool,
+}
+
+impl Row {
+    /// The library and what is said of it, or what is wrong with the line.
+    fn read(line: &str) -> Result<(&str, Self), String> {
+        let mut words = line.split_whitespace();
+        let [library, order, block, size, way] = std::array::from_fn(|_| words.next().unwrap_or("nothing"));
+        let number = |word: &str, what| {
+            word.parse::<usize>().map_err(|_| format!("`{word}` stands where {what} are expected"))
+        };
+        let known = ORDERS.iter().position(|(_, name)| *name == order);
+        let row = Self {
+            order: known.ok_or_else(|| {
+                format!("`{order}` stands where `strided`, `nested` or `listed` is expected")
+            })?,
+            block: block_class(number(block, "the bytes of a block")?),
+            size: size_class(number(size, "the bytes of a message")?),
+            is_typed: match way {
+                "typed" => true,
+                "packed" => false,
+                _ => return Err(format!("`{way}` stands where `typed` or `packed` is expected")),
+            },
+        };
+        Ok((library, row))
+    }
+}
+
+/// The text of a file that is no larger than a table can be.
+fn limited(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LARGEST {
+        return Err(io::Error::other(format!("it has more than {LARGEST} bytes, which no table has")));
+    }
+    Ok(text)
+}
+
+/// What a row of a table for [`Wire::auto`](super::Wire::auto) begins with that is about messages like this one: library, how their blocks
+/// lie and how long they are, and bytes. Nothing for a message that always travels in one way.
 ///
 /// ```no_run
 /// use dtype_runtime::{layout, wire};
@@ -148,16 +164,12 @@ impl Table {
 /// println!("{:?}", wire::table_row(&column.of(&[[0.5; 512]; 512]))); // "openmpi-4 strided 8 4096", for example
 /// ```
 pub fn table_row<M: Message + ?Sized>(message: &M) -> Option<String> {
-    let size = message.packed_size();
-    let (kind, scale) = match message.lies() {
-        Lies::Contiguous(_) => return None,
-        Lies::Padded(span) => ("padding", PADDINGS[padding_class(percent(span, size))]),
-        Lies::Scattered => {
-            let Spacing { mean_block, order } = message.spacing()?;
-            (ORDERS[order as usize].1, 1 << block_class(mean_block))
-        }
-    };
-    Some(format!("{} {kind} {scale} {}", table_library(), 1u64 << (2 * size_class(size))))
+    if message.span().is_some() {
+        return None;
+    }
+    let Spacing { mean_block, order } = message.spacing()?;
+    let (block, size) = (1u64 << block_class(mean_block), 1u64 << (2 * size_class(message.packed_size())));
+    Some(format!("{} {} {block} {size}", table_library(), ORDERS[order as usize].1))
 }
 
 /// The library that runs, as tables for [`Wire::auto`](super::Wire::auto) call it: `openmpi-4`, for example.
@@ -181,18 +193,9 @@ fn block_class(bytes: usize) -> usize {
     (bytes.max(1).ilog2() as usize).min(BLOCKS - 1)
 }
 
-/// Padding, in percent of the packed bytes.
-fn percent(span: Span, size: usize) -> usize {
-    (span.size - size) * 100 / size.max(1)
-}
-
-fn padding_class(percent: usize) -> usize {
-    PADDINGS.iter().position(|limit| percent <= *limit).unwrap_or(PADDINGS.len() - 1)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{BUILT_IN, ORDERS, Order, Table, block_class, name, padding_class, size_class};
+    use super::{BUILT_IN, LARGEST, ORDERS, Order, Table, block_class, limited, name, size_class};
 
     #[test]
     fn libraries_are_known_by_what_they_say_of_themselves() {
@@ -202,33 +205,36 @@ mod tests {
     }
 
     #[test]
-    fn a_row_stands_for_what_is_near_and_other_lines_say_nothing() {
-        let text = "# comment\nx strided 8 4096 packed\nx strided 1024 4096 typed\ny strided 8 64 typed\n\
-                    x padding 60 64 packed\nx padding 60 4194304 bytes 0.5 3\nx strided much 3 typed\ny probes yes\n\n";
-        let table = Table::read(text, "x");
-        assert!(!table.probes() && Table::read(text, "y").probes());
+    fn a_row_stands_for_what_is_near() {
+        let text =
+            "# comment\nx strided 8 4096 packed\nx strided 1024 4096 typed 0.5 3\ny strided 8 64 typed\n\n";
+        let table = Table::read(text, "x").unwrap();
         let typed = |block, size| table.typed[Order::Strided as usize][block_class(block)][size_class(size)];
         assert!(!typed(8, 64) && !typed(16, 1 << 20) && typed(600, 64) && typed(1 << 20, 1 << 30));
-        let bytes = |percent, size| table.padding[padding_class(percent)][size_class(size)];
-        assert!(!bytes(60, 100) && bytes(60, 16 << 20) && bytes(500, usize::MAX));
-        let none = Table::read("", "x");
-        assert!(!none.any_typed.iter().chain(none.padding.as_flattened()).any(|yes| *yes));
+        let none = Table::read("", "x").unwrap();
+        assert!(!none.any_typed.iter().any(|yes| *yes));
         assert!(table.any_typed[0] && ORDERS.iter().enumerate().all(|(i, (order, _))| *order as usize == i));
+        assert!(Table::read(BUILT_IN, "x").is_ok());
     }
 
     #[test]
-    fn every_line_of_the_table_that_is_built_in_is_a_row() {
-        for line in BUILT_IN.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let right = match words[..] {
-                [_, "probes", "yes" | "no", ..] => true,
-                [_, "strided" | "nested" | "listed", scale, bytes, "typed" | "packed", ..]
-                | [_, "padding", scale, bytes, "bytes" | "packed", ..] => {
-                    scale.parse::<usize>().is_ok() && bytes.parse::<usize>().is_ok()
-                }
-                _ => false,
-            };
-            assert!(right, "{line}");
+    fn a_line_that_is_no_row_is_an_error_that_says_which() {
+        for (line, word) in [
+            ("x probes yes", "`probes` stands where `strided`"),
+            ("x strided many 8 typed", "`many` stands where the bytes of a block"),
+            ("x strided 8 -1 typed", "`-1` stands where the bytes of a message"),
+            ("y listed 8 8 bytes", "`bytes` stands where `typed`"),
+            ("y listed 8", "`nothing` stands where the bytes of a message"),
+        ] {
+            let error = Table::read(&format!("# comment\n{line}\n"), "x").err().unwrap();
+            assert!(error.starts_with("line 2: ") && error.contains(word), "{error}");
         }
+    }
+
+    #[test]
+    fn a_file_that_never_ends_is_not_read_to_its_end() {
+        let error = limited("/dev/zero".as_ref()).unwrap_err().to_string();
+        assert!(error.contains(&LARGEST.to_string()), "{error}");
+        assert!(limited("/no such file".as_ref()).is_err());
     }
 }

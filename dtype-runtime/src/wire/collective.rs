@@ -1,7 +1,8 @@
 //! Collective calls on packed bytes (MPI 4.1 chapter 6).
 //!
 //! Every rank first tells how many packed bytes it has, or expects. So the numbers of values may differ from rank to rank, and where
-//! they do not fit, every rank to which something would come gets an error instead, and all ranks come out of the call.
+//! they do not fit, every rank to which something would come gets an error instead, and all ranks come out of the call. What has been
+//! announced must also come: behind the bytes of each rank is a seal (`frame.rs`).
 //!
 //! More bytes than an MPI count are counted in larger units, which all ranks agree on: see `parts.rs`.
 
@@ -15,9 +16,9 @@ use ::mpi::{
 
 use super::{
     Message, MessageMut,
-    parts::{Parts, total},
+    frame::{seal, seal_size, unseal},
+    parts::{Parts, fits, total, with_seals},
     pool::Buffer,
-    transfer::buffer,
 };
 use crate::{
     Error,
@@ -42,25 +43,29 @@ pub trait PackedCollectives: Communicator {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Fit`] where all together are not as many bytes as are received here; [`Error::InvalidValue`]; nothing is written then.
+    /// [`Error::Fit`] where all together are not as many bytes as are received here; [`Error::InvalidValue`]; [`Error::Announced`] where a rank
+    /// makes another call; with `DTYPE_CHECK=1`, [`Error::Mismatch`]. Nothing is written then.
     fn all_gather_packed<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
         S: Message + ?Sized,
         R: MessageMut + ?Sized,
     {
         let communicator = ready_on(self)?;
-        let sizes = tell_all(communicator, self.target_size(), [message.packed_size()])?;
-        let parts = Parts::of(sizes.as_flattened(), largest(communicator, total(sizes.as_flattened()))?)?;
-        let ((mut packed, own), mut all) = (parts.pack_one(message)?, buffer(parts.room())?);
-        let (from, to, unit) = (packed.place(), all.place(), parts.unit()?);
-        // SAFETY: there are as many bytes as have been told, on both sides.
-        let call = || unsafe {
+        let sizes = exchange_sizes(communicator, self.target_size(), [message.packed_size()])?;
+        let sizes = sizes.as_flattened();
+        let (bytes, largest) = (with_seals(sizes), largest(communicator, with_seals(sizes))?);
+        let parts = Parts::of(sizes, largest)?;
+        let buffers = parts.pack_one(message).and_then(|one| Ok((one, parts.room_for_all()?)));
+        let ((packed, own), mut all) = all_have_memory(communicator, bytes, buffers)?;
+        let (from, to, unit) = (packed.as_ptr(), all.as_mut_ptr(), parts.unit()?);
+        called("MPI_Allgatherv", communicator, || {
             let (counts, starts, kind) = (parts.counts.as_ptr(), parts.starts.as_ptr(), unit.datatype);
-            ffi::MPI_Allgatherv(from.cast(), own, kind, to.cast(), counts, starts, kind, communicator)
-        };
-        called("MPI_Allgatherv", call)?;
-        // SAFETY: all of it has been received.
-        unpack(into, unsafe { parts.close_up(&mut all) })
+            // SAFETY: the buffers have room for as many units as are sent, and as have been announced.
+            unsafe {
+                ffi::MPI_Allgatherv(from.cast(), own, kind, to.cast(), counts, starts, kind, communicator)
+            }
+        })?;
+        parts.unpack(&mut all, into)
     }
 
     /// Each rank sends an equal part of its values to each rank (`MPI_Alltoall`).
@@ -86,8 +91,7 @@ pub trait PackedCollectives: Communicator {
                 ranks,
             });
         }
-        // SAFETY: all of it has been received.
-        unpack(into, unsafe { incoming.close_up(&mut all) })
+        incoming.unpack(&mut all, into)
     }
 
     /// Each rank sends a message to each rank, and receives one from each: number i goes to rank i, and comes from there
@@ -95,7 +99,7 @@ pub trait PackedCollectives: Communicator {
     ///
     /// # Errors
     /// [`Error::Parts`] where there are not as many messages as ranks; otherwise as [`all_gather_packed`](Self::all_gather_packed).
-    /// Messages from ranks before the one that does not fit have been received then.
+    /// Nothing is written where one does not fit; where one holds an invalid value, those from ranks before have been received.
     fn all_to_all_varcount_packed<S, R>(&self, messages: &[S], into: &mut [R]) -> Result<(), Error>
     where
         S: Message,
@@ -107,21 +111,13 @@ pub trait PackedCollectives: Communicator {
         let right = messages.len() == ranks && into.len() == ranks;
         let sizes: Vec<u64> =
             (0..ranks).map(|i| if right { messages[i].packed_size() as u64 } else { 0 }).collect();
-        let (all, incoming) = exchange(communicator, &sizes, |parts| {
-            let mut packed = buffer(parts.room())?;
-            for (i, message) in messages.iter().enumerate().filter(|_| right) {
-                // SAFETY: there is room for all of them, each in its part.
-                unsafe { message.pack(packed.place().add(parts.range(i).start)) };
-            }
-            Ok(packed)
-        })?;
+        let own = if right { messages } else { &[] };
+        let (all, incoming) = exchange(communicator, &sizes, |parts| parts.pack_each(own))?;
         if !right {
             let found = messages.len().min(into.len());
             return Err(Error::Parts { what: "messages", found, ranks });
         }
-        // SAFETY: all of it has been received.
-        let all = unsafe { all.first(incoming.room()) };
-        into.iter_mut().enumerate().try_for_each(|(i, message)| unpack(message, &all[incoming.range(i)]))
+        incoming.unpack_each(&all, into)
     }
 }
 
@@ -152,31 +148,47 @@ pub trait PackedRoot: Root {
         let (root, is_root) = (self.root_rank(), self.as_communicator().rank() == self.root_rank());
         let expected = message.packed_size();
         // Parts end between values of the root's.
-        let mut told = [expected as u64, (PART - PART % message.step().min(PART)) as u64];
-        // SAFETY: as many bytes on every rank.
-        broadcast(communicator, root, told.as_mut_ptr().cast(), size_of_val(&told))?;
-        let [size, part] = told.map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+        let mut told =
+            [expected as u64, (PART - PART % message.step().min(PART)) as u64].map(u64::to_ne_bytes);
+        broadcast(communicator, root, told.as_flattened_mut())?;
+        let [size, part] = told.map(|bytes| usize::try_from(u64::from_ne_bytes(bytes)).unwrap_or(usize::MAX));
         let part = part.clamp(1, PART);
-        let fits = size == expected;
+        let mut packed = Buffer::with_room(part.min(size) + seal_size())?;
+        // What is refused is received all the same: all ranks must come out of the call.
+        let mut refused = fits(message, size).err();
         // What has to be looked at before any of it is written is put together first.
-        let in_parts = !fits || is_root || message.any_pattern();
-        let mut packed = buffer(if in_parts { part.min(size) } else { size })?;
+        let looks_first = refused.is_none() && !is_root && !message.any_pattern();
+        let mut whole = if looks_first {
+            Buffer::with_room(size).map_err(|error| refused = Some(error)).ok()
+        } else {
+            None
+        };
         for start in (0..size).step_by(part) {
-            let end = size.min(start.saturating_add(part));
-            let at = if in_parts { 0 } else { start };
-            let bytes = &mut packed.first_mut(at + end - start)[at..];
+            let bytes = start..size.min(start.saturating_add(part));
+            let (place, behind) = packed[..bytes.len() + seal_size()].split_at_mut(bytes.len());
+            behind.fill(0);
             if is_root {
-                message.pack_range(start..end, bytes)?;
+                message.pack_range(bytes.clone(), place)?;
+                seal(message, bytes.clone(), behind);
             }
-            broadcast(communicator, root, bytes.as_mut_ptr(), end - start)?;
-            if fits && in_parts && !is_root {
-                message.unpack_range(start, bytes)?;
+            broadcast(communicator, root, &mut packed[..bytes.len() + seal_size()])?;
+            if is_root || refused.is_some() {
+                continue;
             }
+            let (place, behind) = packed.split_at(bytes.len());
+            let taken = unseal(message, bytes.clone(), behind, root).and_then(|()| match &mut whole {
+                Some(whole) => {
+                    whole[bytes].copy_from_slice(place);
+                    Ok(())
+                }
+                None => message.unpack_range(start, place),
+            });
+            refused = taken.err();
         }
-        match (fits, in_parts) {
-            (false, _) => Err(Error::Fit { expected, found: size }),
-            (true, true) => Ok(()),
-            (true, false) => message.unpack(packed.first_mut(size)),
+        match (refused, whole) {
+            (Some(error), _) => Err(error),
+            (None, Some(whole)) => message.unpack(&whole[..size]),
+            (None, None) => Ok(()),
         }
     }
 
@@ -199,8 +211,10 @@ pub trait PackedRoot: Root {
         R: MessageMut + ?Sized,
     {
         let (mut all, parts) = gather(self, message)?;
-        // SAFETY: all of it has been received.
-        unpack(into, unsafe { parts.close_up(&mut all) })
+        match parts {
+            Some(parts) => parts.unpack(&mut all, into),
+            None => fits(into, 0),
+        }
     }
 
     /// Receives this rank's part from the root, which calls [`scatter_packed_into_root`](Self::scatter_packed_into_root) (`MPI_Scatter`).
@@ -228,21 +242,13 @@ pub trait PackedRoot: Root {
 
 impl<R: Root + ?Sized> PackedRoot for R {}
 
-/// Unpacks what has arrived, if it fits.
-fn unpack<M: MessageMut + ?Sized>(message: &mut M, packed: &[u8]) -> Result<(), Error> {
-    let expected = message.packed_size();
-    if packed.len() != expected {
-        return Err(Error::Fit { expected, found: packed.len() });
-    }
-    message.unpack(packed)
-}
-
-/// So many bytes of the root's to every rank: no more than an MPI count.
-fn broadcast(communicator: MPI_Comm, root: c_int, place: *mut u8, bytes: usize) -> Result<(), Error> {
-    // SAFETY: the callers have as many bytes there, the same number on all ranks.
-    let call =
-        || unsafe { ffi::MPI_Bcast(place.cast(), bytes as c_int, packed_datatype(), root, communicator) };
-    called("MPI_Bcast", call)
+/// So many bytes of the root's to every rank: no more than an MPI count, and the same number on all ranks.
+fn broadcast(communicator: MPI_Comm, root: c_int, bytes: &mut [u8]) -> Result<(), Error> {
+    called("MPI_Bcast", communicator, || {
+        let (place, count) = (bytes.as_mut_ptr().cast(), bytes.len() as c_int);
+        // SAFETY: the bytes are there, to be written.
+        unsafe { ffi::MPI_Bcast(place, count, packed_datatype(), root, communicator) }
+    })
 }
 
 /// The datatype in which ranks tell each other numbers.
@@ -251,30 +257,62 @@ fn number() -> MPI_Datatype {
     unsafe { ffi::RSMPI_UINT64_T }
 }
 
-/// Tells all ranks some numbers, and is told theirs.
-fn tell_all<const N: usize>(
+/// Exchanges the packed sizes of all ranks (`MPI_Allgather`): so many numbers of each.
+fn exchange_sizes<const N: usize>(
     communicator: MPI_Comm,
     ranks: c_int,
     own: [usize; N],
 ) -> Result<Vec<[u64; N]>, Error> {
     let (own, mut all) = (own.map(|number| number as u64), vec![[0; N]; ranks as usize]);
-    // SAFETY: so many numbers from each rank to each.
-    let call = || unsafe {
+    called("MPI_Allgather", communicator, || {
         let (from, to, count) = (own.as_ptr().cast(), all.as_mut_ptr().cast(), N as c_int);
-        ffi::MPI_Allgather(from, count, number(), to, count, number(), communicator)
-    };
-    called("MPI_Allgather", call)?;
+        // SAFETY: there is room for so many numbers of each rank.
+        unsafe { ffi::MPI_Allgather(from, count, number(), to, count, number(), communicator) }
+    })?;
     Ok(all)
+}
+
+/// Whether a communicator is one between two groups.
+fn is_between_groups(communicator: MPI_Comm) -> Result<bool, Error> {
+    let mut between_groups = 0;
+    called("MPI_Comm_test_inter", communicator, || {
+        // SAFETY: the communicator is one of rsmpi's; there is room for a flag.
+        unsafe { ffi::MPI_Comm_test_inter(communicator, &raw mut between_groups) }
+    })?;
+    Ok(between_groups != 0)
 }
 
 /// The bytes of the largest buffer, which all ranks know, so that they count in one unit. Between groups they know only each other's: there
 /// one byte is counted as one.
 fn largest(communicator: MPI_Comm, bytes: u64) -> Result<u64, Error> {
-    let mut between_groups = 0;
-    // SAFETY: the communicator is one of rsmpi's.
-    let call = || unsafe { ffi::MPI_Comm_test_inter(communicator, &raw mut between_groups) };
-    called("MPI_Comm_test_inter", call)?;
-    Ok(if between_groups == 0 { bytes } else { 0 })
+    Ok(if is_between_groups(communicator)? { 0 } else { bytes })
+}
+
+/// Reduces a number of each rank, with an operation for numbers.
+fn reduce(communicator: MPI_Comm, own: u64, operation: ffi::MPI_Op) -> Result<u64, Error> {
+    let mut all = 0u64;
+    called("MPI_Allreduce", communicator, || {
+        let (from, to) = ((&raw const own).cast(), (&raw mut all).cast());
+        // SAFETY: one number on every rank.
+        unsafe { ffi::MPI_Allreduce(from, to, 1, number(), operation, communicator) }
+    })?;
+    Ok(all)
+}
+
+/// What a rank has made in memory, if all ranks have: otherwise some would wait for those that have not. Where there are few bytes nobody
+/// asks; all ranks know how many there are.
+fn all_have_memory<T>(communicator: MPI_Comm, bytes: u64, own: Result<T, Error>) -> Result<T, Error> {
+    const FEW: u64 = 256 << 20;
+    if bytes <= FEW || is_between_groups(communicator)? {
+        return own;
+    }
+    // SAFETY: a constant of the library.
+    let minimum = unsafe { ffi::RSMPI_MIN };
+    let all_have = reduce(communicator, own.is_ok().into(), minimum)? == 1;
+    match own {
+        Ok(_) if !all_have => Err(Error::Memory { bytes: usize::try_from(bytes).unwrap_or(usize::MAX) }),
+        own => own,
+    }
 }
 
 /// Sends a part of a buffer to each rank, and gives what comes from each.
@@ -284,51 +322,60 @@ fn exchange(
     pack: impl FnOnce(&Parts) -> Result<Buffer, Error>,
 ) -> Result<(Buffer, Parts), Error> {
     let mut incoming = vec![0u64; outgoing.len()];
-    // SAFETY: a number from each rank to each.
-    let call = || unsafe {
+    called("MPI_Alltoall", communicator, || {
         let (from, to) = (outgoing.as_ptr().cast(), incoming.as_mut_ptr().cast());
-        ffi::MPI_Alltoall(from, 1, number(), to, 1, number(), communicator)
-    };
-    called("MPI_Alltoall", call)?;
+        // SAFETY: a number for each rank, and room for one of each.
+        unsafe { ffi::MPI_Alltoall(from, 1, number(), to, 1, number(), communicator) }
+    })?;
     // All ranks count in the unit of the largest buffer.
-    let (own, mut bytes) = (total(outgoing).max(total(&incoming)), 0u64);
-    // SAFETY: one number on every rank.
-    let call = || unsafe {
-        let (from, to) = ((&raw const own).cast(), (&raw mut bytes).cast());
-        ffi::MPI_Allreduce(from, to, 1, number(), ffi::RSMPI_MAX, communicator)
-    };
-    called("MPI_Allreduce", call)?;
+    // SAFETY: a constant of the library.
+    let maximum = unsafe { ffi::RSMPI_MAX };
+    let bytes = reduce(communicator, with_seals(outgoing).max(with_seals(&incoming)), maximum)?;
     let largest = largest(communicator, bytes)?;
-    let (outgoing, incoming) = (Parts::of(outgoing, largest)?, Parts::of(&incoming, largest)?);
-    let (mut packed, mut all) = (pack(&outgoing)?, buffer(incoming.room())?);
-    let (from, to, unit) = (packed.place(), all.place(), incoming.unit()?);
-    // SAFETY: there are as many bytes as have been told, on both sides.
-    let call = || unsafe {
+    let made = Parts::of(outgoing, largest).and_then(|outgoing| {
+        let incoming = Parts::of(&incoming, largest)?;
+        Ok((pack(&outgoing)?, incoming.room_for_all()?, outgoing, incoming))
+    });
+    let (packed, mut all, outgoing, incoming) = all_have_memory(communicator, bytes, made)?;
+    let (from, to, unit) = (packed.as_ptr(), all.as_mut_ptr(), incoming.unit()?);
+    called("MPI_Alltoallv", communicator, || {
         let (counts, starts, kind) = (outgoing.counts.as_ptr(), outgoing.starts.as_ptr(), unit.datatype);
         let (counts_in, starts_in) = (incoming.counts.as_ptr(), incoming.starts.as_ptr());
         let (from, to) = (from.cast(), to.cast());
-        ffi::MPI_Alltoallv(from, counts, starts, kind, to, counts_in, starts_in, kind, communicator)
-    };
-    called("MPI_Alltoallv", call)?;
+        // SAFETY: the buffers have room for as many units as are sent, and as have been announced.
+        unsafe {
+            ffi::MPI_Alltoallv(from, counts, starts, kind, to, counts_in, starts_in, kind, communicator)
+        }
+    })?;
     Ok((all, incoming))
 }
 
-/// The packed bytes of all ranks, at the root; elsewhere an empty buffer.
-fn gather<R: Root + ?Sized, M: Message + ?Sized>(root: &R, message: &M) -> Result<(Buffer, Parts), Error> {
+/// The packed bytes of all ranks and how they are divided, at the root; elsewhere nothing.
+fn gather<R: Root + ?Sized, M: Message + ?Sized>(
+    root: &R,
+    message: &M,
+) -> Result<(Buffer, Option<Parts>), Error> {
     let (world, to_rank) = (root.as_communicator(), root.root_rank());
     let communicator = ready_on(world)?;
-    let sizes = tell_all(communicator, world.target_size(), [message.packed_size()])?;
-    let (sizes, largest) = (sizes.as_flattened(), largest(communicator, total(sizes.as_flattened()))?);
-    let parts = Parts::of(if world.rank() == to_rank { sizes } else { &[] }, largest)?;
-    let ((mut packed, own), mut all) = (parts.pack_one(message)?, buffer(parts.room())?);
-    let (from, to, unit) = (packed.place(), all.place(), parts.unit()?);
-    // SAFETY: there are as many bytes as have been told.
-    let call = || unsafe {
+    let is_root = world.rank() == to_rank;
+    let sizes = exchange_sizes(communicator, world.target_size(), [message.packed_size()])?;
+    let sizes = sizes.as_flattened();
+    let (bytes, largest) = (with_seals(sizes), largest(communicator, with_seals(sizes))?);
+    let parts = Parts::of(sizes, largest)?;
+    let buffers = parts
+        .pack_one(message)
+        .and_then(|one| Ok((one, if is_root { parts.room_for_all()? } else { Buffer::with_room(0)? })));
+    let ((packed, own), mut all) = all_have_memory(communicator, bytes, buffers)?;
+    let (from, to, unit) = (packed.as_ptr(), all.as_mut_ptr(), parts.unit()?);
+    called("MPI_Gatherv", communicator, || {
         let (counts, starts, kind) = (parts.counts.as_ptr(), parts.starts.as_ptr(), unit.datatype);
-        ffi::MPI_Gatherv(from.cast(), own, kind, to.cast(), counts, starts, kind, to_rank, communicator)
-    };
-    called("MPI_Gatherv", call)?;
-    Ok((all, parts))
+        // SAFETY: the buffers have room for as many units as are sent, and at the root as have been announced; elsewhere MPI looks at
+        // what is sent only.
+        unsafe {
+            ffi::MPI_Gatherv(from.cast(), own, kind, to.cast(), counts, starts, kind, to_rank, communicator)
+        }
+    })?;
+    Ok((all, is_root.then_some(parts)))
 }
 
 /// The root's message in parts to all ranks: at the root there is one.
@@ -343,26 +390,41 @@ where
     let expected = into.packed_size();
     // What each rank expects, and what the root has.
     let told = [expected, message.map_or(0, S::packed_size)];
-    let told = tell_all(communicator, world.target_size(), told)?;
+    let told = exchange_sizes(communicator, world.target_size(), told)?;
     let sizes: Vec<u64> = told.iter().map(|[expected, _]| *expected).collect();
     let (all, found) = (total(&sizes), told.get(from_rank as usize).map_or(0, |[_, found]| *found));
     if found != all {
         let [expected, found] = [all, found].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         return Err(Error::Fit { expected, found });
     }
-    let parts = Parts::of(&sizes, largest(communicator, all)?)?;
-    let mut packed = match message.filter(|_| world.rank() == from_rank) {
-        Some(message) => parts.pack(message)?,
-        None => buffer(0)?,
+    let bytes = with_seals(&sizes);
+    let parts = Parts::of(&sizes, largest(communicator, bytes)?)?;
+    let packed = match message.filter(|_| world.rank() == from_rank) {
+        Some(message) => parts.pack(message),
+        None => Buffer::with_room(0),
     };
-    let (mut part, own) = parts.room_for(expected)?;
-    let (from, to, unit) = (packed.place(), part.place(), parts.unit()?);
-    // SAFETY: there are as many bytes as have been told.
-    let call = || unsafe {
+    let buffers = packed.and_then(|packed| Ok((packed, parts.room_for(expected)?)));
+    let (packed, (mut part, own)) = all_have_memory(communicator, bytes, buffers)?;
+    let (from, to, unit) = (packed.as_ptr(), part.as_mut_ptr(), parts.unit()?);
+    called("MPI_Scatterv", communicator, || {
         let (counts, starts, kind) = (parts.counts.as_ptr(), parts.starts.as_ptr(), unit.datatype);
-        ffi::MPI_Scatterv(from.cast(), counts, starts, kind, to.cast(), own, kind, from_rank, communicator)
-    };
-    called("MPI_Scatterv", call)?;
-    // SAFETY: all of it has been received.
-    into.unpack(unsafe { part.first(expected) })
+        // SAFETY: the root's buffer has all parts, and there is room for as many units as are expected here; elsewhere MPI does not look
+        // at what is sent.
+        unsafe {
+            ffi::MPI_Scatterv(
+                from.cast(),
+                counts,
+                starts,
+                kind,
+                to.cast(),
+                own,
+                kind,
+                from_rank,
+                communicator,
+            )
+        }
+    })?;
+    let (packed, seal) = part.split_at(expected);
+    unseal(into, 0..expected, seal, from_rank)?;
+    into.unpack(packed)
 }

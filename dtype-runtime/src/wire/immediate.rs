@@ -4,10 +4,7 @@ use std::{fmt, marker::PhantomData};
 
 use ::mpi::{point_to_point::Status, request::Scope};
 
-use super::{
-    Message, MessageMut, Wire,
-    transfer::{Incoming, Peer, Sending},
-};
+use super::{Message, MessageMut, Wire, receive::Posted, request::Peer, send::Sending};
 use crate::Error;
 
 /// What has been registered with a scope, until it is dropped.
@@ -47,7 +44,7 @@ impl<'a, M: Message + ?Sized, Sc: Scope<'a>> PackedSend<'a, M, Sc> {
     /// Whether it has been sent (MPI 4.1 section 3.7.3, `MPI_Test`).
     ///
     /// # Errors
-    /// Where MPI has one.
+    /// Where MPI has one; after `MPI_Finalize`.
     pub fn is_done(&mut self) -> Result<bool, Error> {
         self.sending.advance(false)
     }
@@ -55,37 +52,35 @@ impl<'a, M: Message + ?Sized, Sc: Scope<'a>> PackedSend<'a, M, Sc> {
     /// Waits until it has been sent.
     ///
     /// # Errors
-    /// Where MPI has one.
+    /// Where MPI has one; after `MPI_Finalize`.
     pub fn wait(mut self) -> Result<(), Error> {
         self.sending.advance(true).map(|_| ())
     }
 }
 
-/// A message that is being received. Dropping it gives it up, and leaves its destination as it was, or as far as segments have arrived.
+/// A message that is being received. Dropping it gives it up, and leaves its destination as it was; if it has already come, nobody else
+/// receives it.
 #[must_use = "the message has not been received before `wait`"]
 pub struct PackedReceive<'a, M: MessageMut + ?Sized, Sc: Scope<'a>> {
-    incoming: Incoming,
+    posted: Posted,
     message: &'a mut M,
-    done: Option<Status>,
+    done: Option<Result<Status, Error>>,
     _registered: Registered<'a, Sc>,
 }
 
 impl<'a, M: MessageMut + ?Sized, Sc: Scope<'a>> PackedReceive<'a, M, Sc> {
     pub(super) fn new(scope: Sc, message: &'a mut M, from: Peer) -> Result<Self, Error> {
         let registered = Registered::with(scope);
-        let incoming = Incoming::posted(message, from)?;
-        Ok(Self { incoming, message, done: None, _registered: registered })
+        let posted = Posted::new(message, from)?;
+        Ok(Self { posted, message, done: None, _registered: registered })
     }
 
     /// Whether it has arrived (MPI 4.1 section 3.7.3, `MPI_Test`): then it has been unpacked.
     ///
     /// # Errors
-    /// As [`receive_packed_into`](super::ReceivePacked::receive_packed_into).
+    /// As [`receive_packed_into`](super::ReceivePacked::receive_packed_into); the same one whenever this is asked again.
     pub fn is_done(&mut self) -> Result<bool, Error> {
-        if self.done.is_none() {
-            self.done = self.incoming.advance(self.message, false)?;
-        }
-        Ok(self.done.is_some())
+        self.advance(false).map(|done| done.is_some())
     }
 
     /// Waits until it has arrived and been unpacked.
@@ -94,11 +89,17 @@ impl<'a, M: MessageMut + ?Sized, Sc: Scope<'a>> PackedReceive<'a, M, Sc> {
     /// As [`receive_packed_into`](super::ReceivePacked::receive_packed_into).
     pub fn wait(mut self) -> Result<Status, Error> {
         loop {
-            if let Some(status) = self.done {
+            if let Some(status) = self.advance(true)? {
                 return Ok(status);
             }
-            self.done = self.incoming.advance(self.message, true)?;
         }
+    }
+
+    fn advance(&mut self, wait: bool) -> Result<Option<Status>, Error> {
+        if self.done.is_none() {
+            self.done = self.posted.advance(self.message, wait).transpose();
+        }
+        self.done.clone().transpose()
     }
 }
 

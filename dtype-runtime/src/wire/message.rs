@@ -1,14 +1,15 @@
 //! What can travel on a wire: values, slices, views, and any layout of bytes.
 
-use std::{ops::Range, os::raw::c_void};
+use std::{ops::Range, os::raw::c_void, slice};
 
-use ::mpi::{Count, ffi::MPI_Datatype, raw::AsRaw};
+use ::mpi::Count;
 
+use super::blocks::Blocks;
 use crate::{
     Error, Layout, MpiDatatype, Values, ValuesMut, View, ViewMut,
     layout::Entry,
     mpi::LayoutDatatype,
-    pack::{Data, DataMut, Packing, Plan, Spacing, pack_into, pack_raw, packed_size, unpack_into},
+    pack::{Data, DataMut, Packing, Plan, Spacing, pack, pack_into, pack_raw, packed_size, unpack_into},
 };
 
 /// What can be sent on a [`Wire`](crate::Wire): a value or slice of a type with [`MpiDatatype`], fields that are skipped or not; a `Vec`;
@@ -27,7 +28,7 @@ impl<M: sealed::Write + ?Sized> MessageMut for M {}
 pub struct Typed {
     pub(super) place: *mut c_void,
     pub(super) count: Count,
-    datatype: LayoutDatatype,
+    pub(super) datatype: LayoutDatatype,
 }
 
 impl Typed {
@@ -40,12 +41,13 @@ impl Typed {
         Ok(Self { place: place.cast(), count, datatype: entry.datatype()? })
     }
 
-    pub(super) fn datatype(&self) -> MPI_Datatype {
-        self.datatype.as_raw()
+    /// Values of a type.
+    fn of_values<T: MpiDatatype>(place: *mut T, count: usize) -> Result<Self, Error> {
+        Self::new(place.cast(), count, Entry::Fixed(T::lazy()))
     }
 }
 
-/// Contiguous memory in which a message lies.
+/// Contiguous memory that holds just the packed bytes of a message, in their order.
 #[derive(Clone, Copy)]
 pub struct Span {
     pub(super) place: *mut u8,
@@ -53,39 +55,24 @@ pub struct Span {
     pub(super) size: usize,
 }
 
-/// How a message lies in memory.
-#[derive(Clone, Copy)]
-pub enum Lies {
-    /// As its packed bytes.
-    Contiguous(Span),
-    /// With padding, which may travel.
-    Padded(Span),
-    /// In several places.
-    Scattered,
-}
-
-impl Lies {
-    /// The memory of the message, if it may travel as it lies.
-    pub(super) fn span(self) -> Option<Span> {
-        match self {
-            Self::Contiguous(span) | Self::Padded(span) => Some(span),
-            Self::Scattered => None,
-        }
-    }
-
-    /// Where so many bytes are, if they are contiguous.
-    fn at(place: Option<*mut u8>, size: usize) -> Self {
-        place.map_or(Self::Scattered, |place| Self::Contiguous(Span { place, size }))
+impl Span {
+    /// The memory of values, if they have no padding and travel in the order in which they lie; or if they travel as bytes.
+    #[inline]
+    fn of_values<T: MpiDatatype>(place: *mut T, count: usize) -> Option<Self> {
+        const { T::FACTS.dense || T::BYTES }
+            .then(|| Self { place: place.cast(), size: wire_size::<T>(count) })
     }
 }
 
 pub(crate) mod sealed {
-    use super::{Error, Lies, Range, Spacing, Typed};
+    use super::{Error, Plan, Range, Spacing, Span, Typed};
 
-    /// What a message is for a wire.
+    /// What a message is for a wire. Its *packed bytes* here are those that travel: by field, but where something travels
+    /// [as bytes](super::super::blocks).
     ///
     /// # Safety
-    /// `packed_size` is always the same, and `pack` writes just so many bytes. `lies` and `typed` name what the message borrows, to be read.
+    /// 1. `packed_size` is always the same, and `pack` writes just so many bytes.
+    /// 2. `span` and `typed` name what the message borrows, to be read: `span` just the packed bytes.
     pub unsafe trait Read {
         /// Bytes of all of it, packed.
         fn packed_size(&self) -> usize;
@@ -94,43 +81,46 @@ pub(crate) mod sealed {
         ///
         /// # Safety
         /// There is room for the packed bytes.
-        unsafe fn pack(&self, packed: *mut u8);
+        unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error>;
 
         /// Packs some of the packed bytes. They begin and end where a multiple of [`step`](Self::step) does.
         fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error>;
-
-        /// The most bytes that a message which fits may have: packed, or as it lies in memory.
-        fn most_bytes(&self) -> usize {
-            self.packed_size()
-        }
 
         /// Packed bytes that are best not divided.
         fn step(&self) -> usize {
             1
         }
 
-        /// How it lies in memory.
-        fn lies(&self) -> Lies;
+        /// Where it lies, if its memory is its packed bytes.
+        fn span(&self) -> Option<Span>;
 
-        /// How the blocks of numbers of one type lie, if it is scattered and MPI can be told of it.
+        /// How the blocks of numbers of one type lie, if MPI can be told of it.
         fn spacing(&self) -> Option<Spacing> {
             None
         }
 
         /// The same for MPI.
         fn typed(&self) -> Result<Typed, Error>;
+
+        /// The plan of it, or of a part that is repeated: its signature says what the packed bytes are.
+        fn plan(&self) -> Plan;
     }
 
     /// What a message is that is received into.
     ///
     /// # Safety
-    /// As for `Read`; and any bytes may be written to what `lies` and `typed` name, from `place` on, where `any_pattern` says so.
+    /// 1. As for `Read`.
+    /// 2. `span_mut` and `typed_mut` name the same memory as `span` and `typed`, borrowed mutably, and no byte of it twice.
+    /// 3. Any bytes may be written there where `any_pattern` says so.
     pub unsafe trait Write: Read {
         /// Whether every pattern of the packed bytes is a value.
         fn any_pattern(&self) -> bool;
 
-        /// Where the memory begins that `lies` and `typed` name, to be written.
-        fn place(&mut self) -> *mut u8;
+        /// Where it lies, to be written.
+        fn span_mut(&mut self) -> Option<Span>;
+
+        /// The same for MPI, to be written.
+        fn typed_mut(&mut self) -> Result<Typed, Error>;
 
         /// Unpacks all of it; checked before anything is written.
         fn unpack(&mut self, packed: &[u8]) -> Result<(), Error>;
@@ -140,11 +130,10 @@ pub(crate) mod sealed {
     }
 }
 
-/// Whether values may travel with their padding: if that is no more than the data, all fields are sent, and every pattern is a
-/// value, since what arrives is not looked at.
-const fn may_travel_padded<T: MpiDatatype>() -> bool {
-    let facts = T::FACTS;
-    facts.complete && facts.any_pattern && size_of::<T>() <= 2 * facts.packed_size
+/// Bytes of values that travel.
+#[inline]
+fn wire_size<T: MpiDatatype>(count: usize) -> usize {
+    T::FACTS.wire_size.saturating_mul(count)
 }
 
 /// Values between two bytes of the packed ones, if none is divided.
@@ -154,20 +143,43 @@ fn whole_values<T: MpiDatatype>(bytes: &Range<usize>) -> Option<Range<usize>> {
     whole.then(|| bytes.start / size..bytes.end / size)
 }
 
+/// Copies some of the bytes that travel of a message with blocks, which begins with the first of some copies.
+fn copy_blocks(
+    blocks: &Blocks,
+    bytes: &Range<usize>,
+    packed: &mut [u8],
+    pack_copies: impl FnOnce(Range<usize>) -> Vec<u8>,
+) -> Result<(), Error> {
+    let copies = blocks.copies(bytes);
+    let start = bytes.start - blocks.size(copies.start);
+    let wire = blocks.to_wire(&pack_copies(copies))?;
+    packed.copy_from_slice(&wire[start..start + packed.len()]);
+    Ok(())
+}
+
 // SAFETY: packing values writes their packed bytes; the slice is what is named.
 unsafe impl<T: MpiDatatype> sealed::Read for [T] {
     #[inline]
     fn packed_size(&self) -> usize {
-        packed_size::<T>(self.len())
+        wire_size::<T>(self.len())
     }
 
     #[inline]
-    unsafe fn pack(&self, packed: *mut u8) {
+    unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
+        if const { T::FACTS.has_blocks() } {
+            // SAFETY: there is room for so many bytes, as the caller says, which are written.
+            let packed = unsafe { slice::from_raw_parts_mut(packed, sealed::Read::packed_size(self)) };
+            return self.pack_range(0..packed.len(), packed);
+        }
         // SAFETY: there is room, as the caller says.
         unsafe { pack_raw(self, packed) };
+        Ok(())
     }
 
     fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
+        if const { T::FACTS.has_blocks() } {
+            return copy_blocks(&Blocks::of_values::<T>()?, &bytes, packed, |copies| pack(&self[copies]));
+        }
         match whole_values::<T>(&bytes) {
             Some(values) if values.end <= self.len() => pack_into(&self[values], packed).map(|_| ()),
             _ => Data::of(self).pack_range(bytes, packed),
@@ -175,27 +187,25 @@ unsafe impl<T: MpiDatatype> sealed::Read for [T] {
     }
 
     fn step(&self) -> usize {
-        packed_size::<T>(1).max(1)
+        wire_size::<T>(1).max(1)
     }
 
     #[inline]
-    fn most_bytes(&self) -> usize {
-        if const { may_travel_padded::<T>() } { size_of_val(self) } else { packed_size::<T>(self.len()) }
-    }
-
-    #[inline]
-    fn lies(&self) -> Lies {
-        let span = Span { place: self.as_ptr().cast_mut().cast(), size: size_of_val(self) };
-        match const { (T::FACTS.dense, may_travel_padded::<T>()) } {
-            (true, _) => Lies::Contiguous(span),
-            (_, true) => Lies::Padded(span),
-            _ => Lies::Scattered,
-        }
+    fn span(&self) -> Option<Span> {
+        Span::of_values(self.as_ptr().cast_mut(), self.len())
     }
 
     fn typed(&self) -> Result<Typed, Error> {
-        let place = self.as_ptr().cast_mut().cast();
-        Typed::new(place, self.len(), Entry::Fixed(T::lazy()))
+        Typed::of_values(self.as_ptr().cast_mut(), self.len())
+    }
+
+    fn plan(&self) -> Plan {
+        let by_field = Plan::of::<T>;
+        if const { T::FACTS.has_blocks() } {
+            Blocks::of_values::<T>().map_or_else(|_| by_field(), Blocks::into_plan)
+        } else {
+            by_field()
+        }
     }
 }
 
@@ -203,20 +213,39 @@ unsafe impl<T: MpiDatatype> sealed::Read for [T] {
 unsafe impl<T: MpiDatatype> sealed::Write for [T] {
     #[inline]
     fn any_pattern(&self) -> bool {
-        T::FACTS.any_pattern
+        const { T::FACTS.any_pattern && (T::BYTES || !T::FACTS.has_blocks()) }
     }
 
     #[inline]
-    fn place(&mut self) -> *mut u8 {
-        self.as_mut_ptr().cast()
+    fn span_mut(&mut self) -> Option<Span> {
+        Span::of_values(self.as_mut_ptr(), self.len())
+    }
+
+    fn typed_mut(&mut self) -> Result<Typed, Error> {
+        Typed::of_values(self.as_mut_ptr(), self.len())
     }
 
     #[inline]
     fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
+        if const { T::FACTS.has_blocks() } {
+            return unpack_into(&Blocks::of_values::<T>()?.to_packed(packed)?, self);
+        }
         unpack_into(packed, self)
     }
 
     fn unpack_range(&mut self, position: usize, packed: &[u8]) -> Result<(), Error> {
+        if const { T::FACTS.has_blocks() } {
+            let bytes = position..position.saturating_add(packed.len());
+            let size = sealed::Read::packed_size(self);
+            return match self.span_mut().filter(|_| T::FACTS.any_pattern && bytes.end <= size) {
+                Some(Span { place, .. }) => {
+                    // SAFETY: these are bytes of the memory, which is borrowed mutably, and any may be written.
+                    unsafe { place.add(position).copy_from_nonoverlapping(packed.as_ptr(), packed.len()) };
+                    Ok(())
+                }
+                None => Err(Error::Range { start: bytes.start, end: bytes.end, size }),
+            };
+        }
         match whole_values::<T>(&(position..position + packed.len())) {
             Some(values) if values.end <= self.len() => unpack_into(packed, &mut self[values]),
             _ => DataMut::of(self).unpack_range(position, packed),
@@ -235,10 +264,10 @@ macro_rules! the_same_as {
                 sealed::Read::packed_size($read)
             }
             #[inline]
-            unsafe fn pack(&self, packed: *mut u8) {
+            unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
                 let $message = self;
                 // SAFETY: as the caller promises.
-                unsafe { sealed::Read::pack($read, packed) };
+                unsafe { sealed::Read::pack($read, packed) }
             }
             fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
                 let $message = self;
@@ -249,19 +278,17 @@ macro_rules! the_same_as {
                 sealed::Read::step($read)
             }
             #[inline]
-            fn most_bytes(&self) -> usize {
+            fn span(&self) -> Option<Span> {
                 let $message = self;
-                sealed::Read::most_bytes($read)
+                sealed::Read::span($read)
             }
-            #[inline]
-            fn lies(&self) -> Lies {
-                let $message = self;
-                sealed::Read::lies($read)
-            }
-            #[inline]
             fn typed(&self) -> Result<Typed, Error> {
                 let $message = self;
                 sealed::Read::typed($read)
+            }
+            fn plan(&self) -> Plan {
+                let $message = self;
+                sealed::Read::plan($read)
             }
         }
     };
@@ -272,12 +299,17 @@ macro_rules! the_same_as {
         unsafe impl<$($generics)*> sealed::Write for $type {
             #[inline]
             fn any_pattern(&self) -> bool {
-                T::FACTS.any_pattern
+                let $message = self;
+                sealed::Write::any_pattern($read)
             }
             #[inline]
-            fn place(&mut self) -> *mut u8 {
+            fn span_mut(&mut self) -> Option<Span> {
                 let $message = self;
-                sealed::Write::place($write)
+                sealed::Write::span_mut($write)
+            }
+            fn typed_mut(&mut self) -> Result<Typed, Error> {
+                let $message = self;
+                sealed::Write::typed_mut($write)
             }
             #[inline]
             fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
@@ -300,20 +332,39 @@ the_same_as!(write [T: MpiDatatype] ValuesMut<'_, T>, |values| &*values.0, &mut 
 // SAFETY: packing a view writes its packed bytes; its source is borrowed.
 unsafe impl<L: Layout> sealed::Read for View<'_, L> {
     fn packed_size(&self) -> usize {
-        View::packed_size(self)
+        match blocks_of(self) {
+            Some(Ok(blocks)) => blocks.size(self.copies()),
+            _ => View::packed_size(self),
+        }
     }
 
-    unsafe fn pack(&self, packed: *mut u8) {
+    unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
+        if let Some(blocks) = blocks_of(self) {
+            let wire = blocks?.to_wire(&View::pack(self))?;
+            // SAFETY: there is room for so many bytes, as the caller says.
+            unsafe { packed.copy_from_nonoverlapping(wire.as_ptr(), wire.len()) };
+            return Ok(());
+        }
         // SAFETY: there is room, as the caller says.
         unsafe { self.pack_raw(packed) };
+        Ok(())
     }
 
     fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
-        self.data().pack_range(bytes, packed)
+        let Some(blocks) = blocks_of(self) else { return self.data().pack_range(bytes, packed) };
+        let pack_copies = |copies: Range<usize>| {
+            let (mut all, size) = (View::pack(self), self.layout().packed_size());
+            all.truncate(copies.end * size);
+            all.split_off(copies.start * size)
+        };
+        copy_blocks(&blocks?, &bytes, packed, pack_copies)
     }
 
-    fn lies(&self) -> Lies {
-        Lies::at(self.contiguous(), View::packed_size(self))
+    fn span(&self) -> Option<Span> {
+        if self.layout().has_blocks() {
+            return None;
+        }
+        self.contiguous().map(|place| Span { place, size: View::packed_size(self) })
     }
 
     fn spacing(&self) -> Option<Spacing> {
@@ -323,49 +374,72 @@ unsafe impl<L: Layout> sealed::Read for View<'_, L> {
     fn typed(&self) -> Result<Typed, Error> {
         Typed::new(self.first(), self.copies(), self.entry())
     }
+
+    fn plan(&self) -> Plan {
+        match blocks_of(self) {
+            Some(Ok(blocks)) => blocks.into_plan(),
+            _ => self.with_plan(Plan::clone),
+        }
+    }
+}
+
+/// How the values of a view travel, if something in it travels as bytes.
+fn blocks_of<L: Layout>(view: &View<'_, L>) -> Option<Result<Blocks, Error>> {
+    view.layout().has_blocks().then(|| Blocks::of_layout(view.layout()))
 }
 
 // SAFETY: as above.
 unsafe impl<L: Layout> sealed::Read for ViewMut<'_, L> {
     fn packed_size(&self) -> usize {
-        self.as_view().packed_size()
+        sealed::Read::packed_size(self.as_view())
     }
 
-    unsafe fn pack(&self, packed: *mut u8) {
+    unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
         // SAFETY: there is room, as the caller says.
-        unsafe { self.as_view().pack_raw(packed) };
+        unsafe { sealed::Read::pack(self.as_view(), packed) }
     }
 
     fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
-        self.as_view().pack_range(bytes, packed)
+        sealed::Read::pack_range(self.as_view(), bytes, packed)
     }
 
-    fn lies(&self) -> Lies {
-        self.as_view().lies()
+    fn span(&self) -> Option<Span> {
+        sealed::Read::span(self.as_view())
     }
 
     fn spacing(&self) -> Option<Spacing> {
-        self.as_view().spacing()
+        sealed::Read::spacing(self.as_view())
     }
 
     fn typed(&self) -> Result<Typed, Error> {
-        self.as_view().typed()
+        sealed::Read::typed(self.as_view())
+    }
+
+    fn plan(&self) -> Plan {
+        sealed::Read::plan(self.as_view())
     }
 }
 
 // SAFETY: as above; the source is borrowed mutably.
 unsafe impl<L: Layout> sealed::Write for ViewMut<'_, L> {
     fn any_pattern(&self) -> bool {
-        !self.as_view().is_restricted()
+        !self.as_view().is_restricted() && !self.as_view().layout().has_blocks()
     }
 
-    fn place(&mut self) -> *mut u8 {
-        // The view was made of a mutable borrow.
-        self.as_view().first()
+    // The view was made of a mutable borrow.
+    fn span_mut(&mut self) -> Option<Span> {
+        sealed::Read::span(self.as_view())
+    }
+
+    fn typed_mut(&mut self) -> Result<Typed, Error> {
+        sealed::Read::typed(self.as_view())
     }
 
     fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
-        ViewMut::unpack(self, packed)
+        match blocks_of(self.as_view()) {
+            Some(blocks) => ViewMut::unpack(self, &blocks?.to_packed(packed)?),
+            None => ViewMut::unpack(self, packed),
+        }
     }
 
     fn unpack_range(&mut self, position: usize, packed: &[u8]) -> Result<(), Error> {
@@ -382,21 +456,26 @@ unsafe impl sealed::Read for Data<'_> {
         Data::packed_size(self)
     }
 
-    unsafe fn pack(&self, packed: *mut u8) {
+    unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
         // SAFETY: there is room, as the caller says; a buffer of one's own is elsewhere.
         unsafe { self.copy::<Packing>(packed) };
+        Ok(())
     }
 
     fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
         Data::pack_range(self, bytes, packed)
     }
 
-    fn lies(&self) -> Lies {
-        Lies::at(self.contiguous(), Data::packed_size(self))
+    fn span(&self) -> Option<Span> {
+        self.contiguous().map(|place| Span { place, size: Data::packed_size(self) })
     }
 
     fn typed(&self) -> Result<Typed, Error> {
         Err(Error::Wire { wire: "typed", reason: NO_DATATYPE })
+    }
+
+    fn plan(&self) -> Plan {
+        Data::plan(self).clone()
     }
 }
 
@@ -406,21 +485,25 @@ unsafe impl sealed::Read for DataMut<'_> {
         DataMut::packed_size(self)
     }
 
-    unsafe fn pack(&self, packed: *mut u8) {
+    unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
         // SAFETY: as the caller promises.
-        unsafe { sealed::Read::pack(self.as_data(), packed) };
+        unsafe { sealed::Read::pack(self.as_data(), packed) }
     }
 
     fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
         self.as_data().pack_range(bytes, packed)
     }
 
-    fn lies(&self) -> Lies {
-        self.as_data().lies()
+    fn span(&self) -> Option<Span> {
+        sealed::Read::span(self.as_data())
     }
 
     fn typed(&self) -> Result<Typed, Error> {
-        self.as_data().typed()
+        sealed::Read::typed(self.as_data())
+    }
+
+    fn plan(&self) -> Plan {
+        sealed::Read::plan(self.as_data())
     }
 }
 
@@ -430,9 +513,13 @@ unsafe impl sealed::Write for DataMut<'_> {
         !self.is_restricted()
     }
 
-    fn place(&mut self) -> *mut u8 {
-        // The data was made of a mutable borrow.
-        self.as_data().contiguous().unwrap_or(std::ptr::null_mut())
+    // The data was made of a mutable borrow.
+    fn span_mut(&mut self) -> Option<Span> {
+        sealed::Read::span(self.as_data())
+    }
+
+    fn typed_mut(&mut self) -> Result<Typed, Error> {
+        sealed::Read::typed(self.as_data())
     }
 
     fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {

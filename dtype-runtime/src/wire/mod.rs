@@ -1,21 +1,27 @@
 //! Wires: the ways in which values travel from rank to rank, with the same calls.
 //!
-//! | wire | what travels | where it may be used |
+//! | wire | what travels | who receives it |
 //! |---|---|---|
-//! | [`Wire::Typed`] | the least-cost MPI datatype | everywhere; the only one that every other MPI call and every machine understands |
-//! | [`Wire::Bytes`] | one contiguous block, padding included | between processes of one kind of machine; where a message lies in memory without gaps, or with less padding than data |
-//! | [`Wire::Packed`] | the values one after the other, packed by generated code | between processes of one kind of machine |
+//! | [`Wire::Typed`] | the least-cost MPI datatype: one MPI message | every call here, and every plain MPI call with a datatype of the same values; on every machine |
+//! | [`Wire::Packed`] | the values one after the other, packed by generated code, as `MPI_PACKED`: one MPI message | the same, between processes of one kind of machine |
+//! | [`Wire::Bytes`] | the memory itself, where it is the packed bytes in their order: one MPI message | the same |
+//! | [`Wire::Segments`] | packed bytes in pieces, so that packing, transfer and unpacking of long messages overlap | [`receive_over`](ReceivePacked::receive_over) with the same wire, between ranks of a communicator to which it was [attached](attach()) |
 //!
-//! [`Wire::auto`] picks one for each message. Whatever was chosen, [`receive_packed_into`](ReceivePacked::receive_packed_into) receives it, and
-//! finds out before it writes anything whether the message is one of as many bytes as its layout has: otherwise there is an
-//! [`Error::Fit`](crate::Error::Fit), and the destination is as it was. `bool`s, `char`s and enums are looked at as well.
+//! [`Wire::auto`] is the fastest of the first three, as far as that was measured. All three are the same bytes in the same order, so
+//! [`receive_packed_into`](ReceivePacked::receive_packed_into) need not know which was used, and never guesses: a message is as many packed bytes as what
+//! it is received into has, or there is an [`Error::Fit`](crate::Error::Fit), and the destination is as it was. `bool`s, `char`s and enums are
+//! looked at as well. Padding travels only if the type says so on both sides, with `#[mpi(wire = "bytes")]`.
 //!
-//! A packed message of up to 512 KiB is one MPI message of `MPI_PACKED`, which a receiver may as well receive with a datatype of its
-//! own (250 KB of structs not on MPICH 4.0.2, which says that they are truncated). Longer ones travel in segments, so that packing,
-//! transfer and unpacking overlap; both sides must then use the calls here. As all messages of one sender with one tag they arrive in
-//! order, unless two threads send with one tag to one rank at the same time, which
-//! [`Error::Interleaved`](crate::Error::Interleaved) tells of. Neither messages nor collective calls are limited by MPI's
-//! counts: more than 2,147,483,647 values or bytes are counted in larger units.
+//! MPI's rules of order and matching hold as for plain calls (MPI 4.1 section 3.5), also between both. (MPICH 4.0.2 says that `MPI_PACKED` of 16 KiB
+//! and more is truncated where a plain receive meets it with the datatype of a struct: send typed to those.) Neither messages nor collective
+//! calls are limited by MPI's counts: more than 2,147,483,647 values or bytes are counted in larger units.
+//!
+//! # Checked mode
+//!
+//! That `{f64, u32}` is received as `{u32, f64}` nobody sees: the sizes are equal. With `DTYPE_CHECK=1` in the environment of all ranks each
+//! message of the calls here, also in collective ones, says which base types it holds, and how many; others than are received into are an
+//! [`Error::Mismatch`](crate::Error::Mismatch) that prints both. What says so are 256 bytes behind the values, on every wire: a plain MPI call that has no room for
+//! them reports a message that is too long. What plain calls send is received as before.
 //!
 //! ```no_run
 //! use dtype_runtime::{MpiDatatype, Wire, layout, traits::*};
@@ -38,15 +44,22 @@
 //! # Ok::<(), dtype_runtime::Error>(())
 //! ```
 
+mod attach;
 mod auto;
+mod blocks;
 mod collective;
+mod frame;
 mod immediate;
 mod message;
 mod parts;
 mod point_to_point;
 mod pool;
-mod transfer;
+mod receive;
+mod request;
+mod segments;
+mod send;
 
+pub use attach::attach;
 pub use auto::{table_library, table_row};
 pub use collective::{PackedCollectives, PackedRoot};
 pub use immediate::{PackedReceive, PackedSend};
@@ -60,22 +73,25 @@ pub use point_to_point::{
 pub enum Wire {
     /// As its least-cost MPI datatype.
     Typed,
-    /// As it lies in memory, with its padding.
+    /// As it lies in memory, which must be its packed bytes in their order.
     Bytes,
-    /// Packed by generated code, in segments if it is long.
+    /// Packed by generated code.
     #[default]
     Packed,
-    /// In the way that was measured to be the fastest for such messages.
+    /// In the way of these that was measured to be the fastest for such messages.
     Auto,
+    /// Packed, in pieces that overlap: both sides name it, on a communicator to which it was [attached](attach()).
+    Segments,
 }
 
 impl Wire {
-    /// The way that was measured to be the fastest for a message: by its size; by whether it is contiguous, how much padding there is, or
-    /// how its blocks lie and how long they are; and by the MPI library.
+    /// The way that was measured to be the fastest for a message: as it lies, if its memory is its packed bytes; otherwise typed or packed,
+    /// by its size, by how its blocks lie and how long they are, and by the MPI library.
     ///
     /// What was measured is built in. If the environment variable `DTYPE_WIRES` names a file when the first message is sent, that is read
     /// instead: `cargo xtask bench pingpong --wires FILE` writes one for the machine it runs on. It has the form of
-    /// `dtype-runtime/src/wire/wires.txt`. Sender and receiver need not have the same table.
+    /// `dtype-runtime/src/wire/wires.txt`; a file that has not is an [`Error::Table`](crate::Error::Table). Sender and receiver need not have the
+    /// same table.
     pub const fn auto() -> Self {
         Self::Auto
     }

@@ -1,13 +1,15 @@
-//! How the buffer of a collective call is divided among ranks.
+//! How the buffer of a collective call is divided among ranks: each part with a [seal](super::frame) behind it.
 
-use std::{ops::Range, ptr};
+use std::ops::Range;
 
 use ::mpi::Count;
 
 use super::{
-    message::sealed::Read,
+    frame::{seal, seal_size, unseal},
+    message::sealed::{Read, Write},
     pool::Buffer,
-    transfer::{Contiguous, buffer, pack_with_room},
+    request::Bytes,
+    send::pack_with_room,
 };
 use crate::Error;
 
@@ -22,7 +24,13 @@ pub(super) fn total(sizes: &[u64]) -> u64 {
     sizes.iter().fold(0, |sum, size| sum.saturating_add(*size))
 }
 
-/// How many bytes each rank has of a buffer, and where they begin.
+/// The bytes of a buffer for all ranks, seals included.
+pub(super) fn with_seals(sizes: &[u64]) -> u64 {
+    total(sizes).saturating_add((sizes.len() * seal_size()) as u64)
+}
+
+/// How many packed bytes each rank has of a buffer, and where they begin. No part is empty, as each has its seal: some libraries take the
+/// address of an empty vector for `MPI_IN_PLACE`.
 pub(super) struct Parts {
     sizes: Vec<usize>,
     /// In units, as MPI takes them.
@@ -41,7 +49,7 @@ impl Parts {
     fn in_units(sizes: &[u64], unit: u64) -> Result<Self, Error> {
         let (mut counts, mut starts, mut end) = (Vec::new(), Vec::new(), 0u64);
         for size in sizes {
-            let count = size.div_ceil(unit);
+            let count = size.saturating_add(seal_size() as u64).div_ceil(unit);
             starts.push(units(end)?);
             counts.push(units(count)?);
             end += count;
@@ -53,71 +61,134 @@ impl Parts {
     }
 
     /// A unit as MPI takes it.
-    pub fn unit(&self) -> Result<Contiguous, Error> {
-        Contiguous::one_of(self.unit)
+    pub fn unit(&self) -> Result<Bytes, Error> {
+        Bytes::one_of(self.unit)
     }
 
-    /// Where the bytes of a rank are.
-    pub fn range(&self, rank: usize) -> Range<usize> {
+    /// Where the packed bytes of a rank are.
+    fn range(&self, rank: usize) -> Range<usize> {
         let start = self.starts[rank] as usize * self.unit;
         start..start + self.sizes[rank]
     }
 
+    /// The packed bytes of a rank and its seal.
+    fn part<'a>(&self, all: &'a [u8], rank: usize) -> (&'a [u8], &'a [u8]) {
+        let range = self.range(rank);
+        (&all[range.clone()], &all[range.end..range.end + seal_size()])
+    }
+
     /// Bytes of the buffer.
-    pub fn room(&self) -> usize {
+    fn room(&self) -> usize {
         let units = |numbers: &[Count]| numbers.last().map_or(0, |number| *number as usize);
         (units(&self.starts) + units(&self.counts)) * self.unit
     }
 
-    /// The units of a part of so many bytes, and the bytes of those.
+    /// The units of a part of so many packed bytes, and the bytes of those.
     fn whole_units(&self, bytes: usize) -> Result<(Count, usize), Error> {
-        let count = bytes.div_ceil(self.unit);
+        let count = bytes.saturating_add(seal_size()).div_ceil(self.unit);
         Ok((units(count as u64)?, count.saturating_mul(self.unit)))
     }
 
-    /// A message that is one part, and how many units it has.
+    /// A message that is one part, sealed, and how many units it has.
     pub fn pack_one<M: Read + ?Sized>(&self, message: &M) -> Result<(Buffer, Count), Error> {
-        let (count, room) = self.whole_units(message.packed_size())?;
-        Ok((pack_with_room(message, room)?, count))
+        let size = message.packed_size();
+        let (count, room) = self.whole_units(size)?;
+        let mut packed = pack_with_room(message, room)?;
+        seal(message, 0..size, &mut packed[size..]);
+        Ok((packed, count))
     }
 
-    /// An empty buffer for one part of so many bytes, and how many units it has.
+    /// A buffer for one part of so many packed bytes, and how many units it has.
     pub fn room_for(&self, bytes: usize) -> Result<(Buffer, Count), Error> {
         let (count, room) = self.whole_units(bytes)?;
-        Ok((buffer(room)?, count))
+        let mut part = Buffer::with_room(room)?;
+        part[bytes..bytes + seal_size()].fill(0);
+        Ok((part, count))
     }
 
-    /// A message whose bytes are the parts of all ranks.
-    pub fn pack<M: Read + ?Sized>(&self, message: &M) -> Result<Buffer, Error> {
-        if self.unit == 1 {
-            return pack_with_room(message, self.room());
+    /// A buffer for the parts of all ranks, without their seals.
+    pub fn room_for_all(&self) -> Result<Buffer, Error> {
+        let mut all = Buffer::with_room(self.room())?;
+        for rank in 0..self.sizes.len() {
+            let end = self.range(rank).end;
+            all[end..end + seal_size()].fill(0);
         }
-        let (mut packed, mut start) = (buffer(self.room())?, 0);
-        let all = packed.first_mut(self.room());
+        Ok(all)
+    }
+
+    /// A message whose packed bytes are the parts of all ranks, each sealed.
+    pub fn pack<M: Read + ?Sized>(&self, message: &M) -> Result<Buffer, Error> {
+        let (mut all, mut start) = (Buffer::with_room(self.room())?, 0);
+        for rank in 0..self.sizes.len() {
+            let (at, packed) = (self.range(rank), start..start + self.sizes[rank]);
+            message.pack_range(packed.clone(), &mut all[at.clone()])?;
+            start = packed.end;
+            seal(message, packed, &mut all[at.end..]);
+        }
+        Ok(all)
+    }
+
+    /// Messages that are the parts of the ranks, each sealed; if there are none, all parts are empty.
+    pub fn pack_each<M: Read>(&self, messages: &[M]) -> Result<Buffer, Error> {
+        let mut all = Buffer::with_room(self.room())?;
+        for rank in 0..self.sizes.len() {
+            let at = self.range(rank);
+            match messages.get(rank) {
+                Some(message) => {
+                    message.pack_range(0..at.len(), &mut all[at.clone()])?;
+                    seal(message, 0..at.len(), &mut all[at.end..]);
+                }
+                None => seal::<[u8]>(&[], 0..0, &mut all[at.end..]),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Unpacks the parts of all ranks into one message, if all have come and fit.
+    pub fn unpack<M: Write + ?Sized>(&self, all: &mut [u8], message: &mut M) -> Result<(), Error> {
+        fits(message, self.sizes.iter().sum())?;
+        let mut start = 0;
         for (rank, size) in self.sizes.iter().enumerate() {
-            message.pack_range(start..start + size, &mut all[self.range(rank)])?;
+            unseal(message, start..start + size, self.part(all, rank).1, rank as i32)?;
             start += size;
         }
-        Ok(packed)
+        if message.any_pattern() {
+            let mut start = 0;
+            return (0..self.sizes.len()).try_for_each(|rank| {
+                let packed = self.part(all, rank).0;
+                start += packed.len();
+                message.unpack_range(start - packed.len(), packed)
+            });
+        }
+        message.unpack(self.close_up(all))
     }
 
-    /// The bytes of all ranks, one after the other.
-    ///
-    /// # Safety
-    /// All units have been received into the buffer.
-    pub unsafe fn close_up<'a>(&self, all: &'a mut Buffer) -> &'a [u8] {
-        let (place, mut end) = (all.place(), 0);
-        for (rank, size) in self.sizes.iter().enumerate() {
-            let start = self.range(rank).start;
-            if start != end {
-                // SAFETY: both lie in the buffer, no part further ahead than where it came from.
-                unsafe { ptr::copy(place.add(start), place.add(end), *size) };
-            }
-            end += size;
+    /// Unpacks the part of each rank into a message, if all have come and fit.
+    pub fn unpack_each<M: Write>(&self, all: &[u8], messages: &mut [M]) -> Result<(), Error> {
+        for (rank, message) in messages.iter().enumerate() {
+            let (packed, seal) = self.part(all, rank);
+            fits(message, packed.len())?;
+            unseal(message, 0..packed.len(), seal, rank as i32)?;
         }
-        // SAFETY: as the caller promises.
-        unsafe { all.first(end) }
+        messages.iter_mut().enumerate().try_for_each(|(rank, message)| message.unpack(self.part(all, rank).0))
     }
+
+    /// The packed bytes of all ranks, one after the other.
+    fn close_up<'a>(&self, all: &'a mut [u8]) -> &'a [u8] {
+        let mut end = 0;
+        for rank in 0..self.sizes.len() {
+            let range = self.range(rank);
+            all.copy_within(range.clone(), end);
+            end += range.len();
+        }
+        &all[..end]
+    }
+}
+
+/// Checks that a message has so many packed bytes.
+pub(super) fn fits<M: Read + ?Sized>(message: &M, found: usize) -> Result<(), Error> {
+    let expected = message.packed_size();
+    if found == expected { Ok(()) } else { Err(Error::Fit { expected, found }) }
 }
 
 /// More bytes than there can be.
@@ -138,7 +209,7 @@ fn bytes(number: u64) -> Result<usize, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Count, Parts, total, unit};
+    use super::{Count, Error, Parts, total, unit};
 
     #[test]
     fn units_are_as_small_as_counts_allow() {
@@ -154,17 +225,35 @@ mod tests {
     #[test]
     fn parts_begin_with_units_of_their_own_and_are_put_together_again() {
         let values: Vec<u8> = (1..=11).collect();
-        for unit in [1, 4] {
+        for (unit, room, second) in [(1, 11 + 4 * 8, 19..24), (4, 12 + 8 + 16 + 12, 20..25)] {
             let parts = Parts::in_units(&[3, 0, 5, 3], unit).unwrap();
             let mut packed = parts.pack(&values[..]).unwrap();
-            assert_eq!((parts.room(), parts.range(2)), if unit == 1 { (11, 3..8) } else { (16, 4..9) });
-            // SAFETY: all of it has been packed.
-            assert_eq!(unsafe { parts.close_up(&mut packed) }, values);
+            assert_eq!((parts.room(), parts.range(2)), (room, second));
+            let mut again = vec![0u8; 11];
+            parts.unpack(&mut packed, &mut again).unwrap();
+            assert_eq!(again, values);
+            assert_eq!(parts.close_up(&mut packed), values);
+            let mut short = vec![0u8; 10];
+            assert_eq!(parts.unpack(&mut packed, &mut short), Err(Error::Fit { expected: 10, found: 11 }));
         }
         assert_eq!(Parts::of(&[], 0).unwrap().room(), 0);
         let too_many: [&[u64]; 2] = [&[1 << 40], &[u64::MAX; 2]];
         for (sizes, unit) in too_many.into_iter().zip([1, 1 << 34]) {
             assert!(Parts::in_units(sizes, unit).is_err());
+        }
+    }
+
+    #[test]
+    fn a_part_that_has_not_come_or_not_to_its_end_is_an_error() {
+        let parts = Parts::in_units(&[3, 5], 1).unwrap();
+        let packed = parts.pack(&[7u8; 8]).unwrap();
+        for (come, rank) in [(0, 0), (3, 0), (10, 0), (11, 1), (23, 1)] {
+            let mut all = parts.room_for_all().unwrap();
+            all[..come].copy_from_slice(&packed[..come]);
+            let mut into = [1u8; 8];
+            let bytes = parts.sizes[rank as usize];
+            assert_eq!(parts.unpack(&mut all, &mut into), Err(Error::Announced { rank, bytes }), "{come}");
+            assert_eq!(into, [1; 8]);
         }
     }
 }

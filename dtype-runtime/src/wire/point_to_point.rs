@@ -9,9 +9,12 @@ use ::mpi::{
 use super::{
     Message, MessageMut, Wire,
     immediate::{PackedReceive, PackedSend},
-    transfer::{self, Peer},
+    receive::receive,
+    request::{Peer, any_tag},
+    segments,
+    send::{Sending, send},
 };
-use crate::{Error, mpi::ready_on};
+use crate::Error;
 
 /// Sending on a wire.
 pub trait SendPacked: Destination {
@@ -33,7 +36,8 @@ pub trait SendPacked: Destination {
     /// ```
     ///
     /// # Errors
-    /// Before `MPI_Init` and after `MPI_Finalize`; where MPI refuses a call; where there is no memory for a buffer.
+    /// [`Error::Tag`]; before `MPI_Init` and after `MPI_Finalize`, and from a thread that may not call MPI; where MPI refuses a call; where
+    /// there is no memory for a buffer.
     #[inline]
     fn send_packed<M: Message + ?Sized>(&self, message: &M) -> Result<(), Error> {
         self.send_over(Wire::Packed, message)
@@ -48,10 +52,11 @@ pub trait SendPacked: Destination {
         self.send_over_with_tag(Wire::Packed, message, tag)
     }
 
-    /// Sends a message on a wire. It is received by [`receive_packed_into`](ReceivePacked::receive_packed_into), whatever the wire.
+    /// Sends a message on a wire. It is received by [`receive_packed_into`](ReceivePacked::receive_packed_into), whatever the wire; on
+    /// [`Wire::Segments`] by [`receive_over`](ReceivePacked::receive_over) with that wire.
     ///
     /// # Errors
-    /// As [`send_packed`](Self::send_packed); [`Error::Wire`] where the message cannot travel so.
+    /// As [`send_packed`](Self::send_packed); [`Error::Wire`] where the message cannot travel so; [`Error::Table`].
     #[inline]
     fn send_over<M: Message + ?Sized>(&self, wire: Wire, message: &M) -> Result<(), Error> {
         self.send_over_with_tag(wire, message, Tag::default())
@@ -68,11 +73,10 @@ pub trait SendPacked: Destination {
         message: &M,
         tag: Tag,
     ) -> Result<(), Error> {
-        transfer::send(message, wire, destination(self, tag)?)
+        send(message, wire, Peer::destination(self, tag)?)
     }
 
-    /// Packs a message and begins to send it. All of it has been packed when this returns, or is borrowed for as long as the
-    /// request lives.
+    /// Packs a message and begins to send it: all of it has been packed when this returns.
     ///
     /// # Errors
     /// As [`send_packed`](Self::send_packed).
@@ -84,7 +88,7 @@ pub trait SendPacked: Destination {
         self.immediate_send_over_with_tag(scope, Wire::Packed, message, Tag::default())
     }
 
-    /// Begins to send a message on a wire, with a tag.
+    /// Begins to send a message on a wire, with a tag. What is not packed is borrowed for as long as the request lives.
     ///
     /// # Errors
     /// As [`send_over`](Self::send_over).
@@ -95,18 +99,19 @@ pub trait SendPacked: Destination {
         message: &'a M,
         tag: Tag,
     ) -> Result<PackedSend<'a, M, Sc>, Error> {
-        PackedSend::new(scope, message, wire, destination(self, tag)?)
+        PackedSend::new(scope, message, wire, Peer::destination(self, tag)?)
     }
 }
 
 /// Receiving from any wire.
 pub trait ReceivePacked: Source {
-    /// Receives a message into a value, slice or view that has as many values.
+    /// Receives a message into a value, slice or view that has as many values. From `MPI_PROC_NULL` nothing comes, and nothing is written.
     ///
     /// # Errors
-    /// [`Error::Fit`] and [`Error::TooLong`] where the message has another size than what it is received into, and [`Error::InvalidValue`] where it
-    /// holds a value that its type does not have: nothing is written then. [`Error::Interleaved`], after which some may have been. Before
-    /// `MPI_Init` and after `MPI_Finalize`; where MPI refuses a call; where there is no memory for a buffer.
+    /// [`Error::Fit`] where the message has another size than what it is received into, [`Error::InvalidValue`] where it holds a value that
+    /// its type does not have, and with `DTYPE_CHECK=1` [`Error::Mismatch`] where it holds other base types: nothing is written then.
+    /// [`Error::Tag`]; before `MPI_Init` and after `MPI_Finalize`, and from a thread that may not call MPI; where MPI refuses a call; where
+    /// there is no memory for a buffer.
     #[inline]
     fn receive_packed_into<M: MessageMut + ?Sized>(&self, message: &mut M) -> Result<Status, Error> {
         // Any tag, as rsmpi's own.
@@ -123,14 +128,45 @@ pub trait ReceivePacked: Source {
         message: &mut M,
         tag: Tag,
     ) -> Result<Status, Error> {
-        transfer::receive(message, source(self, tag)?)
+        receive(message, Peer::source(self, tag)?)
     }
 
-    /// Begins to receive a message. It is there, and has been looked at, after [`wait`](PackedReceive::wait). Of a long one that
-    /// [`send_packed`](SendPacked::send_packed) sends in segments, only the first few are received before that is called.
+    /// Receives a message that was sent on a wire. On [`Wire::Segments`] both sides must name it; all others are received alike.
     ///
     /// # Errors
-    /// As [`receive_packed_into`](Self::receive_packed_into).
+    /// As [`receive_packed_into`](Self::receive_packed_into). On [`Wire::Segments`] also [`Error::Wire`] where none are
+    /// [attached](super::attach), and [`Error::Segment`], after which some may have been written.
+    #[inline]
+    fn receive_over<M: MessageMut + ?Sized>(&self, wire: Wire, message: &mut M) -> Result<Status, Error> {
+        self.receive_over_with_tag(wire, message, any_tag())
+    }
+
+    /// Receives a message that was sent on a wire, with a tag.
+    ///
+    /// # Errors
+    /// As [`receive_over`](Self::receive_over).
+    #[inline]
+    fn receive_over_with_tag<M: MessageMut + ?Sized>(
+        &self,
+        wire: Wire,
+        message: &mut M,
+        tag: Tag,
+    ) -> Result<Status, Error> {
+        let from = Peer::source(self, tag)?;
+        match wire {
+            Wire::Segments => segments::receive(message, from),
+            _ => receive(message, from),
+        }
+    }
+
+    /// Begins to receive a message: MPI receives it into a buffer while the program is elsewhere. It is there, and has been looked at, after
+    /// [`wait`](PackedReceive::wait).
+    ///
+    /// On [`Wire::Segments`] there is no such call: MPI could not go on with the segments by itself, and ranks that wait for each other
+    /// would wait for ever.
+    ///
+    /// # Errors
+    /// As [`receive_packed_into`](Self::receive_packed_into); [`Error::TooLong`] where more has come than the buffer takes.
     fn immediate_receive_packed_into<'a, Sc: Scope<'a>, M: MessageMut + ?Sized>(
         &self,
         scope: Sc,
@@ -142,14 +178,14 @@ pub trait ReceivePacked: Source {
     /// Begins to receive a message with a tag.
     ///
     /// # Errors
-    /// As [`receive_packed_into`](Self::receive_packed_into).
+    /// As [`immediate_receive_packed_into`](Self::immediate_receive_packed_into).
     fn immediate_receive_packed_into_with_tag<'a, Sc: Scope<'a>, M: MessageMut + ?Sized>(
         &self,
         scope: Sc,
         message: &'a mut M,
         tag: Tag,
     ) -> Result<PackedReceive<'a, M, Sc>, Error> {
-        PackedReceive::new(scope, message, source(self, tag)?)
+        PackedReceive::new(scope, message, Peer::source(self, tag)?)
     }
 }
 
@@ -189,7 +225,7 @@ where
     send_receive_over(Wire::Packed, message, destination, into, source)
 }
 
-/// The same on any wire.
+/// The same on any wire: on [`Wire::Segments`] both messages travel so.
 ///
 /// # Errors
 /// As [`send_receive_packed`]; [`Error::Wire`].
@@ -228,22 +264,13 @@ where
     N: MessageMut + ?Sized,
     S: Source + ?Sized,
 {
-    transfer::send_receive(message, wire, destination(to, send_tag)?, into, source(from, receive_tag)?)
-}
-
-#[inline]
-fn destination<D: Destination + ?Sized>(to: &D, tag: Tag) -> Result<Peer, Error> {
-    Ok(Peer { communicator: ready_on(to.as_communicator())?, rank: to.destination_rank(), tag })
-}
-
-#[inline]
-fn source<S: Source + ?Sized>(from: &S, tag: Tag) -> Result<Peer, Error> {
-    Ok(Peer { communicator: ready_on(from.as_communicator())?, rank: from.source_rank(), tag })
-}
-
-/// `MPI_ANY_TAG`.
-#[inline]
-fn any_tag() -> Tag {
-    // SAFETY: a constant of the library.
-    unsafe { ::mpi::ffi::RSMPI_ANY_TAG }
+    let (to, from) = (Peer::destination(to, send_tag)?, Peer::source(from, receive_tag)?);
+    if wire == Wire::Segments {
+        return segments::send_receive(message, to, into, from);
+    }
+    let mut sending = Sending::new(message, wire, to, true)?;
+    // It is on its way, and MPI sees to it while this rank waits.
+    let received = receive(into, from);
+    sending.advance(true)?;
+    received
 }

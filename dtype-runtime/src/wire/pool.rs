@@ -1,70 +1,93 @@
 //! Buffers for packed bytes, used again: getting a large one from the system costs more than filling it.
+//!
+//! All bytes of a buffer are initialized, but those of an earlier message may still be there. Who takes one shows of it only what was
+//! written since.
 
-use std::cell::RefCell;
+use std::{
+    alloc::{Layout, alloc_zeroed},
+    cell::RefCell,
+    collections::VecDeque,
+    ops::{Deref, DerefMut},
+    ptr::slice_from_raw_parts_mut,
+};
 
-/// What a thread keeps: so many buffers, none of more than so many bytes.
-const MOST_KEPT: usize = 16;
-const LARGEST_KEPT: usize = 64 << 20;
+use crate::Error;
 
-thread_local! {
-    static KEPT: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+/// What a thread keeps: so many buffers, of so many bytes in all. The oldest go first.
+const MOST_BUFFERS: usize = 16;
+const MOST_BYTES: usize = 64 << 20;
+
+/// Buffers wait here, the last used in front.
+struct Pool {
+    kept: VecDeque<Box<[u8]>>,
+    bytes: usize,
 }
 
-/// A buffer, which goes back to the pool of the thread that drops it.
-pub(super) struct Buffer(Vec<u8>);
+thread_local! {
+    static POOL: RefCell<Pool> = const { RefCell::new(Pool { kept: VecDeque::new(), bytes: 0 }) };
+}
+
+impl Pool {
+    fn take(&mut self, bytes: usize) -> Option<Box<[u8]>> {
+        let fits = self.kept.iter().position(|buffer| buffer.len() >= bytes)?;
+        let buffer = self.kept.remove(fits)?;
+        self.bytes -= buffer.len();
+        Some(buffer)
+    }
+
+    fn keep(&mut self, buffer: Box<[u8]>) {
+        self.bytes += buffer.len();
+        self.kept.push_front(buffer);
+        while self.kept.len() > MOST_BUFFERS || self.bytes > MOST_BYTES {
+            self.bytes -= self.kept.pop_back().map_or(0, |oldest| oldest.len());
+        }
+    }
+}
+
+/// A buffer of at least as many bytes as were wanted, which goes back to the pool of the thread that drops it.
+pub(super) struct Buffer(Box<[u8]>);
 
 impl Buffer {
-    /// Room for so many bytes, or nothing where there is no such memory.
-    #[inline]
-    pub fn with_room(bytes: usize) -> Option<Self> {
-        // When the thread ends there is no pool any more.
-        let kept = KEPT.try_with(|kept| {
-            let mut kept = kept.try_borrow_mut().ok()?;
-            match kept.last() {
-                Some(last) if last.capacity() >= bytes => kept.pop(),
-                _ => {
-                    let fits = kept.iter().position(|buffer| buffer.capacity() >= bytes);
-                    fits.map(|i| kept.swap_remove(i))
-                }
-            }
-        });
-        if let Ok(Some(buffer)) = kept {
-            return Some(Self(buffer));
-        }
-        let mut buffer = Vec::new();
-        buffer.try_reserve_exact(bytes).ok()?;
-        Some(Self(buffer))
-    }
-
-    /// Where its bytes are.
-    #[inline]
-    pub fn place(&mut self) -> *mut u8 {
-        self.0.as_mut_ptr()
-    }
-
-    /// The first bytes.
+    /// A buffer with room for so many bytes.
     ///
-    /// # Safety
-    /// They have been initialized, since the buffer was taken or before.
+    /// # Errors
+    /// [`Error::Memory`] where there is no such memory.
     #[inline]
-    pub unsafe fn first(&self, bytes: usize) -> &[u8] {
-        debug_assert!(bytes <= self.0.capacity());
-        // SAFETY: there is room for so many, and they have been initialized.
-        unsafe { std::slice::from_raw_parts(self.0.as_ptr(), bytes) }
-    }
-
-    /// The first bytes, to be written. They are zeros where nothing was before.
-    pub fn first_mut(&mut self, bytes: usize) -> &mut [u8] {
-        let initialized = self.0.len();
-        if initialized < bytes {
-            self.0.reserve_exact(bytes - initialized);
-            // SAFETY: there is room for them. `resize` would do the same, byte by byte where it is not optimized.
-            unsafe {
-                self.0.as_mut_ptr().add(initialized).write_bytes(0, bytes - initialized);
-                self.0.set_len(bytes);
-            }
+    pub fn with_room(bytes: usize) -> Result<Self, Error> {
+        if bytes == 0 {
+            return Ok(Self(Box::default()));
         }
-        &mut self.0[..bytes]
+        // When the thread ends there is no pool any more.
+        let kept = POOL.try_with(|pool| pool.try_borrow_mut().ok()?.take(bytes));
+        match kept {
+            Ok(Some(buffer)) => Ok(Self(buffer)),
+            _ => zeros(bytes).map(Self).ok_or(Error::Memory { bytes }),
+        }
+    }
+}
+
+/// So many zeros, not none, or nothing where there is no such memory.
+#[cold]
+fn zeros(bytes: usize) -> Option<Box<[u8]>> {
+    let layout = Layout::array::<u8>(bytes).ok()?;
+    // SAFETY: the layout has a size other than 0, as the caller sees to.
+    let place = unsafe { alloc_zeroed(layout) };
+    // SAFETY: so many bytes have been allocated as a box allocates them, and they are initialized.
+    (!place.is_null()).then(|| unsafe { Box::from_raw(slice_from_raw_parts_mut(place, bytes)) })
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl DerefMut for Buffer {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.0
     }
 }
 
@@ -72,12 +95,12 @@ impl Drop for Buffer {
     #[inline]
     fn drop(&mut self) {
         let buffer = std::mem::take(&mut self.0);
-        let _ = KEPT.try_with(|kept| {
-            if let Ok(mut kept) = kept.try_borrow_mut()
-                && kept.len() < MOST_KEPT
-                && buffer.capacity() <= LARGEST_KEPT
-            {
-                kept.push(buffer);
+        if buffer.is_empty() || buffer.len() > MOST_BYTES {
+            return;
+        }
+        let _ = POOL.try_with(|pool| {
+            if let Ok(mut pool) = pool.try_borrow_mut() {
+                pool.keep(buffer);
             }
         });
     }
@@ -85,17 +108,31 @@ impl Drop for Buffer {
 
 #[cfg(test)]
 mod tests {
-    use super::Buffer;
+    use super::{Buffer, MOST_BUFFERS, MOST_BYTES, POOL};
 
     #[test]
     fn a_buffer_is_used_again_if_it_is_large_enough() {
         let mut first = Buffer::with_room(100).unwrap();
-        let place = first.place();
-        first.first_mut(3).copy_from_slice(&[1, 2, 3]);
+        first[..3].copy_from_slice(&[1, 2, 3]);
+        let place = first.as_ptr();
         drop(first);
-        let mut again = Buffer::with_room(50).unwrap();
-        assert_eq!((again.place(), &*again.first_mut(3)), (place, &[1, 2, 3][..]));
-        assert_ne!(Buffer::with_room(50).unwrap().place(), place);
-        assert!(Buffer::with_room(isize::MAX as usize).is_none());
+        let again = Buffer::with_room(50).unwrap();
+        assert_eq!((again.as_ptr(), again.len(), &again[..4]), (place, 100, &[1, 2, 3, 0][..]));
+        assert_ne!(Buffer::with_room(50).unwrap().as_ptr(), place);
+        assert!(Buffer::with_room(0).unwrap().is_empty());
+        assert!(Buffer::with_room(isize::MAX as usize).is_err() && Buffer::with_room(usize::MAX).is_err());
+    }
+
+    #[test]
+    fn a_pool_keeps_few_buffers_and_few_bytes() {
+        let kept = || POOL.with_borrow(|pool| (pool.kept.len(), pool.bytes));
+        let buffers: Vec<_> = (0..2 * MOST_BUFFERS).map(|_| Buffer::with_room(10).unwrap()).collect();
+        drop(buffers);
+        assert_eq!(kept(), (MOST_BUFFERS, 10 * MOST_BUFFERS));
+        let large: Vec<_> = (1..5).map(|i| Buffer::with_room(MOST_BYTES / 2 - i).unwrap()).collect();
+        drop(large);
+        assert_eq!(kept(), (2, MOST_BYTES - 7));
+        drop(Buffer::with_room(MOST_BYTES + 1).unwrap());
+        assert_eq!(kept(), (2, MOST_BYTES - 7));
     }
 }

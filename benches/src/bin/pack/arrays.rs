@@ -16,8 +16,6 @@ use dtype_runtime::wire::{Message, MessageMut};
 #[cfg(feature = "mpi")]
 use mpi::traits::{Buffer, BufferMut};
 
-#[cfg(feature = "mpi")]
-use crate::pingpong::LOOKED_FOR;
 use crate::{Bench, Case, Task, Travel, Way, c};
 
 /// An array of numbers, each of which says where it is.
@@ -80,9 +78,6 @@ fn travels<'a, M: Message + Buffer + 'a, N: MessageMut + BufferMut + 'a>(
 ) -> Vec<(&'static str, Travel<'a>)> {
     let mut all = Travel::on_all_wires(message.clone(), into.clone());
     all.push(Travel::least_cost(message, into));
-    if let User::Contiguous(count @ ..=512) = user {
-        all.push((LOOKED_FOR, Travel::looked_for(memory.cast(), count * size_of::<f64>())));
-    }
     all.push(("typed", crate::mpi::typed(memory.cast(), user)));
     all
 }

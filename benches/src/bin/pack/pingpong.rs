@@ -29,9 +29,6 @@ use mpi::{
 
 use crate::{Arguments, Case, Way};
 
-/// The way of short messages that are looked for before they are received.
-pub const LOOKED_FOR: &str = "looked-for";
-
 type Call<'a> = Box<dyn Fn(&Process<'_>) + 'a>;
 
 /// A way to travel.
@@ -57,12 +54,16 @@ impl<'a> Travel<'a> {
             Self::new(
                 move |process| process.send_over(wire, &message()).expect("it can travel so"),
                 move |process| {
-                    process.receive_packed_into(&mut into()).expect("it fits");
+                    process.receive_over(wire, &mut into()).expect("it fits");
                 },
             )
         };
         let row = wire::table_row(&message());
-        vec![("auto", Self { row, ..on(Wire::auto()) }), ("packed", on(Wire::Packed))]
+        vec![
+            ("auto", Self { row, ..on(Wire::auto()) }),
+            ("packed", on(Wire::Packed)),
+            ("segments", on(Wire::Segments)),
+        ]
     }
 
     /// A message with its least-cost datatype, in plain calls.
@@ -85,16 +86,6 @@ impl<'a> Travel<'a> {
                 from.receive_into(values());
             },
         )
-    }
-
-    /// The same, looked for before it is received.
-    pub fn looked_for(memory: *mut u8, count: usize) -> Self {
-        let values = move || unsafe { std::slice::from_raw_parts_mut(black_box(memory), count) };
-        let receive = move |from: &Process<'_>| {
-            from.matched_probe().0.matched_receive_into(values());
-        };
-        let row = Some(format!("{} {PROBES}", wire::table_library()));
-        Self { row, ..Self::new(move |to| to.send(values()), receive) }
     }
 
     /// So many of a datatype, which lives as long as its owner.
@@ -154,6 +145,7 @@ pub fn measure(arguments: &Arguments, case: &Case<'_>, table: &RefCell<Table>) {
         return;
     }
     assert_eq!(world.size(), 2, "a ping-pong takes two ranks");
+    wire::attach(&world).expect("there is a context for segments");
     let by_way = |name: &str| case.ways.iter().find(|(way, _)| *way == name).map(|(_, way)| way);
     let packed: Vec<_> = ["hand", "mpi_pack"]
         .into_iter()
@@ -177,7 +169,7 @@ pub fn measure(arguments: &Arguments, case: &Case<'_>, table: &RefCell<Table>) {
         let medians = Medians::of(names.zip(times).map(|(name, times)| (name, times, None)));
         let mut row = medians.row("pingpong", case.name.clone(), "auto");
         row.library.clone_from(&arguments.library);
-        let ours = ["packed", "least-cost", LOOKED_FOR];
+        let ours = ["packed", "segments", "least-cost"];
         (row.others_us, row.peers_us) = row.peers_us.into_iter().partition(|(name, _)| ours.contains(name));
         print(&row, arguments.options.json);
         for row in travels.iter().filter_map(|(_, travel)| travel.row.as_deref()) {
@@ -207,18 +199,8 @@ impl Table {
 
     /// Takes what was measured of a case, which is one of a row.
     fn add(&mut self, medians: &Medians, row: &str) {
-        let [(other, _), (usual, _)] = Self::ways(row);
-        if let (Some(other), Some(usual)) = (medians.time(other), medians.time(usual)) {
-            self.insert(row, Ratios((other / usual).ln(), 1));
-        }
-    }
-
-    /// The ways between which there is a choice, the usual one last: what they are called here, and in a table.
-    fn ways(row: &str) -> [(&'static str, &'static str); 2] {
-        match row.split(' ').nth(1) {
-            Some(PROBES) => [(LOOKED_FOR, "yes"), ("least-cost", "no")],
-            Some("padding") => [("bytes", "bytes"), ("packed", "packed")],
-            _ => [("least-cost", "typed"), ("packed", "packed")],
+        if let (Some(typed), Some(packed)) = (medians.time("least-cost"), medians.time("packed")) {
+            self.insert(row, Ratios((typed / packed).ln(), 1));
         }
     }
 
@@ -240,28 +222,22 @@ impl Table {
         }
         let mut text = HEADER.to_owned();
         for (row, ratios) in &self.0 {
-            let [(_, other), (_, usual)] = Self::ways(row);
-            let way = if ratios.mean() < Self::LIMIT { other } else { usual };
+            let way = if ratios.mean() < Self::LIMIT { "typed" } else { "packed" };
             let _ = writeln!(text, "{row} {way} {:.2} {}", ratios.mean(), ratios.1);
         }
         fs::write(file, text)
     }
 }
 
-/// What a row is called that says whether to look for short messages.
-const PROBES: &str = "probes";
-
 /// The first lines of a table.
 const HEADER: &str = "\
-# Which wire is the fastest, as `cargo xtask bench pingpong --wires FILE` has found it between two ranks on one machine.
+# Which of two ways is the faster, as `cargo xtask bench pingpong --wires FILE` has found it between two ranks on one machine.
 #
-# LIBRARY probes yes|no                         whether to look for short messages is faster than to have a buffer wait for them
 # LIBRARY strided BLOCK   BYTES   typed|packed  parts of arrays, of one base type, whose contiguous blocks of so many bytes are at equal distances: so many in all
 # LIBRARY nested  BLOCK   BYTES   typed|packed  the same in loops around loops
 # LIBRARY listed  BLOCK   BYTES   typed|packed  the same anywhere
-# LIBRARY padding PERCENT BYTES   bytes|packed  values with padding of up to so much, in percent of the packed bytes
 #
-# Each row ends with how many times as long it takes to look for messages, to send them typed or as bytes as otherwise, and in how many cases.
+# Each row ends with how many times as long it takes typed as packed, and in how many cases.
 
 ";
 

@@ -1,0 +1,160 @@
+//! What travels behind packed bytes, so that nobody takes other bytes for them.
+//!
+//! - In messages nothing. With `DTYPE_CHECK=1` a *description* of the values, with which the receiver compares its own.
+//! - In each part of a collective call a *seal*, since MPI does not tell how many bytes of a part have come: the receiver clears its
+//!   place, and finds it there only if all bytes before it have come, too. With `DTYPE_CHECK=1` the description is the seal.
+
+use std::{env, ops::Range, sync::OnceLock};
+
+use ::mpi::ffi::MPI_Status;
+
+use super::message::sealed::Read;
+use crate::Error;
+
+/// The environment variable of the checked mode.
+const VARIABLE: &str = "DTYPE_CHECK";
+
+/// Whether messages describe what they hold: `DTYPE_CHECK` is set when this is first asked, to anything but nothing or `0`.
+#[inline]
+pub(super) fn checks() -> bool {
+    static CHECKS: OnceLock<bool> = OnceLock::new();
+    *CHECKS.get_or_init(|| env::var_os(VARIABLE).is_some_and(|value| !value.is_empty() && value != "0"))
+}
+
+/// Bytes of a description.
+const DESCRIPTION: usize = 256;
+
+/// Bytes of a seal without description.
+const SEAL: usize = 8;
+
+/// Bytes behind the packed bytes of a message.
+#[inline]
+pub(super) fn description_size() -> usize {
+    if checks() { DESCRIPTION } else { 0 }
+}
+
+/// Bytes behind the packed bytes of a part of a collective call.
+#[inline]
+pub(super) fn seal_size() -> usize {
+    if checks() { DESCRIPTION } else { SEAL }
+}
+
+const MARK: u64 = u64::from_ne_bytes(*b"\xD7ype\x02sig");
+
+/// Writes the seal of these packed bytes of a message.
+pub(super) fn seal<M: Read + ?Sized>(message: &M, bytes: Range<usize>, into: &mut [u8]) {
+    if checks() {
+        describe(message, bytes, into);
+    } else {
+        into[..SEAL].copy_from_slice(&(MARK ^ bytes.len() as u64).to_ne_bytes());
+    }
+}
+
+/// Looks at the seal of a rank's part, which is received as these packed bytes of a message.
+pub(super) fn unseal<M: Read + ?Sized>(
+    message: &M,
+    bytes: Range<usize>,
+    seal: &[u8],
+    rank: i32,
+) -> Result<(), Error> {
+    let size = bytes.len();
+    let is_there = if checks() {
+        match Description::read(seal) {
+            Some(description) if description.size == size as u64 => {
+                description.compare(message, bytes, rank, None)?;
+                true
+            }
+            _ => false,
+        }
+    } else {
+        seal.first_chunk() == Some(&(MARK ^ size as u64).to_ne_bytes())
+    };
+    if is_there { Ok(()) } else { Err(Error::Announced { rank, bytes: size }) }
+}
+
+/// Writes the description of these packed bytes of a message.
+pub(super) fn describe<M: Read + ?Sized>(message: &M, bytes: Range<usize>, into: &mut [u8]) {
+    let plan = message.plan();
+    let mut text = plan.signature_text(bytes.len());
+    if text.len() > TEXT {
+        text.truncate(text.floor_char_boundary(TEXT - '…'.len_utf8()));
+        text.push('…');
+    }
+    let numbers = [MARK, bytes.len() as u64, plan.fingerprint(bytes), text.len() as u64];
+    into[..DESCRIPTION].fill(0);
+    into[..NUMBERS].copy_from_slice(numbers.map(u64::to_ne_bytes).as_flattened());
+    into[NUMBERS..NUMBERS + text.len()].copy_from_slice(text.as_bytes());
+}
+
+const NUMBERS: usize = 32;
+const TEXT: usize = DESCRIPTION - NUMBERS;
+
+/// What a message says of its packed bytes.
+struct Description<'a> {
+    size: u64,
+    fingerprint: u64,
+    text: &'a str,
+}
+
+impl<'a> Description<'a> {
+    fn read(bytes: &'a [u8]) -> Option<Self> {
+        let (numbers, _) = bytes.get(..NUMBERS)?.as_chunks::<8>();
+        let [mark, size, fingerprint, length] = std::array::from_fn(|i| u64::from_ne_bytes(numbers[i]));
+        let end = NUMBERS + usize::try_from(length).ok().filter(|length| *length <= TEXT)?;
+        let text = str::from_utf8(bytes.get(NUMBERS..end)?).ok()?;
+        (mark == MARK).then_some(Self { size, fingerprint, text })
+    }
+
+    /// Compares with these packed bytes of what is received into.
+    fn compare<M: Read + ?Sized>(
+        &self,
+        message: &M,
+        bytes: Range<usize>,
+        rank: i32,
+        tag: Option<i32>,
+    ) -> Result<(), Error> {
+        let (plan, size) = (message.plan(), bytes.len());
+        if self.size == size as u64 && self.fingerprint == plan.fingerprint(bytes) {
+            return Ok(());
+        }
+        Err(Error::Mismatch {
+            rank,
+            tag,
+            expected: format!("{} ({size} packed bytes)", plan.signature_text(size)),
+            found: format!("{} ({} packed bytes)", self.text, self.size),
+        })
+    }
+}
+
+/// The packed bytes of what has arrived from a rank with a tag, if they are those of the message that they are received into.
+pub(super) fn accepted<'a, M: Read + ?Sized>(
+    message: &M,
+    arrived: &'a [u8],
+    status: &MPI_Status,
+) -> Result<&'a [u8], Error> {
+    let expected = message.packed_size();
+    if checks()
+        && let Some((packed, description)) = arrived.split_last_chunk::<DESCRIPTION>()
+        && let Some(description) = Description::read(description)
+        && description.size == packed.len() as u64
+    {
+        description.compare(message, 0..expected, status.MPI_SOURCE, Some(status.MPI_TAG))?;
+        return Ok(packed);
+    }
+    // One that a plain MPI call has sent describes nothing.
+    if arrived.len() == expected { Ok(arrived) } else { Err(Error::Fit { expected, found: arrived.len() }) }
+}
+
+/// Whether a message of so many packed bytes is the one that it is received into, also by its description if it has one.
+pub(super) fn accepted_description<M: Read + ?Sized>(
+    message: &M,
+    found: usize,
+    description: &[u8],
+    status: &MPI_Status,
+) -> Result<(), Error> {
+    let expected = message.packed_size();
+    if let Some(description) = Description::read(description) {
+        description.compare(message, 0..expected, status.MPI_SOURCE, Some(status.MPI_TAG))?;
+    }
+    if found == expected { Ok(()) } else { Err(Error::Fit { expected, found }) }
+}

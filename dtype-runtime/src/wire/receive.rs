@@ -1,0 +1,100 @@
+//! Receiving what was sent whole: as many packed bytes as the message has, or nothing is written.
+
+use ::mpi::{
+    ffi::{self, MPI_Status},
+    point_to_point::Status,
+    raw::AsRaw,
+};
+
+use super::{
+    auto::Table,
+    frame::{accepted, checks, description_size},
+    message::{
+        Span,
+        sealed::{Read, Write},
+    },
+    request::{Bytes, Matched, Peer, Request, any_tag, no_status, size_of},
+};
+use crate::{
+    Error,
+    mpi::{checked, is_truncation},
+};
+
+/// Receives a message. It is looked for first: so it is known how long it is, and no library writes more than there is room for.
+#[inline]
+pub(super) fn receive<M: Write + ?Sized>(message: &mut M, from: Peer) -> Result<Status, Error> {
+    if from.is_nobody() {
+        return Ok(status_of_nobody());
+    }
+    let matched = Matched::wait_for(from)?;
+    let status = matched.status;
+    take(matched, message)?;
+    Ok(Status::from_raw(status))
+}
+
+/// What a receive from nobody says: nothing has come (MPI 4.1 section 3.10).
+pub(super) fn status_of_nobody() -> Status {
+    let mut status = no_status();
+    // SAFETY: constants of the library.
+    (status.MPI_SOURCE, status.MPI_TAG) = (unsafe { ffi::RSMPI_PROC_NULL }, any_tag());
+    Status::from_raw(status)
+}
+
+/// Receives a message that has been found: straight into its memory where that is possible.
+fn take<M: Write + ?Sized>(matched: Matched, message: &mut M) -> Result<(), Error> {
+    let size = matched.size;
+    if size == message.packed_size() && message.any_pattern() && !checks() {
+        if let Some(Span { place, .. }) = message.span_mut() {
+            let bytes = Bytes::of(size)?;
+            // SAFETY: 1 and 2, since the span is borrowed mutably, has just so many bytes, and any pattern may be written there.
+            return unsafe { matched.receive_at(place.cast(), bytes.count, bytes.datatype) };
+        }
+        if Table::current().is_ok_and(|table| table.is_typed(message)) {
+            let typed = message.typed_mut()?;
+            // SAFETY: 1 and 2, since the datatype names what is borrowed mutably, no byte twice, and has just so many bytes.
+            return unsafe { matched.receive_at(typed.place, typed.count, typed.datatype.as_raw()) };
+        }
+    }
+    let status = matched.status;
+    let arrived = matched.receive()?;
+    unpack(message, &arrived[..size], &status)
+}
+
+fn unpack<M: Write + ?Sized>(message: &mut M, arrived: &[u8], status: &MPI_Status) -> Result<(), Error> {
+    let packed = accepted(message, arrived, status)?;
+    message.unpack(packed)
+}
+
+/// A message for which a buffer waits, so that MPI receives it also while the program is elsewhere.
+pub(super) struct Posted {
+    /// Nothing to receive where there is nobody.
+    request: Option<Request>,
+    room: usize,
+}
+
+impl Posted {
+    pub fn new<M: Read + ?Sized>(message: &M, from: Peer) -> Result<Self, Error> {
+        let room = message.packed_size().saturating_add(description_size());
+        let request = if from.is_nobody() { None } else { Some(Request::receive(room, from)?) };
+        Ok(Self { request, room })
+    }
+
+    /// Goes on as far as that is possible, or to the end if it may wait: then there is a status.
+    pub fn advance<M: Write + ?Sized>(
+        &mut self,
+        message: &mut M,
+        wait: bool,
+    ) -> Result<Option<Status>, Error> {
+        let Some(request) = &mut self.request else { return Ok(Some(status_of_nobody())) };
+        let too_long = Error::TooLong { expected: message.packed_size(), room: self.room };
+        let status = match request.advance(wait)? {
+            None => return Ok(None),
+            Some(Ok(status)) if size_of(&status) > self.room => return Err(too_long),
+            Some(Ok(status)) => status,
+            Some(Err(code)) if is_truncation(code) => return Err(too_long),
+            Some(Err(code)) => return checked("MPI_Wait", code).map(|()| None),
+        };
+        unpack(message, request.received(size_of(&status)), &status)?;
+        Ok(Some(Status::from_raw(status)))
+    }
+}

@@ -1,0 +1,405 @@
+//! MPI's part in a transfer: what it is handed, requests that have been started, messages that have been found.
+
+use std::{
+    marker::PhantomData,
+    mem::{self, MaybeUninit},
+    os::raw::{c_int, c_void},
+};
+
+use ::mpi::{
+    Count, Rank, Tag,
+    ffi::{self, MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status},
+    point_to_point::{Destination, Source},
+    raw::AsRaw,
+    topology::Communicator,
+};
+use dtype_core::{BaseType, Bounds, TypeTree};
+
+use super::{
+    message::{Span, Typed},
+    pool::Buffer,
+};
+use crate::{
+    Error,
+    cache::cached,
+    layout::Entry,
+    mpi::{
+        LayoutDatatype, SUCCESS, called, checked, greatest_tag, packed_datatype, ready, ready_on,
+        returning_errors, true_code, writes_too_much,
+    },
+};
+
+/// The other side of a message.
+#[derive(Clone, Copy)]
+pub(super) struct Peer {
+    pub communicator: MPI_Comm,
+    pub rank: Rank,
+    pub tag: Tag,
+}
+
+impl Peer {
+    /// Where a message goes.
+    #[inline]
+    pub fn destination<D: Destination + ?Sized>(to: &D, tag: Tag) -> Result<Self, Error> {
+        Self::checked(to.as_communicator(), to.destination_rank(), tag)
+    }
+
+    /// Where a message comes from: any rank or tag may be meant.
+    #[inline]
+    pub fn source<S: Source + ?Sized>(from: &S, tag: Tag) -> Result<Self, Error> {
+        // SAFETY: a constant of the library.
+        let any_rank = unsafe { ffi::RSMPI_ANY_SOURCE };
+        let (communicator, rank) = (from.as_communicator(), from.source_rank());
+        let known = Self::checked(
+            communicator,
+            if rank == any_rank { 0 } else { rank },
+            if tag == any_tag() { 0 } else { tag },
+        )?;
+        Ok(Self { rank, tag, ..known })
+    }
+
+    /// Libraries may be built without checks of their own.
+    #[inline]
+    fn checked<C: Communicator + ?Sized>(communicator: &C, rank: Rank, tag: Tag) -> Result<Self, Error> {
+        let raw = ready_on(communicator)?;
+        let (ranks, greatest) = (communicator.target_size(), greatest_tag());
+        if !(0..ranks).contains(&rank) && rank != no_rank() {
+            return Err(Error::Rank { rank, ranks });
+        }
+        if !(0..=greatest).contains(&tag) {
+            return Err(Error::Tag { tag, greatest });
+        }
+        Ok(Self { communicator: raw, rank, tag })
+    }
+
+    /// Whether there is nobody (`MPI_PROC_NULL`, MPI 4.1 section 3.10).
+    #[inline]
+    pub fn is_nobody(self) -> bool {
+        self.rank == no_rank()
+    }
+}
+
+/// `MPI_PROC_NULL`.
+#[inline]
+fn no_rank() -> Rank {
+    // SAFETY: a constant of the library.
+    unsafe { ffi::RSMPI_PROC_NULL }
+}
+
+/// `MPI_ANY_TAG`.
+#[inline]
+pub(super) fn any_tag() -> Tag {
+    // SAFETY: a constant of the library.
+    unsafe { ffi::RSMPI_ANY_TAG }
+}
+
+/// Bytes as MPI takes them: so many of a datatype.
+pub(super) struct Bytes {
+    pub count: Count,
+    pub datatype: MPI_Datatype,
+    /// Keeps the datatype.
+    _layout: Option<LayoutDatatype>,
+}
+
+impl Bytes {
+    /// As `MPI_PACKED`, which matches whatever is sent or received (MPI 4.1 section 5.2); beyond its counts, as one of a datatype of so
+    /// many bytes.
+    #[inline]
+    pub fn of(size: usize) -> Result<Self, Error> {
+        match Count::try_from(size) {
+            Ok(count) => Ok(Self { count, datatype: packed_datatype(), _layout: None }),
+            Err(_) => Self::one_of(size),
+        }
+    }
+
+    /// One of a datatype of so many bytes.
+    pub fn one_of(size: usize) -> Result<Self, Error> {
+        if size == 1 {
+            return Ok(Self { count: 1, datatype: packed_datatype(), _layout: None });
+        }
+        Self::of_tree(bytes_in_a_row(size), size)
+    }
+
+    /// So many bytes, and one more after a gap of one byte: Open MPI writes no more of a message into such a datatype than fits.
+    fn with_gap(size: usize) -> Result<Self, Error> {
+        let tree =
+            TypeTree::structure([0, size as i64 + 1], [bytes_in_a_row(size), TypeTree::Leaf(BaseType::Byte)]);
+        Self::of_tree(tree, size + 2)
+    }
+
+    fn of_tree(tree: TypeTree, extent: usize) -> Result<Self, Error> {
+        let layout = Entry::Shared(cached(tree, Some(Bounds::of_extent(extent as i64)))).datatype()?;
+        Ok(Self { count: 1, datatype: layout.as_raw(), _layout: Some(layout) })
+    }
+}
+
+fn bytes_in_a_row(size: usize) -> TypeTree {
+    TypeTree::vector(size as u64, 1, TypeTree::Leaf(BaseType::Byte))
+}
+
+/// What MPI is handed to be sent, and what keeps it alive.
+pub(super) struct Outgoing {
+    place: *const c_void,
+    bytes: Bytes,
+    buffer: Option<Buffer>,
+}
+
+impl Outgoing {
+    /// What lies in memory.
+    ///
+    /// # Safety
+    /// 1. It stays there, to be read, until the message has been sent.
+    #[inline]
+    pub unsafe fn of_span(Span { place, size }: Span) -> Result<Self, Error> {
+        Ok(Self { place: place.cast(), bytes: Bytes::of(size)?, buffer: None })
+    }
+
+    /// So many of a datatype.
+    ///
+    /// # Safety
+    /// 1. As of `of_span`.
+    pub unsafe fn of_typed(Typed { place, count, datatype }: Typed) -> Self {
+        let bytes = Bytes { count, datatype: datatype.as_raw(), _layout: Some(datatype) };
+        Self { place, bytes, buffer: None }
+    }
+
+    /// The first bytes of a buffer.
+    #[inline]
+    pub fn of_buffer(buffer: Buffer, size: usize) -> Result<Self, Error> {
+        let place = buffer[..size].as_ptr().cast();
+        Ok(Self { place, bytes: Bytes::of(size)?, buffer: Some(buffer) })
+    }
+
+    /// Sends it, and waits until that is done.
+    #[inline]
+    pub fn send(self, Peer { communicator, rank, tag }: Peer) -> Result<(), Error> {
+        let Bytes { count, datatype, .. } = self.bytes;
+        called("MPI_Send", communicator, || {
+            // SAFETY: the memory is there by the conditions of the constructors, and the datatype describes it.
+            unsafe { ffi::MPI_Send(self.place, count, datatype, rank, tag, communicator) }
+        })
+    }
+
+    /// Begins to send it.
+    pub fn start(self, to: Peer) -> Result<Request, Error> {
+        let mut request = Request::new(to.communicator, false);
+        let (raw, Bytes { count, datatype, .. }) = (&raw mut request.raw, self.bytes);
+        called("MPI_Isend", to.communicator, || {
+            // SAFETY: as for `send`; the request keeps the buffer, and is completed when it is dropped. MPI keeps a datatype in use.
+            unsafe { ffi::MPI_Isend(self.place, count, datatype, to.rank, to.tag, to.communicator, raw) }
+        })?;
+        request.buffer = self.buffer;
+        Ok(request)
+    }
+}
+
+/// A transfer that has been started, with the buffer that it uses, unless that is borrowed. Dropping it completes it.
+pub(super) struct Request {
+    raw: MPI_Request,
+    communicator: MPI_Comm,
+    is_receive: bool,
+    buffer: Option<Buffer>,
+    /// In no library may another thread complete it, if MPI may be called from one only.
+    thread: PhantomData<*mut ()>,
+}
+
+impl Request {
+    fn new(communicator: MPI_Comm, is_receive: bool) -> Self {
+        // SAFETY: a constant of the library.
+        let raw = unsafe { ffi::RSMPI_REQUEST_NULL };
+        Self { raw, communicator, is_receive, buffer: None, thread: PhantomData }
+    }
+
+    /// Begins to receive up to so many bytes into a buffer, and notices if there are more.
+    pub fn receive(size: usize, from: Peer) -> Result<Self, Error> {
+        let Peer { communicator, rank, tag } = from;
+        let (room, bytes) = if writes_too_much() {
+            // Few sizes, so that few datatypes are made.
+            let room = size.max(64).checked_next_power_of_two().unwrap_or(size);
+            (room.saturating_add(2), Bytes::with_gap(room)?)
+        } else {
+            (size.saturating_add(1), Bytes::of(size.saturating_add(1))?)
+        };
+        let mut buffer = Buffer::with_room(room)?;
+        let mut request = Self::new(communicator, true);
+        let (raw, place) = (&raw mut request.raw, buffer.as_mut_ptr().cast());
+        called("MPI_Irecv", communicator, || {
+            // SAFETY: the datatype covers no more than the buffer, which stays until the request is completed, as dropping does.
+            unsafe { ffi::MPI_Irecv(place, bytes.count, bytes.datatype, rank, tag, communicator, raw) }
+        })?;
+        request.buffer = Some(buffer);
+        Ok(request)
+    }
+
+    fn is_complete(&self) -> bool {
+        // SAFETY: a constant of the library.
+        self.raw == unsafe { ffi::RSMPI_REQUEST_NULL }
+    }
+
+    /// Whether it is done, waiting for it if that is wanted; then what MPI says of it, or its error code.
+    pub fn advance(&mut self, wait: bool) -> Result<Option<Result<MPI_Status, c_int>>, Error> {
+        ready()?;
+        let (mut status, mut done) = (no_status(), 1);
+        let (raw, place) = (&raw mut self.raw, &raw mut status);
+        let code = returning_errors(self.communicator, || {
+            // SAFETY: the request is active, or null; there is room for a status.
+            true_code(unsafe {
+                if wait { ffi::MPI_Wait(raw, place) } else { ffi::MPI_Test(raw, &raw mut done, place) }
+            })
+        });
+        Ok(match code {
+            SUCCESS if done == 0 => None,
+            SUCCESS => Some(Ok(status)),
+            code => Some(Err(code)),
+        })
+    }
+
+    /// The same for a message that is sent.
+    pub fn is_sent(&mut self, wait: bool) -> Result<bool, Error> {
+        match self.advance(wait)? {
+            None => Ok(false),
+            Some(Ok(_)) => Ok(true),
+            Some(Err(code)) => checked("MPI_Wait", code).map(|()| true),
+        }
+    }
+
+    /// The first bytes that have been received, as far as they are in a row.
+    pub fn received(&self, size: usize) -> &[u8] {
+        let bytes: &[u8] = self.buffer.as_deref().unwrap_or_default();
+        &bytes[..size.min(bytes.len())]
+    }
+}
+
+impl Drop for Request {
+    /// MPI must be done with the memory before it is used again.
+    fn drop(&mut self) {
+        if self.is_complete() {
+            return;
+        }
+        if ready().is_err() {
+            // MPI has ended, and nobody can say whether it still writes: the buffer is given up.
+            mem::forget(self.buffer.take());
+            return;
+        }
+        returning_errors(self.communicator, || {
+            // SAFETY: the request is active. What is received may never have been sent.
+            unsafe {
+                if self.is_receive {
+                    ffi::MPI_Cancel(&raw mut self.raw);
+                }
+                ffi::MPI_Wait(&raw mut self.raw, ffi::RSMPI_STATUS_IGNORE);
+            }
+        });
+    }
+}
+
+/// A status that says nothing: it is looked at also where a library has not written it.
+pub(super) fn no_status() -> MPI_Status {
+    // SAFETY: a C struct of integers, all zeros.
+    unsafe { MaybeUninit::zeroed().assume_init() }
+}
+
+/// The bytes of a message.
+pub(super) fn size_of(status: &MPI_Status) -> usize {
+    let mut count = 0;
+    // SAFETY: the status is of a message; in a large one bytes are counted otherwise.
+    unsafe {
+        ffi::MPI_Get_count(status, packed_datatype(), &raw mut count);
+        if let Ok(count) = usize::try_from(count) {
+            return count;
+        }
+        let mut large = 0;
+        ffi::MPI_Get_elements_x(status, packed_datatype(), &raw mut large);
+        usize::try_from(large).unwrap_or(usize::MAX)
+    }
+}
+
+/// A message that has been found and not been received yet (MPI 4.1 section 3.8.2). It must be received.
+#[must_use]
+pub(super) struct Matched {
+    message: MPI_Message,
+    communicator: MPI_Comm,
+    pub status: MPI_Status,
+    /// Bytes.
+    pub size: usize,
+}
+
+impl Matched {
+    /// Waits for one.
+    #[inline]
+    pub fn wait_for(from: Peer) -> Result<Self, Error> {
+        let Peer { communicator, rank, tag } = from;
+        let (mut message, mut status) = (no_message(), no_status());
+        called("MPI_Mprobe", communicator, || {
+            // SAFETY: there is room for both results.
+            unsafe { ffi::MPI_Mprobe(rank, tag, communicator, &raw mut message, &raw mut status) }
+        })?;
+        Self::new(message, status, communicator)
+    }
+
+    /// Looks for one.
+    pub fn look_for(from: Peer) -> Result<Option<Self>, Error> {
+        let Peer { communicator, rank, tag } = from;
+        let (mut message, mut status, mut found) = (no_message(), no_status(), 0);
+        called("MPI_Improbe", communicator, || {
+            let (message, status) = (&raw mut message, &raw mut status);
+            // SAFETY: there is room for all results.
+            unsafe { ffi::MPI_Improbe(rank, tag, communicator, &raw mut found, message, status) }
+        })?;
+        if found == 0 { Ok(None) } else { Self::new(message, status, communicator).map(Some) }
+    }
+
+    fn new(message: MPI_Message, status: MPI_Status, communicator: MPI_Comm) -> Result<Self, Error> {
+        if message == no_message() {
+            // A handler of the program's that returns hides errors in MPICH 5.
+            return Err(hidden());
+        }
+        Ok(Self { message, communicator, status, size: size_of(&status) })
+    }
+
+    /// Receives it.
+    ///
+    /// # Safety
+    /// 1. So many of the datatype may be written there. 2. They have at least as many bytes as the message.
+    pub unsafe fn receive_at(
+        mut self,
+        place: *mut c_void,
+        count: Count,
+        datatype: MPI_Datatype,
+    ) -> Result<(), Error> {
+        let mut status = no_status();
+        called("MPI_Mrecv", self.communicator, || {
+            // SAFETY: 1 and 2, so MPI writes within what may be written; there is room for a status.
+            unsafe { ffi::MPI_Mrecv(place, count, datatype, &raw mut self.message, &raw mut status) }
+        })?;
+        if size_of(&status) == self.size { Ok(()) } else { Err(hidden()) }
+    }
+
+    /// Receives it into memory of at least as many bytes.
+    pub fn receive_into(self, memory: &mut [u8]) -> Result<(), Error> {
+        let bytes = Bytes::of(self.size)?;
+        let place = memory[..self.size].as_mut_ptr().cast();
+        // SAFETY: 1 and 2 by the slice, which has as many bytes as the message.
+        unsafe { self.receive_at(place, bytes.count, bytes.datatype) }
+    }
+
+    /// Receives it into a buffer, of which the first bytes are then the message's.
+    pub fn receive(self) -> Result<Buffer, Error> {
+        let mut buffer = Buffer::with_room(self.size)?;
+        self.receive_into(&mut buffer)?;
+        Ok(buffer)
+    }
+}
+
+/// `MPI_MESSAGE_NULL`.
+fn no_message() -> MPI_Message {
+    // SAFETY: a constant of the library.
+    unsafe { ffi::RSMPI_MESSAGE_NULL }
+}
+
+/// An error that MPI has told a handler of the program's, which has told nobody.
+#[cold]
+fn hidden() -> Error {
+    let text = "the communicator's own error handler was told why".to_owned();
+    Error::Mpi { call: "receiving a message", code: SUCCESS, text }
+}

@@ -1,0 +1,290 @@
+//! The wire of segments: a long message in pieces, so that packing, transfer and unpacking overlap.
+//!
+//! Both sides name it, and its pieces travel in [contexts](Contexts) of their own. The first piece has a header and is matched as any
+//! message, by rank and tag. The others follow under the message's number, which the header says: so any number of messages may be
+//! under way, in any order, from any threads, and no piece is ever taken for another message.
+
+use std::collections::VecDeque;
+
+use ::mpi::{ffi::MPI_Status, point_to_point::Status};
+
+use super::{
+    attach::{Contexts, next_number},
+    frame::{accepted_description, describe, description_size},
+    message::{
+        Span,
+        sealed::{Read, Write},
+    },
+    pool::Buffer,
+    receive::status_of_nobody,
+    request::{Matched, Outgoing, Peer, Request},
+};
+use crate::{Error, mpi::greatest_tag};
+
+/// The most packed bytes of a piece: few enough for the second-level cache, many enough for one more message not to matter.
+const PIECE: usize = 128 << 10;
+
+/// Pieces on their way at a time.
+const AHEAD: usize = 4;
+
+/// What a first piece begins with: a mark, the packed bytes of the message, those of each piece but the last, and the message's number.
+#[derive(Clone, Copy)]
+struct Header {
+    total: usize,
+    piece: usize,
+    number: i32,
+}
+
+const HEADER: usize = 32;
+const MARK: u64 = u64::from_ne_bytes(*b"\xD7ype\x02seg");
+
+impl Header {
+    fn write(self, into: &mut [u8]) {
+        let numbers = [MARK, self.total as u64, self.piece as u64, self.number as u64];
+        into[..HEADER].copy_from_slice(numbers.map(u64::to_ne_bytes).as_flattened());
+    }
+
+    /// The header of a first piece, if it is one: all numbers are possible.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (numbers, _) = bytes.get(..HEADER)?.as_chunks::<8>();
+        let [mark, total, piece, number] = std::array::from_fn(|i| u64::from_ne_bytes(numbers[i]));
+        let header = Self {
+            total: total.try_into().ok()?,
+            piece: piece.try_into().ok()?,
+            number: number.try_into().ok()?,
+        };
+        let is_right = mark == MARK && (1..=PIECE).contains(&header.piece) && header.number <= greatest_tag();
+        is_right.then_some(header)
+    }
+
+    /// Where the piece ends that begins at a packed byte.
+    fn end(&self, position: usize) -> usize {
+        self.total.min(position.saturating_add(self.piece))
+    }
+}
+
+/// A message that is being sent, piece by piece.
+pub(super) struct Sending<'a, M: ?Sized> {
+    message: &'a M,
+    rest: Peer,
+    header: Header,
+    /// Packed bytes that are on their way, or have been sent.
+    position: usize,
+    on_their_way: VecDeque<Request>,
+    /// The most pieces on their way at a time.
+    ahead: usize,
+}
+
+impl<'a, M: Read + ?Sized> Sending<'a, M> {
+    /// Begins. With `all`, everything is on its way afterwards: MPI goes on with it while the program is elsewhere, and we could not.
+    pub fn new(message: &'a M, to: Peer, all: bool) -> Result<Self, Error> {
+        let contexts = Contexts::on(to.communicator)?;
+        let (total, step) = (message.packed_size(), message.step());
+        let header = Header {
+            total,
+            // Pieces end between values.
+            piece: if step < PIECE { PIECE - PIECE % step } else { PIECE },
+            number: next_number(),
+        };
+        let rest = Peer { communicator: contexts.rest, tag: header.number, ..to };
+        let (end, on_their_way) = (header.end(0), VecDeque::new());
+        let ahead = if all { usize::MAX } else { AHEAD };
+        let mut sending = Self { message, rest, header, position: 0, on_their_way, ahead };
+        if to.is_nobody() {
+            sending.position = total;
+            return Ok(sending);
+        }
+        let description = description_size();
+        let before = HEADER + description;
+        let mut first = Buffer::with_room(before + end)?;
+        header.write(&mut first);
+        if description > 0 {
+            describe(message, 0..total, &mut first[HEADER..before]);
+        }
+        let first = sending.pack(first, before, end)?;
+        sending.on_their_way.push_back(first.start(Peer { communicator: contexts.first, ..to })?);
+        if all {
+            sending.advance(false)?;
+        }
+        Ok(sending)
+    }
+
+    /// Packs the next piece behind so many bytes of a buffer.
+    fn pack(&mut self, mut buffer: Buffer, before: usize, end: usize) -> Result<Outgoing, Error> {
+        let size = before + end - self.position;
+        self.message.pack_range(self.position..end, &mut buffer[before..size])?;
+        self.position = end;
+        Outgoing::of_buffer(buffer, size)
+    }
+
+    /// Goes on as far as that is possible, or to the end if it may wait. Says whether it is at the end.
+    pub fn advance(&mut self, wait: bool) -> Result<bool, Error> {
+        while self.position < self.header.total {
+            if self.on_their_way.len() >= self.ahead && !self.is_oldest_sent(wait)? {
+                return Ok(false);
+            }
+            let end = self.header.end(self.position);
+            let buffer = Buffer::with_room(end - self.position)?;
+            let piece = self.pack(buffer, 0, end)?;
+            self.on_their_way.push_back(piece.start(self.rest)?);
+        }
+        while !self.on_their_way.is_empty() {
+            if !self.is_oldest_sent(wait)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn is_oldest_sent(&mut self, wait: bool) -> Result<bool, Error> {
+        if let Some(oldest) = self.on_their_way.front_mut()
+            && !oldest.is_sent(wait)?
+        {
+            return Ok(false);
+        }
+        self.on_their_way.pop_front();
+        Ok(true)
+    }
+}
+
+/// A message that comes in pieces, of which the first has arrived.
+struct Receiving {
+    rest: Peer,
+    header: Header,
+    /// Packed bytes that have arrived.
+    position: usize,
+    /// All packed bytes, where they have to be looked at before any of them is written.
+    whole: Option<Buffer>,
+    /// Why the message is thrown away: all of it has to be received all the same, for the sender waits for that.
+    refused: Option<Error>,
+    status: MPI_Status,
+}
+
+/// Where a message comes from, and as far as it has come.
+enum Incoming {
+    Awaited { first: Peer, rest: Peer },
+    Begun(Receiving),
+}
+
+impl Incoming {
+    fn new(from: Peer) -> Result<Self, Error> {
+        let contexts = Contexts::on(from.communicator)?;
+        let in_context = |communicator| Peer { communicator, ..from };
+        Ok(Self::Awaited { first: in_context(contexts.first), rest: in_context(contexts.rest) })
+    }
+
+    /// Goes on as far as that is possible, or to the end if it may wait: then there is a status.
+    fn advance<M: Write + ?Sized>(&mut self, message: &mut M, wait: bool) -> Result<Option<Status>, Error> {
+        let receiving = match self {
+            Self::Begun(receiving) => receiving,
+            Self::Awaited { first, .. } if first.is_nobody() => return Ok(Some(status_of_nobody())),
+            Self::Awaited { first, rest } => {
+                let matched =
+                    if wait { Some(Matched::wait_for(*first)?) } else { Matched::look_for(*first)? };
+                let Some(matched) = matched else { return Ok(None) };
+                *self = Self::Begun(Receiving::new(message, matched, *rest)?);
+                return self.advance(message, wait);
+            }
+        };
+        receiving.advance(message, wait)
+    }
+}
+
+impl Receiving {
+    fn new<M: Write + ?Sized>(message: &mut M, first: Matched, rest: Peer) -> Result<Self, Error> {
+        let (status, size, before) = (first.status, first.size, HEADER + description_size());
+        let rank = status.MPI_SOURCE;
+        let first = first.receive()?;
+        let none = |reason| Error::Segment { rank, reason };
+        let header = Header::read(&first[..size]).ok_or(none("it does not begin with a header"))?;
+        if size.checked_sub(before) != Some(header.end(0)) {
+            return Err(none("it is not as long as its header says"));
+        }
+        let refused = accepted_description(message, header.total, &first[HEADER..before], &status).err();
+        let looks_first = refused.is_none() && !message.any_pattern();
+        let whole = if looks_first { Some(Buffer::with_room(header.total)?) } else { None };
+        let rest = Peer { rank, tag: header.number, ..rest };
+        let mut receiving = Self { rest, header, position: 0, whole, refused, status };
+        receiving.take(message, &first[before..size])?;
+        Ok(receiving)
+    }
+
+    fn advance<M: Write + ?Sized>(&mut self, message: &mut M, wait: bool) -> Result<Option<Status>, Error> {
+        while self.position < self.header.total {
+            let matched =
+                if wait { Some(Matched::wait_for(self.rest)?) } else { Matched::look_for(self.rest)? };
+            let Some(matched) = matched else { return Ok(None) };
+            self.receive(message, matched)?;
+        }
+        match (self.refused.take(), self.whole.take()) {
+            (Some(refused), _) => Err(refused),
+            (None, Some(whole)) => message.unpack(&whole[..self.header.total]).map(|()| Some(self.status())),
+            (None, None) => Ok(Some(self.status())),
+        }
+    }
+
+    fn status(&self) -> Status {
+        Status::from_raw(self.status)
+    }
+
+    /// Receives the next piece: straight into its memory where that is possible.
+    fn receive<M: Write + ?Sized>(&mut self, message: &mut M, piece: Matched) -> Result<(), Error> {
+        let (size, position, end) = (piece.size, self.position, self.header.end(self.position));
+        if size != end - position {
+            // What has come is thrown away.
+            piece.receive()?;
+            return Err(Error::Segment { rank: self.rest.rank, reason: "a later piece has another length" });
+        }
+        if let Some(whole) = &mut self.whole {
+            piece.receive_into(&mut whole[position..end])?;
+        } else if self.refused.is_none()
+            && let Some(Span { place, .. }) = message.span_mut()
+        {
+            // SAFETY: the span is borrowed mutably, holds `total` bytes, and any pattern may be written there.
+            let memory = unsafe { std::slice::from_raw_parts_mut(place.add(position), size) };
+            piece.receive_into(memory)?;
+        } else {
+            let packed = piece.receive()?;
+            return self.take(message, &packed[..size]);
+        }
+        self.position = end;
+        Ok(())
+    }
+
+    /// Takes a piece that has arrived.
+    fn take<M: Write + ?Sized>(&mut self, message: &mut M, packed: &[u8]) -> Result<(), Error> {
+        let end = self.position + packed.len();
+        if let Some(whole) = &mut self.whole {
+            whole[self.position..end].copy_from_slice(packed);
+        } else if self.refused.is_none() {
+            message.unpack_range(self.position, packed)?;
+        }
+        self.position = end;
+        Ok(())
+    }
+}
+
+/// Receives a message that was sent on this wire.
+pub(super) fn receive<M: Write + ?Sized>(message: &mut M, from: Peer) -> Result<Status, Error> {
+    let received = Incoming::new(from)?.advance(message, true)?;
+    Ok(received.unwrap_or_else(status_of_nobody))
+}
+
+/// Sends one message while another one is received: neither waits for the other.
+pub(super) fn send_receive<M: Read + ?Sized, N: Write + ?Sized>(
+    message: &M,
+    to: Peer,
+    into: &mut N,
+    from: Peer,
+) -> Result<Status, Error> {
+    let (mut sending, mut incoming) = (Sending::new(message, to, false)?, Incoming::new(from)?);
+    let (mut is_sent, mut received) = (false, None);
+    while received.is_none() {
+        is_sent = is_sent || sending.advance(false)?;
+        received = incoming.advance(into, is_sent).transpose();
+        std::thread::yield_now();
+    }
+    // Also where there was an error: the other side waits for one's own message.
+    sending.advance(true)?;
+    received.unwrap_or_else(|| Ok(status_of_nobody()))
+}

@@ -1,0 +1,90 @@
+//! Sending: one call, one MPI message, but on the wire of segments.
+
+use super::{
+    Wire,
+    auto::Table,
+    frame::{describe, description_size},
+    message::{Typed, sealed::Read},
+    pool::Buffer,
+    request::{Outgoing, Peer, Request},
+    segments,
+};
+use crate::Error;
+
+/// Sends a message.
+#[inline]
+pub(super) fn send<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Result<(), Error> {
+    match wire {
+        Wire::Segments => segments::Sending::new(message, to, false)?.advance(true).map(|_| ()),
+        _ => outgoing(message, wire)?.send(to),
+    }
+}
+
+/// A message that is being sent, and borrowed for as long.
+pub(super) enum Sending<'a, M: ?Sized> {
+    Whole(Request),
+    Segments(segments::Sending<'a, M>),
+}
+
+impl<'a, M: Read + ?Sized> Sending<'a, M> {
+    /// Begins. With `all`, everything is on its way afterwards.
+    pub fn new(message: &'a M, wire: Wire, to: Peer, all: bool) -> Result<Self, Error> {
+        Ok(match wire {
+            Wire::Segments => Self::Segments(segments::Sending::new(message, to, all)?),
+            _ => Self::Whole(outgoing(message, wire)?.start(to)?),
+        })
+    }
+
+    /// Goes on as far as that is possible, or to the end if it may wait. Says whether it is at the end.
+    pub fn advance(&mut self, wait: bool) -> Result<bool, Error> {
+        match self {
+            Self::Whole(request) => request.is_sent(wait),
+            Self::Segments(segments) => segments.advance(wait),
+        }
+    }
+}
+
+/// What MPI is handed for a message that is sent whole: on every wire its packed bytes, or what MPI makes of them.
+#[inline]
+fn outgoing<M: Read + ?Sized>(message: &M, wire: Wire) -> Result<Outgoing, Error> {
+    let (span, typed): (_, Option<Typed>) = match wire {
+        Wire::Packed | Wire::Segments => (None, None),
+        Wire::Bytes => (Some(message.span().ok_or(NOT_AS_IT_LIES)?), None),
+        Wire::Typed => (None, Some(message.typed()?)),
+        Wire::Auto => match message.span() {
+            Some(span) => (Some(span), None),
+            None if Table::current()?.is_typed(message) => (None, Some(message.typed()?)),
+            None => (None, None),
+        },
+    };
+    let description = description_size();
+    match (span, typed) {
+        // SAFETY: 1, since the message is borrowed until it has been sent.
+        (Some(span), _) if description == 0 => unsafe { Outgoing::of_span(span) },
+        // SAFETY: 1, likewise.
+        (_, Some(typed)) if description == 0 => Ok(unsafe { Outgoing::of_typed(typed) }),
+        _ => {
+            let size = message.packed_size();
+            let mut packed = pack_with_room(message, size.saturating_add(description))?;
+            if description > 0 {
+                describe(message, 0..size, &mut packed[size..]);
+            }
+            Outgoing::of_buffer(packed, size + description)
+        }
+    }
+}
+
+/// A message packed into a buffer with room for so many bytes at least.
+pub(super) fn pack_with_room<M: Read + ?Sized>(message: &M, room: usize) -> Result<Buffer, Error> {
+    let mut packed = Buffer::with_room(room.max(message.packed_size()))?;
+    // SAFETY: there is room for all of it.
+    unsafe { message.pack(packed.as_mut_ptr()) }?;
+    Ok(packed)
+}
+
+const NOT_AS_IT_LIES: Error = Error::Wire {
+    wire: "bytes",
+    reason: "its bytes in memory are not its packed bytes, in their order: there is padding, or the compiler has put the fields in another \
+             order, or they are in several places, and a receiver could not tell; send it packed, or put `#[mpi(wire = \"bytes\")]` on a \
+             `#[repr(C)]` struct, so that its padding travels on every wire",
+};

@@ -1,0 +1,106 @@
+//! Collective calls on packed bytes: with any number of values on any rank, and with a rank that lies.
+
+use dtype_runtime::{Error, traits::*};
+use mpi::{topology::SimpleCommunicator, traits::*};
+
+use super::values;
+use crate::samples::{Nested, Particle, Sample};
+
+/// All collective calls, of equal and of different numbers of values, and such as do not fit.
+pub fn collectives(world: &SimpleCommunicator) {
+    collect::<Particle>(world);
+    collect::<Nested>(world);
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+
+    // Broken by one rank: every call ends on every rank, and the next one works.
+    let root = world.process_at_rank(0);
+    let mut values = vec![1.5f64; if rank == ranks - 1 { 5 } else { 6 }];
+    let result = root.broadcast_packed(&mut values);
+    assert_eq!(result.is_err(), rank == ranks - 1 && rank > 0, "{result:?}");
+    let mut all = vec![0u8; ranks];
+    let wrong = vec![1u8; if rank == 0 { 2 } else { 1 }];
+    assert!(matches!(world.all_gather_packed(&wrong, &mut all), Err(Error::Fit { .. })));
+    assert_eq!(all, vec![0; ranks]);
+    // Where all of them think that they are the root of a gather, or none of a scatter.
+    let result = root.gather_packed_into_root(&(rank as u8), &mut all);
+    assert_eq!(result.is_err(), rank > 0, "{result:?}");
+    all.fill(0);
+    let mut part = [9u8; 2];
+    assert_eq!(root.scatter_packed_into(&mut part), Err(Error::Fit { expected: 2 * ranks, found: 0 }));
+    let scattered = if rank == 0 {
+        root.scatter_packed_into_root(&vec![1u8; 2 * ranks + 1], &mut part)
+    } else {
+        root.scatter_packed_into(&mut part)
+    };
+    assert_eq!(scattered, Err(Error::Fit { expected: 2 * ranks, found: 2 * ranks + 1 }));
+    assert_eq!(part, [9; 2]);
+    // What has to be looked at before any of it is written, in several parts.
+    let mut flags = vec![false; 600_000];
+    let truths = root_broadcasts(world, 1, &mut flags);
+    assert!(truths.is_ok() && flags.iter().all(|flag| *flag == (rank > 0)), "{truths:?}");
+    let lies = root_broadcasts(world, 2, &mut flags);
+    assert_eq!(lies.is_err(), rank > 0, "{lies:?}");
+    assert!(flags.iter().all(|flag| *flag == (rank > 0)));
+    if ranks > 1 {
+        let error = world.all_to_all_packed(&vec![1u8; ranks + 1], &mut all).unwrap_err();
+        assert!(matches!(error, Error::Parts { .. }), "{error}");
+    }
+    world.all_gather_packed(&(rank as u8), &mut all).unwrap();
+    assert_eq!(all, (0..ranks).map(|i| i as u8).collect::<Vec<_>>());
+}
+
+/// The root sends as many numbers as the others have flags.
+fn root_broadcasts(world: &SimpleCommunicator, number: u8, flags: &mut Vec<bool>) -> Result<(), Error> {
+    let root = world.process_at_rank(0);
+    if world.rank() == 0 {
+        root.broadcast_packed(&mut vec![number; flags.len()])
+    } else {
+        root.broadcast_packed(flags)
+    }
+}
+
+fn collect<T: Sample>(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    for n in [1usize, 40, 20_000] {
+        let of = |rank: usize, n: usize| values::<T>(rank as i32, n);
+        let root = world.process_at_rank(world.size() - 1);
+        let is_root = rank == ranks - 1;
+        let mut message = of(if is_root { 3 } else { 4 }, n);
+        root.broadcast_packed(&mut message).unwrap();
+        assert!(message == of(3, n));
+
+        // Rank i has n + i values.
+        let together: Vec<T> = (0..ranks).flat_map(|i| of(i, n + i)).collect();
+        let mut all = vec![T::sample(999); together.len()];
+        world.all_gather_packed(&of(rank, n + rank), &mut all).unwrap();
+        assert!(all == together);
+        let mut all = vec![T::sample(999); together.len()];
+        if is_root {
+            root.gather_packed_into_root(&of(rank, n + rank), &mut all).unwrap();
+            assert!(all == together);
+        } else {
+            root.gather_packed(&of(rank, n + rank)).unwrap();
+        }
+        let mut part = vec![T::sample(999); n + rank];
+        if is_root {
+            root.scatter_packed_into_root(&together, &mut part).unwrap();
+        } else {
+            root.scatter_packed_into(&mut part).unwrap();
+        }
+        assert!(part == of(rank, n + rank));
+
+        let rows: Vec<T> = (0..ranks).flat_map(|to| of(rank + 10 * to, n)).collect();
+        let mut columns = vec![T::sample(999); n * ranks];
+        world.all_to_all_packed(&rows, &mut columns).unwrap();
+        assert!(columns == (0..ranks).flat_map(|from| of(from + 10 * rank, n)).collect::<Vec<_>>());
+
+        // From rank i to rank k go n + i + 2 k values.
+        let messages: Vec<Vec<T>> = (0..ranks).map(|to| of(rank + to, n + rank + 2 * to)).collect();
+        let mut into: Vec<Vec<T>> =
+            (0..ranks).map(|from| vec![T::sample(999); n + from + 2 * rank]).collect();
+        world.all_to_all_varcount_packed(&messages, &mut into).unwrap();
+        for (from, found) in into.iter().enumerate() {
+            assert!(*found == of(rank + from, n + from + 2 * rank));
+        }
+    }
+}

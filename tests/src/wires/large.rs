@@ -1,0 +1,80 @@
+//! Messages of gibibytes, and of more values than an MPI count.
+
+use dtype_runtime::{MpiDatatype, Wire, traits::*, wire};
+use mpi::{topology::SimpleCommunicator, traits::*};
+
+#[derive(MpiDatatype, Clone, Copy, PartialEq)]
+#[repr(C)]
+struct Page {
+    numbers: [u64; 511],
+    mark: u8,
+}
+
+/// Of 4,096 bytes, 4,089 packed.
+fn page(i: usize) -> Page {
+    Page { numbers: [i as u64; 511], mark: i as u8 }
+}
+
+/// A message of more than 3 GiB on every wire.
+pub fn large(world: &SimpleCommunicator) {
+    const COUNT: usize = (3 << 30) / size_of::<Page>() + 1000;
+    let mut pages = vec![page(0); COUNT];
+    let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
+    wire::attach(world).unwrap();
+    for (round, wire) in super::WIRES.into_iter().enumerate() {
+        if world.rank() == 0 {
+            pages.iter_mut().enumerate().for_each(|(i, page)| {
+                page.numbers[510] = (i * (round + 1)) as u64;
+                page.mark = (i + round) as u8;
+            });
+            receiver.send_over(wire, &pages).unwrap();
+        } else {
+            sender.receive_over(wire, &mut pages).unwrap();
+            for (i, page) in pages.iter().enumerate() {
+                assert_eq!((page.numbers[0], page.numbers[510]), (0, (i * (round + 1)) as u64), "{wire:?}");
+                assert_eq!(page.mark, (i + round) as u8, "{wire:?}");
+            }
+        }
+    }
+}
+
+/// More values, and more bytes, than an MPI count.
+pub fn beyond_counts(world: &SimpleCommunicator) {
+    /// Twice as many are 2.2 GiB packed, and so many an odd number of bytes.
+    const COUNT: usize = 288_001;
+    let (rank, root) = (world.rank(), world.process_at_rank(0));
+    {
+        let mut bytes = vec![0u8; (1 << 31) + 12_345];
+        for place in (7..bytes.len()).step_by(1 << 20) {
+            bytes[place] = (place >> 20) as u8;
+        }
+        if rank == 0 {
+            world.process_at_rank(1).send_over(Wire::Typed, &bytes).unwrap();
+        } else {
+            let mut received = vec![1u8; bytes.len()];
+            root.receive_packed_into(&mut received).unwrap();
+            assert!(received == bytes);
+        }
+    }
+    let own = |rank: i32| -> Vec<Page> { (0..COUNT).map(|i| page(i + rank as usize)).collect() };
+    let both = || [own(0), own(1)].concat();
+    let mut into = vec![page(0); if rank == 0 { 2 * COUNT } else { COUNT }];
+    if rank == 0 {
+        root.gather_packed_into_root(&own(0), &mut into).unwrap();
+        assert!(into == both());
+        into = own(5);
+        root.scatter_packed_into_root(&both(), &mut into).unwrap();
+    } else {
+        root.gather_packed(&own(1)).unwrap();
+        root.scatter_packed_into(&mut into).unwrap();
+    }
+    assert!(into == own(rank));
+    drop(into);
+    let (messages, mut into) = if rank == 0 {
+        ([vec![page(3)], both()], [vec![page(0)], vec![page(0); 2]])
+    } else {
+        ([vec![page(4); 2], Vec::new()], [vec![page(0); 2 * COUNT], Vec::new()])
+    };
+    world.all_to_all_varcount_packed(&messages, &mut into).unwrap();
+    assert!(into == if rank == 0 { [vec![page(3)], vec![page(4); 2]] } else { [both(), Vec::new()] });
+}
