@@ -84,8 +84,8 @@ mod valid;
 /// ```
 ///
 /// `#[mpi(wire = "typed")]`, the default: MPI knows every field. `#[mpi(wire = "bytes")]`: MPI carries one contiguous block of
-/// bytes, padding included. That is quick, and right only between machines of one kind. It needs a layout that is the same
-/// in every program: `repr(C)`, for the structs in it too, and no tuples. Packing is by field in any case.
+/// bytes, padding included, and so does every wire. That is quick, and right only between machines of one kind. It needs a layout that is
+/// the same in every program: `repr(C)`, for the structs in it too, and no tuples. Packing is by field in any case.
 ///
 /// ```
 /// # use dtype_runtime::MpiDatatype;

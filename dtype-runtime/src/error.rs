@@ -203,9 +203,9 @@ pub enum Error {
         /// That of the message.
         found: String,
     },
-    /// A rank has announced bytes in a collective call, and has not sent just those. Nothing has been written.
+    /// Bytes that a rank has announced in a collective call have not come. Nothing has been written.
     #[error(
-        "rank {rank} has announced {bytes} packed bytes in this collective call, but has not sent them: all ranks must make the same \
+        "the {bytes} packed bytes that rank {rank} has announced in this collective call have not all come: all ranks must make the same \
          calls, with the same version of this library and the same `DTYPE_CHECK`"
     )]
     Announced {

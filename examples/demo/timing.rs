@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, time::Instant};
 
-use dtype_runtime::{Disjoint, Layout, MpiDatatype, SourceMut, Wire, layout, packed_size, traits::*};
+use dtype_runtime::{Disjoint, Layout, MpiDatatype, SourceMut, Wire, layout, packed_size, traits::*, wire};
 use mpi::{topology::SimpleCommunicator, traits::*};
 
 use crate::layouts::{Cell, Mixed, Particle, zero_grid, zero_matrix};
@@ -48,10 +48,11 @@ impl<'a> Method<'a> {
     }
 }
 
-const COLUMNS: [&str; 5] = ["datatype", "rsmpi", "packed", "auto", "by hand"];
+const COLUMNS: [&str; 6] = ["datatype", "rsmpi", "packed", "auto", "segments", "by hand"];
 
 /// Prints the table on rank 0; both ranks must call it.
 pub fn table(world: &SimpleCommunicator) {
+    wire::attach(world).expect("all ranks are here");
     if world.rank() == 0 {
         println!("\nHalf a ping-pong between two ranks in µs, medians of interleaved runs:\n");
         println!("{:<44}{}", "", COLUMNS.map(|name| format!("{name:>10}")).concat());
@@ -72,6 +73,7 @@ pub fn table(world: &SimpleCommunicator) {
         println!("rsmpi     the struct as rsmpi's derive builds it");
         println!("packed    this project's packed wire: `send_packed`, `receive_packed_into`");
         println!("auto      the wire that `Wire::auto` chooses");
+        println!("segments  the wire that both sides name: `send_over(Wire::Segments, …)`, `receive_over`");
         println!("by hand   a loop over the fields or elements, and one message");
         println!(
             "(If MPICH reports leaked objects below: rsmpi does not free the datatypes of its derive.)\n"
@@ -191,7 +193,8 @@ where
     let (rsmpi_values, mut rsmpi_arrived) = (vec![R::default(); count], vec![R::default(); count]);
     let size = packed_size::<T>(count);
     let (mut hand_sent, mut hand_received) = (vec![0u8; size], vec![0u8; size]);
-    let (mut unpacked, mut chosen, mut hand_unpacked) = (arrived.clone(), arrived.clone(), arrived.clone());
+    let (mut unpacked, mut chosen, mut put_together, mut hand_unpacked) =
+        (arrived.clone(), arrived.clone(), arrived.clone(), arrived.clone());
     let methods = vec![
         Method::new(
             "datatype",
@@ -219,6 +222,13 @@ where
             || peer.send_over(Wire::auto(), &values).expect("it is sent"),
             || {
                 peer.receive_packed_into(&mut chosen).expect("it fits");
+            },
+        ),
+        Method::new(
+            "segments",
+            || peer.send_over(Wire::Segments, &values).expect("it is sent"),
+            || {
+                peer.receive_over(Wire::Segments, &mut put_together).expect("it fits");
             },
         ),
         Method::new(
@@ -255,8 +265,8 @@ fn sub_block<L, A>(
     A: SourceMut<f64, L::Shape, Mismatch = Infallible>,
 {
     let peer = world.process_at_rank(1 - world.rank());
-    let (array, mut arrived, mut unpacked, mut chosen, mut scattered) =
-        (zero(), zero(), zero(), zero(), zero());
+    let (array, mut arrived, mut unpacked, mut chosen, mut put_together, mut scattered) =
+        (zero(), zero(), zero(), zero(), zero(), zero());
     let (mut gathered, mut hand_received) = (Vec::new(), vec![0.0; layout.count()]);
     let methods = vec![
         Method::new(
@@ -278,6 +288,14 @@ fn sub_block<L, A>(
             || peer.send_over(Wire::auto(), &layout.of(&*array)).expect("it is sent"),
             || {
                 peer.receive_packed_into(&mut layout.of_mut(&mut *chosen)).expect("it fits");
+            },
+        ),
+        Method::new(
+            "segments",
+            || peer.send_over(Wire::Segments, &layout.of(&*array)).expect("it is sent"),
+            || {
+                let into = &mut layout.of_mut(&mut *put_together);
+                peer.receive_over(Wire::Segments, into).expect("it fits");
             },
         ),
         Method::new(

@@ -28,7 +28,7 @@ fn main() {
 /// The datatypes that only C has names for.
 #[cfg(feature = "mpi")]
 fn compile_c() {
-    println!("cargo::rerun-if-changed=c/types.c");
+    println!("cargo::rerun-if-changed=c");
     println!("cargo::rerun-if-env-changed=MPICC");
     let library = build_probe_mpi::probe().expect("an MPI library, as rsmpi finds it");
     let mut build = cc::Build::new();
@@ -36,5 +36,5 @@ fn compile_c() {
         Some(mpicc) => build.compiler(mpicc),
         None => build.includes(&library.include_paths),
     };
-    build.file("c/types.c").warnings(true).compile("types");
+    build.files(["c/spy.c", "c/types.c"]).warnings(true).compile("types");
 }

@@ -53,9 +53,10 @@ impl Random {
                 "cost = \"storage\"",
             ]));
         }
+        let skips = !bytes && self.one_in(8);
         let fields: Vec<(String, bool)> = (0..=self.below(9))
             .map(|_| {
-                let skipped = !bytes && self.one_in(7);
+                let skipped = skips && self.one_in(3);
                 let ty = match (skipped, bytes) {
                     (true, _) if self.one_in(2) && !packed => {
                         self.choose(&["String", "Vec<u8>", "Option<Box<f64>>", "*const u8"]).into()

@@ -13,6 +13,8 @@ mod rest;
 mod samples;
 mod wires;
 
+use wires::{host, hostile};
+
 use mpi::traits::*;
 
 fn main() {
@@ -47,7 +49,24 @@ fn main() {
         "wires-large" => with_world(wires::large),
         "wires-beyond-counts" => with_world(wires::beyond_counts),
         "wires-threads" => wires::threads(),
+        "wires-generated" => with_world(wires::generated),
+        "matching" => with_world(wires::matching),
+        "matching-threads" => wires::matching_of_threads(),
+        "hostile-lengths" => with_world(hostile::lengths),
+        "hostile-segments" => with_world(hostile::segments),
+        "hostile-liars" => with_world(hostile::liars),
+        "wires-nothing" => with_world(wires::nothing),
+        "wires-checked" => with_world(wires::checked),
         "wires-table" => with_world(wires::table),
+        "host-errors" => with_world(host::errors),
+        "host-communicators" => with_world(host::communicators),
+        "host-handlers" => with_world(host::own_handlers),
+        "host-nobody" => with_world(host::nobody),
+        "host-asked-again" => with_world(host::asked_again),
+        "host-end" => host::after_the_end(),
+        "host-thread" => host::one_thread(),
+        "wires-blocks" => with_world(host::blocks),
+        "wires-contiguous" => with_world(host::contiguous),
         "alltoallw" => with_world(rest::alltoallw),
         "reduce" => with_world(rest::reduce),
         "one-sided" => with_world(rest::one_sided),

@@ -84,7 +84,7 @@ mod structs {
 
     include!(concat!(env!("OUT_DIR"), "/structs.rs"));
 }
-use structs::{SEED, for_each};
+pub use structs::{SEED, for_each};
 
 /// Every struct goes round the ring.
 pub fn random(world: &SimpleCommunicator) {

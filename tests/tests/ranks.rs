@@ -21,7 +21,8 @@ fn scenario(name: &str, ranks: usize) -> Command {
 }
 
 fn run(command: &mut Command) -> Finished {
-    launch::run(command, Duration::from_mins(4)).expect("mpiexec can be started")
+    let minutes = if std::env::var_os("DTYPE_LONG").is_some() { 60 } else { 4 };
+    launch::run(command, Duration::from_mins(minutes)).expect("mpiexec can be started")
 }
 
 /// The scenario ends well on every rank, and the library has nothing to say, of leaks in particular.
@@ -186,6 +187,89 @@ fn packed_collectives_take_any_number_of_values_and_end_where_they_do_not_fit() 
     for ranks in [1, 2, 3, 4] {
         passes("wires-collectives", ranks);
     }
+}
+
+#[test]
+fn collectives_take_nothing_from_and_for_any_ranks() {
+    for ranks in [1, 2, 3, 4] {
+        passes("wires-nothing", ranks);
+    }
+}
+
+#[test]
+fn a_rank_that_sends_less_than_it_announces_is_told_of() {
+    for ranks in [2, 3, 4] {
+        passes("hostile-liars", ranks);
+    }
+}
+
+/// Every type that is generated, in pairs of counts of which the lengths coincide, and in others; with `DTYPE_LONG=1` in all up to 200.
+#[test]
+fn generated_types_arrive_as_they_were_or_not_at_all() {
+    passes("wires-generated", 2);
+}
+
+#[test]
+fn what_travels_as_bytes_is_the_same_on_every_wire() {
+    passes("wires-blocks", 2);
+    passes("wires-contiguous", 2);
+}
+
+#[test]
+fn random_programs_of_our_calls_have_the_outcome_that_mpi_determines() {
+    for ranks in [1, 2, 3] {
+        passes("matching", ranks);
+        passes("matching-threads", ranks);
+    }
+}
+
+/// Messages of any length are errors; also where one process reads the memory of the other, which the other tests do without.
+#[test]
+fn hostile_peers_cause_errors_and_nothing_else() {
+    for (name, ranks) in [("hostile-lengths", 2), ("hostile-segments", 2)] {
+        let mut command = scenario(name, ranks);
+        let finished = run(command.env_remove("OMPI_MCA_btl_vader_single_copy_mechanism"));
+        // A library may say that it cannot do so here.
+        assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
+        assert_eq!(
+            finished.output.lines().filter(|line| *line == "ok").count(),
+            ranks,
+            "{}",
+            finished.output
+        );
+    }
+}
+
+#[test]
+fn checked_messages_say_what_they_hold() {
+    let checked = |name, ranks| ended_well(&run(scenario(name, ranks).env("DTYPE_CHECK", "1")), ranks);
+    checked("wires-checked", 2);
+    for name in ["wires", "wires-views", "wires-collectives", "wires-nothing"] {
+        checked(name, 3);
+    }
+}
+
+#[test]
+fn mistakes_are_values_and_the_program_keeps_its_error_handlers() {
+    for ranks in [1, 2] {
+        passes("host-errors", ranks);
+        passes("host-nobody", ranks);
+    }
+    for name in ["host-communicators", "host-handlers", "host-asked-again"] {
+        passes(name, 2);
+    }
+}
+
+#[test]
+fn other_threads_than_the_main_one_get_an_error_where_mpi_was_initialized_for_one() {
+    passes("host-thread", 1);
+}
+
+/// What libraries say of requests that nobody has waited for is their affair.
+#[test]
+fn requests_may_outlive_mpi() {
+    let finished = start("host-end", 2);
+    assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
 }
 
 #[test]

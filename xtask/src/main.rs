@@ -45,6 +45,9 @@ enum Task {
         /// Which MPI library.
         #[arg(long, value_enum, default_value_t)]
         mpi: Choice,
+        /// Then also the long sweeps, on these libraries and on the newest ones, which are wheels on PyPI: an hour or two.
+        #[arg(long)]
+        long: bool,
     },
 }
 
@@ -61,7 +64,7 @@ fn main() -> ExitCode {
     let done = match Command::parse().task {
         Task::Demo { mpi } => demo::run(mpi),
         Task::Bench { name, quick, json, wires } => bench::run(name, quick, json, wires.as_deref()),
-        Task::Test { mpi } => test::run(mpi),
+        Task::Test { mpi, long } => test::run(mpi, long),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

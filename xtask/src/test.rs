@@ -10,7 +10,7 @@ use xshell::{Shell, cmd};
 
 use crate::{Choice, mpi};
 
-pub(crate) fn run(choice: Choice) -> Result<()> {
+pub(crate) fn run(choice: Choice, long: bool) -> Result<()> {
     let sh = Shell::new()?;
     let libraries = mpi::set_up(&sh, choice)?;
     let mut count = Count::default();
@@ -66,8 +66,22 @@ pub(crate) fn run(choice: Choice) -> Result<()> {
         count.cargo_test(&sh, &["--package", "dtype-tests", "--test", "ranks"])?;
         count.cargo_test(&sh, &["--package", "dtype-examples"])?;
     }
+    if long {
+        sweeps(&sh, libraries, &mut count)?;
+    }
     println!("\n{} passed, {} failed, {} skipped", count.passed, count.failed, count.ignored);
     ensure!(count.failed == 0, "some tests failed");
+    Ok(())
+}
+
+/// The tests between ranks, optimized; those of generated programs and types, and of hostile peers, with all their cases.
+fn sweeps(sh: &Shell, libraries: Vec<mpi::Library>, count: &mut Count) -> Result<()> {
+    let _long = sh.push_env("DTYPE_LONG", "1");
+    for library in libraries.into_iter().chain(mpi::newest(sh)) {
+        step(&format!("long sweeps on {}", library.version));
+        let _environment = library.enter(sh);
+        count.cargo_test(sh, &["--package", "dtype-tests", "--release", "--test", "ranks"])?;
+    }
     Ok(())
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn return_errors(communicator: MPI_Comm) -> c_int {
 
 /// Makes MPI calls that have no communicator: libraries call the handler of `MPI_COMM_WORLD` or of `MPI_COMM_SELF` for them (MPI 3.1 and
 /// MPI 4.1 section 9.3).
-pub(super) fn without_communicator<R>(calls: impl FnOnce() -> R) -> R {
+pub(crate) fn without_communicator<R>(calls: impl FnOnce() -> R) -> R {
     // SAFETY: constants of the library.
     let (world, own) = unsafe { (ffi::RSMPI_COMM_WORLD, ffi::RSMPI_COMM_SELF) };
     returning_errors(world, || returning_errors(own, calls))

@@ -19,7 +19,7 @@ mod values;
 pub use buffers::{LayoutDatatype, equivalent_datatype};
 pub use decode::{Decoded, decode, normalize};
 pub(crate) use errors::{
-    SUCCESS, called, checked, is_truncation, return_errors, returning_errors, true_code,
+    SUCCESS, called, checked, is_truncation, return_errors, returning_errors, true_code, without_communicator,
 };
 pub(crate) use handle::Handle;
 pub(crate) use life::{at_end, greatest_tag, no_copy, packed_datatype, ready, ready_on, writes_too_much};

@@ -49,8 +49,9 @@ fn take<M: Write + ?Sized>(matched: Matched, message: &mut M) -> Result<(), Erro
             // SAFETY: 1 and 2, since the span is borrowed mutably, has just so many bytes, and any pattern may be written there.
             return unsafe { matched.receive_at(place.cast(), bytes.count, bytes.datatype) };
         }
-        if Table::current().is_ok_and(|table| table.is_typed(message)) {
-            let typed = message.typed_mut()?;
+        if Table::current().is_ok_and(|table| table.is_typed(message))
+            && let Ok(typed) = message.typed_mut()
+        {
             // SAFETY: 1 and 2, since the datatype names what is borrowed mutably, no byte twice, and has just so many bytes.
             return unsafe { matched.receive_at(typed.place, typed.count, typed.datatype.as_raw()) };
         }

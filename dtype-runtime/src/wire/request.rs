@@ -4,6 +4,7 @@ use std::{
     marker::PhantomData,
     mem::{self, MaybeUninit},
     os::raw::{c_int, c_void},
+    sync::OnceLock,
 };
 
 use ::mpi::{
@@ -25,7 +26,7 @@ use crate::{
     layout::Entry,
     mpi::{
         LayoutDatatype, SUCCESS, called, checked, greatest_tag, packed_datatype, ready, ready_on,
-        returning_errors, true_code, writes_too_much,
+        returning_errors, true_code, without_communicator, writes_too_much,
     },
 };
 
@@ -117,20 +118,27 @@ impl Bytes {
         if size == 1 {
             return Ok(Self { count: 1, datatype: packed_datatype(), _layout: None });
         }
-        Self::of_tree(bytes_in_a_row(size), size)
+        Self::of_entry(entry(bytes_in_a_row(size), size as i64))
     }
 
-    /// So many bytes, and one more after a gap of one byte: Open MPI writes no more of a message into such a datatype than fits.
-    fn with_gap(size: usize) -> Result<Self, Error> {
-        let tree =
-            TypeTree::structure([0, size as i64 + 1], [bytes_in_a_row(size), TypeTree::Leaf(BaseType::Byte)]);
-        Self::of_tree(tree, size + 2)
+    /// 2ⁿ bytes, and one more after a gap of one byte: Open MPI writes no more of a message into such a datatype than fits.
+    fn with_gap(n: u32) -> Result<Self, Error> {
+        static ENTRIES: [OnceLock<Entry>; isize::BITS as usize] = [const { OnceLock::new() }; _];
+        let entry = ENTRIES[n as usize].get_or_init(|| {
+            let (size, byte) = (1i64 << n, TypeTree::Leaf(BaseType::Byte));
+            entry(TypeTree::structure([0, size + 1], [bytes_in_a_row(1 << n), byte]), size + 2)
+        });
+        Self::of_entry(entry.clone())
     }
 
-    fn of_tree(tree: TypeTree, extent: usize) -> Result<Self, Error> {
-        let layout = Entry::Shared(cached(tree, Some(Bounds::of_extent(extent as i64)))).datatype()?;
+    fn of_entry(entry: Entry) -> Result<Self, Error> {
+        let layout = entry.datatype()?;
         Ok(Self { count: 1, datatype: layout.as_raw(), _layout: Some(layout) })
     }
+}
+
+fn entry(tree: TypeTree, extent: i64) -> Entry {
+    Entry::Shared(cached(tree, Some(Bounds::of_extent(extent))))
 }
 
 fn bytes_in_a_row(size: usize) -> TypeTree {
@@ -214,9 +222,9 @@ impl Request {
     pub fn receive(size: usize, from: Peer) -> Result<Self, Error> {
         let Peer { communicator, rank, tag } = from;
         let (room, bytes) = if writes_too_much() {
-            // Few sizes, so that few datatypes are made.
-            let room = size.max(64).checked_next_power_of_two().unwrap_or(size);
-            (room.saturating_add(2), Bytes::with_gap(room)?)
+            // Few sizes, so that few datatypes are made. No memory has more than 2⁶² bytes.
+            let n = size.max(64).min(1 << 62).next_power_of_two().ilog2();
+            ((1 << n) + 2, Bytes::with_gap(n)?)
         } else {
             (size.saturating_add(1), Bytes::of(size.saturating_add(1))?)
         };
@@ -241,7 +249,7 @@ impl Request {
         ready()?;
         let (mut status, mut done) = (no_status(), 1);
         let (raw, place) = (&raw mut self.raw, &raw mut status);
-        let code = returning_errors(self.communicator, || {
+        let code = returning_all_errors(self.communicator, || {
             // SAFETY: the request is active, or null; there is room for a status.
             true_code(unsafe {
                 if wait { ffi::MPI_Wait(raw, place) } else { ffi::MPI_Test(raw, &raw mut done, place) }
@@ -281,7 +289,7 @@ impl Drop for Request {
             mem::forget(self.buffer.take());
             return;
         }
-        returning_errors(self.communicator, || {
+        returning_all_errors(self.communicator, || {
             // SAFETY: the request is active. What is received may never have been sent.
             unsafe {
                 if self.is_receive {
@@ -291,6 +299,11 @@ impl Drop for Request {
             }
         });
     }
+}
+
+/// Makes calls that complete a request: MPICH 4 tells the handler of `MPI_COMM_WORLD` what is wrong with one of any communicator.
+fn returning_all_errors<R>(communicator: MPI_Comm, calls: impl FnOnce() -> R) -> R {
+    returning_errors(communicator, || without_communicator(calls))
 }
 
 /// A status that says nothing: it is looked at also where a library has not written it.

@@ -104,3 +104,51 @@ fn collect<T: Sample>(world: &SimpleCommunicator) {
         }
     }
 }
+
+/// All collective calls where some ranks, in every choice of them, have nothing to send or to receive.
+pub fn nothing(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    for chosen in 0..1usize << ranks {
+        for count in [1usize, 300, 70_000] {
+            let has = |rank: usize| if chosen >> rank & 1 == 1 { count } else { 0 };
+            let of = |rank: usize| values::<Particle>(rank as i32, has(rank));
+            let blank = |count: usize| vec![Particle::sample(999); count];
+            let together: Vec<Particle> = (0..ranks).flat_map(of).collect();
+            let mut all = blank(together.len());
+            world.all_gather_packed(&of(rank), &mut all).unwrap();
+            assert!(all == together);
+            for root in 0..ranks {
+                let process = world.process_at_rank(root as i32);
+                let (mut all, mut part) = (blank(together.len()), blank(has(rank)));
+                if rank == root {
+                    process.gather_packed_into_root(&of(rank), &mut all).unwrap();
+                    assert!(all == together);
+                    process.scatter_packed_into_root(&together, &mut part).unwrap();
+                } else {
+                    process.gather_packed(&of(rank)).unwrap();
+                    process.scatter_packed_into(&mut part).unwrap();
+                }
+                assert!(part == of(rank));
+                let mut message = if rank == root { of(root) } else { blank(has(root)) };
+                process.broadcast_packed(&mut message).unwrap();
+                assert!(message == of(root));
+            }
+            // From those that have something to all, and to those that have something from all.
+            let messages: Vec<Vec<Particle>> = (0..ranks).map(|_| of(rank)).collect();
+            let mut into: Vec<Vec<Particle>> = (0..ranks).map(|from| blank(has(from))).collect();
+            world.all_to_all_varcount_packed(&messages, &mut into).unwrap();
+            assert!(into.iter().enumerate().all(|(from, found)| *found == of(from)));
+            let messages: Vec<Vec<Particle>> = (0..ranks).map(of).collect();
+            let mut into: Vec<Vec<Particle>> = (0..ranks).map(|_| blank(has(rank))).collect();
+            world.all_to_all_varcount_packed(&messages, &mut into).unwrap();
+            assert!(into.iter().all(|found| *found == of(rank)));
+            let n = if chosen == 0 { 0 } else { count };
+            let mut columns = blank(n * ranks);
+            world.all_to_all_packed(&values::<Particle>(rank as i32, n * ranks), &mut columns).unwrap();
+            assert!(
+                n == 0
+                    || columns[n * (ranks - 1)] == values::<Particle>(ranks as i32 - 1, n * ranks)[n * rank]
+            );
+        }
+    }
+}

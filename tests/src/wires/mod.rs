@@ -16,11 +16,19 @@ use mpi::{
 
 use crate::samples::{Nested, Particle, Sample, Visit, for_each_sample};
 
+mod checked;
 mod collective;
+mod generated;
+pub mod host;
+pub mod hostile;
 mod large;
+mod matching;
 
-pub use collective::collectives;
+pub use checked::checked;
+pub use collective::{collectives, nothing};
+pub use generated::generated;
 pub use large::{beyond_counts, large};
+pub use matching::{matching, matching_of_threads};
 
 /// The wires on which every message can travel.
 const WIRES: [Wire; 4] = [Wire::Typed, Wire::Packed, Wire::Auto, Wire::Segments];

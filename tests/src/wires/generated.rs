@@ -1,0 +1,181 @@
+//! Generated types on every wire, in every pair of counts: right values, or an error and nothing written.
+//!
+//! What is right says [`Cover`], which knows from the compiler alone which bytes of a type travel.
+
+use std::{any::type_name, os::raw::c_int};
+
+use dtype_runtime::{Error, MpiDatatype, Wire, pack, packed_size, traits::*, unpack_into, wire};
+use mpi::{
+    ffi,
+    raw::AsRaw,
+    topology::{Process, SimpleCommunicator},
+    traits::*,
+};
+
+use crate::random::{Cover, SEED, Visit, for_each, memory};
+
+unsafe extern "C" {
+    /// `MPI_ERRORS_RETURN`.
+    fn c_errors_return() -> ffi::MPI_Errhandler;
+}
+
+/// The most values of a message.
+const MOST: usize = 200;
+
+/// Pairs of counts for each type, but with `DTYPE_LONG=1`, when it is all of them.
+const SOME: usize = 25;
+
+pub fn generated(world: &SimpleCommunicator) {
+    wire::attach(world).unwrap();
+    for_each(&Pairs(world, std::env::var_os("DTYPE_LONG").is_some()));
+}
+
+struct Pairs<'a>(&'a SimpleCommunicator, bool);
+
+impl Visit for Pairs<'_> {
+    fn visit<T: MpiDatatype + Cover>(&self) {
+        if !T::FACTS.complete {
+            // There is no value to be had of the types of skipped fields.
+            return;
+        }
+        let name = format!("{} of seed {SEED}", type_name::<T>());
+        let mut order = Vec::new();
+        T::cover(0, &mut order);
+        let wire_size: usize = order.iter().map(ExactSizeIterator::len).sum();
+        let mut end = 0;
+        let in_a_row = order.iter().all(|range| {
+            let follows = range.start == end || range.is_empty();
+            end = end.max(range.end);
+            follows
+        });
+        // Empty fields at other places may keep values from lying as they travel.
+        let lies_as_it_travels = T::FACTS.dense || T::BYTES;
+        assert!(!lies_as_it_travels || in_a_row && wire_size == size_of::<T>(), "{name}");
+        let (own, mut into) = (values::<T>(1), values::<T>(2));
+        for (sent, received) in self.pairs(wire_size, size_of::<T>()) {
+            let case = Case { name: &name, wire_size, lies_as_it_travels, sent, received };
+            case.travel(self.0, &own[..sent], &mut into[..received]);
+        }
+    }
+}
+
+impl Pairs<'_> {
+    /// Pairs of counts: all, or some, those among them of which the lengths coincide in one way or another.
+    fn pairs(&self, packed: usize, size: usize) -> Vec<(usize, usize)> {
+        if self.1 {
+            return (0..=MOST).flat_map(|sent| (0..=MOST).map(move |received| (sent, received))).collect();
+        }
+        let mut all = vec![(0, 0), (1, 1), (MOST, MOST), (0, 1), (1, 0), (7, 8), (8, 7)];
+        let other_lengths = (1..=MOST).filter(|n| packed > 0 && (n * size) % packed == 0);
+        for n in other_lengths.map(|n| (n, n * size / packed)).filter(|(_, m)| *m <= MOST).take(8) {
+            all.extend([n, (n.1, n.0)]);
+        }
+        let mut state = SEED.wrapping_add((packed * 1000 + size) as u64);
+        while all.len() < SOME {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let number = (state >> 33) as usize;
+            all.push((number % (MOST + 1), number / 256 % (MOST + 1)));
+        }
+        all
+    }
+}
+
+struct Case<'a> {
+    name: &'a str,
+    /// Bytes of a value that travel.
+    wire_size: usize,
+    /// Whether these are its memory.
+    lies_as_it_travels: bool,
+    sent: usize,
+    received: usize,
+}
+
+/// Values of any bytes, but where a type has no such value.
+fn values<T: MpiDatatype>(which: usize) -> Vec<T> {
+    let mut values = Vec::<T>::with_capacity(MOST);
+    // SAFETY: numbers, `bool` and `char`, arrays and tuples of them: all may be zero, and so is their padding.
+    unsafe {
+        values.as_mut_ptr().write_bytes(0, MOST);
+        values.set_len(MOST);
+    }
+    let size = packed_size::<T>(1);
+    let bytes = memory(which, size * MOST);
+    for (i, value) in values.iter_mut().enumerate() {
+        let mut packed = bytes[i * size..(i + 1) * size].to_vec();
+        while let Err(error) = unpack_into(&packed, std::slice::from_mut(value)) {
+            let Error::InvalidValue { what, offset, .. } = error else { panic!("{error}") };
+            let size = if what == "char" { 4 } else { 1 };
+            packed[offset..offset + size].fill(0);
+        }
+    }
+    values
+}
+
+impl Case<'_> {
+    fn travel<T: MpiDatatype + Cover>(&self, world: &SimpleCommunicator, own: &[T], into: &mut [T]) {
+        let other = world.process_at_rank(1 - world.rank());
+        let (right, before) = (pack(own), pack(into));
+        for wire in [Wire::Typed, Wire::Packed, Wire::Auto, Wire::Segments, Wire::Bytes] {
+            let says = format!("{}: {} to {} on {wire:?}", self.name, self.sent, self.received);
+            let travels = wire != Wire::Bytes || self.lies_as_it_travels;
+            if world.rank() == 0 {
+                let result = other.send_over(wire, own);
+                assert_eq!(result.is_ok(), travels, "{says}: {result:?}");
+            } else if travels {
+                let result = other.receive_over(wire, into).map(|_| ());
+                let fits = self.sent * self.wire_size == self.received * self.wire_size;
+                if fits {
+                    assert_eq!(result, Ok(()), "{says}");
+                } else {
+                    let (expected, found) = (self.received * self.wire_size, self.sent * self.wire_size);
+                    assert_eq!(result, Err(Error::Fit { expected, found }), "{says}");
+                }
+                assert!(pack(into) == if fits { &right[..] } else { &before[..] }, "{says}");
+                unpack_into(&before, into).unwrap();
+            }
+        }
+        for wire in [Wire::Typed, Wire::Packed, Wire::Auto] {
+            if world.rank() == 0 {
+                other.send_over(wire, own).unwrap();
+            } else {
+                self.receive_plainly(&other, own, wire);
+            }
+        }
+    }
+
+    /// With `MPI_Recv` of so many of the type.
+    fn receive_plainly<T: MpiDatatype + Cover>(&self, from: &Process<'_>, own: &[T], wire: Wire) {
+        let says = format!("{}: {} to a plain {} on {wire:?}", self.name, self.sent, self.received);
+        let size = size_of::<T>();
+        // More room than is told of, since libraries may write that as well.
+        let mut found = memory(3, MOST * size + 64);
+        let communicator = from.as_communicator().as_raw();
+        // SAFETY: there is room for so many values; MPI writes bytes.
+        let code = unsafe {
+            ffi::MPI_Comm_set_errhandler(communicator, c_errors_return());
+            let datatype = T::datatype().unwrap().as_raw();
+            let (place, count, status) =
+                (found.as_mut_ptr().cast(), self.received as c_int, ffi::RSMPI_STATUS_IGNORE);
+            let code = ffi::MPI_Recv(place, count, datatype, from.rank(), 0, communicator, status);
+            ffi::MPI_Comm_set_errhandler(communicator, ffi::RSMPI_ERRORS_ARE_FATAL);
+            code
+        };
+        if code != ffi::MPI_SUCCESS as c_int {
+            // MPICH 4 and 5 report an error also of long packed messages that fit.
+            let is_long = wire != Wire::Typed && self.sent * self.wire_size > 4 << 10;
+            assert!(self.sent > self.received || is_long, "{says}");
+            return;
+        }
+        assert!(self.sent <= self.received || self.wire_size == 0, "{says}");
+        let mut order = Vec::new();
+        (0..self.sent).for_each(|i| T::cover(i * size, &mut order));
+        let mut expected = memory(3, MOST * size + 64);
+        for range in order {
+            let from = own.as_ptr().cast::<u8>().wrapping_add(range.start);
+            // SAFETY: a part of the values, all bytes of which have been written.
+            unsafe { std::ptr::copy_nonoverlapping(from, expected[range.clone()].as_mut_ptr(), range.len()) };
+        }
+        let first = found.iter().zip(&expected).position(|(found, expected)| found != expected);
+        assert_eq!(first, None, "{says}, of {size} bytes each, {} of which travel", self.wire_size);
+    }
+}

@@ -1,0 +1,340 @@
+//! Peers that send anything: lengths that fit nothing, segments that are none, announcements that are not kept. All that may come of it
+//! is an error.
+
+use std::{os::raw::c_int, ptr};
+
+use dtype_runtime::{
+    Error, Wire, layout,
+    pack::{DataMut, Plan},
+    traits::*,
+    wire,
+};
+use mpi::{
+    ffi::{self, MPI_Comm},
+    raw::AsRaw,
+    request::scope,
+    topology::{Process, SimpleCommunicator},
+    traits::*,
+};
+
+unsafe extern "C" {
+    fn c_made(i: c_int) -> MPI_Comm;
+}
+
+fn is_long() -> bool {
+    std::env::var_os("DTYPE_LONG").is_some()
+}
+
+/// Any length of a message, into every kind of receiver.
+pub fn lengths(world: &SimpleCommunicator) {
+    let other = world.process_at_rank(1 - world.rank());
+    let mut lengths: Vec<usize> = (0..=200_000).step_by(if is_long() { 1 } else { 331 }).collect();
+    for near in [8, 24, 64, 66, 128, 300, 4096, 16_384, 65_536, 131_072] {
+        lengths.extend(near - 3..near + 4);
+    }
+    lengths.extend([1 << 20, (1 << 20) + 1, 9 << 20]);
+    let bytes = vec![2u8; 10 << 20];
+    for length in lengths {
+        for kind in 0..KINDS {
+            if world.rank() == 0 {
+                if length % 2 == 0 {
+                    other.send_packed(&bytes[..length]).unwrap();
+                } else {
+                    other.send(&bytes[..length]);
+                }
+            } else {
+                let right = receive_as(&other, kind, length);
+                assert!(right, "{length} bytes into a receiver of kind {kind}");
+            }
+        }
+    }
+}
+
+const KINDS: usize = 7;
+
+/// Whether what comes is an error, or right; and nothing else has changed.
+fn receive_as(from: &Process<'_>, kind: usize, length: usize) -> bool {
+    // The destination lies between bytes that must stay.
+    let mut memory = [5u8; 600];
+    let (before, rest) = memory.split_at_mut(200);
+    let (into, after) = rest.split_at_mut(200);
+    let mut flags = [true; 24];
+    let (expected, result) = match kind {
+        0 => (8, from.receive_packed_into(&mut into[..8])),
+        1 => (66, from.receive_packed_into(&mut into[..66])),
+        2 => (24, from.receive_packed_into(&mut flags)),
+        3 | 4 => {
+            let expected = if kind == 3 { 8 } else { 128 };
+            let result = scope(|scope| {
+                let mut receive = from.immediate_receive_packed_into(scope, &mut into[..expected]).unwrap();
+                while kind == 4 && matches!(receive.is_done(), Ok(false)) {
+                    std::thread::yield_now();
+                }
+                receive.wait()
+            });
+            (expected, result)
+        }
+        5 => {
+            let n = 10;
+            let column = layout!(u8[n][n] => [.., 3]).unwrap();
+            (10, from.receive_packed_into(&mut column.of_mut(&mut into[..100]).unwrap()))
+        }
+        _ => {
+            let every_other = layout!(u8[20] => [..;2]);
+            let plan = Plan::new(every_other.tree()).unwrap();
+            (10, from.receive_packed_into(&mut DataMut::new(&plan, 1, into, 0).unwrap()))
+        }
+    };
+    let has_come = into.contains(&2);
+    let right = match result {
+        Ok(_) => length == expected && kind != 2 && (has_come || length == 0),
+        Err(Error::InvalidValue { .. }) => kind == 2 && length == 24 && !has_come,
+        Err(Error::Fit { expected: own, found }) => {
+            own == expected && found == length && length != expected && !has_come
+        }
+        Err(Error::TooLong { expected: own, .. }) => own == expected && length > expected && !has_come,
+        Err(_) => false,
+    };
+    right && flags == [true; 24] && before.iter().chain(after.iter()).all(|byte| *byte == 5)
+}
+
+/// The form of a first piece, as the hostile rank knows it.
+struct Piece {
+    mark: [u8; 8],
+    total: u64,
+    piece: u64,
+    number: u64,
+}
+
+impl Piece {
+    fn bytes(&self, packed: &[u8]) -> Vec<u8> {
+        let numbers = [self.total, self.piece, self.number].map(u64::to_ne_bytes);
+        [&self.mark[..], numbers.as_flattened(), packed].concat()
+    }
+}
+
+/// Sends bytes in one of the contexts of segments.
+fn throw(context: MPI_Comm, tag: c_int, bytes: &[u8]) {
+    // SAFETY: so many bytes are there; the communicator is live.
+    unsafe {
+        ffi::MPI_Send(bytes.as_ptr().cast(), bytes.len() as c_int, ffi::RSMPI_UINT8_T, 1, tag, context);
+    }
+}
+
+/// What is thrown into the contexts of segments is an error, and the next message arrives.
+pub fn segments(world: &SimpleCommunicator) {
+    const EXPECTED: usize = 900;
+    wire::attach(world).unwrap();
+    // SAFETY: these two have just been made.
+    let (first, rest) = unsafe { (c_made(0), c_made(1)) };
+    let other = world.process_at_rank(1 - world.rank());
+    let rounds = if is_long() { 100_000 } else { 20_000 };
+    for round in 0..rounds as u64 {
+        let number = round % 30_000;
+        let random = |salt: u64| {
+            let number = (round * 131 + salt).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            ((number ^ number >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 33) as usize
+        };
+        let packed: Vec<u8> = (0..5000).map(|i| (i as u64 * 7 + round) as u8).collect();
+        let piece = 1 + random(1) % 400;
+        let good = Piece { mark: *b"\xD7ype\x02seg", total: EXPECTED as u64, piece: piece as u64, number };
+        let end = piece.min(EXPECTED);
+        let kind = round % 9;
+        if world.rank() == 0 {
+            let tag = random(2) as c_int % 100;
+            match kind {
+                // Bytes of any length.
+                0 => throw(first, tag, &packed[..random(3) % 300]),
+                // A header with a number that cannot be, or none of ours.
+                1 => {
+                    let bad = match random(4) % 5 {
+                        0 => Piece { mark: [random(5) as u8; 8], ..good },
+                        1 => Piece { piece: 0, ..good },
+                        2 => Piece { piece: (128 << 10) + 1 + random(5) as u64, ..good },
+                        3 => Piece { number: u64::MAX - random(5) as u64, ..good },
+                        _ => Piece { piece: u64::MAX, total: u64::MAX, ..good },
+                    };
+                    throw(first, tag, &bad.bytes(&packed[..end]));
+                }
+                // Another length than the header says.
+                2 => throw(first, tag, &good.bytes(&packed[..end + 1 + random(6) % 200])),
+                3 => throw(first, tag, &good.bytes(&packed[..end - 1])),
+                // A later piece that is too long, too short, or far too long.
+                4 | 5 => {
+                    let short = Piece { piece: 100, ..good };
+                    throw(first, tag, &short.bytes(&packed[..100]));
+                    throw(rest, number as c_int, &packed[100..200]);
+                    let wrong = [0, 99, 101, 4000][random(7) % 4];
+                    if kind == 5 && wrong == 4000 {
+                        throw(rest, number as c_int, &vec![9; 400_000]);
+                    } else {
+                        throw(rest, number as c_int, &packed[..wrong]);
+                    }
+                }
+                // A message for somebody else.
+                6 => {
+                    let total = EXPECTED + 1 + random(8) % 2000;
+                    throw_all(first, rest, &Piece { total: total as u64, ..good }, &packed[..total], tag);
+                }
+                // A good one by hand, and by ours.
+                7 => throw_all(first, rest, &good, &packed[..EXPECTED], tag),
+                _ => other.send_over_with_tag(Wire::Segments, &packed[..EXPECTED], tag).unwrap(),
+            }
+            continue;
+        }
+        let mut memory = [0u8; EXPECTED + 400];
+        let result = if round % 2 == 0 {
+            other.receive_over(Wire::Segments, &mut memory[200..200 + EXPECTED])
+        } else {
+            let part = layout!(u8[1300] => [200..1100]);
+            other.receive_over(Wire::Segments, &mut part.of_mut(&mut memory))
+        };
+        let is_right = match kind {
+            0..6 => matches!(result, Err(Error::Segment { rank: 0, .. })),
+            6 => matches!(result, Err(Error::Fit { expected: EXPECTED, .. })),
+            _ => result.is_ok() && memory[200..200 + EXPECTED] == packed[..EXPECTED],
+        };
+        assert!(is_right, "round {round}, kind {kind}: {result:?}");
+        assert!(memory[..200].iter().chain(&memory[200 + EXPECTED..]).all(|byte| *byte == 0));
+        assert!(matches!(kind, 4 | 5 | 7 | 8) || memory == [0; EXPECTED + 400], "round {round}, kind {kind}");
+    }
+}
+
+fn throw_all(first: MPI_Comm, rest: MPI_Comm, header: &Piece, packed: &[u8], tag: c_int) {
+    let mut pieces = packed.chunks(header.piece as usize);
+    throw(first, tag, &header.bytes(pieces.next().unwrap_or_default()));
+    pieces.for_each(|piece| throw(rest, header.number as c_int, piece));
+}
+
+/// A rank that announces bytes in a collective call and sends fewer of them: the others get an error, and the next call works.
+pub fn liars(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank(), world.size());
+    let communicator = world.as_raw();
+    // Which bytes of an earlier call are still in a buffer.
+    let secret = vec![0xAAu8; 1000];
+    let mut all = vec![0u8; 1000 * ranks as usize];
+    world.all_gather_packed(&secret, &mut all).unwrap();
+    let liar = ranks - 1;
+    let numbers = |count: usize| vec![0u64; count * ranks as usize];
+    // SAFETY: constants of the library.
+    let (number, byte, max) = unsafe { (ffi::RSMPI_UINT64_T, ffi::RSMPI_UINT8_T, ffi::RSMPI_MAX) };
+    let counts = vec![1008; ranks as usize];
+    let starts: Vec<c_int> = (0..ranks).map(|i| i * 1008).collect();
+    let mut raw = vec![0u8; 1008 * ranks as usize];
+    for sent in [0, 1, 999, 1000, 1007] {
+        // Where nothing is sent at all, Open MPI waits for it for ever in most calls, as for a rank that makes none.
+        let sent_at_least = sent.max(1);
+        let announced = |result: Result<(), Error>| {
+            let error = result.unwrap_err();
+            // Libraries that pass on what they have may let another rank's part be what does not come.
+            let known = matches!(error, Error::Announced { bytes: 1000, .. });
+            assert!(known || matches!(error, Error::Mpi { .. }), "{error}");
+        };
+        let own = vec![rank as u8; 1000];
+        if rank == liar {
+            let size = [1000u64];
+            let (mut counts, place) = (counts.clone(), raw.as_mut_ptr());
+            counts[rank as usize] = sent;
+            // SAFETY: there is room for what all ranks send.
+            unsafe {
+                let mut sizes = numbers(1);
+                let to = sizes.as_mut_ptr().cast();
+                ffi::MPI_Allgather(size.as_ptr().cast(), 1, number, to, 1, number, communicator);
+                let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
+                ffi::MPI_Allgatherv(
+                    own.as_ptr().cast(),
+                    sent.min(1000),
+                    byte,
+                    place.cast(),
+                    counts,
+                    starts,
+                    byte,
+                    communicator,
+                );
+            }
+        } else {
+            all.fill(1);
+            announced(world.all_gather_packed(&own, &mut all));
+            assert!(all.iter().all(|byte| *byte == 1));
+        }
+        world.barrier();
+
+        // To the first rank.
+        let root = world.process_at_rank(0);
+        if rank == liar && ranks > 1 {
+            let (size, mut sizes) = ([1000u64], numbers(1));
+            // SAFETY: as above; nothing is received.
+            unsafe {
+                let to = sizes.as_mut_ptr().cast();
+                ffi::MPI_Allgather(size.as_ptr().cast(), 1, number, to, 1, number, communicator);
+                let (from, none) = (own.as_ptr().cast(), ptr::null_mut());
+                ffi::MPI_Gatherv(
+                    from,
+                    sent_at_least.min(1000),
+                    byte,
+                    none,
+                    ptr::null(),
+                    ptr::null(),
+                    byte,
+                    0,
+                    communicator,
+                );
+            }
+        } else if rank == 0 && ranks > 1 {
+            all.fill(1);
+            announced(root.gather_packed_into_root(&own, &mut all));
+            assert!(all.iter().all(|byte| *byte == 1));
+        } else if ranks > 1 {
+            root.gather_packed(&own).unwrap();
+        }
+        world.barrier();
+
+        // From the last rank, the root, to all others.
+        let root = world.process_at_rank(liar);
+        let mut part = [1u8; 1000];
+        if rank == liar {
+            let (size, mut sizes) = ([1000u64, 1000 * ranks as u64], numbers(2));
+            let mut fewer = vec![sent_at_least; ranks as usize];
+            fewer[rank as usize] = 1008;
+            // SAFETY: as above.
+            unsafe {
+                let to = sizes.as_mut_ptr().cast();
+                ffi::MPI_Allgather(size.as_ptr().cast(), 2, number, to, 2, number, communicator);
+                let (from, counts, starts) = (raw.as_ptr().cast(), fewer.as_ptr(), starts.as_ptr());
+                let mut own = [0u8; 1008];
+                let to = own.as_mut_ptr().cast();
+                ffi::MPI_Scatterv(from, counts, starts, byte, to, 1008, byte, rank, communicator);
+            }
+        } else {
+            announced(root.scatter_packed_into(&mut part));
+            assert_eq!(part, [1; 1000]);
+        }
+        world.barrier();
+
+        // From each rank to each.
+        if rank == liar {
+            let (sizes, mut others) = (vec![1000u64; ranks as usize], numbers(1));
+            let (bytes, mut largest) = (1008 * ranks as u64, 0u64);
+            let mut fewer = vec![sent_at_least; ranks as usize];
+            fewer[rank as usize] = 1008;
+            // SAFETY: as above.
+            unsafe {
+                let (from, to) = (sizes.as_ptr().cast(), others.as_mut_ptr().cast());
+                ffi::MPI_Alltoall(from, 1, number, to, 1, number, communicator);
+                let (from, to) = ((&raw const bytes).cast(), (&raw mut largest).cast());
+                ffi::MPI_Allreduce(from, to, 1, number, max, communicator);
+                let from = vec![3u8; 1008 * ranks as usize];
+                let (from, to) = (from.as_ptr().cast(), raw.as_mut_ptr().cast());
+                let (starts, counts, fewer) = (starts.as_ptr(), counts.as_ptr(), fewer.as_ptr());
+                ffi::MPI_Alltoallv(from, fewer, starts, byte, to, counts, starts, byte, communicator);
+            }
+        } else {
+            all.fill(1);
+            announced(world.all_to_all_packed(&vec![2u8; all.len()], &mut all));
+            assert!(all.iter().all(|byte| *byte == 1));
+        }
+        world.barrier();
+        world.all_gather_packed(&own, &mut all).unwrap();
+        assert!(all.chunks(1000).enumerate().all(|(i, part)| part.iter().all(|byte| *byte == i as u8)));
+    }
+}
