@@ -12,8 +12,8 @@
 //! it is received into has, or there is an [`Error::Fit`](crate::Error::Fit), and the destination is as it was. `bool`s, `char`s and enums are
 //! looked at as well. Padding travels only if the type says so on both sides, with `#[mpi(wire = "bytes")]`.
 //!
-//! MPI's rules of order and matching hold as for plain calls (MPI 4.1 section 3.5), also between both. (MPICH 4.0.2 says that `MPI_PACKED` of 16 KiB
-//! and more is truncated where a plain receive meets it with the datatype of a struct: send typed to those.) Neither messages nor collective
+//! MPI's rules of order and matching hold as for plain calls (MPI 4.1 section 3.5), also between both. (MPICH 4 and 5 report an error
+//! where a plain receive meets `MPI_PACKED` of 8 KiB and more with the datatype of a struct: send typed to those.) Neither messages nor collective
 //! calls are limited by MPI's counts: more than 2,147,483,647 values or bytes are counted in larger units.
 //!
 //! # Checked mode

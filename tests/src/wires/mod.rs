@@ -235,7 +235,7 @@ fn other_sizes_immediately(world: &SimpleCommunicator) {
 
 /// What rsmpi sends does not fit either; and what it sends with a datatype of the same values does.
 fn others_messages(world: &SimpleCommunicator) {
-    /// Few: where the packed bytes of 4,369 structs meet their datatype, MPICH 4.0.2 says that the message is truncated.
+    /// Few: where packed bytes of 8 KiB and more meet the datatype of a struct, MPICH reports an error.
     const COUNTS_RECEIVED: [usize; 2] = [4, 100];
     let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
     if world.rank() == 0 {
