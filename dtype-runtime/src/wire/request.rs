@@ -223,7 +223,7 @@ impl Request {
         let Peer { communicator, rank, tag } = from;
         let (room, bytes) = if writes_too_much() {
             // Few sizes, so that few datatypes are made. No memory has more than 2⁶² bytes.
-            let n = size.max(64).min(1 << 62).next_power_of_two().ilog2();
+            let n = size.clamp(64, 1 << 62).next_power_of_two().ilog2();
             ((1 << n) + 2, Bytes::with_gap(n)?)
         } else {
             (size.saturating_add(1), Bytes::of(size.saturating_add(1))?)

@@ -2,12 +2,13 @@
 
 use std::{mem::MaybeUninit, os::raw::c_int};
 
-use dtype_runtime::{Error, MpiDatatype, Wire, layout, traits::*, wire};
+use super::matching::Shared;
+use dtype_runtime::{Error, MpiDatatype, Wire, layout, send_receive_over, traits::*, wire};
 use mpi::{
     ffi::{self, MPI_Comm, MPI_Errhandler},
     raw::AsRaw,
     request::{StaticScope, scope},
-    topology::{Communicator as _, SimpleCommunicator},
+    topology::{AsCommunicator, SimpleCommunicator},
     traits::*,
 };
 
@@ -124,56 +125,50 @@ pub fn own_handlers(world: &SimpleCommunicator) {
     unsafe { ffi::MPI_Comm_set_errhandler(world.as_raw(), ffi::RSMPI_ERRORS_ARE_FATAL) };
 }
 
+/// Any number, taken for a rank.
+struct Numbered<'a>(&'a SimpleCommunicator, i32);
+
+impl AsCommunicator for Numbered<'_> {
+    type Out = SimpleCommunicator;
+    fn as_communicator(&self) -> &SimpleCommunicator {
+        self.0
+    }
+}
+
+// SAFETY: received is from `MPI_PROC_NULL` only.
+unsafe impl Source for Numbered<'_> {
+    fn source_rank(&self) -> i32 {
+        self.1
+    }
+}
+
+impl Destination for Numbered<'_> {
+    fn destination_rank(&self) -> i32 {
+        self.1
+    }
+}
+
 /// From nobody nothing comes, and to nobody nothing goes (MPI 4.1 section 3.10).
 pub fn nobody(world: &SimpleCommunicator) {
-    struct Nobody<'a>(&'a SimpleCommunicator);
-    impl mpi::topology::AsCommunicator for Nobody<'_> {
-        type Out = SimpleCommunicator;
-        fn as_communicator(&self) -> &SimpleCommunicator {
-            self.0
-        }
-    }
-    // SAFETY: the rank is one that may be received from.
-    unsafe impl Source for Nobody<'_> {
-        fn source_rank(&self) -> i32 {
-            // SAFETY: a constant of the library.
-            unsafe { ffi::RSMPI_PROC_NULL }
-        }
-    }
-    impl Destination for Nobody<'_> {
-        fn destination_rank(&self) -> i32 {
-            self.source_rank()
-        }
-    }
+    // SAFETY: a constant of the library.
+    let nobody = Numbered(world, unsafe { ffi::RSMPI_PROC_NULL });
     wire::attach(world).unwrap();
     let mut into = [3.5f64; 4];
     for wire in super::WIRES {
-        Nobody(world).send_over(wire, &[1.0f64; 100_000]).unwrap();
-        let status = Nobody(world).receive_over(wire, &mut into).unwrap();
-        assert_eq!(status.source_rank(), Nobody(world).source_rank());
-        dtype_runtime::send_receive_over(wire, &[1u8; 9], &Nobody(world), &mut into, &Nobody(world)).unwrap();
+        nobody.send_over(wire, &[1.0f64; 100_000]).unwrap();
+        let status = nobody.receive_over(wire, &mut into).unwrap();
+        assert_eq!(status.source_rank(), nobody.1);
+        send_receive_over(wire, &[1u8; 9], &nobody, &mut into, &nobody).unwrap();
     }
     scope(|scope| {
-        let mut receive = Nobody(world).immediate_receive_packed_into(scope, &mut into).unwrap();
+        let mut receive = nobody.immediate_receive_packed_into(scope, &mut into).unwrap();
         assert!(receive.is_done().unwrap());
         receive.wait().unwrap();
     });
     assert_eq!(into, [3.5; 4]);
     // Other numbers are no ranks.
-    struct Rank<'a>(&'a SimpleCommunicator, i32);
-    impl mpi::topology::AsCommunicator for Rank<'_> {
-        type Out = SimpleCommunicator;
-        fn as_communicator(&self) -> &SimpleCommunicator {
-            self.0
-        }
-    }
-    impl Destination for Rank<'_> {
-        fn destination_rank(&self) -> i32 {
-            self.1
-        }
-    }
     for rank in [world.size(), -1000, i32::MAX, i32::MIN] {
-        let error = Rank(world, rank).send_packed(&1u8).unwrap_err();
+        let error = Numbered(world, rank).send_packed(&1u8).unwrap_err();
         assert_eq!(error, Error::Rank { rank, ranks: world.size() });
     }
 }
@@ -230,11 +225,11 @@ pub fn one_thread() {
     let universe = mpi::initialize().expect("MPI is initialized once");
     assert!(mpi::environment::threading_support() < mpi::Threading::Serialized);
     let world = universe.world();
-    let raw = SendIt(&world);
+    // The other thread makes no call of MPI's: it gets errors instead.
+    let shared = Shared(&world);
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            let raw = raw;
-            let world = raw.0;
+            let world = shared.get();
             let own = world.process_at_rank(0);
             assert_eq!(own.send_packed(&1u8), Err(Error::Thread));
             assert_eq!(own.receive_packed_into(&mut 1u8).map(|_| ()), Err(Error::Thread));
@@ -248,10 +243,6 @@ pub fn one_thread() {
     });
     world.all_gather_packed(&1u8, &mut vec![1u8; world.size() as usize]).unwrap();
     drop(universe);
-
-    struct SendIt<'a>(&'a SimpleCommunicator);
-    // SAFETY: the other thread makes no call of MPI's: it gets errors instead.
-    unsafe impl Send for SendIt<'_> {}
 }
 
 #[derive(MpiDatatype, Clone, Copy, PartialEq, Debug)]

@@ -102,13 +102,14 @@ fn receive_as(from: &Process<'_>, kind: usize, length: usize) -> bool {
 struct Piece {
     mark: [u8; 8],
     total: u64,
-    piece: u64,
+    /// Bytes of each but the last.
+    most: u64,
     number: u64,
 }
 
 impl Piece {
     fn bytes(&self, packed: &[u8]) -> Vec<u8> {
-        let numbers = [self.total, self.piece, self.number].map(u64::to_ne_bytes);
+        let numbers = [self.total, self.most, self.number].map(u64::to_ne_bytes);
         [&self.mark[..], numbers.as_flattened(), packed].concat()
     }
 }
@@ -137,7 +138,7 @@ pub fn segments(world: &SimpleCommunicator) {
         };
         let packed: Vec<u8> = (0..5000).map(|i| (i as u64 * 7 + round) as u8).collect();
         let piece = 1 + random(1) % 400;
-        let good = Piece { mark: *b"\xD7ype\x02seg", total: EXPECTED as u64, piece: piece as u64, number };
+        let good = Piece { mark: *b"\xD7ype\x02seg", total: EXPECTED as u64, most: piece as u64, number };
         let end = piece.min(EXPECTED);
         let kind = round % 9;
         if world.rank() == 0 {
@@ -149,10 +150,10 @@ pub fn segments(world: &SimpleCommunicator) {
                 1 => {
                     let bad = match random(4) % 5 {
                         0 => Piece { mark: [random(5) as u8; 8], ..good },
-                        1 => Piece { piece: 0, ..good },
-                        2 => Piece { piece: (128 << 10) + 1 + random(5) as u64, ..good },
+                        1 => Piece { most: 0, ..good },
+                        2 => Piece { most: (128 << 10) + 1 + random(5) as u64, ..good },
                         3 => Piece { number: u64::MAX - random(5) as u64, ..good },
-                        _ => Piece { piece: u64::MAX, total: u64::MAX, ..good },
+                        _ => Piece { most: u64::MAX, total: u64::MAX, ..good },
                     };
                     throw(first, tag, &bad.bytes(&packed[..end]));
                 }
@@ -161,7 +162,7 @@ pub fn segments(world: &SimpleCommunicator) {
                 3 => throw(first, tag, &good.bytes(&packed[..end - 1])),
                 // A later piece that is too long, too short, or far too long.
                 4 | 5 => {
-                    let short = Piece { piece: 100, ..good };
+                    let short = Piece { most: 100, ..good };
                     throw(first, tag, &short.bytes(&packed[..100]));
                     throw(rest, number as c_int, &packed[100..200]);
                     let wrong = [0, 99, 101, 4000][random(7) % 4];
@@ -201,140 +202,159 @@ pub fn segments(world: &SimpleCommunicator) {
 }
 
 fn throw_all(first: MPI_Comm, rest: MPI_Comm, header: &Piece, packed: &[u8], tag: c_int) {
-    let mut pieces = packed.chunks(header.piece as usize);
+    let mut pieces = packed.chunks(header.most as usize);
     throw(first, tag, &header.bytes(pieces.next().unwrap_or_default()));
     pieces.for_each(|piece| throw(rest, header.number as c_int, piece));
 }
 
 /// A rank that announces bytes in a collective call and sends fewer of them: the others get an error, and the next call works.
 pub fn liars(world: &SimpleCommunicator) {
-    let (rank, ranks) = (world.rank(), world.size());
-    let communicator = world.as_raw();
-    // Which bytes of an earlier call are still in a buffer.
-    let secret = vec![0xAAu8; 1000];
-    let mut all = vec![0u8; 1000 * ranks as usize];
-    world.all_gather_packed(&secret, &mut all).unwrap();
-    let liar = ranks - 1;
-    let numbers = |count: usize| vec![0u64; count * ranks as usize];
-    // SAFETY: constants of the library.
-    let (number, byte, max) = unsafe { (ffi::RSMPI_UINT64_T, ffi::RSMPI_UINT8_T, ffi::RSMPI_MAX) };
-    let counts = vec![1008; ranks as usize];
-    let starts: Vec<c_int> = (0..ranks).map(|i| i * 1008).collect();
-    let mut raw = vec![0u8; 1008 * ranks as usize];
+    let (rank, ranks) = (world.rank(), world.size() as usize);
+    let mut all = vec![0u8; PART * ranks];
     for sent in [0, 1, 999, 1000, 1007] {
+        // What an earlier call has left in a buffer is nobody's to see.
+        world.all_gather_packed(&vec![0xAAu8; PART], &mut all).unwrap();
         // Where nothing is sent at all, Open MPI waits for it for ever in most calls, as for a rank that makes none.
-        let sent_at_least = sent.max(1);
-        let announced = |result: Result<(), Error>| {
-            let error = result.unwrap_err();
-            // Libraries that pass on what they have may let another rank's part be what does not come.
-            let known = matches!(error, Error::Announced { bytes: 1000, .. });
-            assert!(known || matches!(error, Error::Mpi { .. }), "{error}");
-        };
-        let own = vec![rank as u8; 1000];
-        if rank == liar {
-            let size = [1000u64];
-            let (mut counts, place) = (counts.clone(), raw.as_mut_ptr());
-            counts[rank as usize] = sent;
-            // SAFETY: there is room for what all ranks send.
+        let liar = Liar { world, sent: sent.max(1) };
+        Liar { world, sent }.gathers_for_all(&mut all);
+        world.barrier();
+        liar.gathers(&mut all);
+        world.barrier();
+        liar.scatters();
+        world.barrier();
+        liar.exchanges(&mut all);
+        world.barrier();
+        world.all_gather_packed(&vec![rank as u8; PART], &mut all).unwrap();
+        assert!(all.chunks(PART).enumerate().all(|(i, part)| part.iter().all(|byte| *byte == i as u8)));
+    }
+}
+
+/// What each rank has for each, and the same with a seal.
+const PART: usize = 1000;
+const SEALED: c_int = 1008;
+
+/// The last rank, which sends as many bytes instead.
+struct Liar<'a> {
+    world: &'a SimpleCommunicator,
+    sent: c_int,
+}
+
+/// Bytes that have been announced have not come, and nothing has been written.
+fn announced(result: &Result<(), Error>, into: &[u8]) {
+    // Libraries that pass on what they have may let another rank's part be what does not come.
+    let is_known = matches!(result, Err(Error::Announced { bytes: PART, .. } | Error::Mpi { .. }));
+    assert!(is_known, "{result:?}");
+    assert!(into.iter().all(|byte| *byte == 1));
+}
+
+impl Liar<'_> {
+    fn ranks(&self) -> usize {
+        self.world.size() as usize
+    }
+
+    fn lies(&self) -> bool {
+        self.world.rank() == self.world.size() - 1
+    }
+
+    /// What is sent to each rank, but to itself.
+    fn fewer(&self) -> Vec<c_int> {
+        let mut counts = vec![self.sent; self.ranks()];
+        counts[self.world.rank() as usize] = SEALED;
+        counts
+    }
+
+    fn counts(&self) -> (Vec<c_int>, Vec<c_int>, Vec<u8>) {
+        let starts = (0..self.world.size()).map(|i| i * SEALED).collect();
+        (vec![SEALED; self.ranks()], starts, vec![3; SEALED as usize * self.ranks()])
+    }
+
+    /// Tells the sizes that are told first.
+    fn tells(&self, own: &[u64]) {
+        let mut all = vec![0u64; own.len() * self.ranks()];
+        let (from, to, count) = (own.as_ptr().cast(), all.as_mut_ptr().cast(), own.len() as c_int);
+        // SAFETY: there is room for as many numbers of each rank.
+        unsafe {
+            let number = ffi::RSMPI_UINT64_T;
+            ffi::MPI_Allgather(from, count, number, to, count, number, self.world.as_raw());
+        }
+    }
+
+    /// To all ranks.
+    fn gathers_for_all(&self, all: &mut [u8]) {
+        all.fill(1);
+        if !self.lies() {
+            return announced(&self.world.all_gather_packed(&vec![2u8; PART], all), all);
+        }
+        self.tells(&[PART as u64]);
+        let (mut counts, starts, mut into) = self.counts();
+        counts[self.world.rank() as usize] = self.sent;
+        let own = vec![2u8; SEALED as usize];
+        let (from, to) = (own.as_ptr().cast(), into.as_mut_ptr().cast());
+        // SAFETY: there is room for what all ranks send.
+        unsafe {
+            let (byte, world) = (ffi::RSMPI_UINT8_T, self.world.as_raw());
+            ffi::MPI_Allgatherv(from, self.sent, byte, to, counts.as_ptr(), starts.as_ptr(), byte, world);
+        }
+    }
+
+    /// To the first rank.
+    fn gathers(&self, all: &mut [u8]) {
+        all.fill(1);
+        let (root, own) = (self.world.process_at_rank(0), vec![2u8; SEALED as usize]);
+        if self.world.rank() == 0 {
+            announced(&root.gather_packed_into_root(&own[..PART], all), all);
+        } else if self.lies() {
+            self.tells(&[PART as u64]);
+            let (from, none) = (own.as_ptr().cast(), ptr::null_mut());
+            // SAFETY: so many bytes are there; nothing is received.
             unsafe {
-                let mut sizes = numbers(1);
-                let to = sizes.as_mut_ptr().cast();
-                ffi::MPI_Allgather(size.as_ptr().cast(), 1, number, to, 1, number, communicator);
-                let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
-                ffi::MPI_Allgatherv(
-                    own.as_ptr().cast(),
-                    sent.min(1000),
-                    byte,
-                    place.cast(),
-                    counts,
-                    starts,
-                    byte,
-                    communicator,
-                );
+                let (byte, world) = (ffi::RSMPI_UINT8_T, self.world.as_raw());
+                ffi::MPI_Gatherv(from, self.sent, byte, none, ptr::null(), ptr::null(), byte, 0, world);
             }
         } else {
-            all.fill(1);
-            announced(world.all_gather_packed(&own, &mut all));
-            assert!(all.iter().all(|byte| *byte == 1));
+            root.gather_packed(&own[..PART]).unwrap();
         }
-        world.barrier();
+    }
 
-        // To the first rank.
-        let root = world.process_at_rank(0);
-        if rank == liar && ranks > 1 {
-            let (size, mut sizes) = ([1000u64], numbers(1));
-            // SAFETY: as above; nothing is received.
-            unsafe {
-                let to = sizes.as_mut_ptr().cast();
-                ffi::MPI_Allgather(size.as_ptr().cast(), 1, number, to, 1, number, communicator);
-                let (from, none) = (own.as_ptr().cast(), ptr::null_mut());
-                ffi::MPI_Gatherv(
-                    from,
-                    sent_at_least.min(1000),
-                    byte,
-                    none,
-                    ptr::null(),
-                    ptr::null(),
-                    byte,
-                    0,
-                    communicator,
-                );
-            }
-        } else if rank == 0 && ranks > 1 {
-            all.fill(1);
-            announced(root.gather_packed_into_root(&own, &mut all));
-            assert!(all.iter().all(|byte| *byte == 1));
-        } else if ranks > 1 {
-            root.gather_packed(&own).unwrap();
+    /// From the last rank, the root, to all others.
+    fn scatters(&self) {
+        let root = self.world.size() - 1;
+        if !self.lies() {
+            let mut part = [1u8; PART];
+            let result = self.world.process_at_rank(root).scatter_packed_into(&mut part);
+            return announced(&result, &part);
         }
-        world.barrier();
+        self.tells(&[PART as u64, (PART * self.ranks()) as u64]);
+        let (_, starts, from) = self.counts();
+        let (fewer, mut own) = (self.fewer(), [0u8; SEALED as usize]);
+        let (from, to) = (from.as_ptr().cast(), own.as_mut_ptr().cast());
+        // SAFETY: as many bytes are there for each rank, and there is room for one's own.
+        unsafe {
+            let (byte, world) = (ffi::RSMPI_UINT8_T, self.world.as_raw());
+            ffi::MPI_Scatterv(from, fewer.as_ptr(), starts.as_ptr(), byte, to, SEALED, byte, root, world);
+        }
+    }
 
-        // From the last rank, the root, to all others.
-        let root = world.process_at_rank(liar);
-        let mut part = [1u8; 1000];
-        if rank == liar {
-            let (size, mut sizes) = ([1000u64, 1000 * ranks as u64], numbers(2));
-            let mut fewer = vec![sent_at_least; ranks as usize];
-            fewer[rank as usize] = 1008;
-            // SAFETY: as above.
-            unsafe {
-                let to = sizes.as_mut_ptr().cast();
-                ffi::MPI_Allgather(size.as_ptr().cast(), 2, number, to, 2, number, communicator);
-                let (from, counts, starts) = (raw.as_ptr().cast(), fewer.as_ptr(), starts.as_ptr());
-                let mut own = [0u8; 1008];
-                let to = own.as_mut_ptr().cast();
-                ffi::MPI_Scatterv(from, counts, starts, byte, to, 1008, byte, rank, communicator);
-            }
-        } else {
-            announced(root.scatter_packed_into(&mut part));
-            assert_eq!(part, [1; 1000]);
+    /// From each rank to each.
+    fn exchanges(&self, all: &mut [u8]) {
+        all.fill(1);
+        if !self.lies() {
+            return announced(&self.world.all_to_all_packed(&vec![2u8; all.len()], all), all);
         }
-        world.barrier();
-
-        // From each rank to each.
-        if rank == liar {
-            let (sizes, mut others) = (vec![1000u64; ranks as usize], numbers(1));
-            let (bytes, mut largest) = (1008 * ranks as u64, 0u64);
-            let mut fewer = vec![sent_at_least; ranks as usize];
-            fewer[rank as usize] = 1008;
-            // SAFETY: as above.
-            unsafe {
-                let (from, to) = (sizes.as_ptr().cast(), others.as_mut_ptr().cast());
-                ffi::MPI_Alltoall(from, 1, number, to, 1, number, communicator);
-                let (from, to) = ((&raw const bytes).cast(), (&raw mut largest).cast());
-                ffi::MPI_Allreduce(from, to, 1, number, max, communicator);
-                let from = vec![3u8; 1008 * ranks as usize];
-                let (from, to) = (from.as_ptr().cast(), raw.as_mut_ptr().cast());
-                let (starts, counts, fewer) = (starts.as_ptr(), counts.as_ptr(), fewer.as_ptr());
-                ffi::MPI_Alltoallv(from, fewer, starts, byte, to, counts, starts, byte, communicator);
-            }
-        } else {
-            all.fill(1);
-            announced(world.all_to_all_packed(&vec![2u8; all.len()], &mut all));
-            assert!(all.iter().all(|byte| *byte == 1));
+        let (sizes, mut others) = (vec![PART as u64; self.ranks()], vec![0u64; self.ranks()]);
+        let (bytes, mut largest) = (SEALED as u64 * self.ranks() as u64, 0u64);
+        let (counts, starts, mut into) = self.counts();
+        let (fewer, own) = (self.fewer(), into.clone());
+        // SAFETY: there is room for what all ranks send, and as many bytes are there for each.
+        unsafe {
+            let (number, byte, world) = (ffi::RSMPI_UINT64_T, ffi::RSMPI_UINT8_T, self.world.as_raw());
+            let (from, to) = (sizes.as_ptr().cast(), others.as_mut_ptr().cast());
+            ffi::MPI_Alltoall(from, 1, number, to, 1, number, world);
+            let (from, to) = ((&raw const bytes).cast(), (&raw mut largest).cast());
+            ffi::MPI_Allreduce(from, to, 1, number, ffi::RSMPI_MAX, world);
+            let (from, to) = (own.as_ptr().cast(), into.as_mut_ptr().cast());
+            let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
+            ffi::MPI_Alltoallv(from, fewer.as_ptr(), starts, byte, to, counts, starts, byte, world);
         }
-        world.barrier();
-        world.all_gather_packed(&own, &mut all).unwrap();
-        assert!(all.chunks(1000).enumerate().all(|(i, part)| part.iter().all(|byte| *byte == i as u8)));
     }
 }

@@ -190,12 +190,10 @@ impl Program {
         let is_plain =
             !message.is_mixed || message.count < 500 || matches!(message.wire, None | Some(Wire::Typed));
         match (random.below(8), self.style) {
-            (0, Style::Posted) if is_plain => How::PlainImmediate,
-            (_, Style::Posted) => How::Immediate,
+            (0, Style::Posted) | (1, _) if is_plain => How::PlainImmediate,
+            (_, Style::Posted) | (3..=5, _) => How::Immediate,
             (0, _) if is_plain => How::Plain,
-            (1, _) if is_plain => How::PlainImmediate,
             (2, _) if is_plain => How::Probed,
-            (3..=5, _) => How::Immediate,
             _ => How::Waiting,
         }
     }
@@ -372,12 +370,20 @@ fn run(world: &SimpleCommunicator, seed: u64, tags: &[i32], any_tag: bool) {
         };
         match program.style {
             Style::Started => {
-                sent.iter().for_each(|_| send_next(&mut pending));
-                receives.iter().for_each(|_| receive_next(&mut pending, random.one_in(2)));
+                for _ in &sent {
+                    send_next(&mut pending);
+                }
+                for _ in &receives {
+                    receive_next(&mut pending, random.one_in(2));
+                }
             }
             Style::Posted => {
-                receives.iter().for_each(|_| receive_next(&mut pending, random.one_in(2)));
-                sent.iter().for_each(|_| send_next(&mut pending));
+                for _ in &receives {
+                    receive_next(&mut pending, random.one_in(2));
+                }
+                for _ in &sent {
+                    send_next(&mut pending);
+                }
             }
             Style::Ordered => {
                 for message in &program.messages {
@@ -432,7 +438,9 @@ pub fn matching_of_threads() {
     wire::attach(&world).unwrap();
     for threads in 1..=4u64 {
         let own: Vec<SimpleCommunicator> = (0..threads).map(|_| world.duplicate()).collect();
-        own.iter().for_each(|own| wire::attach(own).unwrap());
+        for own in &own {
+            wire::attach(own).unwrap();
+        }
         std::thread::scope(|scope| {
             for (thread, own) in (0..threads).zip(&own) {
                 let own = Shared(own);
@@ -458,17 +466,21 @@ pub fn matching_of_threads() {
 /// On a communicator that other threads use as well.
 fn run_without_barriers(world: &SimpleCommunicator, seed: u64, tags: &[i32]) {
     // Programs in which several ranks send, so that no receive is from any source.
-    let seed = (seed * 7..).find(|seed| !Program::new(*seed, world.size(), tags).alone).unwrap_or(seed);
+    let mut seed = seed * 7;
+    while Program::new(seed, world.size(), tags).alone {
+        seed += 1;
+    }
     run(world, seed, tags, false);
 }
 
-struct Shared<'a>(&'a SimpleCommunicator);
+/// A communicator for another thread.
+pub struct Shared<'a>(pub &'a SimpleCommunicator);
 
 // SAFETY: MPI was initialized for several threads, and a communicator names an object of the process.
 unsafe impl Send for Shared<'_> {}
 
 impl<'a> Shared<'a> {
-    fn get(self) -> &'a SimpleCommunicator {
+    pub fn get(self) -> &'a SimpleCommunicator {
         self.0
     }
 }
