@@ -108,8 +108,8 @@ pub trait ReceivePacked: Source {
     /// Receives a message into a value, slice or view that has as many values. From `MPI_PROC_NULL` nothing comes, and nothing is written.
     ///
     /// # Errors
-    /// [`Error::Fit`] where the message has another size than what it is received into, [`Error::InvalidValue`] where it holds a value that
-    /// its type does not have, and with `DTYPE_CHECK=1` [`Error::Mismatch`] where it holds other base types: nothing is written then.
+    /// [`Error::Fit`] and [`Error::TooLong`] where the message has another size than what it is received into, [`Error::InvalidValue`] where it
+    /// holds a value that its type does not have, and with `DTYPE_CHECK=1` [`Error::Mismatch`] where it holds other base types: nothing is written then.
     /// [`Error::Tag`]; before `MPI_Init` and after `MPI_Finalize`, and from a thread that may not call MPI; where MPI refuses a call; where
     /// there is no memory for a buffer.
     #[inline]
@@ -166,7 +166,7 @@ pub trait ReceivePacked: Source {
     /// would wait for ever.
     ///
     /// # Errors
-    /// As [`receive_packed_into`](Self::receive_packed_into); [`Error::TooLong`] where more has come than the buffer takes.
+    /// As [`receive_packed_into`](Self::receive_packed_into).
     fn immediate_receive_packed_into<'a, Sc: Scope<'a>, M: MessageMut + ?Sized>(
         &self,
         scope: Sc,

@@ -201,6 +201,47 @@ impl Outgoing {
     }
 }
 
+/// What MPI says of a transfer that is over: its status, or an error code.
+pub(super) type Outcome = Result<MPI_Status, c_int>;
+
+/// A buffer into which MPI may receive a message of up to so many bytes; it notices if there are more, and writes nothing behind it.
+pub(super) struct Room {
+    buffer: Buffer,
+    bytes: Bytes,
+}
+
+impl Room {
+    #[inline]
+    pub fn of(size: usize) -> Result<Self, Error> {
+        if writes_too_much() {
+            // Few sizes, so that few datatypes are made. No memory has more than 2⁶² bytes.
+            let n = size.clamp(64, 1 << 62).next_power_of_two().ilog2();
+            return Ok(Self { bytes: Bytes::with_gap(n)?, buffer: Buffer::with_room((1 << n) + 2)? });
+        }
+        let size = size.saturating_add(1);
+        Ok(Self { bytes: Bytes::of(size)?, buffer: Buffer::with_room(size)? })
+    }
+
+    /// Receives a message, waiting for it.
+    #[inline]
+    pub fn receive(&mut self, from: Peer) -> Outcome {
+        let Peer { communicator, rank, tag } = from;
+        let (mut status, place) = (no_status(), self.buffer.as_mut_ptr().cast());
+        let Bytes { count, datatype, .. } = self.bytes;
+        let code = returning_errors(communicator, || {
+            // SAFETY: the datatype covers no more than the buffer; there is room for a status.
+            true_code(unsafe {
+                ffi::MPI_Recv(place, count, datatype, rank, tag, communicator, &raw mut status)
+            })
+        });
+        if code == SUCCESS { Ok(status) } else { Err(code) }
+    }
+
+    pub fn buffer(&self) -> &[u8] {
+        &self.buffer
+    }
+}
+
 /// A transfer that has been started, with the buffer that it uses, unless that is borrowed. Dropping it completes it.
 pub(super) struct Request {
     raw: MPI_Request,
@@ -218,17 +259,9 @@ impl Request {
         Self { raw, communicator, is_receive, buffer: None, thread: PhantomData }
     }
 
-    /// Begins to receive up to so many bytes into a buffer, and notices if there are more.
-    pub fn receive(size: usize, from: Peer) -> Result<Self, Error> {
-        let Peer { communicator, rank, tag } = from;
-        let (room, bytes) = if writes_too_much() {
-            // Few sizes, so that few datatypes are made. No memory has more than 2⁶² bytes.
-            let n = size.clamp(64, 1 << 62).next_power_of_two().ilog2();
-            ((1 << n) + 2, Bytes::with_gap(n)?)
-        } else {
-            (size.saturating_add(1), Bytes::of(size.saturating_add(1))?)
-        };
-        let mut buffer = Buffer::with_room(room)?;
+    /// Begins to receive into a buffer.
+    pub fn receive(room: Room, from: Peer) -> Result<Self, Error> {
+        let (Room { mut buffer, bytes }, Peer { communicator, rank, tag }) = (room, from);
         let mut request = Self::new(communicator, true);
         let (raw, place) = (&raw mut request.raw, buffer.as_mut_ptr().cast());
         called("MPI_Irecv", communicator, || {
@@ -244,8 +277,8 @@ impl Request {
         self.raw == unsafe { ffi::RSMPI_REQUEST_NULL }
     }
 
-    /// Whether it is done, waiting for it if that is wanted; then what MPI says of it, or its error code.
-    pub fn advance(&mut self, wait: bool) -> Result<Option<Result<MPI_Status, c_int>>, Error> {
+    /// Whether it is done, waiting for it if that is wanted; then what MPI says of it.
+    pub fn advance(&mut self, wait: bool) -> Result<Option<Outcome>, Error> {
         ready()?;
         let (mut status, mut done) = (no_status(), 1);
         let (raw, place) = (&raw mut self.raw, &raw mut status);
@@ -271,10 +304,9 @@ impl Request {
         }
     }
 
-    /// The first bytes that have been received, as far as they are in a row.
-    pub fn received(&self, size: usize) -> &[u8] {
-        let bytes: &[u8] = self.buffer.as_deref().unwrap_or_default();
-        &bytes[..size.min(bytes.len())]
+    /// What has been received into.
+    pub fn buffer(&self) -> &[u8] {
+        self.buffer.as_deref().unwrap_or_default()
     }
 }
 
