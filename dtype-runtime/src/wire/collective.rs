@@ -2,7 +2,7 @@
 //!
 //! Every rank first tells how many packed bytes it has, or expects. So the numbers of values may differ from rank to rank, and where
 //! they do not fit, every rank to which something would come gets an error instead, and all ranks come out of the call. What has been
-//! announced must also come: behind the bytes of each rank is a seal (`frame.rs`).
+//! announced must also come: behind the bytes of each rank is a seal, of a number that it tells with them (`frame.rs`).
 //!
 //! More bytes than an MPI count are counted in larger units, which all ranks agree on: see `parts.rs`.
 
@@ -16,8 +16,8 @@ use ::mpi::{
 
 use super::{
     Message, MessageMut,
-    frame::{seal, seal_size, unseal},
-    parts::{Parts, fits, total, with_seals},
+    frame::{break_seal, draw, fits, seal, seal_size, unseal},
+    parts::{Parts, Told, total, with_seals},
     pool::Buffer,
 };
 use crate::{
@@ -51,11 +51,11 @@ pub trait PackedCollectives: Communicator {
         R: MessageMut + ?Sized,
     {
         let communicator = ready_on(self)?;
-        let sizes = exchange_sizes(communicator, self.target_size(), [message.packed_size()])?;
-        let sizes = sizes.as_flattened();
-        let (bytes, largest) = (with_seals(sizes), largest(communicator, with_seals(sizes))?);
-        let parts = Parts::of(sizes, largest)?;
-        let buffers = parts.pack_one(message).and_then(|one| Ok((one, parts.room_for_all()?)));
+        let drawn = draw();
+        let told = tell_all(communicator, self.target_size(), [message.packed_size() as u64, drawn])?;
+        let bytes = with_seals(&told);
+        let parts = Parts::of(&told, largest(communicator, bytes)?)?;
+        let buffers = parts.pack_one(message, drawn).and_then(|one| Ok((one, parts.room_for_all()?)));
         let ((packed, own), mut all) = all_have_memory(communicator, bytes, buffers)?;
         let (from, to, unit) = (packed.as_ptr(), all.as_mut_ptr(), parts.unit()?);
         called("MPI_Allgatherv", communicator, || {
@@ -82,8 +82,8 @@ pub trait PackedCollectives: Communicator {
         // All ranks must come out of the call, so one whose values cannot be divided sends none.
         let divides = size % ranks == 0 && (size / ranks) % message.step() == 0;
         let part = if divides { size / ranks } else { 0 };
-        let (mut all, incoming) =
-            exchange(communicator, &vec![part as u64; ranks], |parts| parts.pack(message))?;
+        let outgoing = vec![[part as u64, draw()]; ranks];
+        let (mut all, incoming) = exchange(communicator, &outgoing, |parts| parts.pack(message))?;
         if !divides {
             return Err(Error::Parts {
                 what: "packed bytes, which are not values for every rank",
@@ -109,10 +109,10 @@ pub trait PackedCollectives: Communicator {
         let ranks = self.target_size() as usize;
         // All ranks must come out of the call, so one with too few messages sends nothing.
         let right = messages.len() == ranks && into.len() == ranks;
-        let sizes: Vec<u64> =
-            (0..ranks).map(|i| if right { messages[i].packed_size() as u64 } else { 0 }).collect();
-        let own = if right { messages } else { &[] };
-        let (all, incoming) = exchange(communicator, &sizes, |parts| parts.pack_each(own))?;
+        let (own, drawn) = (if right { messages } else { &[] }, draw());
+        let outgoing: Vec<Told> =
+            (0..ranks).map(|i| [own.get(i).map_or(0, S::packed_size) as u64, drawn]).collect();
+        let (all, incoming) = exchange(communicator, &outgoing, |parts| parts.pack_each(own))?;
         if !right {
             let found = messages.len().min(into.len());
             return Err(Error::Parts { what: "messages", found, ranks });
@@ -148,10 +148,11 @@ pub trait PackedRoot: Root {
         let (root, is_root) = (self.root_rank(), self.as_communicator().rank() == self.root_rank());
         let expected = message.packed_size();
         // Parts end between values of the root's.
-        let mut told =
-            [expected as u64, (PART - PART % message.step().min(PART)) as u64].map(u64::to_ne_bytes);
+        let part = PART - PART % message.step().min(PART);
+        let mut told = [expected as u64, part as u64, draw()].map(u64::to_ne_bytes);
         broadcast(communicator, root, told.as_flattened_mut())?;
-        let [size, part] = told.map(|bytes| usize::try_from(u64::from_ne_bytes(bytes)).unwrap_or(usize::MAX));
+        let [size, part, drawn] = told.map(u64::from_ne_bytes);
+        let [size, part] = [size, part].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let part = part.clamp(1, PART);
         let mut packed = Buffer::with_room(part.min(size) + seal_size())?;
         // What is refused is received all the same: all ranks must come out of the call.
@@ -165,18 +166,20 @@ pub trait PackedRoot: Root {
         };
         for start in (0..size).step_by(part) {
             let bytes = start..size.min(start.saturating_add(part));
+            let drawn = drawn.wrapping_add(start as u64);
             let (place, behind) = packed[..bytes.len() + seal_size()].split_at_mut(bytes.len());
-            behind.fill(0);
             if is_root {
                 message.pack_range(bytes.clone(), place)?;
-                seal(message, bytes.clone(), behind);
+                seal(message, bytes.clone(), drawn, behind);
+            } else {
+                break_seal(drawn, behind);
             }
             broadcast(communicator, root, &mut packed[..bytes.len() + seal_size()])?;
             if is_root || refused.is_some() {
                 continue;
             }
             let (place, behind) = packed.split_at(bytes.len());
-            let taken = unseal(message, bytes.clone(), behind, root).and_then(|()| match &mut whole {
+            let taken = unseal(message, bytes.clone(), drawn, behind, root).and_then(|()| match &mut whole {
                 Some(whole) => {
                     whole[bytes].copy_from_slice(place);
                     Ok(())
@@ -257,13 +260,13 @@ fn number() -> MPI_Datatype {
     unsafe { ffi::RSMPI_UINT64_T }
 }
 
-/// Exchanges the packed sizes of all ranks (`MPI_Allgather`): so many numbers of each.
-fn exchange_sizes<const N: usize>(
+/// Tells all ranks so many numbers, and gives what each of them tells (`MPI_Allgather`).
+fn tell_all<const N: usize>(
     communicator: MPI_Comm,
     ranks: c_int,
-    own: [usize; N],
+    own: [u64; N],
 ) -> Result<Vec<[u64; N]>, Error> {
-    let (own, mut all) = (own.map(|number| number as u64), vec![[0; N]; ranks as usize]);
+    let mut all = vec![[0; N]; ranks as usize];
     called("MPI_Allgather", communicator, || {
         let (from, to, count) = (own.as_ptr().cast(), all.as_mut_ptr().cast(), N as c_int);
         // SAFETY: there is room for so many numbers of each rank.
@@ -318,14 +321,14 @@ fn all_have_memory<T>(communicator: MPI_Comm, bytes: u64, own: Result<T, Error>)
 /// Sends a part of a buffer to each rank, and gives what comes from each.
 fn exchange(
     communicator: MPI_Comm,
-    outgoing: &[u64],
+    outgoing: &[Told],
     pack: impl FnOnce(&Parts) -> Result<Buffer, Error>,
 ) -> Result<(Buffer, Parts), Error> {
-    let mut incoming = vec![0u64; outgoing.len()];
+    let mut incoming = vec![[0u64; 2]; outgoing.len()];
     called("MPI_Alltoall", communicator, || {
         let (from, to) = (outgoing.as_ptr().cast(), incoming.as_mut_ptr().cast());
-        // SAFETY: a number for each rank, and room for one of each.
-        unsafe { ffi::MPI_Alltoall(from, 1, number(), to, 1, number(), communicator) }
+        // SAFETY: two numbers for each rank, and room for two of each.
+        unsafe { ffi::MPI_Alltoall(from, 2, number(), to, 2, number(), communicator) }
     })?;
     // All ranks count in the unit of the largest buffer.
     // SAFETY: a constant of the library.
@@ -358,12 +361,12 @@ fn gather<R: Root + ?Sized, M: Message + ?Sized>(
     let (world, to_rank) = (root.as_communicator(), root.root_rank());
     let communicator = ready_on(world)?;
     let is_root = world.rank() == to_rank;
-    let sizes = exchange_sizes(communicator, world.target_size(), [message.packed_size()])?;
-    let sizes = sizes.as_flattened();
-    let (bytes, largest) = (with_seals(sizes), largest(communicator, with_seals(sizes))?);
-    let parts = Parts::of(sizes, largest)?;
+    let drawn = draw();
+    let told = tell_all(communicator, world.target_size(), [message.packed_size() as u64, drawn])?;
+    let bytes = with_seals(&told);
+    let parts = Parts::of(&told, largest(communicator, bytes)?)?;
     let buffers = parts
-        .pack_one(message)
+        .pack_one(message, drawn)
         .and_then(|one| Ok((one, if is_root { parts.room_for_all()? } else { Buffer::with_room(0)? })));
     let ((packed, own), mut all) = all_have_memory(communicator, bytes, buffers)?;
     let (from, to, unit) = (packed.as_ptr(), all.as_mut_ptr(), parts.unit()?);
@@ -389,21 +392,22 @@ where
     let communicator = ready_on(world)?;
     let expected = into.packed_size();
     // What each rank expects, and what the root has.
-    let told = [expected, message.map_or(0, S::packed_size)];
-    let told = exchange_sizes(communicator, world.target_size(), told)?;
-    let sizes: Vec<u64> = told.iter().map(|[expected, _]| *expected).collect();
-    let (all, found) = (total(&sizes), told.get(from_rank as usize).map_or(0, |[_, found]| *found));
-    if found != all {
-        let [expected, found] = [all, found].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let own = [expected as u64, message.map_or(0, S::packed_size) as u64, draw()];
+    let all = tell_all(communicator, world.target_size(), own)?;
+    let [_, found, drawn] = all.get(from_rank as usize).copied().unwrap_or_default();
+    let told: Vec<Told> = all.iter().map(|[expected, ..]| [*expected, drawn]).collect();
+    if found != total(&told) {
+        let [expected, found] =
+            [total(&told), found].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         return Err(Error::Fit { expected, found });
     }
-    let bytes = with_seals(&sizes);
-    let parts = Parts::of(&sizes, largest(communicator, bytes)?)?;
+    let bytes = with_seals(&told);
+    let parts = Parts::of(&told, largest(communicator, bytes)?)?;
     let packed = match message.filter(|_| world.rank() == from_rank) {
         Some(message) => parts.pack(message),
         None => Buffer::with_room(0),
     };
-    let buffers = packed.and_then(|packed| Ok((packed, parts.room_for(expected)?)));
+    let buffers = packed.and_then(|packed| Ok((packed, parts.room_for(expected, drawn)?)));
     let (packed, (mut part, own)) = all_have_memory(communicator, bytes, buffers)?;
     let (from, to, unit) = (packed.as_ptr(), part.as_mut_ptr(), parts.unit()?);
     called("MPI_Scatterv", communicator, || {
@@ -425,6 +429,6 @@ where
         }
     })?;
     let (packed, seal) = part.split_at(expected);
-    unseal(into, 0..expected, seal, from_rank)?;
+    unseal(into, 0..expected, drawn, seal, from_rank)?;
     into.unpack(packed)
 }

@@ -1,10 +1,17 @@
 //! What travels behind packed bytes, so that nobody takes other bytes for them.
 //!
 //! - In messages nothing. With `DTYPE_CHECK=1` a *description* of the values, with which the receiver compares its own.
-//! - In each part of a collective call a *seal*, since MPI does not tell how many bytes of a part have come: the receiver clears its
-//!   place, and finds it there only if all bytes before it have come, too. With `DTYPE_CHECK=1` the description is the seal.
+//! - In each part of a collective call a *seal*, since MPI does not tell how many bytes of a part have come: the receiver breaks it before
+//!   the call, and finds it whole only if all bytes before it have come, too. It is a number that its rank has drawn for this call, so that
+//!   a seal of an earlier call, which a library may have kept in buffers of its own, is another one. With `DTYPE_CHECK=1` the description
+//!   is the seal.
 
-use std::{env, ops::Range, sync::OnceLock};
+use std::{
+    env,
+    hash::{BuildHasher, Hasher, RandomState},
+    ops::Range,
+    sync::OnceLock,
+};
 
 use ::mpi::ffi::MPI_Status;
 
@@ -39,48 +46,62 @@ pub(super) fn seal_size() -> usize {
     if checks() { DESCRIPTION } else { SEAL }
 }
 
+/// The first number of a description behind a message.
 const MARK: u64 = u64::from_ne_bytes(*b"\xD7ype\x02sig");
 
-/// Writes the seal of these packed bytes of a message.
-pub(super) fn seal<M: Read + ?Sized>(message: &M, bytes: Range<usize>, into: &mut [u8]) {
+/// A number for the seals of one call.
+pub(super) fn draw() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// The first number of a seal. Whatever a rank says that it has drawn, it is not zero, as memory is that nobody has written to.
+fn mark_of(drawn: u64) -> u64 {
+    drawn | 1
+}
+
+/// Writes the seal behind these packed bytes of a message.
+pub(super) fn seal<M: Read + ?Sized>(message: &M, bytes: Range<usize>, drawn: u64, into: &mut [u8]) {
     if checks() {
-        describe(message, bytes, into);
+        describe_with(mark_of(drawn), message, bytes, into);
     } else {
-        into[..SEAL].copy_from_slice(&(MARK ^ bytes.len() as u64).to_ne_bytes());
+        into[..SEAL].copy_from_slice(&mark_of(drawn).to_ne_bytes());
     }
+}
+
+/// Writes what is not the seal to where it is to arrive.
+pub(super) fn break_seal(drawn: u64, at: &mut [u8]) {
+    at[..SEAL].copy_from_slice(&(!mark_of(drawn)).to_ne_bytes());
 }
 
 /// Looks at the seal of a rank's part, which is received as these packed bytes of a message.
 pub(super) fn unseal<M: Read + ?Sized>(
     message: &M,
     bytes: Range<usize>,
+    drawn: u64,
     seal: &[u8],
     rank: i32,
 ) -> Result<(), Error> {
-    let size = bytes.len();
-    let is_there = if checks() {
-        match Description::read(seal) {
-            Some(description) if description.size == size as u64 => {
-                description.compare(message, bytes, rank, None)?;
-                true
-            }
-            _ => false,
-        }
-    } else {
-        seal.first_chunk() == Some(&(MARK ^ size as u64).to_ne_bytes())
-    };
-    if is_there { Ok(()) } else { Err(Error::Announced { rank, bytes: size }) }
+    let announced = Error::Announced { rank, bytes: bytes.len() };
+    if checks() {
+        let description = Description::read_with(mark_of(drawn), seal).ok_or(announced)?;
+        return description.compare(message, bytes, rank, None);
+    }
+    if seal.first_chunk() == Some(&mark_of(drawn).to_ne_bytes()) { Ok(()) } else { Err(announced) }
 }
 
 /// Writes the description of these packed bytes of a message.
 pub(super) fn describe<M: Read + ?Sized>(message: &M, bytes: Range<usize>, into: &mut [u8]) {
+    describe_with(MARK, message, bytes, into);
+}
+
+fn describe_with<M: Read + ?Sized>(mark: u64, message: &M, bytes: Range<usize>, into: &mut [u8]) {
     let plan = message.plan();
     let mut text = plan.signature_text(bytes.len());
     if text.len() > TEXT {
         text.truncate(text.floor_char_boundary(TEXT - '…'.len_utf8()));
         text.push('…');
     }
-    let numbers = [MARK, bytes.len() as u64, plan.fingerprint(bytes), text.len() as u64];
+    let numbers = [mark, bytes.len() as u64, plan.fingerprint(bytes), text.len() as u64];
     into[..DESCRIPTION].fill(0);
     into[..NUMBERS].copy_from_slice(numbers.map(u64::to_ne_bytes).as_flattened());
     into[NUMBERS..NUMBERS + text.len()].copy_from_slice(text.as_bytes());
@@ -98,11 +119,15 @@ struct Description<'a> {
 
 impl<'a> Description<'a> {
     fn read(bytes: &'a [u8]) -> Option<Self> {
+        Self::read_with(MARK, bytes)
+    }
+
+    fn read_with(expected: u64, bytes: &'a [u8]) -> Option<Self> {
         let (numbers, _) = bytes.get(..NUMBERS)?.as_chunks::<8>();
         let [mark, size, fingerprint, length] = std::array::from_fn(|i| u64::from_ne_bytes(numbers[i]));
         let end = NUMBERS + usize::try_from(length).ok().filter(|length| *length <= TEXT)?;
         let text = str::from_utf8(bytes.get(NUMBERS..end)?).ok()?;
-        (mark == MARK).then_some(Self { size, fingerprint, text })
+        (mark == expected).then_some(Self { size, fingerprint, text })
     }
 
     /// Compares with these packed bytes of what is received into.
@@ -132,17 +157,18 @@ pub(super) fn accepted<'a, M: Read + ?Sized>(
     arrived: &'a [u8],
     status: &MPI_Status,
 ) -> Result<&'a [u8], Error> {
-    let expected = message.packed_size();
-    if checks()
-        && let Some((packed, description)) = arrived.split_last_chunk::<DESCRIPTION>()
-        && let Some(description) = Description::read(description)
-        && description.size == packed.len() as u64
-    {
-        description.compare(message, 0..expected, status.MPI_SOURCE, Some(status.MPI_TAG))?;
-        return Ok(packed);
-    }
-    // One that a plain MPI call has sent describes nothing.
-    if arrived.len() == expected { Ok(arrived) } else { Err(Error::Fit { expected, found: arrived.len() }) }
+    // What a plain MPI call has sent describes nothing.
+    let (packed, description) = match arrived.split_last_chunk::<DESCRIPTION>() {
+        Some((packed, description)) if checks() && is_description_of(packed.len(), description) => {
+            (packed, &description[..])
+        }
+        _ => (arrived, &[][..]),
+    };
+    accepted_description(message, packed.len(), description, status).map(|()| packed)
+}
+
+fn is_description_of(size: usize, bytes: &[u8]) -> bool {
+    Description::read(bytes).is_some_and(|description| description.size == size as u64)
 }
 
 /// Whether a message of so many packed bytes is the one that it is received into, also by its description if it has one.
@@ -152,9 +178,15 @@ pub(super) fn accepted_description<M: Read + ?Sized>(
     description: &[u8],
     status: &MPI_Status,
 ) -> Result<(), Error> {
-    let expected = message.packed_size();
     if let Some(description) = Description::read(description) {
-        description.compare(message, 0..expected, status.MPI_SOURCE, Some(status.MPI_TAG))?;
+        let expected = 0..message.packed_size();
+        description.compare(message, expected, status.MPI_SOURCE, Some(status.MPI_TAG))?;
     }
+    fits(message, found)
+}
+
+/// Checks that a message has so many packed bytes.
+pub(super) fn fits<M: Read + ?Sized>(message: &M, found: usize) -> Result<(), Error> {
+    let expected = message.packed_size();
     if found == expected { Ok(()) } else { Err(Error::Fit { expected, found }) }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ::mpi::Count;
 
 use super::{
-    frame::{seal, seal_size, unseal},
+    frame::{break_seal, fits, seal, seal_size, unseal},
     message::sealed::{Read, Write},
     pool::Buffer,
     request::Bytes,
@@ -19,20 +19,25 @@ fn unit(bytes: u64) -> u64 {
     if bytes <= Count::MAX as u64 { 1 } else { (bytes >> 30).next_power_of_two() }
 }
 
-/// The bytes of all ranks together.
-pub(super) fn total(sizes: &[u64]) -> u64 {
-    sizes.iter().fold(0, |sum, size| sum.saturating_add(*size))
+/// What a rank tells of its part before the call: how many packed bytes it has, and the number that it has drawn for the seal.
+pub(super) type Told = [u64; 2];
+
+/// The packed bytes of all ranks together.
+pub(super) fn total(told: &[Told]) -> u64 {
+    told.iter().fold(0, |sum, [size, _]| sum.saturating_add(*size))
 }
 
 /// The bytes of a buffer for all ranks, seals included.
-pub(super) fn with_seals(sizes: &[u64]) -> u64 {
-    total(sizes).saturating_add((sizes.len() * seal_size()) as u64)
+pub(super) fn with_seals(told: &[Told]) -> u64 {
+    total(told).saturating_add((told.len() * seal_size()) as u64)
 }
 
 /// How many packed bytes each rank has of a buffer, and where they begin. No part is empty, as each has its seal: some libraries take the
 /// address of an empty vector for `MPI_IN_PLACE`.
 pub(super) struct Parts {
     sizes: Vec<usize>,
+    /// The numbers of their seals.
+    drawn: Vec<u64>,
     /// In units, as MPI takes them.
     pub counts: Vec<Count>,
     pub starts: Vec<Count>,
@@ -41,23 +46,24 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// The parts of these sizes, where all ranks know the bytes of the largest buffer.
-    pub fn of(sizes: &[u64], largest: u64) -> Result<Self, Error> {
-        Self::in_units(sizes, unit(largest))
+    /// The parts that the ranks have told of, where all of them know the bytes of the largest buffer.
+    pub fn of(told: &[Told], largest: u64) -> Result<Self, Error> {
+        Self::in_units(told, unit(largest))
     }
 
-    fn in_units(sizes: &[u64], unit: u64) -> Result<Self, Error> {
+    fn in_units(told: &[Told], unit: u64) -> Result<Self, Error> {
         let (mut counts, mut starts, mut end) = (Vec::new(), Vec::new(), 0u64);
-        for size in sizes {
+        for [size, _] in told {
             let count = size.saturating_add(seal_size() as u64).div_ceil(unit);
             starts.push(units(end)?);
             counts.push(units(count)?);
             end += count;
         }
-        let sizes = sizes.iter().map(|size| bytes(*size)).collect::<Result<_, _>>()?;
+        let sizes = told.iter().map(|[size, _]| bytes(*size)).collect::<Result<_, _>>()?;
+        let drawn = told.iter().map(|[_, drawn]| *drawn).collect();
         // All that is worked out of these fits into a number then.
         end.checked_mul(unit).ok_or(TOO_MANY).and_then(bytes)?;
-        Ok(Self { sizes, counts, starts, unit: bytes(unit)? })
+        Ok(Self { sizes, drawn, counts, starts, unit: bytes(unit)? })
     }
 
     /// A unit as MPI takes it.
@@ -89,29 +95,28 @@ impl Parts {
         Ok((units(count as u64)?, count.saturating_mul(self.unit)))
     }
 
-    /// A message that is one part, sealed, and how many units it has.
-    pub fn pack_one<M: Read + ?Sized>(&self, message: &M) -> Result<(Buffer, Count), Error> {
+    /// A message that is one part, sealed with a number, and how many units it has.
+    pub fn pack_one<M: Read + ?Sized>(&self, message: &M, drawn: u64) -> Result<(Buffer, Count), Error> {
         let size = message.packed_size();
         let (count, room) = self.whole_units(size)?;
         let mut packed = pack_with_room(message, room)?;
-        seal(message, 0..size, &mut packed[size..]);
+        seal(message, 0..size, drawn, &mut packed[size..]);
         Ok((packed, count))
     }
 
-    /// A buffer for one part of so many packed bytes, and how many units it has.
-    pub fn room_for(&self, bytes: usize) -> Result<(Buffer, Count), Error> {
+    /// A buffer for one part of so many packed bytes, sealed with a number, and how many units it has.
+    pub fn room_for(&self, bytes: usize, drawn: u64) -> Result<(Buffer, Count), Error> {
         let (count, room) = self.whole_units(bytes)?;
         let mut part = Buffer::with_room(room)?;
-        part[bytes..bytes + seal_size()].fill(0);
+        break_seal(drawn, &mut part[bytes..]);
         Ok((part, count))
     }
 
-    /// A buffer for the parts of all ranks, without their seals.
+    /// A buffer for the parts of all ranks, with broken seals.
     pub fn room_for_all(&self) -> Result<Buffer, Error> {
         let mut all = Buffer::with_room(self.room())?;
         for rank in 0..self.sizes.len() {
-            let end = self.range(rank).end;
-            all[end..end + seal_size()].fill(0);
+            break_seal(self.drawn[rank], &mut all[self.range(rank).end..]);
         }
         Ok(all)
     }
@@ -123,7 +128,7 @@ impl Parts {
             let (at, packed) = (self.range(rank), start..start + self.sizes[rank]);
             message.pack_range(packed.clone(), &mut all[at.clone()])?;
             start = packed.end;
-            seal(message, packed, &mut all[at.end..]);
+            seal(message, packed, self.drawn[rank], &mut all[at.end..]);
         }
         Ok(all)
     }
@@ -132,13 +137,13 @@ impl Parts {
     pub fn pack_each<M: Read>(&self, messages: &[M]) -> Result<Buffer, Error> {
         let mut all = Buffer::with_room(self.room())?;
         for rank in 0..self.sizes.len() {
-            let at = self.range(rank);
+            let (at, drawn) = (self.range(rank), self.drawn[rank]);
             match messages.get(rank) {
                 Some(message) => {
                     message.pack_range(0..at.len(), &mut all[at.clone()])?;
-                    seal(message, 0..at.len(), &mut all[at.end..]);
+                    seal(message, 0..at.len(), drawn, &mut all[at.end..]);
                 }
-                None => seal::<[u8]>(&[], 0..0, &mut all[at.end..]),
+                None => seal::<[u8]>(&[], 0..0, drawn, &mut all[at.end..]),
             }
         }
         Ok(all)
@@ -149,7 +154,7 @@ impl Parts {
         fits(message, self.sizes.iter().sum())?;
         let mut start = 0;
         for (rank, size) in self.sizes.iter().enumerate() {
-            unseal(message, start..start + size, self.part(all, rank).1, rank as i32)?;
+            unseal(message, start..start + size, self.drawn[rank], self.part(all, rank).1, rank as i32)?;
             start += size;
         }
         if message.any_pattern() {
@@ -168,7 +173,7 @@ impl Parts {
         for (rank, message) in messages.iter().enumerate() {
             let (packed, seal) = self.part(all, rank);
             fits(message, packed.len())?;
-            unseal(message, 0..packed.len(), seal, rank as i32)?;
+            unseal(message, 0..packed.len(), self.drawn[rank], seal, rank as i32)?;
         }
         messages.iter_mut().enumerate().try_for_each(|(rank, message)| message.unpack(self.part(all, rank).0))
     }
@@ -183,12 +188,6 @@ impl Parts {
         }
         &all[..end]
     }
-}
-
-/// Checks that a message has so many packed bytes.
-pub(super) fn fits<M: Read + ?Sized>(message: &M, found: usize) -> Result<(), Error> {
-    let expected = message.packed_size();
-    if found == expected { Ok(()) } else { Err(Error::Fit { expected, found }) }
 }
 
 /// More bytes than there can be.
@@ -219,14 +218,14 @@ mod tests {
             // There is room for the last units of 2^29 ranks.
             assert!(bytes / unit(bytes) + (1 << 29) <= most, "{bytes}");
         }
-        assert_eq!((total(&[1, 2]), total(&[u64::MAX, 2])), (3, u64::MAX));
+        assert_eq!((total(&[[1, 9], [2, 9]]), total(&[[u64::MAX, 0], [2, 0]])), (3, u64::MAX));
     }
 
     #[test]
     fn parts_begin_with_units_of_their_own_and_are_put_together_again() {
         let values: Vec<u8> = (1..=11).collect();
         for (unit, room, second) in [(1, 11 + 4 * 8, 19..24), (4, 12 + 8 + 16 + 12, 20..25)] {
-            let parts = Parts::in_units(&[3, 0, 5, 3], unit).unwrap();
+            let parts = Parts::in_units(&[[3, 1], [0, 2], [5, 3], [3, 4]], unit).unwrap();
             let mut packed = parts.pack(&values[..]).unwrap();
             assert_eq!((parts.room(), parts.range(2)), (room, second));
             let mut again = vec![0u8; 11];
@@ -237,23 +236,34 @@ mod tests {
             assert_eq!(parts.unpack(&mut packed, &mut short), Err(Error::Fit { expected: 10, found: 11 }));
         }
         assert_eq!(Parts::of(&[], 0).unwrap().room(), 0);
-        let too_many: [&[u64]; 2] = [&[1 << 40], &[u64::MAX; 2]];
-        for (sizes, unit) in too_many.into_iter().zip([1, 1 << 34]) {
-            assert!(Parts::in_units(sizes, unit).is_err());
+        let too_many: [&[_]; 2] = [&[[1 << 40, 0]], &[[u64::MAX, 0]; 2]];
+        for (told, unit) in too_many.into_iter().zip([1, 1 << 34]) {
+            assert!(Parts::in_units(told, unit).is_err());
         }
     }
 
     #[test]
     fn a_part_that_has_not_come_or_not_to_its_end_is_an_error() {
-        let parts = Parts::in_units(&[3, 5], 1).unwrap();
-        let packed = parts.pack(&[7u8; 8]).unwrap();
-        for (come, rank) in [(0, 0), (3, 0), (10, 0), (11, 1), (23, 1)] {
-            let mut all = parts.room_for_all().unwrap();
-            all[..come].copy_from_slice(&packed[..come]);
-            let mut into = [1u8; 8];
-            let bytes = parts.sizes[rank as usize];
-            assert_eq!(parts.unpack(&mut all, &mut into), Err(Error::Announced { rank, bytes }), "{come}");
-            assert_eq!(into, [1; 8]);
+        // Also where the number makes the seal all zeros or ones, or where another call has left its own.
+        for drawn in [0, 1, 1 << 63, u64::MAX] {
+            let parts = Parts::in_units(&[[3, drawn], [5, drawn]], 1).unwrap();
+            let packed = parts.pack(&[7u8; 8]).unwrap();
+            let other = drawn ^ 0x0101_0101_0101_0101;
+            let earlier = Parts::in_units(&[[3, other], [5, other]], 1).unwrap().pack(&[6u8; 8]).unwrap();
+            for (come, rank) in [(0, 0), (3, 0), (10, 0), (11, 1), (23, 1)] {
+                for before in [&parts.room_for_all().unwrap(), &earlier] {
+                    let mut all = before.to_vec();
+                    all[..come].copy_from_slice(&packed[..come]);
+                    let mut into = [1u8; 8];
+                    let bytes = parts.sizes[rank as usize];
+                    assert_eq!(
+                        parts.unpack(&mut all, &mut into),
+                        Err(Error::Announced { rank, bytes }),
+                        "{come}"
+                    );
+                    assert_eq!(into, [1; 8]);
+                }
+            }
         }
     }
 }

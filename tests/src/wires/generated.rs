@@ -12,7 +12,7 @@ use mpi::{
     traits::*,
 };
 
-use super::is_misfit;
+use super::{is_long, is_misfit};
 use crate::random::{Cover, SEED, Visit, for_each, memory};
 
 unsafe extern "C" {
@@ -28,7 +28,7 @@ const SOME: usize = 25;
 
 pub fn generated(world: &SimpleCommunicator) {
     wire::attach(world).unwrap();
-    for_each(&Pairs(world, std::env::var_os("DTYPE_LONG").is_some()));
+    for_each(&Pairs(world, is_long()));
 }
 
 struct Pairs<'a>(&'a SimpleCommunicator, bool);

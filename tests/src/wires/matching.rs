@@ -13,6 +13,8 @@ use mpi::{
     traits::*,
 };
 
+use super::is_long;
+
 /// Left to the compiler: its memory is as long as its packed bytes, and in another order.
 #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
 struct Mixed {
@@ -418,7 +420,7 @@ fn check_status(status: &Status, receive: &Receive, seed: u64) {
 
 /// Programs: few, or with `DTYPE_LONG=1` many.
 fn programs() -> u64 {
-    if std::env::var_os("DTYPE_LONG").is_some() { 34_000 } else { 600 }
+    if is_long() { 34_000 } else { 600 }
 }
 
 /// On one thread.

@@ -36,6 +36,11 @@ const WIRES: [Wire; 4] = [Wire::Typed, Wire::Packed, Wire::Auto, Wire::Segments]
 /// Numbers of values: none, few, and as many as are more than a segment.
 const COUNTS: [usize; 4] = [0, 1, 33, 3000];
 
+/// Whether the tests that try a choice of cases try all of them: `DTYPE_LONG=1`.
+fn is_long() -> bool {
+    std::env::var_os("DTYPE_LONG").is_some()
+}
+
 fn neighbours(world: &SimpleCommunicator) -> (Process<'_>, Process<'_>, i32) {
     let (rank, size) = (world.rank(), world.size());
     let previous = (rank + size - 1) % size;
