@@ -571,7 +571,7 @@ impl<'a> Region<'a> {
                 });
             (nest.start, layer)
         });
-        Plan::of_layer(Layer::sequence(pieces), self.array_elements() * self.element)
+        Plan::of_layer(Layer::sequence(pieces), (self.array_elements() * self.element) as isize)
     }
 
     /// The least-cost tree of a region without lists, moved to begin at the first value of an array without gaps, where it can

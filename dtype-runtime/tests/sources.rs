@@ -1,7 +1,11 @@
 //! Layouts of ndarray's and nalgebra's arrays and views, without MPI: each against the elements that indexing finds.
 #![cfg(all(feature = "ndarray", feature = "nalgebra"))]
 
-use dtype_runtime::{Error, layout, pack, split};
+use dtype_runtime::{
+    Error, layout, pack,
+    pack::{Data, DataMut},
+    split,
+};
 use nalgebra::{Matrix3x4, Vector6};
 use ndarray::{Array1, Array2, Array3, ArrayD, Axis, ShapeBuilder, s};
 
@@ -51,6 +55,33 @@ fn what_is_received_into_a_part_of_an_array_stays_in_it() {
     let third = one.clone();
     bottom.of_mut(&mut one).unwrap().unpack(&[9; 7]).unwrap();
     assert_eq!((one[[6, 0]], third[[6, 0]]), (9, other[[6, 0]]));
+}
+
+#[test]
+fn the_plan_of_a_strided_view_reaches_as_far_as_its_elements() {
+    let wide = Array2::from_shape_fn((3, 1000), |(i, j)| (1000 * i + j) as u64);
+    let all = layout!(u64[3][3] => [.., ..]);
+    let bytes = 2 * 8000 + 3 * 8;
+    let plan = all.of(&wide.slice(s![0..3, 0..3])).unwrap().data().plan().clone();
+    let too_short = Error::Reach { first: 0, end: bytes as i128, found: 72 };
+    assert_eq!(Data::new(&plan, 1, &[0; 72], 0).unwrap_err(), too_short);
+    assert_eq!(DataMut::new(&plan, 1, &mut [0; 72], 0).unwrap_err(), too_short);
+    let memory = vec![7; bytes];
+    assert_eq!(Data::new(&plan, 1, &memory, 0).unwrap().pack(), [7; 72]);
+    assert!(Data::new(&plan, 1, &memory[..bytes - 1], 0).is_err());
+    // From the last element to the first.
+    let plan = all.of(&wide.slice(s![..;-1, 0..3;-1])).unwrap().data().plan().clone();
+    assert_eq!(
+        Data::new(&plan, 1, &memory, 0).unwrap_err(),
+        Error::Reach { first: 8 - bytes as i128, end: 8, found: bytes }
+    );
+    assert_eq!(Data::new(&plan, 1, &memory, bytes - 8).unwrap().pack(), [7; 72]);
+    assert!(Data::new(&plan, 1, &memory, bytes - 7).is_err());
+    // Where there are no bytes, elements may be anywhere.
+    let nothing = Array2::from_elem((3, 1000), ());
+    let all = layout!(()[3][3] => [.., ..]);
+    let plan = all.of(&nothing.slice(s![0..3, 0..3])).unwrap().data().plan().clone();
+    assert!(Data::new(&plan, 5, &[], 0).is_ok());
 }
 
 #[test]

@@ -471,16 +471,11 @@ impl Transpack {
 
 /// Checks that so many copies of a plan lie within memory of so many bytes.
 fn reach(plan: &Plan, count: usize, found: usize, origin: usize) -> Result<(), Error> {
-    let compiled = plan.compiled();
-    let size = plan.packed_size();
-    if count == 0 || size == 0 {
-        return Ok(());
-    }
-    if size.checked_mul(count).is_none_or(|size| isize::try_from(size).is_err()) {
+    let Some((lower, upper)) = plan.compiled().bounds.filter(|_| count > 0) else { return Ok(()) };
+    if plan.packed_size().checked_mul(count).is_none_or(|size| isize::try_from(size).is_err()) {
         return Err(dtype_core::Error::Overflow { node: "vec" }.into());
     }
     let last = (count as i128 - 1) * plan.extent() as i128;
-    let (lower, upper) = compiled.bounds;
     let (first, end) =
         (origin as i128 + lower as i128 + last.min(0), origin as i128 + upper as i128 + last.max(0));
     if first < 0 || end > found as i128 {

@@ -38,8 +38,8 @@ pub(super) struct Compiled {
     pub signature: Signature,
     /// Bytes from one copy to the next.
     pub extent: Places,
-    /// The least displacement, and one past the last byte.
-    pub bounds: (isize, isize),
+    /// The least displacement of a byte, and one past the greatest; nothing where there is none.
+    pub bounds: Option<(isize, isize)>,
     /// Found when it is asked for.
     #[cfg(feature = "mpi")]
     pub spacing: std::sync::OnceLock<Option<super::data::Spacing>>,
@@ -56,15 +56,17 @@ impl Plan {
             isize::try_from(bytes).map_err(|_| dtype_core::Error::Overflow { node: tree.kind() })
         };
         let extent = fits(measure.extent())?;
-        let bounds = (fits(measure.lower_bound)?, fits(measure.upper_bound)?);
-        fits(measure.size as i64)?;
-        Ok(Self::compiled_of(Layer::of_tree(tree), extent, bounds))
+        [measure.lower_bound, measure.upper_bound, measure.size as i64]
+            .map(fits)
+            .into_iter()
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Self::of_layer(Layer::of_tree(tree), extent))
     }
 
     /// The plan with another extent, in bytes.
     #[must_use]
     pub fn resized(&self, extent: isize) -> Self {
-        Self::compiled_of(self.layer(), extent, self.0.bounds)
+        Self::of_layer(self.layer(), extent)
     }
 
     /// The plan of values of a type.
@@ -74,15 +76,11 @@ impl Plan {
     /// assert_eq!((Plan::of::<(u8, u32)>().packed_size(), Plan::of::<(u8, u32)>().extent()), (5, 8));
     /// ```
     pub fn of<T: MpiDatatype>() -> Self {
-        T::lazy().plan(|| Self::of_layer(Layer::of::<T>(), size_of::<T>())).clone()
+        T::lazy().plan(|| Self::of_layer(Layer::of::<T>(), size_of::<T>() as isize)).clone()
     }
 
-    /// The plan of what lies in so many bytes from where it begins, which are also its extent.
-    pub(crate) fn of_layer(layer: Layer, extent: usize) -> Self {
-        Self::compiled_of(layer, extent as isize, (0, extent as isize))
-    }
-
-    fn compiled_of(Layer { part, signature }: Layer, extent: isize, bounds: (isize, isize)) -> Self {
+    /// The plan of a layer, copies of which are so many bytes apart.
+    pub(crate) fn of_layer(Layer { part, signature, bounds }: Layer, extent: isize) -> Self {
         Self(Arc::new(Compiled {
             part,
             signature,
@@ -119,8 +117,8 @@ impl Plan {
 
     /// What one copy is, to be part of another plan.
     pub(crate) fn layer(&self) -> Layer {
-        let Compiled { part, signature, .. } = &*self.0;
-        Layer { part: part.clone(), signature: signature.clone() }
+        let Compiled { part, signature, bounds, .. } = &*self.0;
+        Layer { part: part.clone(), signature: signature.clone(), bounds: *bounds }
     }
 
     /// Whether both are copies of one plan.
@@ -147,51 +145,75 @@ impl fmt::Debug for Plan {
 pub(crate) struct Layer {
     part: Part,
     signature: Signature,
+    /// As in [`Compiled`].
+    bounds: Option<(isize, isize)>,
 }
 
 impl Layer {
     pub fn leaf(base: BaseType) -> Self {
         let signature = Signature::run(base, 1);
-        Self { part: Part::block(signature.size), signature }
+        Self { part: Part::block(signature.size), bounds: Some((0, signature.size as isize)), signature }
     }
 
     /// This `count` times, so many bytes apart.
     #[must_use]
     pub fn repeated(self, count: usize, stride: isize) -> Self {
         let size = self.signature.size as isize;
-        Self { part: self.part.repeated(count, stride, size), signature: self.signature.repeated(count) }
+        // Without bytes, places may be anywhere.
+        let places = || [0, (count as isize - 1) * stride];
+        let bounds = self.bounds.filter(|_| count > 0).and_then(|bounds| moved(bounds, places()));
+        Self {
+            part: self.part.repeated(count, stride, size),
+            signature: self.signature.repeated(count),
+            bounds,
+        }
     }
 
     /// This at each of these places.
     #[must_use]
     pub fn listed(self, places: &[isize]) -> Self {
         let size = self.signature.size as isize;
-        Self { part: self.part.listed(places, size), signature: self.signature.repeated(places.len()) }
+        let bounds = self.bounds.and_then(|bounds| moved(bounds, places.iter().copied()));
+        Self {
+            part: self.part.listed(places, size),
+            signature: self.signature.repeated(places.len()),
+            bounds,
+        }
     }
 
     /// At each of these places so many of this, so many bytes apart.
     fn bucketed(self, stride: isize, places: impl Iterator<Item = (isize, usize)>) -> Self {
-        let (size, mut all) = (self.signature.size, 0usize);
+        let (size, mut all, mut ends) = (self.signature.size, 0usize, Vec::new());
         let buckets = places.map(|(a, count)| {
             let b = size.wrapping_mul(all) as isize;
             all = all.wrapping_add(count);
+            if self.bounds.is_some() && count > 0 {
+                ends.extend([a, a + (count as isize - 1) * stride]);
+            }
             Bucket { a, b, count }
         });
-        let part = self.part.bucketed(stride, size as isize, buckets.collect());
-        Self { part, signature: self.signature.repeated(all) }
+        let buckets = buckets.collect();
+        let bounds = self.bounds.and_then(|bounds| moved(bounds, ends));
+        let part = self.part.bucketed(stride, size as isize, buckets);
+        Self { part, signature: self.signature.repeated(all), bounds }
     }
 
     /// Each of these at its place, one after the other.
     pub fn sequence(layers: impl IntoIterator<Item = (isize, Self)>) -> Self {
         let layers = layers.into_iter();
         let count = layers.size_hint().0;
-        let (mut parts, mut signatures, mut size) = (Vec::with_capacity(count), Vec::with_capacity(count), 0);
-        for (at, Self { part, signature }) in layers {
+        let (mut parts, mut signatures) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let (mut size, mut all) = (0, None);
+        for (at, Self { part, signature, bounds }) in layers {
             parts.push(part.moved(at, size));
             size += signature.size as isize;
             signatures.push(signature);
+            if let Some((first, end)) = bounds {
+                let (least, greatest) = all.unwrap_or((isize::MAX, isize::MIN));
+                all = Some((least.min(at + first), greatest.max(at + end)));
+            }
         }
-        Self { part: Part::sequence(parts), signature: Signature::sequence(signatures) }
+        Self { part: Part::sequence(parts), signature: Signature::sequence(signatures), bounds: all }
     }
 
     /// What a tree describes.
@@ -219,6 +241,14 @@ impl Layer {
         T::visit(&mut fields);
         Self::sequence(fields.0)
     }
+}
+
+/// The bounds of what lies at each of these places; nothing if there are no places.
+fn moved((first, end): (isize, isize), places: impl IntoIterator<Item = isize>) -> Option<(isize, isize)> {
+    let mut places = places.into_iter();
+    let at = places.next()?;
+    let (least, greatest) = places.fold((at, at), |(least, greatest), at| (least.min(at), greatest.max(at)));
+    Some((least + first, greatest + end))
 }
 
 /// Collects the parts of a type.
