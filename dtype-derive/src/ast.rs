@@ -60,6 +60,11 @@ impl<'a> Item<'a> {
         Some(Self { ident: &input.ident, generics: &input.generics, repr, attributes, kind })
     }
 
+    /// Whether all bytes are a value, as far as is seen here.
+    pub(crate) fn is_any_pattern(&self) -> bool {
+        matches!(self.kind, Kind::Struct(_)) || self.attributes.vouched
+    }
+
     /// Whether every field travels.
     pub(crate) fn is_complete(&self) -> bool {
         match &self.kind {

@@ -1,13 +1,12 @@
 //! The attribute `#[mpi(...)]`, on a type and on a field.
 
 use dtype_core::{LinearCosts, NodeCosts, Penalty, Weighting};
-use proc_macro2::{TokenStream, TokenTree};
-use quote::quote;
+use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::{
     Attribute, Error, LitInt, LitStr, Path, Result, Token, WherePredicate, braced,
     meta::ParseNestedMeta,
     parse::{ParseBuffer, ParseStream, Parser},
-    parse_quote,
+    parse_quote_spanned,
     punctuated::Punctuated,
 };
 
@@ -23,6 +22,8 @@ pub(crate) struct TypeAttributes {
     pub(crate) memory_order: bool,
     /// Whether MPI carries the bytes that the type takes in memory.
     pub(crate) bytes: bool,
+    /// Whether the user vouches for what rsmpi's own calls receive.
+    pub(crate) vouched: bool,
     pub(crate) cost: Cost,
 }
 
@@ -37,13 +38,14 @@ impl TypeAttributes {
     /// All `#[mpi(...)]` on a type. What is wrong with them is added to the errors.
     pub(crate) fn of(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut found = Self {
-            runtime: parse_quote!(::dtype_runtime),
+            runtime: parse_quote_spanned!(Span::mixed_site()=> ::dtype_runtime),
             bound: None,
             memory_order: false,
             bytes: false,
+            vouched: false,
             cost: Cost { model: NodeCosts::THESIS.linear(), tokens: None },
         };
-        let known = ["crate", "bound", "order", "wire", "cost"];
+        let known = ["crate", "bound", "order", "wire", "cost", "unsafe_equivalence"];
         for_each_option(attributes, &known, "a type", errors, |name, meta| {
             match name {
                 "crate" => {
@@ -63,6 +65,7 @@ impl TypeAttributes {
                 }
                 "order" => found.memory_order = choice(meta, &["declared", "memory"])? == "memory",
                 "wire" => found.bytes = choice(meta, &["typed", "bytes"])? == "bytes",
+                "unsafe_equivalence" => found.vouched = true,
                 _ => found.cost = Cost::of(&text(meta)?)?,
             }
             Ok(())
@@ -159,11 +162,11 @@ impl Cost {
             "storage" => Self { model: NodeCosts::THESIS.linear(), tokens: None },
             "processing" => Self {
                 model: NodeCosts::processing().linear(),
-                tokens: Some(quote!(__dtype::NodeCosts::processing().linear())),
+                tokens: Some(ours!(__dtype::NodeCosts::processing().linear())),
             },
             "penalty" => Self {
                 model: Penalty::GUIDELINES.linear(),
-                tokens: Some(quote!(__dtype::Penalty::GUIDELINES.linear())),
+                tokens: Some(ours!(__dtype::Penalty::GUIDELINES.linear())),
             },
             file => Self::of_file(text, file)?,
         })
@@ -181,11 +184,11 @@ impl Cost {
         let costs = cost_file.parse_str(&content).map_err(|problem| error(&problem))?;
         let NodeCosts { leaf, vec, idx, strc, idxbuc, lookup, weighting } = costs;
         let weighting = match weighting {
-            Weighting::Storage => quote!(Storage),
-            Weighting::Processing => quote!(Processing),
+            Weighting::Storage => ours!(Storage),
+            Weighting::Processing => ours!(Processing),
         };
         let path = path.to_string_lossy();
-        let tokens = quote! {{
+        let tokens = ours! {{
             // Changes of the file are changes of this.
             const _: &::core::primitive::str = ::core::include_str!(#path);
             __dtype::NodeCosts {

@@ -1,10 +1,10 @@
 //! From a type tree to tokens: the constructor program of its least-cost tree, as constants that the runtime executes.
 //!
-//! All names are those of `dtype_runtime::__private`, which the expansion calls `__dtype`.
+//! All names are those of `dtype_runtime::__private`, which the expansion calls `__dtype`. What is called is a function of
+//! `__dtype::Runtime`: see `expand.rs`.
 
 use dtype_core::{BaseType, Bounds, LinearCosts, OldType, Program, Step, TypeTree, solve_layout};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
-use quote::quote;
 
 /// Solves a layout, as all tiers do, and gives the expression of type `Option<Expansion>`
 /// for it: none where one of `facts` does not hold. With `extent`, in bytes, the datatype has that extent. Nothing where
@@ -20,13 +20,10 @@ pub(crate) fn expansion(
     let cost = number(solution.cost);
     let steps = program.steps.iter().map(step);
     let result = old_type(program.result);
-    Some(quote! {{
+    Some(ours! {{
         const STEPS: &[__dtype::Step] = &[#(#steps),*];
         if #facts {
-            ::core::option::Option::Some(__dtype::Expansion {
-                cost: #cost,
-                program: __dtype::Program { steps: __dtype::List(STEPS), result: #result },
-            })
+            ::core::option::Option::Some(__dtype::Runtime::expansion(#cost, STEPS, #result))
         } else {
             ::core::option::Option::None
         }
@@ -36,18 +33,18 @@ pub(crate) fn expansion(
 /// `__dtype::BaseType::F64`
 pub(crate) fn base_type(base: BaseType) -> TokenStream {
     let variant = Ident::new(base.variant_name(), Span::call_site());
-    quote!(__dtype::BaseType::#variant)
+    ours!(__dtype::BaseType::#variant)
 }
 
 fn old_type(old: OldType) -> TokenStream {
     match old {
         OldType::Base(base) => {
             let base = base_type(base);
-            quote!(__dtype::OldType::Base(#base))
+            ours!(__dtype::Runtime::base(#base))
         }
         OldType::Step(index) => {
             let index = Literal::usize_unsuffixed(index);
-            quote!(__dtype::OldType::Step(#index))
+            ours!(__dtype::Runtime::step(#index))
         }
     }
 }
@@ -56,12 +53,12 @@ fn step(step: &Step) -> TokenStream {
     match step {
         Step::Contiguous { count, oldtype } => {
             let (count, oldtype) = (number(*count), old_type(*oldtype));
-            quote!(__dtype::Step::Contiguous { count: #count, oldtype: #oldtype })
+            ours!(__dtype::Step::Contiguous { count: #count, oldtype: #oldtype })
         }
         Step::Hvector { count, blocklength, stride, oldtype } => {
             let (count, blocklength) = (number(*count), number(*blocklength));
             let (stride, oldtype) = (signed(*stride), old_type(*oldtype));
-            quote! {
+            ours! {
                 __dtype::Step::Hvector {
                     count: #count, blocklength: #blocklength, stride: #stride, oldtype: #oldtype
                 }
@@ -70,10 +67,10 @@ fn step(step: &Step) -> TokenStream {
         Step::HindexedBlock { blocklength, displacements, oldtype } => {
             let blocklength = number(*blocklength);
             let (displacements, oldtype) = (displacements.iter().map(|at| signed(*at)), old_type(*oldtype));
-            quote! {
+            ours! {
                 __dtype::Step::HindexedBlock {
                     blocklength: #blocklength,
-                    displacements: __dtype::List(&[#(#displacements),*]),
+                    displacements: __dtype::Runtime::list(&[#(#displacements),*]),
                     oldtype: #oldtype,
                 }
             }
@@ -81,10 +78,10 @@ fn step(step: &Step) -> TokenStream {
         Step::Hindexed { blocklengths, displacements, oldtype } => {
             let blocklengths = blocklengths.iter().map(|length| number(*length));
             let (displacements, oldtype) = (displacements.iter().map(|at| signed(*at)), old_type(*oldtype));
-            quote! {
+            ours! {
                 __dtype::Step::Hindexed {
-                    blocklengths: __dtype::List(&[#(#blocklengths),*]),
-                    displacements: __dtype::List(&[#(#displacements),*]),
+                    blocklengths: __dtype::Runtime::list(&[#(#blocklengths),*]),
+                    displacements: __dtype::Runtime::list(&[#(#displacements),*]),
                     oldtype: #oldtype,
                 }
             }
@@ -93,18 +90,18 @@ fn step(step: &Step) -> TokenStream {
             let blocklengths = blocklengths.iter().map(|length| number(*length));
             let displacements = displacements.iter().map(|at| signed(*at));
             let oldtypes = oldtypes.iter().map(|oldtype| old_type(*oldtype));
-            quote! {
+            ours! {
                 __dtype::Step::Struct {
-                    blocklengths: __dtype::List(&[#(#blocklengths),*]),
-                    displacements: __dtype::List(&[#(#displacements),*]),
-                    oldtypes: __dtype::List(&[#(#oldtypes),*]),
+                    blocklengths: __dtype::Runtime::list(&[#(#blocklengths),*]),
+                    displacements: __dtype::Runtime::list(&[#(#displacements),*]),
+                    oldtypes: __dtype::Runtime::list(&[#(#oldtypes),*]),
                 }
             }
         }
         Step::Resized { lower_bound, extent, oldtype } => {
             let (lower_bound, extent) = (signed(*lower_bound), signed(*extent));
             let oldtype = old_type(*oldtype);
-            quote! {
+            ours! {
                 __dtype::Step::Resized { lower_bound: #lower_bound, extent: #extent, oldtype: #oldtype }
             }
         }

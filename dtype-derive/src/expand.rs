@@ -1,17 +1,24 @@
 //! The implementation that the derive writes.
 
-use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
-use syn::{DeriveInput, Generics, Ident, Result, parse_quote, spanned::Spanned};
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote_spanned};
+use syn::{
+    DeriveInput, Generics, Ident, Result, Type, WherePredicate, parse_quote_spanned, spanned::Spanned,
+};
 
 use crate::{
     ast::{Field, Item, Kind},
     emit,
     known::{self, Facts},
+    ours_at,
     valid::{self, Errors},
 };
 
 /// The expansion of `#[derive(MpiDatatype)]`.
+///
+/// Its `unsafe impl`s must hold whatever module `#[mpi(crate = "…")]` names. So each of them names the type `Runtime` in its constant
+/// `RUNTIME`, which the compiler compares with that of the trait; and what they say they say in functions of that type and of the
+/// trait, which nobody else can write.
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let mut errors = Errors::default();
     let item = Item::of(input, &mut errors);
@@ -33,7 +40,6 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         }
         Kind::Enum(_) => " SAFETY: the enum is its discriminant, of the integer type that `repr` says.",
     };
-    // rsmpi makes values out of what it receives, which needs every field.
     // Constants of their own, so that what they assert is refused at the field, without further use.
     let fixed = match &item.kind {
         Kind::Struct(fields) if item.attributes.bytes && item.generics.params.is_empty() => fields.as_slice(),
@@ -41,25 +47,113 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     };
     let fixed = fixed.iter().map(|field| {
         let ty = field.ty;
-        quote_spanned!(ty.span()=> const _: () = __dtype::must_be_fixed::<#ty>();)
+        quote_spanned!(ours_at(ty.span())=> const _: () = __dtype::Runtime::must_be_fixed::<#ty>();)
     });
-    let equivalence = item
-        .is_complete()
-        .then(|| quote!(__dtype::equivalence!({#parameters} {#ident #arguments} {#bounds});));
-    Ok(quote! {
+    let witness = witness();
+    let (equivalence, marks) = (equivalence(&item, &generics), marks(&item, &generics));
+    Ok(ours! {
         const _: () = {
             use #runtime::__private as __dtype;
 
             #[doc = #safety]
             #[automatically_derived]
             unsafe impl #parameters __dtype::MpiDatatype for #ident #arguments #bounds {
+                #witness
                 #members
             }
 
+            #marks
             #equivalence
             #(#fixed)*
         };
     })
+}
+
+/// The constant that the compiler compares.
+pub(crate) fn witness() -> TokenStream {
+    ours!(
+        const RUNTIME: __dtype::Runtime = __dtype::Runtime::OURS;
+    )
+}
+
+/// What rsmpi may do with values: receive them, if every pattern of each field is a value or the user vouches for it; and make new
+/// ones, if there are no fields that do not travel.
+fn marks(item: &Item<'_>, generics: &Generics) -> TokenStream {
+    let fields = match &item.kind {
+        Kind::Struct(fields) => fields.as_slice(),
+        Kind::Enum(_) => &[],
+    };
+    let travelling = || fields.iter().filter(|field| !field.skipped).map(|field| field.ty);
+    let any_pattern = item.is_any_pattern().then(|| {
+        let of_all = travelling().filter(|_| !item.attributes.vouched);
+        mark(item, generics, &ours!(AnyPattern), of_all)
+    });
+    let complete = item.is_complete().then(|| mark(item, generics, &ours!(Complete), travelling()));
+    ours!(#any_pattern #complete)
+}
+
+/// The implementation of a mark that types have whose fields have it.
+fn mark<'a>(
+    item: &Item<'_>,
+    generics: &Generics,
+    name: &TokenStream,
+    fields: impl Iterator<Item = &'a Type>,
+) -> TokenStream {
+    let (ident, mut generics, mut seen) = (item.ident, generics.clone(), Vec::new());
+    for ty in fields {
+        let text = ty.to_token_stream().to_string();
+        if !seen.contains(&text) {
+            generics.make_where_clause().predicates.push(marked(ty, name));
+            seen.push(text);
+        }
+    }
+    let (parameters, arguments, bounds) = generics.split_for_impl();
+    let witness = witness();
+    ours! {
+        /// SAFETY: so are all fields that travel, or the user vouches for it.
+        #[automatically_derived]
+        unsafe impl #parameters __dtype::#name for #ident #arguments #bounds {
+            #witness
+        }
+    }
+}
+
+/// A type has a mark. Of references, which have it as what they refer to, the compiler asks it only where it matters.
+fn marked(ty: &impl ToTokens, name: &TokenStream) -> WherePredicate {
+    parse_quote_spanned!(Span::mixed_site()=> for<'__dtype> &'__dtype #ty: __dtype::#name)
+}
+
+/// rsmpi's `Equivalence`, for whoever has both marks. Where it is seen here that one is missing, a bound that nobody satisfies says so:
+/// of a mark that the type itself lacks the compiler would not tell.
+fn equivalence(item: &Item<'_>, generics: &Generics) -> TokenStream {
+    let (ident, mut generics) = (item.ident, generics.clone());
+    let (_, arguments, _) = item.generics.split_for_impl();
+    let own = ours!(#ident #arguments);
+    let refused = |why: TokenStream| -> WherePredicate {
+        parse_quote_spanned!(Span::mixed_site()=> for<'__dtype> &'__dtype (): __dtype::#why<#own>)
+    };
+    let predicates = &mut generics.make_where_clause().predicates;
+    predicates.push(match item.is_any_pattern() {
+        true => marked(&own, &ours!(AnyPattern)),
+        false => refused(ours!(ReceivedByMpi)),
+    });
+    predicates.push(match item.is_complete() {
+        true => marked(&own, &ours!(Complete)),
+        false => refused(ours!(MadeByRsmpi)),
+    });
+    let (parameters, arguments, bounds) = generics.split_for_impl();
+    ours! {
+        /// SAFETY: the datatype is the one of the type, with its extent; rsmpi may receive values and make new ones.
+        #[automatically_derived]
+        unsafe impl #parameters __dtype::Equivalence for #ident #arguments #bounds {
+            type Out = __dtype::EquivalentDatatype;
+
+            #[inline]
+            fn equivalent_datatype() -> Self::Out {
+                __dtype::Runtime::equivalent_datatype::<Self>()
+            }
+        }
+    }
 }
 
 /// The generics with the bounds that the implementation needs: one for each type parameter that a travelling field
@@ -74,9 +168,9 @@ fn bounded(item: &Item<'_>) -> Generics {
         let bounds = item.generics.type_params().map(|parameter| {
             let name = &parameter.ident;
             if travel(name) {
-                parse_quote!(#name: __dtype::MpiDatatype)
+                parse_quote_spanned!(Span::mixed_site()=> #name: __dtype::MpiDatatype)
             } else {
-                parse_quote!(#name: 'static)
+                parse_quote_spanned!(Span::mixed_site()=> #name: 'static)
             }
         });
         bounds.collect()
@@ -92,21 +186,59 @@ fn bounded(item: &Item<'_>) -> Generics {
 fn struct_members(item: &Item<'_>, fields: &[Field<'_>]) -> TokenStream {
     let travelling = || fields.iter().filter(|field| !field.skipped);
     let (types, members): (Vec<_>, Vec<_>) = travelling().map(|field| (field.ty, &field.member)).unzip();
-    let order = if item.attributes.memory_order { quote!(Memory) } else { quote!(Declared) };
     // What there is to say beyond the fields.
-    let loose = (!item.repr.c && !item.repr.transparent).then(|| quote!(.loose()));
-    let incomplete = (!item.is_complete()).then(|| quote!(.incomplete()));
-    let bytes = item.attributes.bytes.then(|| {
-        quote!(
-            const BYTES: ::core::primitive::bool = true;
-        )
-    });
+    let loose = (!item.repr.c && !item.repr.transparent).then(|| flag("FIXED", false));
+    let incomplete = (!item.is_complete()).then(|| flag("COMPLETE", false));
+    let bytes = item.attributes.bytes.then(|| flag("BYTES", true));
+    let vouched = item.attributes.vouched.then(|| flag("VOUCHED", true));
+    let visits: Vec<_> = types
+        .iter()
+        .zip(&members)
+        .map(|(ty, member)| {
+            ours! {
+                <#ty as __dtype::MpiDatatype>::visit_field(
+                    __dtype_visitor,
+                    ::core::mem::offset_of!(Self, #member),
+                )
+            }
+        })
+        .collect();
+    let (order, visits) = if item.attributes.memory_order {
+        let (count, numbers) = (types.len(), 0..types.len());
+        let order = ours! {
+            const ORDER: &'static [::core::primitive::usize] =
+                &__dtype::Runtime::in_memory::<#count>(<Self as __dtype::MpiDatatype>::LIST);
+        };
+        let visits = ours! {
+            for __dtype_field in <Self as __dtype::MpiDatatype>::ORDER {
+                match *__dtype_field {
+                    #(#numbers => #visits,)*
+                    _ => {}
+                }
+            }
+        };
+        (Some(order), visits)
+    } else {
+        (None, ours!(#(#visits;)*))
+    };
     let costs = costs(item);
     let lazy = lazy(item, fields);
-    quote! {
-        __dtype::fields!(offset_of, #order, [#(#members: #types),*] #loose #incomplete);
+    ours! {
+        const LIST: &'static [__dtype::Field] =
+            &[#(<#types as __dtype::MpiDatatype>::FIELD.at(::core::mem::offset_of!(Self, #members))),*];
+        const FIELD_RUNS: &'static [&'static __dtype::RunBuffer] =
+            &[#(&<#types as __dtype::MpiDatatype>::RUNS),*];
+        #order
+        #loose
+        #incomplete
         #bytes
+        #vouched
         #costs
+
+        #[inline(always)]
+        fn visit(__dtype_visitor: &mut impl __dtype::Visitor) {
+            #visits
+        }
 
         // Inlined, so that a crate pays for the types only that it uses.
         #[inline]
@@ -116,25 +248,34 @@ fn struct_members(item: &Item<'_>, fields: &[Field<'_>]) -> TokenStream {
     }
 }
 
+/// One of the constants of type `bool`.
+fn flag(name: &str, value: bool) -> TokenStream {
+    let name = Ident::new(name, Span::mixed_site());
+    ours!(const #name: ::core::primitive::bool = #value;)
+}
+
 /// The members of the implementation for an enum without data, which travels as the integer it is.
 fn enum_members(item: &Item<'_>, variants: &[&Ident]) -> TokenStream {
     // The name in `repr` is always the primitive type, whatever else it may mean.
-    let integer = item.repr.integer.as_ref().map(|integer| quote!(::core::primitive::#integer));
+    let integer = item.repr.integer.as_ref().map(|integer| ours!(::core::primitive::#integer));
     let (costs, lazy) = (costs(item), lazy(item, &[]));
-    quote! {
+    let vouched = item.attributes.vouched.then(|| flag("VOUCHED", true));
+    ours! {
         const DESCRIPTION: __dtype::Description = <#integer as __dtype::MpiDatatype>::DESCRIPTION;
-        const FACTS: __dtype::Facts = <#integer as __dtype::MpiDatatype>::FACTS.restricted();
+        const FACTS: __dtype::Facts = __dtype::Runtime::facts_of_enum::<Self, #integer>();
         const RUNS: __dtype::RunBuffer = <#integer as __dtype::MpiDatatype>::RUNS;
+        #vouched
+        #costs
 
         #[inline(always)]
-        fn visit(visitor: &mut impl __dtype::Visitor) {
-            __dtype::visit_integer::<Self, #integer>(visitor);
+        fn visit(__dtype_visitor: &mut impl __dtype::Visitor) {
+            __dtype::Runtime::visit_integer::<Self, #integer>(__dtype_visitor);
         }
 
-        fn is_valid(packed: &[::core::primitive::u8]) -> ::core::primitive::bool {
-            __dtype::is_one_of::<#integer>(packed, &[#(Self::#variants as #integer),*])
+        fn is_valid(__dtype_packed: &[::core::primitive::u8]) -> ::core::primitive::bool {
+            // Braces make a value of a variant `A()` as well, and not its constructor.
+            __dtype::Runtime::is_one_of::<#integer>(__dtype_packed, &[#(Self::#variants {} as #integer),*])
         }
-        #costs
 
         // Inlined, so that a crate pays for the types only that it uses.
         #[inline]
@@ -147,7 +288,7 @@ fn enum_members(item: &Item<'_>, variants: &[&Ident]) -> TokenStream {
 /// The cost model, where it is not the default.
 fn costs(item: &Item<'_>) -> Option<TokenStream> {
     let tokens = item.attributes.cost.tokens.as_ref()?;
-    Some(quote!(const COSTS: __dtype::LinearCosts = #tokens;))
+    Some(ours!(const COSTS: __dtype::LinearCosts = #tokens;))
 }
 
 /// The body of `lazy`: a `static` with the finished constructor calls where the macro can see the whole layout. For other
@@ -163,10 +304,10 @@ fn lazy(item: &Item<'_>, fields: &[Field<'_>]) -> TokenStream {
         let extent = i64::try_from(known.size).ok()?;
         emit::expansion(&known.tree, Some(extent), &item.attributes.cost.model, &facts.expression())
     });
-    let Some(expansion) = expansion else { return quote!(__dtype::of_type::<Self>()) };
+    let Some(expansion) = expansion else { return ours!(__dtype::Runtime::of_type::<Self>()) };
     let ident = item.ident;
-    quote! {
-        static LAZY: __dtype::LazyDatatype = __dtype::LazyDatatype::new::<#ident>(#expansion);
+    ours! {
+        static LAZY: __dtype::LazyDatatype = __dtype::Runtime::entry::<#ident>(#expansion);
         &LAZY
     }
 }

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 
 use dtype_core::{BaseType, TypeTree};
 use proc_macro2::{Ident, Literal, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use quote::ToTokens;
 use syn::{Expr, Lit, Member, Type};
 
 use crate::ast::{Field, Item};
@@ -39,7 +39,7 @@ impl Facts {
     /// All of them as one expression.
     pub(crate) fn expression(&self) -> TokenStream {
         let facts = &self.0;
-        quote!(#(#facts)&&*)
+        ours!(#(#facts)&&*)
     }
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn of_struct(item: &Item<'_>, fields: &[Field<'_>], facts: &mut Facts
     let align = align.max(repr.align.unwrap_or(1));
     let size = size.checked_next_multiple_of(align)?;
     let bytes = Literal::u64_unsuffixed(size);
-    facts.push(quote!(__dtype::lies_as::<#ident>(&[#(#offsets),*], #bytes)));
+    facts.push(ours!(__dtype::Runtime::lies_as::<#ident>(&[#(#offsets),*], #bytes)));
     let tree = TypeTree::structure(displacements, children);
     tree.measure().ok()?;
     Some(Known { tree, size, align, niche: false })
@@ -131,10 +131,10 @@ fn of_tuple(ty: &Type, fields: Vec<Known>, facts: &mut Facts) -> Option<Known> {
     let size = size.checked_next_multiple_of(largest)?;
     for (i, displacement) in displacements.iter().enumerate() {
         let (member, at) = (Member::from(i), Literal::i64_unsuffixed(*displacement));
-        facts.push(quote!(__dtype::memoffset::offset_of_tuple!(#ty, #member) == #at));
+        facts.push(ours!(::core::mem::offset_of!(#ty, #member) == #at));
     }
     let bytes = Literal::u64_unsuffixed(size);
-    facts.push(quote!(::core::mem::size_of::<#ty>() == #bytes));
+    facts.push(ours!(::core::mem::size_of::<#ty>() == #bytes));
     let children: Vec<_> = fields.into_iter().map(|field| field.tree).collect();
     let tree = TypeTree::structure(displacements, children);
     tree.measure().ok()?;
@@ -170,5 +170,5 @@ pub(crate) fn base_type(name: &syn::Ident) -> Option<BaseType> {
 /// The fact that `ty` means the base type here.
 pub(crate) fn is_base(ty: &impl ToTokens, base: BaseType) -> TokenStream {
     let base = crate::emit::base_type(base);
-    quote!(__dtype::is_base::<#ty>(#base))
+    ours!(__dtype::Runtime::is_base::<#ty>(#base))
 }

@@ -13,7 +13,8 @@ fn expansion(input: &DeriveInput) -> String {
 }
 
 fn layout(input: &LayoutInput) -> String {
-    let tokens = crate::layout::expand(input).expect("a layout that is right");
+    let runtime = parse_quote!(::dtype_runtime);
+    let tokens = crate::layout::expand(&runtime, input).expect("a layout that is right");
     let file = if input.name.is_some() { tokens } else { quote!(fn main() { #tokens }) };
     prettyplease::unparse(&syn::parse2(file).expect("items, or an expression"))
 }

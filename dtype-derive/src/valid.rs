@@ -4,7 +4,8 @@
 //! same token through the trait's own message.
 
 use syn::{
-    Data, DataEnum, DeriveInput, Error, GenericParam, Member, PathArguments, Result, Type, spanned::Spanned,
+    Data, DataEnum, DeriveInput, Error, Fields, GenericParam, Member, PathArguments, Result, Type,
+    spanned::Spanned,
 };
 
 use crate::ast::{Field, Item, Kind};
@@ -61,6 +62,15 @@ fn check_struct(item: &Item<'_>, fields: &[Field<'_>], errors: &mut Errors) {
         check_type(&name, field.ty, errors);
     }
     let Item { ident, repr, attributes, .. } = item;
+    if attributes.vouched && !item.is_complete() {
+        errors.push(Error::new_spanned(
+            ident,
+            format!(
+                "rsmpi may make new values of `{ident}` out of what it receives, which would lack the fields with \
+                 `#[mpi(skip)]`: remove either `#[mpi(unsafe_equivalence)]` or `#[mpi(skip)]`"
+            ),
+        ));
+    }
     if !attributes.bytes {
         return;
     }
@@ -106,6 +116,20 @@ fn check_enum(data: &DataEnum, item: &Item<'_>, errors: &mut Errors) {
             )),
             Some(_) => {}
         }
+    }
+    // The compiler casts such variants only where all of them count up from 0.
+    let is_explicit = data.variants.iter().any(|variant| variant.discriminant.is_some());
+    if is_explicit && data.variants.iter().any(|variant| !matches!(variant.fields, Fields::Unit)) {
+        refuse(format!(
+            "the enum `{ident}` has variants with discriminants and variants with brackets, whose integers Rust does not \
+             tell: write `A` instead of `A()` or `A {{}}`"
+        ));
+    }
+    if item.repr.align.is_some() {
+        refuse(format!(
+            "the enum `{ident}` is a single integer, and `align` puts padding behind it: remove `align`, or put the enum in \
+             a struct that has it"
+        ));
     }
     if item.attributes.bytes || item.attributes.memory_order {
         refuse(format!(

@@ -7,9 +7,12 @@ use std::{
 
 use dtype_core::{BaseType, LinearCosts, NodeCosts, Optimality, Program, TypeTree, constant::RunBuffer};
 
+#[cfg(feature = "mpi")]
+use crate::received::AnyPattern;
 use crate::{
     Error,
-    fields::{Description, Facts, Fields, Order, Visitor, runs_of_bytes, runs_of_fields},
+    expansion::Runtime,
+    fields::{Description, Facts, Field, Fields, Visitor, fields, runs_of_bytes, runs_of_fields},
     lazy::{LayoutOrigin, LazyDatatype, of_type},
     pack::validate,
 };
@@ -48,22 +51,40 @@ use crate::{
             if `{Self}` is a type of yours, put `#[derive(MpiDatatype)]` on its definition"
 )]
 pub unsafe trait MpiDatatype: Sized + 'static {
-    /// What the type is made of, if it is a struct or tuple; and the runs of the types of its fields.
+    /// Of the type `Runtime` here, so that who implements the trait cannot have called that of anybody else: see [`Runtime`].
     #[doc(hidden)]
-    const FIELDS: Fields = Fields::new(Order::Declared, &[]);
+    const RUNTIME: Runtime = Runtime::OURS;
+
+    /// The fields that travel, if the type is a struct or tuple, and the runs of their types. In which order they travel, unless it is
+    /// this one; whether the compiler has no say in where they lie; whether there are no other fields.
+    #[doc(hidden)]
+    const LIST: &'static [Field] = &[];
     #[doc(hidden)]
     const FIELD_RUNS: &'static [&'static RunBuffer] = &[];
+    #[doc(hidden)]
+    const ORDER: &'static [usize] = &[];
+    #[doc(hidden)]
+    const FIXED: bool = true;
+    #[doc(hidden)]
+    const COMPLETE: bool = true;
+    #[doc(hidden)]
+    const FIELDS: Fields =
+        Fields { list: Self::LIST, order: Self::ORDER, fixed: Self::FIXED, complete: Self::COMPLETE };
 
     #[doc(hidden)]
     const DESCRIPTION: Description =
         if Self::BYTES { Description::Bytes(size_of::<Self>()) } else { Description::Fields(&Self::FIELDS) };
 
     #[doc(hidden)]
-    const FACTS: Facts = Facts::of_fields::<Self>(&Self::FIELDS, Self::BYTES);
+    const FACTS: Facts = Facts::of_fields::<Self>();
 
     #[doc(hidden)]
     const RUNS: RunBuffer =
         if Self::BYTES { runs_of_bytes::<Self>() } else { runs_of_fields(&Self::FIELDS, Self::FIELD_RUNS) };
+
+    /// The type as a field of another one, at its start.
+    #[doc(hidden)]
+    const FIELD: Field = Field::of::<Self>();
 
     /// What the layout is solved for.
     #[doc(hidden)]
@@ -72,6 +93,10 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     /// Whether MPI carries the type as the bytes it takes in memory.
     #[doc(hidden)]
     const BYTES: bool = false;
+
+    /// Whether somebody vouches for what MPI itself receives.
+    #[doc(hidden)]
+    const VOUCHED: bool = false;
 
     #[doc(hidden)]
     fn visit(visitor: &mut impl Visitor);
@@ -122,9 +147,8 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     }
 
     /// Checks that values are such as their type has: that every `bool` in them is 0 or 1, every `char` a character, no
-    /// `NonZero` 0, and every enum one of its variants. [`unpack_into`](crate::unpack_into) checks this; what MPI itself
-    /// receives into a buffer is trusted, as in rsmpi, so call this before you use what came from a rank you do not
-    /// trust.
+    /// `NonZero` 0, and every enum one of its variants. [`unpack_into`](crate::unpack_into) and all of our receiving calls check this.
+    /// rsmpi's own calls receive `bool` without, as they do in rsmpi, and types with `#[mpi(unsafe_equivalence)]`.
     ///
     /// # Errors
     /// [`Error::InvalidValue`], its offset that in the packed bytes of all values.
@@ -160,9 +184,13 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         crate::Values(values)
     }
 
-    /// Values as an rsmpi `BufferMut`, to be received into. Skipped fields are left as they are.
+    /// Values as an rsmpi `BufferMut`, to be received into. Skipped fields are left as they are. Not of types of which some bytes are no
+    /// value, since MPI does not look at them: receive those with [`receive_packed_into`](crate::traits::ReceivePacked).
     #[cfg(feature = "mpi")]
-    fn buffer_mut(values: &mut [Self]) -> crate::ValuesMut<'_, Self> {
+    fn buffer_mut(values: &mut [Self]) -> crate::ValuesMut<'_, Self>
+    where
+        Self: AnyPattern,
+    {
         crate::ValuesMut(values)
     }
 
@@ -251,7 +279,7 @@ macro_rules! transparent {
     ($([$($generics:tt)*] $type:ty = $field:tt: $inner:ty;)*) => {$(
         // SAFETY: the only field with data.
         unsafe impl<$($generics)*> MpiDatatype for $type {
-            crate::fields!(offset_of, Declared, [$field: $inner]);
+            fields!(offset_of, [$field: $inner]);
 
             fn lazy() -> &'static LazyDatatype {
                 of_type::<Self>()
@@ -267,7 +295,7 @@ transparent! {
 
 // SAFETY: no data at all.
 unsafe impl<T: ?Sized + 'static> MpiDatatype for PhantomData<T> {
-    crate::fields!(offset_of, Declared, []);
+    fields!(offset_of, []);
 
     fn lazy() -> &'static LazyDatatype {
         of_type::<Self>()
@@ -313,10 +341,13 @@ unsafe impl<T: MpiDatatype, const N: usize> MpiDatatype for [T; N] {
 }
 
 macro_rules! tuples {
+    (fixed) => { true };
+    (fixed $($name:ident)+) => { false };
     ($($name:ident $index:tt)*) => {
         // SAFETY: the fields, in order, where the compiler put them.
         unsafe impl<$($name: MpiDatatype),*> MpiDatatype for ($($name,)*) {
-            crate::fields!(offset_of_tuple, Declared, [$($index: $name),*] .loose());
+            fields!(offset_of_tuple, [$($index: $name),*]);
+            const FIXED: bool = tuples!(fixed $($name)*);
 
             fn lazy() -> &'static LazyDatatype {
                 of_type::<Self>()

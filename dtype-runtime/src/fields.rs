@@ -1,8 +1,8 @@
 //! How a type tells what it is made of: once to a visitor, at run time, and once in constants.
 //!
-//! [`fields!`](crate::fields) writes both. `visit` is a straight list of fields. Each use of it is a visitor: packing,
-//! unpacking and checking are the same walk with another visitor, inlined into straight-line code. Constants hold what is
-//! asked while the compiler runs, and what describes the layout when the program does.
+//! `visit` is a straight list of fields. Each use of it is a visitor: packing, unpacking and checking are the same walk with another
+//! visitor, inlined into straight-line code. Constants hold what is asked while the compiler runs, and what describes the layout when
+//! the program does. The derive writes both; [`fields!`] does it for the types here.
 
 use std::{slice::from_ref, sync::Arc};
 
@@ -36,16 +36,19 @@ pub struct Facts {
     pub fixed: bool,
     /// Whether every field travels.
     pub complete: bool,
+    /// Whether MPI may write values itself: every pattern is one, but for `bool`, or somebody vouches for what comes.
+    pub receivable: bool,
     /// The base type as which the type travels, if it is a single one.
     pub base: Option<BaseType>,
 }
 
 /// What a struct or tuple is made of, in a constant.
+#[derive(Clone, Copy)]
 pub struct Fields {
     /// Those that travel, in declared order.
     pub list: &'static [Field],
-    /// The order of travel.
-    pub order: Order,
+    /// In which order they travel, by their numbers in the list; as declared if this is empty.
+    pub order: &'static [usize],
     /// Whether the compiler has no say in where they lie.
     pub fixed: bool,
     /// Whether there are no others.
@@ -53,53 +56,61 @@ pub struct Fields {
 }
 
 /// A field that travels: its offset in bytes, and of its type, the facts and the layout.
-pub struct Field(pub usize, pub &'static Facts, pub fn() -> &'static LazyDatatype);
+#[derive(Clone, Copy)]
+pub struct Field {
+    offset: usize,
+    facts: &'static Facts,
+    lazy: fn() -> &'static LazyDatatype,
+}
+
+impl Field {
+    /// One of a type, at the start.
+    pub const fn of<F: MpiDatatype>() -> Self {
+        Self { offset: 0, facts: &F::FACTS, lazy: F::lazy }
+    }
+
+    /// The same so many bytes from the start.
+    #[must_use]
+    pub const fn at(self, offset: usize) -> Self {
+        Self { offset, ..self }
+    }
+}
 
 impl Fields {
-    /// None, or all of a struct whose layout is fixed.
-    pub const fn new(order: Order, list: &'static [Field]) -> Self {
-        Self { list, order, fixed: true, complete: true }
-    }
-
-    /// Notes that the compiler has a say in the layout.
-    #[must_use]
-    pub const fn loose(self) -> Self {
-        Self { fixed: false, ..self }
-    }
-
-    /// Notes that some fields do not travel.
-    #[must_use]
-    pub const fn incomplete(self) -> Self {
-        Self { complete: false, ..self }
-    }
-
     /// Which field travels as number `i`.
-    pub const fn nth(&self, i: usize) -> usize {
-        if matches!(self.order, Order::Declared) {
-            return i;
-        }
-        // The field with i others before it; of fields without size at one place, the first declared is the first.
-        let mut field = 0;
-        loop {
-            let (at, mut before, mut other) = (self.list[field].0, 0, 0);
-            while other < self.list.len() {
-                let offset = self.list[other].0;
-                before += (offset < at || (offset == at && other < field)) as usize;
-                other += 1;
-            }
-            if before == i {
-                return field;
-            }
-            field += 1;
-        }
+    const fn nth(&self, i: usize) -> usize {
+        if self.order.is_empty() { i } else { self.order[i] }
     }
+
+    /// Whether fields travel in another order than declared, and are so many that a loop over them is slower than a plan.
+    pub(crate) const fn are_many_in_memory_order(&self) -> bool {
+        const FEW: usize = 16;
+        self.order.len() > FEW
+    }
+}
+
+/// The numbers of fields in the order in which they lie in memory; of fields without size at one place, the first declared is the
+/// first.
+pub const fn in_memory<const N: usize>(list: &[Field]) -> [usize; N] {
+    let (mut order, mut i) = ([0; N], 0);
+    while i < N {
+        let mut place = i;
+        while place > 0 && list[order[place - 1]].offset > list[i].offset {
+            order[place] = order[place - 1];
+            place -= 1;
+        }
+        order[place] = i;
+        i += 1;
+    }
+    order
 }
 
 impl Facts {
     /// The facts of a type that travels as a base type.
     pub const fn of_base(base: BaseType, any_pattern: bool) -> Self {
         let size = base.size() as usize;
-        Self { packed_size: size, wire_size: size, any_pattern, base: Some(base), ..Self::EMPTY }
+        let receivable = any_pattern || matches!(base, BaseType::Bool);
+        Self { packed_size: size, wire_size: size, any_pattern, receivable, base: Some(base), ..Self::EMPTY }
     }
 
     /// The facts of a type without fields; the start for others.
@@ -110,28 +121,34 @@ impl Facts {
         any_pattern: true,
         fixed: true,
         complete: true,
+        receivable: true,
         base: None,
     };
 
-    /// The facts of `T`, a struct or tuple of these fields, which travels as bytes or not.
-    pub const fn of_fields<T>(fields: &Fields, as_bytes: bool) -> Self {
+    /// The facts of a struct or tuple.
+    pub const fn of_fields<T: MpiDatatype>() -> Self {
+        let fields = &T::FIELDS;
         let (mut facts, mut i) = (Self { fixed: fields.fixed, complete: fields.complete, ..Self::EMPTY }, 0);
         while i < fields.list.len() {
             facts = facts.field(&fields.list[fields.nth(i)]);
             i += 1;
         }
-        let wire_size = if as_bytes { size_of::<T>() } else { facts.wire_size };
-        Self { dense: facts.dense && facts.packed_size == size_of::<T>(), wire_size, ..facts }
+        Self {
+            dense: facts.dense && facts.packed_size == size_of::<T>(),
+            wire_size: if T::BYTES { size_of::<T>() } else { facts.wire_size },
+            receivable: facts.receivable || T::VOUCHED,
+            ..facts
+        }
     }
 
-    /// Notes that some patterns are no value.
-    #[must_use]
-    pub const fn restricted(self) -> Self {
-        Self { any_pattern: false, ..self }
+    /// The facts of an enum that travels as an integer.
+    pub const fn of_enum<T: MpiDatatype, I: MpiDatatype>() -> Self {
+        assert!(size_of::<T>() == size_of::<I>(), "an enum is as large as its integer");
+        Self { any_pattern: false, receivable: T::VOUCHED, ..I::FACTS }
     }
 
     /// Adds a field.
-    const fn field(self, Field(offset, facts, _): &Field) -> Self {
+    const fn field(self, Field { offset, facts, .. }: &Field) -> Self {
         Self {
             dense: self.dense && facts.dense && *offset == self.packed_size,
             packed_size: self.packed_size + facts.packed_size,
@@ -139,6 +156,7 @@ impl Facts {
             any_pattern: self.any_pattern && facts.any_pattern,
             fixed: self.fixed && facts.fixed,
             complete: self.complete && facts.complete,
+            receivable: self.receivable && facts.receivable,
             base: None,
         }
     }
@@ -170,21 +188,12 @@ pub fn is_one_of<I: MpiDatatype>(packed: &[u8], integers: &[I]) -> bool {
     })
 }
 
-/// In which order the fields of a struct travel.
-#[derive(Clone, Copy)]
-pub enum Order {
-    /// As they are written down.
-    Declared,
-    /// As they lie in memory.
-    Memory,
-}
-
 /// The runs of a struct or tuple of these fields, whose types have those runs.
 pub const fn runs_of_fields(fields: &Fields, runs: &[&RunBuffer]) -> RunBuffer {
     let (mut all, mut i) = (RunBuffer::new(), 0);
     while i < runs.len() {
         let field = fields.nth(i);
-        all.append(runs[field], fields.list[field].0 as i64);
+        all.append(runs[field], fields.list[field].offset as i64);
         i += 1;
     }
     all
@@ -195,7 +204,7 @@ pub const fn runs_of_fields(fields: &Fields, runs: &[&RunBuffer]) -> RunBuffer {
 pub const fn lies_as<T: MpiDatatype>(offsets: &[usize], size: usize) -> bool {
     let (mut lies, mut i) = (size_of::<T>() == size && T::FIELDS.list.len() == offsets.len(), 0);
     while lies && i < offsets.len() {
-        lies = T::FIELDS.list[i].0 == offsets[i];
+        lies = T::FIELDS.list[i].offset == offsets[i];
         i += 1;
     }
     lies
@@ -222,56 +231,21 @@ pub const fn must_be_fixed<T: MpiDatatype>() {
     );
 }
 
-/// The members of `MpiDatatype` that list the fields of a type, each list the same.
-///
-/// Each use of a type has the same form, so that the compiler says only once that it lacks the trait. What stands behind
-/// the brackets is noted of the fields.
-#[doc(hidden)]
-#[macro_export]
+/// The members of `MpiDatatype` that list the fields of a type here, each list the same.
 macro_rules! fields {
-    ($offset_of:ident, $order:ident, [$($field:tt: $type:ty),*] $($notes:tt)*) => {
-        const FIELDS: $crate::__private::Fields = $crate::__private::Fields::new(
-            $crate::__private::Order::$order,
-            &[$($crate::__private::Field(
-                $crate::__private::memoffset::$offset_of!(Self, $field),
-                &<$type as $crate::__private::MpiDatatype>::FACTS,
-                <$type as $crate::__private::MpiDatatype>::lazy,
-            )),*],
-        )$($notes)*;
+    ($offset_of:ident, [$($field:tt: $type:ty),*]) => {
+        const LIST: &'static [$crate::fields::Field] =
+            &[$(<$type>::FIELD.at(memoffset::$offset_of!(Self, $field))),*];
 
-        const FIELD_RUNS: &'static [&'static $crate::__private::RunBuffer] =
-            &[$(&<$type as $crate::__private::MpiDatatype>::RUNS),*];
+        const FIELD_RUNS: &'static [&'static dtype_core::constant::RunBuffer] = &[$(&<$type>::RUNS),*];
 
-        $crate::fields!(visit $order $offset_of [$($field: $type),*]);
-    };
-    (visit Declared $offset_of:ident [$($field:tt: $type:ty),*]) => {
         #[inline(always)]
-        fn visit(visitor: &mut impl $crate::__private::Visitor) {
-            let _ = &visitor;
-            $(<$type as $crate::__private::MpiDatatype>::visit_field(
-                visitor,
-                $crate::__private::memoffset::$offset_of!(Self, $field),
-            );)*
-        }
-    };
-    // A loop over constants: the optimizer unrolls it.
-    (visit Memory $offset_of:ident [$($field:tt: $type:ty),*]) => {
-        #[inline(always)]
-        fn visit(visitor: &mut impl $crate::__private::Visitor) {
-            for i in 0..Self::FIELDS.list.len() {
-                let (next, mut field) = (Self::FIELDS.nth(i), 0);
-                $(
-                    if field == next {
-                        let offset = $crate::__private::memoffset::$offset_of!(Self, $field);
-                        <$type as $crate::__private::MpiDatatype>::visit_field(visitor, offset);
-                    }
-                    field += 1;
-                )*
-                let _ = field;
-            }
+        fn visit(_visitor: &mut impl $crate::fields::Visitor) {
+            $(<$type>::visit_field(_visitor, memoffset::$offset_of!(Self, $field));)*
         }
     };
 }
+pub(crate) use fields;
 
 /// A layout as it is written down, not yet solved.
 pub enum Description {
@@ -303,8 +277,8 @@ impl Description {
             },
             Self::Fields(fields) => {
                 let order = || (0..fields.list.len()).map(|i| &fields.list[fields.nth(i)]);
-                let displacements = order().map(|Field(offset, ..)| *offset as i64);
-                let children = order().map(|Field(_, _, lazy)| solved(*lazy));
+                let displacements = order().map(|field| field.offset as i64);
+                let children = order().map(|field| solved(field.lazy));
                 TypeTree::structure(displacements.collect::<Vec<_>>(), children.collect::<Vec<_>>())
             }
             Self::Listed(list) => list(),

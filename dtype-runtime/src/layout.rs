@@ -13,6 +13,7 @@ use dtype_core::{Bounds, Optimality, Program, SelectionError, TypeTree};
 use crate::{
     Error, MpiDatatype,
     cache::cached,
+    expansion::Runtime,
     explain::explain,
     lazy::{LayoutOrigin, LazyDatatype},
     pack::Plan,
@@ -127,6 +128,10 @@ pub unsafe trait Layout: Clone + Sync {
     fn is_restricted(&self) -> bool {
         self.region().is_restricted()
     }
+
+    /// Whether MPI may write what is selected itself, where the compiler knows.
+    #[doc(hidden)]
+    const RECEIVABLE: Option<bool> = None;
 
     /// Whether MPI carries padding in what is selected.
     #[doc(hidden)]
@@ -399,13 +404,16 @@ pub unsafe trait Selection: 'static {
     type Shape: ?Sized;
     /// Whether bytes are selected twice.
     type Coverage;
+    /// See [`Runtime`].
+    #[doc(hidden)]
+    const RUNTIME: Runtime;
     /// What is selected.
     #[doc(hidden)]
     const REGION: Region<'static>;
 
     // The element is named once, so that the compiler says only once that it is none.
     #[doc(hidden)]
-    const WHOLE: Path = Path::whole::<Self::Element>();
+    const WHOLE: Path<Self::Element> = Path::whole();
 
     #[doc(hidden)]
     fn entry() -> &'static Entry;
@@ -427,6 +435,7 @@ unsafe impl<S: Selection> Layout for StaticLayout<S> {
     type Coverage = S::Coverage;
 
     const NESTS: Option<[Option<Nest<'static>>; FEW_NESTS]> = S::REGION.few_nests();
+    const RECEIVABLE: Option<bool> = Some(S::REGION.is_receivable());
 
     #[inline(always)]
     fn region(&self) -> Region<'_> {

@@ -61,8 +61,10 @@ mod readme {}
 mod cache;
 mod datatype;
 mod error;
+mod expansion;
 mod explain;
 mod fields;
+mod language;
 mod layout;
 mod lazy;
 #[cfg(feature = "marshal")]
@@ -71,6 +73,7 @@ pub mod marshal;
 mod mpi;
 pub mod pack;
 mod pieces;
+mod received;
 mod region;
 mod shapes;
 mod source;
@@ -81,13 +84,14 @@ pub mod wire;
 pub use cache::{LayoutCache, layout_cache};
 pub use datatype::MpiDatatype;
 pub use dtype_core;
-pub use dtype_derive::{MpiDatatype, layout};
+pub use dtype_derive::MpiDatatype;
 pub use error::Error;
 pub use layout::{Disjoint, DynamicLayout, Layout, Memory, Rank, Selection, StaticLayout};
 pub use lazy::LayoutOrigin;
 #[cfg(feature = "mpi")]
 pub use mpi::{Decoded, LayoutDatatype, Values, ValuesMut, decode, normalize};
 pub use pack::{pack, pack_into, packed_size, unpack_into};
+pub use received::{AnyPattern, Complete};
 pub use region::ArrayOrder;
 pub use shapes::{Band, Darray, Distribution, Halo, HaloExchange, Subarray, Tile};
 pub use source::{Mismatch, Outcome, Source, SourceMut};
@@ -105,54 +109,18 @@ pub mod traits {
 #[doc(hidden)]
 pub mod __private {
     pub use dtype_core::{
-        BaseType, Item, LinearCosts, NodeCosts, OldType, Penalty, Program, Step, Weighting,
-        constant::RunBuffer,
+        BaseType, Item, LinearCosts, NodeCosts, OldType, Penalty, Step, Weighting, constant::RunBuffer,
     };
-    pub use memoffset;
-    pub use std::borrow::Cow::Borrowed as List;
+    pub use dtype_derive::layout;
 
     pub use crate::{
-        datatype::{MpiDatatype, is_base},
-        equivalence, fields,
-        fields::{
-            Description, Facts, Field, Fields, Order, Visitor, is_one_of, lies_as, must_be_fixed,
-            visit_integer,
-        },
+        datatype::MpiDatatype,
+        expansion::{Equivalence, EquivalentDatatype, Runtime},
+        fields::{Description, Facts, Field, Visitor},
         layout::{Coverage, DynamicLayout, Entry, Memory, Selection, StaticLayout},
-        lazy::{Expansion, LazyDatatype, of_type},
-        pieces::{FixedPieces, Integer, Path, Pieces, is_integer},
+        lazy::LazyDatatype,
+        pieces::{FixedPieces, Integer, Path, Pieces, is_carried, is_integer, unwritten},
+        received::{AnyPattern, Complete, MadeByRsmpi, ReceivedByMpi},
         region::{ArrayOrder, Region},
     };
-
-    #[cfg(feature = "mpi")]
-    pub use crate::mpi::equivalent_datatype;
-    #[cfg(feature = "mpi")]
-    pub use ::mpi;
-}
-
-/// Implements rsmpi's `Equivalence` for a deriving type: `{generic parameters} {type} {where clause}`.
-#[cfg(feature = "mpi")]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! equivalence {
-    ({$($generics:tt)*} {$type:ty} {$($bounds:tt)*}) => {
-        // SAFETY: the datatype is built from the type's own fields, at the displacements the compiler gave them,
-        // with the extent of the type.
-        #[automatically_derived]
-        unsafe impl $($generics)* $crate::__private::mpi::datatype::Equivalence for $type $($bounds)* {
-            type Out = $crate::__private::mpi::datatype::DatatypeRef<'static>;
-            #[inline]
-            fn equivalent_datatype() -> Self::Out {
-                $crate::__private::equivalent_datatype::<Self>()
-            }
-        }
-    };
-}
-
-/// Without the feature `mpi` there is no `Equivalence` to implement.
-#[cfg(not(feature = "mpi"))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! equivalence {
-    ($($ignored:tt)*) => {};
 }

@@ -2,52 +2,55 @@
 //!
 //! Both are told the same, by `layout!` and by the ready-made shapes, and refuse the same in the same words.
 
-use std::marker::PhantomData;
+use std::{marker::PhantomData, mem::MaybeUninit};
 
 use dtype_core::{Item, MOST_ARRAYS, MOST_FIXED_PIECES, MOST_PIECES, SelectionError};
 
 use crate::{
     Error, MpiDatatype,
+    layout::Memory,
     region::{ArrayOrder, Axis, Leaf, Part, Region},
 };
 
-/// A path to values within an element, before it is said which entries of arrays are selected.
-#[derive(Clone, Copy)]
-pub struct Path {
+/// A path from an element `T` to values within it, before it is said which entries of arrays are selected.
+pub struct Path<T> {
     offset: usize,
     /// Of each array on the way, its length and the size of its entries, in bytes.
     arrays: [(usize, usize); MOST_ARRAYS],
     depth: usize,
     leaf: &'static Leaf,
+    element: PhantomData<fn() -> T>,
 }
 
-impl Path {
+impl<T: MpiDatatype> Path<T> {
     /// All of an element.
-    pub const fn whole<T: MpiDatatype>() -> Self {
-        Self { offset: 0, arrays: [(1, 0); _], depth: 0, leaf: Leaf::of::<T>() }
+    pub const fn whole() -> Self {
+        Self::at::<T>(0)
     }
 
     /// A field, or the first entry of an array in it.
     ///
     /// # Safety
     /// `field` points into the value that `element` points to.
-    pub const unsafe fn to<T, F: MpiDatatype>(element: *const T, field: *const F) -> Self {
+    pub const unsafe fn to<F: MpiDatatype>(element: *const T, field: *const F) -> Self {
         // SAFETY: both point into the same value, as the caller promises.
         let offset = unsafe { field.cast::<u8>().offset_from(element.cast::<u8>()) };
-        Self { offset: offset as usize, ..Self::whole::<F>() }
+        Self::at::<F>(offset as usize)
     }
+}
 
+impl Path<Memory> {
     /// A value of a type map, so many bytes from its start.
     ///
     /// # Panics
     /// With a message where the displacement is none: the compiler refuses it.
-    pub const fn displaced<T: MpiDatatype>(displacement: i128) -> Self {
+    pub const fn displaced<F: MpiDatatype>(displacement: i128) -> Self {
         assert!(
-            displacement >= 0 && displacement < isize::MAX as i128 - size_of::<T>() as i128 - 64,
+            displacement >= 0 && displacement < isize::MAX as i128 - size_of::<F>() as i128 - 64,
             "a displacement of a type map is counted in bytes from the start of the source, so it must be 0 or more, and \
              what lies there within isize::MAX"
         );
-        Self { offset: displacement as usize, ..Self::whole::<T>() }
+        Self::at::<F>(displacement as usize)
     }
 
     /// One past the last byte of these values.
@@ -60,10 +63,19 @@ impl Path {
         }
         end
     }
+}
+
+impl<T> Path<T> {
+    const fn at<F: MpiDatatype>(offset: usize) -> Self {
+        Self { offset, arrays: [(1, 0); _], depth: 0, leaf: Leaf::of::<F>(), element: PhantomData }
+    }
 
     /// Notes that entries of this array are to be selected, those of outer arrays first.
+    ///
+    /// # Safety
+    /// The array is on the path, which leads on from its first entry.
     #[must_use]
-    pub const fn through<E, const N: usize>(mut self, _array: *const [E; N]) -> Self {
+    pub const unsafe fn through<E, const N: usize>(mut self, _array: *const [E; N]) -> Self {
         self.arrays[self.depth] = (N, size_of::<E>());
         self.depth += 1;
         self
@@ -87,6 +99,26 @@ impl Path {
         part
     }
 }
+
+impl<T> Clone for Path<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Path<T> {}
+
+/// Memory as if there were an element in it, so that its parts can be named. While constants are evaluated only.
+///
+/// # Safety
+/// Nothing is read through the reference.
+pub const unsafe fn unwritten<T>(memory: &MaybeUninit<T>) -> &T {
+    // SAFETY: as the caller promises; a place is all that comes of it.
+    unsafe { memory.assume_init_ref() }
+}
+
+/// Refuses what no path can lead through: MPI carries no unions, boxes or references.
+pub const fn is_carried<T: MpiDatatype>(_: *const T) {}
 
 /// What a region that is known at compile time is written down with: so many pieces of an array of so many dimensions.
 ///
@@ -127,7 +159,7 @@ impl<const PIECES: usize, const D: usize> FixedPieces<PIECES, D> {
     }
 
     /// Adds a piece: the indices of each dimension, and the entries of each array on the path.
-    pub const fn push<const N: usize>(&mut self, axes: [Axis; D], path: &Path, entries: [Axis; N]) {
+    pub const fn push<T, const N: usize>(&mut self, axes: [Axis; D], path: &Path<T>, entries: [Axis; N]) {
         self.axes[self.pushed] = axes;
         self.parts[self.pushed] = path.part(&entries);
         self.pushed += 1;
@@ -182,6 +214,8 @@ pub struct Pieces<T, const D: usize> {
     pub(crate) axes: Vec<Axis>,
     pub(crate) parts: Vec<Part>,
     pub(crate) lists: Vec<Vec<usize>>,
+    /// Of each list, what its indices are less than.
+    limits: Vec<usize>,
     error: Option<SelectionError>,
     element: PhantomData<fn() -> T>,
 }
@@ -193,7 +227,8 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
             Ok(shape) => (shape, None),
             Err(error) => ([0; D], Some(error)),
         };
-        Self { shape, axes: Vec::new(), parts: Vec::new(), lists: Vec::new(), error, element: PhantomData }
+        let (axes, parts, lists, limits) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { shape, axes, parts, lists, limits, error, element: PhantomData }
     }
 
     /// The length of a dimension.
@@ -202,8 +237,8 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
     }
 
     /// The path to all of an element.
-    pub fn whole(&self) -> Path {
-        Path::whole::<T>()
+    pub fn whole(&self) -> Path<T> {
+        Path::whole()
     }
 
     /// What an item selects of a dimension, or of an array on a path.
@@ -231,17 +266,39 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
         }
         let (first, count) = (list.first().copied().unwrap_or_default(), list.len());
         self.lists.push(list);
+        self.limits.push(length);
         Axis::Listed { list: self.lists.len() - 1, first, count }
     }
 
     /// Adds a piece: the indices of each dimension, and the entries of each array on the path.
-    pub fn push<const N: usize>(&mut self, axes: [Axis; D], path: &Path, entries: [Axis; N]) {
+    ///
+    /// # Panics
+    /// Where these have been selected of other dimensions or arrays, which neither `layout!` nor a shape does.
+    pub fn push<const N: usize>(&mut self, axes: [Axis; D], path: &Path<T>, entries: [Axis; N]) {
+        let lie_within = (0..D).all(|k| self.lies_within(&axes[k], self.shape[k]))
+            && N == path.depth
+            && entries.iter().zip(&path.arrays).all(|(entries, (length, _))| {
+                matches!(entries, Axis::Regular(_)) && self.lies_within(entries, *length)
+            });
+        assert!(lie_within || !self.is_right(), "what is selected of a dimension lies within it");
         if self.parts.len() == MOST_PIECES {
             self.refuse(SelectionError::TooManyPieces { limit: MOST_PIECES });
         }
         if self.is_right() {
             self.axes.extend(axes);
             self.parts.push(path.part(&entries));
+        }
+    }
+
+    /// Whether what is selected lies within a dimension of this length.
+    fn lies_within(&self, axis: &Axis, length: usize) -> bool {
+        match axis {
+            Axis::Regular(progression) => progression.bounds().is_none_or(|(_, last)| last < length),
+            Axis::Listed { list, first, count } => self.lists.get(*list).is_some_and(|indices| {
+                let is_this =
+                    (indices.first().copied().unwrap_or_default(), indices.len()) == (*first, *count);
+                is_this && self.limits[*list] <= length
+            }),
         }
     }
 

@@ -385,6 +385,18 @@ impl<'a> Region<'a> {
         false
     }
 
+    /// Whether MPI may write what is selected itself.
+    pub(crate) const fn is_receivable(&self) -> bool {
+        let mut part = 0;
+        while part < self.parts.len() {
+            if !self.parts[part].leaf.facts.receivable {
+                return false;
+            }
+            part += 1;
+        }
+        true
+    }
+
     /// Whether MPI carries padding in what is selected.
     #[inline(always)]
     pub(crate) const fn has_blocks(&self) -> bool {

@@ -120,7 +120,9 @@ pub struct Generic<T, const N: usize> {
     pub items: [T; N],
 }
 
+/// All ranks are this program, and send nothing else.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[mpi(unsafe_equivalence)]
 #[repr(i16)]
 pub enum Phase {
     Solid = -5,
@@ -130,6 +132,7 @@ pub enum Phase {
 
 /// Types with fewer values than patterns, and types that are others by another name.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[mpi(unsafe_equivalence)]
 pub struct Restricted {
     pub phase: Phase,
     pub letter: char,

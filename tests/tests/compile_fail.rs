@@ -8,7 +8,7 @@
 fn every_refusal_names_the_place_the_reason_and_what_to_do() {
     let cases = trybuild::TestCases::new();
     cases.pass("ui/pass/*.rs");
-    for topic in ["fields", "enums", "items", "attributes", "layout"] {
+    for topic in ["fields", "enums", "items", "attributes", "layout", "received"] {
         cases.compile_fail(format!("ui/{topic}/*.rs"));
     }
 }

@@ -5,28 +5,28 @@
 
 use dtype_core::{NodeCosts, TypeTree};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
-use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::{Error, Result, Type, spanned::Spanned};
+use quote::{ToTokens, format_ident, quote_spanned};
+use syn::{Error, Path, Result, Type, spanned::Spanned};
 
 use super::{
     check,
     number::{Expression, mentions},
     parse::{Array, Body, Entry, Item, LayoutInput, Loop, Name, Range, Step, Term},
 };
-use crate::{emit, known};
+use crate::{emit, expand::witness, known, ours_at};
 
 /// The expansion of `layout!`.
-pub(crate) fn expand(input: &LayoutInput) -> Result<TokenStream> {
+pub(crate) fn expand(runtime: &Path, input: &LayoutInput) -> Result<TokenStream> {
     let name = input.name.as_ref();
     match &input.body {
         Body::TypeMap(entries) => {
             check::type_map(entries)?;
-            Ok(fixed(name, &of_type_map(entries)))
+            Ok(fixed(runtime, name, &of_type_map(entries)))
         }
         Body::Array(array) => {
             let literal = check::array(array)?;
             match (array.first_value(), name) {
-                (None, _) => Ok(fixed(name, &of_array(array, literal.as_ref()))),
+                (None, _) => Ok(fixed(runtime, name, &of_array(array, literal.as_ref()))),
                 (Some(value), Some(name)) => Err(Error::new(
                     value,
                     format!(
@@ -35,7 +35,7 @@ pub(crate) fn expand(input: &LayoutInput) -> Result<TokenStream> {
                         name.ident
                     ),
                 )),
-                (Some(_), None) => Ok(dynamic(array)),
+                (Some(_), None) => Ok(dynamic(runtime, array)),
             }
         }
     }
@@ -45,7 +45,7 @@ pub(crate) fn expand(input: &LayoutInput) -> Result<TokenStream> {
 struct Fixed {
     element: TokenStream,
     shape: TokenStream,
-    /// Constants that end with `__PIECES`.
+    /// Constants that end with `__DTYPE_PIECES`.
     constants: TokenStream,
     order: TokenStream,
     /// An expression of type `Option<Expansion>`.
@@ -78,9 +78,9 @@ impl Array {
 
     fn order(&self) -> TokenStream {
         if self.column_major {
-            quote!(__dtype::ArrayOrder::ColumnMajor)
+            ours!(__dtype::ArrayOrder::ColumnMajor)
         } else {
-            quote!(__dtype::ArrayOrder::RowMajor)
+            ours!(__dtype::ArrayOrder::RowMajor)
         }
     }
 }
@@ -117,9 +117,9 @@ impl When {
     fn number(self, expression: &Expression) -> TokenStream {
         if let Some(value) = expression.value(&Vec::new()) {
             let value = Literal::i128_suffixed(value);
-            return quote_spanned!(expression.to_token_stream().span()=> #value);
+            return quote_spanned!(ours_at(expression.to_token_stream().span())=> #value);
         }
-        let span = expression.to_token_stream().span();
+        let span = ours_at(expression.to_token_stream().span());
         match self {
             // Constants have no traits, but the type can be asked for.
             Self::Compiling => {
@@ -131,30 +131,30 @@ impl When {
 
     /// What an item selects of a dimension, or of an array on a path.
     fn select(self, dimension: usize, length: &TokenStream, item: &Item) -> TokenStream {
-        let span = item.span();
+        let span = ours_at(item.span());
         let item = self.item(item);
         quote_spanned! {span=> {
-            let __length = #length;
-            __pieces.select(#dimension, __length, #item)
+            let __dtype_length = #length;
+            __dtype_pieces.select(#dimension, __dtype_length, #item)
         }}
     }
 
     fn item(self, item: &Item) -> TokenStream {
         let number = |bound: &Option<Expression>| {
-            let Some(bound) = bound else { return quote!(::core::option::Option::None) };
+            let Some(bound) = bound else { return ours!(::core::option::Option::None) };
             let bound = self.number(bound);
-            quote!(::core::option::Option::Some(#bound))
+            ours!(::core::option::Option::Some(#bound))
         };
         match item {
             Item::Index(index) => {
                 let index = self.number(index);
-                quote!(__dtype::Item::Index(#index))
+                ours!(__dtype::Item::Index(#index))
             }
-            Item::Range(Range { start: None, end: None, step: None, .. }) => quote!(__dtype::Item::ALL),
+            Item::Range(Range { start: None, end: None, step: None, .. }) => ours!(__dtype::Item::ALL),
             Item::Range(range) => {
                 let (start, end, closed) = (number(&range.start), number(&range.end), range.closed());
-                let step = range.step.as_ref().map_or_else(|| quote!(1), |step| self.number(step));
-                quote!(__dtype::Item::Range { start: #start, end: #end, closed: #closed, step: #step })
+                let step = range.step.as_ref().map_or_else(|| ours!(1), |step| self.number(step));
+                ours!(__dtype::Item::Range { start: #start, end: #end, closed: #closed, step: #step })
             }
             // Refused where it stands within an element, and elsewhere selected by another call.
             Item::List(_) => TokenStream::new(),
@@ -165,26 +165,26 @@ impl When {
     fn looped(loops: &[Loop], body: &TokenStream) -> TokenStream {
         loops.iter().rev().fold(body.clone(), |body, Loop { variable, start, closed, end }| {
             let turn = if *closed {
-                quote! {
-                    while #variable <= __end {
+                ours! {
+                    while #variable <= __dtype_end {
                         #body
-                        if #variable == __end {
+                        if #variable == __dtype_end {
                             break;
                         }
                         #variable += 1;
                     }
                 }
             } else {
-                quote! {
-                    while #variable < __end {
+                ours! {
+                    while #variable < __dtype_end {
                         #body
                         #variable += 1;
                     }
                 }
             };
-            quote! {{
+            ours! {{
                 let mut #variable = #start;
-                let __end = #end;
+                let __dtype_end = #end;
                 #turn
             }}
         })
@@ -192,36 +192,54 @@ impl When {
 }
 
 impl Term {
-    /// The path from an element: `let __path0 = …;`
+    /// The path from an element: `let __dtype_path0 = …;`
     fn path(&self, number: usize, element: &Type, when: When) -> TokenStream {
         let name = path_name(number);
         if self.path.is_empty() {
             return match when {
-                When::Compiling => quote!(let #name = <__Layout as __dtype::Selection>::WHOLE;),
-                When::Running => quote!(let #name = __pieces.whole();),
+                When::Compiling => ours!(let #name = <__DtypeLayout as __dtype::Selection>::WHOLE;),
+                When::Running => ours!(let #name = __dtype_pieces.whole();),
             };
         }
-        // The place so far, with the first entry of every array, and the arrays on the way.
-        let (mut place, mut arrays, mut span) = (TokenStream::new(), Vec::new(), self.span);
-        for step in &self.path {
+        // The place so far, with the first entry of every array; what it leads through, which no union, box or reference may be; and the
+        // arrays on the way. Tokens of the user's name places, outside of what is `unsafe`.
+        let (mut place, mut carried, mut arrays) = (TokenStream::new(), Vec::new(), Vec::new());
+        let mut span = ours_at(self.span);
+        for (k, step) in self.path.iter().enumerate() {
             match step {
                 Step::Field(field) => {
-                    span = field.span();
-                    place.extend(quote!(.#field));
+                    if k > 0 {
+                        carried.push(
+                            quote_spanned!(span=> __dtype::is_carried(&raw const __dtype_element #place);),
+                        );
+                    }
+                    span = ours_at(field.span());
+                    place.extend(ours!(.#field));
                 }
                 Step::Items(items) => items.iter().for_each(|_| {
-                    arrays.push(quote_spanned!(span=> .through(&raw const (*__element) #place)));
+                    arrays.push(quote_spanned! {span=>
+                        let __dtype_array = &raw const __dtype_element #place;
+                        // SAFETY: the array is on the path, and its entries are what comes next.
+                        let __dtype_path = unsafe { __dtype_path.through(__dtype_array) };
+                    });
                     place.extend(quote_spanned!(span=> [0]));
                 }),
             }
         }
-        let to = quote_spanned!(span=> __dtype::Path::to(__element, &raw const (*__element) #place));
-        quote! {
+        let to = quote_spanned! {span=>
+            let __dtype_field = &raw const __dtype_element #place;
+            // SAFETY: a part of the element.
+            let __dtype_path = unsafe { __dtype::Path::to(__dtype_element, __dtype_field) };
+        };
+        ours! {
             let #name = const {
-                let __value = ::core::mem::MaybeUninit::<#element>::uninit();
-                let __element = __value.as_ptr();
-                // SAFETY: nothing is read; the pointers are to an element and to a part of it.
-                unsafe { #to #(#arrays)* }
+                let __dtype_memory = ::core::mem::MaybeUninit::<#element>::uninit();
+                // SAFETY: nothing is read.
+                let __dtype_element = unsafe { __dtype::unwritten(&__dtype_memory) };
+                #(#carried)*
+                #to
+                #(#arrays)*
+                __dtype_path
             };
         }
     }
@@ -232,26 +250,26 @@ impl Term {
         let dimensions = self.items.len();
         let axes = self.items.iter().enumerate().map(|(k, item)| match item {
             Item::List(_) => list_name(number, k).into_token_stream(),
-            item => when.select(k, &quote!(__pieces.length(#k)), item),
+            item => when.select(k, &ours!(__dtype_pieces.length(#k)), item),
         });
         let entries = self
             .inner()
             .enumerate()
-            .map(|(k, item)| when.select(dimensions + k, &quote!(#path.length(#k)), item));
-        quote! {
-            let __axes = [#(#axes),*];
-            let __entries = [#(#entries),*];
-            __pieces.push(__axes, &#path, __entries);
+            .map(|(k, item)| when.select(dimensions + k, &ours!(#path.length(#k)), item));
+        ours! {
+            let __dtype_axes = [#(#axes),*];
+            let __dtype_entries = [#(#entries),*];
+            __dtype_pieces.push(__dtype_axes, &#path, __dtype_entries);
         }
     }
 }
 
 fn path_name(term: usize) -> Ident {
-    format_ident!("__path{term}")
+    format_ident!("__dtype_path{term}", span = Span::mixed_site())
 }
 
 fn list_name(term: usize, dimension: usize) -> Ident {
-    format_ident!("__list{term}_{dimension}")
+    format_ident!("__dtype_list{term}_{dimension}", span = Span::mixed_site())
 }
 
 /// The statements that push all pieces, and before them those that need no loop.
@@ -262,7 +280,8 @@ fn pushes(array: &Array, when: When) -> TokenStream {
         for (k, item) in term.items.iter().enumerate() {
             if let Item::List(list) = item {
                 let name = list_name(number, k);
-                let list_of = quote_spanned!(list.span()=> let #name = __pieces.list(#k, &(#list)););
+                let list_of =
+                    quote_spanned!(ours_at(list.span())=> let #name = __dtype_pieces.list(#k, &(#list)););
                 // A list is read once, unless each turn of a loop has its own.
                 let place =
                     if mentions(list.clone(), &array.variables()) { &mut pushes } else { &mut before };
@@ -284,31 +303,33 @@ fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Pieces)>) -> Fix
     let count = if let Some((_, pieces)) = literal {
         pieces.len().to_token_stream()
     } else {
-        let turns = When::looped(loops, &quote!(__pieces += #terms;));
-        quote! {{
-            let mut __pieces = 0;
+        let turns = When::looped(loops, &ours!(__dtype_pieces += #terms;));
+        ours! {{
+            let mut __dtype_pieces = 0;
             #turns
-            __pieces
+            __dtype_pieces
         }}
     };
-    let constants = quote! {
-        const __PIECES: &__dtype::FixedPieces<#count, #dimensions> = &{
-            let mut __pieces =
+    let constants = ours! {
+        const __DTYPE_PIECES: &__dtype::FixedPieces<#count, #dimensions> = &{
+            let mut __dtype_pieces =
                 __dtype::FixedPieces::new([#(#numbers),*], ::core::mem::size_of::<#element>());
             #pushes
-            __pieces
+            __dtype_pieces
         };
     };
     // From the innermost dimension in memory.
     let nest = |shape, (k, length): (usize, &Expression)| {
-        let Some(length) = length.value(&Vec::new()) else { return quote!([#shape; __PIECES.length(#k)]) };
+        let Some(length) = length.value(&Vec::new()) else {
+            return ours!([#shape; __DTYPE_PIECES.length(#k)]);
+        };
         let length = Literal::i128_unsuffixed(length);
-        quote!([#shape; #length])
+        ours!([#shape; #length])
     };
     let shape = if array.column_major {
-        lengths.iter().enumerate().fold(quote!(()), nest)
+        lengths.iter().enumerate().fold(ours!(()), nest)
     } else {
-        lengths.iter().enumerate().rev().fold(quote!(()), nest)
+        lengths.iter().enumerate().rev().fold(ours!(()), nest)
     };
     Fixed {
         element: element.to_token_stream(),
@@ -369,25 +390,25 @@ fn of_type_map(entries: &[Entry]) -> Fixed {
     let displacements: Vec<_> =
         entries.iter().map(|entry| When::Compiling.number(&entry.displacement)).collect();
     let count = entries.len();
-    let constants = quote! {
-        const __PATHS: [__dtype::Path; #count] =
+    let constants = ours! {
+        const __DTYPE_PATHS: [__dtype::Path<__dtype::Memory>; #count] =
             [#(__dtype::Path::displaced::<#types>(#displacements)),*];
-        const __END: usize = __dtype::Path::end(&__PATHS);
-        const __PIECES: &__dtype::FixedPieces<#count, 0> = &{
-            let mut __pieces = __dtype::FixedPieces::new([], __END);
-            let mut __next = 0;
-            while __next < #count {
-                __pieces.push([], &__PATHS[__next], []);
-                __next += 1;
+        const __DTYPE_END: usize = __dtype::Path::end(&__DTYPE_PATHS);
+        const __DTYPE_PIECES: &__dtype::FixedPieces<#count, 0> = &{
+            let mut __dtype_pieces = __dtype::FixedPieces::new([], __DTYPE_END);
+            let mut __dtype_next = 0;
+            while __dtype_next < #count {
+                __dtype_pieces.push([], &__DTYPE_PATHS[__dtype_next], []);
+                __dtype_next += 1;
             }
-            __pieces
+            __dtype_pieces
         };
     };
     Fixed {
-        element: quote!([u8; __END]),
-        shape: quote!(__dtype::Memory),
+        element: ours!([u8; __DTYPE_END]),
+        shape: ours!(__dtype::Memory),
         constants,
-        order: quote!(__dtype::ArrayOrder::RowMajor),
+        order: ours!(__dtype::ArrayOrder::RowMajor),
         expansion: solve_type_map(entries),
     }
 }
@@ -406,26 +427,28 @@ fn solve_type_map(entries: &[Entry]) -> Option<TokenStream> {
 }
 
 /// The layout as a value, or as a type and a value of that name.
-fn fixed(name: Option<&Name>, layout: &Fixed) -> TokenStream {
+fn fixed(runtime: &Path, name: Option<&Name>, layout: &Fixed) -> TokenStream {
     let Fixed { element, shape, constants, order, expansion } = layout;
     let selection = match name {
         Some(Name { ident, .. }) => format_ident!("__{ident}Selection"),
-        None => format_ident!("__Selection"),
+        None => format_ident!("__DtypeSelection"),
     };
-    let expansion = expansion.clone().unwrap_or_else(|| quote!(::core::option::Option::None));
-    let items = quote! {
+    let expansion = expansion.clone().unwrap_or_else(|| ours!(::core::option::Option::None));
+    let witness = witness();
+    let items = ours! {
         #constants
 
         /// SAFETY: written by `layout!`; the region has been checked as it was put together.
-        unsafe impl __dtype::Selection for __Layout {
+        unsafe impl __dtype::Selection for __DtypeLayout {
             type Element = #element;
             type Shape = #shape;
-            type Coverage = __dtype::Coverage<{ <__Layout as __dtype::Selection>::REGION.is_disjoint() }>;
-            const REGION: __dtype::Region<'static> = __PIECES.region(#order);
+            type Coverage = __dtype::Coverage<{ <__DtypeLayout as __dtype::Selection>::REGION.is_disjoint() }>;
+            #witness
+            const REGION: __dtype::Region<'static> = __DTYPE_PIECES.region(#order);
 
             fn entry() -> &'static __dtype::Entry {
                 static LAZY: __dtype::LazyDatatype =
-                    __dtype::LazyDatatype::of_selection::<__Layout>(#expansion);
+                    __dtype::Runtime::entry_of_selection::<__DtypeLayout>(#expansion);
                 static ENTRY: __dtype::Entry = __dtype::Entry::Fixed(&LAZY);
                 &ENTRY
             }
@@ -433,23 +456,23 @@ fn fixed(name: Option<&Name>, layout: &Fixed) -> TokenStream {
     };
     let lints = lints();
     let Some(Name { attributes, visibility, ident }) = name else {
-        return quote! {{
-            struct __Selection;
+        return ours! {{
+            struct __DtypeSelection;
 
             #lints
             const _: () = {
-                use ::dtype_runtime::__private as __dtype;
-                type __Layout = __Selection;
+                use #runtime::__private as __dtype;
+                type __DtypeLayout = __DtypeSelection;
                 #items
             };
 
-            ::dtype_runtime::__private::StaticLayout::<__Selection>::new()
+            #runtime::__private::StaticLayout::<__DtypeSelection>::new()
         }};
     };
     let of_that_name = format!("The layout [`{ident}`](type@{ident}).");
-    quote! {
+    ours! {
         #(#attributes)*
-        #visibility type #ident = ::dtype_runtime::__private::StaticLayout<#selection>;
+        #visibility type #ident = #runtime::__private::StaticLayout<#selection>;
 
         #[doc = #of_that_name]
         #[allow(non_upper_case_globals)]
@@ -461,8 +484,8 @@ fn fixed(name: Option<&Name>, layout: &Fixed) -> TokenStream {
 
         #lints
         const _: () = {
-            use ::dtype_runtime::__private as __dtype;
-            type __Layout = #selection;
+            use #runtime::__private as __dtype;
+            type __DtypeLayout = #selection;
             #items
         };
     }
@@ -470,23 +493,23 @@ fn fixed(name: Option<&Name>, layout: &Fixed) -> TokenStream {
 
 /// Bounds are written between brackets, and so without any others that they would need elsewhere.
 fn lints() -> TokenStream {
-    quote!(#[allow(unused_parens, unused_braces, clippy::all, clippy::pedantic)])
+    ours!(#[allow(unused_parens, unused_braces, clippy::all, clippy::pedantic)])
 }
 
 /// The calls that make the layout in the running program.
-fn dynamic(array: &Array) -> TokenStream {
+fn dynamic(runtime: &Path, array: &Array) -> TokenStream {
     let Array { element, lengths, .. } = array;
     let (dimensions, order) = (lengths.len(), array.order());
     let numbers = lengths.iter().map(|length| When::Running.number(length));
     let (pushes, lints) = (pushes(array, When::Running), lints());
-    quote! {{
+    ours! {{
         #lints
-        let __layout = {
-            use ::dtype_runtime::__private as __dtype;
-            let mut __pieces = __dtype::Pieces::<#element, #dimensions>::new([#(#numbers),*]);
+        let __dtype_layout = {
+            use #runtime::__private as __dtype;
+            let mut __dtype_pieces = __dtype::Pieces::<#element, #dimensions>::new([#(#numbers),*]);
             #pushes
-            __dtype::DynamicLayout::new(__pieces, #order)
+            __dtype::DynamicLayout::new(__dtype_pieces, #order)
         };
-        __layout
+        __dtype_layout
     }}
 }

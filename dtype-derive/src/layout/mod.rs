@@ -7,4 +7,6 @@ mod number;
 mod parse;
 
 pub(crate) use expand::expand;
+pub(crate) use parse::Call;
+#[cfg(test)]
 pub(crate) use parse::LayoutInput;

@@ -3,12 +3,18 @@
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{
-    Attribute, Error, Ident, Member, Result, Token, Type, Visibility, braced, bracketed,
+    Attribute, Error, Ident, Member, Path, Result, Token, Type, Visibility, braced, bracketed,
     parse::{Parse, ParseStream},
     token::{Brace, Bracket},
 };
 
 use super::number::Expression;
+
+/// What the macro is called with: where dtype-runtime is, and what a user has written.
+pub(crate) struct Call {
+    pub(crate) runtime: Path,
+    pub(crate) input: LayoutInput,
+}
 
 /// Everything between the parentheses.
 pub(crate) struct LayoutInput {
@@ -85,6 +91,14 @@ pub(crate) struct Loop {
 pub(crate) struct Entry {
     pub(crate) ty: Type,
     pub(crate) displacement: Expression,
+}
+
+impl Parse for Call {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let runtime = input.call(Path::parse_mod_style)?;
+        input.parse::<Token![;]>()?;
+        Ok(Self { runtime, input: input.parse()? })
+    }
 }
 
 impl Parse for LayoutInput {

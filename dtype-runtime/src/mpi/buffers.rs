@@ -24,13 +24,6 @@ use crate::{
 /// With the text of the error that [`MpiDatatype::datatype`] returns: before `MPI_Init`, after `MPI_Finalize`, and
 /// where MPI refuses a constructor call.
 pub fn equivalent_datatype<T: MpiDatatype>() -> DatatypeRef<'static> {
-    const {
-        assert!(
-            T::FACTS.complete,
-            "rsmpi may make values out of what it receives, which would lack the fields with `#[mpi(skip)]`: hand it \
-             `T::buffer(&values)` and `T::buffer_mut(&mut values)` instead of the values themselves"
-        );
-    }
     or_panic(T::lazy().datatype(), std::any::type_name::<T>())
 }
 
@@ -90,7 +83,8 @@ impl fmt::Debug for LayoutDatatype {
 }
 
 // SAFETY, for all of them: by the contracts of `Layout` and `Source`, the pointer is that of the first value selected, and
-// the datatype covers selected values of the borrowed source only; of one borrowed mutably, no byte twice.
+// the datatype covers selected values of the borrowed source only; of one borrowed mutably, no byte twice, and MPI may write what it
+// receives there.
 
 // SAFETY: see above.
 unsafe impl<L: Layout> AsDatatype for View<'_, L> {
@@ -135,9 +129,40 @@ unsafe impl<L: Layout> Collection for ViewMut<'_, L> {
 // SAFETY: see above.
 unsafe impl<L: Layout> PointerMut for ViewMut<'_, L> {
     fn pointer_mut(&mut self) -> *mut c_void {
+        const UNSEEN: &str = "rsmpi's own calls cannot receive into this layout: MPI does not look at what it receives, and not \
+                              all bytes are a value of each type in it. Use `receive_packed_into`, or another call of \
+                              `dtype_runtime::traits`; or vouch for what others send, with `#[mpi(unsafe_equivalence)]` on a \
+                              type that derives `MpiDatatype`";
+        const { assert!(!matches!(L::RECEIVABLE, Some(false)), "{}", UNSEEN) };
+        assert!(L::RECEIVABLE.is_some() || self.as_view().layout().region().is_receivable(), "{UNSEEN}");
         self.as_view().first().cast()
     }
 }
 
 // SAFETY: see above; the source is borrowed mutably.
 unsafe impl<L: Layout> BufferMut for ViewMut<'_, L> {}
+
+#[cfg(test)]
+mod tests {
+    use ::mpi::datatype::PointerMut;
+
+    use crate::layout;
+
+    #[test]
+    fn mpi_receives_numbers_into_layouts_itself() {
+        let (mut numbers, n) = ([0u8; 3], 3);
+        let middle = layout!(u8[n] => [1]).unwrap();
+        let expected = numbers.as_ptr().wrapping_add(1).cast();
+        assert_eq!(middle.of_mut(&mut numbers).unwrap().pointer_mut().cast_const(), expected);
+        let mut pairs = [('a', true); 3];
+        let flags = layout!((char, bool)[n] => [..].1).unwrap();
+        assert!(!flags.of_mut(&mut pairs).unwrap().pointer_mut().is_null());
+    }
+
+    #[test]
+    #[should_panic(expected = "cannot receive into this layout")]
+    fn mpi_does_not_receive_characters_itself() {
+        let n = 3;
+        let _ = layout!(char[n] => [1]).unwrap().of_mut(&mut ['a'; 3]).unwrap().pointer_mut();
+    }
+}

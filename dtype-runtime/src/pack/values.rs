@@ -9,6 +9,7 @@ use dtype_core::BaseType;
 
 use super::{
     check::check,
+    plan::Plan,
     run::{Direction, Packing, Unpacking},
 };
 use crate::{
@@ -236,6 +237,15 @@ impl<D: Direction> Walk<D> {
         if T::FACTS.dense {
             // SAFETY: dense values have as many bytes in memory, none of them padding, as packed.
             return unsafe { self.bytes(packed_size::<T>(count)) };
+        }
+        if const { T::FIELDS.are_many_in_memory_order() } {
+            // SAFETY: as many values, whose packed bytes are next once what has been passed is copied.
+            return unsafe {
+                self.flush();
+                let size = packed_size::<T>(count);
+                Plan::of::<T>().copy::<D>(count, self.memory, 0..size, self.packed);
+                self.packed = self.packed.add(size);
+            };
         }
         if count == 1 {
             return T::visit(self);

@@ -1,0 +1,125 @@
+//! What rsmpi may do with values of a type: marks that the derive gives, and that rsmpi's `Equivalence` asks for.
+//!
+//! Our own calls look at what arrives before it becomes a value. rsmpi's have MPI write it where the value is.
+
+use std::{
+    marker::PhantomData,
+    num::{NonZero, Saturating, Wrapping},
+};
+
+use crate::expansion::Runtime;
+
+/// Types that MPI itself may receive: every pattern of the bytes that travel is a value.
+///
+/// Not `char`, `NonZero`, or enums: a message of the integers that they travel as has values that they have not. `bool` is one, as in
+/// rsmpi, whose own sends of bytes can meet a receive of `bool` just as well. What is made of such types, derives it with
+/// [`MpiDatatype`](crate::MpiDatatype).
+///
+/// ```
+/// use dtype_runtime::{AnyPattern, MpiDatatype};
+///
+/// /// Whoever sends these sends one of the two.
+/// #[derive(MpiDatatype)]
+/// #[mpi(unsafe_equivalence)]
+/// #[repr(u8)]
+/// enum Side { Left, Right }
+///
+/// fn may_be_received_by_mpi<T: AnyPattern>() {}
+/// may_be_received_by_mpi::<Side>();
+/// ```
+///
+/// # Safety
+/// Whatever MPI receives with the datatype of the type is a value of it, or somebody vouches for it.
+#[diagnostic::on_unimplemented(
+    message = "rsmpi's own calls cannot take `{Self}`: not all bytes that they may receive are a value of it",
+    label = "MPI does not look at what it receives",
+    note = "the calls of `dtype_runtime::traits` do, `send_packed` and `receive_packed_into` among them, and take it; and \
+            `T::buffer(&values)` of a type `T` that derives `MpiDatatype` goes into every rsmpi call that sends",
+    note = "if you vouch for what all others send, put `#[mpi(unsafe_equivalence)]` on the type that derives `MpiDatatype`"
+)]
+pub unsafe trait AnyPattern {
+    /// See [`Runtime`].
+    #[doc(hidden)]
+    const RUNTIME: Runtime = Runtime::OURS;
+}
+
+/// Types without fields that stay at home.
+///
+/// # Safety
+/// All fields travel.
+#[diagnostic::on_unimplemented(
+    message = "rsmpi's own calls cannot take values of `{Self}`: it has fields with `#[mpi(skip)]`",
+    label = "values that rsmpi makes of what it receives would lack these fields",
+    note = "hand it `T::buffer(&values)` and `T::buffer_mut(&mut values)` instead of the values themselves"
+)]
+pub unsafe trait Complete {
+    /// See [`Runtime`].
+    #[doc(hidden)]
+    const RUNTIME: Runtime = Runtime::OURS;
+}
+
+/// What nobody implements: in its place the compiler says why rsmpi cannot take an enum.
+#[diagnostic::on_unimplemented(
+    message = "rsmpi's own calls cannot take `{T}`: not all bytes that they may receive are a value of it",
+    label = "MPI does not look at what it receives",
+    note = "the calls of `dtype_runtime::traits` do, `send_packed` and `receive_packed_into` among them, and take it; and \
+            `{T}::buffer(&values)` goes into every rsmpi call that sends",
+    note = "if you vouch for what all others send, put `#[mpi(unsafe_equivalence)]` on `{T}`"
+)]
+pub trait ReceivedByMpi<T> {}
+
+/// The same of a struct with fields that stay at home.
+#[diagnostic::on_unimplemented(
+    message = "rsmpi's own calls cannot take values of `{T}`: it has fields with `#[mpi(skip)]`",
+    label = "values that rsmpi makes of what it receives would lack these fields",
+    note = "hand it `{T}::buffer(&values)` and `{T}::buffer_mut(&mut values)` instead of the values themselves"
+)]
+pub trait MadeByRsmpi<T> {}
+
+/// `{generic parameters} {type}`, with conditions.
+macro_rules! marks {
+    ($mark:ident: $([$($generics:tt)*] $type:ty $(where $($bounds:tt)*)?;)*) => {$(
+        // SAFETY: a number of any bits, no data, or what holds only such; of `bool` see the trait.
+        unsafe impl<$($generics)*> $mark for $type $(where $($bounds)*)? {}
+    )*};
+}
+
+/// Both marks of types without parameters, and of those that hold others.
+macro_rules! both_marks {
+    (numbers: $($type:ty)*) => {
+        marks!(AnyPattern: $([] $type;)*);
+        marks!(Complete: $([] $type;)*);
+    };
+    (of what they hold: $mark:ident $(($($name:ident)*))*) => {
+        marks! { $mark:
+            [T: $mark + ?Sized] &T;
+            [T: $mark, const N: usize] [T; N];
+            [T: $mark] Wrapping<T>;
+            [T: $mark] Saturating<T>;
+            [T: ?Sized] PhantomData<T>;
+            $([$($name: $mark),*] ($($name,)*);)*
+        }
+    };
+    (tuples: $mark:ident) => {
+        both_marks! { of what they hold: $mark () (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G)
+            (A B C D E F G H) (A B C D E F G H I) (A B C D E F G H I J) (A B C D E F G H I J K) (A B C D E F G H I J K L) }
+    };
+}
+
+both_marks!(numbers: i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64 bool);
+both_marks!(tuples: AnyPattern);
+both_marks!(tuples: Complete);
+marks! { Complete: [] char; [] NonZero<i8>; [] NonZero<i16>; [] NonZero<i32>; [] NonZero<i64>; [] NonZero<isize>;
+    [] NonZero<u8>; [] NonZero<u16>; [] NonZero<u32>; [] NonZero<u64>; [] NonZero<usize>;
+}
+
+#[cfg(feature = "num-complex")]
+both_marks!(numbers: num_complex::Complex<f32> num_complex::Complex<f64>);
+
+#[cfg(feature = "half")]
+both_marks!(numbers: half::f16 half::bf16);
+
+#[cfg(feature = "nalgebra")]
+marks!(AnyPattern: [T: AnyPattern, const R: usize, const C: usize] nalgebra::SMatrix<T, R, C>;);
+#[cfg(feature = "nalgebra")]
+marks!(Complete: [T: Complete, const R: usize, const C: usize] nalgebra::SMatrix<T, R, C>;);

@@ -1,0 +1,82 @@
+//! Where whatever an expansion may name means something else.
+#![deny(warnings)]
+#![allow(non_upper_case_globals, dead_code)]
+
+use dtype_runtime::{MpiDatatype, layout, pack, unpack_into};
+
+static visitor: u8 = 1;
+static packed: u8 = 1;
+static field: u8 = 1;
+static offset: u8 = 1;
+static value: u8 = 1;
+static pieces: u8 = 1;
+static element: u8 = 1;
+const FIELDS: u8 = 1;
+const LIST: u8 = 1;
+const ORDER: u8 = 1;
+const STEPS: u8 = 1;
+const LAZY: u8 = 1;
+
+/// Has constants and functions of the names of the trait's.
+#[derive(MpiDatatype, Debug, PartialEq)]
+#[mpi(order = "memory")]
+struct Shadowing {
+    tag: u8,
+    value: u64,
+    level: u16,
+}
+
+struct Fake;
+
+impl Fake {
+    fn nth(&self, _: usize) -> usize {
+        7
+    }
+}
+
+#[allow(unused)]
+impl Shadowing {
+    const FIELDS: Fake = Fake;
+    const LIST: [u8; 0] = [];
+    const ORDER: [usize; 0] = [];
+    const FACTS: u8 = 0;
+    const RUNS: u8 = 0;
+    const RUNTIME: u8 = 0;
+    fn visit() {}
+    fn lazy() {}
+    fn visit_field() {}
+}
+
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(u8)]
+enum Variants {
+    A(),
+    C,
+    D {},
+}
+
+#[allow(unused)]
+impl Variants {
+    const B: u8 = 200;
+    fn is_valid() {}
+}
+
+fn main() {
+    let values = [Shadowing { tag: 1, value: 2, level: 3 }];
+    let mut copy = [Shadowing { tag: 0, value: 0, level: 0 }];
+    unpack_into(&pack(&values), &mut copy).unwrap();
+    assert_eq!(copy, values);
+    assert_eq!(pack(&values).len(), 11);
+
+    assert_eq!(pack(&[Variants::A(), Variants::C, Variants::D {}]), [0, 1, 2]);
+    let mut variants = [Variants::C; 2];
+    unpack_into(&[0, 2], &mut variants).unwrap();
+    assert_eq!(variants, [Variants::A(), Variants::D {}]);
+    assert!(unpack_into(&[0, 3], &mut variants).is_err());
+    assert!(unpack_into(&[200, 0], &mut variants).is_err());
+
+    let (first, second, n) = (1, 2, 3);
+    let column = layout!(u8[n][n] => [.., second - first]).unwrap();
+    assert_eq!(column.of(&[[1, 2, 3], [4, 5, 6], [7, 8, 9]]).unwrap().pack(), [2, 5, 8]);
+    assert_eq!(layout!(Shadowing[1] => [0].value + [0].tag).of(&values).pack().len(), 9);
+}
