@@ -1,0 +1,67 @@
+// Included by a test for each edition: what the macros write is right in all of them.
+
+#[allow(unused_extern_crates)]
+extern crate dtype_runtime;
+
+/// Of the name of the crate whose paths expansions begin with.
+mod core {}
+
+mod inner {
+    use dtype_runtime::{MpiDatatype, layout, pack};
+
+    #[derive(MpiDatatype, Clone, Copy)]
+    #[repr(C)]
+    pub struct Fixed {
+        pub a: u8,
+        pub b: [f64; 3],
+        pub t: (u8, u16),
+    }
+
+    #[derive(MpiDatatype, Clone, Copy)]
+    #[mpi(order = "memory", cost = "processing")]
+    pub struct Loose {
+        pub a: u8,
+        pub b: [f64; 3],
+        pub fixed: Fixed,
+    }
+
+    #[derive(MpiDatatype, Clone, Copy)]
+    #[repr(u8)]
+    pub enum Side {
+        Left,
+        Right,
+    }
+
+    #[derive(MpiDatatype)]
+    #[repr(C)]
+    #[mpi(wire = "bytes")]
+    pub struct Bytes {
+        a: u8,
+        b: f64,
+        c: (),
+    }
+
+    #[derive(MpiDatatype)]
+    #[mpi(crate = "dtype_runtime")]
+    pub struct ByPath {
+        a: u8,
+        side: Side,
+    }
+
+    layout!(pub type Column = f64[3][3] => [.., 1]);
+
+    #[test]
+    fn the_macros_work() {
+        let n = 3;
+        let matrix = [[1.0f64; 3]; 3];
+        assert_eq!(Column.of(&matrix).pack().len(), 24);
+        let turns = layout!(f64[n][n] => [.., n - 1] + [0, i] for i in 0..n).unwrap();
+        assert_eq!(turns.of(&matrix).unwrap().pack().len(), 96);
+        let fixed = Fixed { a: 1, b: [1.0; 3], t: (1, 2) };
+        let loose = Loose { a: 1, b: [0.0; 3], fixed };
+        assert_eq!(layout!(Loose[1] => [0].fixed.b[1..2]).of(&[loose]).pack(), pack(&[1.0]));
+        assert_eq!(pack(&[Side::Right, Side::Left]), [1, 0]);
+        assert_eq!(pack(&[ByPath { a: 2, side: Side::Left }]), [2, 0]);
+        assert_eq!(pack(&[Bytes { a: 2, b: 0.0, c: () }]).len(), 9);
+    }
+}
