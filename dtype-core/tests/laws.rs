@@ -5,11 +5,48 @@ mod common;
 use common::{cost_models, interpret, small_map, small_tree};
 use dtype_core::{
     BaseType, Bounds, Error, Limits, NodeCosts, Optimality, Program, Shape, Step, TypeMap, TypeTree,
-    normalize, normalize_within,
+    Weighting, normalize, normalize_within,
     proposed::{Blocks, Triangular, bucket},
-    reconstruct, reconstruct_within,
+    reconstruct, reconstruct_within, solve_layout,
 };
 use proptest::prelude::*;
+
+/// Costs at the limits of what can be told, and others between them.
+fn extreme_costs() -> impl Strategy<Value = NodeCosts> {
+    let cost = || prop::sample::select(vec![0, 1, 5, 1 << 32, u64::MAX / 2, u64::MAX - 1, u64::MAX]);
+    let weighting = prop::sample::select(vec![Weighting::Storage, Weighting::Processing]);
+    (cost(), cost(), cost(), cost(), cost(), cost(), weighting).prop_map(
+        |(leaf, vec, idx, strc, idxbuc, lookup, weighting)| NodeCosts {
+            leaf,
+            vec,
+            idx,
+            strc,
+            idxbuc,
+            lookup,
+            weighting,
+        },
+    )
+}
+
+#[test]
+fn a_node_is_forbidden_by_its_cost() {
+    let fields = || TypeMap::new(vec![BaseType::I32, BaseType::F64, BaseType::U8], vec![0, 8, 16]).unwrap();
+    let row = || TypeMap::homogeneous(BaseType::F64, (0..100).map(|i| 8 * i).collect()).unwrap();
+    let solved = |map: TypeMap, costs: NodeCosts| {
+        let found = reconstruct(&map, Shape::Tree, &costs).unwrap();
+        assert_eq!(found.tree.flatten().unwrap(), map);
+        (found.tree.kind(), found.cost, found.optimality)
+    };
+    let costs = NodeCosts::default();
+    // It cannot be done without: whatever it costs is more than can be told.
+    let without = NodeCosts { strc: u64::MAX, ..costs };
+    assert_eq!(solved(fields(), without), ("strc", u64::MAX, Optimality::UpperBound));
+    assert_eq!(solved(row(), without), ("vec", 8, Optimality::Proven));
+    assert_eq!(solved(row(), NodeCosts { vec: u64::MAX, ..costs }), ("idxbuc", 12, Optimality::Proven));
+    let lists = NodeCosts { vec: u64::MAX, idxbuc: u64::MAX, ..costs };
+    assert_eq!(solved(row(), lists).0, "idx");
+    assert_eq!(solved(row(), NodeCosts { leaf: u64::MAX, ..costs }).1, u64::MAX);
+}
 
 proptest! {
     #[test]
@@ -53,6 +90,31 @@ proptest! {
         prop_assert_eq!(limited.tree.cost(costs), limited.cost);
         prop_assert!(limited.cost >= exact.cost);
         prop_assert!(limited.cost == exact.cost || limited.optimality == Optimality::UpperBound);
+    }
+
+    #[test]
+    fn any_costs_give_a_tree_of_the_map(map in small_map(40), tree in small_tree(), costs in extreme_costs()) {
+        let all_cost = |tree: &TypeTree, cost: u64| tree.cost(&costs) == cost;
+        for shape in [Shape::Tree, Shape::Dag] {
+            let found = reconstruct(&map, shape, &costs).unwrap();
+            prop_assert_eq!(found.tree.flatten().unwrap(), map.clone());
+            prop_assert!(shape == Shape::Dag || all_cost(&found.tree, found.cost));
+        }
+        let one_type = TypeMap::homogeneous(BaseType::U8, map.displacements().to_vec()).unwrap();
+        for shape in [Shape::Path, Shape::ExtendedPath] {
+            let found = reconstruct(&one_type, shape, &costs).unwrap();
+            prop_assert_eq!(found.tree.flatten().unwrap(), one_type.clone());
+            prop_assert!(all_cost(&found.tree, found.cost));
+        }
+        let expected = tree.flatten();
+        for found in [normalize(&tree, &costs).unwrap(), solve_layout(&tree, &costs.linear()).unwrap()] {
+            prop_assert!(all_cost(&found.tree, found.cost));
+            // Of nothing there is one tree, whatever it costs.
+            prop_assert!(found.cost <= tree.cost(&costs) || tree.measure().unwrap().entries == 0);
+            if let Ok(expected) = &expected {
+                prop_assert_eq!(&found.tree.flatten().unwrap(), expected);
+            }
+        }
     }
 
     #[test]

@@ -129,17 +129,19 @@ fn equivalence(item: &Item<'_>, generics: &Generics) -> TokenStream {
     let (ident, mut generics) = (item.ident, generics.clone());
     let (_, arguments, _) = item.generics.split_for_impl();
     let own = ours!(#ident #arguments);
-    let refused = |why: TokenStream| -> WherePredicate {
+    let refused = |why: &TokenStream| -> WherePredicate {
         parse_quote_spanned!(Span::mixed_site()=> for<'__dtype> &'__dtype (): __dtype::#why<#own>)
     };
     let predicates = &mut generics.make_where_clause().predicates;
-    predicates.push(match item.is_any_pattern() {
-        true => marked(&own, &ours!(AnyPattern)),
-        false => refused(ours!(ReceivedByMpi)),
+    predicates.push(if item.is_any_pattern() {
+        marked(&own, &ours!(AnyPattern))
+    } else {
+        refused(&ours!(ReceivedByMpi))
     });
-    predicates.push(match item.is_complete() {
-        true => marked(&own, &ours!(Complete)),
-        false => refused(ours!(MadeByRsmpi)),
+    predicates.push(if item.is_complete() {
+        marked(&own, &ours!(Complete))
+    } else {
+        refused(&ours!(MadeByRsmpi))
     });
     let (parameters, arguments, bounds) = generics.split_for_impl();
     ours! {

@@ -7,8 +7,6 @@ use std::{
 
 use dtype_core::{BaseType, LinearCosts, NodeCosts, Optimality, Program, TypeTree, constant::RunBuffer};
 
-#[cfg(feature = "mpi")]
-use crate::received::AnyPattern;
 use crate::{
     Error,
     expansion::Runtime,
@@ -184,13 +182,10 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         crate::Values(values)
     }
 
-    /// Values as an rsmpi `BufferMut`, to be received into. Skipped fields are left as they are. Not of types of which some bytes are no
-    /// value, since MPI does not look at them: receive those with [`receive_packed_into`](crate::traits::ReceivePacked).
+    /// Values as an rsmpi `BufferMut`, to be received into, if the type is [`AnyPattern`](crate::AnyPattern). Skipped fields are left as
+    /// they are.
     #[cfg(feature = "mpi")]
-    fn buffer_mut(values: &mut [Self]) -> crate::ValuesMut<'_, Self>
-    where
-        Self: AnyPattern,
-    {
+    fn buffer_mut(values: &mut [Self]) -> crate::ValuesMut<'_, Self> {
         crate::ValuesMut(values)
     }
 

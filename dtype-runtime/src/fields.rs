@@ -142,6 +142,9 @@ impl Facts {
     }
 
     /// The facts of an enum that travels as an integer.
+    ///
+    /// # Panics
+    /// Where constants are evaluated, if it is larger: the derive refuses what would make it so.
     pub const fn of_enum<T: MpiDatatype, I: MpiDatatype>() -> Self {
         assert!(size_of::<T>() == size_of::<I>(), "an enum is as large as its integer");
         Self { any_pattern: false, receivable: T::VOUCHED, ..I::FACTS }

@@ -56,6 +56,7 @@ pub(crate) fn run(choice: Choice, long: bool) -> Result<()> {
         ["--package", "dtype-runtime", "--test", "types", "--test", "sources", "--test", "marshal"];
     count.cargo_test(&sh, &[&with_them[..], &other_crates[..]].concat())?;
     count.cargo_test(&sh, &["--package", "dtype-tests", "--no-default-features"])?;
+    count.cargo_test(&sh, &["--package", "dtype-edition-*"])?;
 
     memory(&sh, &mut count)?;
 

@@ -131,6 +131,10 @@ impl Solved {
             } else {
                 let mut table = Table::new(Pieces::of(part, self.grain(part, true)), costs);
                 let least = table.fill(false);
+                if least.parts >= UNKNOWN {
+                    self.cost = UNKNOWN;
+                    return;
+                }
                 count += table.write_parts(&mut self.recipe);
                 self.cost = sum(self.cost, least.parts);
                 let single = costs.part.of(floor(part, false, costs));
@@ -152,8 +156,11 @@ impl Solved {
         let shift = runs[0].displacement != 0;
         let mut table = Table::new(Pieces::of(runs, self.grain(runs, false)), costs);
         let least = table.fill(shift);
-        table.write(&mut self.recipe, shift);
         self.cost = if shift { least.shifted } else { least.aligned };
+        if self.cost >= UNKNOWN {
+            return;
+        }
+        table.write(&mut self.recipe, shift);
         self.judge(&table, self.cost as u64 <= floor(runs, shift, costs));
     }
 

@@ -78,6 +78,17 @@ impl Atoms {
         atoms
     }
 
+    /// The same atoms under another model.
+    pub(super) fn priced(&self, costs: &dyn CostModel) -> Self {
+        let priced = |(tree, _): &(TypeTree, u64)| (tree.clone(), tree.cost(costs));
+        Self {
+            kinds: self.kinds.iter().map(priced).collect(),
+            symbols: self.symbols.clone(),
+            displacements: self.displacements.clone(),
+            joined: self.joined.iter().map(|trees| trees.iter().map(priced).collect()).collect(),
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.symbols.len()
     }

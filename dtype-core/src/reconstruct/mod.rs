@@ -152,7 +152,10 @@ pub fn reconstruct_within(
         let tree = dag::improve(tree, map, costs, limits);
         return Ok(Solution { cost: tree.folded_cost(costs), tree, optimality: Optimality::UpperBound });
     }
-    Ok(Solution { cost: tree.cost(costs), tree, optimality })
+    let cost = tree.cost(costs);
+    // What costs more than can be told may cost less in another way.
+    let optimality = if cost < u64::MAX { optimality } else { Optimality::UpperBound };
+    Ok(Solution { cost, tree, optimality })
 }
 
 /// A good tree for a map that is too long to be solved exactly: its runs are taken as they are when read from the front,

@@ -18,7 +18,7 @@ use alloc::{vec, vec::Vec};
 use core::{iter::successors, ops::Range};
 
 use super::{Repeat, Strides, repeat};
-use crate::{CostModel, TypeTree};
+use crate::{CostModel, NodeCosts, TypeTree};
 
 /// The least-cost path over a given leaf: `displacements` must not be empty, and no two may be further apart
 /// than `i64` tells. With `buckets`, idxbuc nodes may be used.
@@ -60,7 +60,13 @@ pub(crate) fn least_cost(
             }
         }
     }
-    build(displacements, &prefixes, &best, prefixes.len() - 1, displacements[0], leaf)
+    let (last, first) = (prefixes.len() - 1, displacements[0]);
+    let Prefix { aligned, shifted } = best[last];
+    if (if first == 0 { aligned } else { shifted }).cost < u64::MAX {
+        return build(displacements, &prefixes, &best, last, first, leaf);
+    }
+    // All paths cost more than can be told. Any will do, and of those that are cheap otherwise.
+    least_cost(displacements, (leaf, 0), buckets, &NodeCosts::THESIS)
 }
 
 /// The cheapest way found to describe a prefix.

@@ -29,7 +29,7 @@ use super::{
     prices::Prices,
     repeat,
 };
-use crate::{CostModel, Optimality, TypeTree};
+use crate::{CostModel, NodeCosts, Optimality, TypeTree};
 
 /// The least-cost tree over `atoms`, and whether it is known to be that: not if more than `limit` segments had to be
 /// kept. There must be at least one atom, and no two displacements may be further apart than `i64` tells.
@@ -42,8 +42,13 @@ pub(crate) fn least_cost(
     paid: Option<Paid>,
 ) -> (TypeTree, Optimality) {
     let search = Search::new(atoms, costs, limit, paid);
-    let row = search.row(0, atoms.len());
-    (search.build(&row, atoms.len(), atoms.displacements[0]), search.optimality)
+    let (row, length, shift) = (search.row(0, atoms.len()), atoms.len(), atoms.displacements[0]);
+    if search.choice(&row, length, shift).cost < u64::MAX {
+        return (search.build(&row, length, shift), search.optimality);
+    }
+    // All trees cost more than can be told. Any will do, and of those that are cheap otherwise.
+    let costs = &NodeCosts::THESIS;
+    (least_cost(&atoms.priced(costs), costs, limit, None).0, Optimality::UpperBound)
 }
 
 /// A segment that may stand as a part of a strc.
@@ -96,6 +101,7 @@ struct Choice {
 }
 
 impl Choice {
+    /// No tree has been found. One whose cost is `u64::MAX`, or more, is none either: no tree that costs less has it as a part.
     const UNKNOWN: Self = Self { cost: u64::MAX, root: Root::Unknown };
 
     fn relax(&mut self, cost: u64, root: Root) {

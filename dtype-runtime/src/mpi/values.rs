@@ -9,7 +9,7 @@ use ::mpi::{
 };
 
 use super::buffers::{number_of, or_panic};
-use crate::MpiDatatype;
+use crate::{AnyPattern, MpiDatatype};
 
 /// Values to send, an rsmpi `Buffer`: see [`MpiDatatype::buffer`].
 #[derive(Clone, Copy, Debug)]
@@ -62,12 +62,12 @@ unsafe impl<T: MpiDatatype> Collection for ValuesMut<'_, T> {
     }
 }
 
-// SAFETY: see above.
-unsafe impl<T: MpiDatatype> PointerMut for ValuesMut<'_, T> {
+// SAFETY: see above; all bytes that MPI may write are values.
+unsafe impl<T: MpiDatatype + AnyPattern> PointerMut for ValuesMut<'_, T> {
     fn pointer_mut(&mut self) -> *mut c_void {
         self.0.as_mut_ptr().cast()
     }
 }
 
 // SAFETY: see above; the slice is borrowed mutably.
-unsafe impl<T: MpiDatatype> BufferMut for ValuesMut<'_, T> {}
+unsafe impl<T: MpiDatatype + AnyPattern> BufferMut for ValuesMut<'_, T> {}

@@ -3,7 +3,7 @@
 use std::{hint::black_box, ptr};
 
 use dtype_runtime::{
-    MpiDatatype,
+    AnyPattern, MpiDatatype,
     pack::{Data, DataMut},
     pack_into, packed_size, unpack_into,
 };
@@ -13,7 +13,7 @@ use crate::Travel;
 use crate::{Bench, Case, Task, Way, c};
 
 /// A struct with the loop body by hand.
-pub trait Sample: MpiDatatype + Copy {
+pub trait Sample: MpiDatatype + AnyPattern + Copy {
     const NAME: &'static str;
 
     fn new(i: usize) -> Self;

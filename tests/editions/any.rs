@@ -1,4 +1,4 @@
-// Included by a test for each edition: what the macros write is right in all of them.
+//! A crate of each edition: what the macros write is right in all of them.
 
 #[allow(unused_extern_crates)]
 extern crate dtype_runtime;
@@ -7,7 +7,7 @@ extern crate dtype_runtime;
 mod core {}
 
 mod inner {
-    use dtype_runtime::{MpiDatatype, layout, pack};
+    use dtype_runtime::{layout, pack, MpiDatatype};
 
     #[derive(MpiDatatype, Clone, Copy)]
     #[repr(C)]

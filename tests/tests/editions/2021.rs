@@ -1,1 +1,0 @@
-include!("any.rs");
