@@ -98,13 +98,21 @@ struct Answer<'a> {
 
 fn main() -> ExitCode {
     let answer = run(Command::parse().action);
-    // A reader that has seen enough, such as `head`, is no error.
-    match answer.map(|answer| io::stdout().write_all(answer.as_bytes())) {
-        Ok(_) => ExitCode::SUCCESS,
+    match answer.and_then(|answer| print(&answer).context("standard output")) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("dtype: {error:#}");
             ExitCode::from(2)
         }
+    }
+}
+
+/// Writes the answer. A reader that has seen enough, such as `head`, is no error.
+fn print(answer: &str) -> io::Result<()> {
+    let mut output = io::stdout().lock();
+    match output.write_all(answer.as_bytes()).and_then(|()| output.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome,
     }
 }
 

@@ -84,6 +84,50 @@ fn what_flatten_prints_reconstruct_reads() {
 }
 
 #[test]
+fn a_long_map_that_nothing_describes_more_cheaply_is_proven() {
+    let displacements: Vec<String> = (0..1_000_000).map(|i| (8 * i).to_string()).collect();
+    let map = format!(r#"{{"type":"f64","displacements":[{}]}}"#, displacements.join(","));
+    let row = r#"{"vec":{"count":1000000,"stride":8,"child":{"leaf":"f64"}}}"#;
+    answers(&["reconstruct"], &map, &format!(r#"{{"cost":8,"optimality":"proven","tree":{row}}}"#));
+}
+
+#[test]
+fn fields_are_kept_at_any_cost() {
+    let file = std::env::temp_dir().join(format!("dtype-limit-{}.json", std::process::id()));
+    std::fs::write(&file, r#"{"strc":18446744073709551615}"#).unwrap();
+    let map = r#"{"types":["i32","f64","u8"],"displacements":[0,8,16]}"#;
+    let (code, answer, _) = dtype(&["reconstruct", "--cost", file.to_str().unwrap()], map);
+    let strc =
+        r#"{"strc":{"displacements":[0,8,16],"children":[{"leaf":"i32"},{"leaf":"f64"},{"leaf":"u8"}]}}"#;
+    let expected = format!(r#"{{"cost":18446744073709551615,"optimality":"upper-bound","tree":{strc}}}"#);
+    assert_eq!((code, answer), (0, expected + "\n"));
+    std::fs::remove_file(&file).unwrap();
+}
+
+/// A full disk is one; a reader that goes away is none.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_cannot_be_written_is_an_error() {
+    let start = |output: Stdio| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_dtype"))
+            .arg("flatten")
+            .stdin(Stdio::piped())
+            .stdout(output)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        child.stdin.take().unwrap().write_all(br#"{"leaf":"u8"}"#).unwrap();
+        let output = child.wait_with_output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let (code, message) = start(full.into());
+    assert!(code == 2 && message.starts_with("dtype: standard output: No space left"), "{code}: {message}");
+    assert_eq!(start(Stdio::piped()), (0, String::new()));
+}
+
+#[test]
 fn a_cost_file_sets_the_constants() {
     let file = std::env::temp_dir().join(format!("dtype-cost-{}.json", std::process::id()));
     std::fs::write(

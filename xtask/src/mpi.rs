@@ -1,9 +1,6 @@
 //! Finding MPI libraries and libclang, which rsmpi needs to read `mpi.h`; installing what is missing.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use xshell::{PushEnv, Shell, cmd};
@@ -80,7 +77,7 @@ pub(crate) fn set_up(sh: &Shell, choice: Choice) -> Result<Vec<Library>> {
             missing.extend_from_slice(packages);
         }
     }
-    if !has_libclang(sh) {
+    if !has_libclang() {
         missing.push("libclang-dev");
     }
     if missing.is_empty() {
@@ -88,7 +85,7 @@ pub(crate) fn set_up(sh: &Shell, choice: Choice) -> Result<Vec<Library>> {
     }
     match install(sh, &missing) {
         // One library is enough where nothing was said of which.
-        Err(error) if choice == Choice::All && !before.is_empty() && has_libclang(sh) => {
+        Err(error) if choice == Choice::All && !before.is_empty() && has_libclang() => {
             eprintln!("{error:#}\n\nGoing on with what is there.\n");
             Ok(before)
         }
@@ -146,35 +143,9 @@ pub(crate) fn newest(sh: &Shell) -> Vec<Library> {
     found.collect()
 }
 
-/// Whether bindgen will find libclang: where the environment, `llvm-config` and distributions keep it.
-fn has_libclang(sh: &Shell) -> bool {
-    let holds = |folder: &Path| {
-        let Ok(entries) = fs::read_dir(folder) else { return false };
-        entries.flatten().any(|entry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            name.starts_with("libclang.") || (name.starts_with("libclang-") && name.contains(".so"))
-        })
-    };
-    if let Some(path) = env::var_os("LIBCLANG_PATH") {
-        return Path::new(&path).is_file() || holds(Path::new(&path));
-    }
-    let configured = cmd!(sh, "llvm-config --libdir").quiet().ignore_stderr().read();
-    let below = |folder: &str, rest: &str| {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path().join(rest)).collect::<Vec<_>>()
-    };
-    configured.is_ok_and(|folder| holds(Path::new(&folder)))
-        || [
-            "/usr/lib",
-            "/usr/lib64",
-            "/usr/local/lib",
-            "/opt/homebrew/opt/llvm/lib",
-            "/usr/local/opt/llvm/lib",
-        ]
-        .iter()
-        .any(|folder| holds(Path::new(folder)))
-        || below("/usr/lib", "").iter().any(|folder| holds(folder))
-        || below("/usr/lib", "lib").iter().any(|folder| holds(folder))
+/// Whether rsmpi's build will find libclang: bindgen looks for it in this way, and opens what it has found.
+fn has_libclang() -> bool {
+    clang_sys::load().is_ok()
 }
 
 /// A package manager, and the command that installs what is needed with it.
@@ -222,4 +193,39 @@ pub(crate) fn install(sh: &Shell, packages: &[&str]) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{env, fs, process::Command};
+
+    const ASKED: &str = "XTASK_IS_ASKED";
+
+    /// Said by this program to itself, which it starts with another environment.
+    #[test]
+    fn only_libclang_is_taken_for_libclang() {
+        if env::var_os(ASKED).is_some() {
+            println!("has libclang: {}", super::has_libclang());
+            return;
+        }
+        let folder = env::temp_dir().join(format!("xtask-libclang-{}", std::process::id()));
+        for name in [
+            "libclang-cpp.so.14",
+            "libclang-cpp.so",
+            "libclang-14.so.1",
+            "libclang.so",
+            "libclang.a",
+            "libclang",
+        ] {
+            fs::create_dir_all(&folder).unwrap();
+            // One that no program can open.
+            fs::write(folder.join(name), "").unwrap();
+            let mut itself = Command::new(env::current_exe().unwrap());
+            itself.args(["--nocapture", "--exact", "mpi::tests::only_libclang_is_taken_for_libclang"]);
+            let output = itself.env(ASKED, "1").env("LIBCLANG_PATH", &folder).output().unwrap();
+            let output = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(output.contains("has libclang: false"), "{name}: {output}");
+            fs::remove_dir_all(&folder).unwrap();
+        }
+    }
 }

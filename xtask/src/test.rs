@@ -57,6 +57,7 @@ pub(crate) fn run(choice: Choice, long: bool) -> Result<()> {
     count.cargo_test(&sh, &[&with_them[..], &other_crates[..]].concat())?;
     count.cargo_test(&sh, &["--package", "dtype-tests", "--no-default-features"])?;
     count.cargo_test(&sh, &["--package", "dtype-edition-*"])?;
+    count.cargo_test(&sh, &["--package", "xtask"])?;
 
     memory(&sh, &mut count)?;
 

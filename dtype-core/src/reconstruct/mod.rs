@@ -5,7 +5,7 @@
 
 use alloc::{vec, vec::Vec};
 
-use crate::{CostModel, Error, Run, Runs, TypeMap, TypeTree, constant::EXACT_ENTRIES};
+use crate::{CostModel, Error, LinearCosts, Run, Runs, TypeMap, TypeTree, constant::EXACT_ENTRIES};
 
 mod atoms;
 mod dag;
@@ -144,7 +144,14 @@ pub fn reconstruct_within(
             (path::least_cost(map.displacements(), leaf, buckets, costs), Optimality::Proven)
         }
         Shape::Tree | Shape::Dag if map.len() as u64 > limits.exact_entries => {
-            (from_runs(map, costs, limits), Optimality::UpperBound)
+            let tree = from_runs(map, costs, limits);
+            // What no tree can beat needs no search.
+            let shifted = map.displacements()[0] != 0;
+            let floor = LinearCosts::of(costs)
+                .map_or(0, |costs| costs.floor(map.len() as u64, tree.single_run().is_some(), shifted));
+            let optimality =
+                if tree.cost(costs) <= floor { Optimality::Proven } else { Optimality::UpperBound };
+            (tree, optimality)
         }
         Shape::Tree | Shape::Dag => least_cost(&Atoms::of_map(map, costs), costs, limits.kept, None),
     };
