@@ -53,7 +53,8 @@ pub use program::{Bounds, OldType, Program, Step};
 pub use reconstruct::{Limits, Optimality, Shape, Solution, reconstruct, reconstruct_within};
 pub use run::{Run, Runs};
 pub use selection::{
-    Item, MOST_ARRAYS, MOST_DIMENSIONS, MOST_FIXED_PIECES, MOST_PIECES, Message, Progression, SelectionError,
+    Item, MOST_ARRAYS, MOST_BYTES, MOST_DIMENSIONS, MOST_FIXED_PIECES, MOST_PIECES, Message, Progression,
+    SelectionError,
 };
 pub use tree::{Measure, TypeTree};
 pub use type_map::TypeMap;

@@ -17,6 +17,9 @@ pub const MOST_FIXED_PIECES: usize = 4096;
 /// The most pieces of any layout: half a gigabyte of them.
 pub const MOST_PIECES: usize = 1 << 22;
 
+/// The most bytes of an array, and so the greatest length of a dimension: what memory can hold, with room for what datatypes round up.
+pub const MOST_BYTES: i128 = isize::MAX as i128 - 64;
+
 /// What is asked for in one dimension, in elements of it. Negative numbers count from its end.
 ///
 /// ```
@@ -107,7 +110,12 @@ pub enum SelectionError {
         /// What was given.
         given: i128,
     },
-    /// An array, or what is selected of it, beyond all memory.
+    /// An array of more than [`MOST_DIMENSIONS`].
+    TooManyDimensions {
+        /// How many were given.
+        given: usize,
+    },
+    /// An array, or what is selected of it, beyond all memory: of more than [`MOST_BYTES`].
     TooLarge,
     /// A layout of too many pieces.
     TooManyPieces {
@@ -260,11 +268,15 @@ impl SelectionError {
             }
             Self::Length { dimension, given } => {
                 let text = text.text("the length of dimension ").number(dimension as i128);
-                text.text(" is ").number(given).text("; it must be between 0 and ").number(isize::MAX as i128)
+                text.text(" is ").number(given).text("; it must be between 0 and ").number(MOST_BYTES)
+            }
+            Self::TooManyDimensions { given } => {
+                let text = text.number(given as i128).text(" dimensions, but a layout has at most ");
+                text.number(MOST_DIMENSIONS as i128)
             }
             Self::TooLarge => {
                 let text = text.text("the array, or what is selected of it, takes more than ");
-                text.number(isize::MAX as i128).text(" bytes, which is more than memory can hold")
+                text.number(MOST_BYTES).text(" bytes, which is more than memory can hold")
             }
             Self::TooManyPieces { limit } => {
                 let text = text.text("the layout has more than ").number(limit as i128);

@@ -1,11 +1,13 @@
 //! What can go wrong at run time.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, fmt};
 
 use dtype_core::{BaseType, SelectionError};
 
 /// Why a datatype could not be built, or bytes not be packed or unpacked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+///
+/// `Debug` says the same as `Display`, since a `main` that returns an error prints that.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A buffer of packed bytes has the wrong length.
@@ -130,6 +132,20 @@ pub enum Error {
          written: it can be sent with `of`, but not received into"
     )]
     Overlap,
+    /// Parts of one source overlap, one of which is to be written.
+    #[error(
+        "layout {write} of those to be written and layout {other} of those {} have bytes in common: what is written may overlap \
+         nothing else, so receive into one after the other, or into memory of its own",
+        if *is_read { "to be read" } else { "to be written" }
+    )]
+    Meet {
+        /// Which of the layouts to be written.
+        write: usize,
+        /// Which other one.
+        other: usize,
+        /// Whether that is one to be read.
+        is_read: bool,
+    },
     /// MPI has not been initialized.
     #[error("MPI is not initialized: call `mpi::initialize()` before an MPI datatype is used")]
     NotInitialized,
@@ -282,6 +298,12 @@ pub enum Error {
         /// What the library says of it.
         text: String,
     },
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl From<Infallible> for Error {

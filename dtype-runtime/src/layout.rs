@@ -139,6 +139,19 @@ pub unsafe trait Layout: Clone + Sync {
         self.region().has_blocks()
     }
 
+    /// Bytes from the first element of an array without gaps to the first value selected; 0 if there is none.
+    ///
+    /// ```
+    /// use dtype_runtime::layout;
+    ///
+    /// let column = layout!(f64[10][10] => [2.., 3]);
+    /// assert_eq!(column.offset(), (2 * 10 + 3) * size_of::<f64>());
+    /// ```
+    fn offset(&self) -> usize {
+        let region = self.region();
+        region.first(&region.contiguous()) as usize
+    }
+
     /// The least-cost type tree, relative to the first value selected, in an array without gaps.
     fn tree(&self) -> &TypeTree {
         &self.entry().solution().tree
@@ -191,6 +204,19 @@ pub unsafe trait Layout: Clone + Sync {
     #[cfg(feature = "mpi")]
     fn datatype(&self) -> Result<crate::LayoutDatatype, Error> {
         self.entry().clone().datatype()
+    }
+
+    /// The committed MPI datatype of the part within its array, without gaps: displacement 0 is the first element, and the extent is
+    /// that of the array, as with `MPI_Type_create_subarray` (MPI 4.1 section 5.1.3). Files and windows are divided with such types.
+    ///
+    /// # Errors
+    /// As [`datatype`](Self::datatype).
+    #[cfg(feature = "mpi")]
+    fn array_datatype(&self) -> Result<crate::LayoutDatatype, Error> {
+        let region = self.region();
+        let extent = (region.array_elements() * region.element) as i64;
+        let tree = TypeTree::structure([self.offset() as i64], [region.tree(&region.contiguous())]);
+        Entry::Shared(cached(tree, Some(Bounds::of_extent(extent)))).datatype()
     }
 }
 
@@ -327,6 +353,11 @@ macro_rules! own_methods {
             Layout::packed_size(self)
         }
 
+        /// Bytes from the array's first element to the first value selected: see [`Layout::offset`].
+        pub fn offset(&self) -> usize {
+            Layout::offset(self)
+        }
+
         /// The least-cost type tree: see [`Layout::tree`].
         pub fn tree(&self) -> &TypeTree {
             Layout::tree(self)
@@ -369,6 +400,15 @@ macro_rules! own_methods {
         #[cfg(feature = "mpi")]
         pub fn datatype(&self) -> Result<crate::LayoutDatatype, Error> {
             Layout::datatype(self)
+        }
+
+        /// The committed MPI datatype of the part within its array: see [`Layout::array_datatype`].
+        ///
+        /// # Errors
+        /// Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
+        #[cfg(feature = "mpi")]
+        pub fn array_datatype(&self) -> Result<crate::LayoutDatatype, Error> {
+            Layout::array_datatype(self)
         }
     };
 }

@@ -4,7 +4,9 @@
 
 use std::{marker::PhantomData, mem::MaybeUninit};
 
-use dtype_core::{Item, MOST_ARRAYS, MOST_FIXED_PIECES, MOST_PIECES, SelectionError};
+use dtype_core::{
+    Item, MOST_ARRAYS, MOST_BYTES, MOST_DIMENSIONS, MOST_FIXED_PIECES, MOST_PIECES, SelectionError,
+};
 
 use crate::{
     Error, MpiDatatype,
@@ -46,7 +48,7 @@ impl Path<Memory> {
     /// With a message where the displacement is none: the compiler refuses it.
     pub const fn displaced<F: MpiDatatype>(displacement: i128) -> Self {
         assert!(
-            displacement >= 0 && displacement < isize::MAX as i128 - size_of::<F>() as i128 - 64,
+            displacement >= 0 && displacement < MOST_BYTES - size_of::<F>() as i128,
             "a displacement of a type map is counted in bytes from the start of the source, so it must be 0 or more, and \
              what lies there within isize::MAX"
         );
@@ -188,18 +190,19 @@ const fn refuse(error: &SelectionError) -> ! {
 
 /// The lengths of the dimensions of an array, if memory can hold it.
 const fn shape<const D: usize>(lengths: [i128; D], element: usize) -> Result<[usize; D], SelectionError> {
-    // With room for what datatypes round up.
-    const LIMIT: i128 = isize::MAX as i128 - 64;
+    if D > MOST_DIMENSIONS {
+        return Err(SelectionError::TooManyDimensions { given: D });
+    }
     // Arrays of nothing, too, are limited, so that elements can be counted.
     let size = if element > 0 { element as i128 } else { 1 };
     let (mut shape, mut bytes, mut k) = ([0; D], size, 0);
     while k < D {
-        if lengths[k] < 0 || lengths[k] > LIMIT {
+        if lengths[k] < 0 || lengths[k] > MOST_BYTES {
             return Err(SelectionError::Length { dimension: k, given: lengths[k] });
         }
         shape[k] = lengths[k] as usize;
         bytes *= if lengths[k] > 0 { lengths[k] } else { 1 };
-        if bytes > LIMIT {
+        if bytes > MOST_BYTES {
             return Err(SelectionError::TooLarge);
         }
         k += 1;
@@ -216,6 +219,7 @@ pub struct Pieces<T, const D: usize> {
     pub(crate) lists: Vec<Vec<usize>>,
     /// Of each list, what its indices are less than.
     limits: Vec<usize>,
+    turns: usize,
     error: Option<SelectionError>,
     element: PhantomData<fn() -> T>,
 }
@@ -228,7 +232,7 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
             Err(error) => ([0; D], Some(error)),
         };
         let (axes, parts, lists, limits) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { shape, axes, parts, lists, limits, error, element: PhantomData }
+        Self { shape, axes, parts, lists, limits, turns: 0, error, element: PhantomData }
     }
 
     /// The length of a dimension.
@@ -268,6 +272,15 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
         self.lists.push(list);
         self.limits.push(length);
         Axis::Listed { list: self.lists.len() - 1, first, count }
+    }
+
+    /// Counts a turn of a loop, also of one that adds nothing, and says whether it is worth while.
+    pub fn turn(&mut self) -> bool {
+        self.turns += 1;
+        if self.turns > 2 * MOST_PIECES {
+            self.refuse(SelectionError::TooManyPieces { limit: MOST_PIECES });
+        }
+        self.is_right()
     }
 
     /// Adds a piece: the indices of each dimension, and the entries of each array on the path.

@@ -9,6 +9,10 @@ use crate::{ArrayOrder, DynamicLayout, Error, MpiDatatype, pieces::Pieces, regio
 
 /// A box of an array, with the arguments of `MPI_Type_create_subarray` (MPI 4.1 section 5.1.3).
 ///
+/// Like every layout, its datatype begins at the first value selected, where views of it point, and ends with the last. MPI's has the
+/// array's own bounds, displacement 0 being the array's first element: that one is
+/// [`array_datatype`](crate::Layout::array_datatype), for files and windows, and [`offset`](crate::Layout::offset) is between the two.
+///
 /// ```
 /// use dtype_runtime::{ArrayOrder, Subarray};
 ///
@@ -52,6 +56,10 @@ impl<const D: usize> Subarray<D> {
 
 /// What a process has of an array that is distributed over a grid of processes, with the arguments of
 /// `MPI_Type_create_darray` (MPI 4.1 section 5.1.4).
+///
+/// Like every layout, its datatype begins at the first value selected, where views of it point, and ends with the last. MPI's has the
+/// array's own bounds, displacement 0 being the array's first element: that one is
+/// [`array_datatype`](crate::Layout::array_datatype), for files and windows, and [`offset`](crate::Layout::offset) is between the two.
 ///
 /// ```
 /// use dtype_runtime::{ArrayOrder, Darray, Distribution};
@@ -98,7 +106,8 @@ impl<const D: usize> Darray<D> {
     ///
     /// # Errors
     /// [`Error::Parameter`] where there is no such process, a block has no elements, blocks do not reach through the array, or a
-    /// dimension that is not distributed has several processes; [`Error::Selection`] for an array beyond all memory.
+    /// dimension that is not distributed has several processes; [`Error::Selection`] for an array beyond all memory;
+    /// [`Error::Memory`] where there is none for the list of the elements of a cyclic distribution.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
         for (k, length) in self.psizes.iter().enumerate() {
             if *length == 0 {
@@ -176,9 +185,15 @@ impl Distribution {
                     let count = (length - start).div_ceil(processes);
                     return Ok(Share::Strided { start, count, step: processes });
                 }
-                let blocks = (coordinate..length.div_ceil(block)).step_by(processes);
-                let indices = blocks.flat_map(|i| i * block..((i + 1) * block).min(length));
-                Ok(Share::Listed(indices.collect()))
+                let blocks = || (coordinate..length.div_ceil(block)).step_by(processes);
+                let of_block = |i: usize| i * block..i.saturating_add(1).saturating_mul(block).min(length);
+                // The first block is none that is shorter, unless it is the only one.
+                let most = blocks().next().map_or(0, |i| of_block(i).len()).saturating_mul(blocks().len());
+                let mut indices = Vec::new();
+                let bytes = most.saturating_mul(size_of::<usize>());
+                indices.try_reserve_exact(most).map_err(|_| Error::Memory { bytes })?;
+                indices.extend(blocks().flat_map(of_block));
+                Ok(Share::Listed(indices))
             }
         }
     }

@@ -276,7 +276,8 @@ pub type Split<'a, R, W> = (Vec<View<'a, R>>, Vec<ViewMut<'a, W>>);
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] where the source or another layout has another shape than the first layout, and [`Error::Overlap`].
+/// [`Error::Shape`] where the source or another layout has another shape than the first layout; [`Error::Overlap`] where a layout to be
+/// written covers bytes twice, and [`Error::Meet`] where it covers those of another.
 pub fn split<'a, A, R, W>(source: &'a mut A, reads: &[R], writes: &[W]) -> Result<Split<'a, R, W>, Error>
 where
     A: SourceMut<R::Element, R::Shape, Mismatch: Into<Error>> + ?Sized,
@@ -294,10 +295,10 @@ where
     for (i, layout) in writes.iter().enumerate() {
         W::Coverage::check(layout)?;
         let region = layout.region();
-        let overlaps = writes[..i].iter().any(|other| region.meets(&other.region()))
-            || reads.iter().any(|other| region.meets(&other.region()));
-        if overlaps {
-            return Err(Error::Overlap);
+        let written = writes[..i].iter().position(|other| region.meets(&other.region()));
+        let read = reads.iter().position(|other| region.meets(&other.region()));
+        if let Some(other) = written.or(read) {
+            return Err(Error::Meet { write: i, other, is_read: written.is_none() });
         }
     }
     let reads = reads.iter().map(|layout| View::new(place, layout.clone()));

@@ -375,11 +375,11 @@ fn bounds_beyond_the_array_are_errors_in_the_words_of_the_compiler() {
         ),
         (
             text(layout!(f64[n][-m] => [0, ..])),
-            "the length of dimension 1 is -100; it must be between 0 and 9223372036854775807",
+            "the length of dimension 1 is -100; it must be between 0 and 9223372036854775743",
         ),
         (
             text(layout!(f64[n << 40][m << 40] => [0, ..])),
-            "the array, or what is selected of it, takes more than 9223372036854775807 bytes, which is more than memory can hold",
+            "the array, or what is selected of it, takes more than 9223372036854775743 bytes, which is more than memory can hold",
         ),
         (
             text(layout!(f64[n][m] => [{[0, 7, 8]}, ..])),
@@ -415,6 +415,27 @@ fn absurd_sizes_are_errors_and_take_no_memory() {
     let too_many = Error::Selection(SelectionError::TooManyPieces { limit: 1 << 22 });
     assert_eq!(layout!(u8[n] => [i] for i in 0..5_000_000).unwrap_err(), too_many);
     assert_eq!(Band::diagonal([1 << 30, 1 << 30], 0).layout::<u8>().unwrap_err(), too_many);
+    // Also where a loop has nothing to add.
+    let (endless, j) = (3_000_000_000u64, 20);
+    assert_eq!(layout!(u8[10] => [0] for _i in 0..endless).unwrap_err(), too_many);
+    assert_eq!(layout!(u8[10] => [0] for _i in 0..endless, _j in 0..0).unwrap_err(), too_many);
+    assert!(layout!(u8[10] => [j] for _i in 0..endless).unwrap_err().to_string().starts_with("index 20"));
+    let nine = Subarray { sizes: [1; 9], subsizes: [1; 9], starts: [0; 9], order: ArrayOrder::RowMajor };
+    assert_eq!(nine.layout::<u8>().unwrap_err().to_string(), "9 dimensions, but a layout has at most 8");
+    let cyclic = |block, length| Darray {
+        rank: 1,
+        gsizes: [length],
+        distributions: [Distribution::Cyclic(Some(block))],
+        psizes: [2],
+        order: ArrayOrder::RowMajor,
+    };
+    assert_eq!(cyclic((1 << 62) - 1, 10).layout::<u8>().unwrap().count(), 0);
+    assert!(cyclic((1 << 62) - 1, isize::MAX as usize - 64).layout::<u8>().is_err());
+    assert!(matches!(cyclic(2, 1 << 61).layout::<u8>(), Err(Error::Memory { .. })));
+    let length = layout!(u8[-1i64 + (endless as i64 - endless as i64)] => [..]).unwrap_err().to_string();
+    assert_eq!(length, "the length of dimension 0 is -1; it must be between 0 and 9223372036854775743");
+    // What a `main` that returns it prints.
+    assert_eq!(format!("{too_many:?}"), too_many.to_string());
     assert_eq!(
         too_many.to_string(),
         "the layout has more than 4194304 pieces, the most that one can have; send it in parts"
@@ -435,8 +456,19 @@ fn parts_that_are_read_and_written_at_once_do_not_overlap() {
     }
     assert_eq!(cells[..6], [0, 0, 5, 3, 4, 5]);
     let overlaps = |cells: &mut Vec<u8>, reads: &[DynamicLayout<u8, 2>], writes: &[DynamicLayout<u8, 2>]| {
-        matches!(split(cells, reads, writes), Err(Error::Overlap))
+        matches!(split(cells, reads, writes), Err(Error::Overlap | Error::Meet { .. }))
     };
+    let error = split(&mut cells, &[row(1), column(0)], &[column(1), column(0)]).unwrap_err();
+    assert_eq!(error, Error::Meet { write: 0, other: 0, is_read: true });
+    assert!(
+        error
+            .to_string()
+            .starts_with("layout 0 of those to be written and layout 0 of those to be read have")
+    );
+    let error = split(&mut cells, &[column(5)], &[column(1), row(1)]).unwrap_err();
+    assert_eq!(error, Error::Meet { write: 1, other: 0, is_read: false });
+    let twice = split(&mut cells, &[] as &[DynamicLayout<u8, 2>], &[listed(&[1, 2, 1])]).unwrap_err();
+    assert_eq!(twice, Error::Overlap);
     assert!(overlaps(&mut cells, &[row(0)], &[column(0)]));
     assert!(overlaps(&mut cells, &[], &[column(0), row(3)]));
     assert!(!overlaps(&mut cells, &[row(0), column(3)], &[]));

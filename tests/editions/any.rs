@@ -6,6 +6,7 @@ extern crate dtype_runtime;
 /// Of the name of the crate whose paths expansions begin with.
 mod core {}
 
+#[cfg(test)]
 mod inner {
     use dtype_runtime::{layout, pack, MpiDatatype};
 

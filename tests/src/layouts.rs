@@ -8,7 +8,7 @@ use dtype_runtime::{
 };
 use mpi::{
     datatype::{AsDatatype, Collection, Pointer},
-    ffi::{self, MPI_Datatype},
+    ffi::{self, MPI_Aint, MPI_Datatype},
     point_to_point::send_receive_into,
     raw::AsRaw,
     topology::SimpleCommunicator,
@@ -394,6 +394,17 @@ fn mpi_distribution(distribution: Distribution) -> (c_int, c_int) {
     }
 }
 
+/// The lower bound and the extent.
+///
+/// # Safety
+/// It is a datatype.
+unsafe fn extent(datatype: MPI_Datatype) -> [MPI_Aint; 2] {
+    let [mut lower_bound, mut extent] = [0; 2];
+    // SAFETY: as the caller promises; there is room for both.
+    unsafe { ffi::MPI_Type_get_extent(datatype, &raw mut lower_bound, &raw mut extent) };
+    [lower_bound, extent]
+}
+
 /// Packs the same bytes of an array by a layout and by a datatype of MPI's own, which begins where the array does.
 fn same_as_by_mpi<L: Layout<Element = i16>>(
     layout: &L,
@@ -415,6 +426,10 @@ fn same_as_by_mpi<L: Layout<Element = i16>>(
             "{layout:?}",
             layout = layout.explain()
         );
+        // With the array's bounds it is the same datatype.
+        let own = layout.array_datatype().unwrap();
+        assert_eq!(mpi_pack(memory.bytes().as_ptr(), 1, own.as_raw(), packed.len()), packed);
+        assert_eq!(extent(own.as_raw()), extent(datatype));
         ffi::MPI_Type_free(&raw mut datatype);
     }
 }

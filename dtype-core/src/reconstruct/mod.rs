@@ -162,7 +162,7 @@ pub fn reconstruct_within(
     let cost = tree.cost(costs);
     // What costs more than can be told may cost less in another way.
     let optimality = if cost < u64::MAX { optimality } else { Optimality::UpperBound };
-    Ok(Solution { cost, tree, optimality })
+    Ok(Solution { tree, cost, optimality })
 }
 
 /// A good tree for a map that is too long to be solved exactly: its runs are taken as they are when read from the front,

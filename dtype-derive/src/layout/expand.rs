@@ -161,9 +161,18 @@ impl When {
         }
     }
 
-    /// The statements in all loops.
-    fn looped(loops: &[Loop], body: &TokenStream) -> TokenStream {
+    /// The statements in all loops. The running program leaves them at the first mistake, too many turns being one; the compiler has
+    /// limits of its own.
+    fn looped(self, loops: &[Loop], body: &TokenStream) -> TokenStream {
+        let goes_on = (self == Self::Running).then(|| {
+            ours! {
+                if !__dtype_pieces.turn() {
+                    break;
+                }
+            }
+        });
         loops.iter().rev().fold(body.clone(), |body, Loop { variable, start, closed, end }| {
+            let body = ours!(#goes_on #body);
             let turn = if *closed {
                 ours! {
                     while #variable <= __dtype_end {
@@ -290,7 +299,7 @@ fn pushes(array: &Array, when: When) -> TokenStream {
         }
         pushes.extend(term.push(number, when));
     }
-    before.extend(When::looped(&array.loops, &pushes));
+    before.extend(when.looped(&array.loops, &pushes));
     before
 }
 
@@ -303,7 +312,7 @@ fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Pieces)>) -> Fix
     let count = if let Some((_, pieces)) = literal {
         pieces.len().to_token_stream()
     } else {
-        let turns = When::looped(loops, &ours!(__dtype_pieces += #terms;));
+        let turns = When::Compiling.looped(loops, &ours!(__dtype_pieces += #terms;));
         ours! {{
             let mut __dtype_pieces = 0;
             #turns
