@@ -69,11 +69,43 @@ pub(crate) fn run(choice: Choice, long: bool) -> Result<()> {
         count.cargo_test(&sh, &["--package", "dtype-examples"])?;
     }
     if long {
+        interpreted(&sh, &mut count)?;
         sweeps(&sh, libraries, &mut count)?;
     }
     println!("\n{} passed, {} failed, {} skipped", count.passed, count.failed, count.ignored);
     ensure!(count.failed == 0, "some tests failed");
     Ok(())
+}
+
+/// The tests that need no MPI in Miri, which sees undefined behaviour that no run shows; but for those that would take it hours.
+fn interpreted(sh: &Shell, count: &mut Count) -> Result<()> {
+    const TOO_LONG: [&str; 3] = [
+        "the_tiers_agree",
+        "every_kernel_copies_what_the_interpreter_does",
+        "nothing_that_waits_gets_into_what_has_been_checked",
+    ];
+    step("packing in Miri");
+    let _toolchain = sh.push_env("RUSTUP_TOOLCHAIN", "nightly");
+    if cmd!(sh, "cargo miri --version").quiet().ignore_stdout().ignore_stderr().run().is_err() {
+        println!(
+            "not run: there is no Miri here; `rustup component add --toolchain nightly miri` installs it"
+        );
+        return Ok(());
+    }
+    let _target = sh.push_env("CARGO_TARGET_DIR", sh.current_dir().join("target/miri"));
+    let _flags = sh.push_env("MIRIFLAGS", "-Zmiri-disable-isolation");
+    let _cases = sh.push_env("PROPTEST_CASES", "1");
+    let tests = ["types", "sources", "pack", "engine"].map(|test| ["--test", test]);
+    let features = ["--no-default-features", "--features", "nalgebra,ndarray"];
+    let skipped = TOO_LONG.map(|test| ["--skip", test]);
+    let arguments = [
+        &["--package", "dtype-runtime"],
+        &features[..],
+        tests.as_flattened(),
+        &["--"],
+        skipped.as_flattened(),
+    ];
+    count.tests(sh, &["miri", "test"], &arguments.concat())
 }
 
 /// The tests between ranks, optimized; those of generated programs and types, and of hostile peers, with all their cases.
@@ -134,9 +166,14 @@ struct Count {
 }
 
 impl Count {
-    /// Runs `cargo test`, shows what it prints, and adds up its `test result:` lines.
+    /// Runs `cargo test`.
     fn cargo_test(&mut self, sh: &Shell, arguments: &[&str]) -> Result<()> {
-        let command = cmd!(sh, "cargo test --quiet --no-fail-fast {arguments...}");
+        self.tests(sh, &["test"], arguments)
+    }
+
+    /// Runs a command of cargo that tests, shows what it prints, and adds up its `test result:` lines.
+    fn tests(&mut self, sh: &Shell, command: &[&str], arguments: &[&str]) -> Result<()> {
+        let command = cmd!(sh, "cargo {command...} --quiet --no-fail-fast {arguments...}");
         println!("$ {command}");
         let mut child = Command::from(command).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let before = (self.passed, self.failed);

@@ -131,8 +131,8 @@ unsafe fn listed<W: Width, R: Steps, S: Steps>(
     (to, writes): (*mut u8, S),
 ) {
     for i in 0..count {
-        // SAFETY: the i-th of the blocks.
-        unsafe { W::copy(size, from.offset(reads.nth(i)), to.offset(writes.nth(i))) };
+        // SAFETY: the i-th of the blocks. Offsets are counted from a place that may be outside of what holds them.
+        unsafe { W::copy(size, from.wrapping_offset(reads.nth(i)), to.wrapping_offset(writes.nth(i))) };
     }
 }
 
