@@ -6,10 +6,11 @@ use std::{
 };
 
 use dtype_runtime::{
-    MpiDatatype, decode, layout,
+    MpiDatatype, Wire, decode, layout,
     marshal::{marshal, unmarshal},
     pack::{Data, DataMut},
     traits::*,
+    wire,
 };
 use mpi::{
     datatype::DatatypeRef,
@@ -281,6 +282,7 @@ pub fn between_groups(world: &SimpleCommunicator) {
     let mut received = vec![Particle::sample(99); others.len()];
     between.all_to_all_packed(&vec![Particle::sample(rank as usize); others.len()], &mut received).unwrap();
     assert!(received == others);
+    wire::attach(&between).unwrap();
     let partner = group.rank();
     if partner >= between.remote_size() {
         return;
@@ -295,5 +297,8 @@ pub fn between_groups(world: &SimpleCommunicator) {
     assert!(received == expected);
     let mut received = vec![Particle::sample(1); 3000];
     dtype_runtime::send_receive_packed(&own, &other, &mut received, &other).unwrap();
+    assert!(received == expected);
+    let mut received = vec![Particle::sample(1); 3000];
+    dtype_runtime::send_receive_over(Wire::Segments, &own, &other, &mut received, &other).unwrap();
     assert!(received == expected);
 }
