@@ -184,14 +184,17 @@ pub enum Error {
     },
     /// A message has another size than what it is received into. Nothing has been written.
     #[error(
-        "the message has {found} packed bytes, but what it is received into has {expected}: sender and receiver must have the same values \
-         in all"
+        "the message{} has {found} packed bytes, but what it is received into has {expected}: sender and receiver must have the \
+         same values in all",
+        sender(*from)
     )]
     Fit {
         /// Packed bytes of what it is received into.
         expected: usize,
         /// Packed bytes of the message.
         found: usize,
+        /// The rank that sent it, and its tag; nothing in a collective call.
+        from: Option<(i32, i32)>,
     },
     /// A message is longer than there was room for: longer than anything that could fit. Nothing has been written.
     #[error(
@@ -298,6 +301,11 @@ pub enum Error {
         /// What the library says of it.
         text: String,
     },
+}
+
+/// Who sent a message, and with which tag, if that is known.
+fn sender(from: Option<(i32, i32)>) -> String {
+    from.map_or_else(String::new, |(rank, tag)| format!(" from rank {rank} with tag {tag}"))
 }
 
 impl fmt::Debug for Error {

@@ -224,6 +224,29 @@ fn random_programs_of_our_calls_have_the_outcome_that_mpi_determines() {
 }
 
 /// Messages of any length are errors; also where one process reads the memory of the other, which the other tests do without.
+/// Where Open MPI may read the memory of the sender, as it does by default; with `DTYPE_LONG=1`, if there is valgrind.
+#[test]
+fn messages_that_are_too_long_write_to_nobody_elses_memory() {
+    let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if std::env::var_os("DTYPE_LONG").is_none() || !is_there("valgrind") {
+        return;
+    }
+    let mut command = launch::on_ranks(launch::mpiexec(), 2, "valgrind");
+    command
+        .args([
+            "--quiet",
+            "--error-exitcode=9",
+            "--undef-value-errors=no",
+            env!("CARGO_BIN_EXE_ranks"),
+            "hostile-lengths",
+        ])
+        .env_remove("DTYPE_LONG")
+        .env_remove("OMPI_MCA_btl_vader_single_copy_mechanism");
+    let finished = run(&mut command);
+    assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
+    assert_eq!(finished.output.matches("ok\n").count(), 2, "{}", finished.output);
+}
+
 #[test]
 fn hostile_peers_cause_errors_and_nothing_else() {
     for (name, ranks) in [("hostile-lengths", 2), ("hostile-segments", 2)] {

@@ -156,7 +156,7 @@ pub trait PackedRoot: Root {
         let part = part.clamp(1, PART);
         let mut packed = Buffer::with_room(part.min(size) + seal_size())?;
         // What is refused is received all the same: all ranks must come out of the call.
-        let mut refused = fits(message, size).err();
+        let mut refused = fits(message, size, None).err();
         // What has to be looked at before any of it is written is put together first.
         let looks_first = refused.is_none() && !is_root && !message.any_pattern();
         let mut whole = if looks_first {
@@ -216,7 +216,7 @@ pub trait PackedRoot: Root {
         let (mut all, parts) = gather(self, message)?;
         match parts {
             Some(parts) => parts.unpack(&mut all, into),
-            None => fits(into, 0),
+            None => fits(into, 0, None),
         }
     }
 
@@ -399,7 +399,7 @@ where
     if found != total(&told) {
         let [expected, found] =
             [total(&told), found].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-        return Err(Error::Fit { expected, found });
+        return Err(Error::Fit { expected, found, from: None });
     }
     let bytes = with_seals(&told);
     let parts = Parts::of(&told, largest(communicator, bytes)?)?;

@@ -182,11 +182,15 @@ pub(super) fn accepted_description<M: Read + ?Sized>(
         let expected = 0..message.packed_size();
         description.compare(message, expected, status.MPI_SOURCE, Some(status.MPI_TAG))?;
     }
-    fits(message, found)
+    fits(message, found, Some((status.MPI_SOURCE, status.MPI_TAG)))
 }
 
-/// Checks that a message has so many packed bytes.
-pub(super) fn fits<M: Read + ?Sized>(message: &M, found: usize) -> Result<(), Error> {
+/// Checks that a message has so many packed bytes, which came from a rank with a tag, or in a collective call.
+pub(super) fn fits<M: Read + ?Sized>(
+    message: &M,
+    found: usize,
+    from: Option<(i32, i32)>,
+) -> Result<(), Error> {
     let expected = message.packed_size();
-    if found == expected { Ok(()) } else { Err(Error::Fit { expected, found }) }
+    if found == expected { Ok(()) } else { Err(Error::Fit { expected, found, from }) }
 }

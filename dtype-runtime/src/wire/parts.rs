@@ -151,7 +151,7 @@ impl Parts {
 
     /// Unpacks the parts of all ranks into one message, if all have come and fit.
     pub fn unpack<M: Write + ?Sized>(&self, all: &mut [u8], message: &mut M) -> Result<(), Error> {
-        fits(message, self.sizes.iter().sum())?;
+        fits(message, self.sizes.iter().sum(), None)?;
         let mut start = 0;
         for (rank, size) in self.sizes.iter().enumerate() {
             unseal(message, start..start + size, self.drawn[rank], self.part(all, rank).1, rank as i32)?;
@@ -172,7 +172,7 @@ impl Parts {
     pub fn unpack_each<M: Write>(&self, all: &[u8], messages: &mut [M]) -> Result<(), Error> {
         for (rank, message) in messages.iter().enumerate() {
             let (packed, seal) = self.part(all, rank);
-            fits(message, packed.len())?;
+            fits(message, packed.len(), None)?;
             unseal(message, 0..packed.len(), self.drawn[rank], seal, rank as i32)?;
         }
         messages.iter_mut().enumerate().try_for_each(|(rank, message)| message.unpack(self.part(all, rank).0))
@@ -233,7 +233,10 @@ mod tests {
             assert_eq!(again, values);
             assert_eq!(parts.close_up(&mut packed), values);
             let mut short = vec![0u8; 10];
-            assert_eq!(parts.unpack(&mut packed, &mut short), Err(Error::Fit { expected: 10, found: 11 }));
+            assert_eq!(
+                parts.unpack(&mut packed, &mut short),
+                Err(Error::Fit { expected: 10, found: 11, from: None })
+            );
         }
         assert_eq!(Parts::of(&[], 0).unwrap().room(), 0);
         let too_many: [&[_]; 2] = [&[[1 << 40, 0]], &[[u64::MAX, 0]; 2]];

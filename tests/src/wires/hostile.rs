@@ -88,7 +88,7 @@ fn receive_as(from: &Process<'_>, kind: usize, length: usize) -> bool {
     let right = match result {
         Ok(_) => length == expected && kind != 2 && (has_come || length == 0),
         Err(Error::InvalidValue { .. }) => kind == 2 && length == 24 && !has_come,
-        Err(Error::Fit { expected: own, found }) => {
+        Err(Error::Fit { expected: own, found, .. }) => {
             own == expected && found == length && length != expected && !has_come
         }
         Err(Error::TooLong { expected: own, .. }) => own == expected && length > expected && !has_come,

@@ -179,7 +179,8 @@ pub fn misfits(world: &SimpleCommunicator) {
 fn is_misfit(error: &Error, expected: usize, found: usize) -> bool {
     match error {
         Error::TooLong { expected: own, room } => *own == expected && *room < found,
-        _ => *error == Error::Fit { expected, found },
+        Error::Fit { expected: own, found: come, from: Some(_) } => (*own, *come) == (expected, found),
+        _ => false,
     }
 }
 
