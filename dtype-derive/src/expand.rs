@@ -45,13 +45,17 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         Kind::Struct(fields) if item.attributes.bytes && item.generics.params.is_empty() => fields.as_slice(),
         _ => &[],
     };
-    let fixed = fixed.iter().map(|field| {
+    // Only within the type itself is there a `Self`; of such a field the whole type says it.
+    let own = Ident::new("Self", Span::call_site());
+    let fixed = fixed.iter().filter(|field| !known::names(field.ty, &own)).map(|field| {
         let ty = field.ty;
         quote_spanned!(ours_at(ty.span())=> const _: () = __dtype::Runtime::must_be_fixed::<#ty>();)
     });
     let witness = witness();
     let (equivalence, marks) = (equivalence(&item, &generics), marks(&item, &generics));
     Ok(ours! {
+        // The user's own type and fields are named here, and not used.
+        #[allow(deprecated)]
         const _: () = {
             use #runtime::__private as __dtype;
 
@@ -151,7 +155,7 @@ fn equivalence(item: &Item<'_>, generics: &Generics) -> TokenStream {
             type Out = __dtype::EquivalentDatatype;
 
             #[inline]
-            fn equivalent_datatype() -> Self::Out {
+            fn equivalent_datatype() -> __dtype::EquivalentDatatype {
                 __dtype::Runtime::equivalent_datatype::<Self>()
             }
         }

@@ -143,6 +143,15 @@ fn of_tuple(ty: &Type, fields: Vec<Known>, facts: &mut Facts) -> Option<Known> {
 
 /// Whether values of a type may hold values of a type parameter: whether its name is in it, but for `PhantomData`.
 pub(crate) fn holds(ty: &Type, parameter: &Ident) -> bool {
+    let last = match ty {
+        Type::Path(path) => path.path.segments.last(),
+        _ => None,
+    };
+    last.is_none_or(|last| last.ident != "PhantomData") && names(ty, parameter)
+}
+
+/// Whether a name is in a type.
+pub(crate) fn names(ty: &Type, name: &Ident) -> bool {
     fn among(tokens: TokenStream, name: &Ident) -> bool {
         tokens.into_iter().any(|token| match token {
             TokenTree::Ident(ident) => ident == *name,
@@ -150,11 +159,7 @@ pub(crate) fn holds(ty: &Type, parameter: &Ident) -> bool {
             TokenTree::Punct(_) | TokenTree::Literal(_) => false,
         })
     }
-    let last = match ty {
-        Type::Path(path) => path.path.segments.last(),
-        _ => None,
-    };
-    last.is_none_or(|last| last.ident != "PhantomData") && among(ty.to_token_stream(), parameter)
+    among(ty.to_token_stream(), name)
 }
 
 /// The base type a name stands for, unless it is shadowed.

@@ -161,18 +161,19 @@ mod valid;
 /// ```
 #[proc_macro_derive(MpiDatatype, attributes(mpi))]
 pub fn derive_mpi_datatype(input: TokenStream) -> TokenStream {
-    let input = syn::parse_macro_input!(input as syn::DeriveInput);
-    expand::derive(&input).unwrap_or_else(syn::Error::into_compile_error).into()
+    let input = syn::parse(input).and_then(|input| expand::derive(&input));
+    input.unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// What `dtype_runtime::layout!` calls: the path of dtype-runtime, `;`, and what it was given.
 #[proc_macro]
 pub fn layout(input: TokenStream) -> TokenStream {
-    let layout::Call { runtime, input } = syn::parse_macro_input!(input as layout::Call);
+    let expanded = syn::parse(input)
+        .and_then(|layout::Call { runtime, input }: layout::Call| layout::expand(&runtime, &input));
     // Several errors are several macro calls, which are an expression only inside a block.
-    let refused = |error: syn::Error| {
+    let expanded = expanded.unwrap_or_else(|error| {
         let errors = error.into_compile_error();
         ours!({ #errors })
-    };
-    layout::expand(&runtime, &input).unwrap_or_else(refused).into()
+    });
+    expanded.into()
 }

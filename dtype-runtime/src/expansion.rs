@@ -1,14 +1,15 @@
 //! What the macros' expansions call.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, mem::MaybeUninit};
 
 use dtype_core::{BaseType, OldType, Program, Step};
 
 use crate::{
     MpiDatatype,
     fields::{self, Facts, Field, Visitor},
-    layout::Selection,
+    layout::{Memory, Selection},
     lazy::{self, Expansion, LazyDatatype},
+    pieces::{self, FixedPieces},
 };
 
 /// The functions that expansions call in the implementations that they write.
@@ -63,6 +64,30 @@ impl Runtime {
     pub const fn entry<T: MpiDatatype>(expansion: Option<Expansion>) -> LazyDatatype {
         LazyDatatype::new::<T>(expansion)
     }
+
+    /// What the pieces of a layout of elements `T` are written down with.
+    pub const fn fixed_pieces<T, const PIECES: usize, const D: usize>(
+        lengths: [i128; D],
+    ) -> FixedPieces<T, PIECES, D> {
+        FixedPieces::new(lengths, size_of::<T>())
+    }
+
+    /// The same of a type map of so many bytes.
+    pub const fn fixed_entries<const PIECES: usize>(bytes: usize) -> FixedPieces<Memory, PIECES, 0> {
+        FixedPieces::new([], bytes)
+    }
+
+    /// See [`pieces::unwritten`].
+    ///
+    /// # Safety
+    /// As there.
+    pub const unsafe fn unwritten<T>(memory: &MaybeUninit<T>) -> &T {
+        // SAFETY: as the caller promises.
+        unsafe { pieces::unwritten(memory) }
+    }
+
+    /// Refuses what no path can lead through: MPI carries no unions, boxes or references.
+    pub const fn is_carried<T: MpiDatatype>(_: *const T) {}
 
     /// See [`LazyDatatype::of_selection`].
     pub const fn entry_of_selection<S: Selection>(expansion: Option<Expansion>) -> LazyDatatype {

@@ -119,7 +119,7 @@ pub mod __private {
         fields::{Description, Facts, Field, Visitor},
         layout::{Coverage, DynamicLayout, Entry, Memory, Selection, StaticLayout},
         lazy::LazyDatatype,
-        pieces::{FixedPieces, Integer, Path, Pieces, is_carried, is_integer, unwritten},
+        pieces::{FixedPieces, Integer, Path, Pieces, is_integer},
         received::{AnyPattern, Complete, MadeByRsmpi, ReceivedByMpi},
         region::{ArrayOrder, Region},
     };

@@ -10,6 +10,7 @@ use dtype_core::{
 
 use crate::{
     Error, MpiDatatype,
+    expansion::Runtime,
     layout::Memory,
     region::{ArrayOrder, Axis, Leaf, Part, Region},
 };
@@ -30,11 +31,11 @@ impl<T: MpiDatatype> Path<T> {
         Self::at::<T>(0)
     }
 
-    /// A field, or the first entry of an array in it.
+    /// A field, or the first entry of an array in it. Who calls this has called the functions of [`Runtime`], and nobody else's.
     ///
     /// # Safety
     /// `field` points into the value that `element` points to.
-    pub const unsafe fn to<F: MpiDatatype>(element: *const T, field: *const F) -> Self {
+    pub const unsafe fn to<F: MpiDatatype>(_: Runtime, element: *const T, field: *const F) -> Self {
         // SAFETY: both point into the same value, as the caller promises.
         let offset = unsafe { field.cast::<u8>().offset_from(element.cast::<u8>()) };
         Self::at::<F>(offset as usize)
@@ -114,29 +115,27 @@ impl<T> Copy for Path<T> {}
 ///
 /// # Safety
 /// Nothing is read through the reference.
-pub const unsafe fn unwritten<T>(memory: &MaybeUninit<T>) -> &T {
+pub(crate) const unsafe fn unwritten<T>(memory: &MaybeUninit<T>) -> &T {
     // SAFETY: as the caller promises; a place is all that comes of it.
-    unsafe { memory.assume_init_ref() }
+    unsafe { &*memory.as_ptr() }
 }
-
-/// Refuses what no path can lead through: MPI carries no unions, boxes or references.
-pub const fn is_carried<T: MpiDatatype>(_: *const T) {}
 
 /// What a region that is known at compile time is written down with: so many pieces of an array of so many dimensions.
 ///
 /// # Panics
 /// All of it, with the message of what is wrong: the compiler refuses it.
-pub struct FixedPieces<const PIECES: usize, const D: usize> {
+pub struct FixedPieces<T, const PIECES: usize, const D: usize> {
     shape: [usize; D],
     element: usize,
     axes: [[Axis; D]; PIECES],
     parts: [Part; PIECES],
     pushed: usize,
+    of: PhantomData<fn() -> T>,
 }
 
-impl<const PIECES: usize, const D: usize> FixedPieces<PIECES, D> {
+impl<T, const PIECES: usize, const D: usize> FixedPieces<T, PIECES, D> {
     /// No piece yet, of an array with these lengths and elements of that size.
-    pub const fn new(lengths: [i128; D], element: usize) -> Self {
+    pub(crate) const fn new(lengths: [i128; D], element: usize) -> Self {
         if PIECES > MOST_FIXED_PIECES {
             refuse(&SelectionError::TooManyPieces { limit: MOST_FIXED_PIECES });
         }
@@ -144,7 +143,14 @@ impl<const PIECES: usize, const D: usize> FixedPieces<PIECES, D> {
             Ok(shape) => shape,
             Err(error) => refuse(&error),
         };
-        Self { shape, element, axes: [[Axis::EMPTY; D]; PIECES], parts: [Part::EMPTY; PIECES], pushed: 0 }
+        Self {
+            shape,
+            element,
+            axes: [[Axis::EMPTY; D]; PIECES],
+            parts: [Part::EMPTY; PIECES],
+            pushed: 0,
+            of: PhantomData,
+        }
     }
 
     /// The length of a dimension.
@@ -161,7 +167,7 @@ impl<const PIECES: usize, const D: usize> FixedPieces<PIECES, D> {
     }
 
     /// Adds a piece: the indices of each dimension, and the entries of each array on the path.
-    pub const fn push<T, const N: usize>(&mut self, axes: [Axis; D], path: &Path<T>, entries: [Axis; N]) {
+    pub const fn push<const N: usize>(&mut self, axes: [Axis; D], path: &Path<T>, entries: [Axis; N]) {
         self.axes[self.pushed] = axes;
         self.parts[self.pushed] = path.part(&entries);
         self.pushed += 1;

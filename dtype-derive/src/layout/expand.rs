@@ -6,7 +6,7 @@
 use dtype_core::{NodeCosts, TypeTree};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
-use syn::{Error, Path, Result, Type, spanned::Spanned};
+use syn::{Error, Path, Result, Type, ext::IdentExt, spanned::Spanned};
 
 use super::{
     check,
@@ -219,7 +219,7 @@ impl Term {
                 Step::Field(field) => {
                     if k > 0 {
                         carried.push(
-                            quote_spanned!(span=> __dtype::is_carried(&raw const __dtype_element #place);),
+                            quote_spanned!(span=> __dtype::Runtime::is_carried(&raw const __dtype_element #place);),
                         );
                     }
                     span = ours_at(field.span());
@@ -238,13 +238,14 @@ impl Term {
         let to = quote_spanned! {span=>
             let __dtype_field = &raw const __dtype_element #place;
             // SAFETY: a part of the element.
-            let __dtype_path = unsafe { __dtype::Path::to(__dtype_element, __dtype_field) };
+            let __dtype_path = unsafe { __dtype::Path::to(__dtype_runtime, __dtype_element, __dtype_field) };
         };
         ours! {
             let #name = const {
+                let __dtype_runtime: __dtype::Runtime = __dtype::Runtime::OURS;
                 let __dtype_memory = ::core::mem::MaybeUninit::<#element>::uninit();
                 // SAFETY: nothing is read.
-                let __dtype_element = unsafe { __dtype::unwritten(&__dtype_memory) };
+                let __dtype_element = unsafe { __dtype::Runtime::unwritten(&__dtype_memory) };
                 #(#carried)*
                 #to
                 #(#arrays)*
@@ -320,9 +321,8 @@ fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Pieces)>) -> Fix
         }}
     };
     let constants = ours! {
-        const __DTYPE_PIECES: &__dtype::FixedPieces<#count, #dimensions> = &{
-            let mut __dtype_pieces =
-                __dtype::FixedPieces::new([#(#numbers),*], ::core::mem::size_of::<#element>());
+        const __DTYPE_PIECES: &__dtype::FixedPieces<#element, #count, #dimensions> = &{
+            let mut __dtype_pieces = __dtype::Runtime::fixed_pieces::<#element, #count, #dimensions>([#(#numbers),*]);
             #pushes
             __dtype_pieces
         };
@@ -403,8 +403,8 @@ fn of_type_map(entries: &[Entry]) -> Fixed {
         const __DTYPE_PATHS: [__dtype::Path<__dtype::Memory>; #count] =
             [#(__dtype::Path::displaced::<#types>(#displacements)),*];
         const __DTYPE_END: usize = __dtype::Path::end(&__DTYPE_PATHS);
-        const __DTYPE_PIECES: &__dtype::FixedPieces<#count, 0> = &{
-            let mut __dtype_pieces = __dtype::FixedPieces::new([], __DTYPE_END);
+        const __DTYPE_PIECES: &__dtype::FixedPieces<__dtype::Memory, #count, 0> = &{
+            let mut __dtype_pieces = __dtype::Runtime::fixed_entries::<#count>(__DTYPE_END);
             let mut __dtype_next = 0;
             while __dtype_next < #count {
                 __dtype_pieces.push([], &__DTYPE_PATHS[__dtype_next], []);
@@ -439,7 +439,7 @@ fn solve_type_map(entries: &[Entry]) -> Option<TokenStream> {
 fn fixed(runtime: &Path, name: Option<&Name>, layout: &Fixed) -> TokenStream {
     let Fixed { element, shape, constants, order, expansion } = layout;
     let selection = match name {
-        Some(Name { ident, .. }) => format_ident!("__{ident}Selection"),
+        Some(Name { ident, .. }) => format_ident!("__{}Selection", ident.unraw()),
         None => format_ident!("__DtypeSelection"),
     };
     let expansion = expansion.clone().unwrap_or_else(|| ours!(::core::option::Option::None));

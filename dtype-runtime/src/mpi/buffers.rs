@@ -24,6 +24,13 @@ use crate::{
 /// With the text of the error that [`MpiDatatype::datatype`] returns: before `MPI_Init`, after `MPI_Finalize`, and
 /// where MPI refuses a constructor call.
 pub fn equivalent_datatype<T: MpiDatatype>() -> DatatypeRef<'static> {
+    // Whatever bounds an implementation of `Equivalence` was written with.
+    const {
+        assert!(
+            T::FACTS.complete && T::FACTS.receivable,
+            "rsmpi's own calls cannot take a type with `#[mpi(skip)]`, or of which not all bytes are a value"
+        );
+    }
     or_panic(T::lazy().datatype(), std::any::type_name::<T>())
 }
 

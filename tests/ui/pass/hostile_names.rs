@@ -1,6 +1,6 @@
 //! Where whatever an expansion may name means something else.
 #![deny(warnings)]
-#![allow(non_upper_case_globals, dead_code)]
+#![allow(non_upper_case_globals, non_camel_case_types, dead_code)]
 
 use dtype_runtime::{MpiDatatype, layout, pack, unpack_into};
 
@@ -61,7 +61,46 @@ impl Variants {
     fn is_valid() {}
 }
 
+/// Of the name of an associated type of rsmpi's.
+#[derive(MpiDatatype, Clone, Copy)]
+#[repr(u8)]
+enum Direction {
+    In,
+    Out,
+}
+
+/// With itself, and its own constants, in the types of its fields.
+#[derive(MpiDatatype)]
+#[repr(C)]
+#[mpi(wire = "bytes")]
+struct OfItself {
+    bytes: [u8; Self::N],
+    nothing: std::marker::PhantomData<Self>,
+}
+
+impl OfItself {
+    const N: usize = 4;
+}
+
+#[derive(MpiDatatype)]
+#[deprecated]
+pub struct Old {
+    pub x: f64,
+}
+
+#[derive(MpiDatatype)]
+pub struct Partly {
+    #[deprecated]
+    pub x: f64,
+    pub y: u8,
+}
+
+layout!(type r#match = u8[3] => [..2]);
+
 fn main() {
+    assert_eq!(pack(&[Direction::In, Direction::Out]), [0, 1]);
+    assert_eq!(pack(&[OfItself { bytes: [7; 4], nothing: std::marker::PhantomData }]), [7; 4]);
+    assert_eq!(r#match.of(&[1, 2, 3]).pack(), [1, 2]);
     let values = [Shadowing { tag: 1, value: 2, level: 3 }];
     let mut copy = [Shadowing { tag: 0, value: 0, level: 0 }];
     unpack_into(&pack(&values), &mut copy).unwrap();
