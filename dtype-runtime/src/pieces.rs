@@ -225,7 +225,8 @@ pub struct Pieces<T, const D: usize> {
     pub(crate) lists: Vec<Vec<usize>>,
     /// Of each list, what its indices are less than.
     limits: Vec<usize>,
-    turns: usize,
+    /// Turns of loops since the last piece.
+    idle_turns: usize,
     error: Option<SelectionError>,
     element: PhantomData<fn() -> T>,
 }
@@ -238,7 +239,7 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
             Err(error) => ([0; D], Some(error)),
         };
         let (axes, parts, lists, limits) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { shape, axes, parts, lists, limits, turns: 0, error, element: PhantomData }
+        Self { shape, axes, parts, lists, limits, idle_turns: 0, error, element: PhantomData }
     }
 
     /// The length of a dimension.
@@ -280,10 +281,11 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
         Axis::Listed { list: self.lists.len() - 1, first, count }
     }
 
-    /// Counts a turn of a loop, also of one that adds nothing, and says whether it is worth while.
+    /// Begins a turn of a loop, and says whether it is worth while: not after a mistake, nor after as many turns without a piece as there
+    /// may be pieces.
     pub fn turn(&mut self) -> bool {
-        self.turns += 1;
-        if self.turns > 2 * MOST_PIECES {
+        self.idle_turns += 1;
+        if self.idle_turns > MOST_PIECES {
             self.refuse(SelectionError::TooManyPieces { limit: MOST_PIECES });
         }
         self.is_right()
@@ -303,6 +305,7 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
         if self.parts.len() == MOST_PIECES {
             self.refuse(SelectionError::TooManyPieces { limit: MOST_PIECES });
         }
+        self.idle_turns = 0;
         if self.is_right() {
             self.axes.extend(axes);
             self.parts.push(path.part(&entries));

@@ -415,6 +415,11 @@ fn absurd_sizes_are_errors_and_take_no_memory() {
     let too_many = Error::Selection(SelectionError::TooManyPieces { limit: 1 << 22 });
     assert_eq!(layout!(u8[n] => [i] for i in 0..5_000_000).unwrap_err(), too_many);
     assert_eq!(Band::diagonal([1 << 30, 1 << 30], 0).layout::<u8>().unwrap_err(), too_many);
+    // Loops around one another may turn more often than there are pieces.
+    let rows = 1_500_000;
+    let deep =
+        layout!(u8[rows] => [i] for i in 0..rows, _a in 0..1, _b in 0..1, _c in 0..1, _d in 0..1, _e in 0..1);
+    assert_eq!(deep.unwrap().count(), rows);
     // Also where a loop has nothing to add.
     let (endless, j) = (3_000_000_000u64, 20);
     assert_eq!(layout!(u8[10] => [0] for _i in 0..endless).unwrap_err(), too_many);
