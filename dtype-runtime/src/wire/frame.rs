@@ -68,8 +68,9 @@ pub(super) fn seal<M: Read + ?Sized>(message: &M, bytes: Range<usize>, drawn: u6
     }
 }
 
-/// Writes what is not the seal to where it is to arrive.
+/// Writes what is not the seal to where it is to arrive, and nothing of what was there before.
 pub(super) fn break_seal(drawn: u64, at: &mut [u8]) {
+    at[..seal_size()].fill(0);
     at[..SEAL].copy_from_slice(&(!mark_of(drawn)).to_ne_bytes());
 }
 

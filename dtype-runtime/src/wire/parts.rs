@@ -104,7 +104,7 @@ impl Parts {
         Ok((packed, count))
     }
 
-    /// A buffer for one part of so many packed bytes, sealed with a number, and how many units it has.
+    /// A buffer for one part of so many packed bytes, with a broken seal of that number, and how many units it has.
     pub fn room_for(&self, bytes: usize, drawn: u64) -> Result<(Buffer, Count), Error> {
         let (count, room) = self.whole_units(bytes)?;
         let mut part = Buffer::with_room(room)?;
