@@ -15,7 +15,11 @@ fn start(name: &str, ranks: usize) -> Finished {
 }
 
 fn scenario(name: &str, ranks: usize) -> Command {
-    let mut command = launch::on_ranks(launch::mpiexec(), ranks, env!("CARGO_BIN_EXE_ranks"));
+    started(env!("CARGO_BIN_EXE_ranks"), name, ranks)
+}
+
+fn started(program: &str, name: &str, ranks: usize) -> Command {
+    let mut command = launch::on_ranks(launch::mpiexec(), ranks, program);
     command.arg(name);
     command
 }
@@ -52,10 +56,20 @@ fn structs_of_one_signature_are_received_as_one_another() {
     passes("equivalents", 1);
 }
 
-/// The structs are another choice with `DTYPE_SEED=7 cargo test …`.
+/// A scenario of the structs that are generated: another choice with `DTYPE_SEED=7 cargo test …`.
+fn generated_passes(name: &str) {
+    ended_well(&run(&mut started(env!("CARGO_BIN_EXE_generated"), name, 2)), 2);
+}
+
 #[test]
 fn random_structs_travel_byte_for_byte_and_nothing_else_changes() {
-    passes("random", 2);
+    generated_passes("ring");
+}
+
+/// In pairs of counts of which the lengths coincide, and in others; with `DTYPE_LONG=1` in all up to 200.
+#[test]
+fn generated_types_arrive_as_they_were_or_not_at_all() {
+    generated_passes("pairs");
 }
 
 /// Another choice with `DTYPE_SEED`, too.
@@ -203,12 +217,6 @@ fn a_rank_that_sends_less_than_it_announces_is_told_of() {
     }
 }
 
-/// Every type that is generated, in pairs of counts of which the lengths coincide, and in others; with `DTYPE_LONG=1` in all up to 200.
-#[test]
-fn generated_types_arrive_as_they_were_or_not_at_all() {
-    passes("wires-generated", 2);
-}
-
 #[test]
 fn what_travels_as_bytes_is_the_same_on_every_wire() {
     passes("wires-blocks", 2);
@@ -223,7 +231,6 @@ fn random_programs_of_our_calls_have_the_outcome_that_mpi_determines() {
     }
 }
 
-/// Messages of any length are errors; also where one process reads the memory of the other, which the other tests do without.
 /// Where Open MPI may read the memory of the sender, as it does by default; with `DTYPE_LONG=1`, if there is valgrind.
 #[test]
 fn messages_that_are_too_long_write_to_nobody_elses_memory() {
@@ -247,6 +254,7 @@ fn messages_that_are_too_long_write_to_nobody_elses_memory() {
     assert_eq!(finished.output.matches("ok\n").count(), 2, "{}", finished.output);
 }
 
+/// Messages of any length are errors; also where one process reads the memory of the other, which the other tests do without.
 #[test]
 fn hostile_peers_cause_errors_and_nothing_else() {
     for (name, ranks) in [("hostile-lengths", 2), ("hostile-segments", 2)] {

@@ -92,7 +92,9 @@ struct Looking<'a> {
 
 impl Looking<'_> {
     /// Passes values of a base type one after the other, of which the bytes may hold some.
-    #[inline(always)]
+    ///
+    /// A function of its own for each base type, and none of every field: inlined into all of them it is much code.
+    #[inline]
     fn values<T: MpiDatatype>(&mut self, count: usize) {
         let size = packed_size::<T>(1);
         let (from, to) = (self.at, self.at + size * count);
@@ -106,15 +108,21 @@ impl Looking<'_> {
         let bytes = &self.packed[from - start..to - start];
         let valid = |bytes: &[u8]| bytes.chunks_exact(size).fold(true, |all, value| all & T::is_valid(value));
         let all_valid = if count == 1 { valid(bytes) } else { bytes.chunks(size * 256).all(valid) };
-        if all_valid {
-            return;
+        if !all_valid {
+            self.invalid = invalid::<T>(bytes, from);
         }
-        let Some(i) = bytes.chunks_exact(size).position(|value| !T::is_valid(value)) else { return };
-        let mut found = [0; 8];
-        found[..size].copy_from_slice(&bytes[i * size..(i + 1) * size]);
-        let (offset, found) = (from + i * size, u64::from_le_bytes(found));
-        self.invalid = Some(Error::InvalidValue { what: type_name::<T>(), offset, found });
     }
+}
+
+/// The first of the packed values from `at` on that is none, as an error.
+#[cold]
+fn invalid<T: MpiDatatype>(packed: &[u8], at: usize) -> Option<Error> {
+    let size = packed_size::<T>(1);
+    let (i, value) = packed.chunks_exact(size).enumerate().find(|(_, value)| !T::is_valid(value))?;
+    let mut found = [0; 8];
+    found[..size].copy_from_slice(value);
+    let (offset, found) = (at + i * size, u64::from_le_bytes(found));
+    Some(Error::InvalidValue { what: type_name::<T>(), offset, found })
 }
 
 impl Visitor for Looking<'_> {

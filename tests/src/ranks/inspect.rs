@@ -7,6 +7,7 @@ use dtype_runtime::{
     dtype_core::{BaseType, Bounds, OldType, Program, Step, TypeTree, normalize, solve_layout},
     layout, pack, packed_size, unpack_into,
 };
+use dtype_tests::mpi_pack;
 use mpi::{
     datatype::Pointer,
     ffi::{self, MPI_Datatype},
@@ -74,26 +75,6 @@ fn expected_combiner(program: &Program) -> c_int {
         ffi::MPI_Type_free(&raw mut new);
         combiner
     }
-}
-
-/// What `MPI_Pack` makes of `count` values at `source`.
-pub fn mpi_pack(source: *const u8, count: usize, datatype: MPI_Datatype, size: usize) -> Vec<u8> {
-    let mut packed = vec![0u8; size + 64];
-    let mut position = 0;
-    // SAFETY: the caller's datatype describes `count` readable values at `source`; there is room for them.
-    unsafe {
-        ffi::MPI_Pack(
-            source.cast(),
-            count as c_int,
-            datatype,
-            packed.as_mut_ptr().cast(),
-            packed.len() as c_int,
-            &raw mut position,
-            ffi::RSMPI_COMM_WORLD,
-        );
-    }
-    packed.truncate(position as usize);
-    packed
 }
 
 /// Unpacks with `MPI_Unpack` into memory filled with a pattern, and checks every byte: those of the type map hold the

@@ -7,6 +7,7 @@ use dtype_runtime::{
     traits::*,
     wire,
 };
+use dtype_tests::is_misfit;
 use mpi::{
     datatype::UserDatatype,
     request::scope,
@@ -18,7 +19,6 @@ use crate::samples::{Nested, Particle, Sample, Visit, for_each_sample};
 
 mod checked;
 mod collective;
-mod generated;
 pub mod host;
 pub mod hostile;
 mod large;
@@ -26,7 +26,6 @@ mod matching;
 
 pub use checked::checked;
 pub use collective::{collectives, nothing};
-pub use generated::generated;
 pub use large::{beyond_counts, large};
 pub use matching::{matching, matching_of_threads};
 
@@ -35,11 +34,6 @@ const WIRES: [Wire; 4] = [Wire::Typed, Wire::Packed, Wire::Auto, Wire::Segments]
 
 /// Numbers of values: none, few, and as many as are more than a segment.
 const COUNTS: [usize; 4] = [0, 1, 33, 3000];
-
-/// Whether the tests that try a choice of cases try all of them: `DTYPE_LONG=1`.
-fn is_long() -> bool {
-    std::env::var_os("DTYPE_LONG").is_some()
-}
 
 fn neighbours(world: &SimpleCommunicator) -> (Process<'_>, Process<'_>, i32) {
     let (rank, size) = (world.rank(), world.size());
@@ -173,15 +167,6 @@ pub fn misfits(world: &SimpleCommunicator) {
     other_sizes_immediately(world);
     others_messages(world);
     long_restricted(world);
-}
-
-/// Whether an error says that so many bytes were expected and so many came, or more than there was room for.
-fn is_misfit(error: &Error, expected: usize, found: usize) -> bool {
-    match error {
-        Error::TooLong { expected: own, room } => *own == expected && *room < found,
-        Error::Fit { expected: own, found: come, from: Some(_) } => (*own, *come) == (expected, found),
-        _ => false,
-    }
 }
 
 /// The error says both sizes.

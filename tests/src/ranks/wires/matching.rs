@@ -6,14 +6,13 @@
 //! receives from any source are only made where one rank sends.
 
 use dtype_runtime::{MpiDatatype, Wire, traits::*, wire};
+use dtype_tests::is_long;
 use mpi::{
     point_to_point::Status,
     request::{LocalScope, scope},
     topology::{AnyProcess, Process, SimpleCommunicator},
     traits::*,
 };
-
-use super::is_long;
 
 /// Left to the compiler: its memory is as long as its packed bytes, and in another order.
 #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]

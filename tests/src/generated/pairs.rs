@@ -2,9 +2,10 @@
 //!
 //! What is right says [`Cover`], which knows from the compiler alone which bytes of a type travel.
 
-use std::{any::type_name, fmt, os::raw::c_int};
+use std::{any::type_name, cell::Cell, fmt, os::raw::c_int};
 
 use dtype_runtime::{Error, MpiDatatype, Wire, pack, packed_size, traits::*, unpack_into, wire};
+use dtype_tests::{Cover, is_long, is_misfit, memory};
 use mpi::{
     ffi,
     raw::AsRaw,
@@ -12,13 +13,15 @@ use mpi::{
     traits::*,
 };
 
-use super::{is_long, is_misfit};
-use crate::random::{Cover, SEED, Visit, for_each, memory};
+use crate::{SEED, Visit, for_each};
 
 unsafe extern "C" {
     /// `MPI_ERRORS_RETURN`.
     fn c_errors_return() -> ffi::MPI_Errhandler;
 }
+
+/// Types of which values can be made, at least.
+const TYPES: usize = 300;
 
 /// The most values of a message.
 const MOST: usize = 200;
@@ -26,12 +29,20 @@ const MOST: usize = 200;
 /// Pairs of counts for each type, but with `DTYPE_LONG=1`, when it is all of them.
 const SOME: usize = 25;
 
-pub fn generated(world: &SimpleCommunicator) {
+pub fn pairs(world: &SimpleCommunicator) {
     wire::attach(world).unwrap();
-    for_each(&Pairs(world, is_long()));
+    let pairs = Pairs { world, all: is_long(), types: Cell::new(0) };
+    for_each(&pairs);
+    assert!(pairs.types.get() >= TYPES, "{} types", pairs.types.get());
 }
 
-struct Pairs<'a>(&'a SimpleCommunicator, bool);
+struct Pairs<'a> {
+    world: &'a SimpleCommunicator,
+    /// Whether it is all pairs of counts.
+    all: bool,
+    /// How many types have travelled.
+    types: Cell<usize>,
+}
 
 impl Visit for Pairs<'_> {
     fn visit<T: MpiDatatype + Cover>(&self) {
@@ -39,6 +50,7 @@ impl Visit for Pairs<'_> {
             // There is no value to be had of the types of skipped fields.
             return;
         }
+        self.types.set(self.types.get() + 1);
         let name = format!("{} of seed {SEED}", type_name::<T>());
         let mut order = Vec::new();
         T::cover(0, &mut order);
@@ -57,7 +69,7 @@ impl Visit for Pairs<'_> {
         for (sent, received) in self.pairs(wire_size, size_of::<T>()) {
             let (right, before) = (&packed[..packed_size::<T>(sent)], &before[..packed_size::<T>(received)]);
             let case = Case { name: &name, wire_size, lies_as_it_travels, sent, received, right, before };
-            case.travel(self.0, &own[..sent], &mut into[..received]);
+            case.travel(self.world, &own[..sent], &mut into[..received]);
         }
     }
 }
@@ -65,7 +77,7 @@ impl Visit for Pairs<'_> {
 impl Pairs<'_> {
     /// Pairs of counts: all, or some, those among them of which the lengths coincide in one way or another.
     fn pairs(&self, packed: usize, size: usize) -> Vec<(usize, usize)> {
-        if self.1 {
+        if self.all {
             return (0..=MOST).flat_map(|sent| (0..=MOST).map(move |received| (sent, received))).collect();
         }
         let mut all = vec![(0, 0), (1, 1), (MOST, MOST), (0, 1), (1, 0), (7, 8), (8, 7)];

@@ -6,6 +6,7 @@ use std::{ops::Range, os::raw::c_int};
 use dtype_runtime::{
     ArrayOrder, Darray, Disjoint, Distribution, Error, Layout, MpiDatatype, Source, SourceMut, Subarray, View,
 };
+use dtype_tests::{Cover, memory, mpi_pack, packed_by_many};
 use mpi::{
     datatype::{AsDatatype, Collection, Pointer},
     ffi::{self, MPI_Aint, MPI_Datatype},
@@ -13,11 +14,6 @@ use mpi::{
     raw::AsRaw,
     topology::SimpleCommunicator,
     traits::*,
-};
-
-use crate::{
-    inspect::mpi_pack,
-    random::{Cover, memory, packed_by_many},
 };
 
 /// An element with parts of its own.
@@ -43,10 +39,10 @@ mod made {
     use std::ops::Range;
 
     use dtype_runtime::layout;
+    use dtype_tests::Cover;
     use mpi::topology::SimpleCommunicator;
 
     use super::{Pair, read, read_and_write};
-    use crate::random::Cover;
 
     include!(concat!(env!("OUT_DIR"), "/layouts.rs"));
 }

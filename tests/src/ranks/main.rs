@@ -8,27 +8,17 @@ mod exchange;
 mod inspect;
 mod layouts;
 mod lifecycle;
-mod random;
 mod rest;
 mod samples;
 mod wires;
 
+use dtype_tests::{run, with_world};
 use wires::{host, hostile};
 
-use mpi::traits::*;
-
 fn main() {
-    // A rank that fails ends at once, and mpiexec ends the others: unwinding would wait for them in `MPI_Finalize`.
-    let print = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        print(panic);
-        std::process::exit(1);
-    }));
-    let name = std::env::args().nth(1).unwrap_or_default();
-    match name.as_str() {
+    run(|name| match name {
         "ring" => with_world(exchange::ring),
         "equivalents" => with_world(exchange::equivalents),
-        "random" => with_world(random::random),
         "sources" => with_world(layouts::sources),
         "ready-made" => with_world(|_| layouts::ready_made()),
         "several" => with_world(layouts::several),
@@ -49,7 +39,6 @@ fn main() {
         "wires-large" => with_world(wires::large),
         "wires-beyond-counts" => with_world(wires::beyond_counts),
         "wires-threads" => wires::threads(),
-        "wires-generated" => with_world(wires::generated),
         "matching" => with_world(wires::matching),
         "matching-threads" => wires::matching_of_threads(),
         "hostile-lengths" => with_world(hostile::lengths),
@@ -78,13 +67,5 @@ fn main() {
         "freed" => lifecycle::freed(),
         "leak" => with_world(|_| lifecycle::leak()),
         _ => panic!("no scenario `{name}`"),
-    }
-    println!("ok");
-}
-
-fn with_world(scenario: impl FnOnce(&mpi::topology::SimpleCommunicator)) {
-    let universe = mpi::initialize().expect("MPI is initialized once");
-    let world = universe.world();
-    scenario(&world);
-    world.barrier();
+    });
 }

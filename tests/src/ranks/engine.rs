@@ -7,12 +7,11 @@ use dtype_runtime::{
     dtype_core::{BaseType, TypeTree},
     pack::{Data, DataMut, Plan, Representation},
 };
+use dtype_tests::{mpi_pack, packed_by_many};
 use mpi::ffi::{self, MPI_Aint, MPI_Datatype};
 
-use crate::{inspect::mpi_pack, random::packed_by_many};
-
 #[allow(dead_code, reason = "the build script needs more of it")]
-#[path = "../build/random.rs"]
+#[path = "../../build/random.rs"]
 mod generator;
 pub use generator::Random;
 

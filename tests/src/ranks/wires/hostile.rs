@@ -9,6 +9,7 @@ use dtype_runtime::{
     traits::*,
     wire,
 };
+use dtype_tests::is_long;
 use mpi::{
     ffi::{self, MPI_Comm, MPI_Errhandler},
     raw::AsRaw,
@@ -16,8 +17,6 @@ use mpi::{
     topology::{Process, SimpleCommunicator},
     traits::*,
 };
-
-use super::is_long;
 
 unsafe extern "C" {
     fn c_made(i: c_int) -> MPI_Comm;

@@ -7,6 +7,7 @@ use std::{
 };
 
 use dtype_runtime::{Error, decode, dtype_core::TypeTree, normalize, pack::Data};
+use dtype_tests::mpi_pack;
 use mpi::{
     datatype::DatatypeRef,
     ffi::{self, MPI_Aint, MPI_Datatype},
@@ -15,7 +16,7 @@ use mpi::{
 
 use crate::{
     engine::Random,
-    inspect::{bounds, mpi_pack},
+    inspect::bounds,
     lifecycle::{FREED, watch},
 };
 

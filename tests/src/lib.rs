@@ -1,0 +1,121 @@
+//! What the programs of these tests share: opinions that owe nothing to the compiler of datatypes.
+#![cfg(feature = "mpi")]
+
+use std::{ops::Range, os::raw::c_int};
+
+use dtype_runtime::Error;
+use mpi::{
+    ffi::{self, MPI_Datatype},
+    topology::SimpleCommunicator,
+    traits::*,
+};
+
+/// Runs the scenario that the command line names, and prints `ok` at its end.
+pub fn run(scenario: impl FnOnce(&str)) {
+    // A rank that fails ends at once, and mpiexec ends the others: unwinding would wait for them in `MPI_Finalize`.
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        print(panic);
+        std::process::exit(1);
+    }));
+    scenario(&std::env::args().nth(1).unwrap_or_default());
+    println!("ok");
+}
+
+/// The scenario with all ranks; MPI is initialized before and finalized after it.
+///
+/// # Panics
+/// Where MPI has been initialized.
+pub fn with_world(scenario: impl FnOnce(&SimpleCommunicator)) {
+    let universe = mpi::initialize().expect("MPI is initialized once");
+    let world = universe.world();
+    scenario(&world);
+    world.barrier();
+}
+
+/// Whether the tests that try a choice of cases try all of them: `DTYPE_LONG=1`.
+pub fn is_long() -> bool {
+    std::env::var_os("DTYPE_LONG").is_some()
+}
+
+/// Whether an error says that so many bytes were expected and so many came, or more than there was room for.
+pub fn is_misfit(error: &Error, expected: usize, found: usize) -> bool {
+    match error {
+        Error::TooLong { expected: own, room } => *own == expected && *room < found,
+        Error::Fit { expected: own, found: come, from: Some(_) } => (*own, *come) == (expected, found),
+        _ => false,
+    }
+}
+
+/// Which bytes of a type travel, from how the compiler has laid it out: an opinion that owes nothing to the derive.
+pub trait Cover {
+    /// Appends the ranges of bytes of a value at `at`, in the order of travel.
+    fn cover(at: usize, bytes: &mut Vec<Range<usize>>);
+}
+
+macro_rules! base_types {
+    ($($type:ty)*) => {
+        $(impl Cover for $type {
+            fn cover(at: usize, bytes: &mut Vec<Range<usize>>) {
+                bytes.push(at..at + size_of::<Self>());
+            }
+        })*
+    };
+}
+base_types! { i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 bool char usize }
+
+impl<T: Cover, const N: usize> Cover for [T; N] {
+    fn cover(at: usize, bytes: &mut Vec<Range<usize>>) {
+        (0..N).for_each(|i| T::cover(at + i * size_of::<T>(), bytes));
+    }
+}
+
+macro_rules! tuples {
+    ($($name:ident $index:tt)*) => {
+        impl<$($name: Cover),*> Cover for ($($name,)*) {
+            fn cover(_at: usize, _bytes: &mut Vec<Range<usize>>) {
+                $($name::cover(_at + std::mem::offset_of!(Self, $index), _bytes);)*
+            }
+        }
+    };
+}
+tuples! {}
+tuples! { A 0 }
+tuples! { A 0 B 1 }
+tuples! { A 0 B 1 C 2 }
+
+/// Bytes that differ from those of any other `which`, most of them.
+pub fn memory(which: usize, size: usize) -> Vec<u8> {
+    (0..size).map(|i| (i.wrapping_mul(167) + which.wrapping_mul(59) + (i >> 8)) as u8).collect()
+}
+
+/// What `MPI_Pack` makes of `count` values at `source`.
+pub fn mpi_pack(source: *const u8, count: usize, datatype: MPI_Datatype, size: usize) -> Vec<u8> {
+    let mut packed = vec![0u8; size + 64];
+    let mut position = 0;
+    // SAFETY: the caller's datatype describes `count` readable values at `source`; there is room for them.
+    unsafe {
+        ffi::MPI_Pack(
+            source.cast(),
+            count as c_int,
+            datatype,
+            packed.as_mut_ptr().cast(),
+            packed.len() as c_int,
+            &raw mut position,
+            ffi::RSMPI_COMM_WORLD,
+        );
+    }
+    packed.truncate(position as usize);
+    packed
+}
+
+/// What MPI has packed in a process of many datatypes is what it should be. From the 512th datatype of a process on, MPICH
+/// 4.0.2 packs whole multiples of some element size only, and forgets the rest: a loop over MPI_Type_contiguous and MPI_Pack
+/// in C shows it. It transfers all of them well.
+///
+/// # Panics
+/// Where it is something else: a test has failed.
+pub fn packed_by_many(packed: &[u8], expected: &[u8], name: &str) {
+    assert!(expected.starts_with(packed), "{name}: {packed:?} instead of {expected:?}");
+    assert!(expected.len() - packed.len() < 16, "{name}: {packed:?} instead of {expected:?}");
+}
