@@ -10,7 +10,7 @@ use ::mpi::{
 
 use super::{
     auto::{Table, table_library},
-    frame::{accepted, checks, description_size},
+    frame::{accepted, checks},
     message::{
         Span,
         sealed::{Read, Write},
@@ -107,6 +107,13 @@ fn unpack<M: Write + ?Sized>(message: &mut M, arrived: &[u8], status: &MPI_Statu
     message.unpack(packed)
 }
 
+/// Room for a message that is to have so many packed bytes. One that is checked gets more, so that also what a longer message says of itself
+/// arrives.
+fn room_for(size: usize) -> usize {
+    const CHECKED: usize = 1 << 20;
+    if checks() { size.saturating_mul(2).saturating_add(CHECKED) } else { size }
+}
+
 /// A message for which a buffer waits, so that MPI receives it also while the program is elsewhere.
 pub(super) struct Posted {
     /// Nothing to receive where there is nobody.
@@ -116,7 +123,7 @@ pub(super) struct Posted {
 
 impl Posted {
     pub fn new<M: Read + ?Sized>(message: &M, from: Peer) -> Result<Self, Error> {
-        let room = message.packed_size().saturating_add(description_size());
+        let room = room_for(message.packed_size());
         let request = if from.is_nobody() { None } else { Some(Request::receive(Room::of(room)?, from)?) };
         Ok(Self { request, room })
     }

@@ -77,21 +77,21 @@ fn immediately(world: &SimpleCommunicator) {
     let other = world.process_at_rank(1 - world.rank());
     let matrix = [[0.5f64; 4]; 4];
     let column = layout!(f64[4][4] => [.., 1]);
+    // One of other types; and one that is longer than what waits for it.
     let mut into = [7u64; 4];
-    scope(|scope| {
-        if world.rank() == 0 {
-            let view = column.of(&matrix);
-            other.send_over_with_tag(Wire::Auto, &view, 9).unwrap();
-        } else {
-            let receive = other.immediate_receive_packed_into_with_tag(scope, &mut into[..], 9).unwrap();
+    for (n, of_own) in [(4, "4 × u64 (32 packed bytes)"), (1, "u64 (8 packed bytes)")] {
+        scope(|scope| {
+            if world.rank() == 0 {
+                let view = column.of(&matrix);
+                other.send_over_with_tag(Wire::Auto, &view, 9).unwrap();
+                return;
+            }
+            let receive = other.immediate_receive_packed_into_with_tag(scope, &mut into[..n], 9).unwrap();
             let error = receive.wait().unwrap_err();
             let Error::Mismatch { rank: 0, tag: Some(9), expected, found } = error else { panic!("{error}") };
-            assert_eq!(
-                (expected.as_str(), found.as_str()),
-                ("4 × u64 (32 packed bytes)", "4 × f64 (32 packed bytes)")
-            );
-        }
-    });
+            assert_eq!((expected.as_str(), found.as_str()), (of_own, "4 × f64 (32 packed bytes)"));
+        });
+    }
     assert_eq!(into, [7; 4]);
 }
 
