@@ -21,7 +21,7 @@ fn main() -> Result<(), Error> {
         (0..100u16).map(|i| Reading { sensor: i, value: f64::from(i) / 8.0, valid: i % 7 != 0 }).collect();
 
     let mut packer =
-        Data::of(&readings).packer().with_representation(Representation::EXTERNAL32).with_checksum();
+        Data::of(&readings).packer().with_representation(Representation::External32)?.with_checksum();
     let mut segments: Vec<Segment> = Vec::new();
     loop {
         let position = packer.position();
@@ -36,7 +36,7 @@ fn main() -> Result<(), Error> {
     }
 
     let mut copies = vec![Reading::default(); readings.len()];
-    let mut unpacker = DataMut::of(&mut copies).unpacker().with_representation(Representation::EXTERNAL32);
+    let mut unpacker = DataMut::of(&mut copies).unpacker().with_representation(Representation::External32)?;
     for (position, segment, checksum) in unreliable(&segments) {
         match unpacker.unpack_checked(position, &segment, checksum) {
             Ok(()) => {}

@@ -1,103 +1,318 @@
 //! The base types: what a leaf of a type tree may be.
+//!
+//! Fourteen have Rust names: what Rust programs are made of. All others are predefined datatypes of C, C++ and Fortran (MPI 4.1 sections
+//! 3.2.2 and 6.9.4) under MPI's names. They are base types of their own, though most hold the same values as one with a Rust name
+//! ([`BaseType::plain`]): MPI tells them apart where it matches type signatures, in reductions, and in files, where `external32` gives
+//! `MPI_LONG` four bytes.
 
-use core::{fmt, str::FromStr};
+use core::{ffi, fmt, mem::size_of, str::FromStr};
 
-/// A predefined MPI datatype (MPI 4.1 section 3.2.2) under its Rust name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
-pub enum BaseType {
-    /// `i8`, `MPI_INT8_T`
-    I8,
-    /// `i16`, `MPI_INT16_T`
-    I16,
-    /// `i32`, `MPI_INT32_T`
-    I32,
-    /// `i64`, `MPI_INT64_T`
-    I64,
-    /// `u8`, `MPI_UINT8_T`
-    U8,
-    /// `u16`, `MPI_UINT16_T`
-    U16,
-    /// `u32`, `MPI_UINT32_T`
-    U32,
-    /// `u64`, `MPI_UINT64_T`
-    U64,
-    /// `f32`, `MPI_FLOAT`
-    F32,
-    /// `f64`, `MPI_DOUBLE`
-    F64,
-    /// `bool`, `MPI_C_BOOL`; the only base type with byte patterns that are no value
-    Bool,
-    /// Two `f32`, real part first, `MPI_C_FLOAT_COMPLEX`
-    C32,
-    /// Two `f64`, real part first, `MPI_C_DOUBLE_COMPLEX`
-    C64,
-    /// An uninterpreted byte, `MPI_BYTE`
-    Byte,
+/// What a base type is made of.
+#[derive(Clone, Copy)]
+enum Made {
+    /// One number of so many bytes, or two, and nothing else has the same values.
+    Numbers(u64, u64),
+    /// The same numbers as a base type with a Rust name.
+    Like(BaseType),
+    /// Of so many bytes, one or two of them, of which only the C compiler knows what they mean.
+    Opaque(u64, u64),
+    /// A value and an index, laid out as a C struct of both (MPI 4.1 section 6.9.4).
+    Pair(BaseType, BaseType),
 }
 
-/// Variant, name in type maps and JSON, bytes, MPI handle, Rust name of the variant: one row a base type.
-const TABLE: [(BaseType, &str, u64, &str, &str); 14] = [
-    (BaseType::I8, "i8", 1, "MPI_INT8_T", "I8"),
-    (BaseType::I16, "i16", 2, "MPI_INT16_T", "I16"),
-    (BaseType::I32, "i32", 4, "MPI_INT32_T", "I32"),
-    (BaseType::I64, "i64", 8, "MPI_INT64_T", "I64"),
-    (BaseType::U8, "u8", 1, "MPI_UINT8_T", "U8"),
-    (BaseType::U16, "u16", 2, "MPI_UINT16_T", "U16"),
-    (BaseType::U32, "u32", 4, "MPI_UINT32_T", "U32"),
-    (BaseType::U64, "u64", 8, "MPI_UINT64_T", "U64"),
-    (BaseType::F32, "f32", 4, "MPI_FLOAT", "F32"),
-    (BaseType::F64, "f64", 8, "MPI_DOUBLE", "F64"),
-    (BaseType::Bool, "bool", 1, "MPI_C_BOOL", "Bool"),
-    (BaseType::C32, "c32", 8, "MPI_C_FLOAT_COMPLEX", "C32"),
-    (BaseType::C64, "c64", 16, "MPI_C_DOUBLE_COMPLEX", "C64"),
-    (BaseType::Byte, "byte", 1, "MPI_BYTE", "Byte"),
-];
+struct Row {
+    base: BaseType,
+    /// In type maps and JSON.
+    name: &'static str,
+    /// The handle of the C binding.
+    mpi_name: &'static str,
+    /// The variant.
+    variant: &'static str,
+    made: Made,
+}
+
+macro_rules! base_types {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $mpi:literal $made:expr;)*) => {
+        /// A predefined MPI datatype (MPI 4.1 section 3.2.2), under its Rust name if it has one.
+        ///
+        /// ```
+        /// use dtype_core::BaseType;
+        /// assert_eq!((BaseType::F64.mpi_name(), BaseType::F64.size()), ("MPI_DOUBLE", 8));
+        /// assert_eq!("MPI_INT".parse(), Ok(BaseType::Int));
+        /// assert_eq!(BaseType::Int.plain(), Some(BaseType::I32));
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum BaseType {
+            $($(#[$doc])* #[doc = concat!("`", $mpi, "`")] $variant,)*
+        }
+
+        /// In the order of the variants.
+        const TABLE: &[Row] = &[$(Row {
+            base: BaseType::$variant,
+            name: $name,
+            mpi_name: $mpi,
+            variant: stringify!($variant),
+            made: $made,
+        },)*];
+    };
+}
+
+use BaseType::{
+    Bool, Byte, C32, C64, F32, F64, I8, I16, I32, I64, Int, Integer, Long, LongDouble, Real, Short, U8, U16,
+    U32, U64,
+};
+use Made::{Like, Numbers, Opaque, Pair};
+
+base_types! {
+    /// `i8`,
+    I8 "i8" "MPI_INT8_T" Numbers(1, 1);
+    /// `i16`,
+    I16 "i16" "MPI_INT16_T" Numbers(2, 1);
+    /// `i32`,
+    I32 "i32" "MPI_INT32_T" Numbers(4, 1);
+    /// `i64`,
+    I64 "i64" "MPI_INT64_T" Numbers(8, 1);
+    /// `u8`,
+    U8 "u8" "MPI_UINT8_T" Numbers(1, 1);
+    /// `u16`,
+    U16 "u16" "MPI_UINT16_T" Numbers(2, 1);
+    /// `u32`,
+    U32 "u32" "MPI_UINT32_T" Numbers(4, 1);
+    /// `u64`,
+    U64 "u64" "MPI_UINT64_T" Numbers(8, 1);
+    /// `f32`,
+    F32 "f32" "MPI_FLOAT" Numbers(4, 1);
+    /// `f64`,
+    F64 "f64" "MPI_DOUBLE" Numbers(8, 1);
+    /// `bool`; the only base type with byte patterns that are no value,
+    Bool "bool" "MPI_C_BOOL" Numbers(1, 1);
+    /// Two `f32`, real part first,
+    C32 "c32" "MPI_C_FLOAT_COMPLEX" Numbers(4, 2);
+    /// Two `f64`, real part first,
+    C64 "c64" "MPI_C_DOUBLE_COMPLEX" Numbers(8, 2);
+    /// An uninterpreted byte,
+    Byte "byte" "MPI_BYTE" Numbers(1, 1);
+    Char "MPI_CHAR" "MPI_CHAR" Like(if ffi::c_char::MIN == 0 { U8 } else { I8 });
+    SignedChar "MPI_SIGNED_CHAR" "MPI_SIGNED_CHAR" Like(I8);
+    Short "MPI_SHORT" "MPI_SHORT" Like(I16);
+    Int "MPI_INT" "MPI_INT" Like(I32);
+    Long "MPI_LONG" "MPI_LONG" Like(if size_of::<ffi::c_long>() == 8 { I64 } else { I32 });
+    LongLong "MPI_LONG_LONG_INT" "MPI_LONG_LONG_INT" Like(I64);
+    UnsignedChar "MPI_UNSIGNED_CHAR" "MPI_UNSIGNED_CHAR" Like(U8);
+    UnsignedShort "MPI_UNSIGNED_SHORT" "MPI_UNSIGNED_SHORT" Like(U16);
+    Unsigned "MPI_UNSIGNED" "MPI_UNSIGNED" Like(U32);
+    UnsignedLong "MPI_UNSIGNED_LONG" "MPI_UNSIGNED_LONG" Like(if size_of::<ffi::c_long>() == 8 { U64 } else { U32 });
+    UnsignedLongLong "MPI_UNSIGNED_LONG_LONG" "MPI_UNSIGNED_LONG_LONG" Like(U64);
+    LongDouble "MPI_LONG_DOUBLE" "MPI_LONG_DOUBLE" Opaque(LONG_DOUBLE, 1);
+    WChar "MPI_WCHAR" "MPI_WCHAR" Like(if cfg!(windows) { U16 } else { I32 });
+    Aint "MPI_AINT" "MPI_AINT" Like(if size_of::<usize>() == 8 { I64 } else { I32 });
+    Offset "MPI_OFFSET" "MPI_OFFSET" Like(I64);
+    Count "MPI_COUNT" "MPI_COUNT" Like(I64);
+    CComplex "MPI_C_COMPLEX" "MPI_C_COMPLEX" Like(C32);
+    CLongDoubleComplex "MPI_C_LONG_DOUBLE_COMPLEX" "MPI_C_LONG_DOUBLE_COMPLEX" Opaque(LONG_DOUBLE, 2);
+    CxxBool "MPI_CXX_BOOL" "MPI_CXX_BOOL" Like(Bool);
+    CxxFloatComplex "MPI_CXX_FLOAT_COMPLEX" "MPI_CXX_FLOAT_COMPLEX" Like(C32);
+    CxxDoubleComplex "MPI_CXX_DOUBLE_COMPLEX" "MPI_CXX_DOUBLE_COMPLEX" Like(C64);
+    CxxLongDoubleComplex "MPI_CXX_LONG_DOUBLE_COMPLEX" "MPI_CXX_LONG_DOUBLE_COMPLEX" Opaque(LONG_DOUBLE, 2);
+    Character "MPI_CHARACTER" "MPI_CHARACTER" Like(U8);
+    Logical "MPI_LOGICAL" "MPI_LOGICAL" Like(I32);
+    Integer "MPI_INTEGER" "MPI_INTEGER" Like(I32);
+    Real "MPI_REAL" "MPI_REAL" Like(F32);
+    DoublePrecision "MPI_DOUBLE_PRECISION" "MPI_DOUBLE_PRECISION" Like(F64);
+    Complex "MPI_COMPLEX" "MPI_COMPLEX" Like(C32);
+    DoubleComplex "MPI_DOUBLE_COMPLEX" "MPI_DOUBLE_COMPLEX" Like(C64);
+    Integer1 "MPI_INTEGER1" "MPI_INTEGER1" Like(I8);
+    Integer2 "MPI_INTEGER2" "MPI_INTEGER2" Like(I16);
+    Integer4 "MPI_INTEGER4" "MPI_INTEGER4" Like(I32);
+    Integer8 "MPI_INTEGER8" "MPI_INTEGER8" Like(I64);
+    Integer16 "MPI_INTEGER16" "MPI_INTEGER16" Numbers(16, 1);
+    Real2 "MPI_REAL2" "MPI_REAL2" Numbers(2, 1);
+    Real4 "MPI_REAL4" "MPI_REAL4" Like(F32);
+    Real8 "MPI_REAL8" "MPI_REAL8" Like(F64);
+    Real16 "MPI_REAL16" "MPI_REAL16" Opaque(16, 1);
+    Complex4 "MPI_COMPLEX4" "MPI_COMPLEX4" Numbers(2, 2);
+    Complex8 "MPI_COMPLEX8" "MPI_COMPLEX8" Like(C32);
+    Complex16 "MPI_COMPLEX16" "MPI_COMPLEX16" Like(C64);
+    Complex32 "MPI_COMPLEX32" "MPI_COMPLEX32" Opaque(16, 2);
+    FloatInt "MPI_FLOAT_INT" "MPI_FLOAT_INT" Pair(F32, Int);
+    DoubleInt "MPI_DOUBLE_INT" "MPI_DOUBLE_INT" Pair(F64, Int);
+    LongInt "MPI_LONG_INT" "MPI_LONG_INT" Pair(Long, Int);
+    TwoInt "MPI_2INT" "MPI_2INT" Pair(Int, Int);
+    ShortInt "MPI_SHORT_INT" "MPI_SHORT_INT" Pair(Short, Int);
+    LongDoubleInt "MPI_LONG_DOUBLE_INT" "MPI_LONG_DOUBLE_INT" Pair(LongDouble, Int);
+    TwoReal "MPI_2REAL" "MPI_2REAL" Pair(Real, Real);
+    TwoDoublePrecision "MPI_2DOUBLE_PRECISION" "MPI_2DOUBLE_PRECISION" Pair(BaseType::DoublePrecision, BaseType::DoublePrecision);
+    TwoInteger "MPI_2INTEGER" "MPI_2INTEGER" Pair(Integer, Integer);
+    Packed "MPI_PACKED" "MPI_PACKED" Numbers(1, 1);
+}
+
+/// Bytes of C's `long double`.
+const LONG_DOUBLE: u64 = if cfg!(any(windows, all(target_vendor = "apple", target_arch = "aarch64"))) {
+    8
+} else if cfg!(target_arch = "x86") {
+    12
+} else {
+    16
+};
+
+/// Size and extent of each, which are asked for all the time.
+const SIZES: [(u8, u8); TABLE.len()] = {
+    let (mut sizes, mut i) = ([(0, 0); TABLE.len()], 0);
+    while i < TABLE.len() {
+        let base = TABLE[i].base;
+        let extent = base.span().next_multiple_of(base.alignment());
+        sizes[i] = (base.made_size() as u8, extent as u8);
+        i += 1;
+    }
+    sizes
+};
 
 impl BaseType {
     /// All base types, in the order of the variants.
     pub fn all() -> impl Iterator<Item = Self> {
-        TABLE.iter().map(|row| row.0)
+        TABLE.iter().map(|row| row.base)
     }
+
+    /// Those with a Rust name, in the order of the variants.
+    pub fn all_plain() -> impl Iterator<Item = Self> {
+        Self::all().take_while(|base| *base <= Byte)
+    }
+
+    /// How many there are.
+    pub(crate) const COUNT: usize = TABLE.len();
 
     /// The variant with this number.
     pub(crate) const fn nth(variant: u8) -> Self {
-        TABLE[variant as usize].0
+        TABLE[variant as usize].base
     }
 
-    /// Bytes one value takes.
+    /// What a table has of it.
+    const fn row(self) -> &'static Row {
+        &TABLE[self as usize]
+    }
+
+    /// Bytes of data of one value.
     pub const fn size(self) -> u64 {
-        TABLE[self as usize].2
+        SIZES[self as usize].0 as u64
     }
 
-    /// Natural alignment in bytes: that of the number itself, or of one component of a complex number.
-    pub const fn alignment(self) -> u64 {
-        match self {
-            Self::C32 => 4,
-            Self::C64 => 8,
-            _ => self.size(),
+    /// The same, from what it is made of.
+    const fn made_size(self) -> u64 {
+        match self.row().made {
+            Numbers(size, count) | Opaque(size, count) => size * count,
+            Like(base) => base.made_size(),
+            Pair(value, index) => value.made_size() + index.made_size(),
         }
     }
 
-    /// The name used in type maps, trees and JSON: `f64`, `c32`, `byte`.
+    /// Bytes from the first to the last of one value. Only pairs have gaps: `MPI_SHORT_INT` of two bytes.
+    pub const fn span(self) -> u64 {
+        match self.pair() {
+            Some([_, (at, index)]) => at + index.made_size(),
+            None => self.made_size(),
+        }
+    }
+
+    /// Bytes from one value to the next in an array: the extent of MPI's handle.
+    pub const fn extent(self) -> u64 {
+        SIZES[self as usize].1 as u64
+    }
+
+    /// Natural alignment in bytes: that of the number itself, of one component of a complex number, or of the larger number of a
+    /// pair.
+    pub const fn alignment(self) -> u64 {
+        match self.row().made {
+            // As a C compiler for x86 has it.
+            Opaque(12, _) => 4,
+            Numbers(size, _) | Opaque(size, _) => size,
+            Like(base) => base.alignment(),
+            Pair(value, index) => {
+                let (value, index) = (value.alignment(), index.alignment());
+                if value > index { value } else { index }
+            }
+        }
+    }
+
+    /// The base type with a Rust name that has the same values in the same bytes: `I32` for `MPI_INT`. None for pairs, and for what Rust
+    /// has no name for.
+    pub const fn plain(self) -> Option<Self> {
+        match self.row().made {
+            Like(base) => Some(base),
+            _ if self as u8 <= Byte as u8 => Some(self),
+            _ => None,
+        }
+    }
+
+    /// Of a pair (MPI 4.1 section 6.9.4), the value and the index, each with its offset in bytes.
+    pub const fn pair(self) -> Option<[(u64, Self); 2]> {
+        match self.row().made {
+            Pair(value, index) => {
+                Some([(0, value), (value.made_size().next_multiple_of(index.alignment()), index)])
+            }
+            _ => None,
+        }
+    }
+
+    /// Bytes of one value in `external32` (MPI 4.1 section 14.5.2). None where that takes more than the order of bytes: a `long double`
+    /// and what is made of it.
+    pub const fn external_size(self) -> Option<u64> {
+        match self.row().made {
+            Opaque(..) => None,
+            Pair(value, index) => match (value.external_size(), index.external_size()) {
+                (Some(value), Some(index)) => Some(value + index),
+                _ => None,
+            },
+            _ => Some(match self {
+                Self::Long | Self::UnsignedLong => 4,
+                Self::WChar => 2,
+                _ => self.size(),
+            }),
+        }
+    }
+
+    /// The name used in type maps, trees and JSON: `f64`, `c32`, `byte`, `MPI_LONG`.
     pub const fn name(self) -> &'static str {
-        TABLE[self as usize].1
+        self.row().name
     }
 
     /// The predefined handle of the C binding: `MPI_DOUBLE`.
     pub const fn mpi_name(self) -> &'static str {
-        TABLE[self as usize].3
+        self.row().mpi_name
     }
 
     /// The name of the variant, for emitted Rust code: `F64`.
     pub const fn variant_name(self) -> &'static str {
-        TABLE[self as usize].4
+        self.row().variant
     }
 }
 
 impl fmt::Display for BaseType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
+    }
+}
+
+/// By their names.
+#[cfg(feature = "serde")]
+mod by_name {
+    use alloc::borrow::Cow;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    use super::BaseType;
+
+    impl Serialize for BaseType {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.serialize_str(self.name())
+        }
+    }
+
+    impl<'de> Deserialize<'de> for BaseType {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let name = Cow::<str>::deserialize(deserializer)?;
+            name.parse().map_err(|error| D::Error::custom(alloc::format!("`{name}` is {error}")))
+        }
     }
 }
 
@@ -108,7 +323,8 @@ pub struct UnknownBaseType;
 impl fmt::Display for UnknownBaseType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("not a base type; known are")?;
-        TABLE.iter().try_for_each(|row| write!(f, " {}", row.1))
+        BaseType::all_plain().try_for_each(|base| write!(f, " {base}"))?;
+        f.write_str(", and MPI's names of predefined datatypes, as MPI_LONG")
     }
 }
 
@@ -118,7 +334,8 @@ impl FromStr for BaseType {
     type Err = UnknownBaseType;
 
     fn from_str(name: &str) -> Result<Self, UnknownBaseType> {
-        TABLE.iter().find(|row| row.1 == name).map(|row| row.0).ok_or(UnknownBaseType)
+        let named = |row: &&Row| row.name == name || row.mpi_name == name;
+        TABLE.iter().find(named).map(|row| row.base).ok_or(UnknownBaseType)
     }
 }
 
@@ -131,7 +348,30 @@ mod tests {
         for (row, base) in BaseType::all().enumerate() {
             assert_eq!(base as usize, row);
             assert_eq!(base.name().parse(), Ok(base));
+            assert_eq!(base.mpi_name().parse(), Ok(base));
             assert_eq!(alloc::format!("{base:?}"), base.variant_name());
         }
+        assert_eq!(BaseType::all_plain().count(), 14);
+    }
+
+    #[test]
+    fn pairs_are_laid_out_as_c_structs() {
+        #[repr(C)]
+        struct LongInt(ffi::c_long, ffi::c_int);
+        #[repr(C)]
+        struct ShortInt(ffi::c_short, ffi::c_int);
+        let sizes = |base: BaseType| [base.size(), base.span(), base.extent(), base.alignment()];
+        assert_eq!(sizes(BaseType::LongInt)[2], size_of::<LongInt>() as u64);
+        assert_eq!(sizes(BaseType::ShortInt)[2], size_of::<ShortInt>() as u64);
+        assert_eq!(sizes(BaseType::ShortInt), [6, 8, 8, 4]);
+        assert_eq!(sizes(BaseType::DoubleInt), [12, 12, 16, 8]);
+        assert_eq!(sizes(BaseType::C64), [16, 16, 16, 8]);
+    }
+
+    #[test]
+    fn external32_has_sizes_of_its_own() {
+        let sizes = [BaseType::Long, BaseType::LongInt, BaseType::WChar, BaseType::I64, BaseType::C32];
+        assert_eq!(sizes.map(BaseType::external_size), [Some(4), Some(8), Some(2), Some(8), Some(8)]);
+        assert_eq!(BaseType::LongDoubleInt.external_size(), None);
     }
 }

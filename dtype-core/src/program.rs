@@ -203,9 +203,9 @@ impl Lowering {
     fn block(&mut self, tree: &TypeTree) -> (Built, u64) {
         let built = match tree {
             TypeTree::Leaf(base) => {
-                let size = base.size() as i64;
+                let extent = base.extent() as i64;
                 let oldtype = OldType::Base(*base);
-                Built { oldtype, lower_bound: 0, upper_bound: size, granularity: size, rounded: size }
+                Built { oldtype, lower_bound: 0, upper_bound: extent, granularity: extent, rounded: extent }
             }
             TypeTree::Vector { count, stride, child } => {
                 let (block, blocklength) = self.block(child);

@@ -51,7 +51,7 @@ impl Run {
             return if at == last.entry(last.count) { Next::Longer(longer) } else { Next::New(entry) };
         }
         let pair = Self { count: 2, stride: step, ..last };
-        if step == base.size() as i64 {
+        if step == base.extent() as i64 {
             return Next::Longer(pair);
         }
         if let Some(before) = before

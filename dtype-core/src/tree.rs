@@ -203,7 +203,7 @@ impl TypeTree {
                 entries: 1,
                 size: base.size(),
                 lower_bound: 0,
-                upper_bound: base.size() as i64,
+                upper_bound: base.span() as i64,
                 alignment: base.alignment(),
             }),
             Self::Vector { count, stride, child } => {

@@ -271,13 +271,21 @@ pub enum Error {
         /// Bytes of it.
         bytes: usize,
     },
-    /// An existing datatype cannot be told by a type tree.
-    #[error("the datatype {name} cannot be decoded: {reason}")]
+    /// An existing datatype cannot be told by a type tree, or a leaf of a type tree is none in this library.
+    #[error("the datatype {name} cannot be used: {reason}")]
     Datatype {
         /// Its name.
         name: String,
         /// Why not.
         reason: &'static str,
+    },
+    /// Values can be packed as this machine has them only.
+    #[error(
+        "{base} can be packed as this machine has it only: in another representation its bits would mean something else"
+    )]
+    Representation {
+        /// What cannot be written otherwise.
+        base: BaseType,
     },
     /// An argument does not fit the type that the MPI call has for it.
     #[error("{call}: {value} does not fit its argument `{argument}`; the limit is {limit}")]

@@ -18,7 +18,10 @@ fn entries(tree: &TypeTree) -> Vec<(BaseType, i64)> {
         of.iter().map(move |(base, at)| (*base, at + displacement))
     }
     match tree {
-        TypeTree::Leaf(base) => vec![(*base, 0)],
+        TypeTree::Leaf(base) => match base.pair() {
+            Some(numbers) => numbers.map(|(at, base)| (base, at as i64)).to_vec(),
+            None => vec![(*base, 0)],
+        },
         TypeTree::Vector { count, stride, child } => {
             let child = entries(child);
             (0..*count as i64).flat_map(|i| at(i * stride, &child)).collect()
@@ -80,6 +83,35 @@ impl Reference {
         self.bytes.iter().map(|at| memory[(origin as i64 + at) as usize]).collect()
     }
 
+    /// The packed bytes as external32, in which some numbers have fewer bytes (MPI 4.1 section 14.5.2); and the packed bytes that those
+    /// stand for.
+    fn external(&self, packed: &[u8]) -> (Vec<u8>, Vec<u8>) {
+        let (mut rest, mut external, mut again) = (packed, Vec::new(), Vec::new());
+        for base in &self.types {
+            let (value, after) = rest.split_at(base.size() as usize);
+            rest = after;
+            for unit in value.chunks(base.alignment() as usize) {
+                let mut number = unit.to_vec();
+                if cfg!(target_endian = "little") {
+                    number.reverse();
+                }
+                let lost = match base {
+                    BaseType::Long | BaseType::UnsignedLong => unit.len() - 4,
+                    BaseType::WChar => unit.len() - 2,
+                    _ => 0,
+                };
+                external.extend(&number[lost..]);
+                let is_negative = *base != BaseType::UnsignedLong && number[lost] >= 0x80;
+                number[..lost].fill(if is_negative { 0xFF } else { 0 });
+                if cfg!(target_endian = "little") {
+                    number.reverse();
+                }
+                again.extend(number);
+            }
+        }
+        (external, again)
+    }
+
     /// The packed bytes with every number turned round.
     fn turned(&self, packed: &[u8]) -> Vec<u8> {
         let (mut rest, mut turned) = (packed, Vec::new());
@@ -104,8 +136,29 @@ fn noise(seed: u64, length: usize) -> Vec<u8> {
 }
 
 fn base() -> impl Strategy<Value = BaseType> {
-    use BaseType::{Bool, Byte, C32, C64, F32, F64, I16, I32, U8, U16};
-    proptest::sample::select(vec![U8, F64, I16, F32, I32, C32, C64, Bool, Byte, U16, F64, U8])
+    use BaseType::{
+        Bool, Byte, C32, C64, F32, F64, I16, I32, Long, LongInt, ShortInt, U8, U16, UnsignedLong, WChar,
+    };
+    let bases = [
+        U8,
+        F64,
+        I16,
+        F32,
+        I32,
+        C32,
+        C64,
+        Bool,
+        Byte,
+        U16,
+        F64,
+        U8,
+        Long,
+        LongInt,
+        ShortInt,
+        UnsignedLong,
+        WChar,
+    ];
+    proptest::sample::select(bases.to_vec())
 }
 
 fn distance() -> impl Strategy<Value = i64> {
@@ -315,17 +368,22 @@ proptest! {
         (tree, count, extent) in layouts(),
         cuts in vec(any::<Index>(), 0..12), order in vec((any::<Index>(), any::<bool>()), 0..24),
         representation in proptest::sample::select(vec![
-            Representation::Native, Representation::LittleEndian, Representation::BigEndian,
+            Representation::Native, Representation::LittleEndian, Representation::BigEndian, Representation::External32,
         ]),
     ) {
         let reference = Reference::of(&tree, count, extent);
         prop_assume!(reference.is_disjoint());
         let (memory, origin) = reference.memory(3);
         let plan = plan(&tree, extent);
-        let native = reference.pack(&memory, origin);
+        let mut native = reference.pack(&memory, origin);
         let turned = (representation == Representation::BigEndian) == cfg!(target_endian = "little");
         let packed = match representation {
             Representation::Native => native.clone(),
+            Representation::External32 => {
+                let (external, again) = reference.external(&native);
+                native = again;
+                external
+            }
             _ if turned => reference.turned(&native),
             _ => native.clone(),
         };
@@ -336,7 +394,7 @@ proptest! {
 
         // The sender, in order and then from anywhere.
         let data = Data::new(&plan, count, &memory, origin).unwrap();
-        let mut packer = data.packer().with_representation(representation).with_checksum();
+        let mut packer = data.packer().with_representation(representation).unwrap().with_checksum();
         let mut sent = Vec::new();
         for segment in &segments {
             let mut bytes = vec![0; segment.len()];
@@ -359,7 +417,7 @@ proptest! {
         let (mut copy, _) = reference.memory(4);
         let before = copy.clone();
         let mut unpacker = DataMut::new(&plan, count, &mut copy, origin).unwrap().unpacker()
-            .with_representation(representation).with_checksum();
+            .with_representation(representation).unwrap().with_checksum();
         let (mut arrived, mut came) = (vec![false; size], Vec::new());
         for (index, damaged) in &order {
             let segment = index.get(&segments);
@@ -430,7 +488,7 @@ proptest! {
         let mut values = [(0u8, 'x', [true; 2], 1u16); 3];
         let mut last = values;
         let representation = if big { Representation::BigEndian } else { Representation::Native };
-        let mut unpacker = DataMut::of(&mut values).unpacker().with_representation(representation);
+        let mut unpacker = DataMut::of(&mut values).unpacker().with_representation(representation).unwrap();
         let mut good = Vec::new();
         for (position, segment) in &segments {
             if unpacker.unpack(*position, segment).is_ok() {
@@ -440,7 +498,7 @@ proptest! {
         drop(unpacker);
         <(u8, char, [bool; 2], u16)>::validate_slice(&values).unwrap();
         // What was refused has left nothing behind.
-        let mut unpacker = DataMut::of(&mut last).unpacker().with_representation(representation);
+        let mut unpacker = DataMut::of(&mut last).unpacker().with_representation(representation).unwrap();
         for (position, segment) in good {
             unpacker.unpack(position, segment).unwrap();
         }
@@ -452,7 +510,7 @@ proptest! {
 fn relaid(tree: &TypeTree, random: &mut impl Iterator<Item = u8>) -> (TypeTree, i64) {
     let mut below = |limit: u8| i64::from(random.next().unwrap() % limit);
     let (copies, child) = match tree {
-        TypeTree::Leaf(base) => return (tree.clone(), base.size() as i64 + below(2) * 3),
+        TypeTree::Leaf(base) => return (tree.clone(), base.span() as i64 + below(2) * 3),
         TypeTree::Vector { count, child, .. } => (*count, child),
         TypeTree::Index { displacements, child } => (displacements.len() as u64, child),
         TypeTree::IndexBucket { buckets, child, .. } => (buckets.iter().sum(), child),

@@ -32,14 +32,14 @@ fuzz_target!(|bytes: &[u8]| {
             for block in data.as_data().flatten(0..data.packed_size()).unwrap() {
                 layout[REACH.strict_add_signed(block.offset)..][..block.size].fill(true);
             }
-            segments(data.unpacker().with_representation(representation), &mut reader);
+            segments(data.unpacker().with_representation(representation).unwrap(), &mut reader);
             assert!(memory.iter().zip(layout).all(|(byte, named)| named || *byte == 0xA5));
             let data = Data::new(&plan, count, &memory, REACH).unwrap();
             assert_eq!(data.pack().len(), data.packed_size());
         }
     }
     let mut values = [(0u8, 'x', [true; 3], 1u16, false); 4];
-    segments(DataMut::of(&mut values).unpacker().with_representation(representation).with_checksum(), &mut reader);
+    segments(DataMut::of(&mut values).unpacker().with_representation(representation).unwrap().with_checksum(), &mut reader);
     MpiDatatype::validate_slice(&values).unwrap();
 });
 

@@ -1,29 +1,51 @@
 /* Datatypes as a C program has them, which rsmpi has no names for. */
 #include <mpi.h>
+#include <string.h>
 
-/* All predefined datatypes of numbers that there are here, and how many. */
-int c_predefined(MPI_Datatype *types) {
-    const MPI_Datatype all[] = {
-        MPI_BYTE, MPI_CHAR, MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG, MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT,
-        MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG, MPI_FLOAT, MPI_DOUBLE, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX,
-        MPI_C_BOOL, MPI_WCHAR, MPI_AINT, MPI_OFFSET, MPI_COUNT, MPI_INT8_T, MPI_UINT64_T,
-        MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_2INT, MPI_SHORT_INT,
-        MPI_CHARACTER, MPI_LOGICAL, MPI_INTEGER, MPI_REAL, MPI_DOUBLE_PRECISION, MPI_COMPLEX, MPI_2INTEGER, MPI_2REAL,
-    };
-    int count = 0;
-    for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i] != MPI_DATATYPE_NULL) types[count++] = all[i];
-    return count;
-}
-
+MPI_Op c_maxloc(void) { return MPI_MAXLOC; }
 MPI_Errhandler c_errors_return(void) { return MPI_ERRORS_RETURN; }
 
-/* What no base type stands for. */
-int c_others(MPI_Datatype *types) {
-    types[0] = MPI_LONG_DOUBLE;
-    types[1] = MPI_LONG_DOUBLE_INT;
-    types[2] = MPI_PACKED;
-    return 3;
+/* The predefined datatype of a name; MPI_DATATYPE_NULL where the library does not have it. */
+MPI_Datatype c_named(const char *name) {
+#define IS(handle) if (strcmp(name, #handle) == 0) return handle;
+    IS(MPI_INT8_T) IS(MPI_INT16_T) IS(MPI_INT32_T) IS(MPI_INT64_T) IS(MPI_UINT8_T) IS(MPI_UINT16_T) IS(MPI_UINT32_T)
+    IS(MPI_UINT64_T) IS(MPI_FLOAT) IS(MPI_DOUBLE) IS(MPI_C_BOOL) IS(MPI_C_FLOAT_COMPLEX) IS(MPI_C_DOUBLE_COMPLEX)
+    IS(MPI_BYTE) IS(MPI_CHAR) IS(MPI_SIGNED_CHAR) IS(MPI_SHORT) IS(MPI_INT) IS(MPI_LONG) IS(MPI_LONG_LONG_INT)
+    IS(MPI_UNSIGNED_CHAR) IS(MPI_UNSIGNED_SHORT) IS(MPI_UNSIGNED) IS(MPI_UNSIGNED_LONG) IS(MPI_UNSIGNED_LONG_LONG)
+    IS(MPI_LONG_DOUBLE) IS(MPI_WCHAR) IS(MPI_AINT) IS(MPI_OFFSET) IS(MPI_COUNT) IS(MPI_C_COMPLEX)
+    IS(MPI_C_LONG_DOUBLE_COMPLEX) IS(MPI_CHARACTER) IS(MPI_LOGICAL) IS(MPI_INTEGER) IS(MPI_REAL)
+    IS(MPI_DOUBLE_PRECISION) IS(MPI_COMPLEX) IS(MPI_DOUBLE_COMPLEX) IS(MPI_INTEGER1) IS(MPI_INTEGER2) IS(MPI_INTEGER4)
+    IS(MPI_INTEGER8) IS(MPI_REAL4) IS(MPI_REAL8) IS(MPI_COMPLEX8) IS(MPI_COMPLEX16) IS(MPI_FLOAT_INT)
+    IS(MPI_DOUBLE_INT) IS(MPI_LONG_INT) IS(MPI_2INT) IS(MPI_SHORT_INT) IS(MPI_LONG_DOUBLE_INT) IS(MPI_2REAL)
+    IS(MPI_2DOUBLE_PRECISION) IS(MPI_2INTEGER) IS(MPI_PACKED)
+#ifdef MPI_INTEGER16
+    IS(MPI_INTEGER16)
+#endif
+#ifdef MPI_REAL2
+    IS(MPI_REAL2)
+#endif
+#ifdef MPI_REAL16
+    IS(MPI_REAL16)
+#endif
+#ifdef MPI_COMPLEX4
+    IS(MPI_COMPLEX4)
+#endif
+#ifdef MPI_COMPLEX32
+    IS(MPI_COMPLEX32)
+#endif
+#ifdef MPI_CXX_BOOL
+    IS(MPI_CXX_BOOL)
+#endif
+#ifdef MPI_CXX_FLOAT_COMPLEX
+    IS(MPI_CXX_FLOAT_COMPLEX)
+#endif
+#ifdef MPI_CXX_DOUBLE_COMPLEX
+    IS(MPI_CXX_DOUBLE_COMPLEX)
+#endif
+#ifdef MPI_CXX_LONG_DOUBLE_COMPLEX
+    IS(MPI_CXX_LONG_DOUBLE_COMPLEX)
+#endif
+    return MPI_DATATYPE_NULL;
 }
 
 /* The types of Fortran numbers of so many digits; nothing where the library has none. */

@@ -352,6 +352,14 @@ fn one_sided_calls_take_layouts_and_the_target_can_be_told_of_them() {
 }
 
 #[test]
+fn normalized_datatypes_are_made_of_what_they_were_made_of() {
+    passes("external-file", 1);
+    for ranks in [2, 3] {
+        passes("largest-and-where", ranks);
+    }
+}
+
+#[test]
 fn a_file_seen_through_a_layout_is_written_and_read_back() {
     for ranks in [2, 3] {
         passes("file", ranks);
@@ -392,7 +400,10 @@ fn finalizing_frees_every_datatype_once() {
 #[test]
 fn mpich_would_report_a_leaked_datatype() {
     let version = Command::new(launch::mpiexec()).arg("--version").output().expect("mpiexec can be started");
-    let mpich = String::from_utf8_lossy(&version.stdout).contains("HYDRA");
+    let version = String::from_utf8_lossy(&version.stdout);
+    // Debian's is built to say so; the newest, from PyPI, is not.
+    let reports = version.contains("HYDRA")
+        && version.lines().any(|line| line.trim().starts_with("Version:") && line.contains(" 4."));
     let finished = start("leak", 1);
-    assert_eq!(finished.output.contains("leaked"), mpich, "{}", finished.output);
+    assert_eq!(finished.output.contains("leaked"), reports, "{}", finished.output);
 }

@@ -1,7 +1,7 @@
 //! What the small tree program works on: parts of a map that can be solved apart, and the pieces of each.
 
 use super::{RunBuffer, cuts::cut};
-use crate::Run;
+use crate::{BaseType, Run};
 
 /// The most pieces of a part.
 pub(super) const MOST: usize = 128;
@@ -41,7 +41,7 @@ pub(super) const fn end_of(begins: &[bool], start: usize, end: usize) -> usize {
 /// Parts the runs `start..end` at the ends of every stretch that holds all entries of its type. Whether there was any.
 const fn part_at_stretches(runs: &[Run], start: usize, end: usize, begins: &mut [bool]) -> bool {
     // By base type: the number of stretches.
-    let mut stretches = [0u8; 32];
+    let mut stretches = [0u8; BaseType::COUNT];
     let mut at = start;
     while at < end {
         let base = runs[at].base as usize;

@@ -116,7 +116,7 @@ impl RunBuffer {
     pub const fn push(&mut self, run: Run) {
         // Most runs continue nothing; and the fewer steps this takes, the sooner the compiler is done.
         let alone = self.length == 0 || self.bases[self.length - 1] != run.base as u8;
-        let adjacent = run.count == 1 || run.stride == run.base.size() as i64;
+        let adjacent = run.count == 1 || run.stride == run.base.extent() as i64;
         // Entry by entry, two that are not adjacent are two runs until the third comes.
         let room = if adjacent { Self::CAPACITY } else { Self::CAPACITY - 1 };
         if alone && run.count > 0 && (adjacent || run.count > 2) && self.length < room {

@@ -307,8 +307,8 @@ impl Table {
 
     /// Whether these are adjacent leaves.
     const fn adjacent(&self, start: usize, leaves: &Strides) -> bool {
-        let size = self.pieces.list[start].base.size() as i64;
-        !leaves.mixed && leaves.length == 1 && leaves.differences[0] == size
+        let extent = self.pieces.list[start].base.extent() as i64;
+        !leaves.mixed && leaves.length == 1 && leaves.differences[0] == extent
     }
 
     /// The row's first `length` pieces are entries of one base type: what takes them all at once.

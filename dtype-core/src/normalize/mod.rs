@@ -305,7 +305,7 @@ fn together(pieces: impl Iterator<Item = Piece>) -> Vec<Piece> {
 /// Both as one run, where they make one. Two leaves must be adjacent: any two are a run of some stride.
 fn joined(last: &Piece, next: (i64, &TypeTree)) -> Option<TypeTree> {
     let run = last.1.as_run(last.0)?.joined(next.1.as_run(next.0)?)?;
-    let chance = run.count == 2 && run.stride != run.base.size() as i64;
+    let chance = run.count == 2 && run.stride != run.base.extent() as i64;
     (!chance).then(|| run.tree())
 }
 

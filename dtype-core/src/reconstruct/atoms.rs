@@ -21,8 +21,14 @@ pub(crate) struct Atoms {
 impl Atoms {
     /// One leaf an entry.
     pub(crate) fn of_map(map: &TypeMap, costs: &dyn CostModel) -> Self {
-        let kinds = BaseType::all().map(|base| (TypeTree::Leaf(base), costs.leaf(base))).collect();
-        let symbols = map.types().iter().map(|base| *base as u32).collect();
+        let (mut kinds, mut known) = (Vec::new(), [None; BaseType::COUNT]);
+        let mut symbol = |base: &BaseType| {
+            *known[*base as usize].get_or_insert_with(|| {
+                kinds.push((TypeTree::Leaf(*base), costs.leaf(*base)));
+                kinds.len() as u32 - 1
+            })
+        };
+        let symbols = map.types().iter().map(&mut symbol).collect();
         let displacements = map.displacements().to_vec();
         Self { kinds, symbols, displacements, joined: Vec::new() }
     }

@@ -78,7 +78,7 @@ impl AtomRuns {
         }
         let adjacent = (1..n).map(|i| {
             let (atom, _) = &atoms.kinds[atoms.symbols[i] as usize];
-            same(i - 1) && matches!(atom, TypeTree::Leaf(base) if differences[i - 1] == base.size() as i64)
+            same(i - 1) && matches!(atom, TypeTree::Leaf(base) if differences[i - 1] == base.extent() as i64)
         });
         Some(Self { costs, stride, strides: sorted.len(), length, adjacent: adjacent.collect() })
     }

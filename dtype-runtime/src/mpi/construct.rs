@@ -1,5 +1,7 @@
 //! Constructor programs as MPI calls.
 
+use std::os::raw::c_int;
+
 use ::mpi::{
     Address, Count,
     ffi::{self, MPI_Datatype},
@@ -17,7 +19,7 @@ pub(super) fn construct(program: &Program) -> Result<(MPI_Datatype, bool), Error
         steps.0.push(handle);
     }
     let OldType::Step(index) = program.result else {
-        return Ok((steps.handle(program.result), false));
+        return Ok((steps.handle(program.result)?, false));
     };
     let mut result = steps.0.swap_remove(index);
     // SAFETY: the handle was built by the last step.
@@ -39,11 +41,18 @@ impl Drop for Steps {
 }
 
 impl Steps {
-    fn handle(&self, oldtype: OldType) -> MPI_Datatype {
+    fn handle(&self, oldtype: OldType) -> Result<MPI_Datatype, Error> {
         match oldtype {
-            OldType::Base(base) => predefined(base),
-            OldType::Step(index) => self.0[index],
+            OldType::Base(base) => predefined(base).ok_or_else(|| Error::Datatype {
+                name: base.mpi_name().to_owned(),
+                reason: "this MPI library does not have it",
+            }),
+            OldType::Step(index) => Ok(self.0[index]),
         }
+    }
+
+    fn handles(&self, oldtypes: &[OldType]) -> Result<Vec<MPI_Datatype>, Error> {
+        oldtypes.iter().map(|oldtype| self.handle(*oldtype)).collect()
     }
 
     /// Makes one constructor call.
@@ -58,7 +67,7 @@ impl Steps {
         match step {
             Step::Contiguous { count: copies, oldtype } => {
                 const CALL: &str = "MPI_Type_contiguous";
-                let (copies, old) = (count(CALL, "count", *copies)?, self.handle(*oldtype));
+                let (copies, old) = (count(CALL, "count", *copies)?, self.handle(*oldtype)?);
                 // SAFETY: see above.
                 checked(CALL, unsafe { ffi::MPI_Type_contiguous(copies, old, &raw mut new) })
             }
@@ -66,7 +75,7 @@ impl Steps {
                 const CALL: &str = "MPI_Type_create_hvector";
                 let copies = count(CALL, "count", *copies)?;
                 let blocklength = count(CALL, "blocklength", *blocklength)?;
-                let (stride, old) = (address(CALL, "stride", *stride)?, self.handle(*oldtype));
+                let (stride, old) = (address(CALL, "stride", *stride)?, self.handle(*oldtype)?);
                 // SAFETY: see above.
                 checked(CALL, unsafe {
                     ffi::MPI_Type_create_hvector(copies, blocklength, stride, old, &raw mut new)
@@ -76,7 +85,7 @@ impl Steps {
                 const CALL: &str = "MPI_Type_create_hindexed_block";
                 let copies = count(CALL, "count", displacements.len() as u64)?;
                 let blocklength = count(CALL, "blocklength", *blocklength)?;
-                let (displacements, old) = (addresses(CALL, displacements)?, self.handle(*oldtype));
+                let (displacements, old) = (addresses(CALL, displacements)?, self.handle(*oldtype)?);
                 // SAFETY: see above.
                 checked(CALL, unsafe {
                     let displacements = displacements.as_ptr();
@@ -88,7 +97,7 @@ impl Steps {
                 let copies = count(CALL, "count", displacements.len() as u64)?;
                 let (blocklengths, displacements) =
                     (counts(CALL, blocklengths)?, addresses(CALL, displacements)?);
-                let old = self.handle(*oldtype);
+                let old = self.handle(*oldtype)?;
                 // SAFETY: see above.
                 checked(CALL, unsafe {
                     let (blocklengths, displacements) = (blocklengths.as_ptr(), displacements.as_ptr());
@@ -100,7 +109,7 @@ impl Steps {
                 let copies = count(CALL, "count", displacements.len() as u64)?;
                 let (blocklengths, displacements) =
                     (counts(CALL, blocklengths)?, addresses(CALL, displacements)?);
-                let old: Vec<_> = oldtypes.iter().map(|oldtype| self.handle(*oldtype)).collect();
+                let old = self.handles(oldtypes)?;
                 // SAFETY: see above.
                 checked(CALL, unsafe {
                     let (blocklengths, displacements) = (blocklengths.as_ptr(), displacements.as_ptr());
@@ -116,10 +125,9 @@ impl Steps {
             Step::Resized { lower_bound, extent, oldtype } => {
                 const CALL: &str = "MPI_Type_create_resized";
                 let (lb, extent) = (address(CALL, "lb", *lower_bound)?, address(CALL, "extent", *extent)?);
+                let old = self.handle(*oldtype)?;
                 // SAFETY: see above.
-                checked(CALL, unsafe {
-                    ffi::MPI_Type_create_resized(self.handle(*oldtype), lb, extent, &raw mut new)
-                })
+                checked(CALL, unsafe { ffi::MPI_Type_create_resized(old, lb, extent, &raw mut new) })
             }
         }?;
         Ok(new)
@@ -133,7 +141,7 @@ impl Steps {
         match step {
             Step::Contiguous { count, oldtype } => {
                 const CALL: &str = "MPI_Type_contiguous_c";
-                let (count, old) = (large(CALL, "count", *count)?, self.handle(*oldtype));
+                let (count, old) = (large(CALL, "count", *count)?, self.handle(*oldtype)?);
                 // SAFETY: see above.
                 checked(CALL, unsafe { shim::dtype_shim_contiguous(count, old, &raw mut new) })
             }
@@ -141,7 +149,7 @@ impl Steps {
                 const CALL: &str = "MPI_Type_create_hvector_c";
                 let (count, blocklength) =
                     (large(CALL, "count", *count)?, large(CALL, "blocklength", *blocklength)?);
-                let old = self.handle(*oldtype);
+                let old = self.handle(*oldtype)?;
                 // SAFETY: see above.
                 checked(CALL, unsafe {
                     shim::dtype_shim_hvector(count, blocklength, *stride, old, &raw mut new)
@@ -151,7 +159,7 @@ impl Steps {
                 const CALL: &str = "MPI_Type_create_hindexed_block_c";
                 let blocklength = large(CALL, "blocklength", *blocklength)?;
                 let (count, displacements) = (displacements.len() as i64, displacements.as_ptr());
-                let old = self.handle(*oldtype);
+                let old = self.handle(*oldtype)?;
                 // SAFETY: see above.
                 checked(CALL, unsafe {
                     shim::dtype_shim_hindexed_block(count, blocklength, displacements, old, &raw mut new)
@@ -161,7 +169,7 @@ impl Steps {
                 const CALL: &str = "MPI_Type_create_hindexed_c";
                 let lengths = larges(CALL, blocklengths)?;
                 let (count, displacements) = (lengths.len() as i64, displacements.as_ptr());
-                let old = self.handle(*oldtype);
+                let old = self.handle(*oldtype)?;
                 // SAFETY: see above.
                 checked(CALL, unsafe {
                     shim::dtype_shim_hindexed(count, lengths.as_ptr(), displacements, old, &raw mut new)
@@ -171,7 +179,7 @@ impl Steps {
                 const CALL: &str = "MPI_Type_create_struct_c";
                 let lengths = larges(CALL, blocklengths)?;
                 let (count, displacements) = (lengths.len() as i64, displacements.as_ptr());
-                let old: Vec<_> = oldtypes.iter().map(|oldtype| self.handle(*oldtype)).collect();
+                let old = self.handles(oldtypes)?;
                 // SAFETY: see above.
                 checked(CALL, unsafe {
                     shim::dtype_shim_struct(
@@ -205,27 +213,11 @@ fn larges(call: &'static str, values: &[u64]) -> Result<Vec<i64>, Error> {
     values.iter().map(|value| large(call, "array_of_blocklengths", *value)).collect()
 }
 
-/// The predefined handle of a base type.
-fn predefined(base: BaseType) -> MPI_Datatype {
+/// The predefined handle of a base type, if the library has one.
+pub(super) fn predefined(base: BaseType) -> Option<MPI_Datatype> {
     // SAFETY: constants of the MPI library, set up before `main`.
-    unsafe {
-        match base {
-            BaseType::I8 => ffi::RSMPI_INT8_T,
-            BaseType::I16 => ffi::RSMPI_INT16_T,
-            BaseType::I32 => ffi::RSMPI_INT32_T,
-            BaseType::I64 => ffi::RSMPI_INT64_T,
-            BaseType::U8 => ffi::RSMPI_UINT8_T,
-            BaseType::Byte => shim::dtype_shim_byte(),
-            BaseType::U16 => ffi::RSMPI_UINT16_T,
-            BaseType::U32 => ffi::RSMPI_UINT32_T,
-            BaseType::U64 => ffi::RSMPI_UINT64_T,
-            BaseType::F32 => ffi::RSMPI_FLOAT,
-            BaseType::F64 => ffi::RSMPI_DOUBLE,
-            BaseType::Bool => ffi::RSMPI_C_BOOL,
-            BaseType::C32 => ffi::RSMPI_FLOAT_COMPLEX,
-            BaseType::C64 => ffi::RSMPI_DOUBLE_COMPLEX,
-        }
-    }
+    let (handle, null) = unsafe { (shim::dtype_shim_handle(base as c_int), ffi::RSMPI_DATATYPE_NULL) };
+    (handle != null).then_some(handle)
 }
 
 fn count(call: &'static str, argument: &'static str, value: u64) -> Result<Count, Error> {

@@ -14,9 +14,10 @@ use dtype_core::{BaseType, Bounds, TypeTree};
 
 use super::{
     LayoutDatatype, attribute,
+    construct::predefined,
     errors::{checked, without_communicator},
     life::ready,
-    shim::{self, Part},
+    shim,
 };
 use crate::{
     ArrayOrder, Error,
@@ -87,7 +88,8 @@ impl fmt::Debug for Decoded {
 /// Takes a datatype apart, committed or not. What was found is kept on it as an attribute (MPI 4.1 section 7.7.4), and on its
 /// duplicates, so that it is looked for once.
 ///
-/// C's and Fortran's numbers become the base types of their kinds and sizes: `MPI_INT` and `MPI_INTEGER` are `i32`.
+/// Leaves are the predefined datatypes that it was made of, under their own names: `MPI_INT` is not the `i32` that it holds, and
+/// [`normalize`] writes it back. The numbers of `MPI_Type_create_f90_real` and its like have no names, and become those of their sizes.
 ///
 /// ```no_run
 /// use dtype_runtime::{decode, pack::Data};
@@ -104,7 +106,7 @@ impl fmt::Debug for Decoded {
 /// ```
 ///
 /// # Errors
-/// [`Error::Datatype`] for a datatype of which a tree cannot tell: such as hold a `long double`, or are nested 256 deep. Before
+/// [`Error::Datatype`] for a datatype of which a tree cannot tell: such as hold what only this library has, or are nested 256 deep. Before
 /// `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
 pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decoded>, Error> {
     ready()?;
@@ -200,7 +202,7 @@ impl Combiner {
     ];
 
     fn is_predefined(self) -> bool {
-        matches!(self, Self::Named | Self::F90Real | Self::F90Complex | Self::F90Integer)
+        matches!(self, Self::Named | Self::F90Real | Self::F90Complex | Self::F90Integer | Self::ValueIndex)
     }
 }
 
@@ -228,47 +230,39 @@ fn tree_of(datatype: MPI_Datatype, level: usize) -> Result<(TypeTree, bool), Err
     let (combiner, numbers) = envelope(datatype)?;
     let tree = match combiner {
         Combiner::Named => named(datatype)?,
-        Combiner::F90Real => leaf(datatype, 'f', size(datatype)?)?,
-        Combiner::F90Complex => leaf(datatype, 'c', size(datatype)?)?,
-        Combiner::F90Integer => leaf(datatype, 'i', size(datatype)?)?,
+        Combiner::F90Real => number(datatype, Some(BaseType::F64))?,
+        Combiner::F90Complex => number(datatype, Some(BaseType::C64))?,
+        Combiner::F90Integer => number(datatype, Some(BaseType::I64))?,
         _ => Arguments::of(datatype, numbers)?.tree(datatype, combiner, level + 1)?,
     };
     Ok((tree, combiner.is_predefined()))
 }
 
-/// The tree of a predefined datatype: one base type, or the two of a pair (MPI 4.1 section 6.9.4).
+/// The base type of a predefined datatype.
 fn named(datatype: MPI_Datatype) -> Result<TypeTree, Error> {
-    let mut parts = [Part::default(); 2];
-    // SAFETY: MPI is usable, the datatype live, and there is room for two.
-    let count = unsafe { shim::dtype_shim_named(datatype, parts.as_mut_ptr()) };
-    let part = |part: Part| leaf(datatype, part.kind as u8 as char, i64::from(part.size));
-    match count {
-        1 => part(parts[0]),
-        2 => Ok(TypeTree::structure(parts.map(|part| part.offset), [part(parts[0])?, part(parts[1])?])),
-        _ => Err(refused(datatype, "it is no number, of which a type tree could hold the values")),
+    let Some(base) = BaseType::all().find(|base| predefined(*base) == Some(datatype)) else {
+        return Err(refused(datatype, "it is none of the standard's predefined datatypes"));
+    };
+    if size(datatype)? == base.size() as i64 && bounds(datatype)? == Bounds::of_extent(base.extent() as i64) {
+        return Ok(TypeTree::Leaf(base));
     }
+    // A library whose Fortran has larger numbers than others, by an option of the compiler.
+    number(datatype, base.plain())
 }
 
-/// The leaf of a kind and size.
-fn leaf(datatype: MPI_Datatype, kind: char, size: i64) -> Result<TypeTree, Error> {
-    let base = match (kind, size) {
-        ('i', 1) => BaseType::I8,
-        ('i', 2) => BaseType::I16,
-        ('i', 4) => BaseType::I32,
-        ('i', 8) => BaseType::I64,
-        ('u', 1) => BaseType::U8,
-        ('u', 2) => BaseType::U16,
-        ('u', 4) => BaseType::U32,
-        ('u', 8) => BaseType::U64,
-        ('f', 4) => BaseType::F32,
-        ('f', 8) => BaseType::F64,
-        ('c', 8) => BaseType::C32,
-        ('c', 16) => BaseType::C64,
-        ('b', 1) => BaseType::Bool,
-        ('x', 1) => BaseType::Byte,
-        _ => return Err(refused(datatype, "a number in it is of a size that no base type has")),
-    };
-    Ok(TypeTree::Leaf(base))
+/// A number of the kind of this base type, of the size that the datatype has here.
+fn number(datatype: MPI_Datatype, kind: Option<BaseType>) -> Result<TypeTree, Error> {
+    const KINDS: [&[BaseType]; 4] = [
+        &[BaseType::I8, BaseType::I16, BaseType::I32, BaseType::I64],
+        &[BaseType::U8, BaseType::U16, BaseType::U32, BaseType::U64],
+        &[BaseType::F32, BaseType::F64],
+        &[BaseType::C32, BaseType::C64],
+    ];
+    let size = size(datatype)?;
+    let kind = KINDS.into_iter().find(|bases| kind.is_some_and(|base| bases.contains(&base)));
+    let base = kind.into_iter().flatten().find(|base| base.size() as i64 == size);
+    let unknown = || refused(datatype, "a number in it is of a size that no base type has");
+    base.map(|base| TypeTree::Leaf(*base)).ok_or_else(unknown)
 }
 
 fn size(datatype: MPI_Datatype) -> Result<i64, Error> {

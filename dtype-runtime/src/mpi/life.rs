@@ -17,6 +17,7 @@ use ::mpi::{
     ffi::{self, MPI_Comm, MPI_Datatype},
     raw::AsRaw,
 };
+use dtype_core::BaseType;
 
 use super::{
     errors::{checked, without_communicator},
@@ -159,7 +160,7 @@ unsafe extern "C" fn end(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) 
 #[inline]
 pub(crate) fn packed_datatype() -> MPI_Datatype {
     // SAFETY: a constant of the library.
-    unsafe { shim::dtype_shim_packed() }
+    unsafe { shim::dtype_shim_handle(BaseType::Packed as c_int) }
 }
 
 /// Finds out whether MPI may be called, for a call on a communicator.

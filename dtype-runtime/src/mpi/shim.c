@@ -1,63 +1,78 @@
 /* What only a C compiler can tell: the constants of mpi.h, which are macros and enumerations that differ from library to library, and
    the calls with large counts, where the library has them. Everything else is done in Rust. */
 #include <mpi.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <wchar.h>
 
 #define LARGE (MPI_VERSION >= 4)
 
 /* ---- Predefined datatypes ---- */
 
-MPI_Datatype dtype_shim_byte(void) { return MPI_BYTE; }
-MPI_Datatype dtype_shim_packed(void) { return MPI_PACKED; }
-
-/* A number of a predefined datatype: signed or unsigned integer, floating point, complex, bool, byte. */
-struct part { int32_t kind, size; int64_t offset; };
-
-/* The numbers that a predefined datatype is made of, and how many they are; 0 for one that is not known. */
-int dtype_shim_named(MPI_Datatype type, struct part parts[2]) {
-    int size = 0;
-    MPI_Type_size(type, &size);
-#define ONE(handle, letter) if (type == (handle)) { parts[0] = (struct part){letter, size, 0}; return 1; }
-#define PAIR(handle, letter, first, second) if (type == (handle)) { \
-        struct pair { first a; second b; }; \
-        parts[0] = (struct part){letter, sizeof(first), 0}; \
-        parts[1] = (struct part){'i', sizeof(second), offsetof(struct pair, b)}; \
-        return 2; \
-    }
-#define TWICE(handle, letter) if (type == (handle)) { \
-        parts[0] = (struct part){letter, size / 2, 0}; \
-        parts[1] = (struct part){letter, size / 2, size / 2}; \
-        return 2; \
-    }
-    if (type == MPI_DATATYPE_NULL) return 0;
-    ONE(MPI_BYTE, 'x')
-    ONE(MPI_CHAR, (char)-1 < 0 ? 'i' : 'u')
-    ONE(MPI_SIGNED_CHAR, 'i') ONE(MPI_SHORT, 'i') ONE(MPI_INT, 'i') ONE(MPI_LONG, 'i') ONE(MPI_LONG_LONG, 'i')
-    ONE(MPI_UNSIGNED_CHAR, 'u') ONE(MPI_UNSIGNED_SHORT, 'u') ONE(MPI_UNSIGNED, 'u') ONE(MPI_UNSIGNED_LONG, 'u')
-    ONE(MPI_UNSIGNED_LONG_LONG, 'u')
-    ONE(MPI_INT8_T, 'i') ONE(MPI_INT16_T, 'i') ONE(MPI_INT32_T, 'i') ONE(MPI_INT64_T, 'i')
-    ONE(MPI_UINT8_T, 'u') ONE(MPI_UINT16_T, 'u') ONE(MPI_UINT32_T, 'u') ONE(MPI_UINT64_T, 'u')
-    ONE(MPI_FLOAT, 'f') ONE(MPI_DOUBLE, 'f') ONE(MPI_LONG_DOUBLE, 'f')
-    ONE(MPI_C_BOOL, 'b')
-    ONE(MPI_C_FLOAT_COMPLEX, 'c') ONE(MPI_C_DOUBLE_COMPLEX, 'c') ONE(MPI_C_LONG_DOUBLE_COMPLEX, 'c')
-    ONE(MPI_WCHAR, (wchar_t)-1 < 0 ? 'i' : 'u')
-    ONE(MPI_AINT, 'i') ONE(MPI_OFFSET, 'i') ONE(MPI_COUNT, 'i')
-    PAIR(MPI_FLOAT_INT, 'f', float, int) PAIR(MPI_DOUBLE_INT, 'f', double, int) PAIR(MPI_LONG_INT, 'i', long, int)
-    PAIR(MPI_2INT, 'i', int, int) PAIR(MPI_SHORT_INT, 'i', short, int)
-    PAIR(MPI_LONG_DOUBLE_INT, 'f', long double, int)
-    /* Fortran's, which libraries without Fortran give as MPI_DATATYPE_NULL. */
-    ONE(MPI_CHARACTER, 'u') ONE(MPI_LOGICAL, 'i') ONE(MPI_INTEGER, 'i') ONE(MPI_REAL, 'f') ONE(MPI_DOUBLE_PRECISION, 'f')
-    ONE(MPI_COMPLEX, 'c') ONE(MPI_DOUBLE_COMPLEX, 'c')
-    ONE(MPI_INTEGER1, 'i') ONE(MPI_INTEGER2, 'i') ONE(MPI_INTEGER4, 'i') ONE(MPI_INTEGER8, 'i')
-    ONE(MPI_REAL4, 'f') ONE(MPI_REAL8, 'f') ONE(MPI_COMPLEX8, 'c') ONE(MPI_COMPLEX16, 'c')
-    TWICE(MPI_2INTEGER, 'i') TWICE(MPI_2REAL, 'f') TWICE(MPI_2DOUBLE_PRECISION, 'f')
-    /* C++'s. */
-    ONE(MPI_CXX_BOOL, 'b') ONE(MPI_CXX_FLOAT_COMPLEX, 'c') ONE(MPI_CXX_DOUBLE_COMPLEX, 'c')
-    return 0;
+/* Those of the base types, in the order of `BaseType` of dtype-core; MPI_DATATYPE_NULL for what the library does not have. */
+static MPI_Datatype handle_of(int base) {
+    static const MPI_Datatype handles[] = {
+        MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T,
+        MPI_UINT64_T, MPI_FLOAT, MPI_DOUBLE, MPI_C_BOOL, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_BYTE,
+        MPI_CHAR, MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG_INT, MPI_UNSIGNED_CHAR,
+        MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG, MPI_LONG_DOUBLE,
+        MPI_WCHAR, MPI_AINT, MPI_OFFSET, MPI_COUNT, MPI_C_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX,
+#ifdef MPI_CXX_BOOL
+        MPI_CXX_BOOL,
+#else
+        MPI_DATATYPE_NULL,
+#endif
+#ifdef MPI_CXX_FLOAT_COMPLEX
+        MPI_CXX_FLOAT_COMPLEX,
+#else
+        MPI_DATATYPE_NULL,
+#endif
+#ifdef MPI_CXX_DOUBLE_COMPLEX
+        MPI_CXX_DOUBLE_COMPLEX,
+#else
+        MPI_DATATYPE_NULL,
+#endif
+#ifdef MPI_CXX_LONG_DOUBLE_COMPLEX
+        MPI_CXX_LONG_DOUBLE_COMPLEX,
+#else
+        MPI_DATATYPE_NULL,
+#endif
+        MPI_CHARACTER, MPI_LOGICAL, MPI_INTEGER, MPI_REAL, MPI_DOUBLE_PRECISION, MPI_COMPLEX,
+        MPI_DOUBLE_COMPLEX, MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8,
+#ifdef MPI_INTEGER16
+        MPI_INTEGER16,
+#else
+        MPI_DATATYPE_NULL,
+#endif
+#ifdef MPI_REAL2
+        MPI_REAL2,
+#else
+        MPI_DATATYPE_NULL,
+#endif
+        MPI_REAL4, MPI_REAL8,
+#ifdef MPI_REAL16
+        MPI_REAL16,
+#else
+        MPI_DATATYPE_NULL,
+#endif
+#ifdef MPI_COMPLEX4
+        MPI_COMPLEX4,
+#else
+        MPI_DATATYPE_NULL,
+#endif
+        MPI_COMPLEX8, MPI_COMPLEX16,
+#ifdef MPI_COMPLEX32
+        MPI_COMPLEX32,
+#else
+        MPI_DATATYPE_NULL,
+#endif
+        MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_2INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT, MPI_2REAL,
+        MPI_2DOUBLE_PRECISION, MPI_2INTEGER, MPI_PACKED,
+    };
+    enum { COUNT = sizeof handles / sizeof *handles };
+    return base >= 0 && base < COUNT ? handles[base] : MPI_DATATYPE_NULL;
 }
+
+MPI_Datatype dtype_shim_handle(int base) { return handle_of(base); }
 
 /* ---- Envelopes (MPI 4.1 section 5.1.13) ---- */
 

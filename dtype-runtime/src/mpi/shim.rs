@@ -4,24 +4,9 @@ use std::os::raw::c_int;
 
 use ::mpi::ffi::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Errhandler};
 
-/// A number of a predefined datatype.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub(super) struct Part {
-    /// `i`, `u`, `f`, `c`, `b` or `x`: signed, unsigned, floating point, complex, bool, byte.
-    pub kind: i32,
-    /// Bytes.
-    pub size: i32,
-    /// Bytes from the beginning of the datatype.
-    pub offset: i64,
-}
-
 unsafe extern "C" {
-    pub(super) fn dtype_shim_byte() -> MPI_Datatype;
-    pub(super) fn dtype_shim_packed() -> MPI_Datatype;
-
-    /// Two parts at most.
-    pub(super) fn dtype_shim_named(datatype: MPI_Datatype, parts: *mut Part) -> c_int;
+    /// That of the base type with this number; `MPI_DATATYPE_NULL` where the library has none.
+    pub(super) fn dtype_shim_handle(base: c_int) -> MPI_Datatype;
 
     /// Four numbers: of integers, addresses, large counts and datatypes.
     pub(super) fn dtype_shim_envelope(datatype: MPI_Datatype, numbers: *mut i64, combiner: *mut i32)

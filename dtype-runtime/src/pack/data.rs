@@ -203,17 +203,13 @@ impl<'a> Data<'a> {
         &self.plan.compiled().signature
     }
 
-    /// Checks that a byte is one of the packed ones, or behind the last.
-    pub(super) fn check_position(&self, position: usize) -> Result<(), Error> {
-        self.check_range(&(position..self.packed_size().max(position)))
+    pub(super) fn check_range(&self, bytes: &Range<usize>) -> Result<(), Error> {
+        check_range(bytes, self.packed_size())
     }
 
-    pub(super) fn check_range(&self, bytes: &Range<usize>) -> Result<(), Error> {
-        let size = self.packed_size();
-        if bytes.start > bytes.end || bytes.end > size {
-            return Err(Error::Range { start: bytes.start, end: bytes.end, size });
-        }
-        Ok(())
+    /// Bytes of all of it, packed as this machine has it or in `external32`.
+    pub(super) fn size_in(&self, external: bool) -> usize {
+        if external { self.count * self.signature().size_in(true) } else { self.packed_size() }
     }
 
     /// One part after the other, from any position on.
@@ -387,7 +383,8 @@ impl<'a> DataMut<'a> {
 
     /// The last place up to this packed byte, or the end, where no value is torn.
     pub(super) fn floor(&self, byte: usize) -> usize {
-        if byte < self.packed_size() { self.data.signature().unit_at(byte).start } else { self.packed_size() }
+        let last = || self.data.signature().unit_at(byte, false).native.start;
+        if byte < self.packed_size() { last() } else { self.packed_size() }
     }
 
     /// Parts in any order.
@@ -494,4 +491,12 @@ impl fmt::Debug for DataMut<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DataMut").field("data", &self.data).finish_non_exhaustive()
     }
+}
+
+/// Checks that a range is one of so many bytes.
+pub(super) fn check_range(bytes: &Range<usize>, size: usize) -> Result<(), Error> {
+    if bytes.start > bytes.end || bytes.end > size {
+        return Err(Error::Range { start: bytes.start, end: bytes.end, size });
+    }
+    Ok(())
 }

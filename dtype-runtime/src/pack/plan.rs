@@ -151,6 +151,9 @@ pub(crate) struct Layer {
 
 impl Layer {
     pub fn leaf(base: BaseType) -> Self {
+        if let Some(parts) = base.pair() {
+            return Self::sequence(parts.map(|(at, base)| (at as isize, Self::leaf(base))));
+        }
         let signature = Signature::run(base, 1);
         Self { part: Part::block(signature.size), bounds: Some((0, signature.size as isize)), signature }
     }

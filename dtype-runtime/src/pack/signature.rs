@@ -13,6 +13,8 @@ use super::node::{Bytes, overlapping};
 pub(super) struct Signature {
     /// Bytes of all of it.
     pub size: usize,
+    /// Bytes of all of it in `external32`, if that is known of all that is in it.
+    pub external: Option<usize>,
     kind: Kind,
 }
 
@@ -31,39 +33,84 @@ pub(super) const fn unit(base: BaseType) -> usize {
     base.alignment() as usize
 }
 
+/// A number among packed bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Unit {
+    /// Which bytes it has in the representation that was asked for, and among the packed ones of this machine.
+    pub bytes: Bytes,
+    pub native: Bytes,
+    /// What it is, or a component of.
+    pub base: BaseType,
+}
+
+impl Unit {
+    fn moved(self, bytes: usize, native: usize) -> Self {
+        let by = |range: Bytes, by: usize| range.start + by..range.end + by;
+        Self { bytes: by(self.bytes, bytes), native: by(self.native, native), ..self }
+    }
+}
+
+/// The base type that stands for all with the same values.
+fn plain(base: BaseType) -> BaseType {
+    base.plain().unwrap_or(base)
+}
+
+/// The same in `external32`, where that is known.
+pub(super) fn external_unit(base: BaseType) -> usize {
+    base.external_size().map_or(unit(base), |size| unit(base) * size as usize / base.size() as usize)
+}
+
 impl Signature {
     pub fn run(base: BaseType, count: usize) -> Self {
-        Self { size: base.size() as usize * count, kind: Kind::Run(base) }
+        let external = base.external_size().map(|size| size as usize * count);
+        Self { size: base.size() as usize * count, external, kind: Kind::Run(base) }
+    }
+
+    /// Bytes of all of it, in `external32` if that is known.
+    pub fn size_in(&self, external: bool) -> usize {
+        self.external.filter(|_| external).unwrap_or(self.size)
     }
 
     pub fn repeated(self, count: usize) -> Self {
         // Nothing may be there more often than can be counted.
-        let size = self.size.wrapping_mul(count);
+        let (size, external) =
+            (self.size.wrapping_mul(count), self.external.map(|external| external.wrapping_mul(count)));
         match self.kind {
             Kind::Sequence(_) if count > 1 && self.size > 0 => {
-                Self { size, kind: Kind::Repeat(Box::new(self)) }
+                Self { size, external, kind: Kind::Repeat(Box::new(self)) }
             }
-            _ => Self { size, ..self },
+            _ => Self { size, external, ..self },
         }
     }
 
     pub fn sequence(parts: impl IntoIterator<Item = Self>) -> Self {
         let parts = parts.into_iter();
         let mut all: Vec<(usize, Self)> = Vec::with_capacity(parts.size_hint().0);
-        let mut size = 0;
+        let (mut size, mut external) = (0, Some(0));
         for part in parts.filter(|part| part.size > 0) {
             size += part.size;
+            external = external.zip(part.external).map(|(all, part)| all + part);
             if let (Some((_, last)), Kind::Run(base)) = (all.last_mut(), &part.kind)
                 && matches!(&last.kind, Kind::Run(before) if before == base)
             {
                 last.size += part.size;
+                last.external = last.external.zip(part.external).map(|(all, part)| all + part);
                 continue;
             }
             all.push((size - part.size, part));
         }
         match <[(usize, Self); 1]>::try_from(all) {
             Ok([(_, only)]) => only,
-            Err(all) => Self { size, kind: Kind::Sequence(all.into()) },
+            Err(all) => Self { size, external, kind: Kind::Sequence(all.into()) },
+        }
+    }
+
+    /// A base type in it of which it is not known how `external32` has it.
+    pub fn opaque(&self) -> Option<BaseType> {
+        match &self.kind {
+            Kind::Run(base) => base.external_size().is_none().then_some(*base),
+            Kind::Repeat(child) => child.opaque(),
+            Kind::Sequence(parts) => parts.iter().find_map(|(_, part)| part.opaque()),
         }
     }
 
@@ -108,31 +155,46 @@ impl Signature {
         }
     }
 
-    /// The unit that a byte of `self`, again and again, belongs to.
-    pub fn unit_at(&self, byte: usize) -> Bytes {
+    /// The unit that a byte of `self`, again and again, belongs to; the byte is counted in `external32` if that is asked for.
+    pub fn unit_at(&self, byte: usize, external: bool) -> Unit {
         match &self.kind {
             Kind::Run(base) => {
-                let start = byte - byte % unit(*base);
-                start..start + unit(*base)
+                let native = unit(*base);
+                let size = if external { external_unit(*base) } else { native };
+                let nth = byte / size;
+                Unit {
+                    bytes: nth * size..(nth + 1) * size,
+                    native: nth * native..(nth + 1) * native,
+                    base: *base,
+                }
             }
-            Kind::Repeat(child) => child.unit_at(byte),
+            Kind::Repeat(child) => child.unit_at(byte, external),
             Kind::Sequence(parts) => {
-                let within = byte % self.size;
-                let part = parts.partition_point(|(begin, _)| *begin <= within) - 1;
-                let (begin, part) = &parts[part];
-                let (before, unit) = (byte - within + begin, part.unit_at(within - begin));
-                before + unit.start..before + unit.end
+                let (size, mut begin) = (self.size_in(external), 0);
+                let (turn, within) = (byte / size, byte % size);
+                let part = if external {
+                    let mut before = parts.iter().map(|(_, part)| {
+                        begin += part.size_in(true);
+                        begin
+                    });
+                    before.position(|end| within < end).unwrap_or(0)
+                } else {
+                    parts.partition_point(|(begin, _)| *begin <= within) - 1
+                };
+                let (native, part) = &parts[part];
+                let begin = if external { begin - part.size_in(true) } else { *native };
+                part.unit_at(within - begin, external).moved(turn * size + begin, turn * self.size + native)
             }
         }
     }
 
-    /// The same, with runs of one base type joined; nothing is said of empty ones.
+    /// The same, with runs of the same values joined, by the base type that stands for them; nothing is said of empty ones.
     fn for_each_joined_run(&self, bytes: Bytes, visit: &mut impl FnMut(BaseType, Bytes)) {
         let mut last: Option<(BaseType, Bytes)> = None;
         self.for_each_run(bytes, &mut |base, run| match &mut last {
-            Some((before, joined)) if *before == base => joined.end = run.end,
+            Some((before, joined)) if *before == plain(base) => joined.end = run.end,
             _ => {
-                if let Some((before, joined)) = last.replace((base, run)) {
+                if let Some((before, joined)) = last.replace((plain(base), run)) {
                     visit(before, joined);
                 }
             }
@@ -182,7 +244,7 @@ impl Signature {
 
     fn base_at(&self, byte: usize) -> BaseType {
         let mut found = BaseType::Byte;
-        self.for_each_run(byte..byte + 1, &mut |base, _| found = base);
+        self.for_each_run(byte..byte + 1, &mut |base, _| found = plain(base));
         found
     }
 }

@@ -3,38 +3,54 @@
 use std::{
     collections::BTreeMap,
     io::{self, Read, Seek, SeekFrom, Write},
+    mem,
     ops::Range,
 };
 
+use dtype_core::BaseType;
+
 use super::{
-    data::{Data, DataMut},
+    data::{Data, DataMut, check_range},
     run::CHUNK,
-    signature::{Signature, unit},
+    signature::{Signature, Unit, external_unit, unit},
 };
 use crate::Error;
 
-/// In which byte order numbers are packed. Their sizes are the same everywhere.
+/// In which byte order numbers are packed, and in how many bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Representation {
-    /// That of this machine.
+    /// Those of this machine.
     #[default]
     Native,
-    /// The lowest byte first.
+    /// The lowest byte first. Numbers have their sizes of this machine.
     LittleEndian,
-    /// The highest byte first: MPI's `external32` (MPI 4.1 section 14.5.2). The bytes are those that `MPI_Pack_external` gives.
+    /// The highest byte first. Numbers have their sizes of this machine.
     BigEndian,
+    /// MPI's `external32` (MPI 4.1 section 14.5.2), the bytes that `MPI_Pack_external` gives: the highest byte first, and sizes that are
+    /// the same everywhere. They are those of this machine but in what was decoded from datatypes of C: `MPI_LONG` takes 4 bytes. Numbers
+    /// that do not fit lose their upper bytes, as in `MPI_Pack_external`.
+    External32,
 }
 
 impl Representation {
-    /// MPI's name for one of them.
-    pub const EXTERNAL32: Self = Self::BigEndian;
-
     /// Whether numbers have to be turned round.
     fn turns(self) -> bool {
         match self {
             Self::Native => false,
             Self::LittleEndian => cfg!(target_endian = "big"),
-            Self::BigEndian => cfg!(target_endian = "little"),
+            Self::BigEndian | Self::External32 => cfg!(target_endian = "little"),
+        }
+    }
+
+    /// Whether numbers of this signature have other sizes.
+    ///
+    /// # Errors
+    /// [`Error::Representation`] where it is not known how to write some of them.
+    fn resizes(self, signature: &Signature) -> Result<bool, Error> {
+        match signature.external {
+            _ if self == Self::Native => Ok(false),
+            None => Err(Error::Representation { base: signature.opaque().unwrap_or(BaseType::LongDouble) }),
+            Some(external) => Ok(self == Self::External32 && external != signature.size),
         }
     }
 }
@@ -50,8 +66,59 @@ fn turn(signature: &Signature, start: usize, packed: &mut [u8]) {
             2 => reverse::<2>(numbers),
             4 => reverse::<4>(numbers),
             8 => reverse::<8>(numbers),
+            16 => reverse::<16>(numbers),
             _ => {}
         }
+    });
+}
+
+/// A number of this machine in the bytes of `external32`, of which there may be fewer.
+fn shrink(number: &[u8], external: &mut [u8]) {
+    for (i, byte) in external.iter_mut().rev().enumerate() {
+        *byte = number[if cfg!(target_endian = "little") { i } else { number.len() - 1 - i }];
+    }
+}
+
+/// The number of this machine that these bytes of `external32` are.
+fn grow(external: &[u8], base: BaseType, number: &mut [u8]) {
+    let is_signed =
+        matches!(base.plain(), Some(BaseType::I8 | BaseType::I16 | BaseType::I32 | BaseType::I64));
+    let fill = if is_signed && external[0] >= 0x80 { 0xFF } else { 0 };
+    let size = number.len();
+    for i in 0..size {
+        let at = if cfg!(target_endian = "little") { i } else { size - 1 - i };
+        number[at] = external.len().checked_sub(i + 1).map_or(fill, |last| external[last]);
+    }
+}
+
+/// Whole units of packed bytes of this machine, those from `start` on, in `external32`.
+fn shrink_all(signature: &Signature, start: usize, packed: &[u8], mut external: &mut [u8]) {
+    for_each_number(signature, start, packed.len(), &mut |base, bytes| {
+        let (number, rest) = mem::take(&mut external).split_at_mut(external_unit(base));
+        shrink(&packed[bytes.start - start..bytes.end - start], number);
+        external = rest;
+    });
+}
+
+/// The other way round.
+fn grow_all(signature: &Signature, start: usize, mut external: &[u8], packed: &mut [u8]) {
+    for_each_number(signature, start, packed.len(), &mut |base, bytes| {
+        let (number, rest) = external.split_at(external_unit(base));
+        grow(number, base, &mut packed[bytes.start - start..bytes.end - start]);
+        external = rest;
+    });
+}
+
+/// Calls back for each number of whole units.
+fn for_each_number(
+    signature: &Signature,
+    start: usize,
+    size: usize,
+    visit: &mut impl FnMut(BaseType, Range<usize>),
+) {
+    signature.for_each_run(start..start + size, &mut |base, bytes| {
+        let unit = unit(base);
+        bytes.step_by(unit).for_each(|at| visit(base, at..at + unit));
     });
 }
 
@@ -62,31 +129,41 @@ fn turn(signature: &Signature, start: usize, packed: &mut [u8]) {
 /// use dtype_runtime::pack::{Data, Representation};
 ///
 /// let values = [(1u8, 2u32), (3, 4)];
-/// let mut packer = Data::of(&values).packer().with_representation(Representation::BigEndian);
+/// let mut packer = Data::of(&values).packer().with_representation(Representation::BigEndian)?;
 /// let mut part = [0; 7]; // ends within the second value
 /// packer.read_exact(&mut part)?;
 /// assert_eq!(part, [1, 0, 0, 0, 2, 3, 0]);
 /// packer.read_exact(&mut part[..3])?;
 /// assert_eq!(part[..3], [0, 0, 4]);
-/// # Ok::<(), std::io::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Packer<'a> {
     data: Data<'a>,
     position: usize,
     representation: Representation,
+    /// Whether numbers have other sizes in it.
+    resizes: bool,
     checksum: Option<u32>,
 }
 
 impl<'a> Packer<'a> {
     pub(super) fn new(data: Data<'a>) -> Self {
-        Self { data, position: 0, representation: Representation::Native, checksum: None }
+        Self { data, position: 0, representation: Representation::Native, resizes: false, checksum: None }
     }
 
-    /// Packs in this byte order.
-    #[must_use]
-    pub fn with_representation(self, representation: Representation) -> Self {
-        Self { representation, ..self }
+    /// Packs in this representation, from the first byte on.
+    ///
+    /// # Errors
+    /// [`Error::Representation`] for what was decoded from a datatype with a `long double`, which takes more than another order of bytes.
+    pub fn with_representation(self, representation: Representation) -> Result<Self, Error> {
+        let resizes = representation.resizes(self.data.signature())?;
+        Ok(Self { representation, resizes, position: 0, ..self })
+    }
+
+    /// Bytes of all of it.
+    pub fn size(&self) -> usize {
+        self.data.size_in(self.resizes)
     }
 
     /// Also computes the checksum of what is packed, while it is in the cache.
@@ -111,7 +188,7 @@ impl<'a> Packer<'a> {
     /// # Errors
     /// [`Error::Range`] behind the last byte.
     pub fn set_position(&mut self, position: usize) -> Result<(), Error> {
-        self.data.check_position(position)?;
+        check_range(&(position..position), self.size())?;
         self.position = position;
         self.checksum = self.checksum.map(|_| 0);
         Ok(())
@@ -119,7 +196,7 @@ impl<'a> Packer<'a> {
 
     /// Packs as much as there is, and as there is room for, and returns how many bytes that were: 0 at the end.
     pub fn pack(&mut self, packed: &mut [u8]) -> usize {
-        let size = packed.len().min(self.data.packed_size() - self.position);
+        let size = packed.len().min(self.size() - self.position);
         let packed = &mut packed[..size];
         if !self.representation.turns() && self.checksum.is_none() {
             self.fill(packed);
@@ -139,25 +216,36 @@ impl<'a> Packer<'a> {
         let read = |bytes: Range<usize>, packed: &mut [u8]| {
             self.data.pack_range(bytes, packed).expect("as many bytes as the range has");
         };
-        if !self.representation.turns() {
+        if !self.representation.turns() && !self.resizes {
             return read(bytes, packed);
         }
         let signature = self.data.signature();
-        for part in Part::of(signature, bytes.clone()) {
+        for part in Part::of(signature, bytes.clone(), self.resizes) {
             let target = &mut packed[part.bytes.start - bytes.start..part.bytes.end - bytes.start];
             match part.unit {
+                None if self.resizes => {
+                    let mut numbers = vec![0; part.native.len()];
+                    read(part.native.clone(), &mut numbers);
+                    shrink_all(signature, part.native.start, &numbers, target);
+                }
                 None => {
-                    read(part.bytes.clone(), target);
-                    turn(signature, part.bytes.start, target);
+                    read(part.native.clone(), target);
+                    turn(signature, part.native.start, target);
                 }
                 // All of the number has to be there to be turned round.
                 Some(unit) => {
-                    let mut number = [0; LARGEST_UNIT];
-                    let number = &mut number[..unit.len()];
-                    read(unit.clone(), number);
-                    number.reverse();
-                    target
-                        .copy_from_slice(&number[part.bytes.start - unit.start..part.bytes.end - unit.start]);
+                    let (mut number, mut external) = ([0; LARGEST_UNIT], [0; LARGEST_UNIT]);
+                    let number = &mut number[..unit.native.len()];
+                    read(unit.native, number);
+                    let external = &mut external[..unit.bytes.len()];
+                    if self.resizes {
+                        shrink(number, external);
+                    } else {
+                        number.reverse();
+                        external.copy_from_slice(number);
+                    }
+                    let within = part.bytes.start - unit.bytes.start..part.bytes.end - unit.bytes.start;
+                    target.copy_from_slice(&external[within]);
                 }
             }
         }
@@ -165,29 +253,33 @@ impl<'a> Packer<'a> {
 }
 
 /// Bytes of the largest unit.
-const LARGEST_UNIT: usize = 8;
+const LARGEST_UNIT: usize = 16;
 
 /// A part of a range of packed bytes: whole units, or some bytes of a single one.
 struct Part {
+    /// In the representation, and among the packed bytes of this machine.
     bytes: Range<usize>,
-    unit: Option<Range<usize>>,
+    native: Range<usize>,
+    unit: Option<Unit>,
 }
 
 impl Part {
     /// A range as the end of a unit, whole units, and the beginning of one.
-    fn of(signature: &Signature, bytes: Range<usize>) -> impl Iterator<Item = Self> {
+    fn of(signature: &Signature, bytes: Range<usize>, external: bool) -> impl Iterator<Item = Self> {
         let (mut start, end) = (bytes.start, bytes.end);
         std::iter::from_fn(move || {
             if start == end {
                 return None;
             }
-            let first = signature.unit_at(start);
+            let first = signature.unit_at(start, external);
             // Where the range ends with the packed bytes it ends with a unit, too: others seem to follow.
-            let last = signature.unit_at(end).start;
-            let part = if first.start == start && last > start {
-                Self { bytes: start..last, unit: None }
+            let last = signature.unit_at(end, external);
+            let part = if first.bytes.start == start && last.bytes.start > start {
+                let native = first.native.start..last.native.start;
+                Self { bytes: start..last.bytes.start, native, unit: None }
             } else {
-                Self { bytes: start..end.min(first.end), unit: Some(first) }
+                let bytes = start..end.min(first.bytes.end);
+                Self { bytes, native: first.native.clone(), unit: Some(first) }
             };
             start = part.bytes.end;
             Some(part)
@@ -203,7 +295,7 @@ impl Read for Packer<'_> {
 
 impl Seek for Packer<'_> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let position = position_of(to, self.position, self.data.packed_size())?;
+        let position = position_of(to, self.position, self.size())?;
         self.set_position(position).map_err(invalid_input)?;
         Ok(position as u64)
     }
@@ -242,6 +334,8 @@ fn invalid_input(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> 
 pub struct Unpacker<'a> {
     data: DataMut<'a>,
     representation: Representation,
+    /// Whether numbers have other sizes in it.
+    resizes: bool,
     /// Where the next bytes go that are written as a stream.
     position: usize,
     /// What has arrived: beginnings and ends of ranges that do not touch.
@@ -256,19 +350,28 @@ pub struct Unpacker<'a> {
 struct Waiting {
     bytes: [u8; LARGEST_UNIT],
     /// A bit for each byte that is there.
-    there: u8,
+    there: u16,
 }
 
 impl<'a> Unpacker<'a> {
     pub(super) fn new(data: DataMut<'a>) -> Self {
         let (arrived, waiting) = (BTreeMap::new(), BTreeMap::new());
-        Self { data, representation: Representation::Native, position: 0, arrived, waiting, checksum: None }
+        let (representation, resizes) = (Representation::Native, false);
+        Self { data, representation, resizes, position: 0, arrived, waiting, checksum: None }
     }
 
-    /// Takes the bytes to be in this byte order.
-    #[must_use]
-    pub fn with_representation(self, representation: Representation) -> Self {
-        Self { representation, ..self }
+    /// Takes the bytes to be in this representation. Of what has arrived before nothing is kept in mind.
+    ///
+    /// # Errors
+    /// As [`Packer::with_representation`].
+    pub fn with_representation(self, representation: Representation) -> Result<Self, Error> {
+        let resizes = representation.resizes(self.data.as_data().signature())?;
+        Ok(Self { representation, resizes, checksum: self.checksum, ..Self::new(self.data) })
+    }
+
+    /// Bytes of all of it.
+    pub fn size(&self) -> usize {
+        self.data.as_data().size_in(self.resizes)
     }
 
     /// Also computes the checksum of what is unpacked, while it is in the cache.
@@ -291,12 +394,12 @@ impl<'a> Unpacker<'a> {
     /// is taken then.
     pub fn unpack(&mut self, position: usize, segment: &[u8]) -> Result<(), Error> {
         let end = position.saturating_add(segment.len());
-        self.data.as_data().check_range(&(position..end))?;
+        check_range(&(position..end), self.size())?;
         self.check(position, segment)?;
         let mut at = position;
         while at < end {
             // No chunk ends within a unit but the last: what has been checked whole is written whole.
-            let next = self.checksum.map_or(end, |_| self.data.floor(at + CHUNK).min(end));
+            let next = self.checksum.map_or(end, |_| self.floor(at + CHUNK).min(end));
             let chunk = &segment[at - position..next - position];
             self.write_checked(at, chunk);
             self.checksum = self.checksum.map(|checksum| crc32c::crc32c_append(checksum, chunk));
@@ -321,7 +424,7 @@ impl<'a> Unpacker<'a> {
 
     /// The ranges of packed bytes that have not arrived, in order.
     pub fn missing(&self) -> impl Iterator<Item = Range<usize>> + use<'_> {
-        let starts = self.arrived.keys().copied().chain([self.data.packed_size()]);
+        let starts = self.arrived.keys().copied().chain([self.size()]);
         let ends = [0].into_iter().chain(self.arrived.values().copied());
         ends.zip(starts).filter(|(end, start)| end < start).map(|(end, start)| end..start)
     }
@@ -348,7 +451,13 @@ impl<'a> Unpacker<'a> {
 
     /// The parts of a segment.
     fn parts(&self, position: usize, segment: &[u8]) -> Vec<Part> {
-        Part::of(self.data.as_data().signature(), position..position + segment.len()).collect()
+        Part::of(self.data.as_data().signature(), position..position + segment.len(), self.resizes).collect()
+    }
+
+    /// The last place up to this byte, or the end, where no number is torn.
+    fn floor(&self, byte: usize) -> usize {
+        let last = || self.data.as_data().signature().unit_at(byte, self.resizes).bytes.start;
+        if byte < self.size() { last() } else { self.size() }
     }
 
     /// Checks all values that a segment makes whole.
@@ -361,17 +470,16 @@ impl<'a> Unpacker<'a> {
             let bytes = &segment[part.bytes.start - position..part.bytes.end - position];
             if let Some(unit) = &part.unit {
                 let waiting = self.waiting_with(unit, &part, bytes);
-                if let Some(number) = waiting.number(unit.len(), self.representation) {
-                    self.data.validate(unit.start, &number[..unit.len()])?;
+                if let Some(number) = self.number(&waiting, unit) {
+                    self.data.validate(unit.native.start, &number[..unit.native.len()])?;
                 }
                 continue;
             }
             let mut done = 0;
             while done < bytes.len() {
-                let at = part.bytes.start + done;
-                let packed = self.turned(at, &bytes[done..], &mut space);
+                let (taken, at, packed) = self.turned(part.bytes.start + done, &bytes[done..], &mut space);
                 self.data.validate(at, packed)?;
-                done += packed.len();
+                done += taken;
             }
         }
         Ok(())
@@ -384,11 +492,11 @@ impl<'a> Unpacker<'a> {
             let bytes = &segment[part.bytes.start - position..part.bytes.end - position];
             if let Some(unit) = &part.unit {
                 let waiting = self.waiting_with(unit, &part, bytes);
-                self.waiting.insert(unit.start, waiting);
-                if let Some(number) = waiting.number(unit.len(), self.representation) {
-                    self.waiting.remove(&unit.start);
+                self.waiting.insert(unit.bytes.start, waiting);
+                if let Some(number) = self.number(&waiting, unit) {
+                    self.waiting.remove(&unit.bytes.start);
                     // SAFETY: the number has been validated.
-                    unsafe { self.data.write(unit.start, &number[..unit.len()]) };
+                    unsafe { self.data.write(unit.native.start, &number[..unit.native.len()]) };
                 }
                 continue;
             }
@@ -399,36 +507,62 @@ impl<'a> Unpacker<'a> {
             }
             let mut done = 0;
             while done < bytes.len() {
-                let at = part.bytes.start + done;
-                let packed = self.turned(at, &bytes[done..], &mut space);
+                let (taken, at, packed) = self.turned(part.bytes.start + done, &bytes[done..], &mut space);
                 // SAFETY: all values of the segment have been validated.
                 unsafe { self.data.write(at, packed) };
-                done += packed.len();
+                done += taken;
             }
         }
     }
 
     /// What there is of a unit, with some more of its bytes.
-    fn waiting_with(&self, unit: &Range<usize>, part: &Part, bytes: &[u8]) -> Waiting {
-        let mut waiting = self.waiting.get(&unit.start).copied().unwrap_or_default();
+    fn waiting_with(&self, unit: &Unit, part: &Part, bytes: &[u8]) -> Waiting {
+        let start = unit.bytes.start;
+        let mut waiting = self.waiting.get(&start).copied().unwrap_or_default();
         for (at, byte) in part.bytes.clone().zip(bytes) {
-            waiting.bytes[at - unit.start] = *byte;
-            waiting.there |= 1 << (at - unit.start);
+            waiting.bytes[at - start] = *byte;
+            waiting.there |= 1 << (at - start);
         }
         waiting
     }
 
-    /// The first of whole units that begin at a position, in the byte order of this machine: all of them, or a chunk that is turned in
-    /// the space given.
-    fn turned<'b>(&self, position: usize, packed: &'b [u8], space: &'b mut Vec<u8>) -> &'b [u8] {
-        if !self.representation.turns() {
-            return packed;
+    /// The number of this machine, if all of its bytes are there.
+    fn number(&self, waiting: &Waiting, unit: &Unit) -> Option<[u8; LARGEST_UNIT]> {
+        let size = unit.bytes.len();
+        let mut number = waiting.bytes;
+        if self.resizes {
+            grow(&waiting.bytes[..size], unit.base, &mut number[..unit.native.len()]);
+        } else if self.representation.turns() {
+            number[..size].reverse();
         }
-        let end = self.data.floor(position + CHUNK).min(position + packed.len());
+        (waiting.there.count_ones() as usize == size).then_some(number)
+    }
+
+    /// The first of whole units that begin at a position, as this machine has them: all of them, or a chunk that is turned in the space
+    /// given. How many bytes those were, where they begin among the packed ones of this machine, and the bytes.
+    fn turned<'b>(
+        &self,
+        position: usize,
+        packed: &'b [u8],
+        space: &'b mut Vec<u8>,
+    ) -> (usize, usize, &'b [u8]) {
+        if !self.representation.turns() && !self.resizes {
+            return (packed.len(), position, packed);
+        }
+        let signature = self.data.as_data().signature();
+        let end = self.floor(position + CHUNK).min(position + packed.len());
+        let taken = &packed[..end - position];
         space.clear();
-        space.extend_from_slice(&packed[..end - position]);
-        turn(self.data.as_data().signature(), position, space);
-        space
+        if !self.resizes {
+            space.extend_from_slice(taken);
+            turn(signature, position, space);
+            return (taken.len(), position, space);
+        }
+        let native = |byte| signature.unit_at(byte, true).native.start;
+        let (start, end) = (native(position), native(end));
+        space.resize(end - start, 0);
+        grow_all(signature, start, taken, space);
+        (taken.len(), start, space)
     }
 
     /// The position of the next byte that is written as a stream.
@@ -437,21 +571,10 @@ impl<'a> Unpacker<'a> {
     }
 }
 
-impl Waiting {
-    /// The number, in the byte order of this machine, if all of its bytes are there.
-    fn number(&self, size: usize, representation: Representation) -> Option<[u8; LARGEST_UNIT]> {
-        let mut bytes = self.bytes;
-        if representation.turns() {
-            bytes[..size].reverse();
-        }
-        (self.there.count_ones() as usize == size).then_some(bytes)
-    }
-}
-
 impl Write for Unpacker<'_> {
     /// Unpacks as much as there is room for: nothing behind the last byte.
     fn write(&mut self, packed: &[u8]) -> io::Result<usize> {
-        let size = packed.len().min(self.data.packed_size() - self.position);
+        let size = packed.len().min(self.size() - self.position);
         self.unpack(self.position, &packed[..size])
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         self.position += size;
@@ -465,8 +588,8 @@ impl Write for Unpacker<'_> {
 
 impl Seek for Unpacker<'_> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let position = position_of(to, self.position, self.data.packed_size())?;
-        self.data.as_data().check_position(position).map_err(invalid_input)?;
+        let position = position_of(to, self.position, self.size())?;
+        check_range(&(position..position), self.size()).map_err(invalid_input)?;
         self.position = position;
         Ok(position as u64)
     }

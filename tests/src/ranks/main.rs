@@ -60,6 +60,8 @@ fn main() {
         "reduce" => with_world(rest::reduce),
         "one-sided" => with_world(rest::one_sided),
         "file" => with_world(rest::file),
+        "external-file" => with_world(rest::external_file),
+        "largest-and-where" => with_world(rest::largest_and_where),
         "neighbourhood" => with_world(rest::neighbourhood),
         "between-groups" => with_world(rest::between_groups),
         "threads" => lifecycle::threads(),

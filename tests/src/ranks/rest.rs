@@ -6,21 +6,32 @@ use std::{
 };
 
 use dtype_runtime::{
-    MpiDatatype, Wire, decode, layout,
+    LayoutDatatype, MpiDatatype, Wire, decode,
+    dtype_core::BaseType,
+    layout,
     marshal::{marshal, unmarshal},
+    normalize,
     pack::{Data, DataMut},
     traits::*,
     wire,
 };
 use mpi::{
     datatype::DatatypeRef,
-    ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype},
+    ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Op},
     raw::{AsRaw, FromRaw},
     topology::SimpleCommunicator,
     traits::*,
 };
 
-use crate::samples::{Particle, Sample};
+use crate::{
+    engine::predefined,
+    samples::{Particle, Sample},
+};
+
+unsafe extern "C" {
+    /// `MPI_MAXLOC`.
+    fn c_maxloc() -> MPI_Op;
+}
 
 fn number(rank: i32, i: usize) -> f64 {
     f64::from(rank) * 1e4 + i as f64
@@ -301,4 +312,93 @@ pub fn between_groups(world: &SimpleCommunicator) {
     let mut received = vec![Particle::sample(1); 3000];
     dtype_runtime::send_receive_over(Wire::Segments, &own, &other, &mut received, &other).unwrap();
     assert!(received == expected);
+}
+
+/// Every second one of a predefined datatype, three of them, as MPI makes it and normalized.
+fn every_second(base: BaseType) -> (MPI_Datatype, LayoutDatatype) {
+    // SAFETY: MPI is initialized; the datatype lives until it is freed, and is not used later.
+    unsafe {
+        let mut every_second = ffi::RSMPI_DATATYPE_NULL;
+        ffi::MPI_Type_vector(3, 1, 2, predefined(base), &raw mut every_second);
+        ffi::MPI_Type_commit(&raw mut every_second);
+        (every_second, normalize(&DatatypeRef::from_raw(every_second)).unwrap())
+    }
+}
+
+fn free(mut datatype: MPI_Datatype) {
+    // SAFETY: it was made by `every_second`, and is freed once.
+    unsafe { ffi::MPI_Type_free(&raw mut datatype) };
+}
+
+/// What is made of pairs takes part in the reductions that only pairs take part in.
+pub fn largest_and_where(world: &SimpleCommunicator) {
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct DoubleInt(f64, c_int);
+    const N: usize = 6;
+    let (rank, ranks) = (world.rank(), world.size());
+    let next = (rank + 1) % ranks;
+    let (original, normalized) = every_second(BaseType::DoubleInt);
+    free(original);
+    let own: Vec<_> = (0..N as c_int).map(|i| DoubleInt(f64::from(10 * i), rank)).collect();
+    let told: Vec<_> = (0..3).map(|i| DoubleInt(f64::from(15 * i), 50 + rank)).collect();
+    // SAFETY: the window is as large as the array; all access lies within, between fences, and it is read before it is freed.
+    let found = unsafe {
+        let mut window = ffi::RSMPI_WIN_NULL;
+        let (size, mut base) = (size_of_val(&own[..]) as MPI_Aint, std::ptr::null_mut::<DoubleInt>());
+        let (info, place_of_base) = (ffi::RSMPI_INFO_NULL, (&raw mut base).cast());
+        ffi::MPI_Win_allocate(size, 1, info, world.as_raw(), place_of_base, &raw mut window);
+        base.copy_from_nonoverlapping(own.as_ptr(), N);
+        ffi::MPI_Win_fence(0, window);
+        let (from, pair, raw) = (told.as_ptr().cast(), predefined(BaseType::DoubleInt), normalized.as_raw());
+        assert_eq!(ffi::MPI_Accumulate(from, 3, pair, next, 0, 1, raw, c_maxloc(), window), 0);
+        ffi::MPI_Win_fence(0, window);
+        let found = std::slice::from_raw_parts(base, N).to_vec();
+        ffi::MPI_Win_free(&raw mut window);
+        found
+    };
+    let previous = (rank + ranks - 1) % ranks;
+    for (i, found) in found.into_iter().enumerate() {
+        let (own, theirs) = (10.0 * i as f64, 7.5 * i as f64);
+        // Of equal ones the lesser index.
+        let expected = match i {
+            0 => DoubleInt(0.0, rank.min(50 + previous)),
+            _ if i % 2 == 0 && theirs > own => DoubleInt(theirs, 50 + previous),
+            _ => DoubleInt(own, rank),
+        };
+        assert_eq!(found, expected, "at {i}");
+    }
+}
+
+/// In a file that is the same everywhere a `long` has four bytes, also in what is made of it.
+pub fn external_file(world: &SimpleCommunicator) {
+    if world.rank() > 0 {
+        return;
+    }
+    let own: Vec<std::os::raw::c_long> = (1..=6).collect();
+    let written = |datatype: MPI_Datatype| {
+        let path = std::env::temp_dir().join(format!("dtype-external-{}", std::process::id()));
+        let name = CString::new(path.to_string_lossy().into_owned()).unwrap();
+        // SAFETY: all handles are live, the name is a C string, and the buffer has as many numbers as are said.
+        unsafe {
+            let mut file = ffi::RSMPI_FILE_NULL;
+            let mode = (ffi::MPI_MODE_CREATE | ffi::MPI_MODE_RDWR) as c_int;
+            let (info, status) = (ffi::RSMPI_INFO_NULL, ffi::RSMPI_STATUS_IGNORE);
+            let name = name.as_ptr().cast_mut();
+            assert_eq!(ffi::MPI_File_open(ffi::RSMPI_COMM_SELF, name, mode, info, &raw mut file), 0);
+            let (external32, long) = (c"external32".as_ptr().cast_mut(), predefined(BaseType::Long));
+            assert_eq!(ffi::MPI_File_set_view(file, 0, long, long, external32, info), 0);
+            assert_eq!(ffi::MPI_File_write(file, own.as_ptr().cast(), 1, datatype, status), 0);
+            ffi::MPI_File_close(&raw mut file);
+        }
+        let written = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        written
+    };
+    let (original, normalized) = every_second(BaseType::Long);
+    let (before, after) = (written(original), written(normalized.as_raw()));
+    // Of datatypes with gaps MPICH 4 writes the first two numbers right, and then anything, also of its own.
+    assert_eq!(before.len(), after.len());
+    assert_eq!((&before[..8], &after[..8]), (&[0, 0, 0, 1, 0, 0, 0, 3][..], &before[..8]));
+    free(original);
 }

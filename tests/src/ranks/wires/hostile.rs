@@ -11,6 +11,7 @@ use dtype_runtime::{
 };
 use dtype_tests::is_long;
 use mpi::{
+    environment::library_version,
     ffi::{self, MPI_Comm, MPI_Errhandler},
     raw::AsRaw,
     request::scope,
@@ -209,6 +210,9 @@ fn throw_all(first: MPI_Comm, rest: MPI_Comm, header: &Piece, packed: &[u8], tag
 pub fn liars(world: &SimpleCommunicator) {
     let (rank, ranks) = (world.rank(), world.size() as usize);
     let mut all = vec![0u8; PART * ranks];
+    let version = library_version().expect("the library has a text");
+    let is_mpich_5 =
+        version.lines().next().is_some_and(|line| line.contains("MPICH") && line.contains(" 5."));
     for sent in [0, 1, 999, 1000, 1007] {
         // What an earlier call has left in a buffer is nobody's to see.
         world.all_gather_packed(&vec![0xAAu8; PART], &mut all).unwrap();
@@ -223,8 +227,9 @@ pub fn liars(world: &SimpleCommunicator) {
         world.barrier();
         liar.exchanges(&mut all);
         world.barrier();
-        // How parts of far too few bytes travel, libraries work out otherwise, and wait for one another.
-        if sent >= 999 {
+        // How parts of far too few bytes travel, libraries work out otherwise, and wait for one another. In MPICH 5 a root that sends
+        // less than is expected waits for ever in its own call, as a program in C does.
+        if sent >= 999 && !is_mpich_5 {
             liar.broadcasts();
             world.barrier();
         }
