@@ -147,7 +147,9 @@ pub enum Error {
         is_read: bool,
     },
     /// MPI has not been initialized.
-    #[error("MPI is not initialized: call `mpi::initialize()` before an MPI datatype is used")]
+    #[error(
+        "MPI is not initialized: call `mpi::initialize()` before an MPI datatype is used, or `in_session` in a program of sessions"
+    )]
     NotInitialized,
     /// MPI has been finalized, and its datatypes with it.
     #[error("MPI is finalized: MPI datatypes cannot be used after the `Universe` is dropped")]

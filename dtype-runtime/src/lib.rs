@@ -89,7 +89,7 @@ pub use error::Error;
 pub use layout::{Disjoint, DynamicLayout, Layout, Memory, Rank, Selection, StaticLayout};
 pub use lazy::LayoutOrigin;
 #[cfg(feature = "mpi")]
-pub use mpi::{Decoded, LayoutDatatype, Values, ValuesMut, decode, normalize};
+pub use mpi::{Decoded, LayoutDatatype, Values, ValuesMut, decode, in_session, normalize};
 pub use pack::{pack, pack_into, packed_size, unpack_into};
 pub use received::{AnyPattern, Complete};
 pub use region::ArrayOrder;

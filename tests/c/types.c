@@ -2,6 +2,32 @@
 #include <mpi.h>
 #include <string.h>
 
+#if MPI_VERSION >= 4
+static MPI_Session session;
+#endif
+
+/* Opens a session without MPI_Init, and gives a communicator of all processes; 0 where the library has no sessions. */
+int c_open_session(MPI_Comm *all) {
+#if MPI_VERSION >= 4
+    MPI_Group group;
+    if (MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) != MPI_SUCCESS) return 0;
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+    MPI_Comm_create_from_group(group, "dtype", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, all);
+    return MPI_Group_free(&group) == MPI_SUCCESS;
+#else
+    (void)all;
+    return 0;
+#endif
+}
+
+void c_close_session(MPI_Comm *all) {
+    (void)all;
+#if MPI_VERSION >= 4
+    MPI_Comm_free(all);
+    MPI_Session_finalize(&session);
+#endif
+}
+
 MPI_Op c_maxloc(void) { return MPI_MAXLOC; }
 MPI_Errhandler c_errors_return(void) { return MPI_ERRORS_RETURN; }
 

@@ -390,6 +390,14 @@ fn before_and_after_mpi_there_are_errors() {
     passes("before-and-after", 1);
 }
 
+/// In libraries that have sessions. (MPICH 4.0.2 dies in `MPI_Comm_create` of a communicator that a session has made of one process.)
+#[test]
+fn programs_of_sessions_are_served() {
+    for ranks in [2, 3] {
+        passes("session", ranks);
+    }
+}
+
 #[test]
 fn finalizing_frees_every_datatype_once() {
     passes("freed", 2);

@@ -80,6 +80,9 @@ pub(crate) fn return_errors(communicator: MPI_Comm) -> c_int {
 /// Makes MPI calls that have no communicator: libraries call the handler of `MPI_COMM_WORLD` or of `MPI_COMM_SELF` for them (MPI 3.1 and
 /// MPI 4.1 section 9.3).
 pub(crate) fn without_communicator<R>(calls: impl FnOnce() -> R) -> R {
+    if !life::has_world() {
+        return calls();
+    }
     // SAFETY: constants of the library.
     let (world, own) = unsafe { (ffi::RSMPI_COMM_WORLD, ffi::RSMPI_COMM_SELF) };
     returning_errors(world, || returning_errors(own, calls))

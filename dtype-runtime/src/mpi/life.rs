@@ -1,7 +1,8 @@
 //! MPI's life in this process: whether it may be called, from which threads, and what is done when it ends.
 //!
 //! At the first use an attribute is put on `MPI_COMM_SELF` whose deletion, the first thing `MPI_Finalize` does (MPI 4.1 section
-//! 11.2.4), does what was [put on the list](at_end). From then on there are errors.
+//! 11.2.4), does what was [put on the list](at_end). From then on there are errors. A program that has sessions only says where they
+//! begin and end: [`in_session`].
 
 use std::{
     cell::Cell,
@@ -35,6 +36,9 @@ const ENDED: u8 = 2;
 static MANY_AT_A_TIME: AtomicBool = AtomicBool::new(false);
 static ANY_THREAD: AtomicBool = AtomicBool::new(false);
 
+/// Whether there are `MPI_COMM_WORLD` and `MPI_COMM_SELF`, as programs have that have called `MPI_Init`.
+static HAS_WORLD: AtomicBool = AtomicBool::new(false);
+
 /// What is to be done when MPI ends, while it may still be called.
 static AT_END: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
 
@@ -46,6 +50,55 @@ pub(crate) fn ready() -> Result<(), Error> {
         ENDED => Err(Error::Finalized),
         _ => set_up(),
     }
+}
+
+/// Whether there are `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+#[inline]
+pub(super) fn has_world() -> bool {
+    HAS_WORLD.load(Ordering::Relaxed)
+}
+
+/// Runs what uses MPI in a program that has sessions and no `MPI_Init` (MPI 4.1 section 11.3). When it is over, what was made for it is
+/// freed, as `MPI_Finalize` has it done otherwise, and everything that needs MPI is an error: a program can do this once. In a
+/// program that has called `MPI_Init` it is not needed, and only runs.
+///
+/// Errors that are not those of a communicator, as of a datatype that is too large, go where the session has them go.
+///
+/// ```no_run
+/// use dtype_runtime::{in_session, layout};
+///
+/// // MPI_Session_init(info, MPI_ERRORS_RETURN, &session)
+/// // SAFETY: the session is open until `in_session` returns.
+/// let size = unsafe { in_session(|| layout!(f64[9][9] => [.., 1]).datatype().map(|column| column.size())) };
+/// // MPI_Session_finalize(&session)
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+///
+/// # Safety
+/// 1. A session of this process is open until this returns. 2. It has been opened for as many threads as `run` calls MPI from.
+///
+/// # Errors
+/// [`Error::Finalized`] after `MPI_Finalize`, and in a second call; where MPI refuses a call. Then nothing has been run.
+pub unsafe fn in_session<R>(run: impl FnOnce() -> R) -> Result<R, Error> {
+    struct End;
+    impl Drop for End {
+        fn drop(&mut self) {
+            end_all();
+        }
+    }
+    match ready() {
+        Ok(()) => return Ok(run()),
+        Err(Error::NotInitialized) => {}
+        Err(error) => return Err(error),
+    }
+    // Of a session it cannot be asked for how many threads it is: 2, so it may be all of them.
+    MANY_AT_A_TIME.store(true, Ordering::Relaxed);
+    ANY_THREAD.store(true, Ordering::Relaxed);
+    // SAFETY: 1, so MPI can be called.
+    checked("MPI_Comm_create_errhandler", unsafe { shim::dtype_shim_make_stand_in() })?;
+    STATE.store(READY, Ordering::Release);
+    let _end = End;
+    Ok(run())
 }
 
 /// Whether several threads may be in calls of MPI at a time.
@@ -67,6 +120,7 @@ fn set_up() -> Result<(), Error> {
         return ready();
     }
     check_state()?;
+    HAS_WORLD.store(true, Ordering::Relaxed);
     let mut level = 0;
     // SAFETY: MPI is initialized; it may be asked for its level from any thread.
     unsafe {
@@ -146,6 +200,12 @@ pub(crate) unsafe extern "C" fn no_copy(
 
 /// The delete callback of the attribute on `MPI_COMM_SELF`. MPI is still usable while it runs this.
 unsafe extern "C" fn end(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+    end_all();
+    ffi::MPI_SUCCESS as c_int
+}
+
+/// Does what is to be done when MPI ends.
+fn end_all() {
     STATE.store(ENDED, Ordering::Release);
     let calls = std::mem::take(&mut *AT_END.lock().unwrap_or_else(PoisonError::into_inner));
     for call in calls {
@@ -153,7 +213,6 @@ unsafe extern "C" fn end(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) 
     }
     // SAFETY: the handler was made when this was set up, and no call of ours is made any more.
     unsafe { shim::dtype_shim_free_stand_in() };
-    ffi::MPI_SUCCESS as c_int
 }
 
 /// `MPI_PACKED`, which matches whatever is sent or received (MPI 4.1 section 5.2).
@@ -170,12 +229,14 @@ pub(crate) fn ready_on(communicator: &(impl AsRaw<Raw = MPI_Comm> + ?Sized)) -> 
     Ok(communicator.as_raw())
 }
 
-/// The greatest tag (`MPI_TAG_UB`).
+/// The greatest tag (`MPI_TAG_UB`), which is the same for all communicators; without sessions `MPI_COMM_WORLD` has it.
 #[inline]
-pub(crate) fn greatest_tag() -> c_int {
+pub(crate) fn greatest_tag(communicator: MPI_Comm) -> c_int {
     static GREATEST: OnceLock<c_int> = OnceLock::new();
-    // SAFETY: MPI is usable, as whoever asks this has found out.
-    *GREATEST.get_or_init(|| unsafe { shim::dtype_shim_greatest_tag() })
+    // SAFETY: MPI is usable, as whoever asks this has found out, and the communicator live.
+    *GREATEST.get_or_init(|| unsafe {
+        shim::dtype_shim_greatest_tag(if has_world() { ffi::RSMPI_COMM_WORLD } else { communicator })
+    })
 }
 
 /// Whether the library may write a message that is too long behind its buffer, unless the datatype has gaps: see `shim.c`.

@@ -22,5 +22,6 @@ pub(crate) use errors::{
     SUCCESS, called, checked, is_truncation, return_errors, returning_errors, true_code, without_communicator,
 };
 pub(crate) use handle::Handle;
+pub use life::in_session;
 pub(crate) use life::{at_end, greatest_tag, no_copy, packed_datatype, ready, ready_on, writes_too_much};
 pub use values::{Values, ValuesMut};

@@ -243,9 +243,9 @@ int dtype_shim_return_errors(MPI_Comm comm) { return MPI_Comm_set_errhandler(com
 /* ---- Messages ---- */
 
 /* The greatest tag. */
-int dtype_shim_greatest_tag(void) {
+int dtype_shim_greatest_tag(MPI_Comm comm) {
     int *greatest, found = 0;
-    if (MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &greatest, &found) != MPI_SUCCESS || !found) return 32767;
+    if (MPI_Comm_get_attr(comm, MPI_TAG_UB, &greatest, &found) != MPI_SUCCESS || !found) return 32767;
     return *greatest;
 }
 

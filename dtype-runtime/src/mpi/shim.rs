@@ -74,6 +74,6 @@ unsafe extern "C" {
     );
     pub(super) fn dtype_shim_return_errors(communicator: MPI_Comm) -> c_int;
 
-    pub(super) fn dtype_shim_greatest_tag() -> c_int;
+    pub(super) fn dtype_shim_greatest_tag(communicator: MPI_Comm) -> c_int;
     pub(super) fn dtype_shim_writes_too_much() -> c_int;
 }

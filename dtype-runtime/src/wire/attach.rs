@@ -161,9 +161,9 @@ impl Contexts {
 }
 
 /// The number of a message of this process, by which its pieces are known: a tag.
-pub(super) fn next_number() -> c_int {
+pub(super) fn next_number(communicator: MPI_Comm) -> c_int {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    (u64::from(NEXT.fetch_add(1, Ordering::Relaxed)) % (greatest_tag() as u64 + 1)) as c_int
+    (u64::from(NEXT.fetch_add(1, Ordering::Relaxed)) % (greatest_tag(communicator) as u64 + 1)) as c_int
 }
 
 /// What is kept on a communicator.

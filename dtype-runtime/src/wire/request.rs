@@ -63,7 +63,7 @@ impl Peer {
     #[inline]
     fn checked<C: Communicator + ?Sized>(communicator: &C, rank: Rank, tag: Tag) -> Result<Self, Error> {
         let raw = ready_on(communicator)?;
-        let (ranks, greatest) = (communicator.target_size(), greatest_tag());
+        let (ranks, greatest) = (communicator.target_size(), greatest_tag(raw));
         if !(0..ranks).contains(&rank) && rank != no_rank() {
             return Err(Error::Rank { rank, ranks });
         }

@@ -6,7 +6,10 @@
 
 use std::collections::VecDeque;
 
-use ::mpi::{ffi::MPI_Status, point_to_point::Status};
+use ::mpi::{
+    ffi::{MPI_Comm, MPI_Status},
+    point_to_point::Status,
+};
 
 use super::{
     attach::{Contexts, next_number},
@@ -45,7 +48,7 @@ impl Header {
     }
 
     /// The header of a first piece, if it is one: all numbers are possible.
-    fn read(bytes: &[u8]) -> Option<Self> {
+    fn read(bytes: &[u8], communicator: MPI_Comm) -> Option<Self> {
         let (numbers, _) = bytes.get(..HEADER)?.as_chunks::<8>();
         let [mark, total, piece, number] = std::array::from_fn(|i| u64::from_ne_bytes(numbers[i]));
         let header = Self {
@@ -53,8 +56,8 @@ impl Header {
             piece: piece.try_into().ok()?,
             number: number.try_into().ok()?,
         };
-        let is_right = mark == MARK && (1..=PIECE).contains(&header.piece) && header.number <= greatest_tag();
-        is_right.then_some(header)
+        let is_number = header.number <= greatest_tag(communicator);
+        (mark == MARK && (1..=PIECE).contains(&header.piece) && is_number).then_some(header)
     }
 
     /// Where the piece ends that begins at a packed byte.
@@ -84,7 +87,7 @@ impl<'a, M: Read + ?Sized> Sending<'a, M> {
             total,
             // Pieces end between values.
             piece: if step < PIECE { PIECE - PIECE % step } else { PIECE },
-            number: next_number(),
+            number: next_number(contexts.rest),
         };
         let rest = Peer { communicator: contexts.rest, tag: header.number, ..to };
         let (end, on_their_way) = (header.end(0), VecDeque::new());
@@ -196,7 +199,8 @@ impl Receiving {
         let rank = status.MPI_SOURCE;
         let first = first.receive()?;
         let none = |reason| Error::Segment { rank, reason };
-        let header = Header::read(&first[..size]).ok_or(none("it does not begin with a header"))?;
+        let header =
+            Header::read(&first[..size], rest.communicator).ok_or(none("it does not begin with a header"))?;
         if size.checked_sub(before) != Some(header.end(0)) {
             return Err(none("it is not as long as its header says"));
         }

@@ -7,16 +7,20 @@ use std::{
     thread,
 };
 
-use dtype_runtime::{Error, MpiDatatype, Wire, decode, layout, normalize, send_receive_packed, traits::*};
+use dtype_runtime::{
+    Error, MpiDatatype, Wire, decode, in_session, layout, normalize, send_receive_over, send_receive_packed,
+    traits::*, wire,
+};
 use mpi::{
     datatype::DatatypeRef,
-    ffi::{self, MPI_Datatype},
+    ffi::{self, MPI_Comm, MPI_Datatype},
     raw::{AsRaw, FromRaw},
     request::scope,
+    topology::SimpleCommunicator,
     traits::*,
 };
 
-use crate::samples::{Generic, Loose, Meters, Nested, Particle};
+use crate::samples::{Generic, Loose, Meters, Nested, Particle, Sample};
 
 /// Eight threads ask for the same datatypes at once, and all are given the same handles.
 pub fn threads() {
@@ -167,4 +171,53 @@ pub fn leak() {
         ffi::MPI_Type_contiguous(3, ffi::RSMPI_DOUBLE, &raw mut leaked);
         ffi::MPI_Type_commit(&raw mut leaked);
     }
+}
+
+unsafe extern "C" {
+    fn c_open_session(all: *mut MPI_Comm) -> c_int;
+    fn c_close_session(all: *mut MPI_Comm);
+}
+
+/// A program of sessions, which calls no `MPI_Init`: from its beginning to its end everything works, and nothing before and behind.
+pub fn session() {
+    assert_eq!(Particle::datatype().unwrap_err(), Error::NotInitialized);
+    // SAFETY: a constant of the library; there is room for a communicator.
+    let (mut all, is_open) = unsafe {
+        let mut all = ffi::RSMPI_COMM_NULL;
+        let is_open = c_open_session(&raw mut all) != 0;
+        (all, is_open)
+    };
+    if !is_open {
+        return;
+    }
+    assert_eq!(Particle::datatype().unwrap_err(), Error::NotInitialized);
+    // SAFETY: the session is open until it is closed below.
+    unsafe { in_session(|| exchange_in_session(all)) }.unwrap();
+    assert_eq!(Particle::datatype().unwrap_err(), Error::Finalized);
+    // SAFETY: as above. It has been over once.
+    assert_eq!(unsafe { in_session(|| ()) }.unwrap_err(), Error::Finalized);
+    // SAFETY: nothing uses it any more.
+    unsafe { c_close_session(&raw mut all) };
+}
+
+fn exchange_in_session(all: MPI_Comm) {
+    // SAFETY: a communicator that lives until the session is closed; it is not freed by this.
+    let all = std::mem::ManuallyDrop::new(unsafe { SimpleCommunicator::from_raw(all) });
+    wire::attach(&*all).unwrap();
+    let (rank, ranks) = (all.rank(), all.size());
+    let (next, previous) =
+        (all.process_at_rank((rank + 1) % ranks), all.process_at_rank((rank + ranks - 1) % ranks));
+    let of = |rank: i32| (0..20_000).map(|i| Particle::sample(i + 50 * rank as usize)).collect::<Vec<_>>();
+    for wire in [Wire::Typed, Wire::Packed, Wire::Auto, Wire::Segments] {
+        let mut received = vec![Particle::sample(7); 20_000];
+        send_receive_over(wire, &of(rank), &next, &mut received, &previous).unwrap();
+        assert!(received == of((rank + ranks - 1) % ranks), "{wire:?}");
+        let error = next.send_over_with_tag(wire, &1u8, -5).unwrap_err();
+        assert!(matches!(error, Error::Tag { .. }), "{error}");
+    }
+    let column = layout!(f64[9][9] => [.., 1]).datatype().unwrap();
+    assert!(decode(&column).unwrap().datatype().is_ok());
+    let mut everything = vec![Particle::sample(7); ranks as usize];
+    all.all_gather_packed(&Particle::sample(rank as usize), &mut everything).unwrap();
+    assert!(everything.into_iter().enumerate().all(|(i, particle)| particle == Particle::sample(i)));
 }

@@ -66,6 +66,7 @@ fn main() {
         "between-groups" => with_world(rest::between_groups),
         "threads" => lifecycle::threads(),
         "before-and-after" => lifecycle::before_and_after(),
+        "session" => lifecycle::session(),
         "freed" => lifecycle::freed(),
         "leak" => with_world(|_| lifecycle::leak()),
         _ => panic!("no scenario `{name}`"),
