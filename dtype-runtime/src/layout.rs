@@ -26,7 +26,7 @@ use crate::{
 /// A part of an array: what [`layout!`](crate::layout) and the ready-made shapes give.
 ///
 /// There are two kinds. A [`StaticLayout`] is known at compile time and takes no space; a [`DynamicLayout`] is worked out
-/// while the program runs. Both have these methods as their own, so that the trait is needed for generic code only:
+/// while the program runs. A reference to a layout is one, too. Both have these methods as their own, so that the trait is needed for generic code only:
 ///
 /// ```
 /// use dtype_runtime::{Layout, layout};
@@ -220,6 +220,40 @@ pub unsafe trait Layout: Clone + Sync {
     }
 }
 
+// SAFETY: all of it is the layout's own.
+unsafe impl<L: Layout> Layout for &L {
+    type Element = L::Element;
+    type Shape = L::Shape;
+    type Coverage = L::Coverage;
+
+    const NESTS: Option<[Option<Nest<'static>>; FEW_NESTS]> = L::NESTS;
+    const RECEIVABLE: Option<bool> = L::RECEIVABLE;
+
+    fn region(&self) -> Region<'_> {
+        L::region(self)
+    }
+
+    fn packed_size(&self) -> usize {
+        L::packed_size(self)
+    }
+
+    fn is_restricted(&self) -> bool {
+        L::is_restricted(self)
+    }
+
+    fn has_blocks(&self) -> bool {
+        L::has_blocks(self)
+    }
+
+    fn plan(&self) -> &Plan {
+        L::plan(self)
+    }
+
+    fn entry(&self) -> &Entry {
+        L::entry(self)
+    }
+}
+
 /// The shape of an array that only the running program knows: so many dimensions.
 #[derive(Debug)]
 pub struct Rank<const D: usize>(Infallible);
@@ -278,6 +312,15 @@ impl<M, L> Disjoint<M, L> for Coverage<true> {
 impl<T: MpiDatatype, const D: usize> Disjoint<Error, DynamicLayout<T, D>> for UnknownCoverage {
     fn check(layout: &DynamicLayout<T, D>) -> Result<(), Error> {
         if layout.is_disjoint() { Ok(()) } else { Err(Error::Overlap) }
+    }
+}
+
+impl<M, L> Disjoint<M, &L> for UnknownCoverage
+where
+    Self: Disjoint<M, L>,
+{
+    fn check(layout: &&L) -> Result<(), M> {
+        <Self as Disjoint<M, L>>::check(layout)
     }
 }
 
@@ -500,6 +543,45 @@ unsafe impl<S: Selection> Layout for StaticLayout<S> {
 
     fn entry(&self) -> &Entry {
         S::entry()
+    }
+}
+
+/// As a layout of the one type that all of its element and number of dimensions have, so that several can be in one list:
+///
+/// ```
+/// use dtype_runtime::{DynamicLayout, layout};
+///
+/// let first = layout!(u8[2][3] => [.., 0]);
+/// let last = layout!(u8[2][3] => [.., -1]);
+/// let columns: [DynamicLayout<u8, 2>; 2] = [first.into(), last.into()];
+/// let packed = columns.map(|column| column.of(&[[1, 2, 3], [4, 5, 6]]).unwrap().pack());
+/// assert_eq!(packed, [[1, 4], [3, 6]]);
+/// ```
+///
+/// Another number of dimensions than the layout has does not compile.
+impl<S: Selection, const D: usize> From<StaticLayout<S>> for DynamicLayout<S::Element, D> {
+    fn from(_: StaticLayout<S>) -> Self {
+        const { assert!(S::REGION.shape.len() == D, "the layout has another number of dimensions") };
+        let Region { shape, order, axes, parts, lists, element } = S::REGION;
+        let (shape, axes, parts, lists) = (shape.to_vec(), axes.to_vec(), parts.to_vec(), lists.to_vec());
+        let (plan, entry, disjoint) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let packed_size = const { S::REGION.packed_size() };
+        let (is_restricted, has_blocks) = (S::REGION.is_restricted(), S::REGION.has_blocks());
+        let known = Dynamic {
+            shape,
+            order,
+            element,
+            axes,
+            parts,
+            lists,
+            packed_size,
+            is_restricted,
+            has_blocks,
+            plan,
+            entry,
+            disjoint,
+        };
+        Self(Arc::new(known), PhantomData)
     }
 }
 

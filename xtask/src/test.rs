@@ -61,9 +61,13 @@ pub(crate) fn run(choice: Choice, long: bool) -> Result<()> {
 
     memory(&sh, &mut count)?;
 
-    for library in &libraries {
+    for (i, library) in libraries.iter().enumerate() {
         step(&format!("on {}", library.version));
         let _environment = library.enter(&sh);
+        // What the compiler says of messages does not depend on the library.
+        if i == 0 {
+            count.cargo_test(&sh, &["--package", "dtype-tests", "--test", "compile_fail"])?;
+        }
         count.cargo_test(&sh, &["--package", "dtype-runtime", "--features", "marshal"])?;
         count.cargo_test(&sh, &["--package", "dtype-tests", "--test", "ranks"])?;
         count.cargo_test(&sh, &["--package", "dtype-examples"])?;

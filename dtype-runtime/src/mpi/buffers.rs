@@ -149,6 +149,22 @@ unsafe impl<L: Layout> PointerMut for ViewMut<'_, L> {
 // SAFETY: see above; the source is borrowed mutably.
 unsafe impl<L: Layout> BufferMut for ViewMut<'_, L> {}
 
+/// What no view is that was made with `of`, to be read. The compiler shows the line that asks for it to whoever receives into one.
+pub trait MadeWithOfMut {}
+
+// SAFETY: there is no such view.
+unsafe impl<L: Layout> BufferMut for View<'_, L> where Self: MadeWithOfMut {}
+
+// SAFETY: there is no such view.
+unsafe impl<L: Layout> PointerMut for View<'_, L>
+where
+    Self: MadeWithOfMut,
+{
+    fn pointer_mut(&mut self) -> *mut c_void {
+        std::ptr::null_mut()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use ::mpi::datatype::PointerMut;
