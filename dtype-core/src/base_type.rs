@@ -254,7 +254,7 @@ impl BaseType {
         }
     }
 
-    /// Bytes of one value in `external32` (MPI 4.1 section 14.5.2). None where that takes more than the order of bytes: a `long double`
+    /// Bytes of one value in `external32` (MPI 4.1 section 14.5.2), never more than it has here. None where that takes more than the order of bytes: a `long double`
     /// and what is made of it.
     pub const fn external_size(self) -> Option<u64> {
         match self.row().made {
@@ -373,5 +373,6 @@ mod tests {
         let sizes = [BaseType::Long, BaseType::LongInt, BaseType::WChar, BaseType::I64, BaseType::C32];
         assert_eq!(sizes.map(BaseType::external_size), [Some(4), Some(8), Some(2), Some(8), Some(8)]);
         assert_eq!(BaseType::LongDoubleInt.external_size(), None);
+        assert!(BaseType::all().all(|base| base.external_size().is_none_or(|size| size <= base.size())));
     }
 }

@@ -6,6 +6,7 @@
 #![deny(missing_docs)]
 
 use proc_macro::TokenStream;
+use proc_macro2::TokenTree;
 
 /// `quote!` of what is ours: its variables are its own, and its paths mean what they mean in this crate's edition.
 macro_rules! ours {
@@ -162,7 +163,17 @@ mod valid;
 #[proc_macro_derive(MpiDatatype, attributes(mpi))]
 pub fn derive_mpi_datatype(input: TokenStream) -> TokenStream {
     let input = syn::parse(input).and_then(|input| expand::derive(&input));
-    input.unwrap_or_else(syn::Error::into_compile_error).into()
+    input.unwrap_or_else(refusals).into()
+}
+
+/// The errors as calls of `compile_error!`. Syn's begin with `::core`, which is nothing in a crate of edition 2015.
+fn refusals(errors: syn::Error) -> proc_macro2::TokenStream {
+    let is_path = |token: &TokenTree| match token {
+        TokenTree::Punct(punct) => punct.as_char() == ':',
+        TokenTree::Ident(name) => name == "core",
+        _ => false,
+    };
+    errors.into_compile_error().into_iter().filter(|token| !is_path(token)).collect()
 }
 
 /// What `dtype_runtime::layout!` calls: the path of dtype-runtime, `;`, and what it was given.
@@ -172,8 +183,21 @@ pub fn layout(input: TokenStream) -> TokenStream {
         .and_then(|layout::Call { runtime, input }: layout::Call| layout::expand(&runtime, &input));
     // Several errors are several macro calls, which are an expression only inside a block.
     let expanded = expanded.unwrap_or_else(|error| {
-        let errors = error.into_compile_error();
+        let errors = refusals(error);
         ours!({ #errors })
     });
     expanded.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_name_no_crate() {
+        let mut errors = syn::Error::new(proc_macro2::Span::call_site(), "first");
+        errors.combine(syn::Error::new(proc_macro2::Span::call_site(), "second"));
+        let written = refusals(errors).to_string();
+        assert_eq!(written, r#"compile_error ! { "first" } compile_error ! { "second" }"#);
+    }
 }

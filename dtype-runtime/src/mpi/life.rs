@@ -91,12 +91,18 @@ pub unsafe fn in_session<R>(run: impl FnOnce() -> R) -> Result<R, Error> {
         Err(Error::NotInitialized) => {}
         Err(error) => return Err(error),
     }
+    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if STATE.load(Ordering::Acquire) != NEW {
+        drop(guard);
+        return ready().map(|()| run());
+    }
     // Of a session it cannot be asked for how many threads it is: 2, so it may be all of them.
     MANY_AT_A_TIME.store(true, Ordering::Relaxed);
     ANY_THREAD.store(true, Ordering::Relaxed);
     // SAFETY: 1, so MPI can be called.
     checked("MPI_Comm_create_errhandler", unsafe { shim::dtype_shim_make_stand_in() })?;
     STATE.store(READY, Ordering::Release);
+    drop(guard);
     let _end = End;
     Ok(run())
 }
@@ -112,9 +118,11 @@ pub(crate) fn at_end(call: fn()) {
     AT_END.lock().unwrap_or_else(PoisonError::into_inner).push(call);
 }
 
+/// Held while it changes from nothing to all that is set up.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 #[cold]
 fn set_up() -> Result<(), Error> {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     if STATE.load(Ordering::Acquire) != NEW {
         return ready();

@@ -48,8 +48,9 @@ impl Representation {
     /// [`Error::Representation`] where it is not known how to write some of them.
     fn resizes(self, signature: &Signature) -> Result<bool, Error> {
         match signature.external {
-            _ if self == Self::Native => Ok(false),
+            _ if self != Self::External32 && !self.turns() => Ok(false),
             None => Err(Error::Representation { base: signature.opaque().unwrap_or(BaseType::LongDouble) }),
+            // No number has more bytes there than here, so equal sums are of equal sizes.
             Some(external) => Ok(self == Self::External32 && external != signature.size),
         }
     }
