@@ -27,7 +27,8 @@ enum Action {
     /// Find the least-cost description of a type map.
     ///
     /// The type map is JSON, such as `{"types": ["i32", "f64"], "displacements": [0, 8]}` or
-    /// `{"type": "f64", "displacements": [0, 8, 16]}`. Displacements are in bytes.
+    /// `{"type": "f64", "displacements": [0, 8, 16]}`. Displacements are in bytes. Base types have their names of Rust, i8 to i64, u8 to u64,
+    /// f32, f64 and bool; c32 and c64 are complex numbers of these, and byte is one; or their names of MPI, such as MPI_LONG.
     Reconstruct {
         /// Which descriptions are searched.
         #[arg(long, value_enum, default_value_t)]

@@ -324,7 +324,7 @@ impl fmt::Display for UnknownBaseType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("not a base type; known are")?;
         BaseType::all_plain().try_for_each(|base| write!(f, " {base}"))?;
-        f.write_str(", and MPI's names of predefined datatypes, as MPI_LONG")
+        f.write_str(", and MPI's names of predefined datatypes, such as MPI_LONG")
     }
 }
 
