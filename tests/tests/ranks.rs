@@ -244,6 +244,7 @@ fn messages_that_are_too_long_write_to_nobody_elses_memory() {
             "--quiet",
             "--error-exitcode=9",
             "--undef-value-errors=no",
+            concat!("--suppressions=", env!("CARGO_MANIFEST_DIR"), "/valgrind.supp"),
             env!("CARGO_BIN_EXE_ranks"),
             "hostile-lengths",
         ])
