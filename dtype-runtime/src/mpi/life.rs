@@ -69,7 +69,13 @@ pub(super) fn has_world() -> bool {
 ///
 /// // MPI_Session_init(info, MPI_ERRORS_RETURN, &session)
 /// // SAFETY: the session is open until `in_session` returns.
-/// let size = unsafe { in_session(|| layout!(f64[9][9] => [.., 1]).datatype().map(|column| column.size())) };
+/// unsafe {
+///     in_session(|| {
+///         let column = layout!(f64[9][9] => [.., 1]).datatype()?;
+///         println!("{column:?}");
+///         Ok::<(), dtype_runtime::Error>(())
+///     })??;
+/// }
 /// // MPI_Session_finalize(&session)
 /// # Ok::<(), dtype_runtime::Error>(())
 /// ```
