@@ -806,3 +806,25 @@ fn streams_can_be_moved_to_other_threads() {
     sendable::<Data<'_>>();
     sendable::<Unpacker<'_>>();
 }
+
+/// Whoever asks for another representation begins anew: positions mean other bytes, and the checksum is of what comes now.
+#[test]
+fn another_representation_begins_anew() {
+    let values = [1u32, 2, 3];
+    let data = Data::of(&values);
+    let mut packer = data.packer().with_checksum();
+    assert_eq!(packer.pack(&mut [0; 4]), 4);
+    let mut packer = packer.with_representation(Representation::External32).unwrap();
+    let mut packed = [0; 12];
+    assert_eq!((packer.position(), packer.pack(&mut packed)), (0, 12));
+    assert_eq!(packer.checksum(), Some(crc32c::crc32c(&packed)));
+
+    let mut copies = [0u32; 3];
+    let mut unpacker = DataMut::of(&mut copies).unpacker().with_checksum();
+    unpacker.unpack(0, &[9; 6]).unwrap();
+    let mut unpacker = unpacker.with_representation(Representation::External32).unwrap();
+    assert_eq!((unpacker.position(), unpacker.missing().collect::<Vec<_>>()), (0, [0..12].to_vec()));
+    unpacker.unpack(0, &packed).unwrap();
+    assert_eq!(unpacker.checksum(), Some(crc32c::crc32c(&packed)));
+    assert_eq!(copies, values);
+}

@@ -15,6 +15,7 @@
 mod blocks;
 mod check;
 mod data;
+mod encoding;
 mod kernels;
 mod node;
 mod plan;
@@ -26,8 +27,9 @@ mod values;
 
 pub use blocks::{Block, LeafVisitor};
 pub use data::{Data, DataMut};
+pub use encoding::Representation;
 pub use plan::Plan;
-pub use stream::{Packer, Representation, Unpacker};
+pub use stream::{Packer, Unpacker};
 pub use transpack::Transpack;
 pub use values::{pack, pack_into, packed_size, unpack_into};
 

@@ -3,125 +3,16 @@
 use std::{
     collections::BTreeMap,
     io::{self, Read, Seek, SeekFrom, Write},
-    mem,
     ops::Range,
 };
 
-use dtype_core::BaseType;
-
 use super::{
     data::{Data, DataMut, check_range},
+    encoding::{Encoding, LARGEST_UNIT, Representation},
     run::CHUNK,
-    signature::{Signature, Unit, external_unit, unit},
+    signature::{Signature, Unit},
 };
 use crate::Error;
-
-/// In which byte order numbers are packed, and in how many bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Representation {
-    /// Those of this machine.
-    #[default]
-    Native,
-    /// The lowest byte first. Numbers have their sizes of this machine.
-    LittleEndian,
-    /// The highest byte first. Numbers have their sizes of this machine.
-    BigEndian,
-    /// MPI's `external32` (MPI 4.1 section 14.5.2), the bytes that `MPI_Pack_external` gives: the highest byte first, and sizes that are
-    /// the same everywhere. They are those of this machine but in what was decoded from datatypes of C: `MPI_LONG` takes 4 bytes. Numbers
-    /// that do not fit lose their upper bytes, as in `MPI_Pack_external`.
-    External32,
-}
-
-impl Representation {
-    /// Whether numbers have to be turned round.
-    fn turns(self) -> bool {
-        match self {
-            Self::Native => false,
-            Self::LittleEndian => cfg!(target_endian = "big"),
-            Self::BigEndian | Self::External32 => cfg!(target_endian = "little"),
-        }
-    }
-
-    /// Whether numbers of this signature have other sizes.
-    ///
-    /// # Errors
-    /// [`Error::Representation`] where it is not known how to write some of them.
-    fn resizes(self, signature: &Signature) -> Result<bool, Error> {
-        match signature.external {
-            _ if self != Self::External32 && !self.turns() => Ok(false),
-            None => Err(Error::Representation { base: signature.opaque().unwrap_or(BaseType::LongDouble) }),
-            // No number has more bytes there than here, so equal sums are of equal sizes.
-            Some(external) => Ok(self == Self::External32 && external != signature.size),
-        }
-    }
-}
-
-/// Turns round the numbers in whole units of packed bytes, those from `start` on.
-fn turn(signature: &Signature, start: usize, packed: &mut [u8]) {
-    fn reverse<const N: usize>(numbers: &mut [u8]) {
-        numbers.as_chunks_mut::<N>().0.iter_mut().for_each(|number| number.reverse());
-    }
-    signature.for_each_run(start..start + packed.len(), &mut |base, bytes| {
-        let numbers = &mut packed[bytes.start - start..bytes.end - start];
-        match unit(base) {
-            2 => reverse::<2>(numbers),
-            4 => reverse::<4>(numbers),
-            8 => reverse::<8>(numbers),
-            16 => reverse::<16>(numbers),
-            _ => {}
-        }
-    });
-}
-
-/// A number of this machine in the bytes of `external32`, of which there may be fewer.
-fn shrink(number: &[u8], external: &mut [u8]) {
-    for (i, byte) in external.iter_mut().rev().enumerate() {
-        *byte = number[if cfg!(target_endian = "little") { i } else { number.len() - 1 - i }];
-    }
-}
-
-/// The number of this machine that these bytes of `external32` are.
-fn grow(external: &[u8], base: BaseType, number: &mut [u8]) {
-    let is_signed =
-        matches!(base.plain(), Some(BaseType::I8 | BaseType::I16 | BaseType::I32 | BaseType::I64));
-    let fill = if is_signed && external[0] >= 0x80 { 0xFF } else { 0 };
-    let size = number.len();
-    for i in 0..size {
-        let at = if cfg!(target_endian = "little") { i } else { size - 1 - i };
-        number[at] = external.len().checked_sub(i + 1).map_or(fill, |last| external[last]);
-    }
-}
-
-/// Whole units of packed bytes of this machine, those from `start` on, in `external32`.
-fn shrink_all(signature: &Signature, start: usize, packed: &[u8], mut external: &mut [u8]) {
-    for_each_number(signature, start, packed.len(), &mut |base, bytes| {
-        let (number, rest) = mem::take(&mut external).split_at_mut(external_unit(base));
-        shrink(&packed[bytes.start - start..bytes.end - start], number);
-        external = rest;
-    });
-}
-
-/// The other way round.
-fn grow_all(signature: &Signature, start: usize, mut external: &[u8], packed: &mut [u8]) {
-    for_each_number(signature, start, packed.len(), &mut |base, bytes| {
-        let (number, rest) = external.split_at(external_unit(base));
-        grow(number, base, &mut packed[bytes.start - start..bytes.end - start]);
-        external = rest;
-    });
-}
-
-/// Calls back for each number of whole units.
-fn for_each_number(
-    signature: &Signature,
-    start: usize,
-    size: usize,
-    visit: &mut impl FnMut(BaseType, Range<usize>),
-) {
-    signature.for_each_run(start..start + size, &mut |base, bytes| {
-        let unit = unit(base);
-        bytes.step_by(unit).for_each(|at| visit(base, at..at + unit));
-    });
-}
 
 /// Packs one part after the other, from any position on: a `Read` and `Seek`.
 ///
@@ -142,29 +33,27 @@ fn for_each_number(
 pub struct Packer<'a> {
     data: Data<'a>,
     position: usize,
-    representation: Representation,
-    /// Whether numbers have other sizes in it.
-    resizes: bool,
+    encoding: Encoding,
     checksum: Option<u32>,
 }
 
 impl<'a> Packer<'a> {
     pub(super) fn new(data: Data<'a>) -> Self {
-        Self { data, position: 0, representation: Representation::Native, resizes: false, checksum: None }
+        Self { data, position: 0, encoding: Encoding::default(), checksum: None }
     }
 
-    /// Packs in this representation, from the first byte on.
+    /// Packs in this representation, from the first byte on, and begins another checksum.
     ///
     /// # Errors
     /// [`Error::Representation`] for what was decoded from a datatype with a `long double`, which takes more than another order of bytes.
     pub fn with_representation(self, representation: Representation) -> Result<Self, Error> {
-        let resizes = representation.resizes(self.data.signature())?;
-        Ok(Self { representation, resizes, position: 0, ..self })
+        let encoding = Encoding::new(representation, self.data.signature())?;
+        Ok(Self { encoding, checksum: self.checksum.map(|_| 0), ..Self::new(self.data) })
     }
 
     /// Bytes of all of it.
     pub fn size(&self) -> usize {
-        self.data.size_in(self.resizes)
+        self.data.size_in(self.encoding.resizes)
     }
 
     /// Also computes the checksum of what is packed, while it is in the cache.
@@ -199,7 +88,7 @@ impl<'a> Packer<'a> {
     pub fn pack(&mut self, packed: &mut [u8]) -> usize {
         let size = packed.len().min(self.size() - self.position);
         let packed = &mut packed[..size];
-        if !self.representation.turns() && self.checksum.is_none() {
+        if self.encoding.is_native() && self.checksum.is_none() {
             self.fill(packed);
             return size;
         }
@@ -217,44 +106,36 @@ impl<'a> Packer<'a> {
         let read = |bytes: Range<usize>, packed: &mut [u8]| {
             self.data.pack_range(bytes, packed).expect("as many bytes as the range has");
         };
-        if !self.representation.turns() && !self.resizes {
+        if self.encoding.is_native() {
             return read(bytes, packed);
         }
         let signature = self.data.signature();
-        for part in Part::of(signature, bytes.clone(), self.resizes) {
+        for part in Part::of(signature, bytes.clone(), self.encoding.resizes) {
             let target = &mut packed[part.bytes.start - bytes.start..part.bytes.end - bytes.start];
             match part.unit {
-                None if self.resizes => {
-                    let mut numbers = vec![0; part.native.len()];
-                    read(part.native.clone(), &mut numbers);
-                    shrink_all(signature, part.native.start, &numbers, target);
+                None if self.encoding.resizes => {
+                    let mut native = vec![0; part.native.len()];
+                    read(part.native.clone(), &mut native);
+                    self.encoding.encode_all(signature, part.native.start, &native, target);
                 }
                 None => {
                     read(part.native.clone(), target);
-                    turn(signature, part.native.start, target);
+                    self.encoding.turn(signature, part.native.start, target);
                 }
-                // All of the number has to be there to be turned round.
+                // All of the number has to be there to be encoded.
                 Some(unit) => {
-                    let (mut number, mut external) = ([0; LARGEST_UNIT], [0; LARGEST_UNIT]);
-                    let number = &mut number[..unit.native.len()];
-                    read(unit.native, number);
-                    let external = &mut external[..unit.bytes.len()];
-                    if self.resizes {
-                        shrink(number, external);
-                    } else {
-                        number.reverse();
-                        external.copy_from_slice(number);
-                    }
+                    let (mut native, mut encoded) = ([0; LARGEST_UNIT], [0; LARGEST_UNIT]);
+                    let (native, encoded) =
+                        (&mut native[..unit.native.len()], &mut encoded[..unit.bytes.len()]);
+                    read(unit.native, native);
+                    self.encoding.encode(native, encoded);
                     let within = part.bytes.start - unit.bytes.start..part.bytes.end - unit.bytes.start;
-                    target.copy_from_slice(&external[within]);
+                    target.copy_from_slice(&encoded[within]);
                 }
             }
         }
     }
 }
-
-/// Bytes of the largest unit.
-const LARGEST_UNIT: usize = 16;
 
 /// A part of a range of packed bytes: whole units, or some bytes of a single one.
 struct Part {
@@ -334,9 +215,7 @@ fn invalid_input(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> 
 #[derive(Debug)]
 pub struct Unpacker<'a> {
     data: DataMut<'a>,
-    representation: Representation,
-    /// Whether numbers have other sizes in it.
-    resizes: bool,
+    encoding: Encoding,
     /// Where the next bytes go that are written as a stream.
     position: usize,
     /// What has arrived: beginnings and ends of ranges that do not touch.
@@ -357,22 +236,22 @@ struct Waiting {
 impl<'a> Unpacker<'a> {
     pub(super) fn new(data: DataMut<'a>) -> Self {
         let (arrived, waiting) = (BTreeMap::new(), BTreeMap::new());
-        let (representation, resizes) = (Representation::Native, false);
-        Self { data, representation, resizes, position: 0, arrived, waiting, checksum: None }
+        Self { data, encoding: Encoding::default(), position: 0, arrived, waiting, checksum: None }
     }
 
-    /// Takes the bytes to be in this representation. Of what has arrived before nothing is kept in mind.
+    /// Takes the bytes to be in this representation. Of what has arrived before nothing is kept in mind, also not
+    /// in the checksum.
     ///
     /// # Errors
     /// As [`Packer::with_representation`].
     pub fn with_representation(self, representation: Representation) -> Result<Self, Error> {
-        let resizes = representation.resizes(self.data.as_data().signature())?;
-        Ok(Self { representation, resizes, checksum: self.checksum, ..Self::new(self.data) })
+        let encoding = Encoding::new(representation, self.data.as_data().signature())?;
+        Ok(Self { encoding, checksum: self.checksum.map(|_| 0), ..Self::new(self.data) })
     }
 
     /// Bytes of all of it.
     pub fn size(&self) -> usize {
-        self.data.as_data().size_in(self.resizes)
+        self.data.as_data().size_in(self.encoding.resizes)
     }
 
     /// Also computes the checksum of what is unpacked, while it is in the cache.
@@ -452,12 +331,13 @@ impl<'a> Unpacker<'a> {
 
     /// The parts of a segment.
     fn parts(&self, position: usize, segment: &[u8]) -> Vec<Part> {
-        Part::of(self.data.as_data().signature(), position..position + segment.len(), self.resizes).collect()
+        Part::of(self.data.as_data().signature(), position..position + segment.len(), self.encoding.resizes)
+            .collect()
     }
 
     /// The last place up to this byte, or the end, where no number is torn.
     fn floor(&self, byte: usize) -> usize {
-        let last = || self.data.as_data().signature().unit_at(byte, self.resizes).bytes.start;
+        let last = || self.data.as_data().signature().unit_at(byte, self.encoding.resizes).bytes.start;
         if byte < self.size() { last() } else { self.size() }
     }
 
@@ -478,7 +358,7 @@ impl<'a> Unpacker<'a> {
             }
             let mut done = 0;
             while done < bytes.len() {
-                let (taken, at, packed) = self.turned(part.bytes.start + done, &bytes[done..], &mut space);
+                let (taken, at, packed) = self.decoded(part.bytes.start + done, &bytes[done..], &mut space);
                 self.data.validate(at, packed)?;
                 done += taken;
             }
@@ -508,7 +388,7 @@ impl<'a> Unpacker<'a> {
             }
             let mut done = 0;
             while done < bytes.len() {
-                let (taken, at, packed) = self.turned(part.bytes.start + done, &bytes[done..], &mut space);
+                let (taken, at, packed) = self.decoded(part.bytes.start + done, &bytes[done..], &mut space);
                 // SAFETY: all values of the segment have been validated.
                 unsafe { self.data.write(at, packed) };
                 done += taken;
@@ -530,39 +410,35 @@ impl<'a> Unpacker<'a> {
     /// The number of this machine, if all of its bytes are there.
     fn number(&self, waiting: &Waiting, unit: &Unit) -> Option<[u8; LARGEST_UNIT]> {
         let size = unit.bytes.len();
-        let mut number = waiting.bytes;
-        if self.resizes {
-            grow(&waiting.bytes[..size], unit.base, &mut number[..unit.native.len()]);
-        } else if self.representation.turns() {
-            number[..size].reverse();
-        }
+        let mut number = [0; LARGEST_UNIT];
+        self.encoding.decode(unit.base, &waiting.bytes[..size], &mut number[..unit.native.len()]);
         (waiting.there.count_ones() as usize == size).then_some(number)
     }
 
-    /// The first of whole units that begin at a position, as this machine has them: all of them, or a chunk that is turned in the space
+    /// The first of whole units that begin at a position, as this machine has them: all of them, or a chunk that is decoded in the space
     /// given. How many bytes those were, where they begin among the packed ones of this machine, and the bytes.
-    fn turned<'b>(
+    fn decoded<'b>(
         &self,
         position: usize,
         packed: &'b [u8],
         space: &'b mut Vec<u8>,
     ) -> (usize, usize, &'b [u8]) {
-        if !self.representation.turns() && !self.resizes {
+        if self.encoding.is_native() {
             return (packed.len(), position, packed);
         }
         let signature = self.data.as_data().signature();
         let end = self.floor(position + CHUNK).min(position + packed.len());
         let taken = &packed[..end - position];
         space.clear();
-        if !self.resizes {
+        if !self.encoding.resizes {
             space.extend_from_slice(taken);
-            turn(signature, position, space);
+            self.encoding.turn(signature, position, space);
             return (taken.len(), position, space);
         }
         let native = |byte| signature.unit_at(byte, true).native.start;
         let (start, end) = (native(position), native(end));
         space.resize(end - start, 0);
-        grow_all(signature, start, taken, space);
+        self.encoding.decode_all(signature, start, taken, space);
         (taken.len(), start, space)
     }
 
