@@ -22,7 +22,7 @@ enum Made {
 
 struct Row {
     base: BaseType,
-    /// In type maps and JSON.
+    /// In type maps and JSON: its name in Rust, or MPI's.
     name: &'static str,
     /// The handle of the C binding.
     mpi_name: &'static str,
@@ -32,7 +32,7 @@ struct Row {
 }
 
 macro_rules! base_types {
-    ($($(#[$doc:meta])* $variant:ident $name:literal $mpi:literal $made:expr;)*) => {
+    ($($(#[$doc:meta])* $variant:ident $($name:literal)? = $mpi:literal $made:expr;)*) => {
         /// A predefined MPI datatype (MPI 4.1 section 3.2.2), under its Rust name if it has one.
         ///
         /// ```
@@ -50,7 +50,7 @@ macro_rules! base_types {
         /// In the order of the variants.
         const TABLE: &[Row] = &[$(Row {
             base: BaseType::$variant,
-            name: $name,
+            name: [$($name,)? $mpi][0],
             mpi_name: $mpi,
             variant: stringify!($variant),
             made: $made,
@@ -66,85 +66,85 @@ use Made::{Like, Numbers, Opaque, Pair};
 
 base_types! {
     /// `i8`,
-    I8 "i8" "MPI_INT8_T" Numbers(1, 1);
+    I8 "i8" = "MPI_INT8_T" Numbers(1, 1);
     /// `i16`,
-    I16 "i16" "MPI_INT16_T" Numbers(2, 1);
+    I16 "i16" = "MPI_INT16_T" Numbers(2, 1);
     /// `i32`,
-    I32 "i32" "MPI_INT32_T" Numbers(4, 1);
+    I32 "i32" = "MPI_INT32_T" Numbers(4, 1);
     /// `i64`,
-    I64 "i64" "MPI_INT64_T" Numbers(8, 1);
+    I64 "i64" = "MPI_INT64_T" Numbers(8, 1);
     /// `u8`,
-    U8 "u8" "MPI_UINT8_T" Numbers(1, 1);
+    U8 "u8" = "MPI_UINT8_T" Numbers(1, 1);
     /// `u16`,
-    U16 "u16" "MPI_UINT16_T" Numbers(2, 1);
+    U16 "u16" = "MPI_UINT16_T" Numbers(2, 1);
     /// `u32`,
-    U32 "u32" "MPI_UINT32_T" Numbers(4, 1);
+    U32 "u32" = "MPI_UINT32_T" Numbers(4, 1);
     /// `u64`,
-    U64 "u64" "MPI_UINT64_T" Numbers(8, 1);
+    U64 "u64" = "MPI_UINT64_T" Numbers(8, 1);
     /// `f32`,
-    F32 "f32" "MPI_FLOAT" Numbers(4, 1);
+    F32 "f32" = "MPI_FLOAT" Numbers(4, 1);
     /// `f64`,
-    F64 "f64" "MPI_DOUBLE" Numbers(8, 1);
-    /// `bool`; the only base type with byte patterns that are no value,
-    Bool "bool" "MPI_C_BOOL" Numbers(1, 1);
+    F64 "f64" = "MPI_DOUBLE" Numbers(8, 1);
+    /// `bool`, of which not every byte is a value,
+    Bool "bool" = "MPI_C_BOOL" Numbers(1, 1);
     /// Two `f32`, real part first,
-    C32 "c32" "MPI_C_FLOAT_COMPLEX" Numbers(4, 2);
+    C32 "c32" = "MPI_C_FLOAT_COMPLEX" Numbers(4, 2);
     /// Two `f64`, real part first,
-    C64 "c64" "MPI_C_DOUBLE_COMPLEX" Numbers(8, 2);
+    C64 "c64" = "MPI_C_DOUBLE_COMPLEX" Numbers(8, 2);
     /// An uninterpreted byte,
-    Byte "byte" "MPI_BYTE" Numbers(1, 1);
-    Char "MPI_CHAR" "MPI_CHAR" Like(if ffi::c_char::MIN == 0 { U8 } else { I8 });
-    SignedChar "MPI_SIGNED_CHAR" "MPI_SIGNED_CHAR" Like(I8);
-    Short "MPI_SHORT" "MPI_SHORT" Like(I16);
-    Int "MPI_INT" "MPI_INT" Like(I32);
-    Long "MPI_LONG" "MPI_LONG" Like(if size_of::<ffi::c_long>() == 8 { I64 } else { I32 });
-    LongLong "MPI_LONG_LONG_INT" "MPI_LONG_LONG_INT" Like(I64);
-    UnsignedChar "MPI_UNSIGNED_CHAR" "MPI_UNSIGNED_CHAR" Like(U8);
-    UnsignedShort "MPI_UNSIGNED_SHORT" "MPI_UNSIGNED_SHORT" Like(U16);
-    Unsigned "MPI_UNSIGNED" "MPI_UNSIGNED" Like(U32);
-    UnsignedLong "MPI_UNSIGNED_LONG" "MPI_UNSIGNED_LONG" Like(if size_of::<ffi::c_long>() == 8 { U64 } else { U32 });
-    UnsignedLongLong "MPI_UNSIGNED_LONG_LONG" "MPI_UNSIGNED_LONG_LONG" Like(U64);
-    LongDouble "MPI_LONG_DOUBLE" "MPI_LONG_DOUBLE" Opaque(LONG_DOUBLE, 1);
-    WChar "MPI_WCHAR" "MPI_WCHAR" Like(if cfg!(windows) { U16 } else { I32 });
-    Aint "MPI_AINT" "MPI_AINT" Like(if size_of::<usize>() == 8 { I64 } else { I32 });
-    Offset "MPI_OFFSET" "MPI_OFFSET" Like(I64);
-    Count "MPI_COUNT" "MPI_COUNT" Like(I64);
-    CComplex "MPI_C_COMPLEX" "MPI_C_COMPLEX" Like(C32);
-    CLongDoubleComplex "MPI_C_LONG_DOUBLE_COMPLEX" "MPI_C_LONG_DOUBLE_COMPLEX" Opaque(LONG_DOUBLE, 2);
-    CxxBool "MPI_CXX_BOOL" "MPI_CXX_BOOL" Like(Bool);
-    CxxFloatComplex "MPI_CXX_FLOAT_COMPLEX" "MPI_CXX_FLOAT_COMPLEX" Like(C32);
-    CxxDoubleComplex "MPI_CXX_DOUBLE_COMPLEX" "MPI_CXX_DOUBLE_COMPLEX" Like(C64);
-    CxxLongDoubleComplex "MPI_CXX_LONG_DOUBLE_COMPLEX" "MPI_CXX_LONG_DOUBLE_COMPLEX" Opaque(LONG_DOUBLE, 2);
-    Character "MPI_CHARACTER" "MPI_CHARACTER" Like(U8);
-    Logical "MPI_LOGICAL" "MPI_LOGICAL" Like(I32);
-    Integer "MPI_INTEGER" "MPI_INTEGER" Like(I32);
-    Real "MPI_REAL" "MPI_REAL" Like(F32);
-    DoublePrecision "MPI_DOUBLE_PRECISION" "MPI_DOUBLE_PRECISION" Like(F64);
-    Complex "MPI_COMPLEX" "MPI_COMPLEX" Like(C32);
-    DoubleComplex "MPI_DOUBLE_COMPLEX" "MPI_DOUBLE_COMPLEX" Like(C64);
-    Integer1 "MPI_INTEGER1" "MPI_INTEGER1" Like(I8);
-    Integer2 "MPI_INTEGER2" "MPI_INTEGER2" Like(I16);
-    Integer4 "MPI_INTEGER4" "MPI_INTEGER4" Like(I32);
-    Integer8 "MPI_INTEGER8" "MPI_INTEGER8" Like(I64);
-    Integer16 "MPI_INTEGER16" "MPI_INTEGER16" Numbers(16, 1);
-    Real2 "MPI_REAL2" "MPI_REAL2" Numbers(2, 1);
-    Real4 "MPI_REAL4" "MPI_REAL4" Like(F32);
-    Real8 "MPI_REAL8" "MPI_REAL8" Like(F64);
-    Real16 "MPI_REAL16" "MPI_REAL16" Opaque(16, 1);
-    Complex4 "MPI_COMPLEX4" "MPI_COMPLEX4" Numbers(2, 2);
-    Complex8 "MPI_COMPLEX8" "MPI_COMPLEX8" Like(C32);
-    Complex16 "MPI_COMPLEX16" "MPI_COMPLEX16" Like(C64);
-    Complex32 "MPI_COMPLEX32" "MPI_COMPLEX32" Opaque(16, 2);
-    FloatInt "MPI_FLOAT_INT" "MPI_FLOAT_INT" Pair(F32, Int);
-    DoubleInt "MPI_DOUBLE_INT" "MPI_DOUBLE_INT" Pair(F64, Int);
-    LongInt "MPI_LONG_INT" "MPI_LONG_INT" Pair(Long, Int);
-    TwoInt "MPI_2INT" "MPI_2INT" Pair(Int, Int);
-    ShortInt "MPI_SHORT_INT" "MPI_SHORT_INT" Pair(Short, Int);
-    LongDoubleInt "MPI_LONG_DOUBLE_INT" "MPI_LONG_DOUBLE_INT" Pair(LongDouble, Int);
-    TwoReal "MPI_2REAL" "MPI_2REAL" Pair(Real, Real);
-    TwoDoublePrecision "MPI_2DOUBLE_PRECISION" "MPI_2DOUBLE_PRECISION" Pair(BaseType::DoublePrecision, BaseType::DoublePrecision);
-    TwoInteger "MPI_2INTEGER" "MPI_2INTEGER" Pair(Integer, Integer);
-    Packed "MPI_PACKED" "MPI_PACKED" Numbers(1, 1);
+    Byte "byte" = "MPI_BYTE" Numbers(1, 1);
+    Char = "MPI_CHAR" Like(if ffi::c_char::MIN == 0 { U8 } else { I8 });
+    SignedChar = "MPI_SIGNED_CHAR" Like(I8);
+    Short = "MPI_SHORT" Like(I16);
+    Int = "MPI_INT" Like(I32);
+    Long = "MPI_LONG" Like(if size_of::<ffi::c_long>() == 8 { I64 } else { I32 });
+    LongLong = "MPI_LONG_LONG_INT" Like(I64);
+    UnsignedChar = "MPI_UNSIGNED_CHAR" Like(U8);
+    UnsignedShort = "MPI_UNSIGNED_SHORT" Like(U16);
+    Unsigned = "MPI_UNSIGNED" Like(U32);
+    UnsignedLong = "MPI_UNSIGNED_LONG" Like(if size_of::<ffi::c_long>() == 8 { U64 } else { U32 });
+    UnsignedLongLong = "MPI_UNSIGNED_LONG_LONG" Like(U64);
+    LongDouble = "MPI_LONG_DOUBLE" Opaque(LONG_DOUBLE, 1);
+    WChar = "MPI_WCHAR" Like(if cfg!(windows) { U16 } else { I32 });
+    Aint = "MPI_AINT" Like(if size_of::<usize>() == 8 { I64 } else { I32 });
+    Offset = "MPI_OFFSET" Like(I64);
+    Count = "MPI_COUNT" Like(I64);
+    CComplex = "MPI_C_COMPLEX" Like(C32);
+    CLongDoubleComplex = "MPI_C_LONG_DOUBLE_COMPLEX" Opaque(LONG_DOUBLE, 2);
+    CxxBool = "MPI_CXX_BOOL" Like(Bool);
+    CxxFloatComplex = "MPI_CXX_FLOAT_COMPLEX" Like(C32);
+    CxxDoubleComplex = "MPI_CXX_DOUBLE_COMPLEX" Like(C64);
+    CxxLongDoubleComplex = "MPI_CXX_LONG_DOUBLE_COMPLEX" Opaque(LONG_DOUBLE, 2);
+    Character = "MPI_CHARACTER" Like(U8);
+    Logical = "MPI_LOGICAL" Like(I32);
+    Integer = "MPI_INTEGER" Like(I32);
+    Real = "MPI_REAL" Like(F32);
+    DoublePrecision = "MPI_DOUBLE_PRECISION" Like(F64);
+    Complex = "MPI_COMPLEX" Like(C32);
+    DoubleComplex = "MPI_DOUBLE_COMPLEX" Like(C64);
+    Integer1 = "MPI_INTEGER1" Like(I8);
+    Integer2 = "MPI_INTEGER2" Like(I16);
+    Integer4 = "MPI_INTEGER4" Like(I32);
+    Integer8 = "MPI_INTEGER8" Like(I64);
+    Integer16 = "MPI_INTEGER16" Numbers(16, 1);
+    Real2 = "MPI_REAL2" Numbers(2, 1);
+    Real4 = "MPI_REAL4" Like(F32);
+    Real8 = "MPI_REAL8" Like(F64);
+    Real16 = "MPI_REAL16" Opaque(16, 1);
+    Complex4 = "MPI_COMPLEX4" Numbers(2, 2);
+    Complex8 = "MPI_COMPLEX8" Like(C32);
+    Complex16 = "MPI_COMPLEX16" Like(C64);
+    Complex32 = "MPI_COMPLEX32" Opaque(16, 2);
+    FloatInt = "MPI_FLOAT_INT" Pair(F32, Int);
+    DoubleInt = "MPI_DOUBLE_INT" Pair(F64, Int);
+    LongInt = "MPI_LONG_INT" Pair(Long, Int);
+    TwoInt = "MPI_2INT" Pair(Int, Int);
+    ShortInt = "MPI_SHORT_INT" Pair(Short, Int);
+    LongDoubleInt = "MPI_LONG_DOUBLE_INT" Pair(LongDouble, Int);
+    TwoReal = "MPI_2REAL" Pair(Real, Real);
+    TwoDoublePrecision = "MPI_2DOUBLE_PRECISION" Pair(BaseType::DoublePrecision, BaseType::DoublePrecision);
+    TwoInteger = "MPI_2INTEGER" Pair(Integer, Integer);
+    Packed = "MPI_PACKED" Numbers(1, 1);
 }
 
 /// Bytes of C's `long double`.
@@ -254,8 +254,8 @@ impl BaseType {
         }
     }
 
-    /// Bytes of one value in `external32` (MPI 4.1 section 14.5.2), never more than it has here. None where that takes more than the order of bytes: a `long double`
-    /// and what is made of it.
+    /// Bytes of one value in `external32` (MPI 4.1 section 14.5.2), never more than it has here. None where that takes more than
+    /// another order of bytes: a `long double` and what is made of it.
     pub const fn external_size(self) -> Option<u64> {
         match self.row().made {
             Opaque(..) => None,

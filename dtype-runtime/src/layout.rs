@@ -26,7 +26,8 @@ use crate::{
 /// A part of an array: what [`layout!`](crate::layout) and the ready-made shapes give.
 ///
 /// There are two kinds. A [`StaticLayout`] is known at compile time and takes no space; a [`DynamicLayout`] is worked out
-/// while the program runs. A reference to a layout is one, too. Both have these methods as their own, so that the trait is needed for generic code only:
+/// while the program runs. A reference to a layout is one, too. Both have these methods as their own, so that the trait is
+/// needed for generic code only:
 ///
 /// ```
 /// use dtype_runtime::{Layout, layout};
@@ -562,26 +563,9 @@ unsafe impl<S: Selection> Layout for StaticLayout<S> {
 impl<S: Selection, const D: usize> From<StaticLayout<S>> for DynamicLayout<S::Element, D> {
     fn from(_: StaticLayout<S>) -> Self {
         const { assert!(S::REGION.shape.len() == D, "the layout has another number of dimensions") };
-        let Region { shape, order, axes, parts, lists, element } = S::REGION;
+        let Region { shape, order, element, axes, parts, lists } = S::REGION;
         let (shape, axes, parts, lists) = (shape.to_vec(), axes.to_vec(), parts.to_vec(), lists.to_vec());
-        let (plan, entry, disjoint) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        let packed_size = const { S::REGION.packed_size() };
-        let (is_restricted, has_blocks) = (S::REGION.is_restricted(), S::REGION.has_blocks());
-        let known = Dynamic {
-            shape,
-            order,
-            element,
-            axes,
-            parts,
-            lists,
-            packed_size,
-            is_restricted,
-            has_blocks,
-            plan,
-            entry,
-            disjoint,
-        };
-        Self(Arc::new(known), PhantomData)
+        Self(Arc::new(Dynamic::new(shape, order, element, axes, parts, lists)), PhantomData)
     }
 }
 
@@ -641,6 +625,34 @@ struct Dynamic {
 }
 
 impl Dynamic {
+    fn new(
+        shape: Vec<usize>,
+        order: ArrayOrder,
+        element: usize,
+        axes: Vec<Axis>,
+        parts: Vec<Part>,
+        lists: Vec<Vec<usize>>,
+    ) -> Self {
+        let region = Region { shape: &shape, order, element, axes: &axes, parts: &parts, lists: &lists };
+        let (packed_size, is_restricted, has_blocks) =
+            (region.packed_size(), region.is_restricted(), region.has_blocks());
+        let (plan, entry, disjoint) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self {
+            shape,
+            order,
+            element,
+            axes,
+            parts,
+            lists,
+            packed_size,
+            is_restricted,
+            has_blocks,
+            plan,
+            entry,
+            disjoint,
+        }
+    }
+
     fn region(&self) -> Region<'_> {
         Region {
             shape: &self.shape,
@@ -661,23 +673,8 @@ impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
     #[doc(hidden)]
     pub fn new(pieces: Pieces<T, D>, order: ArrayOrder) -> Result<Self, Error> {
         pieces.check()?;
-        let mut layout = Dynamic {
-            shape: pieces.shape.to_vec(),
-            order,
-            element: size_of::<T>(),
-            axes: pieces.axes,
-            parts: pieces.parts,
-            lists: pieces.lists,
-            packed_size: 0,
-            is_restricted: false,
-            has_blocks: false,
-            plan: OnceLock::new(),
-            entry: OnceLock::new(),
-            disjoint: OnceLock::new(),
-        };
-        (layout.packed_size, layout.is_restricted) =
-            (layout.region().packed_size(), layout.region().is_restricted());
-        layout.has_blocks = layout.region().has_blocks();
+        let Pieces { shape, axes, parts, lists, .. } = pieces;
+        let layout = Dynamic::new(shape.to_vec(), order, size_of::<T>(), axes, parts, lists);
         if isize::try_from(layout.packed_size).is_err() {
             return Err(SelectionError::TooLarge.into());
         }
