@@ -78,7 +78,7 @@ pub(crate) fn return_errors(communicator: MPI_Comm) -> c_int {
 }
 
 /// Makes MPI calls that have no communicator: libraries call the handler of `MPI_COMM_WORLD` or of `MPI_COMM_SELF` for them (MPI 3.1 and
-/// MPI 4.1 section 9.3).
+/// MPI 4.1 section 9.3). Where there are sessions only, the handler of the first one is called, which cannot be replaced.
 pub(crate) fn without_communicator<R>(calls: impl FnOnce() -> R) -> R {
     if !life::has_world() {
         return calls();

@@ -82,6 +82,8 @@ pub(super) fn has_world() -> bool {
 ///
 /// # Safety
 /// 1. A session of this process is open until this returns. 2. It has been opened for as many threads as `run` calls MPI from.
+/// 3. When `run` has returned, no other thread is in a call of this crate, and nothing that was made by one is used any more:
+///    no datatype, and no request.
 ///
 /// # Errors
 /// [`Error::Finalized`] after `MPI_Finalize`, and in a second call; where MPI refuses a call. Then nothing has been run.
