@@ -5,7 +5,7 @@
 //! owned when lowered at run time.
 
 use alloc::{borrow::Cow, collections::BTreeMap, vec::Vec};
-use core::fmt;
+use core::{fmt, slice};
 
 use crate::{BaseType, Error, TypeTree, draw::Short};
 
@@ -54,6 +54,30 @@ impl Step {
                 blocklengths.iter().copied().fold(blocklengths.len() as u64, u64::max)
             }
             Self::Resized { .. } => 0,
+        }
+    }
+
+    /// The datatypes that it is made of.
+    pub fn oldtypes(&self) -> &[OldType] {
+        match self {
+            Self::Contiguous { oldtype, .. }
+            | Self::Hvector { oldtype, .. }
+            | Self::HindexedBlock { oldtype, .. }
+            | Self::Hindexed { oldtype, .. }
+            | Self::Resized { oldtype, .. } => slice::from_ref(oldtype),
+            Self::Struct { oldtypes, .. } => oldtypes,
+        }
+    }
+
+    /// Its stride, displacements or extent, in bytes.
+    pub fn strides(&self) -> &[i64] {
+        match self {
+            Self::Contiguous { .. } => &[],
+            Self::Hvector { stride, .. } => slice::from_ref(stride),
+            Self::HindexedBlock { displacements, .. }
+            | Self::Hindexed { displacements, .. }
+            | Self::Struct { displacements, .. } => displacements,
+            Self::Resized { extent, .. } => slice::from_ref(extent),
         }
     }
 }

@@ -109,6 +109,13 @@ pub fn mpi_pack(source: *const u8, count: usize, datatype: MPI_Datatype, size: u
     packed
 }
 
+/// Whether the library is this one, of this major version: its text is `MPICH Version:      5.0.2…` or `Open MPI v4.1.4, …`.
+pub fn is_library(name: &str, major: u32) -> bool {
+    let text = mpi::environment::library_version().unwrap_or_default();
+    let version = text.strip_prefix(name).map(|rest| rest.trim_start_matches(|c: char| !c.is_ascii_digit()));
+    version.is_some_and(|version| version.starts_with(&format!("{major}.")))
+}
+
 /// What MPI has packed in a process of many datatypes is what it should be. From the 512th datatype of a process on, MPICH
 /// 4.0.2 packs whole multiples of some element size only, and forgets the rest: a loop over MPI_Type_contiguous and MPI_Pack
 /// in C shows it. It transfers all of them well.

@@ -143,6 +143,13 @@ fn a_hundred_thousand_cycles_lose_no_handle() {
 }
 
 #[test]
+fn complex_numbers_arrive_from_any_stride() {
+    for ranks in [1, 2] {
+        passes("wires-complex", ranks);
+    }
+}
+
+#[test]
 fn slices_of_every_type_travel_on_every_wire_with_every_call() {
     for ranks in [1, 2, 3, 4] {
         passes("wires", ranks);

@@ -13,27 +13,75 @@ use crate::Error;
 
 /// Runs a program and commits its result; the flag says whether it was built, and so is to be freed.
 pub(super) fn construct(program: &Program) -> Result<(MPI_Datatype, bool), Error> {
-    let mut steps = Steps(Vec::with_capacity(program.steps.len()));
+    let mut steps = Steps { built: Vec::with_capacity(program.steps.len()), split: Vec::new() };
+    for base in torn(program) {
+        let numbers = steps.call(&numbers(base))?;
+        steps.split.push((base, numbers));
+    }
     for step in program.steps.iter() {
         let handle = steps.call(step)?;
-        steps.0.push(handle);
+        steps.built.push(handle);
     }
     let OldType::Step(index) = program.result else {
         return Ok((steps.handle(program.result)?, false));
     };
-    let mut result = steps.0.swap_remove(index);
+    let mut result = steps.built.swap_remove(index);
     // SAFETY: the handle was built by the last step.
     let code = unsafe { ffi::MPI_Type_commit(&raw mut result) };
-    checked("MPI_Type_commit", code).inspect_err(|_| steps.0.push(result))?;
+    checked("MPI_Type_commit", code).inspect_err(|_| steps.built.push(result))?;
     Ok((result, true))
 }
 
+/// The base types whose numbers the library tears apart in the datatype of this program, in its own copies.
+///
+/// Open MPI 5.0 copies numbers by their alignment, and takes their strides for multiples of their size
+/// (`opal_datatype_pack_unpack_predefined.h`): of complex numbers 24 bytes apart, it packs such as are 16 apart. Only where no stride is
+/// another, they stay as they are: one-sided reductions need that. MPICH 5 copies all numbers of 16 bytes as a `long double`, which has ten.
+fn torn(program: &Program) -> Vec<BaseType> {
+    // SAFETY: a constant of the library.
+    let tears = unsafe { shim::dtype_shim_tears() };
+    if tears == 0 {
+        return Vec::new();
+    }
+    let oldtypes = program.steps.iter().flat_map(Step::oldtypes);
+    let mut bases: Vec<BaseType> =
+        oldtypes.filter_map(|old| if let OldType::Base(base) = old { Some(*base) } else { None }).collect();
+    bases.sort_unstable();
+    bases.dedup();
+    if tears == c_int::from(b'q') {
+        bases.retain(|base| matches!(base, BaseType::Integer16 | BaseType::Real16 | BaseType::Complex32));
+        return bases;
+    }
+    let is_multiple =
+        |size: u64| program.steps.iter().flat_map(Step::strides).all(|stride| stride % size as i64 == 0);
+    if matches!(bases[..], [base] if is_multiple(base.size())) {
+        return Vec::new();
+    }
+    bases.retain(|base| base.pair().is_none() && base.alignment() < base.size());
+    bases
+}
+
+/// What has the same bytes in numbers that no library tears apart: a complex number as two.
+fn numbers(base: BaseType) -> Step {
+    let number = match base.alignment() {
+        2 => BaseType::U16,
+        4 => BaseType::F32,
+        8 => BaseType::F64,
+        _ => BaseType::U64,
+    };
+    Step::Contiguous { count: base.size() / number.size(), oldtype: OldType::Base(number) }
+}
+
 /// The handles of the steps run so far. Dropping frees them: a datatype keeps what it was built from alive.
-struct Steps(Vec<MPI_Datatype>);
+struct Steps {
+    built: Vec<MPI_Datatype>,
+    /// What stands for base types that the library would tear apart.
+    split: Vec<(BaseType, MPI_Datatype)>,
+}
 
 impl Drop for Steps {
     fn drop(&mut self) {
-        for handle in &mut self.0 {
+        for handle in self.built.iter_mut().chain(self.split.iter_mut().map(|(_, handle)| handle)) {
             // SAFETY: each was built here and is freed once.
             unsafe { ffi::MPI_Type_free(handle) };
         }
@@ -42,13 +90,17 @@ impl Drop for Steps {
 
 impl Steps {
     fn handle(&self, oldtype: OldType) -> Result<MPI_Datatype, Error> {
-        match oldtype {
-            OldType::Base(base) => predefined(base).ok_or_else(|| Error::Datatype {
-                name: base.mpi_name().to_owned(),
-                reason: "this MPI library does not have it",
-            }),
-            OldType::Step(index) => Ok(self.0[index]),
+        let base = match oldtype {
+            OldType::Step(index) => return Ok(self.built[index]),
+            OldType::Base(base) => base,
+        };
+        if let Some((_, numbers)) = self.split.iter().find(|(torn, _)| *torn == base) {
+            return Ok(*numbers);
         }
+        predefined(base).ok_or_else(|| Error::Datatype {
+            name: base.mpi_name().to_owned(),
+            reason: "this MPI library does not have it",
+        })
     }
 
     fn handles(&self, oldtypes: &[OldType]) -> Result<Vec<MPI_Datatype>, Error> {
@@ -213,11 +265,17 @@ fn larges(call: &'static str, values: &[u64]) -> Result<Vec<i64>, Error> {
     values.iter().map(|value| large(call, "array_of_blocklengths", *value)).collect()
 }
 
-/// The predefined handle of a base type, if the library has one.
+/// The predefined handle of a base type, if the library has one: Open MPI gives those that the compilers it was built with do not know a
+/// size of 0.
 pub(super) fn predefined(base: BaseType) -> Option<MPI_Datatype> {
-    // SAFETY: constants of the MPI library, set up before `main`.
-    let (handle, null) = unsafe { (shim::dtype_shim_handle(base as c_int), ffi::RSMPI_DATATYPE_NULL) };
-    (handle != null).then_some(handle)
+    let mut size = 0;
+    // SAFETY: constants of the MPI library, set up before `main`; its sizes can be asked for, as MPI is usable.
+    unsafe {
+        let (handle, null) = (shim::dtype_shim_handle(base as c_int), ffi::RSMPI_DATATYPE_NULL);
+        let is_known =
+            handle != null && ffi::MPI_Type_size(handle, &raw mut size) == ffi::MPI_SUCCESS as c_int;
+        (is_known && size > 0).then_some(handle)
+    }
 }
 
 fn count(call: &'static str, argument: &'static str, value: u64) -> Result<Count, Error> {

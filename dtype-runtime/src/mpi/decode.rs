@@ -241,7 +241,10 @@ fn tree_of(datatype: MPI_Datatype, level: usize) -> Result<(TypeTree, bool), Err
 /// The base type of a predefined datatype.
 fn named(datatype: MPI_Datatype) -> Result<TypeTree, Error> {
     let Some(base) = BaseType::all().find(|base| predefined(*base) == Some(datatype)) else {
-        return Err(refused(datatype, "it is none of the standard's predefined datatypes"));
+        return Err(refused(
+            datatype,
+            "it is none of the standard's predefined datatypes that this library has",
+        ));
     };
     if size(datatype)? == base.size() as i64 && bounds(datatype)? == Bounds::of_extent(base.extent() as i64) {
         return Ok(TypeTree::Leaf(base));

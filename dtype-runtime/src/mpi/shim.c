@@ -140,6 +140,17 @@ int dtype_shim_distribution(int distribution) {
     return distribution == MPI_DISTRIBUTE_BLOCK ? 'b' : distribution == MPI_DISTRIBUTE_CYCLIC ? 'c' : 'n';
 }
 
+/* Which numbers the library tears apart, complex ones or those of 16 bytes: see construct.rs. */
+int dtype_shim_tears(void) {
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION == 5 && OMPI_MINOR_VERSION == 0
+    return 'c';
+#elif defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 50000000
+    return 'q';
+#else
+    return 0;
+#endif
+}
+
 /* ---- Constructors with large counts (MPI 4.1 section 5.1.2): only where dtype_shim_has_large_counts() says so ---- */
 
 int dtype_shim_has_large_counts(void) { return LARGE; }

@@ -29,6 +29,8 @@ unsafe extern "C" {
     pub(super) fn dtype_shim_distribution(distribution: c_int) -> c_int;
 
     pub(super) fn dtype_shim_has_large_counts() -> c_int;
+    /// `b'c'`, `b'q'` or 0.
+    pub(super) fn dtype_shim_tears() -> c_int;
     pub(super) fn dtype_shim_contiguous(count: i64, old: MPI_Datatype, new: *mut MPI_Datatype) -> c_int;
     pub(super) fn dtype_shim_hvector(
         count: i64,

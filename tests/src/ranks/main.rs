@@ -34,6 +34,7 @@ fn main() {
         "engine" => with_world(|_| engine::engine()),
         "wires" => with_world(wires::round),
         "wires-views" => with_world(wires::views),
+        "wires-complex" => with_world(wires::complex),
         "wires-misfits" => with_world(wires::misfits),
         "wires-collectives" => with_world(wires::collectives),
         "wires-large" => with_world(wires::large),
