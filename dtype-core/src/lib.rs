@@ -35,12 +35,15 @@ pub mod constant;
 mod cost;
 mod draw;
 mod error;
+mod gcd;
 mod normalize;
 mod program;
 pub mod proposed;
 mod reconstruct;
+mod repeat;
 mod run;
 mod selection;
+mod solution;
 mod split;
 mod tree;
 mod type_map;
@@ -48,13 +51,15 @@ mod type_map;
 pub use base_type::{BaseType, UnknownBaseType};
 pub use cost::{CostModel, Line, LinearCosts, NodeCosts, Penalty, Price, Weighting};
 pub use error::Error;
+pub use gcd::gcd;
 pub use normalize::{normalize, normalize_within, solve_layout};
 pub use program::{Bounds, OldType, Program, Step};
-pub use reconstruct::{Limits, Optimality, Shape, Solution, reconstruct, reconstruct_within};
+pub use reconstruct::{Shape, reconstruct, reconstruct_within};
 pub use run::{Run, Runs};
 pub use selection::{
     Item, MOST_ARRAYS, MOST_BYTES, MOST_DIMENSIONS, MOST_FIXED_PIECES, MOST_PIECES, Message, Progression,
     SelectionError,
 };
+pub use solution::{Limits, Optimality, Solution};
 pub use tree::{Measure, TypeTree};
 pub use type_map::TypeMap;

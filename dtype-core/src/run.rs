@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::{BaseType, TypeTree};
+use crate::BaseType;
 
 /// `count` entries of one base type, `stride` bytes apart, the first at `displacement`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,14 +25,6 @@ impl Run {
     /// A run of one entry.
     pub const fn single(base: BaseType, displacement: i64) -> Self {
         Self { base, displacement, count: 1, stride: 0 }
-    }
-
-    /// The run as a tree that begins at 0: a leaf, or a vec of leaves.
-    pub(crate) fn tree(&self) -> TypeTree {
-        match (self.count, TypeTree::Leaf(self.base)) {
-            (1, leaf) => leaf,
-            (count, leaf) => TypeTree::vector(count, self.stride, leaf),
-        }
     }
 
     /// How an entry continues a type map that ends with the runs `before` and `last`: the one rule of what a run is.

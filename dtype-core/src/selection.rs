@@ -5,6 +5,8 @@
 
 use core::fmt;
 
+use crate::gcd::gcd_and_inverse;
+
 /// The most dimensions of an array that a layout is a part of.
 pub const MOST_DIMENSIONS: usize = 8;
 
@@ -220,18 +222,6 @@ impl Progression {
         let steps = if missing > 0 { (missing + period - 1) / period } else { -(-missing / period) };
         common + steps * period <= high as i128
     }
-}
-
-/// The greatest common divisor of two positive numbers, and x with a·x ≡ the divisor (mod b), |x| ≤ b.
-const fn gcd_and_inverse(a: i128, b: i128) -> (i128, i128) {
-    let (mut remainder, mut next) = (a, b);
-    let (mut x, mut next_x) = (1, 0);
-    while next != 0 {
-        let quotient = remainder / next;
-        (remainder, next) = (next, remainder - quotient * next);
-        (x, next_x) = (next_x, x - quotient * next_x);
-    }
-    (remainder, x)
 }
 
 impl SelectionError {

@@ -138,6 +138,14 @@ impl TypeTree {
     /// The most entries [`flatten`](Self::flatten) lists: 2 GiB of them.
     pub const FLATTEN_LIMIT: u64 = 1 << 27;
 
+    /// The entries of a run, moved to begin at 0: a leaf, or a vec of leaves.
+    pub(crate) fn of_run(run: &Run) -> Self {
+        match (run.count, Self::Leaf(run.base)) {
+            (1, leaf) => leaf,
+            (count, leaf) => Self::vector(count, run.stride, leaf),
+        }
+    }
+
     /// A `vec` node.
     pub fn vector(count: u64, stride: i64, child: Self) -> Self {
         Self::Vector { count, stride, child: Box::new(child) }

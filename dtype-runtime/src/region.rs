@@ -7,6 +7,7 @@
 use dtype_core::{
     MOST_ARRAYS, MOST_DIMENSIONS, Progression, TypeTree,
     constant::{RunBuffer, Solved},
+    gcd,
 };
 
 use crate::{
@@ -213,14 +214,6 @@ impl Part {
         }
         false
     }
-}
-
-/// The greatest common divisor, where 0 is a multiple of all.
-pub const fn gcd(mut a: usize, mut b: usize) -> usize {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// A loop over the values of a piece: so many times, so many bytes apart, or at the places of a list.

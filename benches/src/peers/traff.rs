@@ -1,6 +1,6 @@
 //! Träff 2014: the type path of listings 1 and 2, and the dynamic program over its compressions (section 3). Costs only.
 
-use dtype_core::CostModel;
+use dtype_core::{CostModel, gcd};
 
 /// A node of the path, the root last, with its count and whether it is a vec.
 #[derive(Clone, Copy)]
@@ -70,10 +70,6 @@ fn longest_vector(ix: &[i64]) -> usize {
             }
         }
     }
-}
-
-fn gcd(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// The cheapest path that comes from `nodes` by combining successive nodes, and splitting vecs for it (lemma 2).

@@ -10,22 +10,20 @@
 
 use alloc::vec::Vec;
 
-use crate::{LinearCosts, Optimality, Run, Solution, TypeTree, reconstruct::Repeat};
+use crate::{LinearCosts, Optimality, Run, Solution, TypeTree, repeat::Repeat};
 
 mod cuts;
 mod pieces;
 mod recipe;
 mod runs;
+mod strides;
 mod table;
 
 pub(crate) use cuts::cut;
-use pieces::{Grain, MOST, Pieces, end_of, entries, parts};
+use pieces::{Grain, Pieces, end_of, entries, parts};
 use recipe::{Node, Recipe};
 pub use runs::RunBuffer;
 use table::{Cost, Table, UNKNOWN, at_most, sum, times};
-
-/// The most entries that are solved exactly here, one by one.
-pub(crate) const EXACT_ENTRIES: u64 = MOST as u64;
 
 /// Where there are no more entries than this to be had by cutting, runs are cut into entries.
 const FEW: u64 = 8;

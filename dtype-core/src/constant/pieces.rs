@@ -1,10 +1,10 @@
 //! What the small tree program works on: parts of a map that can be solved apart, and the pieces of each.
 
 use super::{RunBuffer, cuts::cut};
-use crate::{BaseType, Run};
+use crate::{BaseType, Limits, Run};
 
-/// The most pieces of a part.
-pub(super) const MOST: usize = 128;
+/// The most pieces of a part: as many entries are solved exactly in an expansion, one by one.
+pub(super) const MOST: usize = Limits::EXPANSION.exact_entries as usize;
 
 /// Where a map falls apart: `true` before each run that begins a part.
 ///

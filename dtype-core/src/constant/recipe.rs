@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
-use super::table::Strides;
+use super::strides::StrideCounts;
 use crate::{
     Run, TypeTree,
-    reconstruct::{Repeat, repeat},
+    repeat::{Repeat, repeat},
 };
 
 /// A node of a tree, before its children. Numbers are pieces, copies and parts.
@@ -152,7 +152,7 @@ impl Builder<'_> {
 fn leaves(kind: Repeat, pieces: &[Run], shift: i64) -> TypeTree {
     let leaf = TypeTree::Leaf(pieces[0].base);
     let moved = |at: i64| at - pieces[0].displacement + shift;
-    let mut strides = Strides::new();
+    let mut strides = StrideCounts::new();
     (0..pieces.len()).for_each(|piece| strides.push_piece(pieces, 0, piece));
     let stride = strides.best();
     match kind {

@@ -4,8 +4,9 @@
 use super::{
     pieces::{MOST, Pieces},
     recipe::{Node, Recipe},
+    strides::StrideCounts,
 };
-use crate::{LinearCosts, Price, Run, reconstruct::Repeat};
+use crate::{LinearCosts, Price, repeat::Repeat};
 
 /// A cost. Small, for the tables to fit any thread's stack.
 pub(super) type Cost = u32;
@@ -232,7 +233,7 @@ impl Table {
         }
         let mut kept = self.keep_known(start, known);
         let mut row = Row::new(start, known.length);
-        let (mut length, mut leaves) = (1, Strides::new());
+        let (mut length, mut leaves) = (1, StrideCounts::new());
         while length <= reach {
             let end = start + length - 1;
             if !leaves.mixed {
@@ -277,7 +278,7 @@ impl Table {
     }
 
     /// Decides how to make the row's first `length` pieces, for which everything has been tried. Whether they may be a part.
-    const fn settle(&mut self, row: &mut Row, length: usize, leaves: &Strides, shift: bool) -> bool {
+    const fn settle(&mut self, row: &mut Row, length: usize, leaves: &StrideCounts, shift: bool) -> bool {
         let (whole, sequence) = (row.whole.cost[length], row.parts[length]);
         let joined = sum(self.structure, sequence);
         let mut choice = Choice {
@@ -306,13 +307,13 @@ impl Table {
     }
 
     /// Whether these are adjacent leaves.
-    const fn adjacent(&self, start: usize, leaves: &Strides) -> bool {
+    const fn adjacent(&self, start: usize, leaves: &StrideCounts) -> bool {
         let extent = self.pieces.list[start].base.extent() as i64;
         !leaves.mixed && leaves.length == 1 && leaves.differences[0] == extent
     }
 
     /// The row's first `length` pieces are entries of one base type: what takes them all at once.
-    const fn leaves(&self, row: &mut Row, length: usize, leaves: &Strides, shift: bool) {
+    const fn leaves(&self, row: &mut Row, length: usize, leaves: &StrideCounts, shift: bool) {
         let (costs, leaf, count) = (&self.costs, self.leaf, leaves.pushed + 1);
         if count == 1 {
             row.whole.relax(length, leaf, Root::Leaf);
@@ -368,7 +369,7 @@ impl Table {
             return;
         }
         let aligned = self.aligned[start][child - 1];
-        let mut strides = Strides::new();
+        let mut strides = StrideCounts::new();
         let (mut copies, each) = (1u8, child as u8);
         while end < pieces.length && self.again[last][end] != 0 {
             strides.push(pieces.distance(last, end), 1);
@@ -504,64 +505,6 @@ impl Table {
             self.write_root(recipe, self.choices[start][length - 1].whole, start, length, false);
         }
         count
-    }
-}
-
-/// How often each difference of displacements occurs, and which is the most frequent: the best stride of an idxbuc. What
-/// the general search counts with a hash table is searched here.
-pub(super) struct Strides {
-    differences: [i64; 2 * MOST],
-    counts: [u64; 2 * MOST],
-    length: usize,
-    pushed: u64,
-    /// Which occurs most often, and how often.
-    best: usize,
-    most: u64,
-    /// Whether there were entries of different base types, so that the rest says nothing.
-    mixed: bool,
-}
-
-impl Strides {
-    pub(super) const fn new() -> Self {
-        Self { differences: [0; _], counts: [0; _], length: 0, pushed: 0, best: 0, most: 0, mixed: false }
-    }
-
-    /// The most frequent difference.
-    pub(super) const fn best(&self) -> i64 {
-        self.differences[self.best]
-    }
-
-    /// Adds the piece `at` to the entries of the pieces from `start` on: its distance to the one before, and those within.
-    pub(super) const fn push_piece(&mut self, pieces: &[Run], start: usize, at: usize) {
-        let piece = &pieces[at];
-        if piece.base as u8 != pieces[start].base as u8 {
-            self.mixed = true;
-            return;
-        }
-        if at > start {
-            let before = &pieces[at - 1];
-            self.push(piece.displacement - before.entry(before.count - 1), 1);
-        }
-        if piece.count > 1 {
-            self.push(piece.stride, piece.count - 1);
-        }
-    }
-
-    const fn push(&mut self, difference: i64, count: u64) {
-        let mut i = 0;
-        while i < self.length && self.differences[i] != difference {
-            i += 1;
-        }
-        if i == self.length {
-            self.differences[i] = difference;
-            self.length += 1;
-        }
-        self.pushed += count;
-        self.counts[i] += count;
-        if self.counts[i] > self.most {
-            self.most = self.counts[i];
-            self.best = i;
-        }
     }
 }
 

@@ -179,7 +179,7 @@ fn list(tree: &TypeTree, within: Within<'_>) -> Vec<Piece> {
             {
                 let run = |(count, at): (&u64, &i64)| {
                     let run = Run { base, displacement: 0, count: *count, stride: *stride };
-                    (at + first, run.tree())
+                    (at + first, TypeTree::of_run(&run))
                 };
                 return bounded(together(filled().map(run)), within);
             }
@@ -306,7 +306,7 @@ fn together(pieces: impl Iterator<Item = Piece>) -> Vec<Piece> {
 fn joined(last: &Piece, next: (i64, &TypeTree)) -> Option<TypeTree> {
     let run = last.1.as_run(last.0)?.joined(next.1.as_run(next.0)?)?;
     let chance = run.count == 2 && run.stride != run.base.extent() as i64;
-    (!chance).then(|| run.tree())
+    (!chance).then(|| TypeTree::of_run(&run))
 }
 
 fn moved(pieces: &[Piece], by: i64) -> impl Iterator<Item = Piece> {

@@ -36,7 +36,7 @@ impl Atoms {
     /// Given runs, each in pieces whose lengths add up to its own. The pieces are atoms, and neighbours of one run may
     /// become a vec together again.
     pub(crate) fn of_runs(runs: &[(Run, Vec<u64>)], costs: &dyn CostModel) -> Self {
-        let run = |whole: &Run, count: u64| Run { count, ..*whole }.tree();
+        let run = |whole: &Run, count: u64| TypeTree::of_run(&Run { count, ..*whole });
         let starts = |lengths: &[u64]| -> Vec<u64> {
             lengths.iter().scan(0, |at, length| Some(core::mem::replace(at, *at + length))).collect()
         };

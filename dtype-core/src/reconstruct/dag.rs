@@ -7,11 +7,10 @@
 use alloc::vec::Vec;
 
 use super::{
-    Limits,
     atoms::{Atoms, Paid},
-    least_cost,
+    tree::least_cost,
 };
-use crate::{CostModel, TypeMap, TypeTree};
+use crate::{CostModel, Limits, TypeMap, TypeTree};
 
 /// Subtrees tried in a round, and rounds; a round solves the map once for each.
 const TRIED: usize = 32;

@@ -2,8 +2,8 @@
 
 use alloc::{vec, vec::Vec};
 
-use super::{Repeat, atoms::Atoms, prices::Prices};
-use crate::{Price, TypeTree};
+use super::{atoms::Atoms, prices::Prices};
+use crate::{Price, TypeTree, repeat::Repeat};
 
 /// What is known of the atoms before a search, for all rows.
 pub(super) struct AtomRuns {

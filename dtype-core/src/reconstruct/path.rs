@@ -17,8 +17,10 @@
 use alloc::{vec, vec::Vec};
 use core::{iter::successors, ops::Range};
 
-use super::{Repeat, Strides, repeat};
-use crate::{CostModel, NodeCosts, TypeTree};
+use crate::{
+    CostModel, NodeCosts, TypeTree, gcd,
+    repeat::{Repeat, StrideCounts, repeat},
+};
 
 /// The least-cost path over a given leaf: `displacements` must not be empty, and no two may be further apart
 /// than `i64` tells. With `buckets`, idxbuc nodes may be used.
@@ -104,7 +106,7 @@ struct Buckets<'a> {
     displacements: &'a [i64],
     p: usize,
     read: usize,
-    strides: Option<Strides>,
+    strides: Option<StrideCounts>,
 }
 
 impl<'a> Buckets<'a> {
@@ -115,7 +117,7 @@ impl<'a> Buckets<'a> {
     /// The fewest buckets of an idxbuc of `copies` copies, more than were asked for before.
     fn of(&mut self, copies: usize) -> u64 {
         let at = |copy: usize| self.displacements[copy * self.p];
-        let strides = self.strides.get_or_insert_with(|| Strides::regular(at(1) - at(0), 0));
+        let strides = self.strides.get_or_insert_with(|| StrideCounts::regular(at(1) - at(0), 0));
         (self.read..copies).for_each(|copy| strides.push(at(copy) - at(copy - 1)));
         self.read = copies;
         strides.buckets()
@@ -298,16 +300,10 @@ fn proper_divisors(n: usize) -> Vec<usize> {
     small().chain(large.into_iter().rev()).filter(|d| *d < n).collect()
 }
 
-fn gcd(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Design section 4, errata (a): the published procedures lose the 2 in the first and find a false 2 in the
-    /// second.
     /// All maps of twelve entries with differences from a set of two, against the definition.
     #[test]
     fn the_levels_hold_all_repeated_prefixes() {
@@ -325,6 +321,7 @@ mod tests {
         }
     }
 
+    /// Design section 4, errata (a): the published procedures lose the 2 in the first and find a false 2 in the second.
     #[test]
     fn repeated_prefixes_follow_the_definition_where_the_published_procedures_do_not() {
         let lost = [0, 15, 15, 30, 18, 33, 15, 30, 30, 45, 33, 48, 18, 33, 33, 48, 36, 51];

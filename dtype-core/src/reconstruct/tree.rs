@@ -23,13 +23,14 @@ use alloc::{vec, vec::Vec};
 use core::cell::RefCell;
 
 use super::{
-    Repeat, Strides,
     atoms::{Atoms, Paid},
     open::{AtomRuns, Beginning, OpenRepeats, OpenRuns},
     prices::Prices,
-    repeat,
 };
-use crate::{CostModel, NodeCosts, Optimality, TypeTree};
+use crate::{
+    CostModel, NodeCosts, Optimality, TypeTree,
+    repeat::{Repeat, StrideCounts, repeat},
+};
 
 /// The least-cost tree over `atoms`, and whether it is known to be that: not if more than `limit` segments had to be
 /// kept. There must be at least one atom, and no two displacements may be further apart than `i64` tells.
@@ -295,12 +296,12 @@ impl<'a> Search<'a> {
                 1
             }
         });
-        let mut strides: Option<Strides> =
-            (copies > 1).then(|| Strides::regular(at(1) - at(0), copies as u64 - 1));
+        let mut strides: Option<StrideCounts> =
+            (copies > 1).then(|| StrideCounts::regular(at(1) - at(0), copies as u64 - 1));
         while start + (copies + 1) * q <= end && self.repeats.holds(start + (copies - 1) * q, q) {
             copies += 1;
             let difference = at(copies - 1) - at(copies - 2);
-            let strides = strides.get_or_insert_with(|| Strides::regular(difference, 0));
+            let strides = strides.get_or_insert_with(|| StrideCounts::regular(difference, 0));
             strides.push(difference);
             let length = copies * q;
             let whole = &mut row.whole[length];

@@ -5,7 +5,9 @@ use super::{
     plan::Plan,
     run::{Packing, Sides, run},
 };
-use crate::{Error, region::gcd};
+use dtype_core::gcd;
+
+use crate::Error;
 
 /// How to copy from one layout into another with the same values, without packed bytes in between: worked out once for two plans and how
 /// many copies there are of each.

@@ -1,0 +1,62 @@
+//! The strides of pieces, counted in a constant.
+
+use super::pieces::MOST;
+use crate::Run;
+
+/// How often each difference of displacements occurs, and which is the most frequent: the best stride of an idxbuc. What
+/// the general search counts with a hash table is searched here.
+pub(super) struct StrideCounts {
+    pub differences: [i64; 2 * MOST],
+    counts: [u64; 2 * MOST],
+    pub length: usize,
+    pub pushed: u64,
+    /// Which occurs most often, and how often.
+    best: usize,
+    pub most: u64,
+    /// Whether there were entries of different base types, so that the rest says nothing.
+    pub mixed: bool,
+}
+
+impl StrideCounts {
+    pub const fn new() -> Self {
+        Self { differences: [0; _], counts: [0; _], length: 0, pushed: 0, best: 0, most: 0, mixed: false }
+    }
+
+    /// The most frequent difference.
+    pub const fn best(&self) -> i64 {
+        self.differences[self.best]
+    }
+
+    /// Adds the piece `at` to the entries of the pieces from `start` on: its distance to the one before, and those within.
+    pub const fn push_piece(&mut self, pieces: &[Run], start: usize, at: usize) {
+        let piece = &pieces[at];
+        if piece.base as u8 != pieces[start].base as u8 {
+            self.mixed = true;
+            return;
+        }
+        if at > start {
+            let before = &pieces[at - 1];
+            self.push(piece.displacement - before.entry(before.count - 1), 1);
+        }
+        if piece.count > 1 {
+            self.push(piece.stride, piece.count - 1);
+        }
+    }
+
+    pub const fn push(&mut self, difference: i64, count: u64) {
+        let mut i = 0;
+        while i < self.length && self.differences[i] != difference {
+            i += 1;
+        }
+        if i == self.length {
+            self.differences[i] = difference;
+            self.length += 1;
+        }
+        self.pushed += count;
+        self.counts[i] += count;
+        if self.counts[i] > self.most {
+            self.most = self.counts[i];
+            self.best = i;
+        }
+    }
+}
