@@ -6,7 +6,7 @@ use syn::{
 
 use crate::{
     attr::{self, TypeAttributes},
-    valid::Errors,
+    errors::Errors,
 };
 
 /// A type to derive for.

@@ -10,7 +10,7 @@ use syn::{
     punctuated::Punctuated,
 };
 
-use crate::valid::Errors;
+use crate::errors::Errors;
 
 /// What stands on a type.
 pub(crate) struct TypeAttributes {

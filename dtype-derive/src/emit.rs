@@ -6,6 +6,18 @@
 use dtype_core::{BaseType, Bounds, LinearCosts, OldType, Program, Step, TypeTree, solve_layout};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 
+/// What is ours, but shown where the user's tokens are.
+pub(crate) fn ours_at(span: Span) -> Span {
+    Span::mixed_site().located_at(span)
+}
+
+/// The constant that the compiler compares.
+pub(crate) fn witness() -> TokenStream {
+    ours!(
+        const RUNTIME: __dtype::Runtime = __dtype::Runtime::OURS;
+    )
+}
+
 /// Solves a layout, as all tiers do, and gives the expression of type `Option<Expansion>`
 /// for it: none where one of `facts` does not hold. With `extent`, in bytes, the datatype has that extent. Nothing where
 /// the layout cannot be solved here.

@@ -8,10 +8,10 @@ use syn::{
 
 use crate::{
     ast::{Field, Item, Kind},
-    emit,
+    emit::{self, ours_at},
+    errors::Errors,
     known::{self, Facts},
-    ours_at,
-    valid::{self, Errors},
+    valid,
 };
 
 /// The expansion of `#[derive(MpiDatatype)]`.
@@ -51,7 +51,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         let ty = field.ty;
         quote_spanned!(ours_at(ty.span())=> const _: () = __dtype::Runtime::must_be_fixed::<#ty>();)
     });
-    let witness = witness();
+    let witness = emit::witness();
     let (equivalence, marks) = (equivalence(&item, &generics), marks(&item, &generics));
     Ok(ours! {
         // The user's own type and fields are named here, and not used.
@@ -71,13 +71,6 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             #(#fixed)*
         };
     })
-}
-
-/// The constant that the compiler compares.
-pub(crate) fn witness() -> TokenStream {
-    ours!(
-        const RUNTIME: __dtype::Runtime = __dtype::Runtime::OURS;
-    )
 }
 
 /// What rsmpi may do with values: receive them, if every pattern of each field is a value or the user vouches for it; and make new
@@ -112,7 +105,7 @@ fn mark<'a>(
         }
     }
     let (parameters, arguments, bounds) = generics.split_for_impl();
-    let witness = witness();
+    let witness = emit::witness();
     ours! {
         /// SAFETY: so are all fields that travel, or the user vouches for it.
         #[automatically_derived]

@@ -1,12 +1,11 @@
 //! The macros of dtype-runtime: `#[derive(MpiDatatype)]` and `layout!`. Use them from there.
 //!
-//! Data flows one way, a room a step: `ast` and `attr` parse into a small model, `valid` refuses what MPI cannot carry,
+//! Data flows one way, a room a step: `attr` and `ast` parse into a small model, `valid` refuses what MPI cannot carry,
 //! `known` works out the layout of types the macro can see through, `expand` writes the implementation. `layout!` has the same
-//! rooms in `layout`; both have `emit` solve the layout and write its program.
+//! rooms in `layout`. Both have `emit` solve the layout and write its program, and `errors` collect what is wrong.
 #![deny(missing_docs)]
 
 use proc_macro::TokenStream;
-use proc_macro2::TokenTree;
 
 /// `quote!` of what is ours: its variables are its own, and its paths mean what they mean in this crate's edition.
 macro_rules! ours {
@@ -15,14 +14,10 @@ macro_rules! ours {
     };
 }
 
-/// What is ours, but shown where the user's tokens are.
-fn ours_at(span: proc_macro2::Span) -> proc_macro2::Span {
-    proc_macro2::Span::mixed_site().located_at(span)
-}
-
 mod ast;
 mod attr;
 mod emit;
+mod errors;
 mod expand;
 mod known;
 mod layout;
@@ -163,17 +158,7 @@ mod valid;
 #[proc_macro_derive(MpiDatatype, attributes(mpi))]
 pub fn derive_mpi_datatype(input: TokenStream) -> TokenStream {
     let input = syn::parse(input).and_then(|input| expand::derive(&input));
-    input.unwrap_or_else(refusals).into()
-}
-
-/// The errors as calls of `compile_error!`. Syn's begin with `::core`, which is nothing in a crate of edition 2015.
-fn refusals(errors: syn::Error) -> proc_macro2::TokenStream {
-    let is_path = |token: &TokenTree| match token {
-        TokenTree::Punct(punct) => punct.as_char() == ':',
-        TokenTree::Ident(name) => name == "core",
-        _ => false,
-    };
-    errors.into_compile_error().into_iter().filter(|token| !is_path(token)).collect()
+    input.unwrap_or_else(errors::refusals).into()
 }
 
 /// What `dtype_runtime::layout!` calls: the path of dtype-runtime, `;`, and what it was given.
@@ -183,21 +168,8 @@ pub fn layout(input: TokenStream) -> TokenStream {
         .and_then(|layout::Call { runtime, input }: layout::Call| layout::expand(&runtime, &input));
     // Several errors are several macro calls, which are an expression only inside a block.
     let expanded = expanded.unwrap_or_else(|error| {
-        let errors = refusals(error);
+        let errors = errors::refusals(error);
         ours!({ #errors })
     });
     expanded.into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn refusals_name_no_crate() {
-        let mut errors = syn::Error::new(proc_macro2::Span::call_site(), "first");
-        errors.combine(syn::Error::new(proc_macro2::Span::call_site(), "second"));
-        let written = refusals(errors).to_string();
-        assert_eq!(written, r#"compile_error ! { "first" } compile_error ! { "second" }"#);
-    }
 }

@@ -4,28 +4,13 @@
 //! same token through the trait's own message.
 
 use syn::{
-    Data, DataEnum, DeriveInput, Error, Fields, GenericParam, Member, PathArguments, Result, Type,
-    spanned::Spanned,
+    Data, DataEnum, DeriveInput, Error, Fields, GenericParam, Member, PathArguments, Type, spanned::Spanned,
 };
 
-use crate::ast::{Field, Item, Kind};
-
-/// Collects errors, so that a user sees every mistake at once.
-#[derive(Default)]
-pub(crate) struct Errors(Option<Error>);
-
-impl Errors {
-    pub(crate) fn push(&mut self, error: Error) {
-        match &mut self.0 {
-            None => self.0 = Some(error),
-            Some(all) => all.combine(error),
-        }
-    }
-
-    pub(crate) fn finish(self) -> Result<()> {
-        self.0.map_or(Ok(()), Err)
-    }
-}
+use crate::{
+    ast::{Field, Item, Kind},
+    errors::Errors,
+};
 
 /// Refuses what no MPI datatype can describe.
 pub(crate) fn check(input: &DeriveInput, item: Option<&Item<'_>>, errors: &mut Errors) {

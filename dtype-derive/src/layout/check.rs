@@ -13,7 +13,7 @@ use super::{
     number::{Expression, Variables},
     parse::{Array, Entry, Item, Loop, Range, Step, Term},
 };
-use crate::valid::Errors;
+use crate::errors::Errors;
 
 /// The pieces of a layout all of whose numbers are literals: the indices of each dimension.
 pub(crate) type Pieces = Vec<Vec<Progression>>;

@@ -13,7 +13,10 @@ use super::{
     number::{Expression, mentions},
     parse::{Array, Body, Entry, Item, LayoutInput, Loop, Name, Range, Step, Term},
 };
-use crate::{emit, expand::witness, known, ours_at};
+use crate::{
+    emit::{self, ours_at, witness},
+    known,
+};
 
 /// The expansion of `layout!`.
 pub(crate) fn expand(runtime: &Path, input: &LayoutInput) -> Result<TokenStream> {

@@ -1,0 +1,44 @@
+//! Mistakes of the user: collected, and written into the expansion.
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::{Error, Result};
+
+/// Collects errors, so that a user sees every mistake at once.
+#[derive(Default)]
+pub(crate) struct Errors(Option<Error>);
+
+impl Errors {
+    pub(crate) fn push(&mut self, error: Error) {
+        match &mut self.0 {
+            None => self.0 = Some(error),
+            Some(all) => all.combine(error),
+        }
+    }
+
+    pub(crate) fn finish(self) -> Result<()> {
+        self.0.map_or(Ok(()), Err)
+    }
+}
+
+/// The errors as calls of `compile_error!`. Syn's begin with `::core`, which is nothing in a crate of edition 2015.
+pub(crate) fn refusals(errors: Error) -> TokenStream {
+    let is_path = |token: &TokenTree| match token {
+        TokenTree::Punct(punct) => punct.as_char() == ':',
+        TokenTree::Ident(name) => name == "core",
+        _ => false,
+    };
+    errors.into_compile_error().into_iter().filter(|token| !is_path(token)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_name_no_crate() {
+        let mut errors = syn::Error::new(proc_macro2::Span::call_site(), "first");
+        errors.combine(syn::Error::new(proc_macro2::Span::call_site(), "second"));
+        let written = refusals(errors).to_string();
+        assert_eq!(written, r#"compile_error ! { "first" } compile_error ! { "second" }"#);
+    }
+}
