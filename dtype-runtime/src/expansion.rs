@@ -1,63 +1,71 @@
 //! What the macros' expansions call.
 
-use std::{borrow::Cow, mem::MaybeUninit};
+use std::{borrow::Cow, mem::MaybeUninit, slice::from_ref};
 
 use dtype_core::{BaseType, OldType, Program, Step};
 
 use crate::{
     MpiDatatype,
-    fields::{self, Facts, Field, Visitor},
-    layout::{Memory, Selection},
-    lazy::{self, Expansion, LazyDatatype},
-    pieces::{self, FixedPieces},
+    layout::{
+        Memory, Selection,
+        fixed::entry_of_selection,
+        pieces::{self, FixedPieces},
+    },
+    pack::pack_into,
+    types::{
+        Facts, Field, Visitor,
+        cache::of_type,
+        datatype,
+        entry::{Expansion, LazyDatatype},
+        fields,
+        runtime::Runtime,
+    },
 };
 
-/// The functions that expansions call in the implementations that they write.
-///
-/// An expansion reaches all of it by a path that its user may have chosen, `#[mpi(crate = "…")]`, to a module that may have other
-/// functions of these names. Those of a type only we can write; and that it is this type the compiler finds out, since the traits
-/// implemented have a constant of it.
-#[derive(Clone, Copy, Debug)]
-pub struct Runtime(());
-
 impl Runtime {
-    /// The only value.
-    pub const OURS: Self = Self(());
-
     /// See [`fields::in_memory`].
     pub const fn in_memory<const N: usize>(list: &[Field]) -> [usize; N] {
         fields::in_memory(list)
     }
 
-    /// See [`fields::must_be_fixed`].
+    /// See [`datatype::must_be_fixed`].
     pub const fn must_be_fixed<T: MpiDatatype>() {
-        fields::must_be_fixed::<T>();
+        datatype::must_be_fixed::<T>();
     }
 
-    /// See [`Facts::of_enum`].
+    /// The facts of an enum that travels as an integer.
+    ///
+    /// # Panics
+    /// Where constants are evaluated, if it is larger: the derive refuses what would make it so.
     pub const fn facts_of_enum<T: MpiDatatype, I: MpiDatatype>() -> Facts {
-        Facts::of_enum::<T, I>()
+        assert!(size_of::<T>() == size_of::<I>(), "an enum is as large as its integer");
+        Facts { any_pattern: false, receivable: T::VOUCHED, ..I::FACTS }
     }
 
-    /// See [`fields::visit_integer`].
+    /// Visits a type that is an integer with fewer values.
     #[inline(always)]
     pub fn visit_integer<T: MpiDatatype, I: MpiDatatype>(visitor: &mut impl Visitor) {
-        fields::visit_integer::<T, I>(visitor);
+        if let Some(base) = I::FACTS.base {
+            visitor.leaf::<T>(base);
+        }
     }
 
-    /// See [`fields::is_one_of`].
+    /// Whether packed bytes are those of one of these integers.
     pub fn is_one_of<I: MpiDatatype>(packed: &[u8], integers: &[I]) -> bool {
-        fields::is_one_of(packed, integers)
+        let mut bytes = [0; 8];
+        integers.iter().any(|integer| {
+            pack_into(from_ref(integer), &mut bytes).is_ok_and(|length| bytes[..length] == *packed)
+        })
     }
 
-    /// See [`fields::lies_as`].
+    /// Whether a type is laid out as a macro took it to be: the offsets of its travelling fields, in declared order, and its size.
     pub const fn lies_as<T: MpiDatatype>(offsets: &[usize], size: usize) -> bool {
-        fields::lies_as::<T>(offsets, size)
+        size_of::<T>() == size && T::FIELDS.lie_at(offsets)
     }
 
-    /// See [`is_base`](crate::datatype::is_base).
+    /// See [`datatype::is_base`].
     pub const fn is_base<T: MpiDatatype>(base: BaseType) -> bool {
-        crate::datatype::is_base::<T>(base)
+        datatype::is_base::<T>(base)
     }
 
     /// See [`LazyDatatype::new`].
@@ -89,14 +97,14 @@ impl Runtime {
     /// Refuses what no path can lead through: MPI carries no unions, boxes or references.
     pub const fn is_carried<T: MpiDatatype>(_: *const T) {}
 
-    /// See [`LazyDatatype::of_selection`].
+    /// See [`entry_of_selection`].
     pub const fn entry_of_selection<S: Selection>(expansion: Option<Expansion>) -> LazyDatatype {
-        LazyDatatype::of_selection::<S>(expansion)
+        entry_of_selection::<S>(expansion)
     }
 
-    /// See [`lazy::of_type`].
+    /// See [`of_type`].
     pub fn of_type<T: MpiDatatype>() -> &'static LazyDatatype {
-        lazy::of_type::<T>()
+        of_type::<T>()
     }
 
     /// What a macro has worked out.
@@ -119,10 +127,10 @@ impl Runtime {
         Cow::Borrowed(numbers)
     }
 
-    /// See [`equivalent_datatype`](crate::mpi::equivalent_datatype).
+    /// See [`equivalent_datatype`](crate::types::rsmpi::equivalent_datatype).
     #[cfg(feature = "mpi")]
     pub fn equivalent_datatype<T: MpiDatatype>() -> EquivalentDatatype {
-        crate::mpi::equivalent_datatype::<T>()
+        crate::types::rsmpi::equivalent_datatype::<T>()
     }
 
     /// Without the feature `mpi` there is none.

@@ -58,44 +58,47 @@
 #[doc = include_str!("../../README.md")]
 mod readme {}
 
-mod cache;
-mod datatype;
+#[cfg(feature = "mpi")]
+mod decode;
+mod engine;
 mod error;
 mod expansion;
-mod explain;
-mod fields;
 mod language;
 mod layout;
-mod lazy;
 #[cfg(feature = "marshal")]
 pub mod marshal;
 #[cfg(feature = "mpi")]
 mod mpi;
 pub mod pack;
-mod pieces;
-mod received;
-mod region;
-mod shapes;
-mod source;
-mod view;
+mod types;
 #[cfg(feature = "mpi")]
 pub mod wire;
 
-pub use cache::{LayoutCache, layout_cache};
-pub use datatype::MpiDatatype;
+#[cfg(feature = "mpi")]
+pub use decode::{Decoded, decode, normalize};
 pub use dtype_core;
 pub use dtype_derive::MpiDatatype;
 pub use error::Error;
-pub use layout::{Disjoint, DynamicLayout, Layout, Memory, Rank, Selection, StaticLayout};
-pub use lazy::LayoutOrigin;
 #[cfg(feature = "mpi")]
-pub use mpi::{Decoded, LayoutDatatype, Values, ValuesMut, decode, in_session, normalize};
+pub use layout::LayoutDatatype;
+pub use layout::{
+    Disjoint, DynamicLayout, Layout, Memory, Rank, Selection, StaticLayout,
+    region::ArrayOrder,
+    shapes::{Band, Darray, Distribution, Halo, HaloExchange, Subarray, Tile},
+    source::{Mismatch, Outcome, Source, SourceMut},
+    view::{Split, View, ViewMut, split},
+};
+#[cfg(feature = "mpi")]
+pub use mpi::in_session;
 pub use pack::{pack, pack_into, packed_size, unpack_into};
-pub use received::{AnyPattern, Complete};
-pub use region::ArrayOrder;
-pub use shapes::{Band, Darray, Distribution, Halo, HaloExchange, Subarray, Tile};
-pub use source::{Mismatch, Outcome, Source, SourceMut};
-pub use view::{Split, View, ViewMut, split};
+#[cfg(feature = "mpi")]
+pub use types::values::{Values, ValuesMut};
+pub use types::{
+    MpiDatatype,
+    cache::{LayoutCache, layout_cache},
+    entry::LayoutOrigin,
+    marks::{AnyPattern, Complete},
+};
 #[cfg(feature = "mpi")]
 pub use wire::{Wire, send_receive_over, send_receive_over_with_tags, send_receive_packed};
 
@@ -114,13 +117,18 @@ pub mod __private {
     pub use dtype_derive::layout;
 
     pub use crate::{
-        datatype::MpiDatatype,
-        expansion::{Equivalence, EquivalentDatatype, Runtime},
-        fields::{Description, Facts, Field, Visitor},
-        layout::{Coverage, DynamicLayout, Entry, Memory, Selection, StaticLayout},
-        lazy::LazyDatatype,
-        pieces::{FixedPieces, Integer, Path, Pieces, is_integer},
-        received::{AnyPattern, Complete, MadeByRsmpi, ReceivedByMpi},
-        region::{ArrayOrder, Region},
+        expansion::{Equivalence, EquivalentDatatype},
+        layout::{
+            Coverage, DynamicLayout, Memory, Selection, StaticLayout,
+            entry::Entry,
+            pieces::{FixedPieces, Integer, Path, Pieces, is_integer},
+            region::{ArrayOrder, Region},
+        },
+        types::{
+            Facts, Field, MpiDatatype, Visitor,
+            entry::{Description, LazyDatatype},
+            marks::{AnyPattern, Complete, MadeByRsmpi, ReceivedByMpi},
+            runtime::Runtime,
+        },
     };
 }

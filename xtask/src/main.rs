@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 mod bench;
 mod demo;
+mod house;
 mod mpi;
 mod test;
 

@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use xshell::{Shell, cmd};
 
-use crate::{Choice, mpi};
+use crate::{Choice, house, mpi};
 
 pub(crate) fn run(choice: Choice, long: bool) -> Result<()> {
     let sh = Shell::new()?;
@@ -17,6 +17,9 @@ pub(crate) fn run(choice: Choice, long: bool) -> Result<()> {
 
     step("rustfmt");
     cmd!(sh, "cargo fmt --all --check").quiet().run()?;
+
+    step("the house");
+    house::check(&sh.current_dir(), &["dtype-core", "dtype-derive", "dtype-runtime", "dtype-cli"])?;
 
     step("clippy and rustdoc, warnings denied");
     {

@@ -12,7 +12,7 @@ use super::{errors::checked, shim};
 use crate::Error;
 
 /// Runs a program and commits its result; the flag says whether it was built, and so is to be freed.
-pub(super) fn construct(program: &Program) -> Result<(MPI_Datatype, bool), Error> {
+pub(crate) fn construct(program: &Program) -> Result<(MPI_Datatype, bool), Error> {
     let mut steps = Steps { built: Vec::with_capacity(program.steps.len()), split: Vec::new() };
     for base in torn(program) {
         let numbers = steps.call(&numbers(base))?;
@@ -251,7 +251,7 @@ impl Steps {
 }
 
 /// Whether the library has constructors with large counts.
-pub(super) fn has_large_counts() -> bool {
+pub(crate) fn has_large_counts() -> bool {
     // SAFETY: a constant of the library.
     unsafe { shim::dtype_shim_has_large_counts() != 0 }
 }
@@ -267,7 +267,7 @@ fn larges(call: &'static str, values: &[u64]) -> Result<Vec<i64>, Error> {
 
 /// The predefined handle of a base type, if the library has one: Open MPI gives those that the compilers it was built with do not know a
 /// size of 0.
-pub(super) fn predefined(base: BaseType) -> Option<MPI_Datatype> {
+pub(crate) fn predefined(base: BaseType) -> Option<MPI_Datatype> {
     let mut size = 0;
     // SAFETY: constants of the MPI library, set up before `main`; its sizes can be asked for, as MPI is usable.
     unsafe {

@@ -2,29 +2,31 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, OnceLock, PoisonError},
 };
 
-use ::mpi::{
-    Count,
-    datatype::DatatypeRef,
-    ffi::{self, MPI_Datatype},
-    raw::FromRaw,
-};
+use ::mpi::ffi::{self, MPI_Datatype};
+use dtype_core::Program;
 
 use super::{
-    construct::{construct, has_large_counts},
+    construct::construct,
     errors::without_communicator,
     life::{at_end, ready},
 };
-use crate::{Error, lazy::LazyDatatype};
+use crate::Error;
 
 /// A committed datatype of this process.
 #[derive(Clone, Copy)]
 pub(crate) struct Handle {
-    pub(super) raw: MPI_Datatype,
+    raw: MPI_Datatype,
     /// Which of those that have been built it is; nothing for a predefined one.
     number: Option<u64>,
+}
+
+impl Handle {
+    pub(crate) fn raw(self) -> MPI_Datatype {
+        self.raw
+    }
 }
 
 // SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1); it is only copied
@@ -34,9 +36,9 @@ unsafe impl Send for Handle {}
 unsafe impl Sync for Handle {}
 
 /// All handles built so far, to be freed by `MPI_Finalize`. The lock is held while one is built.
-static BUILT: Mutex<Built> = Mutex::new(Built { handles: BTreeMap::new(), next: 0, unused: Vec::new() });
+static BUILT: Mutex<All> = Mutex::new(All { handles: BTreeMap::new(), next: 0, unused: Vec::new() });
 
-struct Built {
+struct All {
     handles: BTreeMap<u64, Handle>,
     /// The number of the next one.
     next: u64,
@@ -44,38 +46,32 @@ struct Built {
     unused: Vec<Handle>,
 }
 
-impl LazyDatatype {
-    /// The datatype of an entry that is never dropped.
-    pub(crate) fn datatype(&'static self) -> Result<DatatypeRef<'static>, Error> {
-        let handle = self.handle()?;
-        // SAFETY: the handle is committed and lives until `MPI_Finalize`, after which no MPI call may be made at all.
-        Ok(unsafe { DatatypeRef::from_raw(handle.raw) })
+/// What runs a program, and the result of that.
+type Construct = fn(&Program) -> Built;
+type Built = Result<(MPI_Datatype, bool), Error>;
+
+/// The place of a datatype that is built at first use.
+pub(crate) struct Slot(OnceLock<Handle>);
+
+impl Slot {
+    pub const fn new() -> Self {
+        Self(OnceLock::new())
     }
 
-    /// The committed handle, built at the first call.
-    pub(super) fn handle(&self) -> Result<Handle, Error> {
+    /// The committed datatype. `program` calls back with the constructor calls, where it has to be built.
+    pub fn get_or_build(&self, program: impl FnOnce(Construct) -> Built) -> Result<Handle, Error> {
         ready()?;
-        self.handle.get().map_or_else(|| self.build(), |handle| Ok(*handle))
-    }
-
-    /// Makes the calls.
-    fn construct(&self) -> Result<(MPI_Datatype, bool), Error> {
-        let program = self.program();
-        if program.largest_count() <= Count::MAX as u64 || has_large_counts() {
-            construct(program)
-        } else {
-            construct(&self.program_within(Count::MAX as u64)?)
-        }
+        self.0.get().map_or_else(|| self.build(program), |handle| Ok(*handle))
     }
 
     #[cold]
-    fn build(&self) -> Result<Handle, Error> {
+    fn build(&self, program: impl FnOnce(Construct) -> Built) -> Result<Handle, Error> {
         let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(handle) = self.handle.get() {
+        if let Some(handle) = self.0.get() {
             return Ok(*handle);
         }
         built.unused.drain(..).for_each(free);
-        let (raw, owned) = without_communicator(|| self.construct())?;
+        let (raw, owned) = without_communicator(|| program(construct))?;
         if owned && built.next == 0 {
             at_end(free_all);
         }
@@ -85,14 +81,14 @@ impl LazyDatatype {
             built.handles.insert(number, handle);
             built.next += 1;
         }
-        Ok(*self.handle.get_or_init(|| handle))
+        Ok(*self.0.get_or_init(|| handle))
     }
 }
 
-impl Drop for LazyDatatype {
+impl Drop for Slot {
     /// Leaves the handle to be freed: this may be any thread, and not every one may call MPI.
     fn drop(&mut self) {
-        if let Some(Handle { number: Some(number), .. }) = self.handle.get() {
+        if let Some(Handle { number: Some(number), .. }) = self.0.get() {
             let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
             let unused = built.handles.remove(number);
             built.unused.extend(unused);

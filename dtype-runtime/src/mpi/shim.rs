@@ -6,14 +6,14 @@ use ::mpi::ffi::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Errhandler};
 
 unsafe extern "C" {
     /// That of the base type with this number; `MPI_DATATYPE_NULL` where the library has none.
-    pub(super) fn dtype_shim_handle(base: c_int) -> MPI_Datatype;
+    pub(crate) fn dtype_shim_handle(base: c_int) -> MPI_Datatype;
 
     /// Four numbers: of integers, addresses, large counts and datatypes.
-    pub(super) fn dtype_shim_envelope(datatype: MPI_Datatype, numbers: *mut i64, combiner: *mut i32)
+    pub(crate) fn dtype_shim_envelope(datatype: MPI_Datatype, numbers: *mut i64, combiner: *mut i32)
     -> c_int;
 
     /// As many of each as the envelope has said.
-    pub(super) fn dtype_shim_contents(
+    pub(crate) fn dtype_shim_contents(
         datatype: MPI_Datatype,
         numbers: *const i64,
         integers: *mut c_int,
@@ -22,38 +22,38 @@ unsafe extern "C" {
         datatypes: *mut MPI_Datatype,
     ) -> c_int;
 
-    pub(super) fn dtype_shim_is_fortran_order(order: c_int) -> c_int;
-    pub(super) fn dtype_shim_default_darg(darg: c_int) -> c_int;
+    pub(crate) fn dtype_shim_is_fortran_order(order: c_int) -> c_int;
+    pub(crate) fn dtype_shim_default_darg(darg: c_int) -> c_int;
 
     /// `b`, `c` or `n`: in blocks, cyclic, not at all.
-    pub(super) fn dtype_shim_distribution(distribution: c_int) -> c_int;
+    pub(crate) fn dtype_shim_distribution(distribution: c_int) -> c_int;
 
-    pub(super) fn dtype_shim_has_large_counts() -> c_int;
+    pub(crate) fn dtype_shim_has_large_counts() -> c_int;
     /// `b'c'`, `b'q'` or 0.
-    pub(super) fn dtype_shim_tears() -> c_int;
-    pub(super) fn dtype_shim_contiguous(count: i64, old: MPI_Datatype, new: *mut MPI_Datatype) -> c_int;
-    pub(super) fn dtype_shim_hvector(
+    pub(crate) fn dtype_shim_tears() -> c_int;
+    pub(crate) fn dtype_shim_contiguous(count: i64, old: MPI_Datatype, new: *mut MPI_Datatype) -> c_int;
+    pub(crate) fn dtype_shim_hvector(
         count: i64,
         blocklength: i64,
         stride: i64,
         old: MPI_Datatype,
         new: *mut MPI_Datatype,
     ) -> c_int;
-    pub(super) fn dtype_shim_hindexed_block(
+    pub(crate) fn dtype_shim_hindexed_block(
         count: i64,
         blocklength: i64,
         displacements: *const MPI_Count,
         old: MPI_Datatype,
         new: *mut MPI_Datatype,
     ) -> c_int;
-    pub(super) fn dtype_shim_hindexed(
+    pub(crate) fn dtype_shim_hindexed(
         count: i64,
         blocklengths: *const MPI_Count,
         displacements: *const MPI_Count,
         old: MPI_Datatype,
         new: *mut MPI_Datatype,
     ) -> c_int;
-    pub(super) fn dtype_shim_struct(
+    pub(crate) fn dtype_shim_struct(
         count: i64,
         blocklengths: *const MPI_Count,
         displacements: *const MPI_Count,
@@ -61,21 +61,21 @@ unsafe extern "C" {
         new: *mut MPI_Datatype,
     ) -> c_int;
 
-    pub(super) fn dtype_shim_make_stand_in() -> c_int;
-    pub(super) fn dtype_shim_free_stand_in() -> c_int;
-    pub(super) fn dtype_shim_enter();
-    pub(super) fn dtype_shim_leave();
-    pub(super) fn dtype_shim_last_error() -> c_int;
+    pub(crate) fn dtype_shim_make_stand_in() -> c_int;
+    pub(crate) fn dtype_shim_free_stand_in() -> c_int;
+    pub(crate) fn dtype_shim_enter();
+    pub(crate) fn dtype_shim_leave();
+    pub(crate) fn dtype_shim_last_error() -> c_int;
 
     /// 1 where the stand-in was put; then `before` has to be put back.
-    pub(super) fn dtype_shim_stand_in(communicator: MPI_Comm, before: *mut MPI_Errhandler) -> c_int;
-    pub(super) fn dtype_shim_put_back(
+    pub(crate) fn dtype_shim_stand_in(communicator: MPI_Comm, before: *mut MPI_Errhandler) -> c_int;
+    pub(crate) fn dtype_shim_put_back(
         communicator: MPI_Comm,
         before: *mut MPI_Errhandler,
         may_have_changed: c_int,
     );
-    pub(super) fn dtype_shim_return_errors(communicator: MPI_Comm) -> c_int;
+    pub(crate) fn dtype_shim_return_errors(communicator: MPI_Comm) -> c_int;
 
-    pub(super) fn dtype_shim_greatest_tag(communicator: MPI_Comm) -> c_int;
-    pub(super) fn dtype_shim_writes_too_much() -> c_int;
+    pub(crate) fn dtype_shim_greatest_tag(communicator: MPI_Comm) -> c_int;
+    pub(crate) fn dtype_shim_writes_too_much() -> c_int;
 }

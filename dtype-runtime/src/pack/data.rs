@@ -8,19 +8,24 @@ use std::{
     slice,
 };
 
-#[cfg(feature = "mpi")]
-use super::node::Order;
 use super::{
-    blocks::{Block, Count, Joined, LeafVisitor, visit_turns},
-    check::{Valid, Values},
-    plan::Plan,
-    run::{CHUNK, Direction, Packing, Sides, Unpacking, run_turns},
-    signature::Signature,
     stream::{Packer, Unpacker},
-    transpack::Transpack,
     values::written,
 };
-use crate::{Error, MpiDatatype};
+use crate::{
+    Error,
+    engine::{
+        Direction, Packing, Plan, Unpacking,
+        blocks::{Block, Count, Joined, LeafVisitor, visit_turns},
+        run::{CHUNK, Sides},
+        signature::Signature,
+        transpack::Transpack,
+    },
+    types::{
+        MpiDatatype,
+        check::{Valid, restricted},
+    },
+};
 
 /// What a layout names of some memory, to be read: so many copies of a plan (MPI's buffer, count and datatype).
 ///
@@ -43,61 +48,6 @@ pub struct DataMut<'a> {
     /// For values of which not every pattern is one.
     check: Option<&'a dyn Valid>,
     memory: PhantomData<&'a mut [u8]>,
-}
-
-impl Plan {
-    /// Copies some of the packed bytes of so many copies between memory, where displacement 0 of the first one is `origin`, and where
-    /// they are packed.
-    ///
-    /// # Safety
-    /// The bytes are some of the packed ones, and `packed` points to where they are, elsewhere than the memory, in which all is there that
-    /// the copies name. The side that is copied to may be written, and the other holds valid values.
-    pub(crate) unsafe fn copy<D: Direction>(
-        &self,
-        count: usize,
-        origin: *mut u8,
-        bytes: Range<usize>,
-        packed: *mut u8,
-    ) {
-        let compiled = self.compiled();
-        let sides = Sides { a: origin.wrapping_offset(compiled.part.a), b: packed.wrapping_sub(bytes.start) };
-        // SAFETY: as the caller promises.
-        unsafe { run_turns::<D>(&compiled.part.node, (count, &compiled.extent), bytes, sides) };
-    }
-
-    /// Where so many copies begin, in bytes from displacement 0 of the first one, if they are one contiguous block.
-    #[cfg(feature = "mpi")]
-    pub(crate) fn contiguous(&self, count: usize) -> Option<isize> {
-        let block = self.compiled().part.as_block()?;
-        let one_after_the_other = count <= 1 || self.extent() == block.size as isize;
-        (one_after_the_other && block.size > 0).then_some(block.a)
-    }
-
-    /// The contiguous blocks, as far as the first ones tell of all, if all values are of one base type.
-    #[cfg(feature = "mpi")]
-    pub(crate) fn spacing(&self) -> Option<Spacing> {
-        /// Blocks that are looked at are in so many packed bytes of one copy.
-        const SOME: usize = 64 << 10;
-        let compiled = self.compiled();
-        *compiled.spacing.get_or_init(|| {
-            let some = self.packed_size().min(SOME);
-            // SAFETY: blocks are counted, nothing is read.
-            let data = unsafe { Data::from_raw(self.clone(), 1, std::ptr::null_mut()) };
-            let mean_block = some.checked_div(data.blocks(0..some).ok()?)?;
-            let order = compiled.part.node.order();
-            compiled.signature.is_of_one_type().then_some(Spacing { mean_block, order })
-        })
-    }
-}
-
-/// How the contiguous blocks of a layout lie.
-#[cfg(feature = "mpi")]
-#[derive(Clone, Copy, Debug)]
-pub struct Spacing {
-    /// Bytes of one, on the average.
-    pub mean_block: usize,
-    /// How they lie.
-    pub order: Order,
 }
 
 // SAFETY: a shared borrow of numbers. Nothing that a plan leads to has interior mutability: base types have none.
@@ -302,7 +252,7 @@ impl<'a> DataMut<'a> {
     pub fn of<T: MpiDatatype>(values: &'a mut [T]) -> Self {
         // SAFETY: the plan of a type names fields of its values, which are borrowed, and are checked if need be.
         unsafe {
-            Self::from_raw(Plan::of::<T>(), values.len(), values.as_mut_ptr().cast(), Values::<T>::RESTRICTED)
+            Self::from_raw(Plan::of::<T>(), values.len(), values.as_mut_ptr().cast(), restricted::<T>())
         }
     }
 

@@ -4,8 +4,10 @@ use std::{mem, ops::Range};
 
 use dtype_core::BaseType;
 
-use super::signature::{Signature, external_unit, unit};
-use crate::Error;
+use crate::{
+    Error,
+    engine::signature::{Signature, external_unit, unit},
+};
 
 /// In which byte order numbers are packed, and in how many bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

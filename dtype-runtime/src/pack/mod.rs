@@ -12,34 +12,22 @@
 //!   ([`LeafVisitor`]);
 //! - copy straight from one layout into another with the same values ([`Transpack`]).
 
-mod blocks;
-mod check;
 mod data;
 mod encoding;
-mod kernels;
-mod node;
 mod plan;
-mod run;
-mod signature;
 mod stream;
-mod transpack;
 mod values;
 
-pub use blocks::{Block, LeafVisitor};
 pub use data::{Data, DataMut};
 pub use encoding::Representation;
-pub use plan::Plan;
 pub use stream::{Packer, Unpacker};
-pub use transpack::Transpack;
-pub use values::{pack, pack_into, packed_size, unpack_into};
-
-pub(crate) use check::{Valid, check_region, validate};
-#[cfg(feature = "mpi")]
-pub(crate) use data::Spacing;
-#[cfg(feature = "mpi")]
-pub(crate) use node::Order;
-pub(crate) use plan::Layer;
-pub(crate) use run::{Direction, Packing, Unpacking};
 #[cfg(feature = "mpi")]
 pub(crate) use values::pack_raw;
-pub(crate) use values::{Copying, copy_nest, written};
+pub(crate) use values::{Copying, copy_known, written};
+pub use values::{pack, pack_into, packed_size, unpack_into};
+
+pub use crate::engine::{
+    Plan,
+    blocks::{Block, LeafVisitor},
+    transpack::Transpack,
+};

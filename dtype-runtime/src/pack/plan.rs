@@ -1,74 +1,13 @@
-//! Plans: layouts compiled for packing, while the program runs.
+//! Plans of types.
 
-#[cfg(feature = "mpi")]
-use std::ops::Range;
-use std::{fmt, sync::Arc};
+use dtype_core::BaseType;
 
-use dtype_core::{BaseType, TypeTree};
-
-use super::{
-    node::{Bucket, Part, Places},
-    signature::Signature,
+use crate::{
+    engine::{Layer, Plan},
+    types::{MpiDatatype, Visitor},
 };
-use crate::{Error, MpiDatatype, fields::Visitor};
-
-/// A layout compiled for packing: a type tree turned into loops over contiguous blocks, once. Copies share it.
-///
-/// [`Data`](super::Data) and [`DataMut`](super::DataMut) join a plan to memory; everything that can be done with a layout is done
-/// with those. Making a plan reads each node and each displacement of the tree once.
-///
-/// ```
-/// use dtype_runtime::{
-///     dtype_core::{BaseType, TypeTree},
-///     pack::{Data, Plan},
-/// };
-///
-/// // The second of every three bytes, four times.
-/// let plan = Plan::new(&TypeTree::vector(4, 3, TypeTree::Leaf(BaseType::U8)))?;
-/// let memory: Vec<u8> = (0..12).collect();
-/// assert_eq!(Data::new(&plan, 1, &memory, 1)?.pack(), [1, 4, 7, 10]);
-/// # Ok::<(), dtype_runtime::Error>(())
-/// ```
-#[derive(Clone)]
-pub struct Plan(Arc<Compiled>);
-
-pub(super) struct Compiled {
-    /// Side `a` is memory, relative to displacement 0; side `b` is the packed bytes.
-    pub part: Part,
-    pub signature: Signature,
-    /// Bytes from one copy to the next.
-    pub extent: Places,
-    /// The least displacement of a byte, and one past the greatest; nothing where there is none.
-    pub bounds: Option<(isize, isize)>,
-    /// Found when it is asked for.
-    #[cfg(feature = "mpi")]
-    pub spacing: std::sync::OnceLock<Option<super::data::Spacing>>,
-}
 
 impl Plan {
-    /// The plan of a tree. Its extent, of which several copies are apart, is the one that MPI gives it.
-    ///
-    /// # Errors
-    /// [`Error::Tree`] for a tree that is none, or whose bytes cannot be counted.
-    pub fn new(tree: &TypeTree) -> Result<Self, Error> {
-        let measure = tree.measure()?;
-        let fits = |bytes: i64| {
-            isize::try_from(bytes).map_err(|_| dtype_core::Error::Overflow { node: tree.kind() })
-        };
-        let extent = fits(measure.extent())?;
-        [measure.lower_bound, measure.upper_bound, measure.size as i64]
-            .map(fits)
-            .into_iter()
-            .collect::<Result<Vec<_>, _>>()?;
-        Ok(Self::of_layer(Layer::of_tree(tree), extent))
-    }
-
-    /// The plan with another extent, in bytes.
-    #[must_use]
-    pub fn resized(&self, extent: isize) -> Self {
-        Self::of_layer(self.layer(), extent)
-    }
-
     /// The plan of values of a type.
     ///
     /// ```
@@ -76,182 +15,15 @@ impl Plan {
     /// assert_eq!((Plan::of::<(u8, u32)>().packed_size(), Plan::of::<(u8, u32)>().extent()), (5, 8));
     /// ```
     pub fn of<T: MpiDatatype>() -> Self {
-        T::lazy().plan(|| Self::of_layer(Layer::of::<T>(), size_of::<T>() as isize)).clone()
-    }
-
-    /// The plan of a layer, copies of which are so many bytes apart.
-    pub(crate) fn of_layer(Layer { part, signature, bounds }: Layer, extent: isize) -> Self {
-        Self(Arc::new(Compiled {
-            part,
-            signature,
-            extent: Places::Every(extent),
-            bounds,
-            #[cfg(feature = "mpi")]
-            spacing: std::sync::OnceLock::new(),
-        }))
-    }
-
-    /// Bytes of one copy, packed.
-    pub fn packed_size(&self) -> usize {
-        self.0.signature.size
-    }
-
-    /// Bytes from one copy to the next.
-    pub fn extent(&self) -> isize {
-        self.0.extent.nth(1)
-    }
-
-    /// A number for the base types of these packed bytes of the plan, again and again; the same for the same types in the same order.
-    #[cfg(feature = "mpi")]
-    pub(crate) fn fingerprint(&self, bytes: Range<usize>) -> u64 {
-        self.0.signature.fingerprint(bytes)
-    }
-
-    /// The base types of so many packed bytes of the plan, again and again, to be read: `3 × {f64, u32}`.
-    #[cfg(feature = "mpi")]
-    pub(crate) fn signature_text(&self, bytes: usize) -> String {
-        let signature = &self.0.signature;
-        let copies = bytes.checked_div(signature.size).unwrap_or(0);
-        if copies == 0 { "nothing".to_owned() } else { signature.clone().repeated(copies).to_string() }
-    }
-
-    /// What one copy is, to be part of another plan.
-    pub(crate) fn layer(&self) -> Layer {
-        let Compiled { part, signature, bounds, .. } = &*self.0;
-        Layer { part: part.clone(), signature: signature.clone(), bounds: *bounds }
-    }
-
-    /// Whether both are copies of one plan.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
-    pub(super) fn compiled(&self) -> &Compiled {
-        &self.0
+        T::lazy().plan(|| Self::of_layer(layer::<T>(), size_of::<T>() as isize)).clone()
     }
 }
 
-impl fmt::Debug for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Plan")
-            .field("packed_size", &self.packed_size())
-            .field("extent", &self.extent())
-            .finish_non_exhaustive()
-    }
-}
-
-/// What plans are put together from: what is where in memory, and what it is.
-#[derive(Clone)]
-pub(crate) struct Layer {
-    part: Part,
-    signature: Signature,
-    /// As in [`Compiled`].
-    bounds: Option<(isize, isize)>,
-}
-
-impl Layer {
-    pub fn leaf(base: BaseType) -> Self {
-        if let Some(parts) = base.pair() {
-            return Self::sequence(parts.map(|(at, base)| (at as isize, Self::leaf(base))));
-        }
-        let signature = Signature::run(base, 1);
-        Self { part: Part::block(signature.size), bounds: Some((0, signature.size as isize)), signature }
-    }
-
-    /// This `count` times, so many bytes apart.
-    #[must_use]
-    pub fn repeated(self, count: usize, stride: isize) -> Self {
-        let size = self.signature.size as isize;
-        // Without bytes, places may be anywhere.
-        let places = || [0, (count as isize - 1) * stride];
-        let bounds = self.bounds.filter(|_| count > 0).and_then(|bounds| moved(bounds, places()));
-        Self {
-            part: self.part.repeated(count, stride, size),
-            signature: self.signature.repeated(count),
-            bounds,
-        }
-    }
-
-    /// This at each of these places.
-    #[must_use]
-    pub fn listed(self, places: &[isize]) -> Self {
-        let size = self.signature.size as isize;
-        let bounds = self.bounds.and_then(|bounds| moved(bounds, places.iter().copied()));
-        Self {
-            part: self.part.listed(places, size),
-            signature: self.signature.repeated(places.len()),
-            bounds,
-        }
-    }
-
-    /// At each of these places so many of this, so many bytes apart.
-    fn bucketed(self, stride: isize, places: impl Iterator<Item = (isize, usize)>) -> Self {
-        let (size, mut all, mut ends) = (self.signature.size, 0usize, Vec::new());
-        let buckets = places.map(|(a, count)| {
-            let b = size.wrapping_mul(all) as isize;
-            all = all.wrapping_add(count);
-            if self.bounds.is_some() && count > 0 {
-                ends.extend([a, a + (count as isize - 1) * stride]);
-            }
-            Bucket { a, b, count }
-        });
-        let buckets = buckets.collect();
-        let bounds = self.bounds.and_then(|bounds| moved(bounds, ends));
-        let part = self.part.bucketed(stride, size as isize, buckets);
-        Self { part, signature: self.signature.repeated(all), bounds }
-    }
-
-    /// Each of these at its place, one after the other.
-    pub fn sequence(layers: impl IntoIterator<Item = (isize, Self)>) -> Self {
-        let layers = layers.into_iter();
-        let count = layers.size_hint().0;
-        let (mut parts, mut signatures) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        let (mut size, mut all) = (0, None);
-        for (at, Self { part, signature, bounds }) in layers {
-            parts.push(part.moved(at, size));
-            size += signature.size as isize;
-            signatures.push(signature);
-            if let Some((first, end)) = bounds {
-                let (least, greatest) = all.unwrap_or((isize::MAX, isize::MIN));
-                all = Some((least.min(at + first), greatest.max(at + end)));
-            }
-        }
-        Self { part: Part::sequence(parts), signature: Signature::sequence(signatures), bounds: all }
-    }
-
-    /// What a tree describes.
-    fn of_tree(tree: &TypeTree) -> Self {
-        let places = |displacements: &[i64]| displacements.iter().map(|at| *at as isize).collect::<Vec<_>>();
-        match tree {
-            TypeTree::Leaf(base) => Self::leaf(*base),
-            TypeTree::Vector { count, stride, child } => {
-                Self::of_tree(child).repeated(*count as usize, *stride as isize)
-            }
-            TypeTree::Index { displacements, child } => Self::of_tree(child).listed(&places(displacements)),
-            TypeTree::IndexBucket { stride, buckets, displacements, child } => {
-                let counts = buckets.iter().map(|count| *count as usize);
-                Self::of_tree(child).bucketed(*stride as isize, places(displacements).into_iter().zip(counts))
-            }
-            TypeTree::Struct { displacements, children } => {
-                Self::sequence(places(displacements).into_iter().zip(children.iter().map(Self::of_tree)))
-            }
-        }
-    }
-
-    /// The fields of a type that travel.
-    fn of<T: MpiDatatype>() -> Self {
-        let mut fields = Fields(Vec::new());
-        T::visit(&mut fields);
-        Self::sequence(fields.0)
-    }
-}
-
-/// The bounds of what lies at each of these places; nothing if there are no places.
-fn moved((first, end): (isize, isize), places: impl IntoIterator<Item = isize>) -> Option<(isize, isize)> {
-    let mut places = places.into_iter();
-    let at = places.next()?;
-    let (least, greatest) = places.fold((at, at), |(least, greatest), at| (least.min(at), greatest.max(at)));
-    Some((least + first, greatest + end))
+/// The fields of a type that travel.
+fn layer<T: MpiDatatype>() -> Layer {
+    let mut fields = Fields(Vec::new());
+    T::visit(&mut fields);
+    Layer::sequence(fields.0)
 }
 
 /// Collects the parts of a type.
@@ -263,10 +35,10 @@ impl Visitor for Fields {
     }
 
     fn field<F: MpiDatatype>(&mut self, offset: usize) {
-        self.0.push((offset as isize, Layer::of::<F>()));
+        self.0.push((offset as isize, layer::<F>()));
     }
 
     fn elements<F: MpiDatatype>(&mut self, count: usize) {
-        self.0.push((0, Layer::of::<F>().repeated(count, size_of::<F>() as isize)));
+        self.0.push((0, layer::<F>().repeated(count, size_of::<F>() as isize)));
     }
 }

@@ -9,10 +9,14 @@ use std::{
 use super::{
     data::{Data, DataMut, check_range},
     encoding::{Encoding, LARGEST_UNIT, Representation},
-    run::CHUNK,
-    signature::{Signature, Unit},
 };
-use crate::Error;
+use crate::{
+    Error,
+    engine::{
+        run::CHUNK,
+        signature::{Signature, Unit},
+    },
+};
 
 /// Packs one part after the other, from any position on: a `Read` and `Seek`.
 ///

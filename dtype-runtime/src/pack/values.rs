@@ -7,15 +7,10 @@ use std::{any::type_name, marker::PhantomData};
 
 use dtype_core::BaseType;
 
-use super::{
-    check::check,
-    plan::Plan,
-    run::{Direction, Packing, Unpacking},
-};
 use crate::{
     Error, MpiDatatype,
-    fields::Visitor,
-    region::{Leaf, Loop, Nest},
+    engine::{Direction, Packing, Plan, Unpacking},
+    types::{Visitor, check::check},
 };
 
 /// Bytes that `count` values of `T` take when packed; `usize::MAX` where so many cannot exist.
@@ -107,10 +102,10 @@ pub fn unpack_into<T: MpiDatatype>(packed: &[u8], values: &mut [T]) -> Result<()
 pub(crate) struct Copying {
     /// # Safety
     /// As for [`copy_values`].
-    pack: unsafe fn(*mut u8, usize, *mut u8),
+    pub pack: unsafe fn(*mut u8, usize, *mut u8),
     /// # Safety
     /// As for [`copy_values`].
-    unpack: unsafe fn(*mut u8, usize, *mut u8),
+    pub unpack: unsafe fn(*mut u8, usize, *mut u8),
     pub check: fn(&[u8], usize) -> Result<(), Error>,
 }
 
@@ -120,74 +115,12 @@ impl Copying {
     }
 }
 
-/// Copies between the values of a loop nest over the array at `array` and their packed bytes, and returns the end of those. With a
-/// constant nest it becomes loops with constant bounds, the innermost contiguous part one copy.
-///
-/// # Safety
-/// The nest is one over an array at that place, and `packed` points to its packed values elsewhere. The side copied to may be
-/// written, and the other holds valid values.
-#[inline(always)]
-pub(crate) unsafe fn copy_nest<D: Direction>(
-    nest: &Nest<'_>,
-    array: *mut u8,
-    mut packed: *mut u8,
-) -> *mut u8 {
-    let Leaf { facts, copying, .. } = nest.leaf;
-    let (values, loops) = nest.contiguous();
-    let size = facts.packed_size * values;
-    for_each_place(nest.start, loops, &mut |at| {
-        // SAFETY: a region selects values within the array, and the packed bytes of all before them are behind `packed`.
-        unsafe {
-            let memory = array.offset(at);
-            if facts.dense {
-                copy_known::<D>(memory, packed, size);
-            } else {
-                D::sides(copying.pack, copying.unpack).0(memory, values, packed);
-            }
-            packed = packed.add(size);
-        }
-    });
-    packed
-}
-
-/// Calls back for each turn of loops, with the bytes to where it begins.
-#[inline(always)]
-fn for_each_place(at: isize, loops: &[Loop<'_>], visit: &mut impl FnMut(isize)) {
-    macro_rules! nested {
-        ($at:expr,) => {
-            visit($at)
-        };
-        ($at:expr, $level:ident $($inner:ident)*) => {
-            for i in 0..$level.count {
-                nested!($at + $level.offset(i), $($inner)*);
-            }
-        };
-    }
-    match loops {
-        [] => nested!(at,),
-        [a] => nested!(at, a),
-        [a, b] => nested!(at, a b),
-        [a, b, c] => nested!(at, a b c),
-        [a, b, c, d] => nested!(at, a b c d),
-        [outer, inner @ ..] => {
-            for i in 0..outer.count {
-                for_each_place_of(at + outer.offset(i), inner, visit);
-            }
-        }
-    }
-}
-
-/// The recursion of [`for_each_place`], which cannot be inlined into itself.
-fn for_each_place_of(at: isize, loops: &[Loop<'_>], visit: &mut impl FnMut(isize)) {
-    for_each_place(at, loops, visit);
-}
-
 /// Copies so many bytes, which the compiler knows.
 ///
 /// # Safety
 /// As for [`Direction::copy`].
 #[inline(always)]
-unsafe fn copy_known<D: Direction>(memory: *mut u8, packed: *mut u8, size: usize) {
+pub(crate) unsafe fn copy_known<D: Direction>(memory: *mut u8, packed: *mut u8, size: usize) {
     let (from, to) = D::sides(memory, packed);
     // SAFETY: as the caller promises.
     unsafe {

@@ -14,7 +14,7 @@ use std::{
 use super::{Message, message::sealed::Read};
 use crate::{
     Error,
-    pack::{Order, Spacing},
+    engine::{Spacing, node::Order},
 };
 
 /// What was measured where this was built: see its first lines.

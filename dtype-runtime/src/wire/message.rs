@@ -7,9 +7,9 @@ use ::mpi::Count;
 use super::blocks::Blocks;
 use crate::{
     Error, Layout, MpiDatatype, Values, ValuesMut, View, ViewMut,
-    layout::Entry,
-    mpi::LayoutDatatype,
-    pack::{Data, DataMut, Packing, Plan, Spacing, pack, pack_into, pack_raw, packed_size, unpack_into},
+    engine::{Packing, Plan, Spacing},
+    layout::{LayoutDatatype, entry::Entry},
+    pack::{Data, DataMut, pack, pack_into, pack_raw, packed_size, unpack_into},
 };
 
 /// What can be sent on a [`Wire`](crate::Wire): a value or slice of a type with [`MpiDatatype`], fields that are skipped or not; a `Vec`;

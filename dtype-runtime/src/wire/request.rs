@@ -22,12 +22,12 @@ use super::{
 };
 use crate::{
     Error,
-    cache::cached,
-    layout::Entry,
+    layout::{LayoutDatatype, entry::Entry},
     mpi::{
-        LayoutDatatype, SUCCESS, called, checked, greatest_tag, packed_datatype, ready, ready_on,
-        returning_errors, true_code, without_communicator, writes_too_much,
+        SUCCESS, called, checked, greatest_tag, packed_datatype, ready, ready_on, returning_errors,
+        true_code, without_communicator, writes_too_much,
     },
+    types::cache::cached,
 };
 
 /// The other side of a message.

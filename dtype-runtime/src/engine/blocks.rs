@@ -60,7 +60,7 @@ pub trait LeafVisitor {
 }
 
 /// Visits some bytes of a node that lies at an offset.
-pub(super) fn visit(node: &Node, bytes: Bytes, at: isize, visitor: &mut impl LeafVisitor) {
+pub(crate) fn visit(node: &Node, bytes: Bytes, at: isize, visitor: &mut impl LeafVisitor) {
     let whole = bytes == (0..node.size);
     match &node.kind {
         Kind::Block if bytes.is_empty() => {}
@@ -93,7 +93,7 @@ fn block_at(block: &node::Block, at: isize) -> Block {
 }
 
 /// Visits some bytes of a loop.
-pub(super) fn visit_turns(
+pub(crate) fn visit_turns(
     child: &Node,
     places: &node::Places,
     bytes: Bytes,
@@ -125,7 +125,7 @@ pub(super) fn visit_turns(
 }
 
 /// Joins blocks that continue one another, and hands on what comes of it.
-pub(super) struct Joined<F> {
+pub(crate) struct Joined<F> {
     last: Option<Block>,
     each: F,
 }
@@ -151,7 +151,7 @@ impl<F: FnMut(Block)> LeafVisitor for Joined<F> {
 
 /// Counts blocks, those that continue one another once.
 #[derive(Default)]
-pub(super) struct Count {
+pub(crate) struct Count {
     pub blocks: usize,
     end: Option<isize>,
 }

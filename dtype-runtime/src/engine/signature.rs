@@ -10,7 +10,7 @@ use super::node::{Bytes, overlapping};
 
 /// What follows what in packed bytes.
 #[derive(Clone, Debug)]
-pub(super) struct Signature {
+pub(crate) struct Signature {
     /// Bytes of all of it.
     pub size: usize,
     /// Bytes of all of it in `external32`, if that is known of all that is in it.
@@ -29,13 +29,13 @@ enum Kind {
 }
 
 /// Bytes that change places together in another byte order: those of a number, of which a complex value has two.
-pub(super) const fn unit(base: BaseType) -> usize {
+pub(crate) const fn unit(base: BaseType) -> usize {
     base.alignment() as usize
 }
 
 /// A number among packed bytes.
 #[derive(Clone, Debug)]
-pub(super) struct Unit {
+pub(crate) struct Unit {
     /// Which bytes it has in the representation that was asked for, and among the packed ones of this machine.
     pub bytes: Bytes,
     pub native: Bytes,
@@ -56,7 +56,7 @@ fn plain(base: BaseType) -> BaseType {
 }
 
 /// The same in `external32`, where that is known.
-pub(super) fn external_unit(base: BaseType) -> usize {
+pub(crate) fn external_unit(base: BaseType) -> usize {
     base.external_size().map_or(unit(base), |size| unit(base) * size as usize / base.size() as usize)
 }
 

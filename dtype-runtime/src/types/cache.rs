@@ -1,17 +1,18 @@
-//! The cache of layouts that are worked out at run time, keyed by what they describe.
+//! Entries that have no `static` of their own: those of generic types, and a cache of layouts that are worked out at run time.
 //!
 //! A program makes the same layout again at every time step, and a layout of a column does not depend on which column.
 //! So an entry is found by its type tree, as it is written down, and its bounds. The cache forgets what has not been used for
 //! longest; a layout or a datatype in use keeps its entry alive.
 
 use std::{
+    any::TypeId,
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
 use dtype_core::{Bounds, TypeTree};
 
-use crate::lazy::LazyDatatype;
+use super::{datatype::MpiDatatype, entry::LazyDatatype};
 
 /// The most layouts that are remembered.
 const MOST_ENTRIES: usize = 256;
@@ -121,4 +122,21 @@ fn numbers(tree: &TypeTree) -> usize {
         TypeTree::IndexBucket { displacements, buckets, .. } => displacements.len() + buckets.len(),
     };
     own + tree.children().iter().map(numbers).sum::<usize>()
+}
+
+/// The entry of a type that cannot have a `static` of its own: arrays, tuples and generic structs.
+pub fn of_type<T: MpiDatatype>() -> &'static LazyDatatype {
+    static ENTRIES: RwLock<Option<HashMap<TypeId, &'static LazyDatatype>>> = RwLock::new(None);
+    let id = TypeId::of::<T>();
+    // A panic elsewhere cannot leave the map half-changed, so a poisoned lock is as good as any.
+    let found = ENTRIES.read().unwrap_or_else(PoisonError::into_inner);
+    if let Some(entry) = found.as_ref().and_then(|entries| entries.get(&id)) {
+        return entry;
+    }
+    drop(found);
+    let mut entries = ENTRIES.write().unwrap_or_else(PoisonError::into_inner);
+    entries
+        .get_or_insert_default()
+        .entry(id)
+        .or_insert_with(|| Box::leak(Box::new(LazyDatatype::new::<T>(None))))
 }

@@ -8,14 +8,14 @@ use super::kernels::{GroupKernel, group_kernel};
 
 /// A part of a plan. All offsets are in bytes, from where the parent places it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
+pub(crate) struct Node {
     /// Bytes of data.
     pub size: usize,
     pub kind: Kind,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// `size` bytes, contiguous on both sides.
     Block,
     /// The child again and again.
@@ -30,7 +30,7 @@ pub(super) enum Kind {
 
 /// Where copies lie.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Places {
+pub(crate) enum Places {
     /// So many bytes apart, the first at 0.
     Every(isize),
     /// At these offsets.
@@ -38,7 +38,7 @@ pub(super) enum Places {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Block {
+pub(crate) struct Block {
     pub a: isize,
     pub b: isize,
     pub size: usize,
@@ -46,21 +46,21 @@ pub(super) struct Block {
 
 /// Up to four pieces of blocks, each of 1, 2, 4 or 8 bytes, that are copied together: where they are on each side, and by what.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Group {
+pub(crate) struct Group {
     pub a: [isize; 4],
     pub b: [isize; 4],
     pub kernel: GroupKernel,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Bucket {
+pub(crate) struct Bucket {
     pub a: isize,
     pub b: isize,
     pub count: usize,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Part {
+pub(crate) struct Part {
     pub a: isize,
     pub b: isize,
     pub node: Node,
@@ -354,11 +354,11 @@ impl Node {
 }
 
 /// Some bytes of something: from the first one to before the last one.
-pub(super) type Bytes = std::ops::Range<usize>;
+pub(crate) type Bytes = std::ops::Range<usize>;
 
 /// Those items that have some of these bytes, and which of their own. The items lie one after the other, each where `extent` says: its
 /// beginning and its size.
-pub(super) fn overlapping<T>(
+pub(crate) fn overlapping<T>(
     items: &[T],
     extent: impl Fn(&T) -> (usize, usize) + Copy,
     bytes: Bytes,
@@ -375,7 +375,7 @@ pub(super) fn overlapping<T>(
 }
 
 /// Some bytes of a loop: the end of a turn, whole turns, and the beginning of a turn, each with its number and its bytes.
-pub(super) struct Turns {
+pub(crate) struct Turns {
     pub head: Option<(usize, Bytes)>,
     pub whole: std::ops::Range<usize>,
     pub tail: Option<(usize, Bytes)>,

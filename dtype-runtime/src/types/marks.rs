@@ -7,7 +7,7 @@ use std::{
     num::{NonZero, Saturating, Wrapping},
 };
 
-use crate::expansion::Runtime;
+use super::runtime::Runtime;
 
 /// Types that MPI itself may receive: every pattern of the bytes that travel is a value.
 ///

@@ -12,20 +12,20 @@ use ::mpi::{
 };
 use dtype_core::{BaseType, Bounds, TypeTree};
 
-use super::{
-    LayoutDatatype, attribute,
-    construct::predefined,
-    errors::{checked, without_communicator},
-    life::ready,
-    shim,
-};
 use crate::{
-    ArrayOrder, Error,
-    cache::cached,
-    layout::Entry,
-    pack::Plan,
-    shapes::{Distribution, Share},
+    Error,
+    engine::Plan,
+    layout::{
+        LayoutDatatype,
+        entry::Entry,
+        region::ArrayOrder,
+        shapes::{Distribution, Share},
+    },
+    mpi::{checked, predefined, ready, shim, without_communicator},
+    types::cache::cached,
 };
+
+mod attribute;
 
 /// How many datatypes deep a datatype may be nested: each level is a call.
 const MOST_LEVELS: usize = 256;

@@ -1,93 +1,18 @@
 //! Views as rsmpi buffers: as many copies of one datatype at the first value selected.
 
-use std::{fmt, os::raw::c_void};
+use std::os::raw::c_void;
 
 use ::mpi::{
     Count,
-    datatype::{
-        AsDatatype, Buffer, BufferMut, Collection, Datatype, DatatypeRef, Pointer, PointerMut,
-        UncommittedDatatype, UserDatatype,
-    },
-    ffi::MPI_Datatype,
-    raw::AsRaw,
+    datatype::{AsDatatype, Buffer, BufferMut, Collection, Pointer, PointerMut},
 };
 
-use super::Handle;
-use crate::{
-    Error, MpiDatatype, View, ViewMut,
-    layout::{Entry, Layout},
+use super::{
+    Layout,
+    datatype::LayoutDatatype,
+    view::{View, ViewMut},
 };
-
-/// The datatype for rsmpi's `Equivalence`, which cannot return an error.
-///
-/// # Panics
-/// With the text of the error that [`MpiDatatype::datatype`] returns: before `MPI_Init`, after `MPI_Finalize`, and
-/// where MPI refuses a constructor call.
-pub fn equivalent_datatype<T: MpiDatatype>() -> DatatypeRef<'static> {
-    // Whatever bounds an implementation of `Equivalence` was written with.
-    const {
-        assert!(
-            T::FACTS.complete && T::FACTS.receivable,
-            "rsmpi's own calls cannot take a type with `#[mpi(skip)]`, or of which not all bytes are a value"
-        );
-    }
-    or_panic(T::lazy().datatype(), std::any::type_name::<T>())
-}
-
-pub(crate) fn or_panic<D>(datatype: Result<D, Error>, of: &str) -> D {
-    datatype.unwrap_or_else(|error| panic!("no MPI datatype for `{of}`: {error}"))
-}
-
-/// A number of things as MPI's count.
-///
-/// # Panics
-/// Beyond the largest count, as rsmpi's own slices do.
-pub(crate) fn number_of(number: usize, things: &str, of: &str) -> Count {
-    Count::try_from(number).unwrap_or_else(|_| {
-        panic!(
-            "{number} {things} of `{of}` are more than an MPI count: send them with `send_over`, or in pieces"
-        )
-    })
-}
-
-/// The committed datatype of a layout or a view: what rsmpi takes for one.
-///
-/// Of a layout that is known at run time it keeps the MPI datatype alive, which is freed when nobody has it any more.
-pub struct LayoutDatatype(Entry, Handle);
-
-impl Entry {
-    pub(crate) fn datatype(self) -> Result<LayoutDatatype, Error> {
-        let handle = self.handle()?;
-        Ok(LayoutDatatype(self, handle))
-    }
-}
-
-// SAFETY: the handle is of a committed datatype, which the entry keeps alive.
-unsafe impl AsRaw for LayoutDatatype {
-    type Raw = MPI_Datatype;
-
-    fn as_raw(&self) -> MPI_Datatype {
-        self.1.raw
-    }
-}
-
-impl UncommittedDatatype for LayoutDatatype {
-    type DuplicatedDatatype = UserDatatype;
-}
-
-impl Datatype for LayoutDatatype {}
-
-impl Clone for LayoutDatatype {
-    fn clone(&self) -> Self {
-        Self(self.0.clone(), self.1)
-    }
-}
-
-impl fmt::Debug for LayoutDatatype {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("LayoutDatatype").field(self.0.program()).finish()
-    }
-}
+use crate::types::rsmpi::{number_of, or_panic};
 
 // SAFETY, for all of them: by the contracts of `Layout` and `Source`, the pointer is that of the first value selected, and
 // the datatype covers selected values of the borrowed source only; of one borrowed mutably, no byte twice, and MPI may write what it

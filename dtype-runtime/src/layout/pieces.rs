@@ -8,11 +8,14 @@ use dtype_core::{
     Item, MOST_ARRAYS, MOST_BYTES, MOST_DIMENSIONS, MOST_FIXED_PIECES, MOST_PIECES, SelectionError,
 };
 
+use super::{
+    part::{Leaf, Part},
+    region::{ArrayOrder, Axis, Region},
+    shape::Memory,
+};
 use crate::{
-    Error, MpiDatatype,
-    expansion::Runtime,
-    layout::Memory,
-    region::{ArrayOrder, Axis, Leaf, Part, Region},
+    Error,
+    types::{MpiDatatype, runtime::Runtime},
 };
 
 /// A path from an element `T` to values within it, before it is said which entries of arrays are selected.

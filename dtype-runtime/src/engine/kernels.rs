@@ -5,7 +5,7 @@
 //! other size up to 128 is twice so many, which overlap in the middle.
 
 /// Where the blocks of a loop begin, on one side.
-pub(super) trait Steps: Copy {
+pub(crate) trait Steps: Copy {
     /// The offset of the i-th, in bytes.
     ///
     /// # Safety
@@ -106,7 +106,7 @@ macro_rules! with_width {
 /// # Safety
 /// At each of the places on the one side is a block of `size` bytes, and at those on the other one that may be written. No
 /// block that is written overlaps one that is read.
-pub(super) unsafe fn copy_listed(
+pub(crate) unsafe fn copy_listed(
     size: usize,
     count: usize,
     (from, reads): (*const u8, impl Steps),
@@ -138,7 +138,7 @@ unsafe fn listed<W: Width, R: Steps, S: Steps>(
 
 /// A loop: how often, and how far apart on the side that is read and on the one that is written, in bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Stride {
+pub(crate) struct Stride {
     pub count: usize,
     pub from: isize,
     pub to: isize,
@@ -160,10 +160,10 @@ impl Stride {
 ///
 /// # Safety
 /// As for [`copy_listed`].
-pub(super) type Kernel = unsafe fn(usize, Stride, Stride, *const u8, *mut u8);
+pub(crate) type Kernel = unsafe fn(usize, Stride, Stride, *const u8, *mut u8);
 
 /// The kernel for loops like these.
-pub(super) fn kernel(size: usize, outer: Stride, inner: Stride) -> Kernel {
+pub(crate) fn kernel(size: usize, outer: Stride, inner: Stride) -> Kernel {
     macro_rules! choose {
         ($width:ty) => {
             if inner.from == 2 * size as isize && inner.to == size as isize {
@@ -413,10 +413,10 @@ unsafe fn turn_tile(size: usize, from_stride: isize, to_stride: isize, from: *co
 ///
 /// # Safety
 /// As for [`copy_listed`], for each piece.
-pub(super) type GroupKernel = unsafe fn(&[isize; 4], &[isize; 4], Stride, *const u8, *mut u8);
+pub(crate) type GroupKernel = unsafe fn(&[isize; 4], &[isize; 4], Stride, *const u8, *mut u8);
 
 /// The kernel for up to four pieces of these sizes: the loop that a programmer would write for such fields, if there were names.
-pub(super) fn group_kernel(sizes: &[usize]) -> GroupKernel {
+pub(crate) fn group_kernel(sizes: &[usize]) -> GroupKernel {
     macro_rules! with_piece {
         ($size:expr, $function:ident $($widths:tt)*) => {
             match $size {

@@ -1,15 +1,26 @@
 //! One entry a layout: solved at the latest at first use, built once, kept for the life of the process.
 
 use std::{
-    any::TypeId,
-    collections::HashMap,
     fmt,
-    sync::{Arc, OnceLock, PoisonError, RwLock},
+    sync::{Arc, OnceLock},
 };
 
-use dtype_core::{Bounds, LinearCosts, Program, Solution, TypeTree, constant::Solved, solve_layout};
+#[cfg(feature = "mpi")]
+use ::mpi::{Count, datatype::DatatypeRef, raw::FromRaw};
+use dtype_core::{
+    BaseType, Bounds, LinearCosts, NodeCosts, Program, Solution, TypeTree, constant::Solved, solve_layout,
+};
 
-use crate::{MpiDatatype, datatype::COSTS, fields::Description, layout::Selection, pack::Plan};
+use super::fields::Fields;
+use crate::engine::Plan;
+#[cfg(feature = "mpi")]
+use crate::{
+    Error,
+    mpi::{Handle, Slot, has_large_counts},
+};
+
+/// The cost model of all that is solved here; the macros use the same.
+pub const COSTS: LinearCosts = NodeCosts::THESIS.linear();
 
 /// Where a layout was solved: the tiers of the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,6 +52,40 @@ pub struct Expansion {
     pub program: Program,
 }
 
+/// A layout as it is written down, not yet solved.
+pub enum Description {
+    /// A type that travels as a base type.
+    Leaf(BaseType),
+    /// A type that travels as so many bytes.
+    Bytes(usize),
+    /// An array: the layout of its elements, their number and their distance in bytes.
+    Elements(fn() -> &'static LazyDatatype, usize, usize),
+    /// A struct or tuple.
+    Fields(&'static Fields),
+    /// What is no type, listed by a function.
+    Listed(fn() -> TypeTree),
+    /// What is known at run time only.
+    Given(Arc<TypeTree>),
+}
+
+impl Description {
+    /// The type tree: of a struct, a strc of the trees of its fields, nothing simplified but them.
+    pub(crate) fn tree(&self) -> TypeTree {
+        match self {
+            Self::Leaf(base) => TypeTree::Leaf(*base),
+            Self::Bytes(size) => TypeTree::vector(*size as u64, 1, TypeTree::Leaf(BaseType::Byte)),
+            Self::Elements(element, count, stride) => match element().solution().tree.clone() {
+                // Elements without data may be more than fit a count.
+                TypeTree::Struct { children, .. } if children.is_empty() => TypeTree::structure([], []),
+                element => TypeTree::vector(*count as u64, *stride as i64, element),
+            },
+            Self::Fields(fields) => fields.tree(),
+            Self::Listed(list) => list(),
+            Self::Given(tree) => TypeTree::clone(tree),
+        }
+    }
+}
+
 /// A layout with everything that is worked out of it once.
 pub struct LazyDatatype {
     description: Description,
@@ -54,31 +99,18 @@ pub struct LazyDatatype {
     program: OnceLock<Program>,
     plan: OnceLock<Plan>,
     #[cfg(feature = "mpi")]
-    pub(crate) handle: OnceLock<crate::mpi::Handle>,
+    handle: Slot,
 }
 
 impl LazyDatatype {
-    /// The entry of a type. An expansion is believed; it was compared with the compiler's own layout.
-    pub const fn new<T: MpiDatatype>(expansion: Option<Expansion>) -> Self {
-        // What is not named here is not evaluated, nor does it find its way into the program.
-        let solved = if expansion.is_some() { unsolved } else { solved::<T> };
-        let bounds = Bounds::of_extent(size_of::<T>() as i64);
-        Self::of(T::DESCRIPTION, T::COSTS, Some(bounds), expansion, solved)
-    }
-
-    /// The entry of a layout that is known at compile time, of an array without gaps. Its bounds do not matter.
-    pub const fn of_selection<S: Selection>(expansion: Option<Expansion>) -> Self {
-        let solved = if expansion.is_some() { unsolved } else { solved_selection::<S> };
-        let describe = || S::REGION.tree(&S::REGION.contiguous());
-        Self::of(Description::Listed(describe), COSTS, None, expansion, solved)
-    }
-
     /// The entry of a layout that is known at run time, whose bounds matter only if they are given.
     pub(crate) fn of_tree(tree: Arc<TypeTree>, bounds: Option<Bounds>) -> Self {
         Self::of(Description::Given(tree), COSTS, bounds, None, unsolved)
     }
 
-    const fn of(
+    /// An entry. Of what is not named in `solved` nothing is evaluated, nor does it find its way into the program; an expansion is
+    /// believed, since it was compared with the compiler's own layout.
+    pub(crate) const fn of(
         description: Description,
         costs: LinearCosts,
         bounds: Option<Bounds>,
@@ -95,7 +127,7 @@ impl LazyDatatype {
             program: OnceLock::new(),
             plan: OnceLock::new(),
             #[cfg(feature = "mpi")]
-            handle: OnceLock::new(),
+            handle: Slot::new(),
         }
     }
 
@@ -131,16 +163,31 @@ impl LazyDatatype {
         )
     }
 
+    /// The committed datatype, built at the first call.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn handle(&self) -> Result<Handle, Error> {
+        self.handle.get_or_build(|construct| {
+            let program = self.program();
+            if program.largest_count() <= Count::MAX as u64 || has_large_counts() {
+                construct(program)
+            } else {
+                construct(&Program::lower_within(&self.solution().tree, self.bounds, Count::MAX as u64)?)
+            }
+        })
+    }
+
+    /// The same of an entry that is never dropped.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn datatype(&'static self) -> Result<DatatypeRef<'static>, Error> {
+        let handle = self.handle()?;
+        // SAFETY: the handle is committed and lives until `MPI_Finalize`, after which no MPI call may be made at all.
+        Ok(unsafe { DatatypeRef::from_raw(handle.raw()) })
+    }
+
     /// The bounds that the MPI datatype must have, if they matter.
     #[cfg(feature = "mpi")]
     pub(crate) fn bounds(&self) -> Option<Bounds> {
         self.bounds
-    }
-
-    /// The calls for an MPI library that takes no larger count.
-    #[cfg(feature = "mpi")]
-    pub(crate) fn program_within(&self, limit: u64) -> Result<Program, dtype_core::Error> {
-        Program::lower_within(&self.solution().tree, self.bounds, limit)
     }
 
     /// The plan for packing, which whoever asks first makes.
@@ -153,33 +200,7 @@ impl LazyDatatype {
     }
 }
 
-/// The layout of a type as constant evaluation solves it: done once, when code for this function is made.
-fn solved<T: MpiDatatype>() -> Option<&'static Solved> {
-    const { &Solved::of(&T::RUNS, &T::COSTS) }.as_ref()
-}
-
-/// The layout of a selection as constant evaluation solves it.
-fn solved_selection<S: Selection>() -> Option<&'static Solved> {
-    const { &S::REGION.solved() }.as_ref()
-}
-
-fn unsolved() -> Option<&'static Solved> {
+/// Where nothing is known before the program runs.
+pub(crate) fn unsolved() -> Option<&'static Solved> {
     None
-}
-
-/// The entry of a type that cannot have a `static` of its own: arrays, tuples and generic structs.
-pub fn of_type<T: MpiDatatype>() -> &'static LazyDatatype {
-    static ENTRIES: RwLock<Option<HashMap<TypeId, &'static LazyDatatype>>> = RwLock::new(None);
-    let id = TypeId::of::<T>();
-    // A panic elsewhere cannot leave the map half-changed, so a poisoned lock is as good as any.
-    let found = ENTRIES.read().unwrap_or_else(PoisonError::into_inner);
-    if let Some(entry) = found.as_ref().and_then(|entries| entries.get(&id)) {
-        return entry;
-    }
-    drop(found);
-    let mut entries = ENTRIES.write().unwrap_or_else(PoisonError::into_inner);
-    entries
-        .get_or_insert_default()
-        .entry(id)
-        .or_insert_with(|| Box::leak(Box::new(LazyDatatype::new::<T>(None))))
 }

@@ -2,13 +2,21 @@
 
 use std::{fmt, marker::PhantomData};
 
-use crate::{
-    Error,
+#[cfg(feature = "mpi")]
+use super::datatype::LayoutDatatype;
+use super::{
+    Disjoint, Layout,
+    entry::{Entry, entry_of},
     explain::explain,
-    layout::{Disjoint, Entry, Layout, entry_of},
-    pack::{Data, DataMut, Direction, Packing, Plan, Unpacking, Valid, check_region, copy_nest, written},
+    nest::copy_nest,
     region::Strides,
     source::{Place, SourceMut},
+};
+use crate::{
+    Error,
+    engine::{Direction, Packing, Plan, Unpacking},
+    pack::{Data, DataMut, written},
+    types::check::Valid,
 };
 
 /// A part of a source, to be read: an rsmpi `Buffer`.
@@ -202,7 +210,7 @@ impl<'a, L: Layout> View<'a, L> {
     /// # Errors
     /// Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
     #[cfg(feature = "mpi")]
-    pub fn datatype(&self) -> Result<crate::LayoutDatatype, Error> {
+    pub fn datatype(&self) -> Result<LayoutDatatype, Error> {
         self.entry().datatype()
     }
 }
@@ -232,7 +240,7 @@ impl<L: Layout> ViewMut<'_, L> {
     pub fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
         Error::unless_exactly("the layout", self.view.packed_size(), packed.len())?;
         if self.view.is_restricted() {
-            check_region(&self.view.layout.region(), packed, 0)?;
+            self.view.layout.region().check(packed, 0)?;
         }
         // SAFETY: the bytes have been checked; the part is borrowed mutably.
         unsafe { self.view.copy::<Unpacking>(packed.as_ptr().cast_mut()) };

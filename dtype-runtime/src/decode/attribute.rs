@@ -8,8 +8,11 @@ use std::{
 
 use ::mpi::ffi::{self, MPI_Datatype};
 
-use super::{decode::Decoded, errors::checked, life::at_end};
-use crate::Error;
+use super::Decoded;
+use crate::{
+    Error,
+    mpi::{at_end, checked},
+};
 
 /// The key, made at the first use. The lock is held while an attribute is looked at or put: so nobody replaces one that is being
 /// looked at.

@@ -1,5 +1,5 @@
-//! Slices as rsmpi buffers, for types with skipped fields: rsmpi's own buffers are of types that it may also make new
-//! values of, which would lack those fields.
+//! What rsmpi asks of types: a datatype, and slices as buffers, for types with skipped fields. rsmpi's own buffers are of types that
+//! it may also make new values of, which would lack those fields.
 
 use std::{any::type_name, os::raw::c_void};
 
@@ -8,16 +8,44 @@ use ::mpi::{
     datatype::{AsDatatype, Buffer, BufferMut, Collection, DatatypeRef, Pointer, PointerMut},
 };
 
-use super::buffers::{number_of, or_panic};
-use crate::{AnyPattern, MpiDatatype};
+use super::{
+    datatype::MpiDatatype,
+    marks::AnyPattern,
+    values::{Values, ValuesMut},
+};
+use crate::Error;
 
-/// Values to send, an rsmpi `Buffer`: see [`MpiDatatype::buffer`].
-#[derive(Clone, Copy, Debug)]
-pub struct Values<'a, T>(pub(crate) &'a [T]);
+/// The datatype for rsmpi's `Equivalence`, which cannot return an error.
+///
+/// # Panics
+/// With the text of the error that [`MpiDatatype::datatype`] returns: before `MPI_Init`, after `MPI_Finalize`, and
+/// where MPI refuses a constructor call.
+pub fn equivalent_datatype<T: MpiDatatype>() -> DatatypeRef<'static> {
+    // Whatever bounds an implementation of `Equivalence` was written with.
+    const {
+        assert!(
+            T::FACTS.complete && T::FACTS.receivable,
+            "rsmpi's own calls cannot take a type with `#[mpi(skip)]`, or of which not all bytes are a value"
+        );
+    }
+    or_panic(T::lazy().datatype(), std::any::type_name::<T>())
+}
 
-/// Values to receive into, an rsmpi `BufferMut`: see [`MpiDatatype::buffer_mut`].
-#[derive(Debug)]
-pub struct ValuesMut<'a, T>(pub(crate) &'a mut [T]);
+pub(crate) fn or_panic<D>(datatype: Result<D, Error>, of: &str) -> D {
+    datatype.unwrap_or_else(|error| panic!("no MPI datatype for `{of}`: {error}"))
+}
+
+/// A number of things as MPI's count.
+///
+/// # Panics
+/// Beyond the largest count, as rsmpi's own slices do.
+pub(crate) fn number_of(number: usize, things: &str, of: &str) -> Count {
+    Count::try_from(number).unwrap_or_else(|_| {
+        panic!(
+            "{number} {things} of `{of}` are more than an MPI count: send them with `send_over`, or in pieces"
+        )
+    })
+}
 
 // SAFETY, for all of them: the pointer is that of the slice, whose elements lie an extent of the datatype apart, and by the
 // contract of `MpiDatatype` the datatype covers fields of each element only.

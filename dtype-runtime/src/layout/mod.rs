@@ -1,27 +1,56 @@
 //! Layouts: what `layout!` and the ready-made shapes give, and what can be asked of them.
 
-use std::{
-    convert::Infallible,
-    fmt,
-    marker::PhantomData,
-    ops::Deref,
-    sync::{Arc, OnceLock},
-};
+//!
+//! - `region`: what is selected, as numbers, with `part` and `nest`; `overlap`: what is selected twice; `pieces`: how it is written down;
+//! - `fixed` and `dynamic`: the two kinds of layouts; `shapes`: ready-made ones;
+//! - `source`: what layouts are taken of, whose `shape` they have; `view`: what is taken; `explain`: a layout to be read;
+//! - `entry`: what is worked out of a layout once; `datatype`, `buffers`: what rsmpi asks of layouts and views.
+//!
+//! It builds on `types` and `pack`.
 
-use dtype_core::{Bounds, Optimality, Program, SelectionError, TypeTree};
+use std::convert::Infallible;
 
+#[cfg(feature = "mpi")]
+use dtype_core::Bounds;
+use dtype_core::{Optimality, Program, TypeTree};
+
+#[cfg(feature = "mpi")]
+use crate::types::cache::cached;
 use crate::{
-    Error, MpiDatatype,
-    cache::cached,
-    expansion::Runtime,
-    explain::explain,
-    lazy::{LayoutOrigin, LazyDatatype},
-    pack::Plan,
-    pieces::{Path, Pieces},
-    region::{ArrayOrder, Axis, FEW_NESTS, Nest, Part, Region, Strides},
-    source::{Mismatch, Outcome, Source, SourceMut},
-    view::{View, ViewMut},
+    Error,
+    engine::Plan,
+    types::{MpiDatatype, check::Valid, entry::LayoutOrigin},
 };
+
+#[cfg(feature = "mpi")]
+pub mod buffers;
+#[cfg(feature = "mpi")]
+pub mod datatype;
+pub mod dynamic;
+pub mod entry;
+mod explain;
+pub mod fixed;
+pub mod nest;
+mod overlap;
+pub mod part;
+pub mod pieces;
+pub mod region;
+pub mod shape;
+pub mod shapes;
+pub mod source;
+pub mod view;
+
+#[cfg(feature = "mpi")]
+pub use datatype::LayoutDatatype;
+pub use dynamic::DynamicLayout;
+use entry::Entry;
+use explain::explain;
+pub use fixed::{Selection, StaticLayout};
+use nest::Nest;
+use region::{FEW_NESTS, Region};
+pub use shape::{Memory, Rank};
+use source::{Mismatch, Outcome, Source, SourceMut};
+use view::{View, ViewMut};
 
 /// A part of an array: what [`layout!`](crate::layout) and the ready-made shapes give.
 ///
@@ -203,7 +232,7 @@ pub unsafe trait Layout: Clone + Sync {
     /// # Errors
     /// Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
     #[cfg(feature = "mpi")]
-    fn datatype(&self) -> Result<crate::LayoutDatatype, Error> {
+    fn datatype(&self) -> Result<LayoutDatatype, Error> {
         self.entry().clone().datatype()
     }
 
@@ -213,7 +242,7 @@ pub unsafe trait Layout: Clone + Sync {
     /// # Errors
     /// As [`datatype`](Self::datatype).
     #[cfg(feature = "mpi")]
-    fn array_datatype(&self) -> Result<crate::LayoutDatatype, Error> {
+    fn array_datatype(&self) -> Result<LayoutDatatype, Error> {
         let region = self.region();
         let extent = (region.array_elements() * region.element) as i64;
         let tree = TypeTree::structure([self.offset() as i64], [region.tree(&region.contiguous())]);
@@ -255,13 +284,11 @@ unsafe impl<L: Layout> Layout for &L {
     }
 }
 
-/// The shape of an array that only the running program knows: so many dimensions.
-#[derive(Debug)]
-pub struct Rank<const D: usize>(Infallible);
-
-/// The shape of a type map: any memory that is long enough.
-#[derive(Debug)]
-pub struct Memory(Infallible);
+impl<L: Layout> Valid for L {
+    fn check(&self, packed: &[u8], start: usize) -> Result<(), Error> {
+        self.region().check(packed, start)
+    }
+}
 
 /// Whether a layout that is known at compile time selects no byte twice.
 #[derive(Debug)]
@@ -310,12 +337,6 @@ impl<M, L> Disjoint<M, L> for Coverage<true> {
     }
 }
 
-impl<T: MpiDatatype, const D: usize> Disjoint<Error, DynamicLayout<T, D>> for UnknownCoverage {
-    fn check(layout: &DynamicLayout<T, D>) -> Result<(), Error> {
-        if layout.is_disjoint() { Ok(()) } else { Err(Error::Overlap) }
-    }
-}
-
 impl<M, L> Disjoint<M, &L> for UnknownCoverage
 where
     Self: Disjoint<M, L>,
@@ -323,42 +344,6 @@ where
     fn check(layout: &&L) -> Result<(), M> {
         <Self as Disjoint<M, L>>::check(layout)
     }
-}
-
-/// A datatype of a layout: one of the program's own, or one that is shared as long as it is used.
-#[derive(Clone)]
-pub enum Entry {
-    /// Of a static layout.
-    Fixed(&'static LazyDatatype),
-    /// Of any other.
-    Shared(Arc<LazyDatatype>),
-}
-
-impl Deref for Entry {
-    type Target = LazyDatatype;
-
-    fn deref(&self) -> &LazyDatatype {
-        match self {
-            Self::Fixed(entry) => entry,
-            Self::Shared(entry) => entry,
-        }
-    }
-}
-
-#[cfg(feature = "mpi")]
-impl Entry {
-    /// Of so many of it, an extent apart.
-    pub(crate) fn repeated(&self, copies: usize) -> Self {
-        let extent = self.bounds().map_or(0, |bounds| bounds.extent);
-        let tree = TypeTree::vector(copies as u64, extent, self.solution().tree.clone());
-        Self::Shared(cached(tree, None))
-    }
-}
-
-/// The datatype of a region of an array with these strides; for `copies` of them in a row, if they are not just one.
-pub(crate) fn entry_of(region: &Region<'_>, strides: &Strides, copies: usize) -> Entry {
-    let extent = || (region.array_elements() * region.element) as i64;
-    Entry::Shared(cached(region.tree(strides), (copies != 1).then(|| Bounds::of_extent(extent()))))
 }
 
 /// The methods of [`Layout`] as methods of the type itself, so that nobody needs to import the trait.
@@ -442,7 +427,7 @@ macro_rules! own_methods {
         /// # Errors
         /// Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
         #[cfg(feature = "mpi")]
-        pub fn datatype(&self) -> Result<crate::LayoutDatatype, Error> {
+        pub fn datatype(&self) -> Result<$crate::LayoutDatatype, Error> {
             Layout::datatype(self)
         }
 
@@ -451,308 +436,9 @@ macro_rules! own_methods {
         /// # Errors
         /// Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
         #[cfg(feature = "mpi")]
-        pub fn array_datatype(&self) -> Result<crate::LayoutDatatype, Error> {
+        pub fn array_datatype(&self) -> Result<$crate::LayoutDatatype, Error> {
             Layout::array_datatype(self)
         }
     };
 }
-
-/// A layout that [`layout!`](crate::layout) worked out at compile time. Takes no space.
-///
-/// Its datatype begins at the first value selected, which is where views of it point; so two layouts of the same
-/// shape have the same type map wherever they lie. A layout with a name is a type of its own:
-///
-/// ```
-/// use dtype_runtime::{View, layout};
-///
-/// layout!(
-///     /// The last column of a small matrix.
-///     pub type Last = u8[2][3] => [.., -1];
-/// );
-///
-/// fn bytes(view: View<'_, Last>) -> Vec<u8> {
-///     view.pack()
-/// }
-/// assert_eq!(bytes(Last.of(&[[1, 2, 3], [4, 5, 6]])), [3, 6]);
-/// ```
-pub struct StaticLayout<S>(PhantomData<fn() -> S>);
-
-/// What a [`StaticLayout`] selects. Types that implement it are written by [`layout!`](crate::layout).
-///
-/// # Safety
-/// As for [`Layout`], whose items these are. `entry` is always the same, made of this type.
-pub unsafe trait Selection: 'static {
-    /// The elements of the array.
-    type Element: MpiDatatype;
-    /// The shape of the array, nested in memory.
-    type Shape: ?Sized;
-    /// Whether bytes are selected twice.
-    type Coverage;
-    /// See [`Runtime`].
-    #[doc(hidden)]
-    const RUNTIME: Runtime;
-    /// What is selected.
-    #[doc(hidden)]
-    const REGION: Region<'static>;
-
-    // The element is named once, so that the compiler says only once that it is none.
-    #[doc(hidden)]
-    const WHOLE: Path<Self::Element> = Path::whole();
-
-    #[doc(hidden)]
-    fn entry() -> &'static Entry;
-}
-
-impl<S: Selection> StaticLayout<S> {
-    /// The layout.
-    pub const fn new() -> Self {
-        Self(PhantomData)
-    }
-
-    own_methods!(S::Element, S::Shape, S::Coverage);
-}
-
-// SAFETY: as its selection promises.
-unsafe impl<S: Selection> Layout for StaticLayout<S> {
-    type Element = S::Element;
-    type Shape = S::Shape;
-    type Coverage = S::Coverage;
-
-    const NESTS: Option<[Option<Nest<'static>>; FEW_NESTS]> = S::REGION.few_nests();
-    const RECEIVABLE: Option<bool> = Some(S::REGION.is_receivable());
-
-    #[inline(always)]
-    fn region(&self) -> Region<'_> {
-        S::REGION
-    }
-
-    fn packed_size(&self) -> usize {
-        const { S::REGION.packed_size() }
-    }
-
-    fn is_restricted(&self) -> bool {
-        const { S::REGION.is_restricted() }
-    }
-
-    fn has_blocks(&self) -> bool {
-        const { S::REGION.has_blocks() }
-    }
-
-    fn plan(&self) -> &Plan {
-        S::entry().plan(|| S::REGION.plan(&S::REGION.contiguous()))
-    }
-
-    fn entry(&self) -> &Entry {
-        S::entry()
-    }
-}
-
-/// As a layout of the one type that all of its element and number of dimensions have, so that several can be in one list:
-///
-/// ```
-/// use dtype_runtime::{DynamicLayout, layout};
-///
-/// let first = layout!(u8[2][3] => [.., 0]);
-/// let last = layout!(u8[2][3] => [.., -1]);
-/// let columns: [DynamicLayout<u8, 2>; 2] = [first.into(), last.into()];
-/// let packed = columns.map(|column| column.of(&[[1, 2, 3], [4, 5, 6]]).unwrap().pack());
-/// assert_eq!(packed, [[1, 4], [3, 6]]);
-/// ```
-///
-/// Another number of dimensions than the layout has does not compile.
-impl<S: Selection, const D: usize> From<StaticLayout<S>> for DynamicLayout<S::Element, D> {
-    fn from(_: StaticLayout<S>) -> Self {
-        const { assert!(S::REGION.shape.len() == D, "the layout has another number of dimensions") };
-        let Region { shape, order, element, axes, parts, lists } = S::REGION;
-        let (shape, axes, parts, lists) = (shape.to_vec(), axes.to_vec(), parts.to_vec(), lists.to_vec());
-        Self(Arc::new(Dynamic::new(shape, order, element, axes, parts, lists)), PhantomData)
-    }
-}
-
-impl<S> Clone for StaticLayout<S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<S> Copy for StaticLayout<S> {}
-
-impl<S: Selection> Default for StaticLayout<S> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<S: Selection> fmt::Debug for StaticLayout<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        debug("StaticLayout", S::REGION, f)
-    }
-}
-
-/// A layout of which something is known only while the program runs: elements `T` of an array of `D` dimensions. Copies
-/// share what is worked out.
-///
-/// ```
-/// use dtype_runtime::{Error, LayoutOrigin, layout};
-///
-/// let (n, m, j) = (3, 4, 1);
-/// let column = layout!(u8[n][m] => [.., j])?;
-/// let matrix: Vec<u8> = (0..12).collect();
-/// assert_eq!(column.of(&matrix)?.pack(), [1, 5, 9]);
-/// assert_eq!(column.layout_origin(), LayoutOrigin::RunTime);
-///
-/// let error = layout!(u8[n][m] => [.., m]).unwrap_err();
-/// assert_eq!(error.to_string(), "index 4 is out of bounds: dimension 1 has length 4, so it can be -4 to 3");
-/// # Ok::<(), Error>(())
-/// ```
-pub struct DynamicLayout<T, const D: usize>(Arc<Dynamic>, PhantomData<fn() -> T>);
-
-struct Dynamic {
-    shape: Vec<usize>,
-    order: ArrayOrder,
-    element: usize,
-    axes: Vec<Axis>,
-    parts: Vec<Part>,
-    lists: Vec<Vec<usize>>,
-    /// What is asked for with every message: of many pieces it takes a while.
-    packed_size: usize,
-    is_restricted: bool,
-    has_blocks: bool,
-    // Not in the entry, which layouts of other types may share: such as travel as bytes are packed field by field.
-    plan: OnceLock<Plan>,
-    entry: OnceLock<Entry>,
-    disjoint: OnceLock<bool>,
-}
-
-impl Dynamic {
-    fn new(
-        shape: Vec<usize>,
-        order: ArrayOrder,
-        element: usize,
-        axes: Vec<Axis>,
-        parts: Vec<Part>,
-        lists: Vec<Vec<usize>>,
-    ) -> Self {
-        let region = Region { shape: &shape, order, element, axes: &axes, parts: &parts, lists: &lists };
-        let (packed_size, is_restricted, has_blocks) =
-            (region.packed_size(), region.is_restricted(), region.has_blocks());
-        let (plan, entry, disjoint) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self {
-            shape,
-            order,
-            element,
-            axes,
-            parts,
-            lists,
-            packed_size,
-            is_restricted,
-            has_blocks,
-            plan,
-            entry,
-            disjoint,
-        }
-    }
-
-    fn region(&self) -> Region<'_> {
-        Region {
-            shape: &self.shape,
-            order: self.order,
-            element: self.element,
-            axes: &self.axes,
-            parts: &self.parts,
-            lists: &self.lists,
-        }
-    }
-}
-
-impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
-    /// The layout of these pieces.
-    ///
-    /// # Errors
-    /// The first mistake in them.
-    #[doc(hidden)]
-    pub fn new(pieces: Pieces<T, D>, order: ArrayOrder) -> Result<Self, Error> {
-        pieces.check()?;
-        let Pieces { shape, axes, parts, lists, .. } = pieces;
-        let layout = Dynamic::new(shape.to_vec(), order, size_of::<T>(), axes, parts, lists);
-        if isize::try_from(layout.packed_size).is_err() {
-            return Err(SelectionError::TooLarge.into());
-        }
-        Ok(Self(Arc::new(layout), PhantomData))
-    }
-
-    own_methods!(T, Rank<D>, UnknownCoverage);
-
-    fn is_disjoint(&self) -> bool {
-        /// Pieces that are compared with one another.
-        const FEW: usize = 64;
-        *self.0.disjoint.get_or_init(|| {
-            let region = self.0.region();
-            if region.lists.is_empty() && region.parts.len() <= FEW {
-                region.is_disjoint()
-            } else {
-                region.is_disjoint_marked()
-            }
-        })
-    }
-}
-
-// SAFETY: `Pieces` has checked the region against its shape, and all of it is of that shape; `UnknownCoverage` finds out
-// whether it is disjoint.
-unsafe impl<T: MpiDatatype, const D: usize> Layout for DynamicLayout<T, D> {
-    type Element = T;
-    type Shape = Rank<D>;
-    type Coverage = UnknownCoverage;
-
-    fn region(&self) -> Region<'_> {
-        self.0.region()
-    }
-
-    fn packed_size(&self) -> usize {
-        self.0.packed_size
-    }
-
-    fn is_restricted(&self) -> bool {
-        self.0.is_restricted
-    }
-
-    fn has_blocks(&self) -> bool {
-        self.0.has_blocks
-    }
-
-    fn plan(&self) -> &Plan {
-        self.0.plan.get_or_init(|| {
-            let region = self.0.region();
-            region.plan(&region.contiguous())
-        })
-    }
-
-    fn entry(&self) -> &Entry {
-        self.0.entry.get_or_init(|| {
-            let region = self.0.region();
-            entry_of(&region, &region.contiguous(), 1)
-        })
-    }
-}
-
-impl<T, const D: usize> Clone for DynamicLayout<T, D> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0), PhantomData)
-    }
-}
-
-impl<T, const D: usize> fmt::Debug for DynamicLayout<T, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        debug("DynamicLayout", self.0.region(), f)
-    }
-}
-
-fn debug(name: &str, region: Region<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let Region { shape, order, parts, .. } = region;
-    f.debug_struct(name)
-        .field("shape", &shape)
-        .field("order", &order)
-        .field("pieces", &parts.len())
-        .field("count", &region.count())
-        .finish_non_exhaustive()
-}
+pub(crate) use own_methods;

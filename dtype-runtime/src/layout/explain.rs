@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use dtype_core::Optimality;
 
-use crate::{lazy::LazyDatatype, region::Region};
+use super::region::Region;
+use crate::types::entry::LazyDatatype;
 
 /// The most rows and columns that are drawn.
 const MOST_ROWS: usize = 16;

@@ -5,7 +5,12 @@
 
 use dtype_core::Item;
 
-use crate::{ArrayOrder, DynamicLayout, Error, MpiDatatype, pieces::Pieces, region::Axis};
+use super::{
+    dynamic::DynamicLayout,
+    pieces::Pieces,
+    region::{ArrayOrder, Axis},
+};
+use crate::{Error, types::MpiDatatype};
 
 /// A box of an array, with the arguments of `MPI_Type_create_subarray` (MPI 4.1 section 5.1.3).
 ///

@@ -2,11 +2,11 @@
 
 use std::convert::Infallible;
 
-use crate::{
-    Error, MpiDatatype,
-    layout::{Memory, Rank},
+use super::{
     region::{ArrayOrder, Region, Strides},
+    shape::{Memory, Rank},
 };
+use crate::{Error, types::MpiDatatype};
 
 /// What a layout of an array of elements `T` can be taken of.
 ///

@@ -10,7 +10,7 @@ use super::{
 };
 
 /// Packed bytes of a chunk, which is gone over more than once: few enough to be in the first-level cache still. And elements of one.
-pub(super) const CHUNK: usize = 8 << 10;
+pub(crate) const CHUNK: usize = 8 << 10;
 const ELEMENTS: usize = 256;
 
 /// Loops that are kept for a kernel to choose from; what is deeper is taken turn by turn.
@@ -55,7 +55,7 @@ impl Direction for Unpacking {
 
 /// Addresses on both sides.
 #[derive(Clone, Copy)]
-pub(super) struct Sides {
+pub(crate) struct Sides {
     pub a: *mut u8,
     pub b: *mut u8,
 }
@@ -214,7 +214,7 @@ impl<'p> Repeats<'p> {
 /// # Safety
 /// At `sides` there is what the node describes, on both sides: bytes that may be read on the one that is copied from, and that may be
 /// written on the other. No byte that is written is read.
-pub(super) unsafe fn run<D: Direction>(node: &Node, sides: Sides) {
+pub(crate) unsafe fn run<D: Direction>(node: &Node, sides: Sides) {
     match &node.kind {
         // SAFETY: as the caller promises.
         Kind::Block => unsafe { sides.copy::<D>(node.size) },
@@ -427,7 +427,7 @@ unsafe fn run_groups<D: Direction>(groups: &[Group], turns: Stride, repeats: &[R
 ///
 /// # Safety
 /// As for [`run`], for these bytes.
-pub(super) unsafe fn run_range<D: Direction>(node: &Node, bytes: Bytes, sides: Sides) {
+pub(crate) unsafe fn run_range<D: Direction>(node: &Node, bytes: Bytes, sides: Sides) {
     if bytes == (0..node.size) {
         // SAFETY: as the caller promises.
         return unsafe { run::<D>(node, sides) };
@@ -468,7 +468,7 @@ pub(super) unsafe fn run_range<D: Direction>(node: &Node, bytes: Bytes, sides: S
 ///
 /// # Safety
 /// As for [`run_range`].
-pub(super) unsafe fn run_turns<'p, D: Direction>(
+pub(crate) unsafe fn run_turns<'p, D: Direction>(
     child: &'p Node,
     (count, places): (usize, &'p Places),
     bytes: Bytes,

@@ -1,11 +1,11 @@
 //! Which packed bytes are values: found before anything is written.
 
-use std::{any::type_name, marker::PhantomData};
+use std::{any::type_name, marker::PhantomData, ops::Range, slice};
 
 use dtype_core::BaseType;
 
-use super::{node::Bytes, packed_size, values::pack_into};
-use crate::{Error, MpiDatatype, fields::Visitor, layout::Layout, region::Region};
+use super::datatype::{MpiDatatype, Visitor};
+use crate::Error;
 
 /// What knows which packed bytes are values.
 pub(crate) trait Valid: Sync {
@@ -13,14 +13,13 @@ pub(crate) trait Valid: Sync {
     fn check(&self, packed: &[u8], start: usize) -> Result<(), Error>;
 }
 
-/// Values of a type.
-pub(super) struct Values<T>(PhantomData<fn() -> T>);
-
-impl<T: MpiDatatype> Values<T> {
-    /// If there are any that have to be looked at.
-    pub const RESTRICTED: Option<&'static dyn Valid> =
-        if T::FACTS.any_pattern { None } else { Some(&Self(PhantomData)) };
+/// Those of a type, if there are any that have to be looked at.
+pub(crate) const fn restricted<T: MpiDatatype>() -> Option<&'static dyn Valid> {
+    if T::FACTS.any_pattern { None } else { Some(&Values::<T>(PhantomData)) }
 }
+
+/// Values of a type.
+struct Values<T>(PhantomData<fn() -> T>);
 
 impl<T: MpiDatatype> Valid for Values<T> {
     fn check(&self, packed: &[u8], start: usize) -> Result<(), Error> {
@@ -28,63 +27,73 @@ impl<T: MpiDatatype> Valid for Values<T> {
     }
 }
 
-impl<L: Layout> Valid for L {
-    fn check(&self, packed: &[u8], start: usize) -> Result<(), Error> {
-        check_region(&self.region(), packed, start)
-    }
+/// Checks that the values, whatever bytes they hold, are such as their type has.
+pub(super) fn validate<T: MpiDatatype>(values: &[T]) -> Result<(), Error> {
+    let mut looking = InMemory { value: values.as_ptr().cast(), at: 0, invalid: None };
+    looking.elements::<T>(values.len());
+    looking.invalid.map_or(Ok(()), Err)
 }
 
-/// Checks that the values, whatever bytes they hold, are such as their type has.
-pub(crate) fn validate<T: MpiDatatype>(values: &[T]) -> Result<(), Error> {
-    if T::FACTS.any_pattern || T::FACTS.packed_size == 0 {
-        return Ok(());
+/// Looks for the first value that is none, in memory: an invalid value must not be read as one, so it is looked at as bytes.
+///
+/// It is made in [`validate`] only, over values of the type whose `visit` it is handed to.
+struct InMemory {
+    /// Where the value is.
+    value: *const u8,
+    /// Packed bytes of all that has been passed.
+    at: usize,
+    invalid: Option<Error>,
+}
+
+impl Visitor for InMemory {
+    fn leaf<T: MpiDatatype>(&mut self, base: BaseType) {
+        let size = base.size() as usize;
+        // SAFETY: by the contract of `MpiDatatype`, what travels as a base type is a value of its size without padding, and
+        // lies within the values borrowed.
+        let bytes = unsafe { slice::from_raw_parts(self.value, size) };
+        if self.invalid.is_none() && !T::is_valid(bytes) {
+            self.invalid = invalid::<T>(bytes, self.at);
+        }
+        self.at += size;
     }
-    // Looked at as bytes: an invalid value must not be read as one.
-    let mut packed = vec![0; packed_size::<T>(1)];
-    values.iter().enumerate().try_for_each(|(i, value)| {
-        pack_into(std::slice::from_ref(value), &mut packed)?;
-        check::<T>(&packed, 0).map_err(|error| error.behind(packed_size::<T>(i)))
-    })
+
+    fn field<F: MpiDatatype>(&mut self, offset: usize) {
+        let value = self.value;
+        self.value = value.wrapping_add(offset);
+        self.elements::<F>(1);
+        self.value = value;
+    }
+
+    fn elements<F: MpiDatatype>(&mut self, count: usize) {
+        let (size, first) = (F::FACTS.packed_size, self.value);
+        if F::FACTS.any_pattern || size == 0 || self.invalid.is_some() {
+            self.at += size * count;
+            return;
+        }
+        for i in 0..count {
+            self.value = first.wrapping_add(i * size_of::<F>());
+            F::visit(self);
+        }
+        self.value = first;
+    }
 }
 
 /// Checks some of the packed bytes of values, those from `start` on.
-pub(super) fn check<T: MpiDatatype>(packed: &[u8], start: usize) -> Result<(), Error> {
+pub(crate) fn check<T: MpiDatatype>(packed: &[u8], start: usize) -> Result<(), Error> {
     if T::FACTS.any_pattern || packed.is_empty() {
         return Ok(());
     }
     let bytes = start..start + packed.len();
     let mut looking = Looking { packed, bytes, at: 0, invalid: None };
-    looking.elements::<T>(looking.bytes.end.div_ceil(packed_size::<T>(1).max(1)));
+    looking.elements::<T>(looking.bytes.end.div_ceil(T::FACTS.packed_size.max(1)));
     looking.invalid.map_or(Ok(()), Err)
-}
-
-/// Checks some of the packed bytes of regions, one after the other: those from `start` on.
-pub(crate) fn check_region(region: &Region<'_>, packed: &[u8], start: usize) -> Result<(), Error> {
-    let (size, strides) = (region.packed_size(), region.contiguous());
-    if size == 0 {
-        return Ok(());
-    }
-    let end = start + packed.len();
-    for copy in start / size..end.div_ceil(size) {
-        let mut at = copy * size;
-        for nest in region.nests(&strides) {
-            let (first, last) = (at, at + nest.leaf.facts.packed_size * nest.count());
-            let (from, to) = (first.max(start), last.min(end));
-            if from < to {
-                let some = &packed[from - start..to - start];
-                (nest.leaf.copying.check)(some, from - first).map_err(|error| error.behind(first))?;
-            }
-            at = last;
-        }
-    }
-    Ok(())
 }
 
 /// Looks for the first packed byte that is no value of its type.
 struct Looking<'a> {
     packed: &'a [u8],
     /// Which of the packed bytes of all values these are.
-    bytes: Bytes,
+    bytes: Range<usize>,
     /// How many have been passed.
     at: usize,
     invalid: Option<Error>,
@@ -96,10 +105,10 @@ impl Looking<'_> {
     /// A function of its own for each base type, and none of every field: inlined into all of them it is much code.
     #[inline]
     fn values<T: MpiDatatype>(&mut self, count: usize) {
-        let size = packed_size::<T>(1);
+        let size = T::FACTS.packed_size;
         let (from, to) = (self.at, self.at + size * count);
         self.at = to;
-        let Bytes { start, end } = self.bytes;
+        let Range { start, end } = self.bytes;
         if T::FACTS.any_pattern || self.invalid.is_some() {
             return;
         }
@@ -117,7 +126,7 @@ impl Looking<'_> {
 /// The first of the packed values from `at` on that is none, as an error.
 #[cold]
 fn invalid<T: MpiDatatype>(packed: &[u8], at: usize) -> Option<Error> {
-    let size = packed_size::<T>(1);
+    let size = T::FACTS.packed_size;
     let (i, value) = packed.chunks_exact(size).enumerate().find(|(_, value)| !T::is_valid(value))?;
     let mut found = [0; 8];
     found[..size].copy_from_slice(value);
@@ -138,8 +147,8 @@ impl Visitor for Looking<'_> {
 
     #[inline(always)]
     fn elements<F: MpiDatatype>(&mut self, count: usize) {
-        let size = packed_size::<F>(1);
-        let end = self.at + packed_size::<F>(count);
+        let size = F::FACTS.packed_size;
+        let end = self.at + F::FACTS.packed_size * count;
         if F::FACTS.any_pattern || size == 0 {
             self.at = end;
         } else if F::FACTS.base.is_some() {

@@ -45,7 +45,7 @@ impl Transpack {
     }
 
     /// Whether it was made for these plans and counts.
-    pub(super) fn is_for(&self, from: (&Plan, usize), to: (&Plan, usize)) -> bool {
+    pub(crate) fn is_for(&self, from: (&Plan, usize), to: (&Plan, usize)) -> bool {
         let same = |made: &(Plan, usize), (plan, count): (&Plan, usize)| made.0.is(plan) && made.1 == count;
         same(&self.from, from) && same(&self.to, to)
     }
@@ -54,7 +54,7 @@ impl Transpack {
     ///
     /// # Safety
     /// The sides are where displacement 0 is of data of the two plans. The second may be written, and is not read.
-    pub(super) unsafe fn run(&self, sides: Sides) {
+    pub(crate) unsafe fn run(&self, sides: Sides) {
         let sides = sides.at(self.part.a, self.part.b);
         // SAFETY: as the caller promises.
         unsafe { run::<Packing>(&self.part.node, sides) };

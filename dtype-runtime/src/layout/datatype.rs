@@ -1,0 +1,51 @@
+//! The MPI datatypes of layouts.
+
+use std::fmt;
+
+use ::mpi::{
+    datatype::{Datatype, UncommittedDatatype, UserDatatype},
+    ffi::MPI_Datatype,
+    raw::AsRaw,
+};
+
+use super::entry::Entry;
+use crate::{Error, mpi::Handle};
+
+/// The committed datatype of a layout or a view: what rsmpi takes for one.
+///
+/// Of a layout that is known at run time it keeps the MPI datatype alive, which is freed when nobody has it any more.
+pub struct LayoutDatatype(Entry, Handle);
+
+impl Entry {
+    pub(crate) fn datatype(self) -> Result<LayoutDatatype, Error> {
+        let handle = self.handle()?;
+        Ok(LayoutDatatype(self, handle))
+    }
+}
+
+// SAFETY: the handle is of a committed datatype, which the entry keeps alive.
+unsafe impl AsRaw for LayoutDatatype {
+    type Raw = MPI_Datatype;
+
+    fn as_raw(&self) -> MPI_Datatype {
+        self.1.raw()
+    }
+}
+
+impl UncommittedDatatype for LayoutDatatype {
+    type DuplicatedDatatype = UserDatatype;
+}
+
+impl Datatype for LayoutDatatype {}
+
+impl Clone for LayoutDatatype {
+    fn clone(&self) -> Self {
+        Self(self.0.clone(), self.1)
+    }
+}
+
+impl fmt::Debug for LayoutDatatype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LayoutDatatype").field(self.0.program()).finish()
+    }
+}

@@ -1,0 +1,213 @@
+//! Layouts of which something is known only while the program runs.
+
+use std::{
+    fmt,
+    marker::PhantomData,
+    sync::{Arc, OnceLock},
+};
+
+use dtype_core::{Optimality, Program, SelectionError, TypeTree};
+
+use super::{
+    Disjoint, Layout, UnknownCoverage,
+    entry::{Entry, entry_of},
+    fixed::{Selection, StaticLayout},
+    own_methods,
+    part::Part,
+    pieces::Pieces,
+    region::{ArrayOrder, Axis, Region},
+    shape::Rank,
+    source::{Outcome, Source, SourceMut},
+    view::{View, ViewMut},
+};
+use crate::{
+    Error,
+    engine::Plan,
+    types::{MpiDatatype, entry::LayoutOrigin},
+};
+
+/// A layout of which something is known only while the program runs: elements `T` of an array of `D` dimensions. Copies
+/// share what is worked out.
+///
+/// ```
+/// use dtype_runtime::{Error, LayoutOrigin, layout};
+///
+/// let (n, m, j) = (3, 4, 1);
+/// let column = layout!(u8[n][m] => [.., j])?;
+/// let matrix: Vec<u8> = (0..12).collect();
+/// assert_eq!(column.of(&matrix)?.pack(), [1, 5, 9]);
+/// assert_eq!(column.layout_origin(), LayoutOrigin::RunTime);
+///
+/// let error = layout!(u8[n][m] => [.., m]).unwrap_err();
+/// assert_eq!(error.to_string(), "index 4 is out of bounds: dimension 1 has length 4, so it can be -4 to 3");
+/// # Ok::<(), Error>(())
+/// ```
+pub struct DynamicLayout<T, const D: usize>(Arc<Dynamic>, PhantomData<fn() -> T>);
+
+struct Dynamic {
+    shape: Vec<usize>,
+    order: ArrayOrder,
+    element: usize,
+    axes: Vec<Axis>,
+    parts: Vec<Part>,
+    lists: Vec<Vec<usize>>,
+    /// What is asked for with every message: of many pieces it takes a while.
+    packed_size: usize,
+    is_restricted: bool,
+    has_blocks: bool,
+    // Not in the entry, which layouts of other types may share: such as travel as bytes are packed field by field.
+    plan: OnceLock<Plan>,
+    entry: OnceLock<Entry>,
+    disjoint: OnceLock<bool>,
+}
+
+impl Dynamic {
+    fn new(
+        shape: Vec<usize>,
+        order: ArrayOrder,
+        element: usize,
+        axes: Vec<Axis>,
+        parts: Vec<Part>,
+        lists: Vec<Vec<usize>>,
+    ) -> Self {
+        let region = Region { shape: &shape, order, element, axes: &axes, parts: &parts, lists: &lists };
+        let (packed_size, is_restricted, has_blocks) =
+            (region.packed_size(), region.is_restricted(), region.has_blocks());
+        let (plan, entry, disjoint) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self {
+            shape,
+            order,
+            element,
+            axes,
+            parts,
+            lists,
+            packed_size,
+            is_restricted,
+            has_blocks,
+            plan,
+            entry,
+            disjoint,
+        }
+    }
+
+    fn region(&self) -> Region<'_> {
+        Region {
+            shape: &self.shape,
+            order: self.order,
+            element: self.element,
+            axes: &self.axes,
+            parts: &self.parts,
+            lists: &self.lists,
+        }
+    }
+}
+
+impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
+    /// The layout of these pieces.
+    ///
+    /// # Errors
+    /// The first mistake in them.
+    #[doc(hidden)]
+    pub fn new(pieces: Pieces<T, D>, order: ArrayOrder) -> Result<Self, Error> {
+        pieces.check()?;
+        let Pieces { shape, axes, parts, lists, .. } = pieces;
+        let layout = Dynamic::new(shape.to_vec(), order, size_of::<T>(), axes, parts, lists);
+        if isize::try_from(layout.packed_size).is_err() {
+            return Err(SelectionError::TooLarge.into());
+        }
+        Ok(Self(Arc::new(layout), PhantomData))
+    }
+
+    own_methods!(T, Rank<D>, UnknownCoverage);
+
+    fn is_disjoint(&self) -> bool {
+        /// Pieces that are compared with one another.
+        const FEW: usize = 64;
+        *self.0.disjoint.get_or_init(|| {
+            let region = self.0.region();
+            if region.lists.is_empty() && region.parts.len() <= FEW {
+                region.is_disjoint()
+            } else {
+                region.is_disjoint_marked()
+            }
+        })
+    }
+}
+
+// SAFETY: `Pieces` has checked the region against its shape, and all of it is of that shape; `UnknownCoverage` finds out
+// whether it is disjoint.
+unsafe impl<T: MpiDatatype, const D: usize> Layout for DynamicLayout<T, D> {
+    type Element = T;
+    type Shape = Rank<D>;
+    type Coverage = UnknownCoverage;
+
+    fn region(&self) -> Region<'_> {
+        self.0.region()
+    }
+
+    fn packed_size(&self) -> usize {
+        self.0.packed_size
+    }
+
+    fn is_restricted(&self) -> bool {
+        self.0.is_restricted
+    }
+
+    fn has_blocks(&self) -> bool {
+        self.0.has_blocks
+    }
+
+    fn plan(&self) -> &Plan {
+        self.0.plan.get_or_init(|| {
+            let region = self.0.region();
+            region.plan(&region.contiguous())
+        })
+    }
+
+    fn entry(&self) -> &Entry {
+        self.0.entry.get_or_init(|| {
+            let region = self.0.region();
+            entry_of(&region, &region.contiguous(), 1)
+        })
+    }
+}
+
+impl<T, const D: usize> Clone for DynamicLayout<T, D> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0), PhantomData)
+    }
+}
+
+impl<T, const D: usize> fmt::Debug for DynamicLayout<T, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.region().debug("DynamicLayout", f)
+    }
+}
+
+/// As a layout of the one type that all of its element and number of dimensions have, so that several can be in one list:
+///
+/// ```
+/// use dtype_runtime::{DynamicLayout, layout};
+///
+/// let first = layout!(u8[2][3] => [.., 0]);
+/// let last = layout!(u8[2][3] => [.., -1]);
+/// let columns: [DynamicLayout<u8, 2>; 2] = [first.into(), last.into()];
+/// let packed = columns.map(|column| column.of(&[[1, 2, 3], [4, 5, 6]]).unwrap().pack());
+/// assert_eq!(packed, [[1, 4], [3, 6]]);
+/// ```
+///
+/// Another number of dimensions than the layout has does not compile.
+impl<S: Selection, const D: usize> From<StaticLayout<S>> for DynamicLayout<S::Element, D> {
+    fn from(_: StaticLayout<S>) -> Self {
+        const { assert!(S::REGION.shape.len() == D, "the layout has another number of dimensions") };
+        let Region { shape, order, element, axes, parts, lists } = S::REGION;
+        let (shape, axes, parts, lists) = (shape.to_vec(), axes.to_vec(), parts.to_vec(), lists.to_vec());
+        Self(Arc::new(Dynamic::new(shape, order, element, axes, parts, lists)), PhantomData)
+    }
+}
+
+impl<T: MpiDatatype, const D: usize> Disjoint<Error, DynamicLayout<T, D>> for UnknownCoverage {
+    fn check(layout: &DynamicLayout<T, D>) -> Result<(), Error> {
+        if layout.is_disjoint() { Ok(()) } else { Err(Error::Overlap) }
+    }
+}

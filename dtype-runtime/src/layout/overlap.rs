@@ -1,0 +1,187 @@
+//! What is selected twice.
+
+use dtype_core::Progression;
+
+use super::{
+    nest::{Loop, Nest},
+    region::{Axis, Region},
+};
+
+impl Region<'_> {
+    /// Whether no byte is selected twice, for a region without lists.
+    ///
+    /// Pieces are compared in the order of a dimension in which they begin one after the other, if there is one, each with
+    /// those before whose end it begins: rows, triangles and tiles need few comparisons, in constants too.
+    pub const fn is_disjoint(&self) -> bool {
+        if self.pieces() < 2 {
+            return true;
+        }
+        let along = self.sorted_dimension();
+        let mut piece = 0;
+        while piece < self.pieces() {
+            let mut other = piece + 1;
+            while other < self.pieces() {
+                if let Some(k) = along
+                    && let (Some((_, last)), Some((first, _))) =
+                        (self.bounds(piece, k), self.bounds(other, k))
+                    && last < first
+                {
+                    break;
+                }
+                if self.meet(piece, self, other) {
+                    return false;
+                }
+                other += 1;
+            }
+            piece += 1;
+        }
+        true
+    }
+
+    /// The dimension in which pieces begin in order, and where most of them end before the next one.
+    const fn sorted_dimension(&self) -> Option<usize> {
+        let (mut best, mut fewest, mut k) = (None, usize::MAX, 0);
+        while k < self.shape.len() {
+            let (mut sorted, mut overlaps, mut piece) = (true, 0, 1);
+            while piece < self.pieces() {
+                match (self.bounds(piece - 1, k), self.bounds(piece, k)) {
+                    (Some((first, last)), Some((next, _))) => {
+                        sorted = sorted && first <= next;
+                        overlaps += (next <= last) as usize;
+                    }
+                    _ => sorted = false,
+                }
+                piece += 1;
+            }
+            if sorted && overlaps < fewest {
+                (best, fewest) = (Some(k), overlaps);
+            }
+            k += 1;
+        }
+        best
+    }
+
+    const fn bounds(&self, piece: usize, dimension: usize) -> Option<(usize, usize)> {
+        match self.axis(piece, dimension) {
+            Axis::Regular(progression) => progression.bounds(),
+            Axis::Listed { .. } => None,
+        }
+    }
+
+    /// Whether a piece and one of another region of the same array have a byte in common. Lists are taken to meet all.
+    const fn meet(&self, piece: usize, other: &Self, other_piece: usize) -> bool {
+        let mut k = 0;
+        while k < self.shape.len() {
+            if let (Axis::Regular(a), Axis::Regular(b)) = (self.axis(piece, k), other.axis(other_piece, k))
+                && !a.meets(b)
+            {
+                return false;
+            }
+            k += 1;
+        }
+        self.parts[piece].meets(&other.parts[other_piece])
+    }
+
+    /// Whether this region and another one of the same array have a byte in common.
+    pub(crate) fn meets(&self, other: &Region<'_>) -> bool {
+        /// Comparisons that are quicker than marks.
+        const FEW: usize = 4096;
+        let comparable = self.lists.is_empty() && other.lists.is_empty();
+        if comparable && self.pieces().saturating_mul(other.pieces()) <= FEW {
+            return (0..self.pieces()).any(|piece| (0..other.pieces()).any(|i| self.meet(piece, other, i)));
+        }
+        let mut marks = Marks::for_all_of(&[*self, *other]);
+        self.nests(&self.contiguous()).for_each(|nest| marks.set(&nest));
+        other.nests(&other.contiguous()).any(|nest| !marks.are_free(&nest))
+    }
+
+    /// Whether no byte is selected twice, where pieces are many or listed: by marking what is selected.
+    pub(crate) fn is_disjoint_marked(&self) -> bool {
+        let mut marks = Marks::for_all_of(&[*self]);
+        self.nests(&self.contiguous()).all(|nest| marks.mark(&nest))
+    }
+
+    /// How often cells of an array of one or two dimensions are selected, counted up to 2: of these rows and columns, row by
+    /// row. An array of one dimension is one row.
+    pub(crate) fn cells(&self, rows: &[usize], columns: &[usize]) -> Vec<u8> {
+        let mut cells = vec![0u8; rows.len() * columns.len()];
+        for piece in (0..self.pieces()).filter(|piece| self.parts[*piece].count() > 0) {
+            let selects = |k: usize, index: usize| match self.axis(piece, k) {
+                Axis::Regular(progression) => {
+                    usize::from(progression.meets(&Progression { start: index, count: 1, step: 1 }))
+                }
+                Axis::Listed { list, .. } => {
+                    self.lists[*list].iter().filter(|listed| **listed == index).count()
+                }
+            };
+            let last = self.shape.len() - 1;
+            let times: Vec<usize> = columns.iter().map(|column| selects(last, *column)).collect();
+            for (row, line) in rows.iter().zip(cells.chunks_mut(columns.len().max(1))) {
+                let row = if last == 0 { 1 } else { selects(0, *row) };
+                line.iter_mut().zip(&times).for_each(|(cell, column)| {
+                    *cell = (usize::from(*cell) + row * column).min(2) as u8;
+                });
+            }
+        }
+        cells
+    }
+}
+
+/// Calls back with the offset of each value, in order, until the answer is no.
+fn for_each_value(at: isize, loops: &[Loop<'_>], visit: &mut impl FnMut(isize) -> bool) -> bool {
+    match loops {
+        [] => visit(at),
+        [level, inner @ ..] => (0..level.count).all(|i| for_each_value(at + level.offset(i), inner, visit)),
+    }
+}
+
+/// A mark for each element of an array if all values are whole elements, and for each byte otherwise.
+struct Marks {
+    marks: Vec<u64>,
+    /// Bytes of a mark.
+    unit: usize,
+}
+
+impl Marks {
+    /// No marks yet, for regions of one array.
+    fn for_all_of(regions: &[Region<'_>]) -> Self {
+        let region = &regions[0];
+        let whole =
+            regions.iter().flat_map(|region| region.parts).all(|part| part.leaf.size == region.element);
+        let unit = if whole { region.element.max(1) } else { 1 };
+        let count = region.array_elements() * region.element / unit;
+        Self { marks: vec![0; count.div_ceil(64)], unit }
+    }
+
+    /// The marks of the values of a nest: calls back for each, until the answer is no.
+    fn each(unit: usize, nest: &Nest<'_>, visit: &mut impl FnMut(usize) -> bool) -> bool {
+        let size = nest.leaf.size / unit;
+        nest.leaf.facts.packed_size == 0
+            || for_each_value(nest.start, nest.loops(), &mut |at| {
+                let first = at as usize / unit;
+                (first..first + size).all(&mut *visit)
+            })
+    }
+
+    /// Marks what a nest selects, until it meets a mark, and says whether there was none.
+    fn mark(&mut self, nest: &Nest<'_>) -> bool {
+        Self::each(self.unit, nest, &mut |at| {
+            let (word, bit) = (&mut self.marks[at / 64], 1 << (at % 64));
+            let free = *word & bit == 0;
+            *word |= bit;
+            free
+        })
+    }
+
+    /// Marks what a nest selects.
+    fn set(&mut self, nest: &Nest<'_>) {
+        Self::each(self.unit, nest, &mut |at| {
+            self.marks[at / 64] |= 1 << (at % 64);
+            true
+        });
+    }
+
+    fn are_free(&self, nest: &Nest<'_>) -> bool {
+        Self::each(self.unit, nest, &mut |at| self.marks[at / 64] & 1 << (at % 64) == 0)
+    }
+}

@@ -1,0 +1,397 @@
+//! Regions: which parts of which elements of an array a layout names, in order, as numbers.
+//!
+//! A region is a list of *pieces*. Each selects indices in every dimension, and of each element so selected the whole or
+//! a part. It knows nothing of where a source has its elements: that is said by strides, in bytes, one for each dimension.
+//! How regions are put together is told in `pieces.rs`.
+
+use std::fmt;
+
+use dtype_core::{
+    MOST_ARRAYS, MOST_DIMENSIONS, Progression, TypeTree,
+    constant::{RunBuffer, Solved},
+};
+
+use super::{
+    nest::{Loop, Nest},
+    part::Part,
+};
+use crate::{
+    Error,
+    engine::{Layer, Plan},
+    types::entry::COSTS,
+};
+
+/// Which index of an array runs fastest, in memory and on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ArrayOrder {
+    /// The last one: C, Rust, `MPI_ORDER_C`.
+    RowMajor,
+    /// The first one: Fortran, nalgebra, `MPI_ORDER_FORTRAN`.
+    ColumnMajor,
+}
+
+/// Pieces of a static layout that are compiled into a loop each: the faces of a box in four dimensions.
+pub const FEW_NESTS: usize = 8;
+
+/// Bytes from an element to the next along each dimension.
+pub type Strides = [isize; MOST_DIMENSIONS];
+
+/// A list of pieces of an array.
+#[derive(Clone, Copy)]
+pub struct Region<'a> {
+    /// The lengths of the array's dimensions, in elements.
+    pub shape: &'a [usize],
+    /// How the array lies in memory, unless its source has strides of its own; and the order in which a piece travels.
+    pub order: ArrayOrder,
+    /// The size of an element, in bytes.
+    pub element: usize,
+    /// What is selected: of each piece, the indices in each dimension.
+    pub axes: &'a [Axis],
+    /// Of each piece, what is selected of every element.
+    pub parts: &'a [Part],
+    /// Lists that axes refer to.
+    pub lists: &'a [Vec<usize>],
+}
+
+/// The indices selected in one dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Axis {
+    /// At equal distances.
+    Regular(Progression),
+    /// As many as a list has.
+    Listed {
+        /// Which list of the region.
+        list: usize,
+        /// Its first entry, if there is any.
+        first: usize,
+        /// How many entries it has.
+        count: usize,
+    },
+}
+
+impl Axis {
+    /// Nothing.
+    pub const EMPTY: Self = Self::Regular(Progression { start: 0, count: 0, step: 1 });
+
+    /// Number of indices.
+    pub const fn count(&self) -> usize {
+        match self {
+            Self::Regular(progression) => progression.count,
+            Self::Listed { count, .. } => *count,
+        }
+    }
+}
+
+impl<'a> Region<'a> {
+    /// Number of pieces.
+    #[inline(always)]
+    pub(super) const fn pieces(&self) -> usize {
+        self.parts.len()
+    }
+
+    #[inline(always)]
+    pub(super) const fn axis(&self, piece: usize, dimension: usize) -> &Axis {
+        &self.axes[piece * self.shape.len() + dimension]
+    }
+
+    /// The dimension that is walked at this depth, the outermost loop at 0.
+    #[inline(always)]
+    const fn dimension(&self, depth: usize) -> usize {
+        match self.order {
+            ArrayOrder::RowMajor => depth,
+            ArrayOrder::ColumnMajor => self.shape.len() - 1 - depth,
+        }
+    }
+
+    /// Number of elements that one piece selects.
+    #[inline(always)]
+    const fn elements(&self, piece: usize) -> usize {
+        let (mut count, mut k) = (1usize, 0);
+        while k < self.shape.len() {
+            // What is too much is found by `packed_size`, and what is empty is so whatever the others are.
+            count = match self.axis(piece, k).count() {
+                0 => return 0,
+                more => count.saturating_mul(more),
+            };
+            k += 1;
+        }
+        count
+    }
+
+    /// Number of values selected, of whatever type they are.
+    pub const fn count(&self) -> usize {
+        let (mut count, mut piece) = (0usize, 0);
+        while piece < self.pieces() {
+            count = count.saturating_add(self.elements(piece).saturating_mul(self.parts[piece].count()));
+            piece += 1;
+        }
+        count
+    }
+
+    /// Whether not every pattern of the packed bytes is a value.
+    #[inline(always)]
+    pub(crate) const fn is_restricted(&self) -> bool {
+        let mut part = 0;
+        while part < self.parts.len() {
+            if !self.parts[part].leaf.facts.any_pattern {
+                return true;
+            }
+            part += 1;
+        }
+        false
+    }
+
+    /// Whether MPI may write what is selected itself.
+    pub(crate) const fn is_receivable(&self) -> bool {
+        let mut part = 0;
+        while part < self.parts.len() {
+            if !self.parts[part].leaf.facts.receivable {
+                return false;
+            }
+            part += 1;
+        }
+        true
+    }
+
+    /// Whether MPI carries padding in what is selected.
+    #[inline(always)]
+    pub(crate) const fn has_blocks(&self) -> bool {
+        let mut part = 0;
+        while part < self.parts.len() {
+            if self.parts[part].leaf.facts.has_blocks() {
+                return true;
+            }
+            part += 1;
+        }
+        false
+    }
+
+    /// Bytes of everything selected, packed.
+    #[inline(always)]
+    pub const fn packed_size(&self) -> usize {
+        let (mut size, mut piece) = (0usize, 0);
+        while piece < self.pieces() {
+            let part = &self.parts[piece];
+            let values = self.elements(piece).saturating_mul(part.count());
+            size = size.saturating_add(values.saturating_mul(part.leaf.facts.packed_size));
+            piece += 1;
+        }
+        size
+    }
+
+    /// The strides of an array without gaps, in the order of the region.
+    #[inline(always)]
+    pub const fn contiguous(&self) -> Strides {
+        let (mut strides, mut pitch, mut depth) =
+            ([0; MOST_DIMENSIONS], self.element as isize, self.shape.len());
+        while depth > 0 {
+            depth -= 1;
+            let k = self.dimension(depth);
+            strides[k] = pitch;
+            pitch *= self.shape[k] as isize;
+        }
+        strides
+    }
+
+    /// Number of elements of the array.
+    pub const fn array_elements(&self) -> usize {
+        let (mut elements, mut k) = (1, 0);
+        while k < self.shape.len() {
+            elements *= self.shape[k];
+            k += 1;
+        }
+        elements
+    }
+
+    /// Bytes from the array's first element to the first value that a piece selects.
+    #[inline(always)]
+    const fn start(&self, piece: usize, strides: &Strides) -> isize {
+        let (mut start, mut k) = (self.parts[piece].offset as isize, 0);
+        while k < self.shape.len() {
+            let first = match self.axis(piece, k) {
+                Axis::Regular(progression) => progression.start,
+                Axis::Listed { first, .. } => *first,
+            };
+            start += first as isize * strides[k];
+            k += 1;
+        }
+        start
+    }
+
+    /// The first piece that is not empty.
+    const fn first_piece(&self) -> Option<usize> {
+        let mut piece = 0;
+        while piece < self.pieces() {
+            if self.elements(piece) > 0 && self.parts[piece].count() > 0 {
+                return Some(piece);
+            }
+            piece += 1;
+        }
+        None
+    }
+
+    /// Bytes from the array's first element to the first value selected, where views point; 0 if there is none.
+    pub const fn first(&self, strides: &Strides) -> isize {
+        match self.first_piece() {
+            Some(piece) => self.start(piece, strides),
+            None => 0,
+        }
+    }
+
+    /// The loop nest of a piece, loops that continue one another joined; nothing for an empty piece.
+    #[inline(always)]
+    const fn nest(&self, piece: usize, strides: &Strides) -> Option<Nest<'a>> {
+        let (part, dimensions) = (&self.parts[piece], self.shape.len());
+        if self.elements(piece) == 0 || part.count() == 0 {
+            return None;
+        }
+        let mut nest = Nest {
+            start: self.start(piece, strides),
+            loops: [Loop { count: 1, stride: 0, list: None }; _],
+            depth: 0,
+            leaf: part.leaf,
+        };
+        let mut depth = 0;
+        while depth < dimensions + MOST_ARRAYS {
+            nest.push(if depth < dimensions {
+                let k = self.dimension(depth);
+                match self.axis(piece, k) {
+                    Axis::Regular(Progression { count, step, .. }) => {
+                        Loop { count: *count, stride: *step * strides[k], list: None }
+                    }
+                    Axis::Listed { list, count, .. } => {
+                        Loop { count: *count, stride: strides[k], list: Some(&self.lists[*list]) }
+                    }
+                }
+            } else {
+                let (count, stride) = part.arrays[depth - dimensions];
+                Loop { count, stride, list: None }
+            });
+            depth += 1;
+        }
+        Some(nest)
+    }
+
+    /// The loop nest of the only piece that selects anything, in an array without gaps.
+    const fn only_nest(&self) -> Option<Nest<'a>> {
+        let (strides, mut only, mut piece) = (self.contiguous(), None, 0);
+        while piece < self.pieces() {
+            match (self.nest(piece, &strides), &only) {
+                (Some(_), Some(_)) => return None,
+                (Some(nest), None) => only = Some(nest),
+                (None, _) => {}
+            }
+            piece += 1;
+        }
+        only
+    }
+
+    /// The loop nests of all pieces in an array without gaps, if they are few: nothing is behind the last one.
+    pub const fn few_nests(&self) -> Option<[Option<Nest<'a>>; FEW_NESTS]> {
+        let (strides, mut nests, mut count, mut piece) = (self.contiguous(), [const { None }; _], 0, 0);
+        while piece < self.pieces() {
+            if let Some(nest) = self.nest(piece, &strides) {
+                if count == FEW_NESTS {
+                    return None;
+                }
+                nests[count] = Some(nest);
+                count += 1;
+            }
+            piece += 1;
+        }
+        Some(nests)
+    }
+
+    /// The loop nests of all pieces, in order.
+    #[inline(always)]
+    pub(crate) fn nests(&self, strides: &Strides) -> impl Iterator<Item = Nest<'a>> {
+        (0..self.pieces()).filter_map(|piece| self.nest(piece, strides))
+    }
+
+    /// The region as a type tree, moved to begin at the first value.
+    pub(crate) fn tree(&self, strides: &Strides) -> TypeTree {
+        let first = self.first(strides);
+        let (mut displacements, mut children) = (Vec::new(), Vec::new());
+        for nest in self.nests(strides) {
+            let leaf = (nest.leaf.lazy)().solution().tree.clone();
+            displacements.push((nest.start - first) as i64);
+            children.push(nest.loops().iter().rev().fold(leaf, |tree, level| {
+                if level.list.is_none() {
+                    return TypeTree::vector(level.count as u64, level.stride as i64, tree);
+                }
+                let displacements = (0..level.count).map(|i| level.offset(i) as i64);
+                TypeTree::index(displacements.collect::<Vec<_>>(), tree)
+            }));
+        }
+        match <[TypeTree; 1]>::try_from(children) {
+            Ok([child]) => child,
+            Err(children) => TypeTree::structure(displacements, children),
+        }
+    }
+
+    /// The region compiled for packing.
+    pub(crate) fn plan(&self, strides: &Strides) -> Plan {
+        let pieces = self.nests(strides).map(|nest| {
+            let layer =
+                nest.loops().iter().rev().fold((nest.leaf.plan)().layer(), |layer, level| match level.list {
+                    None => layer.repeated(level.count, level.stride),
+                    Some(_) => layer.listed(&(0..level.count).map(|i| level.offset(i)).collect::<Vec<_>>()),
+                });
+            (nest.start, layer)
+        });
+        Plan::of_layer(Layer::sequence(pieces), (self.array_elements() * self.element) as isize)
+    }
+
+    /// The least-cost tree of a region without lists, moved to begin at the first value of an array without gaps, where it can
+    /// be found in a constant: for a single piece, and for all of few runs.
+    pub(crate) const fn solved(&self) -> Option<Solved> {
+        if let Some(nest) = self.only_nest() {
+            return nest.solved();
+        }
+        let (strides, mut all, mut piece) = (self.contiguous(), RunBuffer::new(), 0);
+        let first = self.first(&strides);
+        while piece < self.pieces() {
+            if let Some(nest) = self.nest(piece, &strides) {
+                let (runs, outer) = nest.runs();
+                all.append(&runs, (nest.start - first) as i64);
+                if outer > 0 || !all.is_complete() {
+                    return None;
+                }
+            }
+            piece += 1;
+        }
+        Solved::of(&all, &COSTS)
+    }
+
+    /// Checks some of the packed bytes of such regions, one after the other: those from `start` on.
+    pub(crate) fn check(&self, packed: &[u8], start: usize) -> Result<(), Error> {
+        let (size, strides) = (self.packed_size(), self.contiguous());
+        if size == 0 {
+            return Ok(());
+        }
+        let end = start + packed.len();
+        for copy in start / size..end.div_ceil(size) {
+            let mut at = copy * size;
+            for nest in self.nests(&strides) {
+                let (first, last) = (at, at + nest.leaf.facts.packed_size * nest.count());
+                let (from, to) = (first.max(start), last.min(end));
+                if from < to {
+                    let some = &packed[from - start..to - start];
+                    (nest.leaf.copying.check)(some, from - first).map_err(|error| error.behind(first))?;
+                }
+                at = last;
+            }
+        }
+        Ok(())
+    }
+
+    /// As layouts are shown under a name.
+    pub(super) fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(name)
+            .field("shape", &self.shape)
+            .field("order", &self.order)
+            .field("pieces", &self.parts.len())
+            .field("count", &self.count())
+            .finish_non_exhaustive()
+    }
+}

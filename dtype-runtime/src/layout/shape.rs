@@ -1,0 +1,11 @@
+//! What the compiler knows of the shape of an array.
+
+use std::convert::Infallible;
+
+/// The shape of an array that only the running program knows: so many dimensions.
+#[derive(Debug)]
+pub struct Rank<const D: usize>(Infallible);
+
+/// The shape of a type map: any memory that is long enough.
+#[derive(Debug)]
+pub struct Memory(Infallible);

@@ -1,0 +1,187 @@
+//! `MpiDatatype` for base types, arrays and tuples, and for the types of other crates.
+
+use std::{
+    marker::PhantomData,
+    num::{NonZero, Saturating, Wrapping},
+};
+
+use dtype_core::{BaseType, constant::RunBuffer};
+
+use super::{
+    cache::of_type,
+    datatype::{MpiDatatype, Visitor},
+    entry::{Description, LazyDatatype},
+    facts::Facts,
+    fields::Field,
+};
+
+/// The members of `MpiDatatype` that list the fields of a type here, each list the same.
+macro_rules! fields {
+    ($offset_of:ident, [$($field:tt: $type:ty),*]) => {
+        const LIST: &'static [Field] =
+            &[$(<$type>::FIELD.at(memoffset::$offset_of!(Self, $field))),*];
+
+        const FIELD_RUNS: &'static [&'static RunBuffer] = &[$(&<$type>::RUNS),*];
+
+        #[inline(always)]
+        fn visit(_visitor: &mut impl Visitor) {
+            $(<$type>::visit_field(_visitor, memoffset::$offset_of!(Self, $field));)*
+        }
+    };
+}
+
+/// Types that travel as a base type: `{type}: {base}`, and a condition on the packed bytes where not all are values.
+macro_rules! base_types {
+    (any pattern) => { true };
+    (any pattern $packed:ident) => { false };
+    ($($type:ty: $base:ident $(if |$packed:ident| $valid:expr)?,)*) => {$(
+        // SAFETY: the type is of the size of the base type, without padding.
+        unsafe impl MpiDatatype for $type {
+            const FACTS: Facts = Facts::of_base(BaseType::$base, base_types!(any pattern $($packed)?));
+            const DESCRIPTION: Description = Description::Leaf(BaseType::$base);
+            const RUNS: RunBuffer = RunBuffer::of_base(BaseType::$base);
+            #[inline(always)]
+            fn visit(visitor: &mut impl Visitor) {
+                visitor.leaf::<Self>(BaseType::$base);
+            }
+            $(fn is_valid($packed: &[u8]) -> bool {
+                $valid
+            })?
+            fn lazy() -> &'static LazyDatatype {
+                static LAZY: LazyDatatype = LazyDatatype::new::<$type>(None);
+                &LAZY
+            }
+        }
+    )*};
+}
+
+base_types! {
+    i8: I8, i16: I16, i32: I32, i64: I64, u8: U8, u16: U16, u32: U32, u64: U64, f32: F32, f64: F64,
+    bool: Bool if |packed| matches!(packed, [0 | 1]),
+    char: U32 if |packed| <[u8; 4]>::try_from(packed).is_ok_and(|bytes| {
+        char::from_u32(u32::from_ne_bytes(bytes)).is_some()
+    }),
+    NonZero<i8>: I8 if |packed| not_zero(packed), NonZero<u8>: U8 if |packed| not_zero(packed),
+    NonZero<i16>: I16 if |packed| not_zero(packed), NonZero<u16>: U16 if |packed| not_zero(packed),
+    NonZero<i32>: I32 if |packed| not_zero(packed), NonZero<u32>: U32 if |packed| not_zero(packed),
+    NonZero<i64>: I64 if |packed| not_zero(packed), NonZero<u64>: U64 if |packed| not_zero(packed),
+}
+
+#[cfg(target_pointer_width = "64")]
+base_types! {
+    usize: U64, isize: I64,
+    NonZero<usize>: U64 if |packed| not_zero(packed), NonZero<isize>: I64 if |packed| not_zero(packed),
+}
+
+#[cfg(target_pointer_width = "32")]
+base_types! {
+    usize: U32, isize: I32,
+    NonZero<usize>: U32 if |packed| not_zero(packed), NonZero<isize>: I32 if |packed| not_zero(packed),
+}
+
+#[cfg(feature = "num-complex")]
+base_types! { num_complex::Complex<f32>: C32, num_complex::Complex<f64>: C64, }
+
+// MPI has no predefined datatype for either, so their bits travel; they cannot be summed on the way.
+#[cfg(feature = "half")]
+base_types! { half::f16: U16, half::bf16: U16, }
+
+fn not_zero(packed: &[u8]) -> bool {
+    packed.iter().any(|byte| *byte != 0)
+}
+
+/// Types that are another one with a name: `{generics} {type} = {field}: {inner type}`.
+macro_rules! transparent {
+    ($([$($generics:tt)*] $type:ty = $field:tt: $inner:ty;)*) => {$(
+        // SAFETY: the only field with data.
+        unsafe impl<$($generics)*> MpiDatatype for $type {
+            fields!(offset_of, [$field: $inner]);
+
+            fn lazy() -> &'static LazyDatatype {
+                of_type::<Self>()
+            }
+        }
+    )*};
+}
+
+transparent! {
+    [T: MpiDatatype] Wrapping<T> = 0: T;
+    [T: MpiDatatype] Saturating<T> = 0: T;
+}
+
+// SAFETY: no data at all.
+unsafe impl<T: ?Sized + 'static> MpiDatatype for PhantomData<T> {
+    fields!(offset_of, []);
+
+    fn lazy() -> &'static LazyDatatype {
+        of_type::<Self>()
+    }
+}
+
+// SAFETY: nalgebra's fixed-size matrices are arrays of columns: `ArrayStorage` is documented so, and the size is compared.
+#[cfg(feature = "nalgebra")]
+unsafe impl<T: MpiDatatype + nalgebra::Scalar, const R: usize, const C: usize> MpiDatatype
+    for nalgebra::SMatrix<T, R, C>
+{
+    const DESCRIPTION: Description = <[[T; R]; C]>::DESCRIPTION;
+    const FACTS: Facts = {
+        assert!(size_of::<Self>() == size_of::<[[T; R]; C]>());
+        <[[T; R]; C]>::FACTS
+    };
+    const RUNS: RunBuffer = <[[T; R]; C]>::RUNS;
+
+    #[inline(always)]
+    fn visit(visitor: &mut impl Visitor) {
+        visitor.elements::<[T; R]>(C);
+    }
+
+    fn lazy() -> &'static LazyDatatype {
+        of_type::<Self>()
+    }
+}
+
+// SAFETY: an array is its elements one after the other, `size_of::<T>()` apart.
+unsafe impl<T: MpiDatatype, const N: usize> MpiDatatype for [T; N] {
+    const DESCRIPTION: Description = Description::Elements(T::lazy, N, size_of::<T>());
+    const FACTS: Facts = T::FACTS.elements(N);
+    const RUNS: RunBuffer = T::RUNS.repeated(N as u64, size_of::<T>() as i64);
+
+    #[inline(always)]
+    fn visit(visitor: &mut impl Visitor) {
+        visitor.elements::<T>(N);
+    }
+
+    fn lazy() -> &'static LazyDatatype {
+        of_type::<Self>()
+    }
+}
+
+macro_rules! tuples {
+    (fixed) => { true };
+    (fixed $($name:ident)+) => { false };
+    ($($name:ident $index:tt)*) => {
+        // SAFETY: the fields, in order, where the compiler put them.
+        unsafe impl<$($name: MpiDatatype),*> MpiDatatype for ($($name,)*) {
+            fields!(offset_of_tuple, [$($index: $name),*]);
+            const FIXED: bool = tuples!(fixed $($name)*);
+
+            fn lazy() -> &'static LazyDatatype {
+                of_type::<Self>()
+            }
+        }
+    };
+}
+
+tuples! {}
+tuples! { A 0 }
+tuples! { A 0 B 1 }
+tuples! { A 0 B 1 C 2 }
+tuples! { A 0 B 1 C 2 D 3 }
+tuples! { A 0 B 1 C 2 D 3 E 4 }
+tuples! { A 0 B 1 C 2 D 3 E 4 F 5 }
+tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 }
+tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 }
+tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 }
+tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 }
+tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 }
+tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 }

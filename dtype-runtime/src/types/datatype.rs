@@ -1,0 +1,268 @@
+//! The trait `MpiDatatype`: how a type tells what it is made of, once to a visitor, at run time, and once in constants.
+//!
+//! `visit` is a straight list of fields. Each use of it is a visitor: packing, unpacking and checking are the same walk with another
+//! visitor, inlined into straight-line code. Constants hold what is asked while the compiler runs, and what describes the layout when
+//! the program does. The derive writes both; `fields!` in `base.rs` does it for the types here.
+
+use dtype_core::{
+    BaseType, Bounds, LinearCosts, Optimality, Program, TypeTree,
+    constant::{RunBuffer, Solved},
+};
+
+#[cfg(feature = "mpi")]
+use super::values::{Values, ValuesMut};
+use super::{
+    check::validate,
+    entry::{COSTS, Description, Expansion, LayoutOrigin, LazyDatatype, unsolved},
+    facts::Facts,
+    fields::{Field, Fields},
+    runtime::Runtime,
+};
+use crate::Error;
+
+/// A type whose values MPI can carry: base types, arrays and tuples of such types, and structs and enums that derive it.
+///
+/// A deriving type also implements rsmpi's `Equivalence` (with the feature `mpi`), so that its values, slices
+/// and `Vec`s are buffers of every rsmpi call. The datatype's extent is `size_of::<T>()`, always.
+///
+/// ```
+/// use dtype_runtime::{LayoutOrigin, MpiDatatype};
+///
+/// #[derive(MpiDatatype)]
+/// #[repr(C)]
+/// struct Cell { value: f64, level: u8 }
+///
+/// assert_eq!(Cell::type_map(), "f64 @ 0, u8 @ 8");
+/// assert_eq!(Cell::cost(), 15);
+/// assert_eq!(Cell::layout_origin(), LayoutOrigin::Expansion);
+/// assert_eq!(
+///     Cell::constructor_calls().to_string(),
+///     "t0 = MPI_Type_create_struct(2, [1, 1], [0, 8], [MPI_DOUBLE, MPI_UINT8_T])\n\
+///      t1 = MPI_Type_create_resized(t0, 0, 16)\n\
+///      MPI_Type_commit(t1)\n"
+/// );
+/// ```
+///
+/// # Safety
+/// Derive it. The hidden items must describe the type truthfully: `visit` names fields that lie within the type
+/// and do not overlap, with their own types, the same as `FIELDS`; `lazy` is the same entry at each call,
+/// made for this type.
+#[diagnostic::on_unimplemented(
+    message = "MPI cannot carry `{Self}`: it does not implement `MpiDatatype`",
+    label = "not a type that MPI can carry",
+    note = "numbers, `bool`, `char`, arrays and tuples of these, and structs and enums that derive `MpiDatatype` can; \
+            if `{Self}` is a type of yours, put `#[derive(MpiDatatype)]` on its definition"
+)]
+pub unsafe trait MpiDatatype: Sized + 'static {
+    /// Of the type `Runtime` here, so that who implements the trait cannot have called that of anybody else: see [`Runtime`].
+    #[doc(hidden)]
+    const RUNTIME: Runtime = Runtime::OURS;
+
+    /// The fields that travel, if the type is a struct or tuple, and the runs of their types. In which order they travel, unless it is
+    /// this one; whether the compiler has no say in where they lie; whether there are no other fields.
+    #[doc(hidden)]
+    const LIST: &'static [Field] = &[];
+    #[doc(hidden)]
+    const FIELD_RUNS: &'static [&'static RunBuffer] = &[];
+    #[doc(hidden)]
+    const ORDER: &'static [usize] = &[];
+    #[doc(hidden)]
+    const FIXED: bool = true;
+    #[doc(hidden)]
+    const COMPLETE: bool = true;
+    #[doc(hidden)]
+    const FIELDS: Fields =
+        Fields { list: Self::LIST, order: Self::ORDER, fixed: Self::FIXED, complete: Self::COMPLETE };
+
+    #[doc(hidden)]
+    const DESCRIPTION: Description =
+        if Self::BYTES { Description::Bytes(size_of::<Self>()) } else { Description::Fields(&Self::FIELDS) };
+
+    #[doc(hidden)]
+    const FACTS: Facts = facts_of_fields::<Self>();
+
+    #[doc(hidden)]
+    const RUNS: RunBuffer =
+        if Self::BYTES { runs_of_bytes::<Self>() } else { Self::FIELDS.runs(Self::FIELD_RUNS) };
+
+    /// The type as a field of another one, at its start.
+    #[doc(hidden)]
+    const FIELD: Field = Field::new(&Self::FACTS, Self::lazy);
+
+    /// What the layout is solved for.
+    #[doc(hidden)]
+    const COSTS: LinearCosts = COSTS;
+
+    /// Whether MPI carries the type as the bytes it takes in memory.
+    #[doc(hidden)]
+    const BYTES: bool = false;
+
+    /// Whether somebody vouches for what MPI itself receives.
+    #[doc(hidden)]
+    const VOUCHED: bool = false;
+
+    #[doc(hidden)]
+    fn visit(visitor: &mut impl Visitor);
+
+    /// For a type that travels as a base type: whether these packed bytes are a value of it.
+    #[doc(hidden)]
+    fn is_valid(_packed: &[u8]) -> bool {
+        true
+    }
+
+    #[doc(hidden)]
+    #[inline(always)]
+    fn visit_field(visitor: &mut impl Visitor, offset: usize) {
+        visitor.field::<Self>(offset);
+    }
+
+    #[doc(hidden)]
+    fn lazy() -> &'static LazyDatatype;
+
+    /// The least-cost type tree of one value; displacements are bytes from its start.
+    fn type_tree() -> &'static TypeTree {
+        &Self::lazy().solution().tree
+    }
+
+    /// The type map of one value in short, the same runs as the fields: `f64 @ 0, u8 @ 8`.
+    fn type_map() -> String {
+        Self::lazy().type_map()
+    }
+
+    /// The cost of the type tree in the storage model.
+    fn cost() -> u64 {
+        Self::lazy().cost()
+    }
+
+    /// Whether that cost is known to be the least.
+    fn optimality() -> Optimality {
+        Self::lazy().solution().optimality
+    }
+
+    /// The calls that build the MPI datatype.
+    fn constructor_calls() -> &'static Program {
+        Self::lazy().program()
+    }
+
+    /// Where the layout was solved.
+    fn layout_origin() -> LayoutOrigin {
+        Self::lazy().origin()
+    }
+
+    /// Checks that values are such as their type has: that every `bool` in them is 0 or 1, every `char` a character, no
+    /// `NonZero` 0, and every enum one of its variants. [`unpack_into`](crate::unpack_into) and all of our receiving calls check this.
+    /// rsmpi's own calls receive `bool` without, as they do in rsmpi, and types with `#[mpi(unsafe_equivalence)]`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidValue`], its offset that in the packed bytes of all values.
+    fn validate_slice(values: &[Self]) -> Result<(), Error> {
+        validate(values)
+    }
+
+    /// Values as an rsmpi `Buffer`, to be sent. Slices are buffers themselves, but for types with skipped fields.
+    ///
+    /// ```no_run
+    /// use dtype_runtime::MpiDatatype;
+    /// use mpi::traits::*;
+    ///
+    /// #[derive(MpiDatatype, Clone, Default)]
+    /// struct Node {
+    ///     value: f64,
+    ///     #[mpi(skip)]
+    ///     neighbours: Vec<usize>,
+    /// }
+    ///
+    /// let universe = mpi::initialize().unwrap();
+    /// let world = universe.world();
+    /// let mut nodes = vec![Node::default(); 100];
+    /// match world.rank() {
+    ///     0 => world.process_at_rank(1).send(&Node::buffer(&nodes)),
+    ///     _ => {
+    ///         world.process_at_rank(0).receive_into(&mut Node::buffer_mut(&mut nodes));
+    ///     }
+    /// }
+    /// ```
+    #[cfg(feature = "mpi")]
+    fn buffer(values: &[Self]) -> Values<'_, Self> {
+        Values(values)
+    }
+
+    /// Values as an rsmpi `BufferMut`, to be received into, if the type is [`AnyPattern`](crate::AnyPattern). Skipped fields are left as
+    /// they are.
+    #[cfg(feature = "mpi")]
+    fn buffer_mut(values: &mut [Self]) -> ValuesMut<'_, Self> {
+        ValuesMut(values)
+    }
+
+    /// The committed MPI datatype: built at the first call in a process, the same handle at every later one, freed
+    /// by `MPI_Finalize` (MPI 4.1 sections 5.1.9 and 11.2.4). Safe to call from several threads, if MPI was
+    /// initialized for at least `MPI_THREAD_SERIALIZED` and no other thread is in an MPI call it excludes.
+    ///
+    /// # Errors
+    /// Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
+    #[cfg(feature = "mpi")]
+    fn datatype() -> Result<mpi::datatype::DatatypeRef<'static>, Error> {
+        Self::lazy().datatype()
+    }
+}
+
+/// Receives the parts of a type, in the order in which they travel. Offsets are in bytes from the value's start.
+pub trait Visitor {
+    /// The type travels as this base type.
+    fn leaf<T: MpiDatatype>(&mut self, base: BaseType);
+    /// The type has a field.
+    fn field<F: MpiDatatype>(&mut self, offset: usize);
+    /// The type is an array: `count` values, one after the other from its start.
+    fn elements<F: MpiDatatype>(&mut self, count: usize);
+}
+
+/// The facts of a struct or tuple.
+const fn facts_of_fields<T: MpiDatatype>() -> Facts {
+    let facts = T::FIELDS.facts();
+    Facts {
+        dense: facts.dense && facts.packed_size == size_of::<T>(),
+        wire_size: if T::BYTES { size_of::<T>() } else { facts.wire_size },
+        receivable: facts.receivable || T::VOUCHED,
+        ..facts
+    }
+}
+
+/// The runs of a type that travels as the bytes it takes in memory.
+///
+/// # Panics
+/// Where constants are evaluated: the compiler refuses a type of which this cannot be said.
+pub const fn runs_of_bytes<T: MpiDatatype>() -> RunBuffer {
+    must_be_fixed::<T>();
+    RunBuffer::of_base(BaseType::Byte).repeated(size_of::<T>() as u64, 1)
+}
+
+/// Asserts that a type may be part of one that travels as bytes.
+///
+/// # Panics
+/// Where constants are evaluated: the compiler refuses any other type.
+pub const fn must_be_fixed<T: MpiDatatype>() {
+    assert!(
+        T::FACTS.complete && T::FACTS.fixed,
+        "what travels with `#[mpi(wire = \"bytes\")]` must have a layout that is the same in every program, and no skipped \
+         fields: put `#[repr(C)]` on the type of this field and on the structs in it, and replace tuples by such structs"
+    );
+}
+
+impl LazyDatatype {
+    /// The entry of a type.
+    pub const fn new<T: MpiDatatype>(expansion: Option<Expansion>) -> Self {
+        let solved = if expansion.is_some() { unsolved } else { solved::<T> };
+        let bounds = Bounds::of_extent(size_of::<T>() as i64);
+        Self::of(T::DESCRIPTION, T::COSTS, Some(bounds), expansion, solved)
+    }
+}
+
+/// The layout of a type as constant evaluation solves it: done once, when code for this function is made.
+fn solved<T: MpiDatatype>() -> Option<&'static Solved> {
+    const { &Solved::of(&T::RUNS, &T::COSTS) }.as_ref()
+}
+
+/// Whether `T` is the Rust type of `base`: an expansion that read a name asks what the name means here.
+pub const fn is_base<T: MpiDatatype>(base: BaseType) -> bool {
+    matches!(T::FACTS.base, Some(found) if found as u8 == base as u8)
+}

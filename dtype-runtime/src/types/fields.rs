@@ -1,0 +1,108 @@
+//! What a struct or tuple is made of, in constants.
+
+use dtype_core::{TypeTree, constant::RunBuffer};
+
+use super::{entry::LazyDatatype, facts::Facts};
+
+/// What a struct or tuple is made of, in a constant.
+#[derive(Clone, Copy)]
+pub struct Fields {
+    /// Those that travel, in declared order.
+    pub list: &'static [Field],
+    /// In which order they travel, by their numbers in the list; as declared if this is empty.
+    pub order: &'static [usize],
+    /// Whether the compiler has no say in where they lie.
+    pub fixed: bool,
+    /// Whether there are no others.
+    pub complete: bool,
+}
+
+/// A field that travels: its offset in bytes, and of its type, the facts and the layout.
+#[derive(Clone, Copy)]
+pub struct Field {
+    offset: usize,
+    facts: &'static Facts,
+    lazy: fn() -> &'static LazyDatatype,
+}
+
+impl Field {
+    /// One at the start.
+    pub const fn new(facts: &'static Facts, lazy: fn() -> &'static LazyDatatype) -> Self {
+        Self { offset: 0, facts, lazy }
+    }
+
+    /// The same so many bytes from the start.
+    #[must_use]
+    pub const fn at(self, offset: usize) -> Self {
+        Self { offset, ..self }
+    }
+}
+
+impl Fields {
+    /// Which field travels as number `i`.
+    const fn nth(&self, i: usize) -> usize {
+        if self.order.is_empty() { i } else { self.order[i] }
+    }
+
+    /// What is known of all of them together.
+    pub const fn facts(&self) -> Facts {
+        let (mut facts, mut i) = (Facts { fixed: self.fixed, complete: self.complete, ..Facts::EMPTY }, 0);
+        while i < self.list.len() {
+            let Field { offset, facts: more, .. } = &self.list[self.nth(i)];
+            facts = facts.with_field(*offset, more);
+            i += 1;
+        }
+        facts
+    }
+
+    /// Whether they are at these offsets, in declared order.
+    pub const fn lie_at(&self, offsets: &[usize]) -> bool {
+        let (mut lie, mut i) = (self.list.len() == offsets.len(), 0);
+        while lie && i < offsets.len() {
+            lie = self.list[i].offset == offsets[i];
+            i += 1;
+        }
+        lie
+    }
+
+    /// The runs of all of them, whose types have these runs.
+    pub const fn runs(&self, runs: &[&RunBuffer]) -> RunBuffer {
+        let (mut all, mut i) = (RunBuffer::new(), 0);
+        while i < runs.len() {
+            let field = self.nth(i);
+            all.append(runs[field], self.list[field].offset as i64);
+            i += 1;
+        }
+        all
+    }
+
+    /// Their types at their places, in the order of travel.
+    pub(crate) fn tree(&self) -> TypeTree {
+        let order = || (0..self.list.len()).map(|i| &self.list[self.nth(i)]);
+        let displacements = order().map(|field| field.offset as i64);
+        let children = order().map(|field| (field.lazy)().solution().tree.clone());
+        TypeTree::structure(displacements.collect::<Vec<_>>(), children.collect::<Vec<_>>())
+    }
+
+    /// Whether fields travel in another order than declared, and are so many that a loop over them is slower than a plan.
+    pub(crate) const fn are_many_in_memory_order(&self) -> bool {
+        const FEW: usize = 16;
+        self.order.len() > FEW
+    }
+}
+
+/// The numbers of fields in the order in which they lie in memory; of fields without size at one place, the first declared is the
+/// first.
+pub const fn in_memory<const N: usize>(list: &[Field]) -> [usize; N] {
+    let (mut order, mut i) = ([0; N], 0);
+    while i < N {
+        let mut place = i;
+        while place > 0 && list[order[place - 1]].offset > list[i].offset {
+            order[place] = order[place - 1];
+            place -= 1;
+        }
+        order[place] = i;
+        i += 1;
+    }
+    order
+}
