@@ -117,6 +117,11 @@ base_types! {
     CxxLongDoubleComplex = "MPI_CXX_LONG_DOUBLE_COMPLEX" Opaque(LONG_DOUBLE, 2);
     Character = "MPI_CHARACTER" Like(U8);
     Logical = "MPI_LOGICAL" Like(I32);
+    Logical1 = "MPI_LOGICAL1" Like(I8);
+    Logical2 = "MPI_LOGICAL2" Like(I16);
+    Logical4 = "MPI_LOGICAL4" Like(I32);
+    Logical8 = "MPI_LOGICAL8" Like(I64);
+    Logical16 = "MPI_LOGICAL16" Numbers(16, 1);
     Integer = "MPI_INTEGER" Like(I32);
     Real = "MPI_REAL" Like(F32);
     DoublePrecision = "MPI_DOUBLE_PRECISION" Like(F64);

@@ -22,7 +22,7 @@ pub enum Error {
     },
     /// A byte position does not fit `i64`.
     Overflow {
-        /// The node kind (leaf, vec, idx, idxbuc, strc), or `map`.
+        /// The node kind (leaf, vec, idx, idxbuc, strc), `map`, or `layout` for many copies of one.
         node: &'static str,
     },
     /// The sequences of one tree node differ in length.

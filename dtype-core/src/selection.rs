@@ -248,9 +248,10 @@ impl SelectionError {
                 text.text(", so it can be 0 to ").number(length as i128 - 1)
             }
             Self::Backwards { dimension, start, end } => {
-                let text = text.text("the range ").number(start as i128).text("..").number(end as i128);
-                let text = text.text(" of dimension ").number(dimension as i128);
-                text.text(" ends before it starts; with a negative step, too, the smaller bound comes first")
+                let text = text.text("the range of dimension ").number(dimension as i128);
+                let text = text.text(" starts at index ").number(start as i128);
+                let text = text.text(" and ends before index ").number(end as i128);
+                text.text("; with a negative step, too, the smaller bound comes first")
             }
             Self::NoStep { dimension } => {
                 let text = text.text("the step of dimension ").number(dimension as i128);

@@ -151,8 +151,11 @@ pub enum Error {
         "MPI is not initialized: call `mpi::initialize()` before an MPI datatype is used, or `in_session` in a program of sessions"
     )]
     NotInitialized,
-    /// MPI has been finalized, and its datatypes with it.
-    #[error("MPI is finalized: MPI datatypes cannot be used after the `Universe` is dropped")]
+    /// MPI has been finalized, and its datatypes with it; or `in_session` has returned.
+    #[error(
+        "MPI datatypes cannot be used any more: MPI is finalized, as when the `Universe` is dropped, or `in_session` has returned, which a \
+         program can run once"
+    )]
     Finalized,
     /// MPI was initialized for calls from its main thread only.
     #[error(

@@ -101,7 +101,8 @@ impl Reference {
                     _ => 0,
                 };
                 external.extend(&number[lost..]);
-                let is_negative = *base != BaseType::UnsignedLong && number[lost] >= 0x80;
+                let is_signed = !matches!(base, BaseType::UnsignedLong | BaseType::WChar);
+                let is_negative = is_signed && number[lost] >= 0x80;
                 number[..lost].fill(if is_negative { 0xFF } else { 0 });
                 if cfg!(target_endian = "little") {
                     number.reverse();
@@ -827,4 +828,20 @@ fn another_representation_begins_anew() {
     unpacker.unpack(0, &packed).unwrap();
     assert_eq!(unpacker.checksum(), Some(crc32c::crc32c(&packed)));
     assert_eq!(copies, values);
+}
+
+/// A character takes two bytes in `external32`, none of which is a sign.
+#[test]
+fn characters_of_external32_are_never_negative() {
+    let plan = Plan::new(&TypeTree::vector(2, 4, TypeTree::Leaf(BaseType::WChar))).unwrap();
+    let memory: Vec<u8> = ['한', '漢'].into_iter().flat_map(|c| (c as u32).to_ne_bytes()).collect();
+    let packer = Data::new(&plan, 1, &memory, 0).unwrap().packer();
+    let mut packer = packer.with_representation(Representation::External32).unwrap();
+    let mut packed = [0; 4];
+    assert_eq!((packer.size(), packer.pack(&mut packed)), (4, 4));
+    assert_eq!(packed, [0xD5, 0x5C, 0x6F, 0x22]);
+    let mut copy = vec![0; 8];
+    let unpacker = DataMut::new(&plan, 1, &mut copy, 0).unwrap().unpacker();
+    unpacker.with_representation(Representation::External32).unwrap().unpack(0, &packed).unwrap();
+    assert_eq!(copy, memory);
 }

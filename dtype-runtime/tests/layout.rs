@@ -363,7 +363,7 @@ fn bounds_beyond_the_array_are_errors_in_the_words_of_the_compiler() {
         ),
         (
             text(layout!(f64[n][m] => [5..n - 4, ..])),
-            "the range 5..4 of dimension 0 ends before it starts; with a negative step, too, the smaller bound comes first",
+            "the range of dimension 0 starts at index 5 and ends before index 4; with a negative step, too, the smaller bound comes first",
         ),
         (
             text(layout!(f64[n][m] => [..;n - 8, ..])),

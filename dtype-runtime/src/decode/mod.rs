@@ -22,7 +22,7 @@ use crate::{
         shapes::{Distribution, Share},
     },
     mpi::{checked, predefined, ready, shim, without_communicator},
-    types::cache::cached,
+    types::{cache::cached, entry::Purpose},
 };
 
 mod attribute;
@@ -72,7 +72,7 @@ impl Decoded {
     /// # Errors
     /// After `MPI_Finalize`, and where MPI refuses a call.
     pub fn datatype(&self) -> Result<LayoutDatatype, Error> {
-        Entry::Shared(cached(self.tree.clone(), Some(self.bounds))).datatype()
+        Entry::Shared(cached(self.tree.clone(), Some(self.bounds), Purpose::Any)).datatype()
     }
 }
 
@@ -256,15 +256,16 @@ fn named(datatype: MPI_Datatype) -> Result<TypeTree, Error> {
 /// A number of the kind of this base type, of the size that the datatype has here.
 fn number(datatype: MPI_Datatype, kind: Option<BaseType>) -> Result<TypeTree, Error> {
     const KINDS: [&[BaseType]; 4] = [
-        &[BaseType::I8, BaseType::I16, BaseType::I32, BaseType::I64],
+        &[BaseType::I8, BaseType::I16, BaseType::I32, BaseType::I64, BaseType::Integer16],
         &[BaseType::U8, BaseType::U16, BaseType::U32, BaseType::U64],
-        &[BaseType::F32, BaseType::F64],
-        &[BaseType::C32, BaseType::C64],
+        &[BaseType::Real2, BaseType::F32, BaseType::F64],
+        &[BaseType::Complex4, BaseType::C32, BaseType::C64],
     ];
     let size = size(datatype)?;
     let kind = KINDS.into_iter().find(|bases| kind.is_some_and(|base| bases.contains(&base)));
     let base = kind.into_iter().flatten().find(|base| base.size() as i64 == size);
-    let unknown = || refused(datatype, "a number in it is of a size that no base type has");
+    // Reals of 16 bytes are of two kinds, and it cannot be asked which they are.
+    let unknown = || refused(datatype, "its size does not tell what numbers of Fortran are in it");
     base.map(|base| TypeTree::Leaf(*base)).ok_or_else(unknown)
 }
 

@@ -14,7 +14,7 @@ pub struct Block {
 /// An operation on the contiguous blocks of a layout: what packing is made of, for operations of one's own (MPITypes's leaf functions).
 ///
 /// Blocks come in the order of the packed bytes, whole families of them in one call where the layout has them. All but the
-/// first method have bodies that call the first for each block. [`Data::visit`](super::Data::visit) calls them.
+/// first method have bodies that call the first for each block. [`Data::visit`](crate::pack::Data::visit) calls them.
 ///
 /// ```
 /// use dtype_runtime::pack::{Data, LeafVisitor};

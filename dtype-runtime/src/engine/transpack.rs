@@ -32,7 +32,7 @@ impl Transpack {
         let (Some(found), Some(expected)) =
             (size(a.signature.size, copies), size(b.signature.size, to_copies))
         else {
-            return Err(dtype_core::Error::Overflow { node: "vec" }.into());
+            return Err(dtype_core::Error::Overflow { node: "layout" }.into());
         };
         Error::unless_exactly("the destination", expected, found)?;
         if let Some((byte, from, to)) = a.signature.difference(&b.signature, found) {

@@ -7,7 +7,10 @@ use dtype_core::Bounds;
 use dtype_core::TypeTree;
 
 use super::region::{Region, Strides};
-use crate::types::{cache::cached, entry::LazyDatatype};
+use crate::types::{
+    cache::cached,
+    entry::{LazyDatatype, Purpose},
+};
 
 /// A datatype of a layout: one of the program's own, or one that is shared as long as it is used.
 #[derive(Clone)]
@@ -35,12 +38,13 @@ impl Entry {
     pub(crate) fn repeated(&self, copies: usize) -> Self {
         let extent = self.bounds().map_or(0, |bounds| bounds.extent);
         let tree = TypeTree::vector(copies as u64, extent, self.solution().tree.clone());
-        Self::Shared(cached(tree, None))
+        Self::Shared(cached(tree, None, Purpose::Messages))
     }
 }
 
 /// The datatype of a region of an array with these strides; for `copies` of them in a row, if they are not just one.
 pub(crate) fn entry_of(region: &Region<'_>, strides: &Strides, copies: usize) -> Entry {
     let extent = || (region.array_elements() * region.element) as i64;
-    Entry::Shared(cached(region.tree(strides), (copies != 1).then(|| Bounds::of_extent(extent()))))
+    let bounds = (copies != 1).then(|| Bounds::of_extent(extent()));
+    Entry::Shared(cached(region.tree(strides), bounds, Purpose::Messages))
 }

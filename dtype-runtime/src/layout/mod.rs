@@ -15,7 +15,7 @@ use dtype_core::Bounds;
 use dtype_core::{Optimality, Program, TypeTree};
 
 #[cfg(feature = "mpi")]
-use crate::types::cache::cached;
+use crate::types::{cache::cached, entry::Purpose};
 use crate::{
     Error,
     engine::Plan,
@@ -246,7 +246,7 @@ pub unsafe trait Layout: Clone + Sync {
         let region = self.region();
         let extent = (region.array_elements() * region.element) as i64;
         let tree = TypeTree::structure([self.offset() as i64], [region.tree(&region.contiguous())]);
-        Entry::Shared(cached(tree, Some(Bounds::of_extent(extent)))).datatype()
+        Entry::Shared(cached(tree, Some(Bounds::of_extent(extent)), Purpose::Any)).datatype()
     }
 }
 

@@ -11,12 +11,13 @@ use dtype_core::{BaseType, OldType, Program, Step};
 use super::{errors::checked, shim};
 use crate::Error;
 
-/// Runs a program and commits its result; the flag says whether it was built, and so is to be freed.
-pub(crate) fn construct(program: &Program) -> Result<(MPI_Datatype, bool), Error> {
+/// Runs a program and commits its result; the flag says whether it was built, and so is to be freed. Complex numbers that the library
+/// would tear apart are two numbers each in it, if they may be.
+pub(super) fn construct(program: &Program, may_split: bool) -> Result<(MPI_Datatype, bool), Error> {
     let mut steps = Steps { built: Vec::with_capacity(program.steps.len()), split: Vec::new() };
-    for base in torn(program) {
-        let numbers = steps.call(&numbers(base))?;
-        steps.split.push((base, numbers));
+    for (complex, number) in torn(program).iter().filter(|_| may_split) {
+        let two = steps.call(&Step::Contiguous { count: 2, oldtype: OldType::Base(*number) })?;
+        steps.split.push((*complex, two));
     }
     for step in program.steps.iter() {
         let handle = steps.call(step)?;
@@ -32,50 +33,30 @@ pub(crate) fn construct(program: &Program) -> Result<(MPI_Datatype, bool), Error
     Ok((result, true))
 }
 
-/// The base types whose numbers the library tears apart in the datatype of this program, in its own copies.
+/// The complex numbers that the library tears apart in its copies of the datatype of this program, each with what it has two of.
 ///
 /// Open MPI 5.0 copies numbers by their alignment, and takes their strides for multiples of their size
-/// (`opal_datatype_pack_unpack_predefined.h`): of complex numbers 24 bytes apart, it packs such as are 16 apart. Only where no stride is
-/// another, they stay as they are: one-sided reductions need that. MPICH 5 copies all numbers of 16 bytes as a `long double`, which has ten.
-fn torn(program: &Program) -> Vec<BaseType> {
+/// (`opal_datatype_pack_unpack_predefined.h`): of complex numbers 24 bytes apart, it packs such as are 16 apart.
+fn torn(program: &Program) -> &'static [(BaseType, BaseType)] {
+    const COMPLEX: &[(BaseType, BaseType)] =
+        &[(BaseType::C32, BaseType::F32), (BaseType::C64, BaseType::F64)];
     // SAFETY: a constant of the library.
-    let tears = unsafe { shim::dtype_shim_tears() };
-    if tears == 0 {
-        return Vec::new();
+    if unsafe { shim::dtype_shim_tears_complex() } == 0 {
+        return &[];
     }
-    let oldtypes = program.steps.iter().flat_map(Step::oldtypes);
-    let mut bases: Vec<BaseType> =
-        oldtypes.filter_map(|old| if let OldType::Base(base) = old { Some(*base) } else { None }).collect();
-    bases.sort_unstable();
-    bases.dedup();
-    if tears == c_int::from(b'q') {
-        bases.retain(|base| matches!(base, BaseType::Integer16 | BaseType::Real16 | BaseType::Complex32));
-        return bases;
+    let has = |base| program.steps.iter().flat_map(Step::oldtypes).any(|old| *old == OldType::Base(base));
+    let mut strides = program.steps.iter().flat_map(Step::strides);
+    match (has(BaseType::C32), has(BaseType::C64)) {
+        (false, false) => &[],
+        _ if strides.all(|stride| stride % 16 == 0) => &[],
+        _ => COMPLEX,
     }
-    let is_multiple =
-        |size: u64| program.steps.iter().flat_map(Step::strides).all(|stride| stride % size as i64 == 0);
-    if matches!(bases[..], [base] if is_multiple(base.size())) {
-        return Vec::new();
-    }
-    bases.retain(|base| base.pair().is_none() && base.alignment() < base.size());
-    bases
-}
-
-/// What has the same bytes in numbers that no library tears apart: a complex number as two.
-fn numbers(base: BaseType) -> Step {
-    let number = match base.alignment() {
-        2 => BaseType::U16,
-        4 => BaseType::F32,
-        8 => BaseType::F64,
-        _ => BaseType::U64,
-    };
-    Step::Contiguous { count: base.size() / number.size(), oldtype: OldType::Base(number) }
 }
 
 /// The handles of the steps run so far. Dropping frees them: a datatype keeps what it was built from alive.
 struct Steps {
     built: Vec<MPI_Datatype>,
-    /// What stands for base types that the library would tear apart.
+    /// What stands for complex numbers that the library would tear apart.
     split: Vec<(BaseType, MPI_Datatype)>,
 }
 

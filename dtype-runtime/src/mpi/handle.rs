@@ -47,7 +47,7 @@ struct All {
 }
 
 /// What runs a program, and the result of that.
-type Construct = fn(&Program) -> Built;
+type Construct = fn(&Program, bool) -> Built;
 type Built = Result<(MPI_Datatype, bool), Error>;
 
 /// The place of a datatype that is built at first use.

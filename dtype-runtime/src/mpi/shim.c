@@ -36,8 +36,33 @@ static MPI_Datatype handle_of(int base) {
 #else
         MPI_DATATYPE_NULL,
 #endif
-        MPI_CHARACTER, MPI_LOGICAL, MPI_INTEGER, MPI_REAL, MPI_DOUBLE_PRECISION, MPI_COMPLEX,
-        MPI_DOUBLE_COMPLEX, MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8,
+        MPI_CHARACTER, MPI_LOGICAL,
+#ifdef MPI_LOGICAL1
+        MPI_LOGICAL1,
+#else
+        MPI_DATATYPE_NULL,
+#endif
+#ifdef MPI_LOGICAL2
+        MPI_LOGICAL2,
+#else
+        MPI_DATATYPE_NULL,
+#endif
+#ifdef MPI_LOGICAL4
+        MPI_LOGICAL4,
+#else
+        MPI_DATATYPE_NULL,
+#endif
+#ifdef MPI_LOGICAL8
+        MPI_LOGICAL8,
+#else
+        MPI_DATATYPE_NULL,
+#endif
+#ifdef MPI_LOGICAL16
+        MPI_LOGICAL16,
+#else
+        MPI_DATATYPE_NULL,
+#endif
+        MPI_INTEGER, MPI_REAL, MPI_DOUBLE_PRECISION, MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8,
 #ifdef MPI_INTEGER16
         MPI_INTEGER16,
 #else
@@ -140,12 +165,10 @@ int dtype_shim_distribution(int distribution) {
     return distribution == MPI_DISTRIBUTE_BLOCK ? 'b' : distribution == MPI_DISTRIBUTE_CYCLIC ? 'c' : 'n';
 }
 
-/* Which numbers the library tears apart, complex ones or those of 16 bytes: see construct.rs. */
-int dtype_shim_tears(void) {
+/* Whether the library takes strides of complex numbers for multiples of their size: see construct.rs. */
+int dtype_shim_tears_complex(void) {
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION == 5 && OMPI_MINOR_VERSION == 0
-    return 'c';
-#elif defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 50000000
-    return 'q';
+    return 1;
 #else
     return 0;
 #endif

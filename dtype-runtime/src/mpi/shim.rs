@@ -29,8 +29,7 @@ unsafe extern "C" {
     pub(crate) fn dtype_shim_distribution(distribution: c_int) -> c_int;
 
     pub(crate) fn dtype_shim_has_large_counts() -> c_int;
-    /// `b'c'`, `b'q'` or 0.
-    pub(crate) fn dtype_shim_tears() -> c_int;
+    pub(crate) fn dtype_shim_tears_complex() -> c_int;
     pub(crate) fn dtype_shim_contiguous(count: i64, old: MPI_Datatype, new: *mut MPI_Datatype) -> c_int;
     pub(crate) fn dtype_shim_hvector(
         count: i64,

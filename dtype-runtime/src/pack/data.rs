@@ -420,7 +420,7 @@ impl Transpack {
 fn reach(plan: &Plan, count: usize, found: usize, origin: usize) -> Result<(), Error> {
     let Some((lower, upper)) = plan.compiled().bounds.filter(|_| count > 0) else { return Ok(()) };
     if plan.packed_size().checked_mul(count).is_none_or(|size| isize::try_from(size).is_err()) {
-        return Err(dtype_core::Error::Overflow { node: "vec" }.into());
+        return Err(dtype_core::Error::Overflow { node: "layout" }.into());
     }
     let last = (count as i128 - 1) * plan.extent() as i128;
     let (first, end) =

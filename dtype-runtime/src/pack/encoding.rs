@@ -78,8 +78,9 @@ impl Encoding {
 
     /// The number that was encoded so, of this base type or a component of it.
     pub fn decode(self, base: BaseType, encoded: &[u8], native: &mut [u8]) {
-        let is_signed =
-            matches!(base.plain(), Some(BaseType::I8 | BaseType::I16 | BaseType::I32 | BaseType::I64));
+        // Characters are not, whatever C makes of them.
+        let is_signed = base != BaseType::WChar
+            && matches!(base.plain(), Some(BaseType::I8 | BaseType::I16 | BaseType::I32 | BaseType::I64));
         let (above, number) = native.split_at_mut(native.len() - encoded.len());
         above.fill(if is_signed && encoded[0] >= 0x80 { 0xFF } else { 0 });
         number.copy_from_slice(encoded);

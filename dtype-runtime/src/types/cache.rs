@@ -12,7 +12,10 @@ use std::{
 
 use dtype_core::{Bounds, TypeTree};
 
-use super::{datatype::MpiDatatype, entry::LazyDatatype};
+use super::{
+    datatype::MpiDatatype,
+    entry::{LazyDatatype, Purpose},
+};
 
 /// The most layouts that are remembered.
 const MOST_ENTRIES: usize = 256;
@@ -63,8 +66,8 @@ struct Cache {
     hits: u64,
 }
 
-/// A layout: its tree as it is written down, and its bounds if those matter.
-type Key = (Arc<TypeTree>, Option<Bounds>);
+/// A layout: its tree as it is written down, its bounds if those matter, and what its datatype is for.
+type Key = (Arc<TypeTree>, Option<Bounds>, Purpose);
 
 struct Remembered {
     entry: Arc<LazyDatatype>,
@@ -74,9 +77,9 @@ struct Remembered {
 }
 
 /// The entry of a layout, found or made.
-pub(crate) fn cached(tree: TypeTree, bounds: Option<Bounds>) -> Arc<LazyDatatype> {
+pub(crate) fn cached(tree: TypeTree, bounds: Option<Bounds>, purpose: Purpose) -> Arc<LazyDatatype> {
     let numbers = numbers(&tree);
-    let key = (Arc::new(tree), bounds);
+    let key = (Arc::new(tree), bounds, purpose);
     // No call that can panic leaves the cache half-changed, so a poisoned lock is as good as any.
     let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     cache.clock += 1;
@@ -87,7 +90,7 @@ pub(crate) fn cached(tree: TypeTree, bounds: Option<Bounds>) -> Arc<LazyDatatype
         cache.hits += 1;
         return entry;
     }
-    let entry = Arc::new(LazyDatatype::of_tree(Arc::clone(&key.0), bounds));
+    let entry = Arc::new(LazyDatatype::of_tree(Arc::clone(&key.0), bounds, purpose));
     if numbers <= MOST_NUMBERS {
         cache.make_room(numbers);
         let remembered = Remembered { entry: Arc::clone(&entry), numbers, used: now };

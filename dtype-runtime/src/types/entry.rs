@@ -44,6 +44,16 @@ impl fmt::Display for LayoutOrigin {
     }
 }
 
+/// What the MPI datatype of an entry is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// Messages, and so MPI's own copies. Complex numbers that the library would tear apart are two numbers each.
+    Messages,
+    /// Whatever there is, reductions in windows too: it is made of the predefined datatypes that it says.
+    #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "there are no MPI datatypes"))]
+    Any,
+}
+
 /// What a macro has worked out.
 pub struct Expansion {
     /// The cost of the tree.
@@ -92,6 +102,8 @@ pub struct LazyDatatype {
     costs: LinearCosts,
     /// The bounds that the MPI datatype must have.
     bounds: Option<Bounds>,
+    #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "there are no MPI datatypes"))]
+    purpose: Purpose,
     expansion: Option<Expansion>,
     /// What constant evaluation has solved.
     solved: fn() -> Option<&'static Solved>,
@@ -104,8 +116,8 @@ pub struct LazyDatatype {
 
 impl LazyDatatype {
     /// The entry of a layout that is known at run time, whose bounds matter only if they are given.
-    pub(crate) fn of_tree(tree: Arc<TypeTree>, bounds: Option<Bounds>) -> Self {
-        Self::of(Description::Given(tree), COSTS, bounds, None, unsolved)
+    pub(crate) fn of_tree(tree: Arc<TypeTree>, bounds: Option<Bounds>, purpose: Purpose) -> Self {
+        Self { purpose, ..Self::of(Description::Given(tree), COSTS, bounds, None, unsolved) }
     }
 
     /// An entry. Of what is not named in `solved` nothing is evaluated, nor does it find its way into the program; an expansion is
@@ -121,6 +133,7 @@ impl LazyDatatype {
             description,
             costs,
             bounds,
+            purpose: Purpose::Messages,
             expansion,
             solved,
             solution: OnceLock::new(),
@@ -166,12 +179,14 @@ impl LazyDatatype {
     /// The committed datatype, built at the first call.
     #[cfg(feature = "mpi")]
     pub(crate) fn handle(&self) -> Result<Handle, Error> {
+        let may_split = self.purpose == Purpose::Messages;
         self.handle.get_or_build(|construct| {
             let program = self.program();
             if program.largest_count() <= Count::MAX as u64 || has_large_counts() {
-                construct(program)
+                construct(program, may_split)
             } else {
-                construct(&Program::lower_within(&self.solution().tree, self.bounds, Count::MAX as u64)?)
+                let program = Program::lower_within(&self.solution().tree, self.bounds, Count::MAX as u64)?;
+                construct(&program, may_split)
             }
         })
     }

@@ -27,7 +27,7 @@ use crate::{
         SUCCESS, called, checked, greatest_tag, packed_datatype, ready, ready_on, returning_errors,
         true_code, without_communicator, writes_too_much,
     },
-    types::cache::cached,
+    types::{cache::cached, entry::Purpose},
 };
 
 /// The other side of a message.
@@ -138,7 +138,7 @@ impl Bytes {
 }
 
 fn entry(tree: TypeTree, extent: i64) -> Entry {
-    Entry::Shared(cached(tree, Some(Bounds::of_extent(extent))))
+    Entry::Shared(cached(tree, Some(Bounds::of_extent(extent)), Purpose::Messages))
 }
 
 fn bytes_in_a_row(size: usize) -> TypeTree {

@@ -345,18 +345,12 @@ fn named() {
         // Bytes of any number, and of any flag.
         let memory: Vec<u8> = (0..256).map(|i| (i % 2) as u8).collect();
         let data = Data::new(&plan, 1, &memory, 0).unwrap();
-        // Of a `long double` some bytes mean nothing.
-        if !base.mpi_name().contains("LONG_DOUBLE") {
+        // Of a `long double` some bytes mean nothing; MPICH 5 takes all numbers of 16 bytes for such.
+        let is_long = base.mpi_name().contains("LONG_DOUBLE")
+            || is_library("MPICH", 5) && base.pair().is_none() && base.alignment() == 16;
+        if !is_long {
             let packed = mpi_pack(memory.as_ptr(), 1, normalized.as_raw(), data.packed_size());
             assert_eq!(packed, data.pack(), "{base}");
-        }
-        // MPICH 5 tears these apart: they are numbers of 8 bytes in ours.
-        if is_library("MPICH", 5)
-            && matches!(base, BaseType::Integer16 | BaseType::Real16 | BaseType::Complex32)
-        {
-            // SAFETY: it was made above.
-            unsafe { ffi::MPI_Type_free(&raw mut every_other) };
-            continue;
         }
         // In MPICH both names are one handle.
         let twin = |base| if base == BaseType::CComplex { BaseType::C32 } else { base };

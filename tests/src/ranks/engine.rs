@@ -92,7 +92,7 @@ pub fn has(base: BaseType) -> bool {
 pub fn base_types() -> Vec<BaseType> {
     let is_torn = |base: BaseType| {
         is_library("Open MPI", 5) && base.pair().is_none() && base.alignment() < base.size()
-            || is_library("MPICH", 5) && base == BaseType::Integer16
+            || is_library("MPICH", 5) && matches!(base, BaseType::Integer16 | BaseType::Logical16)
     };
     BaseType::all().filter(|base| base.external_size().is_some() && has(*base) && !is_torn(*base)).collect()
 }

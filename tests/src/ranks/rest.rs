@@ -111,6 +111,36 @@ pub fn reduce(world: &SimpleCommunicator) {
     }
 }
 
+/// Complex numbers 24 bytes apart are multiplied in a window, also with a normalized datatype.
+fn multiplied(world: &SimpleCommunicator) {
+    let next = (world.rank() + 1) % world.size();
+    // (2 + 3i) (5 + 7i), and what lies between.
+    let (factor, own, expected) = ([2.0, 3.0, 0.0], [5.0, 7.0, 1.0], [-11.0, 29.0, 1.0]);
+    // SAFETY: MPI is initialized; the window is as large as three structs, and all access lies within, between fences; what is made is
+    // freed once, when nothing uses it.
+    unsafe {
+        let (mut complex, mut window) = (ffi::RSMPI_DATATYPE_NULL, ffi::RSMPI_WIN_NULL);
+        ffi::MPI_Type_create_hvector(3, 1, 24, ffi::RSMPI_DOUBLE_COMPLEX, &raw mut complex);
+        ffi::MPI_Type_commit(&raw mut complex);
+        let normalized = normalize(&DatatypeRef::from_raw(complex)).unwrap();
+        let (size, mut base) = (size_of::<[f64; 9]>() as MPI_Aint, std::ptr::null_mut::<[f64; 3]>());
+        let (info, place_of_base) = (ffi::RSMPI_INFO_NULL, (&raw mut base).cast());
+        ffi::MPI_Win_allocate(size, 1, info, world.as_raw(), place_of_base, &raw mut window);
+        let factors = [factor; 3];
+        for (origin, target) in [(complex, normalized.as_raw()), (normalized.as_raw(), normalized.as_raw())] {
+            base.cast::<[[f64; 3]; 3]>().write([own; 3]);
+            ffi::MPI_Win_fence(0, window);
+            let (factors, product) = (factors.as_ptr().cast(), ffi::RSMPI_PROD);
+            let code = ffi::MPI_Accumulate(factors, 1, origin, next, 0, 1, target, product, window);
+            assert_eq!(code, ffi::MPI_SUCCESS as c_int);
+            ffi::MPI_Win_fence(0, window);
+            assert_eq!(base.cast::<[[f64; 3]; 3]>().read(), [expected; 3]);
+        }
+        ffi::MPI_Win_free(&raw mut window);
+        ffi::MPI_Type_free(&raw mut complex);
+    }
+}
+
 /// `MPI_Put`, `MPI_Get` and `MPI_Accumulate` with columns at the target; of which the target has been told in bytes, and which it
 /// then reads with a plan.
 pub fn one_sided(world: &SimpleCommunicator) {
@@ -152,6 +182,8 @@ pub fn one_sided(world: &SimpleCommunicator) {
         let expected = if inside { number(100 + previous, i / N) + 0.5 } else { number(rank, i) };
         assert_eq!(*found, expected, "at {i}");
     }
+
+    multiplied(world);
 
     // The origin's layout as bytes: the target finds the same values with it.
     // SAFETY: the datatype lives as long as the layout.
