@@ -1,5 +1,5 @@
-//! An unstructured mesh: each rank sends the temperatures of those of its nodes that its neighbour has copies of, straight
-//! from where they are in its structs, and the neighbour receives them straight into its own.
+//! An unstructured mesh: each rank sends the temperatures of those of its nodes that its neighbour has copies
+//! of, straight from where they are in its structs, and the neighbour receives them straight into its own.
 //!
 //! Run it on any number of ranks: `mpiexec -n 4 target/debug/gather`.
 
@@ -28,8 +28,8 @@ fn main() -> Result<(), Error> {
         .map(|node| Node { temperature: temperature(rank, node), edges: vec![node + 1], ..Node::default() })
         .collect();
 
-    // As the tool that cut the mesh has listed them: the nodes at the border, in no order, and where the copies of the
-    // neighbour's are. They come as 32-bit integers, and go in as they are.
+    // As the tool that cut the mesh has listed them: the nodes at the border, in no order, and where the
+    // copies of the neighbour's are. They come as 32-bit integers, and go in as they are.
     let border: Vec<i32> = (0..100).map(|k| k * 7919 % 1000).collect();
     let copies: Vec<i32> = (0..100).map(|k| (k * 7919 + 500) % 1000).collect();
     let (outgoing, incoming) =

@@ -1,5 +1,5 @@
-//! The heat equation on a square, cut into boxes: each rank has one, with a layer of ghost cells around it, and `Halo` says
-//! what to send to each neighbour and where to receive it.
+//! The heat equation on a square, cut into boxes: each rank has one, with a layer of ghost cells around it,
+//! and `Halo` says what to send to each neighbour and where to receive it.
 //!
 //! Run it on any number of ranks: `mpiexec -n 4 target/debug/heat`.
 
@@ -88,7 +88,8 @@ fn main() -> Result<(), Error> {
         grid.step();
     }
 
-    // The boxes come together on rank 0, each where it belongs, and are what a single rank finds, to the last bit.
+    // The boxes come together on rank 0, each where it belongs, and are what a single rank finds, to the last
+    // bit.
     let inner = layout!(f64[grid.rows + 2][grid.columns + 2] => [1..-1, 1..-1])?;
     if rank > 0 {
         world.process_at_rank(0).send(&inner.of(&grid.cells)?);

@@ -1,5 +1,5 @@
-//! A matrix product, distributed by columns: every rank has the same first factor, gets its columns of the second one from
-//! rank 0, and sends its columns of the product back.
+//! A matrix product, distributed by columns: every rank has the same first factor, gets its columns of the
+//! second one from rank 0, and sends its columns of the product back.
 //!
 //! Run it on any number of ranks: `mpiexec -n 3 target/debug/product`.
 

@@ -1,5 +1,6 @@
-//! A slice of structs over a link that mixes up, loses, repeats and damages what it carries: packed in small segments, most of which end within
-//! a number, in the byte order of MPI's external32, each with a checksum. Needs no MPI.
+//! A slice of structs over a link that mixes up, loses, repeats and damages what it carries: packed in small
+//! segments, most of which end within a number, in the byte order of MPI's external32, each with a checksum.
+//! Needs no MPI.
 
 use dtype_runtime::{
     Error, MpiDatatype,

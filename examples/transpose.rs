@@ -1,4 +1,5 @@
-//! A matrix that is distributed by rows is transposed by datatypes alone: no element is copied by the program.
+//! A matrix that is distributed by rows is transposed by datatypes alone: no element is copied by the
+//! program.
 //!
 //! Run it on any number of ranks that divides 24: `mpiexec -n 4 target/debug/transpose`.
 

@@ -1,4 +1,5 @@
-//! What the benchmarks share: the peers they measure against, the cases, and how a row is measured and printed.
+//! What the benchmarks share: the peers they measure against, the cases, and how a row is measured and
+//! printed.
 
 pub mod cases;
 pub mod measure;

@@ -1,5 +1,5 @@
-//! The peers are faithful: where they are exact, they find the same costs as the product, on maps far beyond the reach of
-//! exhaustive search.
+//! The peers are faithful: where they are exact, they find the same costs as the product, on maps far beyond
+//! the reach of exhaustive search.
 
 use dtype_benches::{
     cases,

@@ -26,16 +26,18 @@ struct Command {
 enum Action {
     /// Find the least-cost description of a type map.
     ///
-    /// The type map is JSON, such as `{"types": ["i32", "f64"], "displacements": [0, 8]}` or
-    /// `{"type": "f64", "displacements": [0, 8, 16]}`. Displacements are in bytes. Base types have their names of Rust, i8 to i64, u8 to u64,
-    /// f32, f64 and bool; c32 and c64 are complex numbers of these, and byte is one; or their names of MPI, such as MPI_LONG.
+    /// The type map is JSON, such as `{"types": ["i32", "f64"], "displacements": [0, 8]}` or `{"type": "f64",
+    /// "displacements": [0, 8, 16]}`. Displacements are in bytes. Base types have their names of Rust, i8 to
+    /// i64, u8 to u64, f32, f64 and bool; c32 and c64 are complex numbers of these, and byte is one; or their
+    /// names of MPI, such as MPI_LONG.
     Reconstruct {
         /// Which descriptions are searched.
         #[arg(long, value_enum, default_value_t)]
         shape: ShapeName,
         /// What a description costs: storage, processing, penalty, or the path of a cost file.
         ///
-        /// A cost file is JSON: {"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}.
+        /// A cost file is JSON:
+        /// {"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}.
         #[arg(long, default_value = "storage")]
         cost: String,
         #[command(flatten)]

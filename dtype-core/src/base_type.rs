@@ -1,9 +1,9 @@
 //! The base types: what a leaf of a type tree may be.
 //!
-//! Fourteen have Rust names: what Rust programs are made of. All others are predefined datatypes of C, C++ and Fortran (MPI 4.1 sections
-//! 3.2.2 and 6.9.4) under MPI's names. They are base types of their own, though most hold the same values as one with a Rust name
-//! ([`BaseType::plain`]): MPI tells them apart where it matches type signatures, in reductions, and in files, where `external32` gives
-//! `MPI_LONG` four bytes.
+//! Fourteen have Rust names: what Rust programs are made of. All others are predefined datatypes of C, C++
+//! and Fortran (MPI 4.1 sections 3.2.2 and 6.9.4) under MPI's names. They are base types of their own, though
+//! most hold the same values as one with a Rust name ([`BaseType::plain`]): MPI tells them apart where it
+//! matches type signatures, in reductions, and in files, where `external32` gives `MPI_LONG` four bytes.
 
 use core::{ffi, fmt, mem::size_of, str::FromStr};
 
@@ -224,8 +224,8 @@ impl BaseType {
         SIZES[self as usize].1 as u64
     }
 
-    /// Natural alignment in bytes: that of the number itself, of one component of a complex number, or of the larger number of a
-    /// pair.
+    /// Natural alignment in bytes: that of the number itself, of one component of a complex number, or of the
+    /// larger number of a pair.
     pub const fn alignment(self) -> u64 {
         match self.row().made {
             // As a C compiler for x86 has it.
@@ -239,8 +239,8 @@ impl BaseType {
         }
     }
 
-    /// The base type with a Rust name that has the same values in the same bytes: `I32` for `MPI_INT`. None for pairs, and for what Rust
-    /// has no name for.
+    /// The base type with a Rust name that has the same values in the same bytes: `I32` for `MPI_INT`. None
+    /// for pairs, and for what Rust has no name for.
     pub const fn plain(self) -> Option<Self> {
         match self.row().made {
             Like(base) => Some(base),
@@ -259,8 +259,8 @@ impl BaseType {
         }
     }
 
-    /// Bytes of one value in `external32` (MPI 4.1 section 14.5.2), never more than it has here. None where that takes more than
-    /// another order of bytes: a `long double` and what is made of it.
+    /// Bytes of one value in `external32` (MPI 4.1 section 14.5.2), never more than it has here. None where
+    /// that takes more than another order of bytes: a `long double` and what is made of it.
     pub const fn external_size(self) -> Option<u64> {
         match self.row().made {
             Opaque(..) => None,

@@ -39,11 +39,12 @@ impl Price {
 /// What the nodes of a type tree cost.
 ///
 /// # Why every implementation keeps the searches exact
-/// The dynamic programs combine least-cost subtrees, which is right for any model in which a dearer child never makes
-/// a cheaper parent, a node never costs less than its child, more buckets are never cheaper, and the parts of a strc
-/// add up. An implementation has no way to break this: it returns [`Price`]s, and the library forms `own + times · child`
-/// with `times` at least 1, adds [`bucket`](Self::bucket) once for each bucket, and sums [`part`](Self::part)s. Counts may
-/// be priced in any way. All that is asked is that the same question gets the same answer.
+/// The dynamic programs combine least-cost subtrees, which is right for any model in which a dearer child
+/// never makes a cheaper parent, a node never costs less than its child, more buckets are never cheaper, and
+/// the parts of a strc add up. An implementation has no way to break this: it returns [`Price`]s, and the
+/// library forms `own + times · child` with `times` at least 1, adds [`bucket`](Self::bucket) once for each
+/// bucket, and sums [`part`](Self::part)s. Counts may be priced in any way. All that is asked is that the
+/// same question gets the same answer.
 ///
 /// ```
 /// use dtype_core::{BaseType, CostModel, NodeCosts, Price, Shape, TypeMap, reconstruct};
@@ -83,8 +84,8 @@ pub trait CostModel: Any {
     fn part(&self) -> Price;
 }
 
-/// Cost constants of the node kinds: the model of thesis section 2.6, and with [`Weighting::Processing`] that of Träff
-/// 2014, section 4.
+/// Cost constants of the node kinds: the model of thesis section 2.6, and with [`Weighting::Processing`] that
+/// of Träff 2014, section 4.
 ///
 /// The defaults are the thesis's: the words a node takes up.
 ///
@@ -168,9 +169,10 @@ impl NodeCosts {
     }
 }
 
-/// The *penalty* of "Performance Expectations and Guidelines for MPI Derived Datatypes", section 2: the operations needed to
-/// parse a layout. A node multiplies its child's penalty by the length of its lists (0, n and 2n for vec, idx and
-/// idxbuc) plus a constant overhead; a strc adds up its children's, and 3 a child for its lists.
+/// The *penalty* of "Performance Expectations and Guidelines for MPI Derived Datatypes", section 2: the
+/// operations needed to parse a layout. A node multiplies its child's penalty by the length of its lists (0,
+/// n and 2n for vec, idx and idxbuc) plus a constant overhead; a strc adds up its children's, and 3 a child
+/// for its lists.
 ///
 /// ```
 /// use dtype_core::{BaseType, Penalty, TypeTree};
@@ -229,8 +231,8 @@ impl Line {
     }
 }
 
-/// A cost model that is linear in all counts, as plain data, so that it can be read in a constant. [`NodeCosts`] and
-/// [`Penalty`] are such models.
+/// A cost model that is linear in all counts, as plain data, so that it can be read in a constant.
+/// [`NodeCosts`] and [`Penalty`] are such models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinearCosts {
     /// A leaf of any base type.
@@ -262,9 +264,9 @@ impl LinearCosts {
         any.downcast_ref::<Self>().map(Self::linear).or_else(nodes).or_else(penalty)
     }
 
-    /// A cost that no description of `entries` entries, two or more, beats, from the nodes it must at least have; `run` says
-    /// whether they are one strided run, and `shifted` whether they begin elsewhere than at 0. Sharp for runs, and for
-    /// runs of runs; 0 where what a node costs depends on how often it is run.
+    /// A cost that no description of `entries` entries, two or more, beats, from the nodes it must at least
+    /// have; `run` says whether they are one strided run, and `shifted` whether they begin elsewhere than at
+    /// 0. Sharp for runs, and for runs of runs; 0 where what a node costs depends on how often it is run.
     pub(crate) const fn floor(&self, entries: u64, run: bool, shifted: bool) -> u64 {
         let (vector, bucket) = (self.vector.at(2), self.bucket.own);
         let (index, index_bucket) = (self.index.at(2), self.index_bucket.at(2));

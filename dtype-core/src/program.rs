@@ -1,8 +1,8 @@
 //! Constructor programs: the list of MPI calls that builds a datatype from a type tree.
 //!
 //! A program is plain data. The derive macro writes one into the expansion, the runtime turns one into
-//! `MPI_Type_*` calls, and `Display` prints one as C. That is why its lists are `Cow`s: borrowed in a constant,
-//! owned when lowered at run time.
+//! `MPI_Type_*` calls, and `Display` prints one as C. That is why its lists are `Cow`s: borrowed in a
+//! constant, owned when lowered at run time.
 
 use alloc::{borrow::Cow, collections::BTreeMap, vec::Vec};
 use core::{fmt, slice};
@@ -108,12 +108,12 @@ pub struct Program {
 }
 
 impl Program {
-    /// The shortest program found for `tree`, so that flattening is preserved: a vec of adjacent copies becomes a
-    /// block length of its parent, an idxbuc an hindexed over a child resized to the bucket stride, a strc of
-    /// like children an hindexed; equal calls are made once.
+    /// The shortest program found for `tree`, so that flattening is preserved: a vec of adjacent copies
+    /// becomes a block length of its parent, an idxbuc an hindexed over a child resized to the bucket stride,
+    /// a strc of like children an hindexed; equal calls are made once.
     ///
-    /// With `bounds`, the datatype has these, by a final resize unless every MPI library must arrive at them anyway. Without,
-    /// they are left to the library.
+    /// With `bounds`, the datatype has these, by a final resize unless every MPI library must arrive at them
+    /// anyway. Without, they are left to the library.
     ///
     /// # Errors
     /// Those of [`TypeTree::measure`].
@@ -122,8 +122,8 @@ impl Program {
         Ok(Lowering::new(u64::MAX).run(tree, bounds))
     }
 
-    /// The same for an MPI library that takes no count beyond a limit, of at least 2: longer lists and larger counts are
-    /// split.
+    /// The same for an MPI library that takes no count beyond a limit, of at least 2: longer lists and larger
+    /// counts are split.
     ///
     /// # Errors
     /// Those of [`TypeTree::measure`].

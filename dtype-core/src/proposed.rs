@@ -1,14 +1,16 @@
-//! Constructors that were proposed for MPI and are not in the standard (thesis section 7.3), as builders of type trees.
+//! Constructors that were proposed for MPI and are not in the standard (thesis section 7.3), as builders of
+//! type trees.
 //!
-//! They give the tree as it is written down; [`normalize`](crate::normalize()) makes it the cheapest. All distances are in
-//! bytes. Errors name the argument: [`Error::Argument`] for one that makes no sense, [`Error::Overflow`] where the layout
-//! reaches beyond `i64`.
+//! They give the tree as it is written down; [`normalize`](crate::normalize()) makes it the cheapest. All
+//! distances are in bytes. Errors name the argument: [`Error::Argument`] for one that makes no sense,
+//! [`Error::Overflow`] where the layout reaches beyond `i64`.
 
 use alloc::vec::Vec;
 
 use crate::{Error, TypeTree};
 
-/// The blocks of an MPI vector: `blocklength` copies of a child, `extent` bytes apart, in blocks `stride` bytes apart.
+/// The blocks of an MPI vector: `blocklength` copies of a child, `extent` bytes apart, in blocks `stride`
+/// bytes apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocks {
     /// Copies in each block, at least one.
@@ -38,8 +40,8 @@ impl Blocks {
         self.copies(0, total)
     }
 
-    /// The *circular vector*: `total` copies of a bounded vector of `bound` copies, beginning with copy number `first`;
-    /// after the last one it goes on with copy 0.
+    /// The *circular vector*: `total` copies of a bounded vector of `bound` copies, beginning with copy
+    /// number `first`; after the last one it goes on with copy 0.
     ///
     /// ```
     /// use dtype_core::{BaseType, TypeTree, proposed::Blocks};
@@ -64,7 +66,8 @@ impl Blocks {
         checked(TypeTree::structure([0; 3], parts))
     }
 
-    /// Copies number `from` up to `to`: what is left of the first block, whole blocks, the beginning of a last one.
+    /// Copies number `from` up to `to`: what is left of the first block, whole blocks, the beginning of a
+    /// last one.
     fn copies(&self, from: u64, to: u64) -> Result<TypeTree, Error> {
         let Self { blocklength, stride, extent, child } = self;
         require(*blocklength > 0, "blocklength", *blocklength, "at least 1")?;
@@ -83,8 +86,8 @@ impl Blocks {
     }
 }
 
-/// The *bucket* type: memory in buckets of `size` bytes, of which number i holds `lengths[i]` copies of `child`, `extent`
-/// bytes apart.
+/// The *bucket* type: memory in buckets of `size` bytes, of which number i holds `lengths[i]` copies of
+/// `child`, `extent` bytes apart.
 ///
 /// # Errors
 /// See the module.

@@ -12,7 +12,8 @@ pub(crate) enum Repeat {
     Bucket,
 }
 
-/// Counts the differences of consecutive displacements as they are read, and knows which is the most frequent.
+/// Counts the differences of consecutive displacements as they are read, and knows which is the most
+/// frequent.
 ///
 /// That is the best stride of an idxbuc over what was read: copies that do not follow their predecessor at
 /// the stride begin a new bucket.
@@ -57,8 +58,8 @@ impl StrideCounts {
     }
 }
 
-/// A count for each of some numbers: a hash table with linear probing. The derive's own tree has no room for a crate
-/// that has one, and in an ordered map the counting would take most of a search's time.
+/// A count for each of some numbers: a hash table with linear probing. The derive's own tree has no room for
+/// a crate that has one, and in an ordered map the counting would take most of a search's time.
 #[derive(Default)]
 struct Counter {
     /// A power of two of places, at most half of them taken.
@@ -104,8 +105,8 @@ impl Counter {
     }
 }
 
-/// Builds the node `kind` over `child`, whose copies lie at every `q`th of `segment`, moved to begin at `shift`. A vec
-/// takes no shift: its copies begin at 0.
+/// Builds the node `kind` over `child`, whose copies lie at every `q`th of `segment`, moved to begin at
+/// `shift`. A vec takes no shift: its copies begin at 0.
 pub(crate) fn repeat(kind: Repeat, segment: &[i64], q: usize, shift: i64, child: TypeTree) -> TypeTree {
     let moved = |at: &i64| at - segment[0] + shift;
     let (count, stride) =

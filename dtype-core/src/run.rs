@@ -27,10 +27,11 @@ impl Run {
         Self { base, displacement, count: 1, stride: 0 }
     }
 
-    /// How an entry continues a type map that ends with the runs `before` and `last`: the one rule of what a run is.
+    /// How an entry continues a type map that ends with the runs `before` and `last`: the one rule of what a
+    /// run is.
     ///
-    /// Three entries at a regular stride are a run; two only if they are adjacent, since any two have some stride. An entry
-    /// belongs to the first run it can belong to. So the runs depend on the map alone.
+    /// Three entries at a regular stride are a run; two only if they are adjacent, since any two have some
+    /// stride. An entry belongs to the first run it can belong to. So the runs depend on the map alone.
     pub(crate) const fn next(before: Option<Self>, last: Option<Self>, base: BaseType, at: i64) -> Next {
         let entry = Self::single(base, at);
         let Some(last) = last else { return Next::New(entry) };

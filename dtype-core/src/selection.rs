@@ -1,7 +1,7 @@
 //! What is selected of one dimension of an array: the rules of ndarray's `s![]`, in constants too.
 //!
-//! All tiers read the same rules and say the same words about what is wrong: the macro at the token, a constant in its
-//! panic, the running program in an error value.
+//! All tiers read the same rules and say the same words about what is wrong: the macro at the token, a
+//! constant in its panic, the running program in an error value.
 
 use core::fmt;
 
@@ -19,7 +19,8 @@ pub const MOST_FIXED_PIECES: usize = 4096;
 /// The most pieces of any layout: half a gigabyte of them.
 pub const MOST_PIECES: usize = 1 << 22;
 
-/// The most bytes of an array, and so the greatest length of a dimension: what memory can hold, with room for what datatypes round up.
+/// The most bytes of an array, and so the greatest length of a dimension: what memory can hold, with room for
+/// what datatypes round up.
 pub const MOST_BYTES: i128 = isize::MAX as i128 - 64;
 
 /// What is asked for in one dimension, in elements of it. Negative numbers count from its end.
@@ -38,8 +39,8 @@ pub const MOST_BYTES: i128 = isize::MAX as i128 - 64;
 pub enum Item {
     /// One index.
     Index(i128),
-    /// `start..end;step`, or `start..=end;step` if closed. With a negative step the same range from its last index back,
-    /// in steps of that size.
+    /// `start..end;step`, or `start..=end;step` if closed. With a negative step the same range from its last
+    /// index back, in steps of that size.
     Range {
         /// The first index; that of the dimension if there is none.
         start: Option<i128>,
@@ -216,7 +217,8 @@ impl Progression {
         }
         let modulus = other_step / divisor;
         let i = ((apart / divisor) % modulus * inverse).rem_euclid(modulus);
-        // The least common index from `first` on, and then from `low` on: they repeat at the least common multiple.
+        // The least common index from `first` on, and then from `low` on: they repeat at the least common
+        // multiple.
         let (common, period) = (first as i128 + i * step, step * modulus);
         let missing = low as i128 - common;
         let steps = if missing > 0 { (missing + period - 1) / period } else { -(-missing / period) };

@@ -24,7 +24,8 @@ impl Optimality {
 /// A description of a type map, with its cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Solution {
-    /// The tree; flattening it gives the type map. A DAG is given as the tree it folds from: lowering folds it again.
+    /// The tree; flattening it gives the type map. A DAG is given as the tree it folds from: lowering folds
+    /// it again.
     pub tree: TypeTree,
     /// Its cost under the model asked for; [`TypeTree::folded_cost`] for a DAG.
     pub cost: u64,
@@ -48,8 +49,8 @@ impl Limits {
     /// No limits.
     pub const NONE: Self = Self { exact_entries: u64::MAX, kept: u64::MAX };
 
-    /// What the macros allow themselves, and all tiers with them, so that they agree: macros run without optimization in
-    /// users' dev builds, where the worst map of 128 entries takes a few milliseconds.
+    /// What the macros allow themselves, and all tiers with them, so that they agree: macros run without
+    /// optimization in users' dev builds, where the worst map of 128 entries takes a few milliseconds.
     pub const EXPANSION: Self = Self { exact_entries: 128, kept: 1 << 24 };
 }
 

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use crate::TypeTree;
 
 impl TypeTree {
-    /// A tree for the same type map in which no count, no bucket and no list is longer than `limit`, which is at least 2: longer
-    /// ones become several nodes. The tree must have passed [`measure`](Self::measure).
+    /// A tree for the same type map in which no count, no bucket and no list is longer than `limit`, which is
+    /// at least 2: longer ones become several nodes. The tree must have passed [`measure`](Self::measure).
     ///
     /// ```
     /// use dtype_core::{BaseType, TypeTree};

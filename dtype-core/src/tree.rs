@@ -201,8 +201,8 @@ impl TypeTree {
     /// Checks the tree and measures the type map it stands for, without listing it.
     ///
     /// # Errors
-    /// [`Error::UnevenNode`] and [`Error::Overflow`], which name the node kind. A tree that passes here can be
-    /// walked, lowered and priced without overflow.
+    /// [`Error::UnevenNode`] and [`Error::Overflow`], which name the node kind. A tree that passes here can
+    /// be walked, lowered and priced without overflow.
     pub fn measure(&self) -> Result<Measure, Error> {
         let node = self.kind();
         let overflow = || Error::Overflow { node };
@@ -281,9 +281,11 @@ impl TypeTree {
         }
     }
 
-    /// The cost of the DAG that the tree folds to: what each *different* subtree stores, once (thesis section 2.7.1).
+    /// The cost of the DAG that the tree folds to: what each *different* subtree stores, once (thesis section
+    /// 2.7.1).
     ///
-    /// Counted is the own part of the prices, not how often a node is run: folding saves storage, not processing.
+    /// Counted is the own part of the prices, not how often a node is run: folding saves storage, not
+    /// processing.
     ///
     /// ```
     /// use dtype_core::{BaseType, NodeCosts, TypeTree};
@@ -411,8 +413,8 @@ impl TypeTree {
     }
 
     /// Visits the type map in order, vectors of leaves as whole runs. The tree must have passed
-    /// [`measure`](Self::measure): then every displacement fits, though a sum on the way to it need not, which
-    /// is why the additions wrap.
+    /// [`measure`](Self::measure): then every displacement fits, though a sum on the way to it need not,
+    /// which is why the additions wrap.
     pub(crate) fn for_each_run(
         &self,
         base: i64,
@@ -458,8 +460,8 @@ impl TypeTree {
         }
     }
 
-    /// Moves the type map by `by` bytes without a further node, where a node with displacements begins it: the
-    /// first one met takes the shift up. Returns whether there was one.
+    /// Moves the type map by `by` bytes without a further node, where a node with displacements begins it:
+    /// the first one met takes the shift up. Returns whether there was one.
     pub(crate) fn shift(&mut self, by: i64) -> bool {
         match self {
             Self::Leaf(_) => false,

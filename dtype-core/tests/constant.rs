@@ -112,8 +112,8 @@ proptest! {
     }
 }
 
-/// 64 runs of two base types in turn, or of one, of irregular lengths at irregular distances: as much work as there can be.
-/// The compiler would stop these constants at two million steps.
+/// 64 runs of two base types in turn, or of one, of irregular lengths at irregular distances: as much work as
+/// there can be. The compiler would stop these constants at two million steps.
 #[test]
 fn sixty_four_runs_are_few_steps_for_the_compiler() {
     const fn irregular(types: usize, longest: u64) -> RunBuffer {
@@ -160,8 +160,8 @@ fn a_run_is_cut_into_pairs_where_there_are_many_others() {
 }
 
 proptest! {
-    /// Boxes of more runs than a buffer holds: the levels put around what was solved are no worse than what normalization finds,
-    /// and it says the same of them.
+    /// Boxes of more runs than a buffer holds: the levels put around what was solved are no worse than what
+    /// normalization finds, and it says the same of them.
     #[test]
     fn repetitions_of_a_solved_map_are_as_cheap_as_normalized(
         inner in small_tree(), levels in prop::collection::vec((3u64..70, 1i64..60), 1..4),

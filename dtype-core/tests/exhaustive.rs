@@ -32,8 +32,8 @@ proptest! {
     }
 }
 
-/// How far the search for DAGs is off, on maps small enough to try every tree: never below the least cost, and above it
-/// seldom and by little.
+/// How far the search for DAGs is off, on maps small enough to try every tree: never below the least cost,
+/// and above it seldom and by little.
 #[test]
 fn dags_are_close_to_what_exhaustive_search_finds() {
     let costs = NodeCosts::default();

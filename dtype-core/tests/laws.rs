@@ -372,8 +372,8 @@ fn lowering_folds_blocks_into_their_parents() {
     assert_eq!(steps(&deep, None).len(), 100, "deep trees are lowered in linear time");
 }
 
-/// Found by random structs between ranks: a packed struct inside another ends where no library rounds to, so that what the
-/// library makes of the inner extent shows in the outer one.
+/// Found by random structs between ranks: a packed struct inside another ends where no library rounds to, so
+/// that what the library makes of the inner extent shows in the outer one.
 #[test]
 fn an_extent_within_that_libraries_may_round_is_not_relied_on() {
     let (f64, u32) = (TypeTree::Leaf(BaseType::F64), TypeTree::Leaf(BaseType::I32));
@@ -389,8 +389,8 @@ fn an_extent_within_that_libraries_may_round_is_not_relied_on() {
     }
 }
 
-/// Found by random structs: Open MPI rounds the upper bound after each part of a struct, so that one which begins further on
-/// than a later part may leave it too high.
+/// Found by random structs: Open MPI rounds the upper bound after each part of a struct, so that one which
+/// begins further on than a later part may leave it too high.
 #[test]
 fn an_extent_that_depends_on_the_order_of_parts_is_not_relied_on() {
     let (long, int, short) =
@@ -403,7 +403,8 @@ fn an_extent_that_depends_on_the_order_of_parts_is_not_relied_on() {
     assert_eq!(Program::lower(&sorted, Some(Bounds::of_extent(16))).unwrap().calls(), 1);
 }
 
-/// Found by fuzzing: five long runs, each written copy by copy, were few runs only once they had been normalized.
+/// Found by fuzzing: five long runs, each written copy by copy, were few runs only once they had been
+/// normalized.
 #[test]
 fn runs_written_copy_by_copy_have_their_normal_form_at_once() {
     let roundabout = TypeTree::structure([-400], [TypeTree::Leaf(BaseType::U8)]);
@@ -414,7 +415,8 @@ fn runs_written_copy_by_copy_have_their_normal_form_at_once() {
     assert_eq!(normalize(&solution.tree, costs).unwrap().cost, solution.cost);
 }
 
-/// Found by fuzzing: a shift that a list takes up lets an idxbuc be cheaper than the path of the same regular levels.
+/// Found by fuzzing: a shift that a list takes up lets an idxbuc be cheaper than the path of the same regular
+/// levels.
 #[test]
 fn a_shifted_path_of_regular_levels_has_its_normal_form_at_once() {
     let one = TypeTree::vector(1, i64::MIN, TypeTree::Leaf(BaseType::U8));
@@ -425,7 +427,8 @@ fn a_shifted_path_of_regular_levels_has_its_normal_form_at_once() {
     assert_eq!(normalize(&solution.tree, costs).unwrap().cost, 14);
 }
 
-/// Found by random layouts between ranks: Open MPI 4.1.4 packs an hvector of stride −1 as if it went forwards.
+/// Found by random layouts between ranks: Open MPI 4.1.4 packs an hvector of stride −1 as if it went
+/// forwards.
 #[test]
 fn no_program_has_an_hvector_of_stride_minus_one() {
     for count in 2..12 {
@@ -440,8 +443,8 @@ fn no_program_has_an_hvector_of_stride_minus_one() {
     assert!(!Program::lower(&buckets, None).unwrap().to_string().contains(", -1, MPI"));
 }
 
-/// A triangle, found with the ready-made layouts: rows of all lengths are the buckets of one idxbuc, even where they are too
-/// many for a search, and a band is its equal rows between those at its ends.
+/// A triangle, found with the ready-made layouts: rows of all lengths are the buckets of one idxbuc, even
+/// where they are too many for a search, and a band is its equal rows between those at its ends.
 #[test]
 fn long_lists_of_rows_are_put_together_by_what_they_have_in_common() {
     let costs = NodeCosts::THESIS.linear();

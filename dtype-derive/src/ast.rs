@@ -45,7 +45,8 @@ pub(crate) struct Repr {
 }
 
 impl<'a> Item<'a> {
-    /// The model of `input`, or nothing for a union. What is wrong with its attributes is added to the errors.
+    /// The model of `input`, or nothing for a union. What is wrong with its attributes is added to the
+    /// errors.
     pub(crate) fn of(input: &'a DeriveInput, errors: &mut Errors) -> Option<Self> {
         let attributes = TypeAttributes::of(&input.attrs, errors);
         let repr = Repr::of(&input.attrs).unwrap_or_else(|error| {

@@ -201,8 +201,8 @@ impl Cost {
     }
 }
 
-/// A cost file: `{"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}`, a flat JSON object whose
-/// tokens are Rust's, too. What is left out has its default.
+/// A cost file: `{"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}`, a flat
+/// JSON object whose tokens are Rust's, too. What is left out has its default.
 fn cost_file(input: ParseStream<'_>) -> Result<NodeCosts> {
     let content;
     braced!(content in input);

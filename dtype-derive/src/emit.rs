@@ -1,7 +1,8 @@
-//! From a type tree to tokens: the constructor program of its least-cost tree, as constants that the runtime executes.
+//! From a type tree to tokens: the constructor program of its least-cost tree, as constants that the runtime
+//! executes.
 //!
-//! All names are those of `dtype_runtime::__private`, which the expansion calls `__dtype`. What is called is a function of
-//! `__dtype::Runtime`: see `expand.rs`.
+//! All names are those of `dtype_runtime::__private`, which the expansion calls `__dtype`. What is called is
+//! a function of `__dtype::Runtime`: see `expand.rs`.
 
 use dtype_core::{BaseType, Bounds, LinearCosts, OldType, Program, Step, TypeTree, solve_layout};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
@@ -18,9 +19,9 @@ pub(crate) fn witness() -> TokenStream {
     )
 }
 
-/// Solves a layout, as all tiers do, and gives the expression of type `Option<Expansion>`
-/// for it: none where one of `facts` does not hold. With `extent`, in bytes, the datatype has that extent. Nothing where
-/// the layout cannot be solved here.
+/// Solves a layout, as all tiers do, and gives the expression of type `Option<Expansion>` for it: none where
+/// one of `facts` does not hold. With `extent`, in bytes, the datatype has that extent. Nothing where the
+/// layout cannot be solved here.
 pub(crate) fn expansion(
     tree: &TypeTree,
     extent: Option<i64>,

@@ -20,7 +20,8 @@ impl Errors {
     }
 }
 
-/// The errors as calls of `compile_error!`. Syn's begin with `::core`, which is nothing in a crate of edition 2015.
+/// The errors as calls of `compile_error!`. Syn's begin with `::core`, which is nothing in a crate of edition
+/// 2015.
 pub(crate) fn refusals(errors: Error) -> TokenStream {
     let is_path = |token: &TokenTree| match token {
         TokenTree::Punct(punct) => punct.as_char() == ':',

@@ -16,9 +16,9 @@ use crate::{
 
 /// The expansion of `#[derive(MpiDatatype)]`.
 ///
-/// Its `unsafe impl`s must hold whatever module `#[mpi(crate = "…")]` names. So each of them names the type `Runtime` in its constant
-/// `RUNTIME`, which the compiler compares with that of the trait; and what they say they say in functions of that type and of the
-/// trait, which nobody else can write.
+/// Its `unsafe impl`s must hold whatever module `#[mpi(crate = "…")]` names. So each of them names the type
+/// `Runtime` in its constant `RUNTIME`, which the compiler compares with that of the trait; and what they say
+/// they say in functions of that type and of the trait, which nobody else can write.
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let mut errors = Errors::default();
     let item = Item::of(input, &mut errors);
@@ -73,8 +73,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// What rsmpi may do with values: receive them, if every pattern of each field is a value or the user vouches for it; and make new
-/// ones, if there are no fields that do not travel.
+/// What rsmpi may do with values: receive them, if every pattern of each field is a value or the user vouches
+/// for it; and make new ones, if there are no fields that do not travel.
 fn marks(item: &Item<'_>, generics: &Generics) -> TokenStream {
     let fields = match &item.kind {
         Kind::Struct(fields) => fields.as_slice(),
@@ -115,13 +115,14 @@ fn mark<'a>(
     }
 }
 
-/// A type has a mark. Of references, which have it as what they refer to, the compiler asks it only where it matters.
+/// A type has a mark. Of references, which have it as what they refer to, the compiler asks it only where it
+/// matters.
 fn marked(ty: &impl ToTokens, name: &TokenStream) -> WherePredicate {
     parse_quote_spanned!(Span::mixed_site()=> for<'__dtype> &'__dtype #ty: __dtype::#name)
 }
 
-/// rsmpi's `Equivalence`, for whoever has both marks. Where it is seen here that one is missing, a bound that nobody satisfies says so:
-/// of a mark that the type itself lacks the compiler would not tell.
+/// rsmpi's `Equivalence`, for whoever has both marks. Where it is seen here that one is missing, a bound that
+/// nobody satisfies says so: of a mark that the type itself lacks the compiler would not tell.
 fn equivalence(item: &Item<'_>, generics: &Generics) -> TokenStream {
     let (ident, mut generics) = (item.ident, generics.clone());
     let (_, arguments, _) = item.generics.split_for_impl();
@@ -142,7 +143,8 @@ fn equivalence(item: &Item<'_>, generics: &Generics) -> TokenStream {
     });
     let (parameters, arguments, bounds) = generics.split_for_impl();
     ours! {
-        /// SAFETY: the datatype is the one of the type, with its extent; rsmpi may receive values and make new ones.
+        /// SAFETY: the datatype is the one of the type, with its extent; rsmpi may receive values and make
+        /// new ones.
         #[automatically_derived]
         unsafe impl #parameters __dtype::Equivalence for #ident #arguments #bounds {
             type Out = __dtype::EquivalentDatatype;
@@ -155,8 +157,8 @@ fn equivalence(item: &Item<'_>, generics: &Generics) -> TokenStream {
     }
 }
 
-/// The generics with the bounds that the implementation needs: one for each type parameter that a travelling field
-/// mentions, as serde does it, or those that `#[mpi(bound = "…")]` gives.
+/// The generics with the bounds that the implementation needs: one for each type parameter that a travelling
+/// field mentions, as serde does it, or those that `#[mpi(bound = "…")]` gives.
 fn bounded(item: &Item<'_>) -> Generics {
     let mut generics = item.generics.clone();
     let inferred = || {
@@ -290,9 +292,9 @@ fn costs(item: &Item<'_>) -> Option<TokenStream> {
     Some(ours!(const COSTS: __dtype::LinearCosts = #tokens;))
 }
 
-/// The body of `lazy`: a `static` with the finished constructor calls where the macro can see the whole layout. For other
-/// types, an entry found by type: generic ones cannot have a `static` of their own, and those that constant evaluation is to
-/// solve would be solved with it, used or not.
+/// The body of `lazy`: a `static` with the finished constructor calls where the macro can see the whole
+/// layout. For other types, an entry found by type: generic ones cannot have a `static` of their own, and
+/// those that constant evaluation is to solve would be solved with it, used or not.
 fn lazy(item: &Item<'_>, fields: &[Field<'_>]) -> TokenStream {
     let mut facts = Facts::default();
     let known = match item.kind {

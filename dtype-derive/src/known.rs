@@ -1,8 +1,9 @@
 //! Types the macro can see through: base types by their names, arrays of literal length and tuples of such.
 //!
-//! What is worked out here is a well-founded guess: a name may be shadowed, another target may align otherwise, and how
-//! tuples are laid out is the compiler's own affair. So every guess leaves *facts* behind, and the expansion
-//! compares each with the truth in a constant; where one fails, the layout is solved at run time instead.
+//! What is worked out here is a well-founded guess: a name may be shadowed, another target may align
+//! otherwise, and how tuples are laid out is the compiler's own affair. So every guess leaves *facts* behind,
+//! and the expansion compares each with the truth in a constant; where one fails, the layout is solved at run
+//! time instead.
 
 use std::cmp::Reverse;
 
@@ -19,7 +20,8 @@ pub(crate) struct Known {
     pub(crate) tree: TypeTree,
     pub(crate) size: u64,
     align: u64,
-    /// Whether some byte patterns are no value, which the compiler counts when it orders the fields of a tuple.
+    /// Whether some byte patterns are no value, which the compiler counts when it orders the fields of a
+    /// tuple.
     niche: bool,
 }
 
@@ -107,9 +109,9 @@ fn of_type(ty: &Type, facts: &mut Facts) -> Option<Known> {
     }
 }
 
-/// The compiler leaves the last field of a tuple where it is and orders the others by alignment, the largest first, an
-/// array counting as aligned as its whole size would be. Where a field has invalid patterns, no array counts as more
-/// than the best aligned field, and such fields come first among equals.
+/// The compiler leaves the last field of a tuple where it is and orders the others by alignment, the largest
+/// first, an array counting as aligned as its whole size would be. Where a field has invalid patterns, no
+/// array counts as more than the best aligned field, and such fields come first among equals.
 fn of_tuple(ty: &Type, fields: Vec<Known>, facts: &mut Facts) -> Option<Known> {
     let largest = fields.iter().map(|field| field.align).max().unwrap_or(1);
     let niche = fields.iter().any(|field| field.niche);
@@ -141,7 +143,8 @@ fn of_tuple(ty: &Type, fields: Vec<Known>, facts: &mut Facts) -> Option<Known> {
     Some(Known { tree, size, align: largest, niche })
 }
 
-/// Whether values of a type may hold values of a type parameter: whether its name is in it, but for `PhantomData`.
+/// Whether values of a type may hold values of a type parameter: whether its name is in it, but for
+/// `PhantomData`.
 pub(crate) fn holds(ty: &Type, parameter: &Ident) -> bool {
     let last = match ty {
         Type::Path(path) => path.path.segments.last(),

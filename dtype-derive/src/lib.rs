@@ -1,13 +1,15 @@
 //! The macros of dtype-runtime: `#[derive(MpiDatatype)]` and `layout!`. Use them from there.
 //!
-//! Data flows one way, a room a step: `attr` and `ast` parse into a small model, `valid` refuses what MPI cannot carry,
-//! `known` works out the layout of types the macro can see through, `expand` writes the implementation. `layout!` has the same
-//! rooms in `layout`. Both have `emit` solve the layout and write its program, and `errors` collect what is wrong.
+//! Data flows one way, a room a step: `attr` and `ast` parse into a small model, `valid` refuses what MPI
+//! cannot carry, `known` works out the layout of types the macro can see through, `expand` writes the
+//! implementation. `layout!` has the same rooms in `layout`. Both have `emit` solve the layout and write its
+//! program, and `errors` collect what is wrong.
 #![deny(missing_docs)]
 
 use proc_macro::TokenStream;
 
-/// `quote!` of what is ours: its variables are its own, and its paths mean what they mean in this crate's edition.
+/// `quote!` of what is ours: its variables are its own, and its paths mean what they mean in this crate's
+/// edition.
 macro_rules! ours {
     ($($tokens:tt)*) => {
         ::quote::quote_spanned!(::proc_macro2::Span::mixed_site()=> $($tokens)*)
@@ -27,12 +29,12 @@ mod valid;
 
 /// Implements `MpiDatatype`, and with it rsmpi's `Equivalence`, for a struct, or an enum without data.
 ///
-/// Fields may be integers of up to 64 bits, floats, `bool`, `char`, `NonZero`, `Wrapping`, arrays and tuples of such,
-/// `PhantomData`, and other types that derive it; with features of `dtype-runtime`, complex numbers, 16-bit floats, and
-/// nalgebra's vectors and matrices of fixed size. Type parameters are bounded by `MpiDatatype` where a field holds
-/// them. The layout of a `repr(C)`, `repr(C, packed)`, `repr(C, align)` or `repr(transparent)` struct of base types, arrays
-/// and tuples is solved here, during expansion; that of others while constants are evaluated, or, beyond 64 runs, when their
-/// datatype is first used.
+/// Fields may be integers of up to 64 bits, floats, `bool`, `char`, `NonZero`, `Wrapping`, arrays and tuples
+/// of such, `PhantomData`, and other types that derive it; with features of `dtype-runtime`, complex numbers,
+/// 16-bit floats, and nalgebra's vectors and matrices of fixed size. Type parameters are bounded by
+/// `MpiDatatype` where a field holds them. The layout of a `repr(C)`, `repr(C, packed)`, `repr(C, align)` or
+/// `repr(transparent)` struct of base types, arrays and tuples is solved here, during expansion; that of
+/// others while constants are evaluated, or, beyond 64 runs, when their datatype is first used.
 ///
 /// ```
 /// use dtype_runtime::MpiDatatype;
@@ -46,8 +48,8 @@ mod valid;
 /// assert_eq!(Cell::type_map(), "24 × f64 @ 0 stride 8, u8 @ 192");
 /// ```
 ///
-/// An enum without data says which integer it is, and travels as that. Our own calls check what arrives, as `unpack_into` does; rsmpi's
-/// do not, and so take such a type only with `unsafe_equivalence`, see below.
+/// An enum without data says which integer it is, and travels as that. Our own calls check what arrives, as
+/// `unpack_into` does; rsmpi's do not, and so take such a type only with `unsafe_equivalence`, see below.
 ///
 /// ```
 /// # use dtype_runtime::{MpiDatatype, unpack_into};
@@ -61,9 +63,9 @@ mod valid;
 ///
 /// # On a field
 ///
-/// `#[mpi(skip)]`: the field neither leaves nor is touched on receipt. Its type may be any. rsmpi may make values out of what
-/// it receives, which would lack the field; so such a type is no `Equivalence`, and goes into rsmpi's calls as
-/// `T::buffer(&values)` and `T::buffer_mut(&mut values)`.
+/// `#[mpi(skip)]`: the field neither leaves nor is touched on receipt. Its type may be any. rsmpi may make
+/// values out of what it receives, which would lack the field; so such a type is no `Equivalence`, and goes
+/// into rsmpi's calls as `T::buffer(&values)` and `T::buffer_mut(&mut values)`.
 ///
 /// ```
 /// # use dtype_runtime::MpiDatatype;
@@ -80,9 +82,10 @@ mod valid;
 ///
 /// # On the type
 ///
-/// `#[mpi(order = "declared")]`, the default: fields travel in the order in which they are written down. That is the type
-/// signature, the same on every machine. `#[mpi(order = "memory")]`: in the order in which they lie in memory, which the
-/// compiler chooses unless the struct is `repr(C)`; both sides must be the same program.
+/// `#[mpi(order = "declared")]`, the default: fields travel in the order in which they are written down. That
+/// is the type signature, the same on every machine. `#[mpi(order = "memory")]`: in the order in which they
+/// lie in memory, which the compiler chooses unless the struct is `repr(C)`; both sides must be the same
+/// program.
 ///
 /// ```
 /// # use dtype_runtime::{MpiDatatype, pack};
@@ -92,9 +95,10 @@ mod valid;
 /// assert_eq!(pack(&[Loose { tag: 1, value: 2 }]).len(), 9);
 /// ```
 ///
-/// `#[mpi(wire = "typed")]`, the default: MPI knows every field. `#[mpi(wire = "bytes")]`: MPI carries one contiguous block of
-/// bytes, padding included, and so does every wire. That is quick, and right only between machines of one kind. It needs a layout that is
-/// the same in every program: `repr(C)`, for the structs in it too, and no tuples. Packing is by field in any case.
+/// `#[mpi(wire = "typed")]`, the default: MPI knows every field. `#[mpi(wire = "bytes")]`: MPI carries one
+/// contiguous block of bytes, padding included, and so does every wire. That is quick, and right only between
+/// machines of one kind. It needs a layout that is the same in every program: `repr(C)`, for the structs in
+/// it too, and no tuples. Packing is by field in any case.
 ///
 /// ```
 /// # use dtype_runtime::MpiDatatype;
@@ -105,9 +109,9 @@ mod valid;
 /// assert_eq!(Block::type_map(), "16 × byte @ 0 stride 1");
 /// ```
 ///
-/// `#[mpi(cost = "storage")]`, the default, `"processing"`, `"penalty"`, or the path of a cost file relative to the crate's
-/// `Cargo.toml`: what the least-cost tree is least in. A cost file is JSON, each of its fields optional:
-/// `{"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}`.
+/// `#[mpi(cost = "storage")]`, the default, `"processing"`, `"penalty"`, or the path of a cost file relative
+/// to the crate's `Cargo.toml`: what the least-cost tree is least in. A cost file is JSON, each of its fields
+/// optional: `{"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}`.
 ///
 /// ```
 /// # use dtype_runtime::MpiDatatype;
@@ -118,9 +122,10 @@ mod valid;
 /// assert_eq!(Row::cost(), 5 + 10 * 3);
 /// ```
 ///
-/// `#[mpi(unsafe_equivalence)]`: rsmpi's own calls take the type though not all bytes are values of it, being an enum, or holding one, or
-/// a `char` or `NonZero`. Whoever writes it vouches for it that no rank ever sends anything else; if one does, the behaviour is undefined.
-/// Without it such a type is sent with `T::buffer(&values)`, and received with the calls of `dtype_runtime::traits`.
+/// `#[mpi(unsafe_equivalence)]`: rsmpi's own calls take the type though not all bytes are values of it, being
+/// an enum, or holding one, or a `char` or `NonZero`. Whoever writes it vouches for it that no rank ever
+/// sends anything else; if one does, the behaviour is undefined. Without it such a type is sent with
+/// `T::buffer(&values)`, and received with the calls of `dtype_runtime::traits`.
 ///
 /// ```
 /// # use dtype_runtime::{AnyPattern, MpiDatatype};

@@ -1,7 +1,7 @@
 //! Every refusal of the derive, each at the offending token, all of a struct at once.
 //!
-//! What cannot be refused by its name alone, a type that does not implement `MpiDatatype`, the compiler refuses at the
-//! same token through the trait's own message.
+//! What cannot be refused by its name alone, a type that does not implement `MpiDatatype`, the compiler
+//! refuses at the same token through the trait's own message.
 
 use syn::{
     Data, DataEnum, DeriveInput, Error, Fields, GenericParam, Member, PathArguments, Type, spanned::Spanned,
@@ -126,7 +126,8 @@ fn check_enum(data: &DataEnum, item: &Item<'_>, errors: &mut Errors) {
 /// Why anything that points cannot travel.
 const ADDRESS: &str = "is an address, which means nothing to another process";
 
-/// Refuses a field's type wherever its outermost form shows that it cannot travel, inside arrays and tuples too.
+/// Refuses a field's type wherever its outermost form shows that it cannot travel, inside arrays and tuples
+/// too.
 fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
     let mut refuse = |what: &str, why: &str, instead: &str| {
         // What has no size cannot be in a struct that MPI carries, even at home.

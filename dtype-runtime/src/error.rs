@@ -82,7 +82,8 @@ pub enum Error {
         /// And in the destination.
         to: BaseType,
     },
-    /// A [`Transpack`](crate::pack::Transpack) was used with other plans, or other numbers of copies, than it was made for.
+    /// A [`Transpack`](crate::pack::Transpack) was used with other plans, or other numbers of copies, than it
+    /// was made for.
     #[error("this `Transpack` was made for other plans or other numbers of copies: make one for these")]
     Plan,
     /// A segment was damaged on the way. Nothing of it has been written.
@@ -201,7 +202,8 @@ pub enum Error {
         /// The rank that sent it, and its tag; nothing in a collective call.
         from: Option<(i32, i32)>,
     },
-    /// A message is longer than there was room for: longer than anything that could fit. Nothing has been written.
+    /// A message is longer than there was room for: longer than anything that could fit. Nothing has been
+    /// written.
     #[error(
         "the message has more than {room} bytes, but what it is received into has {expected} packed ones: sender and receiver must have \
          the same values in all"
@@ -212,7 +214,8 @@ pub enum Error {
         /// What there was room for.
         room: usize,
     },
-    /// A message holds other values than what it is received into (only with `DTYPE_CHECK=1`). Nothing has been written.
+    /// A message holds other values than what it is received into (only with `DTYPE_CHECK=1`). Nothing has
+    /// been written.
     #[error(
         "{} from rank {rank} holds {found}, but what it is received into holds {expected}: sender and receiver must have the same base \
          types in the same order", tag.map_or("its part".to_owned(), |tag| format!("the message with tag {tag}"))
@@ -238,7 +241,8 @@ pub enum Error {
         /// The packed bytes that it has announced.
         bytes: usize,
     },
-    /// What has arrived on the wire of segments is none of ours. Some of what it is received into may have been written.
+    /// What has arrived on the wire of segments is none of ours. Some of what it is received into may have
+    /// been written.
     #[error("what rank {rank} has sent is no segment of this message: {reason}")]
     Segment {
         /// Who has sent it.

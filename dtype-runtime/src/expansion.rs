@@ -58,7 +58,8 @@ impl Runtime {
         })
     }
 
-    /// Whether a type is laid out as a macro took it to be: the offsets of its travelling fields, in declared order, and its size.
+    /// Whether a type is laid out as a macro took it to be: the offsets of its travelling fields, in declared
+    /// order, and its size.
     pub const fn lies_as<T: MpiDatatype>(offsets: &[usize], size: usize) -> bool {
         size_of::<T>() == size && T::FIELDS.lie_at(offsets)
     }

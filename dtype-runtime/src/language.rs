@@ -1,10 +1,12 @@
 //! The macro `layout!`: its language is told here, and read in dtype-derive.
 
-/// Names a part of an array, the way one writes an index: `layout!(f64[100][100] => [.., 3])` is column 3 of a matrix.
+/// Names a part of an array, the way one writes an index: `layout!(f64[100][100] => [.., 3])` is column 3 of
+/// a matrix.
 ///
-/// The result is a layout. Its `of(&source)` and `of_mut(&mut source)` are views of that part of an array, which are buffers of
-/// every rsmpi call, and can be packed and unpacked without MPI. Nothing about them needs `unsafe`: bounds, the type of
-/// elements and overlaps are checked, by the compiler as far as it knows them.
+/// The result is a layout. Its `of(&source)` and `of_mut(&mut source)` are views of that part of an array,
+/// which are buffers of every rsmpi call, and can be packed and unpacked without MPI. Nothing about them
+/// needs `unsafe`: bounds, the type of elements and overlaps are checked, by the compiler as far as it knows
+/// them.
 ///
 /// ```
 /// use dtype_runtime::layout;
@@ -36,11 +38,11 @@
 /// list      := an expression of type &[usize], &Vec<i32>, [u64; 4], …
 /// ```
 ///
-/// As in ndarray's `s![]`, a negative index or bound counts from the end, a range may be empty, and one with a negative step
-/// is walked from its last index to its first.
+/// As in ndarray's `s![]`, a negative index or bound counts from the end, a range may be empty, and one with
+/// a negative step is walked from its last index to its first.
 ///
-/// *Parts* travel one after the other, each with its last index fastest; so do the turns of a *loop*, the last one fastest, each
-/// turn with all parts:
+/// *Parts* travel one after the other, each with its last index fastest; so do the turns of a *loop*, the
+/// last one fastest, each turn with all parts:
 ///
 /// ```
 /// # use dtype_runtime::layout;
@@ -64,8 +66,8 @@
 /// assert_eq!(layout!(Particle => .position + .id).of(&particles[0]).pack().len(), 16);
 /// ```
 ///
-/// `column_major`: the first index runs fastest, in memory and on the way, as in Fortran and nalgebra. Nested arrays are then
-/// nested the other way round.
+/// `column_major`: the first index runs fastest, in memory and on the way, as in Fortran and nalgebra. Nested
+/// arrays are then nested the other way round.
 ///
 /// ```
 /// # use dtype_runtime::layout;
@@ -85,12 +87,13 @@
 ///
 /// # Literals, constants, values
 ///
-/// What a number is decides when the layout is known. *Literals* the macro understands itself, with `+ - * / %`; it solves
-/// such a layout, and points at a wrong bound. Names in upper case are *constants*, as Rust has it, and so is `const { … }`: such
-/// a layout is solved while the compiler evaluates constants. Both give a `StaticLayout`, which takes no space.
+/// What a number is decides when the layout is known. *Literals* the macro understands itself, with `+ - * /
+/// %`; it solves such a layout, and points at a wrong bound. Names in upper case are *constants*, as Rust has
+/// it, and so is `const { … }`: such a layout is solved while the compiler evaluates constants. Both give a
+/// `StaticLayout`, which takes no space.
 ///
-/// Any other number is a *value*. The macro then gives a `Result` of a `DynamicLayout`, with an error in the same words; it is
-/// solved when it is first used, and remembered. So is a layout with a list of indices.
+/// Any other number is a *value*. The macro then gives a `Result` of a `DynamicLayout`, with an error in the
+/// same words; it is solved when it is first used, and remembered. So is a layout with a list of indices.
 ///
 /// ```
 /// # use dtype_runtime::layout;
@@ -107,8 +110,8 @@
 /// # Ok::<(), dtype_runtime::Error>(())
 /// ```
 ///
-/// A static layout is an item of its own. So it cannot name the generic parameters of the function around it; bind one of
-/// them to a value, as in `let n = N;`, and the layout is dynamic.
+/// A static layout is an item of its own. So it cannot name the generic parameters of the function around it;
+/// bind one of them to a value, as in `let n = N;`, and the layout is dynamic.
 ///
 /// # Names
 ///

@@ -1,10 +1,10 @@
 //! Send Rust structs and pieces of arrays through MPI, with datatypes worked out by the compiler.
 //!
-//! [`#[derive(MpiDatatype)]`](derive@MpiDatatype) turns a struct into a least-cost MPI datatype and implements
-//! rsmpi's `Equivalence`, so that slices of it go into every rsmpi call. [`layout!`] names a part of an
-//! array and gives typed views of it that are rsmpi buffers; [`Subarray`], [`Darray`], [`Halo`], [`Band`] and [`Tile`] are
-//! ready-made. [`pack()`] and [`unpack_into`] do the same journey in plain Rust, and need no MPI; the module [`mod@pack`] does all that
-//! can be done with packed bytes, of any layout.
+//! [`#[derive(MpiDatatype)]`](derive@MpiDatatype) turns a struct into a least-cost MPI datatype and
+//! implements rsmpi's `Equivalence`, so that slices of it go into every rsmpi call. [`layout!`] names a part
+//! of an array and gives typed views of it that are rsmpi buffers; [`Subarray`], [`Darray`], [`Halo`],
+//! [`Band`] and [`Tile`] are ready-made. [`pack()`] and [`unpack_into`] do the same journey in plain Rust,
+//! and need no MPI; the module [`mod@pack`] does all that can be done with packed bytes, of any layout.
 //!
 //! ```
 //! use dtype_runtime::{MpiDatatype, layout, pack, unpack_into};
@@ -49,8 +49,9 @@
 //! # }
 //! ```
 //!
-//! Features: `mpi`, on by default; `marshal`, layouts as bytes; `num-complex` and `half`, whose numbers may be fields; `nalgebra`, whose matrices of fixed size may
-//! be fields and of whose matrices and views layouts can be taken; `ndarray`, of whose arrays and views they can.
+//! Features: `mpi`, on by default; `marshal`, layouts as bytes; `num-complex` and `half`, whose numbers may
+//! be fields; `nalgebra`, whose matrices of fixed size may be fields and of whose matrices and views layouts
+//! can be taken; `ndarray`, of whose arrays and views they can.
 #![deny(missing_docs)]
 
 // The README's code is tested like any other.
@@ -102,7 +103,8 @@ pub use types::{
 #[cfg(feature = "mpi")]
 pub use wire::{Wire, send_receive_over, send_receive_over_with_tags, send_receive_packed};
 
-/// The extensions of rsmpi's destinations, sources and communicators: `use dtype_runtime::traits::*`, beside `mpi::traits::*`.
+/// The extensions of rsmpi's destinations, sources and communicators: `use dtype_runtime::traits::*`, beside
+/// `mpi::traits::*`.
 #[cfg(feature = "mpi")]
 pub mod traits {
     pub use crate::wire::{PackedCollectives, PackedRoot, ReceivePacked, SendPacked};

@@ -1,8 +1,8 @@
-//! Layouts as bytes: so that another process can be told of one, as the target of one-sided communication has to be, or a file can say
-//! what it holds (the feature `marshal`).
+//! Layouts as bytes: so that another process can be told of one, as the target of one-sided communication has
+//! to be, or a file can say what it holds (the feature `marshal`).
 //!
-//! The nodes of a tree are written one after the other, children before their parents, with `serde` and `postcard`: so reading them takes
-//! no recursion, however deep somebody has nested them.
+//! The nodes of a tree are written one after the other, children before their parents, with `serde` and
+//! `postcard`: so reading them takes no recursion, however deep somebody has nested them.
 
 use dtype_core::{BaseType, Bounds, TypeTree};
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,8 @@ pub fn marshal(tree: &TypeTree, bounds: Bounds) -> Result<Vec<u8>, Error> {
 /// Reads a layout. The bytes may be anything.
 ///
 /// # Errors
-/// [`Error::Marshal`] for bytes that `marshal` has not written, and [`Error::Tree`] where they tell of a tree that cannot be.
+/// [`Error::Marshal`] for bytes that `marshal` has not written, and [`Error::Tree`] where they tell of a tree
+/// that cannot be.
 pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
     let (marshalled, rest) =
         postcard::take_from_bytes::<Marshalled>(bytes).map_err(|error| refused(&error))?;

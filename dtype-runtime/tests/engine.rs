@@ -1,5 +1,5 @@
-//! The pack engine against an interpreter that goes byte by byte: random trees, ranges, segments, visitors, byte orders, and copies from
-//! layout to layout.
+//! The pack engine against an interpreter that goes byte by byte: random trees, ranges, segments, visitors,
+//! byte orders, and copies from layout to layout.
 
 use std::io::{IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 
@@ -83,8 +83,8 @@ impl Reference {
         self.bytes.iter().map(|at| memory[(origin as i64 + at) as usize]).collect()
     }
 
-    /// The packed bytes as external32, in which some numbers have fewer bytes (MPI 4.1 section 14.5.2); and the packed bytes that those
-    /// stand for.
+    /// The packed bytes as external32, in which some numbers have fewer bytes (MPI 4.1 section 14.5.2); and
+    /// the packed bytes that those stand for.
     fn external(&self, packed: &[u8]) -> (Vec<u8>, Vec<u8>) {
         let (mut rest, mut external, mut again) = (packed, Vec::new(), Vec::new());
         for base in &self.types {
@@ -507,7 +507,8 @@ proptest! {
     }
 }
 
-/// A layout of the same values that lies elsewhere, with gaps, of other nodes, disjoint; and how many bytes it takes.
+/// A layout of the same values that lies elsewhere, with gaps, of other nodes, disjoint; and how many bytes
+/// it takes.
 fn relaid(tree: &TypeTree, random: &mut impl Iterator<Item = u8>) -> (TypeTree, i64) {
     let mut below = |limit: u8| i64::from(random.next().unwrap() % limit);
     let (copies, child) = match tree {
@@ -685,7 +686,8 @@ fn a_layout_of_a_skipped_flag_is_checked() {
     assert_eq!(values.map(|value| (value.number, value.mark)), [(1, false), (1, true), (1, false)]);
 }
 
-/// A character that waits in part is no part of one that comes whole, wherever the segment is cut to be worked on.
+/// A character that waits in part is no part of one that comes whole, wherever the segment is cut to be
+/// worked on.
 #[test]
 fn nothing_that_waits_gets_into_what_has_been_checked() {
     let count = 4096;
@@ -808,7 +810,8 @@ fn streams_can_be_moved_to_other_threads() {
     sendable::<Unpacker<'_>>();
 }
 
-/// Whoever asks for another representation begins anew: positions mean other bytes, and the checksum is of what comes now.
+/// Whoever asks for another representation begins anew: positions mean other bytes, and the checksum is of
+/// what comes now.
 #[test]
 fn another_representation_begins_anew() {
     let values = [1u32, 2, 3];

@@ -62,8 +62,8 @@ fn array<T: Numbered>(length: usize) -> Vec<T> {
     (0..length).map(T::numbered).collect()
 }
 
-/// What a layout packs is what the loop has collected; all of it comes back into the same places, and nothing else is
-/// touched; all tiers agree about its tree, whose cost is that of the type map.
+/// What a layout packs is what the loop has collected; all of it comes back into the same places, and nothing
+/// else is touched; all tiers agree about its tree, whose cost is that of the type map.
 fn check<L, T>(layout: &L, lengths: &[usize], expected: &[T])
 where
     L: Layout<Element = T, Coverage: dtype_runtime::Disjoint<Error, L>>,
@@ -396,7 +396,8 @@ fn bounds_beyond_the_array_are_errors_in_the_words_of_the_compiler() {
     assert!(text(layout!(f64[n][m] => [i, ..] + [i, m] for i in 0..n)).starts_with("index 100 "));
 }
 
-/// Arrays that nobody has, and lists of pieces that nobody can hold: an error, or a layout that describes them.
+/// Arrays that nobody has, and lists of pieces that nobody can hold: an error, or a layout that describes
+/// them.
 #[test]
 fn absurd_sizes_are_errors_and_take_no_memory() {
     let n = isize::MAX as usize / 16;

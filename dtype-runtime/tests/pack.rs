@@ -142,8 +142,8 @@ fn arrays_of_any_size_cost_nothing() {
     assert_eq!(<[[[u8; 1 << 10]; 1 << 10]; 1 << 10]>::constructor_calls().calls(), 1);
 }
 
-/// The same struct through three tiers: solved in the macro, in a constant since the macro cannot see through a name, and
-/// from its type map here.
+/// The same struct through three tiers: solved in the macro, in a constant since the macro cannot see through
+/// a name, and from its type map here.
 #[test]
 fn the_tiers_agree() {
     type Number = f64;

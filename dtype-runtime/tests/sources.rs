@@ -1,4 +1,5 @@
-//! Layouts of ndarray's and nalgebra's arrays and views, without MPI: each against the elements that indexing finds.
+//! Layouts of ndarray's and nalgebra's arrays and views, without MPI: each against the elements that indexing
+//! finds.
 #![cfg(all(feature = "ndarray", feature = "nalgebra"))]
 
 use dtype_runtime::{

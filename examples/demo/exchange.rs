@@ -54,7 +54,8 @@ where
     send_receive_into(message, &next, buffer, &previous);
 }
 
-/// Exchanges a column, a block and a face of 3-D arrays with both neighbours, into other places than they came from.
+/// Exchanges a column, a block and a face of 3-D arrays with both neighbours, into other places than they
+/// came from.
 pub fn sub_blocks(world: &SimpleCommunicator) {
     let (rank, size) = (world.rank(), world.size());
     let previous = (rank + size - 1) % size;

@@ -1,7 +1,7 @@
 //! The demo: what the compiler works out for a few layouts, and that they travel, byte for byte.
 //!
-//! `cargo xtask demo` runs it on 2 and 4 ranks of each MPI library. Without the feature `mpi` it shows what needs no
-//! MPI.
+//! `cargo xtask demo` runs it on 2 and 4 ranks of each MPI library. Without the feature `mpi` it shows what
+//! needs no MPI.
 
 mod layouts;
 
@@ -14,8 +14,8 @@ mod timing;
 fn main() {
     use mpi::traits::*;
 
-    // A rank that finds a wrong byte ends at once, and mpiexec ends the others: unwinding would wait for them in
-    // `MPI_Finalize`, and they for it.
+    // A rank that finds a wrong byte ends at once, and mpiexec ends the others: unwinding would wait for them
+    // in `MPI_Finalize`, and they for it.
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         print(panic);

@@ -1,4 +1,5 @@
-//! Ping-pong times between two ranks: on this project's wires, with rsmpi's own datatypes, and packed by hand.
+//! Ping-pong times between two ranks: on this project's wires, with rsmpi's own datatypes, and packed by
+//! hand.
 
 use std::{convert::Infallible, time::Instant};
 

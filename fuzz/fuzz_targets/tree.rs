@@ -1,5 +1,5 @@
-//! Any bytes as a type tree, absurd counts and distances included: no panic, no overflow, no endless loop; and the laws of
-//! normalization where the map can be listed.
+//! Any bytes as a type tree, absurd counts and distances included: no panic, no overflow, no endless loop;
+//! and the laws of normalization where the map can be listed.
 #![no_main]
 
 mod reader;

@@ -1,5 +1,5 @@
-//! Any bytes as segments of packed data, in any order, for any layout: nothing beside the layout is written, no value becomes one that its
-//! type does not have, and what has arrived whole is what was sent.
+//! Any bytes as segments of packed data, in any order, for any layout: nothing beside the layout is written,
+//! no value becomes one that its type does not have, and what has arrived whole is what was sent.
 #![no_main]
 
 mod reader;

@@ -1,5 +1,5 @@
-//! Random layouts, each three times, with its numbers as literals, as constants and as values, beside the loop that collects
-//! the same values.
+//! Random layouts, each three times, with its numbers as literals, as constants and as values, beside the
+//! loop that collects the same values.
 
 use std::fmt::Write;
 

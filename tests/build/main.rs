@@ -1,5 +1,5 @@
-//! Writes `structs.rs`, a few hundred structs of every form the derive takes, and `layouts.rs`, as many layouts, from a seed,
-//! for the scenarios `random` and `random-layouts`.
+//! Writes `structs.rs`, a few hundred structs of every form the derive takes, and `layouts.rs`, as many
+//! layouts, from a seed, for the scenarios `random` and `random-layouts`.
 //!
 //! `DTYPE_SEED` chooses another seed; a scenario names the one it was built from where it fails.
 

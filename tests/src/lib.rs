@@ -12,7 +12,8 @@ use mpi::{
 
 /// Runs the scenario that the command line names, and prints `ok` at its end.
 pub fn run(scenario: impl FnOnce(&str)) {
-    // A rank that fails ends at once, and mpiexec ends the others: unwinding would wait for them in `MPI_Finalize`.
+    // A rank that fails ends at once, and mpiexec ends the others: unwinding would wait for them in
+    // `MPI_Finalize`.
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         print(panic);
@@ -47,7 +48,8 @@ pub fn is_misfit(error: &Error, expected: usize, found: usize) -> bool {
     }
 }
 
-/// Which bytes of a type travel, from how the compiler has laid it out: an opinion that owes nothing to the derive.
+/// Which bytes of a type travel, from how the compiler has laid it out: an opinion that owes nothing to the
+/// derive.
 pub trait Cover {
     /// Appends the ranges of bytes of a value at `at`, in the order of travel.
     fn cover(at: usize, bytes: &mut Vec<Range<usize>>);
@@ -109,16 +111,17 @@ pub fn mpi_pack(source: *const u8, count: usize, datatype: MPI_Datatype, size: u
     packed
 }
 
-/// Whether the library is this one, of this major version: its text is `MPICH Version:      5.0.2…` or `Open MPI v4.1.4, …`.
+/// Whether the library is this one, of this major version: its text is `MPICH Version:      5.0.2…` or `Open
+/// MPI v4.1.4, …`.
 pub fn is_library(name: &str, major: u32) -> bool {
     let text = mpi::environment::library_version().unwrap_or_default();
     let version = text.strip_prefix(name).map(|rest| rest.trim_start_matches(|c: char| !c.is_ascii_digit()));
     version.is_some_and(|version| version.starts_with(&format!("{major}.")))
 }
 
-/// What MPI has packed in a process of many datatypes is what it should be. From the 512th datatype of a process on, MPICH
-/// 4.0.2 packs whole multiples of some element size only, and forgets the rest: a loop over MPI_Type_contiguous and MPI_Pack
-/// in C shows it. It transfers all of them well.
+/// What MPI has packed in a process of many datatypes is what it should be. From the 512th datatype of a
+/// process on, MPICH 4.0.2 packs whole multiples of some element size only, and forgets the rest: a loop over
+/// MPI_Type_contiguous and MPI_Pack in C shows it. It transfers all of them well.
 ///
 /// # Panics
 /// Where it is something else: a test has failed.

@@ -1,7 +1,8 @@
 //! What the macros refuse, and in which words: each case beside its message in `ui/`.
 //!
-//! Most need no MPI, and are run without it; those of messages need it. After a change of a message: `TRYBUILD=overwrite cargo test -p
-//! dtype-tests --test compile_fail`, with `--no-default-features` and without, and read the difference.
+//! Most need no MPI, and are run without it; those of messages need it. After a change of a message:
+//! `TRYBUILD=overwrite cargo test -p dtype-tests --test compile_fail`, with `--no-default-features` and
+//! without, and read the difference.
 
 #[test]
 #[cfg(feature = "mpi")]

@@ -238,7 +238,8 @@ fn random_programs_of_our_calls_have_the_outcome_that_mpi_determines() {
     }
 }
 
-/// Where Open MPI may read the memory of the sender, as it does by default; with `DTYPE_LONG=1`, if there is valgrind.
+/// Where Open MPI may read the memory of the sender, as it does by default; with `DTYPE_LONG=1`, if there is
+/// valgrind.
 #[test]
 fn messages_that_are_too_long_write_to_nobody_elses_memory() {
     let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
@@ -262,7 +263,8 @@ fn messages_that_are_too_long_write_to_nobody_elses_memory() {
     assert_eq!(finished.output.matches("ok\n").count(), 2, "{}", finished.output);
 }
 
-/// Messages of any length are errors; also where one process reads the memory of the other, which the other tests do without.
+/// Messages of any length are errors; also where one process reads the memory of the other, which the other
+/// tests do without.
 #[test]
 fn hostile_peers_cause_errors_and_nothing_else() {
     for (name, ranks) in [("hostile-lengths", 2), ("hostile-segments", 2)] {
@@ -398,7 +400,8 @@ fn before_and_after_mpi_there_are_errors() {
     passes("before-and-after", 1);
 }
 
-/// In libraries that have sessions. (MPICH 4.0.2 dies in `MPI_Comm_create` of a communicator that a session has made of one process.)
+/// In libraries that have sessions. (MPICH 4.0.2 dies in `MPI_Comm_create` of a communicator that a session
+/// has made of one process.)
 #[test]
 fn programs_of_sessions_are_served() {
     for ranks in [2, 3] {
@@ -411,8 +414,8 @@ fn finalizing_frees_every_datatype_once() {
     passes("freed", 2);
 }
 
-/// MPICH reports leaked datatypes whenever it ends, so every other test here also shows that we leak none. Open MPI 4 has
-/// no such report, which is why `finalizing_frees_every_datatype_once` counts.
+/// MPICH reports leaked datatypes whenever it ends, so every other test here also shows that we leak none.
+/// Open MPI 4 has no such report, which is why `finalizing_frees_every_datatype_once` counts.
 #[test]
 fn mpich_would_report_a_leaked_datatype() {
     let version = Command::new(launch::mpiexec()).arg("--version").output().expect("mpiexec can be started");

@@ -19,7 +19,8 @@ pub(crate) enum Name {
     Layout,
     /// Packing and unpacking against loops by hand in Rust and in C, `memcpy`, and each MPI library.
     Pack,
-    /// Half a ping-pong between two ranks on each MPI library, the newest ones included: our wires against what a user would write.
+    /// Half a ping-pong between two ranks on each MPI library, the newest ones included: our wires against
+    /// what a user would write.
     Pingpong,
 }
 

@@ -1,8 +1,8 @@
 //! The house: which file of a crate uses which, and that it stays one way.
 //!
-//! No two folders of a crate may use each other, however far round, and no more than two files of one folder. A file uses
-//! another one where a path leads there, in `use` lines or in code, also by way of a re-export. What a file re-exports from
-//! below itself it does not use; nor do its tests count.
+//! No two folders of a crate may use each other, however far round, and no more than two files of one folder.
+//! A file uses another one where a path leads there, in `use` lines or in code, also by way of a re-export.
+//! What a file re-exports from below itself it does not use; nor do its tests count.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -114,7 +114,8 @@ struct Paths {
 }
 
 impl Paths {
-    /// A path from the root of the crate, if it is one of this crate's: names of children are, as far as can be seen here.
+    /// A path from the root of the crate, if it is one of this crate's: names of children are, as far as can
+    /// be seen here.
     fn absolute(&self, path: &[String]) -> Option<Module> {
         let first = path.first()?.as_str();
         let mut module = if first == "crate" { Module::new() } else { self.module.clone() };

@@ -12,8 +12,8 @@ use std::{
 /// The environment variable that names the `mpiexec` to use; `mpiexec` on the path otherwise.
 pub const MPIEXEC: &str = "DTYPE_MPIEXEC";
 
-/// What makes Open MPI run as root and with more ranks than cores. Other libraries do so by themselves and ignore
-/// these variables; all libraries hand them on to the ranks.
+/// What makes Open MPI run as root and with more ranks than cores. Other libraries do so by themselves and
+/// ignore these variables; all libraries hand them on to the ranks.
 const PERMISSIONS: [(&str, &str); 6] = [
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -45,8 +45,8 @@ pub struct Finished {
     pub output: String,
 }
 
-/// Runs a command to its end, or for `limit` at most: a rank that waits for a message that never comes must not hang
-/// the tests.
+/// Runs a command to its end, or for `limit` at most: a rank that waits for a message that never comes must
+/// not hang the tests.
 ///
 /// # Errors
 /// Where the command cannot be started.

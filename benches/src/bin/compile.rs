@@ -1,6 +1,6 @@
-//! `cargo xtask bench compile`: what the macros add to the compilation of a crate of structs, or of layouts, against doing
-//! the same with rsmpi and against a crate that does without. Each crate is compiled alone, its dependencies being there,
-//! without incremental compilation.
+//! `cargo xtask bench compile`: what the macros add to the compilation of a crate of structs, or of layouts,
+//! against doing the same with rsmpi and against a crate that does without. Each crate is compiled alone, its
+//! dependencies being there, without incremental compilation.
 
 use std::{
     fs,
@@ -94,8 +94,8 @@ fn of_structs(contender: &str, count: usize) -> String {
     format!("{import}{structs}")
 }
 
-/// Functions that send a column, a block, every second row, a face and a triangle in turn: through `layout!`, through datatypes
-/// made by hand and views that rsmpi believes in, and, without any, through a slice of it.
+/// Functions that send a column, a block, every second row, a face and a triangle in turn: through `layout!`,
+/// through datatypes made by hand and views that rsmpi believes in, and, without any, through a slice of it.
 fn of_layouts(contender: &str, count: usize) -> String {
     let import = match contender {
         "ours" => "use dtype_runtime::layout;\nuse mpi::{topology::Process, traits::*};\n",
@@ -149,8 +149,8 @@ fn of_layouts(contender: &str, count: usize) -> String {
     format!("{import}{}", functions.collect::<String>())
 }
 
-/// Five kinds of structs in turn, as they occur in codes: particles, cells that hold them, mixed fields left to the compiler,
-/// tensors, headers.
+/// Five kinds of structs in turn, as they occur in codes: particles, cells that hold them, mixed fields left
+/// to the compiler, tensors, headers.
 fn typical(i: usize, derive: &str) -> String {
     let (repr, fields) = match i % 5 {
         0 => (

@@ -1,5 +1,5 @@
-//! `cargo xtask bench layout`: what layouts cost while a program runs, to be made, solved, found again, and packed, against plain
-//! loops over the same elements.
+//! `cargo xtask bench layout`: what layouts cost while a program runs, to be made, solved, found again, and
+//! packed, against plain loops over the same elements.
 
 use std::hint::black_box;
 
@@ -48,8 +48,8 @@ fn columns(matrix: &Matrix, measure: &impl Fn(&str, Vec<Contender<'_>>)) {
     );
 }
 
-/// Lists of a million indices: checked when made; solved at first use, which the cache would spare, so that each run has another
-/// list; and found again.
+/// Lists of a million indices: checked when made; solved at first use, which the cache would spare, so that
+/// each run has another list; and found again.
 fn lists(measure: &impl Fn(&str, Vec<Contender<'_>>)) {
     let size = N * N;
     let (regular, scattered) = (indices(|k| 2 * k), indices(|k| k.wrapping_mul(2_654_435_761) % (2 * size)));

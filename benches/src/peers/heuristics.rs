@@ -1,5 +1,5 @@
-//! The promotions that MPI libraries make (thesis chapter 3): coalescing of adjacent entries, then struct → indexed →
-//! indexed block → vector → contiguous, greedily at the root.
+//! The promotions that MPI libraries make (thesis chapter 3): coalescing of adjacent entries, then struct →
+//! indexed → indexed block → vector → contiguous, greedily at the root.
 
 use dtype_core::{BaseType, TypeMap, TypeTree};
 

@@ -1,4 +1,5 @@
-//! What the product is compared with: faithful implementations of published algorithms, kept out of the product.
+//! What the product is compared with: faithful implementations of published algorithms, kept out of the
+//! product.
 
 pub mod heuristics;
 pub mod thesis;

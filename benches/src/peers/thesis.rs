@@ -2,9 +2,9 @@
 
 use dtype_core::{CostModel, TypeMap};
 
-/// Algorithm 9: the least cost of a type tree in O(n⁴) time and O(n²) space. All segments by growing length; every divisor
-/// of the length is checked for a repeated prefix by reading the segment, and the best strc is a shortest path over all
-/// shorter segments.
+/// Algorithm 9: the least cost of a type tree in O(n⁴) time and O(n²) space. All segments by growing length;
+/// every divisor of the length is checked for a repeated prefix by reading the segment, and the best strc is
+/// a shortest path over all shorter segments.
 pub fn tree(map: &TypeMap, costs: &dyn CostModel) -> u64 {
     let n = map.len();
     let (types, displacements) = (map.types(), map.displacements());
@@ -45,8 +45,8 @@ pub fn tree(map: &TypeMap, costs: &dyn CostModel) -> u64 {
     cost[0][n]
 }
 
-/// Algorithm 15 with the plain check of each divisor (procedure 4) in place of procedures 12 to 14, which are wrong as
-/// printed: the least cost of a type path of vec and idx nodes, in O(n) a divisor.
+/// Algorithm 15 with the plain check of each divisor (procedure 4) in place of procedures 12 to 14, which are
+/// wrong as printed: the least cost of a type path of vec and idx nodes, in O(n) a divisor.
 pub fn path(displacements: &[i64], leaf: u64, costs: &dyn CostModel) -> u64 {
     let n = displacements.len();
     let repeated = |q: usize| {

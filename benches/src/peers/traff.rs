@@ -1,4 +1,5 @@
-//! Träff 2014: the type path of listings 1 and 2, and the dynamic program over its compressions (section 3). Costs only.
+//! Träff 2014: the type path of listings 1 and 2, and the dynamic program over its compressions (section 3).
+//! Costs only.
 
 use dtype_core::{CostModel, gcd};
 
@@ -16,8 +17,8 @@ pub fn path(displacements: &[i64], leaf: u64, costs: &dyn CostModel) -> u64 {
     least_compression(&nodes, leaf, costs)
 }
 
-/// Listing 1, from the leaf up: the longest regularly strided repeated prefix becomes a vec; where there is none, the
-/// shortest repeated prefix an idx. Line 21 is corrected.
+/// Listing 1, from the leaf up: the longest regularly strided repeated prefix becomes a vec; where there is
+/// none, the shortest repeated prefix an idx. Line 21 is corrected.
 fn type_path(ix: &[i64], nodes: &mut Vec<Node>) {
     let n = ix.len();
     if n == 1 {
@@ -72,10 +73,11 @@ fn longest_vector(ix: &[i64]) -> usize {
     }
 }
 
-/// The cheapest path that comes from `nodes` by combining successive nodes, and splitting vecs for it (lemma 2).
+/// The cheapest path that comes from `nodes` by combining successive nodes, and splitting vecs for it (lemma
+/// 2).
 ///
-/// A compressed path cuts the sequence of nodes, and vecs also inside, at a divisor of their count. What lies between
-/// two cuts becomes one node: a vec if it is part of a single vec, an idx otherwise.
+/// A compressed path cuts the sequence of nodes, and vecs also inside, at a divisor of their count. What lies
+/// between two cuts becomes one node: a vec if it is part of a single vec, an idx otherwise.
 fn least_compression(nodes: &[Node], leaf: u64, costs: &dyn CostModel) -> u64 {
     // Cuts from the leaf up: (node, copies of it below the cut).
     let mut cuts = vec![(0, 1)];

@@ -47,14 +47,15 @@ struct Cuts<'a> {
     complete: bool,
 }
 
-/// Where to cut a map: at the ends of its runs, at what a repetition makes of these, and where runs of one length would
-/// fit into others. Solving the pieces solves the map under any model that takes [runs for atoms](super::takes_runs_for_atoms).
+/// Where to cut a map: at the ends of its runs, at what a repetition makes of these, and where runs of one
+/// length would fit into others. Solving the pieces solves the map under any model that takes [runs for
+/// atoms](super::takes_runs_for_atoms).
 ///
-/// `a² x a⁵ x a⁵ x a³` at a regular stride repeats with a period of six entries; so both runs of five are cut behind the third
-/// entry, and what is found is `vec(3, strc(a², x, a³))`.
+/// `a² x a⁵ x a⁵ x a³` at a regular stride repeats with a period of six entries; so both runs of five are cut
+/// behind the third entry, and what is found is `vec(3, strc(a², x, a³))`.
 ///
-/// Writes the cuts, in entries from the start of the map and in order, both ends among them, and gives their number;
-/// nothing if there is no room for all.
+/// Writes the cuts, in entries from the start of the map and in order, both ends among them, and gives their
+/// number; nothing if there is no room for all.
 pub(crate) const fn cut(runs: &[Run], list: &mut [u64]) -> Option<usize> {
     let repetitions = [Repetition { start: 0, end: 0, period: 0 }; REPETITIONS];
     let mut cuts = Cuts { runs, list, length: 0, repetitions, repeated: 0, complete: true };
@@ -66,8 +67,8 @@ pub(crate) const fn cut(runs: &[Run], list: &mut [u64]) -> Option<usize> {
 }
 
 impl Cuts<'_> {
-    /// The ends of all runs. Where one base type goes on at another stride, an entry more or less on either side may
-    /// belong to something else by chance.
+    /// The ends of all runs. Where one base type goes on at another stride, an entry more or less on either
+    /// side may belong to something else by chance.
     const fn insert_ends(&mut self) {
         let mut at = START;
         self.insert(0);
@@ -89,8 +90,9 @@ impl Cuts<'_> {
         Place { at: place.at + self.runs[place.run].count - place.offset, run: place.run + 1, offset: 0 }
     }
 
-    /// An idx over vecs of one length may take longer runs for several, from either end: among neighbours of one base type
-    /// only, and with fewer copies than twice their number less two, or an idxbuc over the leaves costs less.
+    /// An idx over vecs of one length may take longer runs for several, from either end: among neighbours of
+    /// one base type only, and with fewer copies than twice their number less two, or an idxbuc over the
+    /// leaves costs less.
     const fn insert_lengths(&mut self) {
         let (mut start, mut first) = (0, 0);
         while first < self.runs.len() {
@@ -137,7 +139,8 @@ impl Cuts<'_> {
         }
     }
 
-    /// All repetitions that reach across the end of a run: they show at two places with the same on either side.
+    /// All repetitions that reach across the end of a run: they show at two places with the same on either
+    /// side.
     const fn find_repetitions(&mut self) {
         let mut anchors = [Anchor { place: START, before: 0, behind: 0, step: 0 }; ANCHORS];
         let (mut place, mut count, mut i) = (START, 0, 1);
@@ -196,8 +199,8 @@ impl Cuts<'_> {
         self.repeated += 1;
     }
 
-    /// Whether both places lie in a repetition that is known, a number of periods apart: a multiple of a period ends where
-    /// the period does.
+    /// Whether both places lie in a repetition that is known, a number of periods apart: a multiple of a
+    /// period ends where the period does.
     const fn is_known(&self, a: Place, b: Place) -> bool {
         let mut i = self.repeated;
         while i > 0 {

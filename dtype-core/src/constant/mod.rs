@@ -1,12 +1,13 @@
 //! Solving layouts in constants: maps of at most 64 runs, without allocation.
 //!
-//! A library knows the layout of a nested or generic type only when constants are evaluated. What is here works there, and
-//! serves all other tiers for the same layouts, so that they agree: [`normalize`](fn@crate::normalize) takes long layouts of few
-//! runs to it.
+//! A library knows the layout of a nested or generic type only when constants are evaluated. What is here
+//! works there, and serves all other tiers for the same layouts, so that they agree:
+//! [`normalize`](fn@crate::normalize) takes long layouts of few runs to it.
 //!
-//! A map is first parted where no repetition can reach across. The runs of a part are cut wherever a least-cost tree may
-//! have a border, and the pieces are solved like the entries of a short map; under models that price runs as the thesis
-//! does, that is exact however long the runs are. The parts make one strc. DESIGN.md has the arguments.
+//! A map is first parted where no repetition can reach across. The runs of a part are cut wherever a
+//! least-cost tree may have a border, and the pieces are solved like the entries of a short map; under models
+//! that price runs as the thesis does, that is exact however long the runs are. The parts make one strc.
+//! DESIGN.md has the arguments.
 
 use alloc::vec::Vec;
 
@@ -58,8 +59,8 @@ impl Solved {
     /// The most repetitions around a layout.
     const MOST_LEVELS: usize = 12;
 
-    /// Solves a layout. Nothing if the runs are too many, if they are long and the model may take them apart, or if costs or
-    /// displacements are beyond all reason.
+    /// Solves a layout. Nothing if the runs are too many, if they are long and the model may take them apart,
+    /// or if costs or displacements are beyond all reason.
     pub const fn of(runs: &RunBuffer, costs: &LinearCosts) -> Option<Self> {
         let Some((list, length)) = runs.list() else { return None };
         let list = list.split_at(length).0;
@@ -78,9 +79,9 @@ impl Solved {
         if solved.cost < UNKNOWN && solved.recipe.is_complete() { Some(solved) } else { None }
     }
 
-    /// The layout `count` times, `stride` bytes apart, where that has more runs than fit a buffer. Nothing where it has not;
-    /// nor where the repetition might better be joined with what is repeated than put around it: where it continues that or is
-    /// of but two, or the model may take runs apart.
+    /// The layout `count` times, `stride` bytes apart, where that has more runs than fit a buffer. Nothing
+    /// where it has not; nor where the repetition might better be joined with what is repeated than put
+    /// around it: where it continues that or is of but two, or the model may take runs apart.
     ///
     /// The cost is claimed to be the least only if no description of so many entries can cost less.
     #[must_use]
@@ -177,7 +178,8 @@ impl Solved {
         }
     }
 
-    /// Notes what is known of the tree of a part, which may be `least` for another reason than an exact search.
+    /// Notes what is known of the tree of a part, which may be `least` for another reason than an exact
+    /// search.
     const fn judge(&mut self, table: &Table, least: bool) {
         if !table.is_exact() && !least {
             self.optimality = Optimality::UpperBound;
@@ -216,8 +218,9 @@ impl Solved {
 /// What is beyond all reason, so that differences and sums of what is not stay within the range.
 const FAR: u64 = 1 << 60;
 
-/// Whether a least-cost tree of the map need not cut runs but where [`cut`] does: the counts of vecs are free, a vec costs
-/// no more than a leaf that is a part, and an idx over longer runs gains nothing against an idxbuc over leaves.
+/// Whether a least-cost tree of the map need not cut runs but where [`cut`] does: the counts of vecs are
+/// free, a vec costs no more than a leaf that is a part, and an idx over longer runs gains nothing against an
+/// idxbuc over leaves.
 const fn takes_runs_for_atoms(costs: &LinearCosts) -> bool {
     let vector = costs.vector.at(2).of(costs.leaf);
     let (index, bucket) = (costs.index, costs.index_bucket);

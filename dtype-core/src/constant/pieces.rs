@@ -8,10 +8,11 @@ pub(super) const MOST: usize = Limits::EXPANSION.exact_entries as usize;
 
 /// Where a map falls apart: `true` before each run that begins a part.
 ///
-/// If the entries of one base type follow each other, then no vec, idx or idxbuc of two or more copies reaches
-/// across either end of that stretch: its child would hold the type and another one, and in two copies of the child the type
-/// would not follow itself. So above both sides there are only strcs, which merge into one at the root; and within a
-/// part the argument holds again, with fewer occurrences of the other types.
+/// If the entries of one base type follow each other, then no vec, idx or idxbuc of two or more copies
+/// reaches across either end of that stretch: its child would hold the type and another one, and in two
+/// copies of the child the type would not follow itself. So above both sides there are only strcs, which
+/// merge into one at the root; and within a part the argument holds again, with fewer occurrences of the
+/// other types.
 pub(super) const fn parts(runs: &[Run]) -> [bool; RunBuffer::CAPACITY] {
     let mut begins = [false; RunBuffer::CAPACITY];
     begins[0] = true;
@@ -38,7 +39,8 @@ pub(super) const fn end_of(begins: &[bool], start: usize, end: usize) -> usize {
     at
 }
 
-/// Parts the runs `start..end` at the ends of every stretch that holds all entries of its type. Whether there was any.
+/// Parts the runs `start..end` at the ends of every stretch that holds all entries of its type. Whether there
+/// was any.
 const fn part_at_stretches(runs: &[Run], start: usize, end: usize, begins: &mut [bool]) -> bool {
     // By base type: the number of stretches.
     let mut stretches = [0u8; BaseType::COUNT];
@@ -76,7 +78,8 @@ pub(super) enum Grain {
 
 /// The pieces of a part.
 pub(super) struct Pieces {
-    /// The pieces, `length` of them; a piece is a run itself, with the stride of the whole even if it is a single entry.
+    /// The pieces, `length` of them; a piece is a run itself, with the stride of the whole even if it is a
+    /// single entry.
     pub(super) list: [Run; MOST],
     pub(super) length: usize,
     /// The run that each is a piece of.

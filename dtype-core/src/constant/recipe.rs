@@ -108,7 +108,8 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// The next node, over the pieces from `start` on and moved to begin at `shift`, and the number of its pieces.
+    /// The next node, over the pieces from `start` on and moved to begin at `shift`, and the number of its
+    /// pieces.
     fn node(&mut self, start: usize, shift: i64) -> (TypeTree, usize) {
         let Some(node) = self.nodes.next() else { return (TypeTree::structure([], []), 0) };
         match Node::decoded(*node) {

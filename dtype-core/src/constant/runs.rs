@@ -4,10 +4,11 @@ use core::ops::ControlFlow;
 
 use crate::{BaseType, Run, TypeTree, run::Next};
 
-/// A type map of at most [`CAPACITY`](Self::CAPACITY) runs, in order, that can be put together and read in a constant.
+/// A type map of at most [`CAPACITY`](Self::CAPACITY) runs, in order, that can be put together and read in a
+/// constant.
 ///
-/// The runs depend on the map alone, not on the steps in which it was put together. A map of more runs makes the buffer
-/// [incomplete](Self::runs) for good.
+/// The runs depend on the map alone, not on the steps in which it was put together. A map of more runs makes
+/// the buffer [incomplete](Self::runs) for good.
 ///
 /// ```
 /// use dtype_core::{BaseType, constant::RunBuffer};

@@ -3,8 +3,8 @@
 use super::pieces::MOST;
 use crate::Run;
 
-/// How often each difference of displacements occurs, and which is the most frequent: the best stride of an idxbuc. What
-/// the general search counts with a hash table is searched here.
+/// How often each difference of displacements occurs, and which is the most frequent: the best stride of an
+/// idxbuc. What the general search counts with a hash table is searched here.
 pub(super) struct StrideCounts {
     pub differences: [i64; 2 * MOST],
     counts: [u64; 2 * MOST],
@@ -27,7 +27,8 @@ impl StrideCounts {
         self.differences[self.best]
     }
 
-    /// Adds the piece `at` to the entries of the pieces from `start` on: its distance to the one before, and those within.
+    /// Adds the piece `at` to the entries of the pieces from `start` on: its distance to the one before, and
+    /// those within.
     pub const fn push_piece(&mut self, pieces: &[Run], start: usize, at: usize) {
         let piece = &pieces[at];
         if piece.base as u8 != pieces[start].base as u8 {

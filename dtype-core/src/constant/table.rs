@@ -1,5 +1,5 @@
-//! The tree program for few pieces, in a constant: what [`crate::reconstruct`] does for any number, without allocation
-//! and without its devices for large maps. The argument is the same: see DESIGN.md.
+//! The tree program for few pieces, in a constant: what [`crate::reconstruct`] does for any number, without
+//! allocation and without its devices for large maps. The argument is the same: see DESIGN.md.
 
 use super::{
     pieces::{MOST, Pieces},
@@ -22,7 +22,8 @@ pub(super) struct Table {
     structure: Cost,
     /// Whether a vec costs the same for all counts, and never more than an idx or an idxbuc of one bucket.
     flat: bool,
-    /// By first piece and end of a segment: where the segment behind ends that repeats it, or 0 if there is none.
+    /// By first piece and end of a segment: where the segment behind ends that repeats it, or 0 if there is
+    /// none.
     again: [[u8; MOST + 1]; MOST],
     /// By first piece and length − 1: how to make that segment.
     choices: [[Choice; MOST]; MOST],
@@ -53,8 +54,8 @@ enum Root {
 }
 
 impl Root {
-    /// Any root will do where there is none; this one has no bytes without a value, so that the interpreter of constants
-    /// copies whole arrays of it at once.
+    /// Any root will do where there is none; this one has no bytes without a value, so that the interpreter
+    /// of constants copies whole arrays of it at once.
     const UNKNOWN: Self = Self::Copies(Repeat::Vector, 0, 0);
 }
 
@@ -172,11 +173,11 @@ impl Table {
         self.pieces.exact
     }
 
-    /// Finds where the segments end that repeat those which begin at `start`; `matched` has, for each shift, how many pieces
-    /// match those a shift behind. Gives the longest match, and where it begins.
+    /// Finds where the segments end that repeat those which begin at `start`; `matched` has, for each shift,
+    /// how many pieces match those a shift behind. Gives the longest match, and where it begins.
     ///
-    /// Of repetitions across the ends of runs, all copies are cut alike; so the number of matching pieces tells them. Parts of
-    /// runs may be cut in different ways: these are told by their entries.
+    /// Of repetitions across the ends of runs, all copies are cut alike; so the number of matching pieces
+    /// tells them. Parts of runs may be cut in different ways: these are told by their entries.
     const fn find_repeats(&mut self, start: usize, matched: &mut [usize; MOST]) -> Known {
         let (pieces, mut known) = (&self.pieces, Known { length: 0, start });
         let (run, symbol, mut shift) = (pieces.run[start], pieces.symbol[start], 1);
@@ -204,8 +205,8 @@ impl Table {
         known
     }
 
-    /// Where the segment ends that has as many entries as the one from `start` to `middle`, which is of one run, and is of one
-    /// like run itself; or 0.
+    /// Where the segment ends that has as many entries as the one from `start` to `middle`, which is of one
+    /// run, and is of one like run itself; or 0.
     const fn as_many_of_a_run(&self, start: usize, middle: usize) -> usize {
         let (pieces, mut first, mut second, mut i) = (&self.pieces, 0, 0, start);
         while i < middle {
@@ -221,8 +222,8 @@ impl Table {
         if second == first && alike { i } else { 0 }
     }
 
-    /// Solves all segments that begin at `start`, given those of all later pieces. Where they are the same as ones that begin
-    /// later, there is nothing to do.
+    /// Solves all segments that begin at `start`, given those of all later pieces. Where they are the same as
+    /// ones that begin later, there is nothing to do.
     const fn solve(&mut self, start: usize, known: Known, matched: &[usize; MOST], shift: bool) -> Costs {
         let reach = self.pieces.length - start;
         let known = if shift { Known { length: 0, start } } else { known };
@@ -277,7 +278,8 @@ impl Table {
         kept
     }
 
-    /// Decides how to make the row's first `length` pieces, for which everything has been tried. Whether they may be a part.
+    /// Decides how to make the row's first `length` pieces, for which everything has been tried. Whether they
+    /// may be a part.
     const fn settle(&mut self, row: &mut Row, length: usize, leaves: &StrideCounts, shift: bool) -> bool {
         let (whole, sequence) = (row.whole.cost[length], row.parts[length]);
         let joined = sum(self.structure, sequence);
@@ -336,7 +338,8 @@ impl Table {
         }
     }
 
-    /// What can carry a shift of the row's first `length` pieces as a whole: a strc of parts, or a node with a single child.
+    /// What can carry a shift of the row's first `length` pieces as a whole: a strc of parts, or a node with
+    /// a single child.
     const fn shift(&self, row: &mut Row, length: usize, aligned: Cost) {
         let (costs, all) = (&self.costs, length as u8);
         let part = times(costs.part, row.whole.cost[length]);
@@ -348,8 +351,8 @@ impl Table {
         shifted.relax(length, sum(self.structure, part), Root::Part);
     }
 
-    /// Relaxes every longer segment that repeats the row's first `child` pieces, as there is one; they match so many pieces
-    /// behind them.
+    /// Relaxes every longer segment that repeats the row's first `child` pieces, as there is one; they match
+    /// so many pieces behind them.
     const fn repeat(&self, row: &mut Row, child: usize, matched: usize, shift: bool) {
         let (start, pieces, costs) = (row.start, &self.pieces, &self.costs);
         let (mut last, mut end) = (start, start + child);
@@ -409,7 +412,8 @@ impl Table {
         }
     }
 
-    /// Relaxes every longer sequence of parts whose last part is kept and begins after the row's first `length` pieces.
+    /// Relaxes every longer sequence of parts whose last part is kept and begins after the row's first
+    /// `length` pieces.
     const fn append(&self, row: &mut Row, length: usize) {
         let (next, known) = (row.start + length, row.start + row.known);
         let before = self.before[row.start][length - 1];

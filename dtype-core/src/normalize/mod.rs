@@ -1,10 +1,11 @@
 //! Normalization: the least-cost tree for a layout that is given as a tree (Träff 2014, section 5).
 //!
-//! A layout of few entries is flattened and solved exactly, and a longer one of few runs by [`Solved`]. Of what is left, a
-//! path is normalized level by level, see [`path`]. Any other, and paths with irregular levels too, is solved as exactly as
-//! the limits allow, from the leaves up: every subtree is a short list of displaced *atoms*; where a list would grow too long,
-//! the lists below it are solved and each becomes a single atom, and atoms that are alike become one. The work is bounded by
-//! the size of the given tree, never by the length of its type map.
+//! A layout of few entries is flattened and solved exactly, and a longer one of few runs by [`Solved`]. Of
+//! what is left, a path is normalized level by level, see [`path`]. Any other, and paths with irregular
+//! levels too, is solved as exactly as the limits allow, from the leaves up: every subtree is a short list of
+//! displaced *atoms*; where a list would grow too long, the lists below it are solved and each becomes a
+//! single atom, and atoms that are alike become one. The work is bounded by the size of the given tree, never
+//! by the length of its type map.
 
 use alloc::{borrow::Cow, vec, vec::Vec};
 
@@ -37,8 +38,8 @@ pub fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Result<Solution, Err
     normalize_within(tree, costs, &Limits { exact_entries: 1000, ..Limits::default() })
 }
 
-/// As [`normalize`](fn@normalize), within given limits: exact for up to as many entries as they allow, and no list of
-/// atoms longer than that beyond.
+/// As [`normalize`](fn@normalize), within given limits: exact for up to as many entries as they allow, and no
+/// list of atoms longer than that beyond.
 ///
 /// # Errors
 /// As [`normalize`](fn@normalize).
@@ -56,8 +57,8 @@ pub fn normalize_within(tree: &TypeTree, costs: &dyn CostModel, limits: &Limits)
     // All trees of one map have the same floor.
     let floor = linear.map_or(0, |costs| costs.floor(entries, tree.single_run().is_some(), false));
     let (mut tree, mut cost) = (Cow::Borrowed(tree), tree.cost(costs));
-    // A cheaper tree may show what the one before did not, so only a tree that nothing improves is a normal form. That
-    // of few runs is one at once, and that of a path with regular levels only.
+    // A cheaper tree may show what the one before did not, so only a tree that nothing improves is a normal
+    // form. That of few runs is one at once, and that of a path with regular levels only.
     loop {
         let solved = linear.and_then(|costs| Solved::of(&RunBuffer::of(&tree), &costs));
         if let Some(solved) = solved.filter(|solved| solved.cost() <= cost) {
@@ -81,9 +82,9 @@ pub fn normalize_within(tree: &TypeTree, costs: &dyn CostModel, limits: &Limits)
     Ok(Solution { tree: tree.into_owned(), cost, optimality })
 }
 
-/// The tree for the layout of a type or of a view, as all tiers of the compiler find it: by [`Solved`] for maps of few runs,
-/// which constants can do as well, and within [`Limits::EXPANSION`] for others. Its cost depends on the type map alone
-/// wherever it is [`Optimality::Proven`] or [`Solved`].
+/// The tree for the layout of a type or of a view, as all tiers of the compiler find it: by [`Solved`] for
+/// maps of few runs, which constants can do as well, and within [`Limits::EXPANSION`] for others. Its cost
+/// depends on the type map alone wherever it is [`Optimality::Proven`] or [`Solved`].
 ///
 /// # Errors
 /// Those of [`TypeTree::measure`].
@@ -285,8 +286,8 @@ fn in_buckets(pieces: &[Piece]) -> Option<Piece> {
     alike.then(|| (first, TypeTree::index_bucket(longer.stride, buckets, displacements, leaf)))
 }
 
-/// The pieces in order. A list of leaves alone is exact and stays as it is; in any other, runs are joined where
-/// one continues the one before.
+/// The pieces in order. A list of leaves alone is exact and stays as it is; in any other, runs are joined
+/// where one continues the one before.
 fn together(pieces: impl Iterator<Item = Piece>) -> Vec<Piece> {
     let pieces: Vec<Piece> = pieces.collect();
     if pieces.iter().all(|(_, atom)| matches!(atom, TypeTree::Leaf(_))) {
@@ -334,8 +335,8 @@ fn solve(mut pieces: Vec<Piece>, within: Within<'_>) -> Piece {
     (start, tree)
 }
 
-/// Long runs, in the pieces that [`cut`] makes of them. Nothing where there are no runs to cut, where not all pieces are
-/// runs, or where the cuts would be too many.
+/// Long runs, in the pieces that [`cut`] makes of them. Nothing where there are no runs to cut, where not all
+/// pieces are runs, or where the cuts would be too many.
 fn cut_runs(pieces: &[Piece], within: Within<'_>) -> Option<Vec<(Run, Vec<u64>)>> {
     let runs = pieces.iter().map(|(at, tree)| tree.as_run(*at)).collect::<Option<Vec<_>>>()?;
     if runs.iter().all(|run| run.count == 1) {

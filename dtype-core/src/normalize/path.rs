@@ -1,8 +1,8 @@
 //! Normalization of paths without flattening (Träff 2014, theorem 2): trees of vec and idx nodes only.
 //!
-//! Each node gives its levels: a vec one, an idx those of its list. Neighbouring regular levels that continue each other are
-//! one. What is left are the levels of the flattened map, which was never looked at, and the least-cost path joins or
-//! splits them: a shortest path over the places where a level may be cut.
+//! Each node gives its levels: a vec one, an idx those of its list. Neighbouring regular levels that continue
+//! each other are one. What is left are the levels of the flattened map, which was never looked at, and the
+//! least-cost path joins or splits them: a shortest path over the places where a level may be cut.
 
 use alloc::{vec, vec::Vec};
 
@@ -11,8 +11,8 @@ use crate::{CostModel, TypeTree, reconstruct::levels};
 /// Lists of more displacements than this are never made where there were none.
 const LONGEST_LIST: u64 = 1 << 16;
 
-/// A regular level is cut at divisors up to this, and at what they leave: a longer list could only pay where the lists
-/// around it are as long.
+/// A regular level is cut at divisors up to this, and at what they leave: a longer list could only pay where
+/// the lists around it are as long.
 const LARGEST_CUT: u64 = 64;
 
 /// One level, from the leaf up.
@@ -43,13 +43,13 @@ impl Level<'_> {
 pub(super) struct Found {
     /// The tree.
     pub(super) tree: TypeTree,
-    /// Whether all levels are regular, and there is no shift to be taken up by a list: then no other kind of tree is worth a
-    /// search.
+    /// Whether all levels are regular, and there is no shift to be taken up by a list: then no other kind of
+    /// tree is worth a search.
     pub(super) regular: bool,
 }
 
-/// The least-cost path with the type map of `tree`, if that is one of vecs and idxs. The tree must have been measured, and
-/// have entries.
+/// The least-cost path with the type map of `tree`, if that is one of vecs and idxs. The tree must have been
+/// measured, and have entries.
 pub(super) fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Option<Found> {
     let mut nodes = Vec::new();
     let mut node = tree;
@@ -150,8 +150,8 @@ impl<'a> Search<'a> {
         Self { levels, leaf, costs, cuts }
     }
 
-    /// The least-cost path, moved to begin at `shift`. As in [`crate::reconstruct`], a shift is carried by a list, and a vec
-    /// hands it down.
+    /// The least-cost path, moved to begin at `shift`. As in [`crate::reconstruct`], a shift is carried by a
+    /// list, and a vec hands it down.
     fn shortest(&self, shift: i64) -> Option<TypeTree> {
         let (cuts, costs) = (&self.cuts, self.costs);
         let mut aligned = vec![Choice::UNKNOWN; cuts.len()];
@@ -178,8 +178,8 @@ impl<'a> Search<'a> {
         self.build(&aligned, &shifted, cuts.len() - 1, shift)
     }
 
-    /// The tree below cut `to`. The recursion is as deep as there are cuts: fewer than nodes in the tree given, and
-    /// [`LARGEST_CUT`] for each.
+    /// The tree below cut `to`. The recursion is as deep as there are cuts: fewer than nodes in the tree
+    /// given, and [`LARGEST_CUT`] for each.
     fn build(&self, aligned: &[Choice], shifted: &[Choice], to: usize, shift: i64) -> Option<TypeTree> {
         let choice = if shift == 0 { aligned[to] } else { shifted[to] };
         if to == 0 && shift == 0 {

@@ -13,8 +13,8 @@ pub(crate) struct Atoms {
     pub(super) symbols: Vec<u32>,
     /// Where each element lies, in bytes.
     pub(super) displacements: Vec<i64>,
-    /// For each element that may be a single tree together with the ones behind it: that tree and its cost for two
-    /// elements, for three, and so on. Empty if there are none.
+    /// For each element that may be a single tree together with the ones behind it: that tree and its cost
+    /// for two elements, for three, and so on. Empty if there are none.
     pub(super) joined: Vec<Vec<(TypeTree, u64)>>,
 }
 
@@ -33,8 +33,8 @@ impl Atoms {
         Self { kinds, symbols, displacements, joined: Vec::new() }
     }
 
-    /// Given runs, each in pieces whose lengths add up to its own. The pieces are atoms, and neighbours of one run may
-    /// become a vec together again.
+    /// Given runs, each in pieces whose lengths add up to its own. The pieces are atoms, and neighbours of
+    /// one run may become a vec together again.
     pub(crate) fn of_runs(runs: &[(Run, Vec<u64>)], costs: &dyn CostModel) -> Self {
         let run = |whole: &Run, count: u64| TypeTree::of_run(&Run { count, ..*whole });
         let starts = |lengths: &[u64]| -> Vec<u64> {

@@ -1,8 +1,9 @@
 //! Type DAGs: equal subtrees are built once, so they should be paid once (thesis sections 2.7.1 and 7.1).
 //!
-//! The principle of optimality fails for DAGs: a dearer subtree may be the better one because it occurs elsewhere. So the
-//! least-cost tree is folded, and then improved by search: each of its subtrees in turn is taken as paid for, the map is
-//! solved again with it at cost 0, and what comes out is folded and kept if it is cheaper.
+//! The principle of optimality fails for DAGs: a dearer subtree may be the better one because it occurs
+//! elsewhere. So the least-cost tree is folded, and then improved by search: each of its subtrees in turn is
+//! taken as paid for, the map is solved again with it at cost 0, and what comes out is folded and kept if it
+//! is cheaper.
 
 use alloc::vec::Vec;
 

@@ -28,8 +28,8 @@ pub enum Shape {
     /// All five node kinds.
     #[default]
     Tree,
-    /// All five node kinds, equal subtrees counted once (thesis section 2.7.1). No algorithm is known that finds the least
-    /// cost, so the answer is never more than an upper bound.
+    /// All five node kinds, equal subtrees counted once (thesis section 2.7.1). No algorithm is known that
+    /// finds the least cost, so the answer is never more than an upper bound.
     Dag,
 }
 
@@ -107,8 +107,8 @@ pub fn reconstruct_within(
     Ok(Solution { tree, cost, optimality })
 }
 
-/// A good tree for a map that is too long to be solved exactly: its runs are taken as they are when read from the front,
-/// and for maps of one base type the least-cost path is tried as well.
+/// A good tree for a map that is too long to be solved exactly: its runs are taken as they are when read from
+/// the front, and for maps of one base type the least-cost path is tried as well.
 fn from_runs(map: &TypeMap, costs: &dyn CostModel, limits: &Limits) -> TypeTree {
     let mut runs = Runs::default();
     map.entries().for_each(|(base, at)| runs.push(Run::single(base, at)));

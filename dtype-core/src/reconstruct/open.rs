@@ -88,8 +88,8 @@ impl AtomRuns {
         self.length[start] as usize
     }
 
-    /// Whether no node over the first `q > 1` elements of such a run, of cost `child`, is cheaper than a vec over its
-    /// atoms, for any number of copies.
+    /// Whether no node over the first `q > 1` elements of such a run, of cost `child`, is cheaper than a vec
+    /// over its atoms, for any number of copies.
     pub(super) fn dominates(&self, prices: &Prices, symbol: u32, q: usize, child: u64) -> bool {
         let Some(linear) = &prices.linear else { return false };
         let vector = self.costs[symbol as usize].vector;
@@ -137,8 +137,8 @@ pub(super) struct OpenRuns<'a> {
     start: usize,
     vector: Open,
     index: Open,
-    /// An idxbuc grows by a bucket with each copy, unless that follows at the stride. So costs are kept relative to that
-    /// of a bucket a copy, and change only for the stride that is met.
+    /// An idxbuc grows by a bucket with each copy, unless that follows at the stride. So costs are kept
+    /// relative to that of a bucket a copy, and change only for the stride that is met.
     bucket: Open,
     by_stride: Vec<Open>,
     /// The strides met in this run of one kind.
@@ -166,8 +166,8 @@ impl<'a> OpenRuns<'a> {
         }
     }
 
-    /// Takes in the row's element number `length`, and relaxes the best sequence of two or more parts for so many.
-    /// `before` holds the best sequences for fewer.
+    /// Takes in the row's element number `length`, and relaxes the best sequence of two or more parts for so
+    /// many. `before` holds the best sequences for fewer.
     pub(super) fn step(&mut self, length: usize, before: &[u64], parts: &mut (u64, usize)) {
         let last = self.start + length - 1;
         let symbol = self.symbols[last];
@@ -238,10 +238,11 @@ impl Beginning {
     }
 }
 
-/// Sequences of parts whose last part is an open vec or idx over more than one atom, by where they end in the row.
+/// Sequences of parts whose last part is an open vec or idx over more than one atom, by where they end in the
+/// row.
 ///
-/// Of two such sequences that end in the same place with the same kind of node over as many elements, only the
-/// cheaper is of use: what can follow depends on the last two copies only, and those are the same.
+/// Of two such sequences that end in the same place with the same kind of node over as many elements, only
+/// the cheaper is of use: what can follow depends on the last two copies only, and those are the same.
 pub(super) struct OpenRepeats {
     ends: Vec<Vec<OpenRepeat>>,
 }
@@ -260,8 +261,8 @@ impl OpenRepeats {
         Self { ends: (0..=n).map(|_| Vec::new()).collect() }
     }
 
-    /// Begins a part after the first `length` elements, of which the best sequence costs `before`. The row has `row`
-    /// elements.
+    /// Begins a part after the first `length` elements, of which the best sequence costs `before`. The row
+    /// has `row` elements.
     pub(super) fn begin(&mut self, beginning: &Beginning, length: usize, before: u64, row: usize) {
         let Beginning { kind, q, two, more } = *beginning;
         let cost = before.saturating_add(two);

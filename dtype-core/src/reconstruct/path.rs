@@ -1,18 +1,19 @@
 //! Least-cost type paths of homogeneous maps, in O(n) time, and expected O(n log log n) with idxbuc.
 //!
-//! A prefix of length q, q | n, is *repeated* if every block of q displacements has its shape. A path is a chain of
-//! repeated prefixes 1 | p | … | n, each step a vec, idx or idxbuc over the one before, and the least-cost path is a
-//! shortest one through all of them.
+//! A prefix of length q, q | n, is *repeated* if every block of q displacements has its shape. A path is a
+//! chain of repeated prefixes 1 | p | … | n, each step a vec, idx or idxbuc over the one before, and the
+//! least-cost path is a shortest one through all of them.
 //!
-//! The repeated prefixes come in *levels*, from the leaf up (Träff 2014, lemmas 1 and 2). Let c be the length of the longest
-//! repeated prefix that is regularly strided. If c > 1, the repeated prefixes are the divisors of c, all of them strided, and
-//! the multiples of c that are repeated in D[0], D[c], D[2c], …, the next level. If c = 1, they are multiples of the shortest
-//! repeated prefix, and again the next level tells which. Each level reads a sequence at most half as long as the one
-//! before; that a shortest repeated prefix takes linear time, not one pass a divisor, is the Z-function's doing: with S
-//! the differences, q is repeated iff Z[m] ≥ q − 1 at every multiple m of q. DESIGN.md has the arguments.
+//! The repeated prefixes come in *levels*, from the leaf up (Träff 2014, lemmas 1 and 2). Let c be the length
+//! of the longest repeated prefix that is regularly strided. If c > 1, the repeated prefixes are the divisors
+//! of c, all of them strided, and the multiples of c that are repeated in D[0], D[c], D[2c], …, the next
+//! level. If c = 1, they are multiples of the shortest repeated prefix, and again the next level tells which.
+//! Each level reads a sequence at most half as long as the one before; that a shortest repeated prefix takes
+//! linear time, not one pass a divisor, is the Z-function's doing: with S the differences, q is repeated iff
+//! Z[m] ≥ q − 1 at every multiple m of q. DESIGN.md has the arguments.
 //!
-//! Outside regular levels no prefix is strided over another, so vec or not is known without a look at the displacements.
-//! No list of displacements is built before the answer is known.
+//! Outside regular levels no prefix is strided over another, so vec or not is known without a look at the
+//! displacements. No list of displacements is built before the answer is known.
 
 use alloc::{vec, vec::Vec};
 use core::{iter::successors, ops::Range};
@@ -198,7 +199,8 @@ impl Sequence<'_> {
         self.displacements[(i + 1) * self.step] - self.displacements[i * self.step]
     }
 
-    /// The length of the longest repeated prefix that is regularly strided (Träff 2014, listing 2); 1 if there is none.
+    /// The length of the longest repeated prefix that is regularly strided (Träff 2014, listing 2); 1 if
+    /// there is none.
     fn longest_vector(&self) -> usize {
         let (n, first) = (self.length, self.s(0));
         let (mut c, mut i) = (n, 0);
@@ -246,7 +248,8 @@ impl Sequence<'_> {
         blocks.flat_map(|block| block..block + q - 1).all(|i| self.s(i) == self.s(i + q))
     }
 
-    /// The length of the shortest repeated prefix of at least two elements, of a sequence without a regular one.
+    /// The length of the shortest repeated prefix of at least two elements, of a sequence without a regular
+    /// one.
     fn shortest_repeated(&self) -> usize {
         /// More candidates than this are told apart by the Z-function, in one pass for all.
         const CHECKED_ONE_BY_ONE: usize = 4;
@@ -274,7 +277,8 @@ impl Sequence<'_> {
         found.unwrap_or(n)
     }
 
-    /// Z[i] is the length of the longest common prefix of the differences S and S[i..], at most `u32::MAX`; Z[0] is 0.
+    /// Z[i] is the length of the longest common prefix of the differences S and S[i..], at most `u32::MAX`;
+    /// Z[0] is 0.
     fn z_function(&self) -> Vec<u32> {
         let n = self.length - 1;
         let mut z = vec![0u32; n];
@@ -321,7 +325,8 @@ mod tests {
         }
     }
 
-    /// Design section 4, errata (a): the published procedures lose the 2 in the first and find a false 2 in the second.
+    /// Design section 4, errata (a): the published procedures lose the 2 in the first and find a false 2 in
+    /// the second.
     #[test]
     fn repeated_prefixes_follow_the_definition_where_the_published_procedures_do_not() {
         let lost = [0, 15, 15, 30, 18, 33, 15, 30, 30, 45, 33, 48, 18, 33, 33, 48, 36, 51];

@@ -1,23 +1,24 @@
 //! Least-cost type trees with all five node kinds: the sparse interval program.
 //!
-//! Let W(i, j) be the least cost of the segment `i..j`, moved so that it begins at 0. Its root is a leaf, a strc,
-//! or a vec, idx or idxbuc over the segment `i..i+q` wherever that repeats (j − i)/q times from i on. A strc
-//! joins parts that follow each other, at 2·lookup each; the cheapest sequence of parts is a shortest path over
-//! segments. Rows are solved from i = n − 1 down, each with j ascending, so that everything a segment needs is
-//! either in its own row or a *kept* segment of a later one.
+//! Let W(i, j) be the least cost of the segment `i..j`, moved so that it begins at 0. Its root is a leaf, a
+//! strc, or a vec, idx or idxbuc over the segment `i..i+q` wherever that repeats (j − i)/q times from i on. A
+//! strc joins parts that follow each other, at 2·lookup each; the cheapest sequence of parts is a shortest
+//! path over segments. Rows are solved from i = n − 1 down, each with j ascending, so that everything a
+//! segment needs is either in its own row or a *kept* segment of a later one.
 //!
-//! A segment is kept as a possible part only if, whole, it is cheaper than the best sequence of two or more parts
-//! for the same entries: otherwise that sequence can take its place in any strc, and it is made of kept
+//! A segment is kept as a possible part only if, whole, it is cheaper than the best sequence of two or more
+//! parts for the same entries: otherwise that sequence can take its place in any strc, and it is made of kept
 //! segments itself. This alone removes all segments whose best root is a strc.
 //!
-//! *Open runs.* For models whose prices are linear in the counts, nodes over a single atom (a vec, idx or idxbuc of
-//! leaves) need not be kept at all. A sequence of parts that ends in such a node is extended atom by atom in constant
-//! time: one open vec, one open idx, and for idxbuc one value a stride, of which only those change whose stride is met.
-//! On maps of one base type nearly all segments are of this form. In the same way, of a vec or idx over longer segments
-//! only its beginning is kept, and sequences that end in it are extended copy by copy.
+//! *Open runs.* For models whose prices are linear in the counts, nodes over a single atom (a vec, idx or
+//! idxbuc of leaves) need not be kept at all. A sequence of parts that ends in such a node is extended atom
+//! by atom in constant time: one open vec, one open idx, and for idxbuc one value a stride, of which only
+//! those change whose stride is met. On maps of one base type nearly all segments are of this form. In the
+//! same way, of a vec or idx over longer segments only its beginning is kept, and sequences that end in it
+//! are extended copy by copy.
 //!
-//! Time O(n² log n + n·Z) at worst for Z kept segments and beginnings, O(n²) where few are kept; space n²/2 bits and
-//! O(n + Z).
+//! Time O(n² log n + n·Z) at worst for Z kept segments and beginnings, O(n²) where few are kept; space n²/2
+//! bits and O(n + Z).
 
 use alloc::{vec, vec::Vec};
 use core::cell::RefCell;
@@ -32,8 +33,9 @@ use crate::{
     repeat::{Repeat, StrideCounts, repeat},
 };
 
-/// The least-cost tree over `atoms`, and whether it is known to be that: not if more than `limit` segments had to be
-/// kept. There must be at least one atom, and no two displacements may be further apart than `i64` tells.
+/// The least-cost tree over `atoms`, and whether it is known to be that: not if more than `limit` segments
+/// had to be kept. There must be at least one atom, and no two displacements may be further apart than `i64`
+/// tells.
 ///
 /// With `paid`, that tree of at least two atoms costs nothing wherever its type map occurs.
 pub(crate) fn least_cost(
@@ -102,7 +104,8 @@ struct Choice {
 }
 
 impl Choice {
-    /// No tree has been found. One whose cost is `u64::MAX`, or more, is none either: no tree that costs less has it as a part.
+    /// No tree has been found. One whose cost is `u64::MAX`, or more, is none either: no tree that costs less
+    /// has it as a part.
     const UNKNOWN: Self = Self { cost: u64::MAX, root: Root::Unknown };
 
     fn relax(&mut self, cost: u64, root: Root) {
@@ -160,8 +163,8 @@ impl<'a> Search<'a> {
         row
     }
 
-    /// Solves all segments from `start` that end by `end`, given what is kept of all later rows. Whatever the row held
-    /// is gone; its memory serves again.
+    /// Solves all segments from `start` that end by `end`, given what is kept of all later rows. Whatever the
+    /// row held is gone; its memory serves again.
     fn solve(&self, row: &mut Row, start: usize, end: usize) {
         row.reset(start, end - start);
         let joined = self.atoms.joined.get(start).map_or(&[][..], Vec::as_slice);
@@ -207,8 +210,8 @@ impl<'a> Search<'a> {
         choice
     }
 
-    /// Relaxes the best sequence of parts for the first `length` elements by all open repeats that end there, and hands
-    /// each on to where it ends with one copy more.
+    /// Relaxes the best sequence of parts for the first `length` elements by all open repeats that end there,
+    /// and hands each on to where it ends with one copy more.
     fn extend_repeats(&self, repeats: &mut OpenRepeats, row: &mut Row, length: usize, end: usize) {
         let at = &self.atoms.displacements;
         let here = row.start + length;
@@ -222,8 +225,8 @@ impl<'a> Search<'a> {
         self.atoms.kinds[self.atoms.symbols[at] as usize].1
     }
 
-    /// Keeps the row's first `length` elements, whole, as a part of a strc, if they are worth it: by its beginning where
-    /// open repeats offer it from there on, and not at all where open runs do.
+    /// Keeps the row's first `length` elements, whole, as a part of a strc, if they are worth it: by its
+    /// beginning where open repeats offer it from there on, and not at all where open runs do.
     fn keep(&mut self, row: &Row, length: usize) {
         if !self.is_part(row, length) {
             return;
@@ -251,8 +254,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether the row's first `length` elements, whole, are a better part of a strc than any sequence of two or more
-    /// parts. At equal cost the whole is taken where it is a run of adjacent leaves, which MPI takes as a block length.
+    /// Whether the row's first `length` elements, whole, are a better part of a strc than any sequence of two
+    /// or more parts. At equal cost the whole is taken where it is a run of adjacent leaves, which MPI takes
+    /// as a block length.
     fn is_part(&self, row: &Row, length: usize) -> bool {
         let whole = &row.whole[length];
         let (part, sequence) = (self.prices.part.of(whole.cost), row.parts[length].0);
@@ -324,7 +328,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Relaxes every longer sequence of parts whose last part is kept and begins after the first `length` elements.
+    /// Relaxes every longer sequence of parts whose last part is kept and begins after the first `length`
+    /// elements.
     fn append_kept(&self, row: &mut Row, length: usize, end: usize) {
         let next = row.start + length;
         if next >= end {

@@ -5,8 +5,8 @@
 use dtype_core::{BaseType, CostModel, NodeCosts, OldType, Penalty, Price, Program, Step, TypeMap, TypeTree};
 use proptest::prelude::*;
 
-/// The least cost over *all* type trees of a small map, by trying every node at every place. Nothing is shared
-/// with the programs under test: no repeat tables, no pruning, no memory of subproblems.
+/// The least cost over *all* type trees of a small map, by trying every node at every place. Nothing is
+/// shared with the programs under test: no repeat tables, no pruning, no memory of subproblems.
 pub fn exhaustive(types: &[BaseType], displacements: &[i64], costs: &dyn CostModel) -> u64 {
     let (n, first) = (types.len(), displacements[0]);
     let mut best = if n == 1 && first == 0 { costs.leaf(types[0]) } else { u64::MAX };
@@ -76,7 +76,8 @@ pub fn exhaustive_path(displacements: &[i64], buckets: bool, costs: &dyn CostMod
     best
 }
 
-/// All trees of a small map that begins at 0, but for nodes with a single copy: what a least-cost DAG folds from.
+/// All trees of a small map that begins at 0, but for nodes with a single copy: what a least-cost DAG folds
+/// from.
 pub fn all_trees(types: &[BaseType], displacements: &[i64]) -> Vec<TypeTree> {
     let n = types.len();
     if n == 1 {
@@ -138,8 +139,9 @@ fn aligned(displacements: &[i64]) -> Vec<i64> {
 /// Type map, lower bound, extent.
 type Datatype = (Vec<(BaseType, i64)>, i64, i64);
 
-/// What MPI makes of a program: the type map of its result with lower bound and extent, by the rules of MPI 4.1
-/// section 5.1. `round` rounds upper bounds up to the alignment after every constructor, as a library may.
+/// What MPI makes of a program: the type map of its result with lower bound and extent, by the rules of MPI
+/// 4.1 section 5.1. `round` rounds upper bounds up to the alignment after every constructor, as a library
+/// may.
 pub fn interpret(program: &Program, round: bool) -> Datatype {
     let mut built: Vec<Datatype> = Vec::new();
     let get = |built: &[Datatype], old: OldType| match old {

@@ -1,5 +1,5 @@
-//! What is refused by the macro itself, in one go, as far as literals show it. The same rules are checked again where the
-//! layout is made, so that this is for the messages: they point at the token.
+//! What is refused by the macro itself, in one go, as far as literals show it. The same rules are checked
+//! again where the layout is made, so that this is for the messages: they point at the token.
 
 use std::fmt::Display;
 
@@ -200,7 +200,8 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        // A loop whose every turn is wrong is reported once, and one of which nothing is known is not walked through.
+        // A loop whose every turn is wrong is reported once, and one of which nothing is known is not walked
+        // through.
         right && self.pieces.is_some()
     }
 }

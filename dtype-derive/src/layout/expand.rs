@@ -1,5 +1,5 @@
-//! What `layout!` writes: a type with the region in constants, where all is known at compile time, and otherwise the calls
-//! that put the region together.
+//! What `layout!` writes: a type with the region in constants, where all is known at compile time, and
+//! otherwise the calls that put the region together.
 //!
 //! Both are the same loops around the same `push`; the compiler evaluates the one, the program the other.
 
@@ -164,8 +164,8 @@ impl When {
         }
     }
 
-    /// The statements in all loops. The running program leaves them at the first mistake, too many turns being one; the compiler has
-    /// limits of its own.
+    /// The statements in all loops. The running program leaves them at the first mistake, too many turns
+    /// being one; the compiler has limits of its own.
     fn looped(self, loops: &[Loop], body: &TokenStream) -> TokenStream {
         let goes_on = (self == Self::Running).then(|| {
             ours! {
@@ -213,8 +213,9 @@ impl Term {
                 When::Running => ours!(let #name = __dtype_pieces.whole();),
             };
         }
-        // The place so far, with the first entry of every array; what it leads through, which no union, box or reference may be; and the
-        // arrays on the way. Tokens of the user's name places, outside of what is `unsafe`.
+        // The place so far, with the first entry of every array; what it leads through, which no union, box
+        // or reference may be; and the arrays on the way. Tokens of the user's name places, outside of what
+        // is `unsafe`.
         let (mut place, mut carried, mut arrays) = (TokenStream::new(), Vec::new(), Vec::new());
         let mut span = ours_at(self.span);
         for (k, step) in self.path.iter().enumerate() {

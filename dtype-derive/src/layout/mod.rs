@@ -1,5 +1,6 @@
-//! `layout!`. As in the derive, data flows one way: `parse` reads the language into a small model, `number` says of each
-//! expression in it when it is known, `check` refuses what is wrong as far as literals show it, `expand` writes.
+//! `layout!`. As in the derive, data flows one way: `parse` reads the language into a small model, `number`
+//! says of each expression in it when it is known, `check` refuses what is wrong as far as literals show it,
+//! `expand` writes.
 
 mod check;
 mod expand;

@@ -1,4 +1,5 @@
-//! Expressions for lengths, bounds and steps: when they are known, and what they are where the macro can tell.
+//! Expressions for lengths, bounds and steps: when they are known, and what they are where the macro can
+//! tell.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -24,8 +25,8 @@ impl Expression {
         value(self.read.as_deref()?, variables)
     }
 
-    /// Whether it can be evaluated while the program is compiled: names in upper case are constants, as Rust has it, and all
-    /// others values, but for the variables of loops.
+    /// Whether it can be evaluated while the program is compiled: names in upper case are constants, as Rust
+    /// has it, and all others values, but for the variables of loops.
     pub(crate) fn is_constant(&self, variables: &[&Ident]) -> bool {
         is_constant(self.tokens.clone(), variables)
     }

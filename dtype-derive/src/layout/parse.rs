@@ -301,8 +301,8 @@ impl Parse for Loop {
 }
 
 impl Expression {
-    /// The tokens up to the end, a comma, a semicolon, a range's dots, a loop's `for`, or what `ends` says. What they mean is
-    /// the compiler's affair.
+    /// The tokens up to the end, a comma, a semicolon, a range's dots, a loop's `for`, or what `ends` says.
+    /// What they mean is the compiler's affair.
     fn parse(input: ParseStream<'_>, ends: &dyn Fn(ParseStream<'_>) -> bool) -> Result<Self> {
         let mut tokens = TokenStream::new();
         while !(input.is_empty()

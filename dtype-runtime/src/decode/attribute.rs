@@ -14,8 +14,8 @@ use crate::{
     mpi::{at_end, checked},
 };
 
-/// The key, made at the first use. The lock is held while an attribute is looked at or put: so nobody replaces one that is being
-/// looked at.
+/// The key, made at the first use. The lock is held while an attribute is looked at or put: so nobody
+/// replaces one that is being looked at.
 static KEY: Mutex<Option<c_int>> = Mutex::new(None);
 
 /// What is kept on a datatype.
@@ -30,8 +30,8 @@ pub(super) fn get(datatype: MPI_Datatype) -> Result<Option<Arc<Decoded>>, Error>
         return Ok(None);
     }
     let value = value.cast_const().cast::<Decoded>();
-    // SAFETY: the attribute is a counted reference that `set` or `copy` has left, and nobody takes it away while the lock is held
-    // and the datatype is borrowed.
+    // SAFETY: the attribute is a counted reference that `set` or `copy` has left, and nobody takes it away
+    // while the lock is held and the datatype is borrowed.
     Ok(Some(unsafe {
         Arc::increment_strong_count(value);
         Arc::from_raw(value)

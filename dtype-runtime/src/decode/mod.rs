@@ -1,4 +1,5 @@
-//! Existing datatypes as type trees: from C code, from rsmpi's constructors, from anywhere (MPI 4.1 section 5.1.13).
+//! Existing datatypes as type trees: from C code, from rsmpi's constructors, from anywhere (MPI 4.1 section
+//! 5.1.13).
 
 use std::{
     fmt,
@@ -32,9 +33,9 @@ const MOST_LEVELS: usize = 256;
 
 /// What an existing datatype describes: its type map as a tree, its lower bound and its extent.
 ///
-/// Everything that can be done with a layout can be done with it: the tree has a cost and can be normalized, drawn and lowered
-/// (see [`dtype_core`]); [`plan`](Self::plan) packs, unpacks, copies and visits it; [`datatype`](Self::datatype) gives the least-cost
-/// datatype.
+/// Everything that can be done with a layout can be done with it: the tree has a cost and can be normalized,
+/// drawn and lowered (see [`dtype_core`]); [`plan`](Self::plan) packs, unpacks, copies and visits it;
+/// [`datatype`](Self::datatype) gives the least-cost datatype.
 pub struct Decoded {
     tree: TypeTree,
     bounds: Bounds,
@@ -66,8 +67,8 @@ impl Decoded {
         Ok(self.plan.get_or_init(|| plan).clone())
     }
 
-    /// A committed datatype of least cost, with the same type map, lower bound and extent. It is found in the cache of layouts if
-    /// it has been made before.
+    /// A committed datatype of least cost, with the same type map, lower bound and extent. It is found in the
+    /// cache of layouts if it has been made before.
     ///
     /// # Errors
     /// After `MPI_Finalize`, and where MPI refuses a call.
@@ -85,11 +86,12 @@ impl fmt::Debug for Decoded {
     }
 }
 
-/// Takes a datatype apart, committed or not. What was found is kept on it as an attribute (MPI 4.1 section 7.7.4), and on its
-/// duplicates, so that it is looked for once.
+/// Takes a datatype apart, committed or not. What was found is kept on it as an attribute (MPI 4.1 section
+/// 7.7.4), and on its duplicates, so that it is looked for once.
 ///
-/// Leaves are the predefined datatypes that it was made of, under their own names: `MPI_INT` is not the `i32` that it holds, and
-/// [`normalize`] writes it back. The numbers of `MPI_Type_create_f90_real` and its like have no names, and become those of their sizes.
+/// Leaves are the predefined datatypes that it was made of, under their own names: `MPI_INT` is not the `i32`
+/// that it holds, and [`normalize`] writes it back. The numbers of `MPI_Type_create_f90_real` and its like
+/// have no names, and become those of their sizes.
 ///
 /// ```no_run
 /// use dtype_runtime::{decode, pack::Data};
@@ -106,8 +108,8 @@ impl fmt::Debug for Decoded {
 /// ```
 ///
 /// # Errors
-/// [`Error::Datatype`] for a datatype of which a tree cannot tell: such as hold what only this library has, or are nested 256 deep. Before
-/// `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
+/// [`Error::Datatype`] for a datatype of which a tree cannot tell: such as hold what only this library has,
+/// or are nested 256 deep. Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
 pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decoded>, Error> {
     ready()?;
     let raw = datatype.as_raw();
@@ -289,7 +291,8 @@ fn refused(datatype: MPI_Datatype, reason: &'static str) -> Error {
     Error::Datatype { name: if name.is_empty() { "without a name".into() } else { name }, reason }
 }
 
-/// A datatype that another one was made of. Dropping gives back what is not predefined: `MPI_Type_get_contents` has made handles.
+/// A datatype that another one was made of. Dropping gives back what is not predefined:
+/// `MPI_Type_get_contents` has made handles.
 struct Old(MPI_Datatype);
 
 impl Drop for Old {
@@ -318,7 +321,8 @@ impl Arguments {
         let mut counts = vec![0i64; length(2)];
         // SAFETY: reading a constant that MPI_Init has set up.
         let mut datatypes = vec![unsafe { ffi::RSMPI_DATATYPE_NULL }; length(3)];
-        // SAFETY: MPI is usable, the datatype live and not predefined, and there is room for as many as its envelope says.
+        // SAFETY: MPI is usable, the datatype live and not predefined, and there is room for as many as its
+        // envelope says.
         let code = unsafe {
             shim::dtype_shim_contents(
                 datatype,
@@ -423,7 +427,8 @@ impl Arguments {
             }
             Combiner::Subarray => self.subarray(extent, child)?,
             Combiner::Darray => self.darray(extent, child)?,
-            // Duplicates and resized datatypes: the bounds of the outermost datatype are asked for, and those of the others are in strides.
+            // Duplicates and resized datatypes: the bounds of the outermost datatype are asked for, and those
+            // of the others are in strides.
             _ => child,
         })
     }

@@ -11,10 +11,12 @@ pub struct Block {
     pub size: usize,
 }
 
-/// An operation on the contiguous blocks of a layout: what packing is made of, for operations of one's own (MPITypes's leaf functions).
+/// An operation on the contiguous blocks of a layout: what packing is made of, for operations of one's own
+/// (MPITypes's leaf functions).
 ///
-/// Blocks come in the order of the packed bytes, whole families of them in one call where the layout has them. All but the
-/// first method have bodies that call the first for each block. [`Data::visit`](crate::pack::Data::visit) calls them.
+/// Blocks come in the order of the packed bytes, whole families of them in one call where the layout has
+/// them. All but the first method have bodies that call the first for each block.
+/// [`Data::visit`](crate::pack::Data::visit) calls them.
 ///
 /// ```
 /// use dtype_runtime::pack::{Data, LeafVisitor};

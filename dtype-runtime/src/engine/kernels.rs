@@ -1,8 +1,9 @@
 //! The innermost loops: blocks of one size copied from places to places.
 //!
-//! Each is compiled for every kind of size and of places, so that what happens to a block is a handful of instructions. A block of
-//! 1, 2, 4, 8, 16, 32 or 64 bytes is so many bytes at once (in the widest registers that every machine of the target has); one of any
-//! other size up to 128 is twice so many, which overlap in the middle.
+//! Each is compiled for every kind of size and of places, so that what happens to a block is a handful of
+//! instructions. A block of 1, 2, 4, 8, 16, 32 or 64 bytes is so many bytes at once (in the widest registers
+//! that every machine of the target has); one of any other size up to 128 is twice so many, which overlap in
+//! the middle.
 
 /// Where the blocks of a loop begin, on one side.
 pub(crate) trait Steps: Copy {
@@ -104,8 +105,8 @@ macro_rules! with_width {
 /// Copies `count` blocks from places to places, at least one of which is a list.
 ///
 /// # Safety
-/// At each of the places on the one side is a block of `size` bytes, and at those on the other one that may be written. No
-/// block that is written overlaps one that is read.
+/// At each of the places on the one side is a block of `size` bytes, and at those on the other one that may
+/// be written. No block that is written overlaps one that is read.
 pub(crate) unsafe fn copy_listed(
     size: usize,
     count: usize,
@@ -131,7 +132,8 @@ unsafe fn listed<W: Width, R: Steps, S: Steps>(
     (to, writes): (*mut u8, S),
 ) {
     for i in 0..count {
-        // SAFETY: the i-th of the blocks. Offsets are counted from a place that may be outside of what holds them.
+        // SAFETY: the i-th of the blocks. Offsets are counted from a place that may be outside of what holds
+        // them.
         unsafe { W::copy(size, from.wrapping_offset(reads.nth(i)), to.wrapping_offset(writes.nth(i))) };
     }
 }
@@ -156,7 +158,8 @@ impl Stride {
     }
 }
 
-/// Copies the blocks of two loops, the second within the first: of so many bytes, from the first pointer to the second.
+/// Copies the blocks of two loops, the second within the first: of so many bytes, from the first pointer to
+/// the second.
 ///
 /// # Safety
 /// As for [`copy_listed`].
@@ -260,8 +263,8 @@ unsafe fn gathered(size: usize, outer: Stride, inner: Stride, from: *const u8, t
 /// Turns of a tile, of each loop.
 const TILE: usize = 16;
 
-/// Whether a cache line that the inner loop comes by is needed in the next turns of the outer one, and has left the cache until
-/// then: on one of both sides, as in the transposition of a matrix.
+/// Whether a cache line that the inner loop comes by is needed in the next turns of the outer one, and has
+/// left the cache until then: on one of both sides, as in the transposition of a matrix.
 fn is_transposed(size: usize, outer: Stride, inner: Stride) -> bool {
     const LINE: usize = 64;
     let across = |outer: isize, inner: isize| {
@@ -282,7 +285,8 @@ fn is_transposed(size: usize, outer: Stride, inner: Stride) -> bool {
 unsafe fn tiles<W: Width>(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
     let size = W::SIZE.unwrap_or(size);
     let step = size as isize;
-    // Neighbours of the one loop on the one side, and of the other on the other: four by four they are turned in registers.
+    // Neighbours of the one loop on the one side, and of the other on the other: four by four they are turned
+    // in registers.
     let rows = if (outer.from, inner.to) == (step, step) {
         Some((inner, outer))
     } else if (inner.from, outer.to) == (step, step) {
@@ -324,7 +328,8 @@ mod squares {
 
     use super::TILE;
 
-    /// Calls back for the squares of a tile, with the first number of each where it is read and where it is written.
+    /// Calls back for the squares of a tile, with the first number of each where it is read and where it is
+    /// written.
     #[inline(always)]
     fn for_each(
         size: usize,
@@ -388,8 +393,8 @@ mod squares {
     }
 }
 
-/// Turns a tile of numbers in registers, if the machine can: the rows are `from_stride` apart where they are read, and the columns
-/// `to_stride` apart where they are written.
+/// Turns a tile of numbers in registers, if the machine can: the rows are `from_stride` apart where they are
+/// read, and the columns `to_stride` apart where they are written.
 ///
 /// # Safety
 /// As for [`tiles`].
@@ -408,14 +413,15 @@ unsafe fn turn_tile(size: usize, from_stride: isize, to_stride: isize, from: *co
     cfg!(target_arch = "x86_64")
 }
 
-/// Copies up to four pieces of 1, 2, 4 or 8 bytes at each turn of a loop, so that what is written is written in order: from their offsets
-/// where they are read to those where they are written.
+/// Copies up to four pieces of 1, 2, 4 or 8 bytes at each turn of a loop, so that what is written is written
+/// in order: from their offsets where they are read to those where they are written.
 ///
 /// # Safety
 /// As for [`copy_listed`], for each piece.
 pub(crate) type GroupKernel = unsafe fn(&[isize; 4], &[isize; 4], Stride, *const u8, *mut u8);
 
-/// The kernel for up to four pieces of these sizes: the loop that a programmer would write for such fields, if there were names.
+/// The kernel for up to four pieces of these sizes: the loop that a programmer would write for such fields,
+/// if there were names.
 pub(crate) fn group_kernel(sizes: &[usize]) -> GroupKernel {
     macro_rules! with_piece {
         ($size:expr, $function:ident $($widths:tt)*) => {

@@ -1,4 +1,5 @@
-//! The pack engine itself: layouts compiled into loops over contiguous blocks. It knows trees and base types, and nothing of Rust's.
+//! The pack engine itself: layouts compiled into loops over contiguous blocks. It knows trees and base types,
+//! and nothing of Rust's.
 //!
 //! - `plan`: a tree compiled, made of `node`s, with the `signature` of its packed bytes;
 //! - `run`: runs a plan, or a part of it, with `kernels`; `blocks`: calls back for its blocks instead;

@@ -1,8 +1,9 @@
 //! What a plan is made of: loops over contiguous blocks, between two sides.
 //!
-//! A [`Node`] says which bytes of one side belong to which bytes of the other. For packing, side `a` is memory and side `b` the
-//! packed bytes; for transpacking both are memory. Nodes are made by the functions here only, which keep them simple: blocks that
-//! continue one another are one block, loops that do are one loop, and what is empty vanishes. Nothing here touches memory.
+//! A [`Node`] says which bytes of one side belong to which bytes of the other. For packing, side `a` is
+//! memory and side `b` the packed bytes; for transpacking both are memory. Nodes are made by the functions
+//! here only, which keep them simple: blocks that continue one another are one block, loops that do are one
+//! loop, and what is empty vanishes. Nothing here touches memory.
 
 use super::kernels::{GroupKernel, group_kernel};
 
@@ -20,7 +21,8 @@ pub(crate) enum Kind {
     Block,
     /// The child again and again.
     Repeat { count: usize, a: Places, b: Places, child: Box<Node> },
-    /// Blocks of different sizes; and, if they are few and small as the fields of a struct are, groups of pieces of them.
+    /// Blocks of different sizes; and, if they are few and small as the fields of a struct are, groups of
+    /// pieces of them.
     Blocks { blocks: Box<[Block]>, groups: Box<[Group]> },
     /// The child several times at each of several places, at the same distance everywhere.
     Buckets { a: Places, b: Places, buckets: Box<[Bucket]>, child: Box<Node> },
@@ -44,7 +46,8 @@ pub(crate) struct Block {
     pub size: usize,
 }
 
-/// Up to four pieces of blocks, each of 1, 2, 4 or 8 bytes, that are copied together: where they are on each side, and by what.
+/// Up to four pieces of blocks, each of 1, 2, 4 or 8 bytes, that are copied together: where they are on each
+/// side, and by what.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
     pub a: [isize; 4],
@@ -356,8 +359,8 @@ impl Node {
 /// Some bytes of something: from the first one to before the last one.
 pub(crate) type Bytes = std::ops::Range<usize>;
 
-/// Those items that have some of these bytes, and which of their own. The items lie one after the other, each where `extent` says: its
-/// beginning and its size.
+/// Those items that have some of these bytes, and which of their own. The items lie one after the other, each
+/// where `extent` says: its beginning and its size.
 pub(crate) fn overlapping<T>(
     items: &[T],
     extent: impl Fn(&T) -> (usize, usize) + Copy,
@@ -374,7 +377,8 @@ pub(crate) fn overlapping<T>(
     })
 }
 
-/// Some bytes of a loop: the end of a turn, whole turns, and the beginning of a turn, each with its number and its bytes.
+/// Some bytes of a loop: the end of a turn, whole turns, and the beginning of a turn, each with its number
+/// and its bytes.
 pub(crate) struct Turns {
     pub head: Option<(usize, Bytes)>,
     pub whole: std::ops::Range<usize>,

@@ -18,10 +18,12 @@ use super::{
 };
 use crate::Error;
 
-/// A layout compiled for packing: a type tree turned into loops over contiguous blocks, once. Copies share it.
+/// A layout compiled for packing: a type tree turned into loops over contiguous blocks, once. Copies share
+/// it.
 ///
-/// [`Data`](crate::pack::Data) and [`DataMut`](crate::pack::DataMut) join a plan to memory; everything that can be done with a layout is done
-/// with those. Making a plan reads each node and each displacement of the tree once.
+/// [`Data`](crate::pack::Data) and [`DataMut`](crate::pack::DataMut) join a plan to memory; everything that
+/// can be done with a layout is done with those. Making a plan reads each node and each displacement of the
+/// tree once.
 ///
 /// ```
 /// use dtype_runtime::{
@@ -97,7 +99,8 @@ impl Plan {
         self.0.extent.nth(1)
     }
 
-    /// A number for the base types of these packed bytes of the plan, again and again; the same for the same types in the same order.
+    /// A number for the base types of these packed bytes of the plan, again and again; the same for the same
+    /// types in the same order.
     #[cfg(feature = "mpi")]
     pub(crate) fn fingerprint(&self, bytes: Range<usize>) -> u64 {
         self.0.signature.fingerprint(bytes)
@@ -126,12 +129,13 @@ impl Plan {
         &self.0
     }
 
-    /// Copies some of the packed bytes of so many copies between memory, where displacement 0 of the first one is `origin`, and where
-    /// they are packed.
+    /// Copies some of the packed bytes of so many copies between memory, where displacement 0 of the first
+    /// one is `origin`, and where they are packed.
     ///
     /// # Safety
-    /// The bytes are some of the packed ones, and `packed` points to where they are, elsewhere than the memory, in which all is there that
-    /// the copies name. The side that is copied to may be written, and the other holds valid values.
+    /// The bytes are some of the packed ones, and `packed` points to where they are, elsewhere than the
+    /// memory, in which all is there that the copies name. The side that is copied to may be written, and the
+    /// other holds valid values.
     pub(crate) unsafe fn copy<D: Direction>(
         &self,
         count: usize,
@@ -145,7 +149,8 @@ impl Plan {
         unsafe { run_turns::<D>(&compiled.part.node, (count, &compiled.extent), bytes, sides) };
     }
 
-    /// Where so many copies begin, in bytes from displacement 0 of the first one, if they are one contiguous block.
+    /// Where so many copies begin, in bytes from displacement 0 of the first one, if they are one contiguous
+    /// block.
     #[cfg(feature = "mpi")]
     pub(crate) fn contiguous(&self, count: usize) -> Option<isize> {
         let block = self.compiled().part.as_block()?;

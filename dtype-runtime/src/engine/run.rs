@@ -1,15 +1,17 @@
 //! Running plans: from a node and two addresses to the copies.
 //!
-//! Loops on the way to a block are collected as *repeats*, and the innermost of them are handed to a kernel. Where a loop is around
-//! different things, as in an array of structs, it is cut into chunks that stay in the first-level cache, and each thing is copied
-//! for a whole chunk at a time: one pass over memory, and still a tight loop for each field. Nothing is called for each element.
+//! Loops on the way to a block are collected as *repeats*, and the innermost of them are handed to a kernel.
+//! Where a loop is around different things, as in an array of structs, it is cut into chunks that stay in the
+//! first-level cache, and each thing is copied for a whole chunk at a time: one pass over memory, and still a
+//! tight loop for each field. Nothing is called for each element.
 
 use super::{
     kernels::{Stride, copy_listed, kernel},
     node::{Block, Bytes, Group, Kind, Node, Part, Places, Turns, overlapping},
 };
 
-/// Packed bytes of a chunk, which is gone over more than once: few enough to be in the first-level cache still. And elements of one.
+/// Packed bytes of a chunk, which is gone over more than once: few enough to be in the first-level cache
+/// still. And elements of one.
 pub(crate) const CHUNK: usize = 8 << 10;
 const ELEMENTS: usize = 256;
 
@@ -24,7 +26,8 @@ pub(crate) trait Direction {
     /// Copies so many bytes.
     ///
     /// # Safety
-    /// Both sides are so many bytes that do not overlap, of which those copied to may be written, and the others read.
+    /// Both sides are so many bytes that do not overlap, of which those copied to may be written, and the
+    /// others read.
     #[inline(always)]
     unsafe fn copy(a: *mut u8, b: *mut u8, size: usize) {
         let (from, to) = Self::sides(a, b);
@@ -177,8 +180,8 @@ impl<'p> Repeats<'p> {
         self.depth -= 1;
     }
 
-    /// Cuts the loops around something of so many bytes into chunks that stay in the cache, and calls back with the loops
-    /// within each.
+    /// Cuts the loops around something of so many bytes into chunks that stay in the cache, and calls back
+    /// with the loops within each.
     fn for_each_chunk(&self, size: usize, sides: Sides, mut visit: impl FnMut(&mut Self, Sides)) {
         let most = (CHUNK / size.max(1)).clamp(1, ELEMENTS);
         // As many of the inner loops as fit a chunk whole.
@@ -212,8 +215,8 @@ impl<'p> Repeats<'p> {
 /// Copies all of a node, once.
 ///
 /// # Safety
-/// At `sides` there is what the node describes, on both sides: bytes that may be read on the one that is copied from, and that may be
-/// written on the other. No byte that is written is read.
+/// At `sides` there is what the node describes, on both sides: bytes that may be read on the one that is
+/// copied from, and that may be written on the other. No byte that is written is read.
 pub(crate) unsafe fn run<D: Direction>(node: &Node, sides: Sides) {
     match &node.kind {
         // SAFETY: as the caller promises.
@@ -314,7 +317,8 @@ unsafe fn run_within<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats<'p>
     }
 }
 
-/// A node that is up to four loops with strides around a block: the size of the block, and the loops, the innermost last.
+/// A node that is up to four loops with strides around a block: the size of the block, and the loops, the
+/// innermost last.
 fn nest<D: Direction>(node: &Node) -> Option<(usize, [Stride; 4])> {
     let (mut loops, mut within) = ([Stride::ONCE; 4], node);
     while let Some((stride, child)) = stride_of::<D>(within) {
@@ -422,8 +426,8 @@ unsafe fn run_groups<D: Direction>(groups: &[Group], turns: Stride, repeats: &[R
     }
 }
 
-/// Copies some bytes of a node whose side `b` is packed: all of its data, one after the other. Side `b` of the node is where it would be
-/// if all of it were there.
+/// Copies some bytes of a node whose side `b` is packed: all of its data, one after the other. Side `b` of
+/// the node is where it would be if all of it were there.
 ///
 /// # Safety
 /// As for [`run`], for these bytes.

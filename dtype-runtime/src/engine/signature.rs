@@ -1,5 +1,5 @@
-//! Signatures: the base types of packed bytes, in order (MPI 4.1 section 5.1: type signature). Where units end, in which a value of
-//! another byte order is turned round; and whether two layouts hold the same values.
+//! Signatures: the base types of packed bytes, in order (MPI 4.1 section 5.1: type signature). Where units
+//! end, in which a value of another byte order is turned round; and whether two layouts hold the same values.
 
 #[cfg(feature = "mpi")]
 use std::fmt;
@@ -28,7 +28,8 @@ enum Kind {
     Sequence(Box<[(usize, Signature)]>),
 }
 
-/// Bytes that change places together in another byte order: those of a number, of which a complex value has two.
+/// Bytes that change places together in another byte order: those of a number, of which a complex value has
+/// two.
 pub(crate) const fn unit(base: BaseType) -> usize {
     base.alignment() as usize
 }
@@ -36,7 +37,8 @@ pub(crate) const fn unit(base: BaseType) -> usize {
 /// A number among packed bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Unit {
-    /// Which bytes it has in the representation that was asked for, and among the packed ones of this machine.
+    /// Which bytes it has in the representation that was asked for, and among the packed ones of this
+    /// machine.
     pub bytes: Bytes,
     pub native: Bytes,
     /// What it is, or a component of.
@@ -129,8 +131,8 @@ impl Signature {
         }
     }
 
-    /// Calls back for the runs of values of which these bytes of `self`, again and again, hold something: with the base type and which
-    /// of those bytes.
+    /// Calls back for the runs of values of which these bytes of `self`, again and again, hold something:
+    /// with the base type and which of those bytes.
     pub fn for_each_run(&self, bytes: Bytes, visit: &mut impl FnMut(BaseType, Bytes)) {
         self.runs_of(0, bytes, visit);
     }
@@ -155,7 +157,8 @@ impl Signature {
         }
     }
 
-    /// The unit that a byte of `self`, again and again, belongs to; the byte is counted in `external32` if that is asked for.
+    /// The unit that a byte of `self`, again and again, belongs to; the byte is counted in `external32` if
+    /// that is asked for.
     pub fn unit_at(&self, byte: usize, external: bool) -> Unit {
         match &self.kind {
             Kind::Run(base) => {
@@ -188,7 +191,8 @@ impl Signature {
         }
     }
 
-    /// The same, with runs of the same values joined, by the base type that stands for them; nothing is said of empty ones.
+    /// The same, with runs of the same values joined, by the base type that stands for them; nothing is said
+    /// of empty ones.
     fn for_each_joined_run(&self, bytes: Bytes, visit: &mut impl FnMut(BaseType, Bytes)) {
         let mut last: Option<(BaseType, Bytes)> = None;
         self.for_each_run(bytes, &mut |base, run| match &mut last {
@@ -204,7 +208,8 @@ impl Signature {
         }
     }
 
-    /// Where the first `bytes` bytes of `self` and `other`, each again and again, differ: the byte, and both base types.
+    /// Where the first `bytes` bytes of `self` and `other`, each again and again, differ: the byte, and both
+    /// base types.
     pub fn difference(&self, other: &Self, bytes: usize) -> Option<(usize, BaseType, BaseType)> {
         // Two sequences with periods p and q that agree on p + q bytes agree for ever (Fine and Wilf).
         let bytes = bytes.min(self.period().saturating_add(other.period()));
@@ -229,8 +234,8 @@ impl Signature {
         None
     }
 
-    /// A number that is the same for the same base types in the same order, of these bytes of `self`, again and again; for others it is
-    /// another one but by chance (FNV-1a of the joined runs).
+    /// A number that is the same for the same base types in the same order, of these bytes of `self`, again
+    /// and again; for others it is another one but by chance (FNV-1a of the joined runs).
     #[cfg(feature = "mpi")]
     pub fn fingerprint(&self, bytes: Bytes) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325u64;

@@ -9,11 +9,11 @@ use dtype_core::gcd;
 
 use crate::Error;
 
-/// How to copy from one layout into another with the same values, without packed bytes in between: worked out once for two plans and how
-/// many copies there are of each.
+/// How to copy from one layout into another with the same values, without packed bytes in between: worked out
+/// once for two plans and how many copies there are of each.
 ///
-/// Both plans are walked together: loops whose turns have as many bytes become one loop over two memories, and what is left is cut
-/// where either side has a border.
+/// Both plans are walked together: loops whose turns have as many bytes become one loop over two memories,
+/// and what is left is cut where either side has a border.
 #[derive(Clone, Debug)]
 pub struct Transpack {
     from: (Plan, usize),
@@ -25,7 +25,8 @@ impl Transpack {
     /// From so many copies of one plan to so many of another.
     ///
     /// # Errors
-    /// [`Error::Length`] where one of both has more bytes, and [`Error::Signature`] where a value is of another base type.
+    /// [`Error::Length`] where one of both has more bytes, and [`Error::Signature`] where a value is of
+    /// another base type.
     pub fn new(from: &Plan, copies: usize, to: &Plan, to_copies: usize) -> Result<Self, Error> {
         let (a, b) = (from.compiled(), to.compiled());
         let size = |signature_size: usize, copies: usize| signature_size.checked_mul(copies);
@@ -53,7 +54,8 @@ impl Transpack {
     /// Copies.
     ///
     /// # Safety
-    /// The sides are where displacement 0 is of data of the two plans. The second may be written, and is not read.
+    /// The sides are where displacement 0 is of data of the two plans. The second may be written, and is not
+    /// read.
     pub(crate) unsafe fn run(&self, sides: Sides) {
         let sides = sides.at(self.part.a, self.part.b);
         // SAFETY: as the caller promises.
@@ -61,8 +63,8 @@ impl Transpack {
     }
 }
 
-/// What leads from one part to another with as many bytes. Of each the side `b` is packed; that of both together is the memory
-/// of `to`.
+/// What leads from one part to another with as many bytes. Of each the side `b` is packed; that of both
+/// together is the memory of `to`.
 fn joined(from: &Part, to: &Part) -> Part {
     join(&from.node, &to.node).moved(from.a, to.a)
 }

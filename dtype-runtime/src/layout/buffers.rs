@@ -14,9 +14,9 @@ use super::{
 };
 use crate::types::rsmpi::{number_of, or_panic};
 
-// SAFETY, for all of them: by the contracts of `Layout` and `Source`, the pointer is that of the first value selected, and
-// the datatype covers selected values of the borrowed source only; of one borrowed mutably, no byte twice, and MPI may write what it
-// receives there.
+// SAFETY, for all of them: by the contracts of `Layout` and `Source`, the pointer is that of the first value
+// selected, and the datatype covers selected values of the borrowed source only; of one borrowed mutably, no
+// byte twice, and MPI may write what it receives there.
 
 // SAFETY: see above.
 unsafe impl<L: Layout> AsDatatype for View<'_, L> {
@@ -74,7 +74,8 @@ unsafe impl<L: Layout> PointerMut for ViewMut<'_, L> {
 // SAFETY: see above; the source is borrowed mutably.
 unsafe impl<L: Layout> BufferMut for ViewMut<'_, L> {}
 
-/// What no view is that was made with `of`, to be read. The compiler shows the line that asks for it to whoever receives into one.
+/// What no view is that was made with `of`, to be read. The compiler shows the line that asks for it to
+/// whoever receives into one.
 pub trait MadeWithOfMut {}
 
 // SAFETY: there is no such view.

@@ -13,7 +13,8 @@ use crate::{Error, mpi::Handle};
 
 /// The committed datatype of a layout or a view: what rsmpi takes for one.
 ///
-/// Of a layout that is known at run time it keeps the MPI datatype alive, which is freed when nobody has it any more.
+/// Of a layout that is known at run time it keeps the MPI datatype alive, which is freed when nobody has it
+/// any more.
 pub struct LayoutDatatype(Entry, Handle);
 
 impl Entry {

@@ -26,8 +26,8 @@ use crate::{
     types::{MpiDatatype, entry::LayoutOrigin},
 };
 
-/// A layout of which something is known only while the program runs: elements `T` of an array of `D` dimensions. Copies
-/// share what is worked out.
+/// A layout of which something is known only while the program runs: elements `T` of an array of `D`
+/// dimensions. Copies share what is worked out.
 ///
 /// ```
 /// use dtype_runtime::{Error, LayoutOrigin, layout};
@@ -55,7 +55,8 @@ struct Dynamic {
     packed_size: usize,
     is_restricted: bool,
     has_blocks: bool,
-    // Not in the entry, which layouts of other types may share: such as travel as bytes are packed field by field.
+    // Not in the entry, which layouts of other types may share: such as travel as bytes are packed field by
+    // field.
     plan: OnceLock<Plan>,
     entry: OnceLock<Entry>,
     disjoint: OnceLock<bool>,
@@ -134,8 +135,8 @@ impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
     }
 }
 
-// SAFETY: `Pieces` has checked the region against its shape, and all of it is of that shape; `UnknownCoverage` finds out
-// whether it is disjoint.
+// SAFETY: `Pieces` has checked the region against its shape, and all of it is of that shape;
+// `UnknownCoverage` finds out whether it is disjoint.
 unsafe impl<T: MpiDatatype, const D: usize> Layout for DynamicLayout<T, D> {
     type Element = T;
     type Shape = Rank<D>;
@@ -184,7 +185,8 @@ impl<T, const D: usize> fmt::Debug for DynamicLayout<T, D> {
     }
 }
 
-/// As a layout of the one type that all of its element and number of dimensions have, so that several can be in one list:
+/// As a layout of the one type that all of its element and number of dimensions have, so that several can be
+/// in one list:
 ///
 /// ```
 /// use dtype_runtime::{DynamicLayout, layout};

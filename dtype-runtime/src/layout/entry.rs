@@ -42,7 +42,8 @@ impl Entry {
     }
 }
 
-/// The datatype of a region of an array with these strides; for `copies` of them in a row, if they are not just one.
+/// The datatype of a region of an array with these strides; for `copies` of them in a row, if they are not
+/// just one.
 pub(crate) fn entry_of(region: &Region<'_>, strides: &Strides, copies: usize) -> Entry {
     let extent = || (region.array_elements() * region.element) as i64;
     let bounds = (copies != 1).then(|| Bounds::of_extent(extent()));

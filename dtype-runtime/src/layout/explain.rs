@@ -48,8 +48,8 @@ pub(crate) fn explain(region: &Region<'_>, entry: &LazyDatatype) -> String {
     text
 }
 
-/// The cells of an array of one or two dimensions, a line a row: selected once, selected again, or not; the middle of a large
-/// array left out.
+/// The cells of an array of one or two dimensions, a line a row: selected once, selected again, or not; the
+/// middle of a large array left out.
 fn grid(region: &Region<'_>) -> Vec<String> {
     let (rows, columns) = match *region.shape {
         [columns] => (1, columns),

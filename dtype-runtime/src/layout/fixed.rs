@@ -27,8 +27,8 @@ use crate::{
 
 /// A layout that [`layout!`](crate::layout) worked out at compile time. Takes no space.
 ///
-/// Its datatype begins at the first value selected, which is where views of it point; so two layouts of the same
-/// shape have the same type map wherever they lie. A layout with a name is a type of its own:
+/// Its datatype begins at the first value selected, which is where views of it point; so two layouts of the
+/// same shape have the same type map wherever they lie. A layout with a name is a type of its own:
 ///
 /// ```
 /// use dtype_runtime::{View, layout};
@@ -122,7 +122,8 @@ pub const fn entry_of_selection<S: Selection>(expansion: Option<Expansion>) -> L
     LazyDatatype::of(Description::Listed(describe), COSTS, None, expansion, solved)
 }
 
-/// The layout of a selection as constant evaluation solves it: done once, when code for this function is made.
+/// The layout of a selection as constant evaluation solves it: done once, when code for this function is
+/// made.
 fn solved<S: Selection>() -> Option<&'static Solved> {
     const { &S::REGION.solved() }.as_ref()
 }

@@ -1,10 +1,13 @@
 //! Layouts: what `layout!` and the ready-made shapes give, and what can be asked of them.
 
 //!
-//! - `region`: what is selected, as numbers, with `part` and `nest`; `overlap`: what is selected twice; `pieces`: how it is written down;
+//! - `region`: what is selected, as numbers, with `part` and `nest`; `overlap`: what is selected twice;
+//!   `pieces`: how it is written down;
 //! - `fixed` and `dynamic`: the two kinds of layouts; `shapes`: ready-made ones;
-//! - `source`: what layouts are taken of, whose `shape` they have; `view`: what is taken; `explain`: a layout to be read;
-//! - `entry`: what is worked out of a layout once; `datatype`, `buffers`: what rsmpi asks of layouts and views.
+//! - `source`: what layouts are taken of, whose `shape` they have; `view`: what is taken; `explain`: a layout
+//!   to be read;
+//! - `entry`: what is worked out of a layout once; `datatype`, `buffers`: what rsmpi asks of layouts and
+//!   views.
 //!
 //! It builds on `types` and `pack`.
 
@@ -54,9 +57,9 @@ use view::{View, ViewMut};
 
 /// A part of an array: what [`layout!`](crate::layout) and the ready-made shapes give.
 ///
-/// There are two kinds. A [`StaticLayout`] is known at compile time and takes no space; a [`DynamicLayout`] is worked out
-/// while the program runs. A reference to a layout is one, too. Both have these methods as their own, so that the trait is
-/// needed for generic code only:
+/// There are two kinds. A [`StaticLayout`] is known at compile time and takes no space; a [`DynamicLayout`]
+/// is worked out while the program runs. A reference to a layout is one, too. Both have these methods as
+/// their own, so that the trait is needed for generic code only:
 ///
 /// ```
 /// use dtype_runtime::{Layout, layout};
@@ -71,10 +74,11 @@ use view::{View, ViewMut};
 /// ```
 ///
 /// # Safety
-/// `region` is always the same, selects within an array of its shape, and values of `Element` only; `NESTS`, if there
-/// are any, are its loop nests, and `plan` is its plan. `Shape` says the same shape as nested arrays in memory have it, from the
-/// outermost, or is a [`Rank`] of so many dimensions. `entry` describes the region for an array without gaps. `Coverage` is
-/// [`Disjoint`] only if the region selects no byte twice, or its check finds that out.
+/// `region` is always the same, selects within an array of its shape, and values of `Element` only; `NESTS`,
+/// if there are any, are its loop nests, and `plan` is its plan. `Shape` says the same shape as nested arrays
+/// in memory have it, from the outermost, or is a [`Rank`] of so many dimensions. `entry` describes the
+/// region for an array without gaps. `Coverage` is [`Disjoint`] only if the region selects no byte twice, or
+/// its check finds that out.
 pub unsafe trait Layout: Clone + Sync {
     /// The elements of the array.
     type Element: MpiDatatype;
@@ -100,9 +104,10 @@ pub unsafe trait Layout: Clone + Sync {
 
     /// The part of `source`, to be read: an rsmpi `Buffer`.
     ///
-    /// A source is whatever has elements of the right type in the right shape: nested arrays; slices and `Vec`s of as many
-    /// elements; with features, `ndarray`'s arrays and views and `nalgebra`'s matrices, with strides of their own. Where the
-    /// types say that the shape is right this is the view, and otherwise a `Result`:
+    /// A source is whatever has elements of the right type in the right shape: nested arrays; slices and
+    /// `Vec`s of as many elements; with features, `ndarray`'s arrays and views and `nalgebra`'s matrices,
+    /// with strides of their own. Where the types say that the shape is right this is the view, and otherwise
+    /// a `Result`:
     ///
     /// ```
     /// use dtype_runtime::layout;
@@ -127,8 +132,8 @@ pub unsafe trait Layout: Clone + Sync {
 
     /// The part of `source`, to be written: an rsmpi `BufferMut`. What lies beside the part is not touched.
     ///
-    /// A layout that selects something twice has no such view. That is found by the compiler, or with a dynamic layout when
-    /// this is called.
+    /// A layout that selects something twice has no such view. That is found by the compiler, or with a
+    /// dynamic layout when this is called.
     ///
     /// # Errors
     /// [`Error::Shape`]; [`Error::Overlap`] for dynamic layouts.
@@ -212,8 +217,8 @@ pub unsafe trait Layout: Clone + Sync {
         self.entry().origin()
     }
 
-    /// All of it to be read: what is selected, drawn as cells where the array has one or two dimensions, beside the
-    /// tree; its cost, and the calls that build it.
+    /// All of it to be read: what is selected, drawn as cells where the array has one or two dimensions,
+    /// beside the tree; its cost, and the calls that build it.
     ///
     /// ```
     /// use dtype_runtime::layout;
@@ -236,8 +241,9 @@ pub unsafe trait Layout: Clone + Sync {
         self.entry().clone().datatype()
     }
 
-    /// The committed MPI datatype of the part within its array, without gaps: displacement 0 is the first element, and the extent is
-    /// that of the array, as with `MPI_Type_create_subarray` (MPI 4.1 section 5.1.3). Files and windows are divided with such types.
+    /// The committed MPI datatype of the part within its array, without gaps: displacement 0 is the first
+    /// element, and the extent is that of the array, as with `MPI_Type_create_subarray` (MPI 4.1 section
+    /// 5.1.3). Files and windows are divided with such types.
     ///
     /// # Errors
     /// As [`datatype`](Self::datatype).
@@ -298,7 +304,8 @@ pub struct Coverage<const DISJOINT: bool>(Infallible);
 #[derive(Debug)]
 pub struct UnknownCoverage(Infallible);
 
-/// What the [coverage](Layout::Coverage) of a layout `L` is if it selects no byte twice, or that may turn out.
+/// What the [coverage](Layout::Coverage) of a layout `L` is if it selects no byte twice, or that may turn
+/// out.
 ///
 /// Code that receives into parts of any source of any layout asks for it:
 ///
@@ -363,7 +370,8 @@ macro_rules! own_methods {
         /// The part of `source`, to be written: see [`Layout::of_mut`].
         ///
         /// # Errors
-        /// [`Error::Shape`], where the types do not say that the shape is right; [`Error::Overlap`] for dynamic layouts.
+        /// [`Error::Shape`], where the types do not say that the shape is right; [`Error::Overlap`] for
+        /// dynamic layouts.
         pub fn of_mut<'a, A>(&self, source: &'a mut A) -> Outcome<A::Mismatch, ViewMut<'a, Self>>
         where
             A: SourceMut<$element, $shape> + ?Sized,

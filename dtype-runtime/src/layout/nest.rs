@@ -59,7 +59,8 @@ impl<'a> Nest<'a> {
         self.depth += 1;
     }
 
-    /// The type map of the innermost loops, none of which has a list, as many as fit a buffer; and how many are left.
+    /// The type map of the innermost loops, none of which has a list, as many as fit a buffer; and how many
+    /// are left.
     pub(super) const fn runs(&self) -> (RunBuffer, usize) {
         let (mut runs, mut outer) = (*self.leaf.runs, self.depth);
         while outer > 0 {
@@ -111,12 +112,13 @@ impl<'a> Nest<'a> {
     }
 }
 
-/// Copies between the values of a loop nest over the array at `array` and their packed bytes, and returns the end of those. With a
-/// constant nest it becomes loops with constant bounds, the innermost contiguous part one copy.
+/// Copies between the values of a loop nest over the array at `array` and their packed bytes, and returns the
+/// end of those. With a constant nest it becomes loops with constant bounds, the innermost contiguous part
+/// one copy.
 ///
 /// # Safety
-/// The nest is one over an array at that place, and `packed` points to its packed values elsewhere. The side copied to may be
-/// written, and the other holds valid values.
+/// The nest is one over an array at that place, and `packed` points to its packed values elsewhere. The side
+/// copied to may be written, and the other holds valid values.
 #[inline(always)]
 pub(crate) unsafe fn copy_nest<D: Direction>(
     nest: &Nest<'_>,
@@ -127,7 +129,8 @@ pub(crate) unsafe fn copy_nest<D: Direction>(
     let (values, loops) = nest.contiguous();
     let size = facts.packed_size * values;
     for_each_place(nest.start, loops, &mut |at| {
-        // SAFETY: a region selects values within the array, and the packed bytes of all before them are behind `packed`.
+        // SAFETY: a region selects values within the array, and the packed bytes of all before them are
+        // behind `packed`.
         unsafe {
             let memory = array.offset(at);
             if facts.dense {

@@ -10,8 +10,9 @@ use super::{
 impl Region<'_> {
     /// Whether no byte is selected twice, for a region without lists.
     ///
-    /// Pieces are compared in the order of a dimension in which they begin one after the other, if there is one, each with
-    /// those before whose end it begins: rows, triangles and tiles need few comparisons, in constants too.
+    /// Pieces are compared in the order of a dimension in which they begin one after the other, if there is
+    /// one, each with those before whose end it begins: rows, triangles and tiles need few comparisons, in
+    /// constants too.
     pub const fn is_disjoint(&self) -> bool {
         if self.pieces() < 2 {
             return true;
@@ -68,7 +69,8 @@ impl Region<'_> {
         }
     }
 
-    /// Whether a piece and one of another region of the same array have a byte in common. Lists are taken to meet all.
+    /// Whether a piece and one of another region of the same array have a byte in common. Lists are taken to
+    /// meet all.
     const fn meet(&self, piece: usize, other: &Self, other_piece: usize) -> bool {
         let mut k = 0;
         while k < self.shape.len() {
@@ -101,8 +103,8 @@ impl Region<'_> {
         self.nests(&self.contiguous()).all(|nest| marks.mark(&nest))
     }
 
-    /// How often cells of an array of one or two dimensions are selected, counted up to 2: of these rows and columns, row by
-    /// row. An array of one dimension is one row.
+    /// How often cells of an array of one or two dimensions are selected, counted up to 2: of these rows and
+    /// columns, row by row. An array of one dimension is one row.
     pub(crate) fn cells(&self, rows: &[usize], columns: &[usize]) -> Vec<u8> {
         let mut cells = vec![0u8; rows.len() * columns.len()];
         for piece in (0..self.pieces()).filter(|piece| self.parts[*piece].count() > 0) {

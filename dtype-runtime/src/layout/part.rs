@@ -121,7 +121,8 @@ impl Part {
         if nothing || high <= other_low || other_high <= low {
             return false;
         }
-        // Columns of one matrix are a multiple of its rows apart, and a few bytes: no need to look at each entry.
+        // Columns of one matrix are a multiple of its rows apart, and a few bytes: no need to look at each
+        // entry.
         let period = gcd(self.period(), other.period());
         if period > 0 {
             let apart = (other.offset as isize - self.offset as isize).rem_euclid(period as isize) as usize;

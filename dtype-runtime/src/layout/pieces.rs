@@ -1,4 +1,5 @@
-//! How regions are written down: through [`FixedPieces`] in constants, and through [`Pieces`] in the running program.
+//! How regions are written down: through [`FixedPieces`] in constants, and through [`Pieces`] in the running
+//! program.
 //!
 //! Both are told the same, by `layout!` and by the ready-made shapes, and refuse the same in the same words.
 
@@ -34,7 +35,8 @@ impl<T: MpiDatatype> Path<T> {
         Self::at::<T>(0)
     }
 
-    /// A field, or the first entry of an array in it. Who calls this has called the functions of [`Runtime`], and nobody else's.
+    /// A field, or the first entry of an array in it. Who calls this has called the functions of [`Runtime`],
+    /// and nobody else's.
     ///
     /// # Safety
     /// `field` points into the value that `element` points to.
@@ -114,7 +116,8 @@ impl<T> Clone for Path<T> {
 
 impl<T> Copy for Path<T> {}
 
-/// Memory as if there were an element in it, so that its parts can be named. While constants are evaluated only.
+/// Memory as if there were an element in it, so that its parts can be named. While constants are evaluated
+/// only.
 ///
 /// # Safety
 /// Nothing is read through the reference.
@@ -123,7 +126,8 @@ pub(crate) const unsafe fn unwritten<T>(memory: &MaybeUninit<T>) -> &T {
     unsafe { &*memory.as_ptr() }
 }
 
-/// What a region that is known at compile time is written down with: so many pieces of an array of so many dimensions.
+/// What a region that is known at compile time is written down with: so many pieces of an array of so many
+/// dimensions.
 ///
 /// # Panics
 /// All of it, with the message of what is wrong: the compiler refuses it.
@@ -219,8 +223,8 @@ const fn shape<const D: usize>(lengths: [i128; D], element: usize) -> Result<[us
     Ok(shape)
 }
 
-/// What a region that is known at run time is written down with: pieces of an array of elements `T`. The first mistake is kept
-/// until the end.
+/// What a region that is known at run time is written down with: pieces of an array of elements `T`. The
+/// first mistake is kept until the end.
 pub struct Pieces<T, const D: usize> {
     pub(crate) shape: [usize; D],
     pub(crate) axes: Vec<Axis>,
@@ -284,8 +288,8 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
         Axis::Listed { list: self.lists.len() - 1, first, count }
     }
 
-    /// Begins a turn of a loop, and says whether it is worth while: not after a mistake, nor after as many turns without a piece as there
-    /// may be pieces.
+    /// Begins a turn of a loop, and says whether it is worth while: not after a mistake, nor after as many
+    /// turns without a piece as there may be pieces.
     pub fn turn(&mut self) -> bool {
         self.idle_turns += 1;
         if self.idle_turns > MOST_PIECES {
@@ -297,7 +301,8 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
     /// Adds a piece: the indices of each dimension, and the entries of each array on the path.
     ///
     /// # Panics
-    /// Where these have been selected of other dimensions or arrays, which neither `layout!` nor a shape does.
+    /// Where these have been selected of other dimensions or arrays, which neither `layout!` nor a shape
+    /// does.
     pub fn push<const N: usize>(&mut self, axes: [Axis; D], path: &Path<T>, entries: [Axis; N]) {
         let lie_within = (0..D).all(|k| self.lies_within(&axes[k], self.shape[k]))
             && N == path.depth

@@ -1,8 +1,8 @@
 //! Regions: which parts of which elements of an array a layout names, in order, as numbers.
 //!
-//! A region is a list of *pieces*. Each selects indices in every dimension, and of each element so selected the whole or
-//! a part. It knows nothing of where a source has its elements: that is said by strides, in bytes, one for each dimension.
-//! How regions are put together is told in `pieces.rs`.
+//! A region is a list of *pieces*. Each selects indices in every dimension, and of each element so selected
+//! the whole or a part. It knows nothing of where a source has its elements: that is said by strides, in
+//! bytes, one for each dimension. How regions are put together is told in `pieces.rs`.
 
 use std::fmt;
 
@@ -41,7 +41,8 @@ pub type Strides = [isize; MOST_DIMENSIONS];
 pub struct Region<'a> {
     /// The lengths of the array's dimensions, in elements.
     pub shape: &'a [usize],
-    /// How the array lies in memory, unless its source has strides of its own; and the order in which a piece travels.
+    /// How the array lies in memory, unless its source has strides of its own; and the order in which a piece
+    /// travels.
     pub order: ArrayOrder,
     /// The size of an element, in bytes.
     pub element: usize,
@@ -230,7 +231,8 @@ impl<'a> Region<'a> {
         None
     }
 
-    /// Bytes from the array's first element to the first value selected, where views point; 0 if there is none.
+    /// Bytes from the array's first element to the first value selected, where views point; 0 if there is
+    /// none.
     pub const fn first(&self, strides: &Strides) -> isize {
         match self.first_piece() {
             Some(piece) => self.start(piece, strides),
@@ -286,7 +288,8 @@ impl<'a> Region<'a> {
         only
     }
 
-    /// The loop nests of all pieces in an array without gaps, if they are few: nothing is behind the last one.
+    /// The loop nests of all pieces in an array without gaps, if they are few: nothing is behind the last
+    /// one.
     pub const fn few_nests(&self) -> Option<[Option<Nest<'a>>; FEW_NESTS]> {
         let (strides, mut nests, mut count, mut piece) = (self.contiguous(), [const { None }; _], 0, 0);
         while piece < self.pieces() {
@@ -342,8 +345,8 @@ impl<'a> Region<'a> {
         Plan::of_layer(Layer::sequence(pieces), (self.array_elements() * self.element) as isize)
     }
 
-    /// The least-cost tree of a region without lists, moved to begin at the first value of an array without gaps, where it can
-    /// be found in a constant: for a single piece, and for all of few runs.
+    /// The least-cost tree of a region without lists, moved to begin at the first value of an array without
+    /// gaps, where it can be found in a constant: for a single piece, and for all of few runs.
     pub(crate) const fn solved(&self) -> Option<Solved> {
         if let Some(nest) = self.only_nest() {
             return nest.solved();

@@ -1,7 +1,7 @@
 //! Ready-made layouts: the shapes that numerical programs exchange most, by their parameters.
 //!
-//! Each says what it selects through the same pieces as `layout!` with values, so that all there is to be had of a
-//! [`DynamicLayout`] can be had of them.
+//! Each says what it selects through the same pieces as `layout!` with values, so that all there is to be had
+//! of a [`DynamicLayout`] can be had of them.
 
 use dtype_core::Item;
 
@@ -14,9 +14,10 @@ use crate::{Error, types::MpiDatatype};
 
 /// A box of an array, with the arguments of `MPI_Type_create_subarray` (MPI 4.1 section 5.1.3).
 ///
-/// Like every layout, its datatype begins at the first value selected, where views of it point, and ends with the last. MPI's has the
-/// array's own bounds, displacement 0 being the array's first element: that one is
-/// [`array_datatype`](crate::Layout::array_datatype), for files and windows, and [`offset`](crate::Layout::offset) is between the two.
+/// Like every layout, its datatype begins at the first value selected, where views of it point, and ends with
+/// the last. MPI's has the array's own bounds, displacement 0 being the array's first element: that one is
+/// [`array_datatype`](crate::Layout::array_datatype), for files and windows, and
+/// [`offset`](crate::Layout::offset) is between the two.
 ///
 /// ```
 /// use dtype_runtime::{ArrayOrder, Subarray};
@@ -42,7 +43,8 @@ impl<const D: usize> Subarray<D> {
     /// The layout for elements of a type.
     ///
     /// # Errors
-    /// [`Error::Parameter`] where the box is not within the array; [`Error::Selection`] for an array beyond all memory.
+    /// [`Error::Parameter`] where the box is not within the array; [`Error::Selection`] for an array beyond
+    /// all memory.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
         for k in 0..D {
             let (size, subsize, start) = (self.sizes[k], self.subsizes[k], self.starts[k]);
@@ -62,9 +64,10 @@ impl<const D: usize> Subarray<D> {
 /// What a process has of an array that is distributed over a grid of processes, with the arguments of
 /// `MPI_Type_create_darray` (MPI 4.1 section 5.1.4).
 ///
-/// Like every layout, its datatype begins at the first value selected, where views of it point, and ends with the last. MPI's has the
-/// array's own bounds, displacement 0 being the array's first element: that one is
-/// [`array_datatype`](crate::Layout::array_datatype), for files and windows, and [`offset`](crate::Layout::offset) is between the two.
+/// Like every layout, its datatype begins at the first value selected, where views of it point, and ends with
+/// the last. MPI's has the array's own bounds, displacement 0 being the array's first element: that one is
+/// [`array_datatype`](crate::Layout::array_datatype), for files and windows, and
+/// [`offset`](crate::Layout::offset) is between the two.
 ///
 /// ```
 /// use dtype_runtime::{ArrayOrder, Darray, Distribution};
@@ -100,7 +103,8 @@ pub struct Darray<const D: usize> {
 pub enum Distribution {
     /// Not at all: `MPI_DISTRIBUTE_NONE`. There is one process.
     None,
-    /// One block for each process: `MPI_DISTRIBUTE_BLOCK`. Of so many elements, or, by default, as equal as can be.
+    /// One block for each process: `MPI_DISTRIBUTE_BLOCK`. Of so many elements, or, by default, as equal as
+    /// can be.
     Block(Option<usize>),
     /// Blocks dealt in turn: `MPI_DISTRIBUTE_CYCLIC`. Of so many elements, or of one.
     Cyclic(Option<usize>),
@@ -110,9 +114,10 @@ impl<const D: usize> Darray<D> {
     /// The layout for elements of a type.
     ///
     /// # Errors
-    /// [`Error::Parameter`] where there is no such process, a block has no elements, blocks do not reach through the array, or a
-    /// dimension that is not distributed has several processes; [`Error::Selection`] for an array beyond all memory;
-    /// [`Error::Memory`] where there is none for the list of the elements of a cyclic distribution.
+    /// [`Error::Parameter`] where there is no such process, a block has no elements, blocks do not reach
+    /// through the array, or a dimension that is not distributed has several processes; [`Error::Selection`]
+    /// for an array beyond all memory; [`Error::Memory`] where there is none for the list of the elements of
+    /// a cyclic distribution.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
         for (k, length) in self.psizes.iter().enumerate() {
             if *length == 0 {
@@ -204,7 +209,8 @@ impl Distribution {
     }
 }
 
-/// The local part of a grid with ghost cells around it: what to send to each neighbour, and where to receive it.
+/// The local part of a grid with ghost cells around it: what to send to each neighbour, and where to receive
+/// it.
 ///
 /// ```
 /// use dtype_runtime::{ArrayOrder, Halo};
@@ -231,8 +237,8 @@ pub struct Halo<const D: usize> {
 /// What is exchanged with one neighbour.
 #[derive(Clone, Debug)]
 pub struct HaloExchange<T, const D: usize> {
-    /// Where the neighbour is: -1, 0 or 1 in each dimension. One that is not 0: across a face; two: across an edge, or, in two
-    /// dimensions, a corner; three: across a corner.
+    /// Where the neighbour is: -1, 0 or 1 in each dimension. One that is not 0: across a face; two: across an
+    /// edge, or, in two dimensions, a corner; three: across a corner.
     pub direction: [i32; D],
     /// One's own cells next to that neighbour, which become its ghost cells.
     pub send: DynamicLayout<T, D>,
@@ -241,11 +247,13 @@ pub struct HaloExchange<T, const D: usize> {
 }
 
 impl<const D: usize> Halo<D> {
-    /// The exchanges with all 3ᴰ − 1 neighbours, across faces, edges and corners, in lexical order of their directions. So what
-    /// goes out with number i arrives with number `len - 1 - i`, whose direction is the opposite.
+    /// The exchanges with all 3ᴰ − 1 neighbours, across faces, edges and corners, in lexical order of their
+    /// directions. So what goes out with number i arrives with number `len - 1 - i`, whose direction is the
+    /// opposite.
     ///
     /// # Errors
-    /// [`Error::Parameter`] where a dimension is too short for the width; [`Error::Selection`] for an array beyond all memory.
+    /// [`Error::Parameter`] where a dimension is too short for the width; [`Error::Selection`] for an array
+    /// beyond all memory.
     pub fn exchanges<T: MpiDatatype>(&self) -> Result<Vec<HaloExchange<T, D>>, Error> {
         let directions = (0..3usize.pow(D as u32)).map(|number| {
             let (mut direction, mut rest) = ([0; D], number);
@@ -292,8 +300,8 @@ impl<const D: usize> Halo<D> {
     }
 }
 
-/// The elements of a matrix on neighbouring diagonals, as are triangles and bands: `[i, j]` with j − i from `lowest` to
-/// `highest`. They travel row by row, or, of a matrix in column-major order, column by column.
+/// The elements of a matrix on neighbouring diagonals, as are triangles and bands: `[i, j]` with j − i from
+/// `lowest` to `highest`. They travel row by row, or, of a matrix in column-major order, column by column.
 ///
 /// ```
 /// use dtype_runtime::Band;
@@ -379,7 +387,8 @@ fn clipped(index: usize, lowest: isize, highest: isize, length: usize) -> Item {
     span(start, end - start)
 }
 
-/// One tile of an array that is cut into equal ones from its first element on. At its far ends they may be smaller.
+/// One tile of an array that is cut into equal ones from its first element on. At its far ends they may be
+/// smaller.
 ///
 /// ```
 /// use dtype_runtime::{ArrayOrder, Tile};

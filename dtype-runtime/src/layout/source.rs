@@ -10,14 +10,15 @@ use crate::{Error, types::MpiDatatype};
 
 /// What a layout of an array of elements `T` can be taken of.
 ///
-/// `Shape` is what the compiler knows of the array: nested arrays of `()` for a layout that is known at compile time,
-/// [`Rank`] for any other, [`Memory`] for a type map. Nested arrays of just that shape are a source without further ado.
-/// Whether slices, `Vec`s, and the arrays and matrices of other crates have the right shape is found out by [`Layout::of`](
-/// crate::Layout::of), which gives a `Result` for them. Arrays and slices of sources are several copies of the layout.
+/// `Shape` is what the compiler knows of the array: nested arrays of `()` for a layout that is known at
+/// compile time, [`Rank`] for any other, [`Memory`] for a type map. Nested arrays of just that shape are a
+/// source without further ado. Whether slices, `Vec`s, and the arrays and matrices of other crates have the
+/// right shape is found out by [`Layout::of`]( crate::Layout::of), which gives a `Result` for them. Arrays
+/// and slices of sources are several copies of the layout.
 ///
 /// # Safety
-/// `place` gives the place of arrays that have the region's shape and elements `T` that lie as it says, readable as long
-/// as the source is borrowed.
+/// `place` gives the place of arrays that have the region's shape and elements `T` that lie as it says,
+/// readable as long as the source is borrowed.
 #[diagnostic::on_unimplemented(
     message = "the layout is not a part of a `{Self}`",
     label = "not the array that the layout is a part of",
@@ -92,7 +93,8 @@ pub struct Place {
     pub(crate) first: *mut u8,
     /// How many arrays follow each other.
     pub(crate) copies: usize,
-    /// Bytes from an element to the next along each dimension, if they are not just those of an array without gaps.
+    /// Bytes from an element to the next along each dimension, if they are not just those of an array without
+    /// gaps.
     pub(crate) strides: Option<Strides>,
 }
 
@@ -102,7 +104,8 @@ impl Place {
         Self { first: first.cast_mut().cast(), copies, strides: None }
     }
 
-    /// An array that has as many elements as the region's; or, for a region of single values, as many of these.
+    /// An array that has as many elements as the region's; or, for a region of single values, as many of
+    /// these.
     fn of_slice<T>(first: *const T, length: usize, region: &Region<'_>) -> Result<Self, Error> {
         match region.shape {
             [] => Ok(Self::without_gaps(first, length)),
@@ -157,9 +160,9 @@ impl Place {
     }
 }
 
-/// Implements both traits: `[generics] (source type) elements in shape, mismatch, |first, length, region| place`. The source
-/// is a slice of something, from whose pointer and length the place follows, or (`one`) a single value. The compiler need not
-/// recommend any of these: the messages of the traits say what there is.
+/// Implements both traits: `[generics] (source type) elements in shape, mismatch, |first, length, region|
+/// place`. The source is a slice of something, from whose pointer and length the place follows, or (`one`) a
+/// single value. The compiler need not recommend any of these: the messages of the traits say what there is.
 macro_rules! source {
     (@slice one $value:ident $from:ident) => { std::slice::$from($value) };
     (@slice all $value:ident from_ref) => { &$value[..] };
@@ -167,8 +170,8 @@ macro_rules! source {
     ([$($generics:tt)*] $what:ident $type:ty, $element:ty, $shape:ty, $mismatch:ty,
      |$first:ident, $length:ident, $region:ident| $place:expr) => {
         #[diagnostic::do_not_recommend]
-        // SAFETY: the elements are those of the slice or array, or of the arrays in it; shapes are the same by their types, or
-        // `Place` compares them.
+        // SAFETY: the elements are those of the slice or array, or of the arrays in it; shapes are the same
+        // by their types, or `Place` compares them.
         unsafe impl<$($generics)*> Source<$element, $shape> for $type {
             type Mismatch = $mismatch;
 
@@ -304,7 +307,8 @@ mod of_ndarray {
 
     use super::{Error, Place, Region, Source, SourceMut};
 
-    // SAFETY: an array of ndarray has its elements at its own strides from its pointer, and the shapes are compared.
+    // SAFETY: an array of ndarray has its elements at its own strides from its pointer, and the shapes are
+    // compared.
     unsafe impl<T, Shape: ?Sized, S: Data<Elem = T>, D: Dimension> Source<T, Shape> for ArrayBase<S, D> {
         type Mismatch = Error;
 
@@ -344,7 +348,8 @@ mod of_nalgebra {
         }
     }
 
-    // SAFETY: a matrix of nalgebra has its elements at its own strides from its pointer, and the shapes are compared.
+    // SAFETY: a matrix of nalgebra has its elements at its own strides from its pointer, and the shapes are
+    // compared.
     unsafe impl<T, Shape: ?Sized, R: Dim, C: Dim, S: RawStorage<T, R, C>> Source<T, Shape>
         for Matrix<T, R, C, S>
     {

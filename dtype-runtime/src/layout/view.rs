@@ -109,11 +109,12 @@ impl<'a, L: Layout> View<'a, L> {
         self.layout.packed_size().saturating_mul(self.place.copies)
     }
 
-    /// Copies between the part and its packed bytes: with loops that the compiler has made, if it knows the layout and the source is
-    /// one without gaps.
+    /// Copies between the part and its packed bytes: with loops that the compiler has made, if it knows the
+    /// layout and the source is one without gaps.
     ///
     /// # Safety
-    /// There are the packed bytes, elsewhere than the source. The side copied to may be written, and the other holds valid values.
+    /// There are the packed bytes, elsewhere than the source. The side copied to may be written, and the
+    /// other holds valid values.
     #[inline]
     unsafe fn copy<D: Direction>(&self, mut packed: *mut u8) {
         let (Some(nests), None) = (&L::NESTS, self.place.strides) else {
@@ -124,7 +125,8 @@ impl<'a, L: Layout> View<'a, L> {
         macro_rules! one_by_one {
             ($array:ident, $($i:literal)*) => {
                 $(if let Some(nest) = &nests[$i] {
-                    // SAFETY: the place is that of an array of the region's shape, by the contract of `Source`.
+                    // SAFETY: the place is that of an array of the region's shape, by the contract of
+                    // `Source`.
                     packed = unsafe { copy_nest::<D>(nest, $array, packed) };
                 })*
             };
@@ -134,8 +136,8 @@ impl<'a, L: Layout> View<'a, L> {
         }
     }
 
-    /// The same for the [pack engine](mod@crate::pack): parts of the packed bytes, blocks, other byte orders, copies into other
-    /// layouts.
+    /// The same for the [pack engine](mod@crate::pack): parts of the packed bytes, blocks, other byte orders,
+    /// copies into other layouts.
     ///
     /// ```
     /// let matrix = [[1u8, 2, 3], [4, 5, 6]];
@@ -183,8 +185,8 @@ impl<'a, L: Layout> View<'a, L> {
         self.place.first.wrapping_offset(self.layout.region().first(&self.strides()))
     }
 
-    /// The least-cost type tree of the part, relative to its first value: that of the layout, with the strides of the
-    /// source.
+    /// The least-cost type tree of the part, relative to its first value: that of the layout, with the
+    /// strides of the source.
     ///
     /// ```
     /// let column = dtype_runtime::layout!(f64[100][100] => [.., 3]);
@@ -200,7 +202,8 @@ impl<'a, L: Layout> View<'a, L> {
         self.entry().cost()
     }
 
-    /// All of it to be read, as [`Layout::explain`] says it of the layout: with the tree and the calls for this source.
+    /// All of it to be read, as [`Layout::explain`] says it of the layout: with the tree and the calls for
+    /// this source.
     pub fn explain(&self) -> String {
         explain(&self.layout.region(), &self.entry())
     }
@@ -267,8 +270,8 @@ impl<L: Layout> ViewMut<'_, L> {
 /// What [`split`] gives: the parts to be read, and those to be written.
 pub type Split<'a, R, W> = (Vec<View<'a, R>>, Vec<ViewMut<'a, W>>);
 
-/// Several parts of one source at a time, some to be read and some to be written, as a halo exchange needs them. No part that
-/// is written may overlap any other.
+/// Several parts of one source at a time, some to be read and some to be written, as a halo exchange needs
+/// them. No part that is written may overlap any other.
 ///
 /// ```
 /// use dtype_runtime::{layout, split};
@@ -284,8 +287,9 @@ pub type Split<'a, R, W> = (Vec<View<'a, R>>, Vec<ViewMut<'a, W>>);
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] where the source or another layout has another shape than the first layout; [`Error::Overlap`] where a layout to be
-/// written covers bytes twice, and [`Error::Meet`] where it covers those of another.
+/// [`Error::Shape`] where the source or another layout has another shape than the first layout;
+/// [`Error::Overlap`] where a layout to be written covers bytes twice, and [`Error::Meet`] where it covers
+/// those of another.
 pub fn split<'a, A, R, W>(source: &'a mut A, reads: &[R], writes: &[W]) -> Result<Split<'a, R, W>, Error>
 where
     A: SourceMut<R::Element, R::Shape, Mismatch: Into<Error>> + ?Sized,

@@ -11,8 +11,8 @@ use dtype_core::{BaseType, OldType, Program, Step};
 use super::{errors::checked, shim};
 use crate::Error;
 
-/// Runs a program and commits its result; the flag says whether it was built, and so is to be freed. Complex numbers that the library
-/// would tear apart are two numbers each in it, if they may be.
+/// Runs a program and commits its result; the flag says whether it was built, and so is to be freed. Complex
+/// numbers that the library would tear apart are two numbers each in it, if they may be.
 pub(super) fn construct(program: &Program, may_split: bool) -> Result<(MPI_Datatype, bool), Error> {
     let mut steps = Steps { built: Vec::with_capacity(program.steps.len()), split: Vec::new() };
     for (complex, number) in torn(program).iter().filter(|_| may_split) {
@@ -33,10 +33,12 @@ pub(super) fn construct(program: &Program, may_split: bool) -> Result<(MPI_Datat
     Ok((result, true))
 }
 
-/// The complex numbers that the library tears apart in its copies of the datatype of this program, each with what it has two of.
+/// The complex numbers that the library tears apart in its copies of the datatype of this program, each with
+/// what it has two of.
 ///
 /// Open MPI 5.0 copies numbers by their alignment, and takes their strides for multiples of their size
-/// (`opal_datatype_pack_unpack_predefined.h`): of complex numbers 24 bytes apart, it packs such as are 16 apart.
+/// (`opal_datatype_pack_unpack_predefined.h`): of complex numbers 24 bytes apart, it packs such as are 16
+/// apart.
 fn torn(program: &Program) -> &'static [(BaseType, BaseType)] {
     const COMPLEX: &[(BaseType, BaseType)] =
         &[(BaseType::C32, BaseType::F32), (BaseType::C64, BaseType::F64)];
@@ -95,8 +97,8 @@ impl Steps {
         }
         // SAFETY: reading a constant that MPI_Init has set up.
         let mut new = unsafe { ffi::RSMPI_DATATYPE_NULL };
-        // SAFETY, for every call below: MPI is initialized, the lists have the length that is passed with them, and the
-        // old types are predefined or built by earlier steps and not freed yet.
+        // SAFETY, for every call below: MPI is initialized, the lists have the length that is passed with
+        // them, and the old types are predefined or built by earlier steps and not freed yet.
         match step {
             Step::Contiguous { count: copies, oldtype } => {
                 const CALL: &str = "MPI_Type_contiguous";
@@ -246,11 +248,12 @@ fn larges(call: &'static str, values: &[u64]) -> Result<Vec<i64>, Error> {
     values.iter().map(|value| large(call, "array_of_blocklengths", *value)).collect()
 }
 
-/// The predefined handle of a base type, if the library has one: Open MPI gives those that the compilers it was built with do not know a
-/// size of 0.
+/// The predefined handle of a base type, if the library has one: Open MPI gives those that the compilers it
+/// was built with do not know a size of 0.
 pub(crate) fn predefined(base: BaseType) -> Option<MPI_Datatype> {
     let mut size = 0;
-    // SAFETY: constants of the MPI library, set up before `main`; its sizes can be asked for, as MPI is usable.
+    // SAFETY: constants of the MPI library, set up before `main`; its sizes can be asked for, as MPI is
+    // usable.
     unsafe {
         let (handle, null) = (shim::dtype_shim_handle(base as c_int), ffi::RSMPI_DATATYPE_NULL);
         let is_known =

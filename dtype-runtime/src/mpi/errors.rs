@@ -1,7 +1,8 @@
 //! Errors of MPI as values, on every library, with the error handlers of the program as they were.
 //!
-//! MPI ends the program at an error unless a communicator says otherwise. So a handler of ours stands in where errors are fatal, for
-//! the time of a call, and goes again with it (DESIGN.md, "Errors of MPI"). A handler that the program has set stays.
+//! MPI ends the program at an error unless a communicator says otherwise. So a handler of ours stands in
+//! where errors are fatal, for the time of a call, and goes again with it (DESIGN.md, "Errors of MPI"). A
+//! handler that the program has set stays.
 
 use std::{
     mem::MaybeUninit,
@@ -14,7 +15,8 @@ use ::mpi::ffi::{self, MPI_Comm, MPI_Errhandler};
 use super::{life, shim};
 use crate::Error;
 
-/// An error code as an error, with MPI's own text. Also an error that MPI has told its handler but not its caller.
+/// An error code as an error, with MPI's own text. Also an error that MPI has told its handler but not its
+/// caller.
 #[inline]
 pub(crate) fn checked(call: &'static str, code: c_int) -> Result<(), Error> {
     match true_code(code) {
@@ -77,8 +79,9 @@ pub(crate) fn return_errors(communicator: MPI_Comm) -> c_int {
     unsafe { shim::dtype_shim_return_errors(communicator) }
 }
 
-/// Makes MPI calls that have no communicator: libraries call the handler of `MPI_COMM_WORLD` or of `MPI_COMM_SELF` for them (MPI 3.1 and
-/// MPI 4.1 section 9.3). Where there are sessions only, the handler of the first one is called, which cannot be replaced.
+/// Makes MPI calls that have no communicator: libraries call the handler of `MPI_COMM_WORLD` or of
+/// `MPI_COMM_SELF` for them (MPI 3.1 and MPI 4.1 section 9.3). Where there are sessions only, the handler of
+/// the first one is called, which cannot be replaced.
 pub(crate) fn without_communicator<R>(calls: impl FnOnce() -> R) -> R {
     if !life::has_world() {
         return calls();
@@ -140,7 +143,8 @@ impl Drop for StandIn {
 #[inline]
 fn put_stand_in(communicator: MPI_Comm) -> Option<MPI_Errhandler> {
     let mut before = MaybeUninit::uninit();
-    // SAFETY: MPI is usable and the communicator live; there is room for a handler, which is set where the result is 1.
+    // SAFETY: MPI is usable and the communicator live; there is room for a handler, which is set where the
+    // result is 1.
     unsafe {
         let is_put = shim::dtype_shim_stand_in(communicator, before.as_mut_ptr()) == 1;
         is_put.then(|| before.assume_init())
@@ -149,7 +153,8 @@ fn put_stand_in(communicator: MPI_Comm) -> Option<MPI_Errhandler> {
 
 #[inline]
 fn put_back(communicator: MPI_Comm, mut before: MPI_Errhandler) {
-    // SAFETY: MPI is usable and the communicator live, as when the stand-in was put; the handler is the one that was there.
+    // SAFETY: MPI is usable and the communicator live, as when the stand-in was put; the handler is the one
+    // that was there.
     unsafe { shim::dtype_shim_put_back(communicator, &raw mut before, life::has_threads().into()) };
 }
 

@@ -29,8 +29,8 @@ impl Handle {
     }
 }
 
-// SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1); it is only copied
-// here, and which thread may call MPI with it is MPI's own rule.
+// SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1); it is only
+// copied here, and which thread may call MPI with it is MPI's own rule.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
@@ -98,7 +98,8 @@ impl Drop for Slot {
 
 /// Frees a handle that is in none of the lists any more.
 fn free(mut handle: Handle) {
-    // SAFETY: the handle was built here and is freed once, while MPI is usable. MPI lets what is under way end.
+    // SAFETY: the handle was built here and is freed once, while MPI is usable. MPI lets what is under way
+    // end.
     unsafe { ffi::MPI_Type_free(&raw mut handle.raw) };
 }
 

@@ -1,8 +1,8 @@
 //! MPI's life in this process: whether it may be called, from which threads, and what is done when it ends.
 //!
-//! At the first use an attribute is put on `MPI_COMM_SELF` whose deletion, the first thing `MPI_Finalize` does (MPI 4.1 section
-//! 11.2.4), does what was [put on the list](at_end). From then on there are errors. A program that has sessions only says where they
-//! begin and end: [`in_session`].
+//! At the first use an attribute is put on `MPI_COMM_SELF` whose deletion, the first thing `MPI_Finalize`
+//! does (MPI 4.1 section 11.2.4), does what was [put on the list](at_end). From then on there are errors. A
+//! program that has sessions only says where they begin and end: [`in_session`].
 
 use std::{
     cell::Cell,
@@ -32,7 +32,8 @@ const NEW: u8 = 0;
 const READY: u8 = 1;
 const ENDED: u8 = 2;
 
-/// Whether several threads may call MPI at a time (`MPI_THREAD_MULTIPLE`), and whether others than the main one may at all.
+/// Whether several threads may call MPI at a time (`MPI_THREAD_MULTIPLE`), and whether others than the main
+/// one may at all.
 static MANY_AT_A_TIME: AtomicBool = AtomicBool::new(false);
 static ANY_THREAD: AtomicBool = AtomicBool::new(false);
 
@@ -58,11 +59,13 @@ pub(super) fn has_world() -> bool {
     HAS_WORLD.load(Ordering::Relaxed)
 }
 
-/// Runs what uses MPI in a program that has sessions and no `MPI_Init` (MPI 4.1 section 11.3). When it is over, what was made for it is
-/// freed, as `MPI_Finalize` has it done otherwise, and everything that needs MPI is an error: a program can do this once. In a
-/// program that has called `MPI_Init` it is not needed, and only runs.
+/// Runs what uses MPI in a program that has sessions and no `MPI_Init` (MPI 4.1 section 11.3). When it is
+/// over, what was made for it is freed, as `MPI_Finalize` has it done otherwise, and everything that needs
+/// MPI is an error: a program can do this once. In a program that has called `MPI_Init` it is not needed, and
+/// only runs.
 ///
-/// Errors that are not those of a communicator, as of a datatype that is too large, go where the session has them go.
+/// Errors that are not those of a communicator, as of a datatype that is too large, go where the session has
+/// them go.
 ///
 /// ```no_run
 /// use dtype_runtime::{in_session, layout};
@@ -81,12 +84,14 @@ pub(super) fn has_world() -> bool {
 /// ```
 ///
 /// # Safety
-/// 1. A session of this process is open until this returns. 2. It has been opened for as many threads as `run` calls MPI from.
-/// 3. When `run` has returned, no other thread is in a call of this crate, and nothing that was made by one is used any more:
-///    no datatype, and no request.
+/// 1. A session of this process is open until this returns. 2. It has been opened for as many threads as
+///    `run` calls MPI from.
+/// 3. When `run` has returned, no other thread is in a call of this crate, and nothing that was made by one
+///    is used any more: no datatype, and no request.
 ///
 /// # Errors
-/// [`Error::Finalized`] after `MPI_Finalize`, and in a second call; where MPI refuses a call. Then nothing has been run.
+/// [`Error::Finalized`] after `MPI_Finalize`, and in a second call; where MPI refuses a call. Then nothing
+/// has been run.
 pub unsafe fn in_session<R>(run: impl FnOnce() -> R) -> Result<R, Error> {
     struct End;
     impl Drop for End {
@@ -189,8 +194,8 @@ fn check_state() -> Result<(), Error> {
 /// Has `MPI_Finalize` call [`end`].
 fn call_at_finalize() -> Result<(), Error> {
     let mut key = 0;
-    // SAFETY: MPI is initialized; the callbacks have the types of MPI 4.1 section 7.7.2 and use no extra state. Freeing
-    // the key only marks it: it lives until the attribute is deleted.
+    // SAFETY: MPI is initialized; the callbacks have the types of MPI 4.1 section 7.7.2 and use no extra
+    // state. Freeing the key only marks it: it lives until the attribute is deleted.
     unsafe {
         let create = ffi::MPI_Comm_create_keyval(Some(no_copy), Some(end), &raw mut key, ptr::null_mut());
         checked("MPI_Comm_create_keyval", create)?;
@@ -200,7 +205,8 @@ fn call_at_finalize() -> Result<(), Error> {
     }
 }
 
-/// `MPI_COMM_NULL_COPY_FN`, which is a macro in some libraries: duplicates of a communicator do not have our attributes.
+/// `MPI_COMM_NULL_COPY_FN`, which is a macro in some libraries: duplicates of a communicator do not have our
+/// attributes.
 pub(crate) unsafe extern "C" fn no_copy(
     _: MPI_Comm,
     _: c_int,
@@ -245,7 +251,8 @@ pub(crate) fn ready_on(communicator: &(impl AsRaw<Raw = MPI_Comm> + ?Sized)) -> 
     Ok(communicator.as_raw())
 }
 
-/// The greatest tag (`MPI_TAG_UB`), which is the same for all communicators; without sessions `MPI_COMM_WORLD` has it.
+/// The greatest tag (`MPI_TAG_UB`), which is the same for all communicators; without sessions
+/// `MPI_COMM_WORLD` has it.
 #[inline]
 pub(crate) fn greatest_tag(communicator: MPI_Comm) -> c_int {
     static GREATEST: OnceLock<c_int> = OnceLock::new();
@@ -255,7 +262,8 @@ pub(crate) fn greatest_tag(communicator: MPI_Comm) -> c_int {
     })
 }
 
-/// Whether the library may write a message that is too long behind its buffer, unless the datatype has gaps: see `shim.c`.
+/// Whether the library may write a message that is too long behind its buffer, unless the datatype has gaps:
+/// see `shim.c`.
 #[inline]
 pub(crate) fn writes_too_much() -> bool {
     // SAFETY: a constant of the library.

@@ -1,6 +1,7 @@
 //! The MPI library: its life, its errors, its constructors. It knows nothing of types and layouts.
 //!
-//! - `life`: whether MPI may be called, and what is to be done when it ends; `errors`: errors of MPI as values;
+//! - `life`: whether MPI may be called, and what is to be done when it ends; `errors`: errors of MPI as
+//!   values;
 //! - `construct`: the calls of a constructor program; `handle`: the datatypes built so far, each once;
 //! - `shim`: what is written in C, because only a C compiler knows the constants of `mpi.h`.
 

@@ -1,4 +1,5 @@
-//! The C side's functions: see `shim.c`. All may be called while MPI is usable only, and from any thread that may call MPI.
+//! The C side's functions: see `shim.c`. All may be called while MPI is usable only, and from any thread that
+//! may call MPI.
 
 use std::os::raw::c_int;
 

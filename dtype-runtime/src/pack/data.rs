@@ -27,10 +27,12 @@ use crate::{
     },
 };
 
-/// What a layout names of some memory, to be read: so many copies of a plan (MPI's buffer, count and datatype).
+/// What a layout names of some memory, to be read: so many copies of a plan (MPI's buffer, count and
+/// datatype).
 ///
-/// Of values there is [`Data::of`], of views [`View::data`](crate::View::data), and of bytes with any tree [`Data::new`].
-/// Offsets of blocks are counted from displacement 0 of the first copy: the first value, or the first element of the array.
+/// Of values there is [`Data::of`], of views [`View::data`](crate::View::data), and of bytes with any tree
+/// [`Data::new`]. Offsets of blocks are counted from displacement 0 of the first copy: the first value, or
+/// the first element of the array.
 #[derive(Clone)]
 pub struct Data<'a> {
     plan: Plan,
@@ -50,7 +52,8 @@ pub struct DataMut<'a> {
     memory: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: a shared borrow of numbers. Nothing that a plan leads to has interior mutability: base types have none.
+// SAFETY: a shared borrow of numbers. Nothing that a plan leads to has interior mutability: base types have
+// none.
 unsafe impl Send for Data<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Data<'_> {}
@@ -86,7 +89,8 @@ impl<'a> Data<'a> {
     }
 
     /// # Safety
-    /// For `'a`, all that so many copies of the plan name from `origin` on is there, initialized, and not written by others.
+    /// For `'a`, all that so many copies of the plan name from `origin` on is there, initialized, and not
+    /// written by others.
     pub(crate) unsafe fn from_raw(plan: Plan, count: usize, origin: *mut u8) -> Self {
         Self { plan, count, origin, memory: PhantomData }
     }
@@ -110,8 +114,8 @@ impl<'a> Data<'a> {
     /// Copies all of it between the memory and where it is packed.
     ///
     /// # Safety
-    /// `packed` points to the packed bytes, elsewhere than the memory. The side that is copied to may be written, and the other holds
-    /// valid values.
+    /// `packed` points to the packed bytes, elsewhere than the memory. The side that is copied to may be
+    /// written, and the other holds valid values.
     pub(crate) unsafe fn copy<D: Direction>(&self, packed: *mut u8) {
         // SAFETY: as the caller promises.
         unsafe { self.plan.copy::<D>(self.count, self.origin, 0..self.packed_size(), packed) };
@@ -129,8 +133,8 @@ impl<'a> Data<'a> {
         Ok(expected)
     }
 
-    /// Packs some of the packed bytes: those of this range, into `packed`, which is as long. Finding where they begin takes a step for
-    /// each level of the layout (MPITypes's `MPIT_Type_memcpy`).
+    /// Packs some of the packed bytes: those of this range, into `packed`, which is as long. Finding where
+    /// they begin takes a step for each level of the layout (MPITypes's `MPIT_Type_memcpy`).
     ///
     /// # Errors
     /// [`Error::Range`], and [`Error::Length`] where `packed` has another length; nothing is written then.
@@ -178,8 +182,8 @@ impl<'a> Data<'a> {
         Ok(())
     }
 
-    /// Number of contiguous blocks of some of the packed bytes: such as follow one another in memory are one (MPITypes's
-    /// `MPIT_Type_blockct`).
+    /// Number of contiguous blocks of some of the packed bytes: such as follow one another in memory are one
+    /// (MPITypes's `MPIT_Type_blockct`).
     ///
     /// ```
     /// let column = dtype_runtime::layout!(u8[3][3] => [.., 1]);
@@ -250,15 +254,16 @@ impl<'a> DataMut<'a> {
     /// # Ok::<(), dtype_runtime::Error>(())
     /// ```
     pub fn of<T: MpiDatatype>(values: &'a mut [T]) -> Self {
-        // SAFETY: the plan of a type names fields of its values, which are borrowed, and are checked if need be.
+        // SAFETY: the plan of a type names fields of its values, which are borrowed, and are checked if need
+        // be.
         unsafe {
             Self::from_raw(Plan::of::<T>(), values.len(), values.as_mut_ptr().cast(), restricted::<T>())
         }
     }
 
     /// # Safety
-    /// For `'a`, all that so many copies of the plan name from `origin` on is there, initialized, and used by nobody else. Any
-    /// bytes that pass the check may be written there.
+    /// For `'a`, all that so many copies of the plan name from `origin` on is there, initialized, and used by
+    /// nobody else. Any bytes that pass the check may be written there.
     pub(crate) unsafe fn from_raw(
         plan: Plan,
         count: usize,
@@ -283,8 +288,8 @@ impl<'a> DataMut<'a> {
     /// Unpacks all of it.
     ///
     /// # Errors
-    /// [`Error::Length`] where these are not just the bytes of all of it, and [`Error::InvalidValue`]. Nothing is written in
-    /// either case.
+    /// [`Error::Length`] where these are not just the bytes of all of it, and [`Error::InvalidValue`].
+    /// Nothing is written in either case.
     pub fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
         Error::unless_exactly("the layout", self.packed_size(), packed.len())?;
         self.unpack_range(0, packed)
@@ -293,8 +298,8 @@ impl<'a> DataMut<'a> {
     /// Unpacks some of the packed bytes: those from a position on.
     ///
     /// # Errors
-    /// [`Error::Range`]; [`Error::InvalidValue`]; and [`Error::Torn`] where a `bool`, `char`, `NonZero` or enum is there only in
-    /// part, which an [`Unpacker`] can wait for. Nothing is written then.
+    /// [`Error::Range`]; [`Error::InvalidValue`]; and [`Error::Torn`] where a `bool`, `char`, `NonZero` or
+    /// enum is there only in part, which an [`Unpacker`] can wait for. Nothing is written then.
     pub fn unpack_range(&mut self, position: usize, packed: &[u8]) -> Result<(), Error> {
         let end = position.saturating_add(packed.len());
         self.data.check_range(&(position..end))?;
@@ -324,7 +329,8 @@ impl<'a> DataMut<'a> {
     /// They have been validated.
     pub(super) unsafe fn write(&mut self, position: usize, packed: &[u8]) {
         let bytes = position..position + packed.len();
-        // SAFETY: the bytes may be written, as the caller says; they are borrowed, so elsewhere than the memory, and only read.
+        // SAFETY: the bytes may be written, as the caller says; they are borrowed, so elsewhere than the
+        // memory, and only read.
         unsafe {
             let Self { data: Data { plan, count, origin, .. }, .. } = self;
             plan.copy::<Unpacking>(*count, *origin, bytes, packed.as_ptr().cast_mut());
@@ -342,8 +348,8 @@ impl<'a> DataMut<'a> {
         Unpacker::new(self)
     }
 
-    /// Copies from another layout with the same values in all, straight into this one. What is done for the two layouts
-    /// can be done once, with [`Transpack`].
+    /// Copies from another layout with the same values in all, straight into this one. What is done for the
+    /// two layouts can be done once, with [`Transpack`].
     ///
     /// # Errors
     /// As [`Transpack::new`] and [`Transpack::copy`].
@@ -354,8 +360,8 @@ impl<'a> DataMut<'a> {
     /// The contiguous blocks of some of the packed bytes, for vectored input.
     ///
     /// # Errors
-    /// [`Error::Range`]; [`Error::Overlap`]; and [`Error::Restricted`] where not every pattern is a value, since nobody looks at what is
-    /// written.
+    /// [`Error::Range`]; [`Error::Overlap`]; and [`Error::Restricted`] where not every pattern is a value,
+    /// since nobody looks at what is written.
     pub fn io_slices_mut(&mut self, bytes: Range<usize>) -> Result<Vec<IoSliceMut<'_>>, Error> {
         if self.is_restricted() {
             return Err(Error::Restricted);
@@ -367,7 +373,8 @@ impl<'a> DataMut<'a> {
             return Err(Error::Overlap);
         }
         let blocks = blocks.into_iter().map(|Block { offset, size }| {
-            // SAFETY: a block of the layout, borrowed mutably as `self` is; no two of them overlap, and any pattern may be written.
+            // SAFETY: a block of the layout, borrowed mutably as `self` is; no two of them overlap, and any
+            // pattern may be written.
             IoSliceMut::new(unsafe {
                 slice::from_raw_parts_mut(self.data.origin.wrapping_offset(offset), size)
             })
@@ -392,8 +399,8 @@ impl Transpack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Plan`] where this was made for other plans or counts, and [`Error::InvalidValue`] where a value is none of the destination's type.
-    /// Nothing is written then.
+    /// [`Error::Plan`] where this was made for other plans or counts, and [`Error::InvalidValue`] where a
+    /// value is none of the destination's type. Nothing is written then.
     pub fn copy(&self, from: &Data<'_>, to: &mut DataMut<'_>) -> Result<(), Error> {
         if !self.is_for((&from.plan, from.count), (&to.data.plan, to.data.count)) {
             return Err(Error::Plan);
@@ -409,8 +416,8 @@ impl Transpack {
                 position = end;
             }
         }
-        // SAFETY: the nodes have been made of these two plans; the destination is borrowed mutably, so it is not the source; its
-        // values are valid.
+        // SAFETY: the nodes have been made of these two plans; the destination is borrowed mutably, so it is
+        // not the source; its values are valid.
         unsafe { self.run(Sides { a: from.origin, b: to.data.origin }) };
         Ok(())
     }

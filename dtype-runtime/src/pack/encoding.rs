@@ -19,16 +19,18 @@ pub enum Representation {
     LittleEndian,
     /// The highest byte first. Numbers have their sizes of this machine.
     BigEndian,
-    /// MPI's `external32` (MPI 4.1 section 14.5.2), the bytes that `MPI_Pack_external` gives: the highest byte first, and sizes that are
-    /// the same everywhere. They are those of this machine but in what was decoded from datatypes of C: `MPI_LONG` takes 4 bytes. Numbers
-    /// that do not fit lose their upper bytes, as in `MPI_Pack_external`.
+    /// MPI's `external32` (MPI 4.1 section 14.5.2), the bytes that `MPI_Pack_external` gives: the highest
+    /// byte first, and sizes that are the same everywhere. They are those of this machine but in what was
+    /// decoded from datatypes of C: `MPI_LONG` takes 4 bytes. Numbers that do not fit lose their upper bytes,
+    /// as in `MPI_Pack_external`.
     External32,
 }
 
 /// Bytes of the largest unit.
 pub(super) const LARGEST_UNIT: usize = 16;
 
-/// What a representation makes of the numbers of one signature: what is native to this machine becomes encoded.
+/// What a representation makes of the numbers of one signature: what is native to this machine becomes
+/// encoded.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Encoding {
     /// Whether numbers are turned round.
@@ -89,7 +91,8 @@ impl Encoding {
         }
     }
 
-    /// Encodes whole units of packed bytes, those from `start` on, or decodes them, in their place: the sizes of numbers stay.
+    /// Encodes whole units of packed bytes, those from `start` on, or decodes them, in their place: the sizes
+    /// of numbers stay.
     pub fn turn(self, signature: &Signature, start: usize, packed: &mut [u8]) {
         fn reverse<const N: usize>(numbers: &mut [u8]) {
             numbers.as_chunks_mut::<N>().0.iter_mut().for_each(|number| number.reverse());
@@ -129,7 +132,8 @@ impl Encoding {
     }
 }
 
-/// Calls back for each number of whole units of packed bytes, those from `start` on: with its base type, and which of these bytes it has.
+/// Calls back for each number of whole units of packed bytes, those from `start` on: with its base type, and
+/// which of these bytes it has.
 fn for_each_number(
     signature: &Signature,
     start: usize,

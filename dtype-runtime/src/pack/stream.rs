@@ -1,4 +1,5 @@
-//! Packed bytes as a stream: in parts of any size, in any order, with a checksum, in any byte order (what Open MPI's convertor does).
+//! Packed bytes as a stream: in parts of any size, in any order, with a checksum, in any byte order (what
+//! Open MPI's convertor does).
 
 use std::{
     collections::BTreeMap,
@@ -49,7 +50,8 @@ impl<'a> Packer<'a> {
     /// Packs in this representation, from the first byte on, and begins another checksum.
     ///
     /// # Errors
-    /// [`Error::Representation`] for what was decoded from a datatype with a `long double`, which takes more than another order of bytes.
+    /// [`Error::Representation`] for what was decoded from a datatype with a `long double`, which takes more
+    /// than another order of bytes.
     pub fn with_representation(self, representation: Representation) -> Result<Self, Error> {
         let encoding = Encoding::new(representation, self.data.signature())?;
         Ok(Self { encoding, checksum: self.checksum.map(|_| 0), ..Self::new(self.data) })
@@ -66,8 +68,8 @@ impl<'a> Packer<'a> {
         Self { checksum: Some(0), ..self }
     }
 
-    /// The CRC-32C of all parts that have been packed since the last [`set_position`](Self::set_position), as one; `None` without
-    /// [`with_checksum`](Self::with_checksum).
+    /// The CRC-32C of all parts that have been packed since the last [`set_position`](Self::set_position), as
+    /// one; `None` without [`with_checksum`](Self::with_checksum).
     pub fn checksum(&self) -> Option<u32> {
         self.checksum
     }
@@ -88,7 +90,8 @@ impl<'a> Packer<'a> {
         Ok(())
     }
 
-    /// Packs as much as there is, and as there is room for, and returns how many bytes that were: 0 at the end.
+    /// Packs as much as there is, and as there is room for, and returns how many bytes that were: 0 at the
+    /// end.
     pub fn pack(&mut self, packed: &mut [u8]) -> usize {
         let size = packed.len().min(self.size() - self.position);
         let packed = &mut packed[..size];
@@ -200,9 +203,11 @@ fn invalid_input(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> 
     io::Error::new(io::ErrorKind::InvalidInput, error)
 }
 
-/// Unpacks segments of the packed bytes in any order: such as are lost and sent again, come twice, or end within a value.
+/// Unpacks segments of the packed bytes in any order: such as are lost and sent again, come twice, or end
+/// within a value.
 ///
-/// Values are written whole: of one that is there in part, the bytes wait for the rest. As a `Write` and `Seek` it takes what comes next.
+/// Values are written whole: of one that is there in part, the bytes wait for the rest. As a `Write` and
+/// `Seek` it takes what comes next.
 ///
 /// ```
 /// use dtype_runtime::pack::DataMut;
@@ -243,8 +248,8 @@ impl<'a> Unpacker<'a> {
         Self { data, encoding: Encoding::default(), position: 0, arrived, waiting, checksum: None }
     }
 
-    /// Takes the bytes to be in this representation. Of what has arrived before nothing is kept in mind, also not
-    /// in the checksum.
+    /// Takes the bytes to be in this representation. Of what has arrived before nothing is kept in mind, also
+    /// not in the checksum.
     ///
     /// # Errors
     /// As [`Packer::with_representation`].
@@ -264,9 +269,9 @@ impl<'a> Unpacker<'a> {
         Self { checksum: Some(0), ..self }
     }
 
-    /// The CRC-32C of all segments that have been unpacked, in the order in which they came, as one; `None` without
-    /// [`with_checksum`](Self::with_checksum). Where each has its own, [`unpack_checked`](Self::unpack_checked) looks at it
-    /// before anything is written.
+    /// The CRC-32C of all segments that have been unpacked, in the order in which they came, as one; `None`
+    /// without [`with_checksum`](Self::with_checksum). Where each has its own,
+    /// [`unpack_checked`](Self::unpack_checked) looks at it before anything is written.
     pub fn checksum(&self) -> Option<u32> {
         self.checksum
     }
@@ -274,8 +279,8 @@ impl<'a> Unpacker<'a> {
     /// Unpacks a segment whose first byte is at this position.
     ///
     /// # Errors
-    /// [`Error::Range`], and [`Error::InvalidValue`] where a value would become one that its type does not have; nothing of the segment
-    /// is taken then.
+    /// [`Error::Range`], and [`Error::InvalidValue`] where a value would become one that its type does not
+    /// have; nothing of the segment is taken then.
     pub fn unpack(&mut self, position: usize, segment: &[u8]) -> Result<(), Error> {
         let end = position.saturating_add(segment.len());
         check_range(&(position..end), self.size())?;
@@ -293,8 +298,8 @@ impl<'a> Unpacker<'a> {
         Ok(())
     }
 
-    /// Unpacks a segment, if its CRC-32C is the one that the sender has computed: a damaged one leaves the destination as it is, and
-    /// can be asked for again.
+    /// Unpacks a segment, if its CRC-32C is the one that the sender has computed: a damaged one leaves the
+    /// destination as it is, and can be asked for again.
     ///
     /// # Errors
     /// As [`unpack`](Self::unpack); [`Error::Checksum`].
@@ -419,8 +424,9 @@ impl<'a> Unpacker<'a> {
         (waiting.there.count_ones() as usize == size).then_some(number)
     }
 
-    /// The first of whole units that begin at a position, as this machine has them: all of them, or a chunk that is decoded in the space
-    /// given. How many bytes those were, where they begin among the packed ones of this machine, and the bytes.
+    /// The first of whole units that begin at a position, as this machine has them: all of them, or a chunk
+    /// that is decoded in the space given. How many bytes those were, where they begin among the packed ones
+    /// of this machine, and the bytes.
     fn decoded<'b>(
         &self,
         position: usize,

@@ -1,7 +1,7 @@
 //! Generated code: values to packed bytes and back.
 //!
-//! A walk over a type is a [`Visitor`] that holds two pointers; every type's `visit` is inlined into it, so that a struct becomes
-//! straight-line copies and a type without padding a single one.
+//! A walk over a type is a [`Visitor`] that holds two pointers; every type's `visit` is inlined into it, so
+//! that a struct becomes straight-line copies and a type without padding a single one.
 
 use std::{any::type_name, marker::PhantomData};
 
@@ -18,8 +18,8 @@ pub const fn packed_size<T: MpiDatatype>(count: usize) -> usize {
     T::FACTS.packed_size.saturating_mul(count)
 }
 
-/// Packs values into bytes: their base types in the order of the type map, without padding, in the machine's byte
-/// order. These are the bytes that `MPI_Pack` gives for a homogeneous job.
+/// Packs values into bytes: their base types in the order of the type map, without padding, in the machine's
+/// byte order. These are the bytes that `MPI_Pack` gives for a homogeneous job.
 ///
 /// ```
 /// assert_eq!(dtype_runtime::pack(&[(1u8, 2u16.to_be())]), [1, 0, 2]);
@@ -75,8 +75,8 @@ pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usiz
 /// Unpacks bytes that [`pack`] made into values. Padding is left as it is.
 ///
 /// # Errors
-/// [`Error::Length`] where the bytes are not just those of `values.len()` values, and [`Error::InvalidValue`] where
-/// a `bool`, `char`, `NonZero` or enum has no such value. Nothing is written in either case.
+/// [`Error::Length`] where the bytes are not just those of `values.len()` values, and [`Error::InvalidValue`]
+/// where a `bool`, `char`, `NonZero` or enum has no such value. Nothing is written in either case.
 ///
 /// ```
 /// let mut flags = [(0u8, false); 2];
@@ -124,7 +124,8 @@ pub(crate) unsafe fn copy_known<D: Direction>(memory: *mut u8, packed: *mut u8, 
     let (from, to) = D::sides(memory, packed);
     // SAFETY: as the caller promises.
     unsafe {
-        // As a float it may share a register with the next one in a loop; nothing is computed, so the bits stay what they are.
+        // As a float it may share a register with the next one in a loop; nothing is computed, so the bits
+        // stay what they are.
         if cfg!(target_feature = "sse2") && size == 8 {
             to.cast::<f64>().write_unaligned(from.cast::<f64>().read_unaligned());
         } else {
@@ -136,8 +137,8 @@ pub(crate) unsafe fn copy_known<D: Direction>(memory: *mut u8, packed: *mut u8, 
 /// Copies between values and their packed bytes.
 ///
 /// # Safety
-/// `memory` points to `count` values, and `packed` to their packed bytes elsewhere. The side copied to may be written, and the
-/// other holds valid values.
+/// `memory` points to `count` values, and `packed` to their packed bytes elsewhere. The side copied to may be
+/// written, and the other holds valid values.
 #[inline(always)]
 unsafe fn copy_values<T: MpiDatatype, D: Direction>(memory: *mut u8, count: usize, packed: *mut u8) {
     let mut walk = Walk::<D> { memory, packed, start: memory, length: 0, direction: PhantomData };
@@ -150,8 +151,9 @@ unsafe fn copy_values<T: MpiDatatype, D: Direction>(memory: *mut u8, count: usiz
 
 /// Copies between the value at `memory` and its packed bytes. What follows one another in memory is one copy.
 ///
-/// A walk is made in this file only, over a value of the type whose `visit` it is handed to. By the contract of
-/// `MpiDatatype`, the fields that `visit` names lie within that value and take `FACTS.packed_size` packed bytes together.
+/// A walk is made in this file only, over a value of the type whose `visit` it is handed to. By the contract
+/// of `MpiDatatype`, the fields that `visit` names lie within that value and take `FACTS.packed_size` packed
+/// bytes together.
 struct Walk<D> {
     memory: *mut u8,
     /// Where the packed bytes are of what has not been copied.

@@ -30,7 +30,8 @@ macro_rules! fields {
     };
 }
 
-/// Types that travel as a base type: `{type}: {base}`, and a condition on the packed bytes where not all are values.
+/// Types that travel as a base type: `{type}: {base}`, and a condition on the packed bytes where not all are
+/// values.
 macro_rules! base_types {
     (any pattern) => { true };
     (any pattern $packed:ident) => { false };
@@ -118,7 +119,8 @@ unsafe impl<T: ?Sized + 'static> MpiDatatype for PhantomData<T> {
     }
 }
 
-// SAFETY: nalgebra's fixed-size matrices are arrays of columns: `ArrayStorage` is documented so, and the size is compared.
+// SAFETY: nalgebra's fixed-size matrices are arrays of columns: `ArrayStorage` is documented so, and the size
+// is compared.
 #[cfg(feature = "nalgebra")]
 unsafe impl<T: MpiDatatype + nalgebra::Scalar, const R: usize, const C: usize> MpiDatatype
     for nalgebra::SMatrix<T, R, C>

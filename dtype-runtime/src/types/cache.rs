@@ -1,8 +1,9 @@
-//! Entries that have no `static` of their own: those of generic types, and a cache of layouts that are worked out at run time.
+//! Entries that have no `static` of their own: those of generic types, and a cache of layouts that are worked
+//! out at run time.
 //!
-//! A program makes the same layout again at every time step, and a layout of a column does not depend on which column.
-//! So an entry is found by its type tree, as it is written down, and its bounds. The cache forgets what has not been used for
-//! longest; a layout or a datatype in use keeps its entry alive.
+//! A program makes the same layout again at every time step, and a layout of a column does not depend on
+//! which column. So an entry is found by its type tree, as it is written down, and its bounds. The cache
+//! forgets what has not been used for longest; a layout or a datatype in use keeps its entry alive.
 
 use std::{
     any::TypeId,

@@ -9,7 +9,8 @@ use crate::Error;
 
 /// What knows which packed bytes are values.
 pub(crate) trait Valid: Sync {
-    /// Checks some of the packed bytes, those from `start` on: whether the whole values in them are such as their types have.
+    /// Checks some of the packed bytes, those from `start` on: whether the whole values in them are such as
+    /// their types have.
     fn check(&self, packed: &[u8], start: usize) -> Result<(), Error>;
 }
 
@@ -34,7 +35,8 @@ pub(super) fn validate<T: MpiDatatype>(values: &[T]) -> Result<(), Error> {
     looking.invalid.map_or(Ok(()), Err)
 }
 
-/// Looks for the first value that is none, in memory: an invalid value must not be read as one, so it is looked at as bytes.
+/// Looks for the first value that is none, in memory: an invalid value must not be read as one, so it is
+/// looked at as bytes.
 ///
 /// It is made in [`validate`] only, over values of the type whose `visit` it is handed to.
 struct InMemory {
@@ -48,8 +50,8 @@ struct InMemory {
 impl Visitor for InMemory {
     fn leaf<T: MpiDatatype>(&mut self, base: BaseType) {
         let size = base.size() as usize;
-        // SAFETY: by the contract of `MpiDatatype`, what travels as a base type is a value of its size without padding, and
-        // lies within the values borrowed.
+        // SAFETY: by the contract of `MpiDatatype`, what travels as a base type is a value of its size
+        // without padding, and lies within the values borrowed.
         let bytes = unsafe { slice::from_raw_parts(self.value, size) };
         if self.invalid.is_none() && !T::is_valid(bytes) {
             self.invalid = invalid::<T>(bytes, self.at);
@@ -102,7 +104,8 @@ struct Looking<'a> {
 impl Looking<'_> {
     /// Passes values of a base type one after the other, of which the bytes may hold some.
     ///
-    /// A function of its own for each base type, and none of every field: inlined into all of them it is much code.
+    /// A function of its own for each base type, and none of every field: inlined into all of them it is much
+    /// code.
     #[inline]
     fn values<T: MpiDatatype>(&mut self, count: usize) {
         let size = T::FACTS.packed_size;

@@ -1,8 +1,10 @@
-//! The trait `MpiDatatype`: how a type tells what it is made of, once to a visitor, at run time, and once in constants.
+//! The trait `MpiDatatype`: how a type tells what it is made of, once to a visitor, at run time, and once in
+//! constants.
 //!
-//! `visit` is a straight list of fields. Each use of it is a visitor: packing, unpacking and checking are the same walk with another
-//! visitor, inlined into straight-line code. Constants hold what is asked while the compiler runs, and what describes the layout when
-//! the program does. The derive writes both; `fields!` in `base.rs` does it for the types here.
+//! `visit` is a straight list of fields. Each use of it is a visitor: packing, unpacking and checking are the
+//! same walk with another visitor, inlined into straight-line code. Constants hold what is asked while the
+//! compiler runs, and what describes the layout when the program does. The derive writes both; `fields!` in
+//! `base.rs` does it for the types here.
 
 use dtype_core::{
     BaseType, Bounds, LinearCosts, Optimality, Program, TypeTree,
@@ -20,7 +22,8 @@ use super::{
 };
 use crate::Error;
 
-/// A type whose values MPI can carry: base types, arrays and tuples of such types, and structs and enums that derive it.
+/// A type whose values MPI can carry: base types, arrays and tuples of such types, and structs and enums that
+/// derive it.
 ///
 /// A deriving type also implements rsmpi's `Equivalence` (with the feature `mpi`), so that its values, slices
 /// and `Vec`s are buffers of every rsmpi call. The datatype's extent is `size_of::<T>()`, always.
@@ -44,9 +47,9 @@ use crate::Error;
 /// ```
 ///
 /// # Safety
-/// Derive it. The hidden items must describe the type truthfully: `visit` names fields that lie within the type
-/// and do not overlap, with their own types, the same as `FIELDS`; `lazy` is the same entry at each call,
-/// made for this type.
+/// Derive it. The hidden items must describe the type truthfully: `visit` names fields that lie within the
+/// type and do not overlap, with their own types, the same as `FIELDS`; `lazy` is the same entry at each
+/// call, made for this type.
 #[diagnostic::on_unimplemented(
     message = "MPI cannot carry `{Self}`: it does not implement `MpiDatatype`",
     label = "not a type that MPI can carry",
@@ -54,12 +57,14 @@ use crate::Error;
             if `{Self}` is a type of yours, put `#[derive(MpiDatatype)]` on its definition"
 )]
 pub unsafe trait MpiDatatype: Sized + 'static {
-    /// Of the type `Runtime` here, so that who implements the trait cannot have called that of anybody else: see [`Runtime`].
+    /// Of the type `Runtime` here, so that who implements the trait cannot have called that of anybody else:
+    /// see [`Runtime`].
     #[doc(hidden)]
     const RUNTIME: Runtime = Runtime::OURS;
 
-    /// The fields that travel, if the type is a struct or tuple, and the runs of their types. In which order they travel, unless it is
-    /// this one; whether the compiler has no say in where they lie; whether there are no other fields.
+    /// The fields that travel, if the type is a struct or tuple, and the runs of their types. In which order
+    /// they travel, unless it is this one; whether the compiler has no say in where they lie; whether there
+    /// are no other fields.
     #[doc(hidden)]
     const LIST: &'static [Field] = &[];
     #[doc(hidden)]
@@ -149,9 +154,10 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         Self::lazy().origin()
     }
 
-    /// Checks that values are such as their type has: that every `bool` in them is 0 or 1, every `char` a character, no
-    /// `NonZero` 0, and every enum one of its variants. [`unpack_into`](crate::unpack_into) and all of our receiving calls check this.
-    /// rsmpi's own calls receive `bool` without, as they do in rsmpi, and types with `#[mpi(unsafe_equivalence)]`.
+    /// Checks that values are such as their type has: that every `bool` in them is 0 or 1, every `char` a
+    /// character, no `NonZero` 0, and every enum one of its variants. [`unpack_into`](crate::unpack_into) and
+    /// all of our receiving calls check this. rsmpi's own calls receive `bool` without, as they do in rsmpi,
+    /// and types with `#[mpi(unsafe_equivalence)]`.
     ///
     /// # Errors
     /// [`Error::InvalidValue`], its offset that in the packed bytes of all values.
@@ -159,7 +165,8 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         validate(values)
     }
 
-    /// Values as an rsmpi `Buffer`, to be sent. Slices are buffers themselves, but for types with skipped fields.
+    /// Values as an rsmpi `Buffer`, to be sent. Slices are buffers themselves, but for types with skipped
+    /// fields.
     ///
     /// ```no_run
     /// use dtype_runtime::MpiDatatype;
@@ -187,16 +194,17 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         Values(values)
     }
 
-    /// Values as an rsmpi `BufferMut`, to be received into, if the type is [`AnyPattern`](crate::AnyPattern). Skipped fields are left as
-    /// they are.
+    /// Values as an rsmpi `BufferMut`, to be received into, if the type is [`AnyPattern`](crate::AnyPattern).
+    /// Skipped fields are left as they are.
     #[cfg(feature = "mpi")]
     fn buffer_mut(values: &mut [Self]) -> ValuesMut<'_, Self> {
         ValuesMut(values)
     }
 
-    /// The committed MPI datatype: built at the first call in a process, the same handle at every later one, freed
-    /// by `MPI_Finalize` (MPI 4.1 sections 5.1.9 and 11.2.4). Safe to call from several threads, if MPI was
-    /// initialized for at least `MPI_THREAD_SERIALIZED` and no other thread is in an MPI call it excludes.
+    /// The committed MPI datatype: built at the first call in a process, the same handle at every later one,
+    /// freed by `MPI_Finalize` (MPI 4.1 sections 5.1.9 and 11.2.4). Safe to call from several threads, if MPI
+    /// was initialized for at least `MPI_THREAD_SERIALIZED` and no other thread is in an MPI call it
+    /// excludes.
     ///
     /// # Errors
     /// Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
@@ -206,7 +214,8 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     }
 }
 
-/// Receives the parts of a type, in the order in which they travel. Offsets are in bytes from the value's start.
+/// Receives the parts of a type, in the order in which they travel. Offsets are in bytes from the value's
+/// start.
 pub trait Visitor {
     /// The type travels as this base type.
     fn leaf<T: MpiDatatype>(&mut self, base: BaseType);

@@ -47,7 +47,8 @@ impl fmt::Display for LayoutOrigin {
 /// What the MPI datatype of an entry is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// Messages, and so MPI's own copies. Complex numbers that the library would tear apart are two numbers each.
+    /// Messages, and so MPI's own copies. Complex numbers that the library would tear apart are two numbers
+    /// each.
     Messages,
     /// Whatever there is, reductions in windows too: it is made of the predefined datatypes that it says.
     #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "there are no MPI datatypes"))]
@@ -120,8 +121,8 @@ impl LazyDatatype {
         Self { purpose, ..Self::of(Description::Given(tree), COSTS, bounds, None, unsolved) }
     }
 
-    /// An entry. Of what is not named in `solved` nothing is evaluated, nor does it find its way into the program; an expansion is
-    /// believed, since it was compared with the compiler's own layout.
+    /// An entry. Of what is not named in `solved` nothing is evaluated, nor does it find its way into the
+    /// program; an expansion is believed, since it was compared with the compiler's own layout.
     pub(crate) const fn of(
         description: Description,
         costs: LinearCosts,
@@ -195,7 +196,8 @@ impl LazyDatatype {
     #[cfg(feature = "mpi")]
     pub(crate) fn datatype(&'static self) -> Result<DatatypeRef<'static>, Error> {
         let handle = self.handle()?;
-        // SAFETY: the handle is committed and lives until `MPI_Finalize`, after which no MPI call may be made at all.
+        // SAFETY: the handle is committed and lives until `MPI_Finalize`, after which no MPI call may be made
+        // at all.
         Ok(unsafe { DatatypeRef::from_raw(handle.raw()) })
     }
 

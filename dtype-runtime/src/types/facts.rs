@@ -10,7 +10,8 @@ pub struct Facts {
     pub packed_size: usize,
     /// Bytes that MPI carries of it: more, if something in it travels as bytes and has padding.
     pub wire_size: usize,
-    /// Whether the packed bytes are the bytes in memory: no padding, and the order of travel is that in memory.
+    /// Whether the packed bytes are the bytes in memory: no padding, and the order of travel is that in
+    /// memory.
     pub dense: bool,
     /// Whether every pattern of the packed bytes is a value.
     pub any_pattern: bool,
@@ -18,7 +19,8 @@ pub struct Facts {
     pub fixed: bool,
     /// Whether every field travels.
     pub complete: bool,
-    /// Whether MPI may write values itself: every pattern is one, but for `bool`, or somebody vouches for what comes.
+    /// Whether MPI may write values itself: every pattern is one, but for `bool`, or somebody vouches for
+    /// what comes.
     pub receivable: bool,
     /// The base type as which the type travels, if it is a single one.
     pub base: Option<BaseType>,

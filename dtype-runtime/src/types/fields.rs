@@ -84,15 +84,16 @@ impl Fields {
         TypeTree::structure(displacements.collect::<Vec<_>>(), children.collect::<Vec<_>>())
     }
 
-    /// Whether fields travel in another order than declared, and are so many that a loop over them is slower than a plan.
+    /// Whether fields travel in another order than declared, and are so many that a loop over them is slower
+    /// than a plan.
     pub(crate) const fn are_many_in_memory_order(&self) -> bool {
         const FEW: usize = 16;
         self.order.len() > FEW
     }
 }
 
-/// The numbers of fields in the order in which they lie in memory; of fields without size at one place, the first declared is the
-/// first.
+/// The numbers of fields in the order in which they lie in memory; of fields without size at one place, the
+/// first declared is the first.
 pub const fn in_memory<const N: usize>(list: &[Field]) -> [usize; N] {
     let (mut order, mut i) = ([0; N], 0);
     while i < N {

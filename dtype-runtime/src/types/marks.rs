@@ -1,6 +1,8 @@
-//! What rsmpi may do with values of a type: marks that the derive gives, and that rsmpi's `Equivalence` asks for.
+//! What rsmpi may do with values of a type: marks that the derive gives, and that rsmpi's `Equivalence` asks
+//! for.
 //!
-//! Our own calls look at what arrives before it becomes a value. rsmpi's have MPI write it where the value is.
+//! Our own calls look at what arrives before it becomes a value. rsmpi's have MPI write it where the value
+//! is.
 
 use std::{
     marker::PhantomData,
@@ -11,9 +13,9 @@ use super::runtime::Runtime;
 
 /// Types that MPI itself may receive: every pattern of the bytes that travel is a value.
 ///
-/// Not `char`, `NonZero`, or enums: a message of the integers that they travel as has values that they have not. `bool` is one, as in
-/// rsmpi, whose own sends of bytes can meet a receive of `bool` just as well. What is made of such types, derives it with
-/// [`MpiDatatype`](crate::MpiDatatype).
+/// Not `char`, `NonZero`, or enums: a message of the integers that they travel as has values that they have
+/// not. `bool` is one, as in rsmpi, whose own sends of bytes can meet a receive of `bool` just as well. What
+/// is made of such types, derives it with [`MpiDatatype`](crate::MpiDatatype).
 ///
 /// ```
 /// use dtype_runtime::{AnyPattern, MpiDatatype};

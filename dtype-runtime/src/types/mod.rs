@@ -1,8 +1,12 @@
-//! Types that MPI can carry: what a type is made of, in constants and in the running program. No layouts, and no packing.
+//! Types that MPI can carry: what a type is made of, in constants and in the running program. No layouts, and
+//! no packing.
 //!
-//! - `datatype`: the trait; `base`: who implements it here; `fields`, `facts`: what structs are made of, and what is known of a type;
-//! - `entry`: everything that is worked out of a type or layout once; `cache`: entries that have no `static` of their own;
-//! - `check`: which bytes are values; `marks`: what rsmpi may do with values; `values`, `rsmpi`: what rsmpi asks of types;
+//! - `datatype`: the trait; `base`: who implements it here; `fields`, `facts`: what structs are made of, and
+//!   what is known of a type;
+//! - `entry`: everything that is worked out of a type or layout once; `cache`: entries that have no `static`
+//!   of their own;
+//! - `check`: which bytes are values; `marks`: what rsmpi may do with values; `values`, `rsmpi`: what rsmpi
+//!   asks of types;
 //! - `runtime`: who has written an implementation.
 
 mod base;

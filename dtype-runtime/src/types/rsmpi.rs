@@ -1,5 +1,5 @@
-//! What rsmpi asks of types: a datatype, and slices as buffers, for types with skipped fields. rsmpi's own buffers are of types that
-//! it may also make new values of, which would lack those fields.
+//! What rsmpi asks of types: a datatype, and slices as buffers, for types with skipped fields. rsmpi's own
+//! buffers are of types that it may also make new values of, which would lack those fields.
 
 use std::{any::type_name, os::raw::c_void};
 
@@ -18,8 +18,8 @@ use crate::Error;
 /// The datatype for rsmpi's `Equivalence`, which cannot return an error.
 ///
 /// # Panics
-/// With the text of the error that [`MpiDatatype::datatype`] returns: before `MPI_Init`, after `MPI_Finalize`, and
-/// where MPI refuses a constructor call.
+/// With the text of the error that [`MpiDatatype::datatype`] returns: before `MPI_Init`, after
+/// `MPI_Finalize`, and where MPI refuses a constructor call.
 pub fn equivalent_datatype<T: MpiDatatype>() -> DatatypeRef<'static> {
     // Whatever bounds an implementation of `Equivalence` was written with.
     const {
@@ -47,8 +47,8 @@ pub(crate) fn number_of(number: usize, things: &str, of: &str) -> Count {
     })
 }
 
-// SAFETY, for all of them: the pointer is that of the slice, whose elements lie an extent of the datatype apart, and by the
-// contract of `MpiDatatype` the datatype covers fields of each element only.
+// SAFETY, for all of them: the pointer is that of the slice, whose elements lie an extent of the datatype
+// apart, and by the contract of `MpiDatatype` the datatype covers fields of each element only.
 
 // SAFETY: see above.
 unsafe impl<T: MpiDatatype> AsDatatype for Values<'_, T> {

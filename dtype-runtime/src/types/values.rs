@@ -4,6 +4,7 @@
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a, T>(pub(crate) &'a [T]);
 
-/// Values to receive into, an rsmpi `BufferMut`: see [`MpiDatatype::buffer_mut`](crate::MpiDatatype::buffer_mut).
+/// Values to receive into, an rsmpi `BufferMut`: see
+/// [`MpiDatatype::buffer_mut`](crate::MpiDatatype::buffer_mut).
 #[derive(Debug)]
 pub struct ValuesMut<'a, T>(pub(crate) &'a mut [T]);

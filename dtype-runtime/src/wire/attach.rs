@@ -1,5 +1,5 @@
-//! The contexts in which segments travel: two communicators of our own for one of the program's, kept on it as an attribute (MPI 4.1
-//! section 7.7.2). No message of anybody else's can be met there.
+//! The contexts in which segments travel: two communicators of our own for one of the program's, kept on it
+//! as an attribute (MPI 4.1 section 7.7.2). No message of anybody else's can be met there.
 
 use std::{
     collections::BTreeMap,
@@ -23,8 +23,9 @@ use crate::{
     mpi::{SUCCESS, at_end, called, checked, greatest_tag, no_copy, ready_on, return_errors},
 };
 
-/// Lets messages travel on [`Wire::Segments`](super::Wire::Segments) between the ranks of a communicator. All of them call this, once, before
-/// the first such message; it is a collective call, and another one does nothing.
+/// Lets messages travel on [`Wire::Segments`](super::Wire::Segments) between the ranks of a communicator. All
+/// of them call this, once, before the first such message; it is a collective call, and another one does
+/// nothing.
 ///
 /// It makes two communicators with the same ranks, which live as long as this one, or until `MPI_Finalize`.
 ///
@@ -44,11 +45,12 @@ use crate::{
 /// ```
 ///
 /// # Errors
-/// [`Error::Wire`] on all ranks where `DTYPE_CHECK` is set on some and not on others. Before `MPI_Init` and after `MPI_Finalize`; where MPI
-/// refuses a call.
+/// [`Error::Wire`] on all ranks where `DTYPE_CHECK` is set on some and not on others. Before `MPI_Init` and
+/// after `MPI_Finalize`; where MPI refuses a call.
 pub fn attach<C: Communicator + ?Sized>(communicator: &C) -> Result<(), Error> {
     let raw = ready_on(communicator)?;
-    // No lock is held in the collective calls: other threads may be in them with another communicator, on other ranks in another order.
+    // No lock is held in the collective calls: other threads may be in them with another communicator, on
+    // other ranks in another order.
     let unused = std::mem::take(&mut all().unused);
     unused.into_iter().for_each(Contexts::free);
     let key = key(raw)?;
@@ -112,7 +114,8 @@ impl Contexts {
         })
     }
 
-    /// Makes those of a communicator. Its attributes and hints are not copied: those are for the program's messages.
+    /// Makes those of a communicator. Its attributes and hints are not copied: those are for the program's
+    /// messages.
     fn of(communicator: MPI_Comm) -> Result<Self, Error> {
         let same_ranks = || {
             let (mut group, mut new) = (MaybeUninit::uninit(), communicator);
@@ -121,7 +124,8 @@ impl Contexts {
                 unsafe { ffi::MPI_Comm_group(communicator, group.as_mut_ptr()) }
             })?;
             called("MPI_Comm_create", communicator, || {
-                // SAFETY: all ranks of the communicator are here; MPI has made the group, which is freed once.
+                // SAFETY: all ranks of the communicator are here; MPI has made the group, which is freed
+                // once.
                 unsafe {
                     let code = ffi::MPI_Comm_create(communicator, group.assume_init(), &raw mut new);
                     ffi::MPI_Group_free(group.as_mut_ptr());
@@ -154,7 +158,8 @@ impl Contexts {
 
     fn free(self) {
         for mut communicator in [self.first, self.rest] {
-            // SAFETY: they were made here and are freed once, while MPI is usable. MPI lets what is under way end.
+            // SAFETY: they were made here and are freed once, while MPI is usable. MPI lets what is under way
+            // end.
             unsafe { ffi::MPI_Comm_free(&raw mut communicator) };
         }
     }
@@ -170,7 +175,8 @@ pub(super) fn next_number(communicator: MPI_Comm) -> c_int {
 fn find(communicator: MPI_Comm, key: c_int) -> Result<Option<Contexts>, Error> {
     let (mut number, mut found) = (ptr::null_mut::<c_void>(), 0);
     called("MPI_Comm_get_attr", communicator, || {
-        // SAFETY: MPI is usable, the communicator live, the key made here; MPI stores the value where it is told to.
+        // SAFETY: MPI is usable, the communicator live, the key made here; MPI stores the value where it is
+        // told to.
         unsafe { ffi::MPI_Comm_get_attr(communicator, key, (&raw mut number).cast(), &raw mut found) }
     })?;
     Ok(if found == 0 { None } else { all().kept.get(&number.addr()).copied() })
@@ -184,7 +190,8 @@ fn key(communicator: MPI_Comm) -> Result<c_int, Error> {
     }
     let mut key = 0;
     called("MPI_Comm_create_keyval", communicator, || {
-        // SAFETY: MPI is usable; the callbacks have the types of MPI 4.1 section 7.7.2 and use no extra state.
+        // SAFETY: MPI is usable; the callbacks have the types of MPI 4.1 section 7.7.2 and use no extra
+        // state.
         unsafe { ffi::MPI_Comm_create_keyval(Some(no_copy), Some(delete), &raw mut key, ptr::null_mut()) }
     })?;
     at_end(free_all);

@@ -1,7 +1,9 @@
-//! Which of two ways is the faster for a message of which the packed bytes travel in any case: as its datatype, or packed by us.
+//! Which of two ways is the faster for a message of which the packed bytes travel in any case: as its
+//! datatype, or packed by us.
 //!
-//! A table of what was measured says so, by library, size, and for parts of arrays how the contiguous blocks lie and how long they are.
-//! A contiguous message goes as it lies. Structs with gaps are always packed: no library is good at their datatypes.
+//! A table of what was measured says so, by library, size, and for parts of arrays how the contiguous blocks
+//! lie and how long they are. A contiguous message goes as it lies. Structs with gaps are always packed: no
+//! library is good at their datatypes.
 
 use std::{
     env,
@@ -38,7 +40,8 @@ const LARGEST: u64 = 8 << 20;
 
 /// What is best for the messages of one library.
 pub(super) struct Table {
-    /// Whether parts of arrays go as their datatype: by how their blocks lie, how long these are, and the size.
+    /// Whether parts of arrays go as their datatype: by how their blocks lie, how long these are, and the
+    /// size.
     typed: [[[bool; SIZES]; BLOCKS]; ORDERS.len()],
     /// Whether any of that size do.
     any_typed: [bool; SIZES],
@@ -153,8 +156,9 @@ fn limited(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// What a row of a table for [`Wire::auto`](super::Wire::auto) begins with that is about messages like this one: library, how their blocks
-/// lie and how long they are, and bytes. Nothing for a message that always travels in one way.
+/// What a row of a table for [`Wire::auto`](super::Wire::auto) begins with that is about messages like this
+/// one: library, how their blocks lie and how long they are, and bytes. Nothing for a message that always
+/// travels in one way.
 ///
 /// ```no_run
 /// use dtype_runtime::{layout, wire};

@@ -1,6 +1,6 @@
-//! Messages in which something has `#[mpi(wire = "bytes")]` and padding. MPI carries that padding, so all wires do: what travels are the
-//! bytes of the datatype, which a plain call may receive. Our packed bytes have none, so they are put together in an image of the
-//! memory, with zeros for padding.
+//! Messages in which something has `#[mpi(wire = "bytes")]` and padding. MPI carries that padding, so all
+//! wires do: what travels are the bytes of the datatype, which a plain call may receive. Our packed bytes
+//! have none, so they are put together in an image of the memory, with zeros for padding.
 
 use std::ops::Range;
 

@@ -1,8 +1,9 @@
 //! Collective calls on packed bytes (MPI 4.1 chapter 6).
 //!
-//! Every rank first tells how many packed bytes it has, or expects. So the numbers of values may differ from rank to rank, and where
-//! they do not fit, every rank to which something would come gets an error instead, and all ranks come out of the call. What has been
-//! announced must also come: behind the bytes of each rank is a seal, of a number that it tells with them (`frame.rs`).
+//! Every rank first tells how many packed bytes it has, or expects. So the numbers of values may differ from
+//! rank to rank, and where they do not fit, every rank to which something would come gets an error instead,
+//! and all ranks come out of the call. What has been announced must also come: behind the bytes of each rank
+//! is a seal, of a number that it tells with them (`frame.rs`).
 //!
 //! More bytes than an MPI count are counted in larger units, which all ranks agree on: see `parts.rs`.
 
@@ -27,8 +28,8 @@ use crate::{
 
 /// Collective calls without a root, on packed bytes.
 pub trait PackedCollectives: Communicator {
-    /// What every rank sends goes to every rank, in the order of the ranks (`MPI_Allgather`, and `MPI_Allgatherv` where ranks send
-    /// different numbers of values).
+    /// What every rank sends goes to every rank, in the order of the ranks (`MPI_Allgather`, and
+    /// `MPI_Allgatherv` where ranks send different numbers of values).
     ///
     /// ```no_run
     /// use dtype_runtime::traits::*;
@@ -43,8 +44,9 @@ pub trait PackedCollectives: Communicator {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Fit`] where all together are not as many bytes as are received here; [`Error::InvalidValue`]; [`Error::Announced`] where a rank
-    /// makes another call; with `DTYPE_CHECK=1`, [`Error::Mismatch`]. Nothing is written then.
+    /// [`Error::Fit`] where all together are not as many bytes as are received here; [`Error::InvalidValue`];
+    /// [`Error::Announced`] where a rank makes another call; with `DTYPE_CHECK=1`, [`Error::Mismatch`].
+    /// Nothing is written then.
     fn all_gather_packed<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
         S: Message + ?Sized,
@@ -71,7 +73,8 @@ pub trait PackedCollectives: Communicator {
     /// Each rank sends an equal part of its values to each rank (`MPI_Alltoall`).
     ///
     /// # Errors
-    /// [`Error::Parts`] where the values cannot be divided so; otherwise as [`all_gather_packed`](Self::all_gather_packed).
+    /// [`Error::Parts`] where the values cannot be divided so; otherwise as
+    /// [`all_gather_packed`](Self::all_gather_packed).
     fn all_to_all_packed<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
         S: Message + ?Sized,
@@ -94,12 +97,13 @@ pub trait PackedCollectives: Communicator {
         incoming.unpack(&mut all, into)
     }
 
-    /// Each rank sends a message to each rank, and receives one from each: number i goes to rank i, and comes from there
-    /// (`MPI_Alltoallv`, or `MPI_Alltoallw`, since each may be of another layout).
+    /// Each rank sends a message to each rank, and receives one from each: number i goes to rank i, and comes
+    /// from there (`MPI_Alltoallv`, or `MPI_Alltoallw`, since each may be of another layout).
     ///
     /// # Errors
-    /// [`Error::Parts`] where there are not as many messages as ranks; otherwise as [`all_gather_packed`](Self::all_gather_packed).
-    /// Nothing is written where one does not fit; where one holds an invalid value, those from ranks before have been received.
+    /// [`Error::Parts`] where there are not as many messages as ranks; otherwise as
+    /// [`all_gather_packed`](Self::all_gather_packed). Nothing is written where one does not fit; where one
+    /// holds an invalid value, those from ranks before have been received.
     fn all_to_all_varcount_packed<S, R>(&self, messages: &[S], into: &mut [R]) -> Result<(), Error>
     where
         S: Message,
@@ -139,8 +143,8 @@ pub trait PackedRoot: Root {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Fit`] on a rank that has room for another number of bytes than the root sends; [`Error::InvalidValue`]; nothing is written
-    /// there then.
+    /// [`Error::Fit`] on a rank that has room for another number of bytes than the root sends;
+    /// [`Error::InvalidValue`]; nothing is written there then.
     fn broadcast_packed<M: MessageMut + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
         /// Bytes of a part: while one travels, another one is packed or unpacked.
         const PART: usize = 256 << 10;
@@ -195,16 +199,18 @@ pub trait PackedRoot: Root {
         }
     }
 
-    /// Sends this rank's values to the root, which calls [`gather_packed_into_root`](Self::gather_packed_into_root) (`MPI_Gather`).
+    /// Sends this rank's values to the root, which calls
+    /// [`gather_packed_into_root`](Self::gather_packed_into_root) (`MPI_Gather`).
     ///
     /// # Errors
-    /// Before `MPI_Init` and after `MPI_Finalize`; where MPI refuses a call; where there is no memory for a buffer.
+    /// Before `MPI_Init` and after `MPI_Finalize`; where MPI refuses a call; where there is no memory for a
+    /// buffer.
     fn gather_packed<S: Message + ?Sized>(&self, message: &S) -> Result<(), Error> {
         gather(self, message).map(|_| ())
     }
 
-    /// Receives the values of all ranks at the root, its own included, in the order of the ranks. They may send different numbers of them
-    /// (`MPI_Gatherv`).
+    /// Receives the values of all ranks at the root, its own included, in the order of the ranks. They may
+    /// send different numbers of them (`MPI_Gatherv`).
     ///
     /// # Errors
     /// As [`all_gather_packed`](PackedCollectives::all_gather_packed).
@@ -220,17 +226,18 @@ pub trait PackedRoot: Root {
         }
     }
 
-    /// Receives this rank's part from the root, which calls [`scatter_packed_into_root`](Self::scatter_packed_into_root) (`MPI_Scatter`).
+    /// Receives this rank's part from the root, which calls
+    /// [`scatter_packed_into_root`](Self::scatter_packed_into_root) (`MPI_Scatter`).
     ///
     /// # Errors
-    /// [`Error::Fit`] on all ranks where the root does not have just as many bytes as all ranks expect; [`Error::InvalidValue`]; nothing
-    /// is written then.
+    /// [`Error::Fit`] on all ranks where the root does not have just as many bytes as all ranks expect;
+    /// [`Error::InvalidValue`]; nothing is written then.
     fn scatter_packed_into<R: MessageMut + ?Sized>(&self, into: &mut R) -> Result<(), Error> {
         scatter::<Self, [u8], R>(self, None, into)
     }
 
-    /// Sends every rank its part, in the order of the ranks, and receives one's own. They may expect different numbers of values
-    /// (`MPI_Scatterv`).
+    /// Sends every rank its part, in the order of the ranks, and receives one's own. They may expect
+    /// different numbers of values (`MPI_Scatterv`).
     ///
     /// # Errors
     /// As [`scatter_packed_into`](Self::scatter_packed_into).
@@ -285,8 +292,8 @@ fn is_between_groups(communicator: MPI_Comm) -> Result<bool, Error> {
     Ok(between_groups != 0)
 }
 
-/// The bytes of the largest buffer, which all ranks know, so that they count in one unit. Between groups they know only each other's: there
-/// one byte is counted as one.
+/// The bytes of the largest buffer, which all ranks know, so that they count in one unit. Between groups they
+/// know only each other's: there one byte is counted as one.
 fn largest(communicator: MPI_Comm, bytes: u64) -> Result<u64, Error> {
     Ok(if is_between_groups(communicator)? { 0 } else { bytes })
 }
@@ -302,8 +309,8 @@ fn reduce(communicator: MPI_Comm, own: u64, operation: ffi::MPI_Op) -> Result<u6
     Ok(all)
 }
 
-/// What a rank has made in memory, if all ranks have: otherwise some would wait for those that have not. Where there are few bytes nobody
-/// asks; all ranks know how many there are.
+/// What a rank has made in memory, if all ranks have: otherwise some would wait for those that have not.
+/// Where there are few bytes nobody asks; all ranks know how many there are.
 fn all_have_memory<T>(communicator: MPI_Comm, bytes: u64, own: Result<T, Error>) -> Result<T, Error> {
     const FEW: u64 = 256 << 20;
     if bytes <= FEW || is_between_groups(communicator)? {
@@ -372,8 +379,8 @@ fn gather<R: Root + ?Sized, M: Message + ?Sized>(
     let (from, to, unit) = (packed.as_ptr(), all.as_mut_ptr(), parts.unit()?);
     called("MPI_Gatherv", communicator, || {
         let (counts, starts, kind) = (parts.counts.as_ptr(), parts.starts.as_ptr(), unit.datatype);
-        // SAFETY: the buffers have room for as many units as are sent, and at the root as have been announced; elsewhere MPI looks at
-        // what is sent only.
+        // SAFETY: the buffers have room for as many units as are sent, and at the root as have been
+        // announced; elsewhere MPI looks at what is sent only.
         unsafe {
             ffi::MPI_Gatherv(from.cast(), own, kind, to.cast(), counts, starts, kind, to_rank, communicator)
         }
@@ -412,8 +419,8 @@ where
     let (from, to, unit) = (packed.as_ptr(), part.as_mut_ptr(), parts.unit()?);
     called("MPI_Scatterv", communicator, || {
         let (counts, starts, kind) = (parts.counts.as_ptr(), parts.starts.as_ptr(), unit.datatype);
-        // SAFETY: the root's buffer has all parts, and there is room for as many units as are expected here; elsewhere MPI does not look
-        // at what is sent.
+        // SAFETY: the root's buffer has all parts, and there is room for as many units as are expected here;
+        // elsewhere MPI does not look at what is sent.
         unsafe {
             ffi::MPI_Scatterv(
                 from.cast(),

@@ -1,10 +1,11 @@
 //! What travels behind packed bytes, so that nobody takes other bytes for them.
 //!
-//! - In messages nothing. With `DTYPE_CHECK=1` a *description* of the values, with which the receiver compares its own.
-//! - In each part of a collective call a *seal*, since MPI does not tell how many bytes of a part have come: the receiver breaks it before
-//!   the call, and finds it whole only if all bytes before it have come, too. It is a number that its rank has drawn for this call, so that
-//!   a seal of an earlier call, which a library may have kept in buffers of its own, is another one. With `DTYPE_CHECK=1` the description
-//!   is the seal.
+//! - In messages nothing. With `DTYPE_CHECK=1` a *description* of the values, with which the receiver
+//!   compares its own.
+//! - In each part of a collective call a *seal*, since MPI does not tell how many bytes of a part have come:
+//!   the receiver breaks it before the call, and finds it whole only if all bytes before it have come, too.
+//!   It is a number that its rank has drawn for this call, so that a seal of an earlier call, which a library
+//!   may have kept in buffers of its own, is another one. With `DTYPE_CHECK=1` the description is the seal.
 
 use std::{
     env,
@@ -21,7 +22,8 @@ use crate::Error;
 /// The environment variable of the checked mode.
 const VARIABLE: &str = "DTYPE_CHECK";
 
-/// Whether messages describe what they hold: `DTYPE_CHECK` is set when this is first asked, to anything but nothing or `0`.
+/// Whether messages describe what they hold: `DTYPE_CHECK` is set when this is first asked, to anything but
+/// nothing or `0`.
 #[inline]
 pub(super) fn checks() -> bool {
     static CHECKS: OnceLock<bool> = OnceLock::new();
@@ -54,7 +56,8 @@ pub(super) fn draw() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// The first number of a seal. Whatever a rank says that it has drawn, it is not zero, as memory is that nobody has written to.
+/// The first number of a seal. Whatever a rank says that it has drawn, it is not zero, as memory is that
+/// nobody has written to.
 fn mark_of(drawn: u64) -> u64 {
     drawn | 1
 }
@@ -152,7 +155,8 @@ impl<'a> Description<'a> {
     }
 }
 
-/// The packed bytes of what has arrived from a rank with a tag, if they are those of the message that they are received into.
+/// The packed bytes of what has arrived from a rank with a tag, if they are those of the message that they
+/// are received into.
 pub(super) fn accepted<'a, M: Read + ?Sized>(
     message: &M,
     arrived: &'a [u8],
@@ -172,7 +176,8 @@ fn is_description_of(size: usize, bytes: &[u8]) -> bool {
     Description::read(bytes).is_some_and(|description| description.size == size as u64)
 }
 
-/// Whether a message of so many packed bytes is the one that it is received into, also by its description if it has one.
+/// Whether a message of so many packed bytes is the one that it is received into, also by its description if
+/// it has one.
 pub(super) fn accepted_description<M: Read + ?Sized>(
     message: &M,
     found: usize,
@@ -186,7 +191,8 @@ pub(super) fn accepted_description<M: Read + ?Sized>(
     fits(message, found, Some((status.MPI_SOURCE, status.MPI_TAG)))
 }
 
-/// Checks that a message has so many packed bytes, which came from a rank with a tag, or in a collective call.
+/// Checks that a message has so many packed bytes, which came from a rank with a tag, or in a collective
+/// call.
 pub(super) fn fits<M: Read + ?Sized>(
     message: &M,
     found: usize,

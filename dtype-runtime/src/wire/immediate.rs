@@ -22,7 +22,8 @@ impl<'a, Sc: Scope<'a>> Registered<'a, Sc> {
 
 impl<'a, Sc: Scope<'a>> Drop for Registered<'a, Sc> {
     fn drop(&mut self) {
-        // SAFETY: it has been registered; what is unregistered has been completed, since this is dropped last.
+        // SAFETY: it has been registered; what is unregistered has been completed, since this is dropped
+        // last.
         unsafe { self.scope.unregister() };
     }
 }
@@ -58,8 +59,8 @@ impl<'a, M: Message + ?Sized, Sc: Scope<'a>> PackedSend<'a, M, Sc> {
     }
 }
 
-/// A message that is being received. Dropping it gives it up, and leaves its destination as it was; if it has already come, nobody else
-/// receives it.
+/// A message that is being received. Dropping it gives it up, and leaves its destination as it was; if it has
+/// already come, nobody else receives it.
 #[must_use = "the message has not been received before `wait`"]
 pub struct PackedReceive<'a, M: MessageMut + ?Sized, Sc: Scope<'a>> {
     posted: Posted,
@@ -78,7 +79,8 @@ impl<'a, M: MessageMut + ?Sized, Sc: Scope<'a>> PackedReceive<'a, M, Sc> {
     /// Whether it has arrived (MPI 4.1 section 3.7.3, `MPI_Test`): then it has been unpacked.
     ///
     /// # Errors
-    /// As [`receive_packed_into`](super::ReceivePacked::receive_packed_into); the same one whenever this is asked again.
+    /// As [`receive_packed_into`](super::ReceivePacked::receive_packed_into); the same one whenever this is
+    /// asked again.
     pub fn is_done(&mut self) -> Result<bool, Error> {
         self.advance(false).map(|done| done.is_some())
     }

@@ -12,8 +12,9 @@ use crate::{
     pack::{Data, DataMut, pack, pack_into, pack_raw, packed_size, unpack_into},
 };
 
-/// What can be sent on a [`Wire`](crate::Wire): a value or slice of a type with [`MpiDatatype`], fields that are skipped or not; a `Vec`;
-/// [`Values`]; a [`View`]; and [`Data`], which is any layout of any memory, that of a [decoded](crate::decode) datatype for example.
+/// What can be sent on a [`Wire`](crate::Wire): a value or slice of a type with [`MpiDatatype`], fields that
+/// are skipped or not; a `Vec`; [`Values`]; a [`View`]; and [`Data`], which is any layout of any memory, that
+/// of a [decoded](crate::decode) datatype for example.
 ///
 /// This trait is implemented here only.
 #[diagnostic::on_unimplemented(
@@ -68,7 +69,8 @@ pub struct Span {
 }
 
 impl Span {
-    /// The memory of values, if they have no padding and travel in the order in which they lie; or if they travel as bytes.
+    /// The memory of values, if they have no padding and travel in the order in which they lie; or if they
+    /// travel as bytes.
     #[inline]
     fn of_values<T: MpiDatatype>(place: *mut T, count: usize) -> Option<Self> {
         const { T::FACTS.dense || T::BYTES }
@@ -79,8 +81,8 @@ impl Span {
 pub(crate) mod sealed {
     use super::{Error, Plan, Range, Spacing, Span, Typed};
 
-    /// What a message is for a wire. Its *packed bytes* here are those that travel: by field, but where something travels
-    /// [as bytes](super::super::blocks).
+    /// What a message is for a wire. Its *packed bytes* here are those that travel: by field, but where
+    /// something travels [as bytes](super::super::blocks).
     ///
     /// # Safety
     /// 1. `packed_size` is always the same, and `pack` writes just so many bytes.
@@ -122,7 +124,8 @@ pub(crate) mod sealed {
     ///
     /// # Safety
     /// 1. As for `Read`.
-    /// 2. `span_mut` and `typed_mut` name the same memory as `span` and `typed`, borrowed mutably, and no byte of it twice.
+    /// 2. `span_mut` and `typed_mut` name the same memory as `span` and `typed`, borrowed mutably, and no
+    ///    byte of it twice.
     /// 3. Any bytes may be written there where `any_pattern` says so.
     pub unsafe trait Write: Read {
         /// Whether every pattern of the packed bytes is a value.
@@ -251,7 +254,8 @@ unsafe impl<T: MpiDatatype> sealed::Write for [T] {
             let size = sealed::Read::packed_size(self);
             return match self.span_mut().filter(|_| T::FACTS.any_pattern && bytes.end <= size) {
                 Some(Span { place, .. }) => {
-                    // SAFETY: these are bytes of the memory, which is borrowed mutably, and any may be written.
+                    // SAFETY: these are bytes of the memory, which is borrowed mutably, and any may be
+                    // written.
                     unsafe { place.add(position).copy_from_nonoverlapping(packed.as_ptr(), packed.len()) };
                     Ok(())
                 }

@@ -7,21 +7,26 @@
 //! | [`Wire::Bytes`] | the memory itself, where it is the packed bytes in their order: one MPI message | the same |
 //! | [`Wire::Segments`] | packed bytes in pieces, so that packing, transfer and unpacking of long messages overlap | [`receive_over`](ReceivePacked::receive_over) with the same wire, between ranks of a communicator to which it was [attached](attach()) |
 //!
-//! [`Wire::auto`] is the fastest of the first three, as far as that was measured. All three are the same bytes in the same order, so
-//! [`receive_packed_into`](ReceivePacked::receive_packed_into) need not know which was used, and never guesses: a message is as many packed bytes as what
-//! it is received into has, or there is an [`Error::Fit`](crate::Error::Fit), and the destination is as it was. `bool`s, `char`s and enums are
-//! looked at as well. Padding travels only if the type says so on both sides, with `#[mpi(wire = "bytes")]`.
+//! [`Wire::auto`] is the fastest of the first three, as far as that was measured. All three are the same
+//! bytes in the same order, so [`receive_packed_into`](ReceivePacked::receive_packed_into) need not know
+//! which was used, and never guesses: a message is as many packed bytes as what it is received into has, or
+//! there is an [`Error::Fit`](crate::Error::Fit), and the destination is as it was. `bool`s, `char`s and
+//! enums are looked at as well. Padding travels only if the type says so on both sides, with `#[mpi(wire =
+//! "bytes")]`.
 //!
-//! MPI's rules of order and matching hold as for plain calls (MPI 4.1 section 3.5), also between both. (MPICH 4 and 5 report an error
-//! where a plain receive meets `MPI_PACKED` of 8 KiB and more with the datatype of a struct: send typed to those.) Neither messages nor collective
-//! calls are limited by MPI's counts: more than 2,147,483,647 values or bytes are counted in larger units.
+//! MPI's rules of order and matching hold as for plain calls (MPI 4.1 section 3.5), also between both. (MPICH
+//! 4 and 5 report an error where a plain receive meets `MPI_PACKED` of 8 KiB and more with the datatype of a
+//! struct: send typed to those.) Neither messages nor collective calls are limited by MPI's counts: more than
+//! 2,147,483,647 values or bytes are counted in larger units.
 //!
 //! # Checked mode
 //!
-//! That `{f64, u32}` is received as `{u32, f64}` nobody sees: the sizes are equal. With `DTYPE_CHECK=1` in the environment of all ranks each
-//! message of the calls here, also in collective ones, says which base types it holds, and how many; others than are received into are an
-//! [`Error::Mismatch`](crate::Error::Mismatch) that prints both. What says so are 256 bytes behind the values, on every wire: a plain MPI call that has no room for
-//! them reports a message that is too long. What plain calls send is received as before.
+//! That `{f64, u32}` is received as `{u32, f64}` nobody sees: the sizes are equal. With `DTYPE_CHECK=1` in
+//! the environment of all ranks each message of the calls here, also in collective ones, says which base
+//! types it holds, and how many; others than are received into are an
+//! [`Error::Mismatch`](crate::Error::Mismatch) that prints both. What says so are 256 bytes behind the
+//! values, on every wire: a plain MPI call that has no room for them reports a message that is too long. What
+//! plain calls send is received as before.
 //!
 //! ```no_run
 //! use dtype_runtime::{MpiDatatype, Wire, layout, traits::*};
@@ -80,18 +85,20 @@ pub enum Wire {
     Packed,
     /// In the way of these that was measured to be the fastest for such messages.
     Auto,
-    /// Packed, in pieces that overlap: both sides name it, on a communicator to which it was [attached](attach()).
+    /// Packed, in pieces that overlap: both sides name it, on a communicator to which it was
+    /// [attached](attach()).
     Segments,
 }
 
 impl Wire {
-    /// The way that was measured to be the fastest for a message: as it lies, if its memory is its packed bytes; otherwise typed or packed,
-    /// by its size, by how its blocks lie and how long they are, and by the MPI library.
+    /// The way that was measured to be the fastest for a message: as it lies, if its memory is its packed
+    /// bytes; otherwise typed or packed, by its size, by how its blocks lie and how long they are, and by the
+    /// MPI library.
     ///
-    /// What was measured is built in. If the environment variable `DTYPE_WIRES` names a file when the first message is sent, that is read
-    /// instead: `cargo xtask bench pingpong --wires FILE` writes one for the machine it runs on. It has the form of
-    /// `dtype-runtime/src/wire/wires.txt`; a file that has not is an [`Error::Table`](crate::Error::Table). Sender and receiver need not have the
-    /// same table.
+    /// What was measured is built in. If the environment variable `DTYPE_WIRES` names a file when the first
+    /// message is sent, that is read instead: `cargo xtask bench pingpong --wires FILE` writes one for the
+    /// machine it runs on. It has the form of `dtype-runtime/src/wire/wires.txt`; a file that has not is an
+    /// [`Error::Table`](crate::Error::Table). Sender and receiver need not have the same table.
     pub const fn auto() -> Self {
         Self::Auto
     }

@@ -1,4 +1,5 @@
-//! How the buffer of a collective call is divided among ranks: each part with a [seal](super::frame) behind it.
+//! How the buffer of a collective call is divided among ranks: each part with a [seal](super::frame) behind
+//! it.
 
 use std::ops::Range;
 
@@ -13,13 +14,15 @@ use super::{
 };
 use crate::Error;
 
-/// What the bytes of ranks are counted in, if the largest buffer of a call has so many: one byte, as long as an MPI count goes so far, and
-/// otherwise the power of two with which there are about 2^30 units. The part of each rank begins with a unit of its own.
+/// What the bytes of ranks are counted in, if the largest buffer of a call has so many: one byte, as long as
+/// an MPI count goes so far, and otherwise the power of two with which there are about 2^30 units. The part
+/// of each rank begins with a unit of its own.
 fn unit(bytes: u64) -> u64 {
     if bytes <= Count::MAX as u64 { 1 } else { (bytes >> 30).next_power_of_two() }
 }
 
-/// What a rank tells of its part before the call: how many packed bytes it has, and the number that it has drawn for the seal.
+/// What a rank tells of its part before the call: how many packed bytes it has, and the number that it has
+/// drawn for the seal.
 pub(super) type Told = [u64; 2];
 
 /// The packed bytes of all ranks together.
@@ -32,8 +35,8 @@ pub(super) fn with_seals(told: &[Told]) -> u64 {
     total(told).saturating_add((told.len() * seal_size()) as u64)
 }
 
-/// How many packed bytes each rank has of a buffer, and where they begin. No part is empty, as each has its seal: some libraries take the
-/// address of an empty vector for `MPI_IN_PLACE`.
+/// How many packed bytes each rank has of a buffer, and where they begin. No part is empty, as each has its
+/// seal: some libraries take the address of an empty vector for `MPI_IN_PLACE`.
 pub(super) struct Parts {
     sizes: Vec<usize>,
     /// The numbers of their seals.
@@ -104,7 +107,8 @@ impl Parts {
         Ok((packed, count))
     }
 
-    /// A buffer for one part of so many packed bytes, with a broken seal of that number, and how many units it has.
+    /// A buffer for one part of so many packed bytes, with a broken seal of that number, and how many units
+    /// it has.
     pub fn room_for(&self, bytes: usize, drawn: u64) -> Result<(Buffer, Count), Error> {
         let (count, room) = self.whole_units(bytes)?;
         let mut part = Buffer::with_room(room)?;

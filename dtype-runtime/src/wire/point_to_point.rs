@@ -36,8 +36,8 @@ pub trait SendPacked: Destination {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Tag`]; before `MPI_Init` and after `MPI_Finalize`, and from a thread that may not call MPI; where MPI refuses a call; where
-    /// there is no memory for a buffer.
+    /// [`Error::Tag`]; before `MPI_Init` and after `MPI_Finalize`, and from a thread that may not call MPI;
+    /// where MPI refuses a call; where there is no memory for a buffer.
     #[inline]
     fn send_packed<M: Message + ?Sized>(&self, message: &M) -> Result<(), Error> {
         self.send_over(Wire::Packed, message)
@@ -52,11 +52,13 @@ pub trait SendPacked: Destination {
         self.send_over_with_tag(Wire::Packed, message, tag)
     }
 
-    /// Sends a message on a wire. It is received by [`receive_packed_into`](ReceivePacked::receive_packed_into), whatever the wire; on
-    /// [`Wire::Segments`] by [`receive_over`](ReceivePacked::receive_over) with that wire.
+    /// Sends a message on a wire. It is received by
+    /// [`receive_packed_into`](ReceivePacked::receive_packed_into), whatever the wire; on [`Wire::Segments`]
+    /// by [`receive_over`](ReceivePacked::receive_over) with that wire.
     ///
     /// # Errors
-    /// As [`send_packed`](Self::send_packed); [`Error::Wire`] where the message cannot travel so; [`Error::Table`].
+    /// As [`send_packed`](Self::send_packed); [`Error::Wire`] where the message cannot travel so;
+    /// [`Error::Table`].
     #[inline]
     fn send_over<M: Message + ?Sized>(&self, wire: Wire, message: &M) -> Result<(), Error> {
         self.send_over_with_tag(wire, message, Tag::default())
@@ -88,7 +90,8 @@ pub trait SendPacked: Destination {
         self.immediate_send_over_with_tag(scope, Wire::Packed, message, Tag::default())
     }
 
-    /// Begins to send a message on a wire, with a tag. What is not packed is borrowed for as long as the request lives.
+    /// Begins to send a message on a wire, with a tag. What is not packed is borrowed for as long as the
+    /// request lives.
     ///
     /// # Errors
     /// As [`send_over`](Self::send_over).
@@ -105,13 +108,15 @@ pub trait SendPacked: Destination {
 
 /// Receiving from any wire.
 pub trait ReceivePacked: Source {
-    /// Receives a message into a value, slice or view that has as many values. From `MPI_PROC_NULL` nothing comes, and nothing is written.
+    /// Receives a message into a value, slice or view that has as many values. From `MPI_PROC_NULL` nothing
+    /// comes, and nothing is written.
     ///
     /// # Errors
-    /// [`Error::Fit`] and [`Error::TooLong`] where the message has another size than what it is received into, [`Error::InvalidValue`] where it
-    /// holds a value that its type does not have, and with `DTYPE_CHECK=1` [`Error::Mismatch`] where it holds other base types: nothing is written then.
-    /// [`Error::Tag`]; before `MPI_Init` and after `MPI_Finalize`, and from a thread that may not call MPI; where MPI refuses a call; where
-    /// there is no memory for a buffer.
+    /// [`Error::Fit`] and [`Error::TooLong`] where the message has another size than what it is received
+    /// into, [`Error::InvalidValue`] where it holds a value that its type does not have, and with
+    /// `DTYPE_CHECK=1` [`Error::Mismatch`] where it holds other base types: nothing is written then.
+    /// [`Error::Tag`]; before `MPI_Init` and after `MPI_Finalize`, and from a thread that may not call MPI;
+    /// where MPI refuses a call; where there is no memory for a buffer.
     #[inline]
     fn receive_packed_into<M: MessageMut + ?Sized>(&self, message: &mut M) -> Result<Status, Error> {
         // Any tag, as rsmpi's own.
@@ -131,11 +136,13 @@ pub trait ReceivePacked: Source {
         receive(message, Peer::source(self, tag)?)
     }
 
-    /// Receives a message that was sent on a wire. On [`Wire::Segments`] both sides must name it; all others are received alike.
+    /// Receives a message that was sent on a wire. On [`Wire::Segments`] both sides must name it; all others
+    /// are received alike.
     ///
     /// # Errors
-    /// As [`receive_packed_into`](Self::receive_packed_into). On [`Wire::Segments`] also [`Error::Wire`] where none are
-    /// [attached](super::attach), and [`Error::Segment`], after which some may have been written.
+    /// As [`receive_packed_into`](Self::receive_packed_into). On [`Wire::Segments`] also [`Error::Wire`]
+    /// where none are [attached](super::attach), and [`Error::Segment`], after which some may have been
+    /// written.
     #[inline]
     fn receive_over<M: MessageMut + ?Sized>(&self, wire: Wire, message: &mut M) -> Result<Status, Error> {
         self.receive_over_with_tag(wire, message, any_tag())
@@ -159,11 +166,11 @@ pub trait ReceivePacked: Source {
         }
     }
 
-    /// Begins to receive a message: MPI receives it into a buffer while the program is elsewhere. It is there, and has been looked at, after
-    /// [`wait`](PackedReceive::wait).
+    /// Begins to receive a message: MPI receives it into a buffer while the program is elsewhere. It is
+    /// there, and has been looked at, after [`wait`](PackedReceive::wait).
     ///
-    /// On [`Wire::Segments`] there is no such call: MPI could not go on with the segments by itself, and ranks that wait for each other
-    /// would wait for ever.
+    /// On [`Wire::Segments`] there is no such call: MPI could not go on with the segments by itself, and
+    /// ranks that wait for each other would wait for ever.
     ///
     /// # Errors
     /// As [`receive_packed_into`](Self::receive_packed_into).
@@ -192,7 +199,8 @@ pub trait ReceivePacked: Source {
 impl<D: Destination + ?Sized> SendPacked for D {}
 impl<S: Source + ?Sized> ReceivePacked for S {}
 
-/// Sends one message packed while another one is received (MPI 4.1 section 3.10): neither waits for the other.
+/// Sends one message packed while another one is received (MPI 4.1 section 3.10): neither waits for the
+/// other.
 ///
 /// ```no_run
 /// use dtype_runtime::send_receive_packed;
@@ -209,7 +217,8 @@ impl<S: Source + ?Sized> ReceivePacked for S {}
 /// ```
 ///
 /// # Errors
-/// As [`SendPacked::send_packed`] and [`ReceivePacked::receive_packed_into`]. One's own message is sent in any case.
+/// As [`SendPacked::send_packed`] and [`ReceivePacked::receive_packed_into`]. One's own message is sent in
+/// any case.
 pub fn send_receive_packed<M, D, N, S>(
     message: &M,
     destination: &D,

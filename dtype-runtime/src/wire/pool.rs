@@ -1,7 +1,7 @@
 //! Buffers for packed bytes, used again: getting a large one from the system costs more than filling it.
 //!
-//! All bytes of a buffer are initialized, but those of an earlier message may still be there. Who takes one shows of it only what was
-//! written since.
+//! All bytes of a buffer are initialized, but those of an earlier message may still be there. Who takes one
+//! shows of it only what was written since.
 
 use std::{
     alloc::{Layout, alloc_zeroed},
@@ -44,7 +44,8 @@ impl Pool {
     }
 }
 
-/// A buffer of at least as many bytes as were wanted, which goes back to the pool of the thread that drops it.
+/// A buffer of at least as many bytes as were wanted, which goes back to the pool of the thread that drops
+/// it.
 pub(super) struct Buffer(Box<[u8]>);
 
 impl Buffer {

@@ -25,7 +25,8 @@ use crate::{
 /// Messages up to so many bytes are received into a buffer and copied: to look for them first takes longer.
 const COPIED: usize = 16 << 10;
 
-/// Receives a message. A long one is looked for first: so it is known how long it is, and can be received straight into its memory.
+/// Receives a message. A long one is looked for first: so it is known how long it is, and can be received
+/// straight into its memory.
 #[inline]
 pub(super) fn receive<M: Write + ?Sized>(message: &mut M, from: Peer) -> Result<Status, Error> {
     if from.is_nobody() {
@@ -87,13 +88,15 @@ fn take<M: Write + ?Sized>(matched: Matched, message: &mut M) -> Result<(), Erro
     if size == message.packed_size() && message.any_pattern() && !checks() {
         if let Some(Span { place, .. }) = message.span_mut() {
             let bytes = Bytes::of(size)?;
-            // SAFETY: 1 and 2, since the span is borrowed mutably, has just so many bytes, and any pattern may be written there.
+            // SAFETY: 1 and 2, since the span is borrowed mutably, has just so many bytes, and any pattern
+            // may be written there.
             return unsafe { matched.receive_at(place.cast(), bytes.count, bytes.datatype) };
         }
         if Table::current().is_ok_and(|table| table.is_typed(message))
             && let Ok(typed) = message.typed_mut()
         {
-            // SAFETY: 1 and 2, since the datatype names what is borrowed mutably, no byte twice, and has just so many bytes.
+            // SAFETY: 1 and 2, since the datatype names what is borrowed mutably, no byte twice, and has just
+            // so many bytes.
             return unsafe { matched.receive_at(typed.place, typed.count, typed.datatype.as_raw()) };
         }
     }
@@ -107,8 +110,8 @@ fn unpack<M: Write + ?Sized>(message: &mut M, arrived: &[u8], status: &MPI_Statu
     message.unpack(packed)
 }
 
-/// Room for a message that is to have so many packed bytes. One that is checked gets more, so that also what a longer message says of itself
-/// arrives.
+/// Room for a message that is to have so many packed bytes. One that is checked gets more, so that also what
+/// a longer message says of itself arrives.
 fn room_for(size: usize) -> usize {
     const CHECKED: usize = 1 << 20;
     if checks() { size.saturating_mul(2).saturating_add(CHECKED) } else { size }

@@ -1,4 +1,5 @@
-//! MPI's part in a transfer: what it is handed, requests that have been started, messages that have been found.
+//! MPI's part in a transfer: what it is handed, requests that have been started, messages that have been
+//! found.
 
 use std::{
     marker::PhantomData,
@@ -103,8 +104,8 @@ pub(super) struct Bytes {
 }
 
 impl Bytes {
-    /// As `MPI_PACKED`, which matches whatever is sent or received (MPI 4.1 section 5.2); beyond its counts, as one of a datatype of so
-    /// many bytes.
+    /// As `MPI_PACKED`, which matches whatever is sent or received (MPI 4.1 section 5.2); beyond its counts,
+    /// as one of a datatype of so many bytes.
     #[inline]
     pub fn of(size: usize) -> Result<Self, Error> {
         match Count::try_from(size) {
@@ -121,7 +122,8 @@ impl Bytes {
         Self::of_entry(entry(bytes_in_a_row(size), size as i64))
     }
 
-    /// 2ⁿ bytes, and one more after a gap of one byte: Open MPI writes no more of a message into such a datatype than fits.
+    /// 2ⁿ bytes, and one more after a gap of one byte: Open MPI writes no more of a message into such a
+    /// datatype than fits.
     fn with_gap(n: u32) -> Result<Self, Error> {
         static ENTRIES: [OnceLock<Entry>; isize::BITS as usize] = [const { OnceLock::new() }; _];
         let entry = ENTRIES[n as usize].get_or_init(|| {
@@ -183,7 +185,8 @@ impl Outgoing {
     pub fn send(self, Peer { communicator, rank, tag }: Peer) -> Result<(), Error> {
         let Bytes { count, datatype, .. } = self.bytes;
         called("MPI_Send", communicator, || {
-            // SAFETY: the memory is there by the conditions of the constructors, and the datatype describes it.
+            // SAFETY: the memory is there by the conditions of the constructors, and the datatype describes
+            // it.
             unsafe { ffi::MPI_Send(self.place, count, datatype, rank, tag, communicator) }
         })
     }
@@ -193,7 +196,8 @@ impl Outgoing {
         let mut request = Request::new(to.communicator, false);
         let (raw, Bytes { count, datatype, .. }) = (&raw mut request.raw, self.bytes);
         called("MPI_Isend", to.communicator, || {
-            // SAFETY: as for `send`; the request keeps the buffer, and is completed when it is dropped. MPI keeps a datatype in use.
+            // SAFETY: as for `send`; the request keeps the buffer, and is completed when it is dropped. MPI
+            // keeps a datatype in use.
             unsafe { ffi::MPI_Isend(self.place, count, datatype, to.rank, to.tag, to.communicator, raw) }
         })?;
         request.buffer = self.buffer;
@@ -204,7 +208,8 @@ impl Outgoing {
 /// What MPI says of a transfer that is over: its status, or an error code.
 pub(super) type Outcome = Result<MPI_Status, c_int>;
 
-/// A buffer into which MPI may receive a message of up to so many bytes; it notices if there are more, and writes nothing behind it.
+/// A buffer into which MPI may receive a message of up to so many bytes; it notices if there are more, and
+/// writes nothing behind it.
 pub(super) struct Room {
     buffer: Buffer,
     bytes: Bytes,
@@ -242,7 +247,8 @@ impl Room {
     }
 }
 
-/// A transfer that has been started, with the buffer that it uses, unless that is borrowed. Dropping it completes it.
+/// A transfer that has been started, with the buffer that it uses, unless that is borrowed. Dropping it
+/// completes it.
 pub(super) struct Request {
     raw: MPI_Request,
     communicator: MPI_Comm,
@@ -265,7 +271,8 @@ impl Request {
         let mut request = Self::new(communicator, true);
         let (raw, place) = (&raw mut request.raw, buffer.as_mut_ptr().cast());
         called("MPI_Irecv", communicator, || {
-            // SAFETY: the datatype covers no more than the buffer, which stays until the request is completed, as dropping does.
+            // SAFETY: the datatype covers no more than the buffer, which stays until the request is
+            // completed, as dropping does.
             unsafe { ffi::MPI_Irecv(place, bytes.count, bytes.datatype, rank, tag, communicator, raw) }
         })?;
         request.buffer = Some(buffer);
@@ -333,7 +340,8 @@ impl Drop for Request {
     }
 }
 
-/// Makes calls that complete a request: MPICH 4 tells the handler of `MPI_COMM_WORLD` what is wrong with one of any communicator.
+/// Makes calls that complete a request: MPICH 4 tells the handler of `MPI_COMM_WORLD` what is wrong with one
+/// of any communicator.
 fn returning_all_errors<R>(communicator: MPI_Comm, calls: impl FnOnce() -> R) -> R {
     returning_errors(communicator, || without_communicator(calls))
 }

@@ -1,8 +1,9 @@
 //! The wire of segments: a long message in pieces, so that packing, transfer and unpacking overlap.
 //!
-//! Both sides name it, and its pieces travel in [contexts](Contexts) of their own. The first piece has a header and is matched as any
-//! message, by rank and tag. The others follow under the message's number, which the header says: so any number of messages may be
-//! under way, in any order, from any threads, and no piece is ever taken for another message.
+//! Both sides name it, and its pieces travel in [contexts](Contexts) of their own. The first piece has a
+//! header and is matched as any message, by rank and tag. The others follow under the message's number, which
+//! the header says: so any number of messages may be under way, in any order, from any threads, and no piece
+//! is ever taken for another message.
 
 use std::collections::VecDeque;
 
@@ -24,13 +25,15 @@ use super::{
 };
 use crate::{Error, mpi::greatest_tag};
 
-/// The most packed bytes of a piece: few enough for the second-level cache, many enough for one more message not to matter.
+/// The most packed bytes of a piece: few enough for the second-level cache, many enough for one more message
+/// not to matter.
 const PIECE: usize = 128 << 10;
 
 /// Pieces on their way at a time.
 const AHEAD: usize = 4;
 
-/// What a first piece begins with: a mark, the packed bytes of the message, those of each piece but the last, and the message's number.
+/// What a first piece begins with: a mark, the packed bytes of the message, those of each piece but the last,
+/// and the message's number.
 #[derive(Clone, Copy)]
 struct Header {
     total: usize,
@@ -79,7 +82,8 @@ pub(super) struct Sending<'a, M: ?Sized> {
 }
 
 impl<'a, M: Read + ?Sized> Sending<'a, M> {
-    /// Begins. With `all`, everything is on its way afterwards: MPI goes on with it while the program is elsewhere, and we could not.
+    /// Begins. With `all`, everything is on its way afterwards: MPI goes on with it while the program is
+    /// elsewhere, and we could not.
     pub fn new(message: &'a M, to: Peer, all: bool) -> Result<Self, Error> {
         let contexts = Contexts::on(to.communicator)?;
         let (total, step) = (message.packed_size(), message.step());
@@ -158,7 +162,8 @@ struct Receiving {
     position: usize,
     /// All packed bytes, where they have to be looked at before any of them is written.
     whole: Option<Buffer>,
-    /// Why the message is thrown away: all of it has to be received all the same, for the sender waits for that.
+    /// Why the message is thrown away: all of it has to be received all the same, for the sender waits for
+    /// that.
     refused: Option<Error>,
     status: MPI_Status,
 }
@@ -244,7 +249,8 @@ impl Receiving {
         } else if self.refused.is_none()
             && let Some(Span { place, .. }) = message.span_mut()
         {
-            // SAFETY: the span is borrowed mutably, holds `total` bytes, and any pattern may be written there.
+            // SAFETY: the span is borrowed mutably, holds `total` bytes, and any pattern may be written
+            // there.
             let memory = unsafe { std::slice::from_raw_parts_mut(place.add(position), size) };
             piece.receive_into(memory)?;
         } else {

@@ -44,7 +44,8 @@ impl<'a, M: Read + ?Sized> Sending<'a, M> {
     }
 }
 
-/// What MPI is handed for a message that is sent whole: on every wire its packed bytes, or what MPI makes of them.
+/// What MPI is handed for a message that is sent whole: on every wire its packed bytes, or what MPI makes of
+/// them.
 #[inline]
 fn outgoing<M: Read + ?Sized>(message: &M, wire: Wire) -> Result<Outgoing, Error> {
     let (span, typed): (_, Option<Typed>) = match wire {

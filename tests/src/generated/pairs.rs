@@ -112,7 +112,8 @@ struct Case<'a> {
 /// Values of any bytes, but where a type has no such value.
 fn values<T: MpiDatatype>(which: usize) -> Vec<T> {
     let mut values = Vec::<T>::with_capacity(MOST);
-    // SAFETY: numbers, `bool` and `char`, arrays and tuples of them: all may be zero, and so is their padding.
+    // SAFETY: numbers, `bool` and `char`, arrays and tuples of them: all may be zero, and so is their
+    // padding.
     unsafe {
         values.as_mut_ptr().write_bytes(0, MOST);
         values.set_len(MOST);

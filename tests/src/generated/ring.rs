@@ -1,5 +1,5 @@
-//! Each struct goes to the next rank in raw memory, and of that memory only the bytes of the fields that travel may change, in the
-//! order in which they travel.
+//! Each struct goes to the next rank in raw memory, and of that memory only the bytes of the fields that
+//! travel may change, in the order in which they travel.
 
 use std::{any::type_name, os::raw::c_int};
 
@@ -57,7 +57,8 @@ fn exchange<T: MpiDatatype>(world: &SimpleCommunicator, sent: &[u8], received: &
     let (rank, size) = (world.rank(), world.size());
     let datatype = T::datatype().unwrap().as_raw();
     assert!(sent.len() == received.len() && sent.len() == COUNT * size_of::<T>());
-    // SAFETY: both buffers have room for so many values, an extent apart; MPI reads and writes bytes, not values.
+    // SAFETY: both buffers have room for so many values, an extent apart; MPI reads and writes bytes, not
+    // values.
     let code = unsafe {
         ffi::MPI_Sendrecv(
             sent.as_ptr().cast(),

@@ -1,4 +1,5 @@
-//! Existing datatypes, of every constructor, decoded and normalized: MPI itself says whether they are still the same.
+//! Existing datatypes, of every constructor, decoded and normalized: MPI itself says whether they are still
+//! the same.
 
 use std::{
     ops::Range,
@@ -91,7 +92,8 @@ impl Maker {
             sizes.iter().zip(&subsizes).map(|(size, subsize)| self.int(0..size - subsize + 1)).collect();
         let order = if self.random.one_in(2) { ffi::MPI_ORDER_C } else { ffi::MPI_ORDER_FORTRAN } as c_int;
         let lower_bound = self.int(-3..4) as MPI_Aint;
-        // SAFETY: MPI is initialized, every list has the length that is passed with it, and the old datatypes live.
+        // SAFETY: MPI is initialized, every list has the length that is passed with it, and the old datatypes
+        // live.
         unsafe {
             let mut new = ffi::RSMPI_DATATYPE_NULL;
             let result = &raw mut new;
@@ -198,9 +200,10 @@ fn fits(datatype: MPI_Datatype) -> Option<usize> {
     (fits && size < 20_000).then_some(2 * size as usize)
 }
 
-/// Packed by MPI, by a plan of what was decoded, and by MPI with the normalized datatype. Gives 1 where the library itself
-/// is wrong about the original: Open MPI 4.1.4 packs two copies of few datatypes with parts that have no data, and MPICH
-/// 4.0.2 has the true extents of few datatypes with resized parts, and of all where parts without data would be.
+/// Packed by MPI, by a plan of what was decoded, and by MPI with the normalized datatype. Gives 1 where the
+/// library itself is wrong about the original: Open MPI 4.1.4 packs two copies of few datatypes with parts
+/// that have no data, and MPICH 4.0.2 has the true extents of few datatypes with resized parts, and of all
+/// where parts without data would be.
 fn compare(datatype: MPI_Datatype, memory: &[u8]) -> usize {
     let Some(size) = fits(datatype) else { return 0 };
     let mut committed = datatype;

@@ -1,5 +1,5 @@
-//! The pack engine against MPI's own, on random trees: datatypes made by direct calls, one for each node, packed, unpacked, and packed
-//! as `external32`.
+//! The pack engine against MPI's own, on random trees: datatypes made by direct calls, one for each node,
+//! packed, unpacked, and packed as `external32`.
 
 use std::{
     ffi::CString,
@@ -87,8 +87,9 @@ pub fn has(base: BaseType) -> bool {
     }
 }
 
-/// The base types that the library has, and copies as they are from any stride. Of a `long double` MPICH packs only the ten bytes that mean
-/// something, and MPICH 5 of all numbers of 16 bytes; Open MPI 5.0 takes strides of complex numbers for multiples of their size.
+/// The base types that the library has, and copies as they are from any stride. Of a `long double` MPICH
+/// packs only the ten bytes that mean something, and MPICH 5 of all numbers of 16 bytes; Open MPI 5.0 takes
+/// strides of complex numbers for multiples of their size.
 pub fn base_types() -> Vec<BaseType> {
     let is_torn = |base: BaseType| {
         is_library("Open MPI", 5) && base.pair().is_none() && base.alignment() < base.size()
@@ -160,8 +161,8 @@ fn pack_external(source: *const u8, datatype: MPI_Datatype, packed: &mut [u8], p
     }
 }
 
-/// A tree as external32. MPICH 4.0.2 dies in MPI_Pack_external of any struct (eight lines of C show it); there each
-/// number is packed by itself, which is the same by definition.
+/// A tree as external32. MPICH 4.0.2 dies in MPI_Pack_external of any struct (eight lines of C show it);
+/// there each number is packed by itself, which is the same by definition.
 fn external(source: *const u8, tree: &TypeTree, datatype: MPI_Datatype, size: usize) -> Vec<u8> {
     let (mut packed, mut position) = (vec![0u8; size + 64], 0);
     if is_library("MPICH", 4) || is_library("MPICH", 5) {
@@ -219,7 +220,8 @@ pub fn engine() {
         unsafe { ffi::MPI_Type_commit(&raw mut datatype) };
         let source = memory[origin..].as_ptr();
         packed_by_many(&mpi_pack(source, 1, datatype, ours.len()), &ours, &name);
-        // Of MPI_WCHAR Open MPI packs four bytes, where the standard's table has two, and MPICH dies; MPICH 5 of numbers of two bytes, too.
+        // Of MPI_WCHAR Open MPI packs four bytes, where the standard's table has two, and MPICH dies; MPICH 5
+        // of numbers of two bytes, too.
         let types = tree.flatten().expect("a small tree");
         let dies = |base| matches!(base, BaseType::WChar | BaseType::Real2 | BaseType::Complex4);
         if !types.types().iter().any(|base| dies(*base)) {
@@ -248,7 +250,8 @@ pub fn engine() {
     assert!(compared > 300, "only {compared} trees");
 }
 
-/// What has been packed as external32 is unpacked, in parts that come in any order, and packed to the same bytes again.
+/// What has been packed as external32 is unpacked, in parts that come in any order, and packed to the same
+/// bytes again.
 fn external_again(plan: &Plan, origin: usize, turned: &[u8], tree: &TypeTree, random: &mut Random) {
     let measure = tree.measure().expect("a small tree");
     let length = (origin as i64 + measure.upper_bound.max(0) + 8) as usize;

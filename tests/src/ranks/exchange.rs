@@ -38,8 +38,8 @@ pub fn ring(world: &SimpleCommunicator) {
     for_each_sample(&mut Ring(world));
 }
 
-/// Everything that rsmpi's own derive takes, this one takes: structs of other shapes with the same signature are received as
-/// one another, as in rsmpi's examples.
+/// Everything that rsmpi's own derive takes, this one takes: structs of other shapes with the same signature
+/// are received as one another, as in rsmpi's examples.
 pub fn equivalents(world: &SimpleCommunicator) {
     #[derive(MpiDatatype, Default, PartialEq, Debug)]
     struct Rust {

@@ -46,8 +46,8 @@ fn combiner(datatype: MPI_Datatype) -> c_int {
     combiner
 }
 
-/// The combiner of a program's result, learned from a small datatype that the same call makes: the constants have
-/// other names in every library's bindings.
+/// The combiner of a program's result, learned from a small datatype that the same call makes: the constants
+/// have other names in every library's bindings.
 fn expected_combiner(program: &Program) -> c_int {
     // SAFETY: a constant of the MPI library.
     let old = unsafe { ffi::RSMPI_DOUBLE };
@@ -77,8 +77,8 @@ fn expected_combiner(program: &Program) -> c_int {
     }
 }
 
-/// Unpacks with `MPI_Unpack` into memory filled with a pattern, and checks every byte: those of the type map hold the
-/// data, all others the pattern.
+/// Unpacks with `MPI_Unpack` into memory filled with a pattern, and checks every byte: those of the type map
+/// hold the data, all others the pattern.
 fn mpi_unpack_touches_only_the_type_map(
     packed: &[u8],
     datatype: MPI_Datatype,

@@ -1,5 +1,5 @@
-//! Layouts against plain loops, against `MPI_Pack` and `MPI_Unpack`, and between ranks: random ones, made by `build/layouts.rs`,
-//! and every kind of source.
+//! Layouts against plain loops, against `MPI_Pack` and `MPI_Unpack`, and between ranks: random ones, made by
+//! `build/layouts.rs`, and every kind of source.
 
 use std::{ops::Range, os::raw::c_int};
 
@@ -73,7 +73,8 @@ impl<T: MpiDatatype> Memory<T> {
     }
 
     pub fn elements(&self) -> &[T] {
-        // SAFETY: as above; the elements are numbers, and structs and arrays of numbers, so that all bytes are values.
+        // SAFETY: as above; the elements are numbers, and structs and arrays of numbers, so that all bytes
+        // are values.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.1) }
     }
 
@@ -158,8 +159,9 @@ fn block_of(rank: i32, i: usize, j: usize) -> f64 {
     if (1..3).contains(&i) && j % 2 == 0 { number(rank, i, j) } else { -1.0 }
 }
 
-/// Arrays, slices, boxes, and arrays of them; ndarray's and nalgebra's arrays and views, with gaps and backwards: what the
-/// previous rank sends through a layout of any of them arrives in any other, and nothing beside it changes.
+/// Arrays, slices, boxes, and arrays of them; ndarray's and nalgebra's arrays and views, with gaps and
+/// backwards: what the previous rank sends through a layout of any of them arrives in any other, and nothing
+/// beside it changes.
 pub fn sources(world: &SimpleCommunicator) {
     use dtype_runtime::layout;
     use nalgebra::{DMatrix, Matrix4x5};
@@ -324,7 +326,8 @@ pub fn ready_made() {
             same_as_by_mpi(&layout, 210, |new| {
                 let [sizes, subsizes, starts] =
                     [sizes, subsizes, starts].map(|numbers| numbers.map(|n| n as c_int));
-                // SAFETY: MPI is initialized; the lists have three entries; the output is a datatype of its own.
+                // SAFETY: MPI is initialized; the lists have three entries; the output is a datatype of its
+                // own.
                 unsafe {
                     ffi::MPI_Type_create_subarray(
                         3,
@@ -352,7 +355,8 @@ pub fn ready_made() {
                     let [gsizes, psizes] = [gsizes, psizes].map(|numbers| numbers.map(|n| n as c_int));
                     let (kinds, blocks): (Vec<c_int>, Vec<c_int>) =
                         distributions.map(mpi_distribution).into_iter().unzip();
-                    // SAFETY: MPI is initialized; the lists have two entries; the output is a datatype of its own.
+                    // SAFETY: MPI is initialized; the lists have two entries; the output is a datatype of its
+                    // own.
                     unsafe {
                         ffi::MPI_Type_create_darray(
                             6,
@@ -401,7 +405,8 @@ unsafe fn extent(datatype: MPI_Datatype) -> [MPI_Aint; 2] {
     [lower_bound, extent]
 }
 
-/// Packs the same bytes of an array by a layout and by a datatype of MPI's own, which begins where the array does.
+/// Packs the same bytes of an array by a layout and by a datatype of MPI's own, which begins where the array
+/// does.
 fn same_as_by_mpi<L: Layout<Element = i16>>(
     layout: &L,
     elements: usize,

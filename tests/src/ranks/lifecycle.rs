@@ -52,7 +52,8 @@ pub fn threads() {
     drop(universe);
 }
 
-/// Outside MPI's life there is an error that says so, and the same as a panic where rsmpi leaves no other way.
+/// Outside MPI's life there is an error that says so, and the same as a panic where rsmpi leaves no other
+/// way.
 pub fn before_and_after() {
     let column = layout!(f64[10][10] => [.., 3]);
     let matrix = [[1.0; 10]; 10];
@@ -128,7 +129,8 @@ pub fn watch(datatype: MPI_Datatype) {
         ffi::MPI_SUCCESS as c_int
     }
     let mut key = 0;
-    // SAFETY: MPI is initialized, the datatype is live, and the callbacks have the types of MPI 4.1 section 7.7.4.
+    // SAFETY: MPI is initialized, the datatype is live, and the callbacks have the types of MPI 4.1 section
+    // 7.7.4.
     unsafe {
         ffi::MPI_Type_create_keyval(Some(no_copy), Some(count), &raw mut key, ptr::null_mut());
         ffi::MPI_Type_set_attr(datatype, key, ptr::null_mut());
@@ -146,8 +148,8 @@ pub fn freed() {
     datatypes.iter().chain(&datatypes).for_each(|datatype| watch(*datatype));
     assert_eq!(FREED.load(Ordering::Relaxed), 0);
 
-    // Layouts that are known at run time: those that the cache forgets are freed when the next one is built, but for one that
-    // somebody still has.
+    // Layouts that are known at run time: those that the cache forgets are freed when the next one is built,
+    // but for one that somebody still has.
     let column = |n: usize| layout!(f64[n][n] => [.., 0]).unwrap();
     let kept = column(2);
     kept.datatype().unwrap();
@@ -178,7 +180,8 @@ unsafe extern "C" {
     fn c_close_session(all: *mut MPI_Comm);
 }
 
-/// A program of sessions, which calls no `MPI_Init`: from its beginning to its end everything works, and nothing before and behind.
+/// A program of sessions, which calls no `MPI_Init`: from its beginning to its end everything works, and
+/// nothing before and behind.
 pub fn session() {
     assert_eq!(Particle::datatype().unwrap_err(), Error::NotInitialized);
     // SAFETY: a constant of the library; there is room for a communicator.

@@ -116,8 +116,8 @@ fn multiplied(world: &SimpleCommunicator) {
     let next = (world.rank() + 1) % world.size();
     // (2 + 3i) (5 + 7i), and what lies between.
     let (factor, own, expected) = ([2.0, 3.0, 0.0], [5.0, 7.0, 1.0], [-11.0, 29.0, 1.0]);
-    // SAFETY: MPI is initialized; the window is as large as three structs, and all access lies within, between fences; what is made is
-    // freed once, when nothing uses it.
+    // SAFETY: MPI is initialized; the window is as large as three structs, and all access lies within,
+    // between fences; what is made is freed once, when nothing uses it.
     unsafe {
         let (mut complex, mut window) = (ffi::RSMPI_DATATYPE_NULL, ffi::RSMPI_WIN_NULL);
         ffi::MPI_Type_create_hvector(3, 1, 24, ffi::RSMPI_DOUBLE_COMPLEX, &raw mut complex);
@@ -141,8 +141,8 @@ fn multiplied(world: &SimpleCommunicator) {
     }
 }
 
-/// `MPI_Put`, `MPI_Get` and `MPI_Accumulate` with columns at the target; of which the target has been told in bytes, and which it
-/// then reads with a plan.
+/// `MPI_Put`, `MPI_Get` and `MPI_Accumulate` with columns at the target; of which the target has been told in
+/// bytes, and which it then reads with a plan.
 pub fn one_sided(world: &SimpleCommunicator) {
     const N: usize = 12;
     let (rank, ranks) = (world.rank(), world.size());
@@ -154,7 +154,8 @@ pub fn one_sided(world: &SimpleCommunicator) {
     let mut got = vec![0.0; N];
     let place = (2 * size_of::<f64>()) as MPI_Aint;
     let count = N as c_int;
-    // SAFETY: the window is as large as the matrix; all access lies within, between fences, and it is read before it is freed.
+    // SAFETY: the window is as large as the matrix; all access lies within, between fences, and it is read
+    // before it is freed.
     let window_memory = unsafe {
         let mut window = ffi::RSMPI_WIN_NULL;
         let (size, mut base) = (size_of_val(&own[..]) as MPI_Aint, std::ptr::null_mut::<f64>());
@@ -275,7 +276,8 @@ pub fn neighbourhood(world: &SimpleCommunicator) {
     let at = |j: usize| (j * size_of::<f64>()) as MPI_Aint;
     let (ones, datatypes) = ([1 as c_int; 2], [column; 2]);
     let (outgoing, incoming) = ([at(1), at(N - 2)], [at(0), at(N - 1)]);
-    // SAFETY: two neighbours; all columns lie within the cells, those that are written apart from those that are read.
+    // SAFETY: two neighbours; all columns lie within the cells, those that are written apart from those that
+    // are read.
     unsafe {
         let place: *mut c_void = cells.as_mut_ptr().cast();
         ffi::MPI_Neighbor_alltoallw(
@@ -374,7 +376,8 @@ pub fn largest_and_where(world: &SimpleCommunicator) {
     free(original);
     let own: Vec<_> = (0..N as c_int).map(|i| DoubleInt(f64::from(10 * i), rank)).collect();
     let told: Vec<_> = (0..3).map(|i| DoubleInt(f64::from(15 * i), 50 + rank)).collect();
-    // SAFETY: the window is as large as the array; all access lies within, between fences, and it is read before it is freed.
+    // SAFETY: the window is as large as the array; all access lies within, between fences, and it is read
+    // before it is freed.
     let found = unsafe {
         let mut window = ffi::RSMPI_WIN_NULL;
         let (size, mut base) = (size_of_val(&own[..]) as MPI_Aint, std::ptr::null_mut::<DoubleInt>());
@@ -411,7 +414,8 @@ pub fn external_file(world: &SimpleCommunicator) {
     let written = |datatype: MPI_Datatype| {
         let path = std::env::temp_dir().join(format!("dtype-external-{}", std::process::id()));
         let name = CString::new(path.to_string_lossy().into_owned()).unwrap();
-        // SAFETY: all handles are live, the name is a C string, and the buffer has as many numbers as are said.
+        // SAFETY: all handles are live, the name is a C string, and the buffer has as many numbers as are
+        // said.
         unsafe {
             let mut file = ffi::RSMPI_FILE_NULL;
             let mode = (ffi::MPI_MODE_CREATE | ffi::MPI_MODE_RDWR) as c_int;

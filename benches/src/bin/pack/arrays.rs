@@ -1,5 +1,5 @@
-//! Parts of arrays of numbers: the rows of the table in the MPITypes slides, strides 1 and 16 of the guidelines paper, and what stencils,
-//! matrices and meshes are made of.
+//! Parts of arrays of numbers: the rows of the table in the MPITypes slides, strides 1 and 16 of the
+//! guidelines paper, and what stencils, matrices and meshes are made of.
 
 use std::{cell::RefCell, convert::Infallible, hint::black_box, ptr::copy_nonoverlapping as copy};
 
@@ -159,8 +159,8 @@ fn measure(bench: &Bench, name: String, size: usize, ours: Ours<'_>, peers: [Way
     bench.measure(&Case { name, size, ways, travels: ours.travels });
 }
 
-/// One case for each of some sizes, which are constants in the static layout: three for packing, and others for ping-pong, of about 64 B,
-/// 4 KiB, 256 KiB and 16 MiB as far as that is possible.
+/// One case for each of some sizes, which are constants in the static layout: three for packing, and others
+/// for ping-pong, of about 64 B, 4 KiB, 256 KiB and 16 MiB as far as that is possible.
 macro_rules! sizes {
     ($bench:ident, $name:literal, [$a:literal $b:literal $c:literal], [$($other:literal)*], |$n:ident| $body:block) => {
         sizes!(@one $bench, $name, $a, Task::Pack, false, |$n| $body);

@@ -1,9 +1,10 @@
-//! `cargo xtask bench pack`: packing and unpacking, by generated code and by plans, against the best loops that can be written by hand in
-//! Rust and in C, `MPI_Pack` and `MPI_Unpack`, and `memcpy` of as many bytes. Small cases fit the first-level cache, middle ones the
-//! second, large ones none.
+//! `cargo xtask bench pack`: packing and unpacking, by generated code and by plans, against the best loops
+//! that can be written by hand in Rust and in C, `MPI_Pack` and `MPI_Unpack`, and `memcpy` of as many bytes.
+//! Small cases fit the first-level cache, middle ones the second, large ones none.
 
-// The peers may be unsafe, and are: every loop stays within the array of its case and within its packed bytes, and a case is measured only
-// after all ways have been found to do the same. A comment at each would say this a hundred times.
+// The peers may be unsafe, and are: every loop stays within the array of its case and within its packed
+// bytes, and a case is measured only after all ways have been found to do the same. A comment at each would
+// say this a hundred times.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 use std::hint::black_box;
@@ -93,7 +94,8 @@ struct Bench {
 }
 
 impl Bench {
-    /// Whether a case is wanted for a task; it may be one of those that are measured where there is little time.
+    /// Whether a case is wanted for a task; it may be one of those that are measured where there is little
+    /// time.
     fn wants(&self, name: &str, task: Task, quick: bool) -> bool {
         let wanted = task == self.arguments.task && name.starts_with(&self.arguments.only);
         wanted && (quick || !self.arguments.options.quick)

@@ -1,4 +1,5 @@
-//! What MPI itself has to offer: `MPI_Pack` and `MPI_Unpack` with our least-cost datatypes, and the datatypes that a user would write.
+//! What MPI itself has to offer: `MPI_Pack` and `MPI_Unpack` with our least-cost datatypes, and the datatypes
+//! that a user would write.
 
 use std::{ffi::c_int, rc::Rc};
 

@@ -1,6 +1,7 @@
-//! `cargo xtask bench pingpong`: half a ping-pong between two ranks, of all cases that are packed: on the wire that `Wire::auto` chooses,
-//! against the datatype that a user would write, `MPI_Pack` and a loop by hand with a contiguous message, and the bytes as they lie in
-//! memory. What was measured of the ways between which there is a choice becomes a table for `Wire::auto`, if one is wanted.
+//! `cargo xtask bench pingpong`: half a ping-pong between two ranks, of all cases that are packed: on the
+//! wire that `Wire::auto` chooses, against the datatype that a user would write, `MPI_Pack` and a loop by
+//! hand with a contiguous message, and the bytes as they lie in memory. What was measured of the ways between
+//! which there is a choice becomes a table for `Wire::auto`, if one is wanted.
 
 use std::{
     cell::RefCell,
@@ -178,8 +179,8 @@ pub fn measure(arguments: &Arguments, case: &Case<'_>, table: &RefCell<Table>) {
     }
 }
 
-/// What was measured of the ways between which there is a choice: by row of a table, how many times as long the other way takes as the
-/// usual one.
+/// What was measured of the ways between which there is a choice: by row of a table, how many times as long
+/// the other way takes as the usual one.
 #[derive(Default)]
 pub struct Table(BTreeMap<String, Ratios>);
 
@@ -209,7 +210,8 @@ impl Table {
         (all.0, all.1) = (all.0 + ratios.0, all.1 + ratios.1);
     }
 
-    /// Writes the rows into a file, in the form that `Wire::auto` reads, together with those that are there from earlier runs.
+    /// Writes the rows into a file, in the form that `Wire::auto` reads, together with those that are there
+    /// from earlier runs.
     pub fn add_to(&mut self, file: &Path) -> io::Result<()> {
         let before = fs::read_to_string(file).unwrap_or_default();
         for line in before.lines().filter(|line| !line.starts_with('#')) {

@@ -1,4 +1,5 @@
-//! The checked mode, `DTYPE_CHECK=1`: messages of other base types, or of another number of them, are told of.
+//! The checked mode, `DTYPE_CHECK=1`: messages of other base types, or of another number of them, are told
+//! of.
 
 use dtype_runtime::{Error, MpiDatatype, Wire, layout, traits::*, wire};
 use mpi::{request::scope, topology::SimpleCommunicator, traits::*};

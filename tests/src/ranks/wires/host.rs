@@ -1,4 +1,5 @@
-//! What a program sees of us that is not its messages: errors, its error handlers, its threads, the end of MPI.
+//! What a program sees of us that is not its messages: errors, its error handlers, its threads, the end of
+//! MPI.
 
 use std::{mem::MaybeUninit, os::raw::c_int};
 
@@ -21,7 +22,8 @@ fn handler(communicator: MPI_Comm) -> MPI_Errhandler {
     }
 }
 
-/// What is wrong is an error value, on every library, also where MPI would end the program; and the program's handlers are its own.
+/// What is wrong is an error value, on every library, also where MPI would end the program; and the program's
+/// handlers are its own.
 pub fn errors(world: &SimpleCommunicator) {
     // SAFETY: constants of the library.
     let (fatal, own) = unsafe { (ffi::RSMPI_ERRORS_ARE_FATAL, ffi::RSMPI_COMM_SELF) };
@@ -341,7 +343,8 @@ struct Marked {
     marker: (),
 }
 
-/// A part that is contiguous need not begin where the first value does, which may have no size, or be elsewhere.
+/// A part that is contiguous need not begin where the first value does, which may have no size, or be
+/// elsewhere.
 pub fn contiguous(world: &SimpleCommunicator) {
     let other = world.process_at_rank(1 - world.rank());
     let node = |value| Node { neighbours: vec![1, 2, 3], name: "name".to_owned(), data: [value; 4000] };

@@ -1,5 +1,5 @@
-//! Peers that send anything: lengths that fit nothing, segments that are none, announcements that are not kept. All that may come of it
-//! is an error.
+//! Peers that send anything: lengths that fit nothing, segments that are none, announcements that are not
+//! kept. All that may come of it is an error.
 
 use std::{os::raw::c_int, ptr};
 
@@ -205,7 +205,8 @@ fn throw_all(first: MPI_Comm, rest: MPI_Comm, header: &Piece, packed: &[u8], tag
     pieces.for_each(|piece| throw(rest, header.number as c_int, piece));
 }
 
-/// A rank that announces bytes in a collective call and sends fewer of them: the others get an error, and the next call works.
+/// A rank that announces bytes in a collective call and sends fewer of them: the others get an error, and the
+/// next call works.
 pub fn liars(world: &SimpleCommunicator) {
     let (rank, ranks) = (world.rank(), world.size() as usize);
     let mut all = vec![0u8; PART * ranks];
@@ -213,7 +214,8 @@ pub fn liars(world: &SimpleCommunicator) {
         // What an earlier call has left in a buffer is nobody's to see.
         world.all_gather_packed(&vec![0xAAu8; PART], &mut all).unwrap();
         world.process_at_rank(world.size() - 1).broadcast_packed(&mut all[..PART]).unwrap();
-        // Where nothing is sent at all, Open MPI waits for it for ever in most calls, as for a rank that makes none.
+        // Where nothing is sent at all, Open MPI waits for it for ever in most calls, as for a rank that
+        // makes none.
         let liar = Liar { world, sent: sent.max(1) };
         Liar { world, sent }.gathers_for_all(&mut all);
         world.barrier();
@@ -223,8 +225,9 @@ pub fn liars(world: &SimpleCommunicator) {
         world.barrier();
         liar.exchanges(&mut all);
         world.barrier();
-        // How parts of far too few bytes travel, libraries work out otherwise, and wait for one another. In MPICH 5 a root that sends
-        // less than is expected waits for ever in its own call, as a program in C does.
+        // How parts of far too few bytes travel, libraries work out otherwise, and wait for one another. In
+        // MPICH 5 a root that sends less than is expected waits for ever in its own call, as a program in C
+        // does.
         if sent >= 999 && !is_library("MPICH", 5) {
             liar.broadcasts();
             world.barrier();
@@ -351,7 +354,8 @@ impl Liar<'_> {
             return announced(&self.world.process_at_rank(root).broadcast_packed(&mut values), &values);
         }
         let mut told = [PART as u64, PART as u64, DRAWN];
-        // SAFETY: so many numbers and bytes are there; the handlers are constants of the library. With MPICH the lie is an error here, too.
+        // SAFETY: so many numbers and bytes are there; the handlers are constants of the library. With MPICH
+        // the lie is an error here, too.
         unsafe {
             ffi::MPI_Comm_set_errhandler(self.world.as_raw(), c_errors_return());
             let (number, byte, world) = (ffi::RSMPI_UINT64_T, ffi::RSMPI_UINT8_T, self.world.as_raw());

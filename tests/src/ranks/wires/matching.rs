@@ -1,9 +1,10 @@
-//! Random programs of sends and receives, of which MPI's rules of order and matching determine the outcome (MPI 4.1 section 3.5): our
-//! calls, and plain ones between them, must have it.
+//! Random programs of sends and receives, of which MPI's rules of order and matching determine the outcome
+//! (MPI 4.1 section 3.5): our calls, and plain ones between them, must have it.
 //!
-//! A program is made from a number, the same on all ranks. Its receives are matched in advance: each takes the first message from its
-//! source that is left and has its tag, in the order in which the receives are posted. For one source that does not depend on time;
-//! receives from any source are only made where one rank sends.
+//! A program is made from a number, the same on all ranks. Its receives are matched in advance: each takes
+//! the first message from its source that is left and has its tag, in the order in which the receives are
+//! posted. For one source that does not depend on time; receives from any source are only made where one rank
+//! sends.
 
 use dtype_runtime::{MpiDatatype, Wire, traits::*, wire};
 use dtype_tests::is_long;
@@ -430,7 +431,8 @@ pub fn matching(world: &SimpleCommunicator) {
     }
 }
 
-/// On several threads at a time: some have a communicator of their own, the others share one and have tags of their own.
+/// On several threads at a time: some have a communicator of their own, the others share one and have tags of
+/// their own.
 pub fn matching_of_threads() {
     let (universe, threading) =
         mpi::initialize_with_threading(mpi::Threading::Multiple).expect("MPI is initialized once");

@@ -1,4 +1,5 @@
-//! Wires: whatever brings the values, they arrive; and what does not fit is an error that leaves everything as it was.
+//! Wires: whatever brings the values, they arrive; and what does not fit is an error that leaves everything
+//! as it was.
 
 use dtype_runtime::{
     Error, MpiDatatype, Wire, decode, layout,
@@ -162,8 +163,8 @@ pub fn views(world: &SimpleCommunicator) {
     }
 }
 
-/// Complex numbers whose strides are no multiples of their size: Open MPI 5.0 rounds those down in its own copies (`MPI_Pack` of an
-/// hvector of `MPI_C_DOUBLE_COMPLEX` with a stride of 24 bytes shows it).
+/// Complex numbers whose strides are no multiples of their size: Open MPI 5.0 rounds those down in its own
+/// copies (`MPI_Pack` of an hvector of `MPI_C_DOUBLE_COMPLEX` with a stride of 24 bytes shows it).
 pub fn complex(world: &SimpleCommunicator) {
     #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
     #[repr(C)]
@@ -338,7 +339,8 @@ fn long_restricted(world: &SimpleCommunicator) {
     }
 }
 
-/// Several threads at a time, each with a tag of its own, exchange long messages, decode datatypes and build them.
+/// Several threads at a time, each with a tag of its own, exchange long messages, decode datatypes and build
+/// them.
 pub fn threads() {
     let (universe, threading) =
         mpi::initialize_with_threading(mpi::Threading::Multiple).expect("MPI is initialized once");
