@@ -58,8 +58,8 @@ impl fmt::Display for Error {
             Self::EmptyMap => f.write_str("the type map is empty; a datatype needs at least one entry"),
             Self::LengthsDiffer { types, displacements } => write!(
                 f,
-                "a type map needs as many displacements as types, but has {types} types and \
-                 {displacements} displacements"
+                "a type map needs as many displacements as types, but has {types} types and {displacements} \
+                 displacements"
             ),
             Self::Heterogeneous { entry } => write!(
                 f,
@@ -82,8 +82,8 @@ impl fmt::Display for Error {
             }
             Self::TooLong { entries, limit } => write!(
                 f,
-                "the type map has {entries} entries, and no more than {limit} are listed; \
-                 work on the tree instead"
+                "the type map has {entries} entries, and no more than {limit} are listed; work on the tree \
+                 instead"
             ),
         }
     }

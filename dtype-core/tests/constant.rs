@@ -48,7 +48,11 @@ proptest! {
     }
 
     #[test]
-    fn runs_do_not_depend_on_how_a_map_is_put_together(tree in small_tree(), count in 0u64..9, stride in -40i64..40) {
+    fn runs_do_not_depend_on_how_a_map_is_put_together(
+        tree in small_tree(),
+        count in 0u64..9,
+        stride in -40i64..40,
+    ) {
         let repeated = TypeTree::vector(count, stride, tree.clone());
         let singly = |tree: &TypeTree| tree.flatten().map_or_else(|_| RunBuffer::new(), |map| runs_of(&map));
         let by_run = |tree: &TypeTree| {

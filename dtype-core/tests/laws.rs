@@ -58,7 +58,10 @@ proptest! {
     }
 
     #[test]
-    fn trees_cost_no_more_than_extended_paths_and_those_no_more_than_paths(map in small_map(60), model in 0..6usize) {
+    fn trees_cost_no_more_than_extended_paths_and_those_no_more_than_paths(
+        map in small_map(60),
+        model in 0..6usize,
+    ) {
         let costs = &*cost_models()[model];
         let map = TypeMap::homogeneous(BaseType::U8, map.displacements().to_vec()).unwrap();
         let cost = |shape| reconstruct(&map, shape, costs).unwrap().cost;
@@ -93,7 +96,11 @@ proptest! {
     }
 
     #[test]
-    fn any_costs_give_a_tree_of_the_map(map in small_map(40), tree in small_tree(), costs in extreme_costs()) {
+    fn any_costs_give_a_tree_of_the_map(
+        map in small_map(40),
+        tree in small_tree(),
+        costs in extreme_costs(),
+    ) {
         let all_cost = |tree: &TypeTree, cost: u64| tree.cost(&costs) == cost;
         for shape in [Shape::Tree, Shape::Dag] {
             let found = reconstruct(&map, shape, &costs).unwrap();
@@ -135,7 +142,11 @@ proptest! {
 
     /// Beyond the exact limit: copies of a random tree, far apart or overlapping.
     #[test]
-    fn normalizing_a_large_tree_keeps_its_map(tree in small_tree(), count in 100u64..400, stride in -40i64..4000) {
+    fn normalizing_a_large_tree_keeps_its_map(
+        tree in small_tree(),
+        count in 100u64..400,
+        stride in -40i64..4000,
+    ) {
         let tree = TypeTree::vector(count, stride, tree);
         let normalized = |tree| normalize_within(tree, &NodeCosts::default(), &Limits::EXPANSION).unwrap();
         let solution = normalized(&tree);
@@ -223,7 +234,9 @@ proptest! {
         (stride, extent, increment) in (-50i64..50, -8i64..8, -3i64..4),
     ) {
         let first = first % bound;
-        let listed = |tree: TypeTree| tree.flatten().map(|map| map.displacements().to_vec()).unwrap_or_default();
+        let listed = |tree: TypeTree| {
+            tree.flatten().map(|map| map.displacements().to_vec()).unwrap_or_default()
+        };
         let child = TypeTree::Leaf(BaseType::U8);
         let blocks = Blocks { blocklength, stride, extent, child: child.clone() };
         let at = |copy: u64| (copy / blocklength) as i64 * stride + (copy % blocklength) as i64 * extent;

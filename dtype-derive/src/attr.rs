@@ -51,16 +51,20 @@ impl TypeAttributes {
                 "crate" => {
                     let path = text(meta)?;
                     found.runtime = path.parse().map_err(|_| {
-                        let example = "`crate` takes the path of the crate dtype-runtime, as in `crate = \"vendor::dtype_runtime\"`";
+                        let example = "`crate` takes the path of the crate dtype-runtime, as in `crate = \
+                                       \"vendor::dtype_runtime\"`";
                         Error::new_spanned(&path, example)
                     })?;
                 }
                 "bound" => {
                     let bounds = text(meta)?;
-                    let parsed = bounds.parse_with(Punctuated::<_, Token![,]>::parse_terminated).map_err(|problem| {
-                        let example = "`bound` takes what stands behind `where`, as in `bound = \"T: MpiDatatype\"`";
-                        Error::new_spanned(&bounds, format!("{example}: {problem}"))
-                    })?;
+                    let parsed = bounds.parse_with(Punctuated::<_, Token![,]>::parse_terminated).map_err(
+                        |problem| {
+                            let example = "`bound` takes what stands behind `where`, as in `bound = \"T: \
+                                           MpiDatatype\"`";
+                            Error::new_spanned(&bounds, format!("{example}: {problem}"))
+                        },
+                    )?;
                     found.bound = Some(parsed.into_iter().collect());
                 }
                 "order" => found.memory_order = choice(meta, &["declared", "memory"])? == "memory",
@@ -174,8 +178,8 @@ impl Cost {
 
     fn of_file(text: &LitStr, file: &str) -> Result<Self> {
         let error = |problem: &dyn std::fmt::Display| {
-            let models = "`cost` takes \"storage\", \"processing\", \"penalty\" or the path of a cost file, relative to \
-                          the crate's Cargo.toml";
+            let models = "`cost` takes \"storage\", \"processing\", \"penalty\" or the path of a cost file, \
+                          relative to the crate's Cargo.toml";
             Error::new_spanned(text, format!("{models}; as a file, `{file}`: {problem}"))
         };
         let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();

@@ -18,8 +18,8 @@ pub(crate) fn check(input: &DeriveInput, item: Option<&Item<'_>>, errors: &mut E
         if let GenericParam::Lifetime(lifetime) = parameter {
             errors.push(Error::new_spanned(
                 lifetime,
-                "MPI cannot carry borrowed data: an address means nothing to another process. Remove the lifetime and \
-                 hold the data itself, in arrays of fixed length",
+                "MPI cannot carry borrowed data: an address means nothing to another process. Remove the \
+                 lifetime and hold the data itself, in arrays of fixed length",
             ));
         }
     }
@@ -29,8 +29,8 @@ pub(crate) fn check(input: &DeriveInput, item: Option<&Item<'_>>, errors: &mut E
         (Data::Union(data), _) => errors.push(Error::new(
             data.union_token.span(),
             format!(
-                "MPI cannot carry the union `{}`: an MPI datatype names the type of every byte, and a union does not. \
-                 Send a struct with the field that is in use",
+                "MPI cannot carry the union `{}`: an MPI datatype names the type of every byte, and a union \
+                 does not. Send a struct with the field that is in use",
                 input.ident
             ),
         )),
@@ -51,8 +51,8 @@ fn check_struct(item: &Item<'_>, fields: &[Field<'_>], errors: &mut Errors) {
         errors.push(Error::new_spanned(
             ident,
             format!(
-                "rsmpi may make new values of `{ident}` out of what it receives, which would lack the fields with \
-                 `#[mpi(skip)]`: remove either `#[mpi(unsafe_equivalence)]` or `#[mpi(skip)]`"
+                "rsmpi may make new values of `{ident}` out of what it receives, which would lack the \
+                 fields with `#[mpi(skip)]`: remove either `#[mpi(unsafe_equivalence)]` or `#[mpi(skip)]`"
             ),
         ));
     }
@@ -63,8 +63,8 @@ fn check_struct(item: &Item<'_>, fields: &[Field<'_>], errors: &mut Errors) {
         errors.push(Error::new_spanned(
             ident,
             format!(
-                "`{ident}` travels as bytes, all of them, and so cannot leave a field at home: remove either \
-                 `#[mpi(wire = \"bytes\")]` or `#[mpi(skip)]`"
+                "`{ident}` travels as bytes, all of them, and so cannot leave a field at home: remove \
+                 either `#[mpi(wire = \"bytes\")]` or `#[mpi(skip)]`"
             ),
         ));
     }
@@ -72,8 +72,8 @@ fn check_struct(item: &Item<'_>, fields: &[Field<'_>], errors: &mut Errors) {
         errors.push(Error::new_spanned(
             ident,
             format!(
-                "`{ident}` cannot travel as bytes: without `#[repr(C)]` another program may lay it out in another way. \
-                 Put `#[repr(C)]` on it, or remove `#[mpi(wire = \"bytes\")]`"
+                "`{ident}` cannot travel as bytes: without `#[repr(C)]` another program may lay it out in \
+                 another way. Put `#[repr(C)]` on it, or remove `#[mpi(wire = \"bytes\")]`"
             ),
         ));
     }
@@ -84,20 +84,21 @@ fn check_enum(data: &DataEnum, item: &Item<'_>, errors: &mut Errors) {
     let mut refuse = |message: String| errors.push(Error::new(at, message));
     if data.variants.iter().any(|variant| !variant.fields.is_empty()) {
         refuse(format!(
-            "MPI cannot carry the enum `{ident}`: which of its fields hold data differs from value to value, and an \
-             MPI datatype is the same for all. Send a struct with a tag and the fields of all variants"
+            "MPI cannot carry the enum `{ident}`: which of its fields hold data differs from value to \
+             value, and an MPI datatype is the same for all. Send a struct with a tag and the fields of all \
+             variants"
         ));
     } else if data.variants.is_empty() {
         refuse(format!("MPI cannot carry the enum `{ident}`: it has no variants, and so no values to send"));
     } else {
         match &item.repr.integer {
             None => refuse(format!(
-                "MPI cannot carry the enum `{ident}` as it is: the compiler may make it any integer type. Say which one \
-                 travels, with `#[repr(u8)]` or another integer type"
+                "MPI cannot carry the enum `{ident}` as it is: the compiler may make it any integer type. \
+                 Say which one travels, with `#[repr(u8)]` or another integer type"
             )),
             Some(integer) if integer == "i128" || integer == "u128" => refuse(format!(
-                "MPI cannot carry the enum `{ident}`: `{integer}` has no MPI datatype. Take a smaller integer type, such \
-                 as `#[repr(u64)]`"
+                "MPI cannot carry the enum `{ident}`: `{integer}` has no MPI datatype. Take a smaller \
+                 integer type, such as `#[repr(u64)]`"
             )),
             Some(_) => {}
         }
@@ -106,14 +107,14 @@ fn check_enum(data: &DataEnum, item: &Item<'_>, errors: &mut Errors) {
     let is_explicit = data.variants.iter().any(|variant| variant.discriminant.is_some());
     if is_explicit && data.variants.iter().any(|variant| !matches!(variant.fields, Fields::Unit)) {
         refuse(format!(
-            "the enum `{ident}` has variants with discriminants and variants with brackets, whose integers Rust does not \
-             tell: write `A` instead of `A()` or `A {{}}`"
+            "the enum `{ident}` has variants with discriminants and variants with brackets, whose integers \
+             Rust does not tell: write `A` instead of `A()` or `A {{}}`"
         ));
     }
     if item.repr.align.is_some() {
         refuse(format!(
-            "the enum `{ident}` is a single integer, and `align` puts padding behind it: remove `align`, or put the enum in \
-             a struct that has it"
+            "the enum `{ident}` is a single integer, and `align` puts padding behind it: remove `align`, or \
+             put the enum in a struct that has it"
         ));
     }
     if item.attributes.bytes || item.attributes.memory_order {

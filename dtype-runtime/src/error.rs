@@ -22,8 +22,8 @@ pub enum Error {
     },
     /// Packed bytes hold a pattern that is no value of its type. Nothing has been written.
     #[error(
-        "at byte {offset} of the packed data is {found:#x}, and no `{what}` has that value; \
-         the sender's layout differs or the data is damaged"
+        "at byte {offset} of the packed data is {found:#x}, and no `{what}` has that value; the sender's \
+         layout differs or the data is damaged"
     )]
     InvalidValue {
         /// The type.
@@ -58,8 +58,8 @@ pub enum Error {
     },
     /// Packed bytes begin or end within a value of which not every pattern is one.
     #[error(
-        "byte {position} of the packed data is within a value, of which not every pattern is one, so a part of it cannot be \
-         written: unpack whole values, or use an `Unpacker`, which waits for the rest"
+        "byte {position} of the packed data is within a value, of which not every pattern is one, so a part \
+         of it cannot be written: unpack whole values, or use an `Unpacker`, which waits for the rest"
     )]
     Torn {
         /// Which byte.
@@ -67,12 +67,14 @@ pub enum Error {
     },
     /// Bytes cannot be written unseen where a `bool`, `char`, `NonZero` or enum is.
     #[error(
-        "the layout holds values of which not every pattern is one, so what is written there has to be checked: unpack it"
+        "the layout holds values of which not every pattern is one, so what is written there has to be \
+         checked: unpack it"
     )]
     Restricted,
     /// Two layouts hold different values, so that one cannot be copied into the other.
     #[error(
-        "the layouts differ at packed byte {byte}: the source has a value of type {from} there, the destination one of type {to}"
+        "the layouts differ at packed byte {byte}: the source has a value of type {from} there, the \
+         destination one of type {to}"
     )]
     Signature {
         /// The first packed byte of the value.
@@ -88,7 +90,8 @@ pub enum Error {
     Plan,
     /// A segment was damaged on the way. Nothing of it has been written.
     #[error(
-        "the segment's CRC-32C is {found:#010x} instead of {expected:#010x}: it was damaged on the way; have it sent again"
+        "the segment's CRC-32C is {found:#010x} instead of {expected:#010x}: it was damaged on the way; \
+         have it sent again"
     )]
     Checksum {
         /// What the sender has computed.
@@ -129,14 +132,14 @@ pub enum Error {
     },
     /// A layout that selects something twice cannot be received into.
     #[error(
-        "the layout covers some bytes more than once, so what arrives there would depend on the order in which it is \
-         written: it can be sent with `of`, but not received into"
+        "the layout covers some bytes more than once, so what arrives there would depend on the order in \
+         which it is written: it can be sent with `of`, but not received into"
     )]
     Overlap,
     /// Parts of one source overlap, one of which is to be written.
     #[error(
-        "layout {write} of those to be written and layout {other} of those {} have bytes in common: what is written may overlap \
-         nothing else, so receive into one after the other, or into memory of its own",
+        "layout {write} of those to be written and layout {other} of those {} have bytes in common: what is \
+         written may overlap nothing else, so receive into one after the other, or into memory of its own",
         if *is_read { "to be read" } else { "to be written" }
     )]
     Meet {
@@ -149,19 +152,20 @@ pub enum Error {
     },
     /// MPI has not been initialized.
     #[error(
-        "MPI is not initialized: call `mpi::initialize()` before an MPI datatype is used, or `in_session` in a program of sessions"
+        "MPI is not initialized: call `mpi::initialize()` before an MPI datatype is used, or `in_session` \
+         in a program of sessions"
     )]
     NotInitialized,
     /// MPI has been finalized, and its datatypes with it; or `in_session` has returned.
     #[error(
-        "MPI datatypes cannot be used any more: MPI is finalized, as when the `Universe` is dropped, or `in_session` has returned, which a \
-         program can run once"
+        "MPI datatypes cannot be used any more: MPI is finalized, as when the `Universe` is dropped, or \
+         `in_session` has returned, which a program can run once"
     )]
     Finalized,
     /// MPI was initialized for calls from its main thread only.
     #[error(
-        "MPI was initialized for calls from one thread, and this is another one: call from the thread that has initialized it, or use \
-         `mpi::initialize_with_threading(mpi::Threading::Multiple)`"
+        "MPI was initialized for calls from one thread, and this is another one: call from the thread that \
+         has initialized it, or use `mpi::initialize_with_threading(mpi::Threading::Multiple)`"
     )]
     Thread,
     /// A number is no tag.
@@ -190,8 +194,8 @@ pub enum Error {
     },
     /// A message has another size than what it is received into. Nothing has been written.
     #[error(
-        "the message{} has {found} packed bytes, but what it is received into has {expected}: sender and receiver must have the \
-         same values in all",
+        "the message{} has {found} packed bytes, but what it is received into has {expected}: sender and \
+         receiver must have the same values in all",
         sender(*from)
     )]
     Fit {
@@ -205,8 +209,8 @@ pub enum Error {
     /// A message is longer than there was room for: longer than anything that could fit. Nothing has been
     /// written.
     #[error(
-        "the message has more than {room} bytes, but what it is received into has {expected} packed ones: sender and receiver must have \
-         the same values in all"
+        "the message has more than {room} bytes, but what it is received into has {expected} packed ones: \
+         sender and receiver must have the same values in all"
     )]
     TooLong {
         /// Packed bytes of what it is received into.
@@ -217,8 +221,9 @@ pub enum Error {
     /// A message holds other values than what it is received into (only with `DTYPE_CHECK=1`). Nothing has
     /// been written.
     #[error(
-        "{} from rank {rank} holds {found}, but what it is received into holds {expected}: sender and receiver must have the same base \
-         types in the same order", tag.map_or("its part".to_owned(), |tag| format!("the message with tag {tag}"))
+        "{} from rank {rank} holds {found}, but what it is received into holds {expected}: sender and \
+         receiver must have the same base types in the same order",
+        tag.map_or("its part".to_owned(), |tag| format!("the message with tag {tag}"))
     )]
     Mismatch {
         /// Who has sent it.
@@ -232,8 +237,9 @@ pub enum Error {
     },
     /// Bytes that a rank has announced in a collective call have not come. Nothing has been written.
     #[error(
-        "the {bytes} packed bytes that rank {rank} has announced in this collective call have not all come: all ranks must make the same \
-         calls, with the same version of this library and the same `DTYPE_CHECK`"
+        "the {bytes} packed bytes that rank {rank} has announced in this collective call have not all come: \
+         all ranks must make the same calls, with the same version of this library and the same \
+         `DTYPE_CHECK`"
     )]
     Announced {
         /// Which rank.
@@ -290,7 +296,8 @@ pub enum Error {
     },
     /// Values can be packed as this machine has them only.
     #[error(
-        "{base} can be packed as this machine has it only: in another representation its bits would mean something else"
+        "{base} can be packed as this machine has it only: in another representation its bits would mean \
+         something else"
     )]
     Representation {
         /// What cannot be written otherwise.

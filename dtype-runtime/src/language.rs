@@ -49,9 +49,10 @@
 /// let a = [[1u8, 2, 3], [4, 5, 6], [7, 8, 9]];
 /// assert_eq!(layout!(u8[3][3] => [..;2, 1..]).of(&a).pack(), [2, 3, 8, 9]);
 /// assert_eq!(layout!(u8[3][3] => [.., ..;-1]).of(&a).pack(), [3, 2, 1, 6, 5, 4, 9, 8, 7]);
-/// assert_eq!(layout!(u8[3][3] => [0, ..] + [1.., 0]).of(&a).pack(), [1, 2, 3, 4, 7]); // a row, then a column
+/// assert_eq!(layout!(u8[3][3] => [0, ..] + [1.., 0]).of(&a).pack(), [1, 2, 3, 4, 7]);
 /// assert_eq!(layout!(u8[3][3] => [i, i..] for i in 0..3).of(&a).pack(), [1, 2, 3, 5, 6, 9]); // a triangle
-/// assert_eq!(layout!(u8[3][3] => [.., j] for j in 0..3).of(&a).pack(), [1, 4, 7, 2, 5, 8, 3, 6, 9]); // transposed
+/// let transposed = layout!(u8[3][3] => [.., j] for j in 0..3);
+/// assert_eq!(transposed.of(&a).pack(), [1, 4, 7, 2, 5, 8, 3, 6, 9]);
 /// ```
 ///
 /// *Paths* lead to fields and into arrays within an element:

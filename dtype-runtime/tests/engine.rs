@@ -369,7 +369,10 @@ proptest! {
         (tree, count, extent) in layouts(),
         cuts in vec(any::<Index>(), 0..12), order in vec((any::<Index>(), any::<bool>()), 0..24),
         representation in proptest::sample::select(vec![
-            Representation::Native, Representation::LittleEndian, Representation::BigEndian, Representation::External32,
+            Representation::Native,
+            Representation::LittleEndian,
+            Representation::BigEndian,
+            Representation::External32,
         ]),
     ) {
         let reference = Reference::of(&tree, count, extent);

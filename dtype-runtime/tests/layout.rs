@@ -134,11 +134,12 @@ fn every_form_selects_what_the_loop_does() {
             (1..15).flat_map(|i| (1..15).map(move |j| [i, j, 0])).map(|at| a(&at)).collect()
         };
         f64[20, 30]: layout!(f64[20][30] => [..;2, 1..;3]) => |a| {
-            (0..20).step_by(2).flat_map(|i| (1..30).step_by(3).map(move |j| [i, j])).map(|at| a(&at)).collect()
+            let cells = (0..20).step_by(2).flat_map(|i| (1..30).step_by(3).map(move |j| [i, j]));
+            cells.map(|at| a(&at)).collect()
         };
         i16[20, 30]: layout!(i16[20][30] => [..;-3, 4..11;-2]) => |a| {
-            (0..20).rev().step_by(3).flat_map(|i| (4..11).rev().step_by(2).map(move |j| [i, j])).map(|at| a(&at))
-                .collect()
+            let columns = |i| (4..11).rev().step_by(2).map(move |j| [i, j]);
+            (0..20).rev().step_by(3).flat_map(columns).map(|at| a(&at)).collect()
         };
         f64[30, 30]: layout!(f64[30][30] => [0, ..] + [1.., 0]) => |a| {
             (0..30).map(|j| a(&[0, j])).chain((1..30).map(|i| a(&[i, 0]))).collect()
@@ -363,7 +364,8 @@ fn bounds_beyond_the_array_are_errors_in_the_words_of_the_compiler() {
         ),
         (
             text(layout!(f64[n][m] => [5..n - 4, ..])),
-            "the range of dimension 0 starts at index 5 and ends before index 4; with a negative step, too, the smaller bound comes first",
+            "the range of dimension 0 starts at index 5 and ends before index 4; with a negative step, too, \
+             the smaller bound comes first",
         ),
         (
             text(layout!(f64[n][m] => [..;n - 8, ..])),
@@ -379,7 +381,8 @@ fn bounds_beyond_the_array_are_errors_in_the_words_of_the_compiler() {
         ),
         (
             text(layout!(f64[n << 40][m << 40] => [0, ..])),
-            "the array, or what is selected of it, takes more than 9223372036854775743 bytes, which is more than memory can hold",
+            "the array, or what is selected of it, takes more than 9223372036854775743 bytes, which is more \
+             than memory can hold",
         ),
         (
             text(layout!(f64[n][m] => [{[0, 7, 8]}, ..])),
@@ -620,22 +623,12 @@ fn an_index_list_of_a_regular_grid_becomes_vectors_and_says_so() {
 fn explaining_shows_the_cells_beside_the_tree() {
     assert_eq!(
         layout!(f64[9][10] => [.., 1] + [2, ..]).explain(),
-        "19 values of an array [9][10], 152 bytes; cost 25, the least there is\n\
-         solved at macro expansion\n\
-         \n\
-         · ■ · · · · · · · ·   strc 2\n\
-         · ■ · · · · · · · ·   ├─ @ 0: vec 9, stride 80\n\
-         ■ 2 ■ ■ ■ ■ ■ ■ ■ ■   │  └─ f64\n\
-         · ■ · · · · · · · ·   └─ @ 152: vec 10, stride 8\n\
-         · ■ · · · · · · · ·      └─ f64\n\
-         · ■ · · · · · · · ·\n\
-         · ■ · · · · · · · ·\n\
-         · ■ · · · · · · · ·\n\
-         · ■ · · · · · · · ·\n\
-         \n\
-         t0 = MPI_Type_create_hvector(9, 1, 80, MPI_DOUBLE)\n\
-         t1 = MPI_Type_create_struct(2, [1, 10], [0, 152], [t0, MPI_DOUBLE])\n\
-         MPI_Type_commit(t1)\n"
+        "19 values of an array [9][10], 152 bytes; cost 25, the least there is\nsolved at macro \
+         expansion\n\n· ■ · · · · · · · ·   strc 2\n· ■ · · · · · · · ·   ├─ @ 0: vec 9, stride 80\n■ 2 ■ ■ \
+         ■ ■ ■ ■ ■ ■   │  └─ f64\n· ■ · · · · · · · ·   └─ @ 152: vec 10, stride 8\n· ■ · · · · · · · ·      \
+         └─ f64\n· ■ · · · · · · · ·\n· ■ · · · · · · · ·\n· ■ · · · · · · · ·\n· ■ · · · · · · · ·\n\nt0 = \
+         MPI_Type_create_hvector(9, 1, 80, MPI_DOUBLE)\nt1 = MPI_Type_create_struct(2, [1, 10], [0, 152], \
+         [t0, MPI_DOUBLE])\nMPI_Type_commit(t1)\n"
     );
     // The middle of a large one is left out.
     let large = layout!(u8[100][100] => [.., 99]).explain();
@@ -687,7 +680,8 @@ fn ready_made_layouts_say_which_parameter_is_wrong() {
         ),
         (
             darray(0, [Block(Some(4)), None], [2, 1]),
-            "Darray: the block of distributions[0] is 4, but must be 5 or more, so that 2 blocks hold 9 elements",
+            "Darray: the block of distributions[0] is 4, but must be 5 or more, so that 2 blocks hold 9 \
+             elements",
         ),
         (
             darray(0, [None, Cyclic(Some(0))], [1, 2]),
@@ -699,8 +693,8 @@ fn ready_made_layouts_say_which_parameter_is_wrong() {
         ),
         (
             Halo { sizes: [9, 5], width: 2, order }.exchange([0, 1]).map(|exchange| exchange.send),
-            "Halo: width is 2, but must be 1 at most: sizes[1] is 5, and holds ghost cells on both sides and at least as many \
-             cells between them as are on one",
+            "Halo: width is 2, but must be 1 at most: sizes[1] is 5, and holds ghost cells on both sides \
+             and at least as many cells between them as are on one",
         ),
         (
             Halo { sizes: [9, 5], width: 1, order }.exchange([0, 2]).map(|exchange| exchange.send),
@@ -808,9 +802,11 @@ macro_rules! with_bounds {
         // Ranges of all kinds as values, half open.
         let ([a0, a1, a2], [b0, b1, b2]) = ($a, $b);
         match $order {
-            ArrayOrder::RowMajor => layout!($element[n0][n1][n2] => [a0.0..a0.1;a0.2, a1.0..a1.1;a1.2, a2.0..a2.1;a2.2]
+            ArrayOrder::RowMajor => layout!($element[n0][n1][n2] =>
+                [a0.0..a0.1;a0.2, a1.0..a1.1;a1.2, a2.0..a2.1;a2.2]
                 + [b0.0..b0.1;b0.2, b1.0..b1.1;b1.2, b2.0..b2.1;b2.2]),
-            ArrayOrder::ColumnMajor => layout!(column_major $element[n0][n1][n2] => [a0.0..a0.1;a0.2, a1.0..a1.1;a1.2, a2.0..a2.1;a2.2]
+            ArrayOrder::ColumnMajor => layout!(column_major $element[n0][n1][n2] =>
+                [a0.0..a0.1;a0.2, a1.0..a1.1;a1.2, a2.0..a2.1;a2.2]
                 + [b0.0..b0.1;b0.2, b1.0..b1.1;b1.2, b2.0..b2.1;b2.2]),
         }
     }};
@@ -876,7 +872,8 @@ fn check_bounds<T: Numbered>(
 proptest! {
     #[test]
     fn an_item_selects_what_ndarray_would(item in item(), length in 0usize..7) {
-        let found = item.select(2, length).ok().map(|found| (0..found.count).map(|i| found.nth(i)).collect::<Vec<_>>());
+        let found = item.select(2, length).ok();
+        let found = found.map(|found| (0..found.count).map(|i| found.nth(i)).collect::<Vec<_>>());
         prop_assert_eq!(found, selected(item, length));
     }
 
@@ -902,9 +899,15 @@ proptest! {
         column_major in any::<bool>(),
     ) {
         let order = if column_major { ArrayOrder::ColumnMajor } else { ArrayOrder::RowMajor };
-        check_bounds(lengths, order, &ranges, &with_bounds!(order, u8, lengths, ranges[0], ranges[1]).unwrap());
-        check_bounds(lengths, order, &ranges, &with_bounds!(order, f64, lengths, ranges[0], ranges[1]).unwrap());
-        check_bounds(lengths, order, &ranges, &with_bounds!(order, Particle, lengths, ranges[0], ranges[1]).unwrap());
+        macro_rules! of {
+            ($element:ident) => {{
+                let layout = with_bounds!(order, $element, lengths, ranges[0], ranges[1]).unwrap();
+                check_bounds(lengths, order, &ranges, &layout);
+            }};
+        }
+        of!(u8);
+        of!(f64);
+        of!(Particle);
     }
 
     #[test]
@@ -947,14 +950,17 @@ proptest! {
         let order = if column_major { ArrayOrder::ColumnMajor } else { ArrayOrder::RowMajor };
         let source = array::<u8>(gsizes[0] * gsizes[1]);
         for rank in 0..psizes[0] * psizes[1] {
-            let layout = Darray { rank, gsizes, distributions: [distribution(0), distribution(1)], psizes, order }
-                .layout::<u8>().unwrap();
+            let distributions = [distribution(0), distribution(1)];
+            let layout = Darray { rank, gsizes, distributions, psizes, order }.layout::<u8>().unwrap();
             let coordinates = [rank / psizes[1], rank % psizes[1]];
-            let own = |k: usize| (0..gsizes[k]).filter(|i| owner(k, *i) == coordinates[k]).collect::<Vec<_>>();
+            let is_own = |k: usize, i: &usize| owner(k, *i) == coordinates[k];
+            let own = |k: usize| (0..gsizes[k]).filter(|i| is_own(k, i)).collect::<Vec<_>>();
             let lengths = [1, gsizes[0], gsizes[1]];
             let expected: Vec<u8> = match order {
                 ArrayOrder::RowMajor => boxes(lengths, order, &[vec![0], own(0), own(1)]),
-                ArrayOrder::ColumnMajor => boxes([gsizes[0], gsizes[1], 1], order, &[own(0), own(1), vec![0]]),
+                ArrayOrder::ColumnMajor => {
+                    boxes([gsizes[0], gsizes[1], 1], order, &[own(0), own(1), vec![0]])
+                }
             }.into_iter().map(|i| source[i]).collect();
             prop_assert_eq!(layout.of(&source).unwrap().pack(), expected);
         }
@@ -968,9 +974,11 @@ proptest! {
         let band = if column_major { band.column_major() } else { band };
         let source = array::<i16>(sizes[0] * sizes[1]);
         let within = |i: usize, j: usize| (lowest..=lowest + width).contains(&(j as isize - i as isize));
-        let cells = match band.order {
-            ArrayOrder::RowMajor => (0..sizes[0]).flat_map(|i| (0..sizes[1]).map(move |j| (i, j))).collect::<Vec<_>>(),
-            ArrayOrder::ColumnMajor => (0..sizes[1]).flat_map(|j| (0..sizes[0]).map(move |i| (i, j))).collect(),
+        let row = |i| (0..sizes[1]).map(move |j| (i, j));
+        let column = |j| (0..sizes[0]).map(move |i| (i, j));
+        let cells: Vec<(usize, usize)> = match band.order {
+            ArrayOrder::RowMajor => (0..sizes[0]).flat_map(row).collect(),
+            ArrayOrder::ColumnMajor => (0..sizes[1]).flat_map(column).collect(),
         };
         let expected: Vec<i16> = cells.into_iter().filter(|(i, j)| within(*i, *j))
             .map(|(i, j)| source[at(&sizes, band.order, &[i, j])]).collect();

@@ -52,7 +52,9 @@ fn by_hand(outer: &Outer) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn packing_gives_the_fields_in_order_and_unpacking_gives_them_back(values in proptest::collection::vec(outer(), 0..9)) {
+    fn packing_gives_the_fields_in_order_and_unpacking_gives_them_back(
+        values in proptest::collection::vec(outer(), 0..9)
+    ) {
         let packed = pack(&values);
         prop_assert_eq!(&packed, &values.iter().flat_map(by_hand).collect::<Vec<_>>());
         prop_assert_eq!(packed.len(), packed_size::<Outer>(values.len()));
@@ -75,7 +77,8 @@ proptest! {
             }
             Err(error) => {
                 let offset = invalid.expect("a byte that is no bool");
-                prop_assert_eq!(error, Error::InvalidValue { what: "bool", offset, found: bytes[offset].into() });
+                let found = bytes[offset].into();
+                prop_assert_eq!(error, Error::InvalidValue { what: "bool", offset, found });
                 prop_assert_eq!(target, [Outer::default()]);
             }
         }

@@ -41,7 +41,8 @@ impl Reader<'_> {
             1 => TypeTree::vector(self.count(), self.distance(), self.tree(depth - 1)),
             2 => TypeTree::index(self.list(Self::distance), self.tree(depth - 1)),
             3 => {
-                let (stride, buckets) = (self.distance(), self.list(|reader| (reader.count(), reader.distance())));
+                let stride = self.distance();
+                let buckets = self.list(|reader| (reader.count(), reader.distance()));
                 let (buckets, at): (Vec<_>, Vec<_>) = buckets.into_iter().unzip();
                 TypeTree::index_bucket(stride, buckets, at, self.tree(depth - 1))
             }

@@ -39,7 +39,8 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     let mut values = [(0u8, 'x', [true; 3], 1u16, false); 4];
-    segments(DataMut::of(&mut values).unpacker().with_representation(representation).unwrap().with_checksum(), &mut reader);
+    let unpacker = DataMut::of(&mut values).unpacker().with_representation(representation).unwrap();
+    segments(unpacker.with_checksum(), &mut reader);
     MpiDatatype::validate_slice(&values).unwrap();
 });
 

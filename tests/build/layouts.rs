@@ -267,10 +267,9 @@ impl Random {
     pub fn layouts(mut self, seed: u64) -> String {
         let numbers: Vec<_> = (0..=LONGEST).map(|number| number.to_string()).collect();
         let mut file = format!(
-            "/// What all of this was made from.\npub const SEED: u64 = {seed};\n\
-             const NUMBERS: [i32; {}] = [{}];\n\
-             fn value(number: i32) -> i32 {{ std::hint::black_box(number) }}\n\n\
-             /// Hands every layout to the check.\npub fn for_each(world: &SimpleCommunicator) {{\n",
+            "/// What all of this was made from.\npub const SEED: u64 = {seed};\nconst NUMBERS: [i32; {}] = \
+             [{}];\nfn value(number: i32) -> i32 {{ std::hint::black_box(number) }}\n\n/// Hands every \
+             layout to the check.\npub fn for_each(world: &SimpleCommunicator) {{\n",
             LONGEST + 1,
             numbers.join(", ")
         );
@@ -279,7 +278,8 @@ impl Random {
             let elements: usize = layout.lengths.iter().product();
             let _ = writeln!(
                 file,
-                "    {{\n        let mut bytes: Vec<Range<usize>> = Vec::new();\n        {}\n        let bytes = &bytes[..];",
+                "    {{\n        let mut bytes: Vec<Range<usize>> = Vec::new();\n        {}\n        let \
+                 bytes = &bytes[..];",
                 layout.loops()
             );
             let check = if layout.overlaps() { "read" } else { "read_and_write" };
@@ -290,7 +290,8 @@ impl Random {
                 let unwrap = if tier == Tier::Value { ".unwrap()" } else { "" };
                 let _ = writeln!(
                     file,
-                    "            {check}::<{}, _>(world, {name:?}, &layout!({text}){unwrap}, {elements}, bytes),",
+                    "            {check}::<{}, _>(world, {name:?}, &layout!({text}){unwrap}, {elements}, \
+                     bytes),",
                     layout.element
                 );
             }

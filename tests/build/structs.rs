@@ -21,7 +21,8 @@ impl Random {
         }
         let _ = write!(
             file,
-            "\n/// Hands every struct to the visitor.\npub fn for_each(visitor: &impl Visit) {{\n{visits}}}\n"
+            "\n/// Hands every struct to the visitor.\npub fn for_each(visitor: &impl Visit) \
+             {{\n{visits}}}\n"
         );
         file
     }

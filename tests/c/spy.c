@@ -1,5 +1,5 @@
-/* Sees through the profiling interface (MPI 4.1 section 15.2) which communicators are made: the contexts of segments are nobody's but the
-   library's, and a test that attacks them has to find them. */
+/* Sees through the profiling interface (MPI 4.1 section 15.2) which communicators are made: the contexts of
+   segments are nobody's but the library's, and a test that attacks them has to find them. */
 #include <mpi.h>
 
 static MPI_Comm made[64];

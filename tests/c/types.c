@@ -6,7 +6,8 @@
 static MPI_Session session;
 #endif
 
-/* Opens a session without MPI_Init, and gives a communicator of all processes; 0 where the library has no sessions. */
+/* Opens a session without MPI_Init, and gives a communicator of all processes; 0 where the library has no
+   sessions. */
 int c_open_session(MPI_Comm *all) {
 #if MPI_VERSION >= 4
     MPI_Group group;
@@ -33,58 +34,105 @@ MPI_Errhandler c_errors_return(void) { return MPI_ERRORS_RETURN; }
 
 /* The predefined datatype of a name; MPI_DATATYPE_NULL where the library does not have it. */
 MPI_Datatype c_named(const char *name) {
-#define IS(handle) if (strcmp(name, #handle) == 0) return handle;
-    IS(MPI_INT8_T) IS(MPI_INT16_T) IS(MPI_INT32_T) IS(MPI_INT64_T) IS(MPI_UINT8_T) IS(MPI_UINT16_T) IS(MPI_UINT32_T)
-    IS(MPI_UINT64_T) IS(MPI_FLOAT) IS(MPI_DOUBLE) IS(MPI_C_BOOL) IS(MPI_C_FLOAT_COMPLEX) IS(MPI_C_DOUBLE_COMPLEX)
-    IS(MPI_BYTE) IS(MPI_CHAR) IS(MPI_SIGNED_CHAR) IS(MPI_SHORT) IS(MPI_INT) IS(MPI_LONG) IS(MPI_LONG_LONG_INT)
-    IS(MPI_UNSIGNED_CHAR) IS(MPI_UNSIGNED_SHORT) IS(MPI_UNSIGNED) IS(MPI_UNSIGNED_LONG) IS(MPI_UNSIGNED_LONG_LONG)
-    IS(MPI_LONG_DOUBLE) IS(MPI_WCHAR) IS(MPI_AINT) IS(MPI_OFFSET) IS(MPI_COUNT) IS(MPI_C_COMPLEX)
-    IS(MPI_C_LONG_DOUBLE_COMPLEX) IS(MPI_CHARACTER) IS(MPI_LOGICAL) IS(MPI_INTEGER) IS(MPI_REAL)
-    IS(MPI_DOUBLE_PRECISION) IS(MPI_COMPLEX) IS(MPI_DOUBLE_COMPLEX) IS(MPI_INTEGER1) IS(MPI_INTEGER2) IS(MPI_INTEGER4)
-    IS(MPI_INTEGER8) IS(MPI_REAL4) IS(MPI_REAL8) IS(MPI_COMPLEX8) IS(MPI_COMPLEX16) IS(MPI_FLOAT_INT)
-    IS(MPI_DOUBLE_INT) IS(MPI_LONG_INT) IS(MPI_2INT) IS(MPI_SHORT_INT) IS(MPI_LONG_DOUBLE_INT) IS(MPI_2REAL)
-    IS(MPI_2DOUBLE_PRECISION) IS(MPI_2INTEGER) IS(MPI_PACKED)
+#define IS(handle) if (strcmp(name, #handle) == 0) return handle
+    IS(MPI_INT8_T);
+    IS(MPI_INT16_T);
+    IS(MPI_INT32_T);
+    IS(MPI_INT64_T);
+    IS(MPI_UINT8_T);
+    IS(MPI_UINT16_T);
+    IS(MPI_UINT32_T);
+    IS(MPI_UINT64_T);
+    IS(MPI_FLOAT);
+    IS(MPI_DOUBLE);
+    IS(MPI_C_BOOL);
+    IS(MPI_C_FLOAT_COMPLEX);
+    IS(MPI_C_DOUBLE_COMPLEX);
+    IS(MPI_BYTE);
+    IS(MPI_CHAR);
+    IS(MPI_SIGNED_CHAR);
+    IS(MPI_SHORT);
+    IS(MPI_INT);
+    IS(MPI_LONG);
+    IS(MPI_LONG_LONG_INT);
+    IS(MPI_UNSIGNED_CHAR);
+    IS(MPI_UNSIGNED_SHORT);
+    IS(MPI_UNSIGNED);
+    IS(MPI_UNSIGNED_LONG);
+    IS(MPI_UNSIGNED_LONG_LONG);
+    IS(MPI_LONG_DOUBLE);
+    IS(MPI_WCHAR);
+    IS(MPI_AINT);
+    IS(MPI_OFFSET);
+    IS(MPI_COUNT);
+    IS(MPI_C_COMPLEX);
+    IS(MPI_C_LONG_DOUBLE_COMPLEX);
+    IS(MPI_CHARACTER);
+    IS(MPI_LOGICAL);
+    IS(MPI_INTEGER);
+    IS(MPI_REAL);
+    IS(MPI_DOUBLE_PRECISION);
+    IS(MPI_COMPLEX);
+    IS(MPI_DOUBLE_COMPLEX);
+    IS(MPI_INTEGER1);
+    IS(MPI_INTEGER2);
+    IS(MPI_INTEGER4);
+    IS(MPI_INTEGER8);
+    IS(MPI_REAL4);
+    IS(MPI_REAL8);
+    IS(MPI_COMPLEX8);
+    IS(MPI_COMPLEX16);
+    IS(MPI_FLOAT_INT);
+    IS(MPI_DOUBLE_INT);
+    IS(MPI_LONG_INT);
+    IS(MPI_2INT);
+    IS(MPI_SHORT_INT);
+    IS(MPI_LONG_DOUBLE_INT);
+    IS(MPI_2REAL);
+    IS(MPI_2DOUBLE_PRECISION);
+    IS(MPI_2INTEGER);
+    IS(MPI_PACKED);
 #ifdef MPI_LOGICAL1
-    IS(MPI_LOGICAL1)
+    IS(MPI_LOGICAL1);
 #endif
 #ifdef MPI_LOGICAL2
-    IS(MPI_LOGICAL2)
+    IS(MPI_LOGICAL2);
 #endif
 #ifdef MPI_LOGICAL4
-    IS(MPI_LOGICAL4)
+    IS(MPI_LOGICAL4);
 #endif
 #ifdef MPI_LOGICAL8
-    IS(MPI_LOGICAL8)
+    IS(MPI_LOGICAL8);
 #endif
 #ifdef MPI_LOGICAL16
-    IS(MPI_LOGICAL16)
+    IS(MPI_LOGICAL16);
 #endif
 #ifdef MPI_INTEGER16
-    IS(MPI_INTEGER16)
+    IS(MPI_INTEGER16);
 #endif
 #ifdef MPI_REAL2
-    IS(MPI_REAL2)
+    IS(MPI_REAL2);
 #endif
 #ifdef MPI_REAL16
-    IS(MPI_REAL16)
+    IS(MPI_REAL16);
 #endif
 #ifdef MPI_COMPLEX4
-    IS(MPI_COMPLEX4)
+    IS(MPI_COMPLEX4);
 #endif
 #ifdef MPI_COMPLEX32
-    IS(MPI_COMPLEX32)
+    IS(MPI_COMPLEX32);
 #endif
 #ifdef MPI_CXX_BOOL
-    IS(MPI_CXX_BOOL)
+    IS(MPI_CXX_BOOL);
 #endif
 #ifdef MPI_CXX_FLOAT_COMPLEX
-    IS(MPI_CXX_FLOAT_COMPLEX)
+    IS(MPI_CXX_FLOAT_COMPLEX);
 #endif
 #ifdef MPI_CXX_DOUBLE_COMPLEX
-    IS(MPI_CXX_DOUBLE_COMPLEX)
+    IS(MPI_CXX_DOUBLE_COMPLEX);
 #endif
 #ifdef MPI_CXX_LONG_DOUBLE_COMPLEX
-    IS(MPI_CXX_LONG_DOUBLE_COMPLEX)
+    IS(MPI_CXX_LONG_DOUBLE_COMPLEX);
 #endif
     return MPI_DATATYPE_NULL;
 }
@@ -111,9 +159,11 @@ int c_large(MPI_Datatype *types) {
     int count = 0;
     (void)types;
 #if MPI_VERSION >= 4
-    MPI_Count lengths[2] = {2, 3}, places[2] = {0, 40}, sizes[2] = {5, 6}, subsizes[2] = {2, 3}, starts[2] = {1, 2};
+    MPI_Count lengths[2] = {2, 3}, places[2] = {0, 40}, sizes[2] = {5, 6}, subsizes[2] = {2, 3},
+              starts[2] = {1, 2};
     MPI_Datatype olds[2] = {MPI_DOUBLE, MPI_SHORT};
-    int distributions[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC}, blocks[2] = {MPI_DISTRIBUTE_DFLT_DARG, 2}, grid[2] = {2, 2};
+    int distributions[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC},
+        blocks[2] = {MPI_DISTRIBUTE_DFLT_DARG, 2}, grid[2] = {2, 2};
     MPI_Type_contiguous_c(3, MPI_DOUBLE, &types[count++]);
     MPI_Type_vector_c(3, 2, 5, MPI_DOUBLE, &types[count++]);
     MPI_Type_create_hvector_c(3, 2, 50, MPI_DOUBLE, &types[count++]);
@@ -124,7 +174,8 @@ int c_large(MPI_Datatype *types) {
     MPI_Type_create_struct_c(2, lengths, places, olds, &types[count++]);
     MPI_Type_create_resized_c(MPI_SHORT, -2, 24, &types[count++]);
     MPI_Type_create_subarray_c(2, sizes, subsizes, starts, MPI_ORDER_FORTRAN, MPI_INT, &types[count++]);
-    MPI_Type_create_darray_c(4, 3, 2, sizes, distributions, blocks, grid, MPI_ORDER_C, MPI_DOUBLE, &types[count++]);
+    MPI_Type_create_darray_c(4, 3, 2, sizes, distributions, blocks, grid, MPI_ORDER_C, MPI_DOUBLE,
+                             &types[count++]);
 #endif
     return count;
 }

@@ -1,4 +1,4 @@
-//! The house: which file of a crate uses which, and that it stays one way.
+//! The house: which file of a crate uses which, and that it stays one way; and how long lines are.
 //!
 //! No two folders of a crate may use each other, however far round, and no more than two files of one folder.
 //! A file uses another one where a path leads there, in `use` lines or in code, also by way of a re-export.
@@ -15,6 +15,7 @@ use syn::{
     Attribute, Item, ItemMod, ItemUse, Macro, UseTree, Visibility,
     visit::{self, Visit},
 };
+use xshell::{Shell, cmd};
 
 /// Where something is among the modules of its crate: `["layout", "view"]`.
 type Module = Vec<String>;
@@ -37,6 +38,22 @@ pub(crate) fn check(root: &Path, crates: &[&str]) -> Result<()> {
         if let Some(circle) = circles_of(&folders, 1).chain(circles_of(&files, 2)).next() {
             let names: Vec<_> = circle.iter().map(|module| module.join("/")).collect();
             bail!("{name}: {} use each other; DESIGN.md says which way is down", names.join(", "));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that no line of code or comment is longer than rustfmt's, which leaves alone what it cannot break:
+/// only JSON in raw strings may be.
+pub(crate) fn check_lines(sh: &Shell) -> Result<()> {
+    const MOST: usize = 110;
+    let files = cmd!(sh, "git ls-files *.rs *.c *.sh").quiet().read()?;
+    // What must not compile stays as its message shows it.
+    for file in files.lines().filter(|file| !file.starts_with("tests/ui")) {
+        let text = fs::read_to_string(sh.current_dir().join(file)).with_context(|| file.to_owned())?;
+        let is_long = |line: &&str| line.chars().count() > MOST && !line.contains("r#\"");
+        if let Some(i) = text.lines().position(|line| is_long(&line)) {
+            bail!("{file}, line {}: more than {MOST} columns", i + 1);
         }
     }
     Ok(())
@@ -243,7 +260,8 @@ mod tests {
     #[test]
     fn what_a_file_uses_is_read_from_use_lines_code_and_macros() {
         let file = "use super::{a::A, b}; pub use crate::c::C; mod inner { use super::super::d::D; }
-            fn f() -> crate::e::E { println!(\"{}\", crate::g::G); b::B } #[cfg(test)] mod tests { use crate::h; }";
+            fn f() -> crate::e::E { println!(\"{}\", crate::g::G); b::B } #[cfg(test)] mod tests { use \
+                    crate::h; }";
         let mut found = Paths { module: vec!["room".into(), "file".into()], ..Paths::default() };
         found.visit_file(&syn::parse_file(file).unwrap());
         let joined = |paths: &BTreeSet<Module>| paths.iter().map(|path| path.join("/")).collect::<Vec<_>>();

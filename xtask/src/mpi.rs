@@ -172,8 +172,8 @@ pub(crate) fn install(sh: &Shell, packages: &[&str]) -> Result<()> {
             |(_, command)| command,
         );
         bail!(
-            "missing (by their Debian names): {}. This is installed for you on Debian only. Here, do it yourself and run \
-             this again:\n\n  {command}",
+            "missing (by their Debian names): {}. This is installed for you on Debian only. Here, do it \
+             yourself and run this again:\n\n  {command}",
             packages.join(" ")
         );
     }

@@ -74,8 +74,8 @@ fn write_crate(target: &Path, root: &Path, package: &str, contender: &str, sourc
         _ => String::new(),
     };
     let manifest = format!(
-        "[package]\nname = \"{package}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\n{dependencies}\n\n\
-         [workspace]\n"
+        "[package]\nname = \"{package}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
+         [dependencies]\n{dependencies}\n\n[workspace]\n"
     );
     let folder = target.join(package);
     fs::create_dir_all(folder.join("src"))?;

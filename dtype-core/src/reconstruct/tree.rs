@@ -265,7 +265,10 @@ impl<'a> Search<'a> {
             Root::Atom => true,
             Root::Repeat(Repeat::Vector, 1) if part == sequence => {
                 let (atom, _) = &self.atoms.kinds[self.atoms.symbols[row.start] as usize];
-                matches!(atom, TypeTree::Leaf(base) if self.atoms.difference(row.start) == base.extent() as i64)
+                {
+                    let step = self.atoms.difference(row.start);
+                    matches!(atom, TypeTree::Leaf(base) if step == base.extent() as i64)
+                }
             }
             _ => part < sequence,
         }

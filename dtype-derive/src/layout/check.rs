@@ -43,8 +43,8 @@ pub(crate) fn type_map(entries: &[Entry]) -> Result<()> {
             Some(value) if value < 0 => errors.push(Error::new_spanned(
                 displacement,
                 format!(
-                    "the displacement of `{}` is {value}; it is counted in bytes from the start of the source, so it must \
-                     be 0 or more",
+                    "the displacement of `{}` is {value}; it is counted in bytes from the start of the \
+                     source, so it must be 0 or more",
                     ty.to_token_stream(),
                 ),
             )),
@@ -95,12 +95,14 @@ fn check_term(array: &Array, term: &Term, errors: &mut Errors) {
         let plural = |number, one: &'static str, many| if number == 1 { one } else { many };
         let message = if dimensions == 0 {
             String::from(
-                "there are no dimensions to select from: write the lengths of the array behind its element type, as in \
-                 `f64[100][100]`, or select fields of a single value, as in `Particle => .position`",
+                "there are no dimensions to select from: write the lengths of the array behind its element \
+                 type, as in `f64[100][100]`, or select fields of a single value, as in `Particle => \
+                 .position`",
             )
         } else {
             format!(
-                "{items} {} for {dimensions} {}: give one index or range for each, `..` for all of a dimension",
+                "{items} {} for {dimensions} {}: give one index or range for each, `..` for all of a \
+                 dimension",
                 plural(items, "index", "indices"),
                 plural(dimensions, "dimension", "dimensions"),
             )

@@ -33,8 +33,8 @@ pub(crate) fn expand(runtime: &Path, input: &LayoutInput) -> Result<TokenStream>
                 (Some(value), Some(name)) => Err(Error::new(
                     value,
                     format!(
-                        "`{}` is a type, so all its bounds must be known at compile time, and this is a value: use \
-                         integers, and constants, which are written in upper case",
+                        "`{}` is a type, so all its bounds must be known at compile time, and this is a \
+                         value: use integers, and constants, which are written in upper case",
                         name.ident
                     ),
                 )),
@@ -222,9 +222,9 @@ impl Term {
             match step {
                 Step::Field(field) => {
                     if k > 0 {
-                        carried.push(
-                            quote_spanned!(span=> __dtype::Runtime::is_carried(&raw const __dtype_element #place);),
-                        );
+                        carried.push(quote_spanned! {span=>
+                            __dtype::Runtime::is_carried(&raw const __dtype_element #place);
+                        });
                     }
                     span = ours_at(field.span());
                     place.extend(ours!(.#field));
@@ -326,7 +326,8 @@ fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Pieces)>) -> Fix
     };
     let constants = ours! {
         const __DTYPE_PIECES: &__dtype::FixedPieces<#element, #count, #dimensions> = &{
-            let mut __dtype_pieces = __dtype::Runtime::fixed_pieces::<#element, #count, #dimensions>([#(#numbers),*]);
+            let mut __dtype_pieces =
+                __dtype::Runtime::fixed_pieces::<#element, #count, #dimensions>([#(#numbers),*]);
             #pushes
             __dtype_pieces
         };
@@ -455,7 +456,8 @@ fn fixed(runtime: &Path, name: Option<&Name>, layout: &Fixed) -> TokenStream {
         unsafe impl __dtype::Selection for __DtypeLayout {
             type Element = #element;
             type Shape = #shape;
-            type Coverage = __dtype::Coverage<{ <__DtypeLayout as __dtype::Selection>::REGION.is_disjoint() }>;
+            type Coverage =
+                __dtype::Coverage<{ <__DtypeLayout as __dtype::Selection>::REGION.is_disjoint() }>;
             #witness
             const REGION: __dtype::Region<'static> = __DTYPE_PIECES.region(#order);
 

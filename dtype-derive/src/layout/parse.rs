@@ -207,8 +207,8 @@ impl Parse for Term {
             items.push(input.parse()?);
         } else if !input.peek(Token![.]) || input.peek(Token![..]) {
             return Err(input.error(
-                "expected what is selected: `[…]` with an index or a range for each dimension, `{…}` with a list of \
-                 indices, or `.field`",
+                "expected what is selected: `[…]` with an index or a range for each dimension, `{…}` with a \
+                 list of indices, or `.field`",
             ));
         }
         let mut path = Vec::new();

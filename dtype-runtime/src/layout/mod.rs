@@ -328,7 +328,8 @@ pub struct UnknownCoverage(Infallible);
 #[diagnostic::on_unimplemented(
     message = "this layout covers some bytes more than once, so nothing can be received into it",
     label = "covers some bytes twice",
-    note = "what arrives there would depend on the order in which it is written; such a layout can be sent, with `of`"
+    note = "what arrives there would depend on the order in which it is written; such a layout can be sent, \
+            with `of`"
 )]
 pub trait Disjoint<M, L> {
     /// Finds it out, if it is not known.

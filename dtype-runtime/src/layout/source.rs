@@ -22,8 +22,9 @@ use crate::{Error, types::MpiDatatype};
 #[diagnostic::on_unimplemented(
     message = "the layout is not a part of a `{Self}`",
     label = "not the array that the layout is a part of",
-    note = "the layout's array has the shape `{Shape}` and elements of type `{T}`: give nested arrays of just that shape, a \
-            slice or `Vec` of as many elements, or, with features, an array of ndarray or a matrix of nalgebra"
+    note = "the layout's array has the shape `{Shape}` and elements of type `{T}`: give nested arrays of \
+            just that shape, a slice or `Vec` of as many elements, or, with features, an array of ndarray \
+            or a matrix of nalgebra"
 )]
 pub unsafe trait Source<T, Shape: ?Sized> {
     /// What can be wrong: nothing, or an [`Error`].
@@ -44,8 +45,9 @@ pub unsafe trait Source<T, Shape: ?Sized> {
 #[diagnostic::on_unimplemented(
     message = "nothing can be received into a part of a `{Self}`",
     label = "not the array that the layout is a part of, or not to be written",
-    note = "the layout's array has the shape `{Shape}` and elements of type `{T}`: give nested arrays of just that shape, a \
-            slice or `Vec` of as many elements, or, with features, an array of ndarray or a matrix of nalgebra"
+    note = "the layout's array has the shape `{Shape}` and elements of type `{T}`: give nested arrays of \
+            just that shape, a slice or `Vec` of as many elements, or, with features, an array of ndarray \
+            or a matrix of nalgebra"
 )]
 pub unsafe trait SourceMut<T, Shape: ?Sized>: Source<T, Shape> {
     /// Where the arrays are.
@@ -239,13 +241,14 @@ macro_rules! nested {
     };
     // One array, an array of arrays, and slices of arrays.
     (array $array:ty, $unit:ty, $depth:literal, [$($n:ident)*]) => {
-        source!([T: MpiDatatype, $(const $n: usize),*] all $array, T, $unit, Infallible, |first, length, region| {
-            Ok(Place::without_gaps(first, 1))
-        });
-        source!([T: MpiDatatype, $(const $n: usize),*] all $array, T, Rank<$depth>, Error, |first, length, region| {
-            Place::of_nested(first, 1, &[$($n),*], region)
-        });
-        nested!(copies [T: MpiDatatype, const K: usize, $(const $n: usize),*] [$array; K], $unit, $depth, [$($n)*]);
+        source!([T: MpiDatatype, $(const $n: usize),*]
+            all $array, T, $unit, Infallible, |first, length, region| Ok(Place::without_gaps(first, 1)));
+        source!([T: MpiDatatype, $(const $n: usize),*]
+            all $array, T, Rank<$depth>, Error, |first, length, region| {
+                Place::of_nested(first, 1, &[$($n),*], region)
+            });
+        nested!(copies [T: MpiDatatype, const K: usize, $(const $n: usize),*]
+            [$array; K], $unit, $depth, [$($n)*]);
         nested!(copies [T: MpiDatatype, $(const $n: usize),*] [$array], $unit, $depth, [$($n)*]);
         nested!(copies [T: MpiDatatype, $(const $n: usize),*] Vec<$array>, $unit, $depth, [$($n)*]);
     };
@@ -318,7 +321,10 @@ mod of_ndarray {
     }
 
     // SAFETY: as above; what is borrowed mutably through an array of ndarray has each element once.
-    unsafe impl<T, Shape: ?Sized, S: DataMut<Elem = T>, D: Dimension> SourceMut<T, Shape> for ArrayBase<S, D> {
+    unsafe impl<T, Shape: ?Sized, S, D: Dimension> SourceMut<T, Shape> for ArrayBase<S, D>
+    where
+        S: DataMut<Elem = T>,
+    {
         fn place_mut(&mut self, region: &Region<'_>) -> Result<Place, Error> {
             // First the pointer: with it, shared data is copied, and may get other strides.
             let first = self.as_mut_ptr();

@@ -1,5 +1,6 @@
-/* What only a C compiler can tell: the constants of mpi.h, which are macros and enumerations that differ from library to library, and
-   the calls with large counts, where the library has them. Everything else is done in Rust. */
+/* What only a C compiler can tell: the constants of mpi.h, which are macros and enumerations that differ from
+   library to library, and the calls with large counts, where the library has them. Everything else is done in
+   Rust. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,14 +9,42 @@
 
 /* ---- Predefined datatypes ---- */
 
-/* Those of the base types, in the order of `BaseType` of dtype-core; MPI_DATATYPE_NULL for what the library does not have. */
+/* Those of the base types, in the order of `BaseType` of dtype-core; MPI_DATATYPE_NULL for what the library
+   does not have. */
 static MPI_Datatype handle_of(int base) {
     static const MPI_Datatype handles[] = {
-        MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T, MPI_UINT16_T, MPI_UINT32_T,
-        MPI_UINT64_T, MPI_FLOAT, MPI_DOUBLE, MPI_C_BOOL, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_BYTE,
-        MPI_CHAR, MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG_INT, MPI_UNSIGNED_CHAR,
-        MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG, MPI_UNSIGNED_LONG_LONG, MPI_LONG_DOUBLE,
-        MPI_WCHAR, MPI_AINT, MPI_OFFSET, MPI_COUNT, MPI_C_COMPLEX, MPI_C_LONG_DOUBLE_COMPLEX,
+        MPI_INT8_T,
+        MPI_INT16_T,
+        MPI_INT32_T,
+        MPI_INT64_T,
+        MPI_UINT8_T,
+        MPI_UINT16_T,
+        MPI_UINT32_T,
+        MPI_UINT64_T,
+        MPI_FLOAT,
+        MPI_DOUBLE,
+        MPI_C_BOOL,
+        MPI_C_FLOAT_COMPLEX,
+        MPI_C_DOUBLE_COMPLEX,
+        MPI_BYTE,
+        MPI_CHAR,
+        MPI_SIGNED_CHAR,
+        MPI_SHORT,
+        MPI_INT,
+        MPI_LONG,
+        MPI_LONG_LONG_INT,
+        MPI_UNSIGNED_CHAR,
+        MPI_UNSIGNED_SHORT,
+        MPI_UNSIGNED,
+        MPI_UNSIGNED_LONG,
+        MPI_UNSIGNED_LONG_LONG,
+        MPI_LONG_DOUBLE,
+        MPI_WCHAR,
+        MPI_AINT,
+        MPI_OFFSET,
+        MPI_COUNT,
+        MPI_C_COMPLEX,
+        MPI_C_LONG_DOUBLE_COMPLEX,
 #ifdef MPI_CXX_BOOL
         MPI_CXX_BOOL,
 #else
@@ -36,7 +65,8 @@ static MPI_Datatype handle_of(int base) {
 #else
         MPI_DATATYPE_NULL,
 #endif
-        MPI_CHARACTER, MPI_LOGICAL,
+        MPI_CHARACTER,
+        MPI_LOGICAL,
 #ifdef MPI_LOGICAL1
         MPI_LOGICAL1,
 #else
@@ -62,7 +92,15 @@ static MPI_Datatype handle_of(int base) {
 #else
         MPI_DATATYPE_NULL,
 #endif
-        MPI_INTEGER, MPI_REAL, MPI_DOUBLE_PRECISION, MPI_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8,
+        MPI_INTEGER,
+        MPI_REAL,
+        MPI_DOUBLE_PRECISION,
+        MPI_COMPLEX,
+        MPI_DOUBLE_COMPLEX,
+        MPI_INTEGER1,
+        MPI_INTEGER2,
+        MPI_INTEGER4,
+        MPI_INTEGER8,
 #ifdef MPI_INTEGER16
         MPI_INTEGER16,
 #else
@@ -73,7 +111,8 @@ static MPI_Datatype handle_of(int base) {
 #else
         MPI_DATATYPE_NULL,
 #endif
-        MPI_REAL4, MPI_REAL8,
+        MPI_REAL4,
+        MPI_REAL8,
 #ifdef MPI_REAL16
         MPI_REAL16,
 #else
@@ -84,14 +123,23 @@ static MPI_Datatype handle_of(int base) {
 #else
         MPI_DATATYPE_NULL,
 #endif
-        MPI_COMPLEX8, MPI_COMPLEX16,
+        MPI_COMPLEX8,
+        MPI_COMPLEX16,
 #ifdef MPI_COMPLEX32
         MPI_COMPLEX32,
 #else
         MPI_DATATYPE_NULL,
 #endif
-        MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_LONG_INT, MPI_2INT, MPI_SHORT_INT, MPI_LONG_DOUBLE_INT, MPI_2REAL,
-        MPI_2DOUBLE_PRECISION, MPI_2INTEGER, MPI_PACKED,
+        MPI_FLOAT_INT,
+        MPI_DOUBLE_INT,
+        MPI_LONG_INT,
+        MPI_2INT,
+        MPI_SHORT_INT,
+        MPI_LONG_DOUBLE_INT,
+        MPI_2REAL,
+        MPI_2DOUBLE_PRECISION,
+        MPI_2INTEGER,
+        MPI_PACKED,
     };
     enum { COUNT = sizeof handles / sizeof *handles };
     return base >= 0 && base < COUNT ? handles[base] : MPI_DATATYPE_NULL;
@@ -103,8 +151,24 @@ MPI_Datatype dtype_shim_handle(int base) { return handle_of(base); }
 
 /* The same numbers on every library. */
 enum combiner {
-    OTHER, NAMED, DUP, CONTIGUOUS, VECTOR, HVECTOR, INDEXED, HINDEXED, INDEXED_BLOCK, HINDEXED_BLOCK, STRUCT, SUBARRAY, DARRAY,
-    F90_REAL, F90_COMPLEX, F90_INTEGER, RESIZED, VALUE_INDEX
+    OTHER,
+    NAMED,
+    DUP,
+    CONTIGUOUS,
+    VECTOR,
+    HVECTOR,
+    INDEXED,
+    HINDEXED,
+    INDEXED_BLOCK,
+    HINDEXED_BLOCK,
+    STRUCT,
+    SUBARRAY,
+    DARRAY,
+    F90_REAL,
+    F90_COMPLEX,
+    F90_INTEGER,
+    RESIZED,
+    VALUE_INDEX
 };
 
 static enum combiner combiner_of(int combiner) {
@@ -148,13 +212,15 @@ int dtype_shim_envelope(MPI_Datatype type, int64_t numbers[4], int32_t *combiner
     return code;
 }
 
-int dtype_shim_contents(MPI_Datatype type, const int64_t numbers[4], int *integers, MPI_Aint *addresses, MPI_Count *counts,
-                        MPI_Datatype *types) {
+int dtype_shim_contents(MPI_Datatype type, const int64_t numbers[4], int *integers, MPI_Aint *addresses,
+                        MPI_Count *counts, MPI_Datatype *types) {
 #if LARGE
-    return MPI_Type_get_contents_c(type, numbers[0], numbers[1], numbers[2], numbers[3], integers, addresses, counts, types);
+    return MPI_Type_get_contents_c(type, numbers[0], numbers[1], numbers[2], numbers[3], integers, addresses,
+                                   counts, types);
 #else
     (void)counts;
-    return MPI_Type_get_contents(type, (int)numbers[0], (int)numbers[1], (int)numbers[3], integers, addresses, types);
+    return MPI_Type_get_contents(type, (int)numbers[0], (int)numbers[1], (int)numbers[3], integers, addresses,
+                                 types);
 #endif
 }
 
@@ -174,7 +240,8 @@ int dtype_shim_tears_complex(void) {
 #endif
 }
 
-/* ---- Constructors with large counts (MPI 4.1 section 5.1.2): only where dtype_shim_has_large_counts() says so ---- */
+/* ---- Constructors with large counts (MPI 4.1 section 5.1.2): only where dtype_shim_has_large_counts() says
+   so ---- */
 
 int dtype_shim_has_large_counts(void) { return LARGE; }
 
@@ -188,33 +255,35 @@ int dtype_shim_contiguous(int64_t count, MPI_Datatype old, MPI_Datatype *new) {
     (void)count, (void)old, (void)new;
     LARGE_CALL(MPI_Type_contiguous_c(count, old, new));
 }
-int dtype_shim_hvector(int64_t count, int64_t blocklength, int64_t stride, MPI_Datatype old, MPI_Datatype *new) {
+int dtype_shim_hvector(int64_t count, int64_t blocklength, int64_t stride, MPI_Datatype old,
+                       MPI_Datatype *new) {
     (void)count, (void)blocklength, (void)stride, (void)old, (void)new;
     LARGE_CALL(MPI_Type_create_hvector_c(count, blocklength, stride, old, new));
 }
-int dtype_shim_hindexed_block(int64_t count, int64_t blocklength, const MPI_Count *displacements, MPI_Datatype old,
-                              MPI_Datatype *new) {
+int dtype_shim_hindexed_block(int64_t count, int64_t blocklength, const MPI_Count *displacements,
+                              MPI_Datatype old, MPI_Datatype *new) {
     (void)count, (void)blocklength, (void)displacements, (void)old, (void)new;
     LARGE_CALL(MPI_Type_create_hindexed_block_c(count, blocklength, displacements, old, new));
 }
-int dtype_shim_hindexed(int64_t count, const MPI_Count *blocklengths, const MPI_Count *displacements, MPI_Datatype old,
-                        MPI_Datatype *new) {
+int dtype_shim_hindexed(int64_t count, const MPI_Count *blocklengths, const MPI_Count *displacements,
+                        MPI_Datatype old, MPI_Datatype *new) {
     (void)count, (void)blocklengths, (void)displacements, (void)old, (void)new;
     LARGE_CALL(MPI_Type_create_hindexed_c(count, blocklengths, displacements, old, new));
 }
-int dtype_shim_struct(int64_t count, const MPI_Count *blocklengths, const MPI_Count *displacements, const MPI_Datatype *old,
-                      MPI_Datatype *new) {
+int dtype_shim_struct(int64_t count, const MPI_Count *blocklengths, const MPI_Count *displacements,
+                      const MPI_Datatype *old, MPI_Datatype *new) {
     (void)count, (void)blocklengths, (void)displacements, (void)old, (void)new;
     LARGE_CALL(MPI_Type_create_struct_c(count, blocklengths, displacements, old, new));
 }
 
 /* ---- Errors that are ours to tell ---- */
 
-/* How deep this thread is in calls whose errors become values, and the code of the last error there. MPICH 5 returns MPI_SUCCESS
-   after a handler that returns, so the code is read here and not from the call. */
+/* How deep this thread is in calls whose errors become values, and the code of the last error there. MPICH 5
+   returns MPI_SUCCESS after a handler that returns, so the code is read here and not from the call. */
 static _Thread_local int depth, last;
 
-/* Stands in for MPI_ERRORS_ARE_FATAL during calls of ours: errors in them are returned, those of other threads are fatal as before. */
+/* Stands in for MPI_ERRORS_ARE_FATAL during calls of ours: errors in them are returned, those of other
+   threads are fatal as before. */
 static void all_but_ours(MPI_Comm *comm, int *code, ...) {
     char text[MPI_MAX_ERROR_STRING];
     int length = 0;
@@ -249,7 +318,8 @@ static int is_fatal(MPI_Errhandler handler) {
     return handler == MPI_ERRORS_ARE_FATAL;
 }
 
-/* Puts the stand-in where errors are fatal: then this is 1, and `before` the handler that was there. All others stay. */
+/* Puts the stand-in where errors are fatal: then this is 1, and `before` the handler that was there. All
+   others stay. */
 int dtype_shim_stand_in(MPI_Comm comm, MPI_Errhandler *before) {
     if (MPI_Comm_get_errhandler(comm, before) != MPI_SUCCESS) return 0;
     if (is_fatal(*before) && MPI_Comm_set_errhandler(comm, stand_in) == MPI_SUCCESS) return 1;
@@ -257,7 +327,8 @@ int dtype_shim_stand_in(MPI_Comm comm, MPI_Errhandler *before) {
     return 0;
 }
 
-/* Puts back what was there before; where other threads may set handlers, only if the stand-in is still there. */
+/* Puts back what was there before; where other threads may set handlers, only if the stand-in is still there.
+ */
 void dtype_shim_put_back(MPI_Comm comm, MPI_Errhandler *before, int may_have_changed) {
     int is_there = 1;
     if (may_have_changed) {
@@ -283,8 +354,8 @@ int dtype_shim_greatest_tag(MPI_Comm comm) {
     return *greatest;
 }
 
-/* Whether the library may write a message that is too long behind the buffer before it reports that: Open MPI does (4 and 5, where one
-   process reads the memory of another), unless the datatype has gaps. */
+/* Whether the library may write a message that is too long behind the buffer before it reports that: Open MPI
+   does (4 and 5, where one process reads the memory of another), unless the datatype has gaps. */
 int dtype_shim_writes_too_much(void) {
 #ifdef OPEN_MPI
     return 1;

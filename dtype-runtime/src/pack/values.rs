@@ -84,7 +84,8 @@ pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usiz
 /// assert_eq!(flags, [(7, true), (8, false)]);
 ///
 /// let error = dtype_runtime::unpack_into(&[9, 1, 9, 2], &mut flags).unwrap_err();
-/// assert!(error.to_string().starts_with("at byte 3 of the packed data is 0x2, and no `bool` has that value"));
+/// let says = "at byte 3 of the packed data is 0x2, and no `bool` has that value";
+/// assert!(error.to_string().starts_with(says));
 /// assert_eq!(flags, [(7, true), (8, false)]);
 /// # Ok::<(), dtype_runtime::Error>(())
 /// ```

@@ -35,9 +35,11 @@ use super::runtime::Runtime;
 #[diagnostic::on_unimplemented(
     message = "rsmpi's own calls cannot take `{Self}`: not all bytes that they may receive are a value of it",
     label = "MPI does not look at what it receives",
-    note = "the calls of `dtype_runtime::traits` do, `send_packed` and `receive_packed_into` among them, and take it; and \
-            `T::buffer(&values)` of a type `T` that derives `MpiDatatype` goes into every rsmpi call that sends",
-    note = "if you vouch for what all others send, put `#[mpi(unsafe_equivalence)]` on the type that derives `MpiDatatype`"
+    note = "the calls of `dtype_runtime::traits` do, `send_packed` and `receive_packed_into` among them, \
+            and take it; and `T::buffer(&values)` of a type `T` that derives `MpiDatatype` goes into every \
+            rsmpi call that sends",
+    note = "if you vouch for what all others send, put `#[mpi(unsafe_equivalence)]` on the type that \
+            derives `MpiDatatype`"
 )]
 pub unsafe trait AnyPattern {
     /// See [`Runtime`].
@@ -64,8 +66,8 @@ pub unsafe trait Complete {
 #[diagnostic::on_unimplemented(
     message = "rsmpi's own calls cannot take `{T}`: not all bytes that they may receive are a value of it",
     label = "MPI does not look at what it receives",
-    note = "the calls of `dtype_runtime::traits` do, `send_packed` and `receive_packed_into` among them, and take it; and \
-            `{T}::buffer(&values)` goes into every rsmpi call that sends",
+    note = "the calls of `dtype_runtime::traits` do, `send_packed` and `receive_packed_into` among them, \
+            and take it; and `{T}::buffer(&values)` goes into every rsmpi call that sends",
     note = "if you vouch for what all others send, put `#[mpi(unsafe_equivalence)]` on `{T}`"
 )]
 pub trait ReceivedByMpi<T> {}
@@ -74,7 +76,8 @@ pub trait ReceivedByMpi<T> {}
 #[diagnostic::on_unimplemented(
     message = "rsmpi's own calls cannot take values of `{T}`: it has fields with `#[mpi(skip)]`",
     label = "values that rsmpi makes of what it receives would lack these fields",
-    note = "hand it `{T}::buffer(&values)` and `{T}::buffer_mut(&mut values)` instead of the values themselves"
+    note = "hand it `{T}::buffer(&values)` and `{T}::buffer_mut(&mut values)` instead of the values \
+            themselves"
 )]
 pub trait MadeByRsmpi<T> {}
 
@@ -103,15 +106,19 @@ macro_rules! both_marks {
         }
     };
     (tuples: $mark:ident) => {
-        both_marks! { of what they hold: $mark () (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G)
-            (A B C D E F G H) (A B C D E F G H I) (A B C D E F G H I J) (A B C D E F G H I J K) (A B C D E F G H I J K L) }
+        both_marks! { of what they hold: $mark
+            () (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G) (A B C D E F G H)
+            (A B C D E F G H I) (A B C D E F G H I J) (A B C D E F G H I J K) (A B C D E F G H I J K L)
+        }
     };
 }
 
 both_marks!(numbers: i8 i16 i32 i64 isize u8 u16 u32 u64 usize f32 f64 bool);
 both_marks!(tuples: AnyPattern);
 both_marks!(tuples: Complete);
-marks! { Complete: [] char; [] NonZero<i8>; [] NonZero<i16>; [] NonZero<i32>; [] NonZero<i64>; [] NonZero<isize>;
+marks! { Complete:
+    [] char;
+    [] NonZero<i8>; [] NonZero<i16>; [] NonZero<i32>; [] NonZero<i64>; [] NonZero<isize>;
     [] NonZero<u8>; [] NonZero<u16>; [] NonZero<u32>; [] NonZero<u64>; [] NonZero<usize>;
 }
 

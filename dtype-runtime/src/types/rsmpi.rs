@@ -42,7 +42,8 @@ pub(crate) fn or_panic<D>(datatype: Result<D, Error>, of: &str) -> D {
 pub(crate) fn number_of(number: usize, things: &str, of: &str) -> Count {
     Count::try_from(number).unwrap_or_else(|_| {
         panic!(
-            "{number} {things} of `{of}` are more than an MPI count: send them with `send_over`, or in pieces"
+            "{number} {things} of `{of}` are more than an MPI count: send them with `send_over`, or in \
+             pieces"
         )
     })
 }

@@ -109,8 +109,8 @@ impl Contexts {
         let key = all().key;
         key.map_or(Ok(None), |key| find(communicator, key))?.ok_or(Error::Wire {
             wire: "segments",
-            reason: "they travel in a context of their own, which this communicator does not have: all of its ranks call \
-                     `wire::attach(&communicator)` first",
+            reason: "they travel in a context of their own, which this communicator does not have: all of \
+                     its ranks call `wire::attach(&communicator)` first",
         })
     }
 
@@ -150,7 +150,8 @@ impl Contexts {
         if any == [1, 1] {
             return Err(Error::Wire {
                 wire: "segments",
-                reason: "`DTYPE_CHECK` is set on some ranks and not on others: set it on all of them or on none",
+                reason: "`DTYPE_CHECK` is set on some ranks and not on others: set it on all of them or on \
+                         none",
             });
         }
         Ok(())

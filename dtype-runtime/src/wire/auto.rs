@@ -165,7 +165,8 @@ fn limited(path: &Path) -> io::Result<String> {
 ///
 /// let _universe = mpi::initialize().unwrap();
 /// let column = layout!(f64[512][512] => [.., 3]);
-/// println!("{:?}", wire::table_row(&column.of(&[[0.5; 512]; 512]))); // "openmpi-4 strided 8 4096", for example
+/// // "openmpi-4 strided 8 4096", for example
+/// println!("{:?}", wire::table_row(&column.of(&[[0.5; 512]; 512])));
 /// ```
 pub fn table_row<M: Message + ?Sized>(message: &M) -> Option<String> {
     if message.span().is_some() {

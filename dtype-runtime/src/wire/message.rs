@@ -20,8 +20,9 @@ use crate::{
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` cannot be sent",
     label = "not a message",
-    note = "a message is a value of a type that implements `MpiDatatype`, a slice or `Vec` of such, a view of a layout, or \
-            `Data`; of what is behind a reference hand on the reference itself, `values` and not `&values`"
+    note = "a message is a value of a type that implements `MpiDatatype`, a slice or `Vec` of such, a view \
+            of a layout, or `Data`; of what is behind a reference hand on the reference itself, `values` \
+            and not `&values`"
 )]
 pub trait Message: sealed::Read {}
 
@@ -29,8 +30,8 @@ pub trait Message: sealed::Read {}
 #[diagnostic::on_unimplemented(
     message = "nothing can be received into a `{Self}`",
     label = "not a message that can be written",
-    note = "what is received into is a value of a type that implements `MpiDatatype`, a slice or `Vec` of such, a view that a \
-            layout's `of_mut` has made, or `DataMut`"
+    note = "what is received into is a value of a type that implements `MpiDatatype`, a slice or `Vec` of \
+            such, a view that a layout's `of_mut` has made, or `DataMut`"
 )]
 pub trait MessageMut: Message + sealed::Write {}
 

@@ -1,11 +1,14 @@
 //! Wires: the ways in which values travel from rank to rank, with the same calls.
 //!
-//! | wire | what travels | who receives it |
-//! |---|---|---|
-//! | [`Wire::Typed`] | the least-cost MPI datatype: one MPI message | every call here, and every plain MPI call with a datatype of the same values; on every machine |
-//! | [`Wire::Packed`] | the values one after the other, packed by generated code, as `MPI_PACKED`: one MPI message | the same, between processes of one kind of machine |
-//! | [`Wire::Bytes`] | the memory itself, where it is the packed bytes in their order: one MPI message | the same |
-//! | [`Wire::Segments`] | packed bytes in pieces, so that packing, transfer and unpacking of long messages overlap | [`receive_over`](ReceivePacked::receive_over) with the same wire, between ranks of a communicator to which it was [attached](attach()) |
+//! - [`Wire::Typed`]: the least-cost MPI datatype, as one MPI message. Every call here receives it, and every
+//!   plain MPI call with a datatype of the same values, on every machine.
+//! - [`Wire::Packed`]: the values one after the other, packed by generated code, as one MPI message of
+//!   `MPI_PACKED`. The same calls receive it, between processes of one kind of machine.
+//! - [`Wire::Bytes`]: the memory itself, where it is the packed bytes in their order, as one MPI message. The
+//!   same calls receive it.
+//! - [`Wire::Segments`]: packed bytes in pieces, so that packing, transfer and unpacking of long messages
+//!   overlap. [`receive_over`](ReceivePacked::receive_over) with the same wire receives it, between ranks of
+//!   a communicator to which it was [attached](attach()).
 //!
 //! [`Wire::auto`] is the fastest of the first three, as far as that was measured. All three are the same
 //! bytes in the same order, so [`receive_packed_into`](ReceivePacked::receive_packed_into) need not know

@@ -209,7 +209,8 @@ impl<S: Source + ?Sized> ReceivePacked for S {}
 /// let universe = mpi::initialize().unwrap();
 /// let world = universe.world();
 /// let (rank, size) = (world.rank(), world.size());
-/// let (next, previous) = (world.process_at_rank((rank + 1) % size), world.process_at_rank((rank + size - 1) % size));
+/// let next = world.process_at_rank((rank + 1) % size);
+/// let previous = world.process_at_rank((rank + size - 1) % size);
 /// let own = vec![(rank as u8, 0.5f64); 1000];
 /// let mut others = own.clone();
 /// send_receive_packed(&own, &next, &mut others, &previous)?;

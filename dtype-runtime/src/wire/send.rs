@@ -85,7 +85,8 @@ pub(super) fn pack_with_room<M: Read + ?Sized>(message: &M, room: usize) -> Resu
 
 const NOT_AS_IT_LIES: Error = Error::Wire {
     wire: "bytes",
-    reason: "its bytes in memory are not its packed bytes, in their order: there is padding, or the compiler has put the fields in another \
-             order, or they are in several places, and a receiver could not tell; send it packed, or put `#[mpi(wire = \"bytes\")]` on a \
-             `#[repr(C)]` struct, so that its padding travels on every wire",
+    reason: "its bytes in memory are not its packed bytes, in their order: there is padding, or the \
+             compiler has put the fields in another order, or they are in several places, and a receiver \
+             could not tell; send it packed, or put `#[mpi(wire = \"bytes\")]` on a `#[repr(C)]` struct, so \
+             that its padding travels on every wire",
 };

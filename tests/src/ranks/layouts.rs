@@ -179,14 +179,18 @@ pub fn sources(world: &SimpleCommunicator) {
 
     // Receives the block into the target from each kind of source, each time anew.
     macro_rules! into {
-        ($layout:ident $(.$unwrap:ident())?, $fresh:expr, |$target:ident, $i:ident, $j:ident| $cell:expr) => {{
+        (
+            $layout:ident $(.$unwrap:ident())?,
+            $fresh:expr, |$target:ident, $i:ident, $j:ident| $cell:expr
+        ) => {{
             macro_rules! exchange {
                 ($view:expr) => {{
                     let mut $target = $fresh;
                     send_receive_into(&$view, &next, &mut $layout.of_mut(&mut $target)$(.$unwrap())?, &from);
                     for $i in 0..4 {
                         for $j in 0..5 {
-                            assert_eq!($cell, expected($i, $j), "at [{}][{}] of {}", $i, $j, stringify!($fresh));
+                            let what = stringify!($fresh);
+                    assert_eq!($cell, expected($i, $j), "at [{}][{}] of {what}", $i, $j);
                         }
                     }
                     assert_eq!(packed_by_mpi(&$view), $view.pack(), "{}", stringify!($view));
@@ -209,7 +213,11 @@ pub fn sources(world: &SimpleCommunicator) {
             exchange!(block.of(&array).unwrap());
             let fortran = Array2::from_shape_fn((4, 5).f(), |(i, j)| own[i][j]);
             exchange!(block.of(&fortran).unwrap());
-            let large = Array2::from_shape_fn((9, 11), |(i, j)| if i % 2 == 1 && j > 0 && j % 2 == 0 { own[i / 2][j / 2 - 1] } else { -7.0 });
+            // Every second element of a larger one.
+            let spread = |i: usize, j: usize| {
+                if i % 2 == 1 && j > 0 && j % 2 == 0 { own[i / 2][j / 2 - 1] } else { -7.0 }
+            };
+            let large = Array2::from_shape_fn((9, 11), |(i, j)| spread(i, j));
             exchange!(block.of(&large.slice(s![1..;2, 2..;2])).unwrap());
             let mut backwards = Array2::from_shape_fn((4, 5), |(i, j)| own[3 - i][4 - j]);
             backwards.invert_axis(Axis(0));
@@ -220,7 +228,7 @@ pub fn sources(world: &SimpleCommunicator) {
             // Matrices of nalgebra lie column by column.
             let matrix = Matrix4x5::from_fn(|i, j| own[i][j]);
             exchange!(block.of(&matrix).unwrap());
-            let large = DMatrix::from_fn(9, 11, |i, j| if i % 2 == 1 && j > 0 && j % 2 == 0 { own[i / 2][j / 2 - 1] } else { -7.0 });
+            let large = DMatrix::from_fn(9, 11, spread);
             exchange!(block.of(&large.view_with_steps((1, 2), (4, 5), (1, 1))).unwrap());
             let columns = layout!(column_major f64[4][5] => [1..3, j] for j in 0..5);
             assert_eq!(columns.of(&matrix).unwrap().pack(), columns.of(&fortran).unwrap().pack());

@@ -243,7 +243,8 @@ samples! {
         nothing: (),
     };
     Loose: ConstantEvaluation, |i| Loose {
-        a: i as u8, b: i as f64, c: i as u16, d: i % 2 == 1, e: -(i as i64), f: i as f32, g: i as i8, h: i as u32,
+        a: i as u8, b: i as f64, c: i as u16, d: i % 2 == 1, e: -(i as i64), f: i as f32, g: i as i8,
+        h: i as u32,
         i: -(i as i16), j: -(i as i32), k: i as u64, l: i, m: -(i as isize),
     };
     Nested: ConstantEvaluation, |i| Nested {
@@ -253,10 +254,14 @@ samples! {
         packed: Packed::sample(i + 3),
         tuple: (i as u8, Meters(i as f64)),
     };
-    Generic<Loose, 3>: ConstantEvaluation, |i| Generic { count: i as u8, items: [0, 1, 2].map(|k| Loose::sample(i + k)) };
+    Generic<Loose, 3>: ConstantEvaluation, |i| {
+        Generic { count: i as u8, items: [0, 1, 2].map(|k| Loose::sample(i + k)) }
+    };
     // More runs than constant evaluation takes.
     Generic<Loose, 12>: RunTime, |i| Generic { count: i as u8, items: [(); 12].map(|()| Loose::sample(i)) };
-    Generic<f32, 5>: ConstantEvaluation, |i| Generic { count: i as u8, items: [i as f32, 1.0, 2.0, 3.0, 4.0] };
+    Generic<f32, 5>: ConstantEvaluation, |i| {
+        Generic { count: i as u8, items: [i as f32, 1.0, 2.0, 3.0, 4.0] }
+    };
     Large: Expansion, |i| Large { rows: [[i as f64; 40]; 30], names: [[i as u8; 24]; 30], count: i as u16 };
     Phase: ConstantEvaluation, |i| [Phase::Solid, Phase::Liquid, Phase::Gas][i % 3];
     Restricted: ConstantEvaluation, |i| Restricted {

@@ -162,13 +162,19 @@ fn measure(bench: &Bench, name: String, size: usize, ours: Ours<'_>, peers: [Way
 /// One case for each of some sizes, which are constants in the static layout: three for packing, and others
 /// for ping-pong, of about 64 B, 4 KiB, 256 KiB and 16 MiB as far as that is possible.
 macro_rules! sizes {
-    ($bench:ident, $name:literal, [$a:literal $b:literal $c:literal], [$($other:literal)*], |$n:ident| $body:block) => {
+    (
+        $bench:ident, $name:literal, [$a:literal $b:literal $c:literal], [$($other:literal)*],
+        |$n:ident| $body:block
+    ) => {
         sizes!(@one $bench, $name, $a, Task::Pack, false, |$n| $body);
         sizes!(@one $bench, $name, $b, Task::Pack, true, |$n| $body);
         sizes!(@one $bench, $name, $c, Task::Pack, false, |$n| $body);
         $(sizes!(@one $bench, $name, $other, Task::Pingpong, true, |$n| $body);)*
     };
-    (@one $bench:ident, $name:literal, $size:literal, $task:expr, $quick:literal, |$n:ident| $body:block) => {{
+    (
+        @one $bench:ident, $name:literal, $size:literal, $task:expr, $quick:literal,
+        |$n:ident| $body:block
+    ) => {{
         const $n: usize = $size;
         let name = format!("{}/{}", $name, $n);
         if $bench.wants(&name, $task, $quick) {
@@ -202,14 +208,17 @@ pub fn run(bench: &Bench) {
 fn contiguous(bench: &Bench) {
     sizes!(bench, "contiguous", [2000 32_768 8_000_000], [8 512 32_768 2_097_152], |N| {
         let (numbers, memory) = array(N);
-        let hand = hand(memory, |from, to| unsafe { copy(from, to, N) }, |to, from| unsafe { copy(from, to, N) });
+        let hand =
+            hand(memory, |from, to| unsafe { copy(from, to, N) }, |to, from| unsafe { copy(from, to, N) });
         let ours = of_static(&layout!(f64[N] => [..]), memory.cast::<[f64; N]>(), User::Contiguous(N));
         (numbers, 8 * N, ours, hand, c::contiguous(memory, N))
     });
     sizes!(bench, "stride-1", [2000 32_768 8_000_000], [8 512 32_768 2_097_152], |N| {
         let (numbers, memory) = array(N);
-        let hand = hand(memory, |from, to| unsafe { copy(from, to, N) }, |to, from| unsafe { copy(from, to, N) });
-        let ours = of_static(&layout!(f64[N][1] => [.., 0]), memory.cast::<[[f64; 1]; N]>(), User::Vector(N, 1, 1));
+        let hand =
+            hand(memory, |from, to| unsafe { copy(from, to, N) }, |to, from| unsafe { copy(from, to, N) });
+        let column = layout!(f64[N][1] => [.., 0]);
+        let ours = of_static(&column, memory.cast::<[[f64; 1]; N]>(), User::Vector(N, 1, 1));
         (numbers, 8 * N, ours, hand, c::strided(memory, N, black_box(1)))
     });
 }
@@ -226,12 +235,14 @@ fn every<'a, const STRIDE: usize>(memory: *mut f64, n: usize) -> Way<'a> {
 fn strided(bench: &Bench) {
     sizes!(bench, "vector", [1000 16_384 4_194_304], [8 512 32_768 2_097_152], |N| {
         let (numbers, memory) = array(2 * N);
-        let ours = of_static(&layout!(f64[N][2] => [.., 0]), memory.cast::<[[f64; 2]; N]>(), User::Vector(N, 1, 2));
+        let column = layout!(f64[N][2] => [.., 0]);
+        let ours = of_static(&column, memory.cast::<[[f64; 2]; N]>(), User::Vector(N, 1, 2));
         (numbers, 8 * N, ours, every::<2>(memory, N), c::strided(memory, N, black_box(2)))
     });
     sizes!(bench, "stride-16", [250 4096 1_048_576], [8 512 32_768 2_097_152], |N| {
         let (numbers, memory) = array(16 * N);
-        let ours = of_static(&layout!(f64[N][16] => [.., 0]), memory.cast::<[[f64; 16]; N]>(), User::Vector(N, 1, 16));
+        let column = layout!(f64[N][16] => [.., 0]);
+        let ours = of_static(&column, memory.cast::<[[f64; 16]; N]>(), User::Vector(N, 1, 16));
         (numbers, 8 * N, ours, every::<16>(memory, N), c::strided(memory, N, black_box(16)))
     });
 }
@@ -244,7 +255,8 @@ fn faces(bench: &Bench) {
             |from, to| unsafe { copy(from, to, N * N) },
             |to, from| unsafe { copy(from, to, N * N) },
         );
-        let ours = of_static(&layout!(f64[N][N][N] => [0, .., ..]), memory.cast::<[[[f64; N]; N]; N]>(), User::face(N, 0));
+        let face = layout!(f64[N][N][N] => [0, .., ..]);
+        let ours = of_static(&face, memory.cast::<[[[f64; N]; N]; N]>(), User::face(N, 0));
         (numbers, 8 * N * N, ours, hand, c::contiguous(memory, N * N))
     });
     sizes!(bench, "xz-face", [16 40 256], [3 23 181 362], |N| {
@@ -254,12 +266,14 @@ fn faces(bench: &Bench) {
             |from, to| (0..N).for_each(|i| unsafe { copy(from.add(i * N * N), to.add(i * N), N) }),
             |to, from| (0..N).for_each(|i| unsafe { copy(from.add(i * N), to.add(i * N * N), N) }),
         );
-        let ours = of_static(&layout!(f64[N][N][N] => [.., 0, ..]), memory.cast::<[[[f64; N]; N]; N]>(), User::face(N, 1));
+        let face = layout!(f64[N][N][N] => [.., 0, ..]);
+        let ours = of_static(&face, memory.cast::<[[[f64; N]; N]; N]>(), User::face(N, 1));
         (numbers, 8 * N * N, ours, hand, c::blocks(memory, N, N, N * N))
     });
     sizes!(bench, "yz-face", [16 40 256], [3 23 181 362], |N| {
         let (numbers, memory) = array(N * N * N);
-        let ours = of_static(&layout!(f64[N][N][N] => [.., .., 0]), memory.cast::<[[[f64; N]; N]; N]>(), User::face(N, 2));
+        let face = layout!(f64[N][N][N] => [.., .., 0]);
+        let ours = of_static(&face, memory.cast::<[[[f64; N]; N]; N]>(), User::face(N, 2));
         let c = c::strided(memory, N * N, N);
         (numbers, 8 * N * N, ours, every::<N>(memory, N * N), c)
     });
@@ -356,7 +370,8 @@ fn matrices(bench: &Bench) {
             }),
         );
         let triangle = Band::upper_triangle([N, N]).layout().expect("a small matrix");
-        let user = User::Lengths((0..N).map(|i| small(N - i)).collect(), (0..N).map(|i| small(i * N + i)).collect());
+        let lengths = (0..N).map(|i| small(N - i)).collect();
+        let user = User::Lengths(lengths, (0..N).map(|i| small(i * N + i)).collect());
         let ours = of_dynamic(&triangle, memory, N * N, user);
         (numbers, 4 * N * (N + 1), ours, hand, c::triangle(memory, N))
     });
@@ -527,8 +542,10 @@ fn halo(bench: &Bench) {
             }),
         );
         let faces = layout!(f64[N][N][N][N] =>
-            [0, 1..-1, 1..-1, 1..-1] + [-1, 1..-1, 1..-1, 1..-1] + [1..-1, 0, 1..-1, 1..-1] + [1..-1, -1, 1..-1, 1..-1]
-            + [1..-1, 1..-1, 0, 1..-1] + [1..-1, 1..-1, -1, 1..-1] + [1..-1, 1..-1, 1..-1, 0] + [1..-1, 1..-1, 1..-1, -1]);
+            [0, 1..-1, 1..-1, 1..-1] + [-1, 1..-1, 1..-1, 1..-1]
+            + [1..-1, 0, 1..-1, 1..-1] + [1..-1, -1, 1..-1, 1..-1]
+            + [1..-1, 1..-1, 0, 1..-1] + [1..-1, 1..-1, -1, 1..-1]
+            + [1..-1, 1..-1, 1..-1, 0] + [1..-1, 1..-1, 1..-1, -1]);
         let (size, array) = (faces.packed_size(), memory.cast::<[[[[f64; N]; N]; N]; N]>());
         let ours = of_static(&faces, array, User::halo(N));
         (numbers, size, ours, hand, c::halo(memory, N))

@@ -233,9 +233,11 @@ impl Table {
 
 /// The first lines of a table.
 const HEADER: &str = "\
-# Which of two ways is the faster, as `cargo xtask bench pingpong --wires FILE` has found it between two ranks on one machine.
+# Which of two ways is the faster, as `cargo xtask bench pingpong --wires FILE` has found it between two ranks
+# on one machine.
 #
-# LIBRARY strided BLOCK   BYTES   typed|packed  parts of arrays, of one base type, whose contiguous blocks of so many bytes are at equal distances: so many in all
+# LIBRARY strided BLOCK   BYTES   typed|packed  parts of arrays, of one base type, of BYTES in all, whose
+#                                               contiguous blocks of BLOCK bytes are at equal distances
 # LIBRARY nested  BLOCK   BYTES   typed|packed  the same in loops around loops
 # LIBRARY listed  BLOCK   BYTES   typed|packed  the same anywhere
 #

@@ -203,7 +203,8 @@ pub fn complex(world: &SimpleCommunicator) {
                 let mut into = layout.of_mut(&mut received).unwrap();
                 send_receive_over(wire, &layout.of(&own).unwrap(), &next, &mut into, &previous).unwrap();
                 let packed = layout.of(&received).unwrap().pack();
-                assert!(packed == layout.of(&expected).unwrap().pack(), "{wire:?}, {}", stringify!($($layout)*));
+                let expected = layout.of(&expected).unwrap().pack();
+                assert!(packed == expected, "{wire:?}, {}", stringify!($($layout)*));
             }};
         }
         column!(Wave[n] => [..].wide);
