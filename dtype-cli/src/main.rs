@@ -1,6 +1,7 @@
 //! The command `dtype`: type maps and type trees in, least-cost trees and type maps out.
 //!
 //! Exit code 0 and the answer on standard output, or a message on standard error and exit code 2.
+#![forbid(unsafe_code)]
 
 use std::{
     fs,

@@ -57,8 +57,8 @@ pub use program::{Bounds, OldType, Program, Step};
 pub use reconstruct::{Shape, reconstruct, reconstruct_within};
 pub use run::{Run, Runs};
 pub use selection::{
-    Item, MOST_ARRAYS, MOST_BYTES, MOST_DIMENSIONS, MOST_FIXED_PIECES, MOST_PIECES, Message, Progression,
-    SelectionError,
+    Item, MOST_ARRAYS, MOST_BYTES, MOST_DIMENSIONS, MOST_FIXED_PIECES, MOST_PIECES, Progression,
+    SelectionError, Text,
 };
 pub use solution::{Limits, Optimality, Solution};
 pub use tree::{Measure, TypeTree};

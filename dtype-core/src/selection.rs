@@ -228,8 +228,8 @@ impl Progression {
 
 impl SelectionError {
     /// The message, which a constant can panic with.
-    pub const fn message(&self) -> Message {
-        let text = Message::new();
+    pub const fn message(&self) -> Text {
+        let text = Text::new();
         match *self {
             Self::OutOfBounds { what, dimension, length, given, greatest } => {
                 let text = text.text(what).text(" ").number(given).text(" is out of bounds: dimension ");
@@ -295,12 +295,12 @@ impl core::error::Error for SelectionError {}
 
 /// A text put together in a constant.
 #[derive(Clone, Copy, Debug)]
-pub struct Message {
+pub struct Text {
     bytes: [u8; Self::CAPACITY],
     length: usize,
 }
 
-impl Message {
+impl Text {
     const CAPACITY: usize = 256;
 
     const fn new() -> Self {

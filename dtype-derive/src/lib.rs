@@ -4,6 +4,7 @@
 //! cannot carry, `known` works out the layout of types the macro can see through, `expand` writes the
 //! implementation. `layout!` has the same rooms in `layout`. Both have `emit` solve the layout and write its
 //! program, and `errors` collect what is wrong.
+#![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 use proc_macro::TokenStream;

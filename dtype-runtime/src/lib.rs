@@ -83,10 +83,10 @@ pub use error::Error;
 #[cfg(feature = "mpi")]
 pub use layout::LayoutDatatype;
 pub use layout::{
-    Disjoint, DynamicLayout, Layout, Memory, Rank, Selection, StaticLayout,
+    Dimensions, Disjoint, DynamicLayout, Layout, Memory, Selection, StaticLayout,
     region::ArrayOrder,
     shapes::{Band, Darray, Distribution, Halo, HaloExchange, Subarray, Tile},
-    source::{Mismatch, Outcome, Source, SourceMut},
+    source::{ArrayLike, ArrayLikeMut, Mismatch, Outcome},
     view::{Split, View, ViewMut, split},
 };
 #[cfg(feature = "mpi")]

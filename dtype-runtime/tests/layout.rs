@@ -68,7 +68,7 @@ fn check<L, T>(layout: &L, lengths: &[usize], expected: &[T])
 where
     L: Layout<Element = T, Coverage: dtype_runtime::Disjoint<Error, L>>,
     T: Numbered,
-    [T]: dtype_runtime::SourceMut<T, L::Shape, Mismatch = Error>,
+    [T]: dtype_runtime::ArrayLikeMut<T, L::Shape, Mismatch = Error>,
 {
     let source = array::<T>(lengths.iter().product());
     let packed = layout.of(&source[..]).unwrap().pack();

@@ -3,7 +3,9 @@
 
 use std::{convert::Infallible, time::Instant};
 
-use dtype_runtime::{Disjoint, Layout, MpiDatatype, SourceMut, Wire, layout, packed_size, traits::*, wire};
+use dtype_runtime::{
+    ArrayLikeMut, Disjoint, Layout, MpiDatatype, Wire, layout, packed_size, traits::*, wire,
+};
 use mpi::{topology::SimpleCommunicator, traits::*};
 
 use crate::layouts::{Cell, Mixed, Particle, zero_grid, zero_matrix};
@@ -263,7 +265,7 @@ fn sub_block<L, A>(
     by_hand: &LoopsByHand<A>,
 ) where
     L: Layout<Element = f64, Coverage: Disjoint<Infallible, L>>,
-    A: SourceMut<f64, L::Shape, Mismatch = Infallible>,
+    A: ArrayLikeMut<f64, L::Shape, Mismatch = Infallible>,
 {
     let peer = world.process_at_rank(1 - world.rank());
     let (array, mut arrived, mut unpacked, mut chosen, mut put_together, mut scattered) =

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::types::rsmpi::{number_of, or_panic};
 
-// SAFETY, for all of them: by the contracts of `Layout` and `Source`, the pointer is that of the first value
+// SAFETY, for all of them: by the contracts of `Layout` and `ArrayLike`, the pointer is that of the first value
 // selected, and the datatype covers selected values of the borrowed source only; of one borrowed mutably, no
 // byte twice, and MPI may write what it receives there.
 

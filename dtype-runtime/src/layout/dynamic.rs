@@ -16,8 +16,8 @@ use super::{
     part::Part,
     pieces::Pieces,
     region::{ArrayOrder, Axis, Region},
-    shape::Rank,
-    source::{Outcome, Source, SourceMut},
+    shape::Dimensions,
+    source::{ArrayLike, ArrayLikeMut, Outcome},
     view::{View, ViewMut},
 };
 use crate::{
@@ -119,7 +119,7 @@ impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
         Ok(Self(Arc::new(layout), PhantomData))
     }
 
-    own_methods!(T, Rank<D>, UnknownCoverage);
+    own_methods!(T, Dimensions<D>, UnknownCoverage);
 
     fn is_disjoint(&self) -> bool {
         /// Pieces that are compared with one another.
@@ -139,7 +139,7 @@ impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
 // `UnknownCoverage` finds out whether it is disjoint.
 unsafe impl<T: MpiDatatype, const D: usize> Layout for DynamicLayout<T, D> {
     type Element = T;
-    type Shape = Rank<D>;
+    type Shape = Dimensions<D>;
     type Coverage = UnknownCoverage;
 
     fn region(&self) -> Region<'_> {

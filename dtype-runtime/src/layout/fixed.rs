@@ -11,7 +11,7 @@ use super::{
     own_methods,
     pieces::Path,
     region::{FEW_NESTS, Region},
-    source::{Outcome, Source, SourceMut},
+    source::{ArrayLike, ArrayLikeMut, Outcome},
     view::{View, ViewMut},
 };
 #[cfg(feature = "mpi")]

@@ -51,8 +51,8 @@ use explain::explain;
 pub use fixed::{Selection, StaticLayout};
 use nest::Nest;
 use region::{FEW_NESTS, Region};
-pub use shape::{Memory, Rank};
-use source::{Mismatch, Outcome, Source, SourceMut};
+pub use shape::{Dimensions, Memory};
+use source::{ArrayLike, ArrayLikeMut, Mismatch, Outcome};
 use view::{View, ViewMut};
 
 /// A part of an array: what [`layout!`](crate::layout) and the ready-made shapes give.
@@ -76,13 +76,13 @@ use view::{View, ViewMut};
 /// # Safety
 /// `region` is always the same, selects within an array of its shape, and values of `Element` only; `NESTS`,
 /// if there are any, are its loop nests, and `plan` is its plan. `Shape` says the same shape as nested arrays
-/// in memory have it, from the outermost, or is a [`Rank`] of so many dimensions. `entry` describes the
+/// in memory have it, from the outermost, or is a [`Dimensions`] of so many dimensions. `entry` describes the
 /// region for an array without gaps. `Coverage` is [`Disjoint`] only if the region selects no byte twice, or
 /// its check finds that out.
 pub unsafe trait Layout: Clone + Sync {
     /// The elements of the array.
     type Element: MpiDatatype;
-    /// The shape of the array, as far as the compiler knows it: nested arrays of `()`, or [`Rank`].
+    /// The shape of the array, as far as the compiler knows it: nested arrays of `()`, or [`Dimensions`].
     type Shape: ?Sized;
     /// What is known of whether bytes are selected twice. Where they are not it is [`Disjoint`].
     type Coverage;
@@ -125,7 +125,7 @@ pub unsafe trait Layout: Clone + Sync {
     /// [`Error::Shape`].
     fn of<'a, S>(&self, source: &'a S) -> Outcome<S::Mismatch, View<'a, Self>>
     where
-        S: Source<Self::Element, Self::Shape> + ?Sized,
+        S: ArrayLike<Self::Element, Self::Shape> + ?Sized,
     {
         S::Mismatch::outcome(source.place(&self.region()).map(|place| View::new(place, self.clone())))
     }
@@ -139,7 +139,7 @@ pub unsafe trait Layout: Clone + Sync {
     /// [`Error::Shape`]; [`Error::Overlap`] for dynamic layouts.
     fn of_mut<'a, S>(&self, source: &'a mut S) -> Outcome<S::Mismatch, ViewMut<'a, Self>>
     where
-        S: SourceMut<Self::Element, Self::Shape> + ?Sized,
+        S: ArrayLikeMut<Self::Element, Self::Shape> + ?Sized,
         Self::Coverage: Disjoint<S::Mismatch, Self>,
     {
         // In this order: finding out takes memory in proportion to the array, of which there is one then.
@@ -311,12 +311,12 @@ pub struct UnknownCoverage(Infallible);
 ///
 /// ```
 /// use std::convert::Infallible;
-/// use dtype_runtime::{Disjoint, Layout, SourceMut, layout};
+/// use dtype_runtime::{Disjoint, Layout, ArrayLikeMut, layout};
 ///
 /// fn clear<L, A>(layout: &L, array: &mut A)
 /// where
 ///     L: Layout<Coverage: Disjoint<Infallible, L>>,
-///     A: SourceMut<L::Element, L::Shape, Mismatch = Infallible>,
+///     A: ArrayLikeMut<L::Element, L::Shape, Mismatch = Infallible>,
 /// {
 ///     let zeros = vec![0; layout.packed_size()];
 ///     layout.of_mut(array).unpack(&zeros).expect("zeros are numbers");
@@ -363,7 +363,7 @@ macro_rules! own_methods {
         /// [`Error::Shape`], where the types do not say that the shape is right.
         pub fn of<'a, A>(&self, source: &'a A) -> Outcome<A::Mismatch, View<'a, Self>>
         where
-            A: Source<$element, $shape> + ?Sized,
+            A: ArrayLike<$element, $shape> + ?Sized,
         {
             Layout::of(self, source)
         }
@@ -375,7 +375,7 @@ macro_rules! own_methods {
         /// dynamic layouts.
         pub fn of_mut<'a, A>(&self, source: &'a mut A) -> Outcome<A::Mismatch, ViewMut<'a, Self>>
         where
-            A: SourceMut<$element, $shape> + ?Sized,
+            A: ArrayLikeMut<$element, $shape> + ?Sized,
             $coverage: Disjoint<A::Mismatch, Self>,
         {
             Layout::of_mut(self, source)

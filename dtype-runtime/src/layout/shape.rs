@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 /// The shape of an array that only the running program knows: so many dimensions.
 #[derive(Debug)]
-pub struct Rank<const D: usize>(Infallible);
+pub struct Dimensions<const D: usize>(Infallible);
 
 /// The shape of a type map: any memory that is long enough.
 #[derive(Debug)]

@@ -4,14 +4,14 @@ use std::convert::Infallible;
 
 use super::{
     region::{ArrayOrder, Region, Strides},
-    shape::{Memory, Rank},
+    shape::{Dimensions, Memory},
 };
 use crate::{Error, types::MpiDatatype};
 
 /// What a layout of an array of elements `T` can be taken of.
 ///
 /// `Shape` is what the compiler knows of the array: nested arrays of `()` for a layout that is known at
-/// compile time, [`Rank`] for any other, [`Memory`] for a type map. Nested arrays of just that shape are a
+/// compile time, [`Dimensions`] for any other, [`Memory`] for a type map. Nested arrays of just that shape are a
 /// source without further ado. Whether slices, `Vec`s, and the arrays and matrices of other crates have the
 /// right shape is found out by [`Layout::of`]( crate::Layout::of), which gives a `Result` for them. Arrays
 /// and slices of sources are several copies of the layout.
@@ -26,7 +26,7 @@ use crate::{Error, types::MpiDatatype};
             just that shape, a slice or `Vec` of as many elements, or, with features, an array of ndarray \
             or a matrix of nalgebra"
 )]
-pub unsafe trait Source<T, Shape: ?Sized> {
+pub unsafe trait ArrayLike<T, Shape: ?Sized> {
     /// What can be wrong: nothing, or an [`Error`].
     type Mismatch: Mismatch;
 
@@ -41,7 +41,7 @@ pub unsafe trait Source<T, Shape: ?Sized> {
 /// What can be received into through a layout.
 ///
 /// # Safety
-/// As for [`Source`]; the elements are writable, too, and no two of them have a byte in common.
+/// As for [`ArrayLike`]; the elements are writable, too, and no two of them have a byte in common.
 #[diagnostic::on_unimplemented(
     message = "nothing can be received into a part of a `{Self}`",
     label = "not the array that the layout is a part of, or not to be written",
@@ -49,11 +49,11 @@ pub unsafe trait Source<T, Shape: ?Sized> {
             just that shape, a slice or `Vec` of as many elements, or, with features, an array of ndarray \
             or a matrix of nalgebra"
 )]
-pub unsafe trait SourceMut<T, Shape: ?Sized>: Source<T, Shape> {
+pub unsafe trait ArrayLikeMut<T, Shape: ?Sized>: ArrayLike<T, Shape> {
     /// Where the arrays are.
     ///
     /// # Errors
-    /// As [`Source::place`].
+    /// As [`ArrayLike::place`].
     #[doc(hidden)]
     fn place_mut(&mut self, region: &Region<'_>) -> Result<Place, Self::Mismatch>;
 }
@@ -174,7 +174,7 @@ macro_rules! source {
         #[diagnostic::do_not_recommend]
         // SAFETY: the elements are those of the slice or array, or of the arrays in it; shapes are the same
         // by their types, or `Place` compares them.
-        unsafe impl<$($generics)*> Source<$element, $shape> for $type {
+        unsafe impl<$($generics)*> ArrayLike<$element, $shape> for $type {
             type Mismatch = $mismatch;
 
             #[inline]
@@ -188,7 +188,7 @@ macro_rules! source {
 
         #[diagnostic::do_not_recommend]
         // SAFETY: as above; the elements are borrowed mutably.
-        unsafe impl<$($generics)*> SourceMut<$element, $shape> for $type {
+        unsafe impl<$($generics)*> ArrayLikeMut<$element, $shape> for $type {
             #[inline]
             fn place_mut(&mut self, $region: &Region<'_>) -> Result<Place, $mismatch> {
                 let elements = source!(@slice $what self from_mut);
@@ -202,11 +202,11 @@ macro_rules! source {
 
 // Single values, and arrays of them.
 source!([T: MpiDatatype] one T, T, (), Infallible, |first, length, region| Ok(Place::without_gaps(first, 1)));
-source!([T: MpiDatatype] one T, T, Rank<0>, Error, |first, length, region| Ok(Place::without_gaps(first, 1)));
+source!([T: MpiDatatype] one T, T, Dimensions<0>, Error, |first, length, region| Ok(Place::without_gaps(first, 1)));
 source!([T: MpiDatatype, const K: usize] all [T; K], T, (), Infallible, |first, length, region| {
     Ok(Place::without_gaps(first, K))
 });
-source!([T: MpiDatatype, const K: usize] all [T; K], T, Rank<0>, Error, |first, length, region| {
+source!([T: MpiDatatype, const K: usize] all [T; K], T, Dimensions<0>, Error, |first, length, region| {
     Ok(Place::without_gaps(first, K))
 });
 
@@ -236,7 +236,7 @@ macro_rules! nested {
         nested!(array [$row; $outer], [$unit; $outer], $depth, [$outer $($inner)*]);
         nested!(rows $row, [$unit; $outer], $depth, $outer, [$($inner)*]);
         nested!(behind [$unit; $outer], [const $outer: usize, $(const $inner: usize),*]);
-        nested!(behind Rank<$depth>, []);
+        nested!(behind Dimensions<$depth>, []);
         nested!([$row; $outer], [$unit; $outer], [$outer $($inner)*], [$($more)*]);
     };
     // One array, an array of arrays, and slices of arrays.
@@ -244,7 +244,7 @@ macro_rules! nested {
         source!([T: MpiDatatype, $(const $n: usize),*]
             all $array, T, $unit, Infallible, |first, length, region| Ok(Place::without_gaps(first, 1)));
         source!([T: MpiDatatype, $(const $n: usize),*]
-            all $array, T, Rank<$depth>, Error, |first, length, region| {
+            all $array, T, Dimensions<$depth>, Error, |first, length, region| {
                 Place::of_nested(first, 1, &[$($n),*], region)
             });
         nested!(copies [T: MpiDatatype, const K: usize, $(const $n: usize),*]
@@ -256,7 +256,7 @@ macro_rules! nested {
         source!([$($generics)*] all $type, T, $unit, Infallible, |first, length, region| {
             Ok(Place::without_gaps(first, length))
         });
-        source!([$($generics)*] all $type, T, Rank<$depth>, Error, |first, length, region| {
+        source!([$($generics)*] all $type, T, Dimensions<$depth>, Error, |first, length, region| {
             Place::of_nested(first, length, &[$($n),*], region)
         });
     };
@@ -267,9 +267,9 @@ macro_rules! nested {
             |first, length, region| Place::of_nested(first, 1, &[length, $($n),+], region));
         source!([T: MpiDatatype, const $outer: usize, $(const $n: usize),+] all Vec<$row>, T, $unit, Error,
             |first, length, region| Place::of_nested(first, 1, &[length, $($n),+], region));
-        source!([T: MpiDatatype, $(const $n: usize),+] all [$row], T, Rank<$depth>, Error,
+        source!([T: MpiDatatype, $(const $n: usize),+] all [$row], T, Dimensions<$depth>, Error,
             |first, length, region| Place::of_nested(first, 1, &[length, $($n),+], region));
-        source!([T: MpiDatatype, $(const $n: usize),+] all Vec<$row>, T, Rank<$depth>, Error,
+        source!([T: MpiDatatype, $(const $n: usize),+] all Vec<$row>, T, Dimensions<$depth>, Error,
             |first, length, region| Place::of_nested(first, 1, &[length, $($n),+], region));
     };
     // What a reference or a box leads to.
@@ -283,7 +283,7 @@ macro_rules! nested {
     (read behind $type:ty, $shape:ty, [$($lengths:tt)*]) => {
         #[diagnostic::do_not_recommend]
         // SAFETY: as for what it leads to.
-        unsafe impl<T, S: Source<T, $shape> + ?Sized, $($lengths)*> Source<T, $shape> for $type {
+        unsafe impl<T, S: ArrayLike<T, $shape> + ?Sized, $($lengths)*> ArrayLike<T, $shape> for $type {
             type Mismatch = S::Mismatch;
 
             fn place(&self, region: &Region<'_>) -> Result<Place, S::Mismatch> {
@@ -294,7 +294,7 @@ macro_rules! nested {
     (write behind $type:ty, $shape:ty, [$($lengths:tt)*]) => {
         #[diagnostic::do_not_recommend]
         // SAFETY: as for what it leads to.
-        unsafe impl<T, S: SourceMut<T, $shape> + ?Sized, $($lengths)*> SourceMut<T, $shape> for $type {
+        unsafe impl<T, S: ArrayLikeMut<T, $shape> + ?Sized, $($lengths)*> ArrayLikeMut<T, $shape> for $type {
             fn place_mut(&mut self, region: &Region<'_>) -> Result<Place, S::Mismatch> {
                 (**self).place_mut(region)
             }
@@ -308,11 +308,11 @@ nested!(T, (), [], [A 1 B 2 C 3 D 4 E 5 F 6 G 7 H 8]);
 mod of_ndarray {
     use ndarray::{ArrayBase, Data, DataMut, Dimension};
 
-    use super::{Error, Place, Region, Source, SourceMut};
+    use super::{ArrayLike, ArrayLikeMut, Error, Place, Region};
 
     // SAFETY: an array of ndarray has its elements at its own strides from its pointer, and the shapes are
     // compared.
-    unsafe impl<T, Shape: ?Sized, S: Data<Elem = T>, D: Dimension> Source<T, Shape> for ArrayBase<S, D> {
+    unsafe impl<T, Shape: ?Sized, S: Data<Elem = T>, D: Dimension> ArrayLike<T, Shape> for ArrayBase<S, D> {
         type Mismatch = Error;
 
         fn place(&self, region: &Region<'_>) -> Result<Place, Error> {
@@ -321,7 +321,7 @@ mod of_ndarray {
     }
 
     // SAFETY: as above; what is borrowed mutably through an array of ndarray has each element once.
-    unsafe impl<T, Shape: ?Sized, S, D: Dimension> SourceMut<T, Shape> for ArrayBase<S, D>
+    unsafe impl<T, Shape: ?Sized, S, D: Dimension> ArrayLikeMut<T, Shape> for ArrayBase<S, D>
     where
         S: DataMut<Elem = T>,
     {
@@ -337,7 +337,7 @@ mod of_ndarray {
 mod of_nalgebra {
     use nalgebra::{Dim, Matrix, RawStorage, RawStorageMut};
 
-    use super::{Error, Place, Region, Source, SourceMut};
+    use super::{ArrayLike, ArrayLikeMut, Error, Place, Region};
 
     /// A matrix; for a layout of one dimension, one that is a single row or column.
     fn place<T>(
@@ -356,7 +356,7 @@ mod of_nalgebra {
 
     // SAFETY: a matrix of nalgebra has its elements at its own strides from its pointer, and the shapes are
     // compared.
-    unsafe impl<T, Shape: ?Sized, R: Dim, C: Dim, S: RawStorage<T, R, C>> Source<T, Shape>
+    unsafe impl<T, Shape: ?Sized, R: Dim, C: Dim, S: RawStorage<T, R, C>> ArrayLike<T, Shape>
         for Matrix<T, R, C, S>
     {
         type Mismatch = Error;
@@ -367,7 +367,7 @@ mod of_nalgebra {
     }
 
     // SAFETY: as above; a mutable storage has each element once.
-    unsafe impl<T, Shape: ?Sized, R: Dim, C: Dim, S: RawStorageMut<T, R, C>> SourceMut<T, Shape>
+    unsafe impl<T, Shape: ?Sized, R: Dim, C: Dim, S: RawStorageMut<T, R, C>> ArrayLikeMut<T, Shape>
         for Matrix<T, R, C, S>
     {
         fn place_mut(&mut self, region: &Region<'_>) -> Result<Place, Error> {

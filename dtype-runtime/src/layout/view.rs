@@ -9,8 +9,8 @@ use super::{
     entry::{Entry, entry_of},
     explain::explain,
     nest::copy_nest,
-    region::Strides,
-    source::{Place, SourceMut},
+    region::{FEW_NESTS, Strides},
+    source::{ArrayLikeMut, Place},
 };
 use crate::{
     Error,
@@ -122,11 +122,12 @@ impl<'a, L: Layout> View<'a, L> {
             // SAFETY: as the caller promises.
             return self.with_plan(|plan| unsafe { plan.copy::<D>(copies, first, all, packed) });
         };
+        const { assert!(FEW_NESTS == 8, "as many as are listed below") };
         macro_rules! one_by_one {
             ($array:ident, $($i:literal)*) => {
                 $(if let Some(nest) = &nests[$i] {
                     // SAFETY: the place is that of an array of the region's shape, by the contract of
-                    // `Source`.
+                    // `ArrayLike`.
                     packed = unsafe { copy_nest::<D>(nest, $array, packed) };
                 })*
             };
@@ -292,7 +293,7 @@ pub type Split<'a, R, W> = (Vec<View<'a, R>>, Vec<ViewMut<'a, W>>);
 /// those of another.
 pub fn split<'a, A, R, W>(source: &'a mut A, reads: &[R], writes: &[W]) -> Result<Split<'a, R, W>, Error>
 where
-    A: SourceMut<R::Element, R::Shape, Mismatch: Into<Error>> + ?Sized,
+    A: ArrayLikeMut<R::Element, R::Shape, Mismatch: Into<Error>> + ?Sized,
     R: Layout,
     W: Layout<Element = R::Element, Shape = R::Shape>,
     W::Coverage: Disjoint<Error, W>,

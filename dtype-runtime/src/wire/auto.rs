@@ -13,7 +13,7 @@ use std::{
     sync::OnceLock,
 };
 
-use super::{Message, message::sealed::Read};
+use super::{Sendable, message::sealed::Read};
 use crate::{
     Error,
     engine::{Spacing, node::Order},
@@ -168,7 +168,7 @@ fn limited(path: &Path) -> io::Result<String> {
 /// // "openmpi-4 strided 8 4096", for example
 /// println!("{:?}", wire::table_row(&column.of(&[[0.5; 512]; 512])));
 /// ```
-pub fn table_row<M: Message + ?Sized>(message: &M) -> Option<String> {
+pub fn table_row<M: Sendable + ?Sized>(message: &M) -> Option<String> {
     if message.span().is_some() {
         return None;
     }

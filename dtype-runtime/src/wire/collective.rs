@@ -16,7 +16,7 @@ use ::mpi::{
 };
 
 use super::{
-    Message, MessageMut,
+    Receivable, Sendable,
     frame::{break_seal, draw, fits, seal, seal_size, unseal},
     parts::{Parts, Told, total, with_seals},
     pool::Buffer,
@@ -49,8 +49,8 @@ pub trait PackedCollectives: Communicator {
     /// Nothing is written then.
     fn all_gather_packed<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
-        S: Message + ?Sized,
-        R: MessageMut + ?Sized,
+        S: Sendable + ?Sized,
+        R: Receivable + ?Sized,
     {
         let communicator = ready_on(self)?;
         let drawn = draw();
@@ -77,8 +77,8 @@ pub trait PackedCollectives: Communicator {
     /// [`all_gather_packed`](Self::all_gather_packed).
     fn all_to_all_packed<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
-        S: Message + ?Sized,
-        R: MessageMut + ?Sized,
+        S: Sendable + ?Sized,
+        R: Receivable + ?Sized,
     {
         let communicator = ready_on(self)?;
         let (ranks, size) = (self.target_size() as usize, message.packed_size());
@@ -106,8 +106,8 @@ pub trait PackedCollectives: Communicator {
     /// holds an invalid value, those from ranks before have been received.
     fn all_to_all_varcount_packed<S, R>(&self, messages: &[S], into: &mut [R]) -> Result<(), Error>
     where
-        S: Message,
-        R: MessageMut,
+        S: Sendable,
+        R: Receivable,
     {
         let communicator = ready_on(self)?;
         let ranks = self.target_size() as usize;
@@ -145,7 +145,7 @@ pub trait PackedRoot: Root {
     /// # Errors
     /// [`Error::Fit`] on a rank that has room for another number of bytes than the root sends;
     /// [`Error::InvalidValue`]; nothing is written there then.
-    fn broadcast_packed<M: MessageMut + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
+    fn broadcast_packed<M: Receivable + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
         /// Bytes of a part: while one travels, another one is packed or unpacked.
         const PART: usize = 256 << 10;
         let communicator = ready_on(self.as_communicator())?;
@@ -205,7 +205,7 @@ pub trait PackedRoot: Root {
     /// # Errors
     /// Before `MPI_Init` and after `MPI_Finalize`; where MPI refuses a call; where there is no memory for a
     /// buffer.
-    fn gather_packed<S: Message + ?Sized>(&self, message: &S) -> Result<(), Error> {
+    fn gather_packed<S: Sendable + ?Sized>(&self, message: &S) -> Result<(), Error> {
         gather(self, message).map(|_| ())
     }
 
@@ -216,8 +216,8 @@ pub trait PackedRoot: Root {
     /// As [`all_gather_packed`](PackedCollectives::all_gather_packed).
     fn gather_packed_into_root<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
-        S: Message + ?Sized,
-        R: MessageMut + ?Sized,
+        S: Sendable + ?Sized,
+        R: Receivable + ?Sized,
     {
         let (mut all, parts) = gather(self, message)?;
         match parts {
@@ -232,7 +232,7 @@ pub trait PackedRoot: Root {
     /// # Errors
     /// [`Error::Fit`] on all ranks where the root does not have just as many bytes as all ranks expect;
     /// [`Error::InvalidValue`]; nothing is written then.
-    fn scatter_packed_into<R: MessageMut + ?Sized>(&self, into: &mut R) -> Result<(), Error> {
+    fn scatter_packed_into<R: Receivable + ?Sized>(&self, into: &mut R) -> Result<(), Error> {
         scatter::<Self, [u8], R>(self, None, into)
     }
 
@@ -243,8 +243,8 @@ pub trait PackedRoot: Root {
     /// As [`scatter_packed_into`](Self::scatter_packed_into).
     fn scatter_packed_into_root<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
-        S: Message + ?Sized,
-        R: MessageMut + ?Sized,
+        S: Sendable + ?Sized,
+        R: Receivable + ?Sized,
     {
         scatter(self, Some(message), into)
     }
@@ -361,7 +361,7 @@ fn exchange(
 }
 
 /// The packed bytes of all ranks and how they are divided, at the root; elsewhere nothing.
-fn gather<R: Root + ?Sized, M: Message + ?Sized>(
+fn gather<R: Root + ?Sized, M: Sendable + ?Sized>(
     root: &R,
     message: &M,
 ) -> Result<(Buffer, Option<Parts>), Error> {
@@ -392,8 +392,8 @@ fn gather<R: Root + ?Sized, M: Message + ?Sized>(
 fn scatter<R, S, M>(root: &R, message: Option<&S>, into: &mut M) -> Result<(), Error>
 where
     R: Root + ?Sized,
-    S: Message + ?Sized,
-    M: MessageMut + ?Sized,
+    S: Sendable + ?Sized,
+    M: Receivable + ?Sized,
 {
     let (world, from_rank) = (root.as_communicator(), root.root_rank());
     let communicator = ready_on(world)?;

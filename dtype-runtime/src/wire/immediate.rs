@@ -4,7 +4,7 @@ use std::{fmt, marker::PhantomData};
 
 use ::mpi::{point_to_point::Status, request::Scope};
 
-use super::{Message, MessageMut, Wire, receive::Posted, request::Peer, send::Sending};
+use super::{Receivable, Sendable, Wire, receive::Posted, request::Peer, send::Sending};
 use crate::Error;
 
 /// What has been registered with a scope, until it is dropped.
@@ -30,13 +30,13 @@ impl<'a, Sc: Scope<'a>> Drop for Registered<'a, Sc> {
 
 /// A message that is being sent. Dropping it waits until it is.
 #[must_use = "dropping it waits for the message to be sent"]
-pub struct PackedSend<'a, M: Message + ?Sized, Sc: Scope<'a>> {
+pub struct PackedSend<'a, M: Sendable + ?Sized, Sc: Scope<'a>> {
     sending: Sending<'a, M>,
     // Dropped after what it stands for.
     _registered: Registered<'a, Sc>,
 }
 
-impl<'a, M: Message + ?Sized, Sc: Scope<'a>> PackedSend<'a, M, Sc> {
+impl<'a, M: Sendable + ?Sized, Sc: Scope<'a>> PackedSend<'a, M, Sc> {
     pub(super) fn new(scope: Sc, message: &'a M, wire: Wire, to: Peer) -> Result<Self, Error> {
         let registered = Registered::with(scope);
         Ok(Self { sending: Sending::new(message, wire, to, true)?, _registered: registered })
@@ -62,14 +62,14 @@ impl<'a, M: Message + ?Sized, Sc: Scope<'a>> PackedSend<'a, M, Sc> {
 /// A message that is being received. Dropping it gives it up, and leaves its destination as it was; if it has
 /// already come, nobody else receives it.
 #[must_use = "the message has not been received before `wait`"]
-pub struct PackedReceive<'a, M: MessageMut + ?Sized, Sc: Scope<'a>> {
+pub struct PackedReceive<'a, M: Receivable + ?Sized, Sc: Scope<'a>> {
     posted: Posted,
     message: &'a mut M,
     done: Option<Result<Status, Error>>,
     _registered: Registered<'a, Sc>,
 }
 
-impl<'a, M: MessageMut + ?Sized, Sc: Scope<'a>> PackedReceive<'a, M, Sc> {
+impl<'a, M: Receivable + ?Sized, Sc: Scope<'a>> PackedReceive<'a, M, Sc> {
     pub(super) fn new(scope: Sc, message: &'a mut M, from: Peer) -> Result<Self, Error> {
         let registered = Registered::with(scope);
         let posted = Posted::new(message, from)?;
@@ -105,13 +105,13 @@ impl<'a, M: MessageMut + ?Sized, Sc: Scope<'a>> PackedReceive<'a, M, Sc> {
     }
 }
 
-impl<'a, M: Message + ?Sized, Sc: Scope<'a>> fmt::Debug for PackedSend<'a, M, Sc> {
+impl<'a, M: Sendable + ?Sized, Sc: Scope<'a>> fmt::Debug for PackedSend<'a, M, Sc> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PackedSend").finish_non_exhaustive()
     }
 }
 
-impl<'a, M: MessageMut + ?Sized, Sc: Scope<'a>> fmt::Debug for PackedReceive<'a, M, Sc> {
+impl<'a, M: Receivable + ?Sized, Sc: Scope<'a>> fmt::Debug for PackedReceive<'a, M, Sc> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PackedReceive").field("done", &self.done.is_some()).finish_non_exhaustive()
     }

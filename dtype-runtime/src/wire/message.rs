@@ -24,19 +24,19 @@ use crate::{
             of a layout, or `Data`; of what is behind a reference hand on the reference itself, `values` \
             and not `&values`"
 )]
-pub trait Message: sealed::Read {}
+pub trait Sendable: sealed::Read {}
 
-/// What can be received into from a wire: see [`Message`].
+/// What can be received into from a wire: see [`Sendable`].
 #[diagnostic::on_unimplemented(
     message = "nothing can be received into a `{Self}`",
     label = "not a message that can be written",
     note = "what is received into is a value of a type that implements `MpiDatatype`, a slice or `Vec` of \
             such, a view that a layout's `of_mut` has made, or `DataMut`"
 )]
-pub trait MessageMut: Message + sealed::Write {}
+pub trait Receivable: Sendable + sealed::Write {}
 
-impl<M: sealed::Read + ?Sized> Message for M {}
-impl<M: sealed::Write + ?Sized> MessageMut for M {}
+impl<M: sealed::Read + ?Sized> Sendable for M {}
+impl<M: sealed::Write + ?Sized> Receivable for M {}
 
 /// What MPI takes for a message: so many of a datatype at a place.
 pub struct Typed {

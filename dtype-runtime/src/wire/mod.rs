@@ -71,7 +71,7 @@ pub use attach::attach;
 pub use auto::{table_library, table_row};
 pub use collective::{PackedCollectives, PackedRoot};
 pub use immediate::{PackedReceive, PackedSend};
-pub use message::{Message, MessageMut};
+pub use message::{Receivable, Sendable};
 pub use point_to_point::{
     ReceivePacked, SendPacked, send_receive_over, send_receive_over_with_tags, send_receive_packed,
 };

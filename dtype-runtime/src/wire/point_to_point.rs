@@ -7,7 +7,7 @@ use ::mpi::{
 };
 
 use super::{
-    Message, MessageMut, Wire,
+    Receivable, Sendable, Wire,
     immediate::{PackedReceive, PackedSend},
     receive::receive,
     request::{Peer, any_tag},
@@ -39,7 +39,7 @@ pub trait SendPacked: Destination {
     /// [`Error::Tag`]; before `MPI_Init` and after `MPI_Finalize`, and from a thread that may not call MPI;
     /// where MPI refuses a call; where there is no memory for a buffer.
     #[inline]
-    fn send_packed<M: Message + ?Sized>(&self, message: &M) -> Result<(), Error> {
+    fn send_packed<M: Sendable + ?Sized>(&self, message: &M) -> Result<(), Error> {
         self.send_over(Wire::Packed, message)
     }
 
@@ -48,7 +48,7 @@ pub trait SendPacked: Destination {
     /// # Errors
     /// As [`send_packed`](Self::send_packed).
     #[inline]
-    fn send_packed_with_tag<M: Message + ?Sized>(&self, message: &M, tag: Tag) -> Result<(), Error> {
+    fn send_packed_with_tag<M: Sendable + ?Sized>(&self, message: &M, tag: Tag) -> Result<(), Error> {
         self.send_over_with_tag(Wire::Packed, message, tag)
     }
 
@@ -60,7 +60,7 @@ pub trait SendPacked: Destination {
     /// As [`send_packed`](Self::send_packed); [`Error::Wire`] where the message cannot travel so;
     /// [`Error::Table`].
     #[inline]
-    fn send_over<M: Message + ?Sized>(&self, wire: Wire, message: &M) -> Result<(), Error> {
+    fn send_over<M: Sendable + ?Sized>(&self, wire: Wire, message: &M) -> Result<(), Error> {
         self.send_over_with_tag(wire, message, Tag::default())
     }
 
@@ -69,7 +69,7 @@ pub trait SendPacked: Destination {
     /// # Errors
     /// As [`send_over`](Self::send_over).
     #[inline]
-    fn send_over_with_tag<M: Message + ?Sized>(
+    fn send_over_with_tag<M: Sendable + ?Sized>(
         &self,
         wire: Wire,
         message: &M,
@@ -82,7 +82,7 @@ pub trait SendPacked: Destination {
     ///
     /// # Errors
     /// As [`send_packed`](Self::send_packed).
-    fn immediate_send_packed<'a, Sc: Scope<'a>, M: Message + ?Sized>(
+    fn immediate_send_packed<'a, Sc: Scope<'a>, M: Sendable + ?Sized>(
         &self,
         scope: Sc,
         message: &'a M,
@@ -95,7 +95,7 @@ pub trait SendPacked: Destination {
     ///
     /// # Errors
     /// As [`send_over`](Self::send_over).
-    fn immediate_send_over_with_tag<'a, Sc: Scope<'a>, M: Message + ?Sized>(
+    fn immediate_send_over_with_tag<'a, Sc: Scope<'a>, M: Sendable + ?Sized>(
         &self,
         scope: Sc,
         wire: Wire,
@@ -118,7 +118,7 @@ pub trait ReceivePacked: Source {
     /// [`Error::Tag`]; before `MPI_Init` and after `MPI_Finalize`, and from a thread that may not call MPI;
     /// where MPI refuses a call; where there is no memory for a buffer.
     #[inline]
-    fn receive_packed_into<M: MessageMut + ?Sized>(&self, message: &mut M) -> Result<Status, Error> {
+    fn receive_packed_into<M: Receivable + ?Sized>(&self, message: &mut M) -> Result<Status, Error> {
         // Any tag, as rsmpi's own.
         self.receive_packed_into_with_tag(message, any_tag())
     }
@@ -128,7 +128,7 @@ pub trait ReceivePacked: Source {
     /// # Errors
     /// As [`receive_packed_into`](Self::receive_packed_into).
     #[inline]
-    fn receive_packed_into_with_tag<M: MessageMut + ?Sized>(
+    fn receive_packed_into_with_tag<M: Receivable + ?Sized>(
         &self,
         message: &mut M,
         tag: Tag,
@@ -144,7 +144,7 @@ pub trait ReceivePacked: Source {
     /// where none are [attached](super::attach), and [`Error::Segment`], after which some may have been
     /// written.
     #[inline]
-    fn receive_over<M: MessageMut + ?Sized>(&self, wire: Wire, message: &mut M) -> Result<Status, Error> {
+    fn receive_over<M: Receivable + ?Sized>(&self, wire: Wire, message: &mut M) -> Result<Status, Error> {
         self.receive_over_with_tag(wire, message, any_tag())
     }
 
@@ -153,7 +153,7 @@ pub trait ReceivePacked: Source {
     /// # Errors
     /// As [`receive_over`](Self::receive_over).
     #[inline]
-    fn receive_over_with_tag<M: MessageMut + ?Sized>(
+    fn receive_over_with_tag<M: Receivable + ?Sized>(
         &self,
         wire: Wire,
         message: &mut M,
@@ -174,7 +174,7 @@ pub trait ReceivePacked: Source {
     ///
     /// # Errors
     /// As [`receive_packed_into`](Self::receive_packed_into).
-    fn immediate_receive_packed_into<'a, Sc: Scope<'a>, M: MessageMut + ?Sized>(
+    fn immediate_receive_packed_into<'a, Sc: Scope<'a>, M: Receivable + ?Sized>(
         &self,
         scope: Sc,
         message: &'a mut M,
@@ -186,7 +186,7 @@ pub trait ReceivePacked: Source {
     ///
     /// # Errors
     /// As [`immediate_receive_packed_into`](Self::immediate_receive_packed_into).
-    fn immediate_receive_packed_into_with_tag<'a, Sc: Scope<'a>, M: MessageMut + ?Sized>(
+    fn immediate_receive_packed_into_with_tag<'a, Sc: Scope<'a>, M: Receivable + ?Sized>(
         &self,
         scope: Sc,
         message: &'a mut M,
@@ -227,9 +227,9 @@ pub fn send_receive_packed<M, D, N, S>(
     source: &S,
 ) -> Result<Status, Error>
 where
-    M: Message + ?Sized,
+    M: Sendable + ?Sized,
     D: Destination + ?Sized,
-    N: MessageMut + ?Sized,
+    N: Receivable + ?Sized,
     S: Source + ?Sized,
 {
     send_receive_over(Wire::Packed, message, destination, into, source)
@@ -247,9 +247,9 @@ pub fn send_receive_over<M, D, N, S>(
     source: &S,
 ) -> Result<Status, Error>
 where
-    M: Message + ?Sized,
+    M: Sendable + ?Sized,
     D: Destination + ?Sized,
-    N: MessageMut + ?Sized,
+    N: Receivable + ?Sized,
     S: Source + ?Sized,
 {
     send_receive_over_with_tags(wire, message, destination, Tag::default(), into, source, any_tag())
@@ -269,9 +269,9 @@ pub fn send_receive_over_with_tags<M, D, N, S>(
     receive_tag: Tag,
 ) -> Result<Status, Error>
 where
-    M: Message + ?Sized,
+    M: Sendable + ?Sized,
     D: Destination + ?Sized,
-    N: MessageMut + ?Sized,
+    N: Receivable + ?Sized,
     S: Source + ?Sized,
 {
     let (to, from) = (Peer::destination(to, send_tag)?, Peer::source(from, receive_tag)?);

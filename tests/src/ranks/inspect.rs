@@ -3,7 +3,7 @@
 use std::{any::type_name, mem::MaybeUninit, os::raw::c_int};
 
 use dtype_runtime::{
-    Error, Layout, LayoutOrigin, MpiDatatype, Source,
+    ArrayLike, Error, Layout, LayoutOrigin, MpiDatatype,
     dtype_core::{BaseType, Bounds, OldType, Program, Step, TypeTree, normalize, solve_layout},
     layout, pack, packed_size, unpack_into,
 };
@@ -184,7 +184,7 @@ pub fn layouts() {
 
 fn inspect_layout<L: Layout>(layout: &L)
 where
-    [L::Element]: Source<L::Element, L::Shape, Mismatch = Error>,
+    [L::Element]: ArrayLike<L::Element, L::Shape, Mismatch = Error>,
 {
     let tree = layout.tree();
     let (measure, datatype) = (tree.measure().unwrap(), layout.datatype().unwrap());

@@ -4,7 +4,8 @@
 use std::{ops::Range, os::raw::c_int};
 
 use dtype_runtime::{
-    ArrayOrder, Darray, Disjoint, Distribution, Error, Layout, MpiDatatype, Source, SourceMut, Subarray, View,
+    ArrayLike, ArrayLikeMut, ArrayOrder, Darray, Disjoint, Distribution, Error, Layout, MpiDatatype,
+    Subarray, View,
 };
 use dtype_tests::{Cover, memory, mpi_pack, packed_by_many};
 use mpi::{
@@ -99,7 +100,7 @@ fn read<T: MpiDatatype, L: Layout<Element = T>>(
     bytes: &[Range<usize>],
 ) -> u64
 where
-    [T]: Source<T, L::Shape, Mismatch = Error>,
+    [T]: ArrayLike<T, L::Shape, Mismatch = Error>,
 {
     let memory = Memory::<T>::new(1, elements);
     let expected: Vec<u8> = bytes.iter().flat_map(|range| &memory.bytes()[range.clone()]).copied().collect();
@@ -119,7 +120,7 @@ fn read_and_write<T: MpiDatatype, L: Layout<Element = T, Coverage: Disjoint<Erro
     bytes: &[Range<usize>],
 ) -> u64
 where
-    [T]: SourceMut<T, L::Shape, Mismatch = Error>,
+    [T]: ArrayLikeMut<T, L::Shape, Mismatch = Error>,
 {
     let cost = read(world, name, layout, elements, bytes);
     let (rank, size) = (world.rank(), world.size());
@@ -420,7 +421,7 @@ fn same_as_by_mpi<L: Layout<Element = i16>>(
     elements: usize,
     create: impl FnOnce(*mut MPI_Datatype) -> c_int,
 ) where
-    [i16]: Source<i16, L::Shape, Mismatch = Error>,
+    [i16]: ArrayLike<i16, L::Shape, Mismatch = Error>,
 {
     let memory = Memory::<i16>::new(3, elements);
     let packed = layout.of(memory.elements()).unwrap().pack();

@@ -5,14 +5,14 @@ use std::{cell::RefCell, convert::Infallible, hint::black_box, ptr::copy_nonover
 
 use dtype_benches::cases::Random;
 use dtype_runtime::{
-    Band, Disjoint, DynamicLayout, Layout, SourceMut,
+    ArrayLikeMut, Band, Disjoint, DynamicLayout, Layout,
     dtype_core::{BaseType, TypeTree},
     layout,
     pack::{Data, DataMut, Plan},
 };
 
 #[cfg(feature = "mpi")]
-use dtype_runtime::wire::{Message, MessageMut};
+use dtype_runtime::wire::{Receivable, Sendable};
 #[cfg(feature = "mpi")]
 use mpi::traits::{Buffer, BufferMut};
 
@@ -48,7 +48,7 @@ unsafe fn one(from: *const f64, to: *mut f64) {
 fn of_static<'a, L, A>(layout: &L, array: *mut A, user: User) -> Ours<'a>
 where
     L: Layout<Coverage: Disjoint<Infallible, L>> + 'a,
-    A: SourceMut<L::Element, L::Shape, Mismatch = Infallible> + 'a,
+    A: ArrayLikeMut<L::Element, L::Shape, Mismatch = Infallible> + 'a,
 {
     let (read, write) = (move || unsafe { &*black_box(array) }, move || unsafe { &mut *black_box(array) });
     let (pack, unpack) = (layout.clone(), layout.clone());
@@ -70,7 +70,7 @@ where
 
 /// How messages travel: on our wires, and with the datatype that a user would write.
 #[cfg(feature = "mpi")]
-fn travels<'a, M: Message + Buffer + 'a, N: MessageMut + BufferMut + 'a>(
+fn travels<'a, M: Sendable + Buffer + 'a, N: Receivable + BufferMut + 'a>(
     message: impl Fn() -> M + Clone + 'a,
     into: impl Fn() -> N + Clone + 'a,
     memory: *mut f64,

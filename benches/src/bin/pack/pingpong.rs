@@ -20,7 +20,7 @@ use dtype_benches::measure::{Medians, print};
 use dtype_runtime::{
     Wire,
     traits::*,
-    wire::{self, Message, MessageMut},
+    wire::{self, Receivable, Sendable},
 };
 use mpi::{
     ffi::{self, MPI_Datatype},
@@ -46,7 +46,7 @@ impl<'a> Travel<'a> {
     }
 
     /// A message on the wire that is chosen, and packed.
-    pub fn on_all_wires<M: Message + 'a, N: MessageMut + 'a>(
+    pub fn on_all_wires<M: Sendable + 'a, N: Receivable + 'a>(
         message: impl Fn() -> M + Clone + 'a,
         into: impl Fn() -> N + Clone + 'a,
     ) -> Vec<(&'static str, Self)> {
