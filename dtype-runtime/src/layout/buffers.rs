@@ -14,9 +14,9 @@ use super::{
 };
 use crate::types::rsmpi::{number_of, or_panic};
 
-// SAFETY, for all of them: by the contracts of `Layout` and `ArrayLike`, the pointer is that of the first value
-// selected, and the datatype covers selected values of the borrowed source only; of one borrowed mutably, no
-// byte twice, and MPI may write what it receives there.
+// SAFETY, for all of them: by the contracts of `Layout` and `ArrayLike`, the pointer is that of the first
+// value selected, and the datatype covers selected values of the borrowed source only; of one borrowed
+// mutably, no byte twice, and MPI may write what it receives there.
 
 // SAFETY: see above.
 unsafe impl<L: Layout> AsDatatype for View<'_, L> {

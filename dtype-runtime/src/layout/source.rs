@@ -11,10 +11,10 @@ use crate::{Error, types::MpiDatatype};
 /// What a layout of an array of elements `T` can be taken of.
 ///
 /// `Shape` is what the compiler knows of the array: nested arrays of `()` for a layout that is known at
-/// compile time, [`Dimensions`] for any other, [`Memory`] for a type map. Nested arrays of just that shape are a
-/// source without further ado. Whether slices, `Vec`s, and the arrays and matrices of other crates have the
-/// right shape is found out by [`Layout::of`]( crate::Layout::of), which gives a `Result` for them. Arrays
-/// and slices of sources are several copies of the layout.
+/// compile time, [`Dimensions`] for any other, [`Memory`] for a type map. Nested arrays of just that shape
+/// are a source without further ado. Whether slices, `Vec`s, and the arrays and matrices of other crates have
+/// the right shape is found out by [`Layout::of`]( crate::Layout::of), which gives a `Result` for them.
+/// Arrays and slices of sources are several copies of the layout.
 ///
 /// # Safety
 /// `place` gives the place of arrays that have the region's shape and elements `T` that lie as it says,
