@@ -202,7 +202,9 @@ macro_rules! source {
 
 // Single values, and arrays of them.
 source!([T: MpiDatatype] one T, T, (), Infallible, |first, length, region| Ok(Place::without_gaps(first, 1)));
-source!([T: MpiDatatype] one T, T, Dimensions<0>, Error, |first, length, region| Ok(Place::without_gaps(first, 1)));
+source!([T: MpiDatatype] one T, T, Dimensions<0>, Error, |first, length, region| {
+    Ok(Place::without_gaps(first, 1))
+});
 source!([T: MpiDatatype, const K: usize] all [T; K], T, (), Infallible, |first, length, region| {
     Ok(Place::without_gaps(first, K))
 });
