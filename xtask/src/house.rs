@@ -15,7 +15,6 @@ use syn::{
     Attribute, Item, ItemMod, ItemUse, Macro, UseTree, Visibility,
     visit::{self, Visit},
 };
-use xshell::{Shell, cmd};
 
 /// Where something is among the modules of its crate: `["layout", "view"]`.
 type Module = Vec<String>;
@@ -45,15 +44,20 @@ pub(crate) fn check(root: &Path, crates: &[&str]) -> Result<()> {
 
 /// Checks that no line of code or comment is longer than rustfmt's, which leaves alone what it cannot break:
 /// only JSON in raw strings may be.
-pub(crate) fn check_lines(sh: &Shell) -> Result<()> {
+pub(crate) fn check_lines(folder: &Path) -> Result<()> {
     const MOST: usize = 110;
-    let files = cmd!(sh, "git ls-files *.rs *.c *.sh").quiet().read()?;
-    // What must not compile stays as its message shows it.
-    for file in files.lines().filter(|file| !file.starts_with("tests/ui")) {
-        let text = fs::read_to_string(sh.current_dir().join(file)).with_context(|| file.to_owned())?;
-        let is_long = |line: &&str| line.chars().count() > MOST && !line.contains("r#\"");
-        if let Some(i) = text.lines().position(|line| is_long(&line)) {
-            bail!("{file}, line {}: more than {MOST} columns", i + 1);
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // What must not compile stays as its message shows it.
+        if path.is_dir() && name != "target" && name != "ui" && !name.starts_with('.') {
+            check_lines(&path)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "c") {
+            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            let is_long = |line: &str| line.chars().count() > MOST && !line.contains("r#\"");
+            if let Some(i) = text.lines().position(is_long) {
+                bail!("{}, line {}: more than {MOST} columns", path.display(), i + 1);
+            }
         }
     }
     Ok(())

@@ -19,7 +19,7 @@ pub(crate) fn run(choice: Choice, long: bool) -> Result<()> {
     cmd!(sh, "cargo fmt --all --check").quiet().run()?;
 
     step("the house");
-    house::check_lines(&sh)?;
+    house::check_lines(&sh.current_dir())?;
     house::check(&sh.current_dir(), &["dtype-core", "dtype-derive", "dtype-runtime", "dtype-cli"])?;
 
     step("clippy and rustdoc, warnings denied");
