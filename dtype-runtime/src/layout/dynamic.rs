@@ -63,34 +63,6 @@ struct Dynamic {
 }
 
 impl Dynamic {
-    fn new(
-        shape: Vec<usize>,
-        order: ArrayOrder,
-        element: usize,
-        axes: Vec<Axis>,
-        parts: Vec<Part>,
-        lists: Vec<Vec<usize>>,
-    ) -> Self {
-        let region = Region { shape: &shape, order, element, axes: &axes, parts: &parts, lists: &lists };
-        let (packed_size, is_restricted, has_blocks) =
-            (region.packed_size(), region.is_restricted(), region.has_blocks());
-        let (plan, entry, disjoint) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        Self {
-            shape,
-            order,
-            element,
-            axes,
-            parts,
-            lists,
-            packed_size,
-            is_restricted,
-            has_blocks,
-            plan,
-            entry,
-            disjoint,
-        }
-    }
-
     fn region(&self) -> Region<'_> {
         Region {
             shape: &self.shape,
@@ -111,12 +83,32 @@ impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
     #[doc(hidden)]
     pub fn new(pieces: Pieces<T, D>, order: ArrayOrder) -> Result<Self, Error> {
         pieces.check()?;
-        let Pieces { shape, axes, parts, lists, .. } = pieces;
-        let layout = Dynamic::new(shape.to_vec(), order, size_of::<T>(), axes, parts, lists);
-        if isize::try_from(layout.packed_size).is_err() {
+        let layout = Self::of_pieces(pieces, order);
+        if isize::try_from(layout.0.packed_size).is_err() {
             return Err(SelectionError::TooLarge.into());
         }
-        Ok(Self(Arc::new(layout), PhantomData))
+        Ok(layout)
+    }
+
+    /// The layout of pieces that have been checked.
+    fn of_pieces(Pieces { shape, axes, parts, lists, .. }: Pieces<T, D>, order: ArrayOrder) -> Self {
+        let element = size_of::<T>();
+        let region = Region { shape: &shape, order, element, axes: &axes, parts: &parts, lists: &lists };
+        let known = Dynamic {
+            packed_size: region.packed_size(),
+            is_restricted: region.is_restricted(),
+            has_blocks: region.has_blocks(),
+            shape: shape.to_vec(),
+            order,
+            element,
+            axes,
+            parts,
+            lists,
+            plan: OnceLock::new(),
+            entry: OnceLock::new(),
+            disjoint: OnceLock::new(),
+        };
+        Self(Arc::new(known), PhantomData)
     }
 
     own_methods!(T, Dimensions<D>, UnknownCoverage);
@@ -202,9 +194,7 @@ impl<T, const D: usize> fmt::Debug for DynamicLayout<T, D> {
 impl<S: Selection, const D: usize> From<StaticLayout<S>> for DynamicLayout<S::Element, D> {
     fn from(_: StaticLayout<S>) -> Self {
         const { assert!(S::REGION.shape.len() == D, "the layout has another number of dimensions") };
-        let Region { shape, order, element, axes, parts, lists } = S::REGION;
-        let (shape, axes, parts, lists) = (shape.to_vec(), axes.to_vec(), parts.to_vec(), lists.to_vec());
-        Self(Arc::new(Dynamic::new(shape, order, element, axes, parts, lists)), PhantomData)
+        Self::of_pieces(Pieces::of_region(&S::REGION), S::REGION.order)
     }
 }
 

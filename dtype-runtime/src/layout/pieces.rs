@@ -249,6 +249,14 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
         Self { shape, axes, parts, lists, limits, idle_turns: 0, error, element: PhantomData }
     }
 
+    /// Those of a region of as many dimensions.
+    pub(super) fn of_region(region: &Region<'_>) -> Self {
+        let (axes, parts, lists) = (region.axes.to_vec(), region.parts.to_vec(), region.lists.to_vec());
+        let shape = std::array::from_fn(|k| region.shape[k]);
+        let (limits, element) = (Vec::new(), PhantomData);
+        Self { shape, axes, parts, lists, limits, idle_turns: 0, error: None, element }
+    }
+
     /// The length of a dimension.
     pub fn length(&self, dimension: usize) -> usize {
         self.shape[dimension]
