@@ -22,7 +22,7 @@ use crate::{
         region::ArrayOrder,
         shapes::{Distribution, Share},
     },
-    mpi::{checked, predefined, ready, shim, without_communicator},
+    mpi::{checked, predefined, ready, shim, size, without_communicator},
     types::{cache::cached, entry::Purpose},
 };
 
@@ -243,11 +243,11 @@ fn tree_of(datatype: MPI_Datatype, level: usize) -> Result<(TypeTree, bool), Err
 /// The base type of a predefined datatype.
 fn named(datatype: MPI_Datatype) -> Result<TypeTree, Error> {
     let Some(base) = BaseType::all().find(|base| predefined(*base) == Some(datatype)) else {
-        return Err(refused(
-            datatype,
-            "it is none of the standard's predefined datatypes that this library has",
-        ));
+        return Err(refused(datatype, "it is none of the standard's predefined datatypes"));
     };
+    if size(datatype)? == 0 {
+        return Err(refused(datatype, "this MPI library was built without it"));
+    }
     if size(datatype)? == base.size() as i64 && bounds(datatype)? == Bounds::of_extent(base.extent() as i64) {
         return Ok(TypeTree::Leaf(base));
     }
@@ -269,13 +269,6 @@ fn number(datatype: MPI_Datatype, kind: Option<BaseType>) -> Result<TypeTree, Er
     // Reals of 16 bytes are of two kinds, and it cannot be asked which they are.
     let unknown = || refused(datatype, "its size does not tell what numbers of Fortran are in it");
     base.map(|base| TypeTree::Leaf(*base)).ok_or_else(unknown)
-}
-
-fn size(datatype: MPI_Datatype) -> Result<i64, Error> {
-    let mut size = 0;
-    // SAFETY: MPI is usable and the datatype live.
-    checked("MPI_Type_size", unsafe { ffi::MPI_Type_size(datatype, &raw mut size) })?;
-    Ok(size.into())
 }
 
 /// An error that names the datatype.

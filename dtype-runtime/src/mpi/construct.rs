@@ -15,9 +15,9 @@ use crate::Error;
 /// numbers that the library would tear apart are two numbers each in it, if they may be.
 pub(super) fn construct(program: &Program, may_split: bool) -> Result<(MPI_Datatype, bool), Error> {
     let mut steps = Steps { built: Vec::with_capacity(program.steps.len()), split: Vec::new() };
-    for (complex, number) in torn(program).iter().filter(|_| may_split) {
-        let two = steps.call(&Step::Contiguous { count: 2, oldtype: OldType::Base(*number) })?;
-        steps.split.push((*complex, two));
+    for (complex, number) in torn(program).filter(|_| may_split) {
+        let two = steps.call(&Step::Contiguous { count: 2, oldtype: OldType::Base(number) })?;
+        steps.split.push((complex, two));
     }
     for step in program.steps.iter() {
         let handle = steps.call(step)?;
@@ -39,20 +39,17 @@ pub(super) fn construct(program: &Program, may_split: bool) -> Result<(MPI_Datat
 /// Open MPI 5.0 copies numbers by their alignment, and takes their strides for multiples of their size
 /// (`opal_datatype_pack_unpack_predefined.h`): of complex numbers 24 bytes apart, it packs such as are 16
 /// apart.
-fn torn(program: &Program) -> &'static [(BaseType, BaseType)] {
-    const COMPLEX: &[(BaseType, BaseType)] =
-        &[(BaseType::C32, BaseType::F32), (BaseType::C64, BaseType::F64)];
+fn torn(program: &Program) -> impl Iterator<Item = (BaseType, BaseType)> {
     // SAFETY: a constant of the library.
-    if unsafe { shim::dtype_shim_tears_complex() } == 0 {
-        return &[];
-    }
-    let has = |base| program.steps.iter().flat_map(Step::oldtypes).any(|old| *old == OldType::Base(base));
-    let mut strides = program.steps.iter().flat_map(Step::strides);
-    match (has(BaseType::C32), has(BaseType::C64)) {
-        (false, false) => &[],
-        _ if strides.all(|stride| stride % 16 == 0) => &[],
-        _ => COMPLEX,
-    }
+    let tears = unsafe { shim::dtype_shim_tears_complex() } != 0;
+    let complex = [(BaseType::C32, BaseType::F32), (BaseType::C64, BaseType::F64)];
+    complex.into_iter().filter(move |(complex, _)| {
+        let mut oldtypes = program.steps.iter().flat_map(Step::oldtypes);
+        let mut strides = program.steps.iter().flat_map(Step::strides);
+        tears
+            && oldtypes.any(|old| *old == OldType::Base(*complex))
+            && strides.any(|stride| stride % complex.size() as i64 != 0)
+    })
 }
 
 /// The handles of the steps run so far. Dropping frees them: a datatype keeps what it was built from alive.
@@ -80,10 +77,15 @@ impl Steps {
         if let Some((_, numbers)) = self.split.iter().find(|(torn, _)| *torn == base) {
             return Ok(*numbers);
         }
-        predefined(base).ok_or_else(|| Error::Datatype {
+        let missing = || Error::Datatype {
             name: base.mpi_name().to_owned(),
             reason: "this MPI library does not have it",
-        })
+        };
+        let handle = predefined(base).ok_or_else(missing)?;
+        if size(handle)? == 0 {
+            return Err(missing());
+        }
+        Ok(handle)
     }
 
     fn handles(&self, oldtypes: &[OldType]) -> Result<Vec<MPI_Datatype>, Error> {
@@ -248,18 +250,20 @@ fn larges(call: &'static str, values: &[u64]) -> Result<Vec<i64>, Error> {
     values.iter().map(|value| large(call, "array_of_blocklengths", *value)).collect()
 }
 
-/// The predefined handle of a base type, if the library has one: Open MPI gives those that the compilers it
-/// was built with do not know a size of 0.
+/// The predefined handle of a base type, if the library has one. Open MPI has some that it was built without;
+/// their size is 0.
 pub(crate) fn predefined(base: BaseType) -> Option<MPI_Datatype> {
+    // SAFETY: constants of the MPI library, set up before `main`.
+    let (handle, null) = unsafe { (shim::dtype_shim_handle(base as c_int), ffi::RSMPI_DATATYPE_NULL) };
+    (handle != null).then_some(handle)
+}
+
+/// The size of a datatype, in bytes of its data.
+pub(crate) fn size(datatype: MPI_Datatype) -> Result<i64, Error> {
     let mut size = 0;
-    // SAFETY: constants of the MPI library, set up before `main`; its sizes can be asked for, as MPI is
-    // usable.
-    unsafe {
-        let (handle, null) = (shim::dtype_shim_handle(base as c_int), ffi::RSMPI_DATATYPE_NULL);
-        let is_known =
-            handle != null && ffi::MPI_Type_size(handle, &raw mut size) == ffi::MPI_SUCCESS as c_int;
-        (is_known && size > 0).then_some(handle)
-    }
+    // SAFETY: MPI is usable and the datatype live.
+    checked("MPI_Type_size", unsafe { ffi::MPI_Type_size(datatype, &raw mut size) })?;
+    Ok(size.into())
 }
 
 fn count(call: &'static str, argument: &'static str, value: u64) -> Result<Count, Error> {

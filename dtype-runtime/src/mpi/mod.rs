@@ -11,7 +11,7 @@ mod handle;
 mod life;
 pub(crate) mod shim;
 
-pub(crate) use construct::{has_large_counts, predefined};
+pub(crate) use construct::{has_large_counts, predefined, size};
 pub(crate) use errors::{
     SUCCESS, called, checked, is_truncation, return_errors, returning_errors, true_code, without_communicator,
 };

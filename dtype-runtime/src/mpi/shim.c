@@ -9,6 +9,50 @@
 
 /* ---- Predefined datatypes ---- */
 
+/* What some libraries do not have. */
+#ifndef MPI_CXX_BOOL
+#define MPI_CXX_BOOL MPI_DATATYPE_NULL
+#endif
+#ifndef MPI_CXX_FLOAT_COMPLEX
+#define MPI_CXX_FLOAT_COMPLEX MPI_DATATYPE_NULL
+#endif
+#ifndef MPI_CXX_DOUBLE_COMPLEX
+#define MPI_CXX_DOUBLE_COMPLEX MPI_DATATYPE_NULL
+#endif
+#ifndef MPI_CXX_LONG_DOUBLE_COMPLEX
+#define MPI_CXX_LONG_DOUBLE_COMPLEX MPI_DATATYPE_NULL
+#endif
+#ifndef MPI_LOGICAL1
+#define MPI_LOGICAL1 MPI_DATATYPE_NULL
+#endif
+#ifndef MPI_LOGICAL2
+#define MPI_LOGICAL2 MPI_DATATYPE_NULL
+#endif
+#ifndef MPI_LOGICAL4
+#define MPI_LOGICAL4 MPI_DATATYPE_NULL
+#endif
+#ifndef MPI_LOGICAL8
+#define MPI_LOGICAL8 MPI_DATATYPE_NULL
+#endif
+#ifndef MPI_LOGICAL16
+#define MPI_LOGICAL16 MPI_DATATYPE_NULL
+#endif
+#ifndef MPI_INTEGER16
+#define MPI_INTEGER16 MPI_DATATYPE_NULL
+#endif
+#ifndef MPI_REAL2
+#define MPI_REAL2 MPI_DATATYPE_NULL
+#endif
+#ifndef MPI_REAL16
+#define MPI_REAL16 MPI_DATATYPE_NULL
+#endif
+#ifndef MPI_COMPLEX4
+#define MPI_COMPLEX4 MPI_DATATYPE_NULL
+#endif
+#ifndef MPI_COMPLEX32
+#define MPI_COMPLEX32 MPI_DATATYPE_NULL
+#endif
+
 /* Those of the base types, in the order of `BaseType` of dtype-core; MPI_DATATYPE_NULL for what the library
    does not have. */
 static MPI_Datatype handle_of(int base) {
@@ -45,53 +89,17 @@ static MPI_Datatype handle_of(int base) {
         MPI_COUNT,
         MPI_C_COMPLEX,
         MPI_C_LONG_DOUBLE_COMPLEX,
-#ifdef MPI_CXX_BOOL
         MPI_CXX_BOOL,
-#else
-        MPI_DATATYPE_NULL,
-#endif
-#ifdef MPI_CXX_FLOAT_COMPLEX
         MPI_CXX_FLOAT_COMPLEX,
-#else
-        MPI_DATATYPE_NULL,
-#endif
-#ifdef MPI_CXX_DOUBLE_COMPLEX
         MPI_CXX_DOUBLE_COMPLEX,
-#else
-        MPI_DATATYPE_NULL,
-#endif
-#ifdef MPI_CXX_LONG_DOUBLE_COMPLEX
         MPI_CXX_LONG_DOUBLE_COMPLEX,
-#else
-        MPI_DATATYPE_NULL,
-#endif
         MPI_CHARACTER,
         MPI_LOGICAL,
-#ifdef MPI_LOGICAL1
         MPI_LOGICAL1,
-#else
-        MPI_DATATYPE_NULL,
-#endif
-#ifdef MPI_LOGICAL2
         MPI_LOGICAL2,
-#else
-        MPI_DATATYPE_NULL,
-#endif
-#ifdef MPI_LOGICAL4
         MPI_LOGICAL4,
-#else
-        MPI_DATATYPE_NULL,
-#endif
-#ifdef MPI_LOGICAL8
         MPI_LOGICAL8,
-#else
-        MPI_DATATYPE_NULL,
-#endif
-#ifdef MPI_LOGICAL16
         MPI_LOGICAL16,
-#else
-        MPI_DATATYPE_NULL,
-#endif
         MPI_INTEGER,
         MPI_REAL,
         MPI_DOUBLE_PRECISION,
@@ -101,35 +109,15 @@ static MPI_Datatype handle_of(int base) {
         MPI_INTEGER2,
         MPI_INTEGER4,
         MPI_INTEGER8,
-#ifdef MPI_INTEGER16
         MPI_INTEGER16,
-#else
-        MPI_DATATYPE_NULL,
-#endif
-#ifdef MPI_REAL2
         MPI_REAL2,
-#else
-        MPI_DATATYPE_NULL,
-#endif
         MPI_REAL4,
         MPI_REAL8,
-#ifdef MPI_REAL16
         MPI_REAL16,
-#else
-        MPI_DATATYPE_NULL,
-#endif
-#ifdef MPI_COMPLEX4
         MPI_COMPLEX4,
-#else
-        MPI_DATATYPE_NULL,
-#endif
         MPI_COMPLEX8,
         MPI_COMPLEX16,
-#ifdef MPI_COMPLEX32
         MPI_COMPLEX32,
-#else
-        MPI_DATATYPE_NULL,
-#endif
         MPI_FLOAT_INT,
         MPI_DOUBLE_INT,
         MPI_LONG_INT,
@@ -327,8 +315,8 @@ int dtype_shim_stand_in(MPI_Comm comm, MPI_Errhandler *before) {
     return 0;
 }
 
-/* Puts back what was there before; where other threads may set handlers, only if the stand-in is still there.
- */
+/* Puts back what was there before; where other threads may set handlers, only if the stand-in is still
+   there. */
 void dtype_shim_put_back(MPI_Comm comm, MPI_Errhandler *before, int may_have_changed) {
     int is_there = 1;
     if (may_have_changed) {
