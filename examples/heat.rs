@@ -3,7 +3,10 @@
 //!
 //! Run it on any number of ranks: `mpiexec -n 4 target/debug/heat`.
 
-use dtype_runtime::{ArrayOrder, Error, Halo, layout, split};
+use dtype_runtime::{
+    Error, layout,
+    layout::{ArrayOrder, Halo, split},
+};
 use mpi::traits::*;
 
 /// Cells along each side of the whole square.

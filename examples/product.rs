@@ -3,7 +3,10 @@
 //!
 //! Run it on any number of ranks: `mpiexec -n 3 target/debug/product`.
 
-use dtype_runtime::{ArrayOrder, Darray, Distribution, Error, layout};
+use dtype_runtime::{
+    Error, layout,
+    layout::{ArrayOrder, Darray, Distribution},
+};
 use mpi::traits::*;
 
 const ROWS: usize = 30;

@@ -46,7 +46,7 @@ mod valid;
 ///     corners: [[f64; 3]; 8],
 ///     level: u8,
 /// }
-/// assert_eq!(Cell::type_map(), "24 × f64 @ 0 stride 8, u8 @ 192");
+/// assert_eq!(Cell::type_map().unwrap().to_string(), "24 × f64 @ 0 stride 8, u8 @ 192");
 /// ```
 ///
 /// An enum without data says which integer it is, and travels as that. Our own calls check what arrives, as
@@ -78,7 +78,7 @@ mod valid;
 ///     neighbours: Vec<usize>,
 ///     level: u8,
 /// }
-/// assert_eq!(Node::type_map(), "f64 @ 0, u8 @ 32");
+/// assert_eq!(Node::type_map().unwrap().to_string(), "f64 @ 0, u8 @ 32");
 /// ```
 ///
 /// # On the type
@@ -107,7 +107,7 @@ mod valid;
 /// #[repr(C)]
 /// #[mpi(wire = "bytes")]
 /// struct Block { tag: u8, value: f64 }
-/// assert_eq!(Block::type_map(), "16 × byte @ 0 stride 1");
+/// assert_eq!(Block::type_map().unwrap().to_string(), "16 × byte @ 0 stride 1");
 /// ```
 ///
 /// `#[mpi(cost = "storage")]`, the default, `"processing"`, `"penalty"`, or the path of a cost file relative
@@ -129,7 +129,7 @@ mod valid;
 /// `T::buffer(&values)`, and received with the calls of `dtype_runtime::traits`.
 ///
 /// ```
-/// # use dtype_runtime::{AnyPattern, MpiDatatype};
+/// # use dtype_runtime::{MpiDatatype, types::AnyPattern};
 /// #[derive(MpiDatatype)]
 /// #[mpi(unsafe_equivalence)]
 /// struct Name { letters: [char; 8] }

@@ -81,7 +81,7 @@
 /// ```
 /// # use dtype_runtime::layout;
 /// let header = layout!(<i32 @ 0, f64 @ 8, f64 @ 16>);
-/// assert_eq!(header.type_map(), "i32 @ 0, 2 × f64 @ 8 stride 8");
+/// assert_eq!(header.type_map().unwrap().to_string(), "i32 @ 0, 2 × f64 @ 8 stride 8");
 /// assert_eq!(header.of(&[0u8; 24])?.pack().len(), 20);
 /// # Ok::<(), dtype_runtime::Error>(())
 /// ```

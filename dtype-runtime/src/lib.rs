@@ -2,9 +2,12 @@
 //!
 //! [`#[derive(MpiDatatype)]`](derive@MpiDatatype) turns a struct into a least-cost MPI datatype and
 //! implements rsmpi's `Equivalence`, so that slices of it go into every rsmpi call. [`layout!`] names a part
-//! of an array and gives typed views of it that are rsmpi buffers; [`Subarray`], [`Darray`], [`Halo`],
-//! [`Band`] and [`Tile`] are ready-made. [`pack()`] and [`unpack_into`] do the same journey in plain Rust,
-//! and need no MPI; the module [`mod@pack`] does all that can be done with packed bytes, of any layout.
+//! of an array and gives typed views of it that are rsmpi buffers. [`pack()`] and [`unpack_into`] do the same
+//! journey in plain Rust, and need no MPI. [`decode()`] takes datatypes that were made elsewhere.
+//!
+//! What most programs use is here. The rest has a module each: [`mod@layout`] (ready-made layouts such as
+//! subarrays and halos, what layouts are taken of), [`mod@pack`] (all that can be done with packed bytes, of
+//! any layout), [`wire`] (how values travel between ranks), [`mod@decode`], [`types`], `marshal`.
 //!
 //! ```
 //! use dtype_runtime::{MpiDatatype, layout, pack, unpack_into};
@@ -60,54 +63,39 @@
 mod readme {}
 
 #[cfg(feature = "mpi")]
-mod decode;
+pub mod decode;
 mod engine;
 mod error;
 mod expansion;
 mod language;
-mod layout;
+pub mod layout;
 #[cfg(feature = "marshal")]
 pub mod marshal;
 #[cfg(feature = "mpi")]
 mod mpi;
 pub mod pack;
-mod types;
+pub mod types;
 #[cfg(feature = "mpi")]
 pub mod wire;
 
 #[cfg(feature = "mpi")]
-pub use decode::{Decoded, decode, normalize};
+pub use decode::decode;
 pub use dtype_core;
 pub use dtype_derive::MpiDatatype;
 pub use error::Error;
-#[cfg(feature = "mpi")]
-pub use layout::LayoutDatatype;
-pub use layout::{
-    Dimensions, Disjoint, DynamicLayout, Layout, Memory, Selection, StaticLayout,
-    region::ArrayOrder,
-    shapes::{Band, Darray, Distribution, Halo, HaloExchange, Subarray, Tile},
-    source::{ArrayLike, ArrayLikeMut, Mismatch, Outcome},
-    view::{Split, View, ViewMut, split},
-};
+pub use layout::{DynamicLayout, Layout, StaticLayout, View, ViewMut};
 #[cfg(feature = "mpi")]
 pub use mpi::in_session;
 pub use pack::{pack, pack_into, packed_size, unpack_into};
+pub use types::MpiDatatype;
 #[cfg(feature = "mpi")]
-pub use types::values::{Values, ValuesMut};
-pub use types::{
-    MpiDatatype,
-    cache::{LayoutCache, layout_cache},
-    entry::LayoutOrigin,
-    marks::{AnyPattern, Complete},
-};
-#[cfg(feature = "mpi")]
-pub use wire::{Wire, send_receive_over, send_receive_over_with_tags, send_receive_packed};
+pub use wire::Wire;
 
 /// The extensions of rsmpi's destinations, sources and communicators: `use dtype_runtime::traits::*`, beside
 /// `mpi::traits::*`.
 #[cfg(feature = "mpi")]
 pub mod traits {
-    pub use crate::wire::{PackedCollectives, PackedRoot, ReceivePacked, SendPacked};
+    pub use crate::wire::{PackedCollectives, PackedRoot, ReceiveOver, SendOver};
 }
 
 /// What the macros' expansions name. No part of the public interface: it may change in any version.
@@ -121,14 +109,17 @@ pub mod __private {
     pub use crate::{
         expansion::{Equivalence, EquivalentDatatype},
         layout::{
-            Coverage, DynamicLayout, Memory, Selection, StaticLayout,
+            ArrayOrder, Coverage, DynamicLayout, Memory, Selection, StaticLayout,
             entry::Entry,
             pieces::{FixedPieces, Integer, Path, Pieces, is_integer},
-            region::{ArrayOrder, Region},
+            region::Region,
         },
         types::{
-            Facts, Field, MpiDatatype, Visitor,
+            MpiDatatype,
+            datatype::Visitor,
             entry::{Description, LazyDatatype},
+            facts::Facts,
+            fields::Field,
             marks::{AnyPattern, Complete, MadeByRsmpi, ReceivedByMpi},
             runtime::Runtime,
         },

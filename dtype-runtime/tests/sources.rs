@@ -3,9 +3,10 @@
 #![cfg(all(feature = "ndarray", feature = "nalgebra"))]
 
 use dtype_runtime::{
-    Error, layout, pack,
+    Error, layout,
+    layout::split,
+    pack,
     pack::{Data, DataMut},
-    split,
 };
 use nalgebra::{Matrix3x4, Vector6};
 use ndarray::{Array1, Array2, Array3, ArrayD, Axis, ShapeBuilder, s};

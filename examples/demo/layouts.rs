@@ -1,9 +1,10 @@
 //! The layouts of the demo, and what there is to say about each.
 
 use dtype_runtime::{
-    Layout, LayoutOrigin, MpiDatatype,
-    dtype_core::{Optimality, Program, TypeTree},
+    Layout, MpiDatatype,
+    dtype_core::{Optimality, Program, Runs, TypeTree},
     layout,
+    layout::LayoutOrigin,
 };
 
 /// A struct of base types and arrays: solved in the macro.
@@ -63,7 +64,7 @@ pub fn zero_grid() -> Box<Grid> {
 /// One layout, in words and numbers.
 struct Description<'a> {
     title: &'a str,
-    type_map: String,
+    type_map: Runs,
     tree: &'a TypeTree,
     cost: u64,
     optimality: Optimality,
@@ -97,8 +98,8 @@ fn print_lines(label: &str, lines: &str) {
 fn describe_type<T: MpiDatatype>(title: &str) {
     Description {
         title,
-        type_map: T::type_map(),
-        tree: T::type_tree(),
+        type_map: T::type_map().expect("few runs"),
+        tree: T::tree(),
         cost: T::cost(),
         optimality: T::optimality(),
         origin: T::layout_origin(),
@@ -110,7 +111,7 @@ fn describe_type<T: MpiDatatype>(title: &str) {
 fn describe_layout(title: &str, layout: &impl Layout) {
     Description {
         title,
-        type_map: layout.type_map(),
+        type_map: layout.type_map().expect("few runs"),
         tree: layout.tree(),
         cost: layout.cost(),
         optimality: layout.optimality(),

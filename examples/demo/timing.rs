@@ -4,7 +4,11 @@
 use std::{convert::Infallible, time::Instant};
 
 use dtype_runtime::{
-    ArrayLikeMut, Disjoint, Layout, MpiDatatype, Wire, layout, packed_size, traits::*, wire,
+    Layout, MpiDatatype, Wire, layout,
+    layout::{ArrayLikeMut, Disjoint},
+    packed_size,
+    traits::*,
+    wire,
 };
 use mpi::{topology::SimpleCommunicator, traits::*};
 
@@ -74,8 +78,8 @@ pub fn table(world: &SimpleCommunicator) {
     if world.rank() == 0 {
         println!("\ndatatype  this project's MPI datatype");
         println!("rsmpi     the struct as rsmpi's derive builds it");
-        println!("packed    this project's packed wire: `send_packed`, `receive_packed_into`");
-        println!("auto      the wire that `Wire::auto` chooses");
+        println!("packed    this project's packed wire: `send_packed`, `receive_values_into`");
+        println!("auto      the wire that `Wire::Auto` chooses");
         println!("segments  the wire that both sides name: `send_over(Wire::Segments, …)`, `receive_over`");
         println!("by hand   a loop over the fields or elements, and one message");
         println!(
@@ -217,14 +221,14 @@ where
             "packed",
             || peer.send_packed(&values).expect("it is sent"),
             || {
-                peer.receive_packed_into(&mut unpacked).expect("it fits");
+                peer.receive_values_into(&mut unpacked).expect("it fits");
             },
         ),
         Method::new(
             "auto",
-            || peer.send_over(Wire::auto(), &values).expect("it is sent"),
+            || peer.send_over(Wire::Auto, &values).expect("it is sent"),
             || {
-                peer.receive_packed_into(&mut chosen).expect("it fits");
+                peer.receive_values_into(&mut chosen).expect("it fits");
             },
         ),
         Method::new(
@@ -283,14 +287,14 @@ fn sub_block<L, A>(
             "packed",
             || peer.send_packed(&layout.of(&*array)).expect("it is sent"),
             || {
-                peer.receive_packed_into(&mut layout.of_mut(&mut *unpacked)).expect("it fits");
+                peer.receive_values_into(&mut layout.of_mut(&mut *unpacked)).expect("it fits");
             },
         ),
         Method::new(
             "auto",
-            || peer.send_over(Wire::auto(), &layout.of(&*array)).expect("it is sent"),
+            || peer.send_over(Wire::Auto, &layout.of(&*array)).expect("it is sent"),
             || {
-                peer.receive_packed_into(&mut layout.of_mut(&mut *chosen)).expect("it fits");
+                peer.receive_values_into(&mut layout.of_mut(&mut *chosen)).expect("it fits");
             },
         ),
         Method::new(

@@ -37,7 +37,7 @@ enum Task {
         /// Print one JSON object a line.
         #[arg(long)]
         json: bool,
-        /// Of `pingpong`: what `Wire::auto` is to choose goes into this file, which the environment variable
+        /// Of `pingpong`: what `Wire::Auto` is to choose goes into this file, which the environment variable
         /// `DTYPE_WIRES` then names. It is added to what is there: machines have faster and slower times.
         #[arg(long, value_name = "FILE")]
         wires: Option<PathBuf>,

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use clap::Parser;
 use dtype_benches::measure::{Contender, Effort, Options, print, row};
-use dtype_runtime::{Band, Layout, layout};
+use dtype_runtime::{Layout, layout, layout::Band};
 
 /// Times layouts against loops, in one run.
 #[derive(Parser)]

@@ -131,7 +131,7 @@ pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decod
 /// [`Decoded::datatype`].
 ///
 /// ```no_run
-/// use dtype_runtime::normalize;
+/// use dtype_runtime::decode::normalize;
 /// use mpi::{datatype::UserDatatype, traits::*};
 ///
 /// let universe = mpi::initialize().unwrap();

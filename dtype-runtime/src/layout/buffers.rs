@@ -63,7 +63,7 @@ unsafe impl<L: Layout> PointerMut for ViewMut<'_, L> {
     fn pointer_mut(&mut self) -> *mut c_void {
         const UNSEEN: &str = "rsmpi's own calls cannot receive into this layout: MPI does not look at what \
                               it receives, and not all bytes are a value of each type in it. Use \
-                              `receive_packed_into`, or another call of `dtype_runtime::traits`; or vouch \
+                              `receive_values_into`, or another call of `dtype_runtime::traits`; or vouch \
                               for what others send, with `#[mpi(unsafe_equivalence)]` on a type that \
                               derives `MpiDatatype`";
         const { assert!(!matches!(L::RECEIVABLE, Some(false)), "{}", UNSEEN) };

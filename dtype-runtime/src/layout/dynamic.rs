@@ -30,7 +30,7 @@ use crate::{
 /// dimensions. Copies share what is worked out.
 ///
 /// ```
-/// use dtype_runtime::{Error, LayoutOrigin, layout};
+/// use dtype_runtime::{Error, layout, layout::LayoutOrigin};
 ///
 /// let (n, m, j) = (3, 4, 1);
 /// let column = layout!(u8[n][m] => [.., j])?;

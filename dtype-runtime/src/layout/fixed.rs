@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// A layout that [`layout!`](crate::layout) worked out at compile time. Takes no space.
+/// A layout that [`layout!`](crate::layout!) worked out at compile time. Takes no space.
 ///
 /// Its datatype begins at the first value selected, which is where views of it point; so two layouts of the
 /// same shape have the same type map wherever they lie. A layout with a name is a type of its own:
@@ -45,7 +45,7 @@ use crate::{
 /// ```
 pub struct StaticLayout<S>(PhantomData<fn() -> S>);
 
-/// What a [`StaticLayout`] selects. Types that implement it are written by [`layout!`](crate::layout).
+/// What a [`StaticLayout`] selects. Types that implement it are written by [`layout!`](crate::layout!).
 ///
 /// # Safety
 /// As for [`Layout`], whose items these are. `entry` is always the same, made of this type.

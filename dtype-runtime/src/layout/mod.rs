@@ -15,33 +15,33 @@ use std::convert::Infallible;
 
 #[cfg(feature = "mpi")]
 use dtype_core::Bounds;
-use dtype_core::{Optimality, Program, TypeTree};
+use dtype_core::{Optimality, Program, Runs, TypeTree};
 
 #[cfg(feature = "mpi")]
 use crate::types::{cache::cached, entry::Purpose};
 use crate::{
     Error,
     engine::Plan,
-    types::{MpiDatatype, check::Valid, entry::LayoutOrigin},
+    types::{MpiDatatype, check::Valid},
 };
 
 #[cfg(feature = "mpi")]
-pub mod buffers;
+pub(crate) mod buffers;
 #[cfg(feature = "mpi")]
-pub mod datatype;
-pub mod dynamic;
-pub mod entry;
+mod datatype;
+mod dynamic;
+pub(crate) mod entry;
 mod explain;
-pub mod fixed;
-pub mod nest;
+pub(crate) mod fixed;
+pub(crate) mod nest;
 mod overlap;
-pub mod part;
-pub mod pieces;
-pub mod region;
-pub mod shape;
-pub mod shapes;
-pub mod source;
-pub mod view;
+pub(crate) mod part;
+pub(crate) mod pieces;
+pub(crate) mod region;
+mod shape;
+pub(crate) mod shapes;
+pub(crate) mod source;
+pub(crate) mod view;
 
 #[cfg(feature = "mpi")]
 pub use datatype::LayoutDatatype;
@@ -50,12 +50,19 @@ use entry::Entry;
 use explain::explain;
 pub use fixed::{Selection, StaticLayout};
 use nest::Nest;
+pub use region::ArrayOrder;
 use region::{FEW_NESTS, Region};
 pub use shape::{Dimensions, Memory};
-use source::{ArrayLike, ArrayLikeMut, Mismatch, Outcome};
-use view::{View, ViewMut};
+pub use shapes::{Band, Darray, Distribution, Halo, HaloExchange, Subarray, Tile};
+pub use source::{ArrayLike, ArrayLikeMut, Mismatch, Outcome};
+pub use view::{Split, View, ViewMut, split};
 
-/// A part of an array: what [`layout!`](crate::layout) and the ready-made shapes give.
+pub use crate::types::{
+    cache::{LayoutCache, layout_cache},
+    entry::LayoutOrigin,
+};
+
+/// A part of an array: what [`layout!`](crate::layout!) and the ready-made shapes give.
 ///
 /// There are two kinds. A [`StaticLayout`] is known at compile time and takes no space; a [`DynamicLayout`]
 /// is worked out while the program runs. A reference to a layout is one, too. Both have these methods as
@@ -192,8 +199,12 @@ pub unsafe trait Layout: Clone + Sync {
         &self.entry().solution().tree
     }
 
-    /// The type map in short, relative to the first value selected.
-    fn type_map(&self) -> String {
+    /// The type map, in runs of equal base types at equal distances; displacements are bytes from the first
+    /// value selected.
+    ///
+    /// # Errors
+    /// [`Error::Tree`] where the runs are too many to be listed.
+    fn type_map(&self) -> Result<Runs, Error> {
         self.entry().type_map()
     }
 
@@ -232,7 +243,7 @@ pub unsafe trait Layout: Clone + Sync {
     }
 
     /// The committed MPI datatype, relative to the first value selected, in an array without gaps; see
-    /// [`MpiDatatype::datatype`](crate::MpiDatatype::datatype).
+    /// [`MpiDatatype::datatype`].
     ///
     /// # Errors
     /// Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
@@ -311,7 +322,7 @@ pub struct UnknownCoverage(Infallible);
 ///
 /// ```
 /// use std::convert::Infallible;
-/// use dtype_runtime::{Disjoint, Layout, ArrayLikeMut, layout};
+/// use dtype_runtime::{Layout, layout, layout::{ArrayLikeMut, Disjoint}};
 ///
 /// fn clear<L, A>(layout: &L, array: &mut A)
 /// where
@@ -401,8 +412,11 @@ macro_rules! own_methods {
             Layout::tree(self)
         }
 
-        /// The type map in short, relative to the first value selected.
-        pub fn type_map(&self) -> String {
+        /// The type map, in runs: see [`Layout::type_map`].
+        ///
+        /// # Errors
+        /// [`Error::Tree`] where the runs are too many to be listed.
+        pub fn type_map(&self) -> Result<$crate::dtype_core::Runs, $crate::Error> {
             Layout::type_map(self)
         }
 
@@ -436,7 +450,7 @@ macro_rules! own_methods {
         /// # Errors
         /// Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
         #[cfg(feature = "mpi")]
-        pub fn datatype(&self) -> Result<$crate::LayoutDatatype, Error> {
+        pub fn datatype(&self) -> Result<$crate::layout::LayoutDatatype, Error> {
             Layout::datatype(self)
         }
 
@@ -445,7 +459,7 @@ macro_rules! own_methods {
         /// # Errors
         /// Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
         #[cfg(feature = "mpi")]
-        pub fn array_datatype(&self) -> Result<$crate::LayoutDatatype, Error> {
+        pub fn array_datatype(&self) -> Result<$crate::layout::LayoutDatatype, Error> {
             Layout::array_datatype(self)
         }
     };

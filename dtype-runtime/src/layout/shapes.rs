@@ -20,7 +20,7 @@ use crate::{Error, types::MpiDatatype};
 /// [`offset`](crate::Layout::offset) is between the two.
 ///
 /// ```
-/// use dtype_runtime::{ArrayOrder, Subarray};
+/// use dtype_runtime::layout::{ArrayOrder, Subarray};
 ///
 /// let inner = Subarray { sizes: [4, 4], subsizes: [2, 2], starts: [1, 1], order: ArrayOrder::RowMajor };
 /// let matrix: Vec<u8> = (0..16).collect();
@@ -70,7 +70,7 @@ impl<const D: usize> Subarray<D> {
 /// [`offset`](crate::Layout::offset) is between the two.
 ///
 /// ```
-/// use dtype_runtime::{ArrayOrder, Darray, Distribution};
+/// use dtype_runtime::layout::{ArrayOrder, Darray, Distribution};
 ///
 /// // Rows in blocks over two processes, columns in turn over three.
 /// let own = Darray {
@@ -213,7 +213,7 @@ impl Distribution {
 /// it.
 ///
 /// ```
-/// use dtype_runtime::{ArrayOrder, Halo};
+/// use dtype_runtime::layout::{ArrayOrder, Halo};
 ///
 /// // 4 × 4 cells of one's own, and one layer of ghost cells.
 /// let halo = Halo { sizes: [6, 6], width: 1, order: ArrayOrder::RowMajor };
@@ -221,7 +221,7 @@ impl Distribution {
 /// assert_eq!(exchanges.len(), 8); // four faces and four corners
 ///
 /// let up = halo.exchange::<f64>([-1, 0])?;
-/// assert_eq!(up.send.type_map(), "4 × f64 @ 0 stride 8");
+/// assert_eq!(up.send.type_map().unwrap().to_string(), "4 × f64 @ 0 stride 8");
 /// # Ok::<(), dtype_runtime::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -304,7 +304,7 @@ impl<const D: usize> Halo<D> {
 /// `lowest` to `highest`. They travel row by row, or, of a matrix in column-major order, column by column.
 ///
 /// ```
-/// use dtype_runtime::Band;
+/// use dtype_runtime::layout::Band;
 ///
 /// let matrix = [[1u8, 2, 3], [4, 5, 6], [7, 8, 9]];
 /// assert_eq!(Band::upper_triangle([3, 3]).layout::<u8>()?.of(&matrix)?.pack(), [1, 2, 3, 5, 6, 9]);
@@ -391,7 +391,7 @@ fn clipped(index: usize, lowest: isize, highest: isize, length: usize) -> Item {
 /// smaller.
 ///
 /// ```
-/// use dtype_runtime::{ArrayOrder, Tile};
+/// use dtype_runtime::layout::{ArrayOrder, Tile};
 ///
 /// let tile = Tile { sizes: [4, 5], tile: [2, 2], index: [1, 2], order: ArrayOrder::RowMajor };
 /// let matrix: Vec<u8> = (0..20).collect();

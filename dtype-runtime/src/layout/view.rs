@@ -275,7 +275,7 @@ pub type Split<'a, R, W> = (Vec<View<'a, R>>, Vec<ViewMut<'a, W>>);
 /// them. No part that is written may overlap any other.
 ///
 /// ```
-/// use dtype_runtime::{layout, split};
+/// use dtype_runtime::{layout, layout::split};
 ///
 /// let mut cells = [1u8, 2, 3, 4];
 /// let (inner, outer) = (layout!(u8[4] => [1..3]), layout!(u8[4] => [..;3]));

@@ -41,7 +41,7 @@ pub struct LayoutCache {
 /// What the cache of layouts that are known only at run time has done so far in this process.
 ///
 /// ```
-/// use dtype_runtime::{layout, layout_cache};
+/// use dtype_runtime::{layout, layout::layout_cache};
 ///
 /// let n = 7;
 /// for j in 0..n {

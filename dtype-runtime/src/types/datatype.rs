@@ -7,7 +7,7 @@
 //! `base.rs` does it for the types here.
 
 use dtype_core::{
-    BaseType, Bounds, LinearCosts, Optimality, Program, TypeTree,
+    BaseType, Bounds, LinearCosts, Optimality, Program, Runs, TypeTree,
     constant::{RunBuffer, Solved},
 };
 
@@ -29,13 +29,13 @@ use crate::Error;
 /// and `Vec`s are buffers of every rsmpi call. The datatype's extent is `size_of::<T>()`, always.
 ///
 /// ```
-/// use dtype_runtime::{LayoutOrigin, MpiDatatype};
+/// use dtype_runtime::{MpiDatatype, layout::LayoutOrigin};
 ///
 /// #[derive(MpiDatatype)]
 /// #[repr(C)]
 /// struct Cell { value: f64, level: u8 }
 ///
-/// assert_eq!(Cell::type_map(), "f64 @ 0, u8 @ 8");
+/// assert_eq!(Cell::type_map().unwrap().to_string(), "f64 @ 0, u8 @ 8");
 /// assert_eq!(Cell::cost(), 15);
 /// assert_eq!(Cell::layout_origin(), LayoutOrigin::Expansion);
 /// assert_eq!(
@@ -126,12 +126,16 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     fn lazy() -> &'static LazyDatatype;
 
     /// The least-cost type tree of one value; displacements are bytes from its start.
-    fn type_tree() -> &'static TypeTree {
+    fn tree() -> &'static TypeTree {
         &Self::lazy().solution().tree
     }
 
-    /// The type map of one value in short, the same runs as the fields: `f64 @ 0, u8 @ 8`.
-    fn type_map() -> String {
+    /// The type map of one value, in runs of equal base types at equal distances: `f64 @ 0, u8 @ 8`.
+    /// Displacements are bytes from its start.
+    ///
+    /// # Errors
+    /// [`Error::Tree`] where the runs are too many to be listed.
+    fn type_map() -> Result<Runs, Error> {
         Self::lazy().type_map()
     }
 
@@ -195,7 +199,7 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         Values(values)
     }
 
-    /// Values as an rsmpi `BufferMut`, to be received into, if the type is [`AnyPattern`](crate::AnyPattern).
+    /// Values as an rsmpi `BufferMut`, to be received into, if the type is [`AnyPattern`](crate::types::AnyPattern).
     /// Skipped fields are left as they are.
     #[cfg(feature = "mpi")]
     fn buffer_mut(values: &mut [Self]) -> ValuesMut<'_, Self> {

@@ -8,16 +8,14 @@ use std::{
 #[cfg(feature = "mpi")]
 use ::mpi::{Count, datatype::DatatypeRef, raw::FromRaw};
 use dtype_core::{
-    BaseType, Bounds, LinearCosts, NodeCosts, Program, Solution, TypeTree, constant::Solved, solve_layout,
+    BaseType, Bounds, LinearCosts, NodeCosts, Program, Runs, Solution, TypeTree, constant::Solved,
+    solve_layout,
 };
 
 use super::fields::Fields;
-use crate::engine::Plan;
 #[cfg(feature = "mpi")]
-use crate::{
-    Error,
-    mpi::{Handle, Slot, has_large_counts},
-};
+use crate::mpi::{Handle, Slot, has_large_counts};
+use crate::{Error, engine::Plan};
 
 /// The cost model of all that is solved here; the macros use the same.
 pub const COSTS: LinearCosts = NodeCosts::THESIS.linear();
@@ -212,8 +210,8 @@ impl LazyDatatype {
         self.plan.get_or_init(make)
     }
 
-    pub(crate) fn type_map(&self) -> String {
-        self.solution().tree.runs().map_or_else(|error| error.to_string(), |runs| runs.to_string())
+    pub(crate) fn type_map(&self) -> Result<Runs, Error> {
+        Ok(self.solution().tree.runs()?)
     }
 }
 

@@ -18,7 +18,7 @@ use super::runtime::Runtime;
 /// is made of such types, derives it with [`MpiDatatype`](crate::MpiDatatype).
 ///
 /// ```
-/// use dtype_runtime::{AnyPattern, MpiDatatype};
+/// use dtype_runtime::{MpiDatatype, types::AnyPattern};
 ///
 /// /// Whoever sends these sends one of the two.
 /// #[derive(MpiDatatype)]
@@ -35,7 +35,7 @@ use super::runtime::Runtime;
 #[diagnostic::on_unimplemented(
     message = "rsmpi's own calls cannot take `{Self}`: not all bytes that they may receive are a value of it",
     label = "MPI does not look at what it receives",
-    note = "the calls of `dtype_runtime::traits` do, `send_packed` and `receive_packed_into` among them, \
+    note = "the calls of `dtype_runtime::traits` do, `send_packed` and `receive_values_into` among them, \
             and take it; and `T::buffer(&values)` of a type `T` that derives `MpiDatatype` goes into every \
             rsmpi call that sends",
     note = "if you vouch for what all others send, put `#[mpi(unsafe_equivalence)]` on the type that \
@@ -66,7 +66,7 @@ pub unsafe trait Complete {
 #[diagnostic::on_unimplemented(
     message = "rsmpi's own calls cannot take `{T}`: not all bytes that they may receive are a value of it",
     label = "MPI does not look at what it receives",
-    note = "the calls of `dtype_runtime::traits` do, `send_packed` and `receive_packed_into` among them, \
+    note = "the calls of `dtype_runtime::traits` do, `send_packed` and `receive_values_into` among them, \
             and take it; and `{T}::buffer(&values)` goes into every rsmpi call that sends",
     note = "if you vouch for what all others send, put `#[mpi(unsafe_equivalence)]` on `{T}`"
 )]

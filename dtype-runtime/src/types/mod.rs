@@ -10,19 +10,23 @@
 //! - `runtime`: who has written an implementation.
 
 mod base;
-pub mod cache;
-pub mod check;
-pub mod datatype;
-pub mod entry;
-pub mod facts;
-pub mod fields;
-pub mod marks;
+pub(crate) mod cache;
+pub(crate) mod check;
+pub(crate) mod datatype;
+pub(crate) mod entry;
+pub(crate) mod facts;
+pub(crate) mod fields;
+pub(crate) mod marks;
 #[cfg(feature = "mpi")]
-pub mod rsmpi;
-pub mod runtime;
+pub(crate) mod rsmpi;
+pub(crate) mod runtime;
 #[cfg(feature = "mpi")]
-pub mod values;
+mod values;
 
-pub use datatype::{MpiDatatype, Visitor};
-pub use facts::Facts;
-pub use fields::Field;
+pub use datatype::MpiDatatype;
+pub(crate) use datatype::Visitor;
+pub(crate) use facts::Facts;
+pub(crate) use fields::Field;
+pub use marks::{AnyPattern, Complete};
+#[cfg(feature = "mpi")]
+pub use values::{Values, ValuesMut};

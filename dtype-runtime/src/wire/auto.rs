@@ -156,7 +156,7 @@ fn limited(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// What a row of a table for [`Wire::auto`](super::Wire::auto) begins with that is about messages like this
+/// What a row of a table for [`Wire::Auto`](super::Wire::Auto) begins with that is about messages like this
 /// one: library, how their blocks lie and how long they are, and bytes. Nothing for a message that always
 /// travels in one way.
 ///
@@ -177,7 +177,7 @@ pub fn table_row<M: Sendable + ?Sized>(message: &M) -> Option<String> {
     Some(format!("{} {} {block} {size}", table_library(), ORDERS[order as usize].1))
 }
 
-/// The library that runs, as tables for [`Wire::auto`](super::Wire::auto) call it: `openmpi-4`, for example.
+/// The library that runs, as tables for [`Wire::Auto`](super::Wire::Auto) call it: `openmpi-4`, for example.
 pub fn table_library() -> String {
     ::mpi::environment::library_version().map_or(String::new(), |text| name(&text))
 }

@@ -24,7 +24,7 @@ pub(super) struct Blocks {
 impl Blocks {
     /// Those of values of a type.
     pub fn of_values<T: MpiDatatype>() -> Result<Self, Error> {
-        let by_block = Plan::new(T::type_tree())?;
+        let by_block = Plan::new(T::tree())?;
         Ok(Self { by_field: Plan::of::<T>(), by_block, origin: 0, extent: size_of::<T>() })
     }
 

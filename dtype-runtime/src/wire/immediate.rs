@@ -30,13 +30,13 @@ impl<'a, Sc: Scope<'a>> Drop for Registered<'a, Sc> {
 
 /// A message that is being sent. Dropping it waits until it is.
 #[must_use = "dropping it waits for the message to be sent"]
-pub struct PackedSend<'a, M: Sendable + ?Sized, Sc: Scope<'a>> {
+pub struct PendingSend<'a, M: Sendable + ?Sized, Sc: Scope<'a>> {
     sending: Sending<'a, M>,
     // Dropped after what it stands for.
     _registered: Registered<'a, Sc>,
 }
 
-impl<'a, M: Sendable + ?Sized, Sc: Scope<'a>> PackedSend<'a, M, Sc> {
+impl<'a, M: Sendable + ?Sized, Sc: Scope<'a>> PendingSend<'a, M, Sc> {
     pub(super) fn new(scope: Sc, message: &'a M, wire: Wire, to: Peer) -> Result<Self, Error> {
         let registered = Registered::with(scope);
         Ok(Self { sending: Sending::new(message, wire, to, true)?, _registered: registered })
@@ -62,14 +62,14 @@ impl<'a, M: Sendable + ?Sized, Sc: Scope<'a>> PackedSend<'a, M, Sc> {
 /// A message that is being received. Dropping it gives it up, and leaves its destination as it was; if it has
 /// already come, nobody else receives it.
 #[must_use = "the message has not been received before `wait`"]
-pub struct PackedReceive<'a, M: Receivable + ?Sized, Sc: Scope<'a>> {
+pub struct PendingReceive<'a, M: Receivable + ?Sized, Sc: Scope<'a>> {
     posted: Posted,
     message: &'a mut M,
     done: Option<Result<Status, Error>>,
     _registered: Registered<'a, Sc>,
 }
 
-impl<'a, M: Receivable + ?Sized, Sc: Scope<'a>> PackedReceive<'a, M, Sc> {
+impl<'a, M: Receivable + ?Sized, Sc: Scope<'a>> PendingReceive<'a, M, Sc> {
     pub(super) fn new(scope: Sc, message: &'a mut M, from: Peer) -> Result<Self, Error> {
         let registered = Registered::with(scope);
         let posted = Posted::new(message, from)?;
@@ -79,7 +79,7 @@ impl<'a, M: Receivable + ?Sized, Sc: Scope<'a>> PackedReceive<'a, M, Sc> {
     /// Whether it has arrived (MPI 4.1 section 3.7.3, `MPI_Test`): then it has been unpacked.
     ///
     /// # Errors
-    /// As [`receive_packed_into`](super::ReceivePacked::receive_packed_into); the same one whenever this is
+    /// As [`receive_values_into`](super::ReceiveOver::receive_values_into); the same one whenever this is
     /// asked again.
     pub fn is_done(&mut self) -> Result<bool, Error> {
         self.advance(false).map(|done| done.is_some())
@@ -88,7 +88,7 @@ impl<'a, M: Receivable + ?Sized, Sc: Scope<'a>> PackedReceive<'a, M, Sc> {
     /// Waits until it has arrived and been unpacked.
     ///
     /// # Errors
-    /// As [`receive_packed_into`](super::ReceivePacked::receive_packed_into).
+    /// As [`receive_values_into`](super::ReceiveOver::receive_values_into).
     pub fn wait(mut self) -> Result<Status, Error> {
         loop {
             if let Some(status) = self.advance(true)? {
@@ -105,14 +105,14 @@ impl<'a, M: Receivable + ?Sized, Sc: Scope<'a>> PackedReceive<'a, M, Sc> {
     }
 }
 
-impl<'a, M: Sendable + ?Sized, Sc: Scope<'a>> fmt::Debug for PackedSend<'a, M, Sc> {
+impl<'a, M: Sendable + ?Sized, Sc: Scope<'a>> fmt::Debug for PendingSend<'a, M, Sc> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PackedSend").finish_non_exhaustive()
+        f.debug_struct("PendingSend").finish_non_exhaustive()
     }
 }
 
-impl<'a, M: Receivable + ?Sized, Sc: Scope<'a>> fmt::Debug for PackedReceive<'a, M, Sc> {
+impl<'a, M: Receivable + ?Sized, Sc: Scope<'a>> fmt::Debug for PendingReceive<'a, M, Sc> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PackedReceive").field("done", &self.done.is_some()).finish_non_exhaustive()
+        f.debug_struct("PendingReceive").field("done", &self.done.is_some()).finish_non_exhaustive()
     }
 }

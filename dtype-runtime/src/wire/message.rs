@@ -6,15 +6,16 @@ use ::mpi::Count;
 
 use super::blocks::Blocks;
 use crate::{
-    Error, Layout, MpiDatatype, Values, ValuesMut, View, ViewMut,
+    Error, Layout, MpiDatatype, View, ViewMut,
     engine::{Packing, Plan, Spacing},
     layout::{LayoutDatatype, entry::Entry},
     pack::{Data, DataMut, pack, pack_into, pack_raw, packed_size, unpack_into},
+    types::{Values, ValuesMut},
 };
 
 /// What can be sent on a [`Wire`](crate::Wire): a value or slice of a type with [`MpiDatatype`], fields that
 /// are skipped or not; a `Vec`; [`Values`]; a [`View`]; and [`Data`], which is any layout of any memory, that
-/// of a [decoded](crate::decode) datatype for example.
+/// of a [decoded](crate::decode()) datatype for example.
 ///
 /// This trait is implemented here only.
 #[diagnostic::on_unimplemented(

@@ -7,11 +7,11 @@
 //! - [`Wire::Bytes`]: the memory itself, where it is the packed bytes in their order, as one MPI message. The
 //!   same calls receive it.
 //! - [`Wire::Segments`]: packed bytes in pieces, so that packing, transfer and unpacking of long messages
-//!   overlap. [`receive_over`](ReceivePacked::receive_over) with the same wire receives it, between ranks of
+//!   overlap. [`receive_over`](ReceiveOver::receive_over) with the same wire receives it, between ranks of
 //!   a communicator to which it was [attached](attach()).
 //!
-//! [`Wire::auto`] is the fastest of the first three, as far as that was measured. All three are the same
-//! bytes in the same order, so [`receive_packed_into`](ReceivePacked::receive_packed_into) need not know
+//! [`Wire::Auto`] is the fastest of the first three, as far as that was measured. All three are the same
+//! bytes in the same order, so [`receive_values_into`](ReceiveOver::receive_values_into) need not know
 //! which was used, and never guesses: a message is as many packed bytes as what it is received into has, or
 //! there is an [`Error::Fit`](crate::Error::Fit), and the destination is as it was. `bool`s, `char`s and
 //! enums are looked at as well. Padding travels only if the type says so on both sides, with `#[mpi(wire =
@@ -44,10 +44,10 @@
 //! let mut values = vec![Mixed::default(); 10_000];
 //! if world.rank() == 0 {
 //!     world.process_at_rank(1).send_packed(&values)?;
-//!     world.process_at_rank(1).send_over(Wire::auto(), &values)?;
+//!     world.process_at_rank(1).send_over(Wire::Auto, &values)?;
 //! } else {
-//!     world.process_at_rank(0).receive_packed_into(&mut values)?;
-//!     world.process_at_rank(0).receive_packed_into(&mut values)?;
+//!     world.process_at_rank(0).receive_values_into(&mut values)?;
+//!     world.process_at_rank(0).receive_values_into(&mut values)?;
 //! }
 //! # Ok::<(), dtype_runtime::Error>(())
 //! ```
@@ -70,10 +70,10 @@ mod send;
 pub use attach::attach;
 pub use auto::{table_library, table_row};
 pub use collective::{PackedCollectives, PackedRoot};
-pub use immediate::{PackedReceive, PackedSend};
+pub use immediate::{PendingReceive, PendingSend};
 pub use message::{Receivable, Sendable};
 pub use point_to_point::{
-    ReceivePacked, SendPacked, send_receive_over, send_receive_over_with_tags, send_receive_packed,
+    ReceiveOver, SendOver, send_receive_over, send_receive_over_with_tags, send_receive_packed,
 };
 
 /// How a message travels: see the [module](self).
@@ -86,23 +86,16 @@ pub enum Wire {
     /// Packed by generated code.
     #[default]
     Packed,
-    /// In the way of these that was measured to be the fastest for such messages.
+    /// In the way of these three that was measured to be the fastest for such messages: as it lies, if its
+    /// memory is its packed bytes; otherwise typed or packed, by its size, by how its blocks lie and how long
+    /// they are, and by the MPI library.
+    ///
+    /// What was measured is built in. If the environment variable `DTYPE_WIRES` names a file when the first
+    /// message is sent, that is read instead: `cargo xtask bench pingpong --wires FILE` writes one for the
+    /// machine it runs on. It has the form of `dtype-runtime/src/wire/wires.txt`; another file is an
+    /// [`Error::Table`](crate::Error::Table). Sender and receiver need not have the same table.
     Auto,
     /// Packed, in pieces that overlap: both sides name it, on a communicator to which it was
     /// [attached](attach()).
     Segments,
-}
-
-impl Wire {
-    /// The way that was measured to be the fastest for a message: as it lies, if its memory is its packed
-    /// bytes; otherwise typed or packed, by its size, by how its blocks lie and how long they are, and by the
-    /// MPI library.
-    ///
-    /// What was measured is built in. If the environment variable `DTYPE_WIRES` names a file when the first
-    /// message is sent, that is read instead: `cargo xtask bench pingpong --wires FILE` writes one for the
-    /// machine it runs on. It has the form of `dtype-runtime/src/wire/wires.txt`; a file that has not is an
-    /// [`Error::Table`](crate::Error::Table). Sender and receiver need not have the same table.
-    pub const fn auto() -> Self {
-        Self::Auto
-    }
 }

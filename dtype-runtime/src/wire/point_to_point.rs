@@ -8,7 +8,7 @@ use ::mpi::{
 
 use super::{
     Receivable, Sendable, Wire,
-    immediate::{PackedReceive, PackedSend},
+    immediate::{PendingReceive, PendingSend},
     receive::receive,
     request::{Peer, any_tag},
     segments,
@@ -17,7 +17,7 @@ use super::{
 use crate::Error;
 
 /// Sending on a wire.
-pub trait SendPacked: Destination {
+pub trait SendOver: Destination {
     /// Packs a message and sends it.
     ///
     /// ```no_run
@@ -30,7 +30,7 @@ pub trait SendPacked: Destination {
     /// let column = layout!(f64[100][100] => [.., 3]);
     /// match world.rank() {
     ///     0 => world.process_at_rank(1).send_packed(&column.of(&matrix))?,
-    ///     _ => drop(world.process_at_rank(0).receive_packed_into(&mut column.of_mut(&mut matrix))?),
+    ///     _ => drop(world.process_at_rank(0).receive_values_into(&mut column.of_mut(&mut matrix))?),
     /// }
     /// # Ok::<(), dtype_runtime::Error>(())
     /// ```
@@ -53,8 +53,8 @@ pub trait SendPacked: Destination {
     }
 
     /// Sends a message on a wire. It is received by
-    /// [`receive_packed_into`](ReceivePacked::receive_packed_into), whatever the wire; on [`Wire::Segments`]
-    /// by [`receive_over`](ReceivePacked::receive_over) with that wire.
+    /// [`receive_values_into`](ReceiveOver::receive_values_into), whatever the wire; on [`Wire::Segments`]
+    /// by [`receive_over`](ReceiveOver::receive_over) with that wire.
     ///
     /// # Errors
     /// As [`send_packed`](Self::send_packed); [`Error::Wire`] where the message cannot travel so;
@@ -86,7 +86,7 @@ pub trait SendPacked: Destination {
         &self,
         scope: Sc,
         message: &'a M,
-    ) -> Result<PackedSend<'a, M, Sc>, Error> {
+    ) -> Result<PendingSend<'a, M, Sc>, Error> {
         self.immediate_send_over_with_tag(scope, Wire::Packed, message, Tag::default())
     }
 
@@ -101,13 +101,13 @@ pub trait SendPacked: Destination {
         wire: Wire,
         message: &'a M,
         tag: Tag,
-    ) -> Result<PackedSend<'a, M, Sc>, Error> {
-        PackedSend::new(scope, message, wire, Peer::destination(self, tag)?)
+    ) -> Result<PendingSend<'a, M, Sc>, Error> {
+        PendingSend::new(scope, message, wire, Peer::destination(self, tag)?)
     }
 }
 
 /// Receiving from any wire.
-pub trait ReceivePacked: Source {
+pub trait ReceiveOver: Source {
     /// Receives a message into a value, slice or view that has as many values. From `MPI_PROC_NULL` nothing
     /// comes, and nothing is written.
     ///
@@ -118,17 +118,17 @@ pub trait ReceivePacked: Source {
     /// [`Error::Tag`]; before `MPI_Init` and after `MPI_Finalize`, and from a thread that may not call MPI;
     /// where MPI refuses a call; where there is no memory for a buffer.
     #[inline]
-    fn receive_packed_into<M: Receivable + ?Sized>(&self, message: &mut M) -> Result<Status, Error> {
+    fn receive_values_into<M: Receivable + ?Sized>(&self, message: &mut M) -> Result<Status, Error> {
         // Any tag, as rsmpi's own.
-        self.receive_packed_into_with_tag(message, any_tag())
+        self.receive_values_into_with_tag(message, any_tag())
     }
 
     /// Receives a message with a tag.
     ///
     /// # Errors
-    /// As [`receive_packed_into`](Self::receive_packed_into).
+    /// As [`receive_values_into`](Self::receive_values_into).
     #[inline]
-    fn receive_packed_into_with_tag<M: Receivable + ?Sized>(
+    fn receive_values_into_with_tag<M: Receivable + ?Sized>(
         &self,
         message: &mut M,
         tag: Tag,
@@ -140,7 +140,7 @@ pub trait ReceivePacked: Source {
     /// are received alike.
     ///
     /// # Errors
-    /// As [`receive_packed_into`](Self::receive_packed_into). On [`Wire::Segments`] also [`Error::Wire`]
+    /// As [`receive_values_into`](Self::receive_values_into). On [`Wire::Segments`] also [`Error::Wire`]
     /// where none are [attached](super::attach), and [`Error::Segment`], after which some may have been
     /// written.
     #[inline]
@@ -167,43 +167,43 @@ pub trait ReceivePacked: Source {
     }
 
     /// Begins to receive a message: MPI receives it into a buffer while the program is elsewhere. It is
-    /// there, and has been looked at, after [`wait`](PackedReceive::wait).
+    /// there, and has been looked at, after [`wait`](PendingReceive::wait).
     ///
     /// On [`Wire::Segments`] there is no such call: MPI could not go on with the segments by itself, and
     /// ranks that wait for each other would wait for ever.
     ///
     /// # Errors
-    /// As [`receive_packed_into`](Self::receive_packed_into).
-    fn immediate_receive_packed_into<'a, Sc: Scope<'a>, M: Receivable + ?Sized>(
+    /// As [`receive_values_into`](Self::receive_values_into).
+    fn immediate_receive_values_into<'a, Sc: Scope<'a>, M: Receivable + ?Sized>(
         &self,
         scope: Sc,
         message: &'a mut M,
-    ) -> Result<PackedReceive<'a, M, Sc>, Error> {
-        self.immediate_receive_packed_into_with_tag(scope, message, any_tag())
+    ) -> Result<PendingReceive<'a, M, Sc>, Error> {
+        self.immediate_receive_values_into_with_tag(scope, message, any_tag())
     }
 
     /// Begins to receive a message with a tag.
     ///
     /// # Errors
-    /// As [`immediate_receive_packed_into`](Self::immediate_receive_packed_into).
-    fn immediate_receive_packed_into_with_tag<'a, Sc: Scope<'a>, M: Receivable + ?Sized>(
+    /// As [`immediate_receive_values_into`](Self::immediate_receive_values_into).
+    fn immediate_receive_values_into_with_tag<'a, Sc: Scope<'a>, M: Receivable + ?Sized>(
         &self,
         scope: Sc,
         message: &'a mut M,
         tag: Tag,
-    ) -> Result<PackedReceive<'a, M, Sc>, Error> {
-        PackedReceive::new(scope, message, Peer::source(self, tag)?)
+    ) -> Result<PendingReceive<'a, M, Sc>, Error> {
+        PendingReceive::new(scope, message, Peer::source(self, tag)?)
     }
 }
 
-impl<D: Destination + ?Sized> SendPacked for D {}
-impl<S: Source + ?Sized> ReceivePacked for S {}
+impl<D: Destination + ?Sized> SendOver for D {}
+impl<S: Source + ?Sized> ReceiveOver for S {}
 
 /// Sends one message packed while another one is received (MPI 4.1 section 3.10): neither waits for the
 /// other.
 ///
 /// ```no_run
-/// use dtype_runtime::send_receive_packed;
+/// use dtype_runtime::wire::send_receive_packed;
 /// use mpi::traits::*;
 ///
 /// let universe = mpi::initialize().unwrap();
@@ -218,7 +218,7 @@ impl<S: Source + ?Sized> ReceivePacked for S {}
 /// ```
 ///
 /// # Errors
-/// As [`SendPacked::send_packed`] and [`ReceivePacked::receive_packed_into`]. One's own message is sent in
+/// As [`SendOver::send_packed`] and [`ReceiveOver::receive_values_into`]. One's own message is sent in
 /// any case.
 pub fn send_receive_packed<M, D, N, S>(
     message: &M,

@@ -4,8 +4,9 @@
 use std::{any::type_name, os::raw::c_int};
 
 use dtype_runtime::{
-    LayoutOrigin, MpiDatatype,
+    MpiDatatype,
     dtype_core::{Bounds, Program, solve_layout},
+    layout::LayoutOrigin,
 };
 use dtype_tests::{Cover, memory, mpi_pack, packed_by_many};
 use mpi::{ffi, raw::AsRaw, topology::SimpleCommunicator, traits::*};
@@ -44,9 +45,9 @@ pub fn ring(world: &SimpleCommunicator) {
 
 /// Whatever tier has solved it, the cost is that of solving its tree again, and so are the calls.
 fn tiers_agree<T: MpiDatatype>(name: &str) {
-    let solution = solve_layout(T::type_tree(), &T::COSTS).unwrap();
+    let solution = solve_layout(T::tree(), &T::COSTS).unwrap();
     assert_eq!((T::cost(), T::optimality()), (solution.cost, solution.optimality), "{name}");
-    let program = Program::lower(T::type_tree(), Some(Bounds::of_extent(size_of::<T>() as i64))).unwrap();
+    let program = Program::lower(T::tree(), Some(Bounds::of_extent(size_of::<T>() as i64))).unwrap();
     if T::layout_origin() != LayoutOrigin::Expansion {
         assert_eq!(T::constructor_calls(), &program, "{name}");
     }

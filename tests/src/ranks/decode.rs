@@ -9,8 +9,8 @@ use std::{
 
 use dtype_runtime::{
     Error, decode,
+    decode::normalize,
     dtype_core::{BaseType, TypeTree},
-    normalize,
     pack::{Data, Representation},
 };
 use dtype_tests::{is_library, mpi_pack};

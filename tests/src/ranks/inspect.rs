@@ -3,9 +3,11 @@
 use std::{any::type_name, mem::MaybeUninit, os::raw::c_int};
 
 use dtype_runtime::{
-    ArrayLike, Error, Layout, LayoutOrigin, MpiDatatype,
+    Error, Layout, MpiDatatype,
     dtype_core::{BaseType, Bounds, OldType, Program, Step, TypeTree, normalize, solve_layout},
-    layout, pack, packed_size, unpack_into,
+    layout,
+    layout::{ArrayLike, LayoutOrigin},
+    pack, packed_size, unpack_into,
 };
 use dtype_tests::mpi_pack;
 use mpi::{
@@ -130,7 +132,7 @@ pub fn types() {
 
 fn inspect<T: Sample>(origin: LayoutOrigin) {
     let name = type_name::<T>();
-    let (tree, program) = (T::type_tree(), T::constructor_calls());
+    let (tree, program) = (T::tree(), T::constructor_calls());
     assert_eq!(T::layout_origin(), origin, "{name}");
     assert_eq!(tree.cost(&T::COSTS), T::cost(), "{name}");
     // All tiers agree, and with the search over single entries.
@@ -194,7 +196,7 @@ where
     assert_eq!((true_lower, true_extent), (measure.lower_bound, measure.true_extent()));
     assert_eq!(combiner(datatype), expected_combiner(layout.constructor_calls()));
     assert_eq!(layout.constructor_calls(), &Program::lower(tree, None).unwrap());
-    let predefined = <L::Element as MpiDatatype>::type_tree() == &TypeTree::Leaf(BaseType::U8);
+    let predefined = <L::Element as MpiDatatype>::tree() == &TypeTree::Leaf(BaseType::U8);
     assert!(layout.layout_origin() == LayoutOrigin::Expansion || !predefined);
 
     // A source in which no two neighbouring bytes are alike.

@@ -4,8 +4,8 @@
 use std::{ops::Range, os::raw::c_int};
 
 use dtype_runtime::{
-    ArrayLike, ArrayLikeMut, ArrayOrder, Darray, Disjoint, Distribution, Error, Layout, MpiDatatype,
-    Subarray, View,
+    Error, Layout, MpiDatatype, View,
+    layout::{ArrayLike, ArrayLikeMut, ArrayOrder, Darray, Disjoint, Distribution, Subarray},
 };
 use dtype_tests::{Cover, memory, mpi_pack, packed_by_many};
 use mpi::{

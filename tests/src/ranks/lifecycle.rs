@@ -8,8 +8,12 @@ use std::{
 };
 
 use dtype_runtime::{
-    Error, MpiDatatype, Wire, decode, in_session, layout, normalize, send_receive_over, send_receive_packed,
-    traits::*, wire,
+    Error, MpiDatatype, Wire, decode,
+    decode::normalize,
+    in_session, layout,
+    traits::*,
+    wire,
+    wire::{send_receive_over, send_receive_packed},
 };
 use mpi::{
     datatype::DatatypeRef,
@@ -94,7 +98,7 @@ pub fn before_and_after() {
     let (mut into, finalized) = ([0u8; 3], Some(Error::Finalized));
     assert_eq!(itself.send_packed(&1u8).err(), finalized);
     assert_eq!(itself.send_over(Wire::Typed, &[1u8; 3][..]).err(), finalized);
-    assert_eq!(itself.receive_packed_into(&mut into).err(), finalized);
+    assert_eq!(itself.receive_values_into(&mut into).err(), finalized);
     assert_eq!(send_receive_packed(&1u8, &itself, &mut into, &itself).err(), finalized);
     scope(|scope| assert_eq!(itself.immediate_send_packed(scope, &1u8).err(), finalized));
     assert_eq!(itself.broadcast_packed(&mut into).err(), finalized);

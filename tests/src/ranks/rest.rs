@@ -6,11 +6,12 @@ use std::{
 };
 
 use dtype_runtime::{
-    LayoutDatatype, MpiDatatype, Wire, decode,
+    MpiDatatype, Wire, decode,
+    decode::normalize,
     dtype_core::BaseType,
     layout,
+    layout::LayoutDatatype,
     marshal::{marshal, unmarshal},
-    normalize,
     pack::{Data, DataMut},
     traits::*,
     wire,
@@ -192,7 +193,7 @@ pub fn one_sided(world: &SimpleCommunicator) {
     let decoded = decode(&unsafe { DatatypeRef::from_raw(datatype) }).unwrap();
     let told = marshal(decoded.tree(), decoded.bounds()).unwrap();
     let mut heard = vec![0u8; told.len()];
-    dtype_runtime::send_receive_packed(
+    dtype_runtime::wire::send_receive_packed(
         &told,
         &world.process_at_rank(next),
         &mut heard,
@@ -256,7 +257,7 @@ pub fn file(world: &SimpleCommunicator) {
         // The numbers of the struct lie in the file where they lie in memory.
         for (i, bytes) in whole.chunks(size).enumerate() {
             let expected = Particle::sample(i / ranks + 50 * (i % ranks));
-            let tree = Particle::type_tree();
+            let tree = Particle::tree();
             let plan = dtype_runtime::pack::Plan::new(tree).unwrap();
             let mut memory = vec![0u8; size];
             memory[..bytes.len()].copy_from_slice(bytes);
@@ -342,10 +343,10 @@ pub fn between_groups(world: &SimpleCommunicator) {
     mpi::point_to_point::send_receive_into(&own[..], &other, &mut received[..], &other);
     assert!(received == expected);
     let mut received = vec![Particle::sample(1); 3000];
-    dtype_runtime::send_receive_packed(&own, &other, &mut received, &other).unwrap();
+    dtype_runtime::wire::send_receive_packed(&own, &other, &mut received, &other).unwrap();
     assert!(received == expected);
     let mut received = vec![Particle::sample(1); 3000];
-    dtype_runtime::send_receive_over(Wire::Segments, &own, &other, &mut received, &other).unwrap();
+    dtype_runtime::wire::send_receive_over(Wire::Segments, &own, &other, &mut received, &other).unwrap();
     assert!(received == expected);
 }
 

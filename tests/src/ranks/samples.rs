@@ -6,7 +6,7 @@ use std::{
     num::{NonZero, Wrapping},
 };
 
-use dtype_runtime::{LayoutOrigin, MpiDatatype};
+use dtype_runtime::{MpiDatatype, layout::LayoutOrigin};
 use mpi::traits::Equivalence;
 
 /// A type with values to send.

@@ -9,6 +9,6 @@ fn main() {
     other.send_packed(&String::from("text")).unwrap();
     other.send_packed(&[Some(1u8)]).unwrap();
     other.send_packed(&&vec![1u8]).unwrap();
-    other.receive_packed_into(&mut [None::<u8>; 3]).unwrap();
-    other.receive_packed_into("text").unwrap();
+    other.receive_values_into(&mut [None::<u8>; 3]).unwrap();
+    other.receive_values_into("text").unwrap();
 }

@@ -8,6 +8,6 @@ fn main() {
     let column = layout!(f64[9][9] => [.., 1]);
     let mut matrix = [[0.0; 9]; 9];
     world.process_at_rank(0).receive_into(&mut column.of(&matrix));
-    world.process_at_rank(0).receive_packed_into(&mut column.of(&matrix)).unwrap();
+    world.process_at_rank(0).receive_values_into(&mut column.of(&matrix)).unwrap();
     world.process_at_rank(0).receive_into(&mut column.of_mut(&mut matrix));
 }

@@ -34,6 +34,6 @@ struct Nested<T: Copy + PartialOrd, Unit> {
 struct Meters;
 
 fn main() {
-    assert_eq!(Defaults::<f64>::type_map(), "4 × f64 @ 0 stride 8");
+    assert_eq!(Defaults::<f64>::type_map().unwrap().to_string(), "4 × f64 @ 0 stride 8");
     assert_eq!(packed_size::<Nested<f32, Meters>>(2), 80);
 }

@@ -3,7 +3,7 @@
 
 use std::{marker::PhantomData, num::Wrapping};
 
-use dtype_runtime::{AnyPattern, MpiDatatype, __private::Equivalence};
+use dtype_runtime::{MpiDatatype, __private::Equivalence, types::AnyPattern};
 
 #[derive(MpiDatatype)]
 #[mpi(unsafe_equivalence)]

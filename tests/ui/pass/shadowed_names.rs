@@ -2,7 +2,7 @@
 #![deny(warnings)]
 #![allow(non_camel_case_types, dead_code)]
 
-use dtype_runtime::{LayoutOrigin, MpiDatatype};
+use dtype_runtime::{MpiDatatype, layout::LayoutOrigin};
 
 type u8 = i16;
 type usize = f32;
@@ -45,9 +45,9 @@ struct Parameters<V, __V, T, Self_> {
 }
 
 fn main() {
-    assert_eq!(Shadowed::type_map(), "i16 @ 0, f32 @ 4, u32 @ 8, f64 @ 16");
+    assert_eq!(Shadowed::type_map().unwrap().to_string(), "i16 @ 0, f32 @ 4, u32 @ 8, f64 @ 16");
     assert_eq!(Shadowed::layout_origin(), LayoutOrigin::ConstantEvaluation);
-    assert_eq!(Kind::type_map(), "i32 @ 0");
+    assert_eq!(Kind::type_map().unwrap().to_string(), "i32 @ 0");
     assert_eq!(Parameters::<f64, f64, f64, f64>::cost(), 8);
     let _ = InMemory::cost();
 }

@@ -5,9 +5,10 @@ use std::{cell::RefCell, convert::Infallible, hint::black_box, ptr::copy_nonover
 
 use dtype_benches::cases::Random;
 use dtype_runtime::{
-    ArrayLikeMut, Band, Disjoint, DynamicLayout, Layout,
+    DynamicLayout, Layout,
     dtype_core::{BaseType, TypeTree},
     layout,
+    layout::{ArrayLikeMut, Band, Disjoint},
     pack::{Data, DataMut, Plan},
 };
 

@@ -88,7 +88,7 @@ struct Case<'a> {
 /// Where cases are measured.
 struct Bench {
     arguments: Arguments,
-    /// What is found out for `Wire::auto`.
+    /// What is found out for `Wire::Auto`.
     #[cfg(feature = "mpi")]
     table: std::cell::RefCell<pingpong::Table>,
 }

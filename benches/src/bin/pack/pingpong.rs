@@ -1,7 +1,7 @@
 //! `cargo xtask bench pingpong`: half a ping-pong between two ranks, of all cases that are packed: on the
-//! wire that `Wire::auto` chooses, against the datatype that a user would write, `MPI_Pack` and a loop by
+//! wire that `Wire::Auto` chooses, against the datatype that a user would write, `MPI_Pack` and a loop by
 //! hand with a contiguous message, and the bytes as they lie in memory. What was measured of the ways between
-//! which there is a choice becomes a table for `Wire::auto`, if one is wanted.
+//! which there is a choice becomes a table for `Wire::Auto`, if one is wanted.
 
 use std::{
     cell::RefCell,
@@ -61,7 +61,7 @@ impl<'a> Travel<'a> {
         };
         let row = wire::table_row(&message());
         vec![
-            ("auto", Self { row, ..on(Wire::auto()) }),
+            ("auto", Self { row, ..on(Wire::Auto) }),
             ("packed", on(Wire::Packed)),
             ("segments", on(Wire::Segments)),
         ]
@@ -210,7 +210,7 @@ impl Table {
         (all.0, all.1) = (all.0 + ratios.0, all.1 + ratios.1);
     }
 
-    /// Writes the rows into a file, in the form that `Wire::auto` reads, together with those that are there
+    /// Writes the rows into a file, in the form that `Wire::Auto` reads, together with those that are there
     /// from earlier runs.
     pub fn add_to(&mut self, file: &Path) -> io::Result<()> {
         let before = fs::read_to_string(file).unwrap_or_default();

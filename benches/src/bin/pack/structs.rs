@@ -3,9 +3,11 @@
 use std::{hint::black_box, ptr};
 
 use dtype_runtime::{
-    AnyPattern, MpiDatatype,
+    MpiDatatype,
     pack::{Data, DataMut},
-    pack_into, packed_size, unpack_into,
+    pack_into, packed_size,
+    types::AnyPattern,
+    unpack_into,
 };
 
 #[cfg(feature = "mpi")]

@@ -69,7 +69,7 @@ pub fn checked(world: &SimpleCommunicator) {
     } else {
         let mut right = own(0);
         right.resize(3, Sent::default());
-        other.receive_packed_into(&mut right).unwrap();
+        other.receive_values_into(&mut right).unwrap();
         assert_eq!(right, own(3));
     }
     collectives(world);
@@ -88,7 +88,7 @@ fn immediately(world: &SimpleCommunicator) {
                 other.send_over_with_tag(Wire::Auto, &view, 9).unwrap();
                 return;
             }
-            let receive = other.immediate_receive_packed_into_with_tag(scope, &mut into[..n], 9).unwrap();
+            let receive = other.immediate_receive_values_into_with_tag(scope, &mut into[..n], 9).unwrap();
             let error = receive.wait().unwrap_err();
             let Error::Mismatch { rank: 0, tag: Some(9), expected, found } = error else { panic!("{error}") };
             assert_eq!((expected.as_str(), found.as_str()), (of_own, "4 × f64 (32 packed bytes)"));

@@ -4,7 +4,7 @@
 use std::{mem::MaybeUninit, os::raw::c_int};
 
 use super::matching::Shared;
-use dtype_runtime::{Error, MpiDatatype, Wire, layout, send_receive_over, traits::*, wire};
+use dtype_runtime::{Error, MpiDatatype, Wire, layout, traits::*, wire, wire::send_receive_over};
 use mpi::{
     ffi::{self, MPI_Comm, MPI_Errhandler},
     raw::AsRaw,
@@ -34,7 +34,7 @@ pub fn errors(world: &SimpleCommunicator) {
         let results = [
             other.send_packed_with_tag(&1u8, tag),
             other.send_over_with_tag(Wire::Typed, &1u8, tag),
-            other.receive_packed_into_with_tag(&mut 1u8, tag).map(|_| ()),
+            other.receive_values_into_with_tag(&mut 1u8, tag).map(|_| ()),
         ];
         for result in results {
             // Some libraries have tags up to the end.
@@ -75,7 +75,7 @@ pub fn communicators(world: &SimpleCommunicator) {
                 if rank == 0 {
                     other.send_packed(&[1u8; 200_000]).unwrap();
                 } else {
-                    let receive = other.immediate_receive_packed_into(scope, &mut too_small[..]).unwrap();
+                    let receive = other.immediate_receive_values_into(scope, &mut too_small[..]).unwrap();
                     let error = receive.wait().unwrap_err();
                     assert!(matches!(error, Error::TooLong { .. } | Error::Fit { .. }), "{error}");
                 }
@@ -108,9 +108,9 @@ pub fn own_handlers(world: &SimpleCommunicator) {
                 let mut into = [1u8; 20];
                 let received = scope(|scope| {
                     if posted {
-                        other.immediate_receive_packed_into(scope, &mut into[..])?.wait()
+                        other.immediate_receive_values_into(scope, &mut into[..])?.wait()
                     } else {
-                        other.receive_packed_into(&mut into[..])
+                        other.receive_values_into(&mut into[..])
                     }
                 });
                 assert_eq!(received.is_ok(), length == 20, "{length}: {received:?}");
@@ -163,7 +163,7 @@ pub fn nobody(world: &SimpleCommunicator) {
         send_receive_over(wire, &[1u8; 9], &nobody, &mut into, &nobody).unwrap();
     }
     scope(|scope| {
-        let mut receive = nobody.immediate_receive_packed_into(scope, &mut into).unwrap();
+        let mut receive = nobody.immediate_receive_values_into(scope, &mut into).unwrap();
         assert!(receive.is_done().unwrap());
         receive.wait().unwrap();
     });
@@ -184,7 +184,7 @@ pub fn asked_again(world: &SimpleCommunicator) {
     }
     let mut flags = [true; 3];
     scope(|scope| {
-        let mut receive = other.immediate_receive_packed_into(scope, &mut flags[..]).unwrap();
+        let mut receive = other.immediate_receive_values_into(scope, &mut flags[..]).unwrap();
         let error = loop {
             match receive.is_done() {
                 Ok(done) => assert!(!done),
@@ -209,11 +209,11 @@ pub fn after_the_end() {
     for _ in 0..2 {
         kept.push(other.immediate_send_packed(StaticScope, number).unwrap());
         let into: &'static mut u64 = Box::leak(Box::new(0));
-        receives.push(other.immediate_receive_packed_into_with_tag(StaticScope, into, 99).unwrap());
+        receives.push(other.immediate_receive_values_into_with_tag(StaticScope, into, 99).unwrap());
     }
     let mut into = [0u64; 1];
     for _ in 0..2 {
-        world.any_process().receive_packed_into_with_tag(&mut into, 0).unwrap();
+        world.any_process().receive_values_into_with_tag(&mut into, 0).unwrap();
     }
     drop(universe);
     assert_eq!(kept.pop().unwrap().wait(), Err(Error::Finalized));
@@ -234,7 +234,7 @@ pub fn one_thread() {
             let world = shared.get();
             let own = world.process_at_rank(0);
             assert_eq!(own.send_packed(&1u8), Err(Error::Thread));
-            assert_eq!(own.receive_packed_into(&mut 1u8).map(|_| ()), Err(Error::Thread));
+            assert_eq!(own.receive_values_into(&mut 1u8).map(|_| ()), Err(Error::Thread));
             assert_eq!(world.all_gather_packed(&1u8, &mut 1u8), Err(Error::Thread));
             assert_eq!(wire::attach(world), Err(Error::Thread));
             assert_eq!(<(u8, f64)>::datatype().map(|_| ()), Err(Error::Thread));
@@ -318,7 +318,7 @@ pub fn blocks(world: &SimpleCommunicator) {
             other.send_packed(&values).unwrap();
         } else {
             let mut into = vec![nothing; n];
-            other.receive_packed_into(&mut into).unwrap();
+            other.receive_values_into(&mut into).unwrap();
             assert_eq!(into, values, "{n}");
             let mut into = vec![nothing; n];
             other.receive_into(&mut into[..]);
@@ -358,8 +358,8 @@ pub fn contiguous(world: &SimpleCommunicator) {
             other.send_over(wire, &parts.of(&marked)).unwrap();
         } else {
             (nodes[1].data, marked[0].data) = ([0; 4000], [0; 40_000]);
-            other.receive_packed_into(&mut whole.of_mut(&mut nodes)).unwrap();
-            other.receive_packed_into(&mut parts.of_mut(&mut marked)).unwrap();
+            other.receive_values_into(&mut whole.of_mut(&mut nodes)).unwrap();
+            other.receive_values_into(&mut parts.of_mut(&mut marked)).unwrap();
         }
         for (i, node) in nodes.iter().enumerate() {
             assert_eq!((&node.neighbours[..], node.name.as_str()), (&[1, 2, 3][..], "name"));

@@ -58,13 +58,13 @@ fn receive_as(from: &Process<'_>, kind: usize, length: usize) -> bool {
     let (into, after) = rest.split_at_mut(200);
     let mut flags = [true; 24];
     let (expected, result) = match kind {
-        0 => (8, from.receive_packed_into(&mut into[..8])),
-        1 => (66, from.receive_packed_into(&mut into[..66])),
-        2 => (24, from.receive_packed_into(&mut flags)),
+        0 => (8, from.receive_values_into(&mut into[..8])),
+        1 => (66, from.receive_values_into(&mut into[..66])),
+        2 => (24, from.receive_values_into(&mut flags)),
         3 | 4 => {
             let expected = if kind == 3 { 8 } else { 128 };
             let result = scope(|scope| {
-                let mut receive = from.immediate_receive_packed_into(scope, &mut into[..expected]).unwrap();
+                let mut receive = from.immediate_receive_values_into(scope, &mut into[..expected]).unwrap();
                 while kind == 4 && matches!(receive.is_done(), Ok(false)) {
                     std::thread::yield_now();
                 }
@@ -75,12 +75,12 @@ fn receive_as(from: &Process<'_>, kind: usize, length: usize) -> bool {
         5 => {
             let n = 10;
             let column = layout!(u8[n][n] => [.., 3]).unwrap();
-            (10, from.receive_packed_into(&mut column.of_mut(&mut into[..100]).unwrap()))
+            (10, from.receive_values_into(&mut column.of_mut(&mut into[..100]).unwrap()))
         }
         _ => {
             let every_other = layout!(u8[20] => [..;2]);
             let plan = Plan::new(every_other.tree()).unwrap();
-            (10, from.receive_packed_into(&mut DataMut::new(&plan, 1, into, 0).unwrap()))
+            (10, from.receive_values_into(&mut DataMut::new(&plan, 1, into, 0).unwrap()))
         }
     };
     let has_come = into.contains(&2);

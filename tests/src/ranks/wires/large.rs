@@ -52,7 +52,7 @@ pub fn beyond_counts(world: &SimpleCommunicator) {
             world.process_at_rank(1).send_over(Wire::Typed, &bytes).unwrap();
         } else {
             let mut received = vec![1u8; bytes.len()];
-            root.receive_packed_into(&mut received).unwrap();
+            root.receive_values_into(&mut received).unwrap();
             assert!(received == bytes);
         }
     }

@@ -284,7 +284,7 @@ fn receive<'a, S: Source>(
             Box::new(move || Some(request.wait()))
         })),
         How::Immediate => Err(either!(room, |values| {
-            let mut request = from.immediate_receive_packed_into_with_tag(scope, values, tag).unwrap();
+            let mut request = from.immediate_receive_values_into_with_tag(scope, values, tag).unwrap();
             Box::new(move || {
                 while polls && !request.is_done().unwrap() {
                     std::thread::yield_now();

@@ -4,9 +4,10 @@
 use dtype_runtime::{
     Error, MpiDatatype, Wire, decode, layout,
     pack::{Data, DataMut},
-    packed_size, send_receive_over, send_receive_over_with_tags, send_receive_packed,
+    packed_size,
     traits::*,
     wire,
+    wire::{send_receive_over, send_receive_over_with_tags, send_receive_packed},
 };
 use dtype_tests::is_misfit;
 use mpi::{
@@ -106,7 +107,7 @@ fn travel<T: Sample>(world: &SimpleCommunicator, wire: Wire, count: usize) {
         return;
     }
     scope(|scope| {
-        let receive = previous.immediate_receive_packed_into(scope, &mut received[..]).unwrap();
+        let receive = previous.immediate_receive_values_into(scope, &mut received[..]).unwrap();
         let send = next.immediate_send_over_with_tag(scope, wire, &own[..], 0).unwrap();
         receive.wait().unwrap();
         send.wait().unwrap();
@@ -118,7 +119,7 @@ fn travel<T: Sample>(world: &SimpleCommunicator, wire: Wire, count: usize) {
     let mut received = empty();
     scope(|scope| {
         let anybody = world.any_process();
-        let mut receive = anybody.immediate_receive_packed_into(scope, &mut received[..]).unwrap();
+        let mut receive = anybody.immediate_receive_values_into(scope, &mut received[..]).unwrap();
         let mut send = next.immediate_send_packed(scope, &own[..]).unwrap();
         while !(receive.is_done().unwrap() & send.is_done().unwrap()) {
             std::thread::yield_now();
@@ -244,7 +245,7 @@ fn other_sizes(world: &SimpleCommunicator) {
                 );
                 assert_eq!(into, values::<Particle>(5, expected), "the destination is as it was");
                 let mut next = 0u8;
-                sender.receive_packed_into(&mut next).unwrap();
+                sender.receive_values_into(&mut next).unwrap();
                 assert_eq!(next, 7);
             }
         }
@@ -262,7 +263,7 @@ fn other_sizes_immediately(world: &SimpleCommunicator) {
         let mut into = [5u8; 2];
         for wait in [true, false, true] {
             let error = scope(|scope| {
-                let mut receive = sender.immediate_receive_packed_into(scope, &mut into).unwrap();
+                let mut receive = sender.immediate_receive_values_into(scope, &mut into).unwrap();
                 if wait {
                     return receive.wait().unwrap_err();
                 }
@@ -279,7 +280,7 @@ fn other_sizes_immediately(world: &SimpleCommunicator) {
             );
             assert_eq!(into, [5; 2]);
         }
-        sender.receive_packed_into(&mut into).unwrap();
+        sender.receive_values_into(&mut into).unwrap();
         assert_eq!(into, [9; 2]);
     }
 }
@@ -300,21 +301,21 @@ fn others_messages(world: &SimpleCommunicator) {
         }
     } else if world.rank() == 1 {
         let mut into = [0.5f64; 3];
-        let error = sender.receive_packed_into(&mut into).unwrap_err();
+        let error = sender.receive_values_into(&mut into).unwrap_err();
         assert!(is_misfit(&error, 24, 56), "{error}");
-        let error = sender.receive_packed_into(&mut into).unwrap_err();
+        let error = sender.receive_values_into(&mut into).unwrap_err();
         assert!(is_misfit(&error, 24, 800_000), "{error}");
         assert_eq!(into, [0.5; 3]);
         let mut particles = values::<Particle>(5, 3);
-        sender.receive_packed_into(&mut particles).unwrap();
+        sender.receive_values_into(&mut particles).unwrap();
         assert_eq!(particles, values::<Particle>(0, 3));
         // Values that are none.
         let mut flags = [true; 4];
-        let error = sender.receive_packed_into(&mut flags).unwrap_err();
+        let error = sender.receive_values_into(&mut flags).unwrap_err();
         assert!(matches!(error, Error::InvalidValue { offset: 0, found: 2, .. }), "{error}");
         assert_eq!(flags, [true; 4]);
         let mut flags = vec![true; 200_000];
-        assert!(matches!(sender.receive_packed_into(&mut flags), Err(Error::InvalidValue { .. })));
+        assert!(matches!(sender.receive_values_into(&mut flags), Err(Error::InvalidValue { .. })));
         assert!(flags.iter().all(|flag| *flag));
         // And the other way round: packed here, received by MPI with a datatype.
         for count in COUNTS_RECEIVED {
@@ -333,9 +334,9 @@ fn long_restricted(world: &SimpleCommunicator) {
         receiver.send_packed(&vec![1u8; 300_000]).unwrap();
     } else if world.rank() == 1 {
         let mut flags = vec![false; 300_000];
-        assert!(matches!(sender.receive_packed_into(&mut flags), Err(Error::InvalidValue { .. })));
+        assert!(matches!(sender.receive_values_into(&mut flags), Err(Error::InvalidValue { .. })));
         assert!(flags.iter().all(|flag| !*flag));
-        sender.receive_packed_into(&mut flags).unwrap();
+        sender.receive_values_into(&mut flags).unwrap();
         assert!(flags.iter().all(|flag| *flag));
     }
 }
@@ -392,7 +393,7 @@ pub fn table(world: &SimpleCommunicator) {
         assert!(matches!(error, Error::Table { .. }), "{error}");
         println!("{error}");
         let send = own.immediate_send_packed(scope, &view).unwrap();
-        own.receive_packed_into(&mut received).unwrap();
+        own.receive_values_into(&mut received).unwrap();
         send.wait().unwrap();
     });
     assert_eq!(received, [1.0; 8]);
