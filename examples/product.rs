@@ -25,7 +25,7 @@ fn main() -> Result<(), Error> {
     let (rank, size, root) = (world.rank() as usize, world.size() as usize, world.process_at_rank(0));
 
     let first = std::array::from_fn(|i| std::array::from_fn(|k| (i + 2 * k) as f64));
-    // Which columns a rank has of a matrix with so many rows: dealt in turn, as ScaLAPACK does.
+    // The columns of a matrix that a rank has: dealt in turn, as ScaLAPACK does.
     let share = |rank: usize, rows: usize| {
         let distributions = [Distribution::None, Distribution::Cyclic(None)];
         let (gsizes, psizes, order) = ([rows, COLUMNS], [1, size], ArrayOrder::RowMajor);

@@ -65,16 +65,16 @@ impl<'a> Contender<'a> {
 /// How long is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Each contender so many times at least,
+    /// The least number of times that each contender is run,
     pub runs: usize,
     /// and, if they are quick, all of them for so long together.
     pub at_least: Duration,
-    /// What a contender does when it is run, it does so many times over.
+    /// How often a contender repeats its work in one run.
     pub batch: u32,
 }
 
 impl Effort {
-    /// So many runs, and so many milliseconds, of contenders that do what they do once.
+    /// `runs` runs and `milliseconds` of contenders that do their work once a run.
     pub const fn new(runs: usize, milliseconds: u64) -> Self {
         Self { runs, at_least: Duration::from_millis(milliseconds), batch: 1 }
     }

@@ -10,11 +10,11 @@ use core::{ffi, fmt, mem::size_of, str::FromStr};
 /// What a base type is made of.
 #[derive(Clone, Copy)]
 enum Made {
-    /// One number of so many bytes, or two, and nothing else has the same values.
+    /// One number of this size in bytes, or two; no other base type has the same values.
     Numbers(u64, u64),
     /// The same numbers as a base type with a Rust name.
     Like(BaseType),
-    /// Of so many bytes, one or two of them, of which only the C compiler knows what they mean.
+    /// One or two of this size in bytes, of which only the C compiler knows what they mean.
     Opaque(u64, u64),
     /// A value and an index, laid out as a C struct of both (MPI 4.1 section 6.9.4).
     Pair(BaseType, BaseType),
@@ -85,7 +85,7 @@ base_types! {
     F32 "f32" = "MPI_FLOAT" Numbers(4, 1);
     /// `f64`,
     F64 "f64" = "MPI_DOUBLE" Numbers(8, 1);
-    /// `bool`, of which not every byte is a value,
+    /// `bool`, a restricted type: only 0 and 1 are valid,
     Bool "bool" = "MPI_C_BOOL" Numbers(1, 1);
     /// Two `f32`, real part first,
     C32 "c32" = "MPI_C_FLOAT_COMPLEX" Numbers(4, 2);

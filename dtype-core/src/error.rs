@@ -31,7 +31,9 @@ pub enum Error {
         node: &'static str,
         /// Number of displacements.
         displacements: usize,
-        /// Number of buckets or children.
+        /// What there must be as many of: `buckets` or `children`.
+        of: &'static str,
+        /// Their number.
         others: usize,
     },
     /// An argument of a builder makes no sense.
@@ -72,10 +74,9 @@ impl fmt::Display for Error {
                  ({} bytes); make the counts or strides smaller",
                 i64::MAX
             ),
-            Self::UnevenNode { node, displacements, others } => write!(
+            Self::UnevenNode { node, displacements, of, others } => write!(
                 f,
-                "this {node} has {displacements} displacements but {others} {}; give one for each",
-                if *node == "idxbuc" { "buckets" } else { "children" }
+                "this {node} has {displacements} displacements but {others} {of}; give one for each"
             ),
             Self::Argument { argument, value, requirement } => {
                 write!(f, "the argument `{argument}` is {value}, but must be {requirement}")

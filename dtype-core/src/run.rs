@@ -19,7 +19,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// After so many entries at one stride, whatever they continue, the last run is at that stride.
+    /// After this number of entries at one stride, whatever they continue, the last run is at that stride.
     pub(crate) const SETTLED: u64 = 4;
 
     /// A run of one entry.

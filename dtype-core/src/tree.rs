@@ -227,7 +227,7 @@ impl TypeTree {
             Self::IndexBucket { stride, buckets, displacements, child } => {
                 if buckets.len() != displacements.len() {
                     let (displacements, others) = (displacements.len(), buckets.len());
-                    return Err(Error::UnevenNode { node, displacements, others });
+                    return Err(Error::UnevenNode { node, displacements, of: "buckets", others });
                 }
                 let child = child.measure()?;
                 let mut all = Measure::EMPTY;
@@ -242,7 +242,7 @@ impl TypeTree {
             Self::Struct { displacements, children } => {
                 if children.len() != displacements.len() {
                     let (displacements, others) = (displacements.len(), children.len());
-                    return Err(Error::UnevenNode { node, displacements, others });
+                    return Err(Error::UnevenNode { node, displacements, of: "children", others });
                 }
                 children.iter().zip(displacements).try_fold(Measure::EMPTY, |all, (child, at)| {
                     all.and(node, child.measure()?.repeated(node, 1, *at, *at)?)

@@ -20,24 +20,24 @@ pub enum Error {
         /// Bytes given.
         found: usize,
     },
-    /// Packed bytes hold a pattern that is no value of its type. Nothing has been written.
+    /// Packed bytes hold a pattern that is not a valid value of its type. Nothing has been written.
     #[error(
-        "at byte {offset} of the packed data is {found:#x}, and no `{what}` has that value; the sender's \
-         layout differs or the data is damaged"
+        "byte {offset} of the packed data: {found:#x} is not a valid `{what}`; the sender's layout differs, \
+         or the data is damaged"
     )]
     InvalidValue {
         /// The type.
         what: &'static str,
-        /// Which packed byte it begins at.
+        /// The packed byte at which it begins.
         offset: usize,
         /// Its bytes as a number, the first one lowest.
         found: u64,
     },
-    /// A type tree for packing is none, or its bytes cannot be counted.
-    #[error("{0}")]
+    /// A type tree is invalid, or its bytes cannot be counted.
+    #[error(transparent)]
     Tree(#[from] dtype_core::Error),
-    /// A layout leaves the memory that it is joined to.
-    #[error("the layout reaches from byte {first} to byte {end} of the memory, which has bytes 0 to {found}")]
+    /// A layout reaches beyond the memory that it is joined to.
+    #[error("the layout reaches from byte {first} to byte {end}, but the memory has {found} bytes")]
     Reach {
         /// Its first byte.
         first: i128,
@@ -46,8 +46,8 @@ pub enum Error {
         /// Bytes of the memory.
         found: usize,
     },
-    /// A range of packed bytes is not one of the layout's.
-    #[error("there are {size} packed bytes, so {start}..{end} is no range of them")]
+    /// A range of packed bytes is not within those of the layout.
+    #[error("{start}..{end} is not a range of the {size} packed bytes")]
     Range {
         /// The first byte.
         start: usize,
@@ -56,25 +56,26 @@ pub enum Error {
         /// How many there are.
         size: usize,
     },
-    /// Packed bytes begin or end within a value of which not every pattern is one.
+    /// Packed bytes begin or end within a value of a restricted type.
     #[error(
-        "byte {position} of the packed data is within a value, of which not every pattern is one, so a part \
-         of it cannot be written: unpack whole values, or use an `Unpacker`, which waits for the rest"
+        "byte {position} of the packed data is within a value of a restricted type (not every byte pattern \
+         is valid), which cannot be written in part: unpack whole values, or use an `Unpacker`, which waits \
+         for the rest"
     )]
     Torn {
-        /// Which byte.
+        /// The byte.
         position: usize,
     },
-    /// Bytes cannot be written unseen where a `bool`, `char`, `NonZero` or enum is.
+    /// Bytes cannot be written unchecked where a value of a restricted type is.
     #[error(
-        "the layout holds values of which not every pattern is one, so what is written there has to be \
-         checked: unpack it"
+        "the layout holds values of a restricted type (`bool`, `char`, `NonZero` or an enum), so bytes \
+         cannot be written there unchecked: unpack them"
     )]
     Restricted,
-    /// Two layouts hold different values, so that one cannot be copied into the other.
+    /// Two layouts hold different base types, so that one cannot be copied into the other.
     #[error(
-        "the layouts differ at packed byte {byte}: the source has a value of type {from} there, the \
-         destination one of type {to}"
+        "the layouts differ at packed byte {byte}: the source has a value of type {from}, the destination \
+         one of type {to}"
     )]
     Signature {
         /// The first packed byte of the value.
@@ -86,39 +87,31 @@ pub enum Error {
     },
     /// A [`Transpack`](crate::pack::Transpack) was used with other plans, or other numbers of copies, than it
     /// was made for.
-    #[error("this `Transpack` was made for other plans or other numbers of copies: make one for these")]
+    #[error("this `Transpack` was made for other plans, or for other numbers of copies: make one for these")]
     Plan,
     /// A segment was damaged on the way. Nothing of it has been written.
     #[error(
-        "the segment's CRC-32C is {found:#010x} instead of {expected:#010x}: it was damaged on the way; \
+        "the segment is damaged: its CRC-32C is {found:#010x}, but the sender computed {expected:#010x}; \
          have it sent again"
     )]
     Checksum {
-        /// What the sender has computed.
+        /// The checksum that the sender computed.
         expected: u32,
-        /// What has arrived.
+        /// The checksum of what arrived.
         found: u32,
     },
-    /// A bound of a layout is not one of its array, or the array too large.
-    #[error("{0}")]
+    /// A layout selects what its array does not have, or the array is too large.
+    #[error(transparent)]
     Selection(#[from] SelectionError),
-    /// What a layout is taken of has another shape than the layout's array.
-    #[error("the layout is a part of an array of {expected:?} elements, but the source has {found:?}")]
+    /// A source has another shape than the array of the layout.
+    #[error("the layout is part of an array of shape {expected:?}, but the source has shape {found:?}")]
     Shape {
         /// The lengths of the dimensions of the layout's array.
         expected: Vec<usize>,
         /// Those of the source, or its length if it is a slice.
         found: Vec<usize>,
     },
-    /// The bytes of a type map are fewer than it reaches.
-    #[error("the type map reaches to byte {expected}, but the source has {found} bytes")]
-    TooShort {
-        /// Bytes needed.
-        expected: usize,
-        /// Bytes given.
-        found: usize,
-    },
-    /// A ready-made layout cannot be had with these parameters.
+    /// A ready-made layout does not exist with these parameters.
     #[error("{shape}: {parameter} is {value}, but must be {requirement}")]
     Parameter {
         /// The layout: `Subarray`, `Darray`, `Halo` or `Tile`.
@@ -132,14 +125,14 @@ pub enum Error {
     },
     /// A layout that selects something twice cannot be received into.
     #[error(
-        "the layout covers some bytes more than once, so what arrives there would depend on the order in \
-         which it is written: it can be sent with `of`, but not received into"
+        "the layout covers some bytes more than once, so the result would depend on the order of writing: it \
+         can be sent with `of`, but not received into"
     )]
     Overlap,
-    /// Parts of one source overlap, one of which is to be written.
+    /// Two parts of one source overlap, and at least one of them is to be written.
     #[error(
-        "layout {write} of those to be written and layout {other} of those {} have bytes in common: what is \
-         written may overlap nothing else, so receive into one after the other, or into memory of its own",
+        "layout {write} of those to be written and layout {other} of those {} overlap: receive into one \
+         after the other, or into separate memory",
         if *is_read { "to be read" } else { "to be written" }
     )]
     Meet {
@@ -168,24 +161,24 @@ pub enum Error {
          has initialized it, or use `mpi::initialize_with_threading(mpi::Threading::Multiple)`"
     )]
     Thread,
-    /// A number is no tag.
-    #[error("{tag} is no tag: a tag is 0 to {greatest} with this MPI library")]
+    /// A tag is out of range.
+    #[error("{tag} is not a valid tag: with this MPI library tags are 0 to {greatest}")]
     Tag {
-        /// The number.
+        /// The tag.
         tag: i32,
         /// The greatest tag.
         greatest: i32,
     },
-    /// A number is no rank.
-    #[error("{rank} is no rank of this communicator, which has {ranks}, counted from 0")]
+    /// A rank is out of range.
+    #[error("{rank} is not a rank of this communicator, which has {ranks}, counted from 0")]
     Rank {
-        /// The number.
+        /// The rank.
         rank: i32,
-        /// How many ranks there are.
+        /// The size of the communicator.
         ranks: i32,
     },
     /// The table of wires that the environment variable `DTYPE_WIRES` names cannot be used.
-    #[error("the table of wires {file}, which `DTYPE_WIRES` names: {reason}")]
+    #[error("the table of wires {file}, named by `DTYPE_WIRES`, cannot be used: {reason}")]
     Table {
         /// The file.
         file: String,
@@ -194,39 +187,28 @@ pub enum Error {
     },
     /// A message has another size than what it is received into. Nothing has been written.
     #[error(
-        "the message{} has {found} packed bytes, but what it is received into has {expected}: sender and \
-         receiver must have the same values in all",
-        sender(*from)
+        "the message{} has {} packed bytes, but what it is received into has {expected}: sender and receiver \
+         must have the same number of values",
+        sender(*from),
+        found.map_or("more".to_owned(), |found| found.to_string())
     )]
     Fit {
         /// Packed bytes of what it is received into.
         expected: usize,
-        /// Packed bytes of the message.
-        found: usize,
-        /// The rank that sent it, and its tag; nothing in a collective call.
+        /// Packed bytes of the message; nothing where it is only known that there are more.
+        found: Option<usize>,
+        /// The rank that sent it, and its tag; nothing in a collective call, and where they are not known.
         from: Option<(i32, i32)>,
     },
-    /// A message is longer than there was room for: longer than anything that could fit. Nothing has been
-    /// written.
-    #[error(
-        "the message has more than {room} bytes, but what it is received into has {expected} packed ones: \
-         sender and receiver must have the same values in all"
-    )]
-    TooLong {
-        /// Packed bytes of what it is received into.
-        expected: usize,
-        /// What there was room for.
-        room: usize,
-    },
-    /// A message holds other values than what it is received into (only with `DTYPE_CHECK=1`). Nothing has
-    /// been written.
+    /// A message holds other base types than what it is received into (only with `DTYPE_CHECK=1`). Nothing
+    /// has been written.
     #[error(
         "{} from rank {rank} holds {found}, but what it is received into holds {expected}: sender and \
          receiver must have the same base types in the same order",
         tag.map_or("its part".to_owned(), |tag| format!("the message with tag {tag}"))
     )]
     Mismatch {
-        /// Who has sent it.
+        /// The rank that sent it.
         rank: i32,
         /// Its tag, unless it is a part of a collective call.
         tag: Option<i32>,
@@ -235,58 +217,57 @@ pub enum Error {
         /// That of the message.
         found: String,
     },
-    /// Bytes that a rank has announced in a collective call have not come. Nothing has been written.
+    /// Bytes that a rank announced in a collective call did not arrive. Nothing has been written.
     #[error(
-        "the {bytes} packed bytes that rank {rank} has announced in this collective call have not all come: \
-         all ranks must make the same calls, with the same version of this library and the same \
-         `DTYPE_CHECK`"
+        "rank {rank} announced {bytes} packed bytes in this collective call, but not all of them arrived: \
+         all ranks must make the same calls, with the same version of this library and the same `DTYPE_CHECK`"
     )]
     Announced {
-        /// Which rank.
+        /// The rank.
         rank: i32,
-        /// The packed bytes that it has announced.
+        /// The packed bytes that it announced.
         bytes: usize,
     },
-    /// What has arrived on the wire of segments is none of ours. Some of what it is received into may have
+    /// A message on the wire of segments is not a segment of ours. Some of what it is received into may have
     /// been written.
-    #[error("what rank {rank} has sent is no segment of this message: {reason}")]
+    #[error("rank {rank} sent something else than a segment of this message: {reason}")]
     Segment {
-        /// Who has sent it.
+        /// The rank that sent it.
         rank: i32,
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// What is to be divided among all ranks cannot be.
-    #[error("there are {found} {what}, and {ranks} ranks: each must have as many")]
+    /// Values or copies cannot be divided equally among all ranks.
+    #[error("{found} {what} cannot be divided equally among {ranks} ranks")]
     Parts {
         /// What is divided.
         what: &'static str,
         /// How many there are.
         found: usize,
-        /// How many ranks.
+        /// The number of ranks.
         ranks: usize,
     },
     /// A message cannot travel on a wire.
     #[error("this message cannot travel on the {wire} wire: {reason}")]
     Wire {
-        /// Which wire.
+        /// The wire.
         wire: &'static str,
         /// Why not.
         reason: &'static str,
     },
-    /// Bytes do not tell of a layout, or a layout cannot be told in bytes.
-    #[error("these bytes are no layout: {reason}")]
+    /// Bytes do not describe a layout, or a layout cannot be described in bytes.
+    #[error("these bytes do not describe a layout: {reason}")]
     Marshal {
         /// Why not.
         reason: String,
     },
     /// There is no memory for a buffer.
-    #[error("there is no memory for a buffer of {bytes} bytes")]
+    #[error("out of memory: a buffer of {bytes} bytes cannot be allocated")]
     Memory {
-        /// Bytes of it.
+        /// The size of the buffer.
         bytes: usize,
     },
-    /// An existing datatype cannot be told by a type tree, or a leaf of a type tree is none in this library.
+    /// A datatype has no type tree, or a base type has no datatype in this library.
     #[error("the datatype {name} cannot be used: {reason}")]
     Datatype {
         /// Its name.
@@ -294,13 +275,13 @@ pub enum Error {
         /// Why not.
         reason: &'static str,
     },
-    /// Values can be packed as this machine has them only.
+    /// A base type can only be packed as this machine stores it.
     #[error(
-        "{base} can be packed as this machine has it only: in another representation its bits would mean \
+        "{base} can only be packed as this machine stores it: in another representation its bits would mean \
          something else"
     )]
     Representation {
-        /// What cannot be written otherwise.
+        /// The base type.
         base: BaseType,
     },
     /// An argument does not fit the type that the MPI call has for it.
@@ -322,7 +303,7 @@ pub enum Error {
         call: &'static str,
         /// What it returned.
         code: i32,
-        /// What the library says of it.
+        /// The library's text of the error code.
         text: String,
     },
 }
@@ -357,7 +338,7 @@ impl Error {
         if found >= expected { Ok(()) } else { Err(Self::Length { what, expected, found }) }
     }
 
-    /// The same error in bytes that so many others precede.
+    /// The same error in bytes that `bytes` others precede.
     pub(crate) fn behind(self, bytes: usize) -> Self {
         match self {
             Self::InvalidValue { what, offset, found } => {

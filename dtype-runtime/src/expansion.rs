@@ -81,7 +81,7 @@ impl Runtime {
         FixedPieces::new(lengths, size_of::<T>())
     }
 
-    /// The same of a type map of so many bytes.
+    /// The same of a type map, in an array of bytes.
     pub const fn fixed_entries<const PIECES: usize>(bytes: usize) -> FixedPieces<Memory, PIECES, 0> {
         FixedPieces::new([], bytes)
     }

@@ -61,7 +61,7 @@ enum Node {
 /// ```
 ///
 /// # Errors
-/// [`Error::Tree`] for a tree that is none, and [`Error::Marshal`] for one that is nested more than 256 deep.
+/// [`Error::Tree`] for an invalid tree, and [`Error::Marshal`] for one that is nested more than 256 deep.
 pub fn marshal(tree: &TypeTree, bounds: Bounds) -> Result<Vec<u8>, Error> {
     tree.measure()?;
     let mut nodes = Vec::new();
@@ -129,7 +129,7 @@ pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
     Ok((tree, Bounds { lower_bound, extent }))
 }
 
-/// Appends the nodes of a tree of so many levels at most.
+/// Appends the nodes of a tree of at most `levels` levels.
 fn write(tree: &TypeTree, levels: usize, nodes: &mut Vec<Node>) -> Result<(), Error> {
     let below = levels.checked_sub(1).ok_or_else(too_deep)?;
     tree.children().iter().try_for_each(|child| write(child, below, nodes))?;

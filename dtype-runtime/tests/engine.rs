@@ -458,7 +458,7 @@ proptest! {
     fn transpacking_is_packing_and_unpacking(
         (tree, count, extent) in layouts(), seed: u64, normal: bool, copies in 1usize..4,
     ) {
-        // The same values elsewhere: all copies as one layout, or so many of a part of them.
+        // The same values elsewhere: all copies as one layout, or several of a part of them.
         let whole = TypeTree::vector(count as u64, 0, tree.clone());
         let copies = if count > 0 && count % copies == 0 { copies } else { 1 };
         let one = TypeTree::vector((count / copies) as u64, 0, tree.clone());
@@ -484,7 +484,7 @@ proptest! {
         prop_assert!(copy == expected, "from {} to {}", tree, other);
     }
 
-    /// Whatever comes: an error, or values; never a `bool` that is none, nor a byte beside.
+    /// Whatever comes: an error, or values; never an invalid `bool`, nor a byte beside.
     #[test]
     fn hostile_segments_never_make_an_invalid_value(
         segments in vec((0usize..30, vec(0u8..3, 0..20)), 1..12), big: bool,
@@ -743,7 +743,7 @@ fn what_does_not_fit_is_refused_by_name() {
     let plan = Plan::new(&tree).unwrap();
     let mut memory = [0u8; 64];
     let error = Data::new(&plan, 1, &memory, 0).unwrap_err();
-    let text = "the layout reaches from byte -8 to byte 24 of the memory, which has bytes 0 to 64";
+    let text = "the layout reaches from byte -8 to byte 24, but the memory has 64 bytes";
     assert_eq!(error.to_string(), text);
     assert!(Data::new(&plan, 2, &memory, 8).is_ok());
     assert!(matches!(Data::new(&plan, 3, &memory, 8), Err(Error::Reach { first: 0, end: 96, found: 64 })));

@@ -281,7 +281,7 @@ fn a_type_map_reads_and_writes_bytes_at_its_displacements() {
     assert_eq!(map.of(&bytes).unwrap().pack(), expected);
     assert_eq!(map.of(&[0u8; 24]).unwrap().pack(), [0; 20]);
     let error = map.of(&bytes[..23]).unwrap_err();
-    assert_eq!(error.to_string(), "the type map reaches to byte 24, but the source has 23 bytes");
+    assert_eq!(error.to_string(), "the layout reaches from byte 0 to byte 24, but the memory has 23 bytes");
     let mut target = [99; 25];
     map.of_mut(&mut target).unwrap().unpack(&expected).unwrap();
     let untouched: Vec<u8> = (0..25).map(|i| if expected.contains(&i) { i } else { 99 }).collect();
@@ -473,7 +473,7 @@ fn parts_that_are_read_and_written_at_once_do_not_overlap() {
     assert!(
         error
             .to_string()
-            .starts_with("layout 0 of those to be written and layout 0 of those to be read have")
+            .starts_with("layout 0 of those to be written and layout 0 of those to be read overlap")
     );
     let error = split(&mut cells, &[column(5)], &[column(1), row(1)]).unwrap_err();
     assert_eq!(error, Error::Meet { write: 1, other: 0, is_read: false });
@@ -515,7 +515,7 @@ fn sources_of_another_shape_are_errors() {
     let error = column.of(&[0.0; 13][..]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the layout is a part of an array of [4, 3] elements, but the source has [13]"
+        "the layout is part of an array of shape [4, 3], but the source has shape [13]"
     );
     assert!(column.of(&vec![0.0; 11]).is_err() && column.of_mut(&mut vec![0.0; 11]).is_err());
     assert!(column.of(&vec![[0.0; 3]; 5]).is_err());

@@ -52,13 +52,13 @@ pub type Grid = [[[f64; 64]; 64]; 64];
 /// A matrix on the heap: eight megabytes are too many for the stack.
 #[cfg(feature = "mpi")]
 pub fn zero_matrix() -> Box<Matrix> {
-    vec![[0.0; 1000]; 1000].try_into().expect("just so many rows")
+    vec![[0.0; 1000]; 1000].try_into().expect("1000 rows")
 }
 
 /// A grid on the heap.
 #[cfg(feature = "mpi")]
 pub fn zero_grid() -> Box<Grid> {
-    vec![[[0.0; 64]; 64]; 64].try_into().expect("just so many planes")
+    vec![[[0.0; 64]; 64]; 64].try_into().expect("64 planes")
 }
 
 /// One layout, in words and numbers.
@@ -151,7 +151,7 @@ pub fn pack_and_unpack() {
         .collect();
     let bytes = dtype_runtime::pack(&cells);
     let mut copies = vec![Cell::default(); cells.len()];
-    dtype_runtime::unpack_into(&bytes, &mut copies).expect("the bytes of just so many cells");
+    dtype_runtime::unpack_into(&bytes, &mut copies).expect("the bytes of these cells");
     assert_eq!(copies, cells);
     println!(
         "100 cells, {} bytes in memory, travelled as {} packed bytes",

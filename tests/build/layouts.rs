@@ -63,7 +63,7 @@ impl Tier {
 }
 
 impl Item {
-    /// The indices it selects of so many, as a plain expression.
+    /// The indices it selects of a dimension of length `n`, as a plain expression.
     fn indices(&self, length: usize) -> String {
         let bound = |bound: Bound| match bound {
             Bound::Number(number) if number < 0 => (number + length as i64).to_string(),
@@ -337,7 +337,7 @@ impl Random {
         }
     }
 
-    /// An item of a dimension of that length, within so many loops; loops stay within all dimensions.
+    /// An item of a dimension of that length, within `loops` loops; loops stay within all dimensions.
     fn selected(&mut self, length: usize, loops: usize) -> Item {
         let n = length as i64;
         if loops > 0 && self.one_in(2) {

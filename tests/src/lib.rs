@@ -39,11 +39,11 @@ pub fn is_long() -> bool {
     std::env::var_os("DTYPE_LONG").is_some()
 }
 
-/// Whether an error says that so many bytes were expected and so many came, or more than there was room for.
+/// Whether an error says that these bytes were expected and those came, or more.
 pub fn is_misfit(error: &Error, expected: usize, found: usize) -> bool {
     match error {
-        Error::TooLong { expected: own, room } => *own == expected && *room < found,
-        Error::Fit { expected: own, found: come, from: Some(_) } => (*own, *come) == (expected, found),
+        Error::Fit { expected: own, found: None, .. } => *own == expected && expected < found,
+        Error::Fit { expected: own, found: come, from: Some(_) } => (*own, *come) == (expected, Some(found)),
         _ => false,
     }
 }

@@ -128,7 +128,7 @@ impl Cuts<'_> {
         }
     }
 
-    /// Cuts the run at `start` at so many multiples of a length, from both ends. A single entry is a leaf.
+    /// Cuts the run at `start` at the first multiples of a length, from both ends. A single entry is a leaf.
     const fn insert_length(&mut self, start: u64, whole: u64, length: u64, most: usize) {
         let (mut copies, mut entries) = (1, length);
         while length > 1 && copies <= most && entries < whole && self.complete {

@@ -83,7 +83,7 @@ impl Solved {
     /// where it has not; nor where the repetition might better be joined with what is repeated than put
     /// around it: where it continues that or is of but two, or the model may take runs apart.
     ///
-    /// The cost is claimed to be the least only if no description of so many entries can cost less.
+    /// The cost is claimed to be the least only if no description of that number of entries can cost less.
     #[must_use]
     pub const fn repeated(mut self, count: u64, stride: i64, costs: &LinearCosts) -> Option<Self> {
         let fits = self.depth == 0 && self.runs.repeated(count, stride).is_complete();

@@ -13,11 +13,11 @@ use crate::{
 pub(super) enum Node {
     /// A piece of one entry.
     Leaf,
-    /// A node over the leaf that all entries of so many pieces are.
+    /// A node over the leaf that all entries of this number of pieces are.
     Leaves(Repeat, u16),
-    /// A node with so many copies.
+    /// A node with this number of copies.
     Repeat(Repeat, u16),
-    /// A strc of so many parts.
+    /// A strc of this number of parts.
     Struct(u16),
 }
 

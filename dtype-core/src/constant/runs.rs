@@ -59,7 +59,8 @@ impl RunBuffer {
 
     /// The type map of a tree. It must have been measured.
     pub(crate) fn of(tree: &TypeTree) -> Self {
-        /// Trees are looked at in so many steps: even runs without end may be written copy by copy.
+        /// Trees are looked at in at most this number of steps: even runs without end may be written copy by
+        /// copy.
         const STEPS: usize = 1 << 12;
         let mut runs = Self::new();
         if let Some(run) = tree.single_run() {

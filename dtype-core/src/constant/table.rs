@@ -45,7 +45,7 @@ enum Root {
     Leaf,
     /// A node over the leaf that all entries are.
     Leaves(Repeat),
-    /// A node of so many copies of the first so many pieces.
+    /// A node of `copies` copies of the first `pieces` pieces.
     Copies(Repeat, u8, u8),
     /// A strc of two or more parts.
     Parts,
@@ -352,7 +352,7 @@ impl Table {
     }
 
     /// Relaxes every longer segment that repeats the row's first `child` pieces, as there is one; they match
-    /// so many pieces behind them.
+    /// that number of pieces behind them.
     const fn repeat(&self, row: &mut Row, child: usize, matched: usize, shift: bool) {
         let (start, pieces, costs) = (row.start, &self.pieces, &self.costs);
         let (mut last, mut end) = (start, start + child);

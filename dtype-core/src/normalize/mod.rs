@@ -131,7 +131,7 @@ struct Within<'a> {
 }
 
 impl Within<'_> {
-    /// Whether a list of so many pieces is short enough to be solved.
+    /// Whether a list of this number of pieces is short enough to be solved.
     fn allows(&self, pieces: u64) -> bool {
         pieces <= self.limits.exact_entries
     }

@@ -26,7 +26,7 @@ struct Level<'a> {
 enum Offsets<'a> {
     /// That many bytes apart.
     Regular(i64),
-    /// At every so manyth element of a list, relative to its first.
+    /// At elements of a list at equal distances, relative to its first.
     Listed(&'a [i64], usize),
 }
 
@@ -100,7 +100,7 @@ fn push<'a>(levels: &mut Vec<Level<'a>>, next: Level<'a>) {
     }
 }
 
-/// A place where the path may be cut: below the level, or inside it, after so many copies.
+/// A place where the path may be cut: below the level, or inside it, after a number of copies.
 #[derive(Clone, Copy)]
 struct Cut {
     level: usize,

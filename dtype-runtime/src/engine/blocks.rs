@@ -40,7 +40,7 @@ pub struct Block {
 /// # Ok::<(), dtype_runtime::Error>(())
 /// ```
 pub trait LeafVisitor {
-    /// A block of so many bytes; the offset is counted in bytes from displacement 0.
+    /// A block of `size` bytes; `offset` is in bytes from displacement 0.
     fn contiguous(&mut self, offset: isize, size: usize);
 
     /// Blocks of one size at equal distances, in bytes.

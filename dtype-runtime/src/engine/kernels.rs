@@ -1,9 +1,9 @@
 //! The innermost loops: blocks of one size copied from places to places.
 //!
 //! Each is compiled for every kind of size and of places, so that what happens to a block is a handful of
-//! instructions. A block of 1, 2, 4, 8, 16, 32 or 64 bytes is so many bytes at once (in the widest registers
-//! that every machine of the target has); one of any other size up to 128 is twice so many, which overlap in
-//! the middle.
+//! instructions. A block of 1, 2, 4, 8, 16, 32 or 64 bytes is copied at once (in the widest registers that
+//! every machine of the target has); one of any other size up to 128 is copied as two of these, which overlap
+//! in the middle.
 
 /// Where the blocks of a loop begin, on one side.
 pub(crate) trait Steps: Copy {
@@ -158,7 +158,7 @@ impl Stride {
     }
 }
 
-/// Copies the blocks of two loops, the second within the first: of so many bytes, from the first pointer to
+/// Copies the blocks of two loops, the second within the first: of `size` bytes, from the first pointer to
 /// the second.
 ///
 /// # Safety
@@ -318,7 +318,7 @@ unsafe fn tiles<W: Width>(size: usize, outer: Stride, inner: Stride, from: *cons
     }
 }
 
-/// A square of numbers that is turned in registers: so many rows of so many numbers.
+/// A square of numbers that is transposed in registers.
 #[cfg(target_arch = "x86_64")]
 mod squares {
     use std::arch::x86_64::{

@@ -271,7 +271,7 @@ impl Group {
 
 /// Appends a part, or those that it is made of.
 fn push_all(parts: &mut Vec<Part>, part: Part) {
-    /// Turns of a loop over a few fields that are taken as so many fields.
+    /// Turns of a loop over a few fields that are unrolled into fields.
     const FEW: usize = 4;
     match part.node.kind {
         Kind::Sequence(inner) => inner.into_iter().for_each(|inner| push(parts, inner.moved(part.a, part.b))),
@@ -432,7 +432,7 @@ impl Block {
 }
 
 impl Bucket {
-    /// Of children of so many bytes.
+    /// Of children of `size` bytes.
     pub fn packed(&self, size: usize) -> (usize, usize) {
         (self.b as usize, self.count * size)
     }

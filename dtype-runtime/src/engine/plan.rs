@@ -57,7 +57,7 @@ impl Plan {
     /// The plan of a tree. Its extent, of which several copies are apart, is the one that MPI gives it.
     ///
     /// # Errors
-    /// [`Error::Tree`] for a tree that is none, or whose bytes cannot be counted.
+    /// [`Error::Tree`] for an invalid tree, or one whose bytes cannot be counted.
     pub fn new(tree: &TypeTree) -> Result<Self, Error> {
         let measure = tree.measure()?;
         let fits = |bytes: i64| {
@@ -77,7 +77,7 @@ impl Plan {
         Self::of_layer(self.layer(), extent)
     }
 
-    /// The plan of a layer, copies of which are so many bytes apart.
+    /// The plan of a layer, copies of which are `extent` bytes apart.
     pub(crate) fn of_layer(Layer { part, signature, bounds }: Layer, extent: isize) -> Self {
         Self(Arc::new(Compiled {
             part,
@@ -106,7 +106,7 @@ impl Plan {
         self.0.signature.fingerprint(bytes)
     }
 
-    /// The base types of so many packed bytes of the plan, again and again, to be read: `3 × {f64, u32}`.
+    /// The base types of the first `bytes` packed bytes of copies of the plan, as text: `3 × {f64, u32}`.
     #[cfg(feature = "mpi")]
     pub(crate) fn signature_text(&self, bytes: usize) -> String {
         let signature = &self.0.signature;
@@ -129,7 +129,7 @@ impl Plan {
         &self.0
     }
 
-    /// Copies some of the packed bytes of so many copies between memory, where displacement 0 of the first
+    /// Copies some of the packed bytes of `count` copies between memory, where displacement 0 of the first
     /// one is `origin`, and where they are packed.
     ///
     /// # Safety
@@ -149,7 +149,7 @@ impl Plan {
         unsafe { run_turns::<D>(&compiled.part.node, (count, &compiled.extent), bytes, sides) };
     }
 
-    /// Where so many copies begin, in bytes from displacement 0 of the first one, if they are one contiguous
+    /// Where `count` copies begin, in bytes from displacement 0 of the first one, if they are one contiguous
     /// block.
     #[cfg(feature = "mpi")]
     pub(crate) fn contiguous(&self, count: usize) -> Option<isize> {
@@ -161,7 +161,7 @@ impl Plan {
     /// The contiguous blocks, as far as the first ones tell of all, if all values are of one base type.
     #[cfg(feature = "mpi")]
     pub(crate) fn spacing(&self) -> Option<Spacing> {
-        /// Blocks that are looked at are in so many packed bytes of one copy.
+        /// Blocks are looked at within the first packed bytes of one copy, up to this number.
         const SOME: usize = 64 << 10;
         let compiled = self.compiled();
         *compiled.spacing.get_or_init(|| {
@@ -212,7 +212,7 @@ impl Layer {
         Self { part: Part::block(signature.size), bounds: Some((0, signature.size as isize)), signature }
     }
 
-    /// This `count` times, so many bytes apart.
+    /// This `count` times, `stride` bytes apart.
     #[must_use]
     pub fn repeated(self, count: usize, stride: isize) -> Self {
         let size = self.signature.size as isize;
@@ -238,7 +238,7 @@ impl Layer {
         }
     }
 
-    /// At each of these places so many of this, so many bytes apart.
+    /// At each of these places `count` of this, `stride` bytes apart.
     fn bucketed(self, stride: isize, places: impl Iterator<Item = (isize, usize)>) -> Self {
         let (size, mut all, mut ends) = (self.signature.size, 0usize, Vec::new());
         let buckets = places.map(|(a, count)| {

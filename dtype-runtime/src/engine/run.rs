@@ -23,7 +23,7 @@ pub(crate) trait Direction {
     /// The two sides as what is read and what is written.
     fn sides<T>(a: T, b: T) -> (T, T);
 
-    /// Copies so many bytes.
+    /// Copies `size` bytes.
     ///
     /// # Safety
     /// Both sides are so many bytes that do not overlap, of which those copied to may be written, and the
@@ -180,7 +180,7 @@ impl<'p> Repeats<'p> {
         self.depth -= 1;
     }
 
-    /// Cuts the loops around something of so many bytes into chunks that stay in the cache, and calls back
+    /// Cuts the loops around something of `size` bytes into chunks that stay in the cache, and calls back
     /// with the loops within each.
     fn for_each_chunk(&self, size: usize, sides: Sides, mut visit: impl FnMut(&mut Self, Sides)) {
         let most = (CHUNK / size.max(1)).clamp(1, ELEMENTS);
@@ -468,7 +468,7 @@ pub(crate) unsafe fn run_range<D: Direction>(node: &Node, bytes: Bytes, sides: S
     }
 }
 
-/// Copies some bytes of so many turns of a loop.
+/// Copies some bytes of `count` turns of a loop.
 ///
 /// # Safety
 /// As for [`run_range`].

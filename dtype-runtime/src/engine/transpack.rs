@@ -22,7 +22,7 @@ pub struct Transpack {
 }
 
 impl Transpack {
-    /// From so many copies of one plan to so many of another.
+    /// From some copies of one plan to some of another.
     ///
     /// # Errors
     /// [`Error::Length`] where one of both has more bytes, and [`Error::Signature`] where a value is of

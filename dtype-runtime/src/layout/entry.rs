@@ -34,7 +34,7 @@ impl Deref for Entry {
 
 #[cfg(feature = "mpi")]
 impl Entry {
-    /// Of so many of it, an extent apart.
+    /// Of `copies` copies, an extent apart.
     pub(crate) fn repeated(&self, copies: usize) -> Self {
         let extent = self.bounds().map_or(0, |bounds| bounds.extent);
         let tree = TypeTree::vector(copies as u64, extent, self.solution().tree.clone());

@@ -83,9 +83,9 @@ pub use crate::types::{
 /// # Safety
 /// `region` is always the same, selects within an array of its shape, and values of `Element` only; `NESTS`,
 /// if there are any, are its loop nests, and `plan` is its plan. `Shape` says the same shape as nested arrays
-/// in memory have it, from the outermost, or is a [`Dimensions`] of so many dimensions. `entry` describes the
-/// region for an array without gaps. `Coverage` is [`Disjoint`] only if the region selects no byte twice, or
-/// its check finds that out.
+/// in memory have it, from the outermost, or is a [`Dimensions`] of that number of dimensions. `entry`
+/// describes the region for an array without gaps. `Coverage` is [`Disjoint`] only if the region selects no
+/// byte twice, or its check finds that out.
 pub unsafe trait Layout: Clone + Sync {
     /// The elements of the array.
     type Element: MpiDatatype;
@@ -165,7 +165,7 @@ pub unsafe trait Layout: Clone + Sync {
         self.region().packed_size()
     }
 
-    /// Whether there are values of which not every pattern is one.
+    /// Whether there are values of restricted types.
     #[doc(hidden)]
     fn is_restricted(&self) -> bool {
         self.region().is_restricted()

@@ -8,7 +8,7 @@ use dtype_core::{
 use super::part::Leaf;
 use crate::{engine::Direction, pack::copy_known, types::entry::COSTS};
 
-/// A loop over the values of a piece: so many times, so many bytes apart, or at the places of a list.
+/// A loop over the values of a piece: a number of times at a stride in bytes, or at the places of a list.
 #[derive(Clone, Copy)]
 pub struct Loop<'a> {
     /// How many times.

@@ -8,7 +8,7 @@ use crate::{
     types::{Facts, MpiDatatype, entry::LazyDatatype},
 };
 
-/// What is selected of every element: values of one type, at regular distances in up to so many dimensions.
+/// What is selected of every element: values of one type, at regular distances in a few dimensions.
 #[derive(Clone, Copy)]
 pub struct Part {
     /// Bytes from the start of the element to the first value.
@@ -49,7 +49,7 @@ impl Part {
     /// Nothing.
     pub const EMPTY: Self = Self { offset: 0, arrays: [(0, 0); _], leaf: Leaf::of::<()>() };
 
-    /// The value so many bytes from the start of the element.
+    /// The value `offset` bytes from the start of the element.
     pub const fn first(offset: usize, leaf: &'static Leaf) -> Self {
         Self { offset, arrays: [(1, 0); _], leaf }
     }

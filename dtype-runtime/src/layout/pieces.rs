@@ -48,7 +48,7 @@ impl<T: MpiDatatype> Path<T> {
 }
 
 impl Path<Memory> {
-    /// A value of a type map, so many bytes from its start.
+    /// A value of a type map, `offset` bytes from its start.
     ///
     /// # Panics
     /// With a message where the displacement is none: the compiler refuses it.
@@ -126,7 +126,7 @@ pub(crate) const unsafe fn unwritten<T>(memory: &MaybeUninit<T>) -> &T {
     unsafe { &*memory.as_ptr() }
 }
 
-/// What a region that is known at compile time is written down with: so many pieces of an array of so many
+/// What a region that is known at compile time is written down with: up to `N` pieces of an array of `D`
 /// dimensions.
 ///
 /// # Panics

@@ -129,7 +129,7 @@ impl<'a> Region<'a> {
         count
     }
 
-    /// Whether not every pattern of the packed bytes is a value.
+    /// Whether there are values of restricted types.
     #[inline(always)]
     pub(crate) const fn is_restricted(&self) -> bool {
         let mut part = 0;

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-/// The shape of an array that only the running program knows: so many dimensions.
+/// The shape of an array that only the running program knows: `D` dimensions.
 #[derive(Debug)]
 pub struct Dimensions<const D: usize>(Infallible);
 

@@ -103,10 +103,10 @@ pub struct Darray<const D: usize> {
 pub enum Distribution {
     /// Not at all: `MPI_DISTRIBUTE_NONE`. There is one process.
     None,
-    /// One block for each process: `MPI_DISTRIBUTE_BLOCK`. Of so many elements, or, by default, as equal as
-    /// can be.
+    /// One block for each process: `MPI_DISTRIBUTE_BLOCK`. Of this number of elements, or, by default, as
+    /// equal as can be.
     Block(Option<usize>),
-    /// Blocks dealt in turn: `MPI_DISTRIBUTE_CYCLIC`. Of so many elements, or of one.
+    /// Blocks dealt in turn: `MPI_DISTRIBUTE_CYCLIC`. Of this number of elements, or of one.
     Cyclic(Option<usize>),
 }
 
@@ -152,7 +152,7 @@ impl<const D: usize> Darray<D> {
 
 /// What one process has of a dimension.
 pub(crate) enum Share {
-    /// So many elements from this one on, so many apart.
+    /// `count` elements from `start` on, `step` apart.
     Strided { start: usize, count: usize, step: usize },
     /// These elements.
     Listed(Vec<usize>),
@@ -453,7 +453,7 @@ fn span(start: usize, count: usize) -> Item {
     strided(start, count, 1)
 }
 
-/// So many indices, from this one on, so many apart.
+/// `count` indices from `start` on, `step` apart.
 fn strided(start: usize, count: usize, step: usize) -> Item {
     let last = start as i128 + (count as i128 - 1) * step as i128;
     Item::Range {

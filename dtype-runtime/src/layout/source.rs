@@ -119,7 +119,7 @@ impl Place {
     /// The bytes of a type map.
     fn of_bytes(first: *const u8, length: usize, expected: usize) -> Result<Self, Error> {
         if length < expected {
-            return Err(Error::TooShort { expected, found: length });
+            return Err(Error::Reach { first: 0, end: expected as i128, found: length });
         }
         Ok(Self::without_gaps(first, 1))
     }

@@ -60,7 +60,7 @@ impl<'a, L: Layout> View<'a, L> {
     /// assert_eq!(columns.of(&matrix).pack(), [1, 3, 4, 6]);
     /// ```
     pub fn pack(&self) -> Vec<u8> {
-        // SAFETY: packing the part writes just so many bytes.
+        // SAFETY: packing the part writes exactly `packed_size` bytes.
         unsafe { written(self.packed_size(), |packed| self.copy::<Packing>(packed)) }
     }
 
@@ -99,7 +99,7 @@ impl<'a, L: Layout> View<'a, L> {
         self.place.copies
     }
 
-    /// Whether there are values of which not every pattern is one.
+    /// Whether there are values of restricted types.
     pub(crate) fn is_restricted(&self) -> bool {
         self.layout.is_restricted()
     }
@@ -149,7 +149,7 @@ impl<'a, L: Layout> View<'a, L> {
     /// # Ok::<(), dtype_runtime::Error>(())
     /// ```
     pub fn data(&self) -> Data<'a> {
-        // SAFETY: the place is that of so many arrays of the region's shape, borrowed for as long.
+        // SAFETY: the place is that of `place.copies` arrays of the region's shape, borrowed for as long.
         unsafe { Data::from_raw(self.with_plan(Plan::clone), self.place.copies, self.place.first) }
     }
 
@@ -263,7 +263,7 @@ impl<L: Layout> ViewMut<'_, L> {
     pub fn data(&mut self) -> DataMut<'_> {
         let check = self.view.is_restricted().then_some(&self.view.layout as &dyn Valid);
         let Place { first, copies, .. } = self.view.place;
-        // SAFETY: the place is that of so many arrays of the region's shape, borrowed mutably.
+        // SAFETY: the place is that of `place.copies` arrays of the region's shape, borrowed mutably.
         unsafe { DataMut::from_raw(self.view.with_plan(Plan::clone), copies, first, check) }
     }
 }

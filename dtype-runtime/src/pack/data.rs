@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// What a layout names of some memory, to be read: so many copies of a plan (MPI's buffer, count and
+/// What a layout names of some memory, to be read: `count` copies of a plan (MPI's buffer, count and
 /// datatype).
 ///
 /// Of values there is [`Data::of`], of views [`View::data`](crate::View::data), and of bytes with any tree
@@ -47,7 +47,7 @@ pub struct Data<'a> {
 /// Where a layout covers a byte twice, one of the values for it arrives.
 pub struct DataMut<'a> {
     data: Data<'a>,
-    /// For values of which not every pattern is one.
+    /// For values of restricted types.
     check: Option<&'a dyn Valid>,
     memory: PhantomData<&'a mut [u8]>,
 }
@@ -89,7 +89,7 @@ impl<'a> Data<'a> {
     }
 
     /// # Safety
-    /// For `'a`, all that so many copies of the plan name from `origin` on is there, initialized, and not
+    /// For `'a`, all that `count` copies of the plan name from `origin` on is there, initialized, and not
     /// written by others.
     pub(crate) unsafe fn from_raw(plan: Plan, count: usize, origin: *mut u8) -> Self {
         Self { plan, count, origin, memory: PhantomData }
@@ -100,14 +100,14 @@ impl<'a> Data<'a> {
         &self.plan
     }
 
-    /// Bytes of all of it, packed; `usize::MAX` where so many cannot be.
+    /// Bytes of all of it, packed; `usize::MAX` where that number cannot exist.
     pub fn packed_size(&self) -> usize {
         self.plan.packed_size().saturating_mul(self.count)
     }
 
     /// Packs all of it.
     pub fn pack(&self) -> Vec<u8> {
-        // SAFETY: packing all of it writes just so many bytes.
+        // SAFETY: packing all of it writes exactly `packed_size` bytes.
         unsafe { written(self.packed_size(), |packed| self.copy::<Packing>(packed)) }
     }
 
@@ -262,7 +262,7 @@ impl<'a> DataMut<'a> {
     }
 
     /// # Safety
-    /// For `'a`, all that so many copies of the plan name from `origin` on is there, initialized, and used by
+    /// For `'a`, all that `count` copies of the plan name from `origin` on is there, initialized, and used by
     /// nobody else. Any bytes that pass the check may be written there.
     pub(crate) unsafe fn from_raw(
         plan: Plan,
@@ -313,7 +313,7 @@ impl<'a> DataMut<'a> {
         Ok(())
     }
 
-    /// Whether there are values of which not every pattern is one.
+    /// Whether there are values of restricted types.
     pub(crate) fn is_restricted(&self) -> bool {
         self.check.is_some()
     }
@@ -360,8 +360,8 @@ impl<'a> DataMut<'a> {
     /// The contiguous blocks of some of the packed bytes, for vectored input.
     ///
     /// # Errors
-    /// [`Error::Range`]; [`Error::Overlap`]; and [`Error::Restricted`] where not every pattern is a value,
-    /// since nobody looks at what is written.
+    /// [`Error::Range`]; [`Error::Overlap`]; and [`Error::Restricted`] where there are values of restricted
+    /// types, since nobody looks at what is written.
     pub fn io_slices_mut(&mut self, bytes: Range<usize>) -> Result<Vec<IoSliceMut<'_>>, Error> {
         if self.is_restricted() {
             return Err(Error::Restricted);
@@ -400,7 +400,7 @@ impl Transpack {
     ///
     /// # Errors
     /// [`Error::Plan`] where this was made for other plans or counts, and [`Error::InvalidValue`] where a
-    /// value is none of the destination's type. Nothing is written then.
+    /// value is not valid in the destination. Nothing is written then.
     pub fn copy(&self, from: &Data<'_>, to: &mut DataMut<'_>) -> Result<(), Error> {
         if !self.is_for((&from.plan, from.count), (&to.data.plan, to.data.count)) {
             return Err(Error::Plan);
@@ -423,7 +423,7 @@ impl Transpack {
     }
 }
 
-/// Checks that so many copies of a plan lie within memory of so many bytes.
+/// Checks that `count` copies of a plan lie within memory of `found` bytes.
 fn reach(plan: &Plan, count: usize, found: usize, origin: usize) -> Result<(), Error> {
     let Some((lower, upper)) = plan.compiled().bounds.filter(|_| count > 0) else { return Ok(()) };
     if plan.packed_size().checked_mul(count).is_none_or(|size| isize::try_from(size).is_err()) {
@@ -450,7 +450,7 @@ impl fmt::Debug for DataMut<'_> {
     }
 }
 
-/// Checks that a range is one of so many bytes.
+/// Checks that a range is one of `size` bytes.
 pub(super) fn check_range(bytes: &Range<usize>, size: usize) -> Result<(), Error> {
     if bytes.start > bytes.end || bytes.end > size {
         return Err(Error::Range { start: bytes.start, end: bytes.end, size });

@@ -13,7 +13,7 @@ use crate::{
     types::{Visitor, check::check},
 };
 
-/// Bytes that `count` values of `T` take when packed; `usize::MAX` where so many cannot exist.
+/// Bytes that `count` values of `T` take when packed; `usize::MAX` where that number cannot exist.
 pub const fn packed_size<T: MpiDatatype>(count: usize) -> usize {
     T::FACTS.packed_size.saturating_mul(count)
 }
@@ -26,7 +26,7 @@ pub const fn packed_size<T: MpiDatatype>(count: usize) -> usize {
 /// ```
 pub fn pack<T: MpiDatatype>(values: &[T]) -> Vec<u8> {
     let memory = values.as_ptr().cast_mut().cast();
-    // SAFETY: so many values are packed to just so many bytes, elsewhere than they are.
+    // SAFETY: these values are packed to exactly `size` bytes, elsewhere than they are.
     unsafe {
         written(packed_size::<T>(values.len()), |packed| {
             copy_values::<T, Packing>(memory, values.len(), packed);
@@ -45,10 +45,10 @@ pub(crate) unsafe fn pack_raw<T: MpiDatatype>(values: &[T], packed: *mut u8) {
     unsafe { copy_values::<T, Packing>(values.as_ptr().cast_mut().cast(), values.len(), packed) };
 }
 
-/// A vector of so many bytes that are written where it is told to.
+/// A vector of `size` bytes, written by `write`.
 ///
 /// # Safety
-/// `write` initializes just so many bytes from there on.
+/// `write` initializes `size` bytes from there on.
 #[inline]
 pub(crate) unsafe fn written(size: usize, write: impl FnOnce(*mut u8)) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(size);
@@ -84,7 +84,7 @@ pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usiz
 /// assert_eq!(flags, [(7, true), (8, false)]);
 ///
 /// let error = dtype_runtime::unpack_into(&[9, 1, 9, 2], &mut flags).unwrap_err();
-/// let says = "at byte 3 of the packed data is 0x2, and no `bool` has that value";
+/// let says = "byte 3 of the packed data: 0x2 is not a valid `bool`";
 /// assert!(error.to_string().starts_with(says));
 /// assert_eq!(flags, [(7, true), (8, false)]);
 /// # Ok::<(), dtype_runtime::Error>(())
@@ -92,7 +92,7 @@ pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usiz
 pub fn unpack_into<T: MpiDatatype>(packed: &[u8], values: &mut [T]) -> Result<(), Error> {
     Error::unless_exactly(type_name::<T>(), packed_size::<T>(values.len()), packed.len())?;
     check::<T>(packed, 0)?;
-    // SAFETY: these are just the bytes of so many values, each of them valid; `values` cannot overlap them.
+    // SAFETY: these are the bytes of `values.len()` values, each of them valid; `values` cannot overlap them.
     unsafe {
         copy_values::<T, Unpacking>(values.as_mut_ptr().cast(), values.len(), packed.as_ptr().cast_mut());
     }
@@ -116,7 +116,7 @@ impl Copying {
     }
 }
 
-/// Copies so many bytes, which the compiler knows.
+/// Copies `size` bytes, a number that the compiler knows.
 ///
 /// # Safety
 /// As for [`Direction::copy`].
@@ -199,7 +199,7 @@ impl<D: Direction> Walk<D> {
         self.memory = first;
     }
 
-    /// Passes so many bytes at `memory`.
+    /// Passes `size` bytes at `memory`.
     ///
     /// # Safety
     /// They are there, and their packed bytes are next.

@@ -102,7 +102,7 @@ pub(crate) fn cached(tree: TypeTree, bounds: Option<Bounds>, purpose: Purpose) -
 }
 
 impl Cache {
-    /// Forgets entries until one of so many numbers fits.
+    /// Forgets entries until one more, of `size` numbers, fits.
     fn make_room(&mut self, numbers: usize) {
         let remembered = self.remembered.get_or_insert_default();
         while remembered.len() >= MOST_ENTRIES || self.numbers + numbers > MOST_NUMBERS {

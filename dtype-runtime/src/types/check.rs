@@ -35,7 +35,7 @@ pub(super) fn validate<T: MpiDatatype>(values: &[T]) -> Result<(), Error> {
     looking.invalid.map_or(Ok(()), Err)
 }
 
-/// Looks for the first value that is none, in memory: an invalid value must not be read as one, so it is
+/// Looks for the first invalid value, in memory: an invalid value must not be read as one, so it is
 /// looked at as bytes.
 ///
 /// It is made in [`validate`] only, over values of the type whose `visit` it is handed to.
@@ -126,7 +126,7 @@ impl Looking<'_> {
     }
 }
 
-/// The first of the packed values from `at` on that is none, as an error.
+/// The first invalid one of the packed values from `at` on, as an error.
 #[cold]
 fn invalid<T: MpiDatatype>(packed: &[u8], at: usize) -> Option<Error> {
     let size = T::FACTS.packed_size;

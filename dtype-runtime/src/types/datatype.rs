@@ -199,8 +199,8 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         Values(values)
     }
 
-    /// Values as an rsmpi `BufferMut`, to be received into, if the type is [`AnyPattern`](crate::types::AnyPattern).
-    /// Skipped fields are left as they are.
+    /// Values as an rsmpi `BufferMut`, to be received into, if the type is
+    /// [`AnyPattern`](crate::types::AnyPattern). Skipped fields are left as they are.
     #[cfg(feature = "mpi")]
     fn buffer_mut(values: &mut [Self]) -> ValuesMut<'_, Self> {
         ValuesMut(values)

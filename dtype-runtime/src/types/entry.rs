@@ -65,7 +65,7 @@ pub struct Expansion {
 pub enum Description {
     /// A type that travels as a base type.
     Leaf(BaseType),
-    /// A type that travels as so many bytes.
+    /// A type that travels as its bytes in memory: their number.
     Bytes(usize),
     /// An array: the layout of its elements, their number and their distance in bytes.
     Elements(fn() -> &'static LazyDatatype, usize, usize),

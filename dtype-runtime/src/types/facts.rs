@@ -46,7 +46,7 @@ impl Facts {
         base: None,
     };
 
-    /// Adds a field, so many bytes from the start.
+    /// Adds a field, `offset` bytes from the start.
     #[must_use]
     pub const fn with_field(self, offset: usize, facts: &Self) -> Self {
         Self {

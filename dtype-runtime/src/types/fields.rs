@@ -31,7 +31,7 @@ impl Field {
         Self { offset: 0, facts, lazy }
     }
 
-    /// The same so many bytes from the start.
+    /// The same field, `offset` bytes from the start.
     #[must_use]
     pub const fn at(self, offset: usize) -> Self {
         Self { offset, ..self }
@@ -84,8 +84,8 @@ impl Fields {
         TypeTree::structure(displacements.collect::<Vec<_>>(), children.collect::<Vec<_>>())
     }
 
-    /// Whether fields travel in another order than declared, and are so many that a loop over them is slower
-    /// than a plan.
+    /// Whether fields travel in another order than declared, and are too many for a loop over them; it is
+    /// slower than a plan.
     pub(crate) const fn are_many_in_memory_order(&self) -> bool {
         const FEW: usize = 16;
         self.order.len() > FEW

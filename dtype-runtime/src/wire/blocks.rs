@@ -44,7 +44,7 @@ impl Blocks {
         self.by_block
     }
 
-    /// Bytes of so many copies that travel.
+    /// Packed bytes of `copies` copies.
     pub fn size(&self, copies: usize) -> usize {
         self.by_block.packed_size().saturating_mul(copies)
     }

@@ -267,7 +267,7 @@ fn number() -> MPI_Datatype {
     unsafe { ffi::RSMPI_UINT64_T }
 }
 
-/// Tells all ranks so many numbers, and gives what each of them tells (`MPI_Allgather`).
+/// Exchanges `N` numbers of each rank with all ranks (`MPI_Allgather`).
 fn tell_all<const N: usize>(
     communicator: MPI_Comm,
     ranks: c_int,
@@ -276,7 +276,7 @@ fn tell_all<const N: usize>(
     let mut all = vec![[0; N]; ranks as usize];
     called("MPI_Allgather", communicator, || {
         let (from, to, count) = (own.as_ptr().cast(), all.as_mut_ptr().cast(), N as c_int);
-        // SAFETY: there is room for so many numbers of each rank.
+        // SAFETY: there is room for `N` numbers of each rank.
         unsafe { ffi::MPI_Allgather(from, count, number(), to, count, number(), communicator) }
     })?;
     Ok(all)
@@ -406,7 +406,7 @@ where
     if found != total(&told) {
         let [expected, found] =
             [total(&told), found].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-        return Err(Error::Fit { expected, found, from: None });
+        return Err(Error::Fit { expected, found: Some(found), from: None });
     }
     let bytes = with_seals(&told);
     let parts = Parts::of(&told, largest(communicator, bytes)?)?;

@@ -176,7 +176,7 @@ fn is_description_of(size: usize, bytes: &[u8]) -> bool {
     Description::read(bytes).is_some_and(|description| description.size == size as u64)
 }
 
-/// Whether a message of so many packed bytes is the one that it is received into, also by its description if
+/// Whether a message of `found` packed bytes fits what it is received into, also by its description if
 /// it has one.
 pub(super) fn accepted_description<M: Read + ?Sized>(
     message: &M,
@@ -191,7 +191,7 @@ pub(super) fn accepted_description<M: Read + ?Sized>(
     fits(message, found, Some((status.MPI_SOURCE, status.MPI_TAG)))
 }
 
-/// Checks that a message has so many packed bytes, which came from a rank with a tag, or in a collective
+/// Checks that `found` packed bytes fit a message; they came from a rank with a tag, or in a collective
 /// call.
 pub(super) fn fits<M: Read + ?Sized>(
     message: &M,
@@ -199,5 +199,5 @@ pub(super) fn fits<M: Read + ?Sized>(
     from: Option<(i32, i32)>,
 ) -> Result<(), Error> {
     let expected = message.packed_size();
-    if found == expected { Ok(()) } else { Err(Error::Fit { expected, found, from }) }
+    if found == expected { Ok(()) } else { Err(Error::Fit { expected, found: Some(found), from }) }
 }

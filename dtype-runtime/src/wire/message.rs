@@ -39,7 +39,7 @@ pub trait Receivable: Sendable + sealed::Write {}
 impl<M: sealed::Read + ?Sized> Sendable for M {}
 impl<M: sealed::Write + ?Sized> Receivable for M {}
 
-/// What MPI takes for a message: so many of a datatype at a place.
+/// What MPI takes for a message: `count` of a datatype at a place.
 pub struct Typed {
     pub(super) place: *mut c_void,
     pub(super) count: Count,
@@ -87,7 +87,7 @@ pub(crate) mod sealed {
     /// something travels [as bytes](super::super::blocks).
     ///
     /// # Safety
-    /// 1. `packed_size` is always the same, and `pack` writes just so many bytes.
+    /// 1. `packed_size` is always the same, and `pack` writes exactly that number of bytes.
     /// 2. `span` and `typed` name what the message borrows, to be read: `span` just the packed bytes.
     pub unsafe trait Read {
         /// Bytes of all of it, packed.

@@ -14,9 +14,9 @@ use super::{
 };
 use crate::Error;
 
-/// What the bytes of ranks are counted in, if the largest buffer of a call has so many: one byte, as long as
-/// an MPI count goes so far, and otherwise the power of two with which there are about 2^30 units. The part
-/// of each rank begins with a unit of its own.
+/// What the bytes of ranks are counted in, where the largest buffer of a call has `bytes`: one byte, as long
+/// as an MPI count goes so far, and otherwise the power of two with which there are about 2^30 units. The
+/// part of each rank begins with a unit of its own.
 fn unit(bytes: u64) -> u64 {
     if bytes <= Count::MAX as u64 { 1 } else { (bytes >> 30).next_power_of_two() }
 }
@@ -92,7 +92,7 @@ impl Parts {
         (units(&self.starts) + units(&self.counts)) * self.unit
     }
 
-    /// The units of a part of so many packed bytes, and the bytes of those.
+    /// The units of a part of `size` packed bytes, and the bytes of those.
     fn whole_units(&self, bytes: usize) -> Result<(Count, usize), Error> {
         let count = bytes.saturating_add(seal_size()).div_ceil(self.unit);
         Ok((units(count as u64)?, count.saturating_mul(self.unit)))
@@ -107,7 +107,7 @@ impl Parts {
         Ok((packed, count))
     }
 
-    /// A buffer for one part of so many packed bytes, with a broken seal of that number, and how many units
+    /// A buffer for one part of `size` packed bytes, with a broken seal of that number, and how many units
     /// it has.
     pub fn room_for(&self, bytes: usize, drawn: u64) -> Result<(Buffer, Count), Error> {
         let (count, room) = self.whole_units(bytes)?;
@@ -239,7 +239,7 @@ mod tests {
             let mut short = vec![0u8; 10];
             assert_eq!(
                 parts.unpack(&mut packed, &mut short),
-                Err(Error::Fit { expected: 10, found: 11, from: None })
+                Err(Error::Fit { expected: 10, found: Some(11), from: None })
             );
         }
         assert_eq!(Parts::of(&[], 0).unwrap().room(), 0);

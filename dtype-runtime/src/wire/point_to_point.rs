@@ -112,7 +112,7 @@ pub trait ReceiveOver: Source {
     /// comes, and nothing is written.
     ///
     /// # Errors
-    /// [`Error::Fit`] and [`Error::TooLong`] where the message has another size than what it is received
+    /// [`Error::Fit`] where the message has another size than what it is received
     /// into, [`Error::InvalidValue`] where it holds a value that its type does not have, and with
     /// `DTYPE_CHECK=1` [`Error::Mismatch`] where it holds other base types: nothing is written then.
     /// [`Error::Tag`]; before `MPI_Init` and after `MPI_Finalize`, and from a thread that may not call MPI;

@@ -13,7 +13,7 @@ use std::{
 
 use crate::Error;
 
-/// What a thread keeps: so many buffers, of so many bytes in all. The oldest go first.
+/// What a thread keeps: at most this number of buffers, and of bytes in all. The oldest go first.
 const MOST_BUFFERS: usize = 16;
 const MOST_BYTES: usize = 64 << 20;
 
@@ -49,7 +49,7 @@ impl Pool {
 pub(super) struct Buffer(Box<[u8]>);
 
 impl Buffer {
-    /// A buffer with room for so many bytes.
+    /// A buffer with room for `room` bytes.
     ///
     /// # Errors
     /// [`Error::Memory`] where there is no such memory.
@@ -73,7 +73,7 @@ fn zeros(bytes: usize) -> Option<Box<[u8]>> {
     let layout = Layout::array::<u8>(bytes).ok()?;
     // SAFETY: the layout has a size other than 0, as the caller sees to.
     let place = unsafe { alloc_zeroed(layout) };
-    // SAFETY: so many bytes have been allocated as a box allocates them, and they are initialized.
+    // SAFETY: `bytes` bytes have been allocated as a box allocates them, and they are initialized.
     (!place.is_null()).then(|| unsafe { Box::from_raw(slice_from_raw_parts_mut(place, bytes)) })
 }
 

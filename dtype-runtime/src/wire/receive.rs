@@ -22,7 +22,8 @@ use crate::{
     mpi::{checked, is_truncation},
 };
 
-/// Messages up to so many bytes are received into a buffer and copied: to look for them first takes longer.
+/// Messages of up to this number of bytes are received into a buffer and copied: looking for them first takes
+/// longer.
 const COPIED: usize = 16 << 10;
 
 /// Receives a message. A long one is looked for first: so it is known how long it is, and can be received
@@ -51,26 +52,26 @@ fn looks_faster() -> bool {
     *LOOKS_FASTER.get_or_init(|| table_library() == "mpich-5")
 }
 
-/// Takes what has arrived in a buffer with room for so many bytes.
+/// Takes what has arrived in a buffer of which `room` bytes may be written.
 fn arrived<M: Write + ?Sized>(
     message: &mut M,
     room: usize,
     outcome: Outcome,
     buffer: &[u8],
 ) -> Result<Status, Error> {
-    let expected = message.packed_size();
+    let more = Error::Fit { expected: message.packed_size(), found: None, from: None };
     let status = match outcome {
         Ok(status) => status,
         Err(code) => {
             if !is_truncation(code) {
                 checked("MPI_Recv", code)?;
             }
-            return Err(Error::TooLong { expected, room });
+            return Err(more);
         }
     };
     // More may have come where no error is told; behind the room there is a gap.
     let bytes = buffer.get(..size_of(&status)).filter(|bytes| bytes.len() <= room);
-    unpack(message, bytes.ok_or(Error::TooLong { expected, room })?, &status)?;
+    unpack(message, bytes.ok_or(more)?, &status)?;
     Ok(Status::from_raw(status))
 }
 
@@ -88,15 +89,15 @@ fn take<M: Write + ?Sized>(matched: Matched, message: &mut M) -> Result<(), Erro
     if size == message.packed_size() && message.any_pattern() && !checks() {
         if let Some(Span { place, .. }) = message.span_mut() {
             let bytes = Bytes::of(size)?;
-            // SAFETY: 1 and 2, since the span is borrowed mutably, has just so many bytes, and any pattern
+            // SAFETY: 1 and 2, since the span is borrowed mutably, has exactly `size` bytes, and any pattern
             // may be written there.
             return unsafe { matched.receive_at(place.cast(), bytes.count, bytes.datatype) };
         }
         if Table::current().is_ok_and(|table| table.is_typed(message))
             && let Ok(typed) = message.typed_mut()
         {
-            // SAFETY: 1 and 2, since the datatype names what is borrowed mutably, no byte twice, and has just
-            // so many bytes.
+            // SAFETY: 1 and 2, since the datatype names what is borrowed mutably, no byte twice, and has
+            // exactly `size` bytes.
             return unsafe { matched.receive_at(typed.place, typed.count, typed.datatype.as_raw()) };
         }
     }
@@ -110,7 +111,7 @@ fn unpack<M: Write + ?Sized>(message: &mut M, arrived: &[u8], status: &MPI_Statu
     message.unpack(packed)
 }
 
-/// Room for a message that is to have so many packed bytes. One that is checked gets more, so that also what
+/// Room for a message that is to have `size` packed bytes. One that is checked gets more, so that also what
 /// a longer message says of itself arrives.
 fn room_for(size: usize) -> usize {
     const CHECKED: usize = 1 << 20;

@@ -95,7 +95,7 @@ pub(super) fn any_tag() -> Tag {
     unsafe { ffi::RSMPI_ANY_TAG }
 }
 
-/// Bytes as MPI takes them: so many of a datatype.
+/// Bytes as MPI takes them: `count` of a datatype.
 pub(super) struct Bytes {
     pub count: Count,
     pub datatype: MPI_Datatype,
@@ -105,7 +105,7 @@ pub(super) struct Bytes {
 
 impl Bytes {
     /// As `MPI_PACKED`, which matches whatever is sent or received (MPI 4.1 section 5.2); beyond its counts,
-    /// as one of a datatype of so many bytes.
+    /// as one of a datatype of that size.
     #[inline]
     pub fn of(size: usize) -> Result<Self, Error> {
         match Count::try_from(size) {
@@ -114,7 +114,7 @@ impl Bytes {
         }
     }
 
-    /// One of a datatype of so many bytes.
+    /// One of a datatype of `bytes` bytes.
     pub fn one_of(size: usize) -> Result<Self, Error> {
         if size == 1 {
             return Ok(Self { count: 1, datatype: packed_datatype(), _layout: None });
@@ -208,7 +208,7 @@ impl Outgoing {
 /// What MPI says of a transfer that is over: its status, or an error code.
 pub(super) type Outcome = Result<MPI_Status, c_int>;
 
-/// A buffer into which MPI may receive a message of up to so many bytes; it notices if there are more, and
+/// A buffer into which MPI may receive a message of up to `room` bytes; it notices if there are more, and
 /// writes nothing behind it.
 pub(super) struct Room {
     buffer: Buffer,

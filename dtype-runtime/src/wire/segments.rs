@@ -116,7 +116,7 @@ impl<'a, M: Read + ?Sized> Sending<'a, M> {
         Ok(sending)
     }
 
-    /// Packs the next piece behind so many bytes of a buffer.
+    /// Packs the next piece behind the first `header` bytes of a buffer.
     fn pack(&mut self, mut buffer: Buffer, before: usize, end: usize) -> Result<Outgoing, Error> {
         let size = before + end - self.position;
         self.message.pack_range(self.position..end, &mut buffer[before..size])?;

@@ -75,7 +75,7 @@ fn outgoing<M: Read + ?Sized>(message: &M, wire: Wire) -> Result<Outgoing, Error
     }
 }
 
-/// A message packed into a buffer with room for so many bytes at least.
+/// A message packed into a buffer with room for at least `room` bytes.
 pub(super) fn pack_with_room<M: Read + ?Sized>(message: &M, room: usize) -> Result<Buffer, Error> {
     let mut packed = Buffer::with_room(room.max(message.packed_size()))?;
     // SAFETY: there is room for all of it.

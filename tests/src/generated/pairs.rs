@@ -172,13 +172,13 @@ impl Case<'_> {
         }
     }
 
-    /// With `MPI_Recv` of so many of the type.
+    /// With `MPI_Recv` and the datatype of the type.
     fn receive_plainly<T: MpiDatatype + Cover>(&self, from: &Process<'_>, plain: &mut Plain, wire: Wire) {
         let says = fmt::from_fn(|f| {
             write!(f, "{}: {} to a plain {} on {wire:?}", self.name, self.sent, self.received)
         });
         let communicator = from.as_communicator().as_raw();
-        // SAFETY: there is room for so many values; MPI writes bytes.
+        // SAFETY: there is room for `count` values; MPI writes bytes.
         let code = unsafe {
             ffi::MPI_Comm_set_errhandler(communicator, c_errors_return());
             let datatype = T::datatype().unwrap().as_raw();

@@ -53,12 +53,12 @@ fn tiers_agree<T: MpiDatatype>(name: &str) {
     }
 }
 
-/// Sends to the next rank and receives from the one before, as so many values of `T`.
+/// Sends to the next rank and receives from the one before, as `COUNT` values of `T`.
 fn exchange<T: MpiDatatype>(world: &SimpleCommunicator, sent: &[u8], received: &mut [u8]) {
     let (rank, size) = (world.rank(), world.size());
     let datatype = T::datatype().unwrap().as_raw();
     assert!(sent.len() == received.len() && sent.len() == COUNT * size_of::<T>());
-    // SAFETY: both buffers have room for so many values, an extent apart; MPI reads and writes bytes, not
+    // SAFETY: both buffers have room for `COUNT` values, an extent apart; MPI reads and writes bytes, not
     // values.
     let code = unsafe {
         ffi::MPI_Sendrecv(

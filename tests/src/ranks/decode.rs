@@ -68,7 +68,7 @@ impl Maker {
         (0..count).map(|i| (i * 200 + self.int(-20..60) * 4) as MPI_Aint).collect()
     }
 
-    /// A datatype of up to so many levels.
+    /// A datatype of up to `levels` levels.
     fn datatype(&mut self, levels: usize) -> MPI_Datatype {
         if levels == 0 {
             return self.predefined[self.random.below(self.predefined.len())];

@@ -19,7 +19,7 @@ mod generator;
 pub use generator::Random;
 
 impl Random {
-    /// A tree of up to so many levels, which covers no byte twice.
+    /// A tree of up to `depth` levels, which covers no byte twice.
     fn tree(&mut self, depth: usize) -> TypeTree {
         let kind = if depth == 0 { 0 } else { 1 + self.below(4) };
         if kind == 0 {

@@ -53,7 +53,7 @@ pub fn random(world: &SimpleCommunicator) {
     made::for_each(world);
 }
 
-/// Memory of so many elements, all bytes of which are set, and differ from those of any other `which`.
+/// Memory of some elements; all bytes are set, and differ from those of any other `which`.
 pub struct Memory<T>(Vec<u128>, usize, std::marker::PhantomData<T>);
 
 impl<T: MpiDatatype> Memory<T> {

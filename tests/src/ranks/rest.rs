@@ -76,7 +76,7 @@ pub fn alltoallw(world: &SimpleCommunicator) {
 /// `MPI_Reduce` with an operation of one's own on structs.
 pub fn reduce(world: &SimpleCommunicator) {
     unsafe extern "C" fn add(from: *mut c_void, into: *mut c_void, count: *mut c_int, _: *mut MPI_Datatype) {
-        // SAFETY: MPI passes so many values on either side.
+        // SAFETY: MPI passes `count` values on either side.
         let (from, into) = unsafe {
             let count = *count as usize;
             (
@@ -211,7 +211,8 @@ pub fn one_sided(world: &SimpleCommunicator) {
     assert_eq!(copy, bytes);
 }
 
-/// A file in which each rank sees every so many-th struct: written together, read back, and read as a whole.
+/// A file in which each rank sees the structs dealt to it in turn: written together, read back, and read as a
+/// whole.
 pub fn file(world: &SimpleCommunicator) {
     const COUNT: usize = 20;
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
@@ -223,7 +224,7 @@ pub fn file(world: &SimpleCommunicator) {
     world.process_at_rank(0).broadcast_packed(&mut path).unwrap();
     path.truncate(path.iter().position(|byte| *byte == 0).unwrap());
     let name = CString::new(path.clone()).unwrap();
-    // One of so many structs: the number of ranks is known at run time.
+    // One struct of as many as there are ranks, which is known at run time.
     let mine = layout!(Particle[COUNT][ranks] => [.., rank]).unwrap();
     let view = mine.datatype().unwrap();
     let particle = Particle::datatype().unwrap().as_raw();

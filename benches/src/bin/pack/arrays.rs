@@ -98,7 +98,7 @@ fn travels<'a, M: 'a, N: 'a>(
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "only MPI makes datatypes"))]
 pub enum User {
     Contiguous(usize),
-    /// So many blocks, of so many, so many apart.
+    /// A number of blocks of a length, at a stride, in elements.
     Vector(usize, usize, usize),
     /// The array's lengths, the part's, and where it begins.
     Subarray(Vec<usize>, Vec<usize>, Vec<usize>),

@@ -149,7 +149,7 @@ impl Bench {
         self.print(name, "unpack", unpack.chain([memcpy()]).collect(), &effort);
     }
 
-    /// As long as is good for so many bytes.
+    /// As long as is good for `bytes` bytes.
     fn effort(&self, size: usize) -> Effort {
         let effort = if self.arguments.options.quick { Effort::new(5, 60) } else { Effort::new(15, 400) };
         Effort { batch: u32::try_from((100_000 / size.max(1)).clamp(1, 1000)).unwrap_or(1), ..effort }

@@ -93,7 +93,7 @@ fn measure(bench: &Bench, name: &str, from: &Data<'_>, to: DataMut<'_>) {
     bench.print(name, "copy", contenders, &effort);
 }
 
-/// Making plans of trees of so many nodes, against reading them once.
+/// Making plans of large trees, against reading them once.
 fn planning(bench: &Bench) {
     let name = "plan-1000-nodes";
     if !bench.wants(name, Task::Pack, true) {

@@ -28,14 +28,14 @@ pub fn collectives(world: &SimpleCommunicator) {
     let mut part = [9u8; 2];
     assert_eq!(
         root.scatter_packed_into(&mut part),
-        Err(Error::Fit { expected: 2 * ranks, found: 0, from: None })
+        Err(Error::Fit { expected: 2 * ranks, found: Some(0), from: None })
     );
     let scattered = if rank == 0 {
         root.scatter_packed_into_root(&vec![1u8; 2 * ranks + 1], &mut part)
     } else {
         root.scatter_packed_into(&mut part)
     };
-    assert_eq!(scattered, Err(Error::Fit { expected: 2 * ranks, found: 2 * ranks + 1, from: None }));
+    assert_eq!(scattered, Err(Error::Fit { expected: 2 * ranks, found: Some(2 * ranks + 1), from: None }));
     assert_eq!(part, [9; 2]);
     // What has to be looked at before any of it is written, in several parts.
     let mut flags = vec![false; 600_000];

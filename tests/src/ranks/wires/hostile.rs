@@ -1,4 +1,4 @@
-//! Peers that send anything: lengths that fit nothing, segments that are none, announcements that are not
+//! Peers that send anything: lengths that fit nothing, false segments, announcements that are not
 //! kept. All that may come of it is an error.
 
 use std::{os::raw::c_int, ptr};
@@ -87,10 +87,10 @@ fn receive_as(from: &Process<'_>, kind: usize, length: usize) -> bool {
     let right = match result {
         Ok(_) => length == expected && kind != 2 && (has_come || length == 0),
         Err(Error::InvalidValue { .. }) => kind == 2 && length == 24 && !has_come,
-        Err(Error::Fit { expected: own, found, .. }) => {
+        Err(Error::Fit { expected: own, found: Some(found), .. }) => {
             own == expected && found == length && length != expected && !has_come
         }
-        Err(Error::TooLong { expected: own, .. }) => own == expected && length > expected && !has_come,
+        Err(Error::Fit { expected: own, .. }) => own == expected && length > expected && !has_come,
         Err(_) => false,
     };
     right && flags == [true; 24] && before.iter().chain(after.iter()).all(|byte| *byte == 5)
@@ -114,7 +114,7 @@ impl Piece {
 
 /// Sends bytes in one of the contexts of segments.
 fn throw(context: MPI_Comm, tag: c_int, bytes: &[u8]) {
-    // SAFETY: so many bytes are there; the communicator is live.
+    // SAFETY: the bytes are there; the communicator is live.
     unsafe {
         ffi::MPI_Send(bytes.as_ptr().cast(), bytes.len() as c_int, ffi::RSMPI_UINT8_T, 1, tag, context);
     }
@@ -317,7 +317,7 @@ impl Liar<'_> {
         } else if self.lies() {
             self.tells(&[PART as u64, DRAWN]);
             let (from, none) = (own.as_ptr().cast(), ptr::null_mut());
-            // SAFETY: so many bytes are there; nothing is received.
+            // SAFETY: the bytes are there; nothing is received.
             unsafe {
                 let (byte, world) = (ffi::RSMPI_UINT8_T, self.world.as_raw());
                 ffi::MPI_Gatherv(from, self.sent, byte, none, ptr::null(), ptr::null(), byte, 0, world);
@@ -354,7 +354,7 @@ impl Liar<'_> {
             return announced(&self.world.process_at_rank(root).broadcast_packed(&mut values), &values);
         }
         let mut told = [PART as u64, PART as u64, DRAWN];
-        // SAFETY: so many numbers and bytes are there; the handlers are constants of the library. With MPICH
+        // SAFETY: the numbers and bytes are there; the handlers are constants of the library. With MPICH
         // the lie is an error here, too.
         unsafe {
             ffi::MPI_Comm_set_errhandler(self.world.as_raw(), c_errors_return());

@@ -40,7 +40,7 @@ pub fn large(world: &SimpleCommunicator) {
 
 /// More values, and more bytes, than an MPI count.
 pub fn beyond_counts(world: &SimpleCommunicator) {
-    /// Twice as many are 2.2 GiB packed, and so many an odd number of bytes.
+    /// Twice as many are 2.2 GiB packed; the number of bytes is odd.
     const COUNT: usize = 288_001;
     let (rank, root) = (world.rank(), world.process_at_rank(0));
     {
