@@ -89,9 +89,9 @@ impl Runtime {
     /// See [`pieces::unwritten`].
     ///
     /// # Safety
-    /// As there.
+    /// Nothing is read through the reference.
     pub const unsafe fn unwritten<T>(memory: &MaybeUninit<T>) -> &T {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller reads nothing through it.
         unsafe { pieces::unwritten(memory) }
     }
 

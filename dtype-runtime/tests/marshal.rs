@@ -76,7 +76,10 @@ fn hostile_bytes_are_errors_that_say_why() {
     assert!(told(&deep).ends_with("nested more than 256 deep"));
     let tower = (0..300).fold(leaf, |tree, _| TypeTree::vector(1, 0, tree));
     let error = marshal(&tower, Bounds::of_extent(8)).unwrap_err();
-    assert_eq!(error.to_string(), "these bytes do not describe a layout: the tree is nested more than 256 deep");
+    assert_eq!(
+        error.to_string(),
+        "these bytes do not describe a layout: the tree is nested more than 256 deep"
+    );
     // More bytes than there can be.
     let huge = TypeTree::vector(u64::MAX, i64::MAX, TypeTree::Leaf(BaseType::U8));
     assert!(matches!(marshal(&huge, Bounds::of_extent(1)), Err(Error::Tree(_))));

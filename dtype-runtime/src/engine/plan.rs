@@ -133,9 +133,8 @@ impl Plan {
     /// one is `origin`, and where they are packed.
     ///
     /// # Safety
-    /// The bytes are some of the packed ones, and `packed` points to where they are, elsewhere than the
-    /// memory, in which all is there that the copies name. The side that is copied to may be written, and the
-    /// other holds valid values.
+    /// 1 to 3 of [`Direction::copy`](super::run::Direction::copy), for the bytes that these are in memory and
+    /// from `packed` on; 4. they are some of the packed bytes of the copies.
     pub(crate) unsafe fn copy<D: Direction>(
         &self,
         count: usize,
@@ -145,7 +144,7 @@ impl Plan {
     ) {
         let compiled = self.compiled();
         let sides = Sides { a: origin.wrapping_offset(compiled.part.a), b: packed.wrapping_sub(bytes.start) };
-        // SAFETY: as the caller promises.
+        // SAFETY: 1 to 3 are those of the caller, for the same bytes; by 4 they are bytes of the turns.
         unsafe { run_turns::<D>(&compiled.part.node, (count, &compiled.extent), bytes, sides) };
     }
 

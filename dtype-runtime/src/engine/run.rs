@@ -26,12 +26,14 @@ pub(crate) trait Direction {
     /// Copies `size` bytes.
     ///
     /// # Safety
-    /// Both sides are so many bytes that do not overlap, of which those copied to may be written, and the
-    /// others read.
+    /// The conditions of all copying here and in `kernels`, for the bytes that are copied:
+    /// 1. those on the side that is read are initialized, and nobody writes them meanwhile;
+    /// 2. those on the side that is written may be written, and nobody else uses them meanwhile;
+    /// 3. none that is written is read.
     #[inline(always)]
     unsafe fn copy(a: *mut u8, b: *mut u8, size: usize) {
         let (from, to) = Self::sides(a, b);
-        // SAFETY: as the caller promises.
+        // SAFETY: 1 to 3 are those of the caller, for the same bytes.
         unsafe { to.copy_from_nonoverlapping(from, size) };
     }
 }
@@ -70,10 +72,10 @@ impl Sides {
     }
 
     /// # Safety
-    /// As for [`Direction::copy`].
+    /// 1 to 3 of [`Direction::copy`], for `size` bytes.
     #[inline(always)]
     unsafe fn copy<D: Direction>(self, size: usize) {
-        // SAFETY: as the caller promises.
+        // SAFETY: 1 to 3 are those of the caller, for the same bytes.
         unsafe { D::copy(self.a, self.b, size) };
     }
 }
@@ -215,33 +217,32 @@ impl<'p> Repeats<'p> {
 /// Copies all of a node, once.
 ///
 /// # Safety
-/// At `sides` there is what the node describes, on both sides: bytes that may be read on the one that is
-/// copied from, and that may be written on the other. No byte that is written is read.
+/// 1 to 3 of [`Direction::copy`], for all blocks that the node describes at `sides`.
 pub(crate) unsafe fn run<D: Direction>(node: &Node, sides: Sides) {
     match &node.kind {
-        // SAFETY: as the caller promises.
+        // SAFETY: 1 to 3 are those of the caller, for the same blocks.
         Kind::Block => unsafe { sides.copy::<D>(node.size) },
         Kind::Repeat { count, a, b, child } => match nest::<D>(node) {
-            // SAFETY: as the caller promises.
+            // SAFETY: 1 to 3 are those of the caller, for the same blocks.
             Some((size, loops)) => unsafe { run_nest::<D>(size, loops, sides) },
-            // SAFETY: the node is its child so many times.
+            // SAFETY: 1 to 3 are those of the caller: the node is its child, `count` times.
             None => unsafe { run_all::<D>(child, Repeat::of(*count, a, b), sides) },
         },
         Kind::Blocks { blocks, .. } => {
             for block in blocks {
-                // SAFETY: a block of the node.
+                // SAFETY: 1 to 3 hold for a block of the node.
                 unsafe { sides.at(block.a, block.b).copy::<D>(block.size) };
             }
         }
         Kind::Buckets { a, b, buckets, child } => {
             for bucket in buckets {
-                // SAFETY: the children of a bucket.
+                // SAFETY: 1 to 3 hold for the children of a bucket.
                 unsafe { run_all::<D>(child, Repeat::of(bucket.count, a, b), sides.at(bucket.a, bucket.b)) };
             }
         }
         Kind::Sequence(parts) => {
             for part in parts {
-                // SAFETY: a part of the node.
+                // SAFETY: 1 to 3 hold for a part of the node.
                 unsafe { run::<D>(&part.node, sides.at(part.a, part.b)) };
             }
         }
@@ -251,32 +252,32 @@ pub(crate) unsafe fn run<D: Direction>(node: &Node, sides: Sides) {
 /// Copies all turns of a loop over a node.
 ///
 /// # Safety
-/// As for [`run`], for each turn.
+/// 1 to 3 of [`Direction::copy`], for the node's blocks at each turn.
 #[inline(never)]
 unsafe fn run_all<'p, D: Direction>(child: &'p Node, repeat: Repeat<'p>, sides: Sides) {
     if let Kind::Block = child.kind {
-        // SAFETY: as the caller promises.
+        // SAFETY: 1 to 3 are those of the caller, for the same blocks.
         return unsafe { run_block::<D>(child.size, &[repeat], sides) };
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: 1 to 3 are those of the caller, for the same blocks.
     Repeats::none().within(repeat, sides, |repeats, sides| unsafe { run_within::<D>(child, repeats, sides) });
 }
 
 /// Copies all of a node, as often as the repeats around it say.
 ///
 /// # Safety
-/// As for [`run`], wherever the repeats lead from `sides`.
+/// 1 to 3 of [`Direction::copy`], for the node's blocks wherever the repeats lead from `sides`.
 unsafe fn run_within<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats<'p>, sides: Sides) {
     if repeats.depth == 0 {
-        // SAFETY: as the caller promises.
+        // SAFETY: 1 to 3 are those of the caller, for the same blocks.
         return unsafe { run::<D>(node, sides) };
     }
     match &node.kind {
-        // SAFETY: as the caller promises.
+        // SAFETY: 1 to 3 are those of the caller, for the same blocks.
         Kind::Block => unsafe { run_block::<D>(node.size, repeats.as_slice(), sides) },
         Kind::Repeat { count, a, b, child } => {
             repeats.within(Repeat::of(*count, a, b), sides, |repeats, sides| {
-                // SAFETY: as the caller promises: the node is its child so many times.
+                // SAFETY: 1 to 3 are those of the caller: the node is its child, `count` times.
                 unsafe { run_within::<D>(child, repeats, sides) };
             });
         }
@@ -284,16 +285,16 @@ unsafe fn run_within<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats<'p>
             if groups.len() == 1
                 && let Some(turns) = repeats.innermost::<D>() =>
         {
-            // SAFETY: as the caller promises.
+            // SAFETY: 1 to 3 are those of the caller, for the same blocks.
             unsafe { run_groups::<D>(groups, turns, repeats.as_slice(), sides) };
         }
         Kind::Blocks { blocks, groups } => repeats.for_each_chunk(node.size, sides, |repeats, sides| {
             if let Some(turns) = repeats.innermost::<D>().filter(|_| !groups.is_empty()) {
-                // SAFETY: all blocks of the node, as often as the repeats of the chunk say.
+                // SAFETY: 1 to 3 hold for all blocks of the node, as often as the repeats of the chunk say.
                 return unsafe { run_groups::<D>(groups, turns, repeats.as_slice(), sides) };
             }
             for block in blocks {
-                // SAFETY: a block of the node, as often as the repeats of the chunk say.
+                // SAFETY: 1 to 3 hold for a block of the node, as often as the repeats of the chunk say.
                 unsafe { run_block::<D>(block.size, repeats.as_slice(), sides.at(block.a, block.b)) };
             }
         }),
@@ -302,7 +303,8 @@ unsafe fn run_within<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats<'p>
                 for bucket in buckets {
                     let repeat = Repeat::of(bucket.count, a, b);
                     repeats.within(repeat, sides.at(bucket.a, bucket.b), |repeats, sides| {
-                        // SAFETY: the children of a bucket, as often as the repeats of the chunk say.
+                        // SAFETY: 1 to 3 hold for the children of a bucket, as often as the repeats of the
+                        // chunk say.
                         unsafe { run_within::<D>(child, repeats, sides) };
                     });
                 }
@@ -310,7 +312,7 @@ unsafe fn run_within<'p, D: Direction>(node: &'p Node, repeats: &mut Repeats<'p>
         }
         Kind::Sequence(parts) => repeats.for_each_chunk(node.size, sides, |repeats, sides| {
             for part in parts {
-                // SAFETY: a part of the node, as often as the repeats of the chunk say.
+                // SAFETY: 1 to 3 hold for a part of the node, as often as the repeats of the chunk say.
                 unsafe { run_within::<D>(&part.node, repeats, sides.at(part.a, part.b)) };
             }
         }),
@@ -334,7 +336,7 @@ fn nest<D: Direction>(node: &Node) -> Option<(usize, [Stride; 4])> {
 /// Copies the blocks of four loops.
 ///
 /// # Safety
-/// As for [`run`], of the node that they have been made of.
+/// 1 to 3 of [`Direction::copy`], for all of these blocks.
 unsafe fn run_nest<D: Direction>(size: usize, [first, second, outer, inner]: [Stride; 4], sides: Sides) {
     let kernel = kernel(size, outer, inner);
     let (from, to) = D::sides(sides.a, sides.b);
@@ -342,7 +344,7 @@ unsafe fn run_nest<D: Direction>(size: usize, [first, second, outer, inner]: [St
         let (from, to) = (from.wrapping_offset(i * first.from), to.wrapping_offset(i * first.to));
         for j in 0..second.count as isize {
             let (from, to) = (from.wrapping_offset(j * second.from), to.wrapping_offset(j * second.to));
-            // SAFETY: as the caller promises.
+            // SAFETY: 1 to 3 are those of the caller, for the same blocks.
             unsafe { kernel(size, outer, inner, from, to) };
         }
     }
@@ -372,10 +374,10 @@ fn for_each_turn(repeats: &[Repeat<'_>], sides: Sides, visit: &mut impl FnMut(Si
 /// Copies a block as often as the repeats say.
 ///
 /// # Safety
-/// As for [`run`].
+/// 1 to 3 of [`Direction::copy`], for the block wherever the repeats lead from `sides`.
 unsafe fn run_block<D: Direction>(size: usize, repeats: &[Repeat<'_>], sides: Sides) {
     let [outer @ .., last] = repeats else {
-        // SAFETY: as the caller promises.
+        // SAFETY: 1 to 3 are those of the caller, for the same blocks.
         return unsafe { sides.copy::<D>(size) };
     };
     if let Some(inner) = last.stride::<D>() {
@@ -386,14 +388,14 @@ unsafe fn run_block<D: Direction>(size: usize, repeats: &[Repeat<'_>], sides: Si
         let kernel = kernel(size, next, inner);
         for_each_turn(outer, sides, &mut |sides| {
             let (from, to) = D::sides(sides.a, sides.b);
-            // SAFETY: as the caller promises.
+            // SAFETY: 1 to 3 are those of the caller, for the same blocks.
             unsafe { kernel(size, next, inner, from, to) };
         });
         return;
     }
     for_each_turn(outer, sides, &mut |sides| {
         let (from, to) = D::sides(sides.a, sides.b);
-        // SAFETY: as the caller promises.
+        // SAFETY: 1 to 3 are those of the caller, for the same blocks.
         unsafe {
             match D::sides(last.a, last.b) {
                 (PlacesRef::At(reads), PlacesRef::Every(writes)) => {
@@ -414,13 +416,13 @@ unsafe fn run_block<D: Direction>(size: usize, repeats: &[Repeat<'_>], sides: Si
 /// Copies the pieces of groups as often as the repeats say, the innermost of which has these strides.
 ///
 /// # Safety
-/// As for [`run`].
+/// 1 to 3 of [`Direction::copy`], for the pieces wherever the repeats lead from `sides`.
 unsafe fn run_groups<D: Direction>(groups: &[Group], turns: Stride, repeats: &[Repeat<'_>], sides: Sides) {
     for group in groups {
         let (reads, writes) = D::sides(&group.a, &group.b);
         for_each_turn(&repeats[..repeats.len() - 1], sides, &mut |sides| {
             let (from, to) = D::sides(sides.a, sides.b);
-            // SAFETY: as the caller promises.
+            // SAFETY: 1 to 3 are those of the caller, for the same blocks.
             unsafe { (group.kernel)(reads, writes, turns, from, to) };
         });
     }
@@ -430,38 +432,38 @@ unsafe fn run_groups<D: Direction>(groups: &[Group], turns: Stride, repeats: &[R
 /// the node is where it would be if all of it were there.
 ///
 /// # Safety
-/// As for [`run`], for these bytes.
+/// 1 to 3 of [`Direction::copy`], for these bytes.
 pub(crate) unsafe fn run_range<D: Direction>(node: &Node, bytes: Bytes, sides: Sides) {
     if bytes == (0..node.size) {
-        // SAFETY: as the caller promises.
+        // SAFETY: 1 to 3 are those of the caller, for the same blocks.
         return unsafe { run::<D>(node, sides) };
     }
     match &node.kind {
         Kind::Block => {
             let at = bytes.start as isize;
-            // SAFETY: bytes of the block.
+            // SAFETY: 1 to 3 hold for bytes of the block.
             unsafe { sides.at(at, at).copy::<D>(bytes.len()) };
         }
         Kind::Repeat { count, a, child, .. } => {
-            // SAFETY: as the caller promises.
+            // SAFETY: 1 to 3 are those of the caller, for the same blocks.
             unsafe { run_turns::<D>(child, (*count, a), bytes, sides) };
         }
         Kind::Blocks { blocks, .. } => {
             for (block, bytes) in overlapping(blocks, Block::packed, bytes) {
                 let at = bytes.start as isize;
-                // SAFETY: bytes of a block of the node.
+                // SAFETY: 1 to 3 hold for bytes of a block of the node.
                 unsafe { sides.at(block.a + at, block.b + at).copy::<D>(bytes.len()) };
             }
         }
         Kind::Buckets { a, buckets, child, .. } => {
             for (bucket, bytes) in overlapping(buckets, |bucket| bucket.packed(child.size), bytes) {
-                // SAFETY: bytes of a bucket of the node.
+                // SAFETY: 1 to 3 hold for bytes of a bucket of the node.
                 unsafe { run_turns::<D>(child, (bucket.count, a), bytes, sides.at(bucket.a, bucket.b)) };
             }
         }
         Kind::Sequence(parts) => {
             for (part, bytes) in overlapping(parts, Part::packed, bytes) {
-                // SAFETY: bytes of a part of the node.
+                // SAFETY: 1 to 3 hold for bytes of a part of the node.
                 unsafe { run_range::<D>(&part.node, bytes, sides.at(part.a, part.b)) };
             }
         }
@@ -471,7 +473,7 @@ pub(crate) unsafe fn run_range<D: Direction>(node: &Node, bytes: Bytes, sides: S
 /// Copies some bytes of `count` turns of a loop.
 ///
 /// # Safety
-/// As for [`run_range`].
+/// 1 to 3 of [`Direction::copy`], for these bytes.
 pub(crate) unsafe fn run_turns<'p, D: Direction>(
     child: &'p Node,
     (count, places): (usize, &'p Places),
@@ -483,34 +485,34 @@ pub(crate) unsafe fn run_turns<'p, D: Direction>(
     }
     if child.is_gapless(places) {
         let at = bytes.start as isize;
-        // SAFETY: bytes of what is one block.
+        // SAFETY: 1 to 3 hold for bytes of what is one block.
         return unsafe { sides.at(at, at).copy::<D>(bytes.len()) };
     }
     let repeat = Repeat { count, a: PlacesRef::of(places), b: PlacesRef::Every(child.size as isize) };
     if count == 1 {
-        // SAFETY: as the caller promises.
+        // SAFETY: 1 to 3 are those of the caller, for the same blocks.
         return unsafe { run_range::<D>(child, bytes, sides.at(places.nth(0), 0)) };
     }
     if bytes == (0..count.saturating_mul(child.size)) {
-        // SAFETY: whole turns, all of them.
+        // SAFETY: 1 to 3 hold for whole turns, all of them.
         return unsafe { run_all::<D>(child, repeat, sides) };
     }
     let turn = |i: usize| sides.at(repeat.a.nth(i), repeat.b.nth(i));
     let Turns { head, whole, tail } = Turns::of(child.size, &bytes);
     if let Some((i, bytes)) = head {
-        // SAFETY: bytes of a turn.
+        // SAFETY: 1 to 3 hold for bytes of a turn.
         unsafe { run_range::<D>(child, bytes, turn(i)) };
     }
     if whole.len() == 1 {
-        // SAFETY: a whole turn.
+        // SAFETY: 1 to 3 hold for a whole turn.
         unsafe { run::<D>(child, turn(whole.start)) };
     } else if !whole.is_empty() {
         let (a, b, whole) = repeat.part(whole.start, whole.len());
-        // SAFETY: whole turns.
+        // SAFETY: 1 to 3 hold for whole turns.
         unsafe { run_all::<D>(child, whole, sides.at(a, b)) };
     }
     if let Some((i, bytes)) = tail {
-        // SAFETY: bytes of a turn.
+        // SAFETY: 1 to 3 hold for bytes of a turn.
         unsafe { run_range::<D>(child, bytes, turn(i)) };
     }
 }

@@ -54,11 +54,11 @@ impl Transpack {
     /// Copies.
     ///
     /// # Safety
-    /// The sides are where displacement 0 is of data of the two plans. The second may be written, and is not
-    /// read.
+    /// 1 to 3 of [`Direction::copy`](super::run::Direction::copy), for the blocks of the two plans, whose
+    /// displacement 0 is at `sides`.
     pub(crate) unsafe fn run(&self, sides: Sides) {
         let sides = sides.at(self.part.a, self.part.b);
-        // SAFETY: as the caller promises.
+        // SAFETY: 1 to 3 are those of the caller: the node joins the blocks of the two plans.
         unsafe { run::<Packing>(&self.part.node, sides) };
     }
 }

@@ -41,7 +41,7 @@ impl<T: MpiDatatype> Path<T> {
     /// # Safety
     /// `field` points into the value that `element` points to.
     pub const unsafe fn to<F: MpiDatatype>(_: Runtime, element: *const T, field: *const F) -> Self {
-        // SAFETY: both point into the same value, as the caller promises.
+        // SAFETY: both point into one value, which is the caller's condition.
         let offset = unsafe { field.cast::<u8>().offset_from(element.cast::<u8>()) };
         Self::at::<F>(offset as usize)
     }
@@ -122,7 +122,7 @@ impl<T> Copy for Path<T> {}
 /// # Safety
 /// Nothing is read through the reference.
 pub(crate) const unsafe fn unwritten<T>(memory: &MaybeUninit<T>) -> &T {
-    // SAFETY: as the caller promises; a place is all that comes of it.
+    // SAFETY: the caller reads nothing through it: all that comes of it is a place.
     unsafe { &*memory.as_ptr() }
 }
 

@@ -187,7 +187,7 @@ macro_rules! source {
         }
 
         #[diagnostic::do_not_recommend]
-        // SAFETY: as above; the elements are borrowed mutably.
+        // SAFETY: as for `ArrayLike`; the elements are borrowed mutably, each once.
         unsafe impl<$($generics)*> ArrayLikeMut<$element, $shape> for $type {
             #[inline]
             fn place_mut(&mut self, $region: &Region<'_>) -> Result<Place, $mismatch> {
@@ -322,7 +322,7 @@ mod of_ndarray {
         }
     }
 
-    // SAFETY: as above; what is borrowed mutably through an array of ndarray has each element once.
+    // SAFETY: as for `ArrayLike`; what is borrowed mutably through an array of ndarray has each element once.
     unsafe impl<T, Shape: ?Sized, S, D: Dimension> ArrayLikeMut<T, Shape> for ArrayBase<S, D>
     where
         S: DataMut<Elem = T>,
@@ -368,7 +368,7 @@ mod of_nalgebra {
         }
     }
 
-    // SAFETY: as above; a mutable storage has each element once.
+    // SAFETY: as for `ArrayLike`; a mutable storage has each element once.
     unsafe impl<T, Shape: ?Sized, R: Dim, C: Dim, S: RawStorageMut<T, R, C>> ArrayLikeMut<T, Shape>
         for Matrix<T, R, C, S>
     {

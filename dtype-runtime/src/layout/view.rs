@@ -35,11 +35,11 @@ pub struct ViewMut<'a, L: Layout> {
 
 // SAFETY: a view is a shared slice of elements that leaves some out.
 unsafe impl<L: Layout<Element: Sync> + Send> Send for View<'_, L> {}
-// SAFETY: as above.
+// SAFETY: a view is a shared slice of elements that leaves some out.
 unsafe impl<L: Layout<Element: Sync> + Sync> Sync for View<'_, L> {}
 // SAFETY: a mutable view is a mutable slice of elements that leaves some out.
 unsafe impl<L: Layout<Element: Send> + Send> Send for ViewMut<'_, L> {}
-// SAFETY: as above.
+// SAFETY: a mutable view is a mutable slice of elements that leaves some out.
 unsafe impl<L: Layout<Element: Sync> + Sync> Sync for ViewMut<'_, L> {}
 
 impl<'a, L: Layout> View<'a, L> {
@@ -82,7 +82,7 @@ impl<'a, L: Layout> View<'a, L> {
     /// There is room for the packed bytes, elsewhere than the source.
     #[cfg(feature = "mpi")]
     pub(crate) unsafe fn pack_raw(&self, packed: *mut u8) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller has room for the packed bytes, elsewhere than the source, which holds values.
         unsafe { self.copy::<Packing>(packed) };
     }
 
@@ -113,13 +113,13 @@ impl<'a, L: Layout> View<'a, L> {
     /// layout and the source is one without gaps.
     ///
     /// # Safety
-    /// There are the packed bytes, elsewhere than the source. The side copied to may be written, and the
-    /// other holds valid values.
+    /// 1 to 3 of [`Direction::copy`], for the part and `packed_size` bytes from `packed` on; 4. the side that
+    /// is read holds valid values.
     #[inline]
     unsafe fn copy<D: Direction>(&self, mut packed: *mut u8) {
         let (Some(nests), None) = (&L::NESTS, self.place.strides) else {
             let (Place { first, copies, .. }, all) = (self.place, 0..self.packed_size());
-            // SAFETY: as the caller promises.
+            // SAFETY: 1 to 3 are those of the caller, for all packed bytes of the plan.
             return self.with_plan(|plan| unsafe { plan.copy::<D>(copies, first, all, packed) });
         };
         const { assert!(FEW_NESTS == 8, "as many as are listed below") };

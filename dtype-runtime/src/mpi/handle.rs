@@ -32,7 +32,7 @@ impl Handle {
 // SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1); it is only
 // copied here, and which thread may call MPI with it is MPI's own rule.
 unsafe impl Send for Handle {}
-// SAFETY: as above.
+// SAFETY: an MPI handle names an object of the process, and is only copied here.
 unsafe impl Sync for Handle {}
 
 /// All handles built so far, to be freed by `MPI_Finalize`. The lock is held while one is built.

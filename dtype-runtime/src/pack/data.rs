@@ -55,11 +55,11 @@ pub struct DataMut<'a> {
 // SAFETY: a shared borrow of numbers. Nothing that a plan leads to has interior mutability: base types have
 // none.
 unsafe impl Send for Data<'_> {}
-// SAFETY: as above.
+// SAFETY: a shared borrow of numbers, without interior mutability.
 unsafe impl Sync for Data<'_> {}
 // SAFETY: a mutable borrow of numbers, and a shared one of what checks them, which is `Sync`.
 unsafe impl Send for DataMut<'_> {}
-// SAFETY: as above.
+// SAFETY: a mutable borrow of numbers, and a shared one of what checks them, which is `Sync`.
 unsafe impl Sync for DataMut<'_> {}
 
 impl<'a> Data<'a> {
@@ -114,10 +114,9 @@ impl<'a> Data<'a> {
     /// Copies all of it between the memory and where it is packed.
     ///
     /// # Safety
-    /// `packed` points to the packed bytes, elsewhere than the memory. The side that is copied to may be
-    /// written, and the other holds valid values.
+    /// 1 to 3 of [`Direction::copy`], for all of it and `packed_size` bytes from `packed` on.
     pub(crate) unsafe fn copy<D: Direction>(&self, packed: *mut u8) {
-        // SAFETY: as the caller promises.
+        // SAFETY: 1 to 3 are those of the caller; 4, since these are all packed bytes.
         unsafe { self.plan.copy::<D>(self.count, self.origin, 0..self.packed_size(), packed) };
     }
 
@@ -270,7 +269,7 @@ impl<'a> DataMut<'a> {
         origin: *mut u8,
         check: Option<&'a dyn Valid>,
     ) -> Self {
-        // SAFETY: as the caller promises.
+        // SAFETY: all that the copies name is there, by the caller's condition.
         let data = unsafe { Data::from_raw(plan, count, origin) };
         Self { data, check, memory: PhantomData }
     }
@@ -308,7 +307,7 @@ impl<'a> DataMut<'a> {
             torn.map_or(Ok(()), |position| Err(Error::Torn { position }))?;
         }
         self.validate(position, packed)?;
-        // SAFETY: no value is torn, and all of them are valid.
+        // SAFETY: no value is torn, all of them are valid, and the range has been checked.
         unsafe { self.write(position, packed) };
         Ok(())
     }
@@ -326,11 +325,11 @@ impl<'a> DataMut<'a> {
     /// Writes bytes that are among the packed ones.
     ///
     /// # Safety
-    /// They have been validated.
+    /// They have been validated, and `position..position + packed.len()` is a range of the packed bytes.
     pub(super) unsafe fn write(&mut self, position: usize, packed: &[u8]) {
         let bytes = position..position + packed.len();
-        // SAFETY: the bytes may be written, as the caller says; they are borrowed, so elsewhere than the
-        // memory, and only read.
+        // SAFETY: 1, the bytes are borrowed, and valid by the caller's condition; 2, the memory is borrowed
+        // mutably; 3, both are borrowed, so apart; 4, they are checked to be among the packed ones.
         unsafe {
             let Self { data: Data { plan, count, origin, .. }, .. } = self;
             plan.copy::<Unpacking>(*count, *origin, bytes, packed.as_ptr().cast_mut());

@@ -385,7 +385,7 @@ impl<'a> Unpacker<'a> {
                 self.waiting.insert(unit.bytes.start, waiting);
                 if let Some(number) = self.number(&waiting, unit) {
                     self.waiting.remove(&unit.bytes.start);
-                    // SAFETY: the number has been validated.
+                    // SAFETY: the number has been validated, and is a unit of the packed bytes.
                     unsafe { self.data.write(unit.native.start, &number[..unit.native.len()]) };
                 }
                 continue;
@@ -398,7 +398,7 @@ impl<'a> Unpacker<'a> {
             let mut done = 0;
             while done < bytes.len() {
                 let (taken, at, packed) = self.decoded(part.bytes.start + done, &bytes[done..], &mut space);
-                // SAFETY: all values of the segment have been validated.
+                // SAFETY: all values of the segment have been validated, and it is one of the packed bytes.
                 unsafe { self.data.write(at, packed) };
                 done += taken;
             }

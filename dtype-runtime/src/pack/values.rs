@@ -41,7 +41,7 @@ pub fn pack<T: MpiDatatype>(values: &[T]) -> Vec<u8> {
 #[cfg(feature = "mpi")]
 #[inline]
 pub(crate) unsafe fn pack_raw<T: MpiDatatype>(values: &[T], packed: *mut u8) {
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller has room for the packed bytes, elsewhere than the values, which are borrowed.
     unsafe { copy_values::<T, Packing>(values.as_ptr().cast_mut().cast(), values.len(), packed) };
 }
 
@@ -119,11 +119,11 @@ impl Copying {
 /// Copies `size` bytes, a number that the compiler knows.
 ///
 /// # Safety
-/// As for [`Direction::copy`].
+/// 1 to 3 of [`Direction::copy`], for `size` bytes.
 #[inline(always)]
 pub(crate) unsafe fn copy_known<D: Direction>(memory: *mut u8, packed: *mut u8, size: usize) {
     let (from, to) = D::sides(memory, packed);
-    // SAFETY: as the caller promises.
+    // SAFETY: 1 to 3 are those of the caller, for the same bytes.
     unsafe {
         // As a float it may share a register with the next one in a loop; nothing is computed, so the bits
         // stay what they are.
@@ -138,12 +138,12 @@ pub(crate) unsafe fn copy_known<D: Direction>(memory: *mut u8, packed: *mut u8, 
 /// Copies between values and their packed bytes.
 ///
 /// # Safety
-/// `memory` points to `count` values, and `packed` to their packed bytes elsewhere. The side copied to may be
-/// written, and the other holds valid values.
+/// 1 to 3 of [`Direction::copy`], for the fields of `count` values at `memory` and for their packed bytes; 4.
+/// the side that is read holds valid values.
 #[inline(always)]
 unsafe fn copy_values<T: MpiDatatype, D: Direction>(memory: *mut u8, count: usize, packed: *mut u8) {
     let mut walk = Walk::<D> { memory, packed, start: memory, length: 0, direction: PhantomData };
-    // SAFETY: as the caller promises.
+    // SAFETY: 1 to 4 are those of the caller: the walk passes the fields of these values.
     unsafe {
         walk.copy::<T>(count);
         walk.flush();

@@ -96,7 +96,8 @@ pub(crate) mod sealed {
         /// Packs all of it.
         ///
         /// # Safety
-        /// There is room for the packed bytes.
+        /// At `packed` there is room for [`packed_size`](Self::packed_size) bytes, elsewhere than the
+        /// message.
         unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error>;
 
         /// Packs some of the packed bytes. They begin and end where a multiple of [`step`](Self::step) does.
@@ -125,7 +126,7 @@ pub(crate) mod sealed {
     /// What a message is that is received into.
     ///
     /// # Safety
-    /// 1. As for `Read`.
+    /// 1. `unpack` and `unpack_range` write what they borrow only.
     /// 2. `span_mut` and `typed_mut` name the same memory as `span` and `typed`, borrowed mutably, and no
     ///    byte of it twice.
     /// 3. Any bytes may be written there where `any_pattern` says so.
@@ -174,7 +175,7 @@ fn copy_blocks(
     Ok(())
 }
 
-// SAFETY: packing values writes their packed bytes; the slice is what is named.
+// SAFETY: 1, since values of one type have one packed size; 2, since the slice is what is named.
 unsafe impl<T: MpiDatatype> sealed::Read for [T] {
     #[inline]
     fn packed_size(&self) -> usize {
@@ -184,11 +185,11 @@ unsafe impl<T: MpiDatatype> sealed::Read for [T] {
     #[inline]
     unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
         if const { T::FACTS.has_blocks() } {
-            // SAFETY: there is room for so many bytes, as the caller says, which are written.
+            // SAFETY: the caller has room for `packed_size` bytes, which are only written.
             let packed = unsafe { slice::from_raw_parts_mut(packed, sealed::Read::packed_size(self)) };
             return self.pack_range(0..packed.len(), packed);
         }
-        // SAFETY: there is room, as the caller says.
+        // SAFETY: the caller has room for `packed_size` bytes, elsewhere than the slice.
         unsafe { pack_raw(self, packed) };
         Ok(())
     }
@@ -226,7 +227,7 @@ unsafe impl<T: MpiDatatype> sealed::Read for [T] {
     }
 }
 
-// SAFETY: as above; the slice is borrowed mutably.
+// SAFETY: 1 and 2, since the slice is borrowed mutably; 3, since the facts of the type say so.
 unsafe impl<T: MpiDatatype> sealed::Write for [T] {
     #[inline]
     fn any_pattern(&self) -> bool {
@@ -274,7 +275,7 @@ unsafe impl<T: MpiDatatype> sealed::Write for [T] {
 /// Messages that are another one.
 macro_rules! the_same_as {
     (read [$($generics:tt)*] $type:ty, |$message:ident| $read:expr) => {
-        // SAFETY: as for the other.
+        // SAFETY: 1 and 2, since all is that of another message, which this one borrows.
         unsafe impl<$($generics)*> sealed::Read for $type {
             #[inline]
             fn packed_size(&self) -> usize {
@@ -284,7 +285,7 @@ macro_rules! the_same_as {
             #[inline]
             unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
                 let $message = self;
-                // SAFETY: as the caller promises.
+                // SAFETY: the other has the same packed size, for which the caller has room.
                 unsafe { sealed::Read::pack($read, packed) }
             }
             fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
@@ -300,6 +301,10 @@ macro_rules! the_same_as {
                 let $message = self;
                 sealed::Read::span($read)
             }
+            fn spacing(&self) -> Option<Spacing> {
+                let $message = self;
+                sealed::Read::spacing($read)
+            }
             fn typed(&self) -> Result<Typed, Error> {
                 let $message = self;
                 sealed::Read::typed($read)
@@ -313,7 +318,7 @@ macro_rules! the_same_as {
     (write [$($generics:tt)*] $type:ty, |$message:ident| $read:expr, $write:expr) => {
         the_same_as!(read [$($generics)*] $type, |$message| $read);
 
-        // SAFETY: as for the other.
+        // SAFETY: 1 to 3, since all is that of another message, which this one borrows mutably.
         unsafe impl<$($generics)*> sealed::Write for $type {
             #[inline]
             fn any_pattern(&self) -> bool {
@@ -347,7 +352,7 @@ the_same_as!(write [T: MpiDatatype] Vec<T>, |values| values.as_slice(), values.a
 the_same_as!(read [T: MpiDatatype] Values<'_, T>, |values| values.0);
 the_same_as!(write [T: MpiDatatype] ValuesMut<'_, T>, |values| &*values.0, &mut *values.0);
 
-// SAFETY: packing a view writes its packed bytes; its source is borrowed.
+// SAFETY: 1, since a layout does not change; 2, since the source is borrowed.
 unsafe impl<L: Layout> sealed::Read for View<'_, L> {
     fn packed_size(&self) -> usize {
         match blocks_of(self) {
@@ -359,11 +364,11 @@ unsafe impl<L: Layout> sealed::Read for View<'_, L> {
     unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
         if let Some(blocks) = blocks_of(self) {
             let wire = blocks?.to_wire(&View::pack(self))?;
-            // SAFETY: there is room for so many bytes, as the caller says.
+            // SAFETY: the caller has room for `packed_size` bytes, which these are.
             unsafe { packed.copy_from_nonoverlapping(wire.as_ptr(), wire.len()) };
             return Ok(());
         }
-        // SAFETY: there is room, as the caller says.
+        // SAFETY: the caller has room for `packed_size` bytes, elsewhere than the source.
         unsafe { self.pack_raw(packed) };
         Ok(())
     }
@@ -406,39 +411,10 @@ fn blocks_of<L: Layout>(view: &View<'_, L>) -> Option<Result<Blocks, Error>> {
     view.layout().has_blocks().then(|| Blocks::of_layout(view.layout()))
 }
 
-// SAFETY: as above.
-unsafe impl<L: Layout> sealed::Read for ViewMut<'_, L> {
-    fn packed_size(&self) -> usize {
-        sealed::Read::packed_size(self.as_view())
-    }
+the_same_as!(read [L: Layout] ViewMut<'_, L>, |view| view.as_view());
 
-    unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
-        // SAFETY: there is room, as the caller says.
-        unsafe { sealed::Read::pack(self.as_view(), packed) }
-    }
-
-    fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
-        sealed::Read::pack_range(self.as_view(), bytes, packed)
-    }
-
-    fn span(&self) -> Option<Span> {
-        sealed::Read::span(self.as_view())
-    }
-
-    fn spacing(&self) -> Option<Spacing> {
-        sealed::Read::spacing(self.as_view())
-    }
-
-    fn typed(&self) -> Result<Typed, Error> {
-        sealed::Read::typed(self.as_view())
-    }
-
-    fn plan(&self) -> Plan {
-        sealed::Read::plan(self.as_view())
-    }
-}
-
-// SAFETY: as above; the source is borrowed mutably.
+// SAFETY: 1 and 2, since the source is borrowed mutably, and mutable views cover no byte twice; 3, since the
+// layout says so.
 unsafe impl<L: Layout> sealed::Write for ViewMut<'_, L> {
     fn any_pattern(&self) -> bool {
         !self.as_view().is_restricted() && !self.as_view().layout().has_blocks()
@@ -468,14 +444,14 @@ unsafe impl<L: Layout> sealed::Write for ViewMut<'_, L> {
 /// Data is known by its plan only, of which MPI knows nothing.
 const NO_DATATYPE: &str = "this is known by its plan only: send it packed, or take a datatype of its layout";
 
-// SAFETY: packing data writes its packed bytes; it is borrowed.
+// SAFETY: 1, since a plan does not change; 2, since the memory is borrowed.
 unsafe impl sealed::Read for Data<'_> {
     fn packed_size(&self) -> usize {
         Data::packed_size(self)
     }
 
     unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
-        // SAFETY: there is room, as the caller says; a buffer of one's own is elsewhere.
+        // SAFETY: the caller has room for `packed_size` bytes, elsewhere than the memory.
         unsafe { self.copy::<Packing>(packed) };
         Ok(())
     }
@@ -497,35 +473,9 @@ unsafe impl sealed::Read for Data<'_> {
     }
 }
 
-// SAFETY: as above.
-unsafe impl sealed::Read for DataMut<'_> {
-    fn packed_size(&self) -> usize {
-        DataMut::packed_size(self)
-    }
+the_same_as!(read [] DataMut<'_>, |data| data.as_data());
 
-    unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
-        // SAFETY: as the caller promises.
-        unsafe { sealed::Read::pack(self.as_data(), packed) }
-    }
-
-    fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
-        self.as_data().pack_range(bytes, packed)
-    }
-
-    fn span(&self) -> Option<Span> {
-        sealed::Read::span(self.as_data())
-    }
-
-    fn typed(&self) -> Result<Typed, Error> {
-        sealed::Read::typed(self.as_data())
-    }
-
-    fn plan(&self) -> Plan {
-        sealed::Read::plan(self.as_data())
-    }
-}
-
-// SAFETY: as above; it is borrowed mutably.
+// SAFETY: 1 and 2, since the memory is borrowed mutably; 3, since `is_restricted` says so.
 unsafe impl sealed::Write for DataMut<'_> {
     fn any_pattern(&self) -> bool {
         !self.is_restricted()

@@ -162,7 +162,8 @@ impl Maker {
         }
         let size: c_int = grid.iter().product();
         let rank = self.int(0..size);
-        // SAFETY: as the caller promises; the lists are as long as there are dimensions.
+        // SAFETY: the old datatype is live, by the caller's condition; the lists are as long as there are
+        // dimensions.
         unsafe {
             let (distributions, blocks, grid) = (distributions.as_ptr(), blocks.as_ptr(), grid.as_ptr());
             let dimensions = sizes.len() as c_int;

@@ -74,13 +74,13 @@ impl<T: MpiDatatype> Memory<T> {
     }
 
     pub fn elements(&self) -> &[T] {
-        // SAFETY: as above; the elements are numbers, and structs and arrays of numbers, so that all bytes
-        // are values.
+        // SAFETY: the memory is borrowed; the elements are numbers, and structs and arrays of numbers, so
+        // that all bytes are values.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.1) }
     }
 
     fn elements_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above.
+        // SAFETY: the memory is borrowed mutably; the elements are numbers, and structs and arrays of them.
         unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), self.1) }
     }
 }
@@ -409,7 +409,7 @@ fn mpi_distribution(distribution: Distribution) -> (c_int, c_int) {
 /// It is a datatype.
 unsafe fn extent(datatype: MPI_Datatype) -> [MPI_Aint; 2] {
     let [mut lower_bound, mut extent] = [0; 2];
-    // SAFETY: as the caller promises; there is room for both.
+    // SAFETY: the datatype is live, by the caller's condition; there is room for both numbers.
     unsafe { ffi::MPI_Type_get_extent(datatype, &raw mut lower_bound, &raw mut extent) };
     [lower_bound, extent]
 }

@@ -201,7 +201,7 @@ pub fn session() {
     // SAFETY: the session is open until it is closed below.
     unsafe { in_session(|| exchange_in_session(all)) }.unwrap();
     assert_eq!(Particle::datatype().unwrap_err(), Error::Finalized);
-    // SAFETY: as above. It has been over once.
+    // SAFETY: the session is still open, and nothing is called in it.
     assert_eq!(unsafe { in_session(|| ()) }.unwrap_err(), Error::Finalized);
     // SAFETY: nothing uses it any more.
     unsafe { c_close_session(&raw mut all) };

@@ -17,7 +17,7 @@ macro_rules! enums {
         unpack_into(&pack(&[$name::Least, $name::Most]), &mut copy).unwrap();
         assert_eq!(copy, [$name::Least, $name::Most]);
         let error = unpack_into(&pack(&[7 as $integer, 9]), &mut copy).unwrap_err();
-        assert!(error.to_string().contains("is 0x9, and no"));
+        assert!(error.to_string().contains("0x9 is not a valid"));
     )*};
 }
 

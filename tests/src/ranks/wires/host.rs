@@ -119,7 +119,9 @@ pub fn own_handlers(world: &SimpleCommunicator) {
         }
     }
     assert_eq!(
-        other.send_packed_with_tag(&1u8, -7).map_err(|error| error.to_string().contains("-7 is not a valid tag")),
+        other
+            .send_packed_with_tag(&1u8, -7)
+            .map_err(|error| error.to_string().contains("-7 is not a valid tag")),
         Err(true)
     );
     assert!(handler(world.as_raw()) == own);

@@ -4,6 +4,36 @@
 //! instructions. A block of 1, 2, 4, 8, 16, 32 or 64 bytes is copied at once (in the widest registers that
 //! every machine of the target has); one of any other size up to 128 is copied as two of these, which overlap
 //! in the middle.
+//!
+//! The conditions of each `unsafe fn` here are those of [`Direction::copy`](super::run::Direction::copy), for
+//! the blocks that it copies: 1. what is read is initialized; 2. what is written may be written; 3. no block
+//! that is written overlaps one that is read.
+
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+#[cfg(not(target_arch = "x86_64"))]
+use portable::{gathered, turn_tile};
+#[cfg(target_arch = "x86_64")]
+use x86_64::{gathered, turn_tile};
+
+/// What stands for `x86_64` on other machines: the compiler is left to find out.
+#[cfg(not(target_arch = "x86_64"))]
+mod portable {
+    use super::{Exact, Stride, strided};
+
+    /// # Safety
+    /// 1 to 3, for all blocks of both loops.
+    pub unsafe fn gathered(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
+        // SAFETY: 1 to 3 are those of the caller, for the same blocks.
+        unsafe { strided::<Exact<8>>(size, outer, inner, from, to) };
+    }
+
+    /// # Safety
+    /// None.
+    pub unsafe fn turn_tile(_: usize, _: isize, _: isize, _: *const u8, _: *mut u8) -> bool {
+        false
+    }
+}
 
 /// Where the blocks of a loop begin, on one side.
 pub(crate) trait Steps: Copy {
@@ -14,7 +44,7 @@ pub(crate) trait Steps: Copy {
     unsafe fn nth(self, i: usize) -> isize;
 }
 
-/// So many bytes apart.
+/// At equal distances, in bytes.
 impl Steps for isize {
     #[inline(always)]
     unsafe fn nth(self, i: usize) -> isize {
@@ -26,7 +56,7 @@ impl Steps for isize {
 impl Steps for &[isize] {
     #[inline(always)]
     unsafe fn nth(self, i: usize) -> isize {
-        // SAFETY: as the caller promises, there are as many offsets as blocks.
+        // SAFETY: there are as many offsets as blocks, and `i` is less than their number.
         unsafe { *self.get_unchecked(i) }
     }
 }
@@ -37,7 +67,7 @@ trait Width {
     const SIZE: Option<usize> = None;
 
     /// # Safety
-    /// Both point to a block of this size, of which the second may be written; they do not overlap.
+    /// 1 to 3, for a block of this size.
     unsafe fn copy(size: usize, from: *const u8, to: *mut u8);
 }
 
@@ -49,7 +79,7 @@ impl<const N: usize> Width for Exact<N> {
 
     #[inline(always)]
     unsafe fn copy(_size: usize, from: *const u8, to: *mut u8) {
-        // SAFETY: as the caller promises.
+        // SAFETY: 1 to 3 are those of the caller: the size is `N`.
         unsafe { to.copy_from_nonoverlapping(from, N) };
     }
 }
@@ -61,7 +91,7 @@ impl<const N: usize> Width for Ends<N> {
     #[inline(always)]
     unsafe fn copy(size: usize, from: *const u8, to: *mut u8) {
         let last = size - N;
-        // SAFETY: both parts lie within the block.
+        // SAFETY: 1 to 3 hold for both parts, which lie within the block.
         unsafe {
             to.copy_from_nonoverlapping(from, N);
             to.add(last).copy_from_nonoverlapping(from.add(last), N);
@@ -75,7 +105,7 @@ struct Any;
 impl Width for Any {
     #[inline(always)]
     unsafe fn copy(size: usize, from: *const u8, to: *mut u8) {
-        // SAFETY: as the caller promises.
+        // SAFETY: 1 to 3 are those of the caller, for the same block.
         unsafe { to.copy_from_nonoverlapping(from, size) };
     }
 }
@@ -105,8 +135,7 @@ macro_rules! with_width {
 /// Copies `count` blocks from places to places, at least one of which is a list.
 ///
 /// # Safety
-/// At each of the places on the one side is a block of `size` bytes, and at those on the other one that may
-/// be written. No block that is written overlaps one that is read.
+/// 1 to 3, for a block of `size` bytes at each of the places. A list has `count` of them.
 pub(crate) unsafe fn copy_listed(
     size: usize,
     count: usize,
@@ -115,7 +144,7 @@ pub(crate) unsafe fn copy_listed(
 ) {
     macro_rules! copy {
         ($width:ty) => {
-            // SAFETY: as the caller promises.
+            // SAFETY: the caller's conditions, for the same blocks.
             unsafe { listed::<$width, _, _>(size, count, (from, reads), (to, writes)) }
         };
     }
@@ -123,7 +152,7 @@ pub(crate) unsafe fn copy_listed(
 }
 
 /// # Safety
-/// As for [`copy_listed`].
+/// 1 to 3, for a block of `size` bytes at each of the places. A list has `count` of them.
 #[inline(never)]
 unsafe fn listed<W: Width, R: Steps, S: Steps>(
     size: usize,
@@ -132,8 +161,8 @@ unsafe fn listed<W: Width, R: Steps, S: Steps>(
     (to, writes): (*mut u8, S),
 ) {
     for i in 0..count {
-        // SAFETY: the i-th of the blocks. Offsets are counted from a place that may be outside of what holds
-        // them.
+        // SAFETY: 1 to 3 hold for the i-th of the blocks, and `i < count`. Offsets are counted from a place
+        // that may be outside of what holds them.
         unsafe { W::copy(size, from.wrapping_offset(reads.nth(i)), to.wrapping_offset(writes.nth(i))) };
     }
 }
@@ -162,7 +191,7 @@ impl Stride {
 /// the second.
 ///
 /// # Safety
-/// As for [`copy_listed`].
+/// 1 to 3, for all blocks of both loops.
 pub(crate) type Kernel = unsafe fn(usize, Stride, Stride, *const u8, *mut u8);
 
 /// The kernel for loops like these.
@@ -184,13 +213,13 @@ pub(crate) fn kernel(size: usize, outer: Stride, inner: Stride) -> Kernel {
 }
 
 /// # Safety
-/// As for [`copy_listed`].
+/// 1 to 3, for all blocks of both loops.
 unsafe fn strided<W: Width>(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
     for i in 0..outer.count as isize {
         let (mut from, mut to) = (from.wrapping_offset(i * outer.from), to.wrapping_offset(i * outer.to));
         // Four at a time: the places of all of them are known at once.
         for _ in 0..inner.count / 4 {
-            // SAFETY: the next four blocks of the inner loop.
+            // SAFETY: 1 to 3 hold for the next four blocks of the inner loop.
             unsafe {
                 W::copy(size, from, to);
                 W::copy(size, from.offset(inner.from), to.offset(inner.to));
@@ -200,7 +229,7 @@ unsafe fn strided<W: Width>(size: usize, outer: Stride, inner: Stride, from: *co
             (from, to) = (from.wrapping_offset(4 * inner.from), to.wrapping_offset(4 * inner.to));
         }
         for j in 0..(inner.count % 4) as isize {
-            // SAFETY: one of the last blocks of the inner loop.
+            // SAFETY: 1 to 3 hold for one of the last blocks of the inner loop.
             unsafe { W::copy(size, from.offset(j * inner.from), to.offset(j * inner.to)) };
         }
     }
@@ -209,55 +238,19 @@ unsafe fn strided<W: Width>(size: usize, outer: Stride, inner: Stride, from: *co
 /// Every other block, to where they are packed: the compiler makes wide loads of it.
 ///
 /// # Safety
-/// As for [`copy_listed`].
+/// 1 to 3, for all blocks of both loops.
 unsafe fn every_other<W: Width>(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
     let size = W::SIZE.unwrap_or(size);
     let step = size as isize;
     for i in 0..outer.count as isize {
         for j in 0..inner.count as isize {
-            // SAFETY: the j-th block of the inner loop.
+            // SAFETY: 1 to 3 hold for the j-th block of the inner loop.
             unsafe {
                 let from = from.offset(i * outer.from + 2 * step * j);
                 W::copy(size, from, to.offset(i * outer.to + step * j));
             }
         }
     }
-}
-
-/// Numbers of 8 bytes from anywhere to one after the other: two of them are one store.
-///
-/// # Safety
-/// As for [`copy_listed`].
-#[cfg(target_arch = "x86_64")]
-unsafe fn gathered(_size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
-    use std::arch::x86_64::{_mm_set_pd, _mm_storeu_pd};
-    for i in 0..outer.count as isize {
-        let (mut from, mut to) = (from.wrapping_offset(i * outer.from), to.wrapping_offset(i * outer.to));
-        for _ in 0..inner.count / 4 {
-            // SAFETY: the next four numbers of the inner loop.
-            unsafe {
-                let number = |at: isize| from.offset(at * inner.from).cast::<f64>().read_unaligned();
-                let pair = |at: isize| _mm_set_pd(number(at + 1), number(at));
-                _mm_storeu_pd(to.cast(), pair(0));
-                _mm_storeu_pd(to.add(16).cast(), pair(2));
-            }
-            (from, to) = (from.wrapping_offset(4 * inner.from), to.wrapping_add(32));
-        }
-        for j in 0..inner.count % 4 {
-            // SAFETY: one of the last numbers of the inner loop.
-            unsafe { to.add(8 * j).copy_from_nonoverlapping(from.offset(j as isize * inner.from), 8) };
-        }
-    }
-}
-
-/// Elsewhere the compiler is left to find out.
-///
-/// # Safety
-/// As for [`copy_listed`].
-#[cfg(not(target_arch = "x86_64"))]
-unsafe fn gathered(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
-    // SAFETY: as the caller promises.
-    unsafe { strided::<Exact<8>>(size, outer, inner, from, to) };
 }
 
 /// Turns of a tile, of each loop.
@@ -281,7 +274,7 @@ fn is_transposed(size: usize, outer: Stride, inner: Stride) -> bool {
 /// The same, in an order in which the lines that are needed again are still there.
 ///
 /// # Safety
-/// As for [`copy_listed`].
+/// 1 to 3, for all blocks of both loops.
 unsafe fn tiles<W: Width>(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
     let size = W::SIZE.unwrap_or(size);
     let step = size as isize;
@@ -298,7 +291,7 @@ unsafe fn tiles<W: Width>(size: usize, outer: Stride, inner: Stride, from: *cons
         let (outer, from, to) = outer.part(i, TILE, from, to);
         for j in (0..inner.count).step_by(TILE) {
             let (inner, from, to) = inner.part(j, TILE, from, to);
-            // SAFETY: a whole tile, whose neighbours are as far apart as they are large.
+            // SAFETY: 1 to 3 hold for a whole tile, whose neighbours are as far apart as they are large.
             let turned = rows.is_some_and(|(rows, columns)| unsafe {
                 (outer.count, inner.count) == (TILE, TILE) && turn_tile(size, rows.from, columns.to, from, to)
             });
@@ -307,7 +300,7 @@ unsafe fn tiles<W: Width>(size: usize, outer: Stride, inner: Stride, from: *cons
             }
             for i in 0..outer.count as isize {
                 for j in 0..inner.count as isize {
-                    // SAFETY: a block of the tile.
+                    // SAFETY: 1 to 3 hold for a block of the tile.
                     unsafe {
                         let from = from.offset(i * outer.from + j * inner.from);
                         W::copy(size, from, to.offset(i * outer.to + j * inner.to));
@@ -318,106 +311,11 @@ unsafe fn tiles<W: Width>(size: usize, outer: Stride, inner: Stride, from: *cons
     }
 }
 
-/// A square of numbers that is transposed in registers.
-#[cfg(target_arch = "x86_64")]
-mod squares {
-    use std::arch::x86_64::{
-        _mm_loadu_ps, _mm_movehl_ps, _mm_movelh_ps, _mm_storeu_ps, _mm_unpackhi_ps, _mm_unpacklo_ps,
-        _mm256_loadu_pd, _mm256_permute2f128_pd, _mm256_storeu_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd,
-    };
-
-    use super::TILE;
-
-    /// Calls back for the squares of a tile, with the first number of each where it is read and where it is
-    /// written.
-    #[inline(always)]
-    fn for_each(
-        size: usize,
-        from_stride: isize,
-        to_stride: isize,
-        from: *const u8,
-        to: *mut u8,
-        turn: impl Fn(*const u8, *mut u8),
-    ) {
-        for row in (0..TILE as isize).step_by(4) {
-            for column in (0..TILE as isize).step_by(4) {
-                turn(
-                    from.wrapping_offset(row * from_stride + column * size as isize),
-                    to.wrapping_offset(column * to_stride + row * size as isize),
-                );
-            }
-        }
-    }
-
-    /// Numbers of 8 bytes.
-    ///
-    /// # Safety
-    /// As for [`super::tiles`]; the machine has AVX.
-    #[target_feature(enable = "avx")]
-    pub unsafe fn turn_8(from_stride: isize, to_stride: isize, from: *const u8, to: *mut u8) {
-        for_each(8, from_stride, to_stride, from, to, |from, to| {
-            // SAFETY: four rows of four numbers, and as many columns.
-            unsafe {
-                let read = |i: isize| _mm256_loadu_pd(from.offset(i * from_stride).cast());
-                let write = |i: isize, row| _mm256_storeu_pd(to.offset(i * to_stride).cast(), row);
-                let (a, b, c, d) = (read(0), read(1), read(2), read(3));
-                let (even, odd) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
-                let (even_below, odd_below) = (_mm256_unpacklo_pd(c, d), _mm256_unpackhi_pd(c, d));
-                write(0, _mm256_permute2f128_pd::<0x20>(even, even_below));
-                write(1, _mm256_permute2f128_pd::<0x20>(odd, odd_below));
-                write(2, _mm256_permute2f128_pd::<0x31>(even, even_below));
-                write(3, _mm256_permute2f128_pd::<0x31>(odd, odd_below));
-            }
-        });
-    }
-
-    /// Numbers of 4 bytes.
-    ///
-    /// # Safety
-    /// As for [`super::tiles`].
-    pub unsafe fn turn_4(from_stride: isize, to_stride: isize, from: *const u8, to: *mut u8) {
-        for_each(4, from_stride, to_stride, from, to, |from, to| {
-            // SAFETY: as above.
-            unsafe {
-                let read = |i: isize| _mm_loadu_ps(from.offset(i * from_stride).cast());
-                let write = |i: isize, row| _mm_storeu_ps(to.offset(i * to_stride).cast(), row);
-                let (a, b, c, d) = (read(0), read(1), read(2), read(3));
-                let (low, high) = (_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
-                let (low_below, high_below) = (_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
-                write(0, _mm_movelh_ps(low, low_below));
-                write(1, _mm_movehl_ps(low_below, low));
-                write(2, _mm_movelh_ps(high, high_below));
-                write(3, _mm_movehl_ps(high_below, high));
-            }
-        });
-    }
-}
-
-/// Turns a tile of numbers in registers, if the machine can: the rows are `from_stride` apart where they are
-/// read, and the columns `to_stride` apart where they are written.
-///
-/// # Safety
-/// As for [`tiles`].
-#[inline(always)]
-unsafe fn turn_tile(size: usize, from_stride: isize, to_stride: isize, from: *const u8, to: *mut u8) -> bool {
-    #[cfg(target_arch = "x86_64")]
-    match size {
-        // SAFETY: as the caller promises, and the machine has been asked.
-        8 if is_x86_feature_detected!("avx") => unsafe { squares::turn_8(from_stride, to_stride, from, to) },
-        // SAFETY: as the caller promises.
-        4 => unsafe { squares::turn_4(from_stride, to_stride, from, to) },
-        _ => return false,
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (size, from_stride, to_stride, from, to);
-    cfg!(target_arch = "x86_64")
-}
-
 /// Copies up to four pieces of 1, 2, 4 or 8 bytes at each turn of a loop, so that what is written is written
 /// in order: from their offsets where they are read to those where they are written.
 ///
 /// # Safety
-/// As for [`copy_listed`], for each piece.
+/// 1 to 3, for each piece at each turn.
 pub(crate) type GroupKernel = unsafe fn(&[isize; 4], &[isize; 4], Stride, *const u8, *mut u8);
 
 /// The kernel for up to four pieces of these sizes: the loop that a programmer would write for such fields,
@@ -464,7 +362,7 @@ pub(crate) fn group_kernel(sizes: &[usize]) -> GroupKernel {
 /// `COUNT` pieces of `A`, `B`, `C` and `D` bytes.
 ///
 /// # Safety
-/// As for [`GroupKernel`].
+/// 1 to 3, for each piece at each turn.
 unsafe fn group<const COUNT: usize, const A: usize, const B: usize, const C: usize, const D: usize>(
     reads: &[isize; 4],
     writes: &[isize; 4],
@@ -478,7 +376,7 @@ unsafe fn group<const COUNT: usize, const A: usize, const B: usize, const C: usi
     let turn = |from: *const u8, to: *mut u8| {
         let (read, write) =
             (|i: usize| from.wrapping_offset(reads[i]), |i: usize| to.wrapping_offset(writes[i]));
-        // SAFETY: the pieces of a turn.
+        // SAFETY: 1 to 3 hold for the pieces of a turn.
         unsafe {
             Exact::<A>::copy(A, from, to);
             if COUNT > 1 {
