@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A type to derive for.
-pub(crate) struct Item<'a> {
+pub(crate) struct Input<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) generics: &'a Generics,
     pub(crate) repr: Repr,
@@ -44,7 +44,7 @@ pub(crate) struct Repr {
     pub(crate) integer: Option<Ident>,
 }
 
-impl<'a> Item<'a> {
+impl<'a> Input<'a> {
     /// The model of `input`, or nothing for a union. What is wrong with its attributes is added to the
     /// errors.
     pub(crate) fn of(input: &'a DeriveInput, errors: &mut Errors) -> Option<Self> {

@@ -7,7 +7,7 @@ use syn::{
 };
 
 use crate::{
-    ast::{Field, Item, Kind},
+    ast::{Field, Input, Kind},
     emit::{self, ours_at},
     errors::Errors,
     known::{self, Facts},
@@ -21,7 +21,7 @@ use crate::{
 /// they say in functions of that type and of the trait, which nobody else can write.
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let mut errors = Errors::default();
-    let item = Item::of(input, &mut errors);
+    let item = Input::of(input, &mut errors);
     valid::check(input, item.as_ref(), &mut errors);
     errors.finish()?;
     // What is neither struct nor enum has been refused.
@@ -75,7 +75,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
 
 /// What rsmpi may do with values: receive them, if every pattern of each field is a value or the user vouches
 /// for it; and make new ones, if there are no fields that do not travel.
-fn marks(item: &Item<'_>, generics: &Generics) -> TokenStream {
+fn marks(item: &Input<'_>, generics: &Generics) -> TokenStream {
     let fields = match &item.kind {
         Kind::Struct(fields) => fields.as_slice(),
         Kind::Enum(_) => &[],
@@ -91,7 +91,7 @@ fn marks(item: &Item<'_>, generics: &Generics) -> TokenStream {
 
 /// The implementation of a mark that types have whose fields have it.
 fn mark<'a>(
-    item: &Item<'_>,
+    item: &Input<'_>,
     generics: &Generics,
     name: &TokenStream,
     fields: impl Iterator<Item = &'a Type>,
@@ -123,7 +123,7 @@ fn marked(ty: &impl ToTokens, name: &TokenStream) -> WherePredicate {
 
 /// rsmpi's `Equivalence`, for whoever has both marks. Where it is seen here that one is missing, a bound that
 /// nobody satisfies says so: of a mark that the type itself lacks the compiler would not tell.
-fn equivalence(item: &Item<'_>, generics: &Generics) -> TokenStream {
+fn equivalence(item: &Input<'_>, generics: &Generics) -> TokenStream {
     let (ident, mut generics) = (item.ident, generics.clone());
     let (_, arguments, _) = item.generics.split_for_impl();
     let own = ours!(#ident #arguments);
@@ -159,7 +159,7 @@ fn equivalence(item: &Item<'_>, generics: &Generics) -> TokenStream {
 
 /// The generics with the bounds that the implementation needs: one for each type parameter that a travelling
 /// field mentions, as serde does it, or those that `#[mpi(bound = "…")]` gives.
-fn bounded(item: &Item<'_>) -> Generics {
+fn bounded(item: &Input<'_>) -> Generics {
     let mut generics = item.generics.clone();
     let inferred = || {
         let travel = |name: &Ident| match &item.kind {
@@ -184,7 +184,7 @@ fn bounded(item: &Item<'_>) -> Generics {
 }
 
 /// The members of the implementation for a struct.
-fn struct_members(item: &Item<'_>, fields: &[Field<'_>]) -> TokenStream {
+fn struct_members(item: &Input<'_>, fields: &[Field<'_>]) -> TokenStream {
     let travelling = || fields.iter().filter(|field| !field.skipped);
     let (types, members): (Vec<_>, Vec<_>) = travelling().map(|field| (field.ty, &field.member)).unzip();
     // What there is to say beyond the fields.
@@ -256,7 +256,7 @@ fn flag(name: &str, value: bool) -> TokenStream {
 }
 
 /// The members of the implementation for an enum without data, which travels as the integer it is.
-fn enum_members(item: &Item<'_>, variants: &[&Ident]) -> TokenStream {
+fn enum_members(item: &Input<'_>, variants: &[&Ident]) -> TokenStream {
     // The name in `repr` is always the primitive type, whatever else it may mean.
     let integer = item.repr.integer.as_ref().map(|integer| ours!(::core::primitive::#integer));
     let (costs, lazy) = (costs(item), lazy(item, &[]));
@@ -287,7 +287,7 @@ fn enum_members(item: &Item<'_>, variants: &[&Ident]) -> TokenStream {
 }
 
 /// The cost model, where it is not the default.
-fn costs(item: &Item<'_>) -> Option<TokenStream> {
+fn costs(item: &Input<'_>) -> Option<TokenStream> {
     let tokens = item.attributes.cost.tokens.as_ref()?;
     Some(ours!(const COSTS: __dtype::LinearCosts = #tokens;))
 }
@@ -295,7 +295,7 @@ fn costs(item: &Item<'_>) -> Option<TokenStream> {
 /// The body of `lazy`: a `static` with the finished constructor calls where the macro can see the whole
 /// layout. For other types, an entry found by type: generic ones cannot have a `static` of their own, and
 /// those that constant evaluation is to solve would be solved with it, used or not.
-fn lazy(item: &Item<'_>, fields: &[Field<'_>]) -> TokenStream {
+fn lazy(item: &Input<'_>, fields: &[Field<'_>]) -> TokenStream {
     let mut facts = Facts::default();
     let known = match item.kind {
         Kind::Struct(_) => known::of_struct(item, fields, &mut facts),

@@ -12,7 +12,7 @@ use proc_macro2::{Ident, Literal, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Expr, Lit, Member, Type};
 
-use crate::ast::{Field, Item};
+use crate::ast::{Field, Input};
 
 /// A layout worked out by the macro.
 pub(crate) struct Known {
@@ -46,7 +46,7 @@ impl Facts {
 }
 
 /// The layout of a struct, if all of its fields can be seen through and the compiler may not reorder them.
-pub(crate) fn of_struct(item: &Item<'_>, fields: &[Field<'_>], facts: &mut Facts) -> Option<Known> {
+pub(crate) fn of_struct(item: &Input<'_>, fields: &[Field<'_>], facts: &mut Facts) -> Option<Known> {
     let repr = &item.repr;
     let ordered = repr.c || repr.transparent || repr.packed.is_some();
     if !ordered || !item.generics.params.is_empty() || item.attributes.bytes {

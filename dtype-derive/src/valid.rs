@@ -8,12 +8,12 @@ use syn::{
 };
 
 use crate::{
-    ast::{Field, Item, Kind},
+    ast::{Field, Input, Kind},
     errors::Errors,
 };
 
 /// Refuses what no MPI datatype can describe.
-pub(crate) fn check(input: &DeriveInput, item: Option<&Item<'_>>, errors: &mut Errors) {
+pub(crate) fn check(input: &DeriveInput, item: Option<&Input<'_>>, errors: &mut Errors) {
     for parameter in &input.generics.params {
         if let GenericParam::Lifetime(lifetime) = parameter {
             errors.push(Error::new_spanned(
@@ -24,7 +24,7 @@ pub(crate) fn check(input: &DeriveInput, item: Option<&Item<'_>>, errors: &mut E
         }
     }
     match (&input.data, item) {
-        (_, Some(item @ Item { kind: Kind::Struct(fields), .. })) => check_struct(item, fields, errors),
+        (_, Some(item @ Input { kind: Kind::Struct(fields), .. })) => check_struct(item, fields, errors),
         (Data::Enum(data), Some(item)) => check_enum(data, item, errors),
         (Data::Union(data), _) => errors.push(Error::new(
             data.union_token.span(),
@@ -38,7 +38,7 @@ pub(crate) fn check(input: &DeriveInput, item: Option<&Item<'_>>, errors: &mut E
     }
 }
 
-fn check_struct(item: &Item<'_>, fields: &[Field<'_>], errors: &mut Errors) {
+fn check_struct(item: &Input<'_>, fields: &[Field<'_>], errors: &mut Errors) {
     for field in fields.iter().filter(|field| !field.skipped) {
         let name = match &field.member {
             Member::Named(name) => name.to_string(),
@@ -46,7 +46,7 @@ fn check_struct(item: &Item<'_>, fields: &[Field<'_>], errors: &mut Errors) {
         };
         check_type(&name, field.ty, errors);
     }
-    let Item { ident, repr, attributes, .. } = item;
+    let Input { ident, repr, attributes, .. } = item;
     if attributes.vouched && !item.is_complete() {
         errors.push(Error::new_spanned(
             ident,
@@ -79,7 +79,7 @@ fn check_struct(item: &Item<'_>, fields: &[Field<'_>], errors: &mut Errors) {
     }
 }
 
-fn check_enum(data: &DataEnum, item: &Item<'_>, errors: &mut Errors) {
+fn check_enum(data: &DataEnum, item: &Input<'_>, errors: &mut Errors) {
     let (ident, at) = (item.ident, data.enum_token.span());
     let mut refuse = |message: String| errors.push(Error::new(at, message));
     if data.variants.iter().any(|variant| !variant.fields.is_empty()) {

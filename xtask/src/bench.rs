@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use xshell::{Shell, cmd};
 
-use crate::{Choice, mpi};
+use crate::{Libraries, mpi};
 
 /// The benchmarks.
 #[derive(Clone, Copy, ValueEnum)]
@@ -44,11 +44,11 @@ pub(crate) fn run(name: Name, quick: bool, json: bool, wires: Option<&Path>) -> 
         Name::Layout => run("bench-layout", &[], &[])?,
         Name::Compile => {
             // Both derives are compiled against the first MPI library.
-            let library = mpi::set_up(&sh, Choice::All)?.into_iter().next();
+            let library = mpi::set_up(&sh, Libraries::All)?.into_iter().next();
             let _environment = library.as_ref().map(|library| library.enter(&sh));
             run("bench-compile", &[], &[])?;
         }
-        Name::Pack => match mpi::set_up(&sh, Choice::All) {
+        Name::Pack => match mpi::set_up(&sh, Libraries::All) {
             Ok(libraries) => {
                 for library in &libraries {
                     let _environment = library.enter(&sh);
@@ -61,7 +61,7 @@ pub(crate) fn run(name: Name, quick: bool, json: bool, wires: Option<&Path>) -> 
             }
         },
         Name::Pingpong => {
-            for library in mpi::set_up(&sh, Choice::All)?.into_iter().chain(mpi::newest(&sh)) {
+            for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
                 let _environment = library.enter(&sh);
                 let package = ["--package", "dtype-benches", "--bin", "bench-pack", "--features", "mpi"];
                 cmd!(sh, "cargo build --quiet --release {package...}").quiet().run()?;

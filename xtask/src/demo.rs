@@ -3,9 +3,9 @@
 use anyhow::{Context, Result, ensure};
 use xshell::{Shell, cmd};
 
-use crate::{Choice, mpi};
+use crate::{Libraries, mpi};
 
-pub(crate) fn run(choice: Choice) -> Result<()> {
+pub(crate) fn run(choice: Libraries) -> Result<()> {
     let sh = Shell::new()?;
     let libraries = match mpi::set_up(&sh, choice) {
         Ok(libraries) => libraries,

@@ -24,7 +24,7 @@ enum Task {
     Demo {
         /// Which MPI library.
         #[arg(long, value_enum, default_value_t)]
-        mpi: Choice,
+        mpi: Libraries,
     },
     /// Measure against the peers, all in one run.
     Bench {
@@ -46,7 +46,7 @@ enum Task {
     Test {
         /// Which MPI library.
         #[arg(long, value_enum, default_value_t)]
-        mpi: Choice,
+        mpi: Libraries,
         /// Then also the long sweeps, on these libraries and on the newest ones, which are wheels on PyPI: an
         /// hour or two.
         #[arg(long)]
@@ -56,7 +56,7 @@ enum Task {
 
 /// The MPI libraries a task is run on.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum Choice {
+enum Libraries {
     Openmpi,
     Mpich,
     #[default]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use xshell::{PushEnv, Shell, cmd};
 
-use crate::Choice;
+use crate::Libraries;
 
 /// An MPI library on this machine.
 pub(crate) struct Library {
@@ -63,11 +63,11 @@ impl Library {
 ///
 /// # Errors
 /// Where something is missing that cannot be installed here: the message holds the command that would.
-pub(crate) fn set_up(sh: &Shell, choice: Choice) -> Result<Vec<Library>> {
+pub(crate) fn set_up(sh: &Shell, choice: Libraries) -> Result<Vec<Library>> {
     let chosen = |name| match choice {
-        Choice::All => true,
-        Choice::Openmpi => name == "openmpi",
-        Choice::Mpich => name == "mpich",
+        Libraries::All => true,
+        Libraries::Openmpi => name == "openmpi",
+        Libraries::Mpich => name == "mpich",
     };
     let wanted: Vec<_> = LIBRARIES.iter().filter(|(name, ..)| chosen(*name)).collect();
     let found = || wanted.iter().filter_map(|(name, signs, _)| find(sh, name, signs)).collect::<Vec<_>>();
@@ -86,7 +86,7 @@ pub(crate) fn set_up(sh: &Shell, choice: Choice) -> Result<Vec<Library>> {
     }
     match install(sh, &missing) {
         // One library is enough where nothing was said of which.
-        Err(error) if choice == Choice::All && !before.is_empty() && has_libclang() => {
+        Err(error) if choice == Libraries::All && !before.is_empty() && has_libclang() => {
             eprintln!("{error:#}\n\nGoing on with what is there.\n");
             Ok(before)
         }

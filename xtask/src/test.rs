@@ -8,9 +8,9 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use xshell::{Shell, cmd};
 
-use crate::{Choice, house, mpi};
+use crate::{Libraries, house, mpi};
 
-pub(crate) fn run(choice: Choice, long: bool) -> Result<()> {
+pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
     let sh = Shell::new()?;
     let libraries = mpi::set_up(&sh, choice)?;
     let mut count = Count::default();

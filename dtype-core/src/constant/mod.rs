@@ -21,7 +21,7 @@ mod strides;
 mod table;
 
 pub(crate) use cuts::cut;
-use pieces::{Grain, Pieces, end_of, entries, parts};
+use pieces::{Grain, PieceList, end_of, entries, parts};
 use recipe::{Node, Recipe};
 pub use runs::RunBuffer;
 use table::{Cost, Table, UNKNOWN, at_most, sum, times};
@@ -128,7 +128,7 @@ impl Solved {
                 self.cost = sum(self.cost, times(costs.part, cost_of_run(&part[0], costs)));
                 count += 1;
             } else {
-                let mut table = Table::new(Pieces::of(part, self.grain(part, true)), costs);
+                let mut table = Table::new(PieceList::of(part, self.grain(part, true)), costs);
                 let least = table.fill(false);
                 if least.parts >= UNKNOWN {
                     self.cost = UNKNOWN;
@@ -153,7 +153,7 @@ impl Solved {
             return;
         }
         let shift = runs[0].displacement != 0;
-        let mut table = Table::new(Pieces::of(runs, self.grain(runs, false)), costs);
+        let mut table = Table::new(PieceList::of(runs, self.grain(runs, false)), costs);
         let least = table.fill(shift);
         self.cost = if shift { least.shifted } else { least.aligned };
         if self.cost >= UNKNOWN {
@@ -205,7 +205,7 @@ impl Solved {
         while start < runs.len() {
             let end = end_of(&begins, start, runs.len());
             let part = &runs[start..end];
-            let part = Pieces::of(part, self.grain(part, part.len() < runs.len()));
+            let part = PieceList::of(part, self.grain(part, part.len() < runs.len()));
             pieces.extend(&part.list[..part.length]);
             start = end;
         }

@@ -77,7 +77,7 @@ pub(super) enum Grain {
 }
 
 /// The pieces of a part.
-pub(super) struct Pieces {
+pub(super) struct PieceList {
     /// The pieces, `length` of them; a piece is a run itself, with the stride of the whole even if it is a
     /// single entry.
     pub(super) list: [Run; MOST],
@@ -90,7 +90,7 @@ pub(super) struct Pieces {
     pub(super) exact: bool,
 }
 
-impl Pieces {
+impl PieceList {
     /// Of the runs of a part.
     pub(super) const fn of(runs: &[Run], grain: Grain) -> Self {
         let mut pieces =

@@ -2,7 +2,7 @@
 //! allocation and without its devices for large maps. The argument is the same: see DESIGN.md.
 
 use super::{
-    pieces::{MOST, Pieces},
+    pieces::{MOST, PieceList},
     recipe::{Node, Recipe},
     strides::StrideCounts,
 };
@@ -16,7 +16,7 @@ pub(super) const UNKNOWN: Cost = Cost::MAX >> 1;
 
 /// The least-cost trees of all segments of up to [`MOST`] pieces.
 pub(super) struct Table {
-    pieces: Pieces,
+    pieces: PieceList,
     costs: LinearCosts,
     leaf: Cost,
     structure: Cost,
@@ -138,7 +138,7 @@ pub(super) struct Costs {
 
 impl Table {
     /// An empty table.
-    pub(super) const fn new(pieces: Pieces, costs: &LinearCosts) -> Self {
+    pub(super) const fn new(pieces: PieceList, costs: &LinearCosts) -> Self {
         let unknown = Choice { whole: Root::UNKNOWN, strc: false, single: false, last: 0 };
         Self {
             pieces,

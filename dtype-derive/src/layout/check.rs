@@ -16,10 +16,10 @@ use super::{
 use crate::errors::Errors;
 
 /// The pieces of a layout all of whose numbers are literals: the indices of each dimension.
-pub(crate) type Pieces = Vec<Vec<Progression>>;
+pub(crate) type Progressions = Vec<Vec<Progression>>;
 
 /// Refuses what is wrong. The lengths and the pieces, if they are literals all.
-pub(crate) fn array(array: &Array) -> Result<Option<(Vec<usize>, Pieces)>> {
+pub(crate) fn array(array: &Array) -> Result<Option<(Vec<usize>, Progressions)>> {
     let mut errors = Errors::default();
     lengths(array, &mut errors);
     loops(&array.loops, &mut errors);
@@ -138,7 +138,7 @@ struct Walk<'a> {
     /// Turns of loops so far, of which each makes a piece, or is of an outer loop.
     turns: usize,
     /// What has been selected so far, as long as all of it is literals.
-    pieces: Option<Pieces>,
+    pieces: Option<Progressions>,
 }
 
 impl<'a> Walk<'a> {

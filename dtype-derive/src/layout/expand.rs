@@ -308,7 +308,7 @@ fn pushes(array: &Array, when: When) -> TokenStream {
     before
 }
 
-fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Pieces)>) -> Fixed {
+fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Progressions)>) -> Fixed {
     let Array { element, lengths, terms, loops, .. } = array;
     let dimensions = lengths.len();
     let numbers = lengths.iter().map(|length| When::Compiling.number(length));
@@ -355,7 +355,7 @@ fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Pieces)>) -> Fix
 }
 
 /// The finished constructor calls, where the element is a base type and all numbers are literals.
-fn solve(array: &Array, lengths: &[usize], pieces: &check::Pieces) -> Option<TokenStream> {
+fn solve(array: &Array, lengths: &[usize], pieces: &check::Progressions) -> Option<TokenStream> {
     let Type::Path(path) = &array.element else { return None };
     let base = known::base_type(path.path.get_ident()?)?;
     // From the innermost loop out, the strides in bytes.

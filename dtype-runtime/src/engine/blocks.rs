@@ -1,6 +1,6 @@
 //! Contiguous blocks: what of memory a layout names, to be counted, listed, and visited by code of others.
 
-use super::node::{self, Bytes, Kind, Node, Part, Turns, overlapping};
+use super::node::{self, Bytes, Kind, Node, Placed, Turns, overlapping};
 
 /// Contiguous bytes of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,7 +83,7 @@ pub(crate) fn visit(node: &Node, bytes: Bytes, at: isize, visitor: &mut impl Lea
             }
         }
         Kind::Sequence(parts) => {
-            for (part, bytes) in overlapping(parts, Part::packed, bytes) {
+            for (part, bytes) in overlapping(parts, Placed::packed, bytes) {
                 visit(&part.node, bytes, at.wrapping_add(part.a), visitor);
             }
         }

@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     /// The child several times at each of several places, at the same distance everywhere.
     Buckets { a: Places, b: Places, buckets: Box<[Bucket]>, child: Box<Node> },
     /// Different things.
-    Sequence(Box<[Part]>),
+    Sequence(Box<[Placed]>),
 }
 
 /// Where copies lie.
@@ -62,8 +62,9 @@ pub(crate) struct Bucket {
     pub count: usize,
 }
 
+/// A node, and where it lies on both sides, relative to what it is a part of.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Part {
+pub(crate) struct Placed {
     pub a: isize,
     pub b: isize,
     pub node: Node,
@@ -79,7 +80,7 @@ impl Places {
     }
 }
 
-impl Part {
+impl Placed {
     /// Nothing.
     pub fn empty() -> Self {
         Self::block(0)
@@ -216,7 +217,7 @@ impl Part {
 }
 
 /// The same parts, neighbouring blocks as one node: the fields of a struct.
-fn with_fields(all: Vec<Part>) -> Vec<Part> {
+fn with_fields(all: Vec<Placed>) -> Vec<Placed> {
     let (mut parts, mut blocks) = (Vec::with_capacity(all.len()), Vec::with_capacity(all.len()));
     for part in all {
         if let Some(block) = part.as_block() {
@@ -231,8 +232,8 @@ fn with_fields(all: Vec<Part>) -> Vec<Part> {
 }
 
 /// Appends what blocks make together.
-fn flush(blocks: &mut Vec<Block>, parts: &mut Vec<Part>) {
-    let part = Part::blocks(std::mem::take(blocks));
+fn flush(blocks: &mut Vec<Block>, parts: &mut Vec<Placed>) {
+    let part = Placed::blocks(std::mem::take(blocks));
     if part.node.size > 0 {
         parts.push(part);
     }
@@ -270,14 +271,14 @@ impl Group {
 }
 
 /// Appends a part, or those that it is made of.
-fn push_all(parts: &mut Vec<Part>, part: Part) {
+fn push_all(parts: &mut Vec<Placed>, part: Placed) {
     /// Turns of a loop over a few fields that are unrolled into fields.
     const FEW: usize = 4;
     match part.node.kind {
         Kind::Sequence(inner) => inner.into_iter().for_each(|inner| push(parts, inner.moved(part.a, part.b))),
         Kind::Blocks { blocks, .. } if blocks.len() <= Group::MOST => {
             blocks.iter().for_each(|block| {
-                push(parts, Part::block(block.size).moved(part.a + block.a, part.b + block.b));
+                push(parts, Placed::block(block.size).moved(part.a + block.a, part.b + block.b));
             });
         }
         Kind::Repeat { count: count @ ..=FEW, a, b, child } if child.is_small() => {
@@ -285,12 +286,12 @@ fn push_all(parts: &mut Vec<Part>, part: Part) {
                 push_all(parts, child.as_ref().clone().at(a.nth(i), b.nth(i)).moved(part.a, part.b));
             }
         }
-        kind => push(parts, Part { node: Node { kind, ..part.node }, ..part }),
+        kind => push(parts, Placed { node: Node { kind, ..part.node }, ..part }),
     }
 }
 
 /// Appends a part, joined to the last one where both are one block.
-fn push(parts: &mut Vec<Part>, next: Part) {
+fn push(parts: &mut Vec<Placed>, next: Placed) {
     if next.node.size == 0 {
         return;
     }
@@ -347,8 +348,8 @@ impl Node {
         matches!((&self.kind, places), (Kind::Block, Places::Every(stride)) if *stride == self.size as isize)
     }
 
-    pub fn at(self, a: isize, b: isize) -> Part {
-        Part { a, b, node: self }
+    pub fn at(self, a: isize, b: isize) -> Placed {
+        Placed { a, b, node: self }
     }
 
     pub fn repeat(count: usize, a: Places, b: Places, child: Box<Self>) -> Self {
@@ -438,7 +439,7 @@ impl Bucket {
     }
 }
 
-impl Part {
+impl Placed {
     /// The part as a block, if it is one.
     pub fn as_block(&self) -> Option<Block> {
         let Self { a, b, node: Node { size, kind } } = self;

@@ -12,7 +12,7 @@ use super::{
     node::Order,
 };
 use super::{
-    node::{Bucket, Part, Places},
+    node::{Bucket, Placed, Places},
     run::{Direction, Sides, run_turns},
     signature::Signature,
 };
@@ -42,7 +42,7 @@ pub struct Plan(Arc<Compiled>);
 
 pub(crate) struct Compiled {
     /// Side `a` is memory, relative to displacement 0; side `b` is the packed bytes.
-    pub part: Part,
+    pub part: Placed,
     pub signature: Signature,
     /// Bytes from one copy to the next.
     pub extent: Places,
@@ -196,7 +196,7 @@ impl fmt::Debug for Plan {
 /// What plans are put together from: what is where in memory, and what it is.
 #[derive(Clone)]
 pub(crate) struct Layer {
-    part: Part,
+    part: Placed,
     signature: Signature,
     /// As in [`Compiled`].
     bounds: Option<(isize, isize)>,
@@ -208,7 +208,7 @@ impl Layer {
             return Self::sequence(parts.map(|(at, base)| (at as isize, Self::leaf(base))));
         }
         let signature = Signature::run(base, 1);
-        Self { part: Part::block(signature.size), bounds: Some((0, signature.size as isize)), signature }
+        Self { part: Placed::block(signature.size), bounds: Some((0, signature.size as isize)), signature }
     }
 
     /// This `count` times, `stride` bytes apart.
@@ -269,7 +269,7 @@ impl Layer {
                 all = Some((least.min(at + first), greatest.max(at + end)));
             }
         }
-        Self { part: Part::sequence(parts), signature: Signature::sequence(signatures), bounds: all }
+        Self { part: Placed::sequence(parts), signature: Signature::sequence(signatures), bounds: all }
     }
 
     /// What a tree describes.

@@ -7,7 +7,7 @@
 
 use super::{
     kernels::{Stride, copy_listed, kernel},
-    node::{Block, Bytes, Group, Kind, Node, Part, Places, Turns, overlapping},
+    node::{Block, Bytes, Group, Kind, Node, Placed, Places, Turns, overlapping},
 };
 
 /// Packed bytes of a chunk, which is gone over more than once: few enough to be in the first-level cache
@@ -462,7 +462,7 @@ pub(crate) unsafe fn run_range<D: Direction>(node: &Node, bytes: Bytes, sides: S
             }
         }
         Kind::Sequence(parts) => {
-            for (part, bytes) in overlapping(parts, Part::packed, bytes) {
+            for (part, bytes) in overlapping(parts, Placed::packed, bytes) {
                 // SAFETY: 1 to 3 hold for bytes of a part of the node.
                 unsafe { run_range::<D>(&part.node, bytes, sides.at(part.a, part.b)) };
             }

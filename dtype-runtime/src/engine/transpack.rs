@@ -1,7 +1,7 @@
 //! Transpacking: from one layout straight into another.
 
 use super::{
-    node::{Block, Bucket, Bytes, Group, Kind, Node, Part, Places, Turns, overlapping},
+    node::{Block, Bucket, Bytes, Group, Kind, Node, Placed, Places, Turns, overlapping},
     plan::Plan,
     run::{Packing, Sides, run},
 };
@@ -18,7 +18,7 @@ use crate::Error;
 pub struct Transpack {
     from: (Plan, usize),
     to: (Plan, usize),
-    part: Part,
+    part: Placed,
 }
 
 impl Transpack {
@@ -40,7 +40,7 @@ impl Transpack {
             return Err(Error::Signature { byte, from, to });
         }
         let side =
-            |part: &Part, copies, extent| part.clone().repeated(copies, extent, part.node.size as isize);
+            |part: &Placed, copies, extent| part.clone().repeated(copies, extent, part.node.size as isize);
         let part = joined(&side(&a.part, copies, from.extent()), &side(&b.part, to_copies, to.extent()));
         Ok(Self { from: (from.clone(), copies), to: (to.clone(), to_copies), part })
     }
@@ -65,11 +65,11 @@ impl Transpack {
 
 /// What leads from one part to another with as many bytes. Of each the side `b` is packed; that of both
 /// together is the memory of `to`.
-fn joined(from: &Part, to: &Part) -> Part {
+fn joined(from: &Placed, to: &Placed) -> Placed {
     join(&from.node, &to.node).moved(from.a, to.a)
 }
 
-fn join(from: &Node, to: &Node) -> Part {
+fn join(from: &Node, to: &Node) -> Placed {
     match (&from.kind, &to.kind) {
         // One of both memories is as contiguous as packed bytes are.
         (_, Kind::Block) => from.clone().at(0, 0),
@@ -86,10 +86,10 @@ fn join(from: &Node, to: &Node) -> Part {
 }
 
 /// One loop over two memories.
-fn join_loops(from: (usize, &Places, &Node), to: (usize, &Places, &Node)) -> Option<Part> {
+fn join_loops(from: (usize, &Places, &Node), to: (usize, &Places, &Node)) -> Option<Placed> {
     let ((count, a, child), (to_count, b, to_child)) = (from, to);
     if count == to_count {
-        let Part { a: at_a, b: at_b, node } = join(child, to_child);
+        let Placed { a: at_a, b: at_b, node } = join(child, to_child);
         return Some(match (a, b) {
             (Places::Every(a), Places::Every(b)) => node.at(at_a, at_b).repeated(count, *a, *b),
             _ => Node::repeat(count, a.clone(), b.clone(), Box::new(node)).at(at_a, at_b),
@@ -110,7 +110,7 @@ fn join_loops(from: (usize, &Places, &Node), to: (usize, &Places, &Node)) -> Opt
 }
 
 /// Each part of `from` with what belongs to it of `to`.
-fn cut_at(from: &Node, to: &Node) -> Part {
+fn cut_at(from: &Node, to: &Node) -> Placed {
     let mut parts = Vec::new();
     let mut start = 0;
     let mut add = |a: isize, node: &Node| {
@@ -122,7 +122,7 @@ fn cut_at(from: &Node, to: &Node) -> Part {
         Kind::Block => add(0, from),
         Kind::Repeat { count, a, child, .. } => (0..*count).for_each(|i| add(a.nth(i), child)),
         Kind::Blocks { blocks, .. } => blocks.iter().for_each(|Block { a, size, .. }| {
-            add(*a, &Part::block(*size).node);
+            add(*a, &Placed::block(*size).node);
         }),
         Kind::Buckets { a, buckets, child, .. } => buckets.iter().for_each(|bucket| {
             let turns = slice_turns(child, a, &(0..bucket.count * child.size));
@@ -130,12 +130,12 @@ fn cut_at(from: &Node, to: &Node) -> Part {
         }),
         Kind::Sequence(all) => all.iter().for_each(|part| add(part.a, &part.node)),
     }
-    Part::sequence(parts)
+    Placed::sequence(parts)
 }
 
 /// The same with both memories exchanged.
-fn flipped(from: &Node, to: &Node) -> Part {
-    let Part { a, b, node } = cut_at(from, to);
+fn flipped(from: &Node, to: &Node) -> Placed {
+    let Placed { a, b, node } = cut_at(from, to);
     swapped(&node).at(b, a)
 }
 
@@ -168,15 +168,15 @@ fn swapped(node: &Node) -> Node {
 }
 
 /// Some bytes of a node whose side `b` is packed, which begins with them.
-fn slice(node: &Node, bytes: Bytes) -> Part {
+fn slice(node: &Node, bytes: Bytes) -> Placed {
     if bytes == (0..node.size) {
         return node.clone().at(0, 0);
     }
     let start = bytes.start;
     match &node.kind {
-        Kind::Block => Part::block(bytes.len()).moved(start as isize, 0),
+        Kind::Block => Placed::block(bytes.len()).moved(start as isize, 0),
         Kind::Repeat { a, child, .. } => slice_turns(child, a, &bytes),
-        Kind::Blocks { blocks, .. } => Part::blocks(
+        Kind::Blocks { blocks, .. } => Placed::blocks(
             overlapping(blocks, Block::packed, bytes)
                 .map(|(block, bytes)| {
                     let at = bytes.start as isize;
@@ -189,14 +189,14 @@ fn slice(node: &Node, bytes: Bytes) -> Part {
                 .map(|(bucket, bytes)| slice_turns(child, a, &bytes).moved(bucket.a, 0)),
         ),
         Kind::Sequence(parts) => in_a_row(
-            overlapping(parts, Part::packed, bytes)
+            overlapping(parts, Placed::packed, bytes)
                 .map(|(part, bytes)| slice(&part.node, bytes).moved(part.a, 0)),
         ),
     }
 }
 
 /// Some bytes of a loop.
-fn slice_turns(child: &Node, places: &Places, bytes: &Bytes) -> Part {
+fn slice_turns(child: &Node, places: &Places, bytes: &Bytes) -> Placed {
     let Turns { head, whole, tail } = Turns::of(child.size, bytes);
     let some = |(i, bytes): (usize, Bytes)| slice(child, bytes).moved(places.nth(i), 0);
     let (all, size) = (child.clone().at(0, 0), child.size as isize);
@@ -208,12 +208,12 @@ fn slice_turns(child: &Node, places: &Places, bytes: &Bytes) -> Part {
 }
 
 /// Parts that follow one another on side `b`, each of which begins there with its first byte.
-fn in_a_row(parts: impl Iterator<Item = Part>) -> Part {
+fn in_a_row(parts: impl Iterator<Item = Placed>) -> Placed {
     let mut size = 0;
     let placed = parts.map(|part| {
         let at = size;
         size += part.node.size as isize;
         part.moved(0, at)
     });
-    Part::sequence(placed.collect())
+    Placed::sequence(placed.collect())
 }

@@ -117,7 +117,7 @@ impl<'a> Packer<'a> {
             return read(bytes, packed);
         }
         let signature = self.data.signature();
-        for part in Part::of(signature, bytes.clone(), self.encoding.resizes) {
+        for part in Stretch::of(signature, bytes.clone(), self.encoding.resizes) {
             let target = &mut packed[part.bytes.start - bytes.start..part.bytes.end - bytes.start];
             match part.unit {
                 None if self.encoding.resizes => {
@@ -144,15 +144,15 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// A part of a range of packed bytes: whole units, or some bytes of a single one.
-struct Part {
+/// A stretch of a range of packed bytes: whole units, or some bytes of a single one.
+struct Stretch {
     /// In the representation, and among the packed bytes of this machine.
     bytes: Range<usize>,
     native: Range<usize>,
     unit: Option<Unit>,
 }
 
-impl Part {
+impl Stretch {
     /// A range as the end of a unit, whole units, and the beginning of one.
     fn of(signature: &Signature, bytes: Range<usize>, external: bool) -> impl Iterator<Item = Self> {
         let (mut start, end) = (bytes.start, bytes.end);
@@ -339,9 +339,13 @@ impl<'a> Unpacker<'a> {
     }
 
     /// The parts of a segment.
-    fn parts(&self, position: usize, segment: &[u8]) -> Vec<Part> {
-        Part::of(self.data.as_data().signature(), position..position + segment.len(), self.encoding.resizes)
-            .collect()
+    fn parts(&self, position: usize, segment: &[u8]) -> Vec<Stretch> {
+        Stretch::of(
+            self.data.as_data().signature(),
+            position..position + segment.len(),
+            self.encoding.resizes,
+        )
+        .collect()
     }
 
     /// The last place up to this byte, or the end, where no number is torn.
@@ -406,7 +410,7 @@ impl<'a> Unpacker<'a> {
     }
 
     /// What there is of a unit, with some more of its bytes.
-    fn waiting_with(&self, unit: &Unit, part: &Part, bytes: &[u8]) -> Waiting {
+    fn waiting_with(&self, unit: &Unit, part: &Stretch, bytes: &[u8]) -> Waiting {
         let start = unit.bytes.start;
         let mut waiting = self.waiting.get(&start).copied().unwrap_or_default();
         for (at, byte) in part.bytes.clone().zip(bytes) {

@@ -16,13 +16,13 @@ pub(crate) trait Valid: Sync {
 
 /// Those of a type, if there are any that have to be looked at.
 pub(crate) const fn restricted<T: MpiDatatype>() -> Option<&'static dyn Valid> {
-    if T::FACTS.any_pattern { None } else { Some(&Values::<T>(PhantomData)) }
+    if T::FACTS.any_pattern { None } else { Some(&ValuesOf::<T>(PhantomData)) }
 }
 
-/// Values of a type.
-struct Values<T>(PhantomData<fn() -> T>);
+/// The values of a type.
+struct ValuesOf<T>(PhantomData<fn() -> T>);
 
-impl<T: MpiDatatype> Valid for Values<T> {
+impl<T: MpiDatatype> Valid for ValuesOf<T> {
     fn check(&self, packed: &[u8], start: usize) -> Result<(), Error> {
         check::<T>(packed, start)
     }

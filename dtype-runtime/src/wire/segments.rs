@@ -70,7 +70,7 @@ impl Header {
 }
 
 /// A message that is being sent, piece by piece.
-pub(super) struct Sending<'a, M: ?Sized> {
+pub(super) struct SendingPieces<'a, M: ?Sized> {
     message: &'a M,
     rest: Peer,
     header: Header,
@@ -81,7 +81,7 @@ pub(super) struct Sending<'a, M: ?Sized> {
     ahead: usize,
 }
 
-impl<'a, M: Read + ?Sized> Sending<'a, M> {
+impl<'a, M: Read + ?Sized> SendingPieces<'a, M> {
     /// Begins. With `all`, everything is on its way afterwards: MPI goes on with it while the program is
     /// elsewhere, and we could not.
     pub fn new(message: &'a M, to: Peer, all: bool) -> Result<Self, Error> {
@@ -116,7 +116,7 @@ impl<'a, M: Read + ?Sized> Sending<'a, M> {
         Ok(sending)
     }
 
-    /// Packs the next piece behind the first `header` bytes of a buffer.
+    /// Packs the next piece behind the first `before` bytes of a buffer.
     fn pack(&mut self, mut buffer: Buffer, before: usize, end: usize) -> Result<Outgoing, Error> {
         let size = before + end - self.position;
         self.message.pack_range(self.position..end, &mut buffer[before..size])?;
@@ -287,7 +287,7 @@ pub(super) fn send_receive<M: Read + ?Sized, N: Write + ?Sized>(
     into: &mut N,
     from: Peer,
 ) -> Result<Status, Error> {
-    let (mut sending, mut incoming) = (Sending::new(message, to, false)?, Incoming::new(from)?);
+    let (mut sending, mut incoming) = (SendingPieces::new(message, to, false)?, Incoming::new(from)?);
     let (mut is_sent, mut received) = (false, None);
     while received.is_none() {
         is_sent = is_sent || sending.advance(false)?;

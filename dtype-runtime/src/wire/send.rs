@@ -15,7 +15,7 @@ use crate::Error;
 #[inline]
 pub(super) fn send<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Result<(), Error> {
     match wire {
-        Wire::Segments => segments::Sending::new(message, to, false)?.advance(true).map(|_| ()),
+        Wire::Segments => segments::SendingPieces::new(message, to, false)?.advance(true).map(|_| ()),
         _ => outgoing(message, wire)?.send(to),
     }
 }
@@ -23,14 +23,14 @@ pub(super) fn send<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Resul
 /// A message that is being sent, and borrowed for as long.
 pub(super) enum Sending<'a, M: ?Sized> {
     Whole(Request),
-    Segments(segments::Sending<'a, M>),
+    Segments(segments::SendingPieces<'a, M>),
 }
 
 impl<'a, M: Read + ?Sized> Sending<'a, M> {
     /// Begins. With `all`, everything is on its way afterwards.
     pub fn new(message: &'a M, wire: Wire, to: Peer, all: bool) -> Result<Self, Error> {
         Ok(match wire {
-            Wire::Segments => Self::Segments(segments::Sending::new(message, to, all)?),
+            Wire::Segments => Self::Segments(segments::SendingPieces::new(message, to, all)?),
             _ => Self::Whole(outgoing(message, wire)?.start(to)?),
         })
     }
