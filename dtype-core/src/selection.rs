@@ -23,7 +23,7 @@ pub const MOST_PIECES: usize = 1 << 22;
 /// what datatypes round up.
 pub const MOST_BYTES: i128 = isize::MAX as i128 - 64;
 
-/// What is asked for in one dimension, in elements of it. Negative numbers count from its end.
+/// What a layout selects in one dimension, in elements of it. Negative numbers count from its end.
 ///
 /// ```
 /// use dtype_core::{Item, Progression};
@@ -64,7 +64,7 @@ pub struct Progression {
     pub step: isize,
 }
 
-/// Why nothing can be selected, or not that.
+/// Why a layout cannot select what it asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SelectionError {

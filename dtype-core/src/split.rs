@@ -54,7 +54,7 @@ fn chunk(limit: u64) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
-/// So many copies, as vecs of vecs and what is left of them.
+/// `count` copies, as vecs of vecs and what is left of them.
 fn copies(count: u64, stride: i64, child: &TypeTree, limit: u64) -> TypeTree {
     if count <= limit {
         return TypeTree::vector(count, stride, child.clone());

@@ -496,7 +496,7 @@ impl Arguments {
     }
 }
 
-/// So many copies, a stride apart.
+/// `count` copies, `stride` bytes apart.
 fn copies(count: u64, stride: i64, child: TypeTree) -> TypeTree {
     if count == 1 { child } else { TypeTree::vector(count, stride, child) }
 }

@@ -33,7 +33,7 @@ pub(crate) enum Kind {
 /// Where copies lie.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Places {
-    /// So many bytes apart, the first at 0.
+    /// At equal distances in bytes, the first at 0.
     Every(isize),
     /// At these offsets.
     At(Box<[isize]>),
@@ -86,7 +86,7 @@ impl Placed {
         Self::block(0)
     }
 
-    /// So many bytes, at 0 on both sides.
+    /// A block of `size` bytes, at 0 on both sides.
     pub fn block(size: usize) -> Self {
         Node { size, kind: Kind::Block }.at(0, 0)
     }
@@ -95,7 +95,7 @@ impl Placed {
         Self { a: self.a.wrapping_add(a), b: self.b.wrapping_add(b), ..self }
     }
 
-    /// This `count` times, so far apart on each side.
+    /// This `count` times, at these distances on each side.
     pub fn repeated(self, count: usize, a: isize, b: isize) -> Self {
         let Self { a: at_a, b: at_b, node } = self;
         if count == 0 || node.size == 0 {
@@ -138,7 +138,7 @@ impl Placed {
         Node::repeat(a.len(), Places::At(places), Places::Every(b), Box::new(node)).at(0, at_b)
     }
 
-    /// So many of this in each bucket, `a` and `b` bytes apart within it.
+    /// A number of these in each bucket, `a` and `b` bytes apart within it.
     pub fn bucketed(self, a: isize, b: isize, mut buckets: Vec<Bucket>) -> Self {
         buckets.retain(|bucket| bucket.count > 0);
         let Some(Bucket { count, .. }) = buckets.first().copied().filter(|_| self.node.size > 0) else {

@@ -9,8 +9,8 @@ use dtype_core::gcd;
 
 use crate::Error;
 
-/// How to copy from one layout into another with the same values, without packed bytes in between: worked out
-/// once for two plans and how many copies there are of each.
+/// Copies from one layout into another with the same base types, without packed bytes in between. It is
+/// worked out once, for two plans and their numbers of copies.
 ///
 /// Both plans are walked together: loops whose turns have as many bytes become one loop over two memories,
 /// and what is left is cut where either side has a border.
@@ -22,7 +22,7 @@ pub struct Transpack {
 }
 
 impl Transpack {
-    /// From some copies of one plan to some of another.
+    /// Prepares copying from some copies of one plan to some of another.
     ///
     /// # Errors
     /// [`Error::Length`] where one of both has more bytes, and [`Error::Signature`] where a value is of

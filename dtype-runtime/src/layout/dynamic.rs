@@ -26,7 +26,7 @@ use crate::{
     types::{MpiDatatype, entry::LayoutOrigin},
 };
 
-/// A layout of which something is known only while the program runs: elements `T` of an array of `D`
+/// A layout that is worked out while the program runs: of elements `T`, in an array of `D`
 /// dimensions. Copies share what is worked out.
 ///
 /// ```

@@ -228,7 +228,7 @@ pub unsafe trait Layout: Clone + Sync {
         self.entry().origin()
     }
 
-    /// All of it to be read: what is selected, drawn as cells where the array has one or two dimensions,
+    /// Explains the layout: what is selected, drawn as cells where the array has one or two dimensions,
     /// beside the tree; its cost, and the calls that build it.
     ///
     /// ```
@@ -440,7 +440,7 @@ macro_rules! own_methods {
             Layout::layout_origin(self)
         }
 
-        /// All of it to be read: see [`Layout::explain`].
+        /// Explains the layout: see [`Layout::explain`].
         pub fn explain(&self) -> String {
             Layout::explain(self)
         }

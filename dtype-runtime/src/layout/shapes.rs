@@ -61,7 +61,7 @@ impl<const D: usize> Subarray<D> {
     }
 }
 
-/// What a process has of an array that is distributed over a grid of processes, with the arguments of
+/// The part that a process has of an array distributed over a grid of processes, with the arguments of
 /// `MPI_Type_create_darray` (MPI 4.1 section 5.1.4).
 ///
 /// Like every layout, its datatype begins at the first value selected, where views of it point, and ends with
@@ -448,7 +448,7 @@ fn one<T: MpiDatatype, const D: usize>(
     DynamicLayout::new(pieces, order)
 }
 
-/// So many indices, from this one on.
+/// `count` indices, from `start` on.
 fn span(start: usize, count: usize) -> Item {
     strided(start, count, 1)
 }

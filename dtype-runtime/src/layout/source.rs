@@ -58,7 +58,7 @@ pub unsafe trait ArrayLikeMut<T, Shape: ?Sized>: ArrayLike<T, Shape> {
     fn place_mut(&mut self, region: &Region<'_>) -> Result<Place, Self::Mismatch>;
 }
 
-/// What can be wrong with a source, and so what [`Layout::of`](crate::Layout::of) gives.
+/// Whether a source may have another shape, which decides what [`Layout::of`](crate::Layout::of) gives.
 pub trait Mismatch: Sized {
     /// The view itself, or a `Result`.
     type Outcome<V>;
@@ -68,7 +68,7 @@ pub trait Mismatch: Sized {
     fn outcome<V>(view: Result<V, Self>) -> Self::Outcome<V>;
 }
 
-/// A view, or a `Result` of one: what comes of a source of which this can be wrong.
+/// What [`Layout::of`](crate::Layout::of) gives: a view, or a `Result` of one.
 pub type Outcome<M, V> = <M as Mismatch>::Outcome<V>;
 
 impl Mismatch for Infallible {

@@ -137,8 +137,8 @@ impl<'a, L: Layout> View<'a, L> {
         }
     }
 
-    /// The same for the [pack engine](mod@crate::pack): parts of the packed bytes, blocks, other byte orders,
-    /// copies into other layouts.
+    /// Joins the part to the [pack engine](mod@crate::pack): ranges of the packed bytes, blocks, other byte
+    /// orders, copies into other layouts.
     ///
     /// ```
     /// let matrix = [[1u8, 2, 3], [4, 5, 6]];
@@ -203,7 +203,7 @@ impl<'a, L: Layout> View<'a, L> {
         self.entry().cost()
     }
 
-    /// All of it to be read, as [`Layout::explain`] says it of the layout: with the tree and the calls for
+    /// Explains the part, as [`Layout::explain`] does the layout: with the tree and the calls for
     /// this source.
     pub fn explain(&self) -> String {
         explain(&self.layout.region(), &self.entry())
@@ -229,7 +229,7 @@ impl<L: Layout> ViewMut<'_, L> {
         &self.view
     }
 
-    /// Unpacks bytes that [`View::pack`] made, of this or of any layout with the same values in all.
+    /// Unpacks bytes that [`View::pack`] made, of this or of any layout with the same base types.
     ///
     /// ```
     /// let mut matrix = [[0u8; 3]; 2];
@@ -251,7 +251,7 @@ impl<L: Layout> ViewMut<'_, L> {
         Ok(())
     }
 
-    /// The same for the [pack engine](mod@crate::pack), to be written.
+    /// Joins the part to the [pack engine](mod@crate::pack), to be written.
     ///
     /// ```
     /// let mut matrix = [[0u8; 3]; 2];
@@ -271,8 +271,8 @@ impl<L: Layout> ViewMut<'_, L> {
 /// What [`split`] gives: the parts to be read, and those to be written.
 pub type Split<'a, R, W> = (Vec<View<'a, R>>, Vec<ViewMut<'a, W>>);
 
-/// Several parts of one source at a time, some to be read and some to be written, as a halo exchange needs
-/// them. No part that is written may overlap any other.
+/// Gives views of several parts of one source at a time, some to be read and some to be written, as a halo
+/// exchange needs them. No part that is written may overlap any other.
 ///
 /// ```
 /// use dtype_runtime::{layout, layout::split};

@@ -27,7 +27,7 @@ use crate::{
     },
 };
 
-/// What a layout names of some memory, to be read: `count` copies of a plan (MPI's buffer, count and
+/// A layout joined to memory that is read: `count` copies of a plan (MPI's buffer, count and
 /// datatype).
 ///
 /// Of values there is [`Data::of`], of views [`View::data`](crate::View::data), and of bytes with any tree
@@ -42,7 +42,7 @@ pub struct Data<'a> {
     memory: PhantomData<&'a [u8]>,
 }
 
-/// What a layout names of some memory, to be written. What lies beside it is not touched.
+/// A layout joined to memory that is written. What lies beside it is not touched.
 ///
 /// Where a layout covers a byte twice, one of the values for it arrives.
 pub struct DataMut<'a> {
@@ -63,7 +63,7 @@ unsafe impl Send for DataMut<'_> {}
 unsafe impl Sync for DataMut<'_> {}
 
 impl<'a> Data<'a> {
-    /// `count` copies of a plan in `memory`, where displacement 0 of the first one is byte `origin`.
+    /// Joins `count` copies of a plan to `memory`; displacement 0 of the first one is byte `origin`.
     ///
     /// # Errors
     /// [`Error::Reach`] where the layout leaves the memory.
@@ -73,7 +73,7 @@ impl<'a> Data<'a> {
         Ok(unsafe { Self::from_raw(plan.clone(), count, memory.as_ptr().cast_mut().wrapping_add(origin)) })
     }
 
-    /// Values.
+    /// Joins the plan of their type to values.
     ///
     /// ```
     /// let values = [(1u8, 2u16.to_be()), (3, 4u16.to_be())];
@@ -165,7 +165,7 @@ impl<'a> Data<'a> {
         if external { self.count * self.signature().size_in(true) } else { self.packed_size() }
     }
 
-    /// One part after the other, from any position on.
+    /// Packs one part after the other, from any position on.
     pub fn packer(&self) -> Packer<'a> {
         Packer::new(self.clone())
     }
@@ -181,7 +181,7 @@ impl<'a> Data<'a> {
         Ok(())
     }
 
-    /// Number of contiguous blocks of some of the packed bytes: such as follow one another in memory are one
+    /// Counts the contiguous blocks of some of the packed bytes; blocks that are adjacent in memory are one
     /// (MPITypes's `MPIT_Type_blockct`).
     ///
     /// ```
@@ -234,7 +234,7 @@ impl<'a> Data<'a> {
 }
 
 impl<'a> DataMut<'a> {
-    /// `count` copies of a plan in `memory`, where displacement 0 of the first one is byte `origin`.
+    /// Joins `count` copies of a plan to `memory`; displacement 0 of the first one is byte `origin`.
     ///
     /// # Errors
     /// [`Error::Reach`] where the layout leaves the memory.
@@ -244,7 +244,7 @@ impl<'a> DataMut<'a> {
         Ok(unsafe { Self::from_raw(plan.clone(), count, memory.as_mut_ptr().wrapping_add(origin), None) })
     }
 
-    /// Values.
+    /// Joins the plan of their type to values.
     ///
     /// ```
     /// let mut values = [(0u8, false); 2];
@@ -274,7 +274,7 @@ impl<'a> DataMut<'a> {
         Self { data, check, memory: PhantomData }
     }
 
-    /// The same, to be read.
+    /// The same layout and memory, to be read.
     pub fn as_data(&self) -> &Data<'_> {
         &self.data
     }
@@ -342,12 +342,12 @@ impl<'a> DataMut<'a> {
         if byte < self.packed_size() { last() } else { self.packed_size() }
     }
 
-    /// Parts in any order.
+    /// Unpacks parts in any order.
     pub fn unpacker(self) -> Unpacker<'a> {
         Unpacker::new(self)
     }
 
-    /// Copies from another layout with the same values in all, straight into this one. What is done for the
+    /// Copies from another layout with the same base types, straight into this one. What is done for the
     /// two layouts can be done once, with [`Transpack`].
     ///
     /// # Errors
@@ -383,7 +383,7 @@ impl<'a> DataMut<'a> {
 }
 
 impl Transpack {
-    /// Copies.
+    /// Copies from one memory to the other.
     ///
     /// ```
     /// use dtype_runtime::{layout, pack::Transpack};

@@ -79,7 +79,7 @@ impl<'a> Packer<'a> {
         self.position
     }
 
-    /// Goes on elsewhere, and begins another checksum.
+    /// Moves to a position, and begins another checksum.
     ///
     /// # Errors
     /// [`Error::Range`] behind the last byte.
@@ -203,7 +203,7 @@ fn invalid_input(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> 
     io::Error::new(io::ErrorKind::InvalidInput, error)
 }
 
-/// Unpacks segments of the packed bytes in any order: such as are lost and sent again, come twice, or end
+/// Unpacks segments of the packed bytes in any order. They may be lost and sent again, come twice, and end
 /// within a value.
 ///
 /// Values are written whole: of one that is there in part, the bytes wait for the rest. As a `Write` and

@@ -9,8 +9,7 @@ use crate::Error;
 
 /// What knows which packed bytes are values.
 pub(crate) trait Valid: Sync {
-    /// Checks some of the packed bytes, those from `start` on: whether the whole values in them are such as
-    /// their types have.
+    /// Checks some of the packed bytes, those from `start` on: whether the whole values in them are valid.
     fn check(&self, packed: &[u8], start: usize) -> Result<(), Error>;
 }
 

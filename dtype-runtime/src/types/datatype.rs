@@ -159,7 +159,7 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         Self::lazy().origin()
     }
 
-    /// Checks that values are such as their type has: that every `bool` in them is 0 or 1, every `char` a
+    /// Checks that values are valid: that every `bool` in them is 0 or 1, every `char` a
     /// character, no `NonZero` 0, and every enum one of its variants. [`unpack_into`](crate::unpack_into) and
     /// all of our receiving calls check this. rsmpi's own calls receive `bool` without, as they do in rsmpi,
     /// and types with `#[mpi(unsafe_equivalence)]`.

@@ -28,7 +28,7 @@ use crate::{
 
 /// Collective calls without a root, on packed bytes.
 pub trait PackedCollectives: Communicator {
-    /// What every rank sends goes to every rank, in the order of the ranks (`MPI_Allgather`, and
+    /// Sends the values of every rank to every rank, in the order of the ranks (`MPI_Allgather`, and
     /// `MPI_Allgatherv` where ranks send different numbers of values).
     ///
     /// ```no_run
@@ -70,7 +70,7 @@ pub trait PackedCollectives: Communicator {
         parts.unpack(&mut all, into)
     }
 
-    /// Each rank sends an equal part of its values to each rank (`MPI_Alltoall`).
+    /// Sends an equal part of each rank's values to each rank (`MPI_Alltoall`).
     ///
     /// # Errors
     /// [`Error::Parts`] where the values cannot be divided so; otherwise as
@@ -97,7 +97,7 @@ pub trait PackedCollectives: Communicator {
         incoming.unpack(&mut all, into)
     }
 
-    /// Each rank sends a message to each rank, and receives one from each: number i goes to rank i, and comes
+    /// Sends a message to each rank, and receives one from each: number i goes to rank i, and comes
     /// from there (`MPI_Alltoallv`, or `MPI_Alltoallw`, since each may be of another layout).
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl<C: Communicator + ?Sized> PackedCollectives for C {}
 
 /// Collective calls with a root, on packed bytes.
 pub trait PackedRoot: Root {
-    /// What the root has goes to every rank (`MPI_Bcast`).
+    /// Sends the root's values to every rank (`MPI_Bcast`).
     ///
     /// ```no_run
     /// use dtype_runtime::traits::*;
@@ -252,7 +252,7 @@ pub trait PackedRoot: Root {
 
 impl<R: Root + ?Sized> PackedRoot for R {}
 
-/// So many bytes of the root's to every rank: no more than an MPI count, and the same number on all ranks.
+/// Sends bytes of the root's to every rank: no more than an MPI count, and the same number on all ranks.
 fn broadcast(communicator: MPI_Comm, root: c_int, bytes: &mut [u8]) -> Result<(), Error> {
     called("MPI_Bcast", communicator, || {
         let (place, count) = (bytes.as_mut_ptr().cast(), bytes.len() as c_int);

@@ -235,7 +235,7 @@ where
     send_receive_over(Wire::Packed, message, destination, into, source)
 }
 
-/// The same on any wire: on [`Wire::Segments`] both messages travel so.
+/// Sends one message while another one is received, on any wire: on [`Wire::Segments`] both travel so.
 ///
 /// # Errors
 /// As [`send_receive_packed`]; [`Error::Wire`].
@@ -255,7 +255,7 @@ where
     send_receive_over_with_tags(wire, message, destination, Tag::default(), into, source, any_tag())
 }
 
-/// The same on any wire, with tags.
+/// Sends one message while another one is received, on any wire, with tags.
 ///
 /// # Errors
 /// As [`send_receive_over`].

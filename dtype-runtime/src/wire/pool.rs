@@ -7,6 +7,7 @@ use std::{
     alloc::{Layout, alloc_zeroed},
     cell::RefCell,
     collections::VecDeque,
+    num::NonZeroUsize,
     ops::{Deref, DerefMut},
     ptr::slice_from_raw_parts_mut,
 };
@@ -49,32 +50,30 @@ impl Pool {
 pub(super) struct Buffer(Box<[u8]>);
 
 impl Buffer {
-    /// A buffer with room for `room` bytes.
+    /// A buffer with room for `bytes` bytes.
     ///
     /// # Errors
     /// [`Error::Memory`] where there is no such memory.
     #[inline]
     pub fn with_room(bytes: usize) -> Result<Self, Error> {
-        if bytes == 0 {
-            return Ok(Self(Box::default()));
-        }
+        let Some(some) = NonZeroUsize::new(bytes) else { return Ok(Self(Box::default())) };
         // When the thread ends there is no pool any more.
         let kept = POOL.try_with(|pool| pool.try_borrow_mut().ok()?.take(bytes));
         match kept {
             Ok(Some(buffer)) => Ok(Self(buffer)),
-            _ => zeros(bytes).map(Self).ok_or(Error::Memory { bytes }),
+            _ => zeros(some).map(Self).ok_or(Error::Memory { bytes }),
         }
     }
 }
 
-/// So many zeros, not none, or nothing where there is no such memory.
+/// `bytes` zeros, or nothing where there is no such memory.
 #[cold]
-fn zeros(bytes: usize) -> Option<Box<[u8]>> {
-    let layout = Layout::array::<u8>(bytes).ok()?;
-    // SAFETY: the layout has a size other than 0, as the caller sees to.
+fn zeros(bytes: NonZeroUsize) -> Option<Box<[u8]>> {
+    let layout = Layout::array::<u8>(bytes.get()).ok()?;
+    // SAFETY: the layout has a size other than 0.
     let place = unsafe { alloc_zeroed(layout) };
     // SAFETY: `bytes` bytes have been allocated as a box allocates them, and they are initialized.
-    (!place.is_null()).then(|| unsafe { Box::from_raw(slice_from_raw_parts_mut(place, bytes)) })
+    (!place.is_null()).then(|| unsafe { Box::from_raw(slice_from_raw_parts_mut(place, bytes.get())) })
 }
 
 impl Deref for Buffer {

@@ -164,7 +164,7 @@ impl Outgoing {
         Ok(Self { place: place.cast(), bytes: Bytes::of(size)?, buffer: None })
     }
 
-    /// So many of a datatype.
+    /// A message of a datatype.
     ///
     /// # Safety
     /// 1. As of `of_span`.
@@ -413,7 +413,7 @@ impl Matched {
     /// Receives it.
     ///
     /// # Safety
-    /// 1. So many of the datatype may be written there. 2. They have at least as many bytes as the message.
+    /// 1. `count` of the datatype may be written there. 2. They have at least as many bytes as the message.
     pub unsafe fn receive_at(
         mut self,
         place: *mut c_void,

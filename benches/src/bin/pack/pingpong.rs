@@ -89,7 +89,7 @@ impl<'a> Travel<'a> {
         )
     }
 
-    /// So many of a datatype, which lives as long as its owner.
+    /// A number of a datatype, which lives as long as its owner.
     pub fn of_raw(memory: *mut u8, count: c_int, datatype: MPI_Datatype, owner: impl Sized + 'a) -> Self {
         let owner = Rc::new(owner);
         let also = Rc::clone(&owner);
