@@ -3,4 +3,5 @@
 
 pub mod cases;
 pub mod measure;
+pub mod packing;
 pub mod peers;

@@ -63,11 +63,11 @@ pub(crate) fn run(name: Name, quick: bool, json: bool, wires: Option<&Path>) -> 
         Name::Pingpong => {
             for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
                 let _environment = library.enter(&sh);
-                let package = ["--package", "dtype-benches", "--bin", "bench-pack", "--features", "mpi"];
+                let package = ["--package", "dtype-benches", "--bin", "bench-pingpong", "--features", "mpi"];
                 cmd!(sh, "cargo build --quiet --release {package...}").quiet().run()?;
-                let program = library.target(&sh).join("release/bench-pack");
+                let program = library.target(&sh).join("release/bench-pingpong");
                 let mut command = xtask::launch::on_ranks(&library.mpiexec, 2, program);
-                command.args(["--task", "pingpong", "--library", &library.label()]).args(options);
+                command.args(["--library", &library.label()]).args(options);
                 if let Some(file) = wires {
                     command.arg("--wires").arg(file);
                 }

@@ -2,28 +2,15 @@
 //! that can be written by hand in Rust and in C, `MPI_Pack` and `MPI_Unpack`, and `memcpy` of as many bytes.
 //! Small cases fit the first-level cache, middle ones the second, large ones none.
 
-// The peers may be unsafe, and are: every loop stays within the array of its case and within its packed
-// bytes, and a case is measured only after all ways have been found to do the same. A comment at each would
-// say this a hundred times.
-#![allow(clippy::undocumented_unsafe_blocks)]
-
 use std::hint::black_box;
 
-#[cfg(feature = "mpi")]
-use ::mpi::{topology::SimpleCommunicator, traits::*};
-use clap::{Parser, ValueEnum};
-use dtype_benches::measure::{Contender, Effort, Options, medians, print};
-#[cfg(feature = "mpi")]
-use pingpong::Travel;
+use clap::Parser;
+use dtype_benches::{
+    measure::{Contender, Effort, Options, medians, print},
+    packing::{Bench, Case, Task, arrays, structs},
+};
 
-mod arrays;
-mod c;
-#[cfg(feature = "mpi")]
-mod mpi;
 mod other;
-#[cfg(feature = "mpi")]
-mod pingpong;
-mod structs;
 
 /// Times packing against loops, in one run.
 #[derive(Parser)]
@@ -33,82 +20,25 @@ struct Arguments {
     /// The MPI library this has been compiled against.
     #[arg(long, default_value = "none")]
     library: String,
-    /// What is measured.
-    #[arg(long, value_enum, default_value_t)]
-    task: Task,
-    /// Where the table of a ping-pong goes: see `cargo xtask bench --help`.
-    #[cfg(feature = "mpi")]
-    #[arg(long)]
-    wires: Option<std::path::PathBuf>,
     /// Only cases whose name begins so.
     #[arg(long, default_value = "")]
     only: String,
 }
 
-/// What is measured of the cases.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Task {
-    /// Packing and unpacking.
-    #[default]
-    Pack,
-    /// Half a ping-pong between two ranks.
-    Pingpong,
-}
-
-/// Without MPI nothing travels.
-#[cfg(not(feature = "mpi"))]
-struct Travel<'a>(std::marker::PhantomData<&'a ()>);
-
-type Pack<'a> = Box<dyn Fn(&mut [u8]) + 'a>;
-type Unpack<'a> = Box<dyn Fn(&[u8]) + 'a>;
-
-/// A way to pack something and to unpack it.
-struct Way<'a> {
-    pack: Pack<'a>,
-    unpack: Unpack<'a>,
-}
-
-impl<'a> Way<'a> {
-    fn new(pack: impl Fn(&mut [u8]) + 'a, unpack: impl Fn(&[u8]) + 'a) -> Self {
-        Self { pack: Box::new(pack), unpack: Box::new(unpack) }
-    }
-}
-
-/// What is packed, in all ways.
-struct Case<'a> {
-    name: String,
-    /// Packed bytes.
-    size: usize,
-    /// By name, the one by hand first.
-    ways: Vec<(&'static str, Way<'a>)>,
-    /// By name, how it travels otherwise than packed in one of these ways: nothing without MPI.
-    travels: Vec<(&'static str, Travel<'a>)>,
-}
-
 /// Where cases are measured.
-struct Bench {
+struct Packing {
     arguments: Arguments,
-    /// What is found out for `Wire::Auto`.
-    #[cfg(feature = "mpi")]
-    table: std::cell::RefCell<pingpong::Table>,
 }
 
-impl Bench {
-    /// Whether a case is wanted for a task; it may be one of those that are measured where there is little
-    /// time.
+impl Bench for Packing {
     fn wants(&self, name: &str, task: Task, quick: bool) -> bool {
-        let wanted = task == self.arguments.task && name.starts_with(&self.arguments.only);
+        let wanted = task == Task::Pack && name.starts_with(&self.arguments.only);
         wanted && (quick || !self.arguments.options.quick)
     }
 
     /// Measures a case, after all ways have been found to do the same.
     fn measure(&self, case: &Case<'_>) {
-        let Case { name, size, ways, travels } = case;
-        #[cfg(feature = "mpi")]
-        if self.arguments.task == Task::Pingpong {
-            return pingpong::measure(&self.arguments, case, &self.table);
-        }
-        let _ = travels;
+        let Case { name, size, ways, .. } = case;
         let mut expected = vec![0; *size];
         (ways[0].1.pack)(&mut expected);
         let (mut packed, other) = (vec![0; *size], vec![1u8; *size]);
@@ -148,7 +78,9 @@ impl Bench {
         });
         self.print(name, "unpack", unpack.chain([memcpy()]).collect(), &effort);
     }
+}
 
+impl Packing {
     /// As long as is good for `bytes` bytes.
     fn effort(&self, size: usize) -> Effort {
         let effort = if self.arguments.options.quick { Effort::new(5, 60) } else { Effort::new(15, 400) };
@@ -173,22 +105,10 @@ impl Bench {
 }
 
 fn main() {
-    let bench = Bench {
-        arguments: Arguments::parse(),
-        #[cfg(feature = "mpi")]
-        table: std::cell::RefCell::default(),
-    };
+    let bench = Packing { arguments: Arguments::parse() };
     #[cfg(feature = "mpi")]
-    let _universe = ::mpi::initialize().expect("MPI is initialized once");
+    let _universe = mpi::initialize().expect("MPI is initialized once");
     arrays::run(&bench);
     structs::run(&bench);
-    if bench.arguments.task == Task::Pack {
-        other::run(&bench);
-    }
-    #[cfg(feature = "mpi")]
-    if let Some(file) = &bench.arguments.wires
-        && SimpleCommunicator::world().rank() == 0
-    {
-        bench.table.borrow_mut().add_to(file).expect("the table can be written");
-    }
+    other::run(&bench);
 }

@@ -2,7 +2,14 @@
 
 use std::hint::black_box;
 
-use dtype_benches::measure::{Contender, Effort};
+use dtype_benches::{
+    measure::{Contender, Effort},
+    packing::{
+        Bench, Task,
+        arrays::numbers,
+        structs::{Mixed, Sample},
+    },
+};
 use dtype_runtime::{
     MpiDatatype,
     dtype_core::{BaseType, TypeTree},
@@ -10,19 +17,15 @@ use dtype_runtime::{
     pack::{Data, DataMut, Plan, Transpack},
 };
 
-use crate::{
-    Bench, Task,
-    arrays::numbers,
-    structs::{Mixed, Sample},
-};
+use crate::Packing;
 
-pub fn run(bench: &Bench) {
+pub fn run(bench: &Packing) {
     transpack(bench);
     planning(bench);
 }
 
 /// From one layout straight into another, against packing and unpacking.
-fn transpack(bench: &Bench) {
+fn transpack(bench: &Packing) {
     for n in [60, 250, 2000] {
         let case = |name: &str| {
             Some(format!("transpack-{name}/{n}")).filter(|name| bench.wants(name, Task::Pack, n == 250))
@@ -60,7 +63,7 @@ struct Ordered {
     rest: (i16, f32),
 }
 
-fn measure(bench: &Bench, name: &str, from: &Data<'_>, to: DataMut<'_>) {
+fn measure(bench: &Packing, name: &str, from: &Data<'_>, to: DataMut<'_>) {
     let size = from.packed_size();
     let effort = bench.effort(size);
     let batch = effort.batch;
@@ -94,7 +97,7 @@ fn measure(bench: &Bench, name: &str, from: &Data<'_>, to: DataMut<'_>) {
 }
 
 /// Making plans of large trees, against reading them once.
-fn planning(bench: &Bench) {
+fn planning(bench: &Packing) {
     let name = "plan-1000-nodes";
     if !bench.wants(name, Task::Pack, true) {
         return;

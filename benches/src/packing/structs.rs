@@ -11,8 +11,8 @@ use dtype_runtime::{
 };
 
 #[cfg(feature = "mpi")]
-use crate::Travel;
-use crate::{Bench, Case, Task, Way, c};
+use super::Travel;
+use super::{Bench, Case, Task, Way, c};
 
 /// A struct with the loop body by hand.
 pub trait Sample: MpiDatatype + AnyPattern + Copy {
@@ -287,7 +287,7 @@ impl Sample for Outer {
     derived!(twins::Outer);
 }
 
-pub fn run(bench: &Bench) {
+pub fn run(bench: &dyn Bench) {
     measure::<Particle>(bench);
     measure::<Mixed>(bench);
     measure::<Twelve>(bench);
@@ -295,7 +295,7 @@ pub fn run(bench: &Bench) {
     measure::<Outer>(bench);
 }
 
-fn measure<T: Sample>(bench: &Bench) {
+fn measure<T: Sample>(bench: &dyn Bench) {
     let sizes = [400, 10_000, 2_000_000].map(|count| (count, Task::Pack));
     let others =
         [64, 4 << 10, 256 << 10, 16 << 20].map(|bytes: usize| (bytes / packed_size::<T>(1), Task::Pingpong));
@@ -338,7 +338,7 @@ fn measure<T: Sample>(bench: &Bench) {
             ("generated", generated),
             ("plan", plan),
             #[cfg(feature = "mpi")]
-            ("mpi_pack", crate::mpi::way(T::buffer(read()), size * count)),
+            ("mpi_pack", super::mpi::way(T::buffer(read()), size * count)),
         ];
         #[cfg(feature = "mpi")]
         let travels = {

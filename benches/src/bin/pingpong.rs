@@ -6,122 +6,68 @@
 use std::{
     cell::RefCell,
     collections::BTreeMap,
-    ffi::c_int,
     fmt::Write as _,
-    fs,
-    hint::black_box,
-    io,
-    path::Path,
-    rc::Rc,
+    fs, io,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
-use dtype_benches::measure::{Medians, print};
-use dtype_runtime::{
-    Wire,
-    traits::*,
-    wire::{self, Receivable, Sendable},
+use clap::Parser;
+use dtype_benches::{
+    measure::{Medians, Options, print},
+    packing::{Bench, Case, Task, Travel, Way, arrays, structs},
 };
-use mpi::{
-    ffi::{self, MPI_Datatype},
-    topology::{Process, SimpleCommunicator},
-    traits::*,
-};
+use dtype_runtime::wire;
+use mpi::{topology::SimpleCommunicator, traits::*};
 
-use crate::{Arguments, Case, Way};
-
-type Call<'a> = Box<dyn Fn(&Process<'_>) + 'a>;
-
-/// A way to travel.
-pub struct Travel<'a> {
-    send: Call<'a>,
-    receive: Call<'a>,
-    /// The row of a table that is about such messages, if there is a choice of ways.
-    row: Option<String>,
+/// Times messages between two ranks.
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    options: Options,
+    /// The MPI library this has been compiled against.
+    #[arg(long)]
+    library: String,
+    /// Where the table goes: see `cargo xtask bench --help`.
+    #[arg(long)]
+    wires: Option<PathBuf>,
+    /// Only cases whose name begins so.
+    #[arg(long, default_value = "")]
+    only: String,
 }
 
-impl<'a> Travel<'a> {
-    fn new(send: impl Fn(&Process<'_>) + 'a, receive: impl Fn(&Process<'_>) + 'a) -> Self {
-        Self { send: Box::new(send), receive: Box::new(receive), row: None }
+/// Where cases are measured.
+struct Pingpong {
+    arguments: Arguments,
+    world: SimpleCommunicator,
+    /// What is found out for `Wire::Auto`.
+    table: RefCell<Table>,
+}
+
+impl Bench for Pingpong {
+    fn wants(&self, name: &str, task: Task, quick: bool) -> bool {
+        let wanted = task == Task::Pingpong && name.starts_with(&self.arguments.only);
+        wanted && (quick || !self.arguments.options.quick)
     }
 
-    /// A message on the wire that is chosen, and packed.
-    pub fn on_all_wires<M: Sendable + 'a, N: Receivable + 'a>(
-        message: impl Fn() -> M + Clone + 'a,
-        into: impl Fn() -> N + Clone + 'a,
-    ) -> Vec<(&'static str, Self)> {
-        let on = |wire| {
-            let (message, into) = (message.clone(), into.clone());
-            Self::new(
-                move |process| process.send_over(wire, &message()).expect("it can travel so"),
-                move |process| {
-                    process.receive_over(wire, &mut into()).expect("it fits");
-                },
-            )
-        };
-        let row = wire::table_row(&message());
-        vec![
-            ("auto", Self { row, ..on(Wire::Auto) }),
-            ("packed", on(Wire::Packed)),
-            ("segments", on(Wire::Segments)),
-        ]
+    fn measure(&self, case: &Case<'_>) {
+        measure(&self.arguments, &self.world, case, &self.table);
     }
+}
 
-    /// A message with its least-cost datatype, in plain calls.
-    pub fn least_cost<M: Buffer + 'a, N: BufferMut + 'a>(
-        message: impl Fn() -> M + 'a,
-        into: impl Fn() -> N + 'a,
-    ) -> (&'static str, Self) {
-        let receive = move |from: &Process<'_>| {
-            from.receive_into(&mut into());
-        };
-        ("least-cost", Self::new(move |to| to.send(&message()), receive))
-    }
-
-    /// Values with the datatype that rsmpi gives them.
-    pub fn of_values<T: Equivalence + 'a>(memory: *mut T, count: usize) -> Self {
-        let values = move || unsafe { std::slice::from_raw_parts_mut(black_box(memory), count) };
-        Self::new(
-            move |to| to.send(values()),
-            move |from| {
-                from.receive_into(values());
-            },
-        )
-    }
-
-    /// A number of a datatype, which lives as long as its owner.
-    pub fn of_raw(memory: *mut u8, count: c_int, datatype: MPI_Datatype, owner: impl Sized + 'a) -> Self {
-        let owner = Rc::new(owner);
-        let also = Rc::clone(&owner);
-        Self::new(
-            move |to| unsafe {
-                let (_owner, communicator) = (&owner, to.as_communicator().as_raw());
-                ffi::MPI_Send(memory.cast(), count, datatype, to.rank(), 0, communicator);
-            },
-            move |from| unsafe {
-                let (_owner, communicator) = (&also, from.as_communicator().as_raw());
-                let status = ffi::RSMPI_STATUS_IGNORE;
-                ffi::MPI_Recv(memory.cast(), count, datatype, from.rank(), 0, communicator, status);
-            },
-        )
-    }
-
-    /// Packed in some way into one contiguous message.
-    fn packed(way: &'a Way<'a>, size: usize) -> Self {
-        let buffer = Rc::new(RefCell::new(vec![0u8; size]));
-        let also = Rc::clone(&buffer);
-        Self::new(
-            move |to| {
-                let mut buffer = buffer.borrow_mut();
-                (way.pack)(&mut buffer);
-                to.send(&buffer[..]);
-            },
-            move |from| {
-                let mut buffer = also.borrow_mut();
-                from.receive_into(&mut buffer[..]);
-                (way.unpack)(&buffer);
-            },
-        )
+fn main() {
+    let arguments = Arguments::parse();
+    let universe = mpi::initialize().expect("MPI is initialized once");
+    let world = universe.world();
+    assert_eq!(world.size(), 2, "a ping-pong takes two ranks");
+    wire::attach(&world).expect("there is a context for segments");
+    let bench = Pingpong { arguments, world, table: RefCell::default() };
+    arrays::run(&bench);
+    structs::run(&bench);
+    if let Some(file) = &bench.arguments.wires
+        && bench.world.rank() == 0
+    {
+        bench.table.borrow_mut().add_to(file).expect("the table can be written");
     }
 }
 
@@ -139,14 +85,11 @@ struct Effort {
 }
 
 /// Measures a case on both ranks, and prints it on the first.
-pub fn measure(arguments: &Arguments, case: &Case<'_>, table: &RefCell<Table>) {
-    let world = SimpleCommunicator::world();
+fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: &Case<'_>, table: &RefCell<Table>) {
     let quick = arguments.options.quick;
     if quick && !(3000..400_000).contains(&case.size) {
         return;
     }
-    assert_eq!(world.size(), 2, "a ping-pong takes two ranks");
-    wire::attach(&world).expect("there is a context for segments");
     let by_way = |name: &str| case.ways.iter().find(|(way, _)| *way == name).map(|(_, way)| way);
     let packed: Vec<_> = ["hand", "mpi_pack"]
         .into_iter()
@@ -156,7 +99,7 @@ pub fn measure(arguments: &Arguments, case: &Case<'_>, table: &RefCell<Table>) {
         case.travels.iter().chain(&packed).map(|(name, travel)| (*name, travel)).collect();
     let hand = by_way("hand").expect("there is a loop by hand");
     for (name, travel) in &travels {
-        check(&world, case, hand, name, travel);
+        check(world, case, hand, name, travel);
     }
     let effort = Effort {
         runs: if quick { 7 } else { 15 },
@@ -164,7 +107,7 @@ pub fn measure(arguments: &Arguments, case: &Case<'_>, table: &RefCell<Table>) {
         at_most: Duration::from_secs(if quick { 1 } else { 5 }),
         batch: (200_000 / (case.size + 400)).clamp(1, 200),
     };
-    let times = rounds(&world, &travels, &effort);
+    let times = rounds(world, &travels, &effort);
     if world.rank() == 0 {
         let names = travels.iter().map(|(name, _)| *name);
         let medians = Medians::of(names.zip(times).map(|(name, times)| (name, times, None)));
@@ -182,7 +125,7 @@ pub fn measure(arguments: &Arguments, case: &Case<'_>, table: &RefCell<Table>) {
 /// What was measured of the ways between which there is a choice: by row of a table, how many times as long
 /// the other way takes as the usual one.
 #[derive(Default)]
-pub struct Table(BTreeMap<String, Ratios>);
+struct Table(BTreeMap<String, Ratios>);
 
 /// The logarithms of some ratios, and how many they are.
 #[derive(Clone, Copy, Default)]
@@ -212,7 +155,7 @@ impl Table {
 
     /// Writes the rows into a file, in the form that `Wire::Auto` reads, together with those that are there
     /// from earlier runs.
-    pub fn add_to(&mut self, file: &Path) -> io::Result<()> {
+    fn add_to(&mut self, file: &Path) -> io::Result<()> {
         let before = fs::read_to_string(file).unwrap_or_default();
         for line in before.lines().filter(|line| !line.starts_with('#')) {
             let words: Vec<&str> = line.split_whitespace().collect();

@@ -9,7 +9,7 @@ use mpi::{
     traits::Buffer,
 };
 
-use crate::{Travel, Way, arrays::User};
+use super::{Travel, Way, arrays::User};
 
 /// The buffer of a view or of values, packed with as many bytes.
 pub fn way<'a>(buffer: impl Buffer + 'a, size: usize) -> Way<'a> {

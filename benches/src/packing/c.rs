@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use crate::Way;
+use super::Way;
 
 macro_rules! loops {
     ($($way:ident: $pack:ident $unpack:ident ($($name:ident: $type:ty),*);)*) => {

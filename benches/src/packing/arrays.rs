@@ -3,7 +3,7 @@
 
 use std::{cell::RefCell, convert::Infallible, hint::black_box, ptr::copy_nonoverlapping as copy};
 
-use dtype_benches::cases::Random;
+use crate::cases::Random;
 use dtype_runtime::{
     DynamicLayout, Layout,
     dtype_core::{BaseType, TypeTree},
@@ -17,7 +17,7 @@ use dtype_runtime::wire::{Receivable, Sendable};
 #[cfg(feature = "mpi")]
 use mpi::traits::{Buffer, BufferMut};
 
-use crate::{Bench, Case, Task, Travel, Way, c};
+use super::{Bench, Case, Task, Travel, Way, c};
 
 /// An array of numbers, each of which says where it is.
 pub fn numbers(count: usize) -> Vec<f64> {
@@ -62,7 +62,7 @@ where
         ("generated", generated),
         ("plan", plan),
         #[cfg(feature = "mpi")]
-        ("mpi_pack", crate::mpi::way(layout.of(read()), layout.packed_size())),
+        ("mpi_pack", super::mpi::way(layout.of(read()), layout.packed_size())),
     ];
     let (sent, received) = (layout.clone(), layout.clone());
     let travels = travels(move || sent.of(read()), move || received.of_mut(write()), array.cast(), user);
@@ -79,7 +79,7 @@ fn travels<'a, M: Sendable + Buffer + 'a, N: Receivable + BufferMut + 'a>(
 ) -> Vec<(&'static str, Travel<'a>)> {
     let mut all = Travel::on_all_wires(message.clone(), into.clone());
     all.push(Travel::least_cost(message, into));
-    all.push(("typed", crate::mpi::typed(memory.cast(), user)));
+    all.push(("typed", super::mpi::typed(memory.cast(), user)));
     all
 }
 
@@ -136,7 +136,7 @@ fn of_dynamic<'a, const D: usize>(
     let ways = vec![
         ("plan", of_plan(view.data(), memory)),
         #[cfg(feature = "mpi")]
-        ("mpi_pack", crate::mpi::way(view, layout.packed_size())),
+        ("mpi_pack", super::mpi::way(view, layout.packed_size())),
     ];
     let (sent, received) = (layout.clone(), layout.clone());
     let travels = travels(
@@ -154,7 +154,7 @@ struct Ours<'a> {
     travels: Vec<(&'static str, Travel<'a>)>,
 }
 
-fn measure(bench: &Bench, name: String, size: usize, ours: Ours<'_>, peers: [Way<'_>; 2]) {
+fn measure(bench: &dyn Bench, name: String, size: usize, ours: Ours<'_>, peers: [Way<'_>; 2]) {
     let [hand, c] = peers;
     let ways = [("hand", hand), ("c", c)].into_iter().chain(ours.ways).collect();
     bench.measure(&Case { name, size, ways, travels: ours.travels });
@@ -196,7 +196,7 @@ fn array(count: usize) -> (Vec<f64>, *mut f64) {
     (numbers, memory)
 }
 
-pub fn run(bench: &Bench) {
+pub fn run(bench: &dyn Bench) {
     contiguous(bench);
     strided(bench);
     faces(bench);
@@ -206,7 +206,7 @@ pub fn run(bench: &Bench) {
     halo(bench);
 }
 
-fn contiguous(bench: &Bench) {
+fn contiguous(bench: &dyn Bench) {
     sizes!(bench, "contiguous", [2000 32_768 8_000_000], [8 512 32_768 2_097_152], |N| {
         let (numbers, memory) = array(N);
         let hand =
@@ -233,7 +233,7 @@ fn every<'a, const STRIDE: usize>(memory: *mut f64, n: usize) -> Way<'a> {
     )
 }
 
-fn strided(bench: &Bench) {
+fn strided(bench: &dyn Bench) {
     sizes!(bench, "vector", [1000 16_384 4_194_304], [8 512 32_768 2_097_152], |N| {
         let (numbers, memory) = array(2 * N);
         let column = layout!(f64[N][2] => [.., 0]);
@@ -248,7 +248,7 @@ fn strided(bench: &Bench) {
     });
 }
 
-fn faces(bench: &Bench) {
+fn faces(bench: &dyn Bench) {
     sizes!(bench, "xy-face", [16 40 256], [3 23 181 362], |N| {
         let (numbers, memory) = array(N * N * N);
         let hand = hand(
@@ -281,7 +281,7 @@ fn faces(bench: &Bench) {
 }
 
 /// One variable of 24 of the inner cells of blocks of cells.
-fn flash(bench: &Bench) {
+fn flash(bench: &dyn Bench) {
     /// Calls back for the cells of a block: where in memory, and where packed.
     #[inline(always)]
     fn cells(block: usize, mut visit: impl FnMut(usize, usize)) {
@@ -339,7 +339,7 @@ fn tiles<const N: usize>(mut visit: impl FnMut(usize, usize)) {
     }
 }
 
-fn matrices(bench: &Bench) {
+fn matrices(bench: &dyn Bench) {
     sizes!(bench, "row-plus-column", [60 250 3000], [4 256 8192], |N| {
         let (numbers, memory) = array(N * N);
         let hand = hand(
@@ -399,7 +399,7 @@ fn small(number: usize) -> i32 {
     i32::try_from(number).expect("a small number")
 }
 
-fn lists(bench: &Bench) {
+fn lists(bench: &dyn Bench) {
     list(bench, "indexed", |i, random| 2 * i + below(random, 2));
     list(bench, "gather-regular", |i, _| 2 * i);
     sizes!(bench, "gather-random", [1000 16_384 4_194_304], [8 512 32_768 2_097_152], |N| {
@@ -437,13 +437,13 @@ fn lists(bench: &Bench) {
             ways: vec![
                 ("plan", of_plan(data, memory)),
                 #[cfg(feature = "mpi")]
-                ("mpi_pack", crate::mpi::of_datatype(memory.cast(), user(), size)),
+                ("mpi_pack", super::mpi::of_datatype(memory.cast(), user(), size)),
             ],
             #[cfg(feature = "mpi")]
             travels: {
                 // MPI knows nothing of a plan.
                 let mut all = Travel::on_all_wires(of.clone(), of);
-                all.push(("typed", crate::mpi::typed(memory.cast(), user())));
+                all.push(("typed", super::mpi::typed(memory.cast(), user())));
                 all
             },
             #[cfg(not(feature = "mpi"))]
@@ -469,7 +469,7 @@ fn lists(bench: &Bench) {
 }
 
 /// A list of half the numbers of an array.
-fn list(bench: &Bench, name: &str, index: impl Fn(usize, &mut Random) -> usize) {
+fn list(bench: &dyn Bench, name: &str, index: impl Fn(usize, &mut Random) -> usize) {
     let sizes = [1000, 16_384, 4_194_304].map(|n| (n, Task::Pack));
     let others = [8, 512, 32_768, 2_097_152].map(|n| (n, Task::Pingpong));
     for (n, task) in sizes.into_iter().chain(others) {
@@ -510,7 +510,7 @@ fn of_indices<'a>(numbers: Vec<f64>, memory: *mut f64, indices: Vec<i32>) -> Way
 }
 
 /// What surrounds the inside of a box in four dimensions, on all eight sides.
-fn halo(bench: &Bench) {
+fn halo(bench: &dyn Bench) {
     /// Calls back for the blocks of all faces: where in memory, and how many numbers.
     #[inline(always)]
     fn blocks<const N: usize>(mut visit: impl FnMut(usize, usize)) {
