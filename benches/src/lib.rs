@@ -5,3 +5,4 @@ pub mod cases;
 pub mod measure;
 pub mod packing;
 pub mod peers;
+pub mod record;

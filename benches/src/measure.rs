@@ -2,14 +2,17 @@
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
 use clap::Args;
 use serde::Serialize;
 
+use crate::record;
+
 /// What every benchmark is asked for.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Options {
     /// All cases, fewer sizes and runs: under a minute.
     #[arg(long)]
@@ -17,6 +20,9 @@ pub struct Options {
     /// One JSON object a line.
     #[arg(long)]
     pub json: bool,
+    /// Also adds the rows to this file: see [`record`](crate::record).
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
 }
 
 /// One line of a benchmark, in the JSON form that others read.
@@ -166,12 +172,15 @@ pub fn row(bench: &'static str, case: String, contenders: Vec<Contender<'_>>, ef
     medians(contenders, effort).row(bench, case, "ours")
 }
 
-/// Prints a row: JSON on one line, or a line for people.
+/// Prints a row, JSON on one line or a line for people, and records it if that is asked for.
 ///
 /// # Panics
-/// Never: a row is always valid JSON.
-pub fn print(row: &Row, json: bool) {
-    if json {
+/// Where it cannot be recorded.
+pub fn print(row: &Row, options: &Options) {
+    if let Some(file) = &options.record {
+        record::add(file, row).expect("the file of recorded rows can be written");
+    }
+    if options.json {
         println!("{}", serde_json::to_string(row).expect("a row is valid JSON"));
         return;
     }

@@ -1,6 +1,6 @@
 //! `cargo xtask bench NAME`: one benchmark, all of whose contenders run in turn in one process.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
@@ -24,14 +24,27 @@ pub(crate) enum Name {
     Pingpong,
 }
 
-pub(crate) fn run(name: Name, quick: bool, json: bool, wires: Option<&Path>) -> Result<()> {
+/// How one is run.
+pub(crate) struct Options {
+    pub(crate) quick: bool,
+    pub(crate) json: bool,
+    pub(crate) record: bool,
+    pub(crate) wires: Option<PathBuf>,
+}
+
+pub(crate) fn run(name: Name, Options { quick, json, record, wires }: Options) -> Result<()> {
     let has_table = wires.is_none() || matches!(name, Name::Pingpong);
     ensure!(has_table, "only `pingpong` finds out what `--wires` writes");
     let sh = Shell::new()?;
-    let options: Vec<_> = [(quick, "--quick"), (json, "--json")]
-        .into_iter()
-        .filter_map(|(on, option)| on.then_some(option))
-        .collect();
+    let options = [(quick, "--quick"), (json, "--json")].into_iter().filter(|(on, _)| *on);
+    let mut options: Vec<_> = options.map(|(_, option)| option.to_owned()).collect();
+    let label = name.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+    let file = format!("benches/recorded/{label}.csv");
+    if record {
+        sh.remove_path(&file)?;
+        sh.create_dir("benches/recorded")?;
+        options.extend(["--record".to_owned(), file.clone()]);
+    }
     let options = &options;
     let run = |bin: &str, features: &[&str], more: &[&str]| {
         let package = ["--package", "dtype-benches", "--bin", bin];
@@ -68,7 +81,7 @@ pub(crate) fn run(name: Name, quick: bool, json: bool, wires: Option<&Path>) -> 
                 let program = library.target(&sh).join("release/bench-pingpong");
                 let mut command = xtask::launch::on_ranks(&library.mpiexec, 2, program);
                 command.args(["--library", &library.label()]).args(options);
-                if let Some(file) = wires {
+                if let Some(file) = &wires {
                     command.arg("--wires").arg(file);
                 }
                 let _path = library.lib().map(|lib| command.env("LD_LIBRARY_PATH", lib));
@@ -77,6 +90,11 @@ pub(crate) fn run(name: Name, quick: bool, json: bool, wires: Option<&Path>) -> 
                 ensure!(status.success(), "the benchmark failed on {}", library.version);
             }
         }
+    }
+    if record {
+        let page = "BENCHMARKS.md";
+        let package = ["--package", "dtype-benches", "--bin", "bench-record"];
+        cmd!(sh, "cargo run --quiet --release {package...} -- {page} {label} {file}").quiet().run()?;
     }
     Ok(())
 }

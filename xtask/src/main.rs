@@ -37,6 +37,9 @@ enum Task {
         /// Print one JSON object a line.
         #[arg(long)]
         json: bool,
+        /// Keep the rows in `benches/recorded/NAME.csv`, and write what they say into BENCHMARKS.md.
+        #[arg(long)]
+        record: bool,
         /// Of `pingpong`: what `Wire::Auto` is to choose goes into this file, which the environment variable
         /// `DTYPE_WIRES` then names. It is added to what is there: machines have faster and slower times.
         #[arg(long, value_name = "FILE")]
@@ -66,7 +69,9 @@ enum Libraries {
 fn main() -> ExitCode {
     let done = match Command::parse().task {
         Task::Demo { mpi } => demo::run(mpi),
-        Task::Bench { name, quick, json, wires } => bench::run(name, quick, json, wires.as_deref()),
+        Task::Bench { name, quick, json, record, wires } => {
+            bench::run(name, bench::Options { quick, json, record, wires })
+        }
         Task::Test { mpi, long } => test::run(mpi, long),
     };
     match done {

@@ -23,7 +23,8 @@ struct Arguments {
 const CONTENDERS: [&str; 3] = ["ours", "rsmpi", "none"];
 
 fn main() -> Result<()> {
-    let Options { quick, json } = Arguments::parse().options;
+    let options = Arguments::parse().options;
+    let quick = options.quick;
     let (structs, layouts, runs) = if quick { (100, 40, 2) } else { (500, 200, 5) };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the workspace")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
@@ -47,7 +48,7 @@ fn main() -> Result<()> {
                 "structs" => format!("{action}/{count}"),
                 _ => format!("{action}/{count}-{subject}"),
             };
-            print(&row("compile", case, contenders.into(), &Effort::new(runs, 0)), json);
+            print(&row("compile", case, contenders.into(), &Effort::new(runs, 0)), &options);
         }
     }
     Ok(())

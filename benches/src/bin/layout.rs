@@ -22,7 +22,7 @@ fn main() {
     let options = Arguments::parse().options;
     let effort = if options.quick { Effort::new(3, 50) } else { Effort::new(21, 500) };
     let measure = |case: &str, contenders: Vec<Contender<'_>>| {
-        print(&row("layout", case.into(), contenders, &effort), options.json);
+        print(&row("layout", case.into(), contenders, &effort), &options);
     };
     let matrix: Matrix = (0..N).map(|i| std::array::from_fn(|j| (i * N + j) as f64)).collect();
     columns(&matrix, &measure);

@@ -115,7 +115,7 @@ fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: &Case<'_>, t
         row.library.clone_from(&arguments.library);
         let ours = ["packed", "segments", "least-cost"];
         (row.others_us, row.peers_us) = row.peers_us.into_iter().partition(|(name, _)| ours.contains(name));
-        print(&row, arguments.options.json);
+        print(&row, &arguments.options);
         for row in travels.iter().filter_map(|(_, travel)| travel.row.as_deref()) {
             table.borrow_mut().add(&medians, row);
         }

@@ -34,7 +34,7 @@ fn main() {
 impl Bench {
     fn measure(&self, case: String, contenders: Vec<Contender<'_>>) {
         let effort = if self.options.quick { Effort::new(3, 50) } else { Effort::new(5, 500) };
-        print(&row(BENCH, case, contenders, &effort), self.options.json);
+        print(&row(BENCH, case, contenders, &effort), &self.options);
     }
 
     fn ours(&self, map: &TypeMap, shape: Shape) -> Option<u64> {

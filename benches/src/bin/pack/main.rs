@@ -99,7 +99,7 @@ impl Packing {
             let mut row = medians.row("pack", case, way);
             row.library.clone_from(&self.arguments.library);
             row.peers_us.retain(|peer, _| !ours.contains(peer));
-            print(&row, self.arguments.options.json);
+            print(&row, &self.arguments.options);
         }
     }
 }

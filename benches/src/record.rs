@@ -1,0 +1,151 @@
+//! Recorded rows: `cargo xtask bench NAME --record` keeps them in `benches/recorded/NAME.csv`, a line for each
+//! contender of a case, and writes what they say into BENCHMARKS.md.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    path::Path,
+};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::measure::Row;
+
+const HEADER: &str = "library,case,contender,microseconds";
+
+/// What ours is called among the contenders.
+const OURS: &str = "ours";
+
+/// Adds a row to a file, which is begun if there is none.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn add(file: &Path, row: &Row) -> io::Result<()> {
+    let is_new = !file.exists();
+    let mut file = OpenOptions::new().create(true).append(true).open(file)?;
+    if is_new {
+        writeln!(file, "{HEADER}")?;
+    }
+    let ours = [(&OURS, &row.ours_us)].into_iter();
+    for (contender, time) in ours.chain(&row.peers_us).chain(&row.others_us) {
+        writeln!(file, "{},{},{contender},{time:.4}", row.library, row.case)?;
+    }
+    Ok(())
+}
+
+/// The times of a case, in microseconds, by contender.
+type Times = BTreeMap<String, f64>;
+
+/// What a file holds, by library and case.
+fn read(text: &str) -> Result<BTreeMap<(String, String), Times>> {
+    let mut all: BTreeMap<_, Times> = BTreeMap::new();
+    let mut lines = text.lines();
+    ensure!(lines.next() == Some(HEADER), "the first line is not `{HEADER}`");
+    for (i, line) in lines.enumerate() {
+        let words: Vec<&str> = line.split(',').collect();
+        let [library, case, contender, time] = words[..] else {
+            anyhow::bail!("line {}: not four columns", i + 2);
+        };
+        let time = time.parse().with_context(|| format!("line {}: `{time}` is no time", i + 2))?;
+        all.entry((library.to_owned(), case.to_owned())).or_default().insert(contender.to_owned(), time);
+    }
+    Ok(all)
+}
+
+/// The ratios of our times to a peer's, and the case of each.
+type Ratios = Vec<(f64, String)>;
+
+/// A table of what a file holds: for each of our ways, library and peer, how many times as long ours takes.
+///
+/// # Errors
+/// Where the text is not that of a file of recorded rows.
+pub fn table(text: &str) -> Result<String> {
+    let mut groups: BTreeMap<[String; 3], Ratios> = BTreeMap::new();
+    for ((library, case), times) in read(text)? {
+        let Some(ours) = times.get(OURS) else { continue };
+        // Packing has a row for each of our ways.
+        let (name, way) = match case.rsplit_once('/') {
+            Some((name, way @ ("generated" | "plan"))) => (name, way),
+            _ => (case.as_str(), OURS),
+        };
+        for (peer, time) in times.iter().filter(|(peer, _)| *peer != OURS) {
+            let group = [way.to_owned(), library.clone(), peer.clone()];
+            groups.entry(group).or_default().push((ours / time, name.to_owned()));
+        }
+    }
+    let mut table = String::from(
+        "| our way | library | against | cases | median | 9 of 10 | most | of |\n|---|---|---|--:|--:|--:|--:|---|\n",
+    );
+    for ([way, library, peer], mut ratios) in groups {
+        ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let last = ratios.len() - 1;
+        let (median, most_of, (most, case)) = (ratios[last / 2].0, ratios[last * 9 / 10].0, &ratios[last]);
+        let count = ratios.len();
+        writeln!(
+            table,
+            "| {way} | {library} | {peer} | {count} | {median:.2} | {most_of:.2} | {most:.2} | {case} |"
+        )?;
+    }
+    Ok(table)
+}
+
+/// Puts a table between the marks of a benchmark in the text of BENCHMARKS.md.
+///
+/// # Errors
+/// Where there are no marks.
+pub fn insert(page: &str, name: &str, table: &str) -> Result<String> {
+    let (begin, end) = (format!("<!-- recorded: {name} -->\n"), "<!-- end -->");
+    let (before, rest) =
+        page.split_once(&begin).with_context(|| format!("there is no mark `{}`", begin.trim()))?;
+    let (_, after) =
+        rest.split_once(end).with_context(|| format!("nothing ends what is recorded of {name}"))?;
+    Ok(format!("{before}{begin}{table}{end}{after}"))
+}
+
+/// Writes what a file of recorded rows holds into a page.
+///
+/// # Errors
+/// Where one of both cannot be read or written, or is not what it should be.
+pub fn write(page: &Path, name: &str, file: &Path) -> Result<()> {
+    let read = |path: &Path| fs::read_to_string(path).with_context(|| path.display().to_string());
+    let table = table(&read(file)?).with_context(|| file.display().to_string())?;
+    let text = insert(&read(page)?, name, &table).with_context(|| page.display().to_string())?;
+    fs::write(page, text).with_context(|| page.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_says_how_many_times_as_long_ours_takes_at_the_median_and_at_most() {
+        let text = format!(
+            "{HEADER}\nmpich-4,a/1/pack/plan,ours,2\nmpich-4,a/1/pack/plan,hand,1\nmpich-4,b/1/pack/plan,ours,3\n\
+             mpich-4,b/1/pack/plan,hand,4\nmpich-4,c,ours,1\n"
+        );
+        let table = table(&text).unwrap();
+        assert!(
+            table.ends_with("| plan | mpich-4 | hand | 2 | 0.75 | 0.75 | 2.00 | a/1/pack |\n"),
+            "{table}"
+        );
+        let page = insert("x\n<!-- recorded: pack -->\nold\n<!-- end -->\ny\n", "pack", &table).unwrap();
+        assert_eq!(page, format!("x\n<!-- recorded: pack -->\n{table}<!-- end -->\ny\n"));
+    }
+
+    #[test]
+    fn what_is_no_record_is_an_error_that_says_where() {
+        for (text, says) in [
+            ("", "the first line"),
+            ("a,b,c", "the first line"),
+            ("x\n1,2,3", "line 2"),
+            ("x\n1,2,3,y", "line 2"),
+        ] {
+            let text = text.replace('x', HEADER);
+            let error = table(&text).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+        assert!(insert("no marks", "pack", "").is_err());
+    }
+}
