@@ -1,5 +1,5 @@
-//! Recorded rows: `cargo xtask bench NAME --record` keeps them in `benches/recorded/NAME.csv`, a line for each
-//! contender of a case, and writes what they say into BENCHMARKS.md.
+//! Recorded rows: `cargo xtask bench NAME --record` keeps them in `benches/recorded/NAME.csv`, a line for
+//! each contender of a case, and writes what they say into BENCHMARKS.md.
 
 use std::{
     collections::BTreeMap,

@@ -79,6 +79,64 @@ fn values_that_mpi_has_received_can_be_validated() {
     assert_eq!(bool::validate_slice(&flags[..2]), Ok(()));
 }
 
+#[derive(MpiDatatype, Clone, Copy)]
+#[repr(C, packed(2))]
+struct Close {
+    byte: u8,
+    flag: bool,
+    number: u32,
+    kind: Kind,
+    count: NonZero<u16>,
+}
+
+#[derive(MpiDatatype, Clone, Copy)]
+#[mpi(order = "memory")]
+struct Nested {
+    byte: u8,
+    pair: (bool, u32),
+    close: [Close; 3],
+    none: [bool; 0],
+    short: u16,
+    letter: char,
+    wide: [[f64; 2]; 2],
+}
+
+/// Looked at in memory or on arrival, the first invalid value is the same, at the same place.
+#[test]
+fn values_in_memory_are_checked_as_their_packed_bytes_are() {
+    const COUNT: usize = 3;
+    let valid = Close { byte: 0, flag: true, number: 0, kind: Kind::Gas, count: NonZero::<u16>::MIN };
+    let start = Nested {
+        byte: 0,
+        pair: (true, 9),
+        close: [valid; 3],
+        none: [],
+        short: 0,
+        letter: 'a',
+        wide: [[0.5; 2]; 2],
+    };
+    let mut compared = 0;
+    for byte in 0..size_of::<[Nested; COUNT]>() {
+        for value in [0, 1, 2, 0x80, 0xff] {
+            let mut memory = [std::mem::MaybeUninit::new(start); COUNT];
+            // SAFETY: the byte is one of the array's. The values are looked at as bytes afterwards, never
+            // read.
+            let values = unsafe {
+                memory.as_mut_ptr().cast::<u8>().add(byte).write(value);
+                std::slice::from_raw_parts(memory.as_ptr().cast::<Nested>(), COUNT)
+            };
+            let (packed, mut copies) = (pack(values), [start; COUNT]);
+            assert_eq!(
+                Nested::validate_slice(values),
+                unpack_into(&packed, &mut copies),
+                "{byte} is {value}"
+            );
+            compared += usize::from(Nested::validate_slice(values).is_err());
+        }
+    }
+    assert!(compared > 100, "{compared} of them were invalid");
+}
+
 #[test]
 fn skipped_fields_stay_at_home() {
     #[derive(MpiDatatype, Clone, Debug, PartialEq)]
