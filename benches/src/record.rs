@@ -76,7 +76,8 @@ pub fn table(text: &str) -> Result<String> {
         }
     }
     let mut table = String::from(
-        "| our way | library | against | cases | median | 9 of 10 | most | of |\n|---|---|---|--:|--:|--:|--:|---|\n",
+        "| our way | library | against | cases | median | 9 of 10 | most | of |\n\
+         |---|---|---|--:|--:|--:|--:|---|\n",
     );
     for ([way, library, peer], mut ratios) in groups {
         ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -121,10 +122,10 @@ mod tests {
 
     #[test]
     fn a_table_says_how_many_times_as_long_ours_takes_at_the_median_and_at_most() {
-        let text = format!(
-            "{HEADER}\nmpich-4,a/1/pack/plan,ours,2\nmpich-4,a/1/pack/plan,hand,1\nmpich-4,b/1/pack/plan,ours,3\n\
-             mpich-4,b/1/pack/plan,hand,4\nmpich-4,c,ours,1\n"
-        );
+        let rows = [("a/1/pack/plan", "ours", 2), ("a/1/pack/plan", "hand", 1), ("b/1/pack/plan", "ours", 3)];
+        let rows = rows.into_iter().chain([("b/1/pack/plan", "hand", 4), ("c", "ours", 1)]);
+        let mut text = format!("{HEADER}\n");
+        rows.for_each(|(case, contender, time)| writeln!(text, "mpich-4,{case},{contender},{time}").unwrap());
         let table = table(&text).unwrap();
         assert!(
             table.ends_with("| plan | mpich-4 | hand | 2 | 0.75 | 0.75 | 2.00 | a/1/pack |\n"),
