@@ -3,11 +3,11 @@
 //! [`#[derive(MpiDatatype)]`](derive@MpiDatatype) turns a struct into a least-cost MPI datatype and
 //! implements rsmpi's `Equivalence`, so that slices of it go into every rsmpi call. [`layout!`] names a part
 //! of an array and gives typed views of it that are rsmpi buffers. [`pack()`] and [`unpack_into`] do the same
-//! journey in plain Rust, and need no MPI. [`decode()`] takes datatypes that were made elsewhere.
+//! journey in plain Rust, and need no MPI. `decode` takes datatypes that were made elsewhere.
 //!
 //! What most programs use is here. The rest has a module each: [`mod@layout`] (ready-made layouts such as
 //! subarrays and halos, what layouts are taken of), [`mod@pack`] (all that can be done with packed bytes, of
-//! any layout), [`wire`] (how values travel between ranks), [`mod@decode`], [`types`], `marshal`.
+//! any layout), `wire` (how values travel between ranks), `decode`, [`types`], `marshal`.
 //!
 //! ```
 //! use dtype_runtime::{MpiDatatype, layout, pack, unpack_into};

@@ -1,15 +1,27 @@
-//! Layouts: what `layout!` and the ready-made shapes give, and what can be asked of them.
+//! Layouts: parts of arrays, what they are taken of, and views of them.
+//!
+//! [`layout!`](crate::layout!) gives a [`StaticLayout`] or a [`DynamicLayout`]. Ready-made are [`Subarray`]
+//! and [`Darray`], with MPI's own arguments, [`Halo`], [`Band`] and [`Tile`]. `of` and `of_mut` take them of
+//! whatever is [`ArrayLike`]: nested arrays, slices, `Vec`s, and with features the arrays of `ndarray` and
+//! `nalgebra`. What they give is a [`View`] or a [`ViewMut`]; [`split`] gives several of one source.
+//!
+//! ```
+//! use dtype_runtime::layout::{ArrayOrder, Halo};
+//!
+//! // 6 × 6 cells, and a ring of ghost cells around them.
+//! let halo = Halo { sizes: [8, 8], width: 1, order: ArrayOrder::RowMajor };
+//! let up = halo.exchange::<f64>([-1, 0])?;
+//! let mut cells = vec![0.5; 8 * 8];
+//! let packed = up.send.of(&cells)?.pack(); // the first row of cells
+//! up.receive.of_mut(&mut cells)?.unpack(&packed)?; // the ghost cells above it
+//! # Ok::<(), dtype_runtime::Error>(())
+//! ```
 
-//!
-//! - `region`: what is selected, as numbers, with `part` and `nest`; `overlap`: what is selected twice;
-//!   `pieces`: how it is written down;
-//! - `fixed` and `dynamic`: the two kinds of layouts; `shapes`: ready-made ones;
-//! - `source`: what layouts are taken of, whose `shape` they have; `view`: what is taken; `explain`: a layout
-//!   to be read;
-//! - `entry`: what is worked out of a layout once; `datatype`, `buffers`: what rsmpi asks of layouts and
-//!   views.
-//!
-//! It builds on `types` and `pack`.
+// The files: `region`, what is selected, as numbers, with `part` and `nest`; `overlap`, what is selected
+// twice; `pieces`, how it is written down; `fixed` and `dynamic`, the two kinds of layouts; `shapes`,
+// ready-made ones; `source`, what layouts are taken of, whose `shape` they have; `view`, what is taken;
+// `explain`, a layout in words; `entry`, what is worked out of a layout once; `datatype`, `buffers`, what
+// rsmpi asks of layouts and views. The room builds on `types`, `engine` and `pack`.
 
 use std::convert::Infallible;
 
@@ -371,7 +383,7 @@ macro_rules! own_methods {
         /// The part of `source`, to be read: see [`Layout::of`].
         ///
         /// # Errors
-        /// [`Error::Shape`], where the types do not say that the shape is right.
+        /// [`Error::Shape`](crate::Error::Shape), where the types do not say that the shape is right.
         pub fn of<'a, A>(&self, source: &'a A) -> Outcome<A::Mismatch, View<'a, Self>>
         where
             A: ArrayLike<$element, $shape> + ?Sized,
@@ -382,8 +394,8 @@ macro_rules! own_methods {
         /// The part of `source`, to be written: see [`Layout::of_mut`].
         ///
         /// # Errors
-        /// [`Error::Shape`], where the types do not say that the shape is right; [`Error::Overlap`] for
-        /// dynamic layouts.
+        /// [`Error::Shape`](crate::Error::Shape), where the types do not say that the shape is right;
+        /// [`Error::Overlap`](crate::Error::Overlap) for dynamic layouts.
         pub fn of_mut<'a, A>(&self, source: &'a mut A) -> Outcome<A::Mismatch, ViewMut<'a, Self>>
         where
             A: ArrayLikeMut<$element, $shape> + ?Sized,
@@ -415,7 +427,7 @@ macro_rules! own_methods {
         /// The type map, in runs: see [`Layout::type_map`].
         ///
         /// # Errors
-        /// [`Error::Tree`] where the runs are too many to be listed.
+        /// [`Error::Tree`](crate::Error::Tree) where the runs are too many to be listed.
         pub fn type_map(&self) -> Result<$crate::dtype_core::Runs, $crate::Error> {
             Layout::type_map(self)
         }

@@ -1,13 +1,14 @@
-//! Types that MPI can carry: what a type is made of, in constants and in the running program. No layouts, and
-//! no packing.
+//! Types that MPI can carry: the trait, what rsmpi may do with values, and buffers of values.
 //!
-//! - `datatype`: the trait; `base`: who implements it here; `fields`, `facts`: what structs are made of, and
-//!   what is known of a type;
-//! - `entry`: everything that is worked out of a type or layout once; `cache`: entries that have no `static`
-//!   of their own;
-//! - `check`: which bytes are values; `marks`: what rsmpi may do with values; `values`, `rsmpi`: what rsmpi
-//!   asks of types;
-//! - `runtime`: who has written an implementation.
+//! [`MpiDatatype`] is derived. [`AnyPattern`] and [`Complete`] are bounds for generic code that hands values
+//! to rsmpi's own calls; `Values` and `ValuesMut` (with the feature `mpi`) are what `T::buffer` and
+//! `T::buffer_mut` give.
+
+// The files: `datatype`, the trait; `base`, who implements it here; `fields`, `facts`, what structs are made
+// of, and what is known of a type; `entry`, everything that is worked out of a type or layout once; `cache`,
+// entries that have no `static` of their own; `check`, which bytes are values; `marks`, what rsmpi may do
+// with values; `values`, `rsmpi`, what rsmpi asks of types; `runtime`, who has written an implementation. The
+// room builds on `engine` and `mpi`, and knows no layouts.
 
 mod base;
 pub(crate) mod cache;
