@@ -123,6 +123,11 @@ fn mpi_agrees_about_packed_bytes_of_layouts() {
 }
 
 #[test]
+fn mpi_agrees_about_datatypes_whose_counts_fit_no_int() {
+    passes("large-counts", 1);
+}
+
+#[test]
 fn the_pack_engine_packs_what_mpi_packs_and_external32_as_well() {
     passes("engine", 1);
 }

@@ -160,7 +160,7 @@ fn bounds(datatype: MPI_Datatype) -> Result<Bounds, Error> {
     Ok(Bounds { lower_bound: lower_bound as i64, extent: extent as i64 })
 }
 
-/// How a datatype was made: the numbers are those of `enum combiner` in `shim.c`.
+/// How a datatype was made.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Combiner {
     Named,
@@ -183,25 +183,29 @@ enum Combiner {
 }
 
 impl Combiner {
-    const ALL: [Self; 17] = [
-        Self::Named,
-        Self::Dup,
-        Self::Contiguous,
-        Self::Vector,
-        Self::Hvector,
-        Self::Indexed,
-        Self::Hindexed,
-        Self::IndexedBlock,
-        Self::HindexedBlock,
-        Self::Struct,
-        Self::Subarray,
-        Self::Darray,
-        Self::F90Real,
-        Self::F90Complex,
-        Self::F90Integer,
-        Self::Resized,
-        Self::ValueIndex,
-    ];
+    /// The one with a letter of `shim.c`.
+    fn of_letter(letter: u8) -> Option<Self> {
+        Some(match letter {
+            b'n' => Self::Named,
+            b'd' => Self::Dup,
+            b'c' => Self::Contiguous,
+            b'v' => Self::Vector,
+            b'V' => Self::Hvector,
+            b'i' => Self::Indexed,
+            b'I' => Self::Hindexed,
+            b'b' => Self::IndexedBlock,
+            b'B' => Self::HindexedBlock,
+            b's' => Self::Struct,
+            b'a' => Self::Subarray,
+            b'A' => Self::Darray,
+            b'R' => Self::F90Real,
+            b'C' => Self::F90Complex,
+            b'N' => Self::F90Integer,
+            b'r' => Self::Resized,
+            b'p' => Self::ValueIndex,
+            _ => return None,
+        })
+    }
 
     fn is_predefined(self) -> bool {
         matches!(self, Self::Named | Self::F90Real | Self::F90Complex | Self::F90Integer | Self::ValueIndex)
@@ -210,13 +214,12 @@ impl Combiner {
 
 /// How a datatype was made, and of how many integers, addresses, large counts and datatypes.
 fn envelope(datatype: MPI_Datatype) -> Result<(Combiner, [i64; 4]), Error> {
-    let (mut numbers, mut combiner) = ([0; 4], 0);
+    let (mut numbers, mut letter) = ([0; 4], 0);
     // SAFETY: MPI is usable, the datatype live, and there is room for four numbers.
-    let code = unsafe { shim::dtype_shim_envelope(datatype, numbers.as_mut_ptr(), &raw mut combiner) };
+    let code = unsafe { shim::dtype_shim_envelope(datatype, numbers.as_mut_ptr(), &raw mut letter) };
     checked("MPI_Type_get_envelope", code)?;
-    let found = usize::try_from(combiner - 1).ok().and_then(|index| Combiner::ALL.get(index));
-    match found {
-        Some(combiner) => Ok((*combiner, numbers)),
+    match Combiner::of_letter(letter as u8) {
+        Some(combiner) => Ok((combiner, numbers)),
         None => Err(refused(datatype, "it was made by a constructor that is not known here")),
     }
 }

@@ -92,144 +92,68 @@ impl Steps {
         oldtypes.iter().map(|oldtype| self.handle(*oldtype)).collect()
     }
 
-    /// Makes one constructor call.
+    /// Makes one constructor call: that with large counts where others do not fit.
     fn call(&self, step: &Step) -> Result<MPI_Datatype, Error> {
-        if step.largest_count() > Count::MAX as u64 {
-            return self.call_large(step);
-        }
         // SAFETY: reading a constant that MPI_Init has set up.
         let mut new = unsafe { ffi::RSMPI_DATATYPE_NULL };
-        // SAFETY, for every call below: MPI is initialized, the lists have the length that is passed with
-        // them, and the old types are predefined or built by earlier steps and not freed yet.
+        // SAFETY, for every call below: 1. MPI is usable; 2. the lists have the length that is passed with
+        // them; 3. the old types are predefined or built by earlier steps and not freed yet.
         match step {
             Step::Contiguous { count: copies, oldtype } => {
                 const CALL: &str = "MPI_Type_contiguous";
                 let (copies, old) = (count(CALL, "count", *copies)?, self.handle(*oldtype)?);
-                // SAFETY: see above.
-                checked(CALL, unsafe { ffi::MPI_Type_contiguous(copies, old, &raw mut new) })
+                // SAFETY: 1 to 3.
+                checked(CALL, unsafe { shim::dtype_shim_contiguous(copies, old, &raw mut new) })
             }
             Step::Hvector { count: copies, blocklength, stride, oldtype } => {
                 const CALL: &str = "MPI_Type_create_hvector";
                 let copies = count(CALL, "count", *copies)?;
                 let blocklength = count(CALL, "blocklength", *blocklength)?;
-                let (stride, old) = (address(CALL, "stride", *stride)?, self.handle(*oldtype)?);
-                // SAFETY: see above.
+                let old = self.handle(*oldtype)?;
+                // SAFETY: 1 to 3.
                 checked(CALL, unsafe {
-                    ffi::MPI_Type_create_hvector(copies, blocklength, stride, old, &raw mut new)
+                    shim::dtype_shim_hvector(copies, blocklength, *stride, old, &raw mut new)
                 })
             }
             Step::HindexedBlock { blocklength, displacements, oldtype } => {
                 const CALL: &str = "MPI_Type_create_hindexed_block";
                 let copies = count(CALL, "count", displacements.len() as u64)?;
                 let blocklength = count(CALL, "blocklength", *blocklength)?;
-                let (displacements, old) = (addresses(CALL, displacements)?, self.handle(*oldtype)?);
-                // SAFETY: see above.
+                let (displacements, old) = (displacements.as_ptr(), self.handle(*oldtype)?);
+                // SAFETY: 1 to 3.
                 checked(CALL, unsafe {
-                    let displacements = displacements.as_ptr();
-                    ffi::MPI_Type_create_hindexed_block(copies, blocklength, displacements, old, &raw mut new)
+                    shim::dtype_shim_hindexed_block(copies, blocklength, displacements, old, &raw mut new)
                 })
             }
             Step::Hindexed { blocklengths, displacements, oldtype } => {
                 const CALL: &str = "MPI_Type_create_hindexed";
-                let copies = count(CALL, "count", displacements.len() as u64)?;
-                let (blocklengths, displacements) =
-                    (counts(CALL, blocklengths)?, addresses(CALL, displacements)?);
+                let (copies, lengths) =
+                    (count(CALL, "count", displacements.len() as u64)?, counts(CALL, blocklengths)?);
                 let old = self.handle(*oldtype)?;
-                // SAFETY: see above.
+                // SAFETY: 1 to 3.
                 checked(CALL, unsafe {
-                    let (blocklengths, displacements) = (blocklengths.as_ptr(), displacements.as_ptr());
-                    ffi::MPI_Type_create_hindexed(copies, blocklengths, displacements, old, &raw mut new)
+                    let (lengths, displacements) = (lengths.as_ptr(), displacements.as_ptr());
+                    shim::dtype_shim_hindexed(copies, lengths, displacements, old, &raw mut new)
                 })
             }
             Step::Struct { blocklengths, displacements, oldtypes } => {
                 const CALL: &str = "MPI_Type_create_struct";
-                let copies = count(CALL, "count", displacements.len() as u64)?;
-                let (blocklengths, displacements) =
-                    (counts(CALL, blocklengths)?, addresses(CALL, displacements)?);
+                let (copies, lengths) =
+                    (count(CALL, "count", displacements.len() as u64)?, counts(CALL, blocklengths)?);
                 let old = self.handles(oldtypes)?;
-                // SAFETY: see above.
+                // SAFETY: 1 to 3.
                 checked(CALL, unsafe {
-                    let (blocklengths, displacements) = (blocklengths.as_ptr(), displacements.as_ptr());
-                    ffi::MPI_Type_create_struct(
-                        copies,
-                        blocklengths,
-                        displacements,
-                        old.as_ptr(),
-                        &raw mut new,
-                    )
+                    let (lengths, displacements) = (lengths.as_ptr(), displacements.as_ptr());
+                    shim::dtype_shim_struct(copies, lengths, displacements, old.as_ptr(), &raw mut new)
                 })
             }
             Step::Resized { lower_bound, extent, oldtype } => {
                 const CALL: &str = "MPI_Type_create_resized";
                 let (lb, extent) = (address(CALL, "lb", *lower_bound)?, address(CALL, "extent", *extent)?);
                 let old = self.handle(*oldtype)?;
-                // SAFETY: see above.
+                // SAFETY: 1 to 3.
                 checked(CALL, unsafe { ffi::MPI_Type_create_resized(old, lb, extent, &raw mut new) })
             }
-        }?;
-        Ok(new)
-    }
-
-    /// Makes one constructor call with large counts, in a library that has it.
-    fn call_large(&self, step: &Step) -> Result<MPI_Datatype, Error> {
-        // SAFETY: reading a constant that MPI_Init has set up.
-        let mut new = unsafe { ffi::RSMPI_DATATYPE_NULL };
-        // SAFETY, for every call below: as in `call`; every number fits, having been checked.
-        match step {
-            Step::Contiguous { count, oldtype } => {
-                const CALL: &str = "MPI_Type_contiguous_c";
-                let (count, old) = (large(CALL, "count", *count)?, self.handle(*oldtype)?);
-                // SAFETY: see above.
-                checked(CALL, unsafe { shim::dtype_shim_contiguous(count, old, &raw mut new) })
-            }
-            Step::Hvector { count, blocklength, stride, oldtype } => {
-                const CALL: &str = "MPI_Type_create_hvector_c";
-                let (count, blocklength) =
-                    (large(CALL, "count", *count)?, large(CALL, "blocklength", *blocklength)?);
-                let old = self.handle(*oldtype)?;
-                // SAFETY: see above.
-                checked(CALL, unsafe {
-                    shim::dtype_shim_hvector(count, blocklength, *stride, old, &raw mut new)
-                })
-            }
-            Step::HindexedBlock { blocklength, displacements, oldtype } => {
-                const CALL: &str = "MPI_Type_create_hindexed_block_c";
-                let blocklength = large(CALL, "blocklength", *blocklength)?;
-                let (count, displacements) = (displacements.len() as i64, displacements.as_ptr());
-                let old = self.handle(*oldtype)?;
-                // SAFETY: see above.
-                checked(CALL, unsafe {
-                    shim::dtype_shim_hindexed_block(count, blocklength, displacements, old, &raw mut new)
-                })
-            }
-            Step::Hindexed { blocklengths, displacements, oldtype } => {
-                const CALL: &str = "MPI_Type_create_hindexed_c";
-                let lengths = larges(CALL, blocklengths)?;
-                let (count, displacements) = (lengths.len() as i64, displacements.as_ptr());
-                let old = self.handle(*oldtype)?;
-                // SAFETY: see above.
-                checked(CALL, unsafe {
-                    shim::dtype_shim_hindexed(count, lengths.as_ptr(), displacements, old, &raw mut new)
-                })
-            }
-            Step::Struct { blocklengths, displacements, oldtypes } => {
-                const CALL: &str = "MPI_Type_create_struct_c";
-                let lengths = larges(CALL, blocklengths)?;
-                let (count, displacements) = (lengths.len() as i64, displacements.as_ptr());
-                let old = self.handles(oldtypes)?;
-                // SAFETY: see above.
-                checked(CALL, unsafe {
-                    shim::dtype_shim_struct(
-                        count,
-                        lengths.as_ptr(),
-                        displacements,
-                        old.as_ptr(),
-                        &raw mut new,
-                    )
-                })
-            }
-            // It has no counts.
-            Step::Resized { .. } => return self.call(step),
         }?;
         Ok(new)
     }
@@ -239,15 +163,6 @@ impl Steps {
 pub(crate) fn has_large_counts() -> bool {
     // SAFETY: a constant of the library.
     unsafe { shim::dtype_shim_has_large_counts() != 0 }
-}
-
-fn large(call: &'static str, argument: &'static str, value: u64) -> Result<i64, Error> {
-    let error = Error::Argument { call, argument, value: value.into(), limit: i64::MAX.into() };
-    i64::try_from(value).map_err(|_| error)
-}
-
-fn larges(call: &'static str, values: &[u64]) -> Result<Vec<i64>, Error> {
-    values.iter().map(|value| large(call, "array_of_blocklengths", *value)).collect()
 }
 
 /// The predefined handle of a base type, if the library has one. Open MPI has some that it was built without;
@@ -266,20 +181,18 @@ pub(crate) fn size(datatype: MPI_Datatype) -> Result<i64, Error> {
     Ok(size.into())
 }
 
-fn count(call: &'static str, argument: &'static str, value: u64) -> Result<Count, Error> {
-    let error = Error::Argument { call, argument, value: value.into(), limit: Count::MAX.into() };
-    Count::try_from(value).map_err(|_| error)
+/// A count, or an error if it is beyond those of the library.
+fn count(call: &'static str, argument: &'static str, value: u64) -> Result<i64, Error> {
+    let limit = if has_large_counts() { i64::MAX } else { Count::MAX.into() };
+    let error = Error::Argument { call, argument, value: value.into(), limit: limit.into() };
+    i64::try_from(value).ok().filter(|value| *value <= limit).ok_or(error)
 }
 
-fn counts(call: &'static str, values: &[u64]) -> Result<Vec<Count>, Error> {
+fn counts(call: &'static str, values: &[u64]) -> Result<Vec<i64>, Error> {
     values.iter().map(|value| count(call, "array_of_blocklengths", *value)).collect()
 }
 
 fn address(call: &'static str, argument: &'static str, value: i64) -> Result<Address, Error> {
     let error = Error::Argument { call, argument, value: value.into(), limit: Address::MAX as i128 };
     Address::try_from(value).map_err(|_| error)
-}
-
-fn addresses(call: &'static str, values: &[i64]) -> Result<Vec<Address>, Error> {
-    values.iter().map(|value| address(call, "array_of_displacements", *value)).collect()
 }

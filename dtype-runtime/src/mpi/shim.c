@@ -1,9 +1,10 @@
 /* What only a C compiler can tell: the constants of mpi.h, which are macros and enumerations that differ from
-   library to library, and the calls with large counts, where the library has them. Everything else is done in
-   Rust. */
+   library to library, and which of two calls takes a count. Everything else is done in Rust. */
+#include <limits.h>
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define LARGE (MPI_VERSION >= 4)
 
@@ -137,50 +138,29 @@ MPI_Datatype dtype_shim_handle(int base) { return handle_of(base); }
 
 /* ---- Envelopes (MPI 4.1 section 5.1.13) ---- */
 
-/* The same numbers on every library. */
-enum combiner {
-    OTHER,
-    NAMED,
-    DUP,
-    CONTIGUOUS,
-    VECTOR,
-    HVECTOR,
-    INDEXED,
-    HINDEXED,
-    INDEXED_BLOCK,
-    HINDEXED_BLOCK,
-    STRUCT,
-    SUBARRAY,
-    DARRAY,
-    F90_REAL,
-    F90_COMPLEX,
-    F90_INTEGER,
-    RESIZED,
-    VALUE_INDEX
-};
-
-static enum combiner combiner_of(int combiner) {
+/* A letter for each constructor, the same on every library; 0 for one that is not known here. */
+static int letter_of(int combiner) {
     switch (combiner) {
-    case MPI_COMBINER_NAMED: return NAMED;
-    case MPI_COMBINER_DUP: return DUP;
-    case MPI_COMBINER_CONTIGUOUS: return CONTIGUOUS;
-    case MPI_COMBINER_VECTOR: return VECTOR;
-    case MPI_COMBINER_HVECTOR: return HVECTOR;
-    case MPI_COMBINER_INDEXED: return INDEXED;
-    case MPI_COMBINER_HINDEXED: return HINDEXED;
-    case MPI_COMBINER_INDEXED_BLOCK: return INDEXED_BLOCK;
-    case MPI_COMBINER_HINDEXED_BLOCK: return HINDEXED_BLOCK;
-    case MPI_COMBINER_STRUCT: return STRUCT;
-    case MPI_COMBINER_SUBARRAY: return SUBARRAY;
-    case MPI_COMBINER_DARRAY: return DARRAY;
-    case MPI_COMBINER_F90_REAL: return F90_REAL;
-    case MPI_COMBINER_F90_COMPLEX: return F90_COMPLEX;
-    case MPI_COMBINER_F90_INTEGER: return F90_INTEGER;
-    case MPI_COMBINER_RESIZED: return RESIZED;
+    case MPI_COMBINER_NAMED: return 'n';
+    case MPI_COMBINER_DUP: return 'd';
+    case MPI_COMBINER_CONTIGUOUS: return 'c';
+    case MPI_COMBINER_VECTOR: return 'v';
+    case MPI_COMBINER_HVECTOR: return 'V';
+    case MPI_COMBINER_INDEXED: return 'i';
+    case MPI_COMBINER_HINDEXED: return 'I';
+    case MPI_COMBINER_INDEXED_BLOCK: return 'b';
+    case MPI_COMBINER_HINDEXED_BLOCK: return 'B';
+    case MPI_COMBINER_STRUCT: return 's';
+    case MPI_COMBINER_SUBARRAY: return 'a';
+    case MPI_COMBINER_DARRAY: return 'A';
+    case MPI_COMBINER_F90_REAL: return 'R';
+    case MPI_COMBINER_F90_COMPLEX: return 'C';
+    case MPI_COMBINER_F90_INTEGER: return 'N';
+    case MPI_COMBINER_RESIZED: return 'r';
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
-    case MPI_COMBINER_VALUE_INDEX: return VALUE_INDEX;
+    case MPI_COMBINER_VALUE_INDEX: return 'p';
 #endif
-    default: return OTHER;
+    default: return 0;
     }
 }
 
@@ -196,7 +176,7 @@ int dtype_shim_envelope(MPI_Datatype type, int64_t numbers[4], int32_t *combiner
 #endif
     if (code != MPI_SUCCESS) return code;
     for (int i = 0; i < 4; i++) numbers[i] = n[i];
-    *combiner = combiner_of(kind);
+    *combiner = letter_of(kind);
     return code;
 }
 
@@ -228,40 +208,74 @@ int dtype_shim_tears_complex(void) {
 #endif
 }
 
-/* ---- Constructors with large counts (MPI 4.1 section 5.1.2): only where dtype_shim_has_large_counts() says
-   so ---- */
+/* ---- Constructors (MPI 4.1 section 5.1.2): those with large counts where a count fits no int ---- */
 
 int dtype_shim_has_large_counts(void) { return LARGE; }
 
+_Static_assert(sizeof(MPI_Aint) == sizeof(int64_t), "addresses of 64 bits");
+
+/* Calls with large counts if the condition does not hold; without them it always does. */
 #if LARGE
-#define LARGE_CALL(call) return call
+#define UNLESS(fits, call) if (!(fits)) return call
 #else
-#define LARGE_CALL(call) return MPI_ERR_UNSUPPORTED_OPERATION
+#define UNLESS(fits, call)
 #endif
 
-int dtype_shim_contiguous(int64_t count, MPI_Datatype old, MPI_Datatype *new) {
-    (void)count, (void)old, (void)new;
-    LARGE_CALL(MPI_Type_contiguous_c(count, old, new));
+static int all_fit(int64_t count, const int64_t *numbers) {
+    for (int64_t i = 0; i < count; i++)
+        if (numbers[i] > INT_MAX) return 0;
+    return count <= INT_MAX;
 }
+
+/* The numbers as ints, to be freed. */
+static int *narrowed(int64_t count, const int64_t *numbers) {
+    int *ints = malloc((count + 1) * sizeof *ints);
+    for (int64_t i = 0; ints && i < count; i++) ints[i] = (int)numbers[i];
+    return ints;
+}
+
+int dtype_shim_contiguous(int64_t count, MPI_Datatype old, MPI_Datatype *new) {
+    UNLESS(count <= INT_MAX, MPI_Type_contiguous_c(count, old, new));
+    return MPI_Type_contiguous((int)count, old, new);
+}
+
 int dtype_shim_hvector(int64_t count, int64_t blocklength, int64_t stride, MPI_Datatype old,
                        MPI_Datatype *new) {
-    (void)count, (void)blocklength, (void)stride, (void)old, (void)new;
-    LARGE_CALL(MPI_Type_create_hvector_c(count, blocklength, stride, old, new));
+    UNLESS(count <= INT_MAX && blocklength <= INT_MAX,
+           MPI_Type_create_hvector_c(count, blocklength, stride, old, new));
+    return MPI_Type_create_hvector((int)count, (int)blocklength, stride, old, new);
 }
-int dtype_shim_hindexed_block(int64_t count, int64_t blocklength, const MPI_Count *displacements,
+
+int dtype_shim_hindexed_block(int64_t count, int64_t blocklength, const int64_t *displacements,
                               MPI_Datatype old, MPI_Datatype *new) {
-    (void)count, (void)blocklength, (void)displacements, (void)old, (void)new;
-    LARGE_CALL(MPI_Type_create_hindexed_block_c(count, blocklength, displacements, old, new));
+    UNLESS(count <= INT_MAX && blocklength <= INT_MAX,
+           MPI_Type_create_hindexed_block_c(count, blocklength, (const MPI_Count *)displacements, old, new));
+    return MPI_Type_create_hindexed_block((int)count, (int)blocklength, (const MPI_Aint *)displacements, old,
+                                          new);
 }
-int dtype_shim_hindexed(int64_t count, const MPI_Count *blocklengths, const MPI_Count *displacements,
+
+int dtype_shim_hindexed(int64_t count, const int64_t *blocklengths, const int64_t *displacements,
                         MPI_Datatype old, MPI_Datatype *new) {
-    (void)count, (void)blocklengths, (void)displacements, (void)old, (void)new;
-    LARGE_CALL(MPI_Type_create_hindexed_c(count, blocklengths, displacements, old, new));
+    UNLESS(all_fit(count, blocklengths),
+           MPI_Type_create_hindexed_c(count, (const MPI_Count *)blocklengths,
+                                      (const MPI_Count *)displacements, old, new));
+    int *lengths = narrowed(count, blocklengths);
+    if (!lengths) return MPI_ERR_NO_MEM;
+    int code = MPI_Type_create_hindexed((int)count, lengths, (const MPI_Aint *)displacements, old, new);
+    free(lengths);
+    return code;
 }
-int dtype_shim_struct(int64_t count, const MPI_Count *blocklengths, const MPI_Count *displacements,
+
+int dtype_shim_struct(int64_t count, const int64_t *blocklengths, const int64_t *displacements,
                       const MPI_Datatype *old, MPI_Datatype *new) {
-    (void)count, (void)blocklengths, (void)displacements, (void)old, (void)new;
-    LARGE_CALL(MPI_Type_create_struct_c(count, blocklengths, displacements, old, new));
+    UNLESS(all_fit(count, blocklengths),
+           MPI_Type_create_struct_c(count, (const MPI_Count *)blocklengths, (const MPI_Count *)displacements,
+                                    old, new));
+    int *lengths = narrowed(count, blocklengths);
+    if (!lengths) return MPI_ERR_NO_MEM;
+    int code = MPI_Type_create_struct((int)count, lengths, (const MPI_Aint *)displacements, old, new);
+    free(lengths);
+    return code;
 }
 
 /* ---- Errors that are ours to tell ---- */

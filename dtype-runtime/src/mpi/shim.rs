@@ -9,7 +9,7 @@ unsafe extern "C" {
     /// That of the base type with this number; `MPI_DATATYPE_NULL` where the library has none.
     pub(crate) fn dtype_shim_handle(base: c_int) -> MPI_Datatype;
 
-    /// Four numbers: of integers, addresses, large counts and datatypes.
+    /// Four numbers: of integers, addresses, large counts and datatypes; and a letter for the constructor.
     pub(crate) fn dtype_shim_envelope(datatype: MPI_Datatype, numbers: *mut i64, combiner: *mut i32)
     -> c_int;
 
@@ -42,21 +42,21 @@ unsafe extern "C" {
     pub(crate) fn dtype_shim_hindexed_block(
         count: i64,
         blocklength: i64,
-        displacements: *const MPI_Count,
+        displacements: *const i64,
         old: MPI_Datatype,
         new: *mut MPI_Datatype,
     ) -> c_int;
     pub(crate) fn dtype_shim_hindexed(
         count: i64,
-        blocklengths: *const MPI_Count,
-        displacements: *const MPI_Count,
+        blocklengths: *const i64,
+        displacements: *const i64,
         old: MPI_Datatype,
         new: *mut MPI_Datatype,
     ) -> c_int;
     pub(crate) fn dtype_shim_struct(
         count: i64,
-        blocklengths: *const MPI_Count,
-        displacements: *const MPI_Count,
+        blocklengths: *const i64,
+        displacements: *const i64,
         old: *const MPI_Datatype,
         new: *mut MPI_Datatype,
     ) -> c_int;

@@ -215,3 +215,33 @@ where
     assert_eq!(view.pack(), expected);
     assert_eq!(packed_by_mpi(&view), expected);
 }
+
+/// Datatypes whose counts, block lengths and sizes fit no C `int`: built with large counts where the library
+/// has them, and of several nodes elsewhere. Nothing is sent.
+pub fn large_counts() {
+    const HUGE: usize = 3 << 30;
+    let n = 20_000_000_000usize;
+    let of = |name: &str, datatype: MPI_Datatype, size: usize, reach: usize| {
+        let [mut found, mut first, mut true_extent] = [0; 3];
+        // SAFETY: the datatype is committed, and every output is a local of the right type.
+        unsafe {
+            ffi::MPI_Type_size_x(datatype, &raw mut found);
+            ffi::MPI_Type_get_true_extent_x(datatype, &raw mut first, &raw mut true_extent);
+        }
+        assert_eq!((found as usize, first, true_extent as usize), (size, 0, reach), "{name}");
+    };
+    let array = <[u8; HUGE]>::datatype().unwrap();
+    of("contiguous", array.as_raw(), HUGE, HUGE);
+    let pair = <(f64, [u16; HUGE])>::datatype().unwrap();
+    of("struct", pair.as_raw(), 8 + 2 * HUGE, 8 + 2 * HUGE);
+    let every_other = layout!(u8[n] => [..;2]).unwrap().datatype().unwrap();
+    of("vector", every_other.as_raw(), n / 2, n - 1);
+    let end = 4 * HUGE;
+    let blocks = layout!(u8[n] => [0..HUGE] + [4_000_000_000..8_000_000_001usize] + [end..end + 5]).unwrap();
+    of("blocks", blocks.datatype().unwrap().as_raw(), HUGE + 4_000_000_001 + 5, end + 5);
+    let equal = layout!(u8[n] => [0..HUGE] + [5_000_000_000..5_000_000_000 + HUGE] + [end..end + HUGE]);
+    of("equal blocks", equal.unwrap().datatype().unwrap().as_raw(), 3 * HUGE, end + HUGE);
+    // What was built is taken apart to the same map.
+    let decoded = dtype_runtime::decode(&blocks.datatype().unwrap()).unwrap();
+    assert_eq!(decoded.tree().runs().unwrap(), blocks.type_map().unwrap());
+}

@@ -29,6 +29,7 @@ fn main() {
         "views" => with_world(exchange::views),
         "inspect-types" => with_world(|_| inspect::types()),
         "inspect-layouts" => with_world(|_| inspect::layouts()),
+        "large-counts" => with_world(|_| inspect::large_counts()),
         "decoded" => with_world(|_| decode::decoded()),
         "decoded-kept" => with_world(|_| decode::kept()),
         "cycles" => decode::cycles(),
