@@ -1,0 +1,414 @@
+//! From a datatype's envelope and contents to a tree, node for node (MPI 4.1 section 5.1.13).
+
+use std::os::raw::{c_char, c_int};
+
+use ::mpi::ffi::{self, MPI_Aint, MPI_Datatype};
+use dtype_core::{BaseType, Bounds, TypeTree};
+
+use crate::{
+    Error,
+    layout::{
+        ArrayOrder,
+        shapes::{Distribution, Share},
+    },
+    mpi::{checked, predefined, shim, size},
+};
+
+/// How many datatypes deep a datatype may be nested: each level is a call.
+const MOST_LEVELS: usize = 256;
+
+/// The lower bound and the extent of a datatype.
+pub(super) fn bounds(datatype: MPI_Datatype) -> Result<Bounds, Error> {
+    let (mut lower_bound, mut extent) = (0, 0);
+    // SAFETY: MPI is usable and the datatype live.
+    let code = unsafe { ffi::MPI_Type_get_extent(datatype, &raw mut lower_bound, &raw mut extent) };
+    checked("MPI_Type_get_extent", code)?;
+    Ok(Bounds { lower_bound: lower_bound as i64, extent: extent as i64 })
+}
+
+/// How a datatype was made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Combiner {
+    Named,
+    Dup,
+    Contiguous,
+    Vector,
+    Hvector,
+    Indexed,
+    Hindexed,
+    IndexedBlock,
+    HindexedBlock,
+    Struct,
+    Subarray,
+    Darray,
+    F90Real,
+    F90Complex,
+    F90Integer,
+    Resized,
+    ValueIndex,
+}
+
+impl Combiner {
+    /// The one with a letter of `shim.c`.
+    fn of_letter(letter: u8) -> Option<Self> {
+        Some(match letter {
+            b'n' => Self::Named,
+            b'd' => Self::Dup,
+            b'c' => Self::Contiguous,
+            b'v' => Self::Vector,
+            b'V' => Self::Hvector,
+            b'i' => Self::Indexed,
+            b'I' => Self::Hindexed,
+            b'b' => Self::IndexedBlock,
+            b'B' => Self::HindexedBlock,
+            b's' => Self::Struct,
+            b'a' => Self::Subarray,
+            b'A' => Self::Darray,
+            b'R' => Self::F90Real,
+            b'C' => Self::F90Complex,
+            b'N' => Self::F90Integer,
+            b'r' => Self::Resized,
+            b'p' => Self::ValueIndex,
+            _ => return None,
+        })
+    }
+
+    fn is_predefined(self) -> bool {
+        matches!(self, Self::Named | Self::F90Real | Self::F90Complex | Self::F90Integer | Self::ValueIndex)
+    }
+}
+
+/// How a datatype was made, and of how many integers, addresses, large counts and datatypes.
+fn envelope(datatype: MPI_Datatype) -> Result<(Combiner, [i64; 4]), Error> {
+    let (mut numbers, mut letter) = ([0; 4], 0);
+    // SAFETY: MPI is usable, the datatype live, and there is room for four numbers.
+    let code = unsafe { shim::dtype_shim_envelope(datatype, numbers.as_mut_ptr(), &raw mut letter) };
+    checked("MPI_Type_get_envelope", code)?;
+    match Combiner::of_letter(letter as u8) {
+        Some(combiner) => Ok((combiner, numbers)),
+        None => Err(refused(datatype, "it was made by a constructor that is not known here")),
+    }
+}
+
+/// The tree of a datatype, and whether it is a predefined one.
+pub(super) fn tree_of(datatype: MPI_Datatype, level: usize) -> Result<(TypeTree, bool), Error> {
+    if level == MOST_LEVELS {
+        return Err(refused(
+            datatype,
+            "it is nested 256 deep, as no layout needs to be: make it of fewer levels",
+        ));
+    }
+    let (combiner, numbers) = envelope(datatype)?;
+    let tree = match combiner {
+        Combiner::Named => named(datatype)?,
+        Combiner::F90Real => number(datatype, Some(BaseType::F64))?,
+        Combiner::F90Complex => number(datatype, Some(BaseType::C64))?,
+        Combiner::F90Integer => number(datatype, Some(BaseType::I64))?,
+        _ => Arguments::of(datatype, numbers)?.tree(datatype, combiner, level + 1)?,
+    };
+    Ok((tree, combiner.is_predefined()))
+}
+
+/// The base type of a predefined datatype.
+fn named(datatype: MPI_Datatype) -> Result<TypeTree, Error> {
+    let Some(base) = BaseType::all().find(|base| predefined(*base) == Some(datatype)) else {
+        return Err(refused(datatype, "it is none of the standard's predefined datatypes"));
+    };
+    if size(datatype)? == 0 {
+        return Err(refused(datatype, "this MPI library was built without it"));
+    }
+    if size(datatype)? == base.size() as i64 && bounds(datatype)? == Bounds::of_extent(base.extent() as i64) {
+        return Ok(TypeTree::Leaf(base));
+    }
+    // A library whose Fortran has larger numbers than others, by an option of the compiler.
+    number(datatype, base.plain())
+}
+
+/// A number of the kind of this base type, of the size that the datatype has here.
+fn number(datatype: MPI_Datatype, kind: Option<BaseType>) -> Result<TypeTree, Error> {
+    const KINDS: [&[BaseType]; 4] = [
+        &[BaseType::I8, BaseType::I16, BaseType::I32, BaseType::I64, BaseType::Integer16],
+        &[BaseType::U8, BaseType::U16, BaseType::U32, BaseType::U64],
+        &[BaseType::Real2, BaseType::F32, BaseType::F64],
+        &[BaseType::Complex4, BaseType::C32, BaseType::C64],
+    ];
+    let size = size(datatype)?;
+    let kind = KINDS.into_iter().find(|bases| kind.is_some_and(|base| bases.contains(&base)));
+    let base = kind.into_iter().flatten().find(|base| base.size() as i64 == size);
+    // Reals of 16 bytes are of two kinds, and it cannot be asked which they are.
+    let unknown = || refused(datatype, "its size does not tell what numbers of Fortran are in it");
+    base.map(|base| TypeTree::Leaf(*base)).ok_or_else(unknown)
+}
+
+/// An error that names the datatype.
+fn refused(datatype: MPI_Datatype, reason: &'static str) -> Error {
+    /// `MPI_MAX_OBJECT_NAME` is 64 to 128.
+    const ROOM: usize = 1024;
+    let (mut name, mut length) = (vec![0u8; ROOM], 0);
+    // SAFETY: MPI is usable, the datatype live, and there is more room than any library wants.
+    let code =
+        unsafe { ffi::MPI_Type_get_name(datatype, name.as_mut_ptr().cast::<c_char>(), &raw mut length) };
+    name.truncate(if code == 0 { usize::try_from(length).unwrap_or(0) } else { 0 });
+    let name = String::from_utf8_lossy(&name).into_owned();
+    Error::Datatype { name: if name.is_empty() { "without a name".into() } else { name }, reason }
+}
+
+/// A datatype that another one was made of. Dropping gives back what is not predefined:
+/// `MPI_Type_get_contents` has made handles.
+struct Old(MPI_Datatype);
+
+impl Drop for Old {
+    fn drop(&mut self) {
+        if envelope(self.0).is_ok_and(|(combiner, _)| !combiner.is_predefined()) {
+            // SAFETY: the handle was given out for this, and is not used any more.
+            unsafe { ffi::MPI_Type_free(&raw mut self.0) };
+        }
+    }
+}
+
+/// What a datatype was made with, taken one after the other in the order of the constructor's arguments.
+struct Arguments {
+    integers: std::vec::IntoIter<c_int>,
+    addresses: std::vec::IntoIter<MPI_Aint>,
+    /// All counts and addresses of a constructor with large counts; of others none.
+    counts: Option<std::vec::IntoIter<i64>>,
+    datatypes: Vec<Old>,
+}
+
+impl Arguments {
+    fn of(datatype: MPI_Datatype, numbers: [i64; 4]) -> Result<Self, Error> {
+        let length = |i: usize| usize::try_from(numbers[i]).unwrap_or(0);
+        let mut integers = vec![0; length(0)];
+        let mut addresses: Vec<MPI_Aint> = vec![0; length(1)];
+        let mut counts = vec![0i64; length(2)];
+        // SAFETY: reading a constant that MPI_Init has set up.
+        let mut datatypes = vec![unsafe { ffi::RSMPI_DATATYPE_NULL }; length(3)];
+        // SAFETY: MPI is usable, the datatype live and not predefined, and there is room for as many as its
+        // envelope says.
+        let code = unsafe {
+            shim::dtype_shim_contents(
+                datatype,
+                numbers.as_ptr(),
+                integers.as_mut_ptr(),
+                addresses.as_mut_ptr(),
+                counts.as_mut_ptr(),
+                datatypes.as_mut_ptr(),
+            )
+        };
+        checked("MPI_Type_get_contents", code)?;
+        Ok(Self {
+            integers: integers.into_iter(),
+            addresses: addresses.into_iter(),
+            counts: (!counts.is_empty()).then(|| counts.into_iter()),
+            datatypes: datatypes.into_iter().map(Old).collect(),
+        })
+    }
+
+    /// The next argument that is a C `int` in every constructor.
+    fn integer(&mut self) -> c_int {
+        self.integers.next().unwrap_or(0)
+    }
+
+    /// The next argument that is a count, or counted in elements.
+    fn number(&mut self) -> i64 {
+        match &mut self.counts {
+            Some(counts) => counts.next().unwrap_or(0),
+            None => self.integer().into(),
+        }
+    }
+
+    /// The next argument in bytes.
+    fn address(&mut self) -> i64 {
+        match &mut self.counts {
+            Some(counts) => counts.next().unwrap_or(0),
+            None => self.addresses.next().unwrap_or(0) as i64,
+        }
+    }
+
+    fn count(&mut self) -> u64 {
+        u64::try_from(self.number()).unwrap_or(0)
+    }
+
+    fn numbers(&mut self, count: u64) -> Vec<i64> {
+        (0..count).map(|_| self.number()).collect()
+    }
+
+    fn counts(&mut self, count: u64) -> Vec<u64> {
+        (0..count).map(|_| self.count()).collect()
+    }
+
+    fn in_bytes(&mut self, count: u64) -> Vec<i64> {
+        (0..count).map(|_| self.address()).collect()
+    }
+
+    /// What the datatype with these arguments describes.
+    fn tree(mut self, datatype: MPI_Datatype, combiner: Combiner, level: usize) -> Result<TypeTree, Error> {
+        let overflow = || Error::Tree(dtype_core::Error::Overflow { node: "vec" });
+        let datatypes = std::mem::take(&mut self.datatypes);
+        if combiner == Combiner::Struct {
+            return self.structure(&datatypes, level);
+        }
+        if combiner == Combiner::ValueIndex {
+            return value_index(datatype, &datatypes, level);
+        }
+        let Some(Old(old)) = datatypes.first() else {
+            return Err(refused(datatype, "MPI does not say what it is made of"));
+        };
+        let (child, _) = tree_of(*old, level)?;
+        let extent = bounds(*old)?.extent;
+        let elements = |count: i64| count.checked_mul(extent).ok_or_else(overflow);
+        let all_elements = |counts: Vec<i64>| counts.into_iter().map(elements).collect::<Result<Vec<_>, _>>();
+        Ok(match combiner {
+            Combiner::Contiguous => copies(self.count(), extent, child),
+            Combiner::Vector => {
+                let (count, blocklength, stride) = (self.count(), self.count(), elements(self.number())?);
+                copies(count, stride, copies(blocklength, extent, child))
+            }
+            Combiner::Hvector => {
+                let (count, blocklength, stride) = (self.count(), self.count(), self.address());
+                copies(count, stride, copies(blocklength, extent, child))
+            }
+            Combiner::Indexed => {
+                let count = self.count();
+                let (lengths, places) = (self.counts(count), self.numbers(count));
+                TypeTree::index_bucket(extent, lengths, all_elements(places)?, child)
+            }
+            Combiner::Hindexed => {
+                let count = self.count();
+                let (lengths, places) = (self.counts(count), self.in_bytes(count));
+                TypeTree::index_bucket(extent, lengths, places, child)
+            }
+            Combiner::IndexedBlock => {
+                let (count, blocklength) = (self.count(), self.count());
+                let places = all_elements(self.numbers(count))?;
+                TypeTree::index(places, copies(blocklength, extent, child))
+            }
+            Combiner::HindexedBlock => {
+                let (count, blocklength) = (self.count(), self.count());
+                TypeTree::index(self.in_bytes(count), copies(blocklength, extent, child))
+            }
+            Combiner::Subarray => self.subarray(extent, child)?,
+            Combiner::Darray => self.darray(extent, child)?,
+            // Duplicates and resized datatypes: the bounds of the outermost datatype are asked for, and those
+            // of the others are in strides.
+            _ => child,
+        })
+    }
+
+    fn structure(mut self, datatypes: &[Old], level: usize) -> Result<TypeTree, Error> {
+        let count = self.count();
+        let (lengths, places) = (self.counts(count), self.in_bytes(count));
+        let mut last: Option<(MPI_Datatype, TypeTree, i64)> = None;
+        let mut children = Vec::with_capacity(datatypes.len());
+        for (Old(old), length) in datatypes.iter().zip(lengths) {
+            let known = last.take().filter(|(before, ..)| before == old);
+            let (_, child, extent) = match known {
+                Some(known) => known,
+                None => (*old, tree_of(*old, level)?.0, bounds(*old)?.extent),
+            };
+            children.push(copies(length, extent, child.clone()));
+            last = Some((*old, child, extent));
+        }
+        Ok(TypeTree::structure(places, children))
+    }
+
+    fn order(&mut self) -> ArrayOrder {
+        // SAFETY: it compares.
+        let fortran = unsafe { shim::dtype_shim_is_fortran_order(self.integer()) } != 0;
+        if fortran { ArrayOrder::ColumnMajor } else { ArrayOrder::RowMajor }
+    }
+
+    /// MPI 4.1 section 5.1.3.
+    fn subarray(&mut self, extent: i64, child: TypeTree) -> Result<TypeTree, Error> {
+        let dimensions = u64::try_from(self.integer()).unwrap_or(0);
+        let [sizes, subsizes, starts] = [(); 3].map(|()| self.counts(dimensions));
+        let order = self.order();
+        let shares = starts.iter().zip(subsizes).map(|(start, count)| Share::Strided {
+            start: *start as usize,
+            count: count as usize,
+            step: 1,
+        });
+        array(&sizes, shares.collect(), order, extent, child)
+    }
+
+    /// MPI 4.1 section 5.1.4.
+    fn darray(&mut self, extent: i64, child: TypeTree) -> Result<TypeTree, Error> {
+        let (_size, rank) = (self.integer(), self.integer());
+        let dimensions = u64::try_from(self.integer()).unwrap_or(0);
+        let sizes = self.counts(dimensions);
+        let [distributions, blocks, processes] =
+            [(); 3].map(|()| (0..dimensions).map(|_| self.integer()).collect::<Vec<_>>());
+        let order = self.order();
+        let mut shares = Vec::with_capacity(sizes.len());
+        let mut rest = usize::try_from(rank).unwrap_or(0);
+        for k in (0..sizes.len()).rev() {
+            let processes = usize::try_from(processes[k]).unwrap_or(1).max(1);
+            let coordinate = rest % processes;
+            rest /= processes;
+            // SAFETY: both compare.
+            let (kind, default) = unsafe {
+                (
+                    shim::dtype_shim_distribution(distributions[k]) as u8,
+                    shim::dtype_shim_default_darg(blocks[k]),
+                )
+            };
+            let block = (default == 0).then(|| usize::try_from(blocks[k]).unwrap_or(0));
+            let distribution = match kind {
+                b'b' => Distribution::Block(block),
+                b'c' => Distribution::Cyclic(block),
+                _ => Distribution::None,
+            };
+            shares.push(distribution.share(k, coordinate, processes, sizes[k] as usize)?);
+        }
+        shares.reverse();
+        array(&sizes, shares, order, extent, child)
+    }
+}
+
+/// `count` copies, `stride` bytes apart.
+fn copies(count: u64, stride: i64, child: TypeTree) -> TypeTree {
+    if count == 1 { child } else { TypeTree::vector(count, stride, child) }
+}
+
+/// A part of an array of elements an extent apart, for each dimension what it has of it.
+fn array(
+    sizes: &[u64],
+    shares: Vec<Share>,
+    order: ArrayOrder,
+    extent: i64,
+    element: TypeTree,
+) -> Result<TypeTree, Error> {
+    let overflow = || Error::Tree(dtype_core::Error::Overflow { node: "vec" });
+    let mut dimensions: Vec<(u64, Share)> = sizes.iter().copied().zip(shares).collect();
+    // From the dimension on whose elements are neighbours.
+    if order == ArrayOrder::RowMajor {
+        dimensions.reverse();
+    }
+    let (mut tree, mut stride, mut first) = (element, extent, 0i64);
+    for (size, share) in dimensions {
+        let at = |index: usize| i64::try_from(index).ok()?.checked_mul(stride);
+        match share {
+            Share::Strided { start, count, step } => {
+                tree = copies(count as u64, at(step).ok_or_else(overflow)?, tree);
+                first = at(start).and_then(|start| first.checked_add(start)).ok_or_else(overflow)?;
+            }
+            Share::Listed(indices) => {
+                let places = indices.into_iter().map(at).collect::<Option<Vec<_>>>().ok_or_else(overflow)?;
+                tree = TypeTree::index(places, tree);
+            }
+        }
+        stride = i64::try_from(size).ok().and_then(|size| stride.checked_mul(size)).ok_or_else(overflow)?;
+    }
+    Ok(if first == 0 { tree } else { TypeTree::index([first], tree) })
+}
+
+/// A value and an index, one behind the other as in a C struct (MPI 4.1 section 6.9.4).
+fn value_index(datatype: MPI_Datatype, datatypes: &[Old], level: usize) -> Result<TypeTree, Error> {
+    let [Old(value), Old(index)] = datatypes else {
+        return Err(refused(datatype, "MPI does not say what it is made of"));
+    };
+    let (value, index) = (tree_of(*value, level)?.0, tree_of(*index, level)?.0);
+    let (before, behind) = (value.measure()?, index.measure()?);
+    let at = before.size.next_multiple_of(behind.alignment) as i64;
+    Ok(TypeTree::structure([0, at], [value, index]))
+}
