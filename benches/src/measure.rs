@@ -20,7 +20,7 @@ pub struct Options {
     /// One JSON object a line.
     #[arg(long)]
     pub json: bool,
-    /// Also adds the rows to this file: see [`record`](crate::record).
+    /// Also adds the rows to this file: see [`record`].
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
 }
