@@ -14,11 +14,13 @@ use super::{
 };
 use crate::types::rsmpi::{number_of, or_panic};
 
-// SAFETY, for all of them: by the contracts of `Layout` and `ArrayLike`, the pointer is that of the first
-// value selected, and the datatype covers selected values of the borrowed source only; of one borrowed
-// mutably, no byte twice, and MPI may write what it receives there.
+// The conditions of rsmpi's traits for buffers, met by the contracts of `Layout` and `ArrayLike`:
+// 1. the datatype is committed, and lives as long as MPI is usable, or as its owner;
+// 2. from the pointer on, that of the first value selected, there are `count` of it: it covers selected
+//    values of the borrowed source only;
+// 3. what is received into is borrowed mutably and covered once, and whatever MPI writes there is a value.
 
-// SAFETY: see above.
+// SAFETY: 1, the view's own datatype.
 unsafe impl<L: Layout> AsDatatype for View<'_, L> {
     type Out = LayoutDatatype;
     fn as_datatype(&self) -> Self::Out {
@@ -26,24 +28,24 @@ unsafe impl<L: Layout> AsDatatype for View<'_, L> {
     }
 }
 
-// SAFETY: see above.
+// SAFETY: 2, the arrays that the view is a part of.
 unsafe impl<L: Layout> Collection for View<'_, L> {
     fn count(&self) -> Count {
         number_of(self.place.copies, "arrays", std::any::type_name::<Self>())
     }
 }
 
-// SAFETY: see above.
+// SAFETY: 2, the first value selected.
 unsafe impl<L: Layout> Pointer for View<'_, L> {
     fn pointer(&self) -> *const c_void {
         self.first().cast()
     }
 }
 
-// SAFETY: see above.
+// SAFETY: 1 and 2 by the three implementations before it.
 unsafe impl<L: Layout> Buffer for View<'_, L> {}
 
-// SAFETY: see above.
+// SAFETY: 1, the view's own datatype.
 unsafe impl<L: Layout> AsDatatype for ViewMut<'_, L> {
     type Out = LayoutDatatype;
     fn as_datatype(&self) -> Self::Out {
@@ -51,14 +53,14 @@ unsafe impl<L: Layout> AsDatatype for ViewMut<'_, L> {
     }
 }
 
-// SAFETY: see above.
+// SAFETY: 2, the arrays that the view is a part of.
 unsafe impl<L: Layout> Collection for ViewMut<'_, L> {
     fn count(&self) -> Count {
         self.as_view().count()
     }
 }
 
-// SAFETY: see above.
+// SAFETY: 2, the first value selected; 3, since other layouts do not compile or panic.
 unsafe impl<L: Layout> PointerMut for ViewMut<'_, L> {
     fn pointer_mut(&mut self) -> *mut c_void {
         const UNSEEN: &str = "rsmpi's own calls cannot receive into this layout: MPI does not look at what \
@@ -72,11 +74,11 @@ unsafe impl<L: Layout> PointerMut for ViewMut<'_, L> {
     }
 }
 
-// SAFETY: see above; the source is borrowed mutably.
+// SAFETY: 1 and 2 by the three implementations before it; 3, since mutable views cover no byte twice.
 unsafe impl<L: Layout> BufferMut for ViewMut<'_, L> {}
 
-/// What no view is that was made with `of`, to be read. The compiler shows the line that asks for it to
-/// whoever receives into one.
+/// What views made with `of_mut` are, and none made with `of`. The compiler shows the line that asks for it
+/// to whoever receives into the latter.
 pub trait MadeWithOfMut {}
 
 // SAFETY: there is no such view.

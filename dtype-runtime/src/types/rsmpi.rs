@@ -48,10 +48,13 @@ pub(crate) fn number_of(number: usize, things: &str, of: &str) -> Count {
     })
 }
 
-// SAFETY, for all of them: the pointer is that of the slice, whose elements lie an extent of the datatype
-// apart, and by the contract of `MpiDatatype` the datatype covers fields of each element only.
+// The conditions of rsmpi's traits for buffers:
+// 1. the datatype is committed, and lives as long as MPI is usable;
+// 2. from the pointer on there are `count` of it, in what is borrowed: the elements of a slice lie an extent
+//    of the datatype apart, which by the contract of `MpiDatatype` covers fields of each element only;
+// 3. what is received into is borrowed mutably, and whatever MPI writes there is a value: `AnyPattern`.
 
-// SAFETY: see above.
+// SAFETY: 1, it is kept until `MPI_Finalize`.
 unsafe impl<T: MpiDatatype> AsDatatype for Values<'_, T> {
     type Out = DatatypeRef<'static>;
     fn as_datatype(&self) -> Self::Out {
@@ -59,24 +62,24 @@ unsafe impl<T: MpiDatatype> AsDatatype for Values<'_, T> {
     }
 }
 
-// SAFETY: see above.
+// SAFETY: 2, the length of the slice.
 unsafe impl<T: MpiDatatype> Collection for Values<'_, T> {
     fn count(&self) -> Count {
         number_of(self.0.len(), "values", type_name::<T>())
     }
 }
 
-// SAFETY: see above.
+// SAFETY: 2, the first element.
 unsafe impl<T: MpiDatatype> Pointer for Values<'_, T> {
     fn pointer(&self) -> *const c_void {
         self.0.as_ptr().cast()
     }
 }
 
-// SAFETY: see above.
+// SAFETY: 1 and 2 by the three implementations before it.
 unsafe impl<T: MpiDatatype> Buffer for Values<'_, T> {}
 
-// SAFETY: see above.
+// SAFETY: 1, it is kept until `MPI_Finalize`.
 unsafe impl<T: MpiDatatype> AsDatatype for ValuesMut<'_, T> {
     type Out = DatatypeRef<'static>;
     fn as_datatype(&self) -> Self::Out {
@@ -84,19 +87,20 @@ unsafe impl<T: MpiDatatype> AsDatatype for ValuesMut<'_, T> {
     }
 }
 
-// SAFETY: see above.
+// SAFETY: 2, the length of the slice.
 unsafe impl<T: MpiDatatype> Collection for ValuesMut<'_, T> {
     fn count(&self) -> Count {
         number_of(self.0.len(), "values", type_name::<T>())
     }
 }
 
-// SAFETY: see above; all bytes that MPI may write are values.
+// SAFETY: 2, the first element; 3, by the bound.
 unsafe impl<T: MpiDatatype + AnyPattern> PointerMut for ValuesMut<'_, T> {
     fn pointer_mut(&mut self) -> *mut c_void {
         self.0.as_mut_ptr().cast()
     }
 }
 
-// SAFETY: see above; the slice is borrowed mutably.
+// SAFETY: 1 and 2 by the three implementations before it; 3, by the bound, and since the slice is borrowed
+// mutably.
 unsafe impl<T: MpiDatatype + AnyPattern> BufferMut for ValuesMut<'_, T> {}
