@@ -4,7 +4,7 @@ use std::{convert::Infallible, fmt};
 
 use dtype_core::{BaseType, SelectionError};
 
-/// Why a datatype could not be built, or bytes not be packed or unpacked.
+/// Any error of this crate: of datatypes, layouts, packing, messages and MPI calls.
 ///
 /// `Debug` says the same as `Display`, since a `main` that returns an error prints that.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
@@ -20,7 +20,8 @@ pub enum Error {
         /// Bytes given.
         found: usize,
     },
-    /// Packed bytes hold a pattern that is not a valid value of its type. Nothing has been written.
+    /// Packed bytes hold a pattern that is not a valid value of its type. Nothing of this message or segment
+    /// has been written.
     #[error(
         "byte {offset} of the packed data: {found:#x} is not a valid `{what}`; the sender's layout differs, \
          or the data is damaged"
@@ -89,7 +90,8 @@ pub enum Error {
     /// was made for.
     #[error("this `Transpack` was made for other plans, or for other numbers of copies: make one for these")]
     Plan,
-    /// A segment was damaged on the way. Nothing of it has been written.
+    /// A segment given to an [`Unpacker`](crate::pack::Unpacker) does not have the checksum that its sender
+    /// computed. Nothing of it has been written. (The wire of segments has no checksums.)
     #[error(
         "the segment is damaged: its CRC-32C is {found:#010x}, but the sender computed {expected:#010x}; \
          have it sent again"
@@ -187,10 +189,10 @@ pub enum Error {
     },
     /// A message has another size than what it is received into. Nothing has been written.
     #[error(
-        "the message{} has {} packed bytes, but what it is received into has {expected}: sender and receiver \
+        "the message{} has {}, but what it is received into has {expected} packed bytes: sender and receiver \
          must have the same number of values",
         sender(*from),
-        found.map_or("more".to_owned(), |found| found.to_string())
+        found.map_or("more bytes than there is room for".to_owned(), |found| format!("{found} packed bytes"))
     )]
     Fit {
         /// Packed bytes of what it is received into.
@@ -205,7 +207,7 @@ pub enum Error {
     #[error(
         "{} from rank {rank} holds {found}, but what it is received into holds {expected}: sender and \
          receiver must have the same base types in the same order",
-        tag.map_or("its part".to_owned(), |tag| format!("the message with tag {tag}"))
+        tag.map_or("the part".to_owned(), |tag| format!("the message with tag {tag}"))
     )]
     Mismatch {
         /// The rank that sent it.
@@ -237,8 +239,11 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// Values or copies cannot be divided equally among all ranks.
-    #[error("{found} {what} cannot be divided equally among {ranks} ranks")]
+    /// Messages or values cannot be divided among all ranks.
+    #[error(
+        "there are {found} {what}, but the communicator has {ranks} ranks: each must have one message, or an \
+         equal part of whole values"
+    )]
     Parts {
         /// What is divided.
         what: &'static str,

@@ -53,8 +53,8 @@
 //! ```
 //!
 //! Features: `mpi`, on by default; `marshal`, layouts as bytes; `num-complex` and `half`, whose numbers may
-//! be fields; `nalgebra`, whose matrices of fixed size may be fields and of whose matrices and views layouts
-//! can be taken; `ndarray`, of whose arrays and views they can.
+//! be fields; `nalgebra`: matrices of fixed size may be fields, and layouts apply to matrices and views;
+//! `ndarray`: layouts apply to arrays and views.
 #![deny(missing_docs)]
 
 // The README's code is tested like any other.

@@ -50,8 +50,8 @@ enum Task {
         /// Which MPI library.
         #[arg(long, value_enum, default_value_t)]
         mpi: Libraries,
-        /// Then also the long sweeps, on these libraries and on the newest ones, which are wheels on PyPI: an
-        /// hour or two.
+        /// Then also Miri and the long sweeps, on these libraries and on the newest ones, which are wheels on
+        /// PyPI: some hours.
         #[arg(long)]
         long: bool,
     },

@@ -98,8 +98,9 @@ impl fmt::Debug for Decoded {
 /// ```
 ///
 /// # Errors
-/// [`Error::Datatype`] for a datatype of which a tree cannot tell: such as hold what only this library has,
-/// or are nested 256 deep. Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
+/// [`Error::Datatype`] for a datatype that no tree can describe: made by a constructor that is not known
+/// here, of a predefined datatype that is not in the MPI standard, or nested 256 deep. Before `MPI_Init` and
+/// after `MPI_Finalize`, and where MPI refuses a call.
 pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decoded>, Error> {
     ready()?;
     let raw = datatype.as_raw();

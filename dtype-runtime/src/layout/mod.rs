@@ -220,7 +220,7 @@ pub unsafe trait Layout: Clone + Sync {
         self.entry().type_map()
     }
 
-    /// The cost of the tree in the storage model.
+    /// The cost of the tree: how many words describe it (`NodeCosts` of `dtype_core`).
     fn cost(&self) -> u64 {
         self.entry().cost()
     }
@@ -323,12 +323,12 @@ impl<L: Layout> Valid for L {
 #[derive(Debug)]
 pub struct Coverage<const DISJOINT: bool>(Infallible);
 
-/// That it has to be found out.
+/// The coverage of a layout that is known only at run time: `of_mut` looks for overlap.
 #[derive(Debug)]
 pub struct UnknownCoverage(Infallible);
 
-/// What the [coverage](Layout::Coverage) of a layout `L` is if it selects no byte twice, or that may turn
-/// out.
+/// A [coverage](Layout::Coverage) that permits writing: the compiler knows that the layout `L` selects no
+/// byte twice, or `check` finds it out.
 ///
 /// Code that receives into parts of any source of any layout asks for it:
 ///
@@ -432,7 +432,7 @@ macro_rules! own_methods {
             Layout::type_map(self)
         }
 
-        /// The cost of the tree in the storage model.
+        /// The cost of the tree: how many words describe it (`NodeCosts` of `dtype_core`).
         pub fn cost(&self) -> u64 {
             Layout::cost(self)
         }

@@ -198,7 +198,7 @@ impl<'a, L: Layout> View<'a, L> {
         self.entry().solution().tree.clone()
     }
 
-    /// The cost of that tree in the storage model.
+    /// The cost of that tree: how many words describe it.
     pub fn cost(&self) -> u64 {
         self.entry().cost()
     }

@@ -139,7 +139,7 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         Self::lazy().type_map()
     }
 
-    /// The cost of the type tree in the storage model.
+    /// The cost of the type tree in the model it was solved for: by default, how many words describe it.
     fn cost() -> u64 {
         Self::lazy().cost()
     }
@@ -207,12 +207,12 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     }
 
     /// The committed MPI datatype: built at the first call in a process, the same handle at every later one,
-    /// freed by `MPI_Finalize` (MPI 4.1 sections 5.1.9 and 11.2.4). Safe to call from several threads, if MPI
-    /// was initialized for at least `MPI_THREAD_SERIALIZED` and no other thread is in an MPI call it
-    /// excludes.
+    /// freed by `MPI_Finalize` (MPI 4.1 sections 5.1.9 and 11.2.4). Below `MPI_THREAD_SERIALIZED` only the
+    /// main thread may call it; with it, no other thread may be in an MPI call at the same time.
     ///
     /// # Errors
-    /// Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
+    /// [`Error::NotInitialized`] and [`Error::Finalized`]; [`Error::Thread`] on a thread that may not call
+    /// MPI; [`Error::Mpi`] where MPI refuses a call.
     #[cfg(feature = "mpi")]
     fn datatype() -> Result<mpi::datatype::DatatypeRef<'static>, Error> {
         Self::lazy().datatype()

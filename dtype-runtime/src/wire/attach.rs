@@ -109,8 +109,8 @@ impl Contexts {
         let key = all().key;
         key.map_or(Ok(None), |key| find(communicator, key))?.ok_or(Error::Wire {
             wire: "segments",
-            reason: "they travel in a context of their own, which this communicator does not have: all of \
-                     its ranks call `wire::attach(&communicator)` first",
+            reason: "its communicator is not attached to segments: all of its ranks must call \
+                     `wire::attach(&communicator)` first",
         })
     }
 

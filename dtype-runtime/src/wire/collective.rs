@@ -88,11 +88,7 @@ pub trait PackedCollectives: Communicator {
         let outgoing = vec![[part as u64, draw()]; ranks];
         let (mut all, incoming) = exchange(communicator, &outgoing, |parts| parts.pack(message))?;
         if !divides {
-            return Err(Error::Parts {
-                what: "packed bytes, which are not values for every rank",
-                found: size,
-                ranks,
-            });
+            return Err(Error::Parts { what: "packed bytes", found: size, ranks });
         }
         incoming.unpack(&mut all, into)
     }
@@ -118,8 +114,12 @@ pub trait PackedCollectives: Communicator {
             (0..ranks).map(|i| [own.get(i).map_or(0, S::packed_size) as u64, drawn]).collect();
         let (all, incoming) = exchange(communicator, &outgoing, |parts| parts.pack_each(own))?;
         if !right {
-            let found = messages.len().min(into.len());
-            return Err(Error::Parts { what: "messages", found, ranks });
+            let (what, found) = if messages.len() == ranks {
+                ("messages to receive into", into.len())
+            } else {
+                ("messages to send", messages.len())
+            };
+            return Err(Error::Parts { what, found, ranks });
         }
         incoming.unpack_each(&all, into)
     }
@@ -143,8 +143,10 @@ pub trait PackedRoot: Root {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Fit`] on a rank that has room for another number of bytes than the root sends;
-    /// [`Error::InvalidValue`]; nothing is written there then.
+    /// [`Error::Fit`] on a rank that has room for another number of bytes than the root sends, and
+    /// [`Error::InvalidValue`]: nothing is written there then. [`Error::Announced`] where a rank makes
+    /// another call, and with `DTYPE_CHECK=1` [`Error::Mismatch`]: parts of 256 KiB that came before may have
+    /// been written.
     fn broadcast_packed<M: Receivable + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
         /// Bytes of a part: while one travels, another one is packed or unpacked.
         const PART: usize = 256 << 10;

@@ -20,7 +20,8 @@
 //! MPI's rules of order and matching hold as for plain calls (MPI 4.1 section 3.5), also between both. (MPICH
 //! 4 and 5 report an error where a plain receive meets `MPI_PACKED` of 8 KiB and more with the datatype of a
 //! struct: send typed to those.) Neither messages nor collective calls are limited by MPI's counts: more than
-//! 2,147,483,647 values or bytes are counted in larger units.
+//! 2,147,483,647 values or bytes are counted in larger units, except in collective calls on
+//! intercommunicators.
 //!
 //! # Checked mode
 //!
@@ -87,8 +88,8 @@ pub enum Wire {
     #[default]
     Packed,
     /// In the way of these three that was measured to be the fastest for such messages: as it lies, if its
-    /// memory is its packed bytes; otherwise typed or packed, by its size, by how its blocks lie and how long
-    /// they are, and by the MPI library.
+    /// memory is its packed bytes. Structs with padding are packed; parts of arrays go typed or packed, by
+    /// the size, by how their blocks lie and how long they are, and by the MPI library.
     ///
     /// What was measured is built in. If the environment variable `DTYPE_WIRES` names a file when the first
     /// message is sent, that is read instead: `cargo xtask bench pingpong --wires FILE` writes one for the

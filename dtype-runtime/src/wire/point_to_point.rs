@@ -108,8 +108,9 @@ pub trait SendOver: Destination {
 
 /// Receiving from any wire.
 pub trait ReceiveOver: Source {
-    /// Receives a message into a value, slice or view that has as many values. From `MPI_PROC_NULL` nothing
-    /// comes, and nothing is written.
+    /// Receives a message into a value, slice or view that has as many values. It matches any tag
+    /// (`MPI_ANY_TAG`); the sends without a tag use tag 0. From `MPI_PROC_NULL` nothing comes, and nothing is
+    /// written.
     ///
     /// # Errors
     /// [`Error::Fit`] where the message has another size than what it is received
@@ -136,8 +137,9 @@ pub trait ReceiveOver: Source {
         receive(message, Peer::source(self, tag)?)
     }
 
-    /// Receives a message that was sent on a wire. On [`Wire::Segments`] both sides must name it; all others
-    /// are received alike.
+    /// Receives a message that was sent on a wire, with any tag. On [`Wire::Segments`] both sides must name
+    /// it: segments travel on communicators of their own, so if only one side does, the receive waits for
+    /// ever. All other wires are received alike.
     ///
     /// # Errors
     /// As [`receive_values_into`](Self::receive_values_into). On [`Wire::Segments`] also [`Error::Wire`]
@@ -166,8 +168,8 @@ pub trait ReceiveOver: Source {
         }
     }
 
-    /// Begins to receive a message: MPI receives it into a buffer while the program is elsewhere. It is
-    /// there, and has been looked at, after [`wait`](PendingReceive::wait).
+    /// Begins to receive a message with any tag: MPI receives it into a buffer while the program is
+    /// elsewhere. It is there, and has been looked at, after [`wait`](PendingReceive::wait).
     ///
     /// On [`Wire::Segments`] there is no such call: MPI could not go on with the segments by itself, and
     /// ranks that wait for each other would wait for ever.
