@@ -126,6 +126,9 @@
 /// fn send(column: View<'_, Column>) { /* … */ }
 /// send(Column.of(&[[0.0; 100]; 100]));
 /// ```
+///
+/// The macro shares its name with the room [`mod@crate::layout`], and `use dtype_runtime::layout` brings in
+/// both. Beside a `mod layout` of your own write the path, `dtype_runtime::layout!(…)`.
 #[macro_export]
 macro_rules! layout {
     ($($input:tt)*) => {

@@ -39,11 +39,11 @@ pub(crate) fn run(name: Name, Options { quick, json, record, wires }: Options) -
     let options = [(quick, "--quick"), (json, "--json")].into_iter().filter(|(on, _)| *on);
     let mut options: Vec<_> = options.map(|(_, option)| option.to_owned()).collect();
     let label = name.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-    let file = format!("benches/recorded/{label}.csv");
+    // The programs add their rows to this file. Only those of a run to its end replace the ones kept.
+    let rows = format!("target/{label}.csv");
     if record {
-        sh.remove_path(&file)?;
-        sh.create_dir("benches/recorded")?;
-        options.extend(["--record".to_owned(), file.clone()]);
+        sh.remove_path(&rows)?;
+        options.extend(["--record".to_owned(), rows.clone()]);
     }
     let options = &options;
     let run = |bin: &str, features: &[&str], more: &[&str]| {
@@ -92,9 +92,10 @@ pub(crate) fn run(name: Name, Options { quick, json, record, wires }: Options) -
         }
     }
     if record {
-        let page = "BENCHMARKS.md";
+        let kept = format!("benches/recorded/{label}.csv");
+        sh.copy_file(&rows, &kept)?;
         let package = ["--package", "dtype-benches", "--bin", "bench-record"];
-        cmd!(sh, "cargo run --quiet --release {package...} -- {page} {label} {file}").quiet().run()?;
+        cmd!(sh, "cargo run --quiet --release {package...} -- BENCHMARKS.md {label} {kept}").quiet().run()?;
     }
     Ok(())
 }

@@ -1,8 +1,13 @@
 //! `cargo xtask demo | test | bench`: all the set-up there is, so that nothing is installed by hand.
 #![forbid(unsafe_code)]
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
+use anyhow::Result;
 use clap::{Parser, Subcommand, ValueEnum};
 
 mod bench;
@@ -67,18 +72,28 @@ enum Libraries {
 }
 
 fn main() -> ExitCode {
-    let done = match Command::parse().task {
-        Task::Demo { mpi } => demo::run(mpi),
-        Task::Bench { name, quick, json, record, wires } => {
-            bench::run(name, bench::Options { quick, json, record, wires })
-        }
-        Task::Test { mpi, long } => test::run(mpi, long),
-    };
-    match done {
+    match run(Command::parse().task) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("xtask: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Runs a task at the root of the workspace, wherever it was called.
+fn run(task: Task) -> Result<()> {
+    let called_from = env::current_dir()?;
+    let workspace = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    if let Some(root) = workspace.as_deref().and_then(Path::parent) {
+        env::set_current_dir(root)?;
+    }
+    match task {
+        Task::Demo { mpi } => demo::run(mpi),
+        Task::Bench { name, quick, json, record, wires } => {
+            let wires = wires.map(|file| called_from.join(file));
+            bench::run(name, bench::Options { quick, json, record, wires })
+        }
+        Task::Test { mpi, long } => test::run(mpi, long),
     }
 }

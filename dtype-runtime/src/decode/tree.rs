@@ -114,10 +114,11 @@ fn named(datatype: MPI_Datatype) -> Result<TypeTree, Error> {
     let Some(base) = BaseType::all().find(|base| predefined(*base) == Some(datatype)) else {
         return Err(refused(datatype, "it is none of the standard's predefined datatypes"));
     };
-    if size(datatype)? == 0 {
+    let size = size(datatype)?;
+    if size == 0 {
         return Err(refused(datatype, "this MPI library was built without it"));
     }
-    if size(datatype)? == base.size() as i64 && bounds(datatype)? == Bounds::of_extent(base.extent() as i64) {
+    if size == base.size() as i64 && bounds(datatype)? == Bounds::of_extent(base.extent() as i64) {
         return Ok(TypeTree::Leaf(base));
     }
     // A library whose Fortran has larger numbers than others, by an option of the compiler.

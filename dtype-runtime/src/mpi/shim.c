@@ -217,15 +217,15 @@ _Static_assert(sizeof(MPI_Aint) == sizeof(int64_t), "addresses of 64 bits");
 /* Calls with large counts if the condition does not hold; without them it always does. */
 #if LARGE
 #define UNLESS(fits, call) if (!(fits)) return call
-#else
-#define UNLESS(fits, call)
-#endif
 
 static int all_fit(int64_t count, const int64_t *numbers) {
     for (int64_t i = 0; i < count; i++)
         if (numbers[i] > INT_MAX) return 0;
     return count <= INT_MAX;
 }
+#else
+#define UNLESS(fits, call)
+#endif
 
 /* The numbers as ints, to be freed. */
 static int *narrowed(int64_t count, const int64_t *numbers) {

@@ -59,19 +59,20 @@ fn arrived<M: Write + ?Sized>(
     outcome: Outcome,
     buffer: &[u8],
 ) -> Result<Status, Error> {
-    let more = Error::Fit { expected: message.packed_size(), found: None, from: None };
+    let expected = message.packed_size();
+    let more = || Error::Fit { expected, found: None, from: None };
     let status = match outcome {
         Ok(status) => status,
         Err(code) => {
             if !is_truncation(code) {
                 checked("MPI_Recv", code)?;
             }
-            return Err(more);
+            return Err(more());
         }
     };
     // More may have come where no error is told; behind the room there is a gap.
     let bytes = buffer.get(..size_of(&status)).filter(|bytes| bytes.len() <= room);
-    unpack(message, bytes.ok_or(more)?, &status)?;
+    unpack(message, bytes.ok_or_else(more)?, &status)?;
     Ok(Status::from_raw(status))
 }
 

@@ -11,6 +11,13 @@ struct Facts;
 struct RunBuffer;
 mod core {}
 mod std {}
+mod layout {
+    pub fn diagonal() -> Vec<i16> {
+        let matrix = [[1i16, 2], [3, 4]];
+        let packed = dtype_runtime::layout!(i16[2][2] => [i, i] for i in 0..2).of(&matrix).pack();
+        packed.chunks(2).map(|number| i16::from_ne_bytes([number[0], number[1]])).collect()
+    }
+}
 
 #[derive(MpiDatatype)]
 #[repr(C)]
@@ -49,5 +56,6 @@ fn main() {
     assert_eq!(Shadowed::layout_origin(), LayoutOrigin::ConstantEvaluation);
     assert_eq!(Kind::type_map().unwrap().to_string(), "i32 @ 0");
     assert_eq!(Parameters::<f64, f64, f64, f64>::cost(), 8);
+    assert_eq!(layout::diagonal(), [1, 4]);
     let _ = InMemory::cost();
 }
