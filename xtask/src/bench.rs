@@ -93,6 +93,7 @@ pub(crate) fn run(name: Name, Options { quick, json, record, wires }: Options) -
     }
     if record {
         let kept = format!("benches/recorded/{label}.csv");
+        sh.create_dir("benches/recorded")?;
         sh.copy_file(&rows, &kept)?;
         let package = ["--package", "dtype-benches", "--bin", "bench-record"];
         cmd!(sh, "cargo run --quiet --release {package...} -- BENCHMARKS.md {label} {kept}").quiet().run()?;
