@@ -1,7 +1,7 @@
 //! Parts of arrays of numbers: the rows of the table in the MPITypes slides, strides 1 and 16 of the
 //! guidelines paper, and what stencils, matrices and meshes are made of.
 
-use std::{cell::RefCell, convert::Infallible, hint::black_box, ptr::copy_nonoverlapping as copy};
+use std::{convert::Infallible, hint::black_box, ptr::copy_nonoverlapping as copy};
 
 use crate::cases::Random;
 use dtype_runtime::{
@@ -115,11 +115,11 @@ pub enum User {
 /// The way of the plan of data in an array of numbers, whose first one is given.
 fn of_plan(data: Data<'_>, memory: *mut f64) -> Way<'_> {
     let reach = data.plan().extent().unsigned_abs();
-    let bytes = unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>(), reach) };
-    let target = RefCell::new(DataMut::new(data.plan(), 1, bytes, 0).expect("the same memory"));
+    let plan = data.plan().clone();
+    let bytes = move || unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>(), reach) };
     Way::new(
         move |packed| drop(data.pack_into(packed)),
-        move |packed| drop(target.borrow_mut().unpack(packed)),
+        move |packed| drop(DataMut::new(&plan, 1, bytes(), 0).expect("the same memory").unpack(packed)),
     )
 }
 
@@ -425,13 +425,13 @@ fn lists(bench: &dyn Bench) {
         let buckets: Vec<u64> = blocks.iter().map(|block| block.1 as u64).collect();
         let places: Vec<i64> = blocks.iter().map(|block| 8 * block.0 as i64).collect();
         let tree = TypeTree::index_bucket(8, buckets, places, TypeTree::Leaf(BaseType::F64));
-        let plan = Plan::new(&tree).expect("a small array");
+        let plan: &'static Plan = Box::leak(Box::new(Plan::new(&tree).expect("a small array")));
         let bytes = unsafe { std::slice::from_raw_parts(memory.cast::<u8>(), 16 * N) };
-        let data = Data::new(&plan, 1, bytes, 0).expect("blocks of the array");
+        let data = Data::new(plan, 1, bytes, 0).expect("blocks of the array");
         let user = || User::Lengths(lengths.clone(), starts.clone());
         let of = move || {
             let bytes = unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>(), 16 * N) };
-            DataMut::new(&plan, 1, bytes, 0).expect("blocks of the array")
+            DataMut::new(plan, 1, bytes, 0).expect("blocks of the array")
         };
         let ours = Ours {
             ways: vec![

@@ -1,6 +1,9 @@
 //! Contiguous blocks: what of memory a layout names, to be counted, listed, and visited by code of others.
 
-use super::node::{self, Bytes, Kind, Node, Placed, Turns, overlapping};
+use super::{
+    node::{self, Bytes, Kind, Node, Placed, Turns, overlapping},
+    sides,
+};
 
 /// Contiguous bytes of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,11 +71,11 @@ pub(crate) fn visit(node: &Node, bytes: Bytes, at: isize, visitor: &mut impl Lea
         Kind::Block if bytes.is_empty() => {}
         Kind::Block => visitor.contiguous(at.wrapping_add(bytes.start as isize), bytes.len()),
         Kind::Repeat { a, child, .. } => visit_turns(child, a, bytes, at, visitor),
-        Kind::Blocks { blocks, .. } if whole => {
+        Kind::Blocks(blocks) if whole => {
             visitor.indexed(blocks.iter().map(|block| block_at(block, at)));
         }
-        Kind::Blocks { blocks, .. } => {
-            for (block, bytes) in overlapping(blocks, node::Block::packed, bytes) {
+        Kind::Blocks(blocks) => {
+            for (block, bytes) in overlapping(blocks, sides::Block::packed, bytes) {
                 visitor
                     .contiguous(block_at(block, at).offset.wrapping_add(bytes.start as isize), bytes.len());
             }
@@ -90,7 +93,7 @@ pub(crate) fn visit(node: &Node, bytes: Bytes, at: isize, visitor: &mut impl Lea
     }
 }
 
-fn block_at(block: &node::Block, at: isize) -> Block {
+fn block_at(block: &sides::Block, at: isize) -> Block {
     Block { offset: at.wrapping_add(block.a), size: block.size }
 }
 

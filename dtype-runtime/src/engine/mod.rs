@@ -2,14 +2,19 @@
 //! and nothing of Rust's.
 //!
 //! - `plan`: a tree compiled, made of `node`s, with the `signature` of its packed bytes;
-//! - `run`: runs a plan, or a part of it, with `kernels`; `blocks`: calls back for its blocks instead;
+//! - `how`: what is decided of a node before it is run, such as to list its blocks as `moves`;
+//! - `run`: runs a plan, or a part of it, with `kernels`, between two `sides`; `blocks`: calls back for its
+//!   blocks instead;
 //! - `transpack`: two plans joined into one.
 
 pub mod blocks;
+mod how;
 mod kernels;
+mod moves;
 pub mod node;
 pub mod plan;
-pub mod run;
+mod run;
+pub mod sides;
 pub mod signature;
 pub mod transpack;
 
@@ -17,4 +22,4 @@ pub(crate) use plan::Layer;
 pub use plan::Plan;
 #[cfg(feature = "mpi")]
 pub use plan::Spacing;
-pub(crate) use run::{Direction, Packing, Unpacking};
+pub(crate) use sides::{Direction, Packing, Unpacking};

@@ -5,7 +5,12 @@
 //! here only, which keep them simple: blocks that continue one another are one block, loops that do are one
 //! loop, and what is empty vanishes. Nothing here touches memory.
 
-use super::kernels::{GroupKernel, group_kernel};
+use std::sync::Arc;
+
+use super::{
+    how::{Group, How, Passes},
+    sides::Block,
+};
 
 /// A part of a plan. All offsets are in bytes, from where the parent places it.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +18,7 @@ pub(crate) struct Node {
     /// Bytes of data.
     pub size: usize,
     pub kind: Kind,
+    pub how: How,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -21,11 +27,10 @@ pub(crate) enum Kind {
     Block,
     /// The child again and again.
     Repeat { count: usize, a: Places, b: Places, child: Box<Node> },
-    /// Blocks of different sizes; and, if they are few and small as the fields of a struct are, groups of
-    /// pieces of them.
-    Blocks { blocks: Box<[Block]>, groups: Box<[Group]> },
+    /// Blocks of different sizes.
+    Blocks(Arc<[Block]>),
     /// The child several times at each of several places, at the same distance everywhere.
-    Buckets { a: Places, b: Places, buckets: Box<[Bucket]>, child: Box<Node> },
+    Buckets { a: Places, b: Places, buckets: Arc<[Bucket]>, child: Box<Node> },
     /// Different things.
     Sequence(Box<[Placed]>),
 }
@@ -36,23 +41,7 @@ pub(crate) enum Places {
     /// At equal distances in bytes, the first at 0.
     Every(isize),
     /// At these offsets.
-    At(Box<[isize]>),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Block {
-    pub a: isize,
-    pub b: isize,
-    pub size: usize,
-}
-
-/// Up to four pieces of blocks, each of 1, 2, 4 or 8 bytes, that are copied together: where they are on each
-/// side, and by what.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Group {
-    pub a: [isize; 4],
-    pub b: [isize; 4],
-    pub kernel: GroupKernel,
+    At(Arc<[isize]>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +77,7 @@ impl Placed {
 
     /// A block of `size` bytes, at 0 on both sides.
     pub fn block(size: usize) -> Self {
-        Node { size, kind: Kind::Block }.at(0, 0)
+        Node::new(size, Kind::Block).at(0, 0)
     }
 
     pub fn moved(self, a: isize, b: isize) -> Self {
@@ -106,7 +95,7 @@ impl Placed {
         }
         let size = node.size * count;
         let node = match node.kind {
-            Kind::Block if a == node.size as isize && b == a => Node { size, kind: Kind::Block },
+            Kind::Block if a == node.size as isize && b == a => Node::new(size, Kind::Block),
             Kind::Repeat { count: inner, a: Places::Every(inner_a), b: Places::Every(inner_b), child }
                 if a == inner_a.wrapping_mul(inner as isize) && b == inner_b.wrapping_mul(inner as isize) =>
             {
@@ -158,7 +147,7 @@ impl Placed {
         let size = size * buckets.iter().map(|bucket| bucket.count).sum::<usize>();
         let (at_a, at_b, child) = (self.a, self.b, Box::new(self.node));
         let (a, b) = (Places::Every(a), Places::Every(b));
-        Node { size, kind: Kind::Buckets { a, b, buckets: buckets.into(), child } }.at(at_a, at_b)
+        Node::new(size, Kind::Buckets { a, b, buckets: buckets.into(), child }).at(at_a, at_b)
     }
 
     /// Blocks one after the other.
@@ -185,7 +174,7 @@ impl Placed {
             (block.a, block.b) = (block.a.wrapping_sub(a), block.b.wrapping_sub(b));
         }
         let size = blocks.iter().map(|block| block.size).sum();
-        Node { size, kind: Kind::Blocks { groups: Group::of(&blocks), blocks: blocks.into() } }.at(a, b)
+        Node::new(size, Kind::Blocks(blocks.into())).at(a, b)
     }
 
     /// Parts one after the other.
@@ -212,7 +201,7 @@ impl Placed {
             return all.pop().unwrap_or_else(Self::empty);
         }
         let size = all.iter().map(|part| part.node.size).sum();
-        Node { size, kind: Kind::Sequence(all.into()) }.at(0, 0)
+        Node::new(size, Kind::Sequence(all.into())).at(0, 0)
     }
 }
 
@@ -239,44 +228,13 @@ fn flush(blocks: &mut Vec<Block>, parts: &mut Vec<Placed>) {
     }
 }
 
-/// Groups follow from the blocks that they are pieces of.
-impl PartialEq for Group {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Group {
-    /// Blocks that are longer are copied one after the other, as are many.
-    const LONGEST: usize = 32;
-    const MOST: usize = 64;
-
-    /// The pieces of blocks, in groups that are about as large.
-    fn of(blocks: &[Block]) -> Box<[Self]> {
-        if blocks.len() > Self::MOST || blocks.iter().any(|block| block.size > Self::LONGEST) {
-            return Box::default();
-        }
-        let pieces: Vec<Block> = blocks.iter().flat_map(Block::pieces).collect();
-        let groups = pieces.len().div_ceil(4);
-        let group = |i: usize| {
-            let some = &pieces[i * pieces.len() / groups..(i + 1) * pieces.len() / groups];
-            let (mut a, mut b, mut sizes) = ([0; 4], [0; 4], [0; 4]);
-            for (i, piece) in some.iter().enumerate() {
-                (a[i], b[i], sizes[i]) = (piece.a, piece.b, piece.size);
-            }
-            Self { a, b, kernel: group_kernel(&sizes[..some.len()]) }
-        };
-        (0..groups).map(group).collect()
-    }
-}
-
 /// Appends a part, or those that it is made of.
 fn push_all(parts: &mut Vec<Placed>, part: Placed) {
     /// Turns of a loop over a few fields that are unrolled into fields.
     const FEW: usize = 4;
     match part.node.kind {
         Kind::Sequence(inner) => inner.into_iter().for_each(|inner| push(parts, inner.moved(part.a, part.b))),
-        Kind::Blocks { blocks, .. } if blocks.len() <= Group::MOST => {
+        Kind::Blocks(blocks) if blocks.len() <= Passes::MOST => {
             blocks.iter().for_each(|block| {
                 push(parts, Placed::block(block.size).moved(part.a + block.a, part.b + block.b));
             });
@@ -286,7 +244,7 @@ fn push_all(parts: &mut Vec<Placed>, part: Placed) {
                 push_all(parts, child.as_ref().clone().at(a.nth(i), b.nth(i)).moved(part.a, part.b));
             }
         }
-        kind => push(parts, Placed { node: Node { kind, ..part.node }, ..part }),
+        kind => push(parts, Placed { node: Node::new(part.node.size, kind), ..part }),
     }
 }
 
@@ -338,7 +296,7 @@ impl Node {
     fn is_small(&self) -> bool {
         match &self.kind {
             Kind::Block => self.size <= Group::LONGEST,
-            Kind::Blocks { groups, .. } => groups.len() == 1,
+            Kind::Blocks(blocks) => blocks.len() <= 4 && blocks.iter().all(|block| block.size <= 8),
             _ => false,
         }
     }
@@ -348,12 +306,16 @@ impl Node {
         matches!((&self.kind, places), (Kind::Block, Places::Every(stride)) if *stride == self.size as isize)
     }
 
+    pub fn new(size: usize, kind: Kind) -> Self {
+        Self { size, kind, how: How::default() }
+    }
+
     pub fn at(self, a: isize, b: isize) -> Placed {
         Placed { a, b, node: self }
     }
 
     pub fn repeat(count: usize, a: Places, b: Places, child: Box<Self>) -> Self {
-        Self { size: count * child.size, kind: Kind::Repeat { count, a, b, child } }
+        Self::new(count * child.size, Kind::Repeat { count, a, b, child })
     }
 }
 
@@ -402,36 +364,6 @@ impl Turns {
     }
 }
 
-impl Block {
-    /// Whether another one begins where this one ends, on both sides.
-    fn is_continued_by(&self, next: &Self) -> bool {
-        let end = self.size as isize;
-        next.a == self.a.wrapping_add(end) && next.b == self.b.wrapping_add(end)
-    }
-
-    /// The block as pieces of 1, 2, 4 or 8 bytes, the last of which may overlap the one before.
-    fn pieces(&self) -> impl Iterator<Item = Self> {
-        let Self { a, b, size } = *self;
-        let mut done = 0;
-        std::iter::from_fn(move || {
-            let rest = (size - done).min(8);
-            let width = match rest {
-                0 => return None,
-                rest if rest.next_power_of_two() <= size => rest.next_power_of_two(),
-                _ => rest.next_power_of_two() / 2,
-            };
-            // What is left of 3 bytes is 4, which begin earlier.
-            let at = done.min(size - width);
-            done = at + width;
-            Some(Self { a: a.wrapping_add(at as isize), b: b.wrapping_add(at as isize), size: width })
-        })
-    }
-
-    pub fn packed(&self) -> (usize, usize) {
-        (self.b as usize, self.size)
-    }
-}
-
 impl Bucket {
     /// Of children of `size` bytes.
     pub fn packed(&self, size: usize) -> (usize, usize) {
@@ -442,7 +374,7 @@ impl Bucket {
 impl Placed {
     /// The part as a block, if it is one.
     pub fn as_block(&self) -> Option<Block> {
-        let Self { a, b, node: Node { size, kind } } = self;
+        let Self { a, b, node: Node { size, kind, .. } } = self;
         matches!(kind, Kind::Block).then_some(Block { a: *a, b: *b, size: *size })
     }
 

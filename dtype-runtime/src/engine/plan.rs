@@ -1,8 +1,10 @@
 //! Plans: layouts compiled for packing, while the program runs.
 
-#[cfg(feature = "mpi")]
-use std::sync::OnceLock;
-use std::{fmt, ops::Range, sync::Arc};
+use std::{
+    fmt,
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 use dtype_core::{BaseType, TypeTree};
 
@@ -13,7 +15,8 @@ use super::{
 };
 use super::{
     node::{Bucket, Placed, Places},
-    run::{Direction, Sides, run_turns},
+    run::{run_copies, run_turns},
+    sides::{CHUNK, Direction, Sides},
     signature::Signature,
 };
 use crate::Error;
@@ -48,9 +51,38 @@ pub(crate) struct Compiled {
     pub extent: Places,
     /// The least displacement of a byte, and one past the greatest; nothing where there is none.
     pub bounds: Option<(isize, isize)>,
+    /// The same part as it is run, and several copies as one: as many as were asked for first.
+    one: OnceLock<Placed>,
+    copies: OnceLock<(usize, Placed)>,
     /// Found when it is asked for.
     #[cfg(feature = "mpi")]
     pub spacing: OnceLock<Option<Spacing>>,
+}
+
+impl Compiled {
+    /// One copy as it is run, which is decided at first use.
+    fn one(&self) -> &Placed {
+        self.one.get_or_init(|| prepared(self.part.clone()))
+    }
+
+    /// Several copies as they are run: a part, and how often it comes. Where a copy is small the part is all
+    /// of them, so that what touches in two copies is one block.
+    #[inline]
+    fn copies(&self, count: usize) -> (&Placed, usize) {
+        if count == 1 || count == 0 || self.part.node.size >= CHUNK {
+            return (self.one(), count);
+        }
+        let (found, part) = self.copies.get_or_init(|| {
+            let size = self.part.node.size as isize;
+            (count, prepared(self.part.clone().repeated(count, self.extent.nth(1), size)))
+        });
+        if *found == count { (part, 1) } else { (self.one(), count) }
+    }
+}
+
+fn prepared(mut part: Placed) -> Placed {
+    part.node.prepare();
+    part
 }
 
 impl Plan {
@@ -84,17 +116,21 @@ impl Plan {
             signature,
             extent: Places::Every(extent),
             bounds,
+            one: OnceLock::new(),
+            copies: OnceLock::new(),
             #[cfg(feature = "mpi")]
             spacing: OnceLock::new(),
         }))
     }
 
     /// Bytes of one copy, packed.
+    #[inline]
     pub fn packed_size(&self) -> usize {
         self.0.signature.size
     }
 
     /// Bytes from one copy to the next.
+    #[inline]
     pub fn extent(&self) -> isize {
         self.0.extent.nth(1)
     }
@@ -125,6 +161,7 @@ impl Plan {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    #[inline]
     pub(crate) fn compiled(&self) -> &Compiled {
         &self.0
     }
@@ -133,8 +170,8 @@ impl Plan {
     /// one is `origin`, and where they are packed.
     ///
     /// # Safety
-    /// 1 to 3 of [`Direction::copy`](super::run::Direction::copy), for the bytes that these are in memory and
-    /// from `packed` on; 4. they are some of the packed bytes of the copies.
+    /// 1 to 3 of [`Direction::copy`](super::sides::Direction::copy), for the bytes that these are in memory
+    /// and from `packed` on; 4. they are some of the packed bytes of the copies.
     pub(crate) unsafe fn copy<D: Direction>(
         &self,
         count: usize,
@@ -143,9 +180,24 @@ impl Plan {
         packed: *mut u8,
     ) {
         let compiled = self.compiled();
-        let sides = Sides { a: origin.wrapping_offset(compiled.part.a), b: packed.wrapping_sub(bytes.start) };
+        let part = compiled.one();
+        let sides = Sides { a: origin.wrapping_offset(part.a), b: packed.wrapping_sub(bytes.start) };
         // SAFETY: 1 to 3 are those of the caller, for the same bytes; by 4 they are bytes of the turns.
-        unsafe { run_turns::<D>(&compiled.part.node, (count, &compiled.extent), bytes, sides) };
+        unsafe { run_turns::<D>(&part.node, (count, &compiled.extent), bytes, sides) };
+    }
+
+    /// Copies all packed bytes of `count` copies.
+    ///
+    /// # Safety
+    /// 1 to 3 of [`Direction::copy`](super::sides::Direction::copy), for all of them, and as many bytes from
+    /// `packed` on.
+    #[inline]
+    pub(crate) unsafe fn copy_all<D: Direction>(&self, count: usize, origin: *mut u8, packed: *mut u8) {
+        let compiled = self.compiled();
+        let (part, copies) = compiled.copies(count);
+        let sides = Sides { a: origin.wrapping_offset(part.a), b: packed };
+        // SAFETY: 1 to 3 are those of the caller, for the same bytes.
+        unsafe { run_copies::<D>(&part.node, (copies, &compiled.extent), sides) };
     }
 
     /// Where `count` copies begin, in bytes from displacement 0 of the first one, if they are one contiguous

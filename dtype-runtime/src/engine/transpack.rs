@@ -1,9 +1,10 @@
 //! Transpacking: from one layout straight into another.
 
 use super::{
-    node::{Block, Bucket, Bytes, Group, Kind, Node, Placed, Places, Turns, overlapping},
+    node::{Bucket, Bytes, Kind, Node, Placed, Places, Turns, overlapping},
     plan::Plan,
-    run::{Packing, Sides, run},
+    run::run,
+    sides::{Block, Packing, Sides},
 };
 use dtype_core::gcd;
 
@@ -41,7 +42,8 @@ impl Transpack {
         }
         let side =
             |part: &Placed, copies, extent| part.clone().repeated(copies, extent, part.node.size as isize);
-        let part = joined(&side(&a.part, copies, from.extent()), &side(&b.part, to_copies, to.extent()));
+        let mut part = joined(&side(&a.part, copies, from.extent()), &side(&b.part, to_copies, to.extent()));
+        part.node.prepare();
         Ok(Self { from: (from.clone(), copies), to: (to.clone(), to_copies), part })
     }
 
@@ -54,7 +56,7 @@ impl Transpack {
     /// Copies.
     ///
     /// # Safety
-    /// 1 to 3 of [`Direction::copy`](super::run::Direction::copy), for the blocks of the two plans, whose
+    /// 1 to 3 of [`Direction::copy`](super::sides::Direction::copy), for the blocks of the two plans, whose
     /// displacement 0 is at `sides`.
     pub(crate) unsafe fn run(&self, sides: Sides) {
         let sides = sides.at(self.part.a, self.part.b);
@@ -121,7 +123,7 @@ fn cut_at(from: &Node, to: &Node) -> Placed {
     match &from.kind {
         Kind::Block => add(0, from),
         Kind::Repeat { count, a, child, .. } => (0..*count).for_each(|i| add(a.nth(i), child)),
-        Kind::Blocks { blocks, .. } => blocks.iter().for_each(|Block { a, size, .. }| {
+        Kind::Blocks(blocks) => blocks.iter().for_each(|Block { a, size, .. }| {
             add(*a, &Placed::block(*size).node);
         }),
         Kind::Buckets { a, buckets, child, .. } => buckets.iter().for_each(|bucket| {
@@ -146,13 +148,9 @@ fn swapped(node: &Node) -> Node {
         Kind::Repeat { count, a, b, child } => {
             Kind::Repeat { count: *count, a: b.clone(), b: a.clone(), child: Box::new(swapped(child)) }
         }
-        Kind::Blocks { blocks, groups } => {
+        Kind::Blocks(blocks) => {
             let swap = |block: &Block| Block { a: block.b, b: block.a, ..*block };
-            let group = |group: &Group| Group { a: group.b, b: group.a, ..*group };
-            Kind::Blocks {
-                blocks: blocks.iter().map(swap).collect(),
-                groups: groups.iter().map(group).collect(),
-            }
+            Kind::Blocks(blocks.iter().map(swap).collect())
         }
         Kind::Buckets { a, b, buckets, child } => Kind::Buckets {
             a: b.clone(),
@@ -164,7 +162,7 @@ fn swapped(node: &Node) -> Node {
             Kind::Sequence(parts.iter().map(|part| swapped(&part.node).at(part.b, part.a)).collect())
         }
     };
-    Node { size: node.size, kind }
+    Node::new(node.size, kind)
 }
 
 /// Some bytes of a node whose side `b` is packed, which begins with them.
@@ -176,7 +174,7 @@ fn slice(node: &Node, bytes: Bytes) -> Placed {
     match &node.kind {
         Kind::Block => Placed::block(bytes.len()).moved(start as isize, 0),
         Kind::Repeat { a, child, .. } => slice_turns(child, a, &bytes),
-        Kind::Blocks { blocks, .. } => Placed::blocks(
+        Kind::Blocks(blocks) => Placed::blocks(
             overlapping(blocks, Block::packed, bytes)
                 .map(|(block, bytes)| {
                     let at = bytes.start as isize;

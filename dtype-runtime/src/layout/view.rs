@@ -1,6 +1,6 @@
 //! Views: a layout's part of a source, to be sent, received, packed, unpacked.
 
-use std::{fmt, marker::PhantomData};
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
 #[cfg(feature = "mpi")]
 use super::datatype::LayoutDatatype;
@@ -150,7 +150,9 @@ impl<'a, L: Layout> View<'a, L> {
     /// ```
     pub fn data(&self) -> Data<'a> {
         // SAFETY: the place is that of `place.copies` arrays of the region's shape, borrowed for as long.
-        unsafe { Data::from_raw(self.with_plan(Plan::clone), self.place.copies, self.place.first) }
+        unsafe {
+            Data::from_raw(Cow::Owned(self.with_plan(Plan::clone)), self.place.copies, self.place.first)
+        }
     }
 
     /// Calls with the plan of one array, which is made for a source that has gaps.
@@ -264,7 +266,7 @@ impl<L: Layout> ViewMut<'_, L> {
         let check = self.view.is_restricted().then_some(&self.view.layout as &dyn Valid);
         let Place { first, copies, .. } = self.view.place;
         // SAFETY: the place is that of `place.copies` arrays of the region's shape, borrowed mutably.
-        unsafe { DataMut::from_raw(self.view.with_plan(Plan::clone), copies, first, check) }
+        unsafe { DataMut::from_raw(Cow::Owned(self.view.with_plan(Plan::clone)), copies, first, check) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Plans joined to memory.
 
 use std::{
+    borrow::Cow,
     fmt,
     io::{IoSlice, IoSliceMut},
     marker::PhantomData,
@@ -9,6 +10,7 @@ use std::{
 };
 
 use super::{
+    plan::plan_of,
     stream::{Packer, Unpacker},
     values::written,
 };
@@ -17,7 +19,7 @@ use crate::{
     engine::{
         Direction, Packing, Plan, Unpacking,
         blocks::{Block, Count, Joined, LeafVisitor, visit_turns},
-        run::{CHUNK, Sides},
+        sides::{CHUNK, Sides},
         signature::Signature,
         transpack::Transpack,
     },
@@ -35,7 +37,8 @@ use crate::{
 /// the first element of the array.
 #[derive(Clone)]
 pub struct Data<'a> {
-    plan: Plan,
+    /// Borrowed where that is possible: to count references takes longer than to pack a few bytes.
+    plan: Cow<'a, Plan>,
     count: usize,
     /// Where displacement 0 of the first copy is.
     origin: *mut u8,
@@ -67,10 +70,12 @@ impl<'a> Data<'a> {
     ///
     /// # Errors
     /// [`Error::Reach`] where the layout leaves the memory.
-    pub fn new(plan: &Plan, count: usize, memory: &'a [u8], origin: usize) -> Result<Self, Error> {
+    #[inline]
+    pub fn new(plan: &'a Plan, count: usize, memory: &'a [u8], origin: usize) -> Result<Self, Error> {
         reach(plan, count, memory.len(), origin)?;
+        let first = memory.as_ptr().cast_mut().wrapping_add(origin);
         // SAFETY: the layout lies within the memory, as has just been found.
-        Ok(unsafe { Self::from_raw(plan.clone(), count, memory.as_ptr().cast_mut().wrapping_add(origin)) })
+        Ok(unsafe { Self::from_raw(Cow::Borrowed(plan), count, first) })
     }
 
     /// Joins the plan of their type to values.
@@ -85,13 +90,16 @@ impl<'a> Data<'a> {
     /// ```
     pub fn of<T: MpiDatatype>(values: &'a [T]) -> Self {
         // SAFETY: the plan of a type names fields of its values, which are borrowed.
-        unsafe { Self::from_raw(Plan::of::<T>(), values.len(), values.as_ptr().cast_mut().cast()) }
+        unsafe {
+            Self::from_raw(Cow::Borrowed(plan_of::<T>()), values.len(), values.as_ptr().cast_mut().cast())
+        }
     }
 
     /// # Safety
     /// For `'a`, all that `count` copies of the plan name from `origin` on is there, initialized, and not
     /// written by others.
-    pub(crate) unsafe fn from_raw(plan: Plan, count: usize, origin: *mut u8) -> Self {
+    #[inline]
+    pub(crate) unsafe fn from_raw(plan: Cow<'a, Plan>, count: usize, origin: *mut u8) -> Self {
         Self { plan, count, origin, memory: PhantomData }
     }
 
@@ -101,6 +109,7 @@ impl<'a> Data<'a> {
     }
 
     /// Bytes of all of it, packed; `usize::MAX` where that number cannot exist.
+    #[inline]
     pub fn packed_size(&self) -> usize {
         self.plan.packed_size().saturating_mul(self.count)
     }
@@ -115,15 +124,17 @@ impl<'a> Data<'a> {
     ///
     /// # Safety
     /// 1 to 3 of [`Direction::copy`], for all of it and `packed_size` bytes from `packed` on.
+    #[inline]
     pub(crate) unsafe fn copy<D: Direction>(&self, packed: *mut u8) {
-        // SAFETY: 1 to 3 are those of the caller; 4, since these are all packed bytes.
-        unsafe { self.plan.copy::<D>(self.count, self.origin, 0..self.packed_size(), packed) };
+        // SAFETY: 1 to 3 are those of the caller, for the same bytes.
+        unsafe { self.plan.copy_all::<D>(self.count, self.origin, packed) };
     }
 
     /// Packs all of it into the front of `packed` and returns how many bytes that took.
     ///
     /// # Errors
     /// [`Error::Length`] where `packed` is too short; nothing is written then.
+    #[inline]
     pub fn pack_into(&self, packed: &mut [u8]) -> Result<usize, Error> {
         let expected = self.packed_size();
         Error::unless_room("the layout", expected, packed.len())?;
@@ -238,10 +249,12 @@ impl<'a> DataMut<'a> {
     ///
     /// # Errors
     /// [`Error::Reach`] where the layout leaves the memory.
-    pub fn new(plan: &Plan, count: usize, memory: &'a mut [u8], origin: usize) -> Result<Self, Error> {
+    #[inline]
+    pub fn new(plan: &'a Plan, count: usize, memory: &'a mut [u8], origin: usize) -> Result<Self, Error> {
         reach(plan, count, memory.len(), origin)?;
+        let first = memory.as_mut_ptr().wrapping_add(origin);
         // SAFETY: the layout lies within the memory, as has just been found, and bytes have any pattern.
-        Ok(unsafe { Self::from_raw(plan.clone(), count, memory.as_mut_ptr().wrapping_add(origin), None) })
+        Ok(unsafe { Self::from_raw(Cow::Borrowed(plan), count, first, None) })
     }
 
     /// Joins the plan of their type to values.
@@ -256,15 +269,21 @@ impl<'a> DataMut<'a> {
         // SAFETY: the plan of a type names fields of its values, which are borrowed, and are checked if need
         // be.
         unsafe {
-            Self::from_raw(Plan::of::<T>(), values.len(), values.as_mut_ptr().cast(), restricted::<T>())
+            Self::from_raw(
+                Cow::Borrowed(plan_of::<T>()),
+                values.len(),
+                values.as_mut_ptr().cast(),
+                restricted::<T>(),
+            )
         }
     }
 
     /// # Safety
     /// For `'a`, all that `count` copies of the plan name from `origin` on is there, initialized, and used by
     /// nobody else. Any bytes that pass the check may be written there.
+    #[inline]
     pub(crate) unsafe fn from_raw(
-        plan: Plan,
+        plan: Cow<'a, Plan>,
         count: usize,
         origin: *mut u8,
         check: Option<&'a dyn Valid>,
@@ -280,6 +299,7 @@ impl<'a> DataMut<'a> {
     }
 
     /// Bytes of all of it, packed.
+    #[inline]
     pub fn packed_size(&self) -> usize {
         self.data.packed_size()
     }
@@ -289,9 +309,14 @@ impl<'a> DataMut<'a> {
     /// # Errors
     /// [`Error::Length`] where these are not just the bytes of all of it, and [`Error::InvalidValue`].
     /// Nothing is written in either case.
+    #[inline]
     pub fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
         Error::unless_exactly("the layout", self.packed_size(), packed.len())?;
-        self.unpack_range(0, packed)
+        self.validate(0, packed)?;
+        // SAFETY: 1, the bytes are borrowed, and valid; 2, the memory is borrowed mutably; 3, both are
+        // borrowed, so apart.
+        unsafe { self.data.copy::<Unpacking>(packed.as_ptr().cast_mut()) };
+        Ok(())
     }
 
     /// Unpacks some of the packed bytes: those from a position on.
@@ -318,6 +343,7 @@ impl<'a> DataMut<'a> {
     }
 
     /// Checks bytes in which no value is torn.
+    #[inline]
     pub(super) fn validate(&self, position: usize, packed: &[u8]) -> Result<(), Error> {
         self.check.map_or(Ok(()), |values| values.check(packed, position))
     }
@@ -423,7 +449,23 @@ impl Transpack {
 }
 
 /// Checks that `count` copies of a plan lie within memory of `found` bytes.
+#[inline]
 fn reach(plan: &Plan, count: usize, found: usize, origin: usize) -> Result<(), Error> {
+    let lies_within = || {
+        let (lower, upper) = plan.compiled().bounds?;
+        isize::try_from(plan.packed_size().checked_mul(count)?).ok()?;
+        let last = isize::try_from(count).ok()?.checked_sub(1)?.checked_mul(plan.extent())?;
+        let origin = isize::try_from(origin).ok()?;
+        let first = origin.checked_add(lower)?.checked_add(last.min(0))?;
+        let end = origin.checked_add(upper)?.checked_add(last.max(0))?;
+        Some(count > 0 && first >= 0 && end as usize <= found)
+    };
+    if lies_within() == Some(true) { Ok(()) } else { reach_of_any(plan, count, found, origin) }
+}
+
+/// The same where there is nothing, the numbers are large, or the layout leaves the memory.
+#[cold]
+fn reach_of_any(plan: &Plan, count: usize, found: usize, origin: usize) -> Result<(), Error> {
     let Some((lower, upper)) = plan.compiled().bounds.filter(|_| count > 0) else { return Ok(()) };
     if plan.packed_size().checked_mul(count).is_none_or(|size| isize::try_from(size).is_err()) {
         return Err(dtype_core::Error::Overflow { node: "layout" }.into());

@@ -15,8 +15,13 @@ impl Plan {
     /// assert_eq!((Plan::of::<(u8, u32)>().packed_size(), Plan::of::<(u8, u32)>().extent()), (5, 8));
     /// ```
     pub fn of<T: MpiDatatype>() -> Self {
-        T::lazy().plan(|| Self::of_layer(layer::<T>(), size_of::<T>() as isize)).clone()
+        plan_of::<T>().clone()
     }
+}
+
+/// The same, not counted.
+pub(super) fn plan_of<T: MpiDatatype>() -> &'static Plan {
+    T::lazy().plan(|| Plan::of_layer(layer::<T>(), size_of::<T>() as isize))
 }
 
 /// The fields of a type that travel.

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     Error,
     engine::{
-        run::CHUNK,
+        sides::CHUNK,
         signature::{Signature, Unit},
     },
 };

@@ -8,7 +8,7 @@ use std::arch::x86_64::{
     _mm256_unpacklo_pd,
 };
 
-use super::{Stride, TILE};
+use super::loops::{Stride, TILE};
 
 /// Numbers of 8 bytes from anywhere to one after the other: two of them are one store.
 ///
