@@ -2,6 +2,7 @@
 //! printed.
 
 pub mod cases;
+pub mod generate;
 pub mod measure;
 pub mod packing;
 pub mod peers;

@@ -30,12 +30,16 @@ pub(crate) struct Options {
     pub(crate) json: bool,
     pub(crate) record: bool,
     pub(crate) wires: Option<PathBuf>,
+    pub(crate) seed: Option<u64>,
 }
 
-pub(crate) fn run(name: Name, Options { quick, json, record, wires }: Options) -> Result<()> {
+pub(crate) fn run(name: Name, Options { quick, json, record, wires, seed }: Options) -> Result<()> {
     let has_table = wires.is_none() || matches!(name, Name::Pingpong);
     ensure!(has_table, "only `pingpong` finds out what `--wires` writes");
+    let is_drawn = seed.is_none() || matches!(name, Name::Pack);
+    ensure!(is_drawn, "only `pack` measures layouts that are drawn with a `--seed`");
     let sh = Shell::new()?;
+    let _seed = seed.map(|seed| sh.push_env("DTYPE_LAYOUTS_SEED", seed.to_string()));
     let options = [(quick, "--quick"), (json, "--json")].into_iter().filter(|(on, _)| *on);
     let mut options: Vec<_> = options.map(|(_, option)| option.to_owned()).collect();
     let label = name.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();

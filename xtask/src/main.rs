@@ -49,6 +49,9 @@ enum Task {
         /// `DTYPE_WIRES` then names. It is added to what is there: machines have faster and slower times.
         #[arg(long, value_name = "FILE")]
         wires: Option<PathBuf>,
+        /// Of `pack`: layouts are drawn with this number. Another one gives others, as a check.
+        #[arg(long, value_name = "NUMBER")]
+        seed: Option<u64>,
     },
     /// Run every check: format, lints, documentation, unit tests, and the tests on several ranks.
     Test {
@@ -90,9 +93,9 @@ fn run(task: Task) -> Result<()> {
     }
     match task {
         Task::Demo { mpi } => demo::run(mpi),
-        Task::Bench { name, quick, json, record, wires } => {
+        Task::Bench { name, quick, json, record, wires, seed } => {
             let wires = wires.map(|file| called_from.join(file));
-            bench::run(name, bench::Options { quick, json, record, wires })
+            bench::run(name, bench::Options { quick, json, record, wires, seed })
         }
         Task::Test { mpi, long } => test::run(mpi, long),
     }

@@ -49,7 +49,10 @@ pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
     )?;
     count.cargo_test(&sh, &["--package", "dtype-core", "--doc"])?;
     count.cargo_test(&sh, &["--package", "dtype-core", "--release", "--test", "exhaustive"])?;
-    count.cargo_test(&sh, &["--package", "dtype-benches", "--release", "--test", "peers"])?;
+    count.cargo_test(
+        &sh,
+        &["--package", "dtype-benches", "--release", "--test", "peers", "--test", "drawn"],
+    )?;
     count.cargo_test(&sh, &["--package", "dtype-cli"])?;
     count.cargo_test(
         &sh,

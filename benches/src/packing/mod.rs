@@ -8,6 +8,7 @@
 
 pub mod arrays;
 mod c;
+pub mod drawn;
 #[cfg(feature = "mpi")]
 mod mpi;
 pub mod structs;

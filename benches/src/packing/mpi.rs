@@ -3,6 +3,7 @@
 
 use std::{ffi::c_int, rc::Rc};
 
+use dtype_runtime::dtype_core::{BaseType, Bounds, OldType, Program, Step, TypeTree};
 use mpi::{
     ffi::{self, MPI_Datatype},
     raw::AsRaw,
@@ -104,6 +105,80 @@ fn make(user: User) -> MPI_Datatype {
             User::Columns(n) => {
                 let column = Owned(make(User::Vector(n, 1, n)));
                 ffi::MPI_Type_create_hvector(small(n), 1, 8, column.0, &raw mut new)
+            }
+        }
+    };
+    new
+}
+
+/// Copies of a tree as the datatype that its own constructor calls make.
+pub fn of_tree<'a>(memory: *mut u8, tree: &TypeTree, extent: i64, count: usize, size: usize) -> Way<'a> {
+    let program = Program::lower(tree, Some(Bounds::of_extent(extent))).expect("a small tree");
+    let mut built: Vec<Owned> = Vec::new();
+    for step in program.steps.iter() {
+        let new = call(step, &built);
+        built.push(Owned(new));
+    }
+    if let Some(last) = built.last_mut() {
+        unsafe { ffi::MPI_Type_commit(&raw mut last.0) };
+    }
+    let datatype = handle(program.result, &built);
+    of_raw(memory, small(count), datatype, size, built)
+}
+
+/// What a call builds on.
+fn handle(oldtype: OldType, built: &[Owned]) -> MPI_Datatype {
+    unsafe {
+        match oldtype {
+            OldType::Step(step) => built[step].0,
+            OldType::Base(BaseType::U8) => ffi::RSMPI_UINT8_T,
+            OldType::Base(BaseType::I16) => ffi::RSMPI_INT16_T,
+            OldType::Base(BaseType::F32) => ffi::RSMPI_FLOAT,
+            OldType::Base(BaseType::F64) => ffi::RSMPI_DOUBLE,
+            OldType::Base(BaseType::C32) => ffi::RSMPI_FLOAT_COMPLEX,
+            OldType::Base(BaseType::C64) => ffi::RSMPI_DOUBLE_COMPLEX,
+            OldType::Base(base) => unimplemented!("no layout has {base}"),
+        }
+    }
+}
+
+/// A constructor call.
+fn call(step: &Step, built: &[Owned]) -> MPI_Datatype {
+    let mut new = unsafe { ffi::RSMPI_DATATYPE_NULL };
+    let int = |number: &u64| small(*number as usize);
+    let ints = |numbers: &[u64]| numbers.iter().map(int).collect::<Vec<_>>();
+    let places = |numbers: &[i64]| numbers.iter().map(|number| *number as isize).collect::<Vec<_>>();
+    let of = |oldtype: &OldType| handle(*oldtype, built);
+    unsafe {
+        match step {
+            Step::Contiguous { count, oldtype } => {
+                ffi::MPI_Type_contiguous(int(count), of(oldtype), &raw mut new)
+            }
+            Step::Hvector { count, blocklength, stride, oldtype } => {
+                let (count, blocklength, stride) = (int(count), int(blocklength), *stride as isize);
+                ffi::MPI_Type_create_hvector(count, blocklength, stride, of(oldtype), &raw mut new)
+            }
+            Step::HindexedBlock { blocklength, displacements, oldtype } => {
+                let (count, places) = (small(displacements.len()), places(displacements));
+                let (length, places) = (int(blocklength), places.as_ptr());
+                ffi::MPI_Type_create_hindexed_block(count, length, places, of(oldtype), &raw mut new)
+            }
+            Step::Hindexed { blocklengths, displacements, oldtype } => {
+                let (lengths, places) = (ints(blocklengths), places(displacements));
+                let count = small(lengths.len());
+                let (lengths, places) = (lengths.as_ptr(), places.as_ptr());
+                ffi::MPI_Type_create_hindexed(count, lengths, places, of(oldtype), &raw mut new)
+            }
+            Step::Struct { blocklengths, displacements, oldtypes } => {
+                let (lengths, places) = (ints(blocklengths), places(displacements));
+                let old: Vec<_> = oldtypes.iter().map(of).collect();
+                let count = small(lengths.len());
+                let (lengths, places) = (lengths.as_ptr(), places.as_ptr());
+                ffi::MPI_Type_create_struct(count, lengths, places, old.as_ptr(), &raw mut new)
+            }
+            Step::Resized { lower_bound, extent, oldtype } => {
+                let (lower_bound, extent) = (*lower_bound as isize, *extent as isize);
+                ffi::MPI_Type_create_resized(of(oldtype), lower_bound, extent, &raw mut new)
             }
         }
     };

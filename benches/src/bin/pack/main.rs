@@ -2,15 +2,18 @@
 //! that can be written by hand in Rust and in C, `MPI_Pack` and `MPI_Unpack`, and `memcpy` of as many bytes.
 //! Small cases fit the first-level cache, middle ones the second, large ones none.
 
-use std::hint::black_box;
+use std::{cell::RefCell, hint::black_box};
 
 use clap::Parser;
 use dtype_benches::{
     measure::{Contender, Effort, Options, medians, print},
-    packing::{Bench, Case, Task, arrays, structs},
+    packing::{Bench, Case, Task, arrays, drawn, structs},
 };
 
+mod distribution;
 mod other;
+
+use distribution::Distribution;
 
 /// Times packing against loops, in one run.
 #[derive(Parser)]
@@ -28,6 +31,8 @@ struct Arguments {
 /// Where cases are measured.
 struct Packing {
     arguments: Arguments,
+    /// Of the layouts that were drawn.
+    distribution: RefCell<Distribution>,
 }
 
 impl Bench for Packing {
@@ -42,18 +47,25 @@ impl Bench for Packing {
         let mut expected = vec![0; *size];
         (ways[0].1.pack)(&mut expected);
         let (mut packed, other) = (vec![0; *size], vec![1u8; *size]);
-        for (way, both) in ways {
+        let mut right = vec![true; ways.len()];
+        for (right, (way, both)) in right.iter_mut().zip(ways) {
             packed.fill(0xA5);
             (both.pack)(&mut packed);
+            if *way == "mpi_pack" && packed != expected {
+                eprintln!("{name}: MPI_Pack packs something else than the loop by hand, and is left out");
+                *right = false;
+                continue;
+            }
             assert!(packed == expected, "{name}: `{way}` packs something else than the loop by hand");
             (both.unpack)(&other);
             (both.unpack)(&expected);
             (ways[0].1.pack)(&mut packed);
             assert!(packed == expected, "{name}: `{way}` unpacks something else than the loop by hand");
         }
+        let ways = || ways.iter().zip(&right).filter(|(_, right)| **right).map(|(way, _)| way);
         let effort = self.effort(*size);
         let batch = effort.batch;
-        let target = std::cell::RefCell::new(packed);
+        let target = RefCell::new(packed);
         let memcpy = || {
             Contender::new("memcpy", || {
                 (0..batch)
@@ -61,22 +73,22 @@ impl Bench for Packing {
                 None
             })
         };
-        let pack = ways.iter().map(|(way, both)| {
+        let pack = ways().map(|(way, both)| {
             let target = &target;
             Contender::new(way, move || {
                 (0..batch).for_each(|_| (both.pack)(black_box(&mut target.borrow_mut())));
                 None
             })
         });
-        self.print(name, "pack", pack.chain([memcpy()]).collect(), &effort);
-        let unpack = ways.iter().map(|(way, both)| {
+        self.print(name, "pack", *size, pack.chain([memcpy()]).collect(), &effort);
+        let unpack = ways().map(|(way, both)| {
             let expected = &expected;
             Contender::new(way, move || {
                 (0..batch).for_each(|_| (both.unpack)(black_box(expected)));
                 None
             })
         });
-        self.print(name, "unpack", unpack.chain([memcpy()]).collect(), &effort);
+        self.print(name, "unpack", *size, unpack.chain([memcpy()]).collect(), &effort);
     }
 }
 
@@ -88,7 +100,7 @@ impl Packing {
     }
 
     /// Measures contenders, and prints a row for each of ours among them.
-    fn print(&self, name: &str, what: &str, contenders: Vec<Contender<'_>>, effort: &Effort) {
+    fn print(&self, name: &str, what: &str, size: usize, contenders: Vec<Contender<'_>>, effort: &Effort) {
         let ours: Vec<_> = ["generated", "plan", "ours"]
             .into_iter()
             .filter(|ours| contenders.iter().any(|c| c.name == *ours))
@@ -100,15 +112,22 @@ impl Packing {
             row.library.clone_from(&self.arguments.library);
             row.peers_us.retain(|peer, _| !ours.contains(peer));
             print(&row, &self.arguments.options);
+            if name.starts_with("drawn/") {
+                self.distribution.borrow_mut().add(&row, size);
+            }
         }
     }
 }
 
 fn main() {
-    let bench = Packing { arguments: Arguments::parse() };
+    let bench = Packing { arguments: Arguments::parse(), distribution: RefCell::default() };
     #[cfg(feature = "mpi")]
     let _universe = mpi::initialize().expect("MPI is initialized once");
     arrays::run(&bench);
     structs::run(&bench);
+    drawn::run(&bench);
     other::run(&bench);
+    if !bench.arguments.options.json {
+        bench.distribution.borrow().print();
+    }
 }

@@ -93,7 +93,7 @@ fn measure(bench: &Packing, name: &str, from: &Data<'_>, to: DataMut<'_>) {
             None
         }),
     ];
-    bench.print(name, "copy", contenders, &effort);
+    bench.print(name, "copy", size, contenders, &effort);
 }
 
 /// Making plans of large trees, against reading them once.
@@ -123,7 +123,7 @@ fn planning(bench: &Packing) {
             None
         }),
     ];
-    bench.print(name, "make", contenders, &effort);
+    bench.print(name, "make", 0, contenders, &effort);
 }
 
 fn nodes(tree: &TypeTree) -> usize {

@@ -1,0 +1,222 @@
+//! The loops that a programmer writes for a tree, in C: lengths, strides and sizes of blocks are constants in
+//! them, a few blocks are written out, long lists are tables. Where the lengths of blocks are in a table too,
+//! there are two ways: a loop over the elements, and `memcpy`.
+
+use std::fmt::Write as _;
+
+use dtype_core::TypeTree;
+
+use crate::generate::{Sample, list_unit, lists};
+
+/// The file for all samples: functions, and a table of them.
+pub fn source(samples: &[Sample]) -> String {
+    let mut text = String::from("#include <stddef.h>\n#include <string.h>\n");
+    let functions = [
+        ("pack", "const char", "char", "memcpy(p, m, n)"),
+        ("unpack", "char", "const char", "memcpy(m, p, n)"),
+    ];
+    let mut table = String::new();
+    for (number, sample) in samples.iter().enumerate() {
+        let _ = writeln!(text, "\n/* {} */", sample.name);
+        let _ = write!(table, "    {{");
+        let bodies = [true, false].map(|elementwise| Writer::body(sample, elementwise));
+        for (i, body) in bodies.iter().enumerate() {
+            // Both ways are one where no length is in a table.
+            let way = if bodies[0] == bodies[1] { 0 } else { i };
+            for (function, memory, packed, copy) in functions {
+                let name = format!("{function}_{number}_{way}");
+                let _ = write!(table, "(void *){name}, ");
+                if way < i {
+                    continue;
+                }
+                let _ = write!(
+                    text,
+                    "#define COPY(m, p, n) {copy}\n\
+                     static void {name}({memory} *restrict m, {packed} *restrict p, const int *const *t) {{\n\
+                     \x20   (void)t;\n{}}}\n#undef COPY\n",
+                    body.replace("MEMORY", memory),
+                );
+            }
+        }
+        let _ = writeln!(table, "}},");
+    }
+    let _ = write!(
+        text,
+        "\nstatic void *const all[][4] = {{\n{table}}};\n\
+         void *const *by_hand(size_t number) {{ return all[number]; }}\n"
+    );
+    text
+}
+
+/// Writes one function.
+struct Writer {
+    text: String,
+    /// The number of the next list, and of the next variable.
+    list: usize,
+    variable: usize,
+    depth: usize,
+    elementwise: bool,
+}
+
+/// A part of a tree at a displacement, if it is one block: where, and its bytes.
+fn block(tree: &TypeTree) -> Option<(i64, u64)> {
+    let measure = tree.measure().ok()?;
+    (measure.size == measure.true_extent() as u64 && in_order(tree))
+        .then_some((measure.lower_bound, measure.size))
+}
+
+/// Whether the bytes of a gapless tree come as they lie.
+fn in_order(tree: &TypeTree) -> bool {
+    let ends = |tree: &TypeTree| tree.measure().map_or((0, 0), |m| (m.lower_bound, m.upper_bound));
+    match tree {
+        TypeTree::Leaf(_) => true,
+        TypeTree::Vector { count, stride, child } => {
+            in_order(child) && (*count == 1 || block(child).is_some_and(|(_, size)| size as i64 == *stride))
+        }
+        TypeTree::Index { displacements, child } => {
+            let (lower, upper) = ends(child);
+            in_order(child) && displacements.windows(2).all(|pair| pair[1] - pair[0] == upper - lower)
+        }
+        TypeTree::IndexBucket { .. } => false,
+        TypeTree::Struct { displacements, children } => {
+            let places: Vec<_> =
+                displacements.iter().zip(children).map(|(at, child)| (at, ends(child))).collect();
+            children.iter().all(in_order)
+                && places.windows(2).all(|pair| pair[0].0 + pair[0].1.1 == pair[1].0 + pair[1].1.0)
+        }
+    }
+}
+
+impl Writer {
+    /// Lists up to this length are written out.
+    const FEW: usize = 8;
+
+    fn body(sample: &Sample, elementwise: bool) -> String {
+        let mut writer = Self { text: String::new(), list: 0, variable: 0, depth: 1, elementwise };
+        let Sample { tree, extent, count, .. } = sample;
+        if *count == 1 {
+            writer.part(tree, "m", 0);
+        } else if let Some((at, size)) = block(tree).filter(|(_, size)| *size as i64 == *extent) {
+            writer.copy("m", at, &(size * count).to_string());
+        } else {
+            writer.repeat(*count, *extent, tree, "m", 0);
+        }
+        writer.text
+    }
+
+    fn line(&mut self, line: &str) {
+        let _ = writeln!(self.text, "{:width$}{line}", "", width = 4 * self.depth);
+    }
+
+    fn copy(&mut self, memory: &str, at: i64, size: &str) {
+        self.line(&format!("COPY({memory} + {at}, p, {size}); p += {size};"));
+    }
+
+    fn flush(&mut self, memory: &str, pending: &mut Option<(i64, u64)>) {
+        if let Some((at, size)) = pending.take() {
+            self.copy(memory, at, &size.to_string());
+        }
+    }
+
+    /// A loop; the body gets a pointer of its own.
+    fn repeat(&mut self, count: u64, stride: i64, child: &TypeTree, memory: &str, at: i64) {
+        let i = self.next();
+        self.line(&format!("for (ptrdiff_t i{i} = 0; i{i} < {count}; i{i}++) {{"));
+        self.depth += 1;
+        self.line(&format!("MEMORY *m{i} = {memory} + {at} + i{i} * {stride};"));
+        self.part(child, &format!("m{i}"), 0);
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    fn next(&mut self) -> usize {
+        self.variable += 1;
+        self.variable
+    }
+
+    fn skip(&mut self, tree: &TypeTree) {
+        self.list += lists(tree).len();
+    }
+
+    fn part(&mut self, tree: &TypeTree, memory: &str, at: i64) {
+        if let Some((within, size)) = block(tree) {
+            self.skip(tree);
+            return self.copy(memory, at + within, &size.to_string());
+        }
+        match tree {
+            TypeTree::Leaf(_) => unreachable!("a number is a block"),
+            TypeTree::Vector { count, stride, child } => self.repeat(*count, *stride, child, memory, at),
+            TypeTree::Struct { displacements, children } => {
+                // Blocks that continue one another are one.
+                let mut pending: Option<(i64, u64)> = None;
+                for (displacement, child) in displacements.iter().zip(children) {
+                    let next = block(child).map(|(within, size)| (at + displacement + within, size));
+                    if let (Some((start, length)), Some((here, size))) = (&mut pending, next)
+                        && *start + *length as i64 == here
+                    {
+                        *length += size;
+                        self.skip(child);
+                        continue;
+                    }
+                    self.flush(memory, &mut pending);
+                    match next {
+                        Some(_) => self.skip(child),
+                        None => self.part(child, memory, at + displacement),
+                    }
+                    pending = next;
+                }
+                self.flush(memory, &mut pending);
+            }
+            TypeTree::Index { displacements, child } => {
+                let list = self.list;
+                self.list += 1;
+                if displacements.len() <= Self::FEW && lists(child).is_empty() {
+                    return displacements.iter().for_each(|here| self.part(child, memory, at + here));
+                }
+                let (i, unit) = (self.next(), list_unit(displacements));
+                self.line(&format!("for (ptrdiff_t i{i} = 0; i{i} < {}; i{i}++) {{", displacements.len()));
+                self.depth += 1;
+                self.line(&format!("MEMORY *m{i} = {memory} + {at} + t[{list}][i{i}] * (ptrdiff_t){unit};"));
+                self.part(child, &format!("m{i}"), 0);
+                self.end();
+            }
+            TypeTree::IndexBucket { stride, buckets, displacements, child } => {
+                let list = self.list;
+                self.list += 2;
+                let one = block(child).filter(|(_, size)| *size as i64 == *stride);
+                if displacements.len() <= Self::FEW && lists(child).is_empty() {
+                    for (here, count) in displacements.iter().zip(buckets) {
+                        match one {
+                            Some((within, size)) => {
+                                self.copy(memory, at + here + within, &(size * count).to_string());
+                            }
+                            None => self.repeat(*count, *stride, child, memory, at + here),
+                        }
+                    }
+                    return;
+                }
+                let (i, unit) = (self.next(), list_unit(displacements));
+                self.line(&format!("for (ptrdiff_t i{i} = 0; i{i} < {}; i{i}++) {{", displacements.len()));
+                self.depth += 1;
+                self.line(&format!("MEMORY *m{i} = {memory} + {at} + t[{list}][i{i}] * (ptrdiff_t){unit};"));
+                let length = format!("t[{}][i{i}]", list + 1);
+                if let Some((within, size)) = one.filter(|_| !self.elementwise) {
+                    self.line(&format!("size_t n{i} = {length} * (size_t){size};"));
+                    self.copy(&format!("m{i}"), within, &format!("n{i}"));
+                } else {
+                    let j = self.next();
+                    self.line(&format!("for (ptrdiff_t i{j} = 0; i{j} < {length}; i{j}++) {{"));
+                    self.depth += 1;
+                    self.line(&format!("MEMORY *m{j} = m{i} + i{j} * {stride};"));
+                    self.part(child, &format!("m{j}"), 0);
+                    self.end();
+                }
+                self.end();
+            }
+        }
+    }
+}
