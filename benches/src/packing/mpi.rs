@@ -133,6 +133,7 @@ fn handle(oldtype: OldType, built: &[Owned]) -> MPI_Datatype {
             OldType::Step(step) => built[step].0,
             OldType::Base(BaseType::U8) => ffi::RSMPI_UINT8_T,
             OldType::Base(BaseType::I16) => ffi::RSMPI_INT16_T,
+            OldType::Base(BaseType::I32) => ffi::RSMPI_INT32_T,
             OldType::Base(BaseType::F32) => ffi::RSMPI_FLOAT,
             OldType::Base(BaseType::F64) => ffi::RSMPI_DOUBLE,
             OldType::Base(BaseType::C32) => ffi::RSMPI_FLOAT_COMPLEX,
