@@ -1,8 +1,8 @@
 //! Nodes that repeat a child: what the searches choose between, and how such a node is built.
 
-use alloc::{vec, vec::Vec};
+use alloc::{borrow::Cow, vec, vec::Vec};
 
-use crate::TypeTree;
+use crate::{TypeTree, run::evenly_spaced};
 
 /// The node that repeats a child of a fixed length, and what it needs beyond the displacements themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,43 @@ impl StrideCounts {
     }
 }
 
+/// The number that more than half of some numbers are, if any is (Boyer and Moore, "MJRTY", 1991): it takes
+/// no memory, unlike counting them.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Majority {
+    /// It can be no other.
+    pub only: i64,
+    lead: u64,
+}
+
+impl Majority {
+    /// Reads more numbers.
+    pub fn read(&mut self, mut numbers: impl Iterator<Item = i64>) {
+        // Several at once, since each has to wait for the one before; whose leads then are added up.
+        let mut several = [Self::default(); 4];
+        while let Some(first) = numbers.next() {
+            let [one, others @ ..] = &mut several;
+            one.push(first);
+            others.iter_mut().zip(&mut numbers).for_each(|(one, number)| one.push(number));
+        }
+        for Self { only, lead } in several {
+            if only == self.only {
+                self.lead += lead;
+            } else if lead > self.lead {
+                *self = Self { only, lead: lead - self.lead };
+            } else {
+                self.lead -= lead;
+            }
+        }
+    }
+
+    fn push(&mut self, number: i64) {
+        // Without a branch, which would be guessed wrong at every other irregular number.
+        self.only = if self.lead == 0 { number } else { self.only };
+        self.lead = if number == self.only { self.lead + 1 } else { self.lead - 1 };
+    }
+}
+
 /// A count for each of some numbers: a hash table with linear probing. The derive's own tree has no room for
 /// a crate that has one, and in an ordered map the counting would take most of a search's time.
 #[derive(Default)]
@@ -105,38 +142,63 @@ impl Counter {
     }
 }
 
+/// The best stride of an idxbuc over these displacements.
+fn most_frequent_difference(displacements: &[i64]) -> i64 {
+    let differences = || displacements.windows(2).map(|pair| pair[1] - pair[0]);
+    let mut majority = Majority::default();
+    majority.read(differences());
+    if 2 * differences().filter(|difference| *difference == majority.only).count() >= displacements.len() {
+        return majority.only;
+    }
+    let mut strides = StrideCounts::regular(majority.only, 0);
+    differences().for_each(|difference| strides.push(difference));
+    strides.best.1
+}
+
 /// Builds the node `kind` over `child`, whose copies lie at every `q`th of `segment`, moved to begin at
 /// `shift`. A vec takes no shift: its copies begin at 0.
 pub(crate) fn repeat(kind: Repeat, segment: &[i64], q: usize, shift: i64, child: TypeTree) -> TypeTree {
-    let moved = |at: &i64| at - segment[0] + shift;
-    let (count, stride) =
-        ((segment.len() / q) as u64, segment.get(q).map_or(0, |second| second - segment[0]));
-    // A vec needs no list, and a list of all elements is quicker to make without steps.
-    let displacements: Vec<i64> = match (kind, q) {
-        (Repeat::Vector, _) => Vec::new(),
-        (_, 1) => segment.iter().map(moved).collect(),
-        _ => segment.iter().step_by(q).map(moved).collect(),
+    if kind == Repeat::Vector {
+        let stride = segment.get(q).map_or(0, |second| second - segment[0]);
+        return TypeTree::vector((segment.len() / q) as u64, stride, child);
+    }
+    let places = match q {
+        1 => Cow::Borrowed(segment),
+        _ => Cow::Owned(segment.iter().step_by(q).copied().collect()),
     };
-    match kind {
-        Repeat::Vector => TypeTree::vector(count, stride, child),
-        Repeat::Index => TypeTree::index(displacements, child),
-        Repeat::Bucket => {
-            let mut strides = StrideCounts::regular(stride, 0);
-            displacements.windows(2).for_each(|pair| strides.push(pair[1] - pair[0]));
-            let stride = strides.best.1;
-            let (mut buckets, mut starts) = (Vec::new(), Vec::new());
-            let mut expected = None;
-            for at in displacements {
-                match buckets.last_mut() {
-                    Some(last) if expected == Some(at) => *last += 1,
-                    _ => {
-                        buckets.push(1);
-                        starts.push(at);
-                    }
+    let moved = |at: &i64| at - segment[0] + shift;
+    if kind == Repeat::Index {
+        return TypeTree::index(places.iter().map(moved).collect::<Vec<_>>(), child);
+    }
+    let stride = most_frequent_difference(&places);
+    let (mut buckets, mut starts, mut rest) = (Vec::new(), Vec::new(), &*places);
+    while let Some(first) = rest.first() {
+        let count = evenly_spaced(rest, stride) + 1;
+        buckets.push(count as u64);
+        starts.push(moved(first));
+        rest = &rest[count..];
+    }
+    TypeTree::index_bucket(stride, buckets, starts, child)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_majority_is_what_more_than_half_are() {
+        for code in 0..3u32.pow(9) {
+            let numbers: Vec<i64> = (0..9).map(|i| i64::from(code / 3u32.pow(i) % 3) - 1).collect();
+            for length in 1..=numbers.len() {
+                let mut majority = Majority::default();
+                let (some, more) = numbers[..length].split_at(length / 3);
+                majority.read(some.iter().copied());
+                majority.read(more.iter().copied());
+                for number in -1..=1 {
+                    let count = numbers[..length].iter().filter(|other| **other == number).count();
+                    assert!(2 * count <= length || majority.only == number, "{:?}", &numbers[..length]);
                 }
-                expected = at.checked_add(stride);
             }
-            TypeTree::index_bucket(stride, buckets, starts, child)
         }
     }
 }

@@ -78,6 +78,27 @@ impl Run {
     }
 }
 
+/// How many of the differences of consecutive displacements are `stride`, from the first on.
+pub(crate) fn evenly_spaced(displacements: &[i64], stride: i64) -> usize {
+    // Short ones end soon; of long ones, whole stretches are compared without a branch, as fast as they can
+    // be read.
+    const FEW: usize = 8;
+    const STRETCH: usize = 256;
+    let differs = |pair: &[i64]| pair[1].wrapping_sub(pair[0]) != stride;
+    if let Some(few) = displacements.windows(2).take(FEW).position(differs) {
+        return few;
+    }
+    let mut rest = displacements;
+    while rest.len() > STRETCH
+        && rest[..=STRETCH].windows(2).fold(0, |bits, pair| bits | pair[1].wrapping_sub(pair[0]) ^ stride)
+            == 0
+    {
+        rest = &rest[STRETCH..];
+    }
+    let more = rest.windows(2).position(differs).unwrap_or(rest.len().saturating_sub(1));
+    displacements.len() - rest.len() + more
+}
+
 /// What an entry does to the runs of a type map.
 pub(crate) enum Next {
     /// The last run becomes this one.
@@ -161,5 +182,17 @@ mod tests {
         assert_eq!(three.joined(run(BaseType::F64, 24, 2, 16)), None);
         assert_eq!(three.joined(Run::single(BaseType::F64, 32)), None);
         assert_eq!(three.joined(Run::single(BaseType::U64, 24)), None);
+    }
+
+    #[test]
+    fn stretches_end_where_the_difference_is_another() {
+        for length in [1, 2, 5, 9, 10, 256, 257, 258, 513, 1000] {
+            for change in 0..=length {
+                let step = |i: usize| if i > change { 7 } else { 0 };
+                let displacements: Vec<i64> = (0..length).map(|i| 3 * i as i64 + step(i)).collect();
+                assert_eq!(evenly_spaced(&displacements, 3), change.min(length - 1));
+            }
+        }
+        assert_eq!(evenly_spaced(&[], 3), 0);
     }
 }

@@ -3,7 +3,7 @@
 use alloc::{boxed::Box, vec::Vec};
 use core::ops::ControlFlow;
 
-use crate::{BaseType, CostModel, Error, Price, Run, Runs, TypeMap};
+use crate::{BaseType, CostModel, Error, Price, Run, Runs, TypeMap, run::evenly_spaced};
 
 /// A type tree (thesis definition 3): nested descriptions of where the entries of a type map lie.
 ///
@@ -220,8 +220,10 @@ impl TypeTree {
             }
             Self::Index { displacements, child } => {
                 let child = child.measure()?;
-                let (first, last) = (displacements.iter().min(), displacements.iter().max());
-                let (first, last) = (first.copied().unwrap_or(0), last.copied().unwrap_or(0));
+                let any = displacements.first().copied().unwrap_or(0);
+                let (first, last) = displacements
+                    .iter()
+                    .fold((any, any), |(first, last), at| (first.min(*at), last.max(*at)));
                 child.repeated(node, displacements.len() as u64, first, last)
             }
             Self::IndexBucket { stride, buckets, displacements, child } => {
@@ -365,7 +367,10 @@ impl TypeTree {
             Self::Leaf(base) => Some(Run::single(*base, 0)),
             Self::Vector { count, stride, child } => copies(child, 0, *count, *stride),
             Self::Index { displacements, child } => {
-                one_run(displacements.iter().map(|at| copies(child, *at, 1, 0)))
+                let stride = displacements.get(1).map_or(0, |second| second.wrapping_sub(displacements[0]));
+                let regular = evenly_spaced(displacements, stride) + 1 >= displacements.len();
+                let count = displacements.len() as u64;
+                if regular { copies(child, *displacements.first()?, count, stride) } else { None }
             }
             Self::IndexBucket { stride, buckets, displacements, child } => {
                 let filled = buckets.iter().zip(displacements).filter(|(count, _)| **count > 0);

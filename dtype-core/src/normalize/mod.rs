@@ -44,8 +44,17 @@ pub fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Result<Solution, Err
 /// # Errors
 /// As [`normalize`](fn@normalize).
 pub fn normalize_within(tree: &TypeTree, costs: &dyn CostModel, limits: &Limits) -> Result<Solution, Error> {
+    normalize_measured(tree, tree.measure()?.entries, costs, limits)
+}
+
+/// The same of a tree that has been measured.
+fn normalize_measured(
+    tree: &TypeTree,
+    entries: u64,
+    costs: &dyn CostModel,
+    limits: &Limits,
+) -> Result<Solution, Error> {
     let within = Within { costs, limits: *limits };
-    let entries = tree.measure()?.entries;
     if entries == 0 {
         let tree = TypeTree::structure([], []);
         return Ok(Solution { cost: tree.cost(costs), tree, optimality: Optimality::Proven });
@@ -67,11 +76,22 @@ pub fn normalize_within(tree: &TypeTree, costs: &dyn CostModel, limits: &Limits)
         if cost <= floor {
             break;
         }
-        let path = path::normalize(&tree, costs);
-        let regular = path.as_ref().is_some_and(|path| path.regular);
-        let searched = (!regular).then(|| search(&tree, within));
-        let candidates = path.map(|path| path.tree).into_iter().chain(searched);
-        let found = candidates.map(|tree| (tree.cost(costs), tree)).min_by_key(|(cost, _)| *cost);
+        let (regular, candidates) = match &*tree {
+            // All paths of an irregular list of entries are known, and there is nothing else to search.
+            TypeTree::Index { displacements, child }
+                if matches!(**child, TypeTree::Leaf(_)) && !path::is_regular(displacements) =>
+            {
+                let leaf = (TypeTree::clone(child), child.cost(costs));
+                (false, [Some(least_cost_path(displacements, leaf, true, costs)), None])
+            }
+            tree => {
+                let path = path::normalize(tree, costs);
+                let regular = path.as_ref().is_some_and(|path| path.regular);
+                (regular, [path.map(|path| path.tree), (!regular).then(|| search(tree, within))])
+            }
+        };
+        let found = candidates.into_iter().flatten().map(|tree| (tree.cost(costs), tree));
+        let found = found.min_by_key(|(cost, _)| *cost);
         let Some((lower, better)) = found.filter(|(found, _)| *found < cost) else { break };
         (cost, tree) = (lower, Cow::Owned(better));
         if regular {
@@ -110,7 +130,7 @@ pub fn solve_layout(tree: &TypeTree, costs: &LinearCosts) -> Result<Solution, Er
     }
     match Solved::of(&RunBuffer::of(tree), costs) {
         Some(solved) => Ok(solved.solution()),
-        None => normalize_within(tree, costs, &Limits::EXPANSION),
+        None => normalize_measured(tree, entries, costs, &Limits::EXPANSION),
     }
 }
 
@@ -179,10 +199,10 @@ fn list(tree: &TypeTree, within: Within<'_>) -> Vec<Piece> {
                 && !within.allows(copies_of_all)
             {
                 let run = |(count, at): (&u64, &i64)| {
-                    let run = Run { base, displacement: 0, count: *count, stride: *stride };
-                    (at + first, TypeTree::of_run(&run))
+                    let stride = if *count == 1 { 0 } else { *stride };
+                    Run { base, displacement: at + first, count: *count, stride }
                 };
-                return bounded(together(filled().map(run)), within);
+                return list_runs(filled().map(run).collect(), within);
             }
             let parts = filled().map(|(count, at)| (*at, copies(*count, *stride, &child, within)));
             concatenate(parts.collect(), within)
@@ -240,6 +260,20 @@ fn concatenate(mut parts: Vec<(i64, Vec<Piece>)>, within: Within<'_>) -> Vec<Pie
     bounded(together(solved), within)
 }
 
+/// Runs as pieces, no more of them than the limits allow.
+fn list_runs(mut runs: Vec<Run>, within: Within<'_>) -> Vec<Piece> {
+    if runs.iter().any(|run| run.count > 1) {
+        runs.dedup_by(|next, last| join(*last, *next).map(|run| *last = run).is_some());
+    }
+    let alike = |a: &Run, b: &Run| Run { displacement: 0, ..*a } == Run { displacement: 0, ..*b };
+    let stretches = runs.chunk_by(alike).count() as u64;
+    match buckets_of(&runs) {
+        // It is what it was, and far too much for a search.
+        Some(buckets) if !within.allows(stretches) => vec![buckets],
+        _ => bounded(runs.iter().map(|run| (run.displacement, TypeTree::of_run(run))).collect(), within),
+    }
+}
+
 /// The pieces, or, if they are too many, fewer.
 fn bounded(pieces: Vec<Piece>, within: Within<'_>) -> Vec<Piece> {
     if within.allows(pieces.len() as u64) {
@@ -275,15 +309,20 @@ fn alike(pieces: &[Piece], within: Within<'_>) -> Vec<Piece> {
 
 /// Runs of one base type and one stride, of whatever lengths, as one idxbuc over a leaf.
 fn in_buckets(pieces: &[Piece]) -> Option<Piece> {
-    let first = pieces[0].0;
-    let runs = pieces.iter().map(|(at, tree)| tree.as_run(at - first)).collect::<Option<Vec<_>>>()?;
-    let longer = runs.iter().find(|run| run.count > 1)?;
-    let alike =
-        runs.iter().all(|run| run.base == longer.base && (run.count == 1 || run.stride == longer.stride));
+    let runs = pieces.iter().map(|(at, tree)| tree.as_run(*at)).collect::<Option<Vec<_>>>()?;
+    buckets_of(&runs)
+}
+
+fn buckets_of(runs: &[Run]) -> Option<Piece> {
+    let (first, longer) = (runs.first()?.displacement, runs.iter().find(|run| run.count > 1)?);
+    let alike = |run: &Run| run.base == longer.base && (run.count == 1 || run.stride == longer.stride);
+    if !runs.iter().all(alike) {
+        return None;
+    }
     let (buckets, displacements): (Vec<_>, Vec<_>) =
-        runs.iter().map(|run| (run.count, run.displacement)).unzip();
+        runs.iter().map(|run| (run.count, run.displacement - first)).unzip();
     let leaf = TypeTree::Leaf(longer.base);
-    alike.then(|| (first, TypeTree::index_bucket(longer.stride, buckets, displacements, leaf)))
+    Some((first, TypeTree::index_bucket(longer.stride, buckets, displacements, leaf)))
 }
 
 /// The pieces in order. A list of leaves alone is exact and stays as it is; in any other, runs are joined
@@ -305,9 +344,13 @@ fn together(pieces: impl Iterator<Item = Piece>) -> Vec<Piece> {
 
 /// Both as one run, where they make one. Two leaves must be adjacent: any two are a run of some stride.
 fn joined(last: &Piece, next: (i64, &TypeTree)) -> Option<TypeTree> {
-    let run = last.1.as_run(last.0)?.joined(next.1.as_run(next.0)?)?;
+    join(last.1.as_run(last.0)?, next.1.as_run(next.0)?).map(|run| TypeTree::of_run(&run))
+}
+
+fn join(last: Run, next: Run) -> Option<Run> {
+    let run = last.joined(next)?;
     let chance = run.count == 2 && run.stride != run.base.extent() as i64;
-    (!chance).then(|| TypeTree::of_run(&run))
+    (!chance).then_some(run)
 }
 
 fn moved(pieces: &[Piece], by: i64) -> impl Iterator<Item = Piece> {

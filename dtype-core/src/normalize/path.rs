@@ -48,6 +48,11 @@ pub(super) struct Found {
     pub(super) regular: bool,
 }
 
+/// Whether a list begins at 0 and has regular levels only.
+pub(super) fn is_regular(displacements: &[i64]) -> bool {
+    displacements.first() == Some(&0) && levels(displacements).iter().all(|level| level.regular)
+}
+
 /// The least-cost path with the type map of `tree`, if that is one of vecs and idxs. The tree must have been
 /// measured, and have entries.
 pub(super) fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Option<Found> {

@@ -20,7 +20,8 @@ use core::{iter::successors, ops::Range};
 
 use crate::{
     CostModel, NodeCosts, TypeTree, gcd,
-    repeat::{Repeat, StrideCounts, repeat},
+    repeat::{Majority, Repeat, StrideCounts, repeat},
+    run::evenly_spaced,
 };
 
 /// The least-cost path over a given leaf: `displacements` must not be empty, and no two may be further apart
@@ -56,10 +57,13 @@ pub(crate) fn least_cost(
                 best.aligned.relax(cost, kind, from);
                 best.shifted.relax(cost, kind, from);
             };
-            irregular(costs.index(count).of(aligned), Repeat::Index);
+            let index = costs.index(count).of(aligned);
+            irregular(index, Repeat::Index);
             if let Some(buckets) = &mut buckets {
-                let price = costs.index_bucket(count).with(buckets.of(copies), costs.bucket());
-                irregular(price.of(aligned), Repeat::Bucket);
+                let cost = |buckets| costs.index_bucket(count).with(buckets, costs.bucket()).of(aligned);
+                if let Some(fewest) = buckets.of(copies, most_below(index, count, cost)) {
+                    irregular(cost(fewest), Repeat::Bucket);
+                }
             }
         }
     }
@@ -102,26 +106,65 @@ impl Default for Prefix {
     }
 }
 
-/// Reads D[0], D[p], D[2p], … as far as it is asked, and knows the fewest buckets for that.
+/// The most buckets, of at most `copies`, whose cost is below this one. The cost grows with their number.
+fn most_below(other: u64, copies: u64, cost: impl Fn(u64) -> u64) -> u64 {
+    let (mut below, mut above) = (0, copies + 1);
+    while above - below > 1 {
+        let middle = below + (above - below) / 2;
+        *(if cost(middle) < other { &mut below } else { &mut above }) = middle;
+    }
+    below
+}
+
+/// Reads the differences of D[0], D[p], D[2p], … as far as it is asked, and knows the fewest buckets for
+/// that.
 struct Buckets<'a> {
     displacements: &'a [i64],
     p: usize,
-    read: usize,
-    strides: Option<StrideCounts>,
+    /// The difference that more than half are, as far as it has been read;
+    majority: (Majority, usize),
+    /// one that was thought to be it, how often it is there, and up to where that was counted.
+    counted: (i64, u64, usize),
+    /// All differences, where none need be the majority, and how many.
+    strides: Option<(StrideCounts, usize)>,
 }
 
 impl<'a> Buckets<'a> {
     fn new(displacements: &'a [i64], p: usize) -> Self {
-        Self { displacements, p, read: 1, strides: None }
+        Self { displacements, p, majority: Default::default(), counted: Default::default(), strides: None }
     }
 
-    /// The fewest buckets of an idxbuc of `copies` copies, more than were asked for before.
-    fn of(&mut self, copies: usize) -> u64 {
-        let at = |copy: usize| self.displacements[copy * self.p];
-        let strides = self.strides.get_or_insert_with(|| StrideCounts::regular(at(1) - at(0), 0));
-        (self.read..copies).for_each(|copy| strides.push(at(copy) - at(copy - 1)));
-        self.read = copies;
-        strides.buckets()
+    fn differences(&self, range: Range<usize>) -> impl Iterator<Item = i64> + use<'a> {
+        let (displacements, p) = (self.displacements, self.p);
+        range.map(move |i| displacements[(i + 1) * p] - displacements[i * p])
+    }
+
+    /// The fewest buckets of an idxbuc of `copies` copies, more than were asked for before; nothing if they
+    /// are more than `most`.
+    fn of(&mut self, copies: usize, most: u64) -> Option<u64> {
+        let length = copies - 1;
+        let fewest = if most == 0 {
+            return None;
+        } else if 2 * most <= copies as u64 {
+            // All but the first of the buckets begin at a difference that is not the stride: fewer than half.
+            let (mut majority, read) = self.majority;
+            majority.read(self.differences(read..length));
+            self.majority = (majority, length);
+            let (stride, count, from) = self.counted;
+            let (count, from) = if stride == majority.only { (count, from) } else { (0, 0) };
+            let more = self.differences(from..length).filter(|difference| *difference == majority.only);
+            let count = count + more.count() as u64;
+            self.counted = (majority.only, count, length);
+            copies as u64 - count
+        } else {
+            let first = self.displacements[self.p] - self.displacements[0];
+            let (mut strides, read) = self.strides.take().unwrap_or((StrideCounts::regular(first, 0), 0));
+            self.differences(read..length).for_each(|difference| strides.push(difference));
+            let fewest = strides.buckets();
+            self.strides = Some((strides, length));
+            fewest
+        };
+        (fewest <= most).then_some(fewest)
     }
 }
 
@@ -221,19 +264,10 @@ impl Sequence<'_> {
 
     /// The first of `range` whose difference is not `value`, or its end.
     fn first_other_than(&self, value: i64, range: Range<usize>) -> usize {
-        // Whole stretches are compared without a branch, as fast as they can be read.
-        const STRETCH: usize = 256;
-        let mut i = range.start;
         if self.step == 1 {
-            while i + STRETCH <= range.end {
-                let pairs = self.displacements[i..=i + STRETCH].windows(2);
-                if pairs.fold(0, |others, pair| others + u32::from(pair[1] - pair[0] != value)) > 0 {
-                    break;
-                }
-                i += STRETCH;
-            }
+            return range.start + evenly_spaced(&self.displacements[range.start..=range.end], value);
         }
-        (i..range.end).find(|i| self.s(*i) != value).unwrap_or(range.end)
+        range.clone().find(|i| self.s(*i) != value).unwrap_or(range.end)
     }
 
     /// Whether the prefix of length `q` is repeated, by comparing each block with the next.
@@ -322,6 +356,40 @@ mod tests {
             };
             let expected: Vec<usize> = (1..=12).filter(repeated).collect();
             assert_eq!(repeated_prefixes(&levels(&displacements)), expected, "{displacements:?}");
+        }
+    }
+
+    /// However many are allowed, and whatever was asked for before.
+    #[test]
+    fn the_fewest_buckets_are_found_where_they_are_worth_it() {
+        for code in 0..3u32.pow(7) {
+            let mut displacements = vec![0i64];
+            for i in 0..7 {
+                displacements.push(displacements[i] + [1, 5, 9][(code / 3u32.pow(i as u32) % 3) as usize]);
+            }
+            for p in [1, 2] {
+                let copies = displacements.len() / p;
+                for mosts in 0..1 << 6 {
+                    let mut buckets = Buckets::new(&displacements, p);
+                    for copies in (2..=copies).filter(|copies| copies.is_power_of_two()) {
+                        let most = [0, 1, copies / 2, copies][mosts >> (2 * copies.ilog2() - 2) & 3] as u64;
+                        let at = |i: usize| displacements[i * p];
+                        let steps: Vec<i64> = (1..copies).map(|i| at(i) - at(i - 1)).collect();
+                        let alike = |step: &i64| steps.iter().filter(|other| *other == step).count();
+                        let fewest = (copies - steps.iter().map(alike).max().unwrap_or(0)) as u64;
+                        assert_eq!(buckets.of(copies, most), (fewest <= most).then_some(fewest));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_most_buckets_below_a_cost_are_found() {
+        for (other, copies) in (0..40).flat_map(|other| (0..12).map(move |copies| (other, copies))) {
+            let cost = |buckets: u64| 7 + 3 * buckets;
+            let most = (0..=copies).rev().find(|buckets| *buckets == 0 || cost(*buckets) < other);
+            assert_eq!(Some(most_below(other, copies, cost)), most);
         }
     }
 
