@@ -626,6 +626,157 @@ fn every_kernel_copies_what_the_interpreter_does() {
     }
 }
 
+/// Layouts whose copies are put together in ways of their own: blocks that touch in the next copy, few and
+/// many small ones, several in a loop, backwards.
+fn of_several_copies() -> Vec<(TypeTree, i64)> {
+    let leaf = TypeTree::Leaf;
+    let ends = TypeTree::structure([0, 12], [leaf(BaseType::F32), leaf(BaseType::F32)]);
+    let fields = TypeTree::structure(
+        [0, 8, 16, 20],
+        [leaf(BaseType::U8), leaf(BaseType::F64), leaf(BaseType::I16), leaf(BaseType::F32)],
+    );
+    let list = TypeTree::index([40, 0, 9, 77, 20], leaf(BaseType::F64));
+    vec![
+        (ends.clone(), 16),
+        (TypeTree::vector(7, 16, ends), 200),
+        (fields.clone(), 24),
+        (TypeTree::vector(3, 24, fields), -100),
+        (list.clone(), 88),
+        (TypeTree::vector(30, 90, list), 2700),
+        (leaf(BaseType::F64), 8),
+        (leaf(BaseType::F64), -8),
+    ]
+}
+
+#[test]
+fn a_plan_packs_any_number_of_copies_after_another() {
+    for (tree, extent) in of_several_copies() {
+        let plan = plan(&tree, extent);
+        for count in [5, 1, 0, 5, 3, 40, 2] {
+            let reference = Reference::of(&tree, count, extent);
+            let (memory, origin) = reference.memory(7);
+            let packed = Data::new(&plan, count, &memory, origin).unwrap().pack();
+            assert_eq!(packed, reference.pack(&memory, origin), "{count} copies of {tree}");
+            let (mut copy, _) = reference.memory(8);
+            let mut expected = copy.clone();
+            for (at, byte) in reference.bytes.iter().zip(&packed) {
+                expected[(origin as i64 + at) as usize] = *byte;
+            }
+            DataMut::new(&plan, count, &mut copy, origin).unwrap().unpack(&packed).unwrap();
+            assert_eq!(copy, expected, "{count} copies of {tree}");
+        }
+    }
+}
+
+#[test]
+fn threads_may_use_a_plan_first_at_once() {
+    for (tree, extent) in of_several_copies() {
+        let plan = plan(&tree, extent);
+        std::thread::scope(|scope| {
+            for count in [4, 6, 1, 4] {
+                let (plan, tree) = (&plan, &tree);
+                scope.spawn(move || {
+                    let reference = Reference::of(tree, count, extent);
+                    let (memory, origin) = reference.memory(9);
+                    let packed = Data::new(plan, count, &memory, origin).unwrap().pack();
+                    assert_eq!(packed, reference.pack(&memory, origin), "{count} copies of {tree}");
+                });
+            }
+        });
+    }
+}
+
+/// Of a byte that is covered twice one of both values arrives, and nothing else is written.
+#[test]
+fn where_copies_overlap_one_of_the_values_arrives() {
+    for (tree, _) in of_several_copies() {
+        for extent in [0, 1, 4, -12] {
+            let (plan, count) = (plan(&tree, extent), 9);
+            let reference = Reference::of(&tree, count, extent);
+            let (memory, origin) = reference.memory(10);
+            let packed = Data::new(&plan, count, &memory, origin).unwrap().pack();
+            assert_eq!(packed, reference.pack(&memory, origin), "{extent} apart: {tree}");
+            let bytes = noise(11, packed.len());
+            let (mut copy, _) = reference.memory(12);
+            let before = copy.clone();
+            DataMut::new(&plan, count, &mut copy, origin).unwrap().unpack(&bytes).unwrap();
+            for (i, (now, then)) in copy.iter().zip(&before).enumerate() {
+                let own = reference.bytes.iter().zip(&bytes);
+                let mut own = own.filter(|(at, _)| origin as i64 + **at == i as i64).peekable();
+                let is_right =
+                    if own.peek().is_some() { own.any(|(_, byte)| byte == now) } else { now == then };
+                assert!(is_right, "byte {i}, copies {extent} apart: {tree}");
+            }
+        }
+    }
+}
+
+/// Distances beyond 32 bits: memory that is never touched takes none.
+#[test]
+#[cfg(all(target_pointer_width = "64", not(miri)))]
+fn blocks_may_be_gigabytes_apart() {
+    let far = (1i64 << 31) + 12;
+    let trees = [
+        TypeTree::index([far, 0, 8, 40], TypeTree::Leaf(BaseType::F64)),
+        TypeTree::structure([0, far], [TypeTree::Leaf(BaseType::U8), TypeTree::Leaf(BaseType::F64)]),
+        TypeTree::vector(2, far, TypeTree::index([0, 9, 30], TypeTree::Leaf(BaseType::I16))),
+        TypeTree::structure([far], [TypeTree::vector(2, -far, TypeTree::Leaf(BaseType::F32))]),
+    ];
+    for tree in trees {
+        let reference = Reference::of(&tree, 1, 0);
+        let mut memory = vec![0; far as usize + 100];
+        for (i, at) in reference.bytes.iter().enumerate() {
+            memory[*at as usize] = i as u8 + 1;
+        }
+        // Where the second copy would be does not matter.
+        let plan = Plan::new(&tree).unwrap().resized(isize::MAX);
+        let packed = Data::new(&plan, 1, &memory, 0).unwrap().pack();
+        assert_eq!(packed, (1..=packed.len() as u8).collect::<Vec<_>>(), "{tree}");
+        let turned: Vec<u8> = packed.iter().map(|byte| !byte).collect();
+        DataMut::new(&plan, 1, &mut memory, 0).unwrap().unpack(&turned).unwrap();
+        assert_eq!(reference.pack(&memory, 0), turned, "{tree}");
+    }
+}
+
+/// Nothing is worked out for no copies, and no place is too far away for them.
+#[test]
+fn no_copies_lie_anywhere() {
+    let leaf = || TypeTree::Leaf(BaseType::F64);
+    let (low, high) = (i64::MIN / 2 + 64, i64::MAX / 2 - 64);
+    let trees = [
+        TypeTree::index([high, low, 0], leaf()),
+        TypeTree::structure([low, high], [TypeTree::vector(3, 9, leaf()), leaf()]),
+        TypeTree::index_bucket(high, [2, 1], [low, 0], leaf()),
+        TypeTree::vector(2, high, TypeTree::index([low, 0], leaf())),
+    ];
+    for tree in trees {
+        for extent in [0, isize::MAX, isize::MIN] {
+            let plan = Plan::new(&tree).unwrap().resized(extent);
+            assert_eq!(Data::new(&plan, 0, &[], 0).unwrap().pack(), [], "{tree}");
+            DataMut::new(&plan, 0, &mut [], 0).unwrap().unpack(&[]).unwrap();
+            let mut empty = [0; 0];
+            Data::new(&plan, 0, &[], 0).unwrap().pack_range(0..0, &mut empty).unwrap();
+        }
+    }
+}
+
+#[test]
+fn structs_whose_ends_touch_are_copied_into_one_another() {
+    let leaf = || TypeTree::Leaf(BaseType::F32);
+    let (ends, fields) = (TypeTree::structure([0, 12], [leaf(), leaf()]), TypeTree::vector(2, 8, leaf()));
+    let layouts = [(ends.clone(), 16), (fields, 24), (TypeTree::vector(2, 4, leaf()), 8), (ends, -20)];
+    for (from, extent) in &layouts {
+        for (to, to_extent) in &layouts {
+            let (from_plan, to_plan) = (plan(from, *extent), plan(to, *to_extent));
+            let (source, target) = (Reference::of(from, 50, *extent), Reference::of(to, 50, *to_extent));
+            let ((memory, origin), (mut copy, at)) = (source.memory(13), target.memory(14));
+            let data = Data::new(&from_plan, 50, &memory, origin).unwrap();
+            DataMut::new(&to_plan, 50, &mut copy, at).unwrap().copy_from(&data).unwrap();
+            assert_eq!(target.pack(&copy, at), source.pack(&memory, origin), "{from} to {to}");
+        }
+    }
+}
+
 #[test]
 fn the_plan_of_a_type_packs_as_its_generated_code_does() {
     for count in [0, 1, 2, 255, 256, 257, if cfg!(miri) { 600 } else { 5000 }] {

@@ -1,4 +1,4 @@
-//! How a node is run: what is decided once, when a plan is made.
+//! How a node is run: what is decided once, when a plan is first used.
 //!
 //! A node of small blocks can be copied in three ways. As its loops say, each by a kernel. In *passes*: block
 //! by block, each at all turns of the loop around the node, so that what a call of a kernel takes is shared
@@ -33,7 +33,8 @@ pub(crate) struct How {
 }
 
 impl How {
-    /// Whether the moves are the fastest at so many turns; those of a list cannot be passed over in groups.
+    /// The moves, if they are the fastest at this number of turns; the turns of a list cannot be run in
+    /// passes.
     #[inline(always)]
     pub fn moves(&self, turns: usize, is_list: bool) -> Option<&Moves> {
         self.moves.as_ref().filter(|_| turns <= self.turns_of_moves || is_list)
@@ -122,7 +123,7 @@ fn collect(node: &Node, at: (isize, isize), most: usize, all: &mut Vec<Block>) -
             (0..*count).try_for_each(|i| collect(child, from(a.nth(i), b.nth(i)), most, all))
         }
         Kind::Buckets { a, b, buckets, child } => buckets.iter().try_for_each(|bucket| {
-            let place = |i| from(bucket.a + a.nth(i), bucket.b + b.nth(i));
+            let place = |i| from(bucket.a.wrapping_add(a.nth(i)), bucket.b.wrapping_add(b.nth(i)));
             (0..bucket.count).try_for_each(|i| collect(child, place(i), most, all))
         }),
         Kind::Sequence(parts) => {
@@ -178,7 +179,7 @@ impl Times {
         Self::of_block(block.size).and(Self { chunk: 0.0, turn: 3.0 + block.size as Time / 8.0 })
     }
 
-    /// Of blocks in passes, which lie in so many lines of the cache.
+    /// Of blocks in passes; `lines` are the bytes of the lines of the cache that they lie in.
     fn of_passes(blocks: &[Block], lines: usize) -> Option<Self> {
         if blocks.len() > Passes::MOST {
             return None;
@@ -339,9 +340,5 @@ impl Node {
             Placed::blocks(turn).repeated(*count - 1, *a, *b),
             Placed::blocks(rest.to_vec()).moved(turns.wrapping_mul(*a), turns.wrapping_mul(*b)),
         ]))
-    }
-
-    pub fn is_block(&self) -> bool {
-        matches!(self.kind, Kind::Block)
     }
 }

@@ -18,6 +18,7 @@ pub mod sides;
 pub mod signature;
 pub mod transpack;
 
+pub(crate) use kernels::copy_forward;
 pub(crate) use plan::Layer;
 pub use plan::Plan;
 #[cfg(feature = "mpi")]

@@ -292,6 +292,10 @@ impl Node {
         }
     }
 
+    pub fn is_block(&self) -> bool {
+        matches!(self.kind, Kind::Block)
+    }
+
     /// Whether it is a block or a few fields.
     fn is_small(&self) -> bool {
         match &self.kind {

@@ -51,8 +51,9 @@ pub(crate) struct Compiled {
     pub extent: Places,
     /// The least displacement of a byte, and one past the greatest; nothing where there is none.
     pub bounds: Option<(isize, isize)>,
-    /// The same part as it is run, and several copies as one: as many as were asked for first.
+    /// One copy as it is run.
     one: OnceLock<Placed>,
+    /// Several copies as one part, as it is run, and how many: as many as were first asked for.
     copies: OnceLock<(usize, Placed)>,
     /// Found when it is asked for.
     #[cfg(feature = "mpi")]
@@ -69,7 +70,7 @@ impl Compiled {
     /// of them, so that what touches in two copies is one block.
     #[inline]
     fn copies(&self, count: usize) -> (&Placed, usize) {
-        if count == 1 || count == 0 || self.part.node.size >= CHUNK {
+        if count == 1 || self.part.node.size >= CHUNK {
             return (self.one(), count);
         }
         let (found, part) = self.copies.get_or_init(|| {
@@ -179,6 +180,9 @@ impl Plan {
         bytes: Range<usize>,
         packed: *mut u8,
     ) {
+        if bytes.is_empty() {
+            return;
+        }
         let compiled = self.compiled();
         let part = compiled.one();
         let sides = Sides { a: origin.wrapping_offset(part.a), b: packed.wrapping_sub(bytes.start) };
@@ -193,6 +197,9 @@ impl Plan {
     /// `packed` on.
     #[inline]
     pub(crate) unsafe fn copy_all<D: Direction>(&self, count: usize, origin: *mut u8, packed: *mut u8) {
+        if count == 0 {
+            return;
+        }
         let compiled = self.compiled();
         let (part, copies) = compiled.copies(count);
         let sides = Sides { a: origin.wrapping_offset(part.a), b: packed };

@@ -45,7 +45,7 @@ impl<'p> PlacesRef<'p> {
         }
     }
 
-    /// Those from the i-th on, which lies so far away.
+    /// Those from the i-th on, and where that one is.
     fn from(self, i: usize) -> (isize, Self) {
         match self {
             Self::Every(stride) => (stride.wrapping_mul(i as isize), self),
@@ -316,7 +316,7 @@ pub(crate) unsafe fn run_copies<D: Direction>(node: &Node, (count, places): (usi
     unsafe { run_all::<D>(node, turns, sides) };
 }
 
-/// Copies some bytes of `count` turns of a loop.
+/// Copies some bytes of `count` turns of a loop, and not none.
 ///
 /// # Safety
 /// 1 to 3 of [`Direction::copy`], for these bytes.
@@ -326,9 +326,6 @@ pub(crate) unsafe fn run_turns<'p, D: Direction>(
     bytes: Bytes,
     sides: Sides,
 ) {
-    if bytes.is_empty() {
-        return;
-    }
     if child.is_gapless(places) {
         let at = bytes.start as isize;
         // SAFETY: 1 to 3 hold for bytes of what is one block.

@@ -9,7 +9,7 @@ use dtype_core::BaseType;
 
 use crate::{
     Error, MpiDatatype,
-    engine::{Direction, Packing, Plan, Unpacking},
+    engine::{Direction, Packing, Plan, Unpacking, copy_forward},
     types::{Visitor, check::check},
 };
 
@@ -221,9 +221,16 @@ impl<D: Direction> Walk<D> {
     /// It has been.
     #[inline(always)]
     unsafe fn flush(&mut self) {
+        let (from, to) = D::sides(self.start, self.packed);
         // SAFETY: fields of values, and their packed bytes.
         unsafe {
-            copy_known::<D>(self.start, self.packed, self.length);
+            // From the first byte to the last it is faster; where code is not optimized, all these copies
+            // would be most of what the compiler has to do.
+            if cfg!(not(debug_assertions)) && matches!(self.length, 9..=128) {
+                copy_forward(self.length, from, to);
+            } else {
+                copy_known::<D>(self.start, self.packed, self.length);
+            }
             self.packed = self.packed.add(self.length);
         }
         self.length = 0;

@@ -91,7 +91,7 @@ unsafe fn group<const COUNT: usize, const A: usize, const B: usize, const C: usi
         (from, to) = (from.wrapping_offset(turns.from), to.wrapping_offset(turns.to));
     }
     let (mut next, mut next_to) = (from.wrapping_offset(turns.from), to.wrapping_offset(turns.to));
-    let (twice, twice_to) = (2 * turns.from, 2 * turns.to);
+    let (twice, twice_to) = (turns.from.wrapping_mul(2), turns.to.wrapping_mul(2));
     for _ in 0..turns.count / 2 {
         turn(from, to);
         turn(next, next_to);

@@ -19,4 +19,4 @@ mod x86_64;
 
 pub(crate) use group::{GroupKernel, group_kernel};
 pub(crate) use loops::{Stride, copy_listed, kernel};
-pub(crate) use width::{Any, Exact, Lines, Width, copy_block, with_width};
+pub(crate) use width::{Any, Exact, Lines, Width, copy_block, copy_forward, with_width};
