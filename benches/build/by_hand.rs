@@ -99,7 +99,7 @@ impl Writer {
         } else if let Some((at, size)) = block(tree).filter(|(_, size)| *size as i64 == *extent) {
             writer.copy("m", at, &(size * count).to_string());
         } else {
-            writer.repeat(*count, *extent, tree, "m", 0);
+            writer.repeat(&count.to_string(), *extent, tree, "m", 0);
         }
         writer.text
     }
@@ -118,24 +118,32 @@ impl Writer {
         }
     }
 
-    /// A loop; the body gets a pointer of its own.
-    fn repeat(&mut self, count: u64, stride: i64, child: &TypeTree, memory: &str, at: i64) {
-        let i = self.next();
+    /// Begins a loop, whose body gets a pointer of its own: the number of both. `offset` is C, of the number.
+    fn begin(&mut self, count: &str, memory: &str, at: i64, offset: impl Fn(usize) -> String) -> usize {
+        self.variable += 1;
+        let i = self.variable;
         self.line(&format!("for (ptrdiff_t i{i} = 0; i{i} < {count}; i{i}++) {{"));
         self.depth += 1;
-        self.line(&format!("MEMORY *m{i} = {memory} + {at} + i{i} * {stride};"));
+        self.line(&format!("MEMORY *m{i} = {memory} + {at} + {};", offset(i)));
+        i
+    }
+
+    fn repeat(&mut self, count: &str, stride: i64, child: &TypeTree, memory: &str, at: i64) {
+        let i = self.begin(count, memory, at, |i| format!("i{i} * {stride}"));
         self.part(child, &format!("m{i}"), 0);
         self.end();
+    }
+
+    /// Begins a loop over a list.
+    fn begin_list(&mut self, list: usize, displacements: &[i64], memory: &str, at: i64) -> usize {
+        let unit = list_unit(displacements);
+        let offset = |i| format!("t[{list}][i{i}] * (ptrdiff_t){unit}");
+        self.begin(&displacements.len().to_string(), memory, at, offset)
     }
 
     fn end(&mut self) {
         self.depth -= 1;
         self.line("}");
-    }
-
-    fn next(&mut self) -> usize {
-        self.variable += 1;
-        self.variable
     }
 
     fn skip(&mut self, tree: &TypeTree) {
@@ -149,7 +157,9 @@ impl Writer {
         }
         match tree {
             TypeTree::Leaf(_) => unreachable!("a number is a block"),
-            TypeTree::Vector { count, stride, child } => self.repeat(*count, *stride, child, memory, at),
+            TypeTree::Vector { count, stride, child } => {
+                self.repeat(&count.to_string(), *stride, child, memory, at);
+            }
             TypeTree::Struct { displacements, children } => {
                 // Blocks that continue one another are one.
                 let mut pending: Option<(i64, u64)> = None;
@@ -177,10 +187,7 @@ impl Writer {
                 if displacements.len() <= Self::FEW && lists(child).is_empty() {
                     return displacements.iter().for_each(|here| self.part(child, memory, at + here));
                 }
-                let (i, unit) = (self.next(), list_unit(displacements));
-                self.line(&format!("for (ptrdiff_t i{i} = 0; i{i} < {}; i{i}++) {{", displacements.len()));
-                self.depth += 1;
-                self.line(&format!("MEMORY *m{i} = {memory} + {at} + t[{list}][i{i}] * (ptrdiff_t){unit};"));
+                let i = self.begin_list(list, displacements, memory, at);
                 self.part(child, &format!("m{i}"), 0);
                 self.end();
             }
@@ -194,26 +201,18 @@ impl Writer {
                             Some((within, size)) => {
                                 self.copy(memory, at + here + within, &(size * count).to_string());
                             }
-                            None => self.repeat(*count, *stride, child, memory, at + here),
+                            None => self.repeat(&count.to_string(), *stride, child, memory, at + here),
                         }
                     }
                     return;
                 }
-                let (i, unit) = (self.next(), list_unit(displacements));
-                self.line(&format!("for (ptrdiff_t i{i} = 0; i{i} < {}; i{i}++) {{", displacements.len()));
-                self.depth += 1;
-                self.line(&format!("MEMORY *m{i} = {memory} + {at} + t[{list}][i{i}] * (ptrdiff_t){unit};"));
+                let i = self.begin_list(list, displacements, memory, at);
                 let length = format!("t[{}][i{i}]", list + 1);
                 if let Some((within, size)) = one.filter(|_| !self.elementwise) {
                     self.line(&format!("size_t n{i} = {length} * (size_t){size};"));
                     self.copy(&format!("m{i}"), within, &format!("n{i}"));
                 } else {
-                    let j = self.next();
-                    self.line(&format!("for (ptrdiff_t i{j} = 0; i{j} < {length}; i{j}++) {{"));
-                    self.depth += 1;
-                    self.line(&format!("MEMORY *m{j} = m{i} + i{j} * {stride};"));
-                    self.part(child, &format!("m{j}"), 0);
-                    self.end();
+                    self.repeat(&length, *stride, child, &format!("m{i}"), 0);
                 }
                 self.end();
             }

@@ -2,16 +2,7 @@
 
 use dtype_core::{BaseType, TypeMap};
 
-/// A generator that is random enough for gaps and types, and the same every time.
-pub struct Random(pub u64);
-
-impl Random {
-    /// A number from 0 to before this one.
-    pub fn below(&mut self, limit: i64) -> i64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as i64 % limit
-    }
-}
+use crate::generate::Random;
 
 /// The names of all cases.
 pub const NAMES: [&str; 11] = [
@@ -33,16 +24,15 @@ pub const NAMES: [&str; 11] = [
 /// # Panics
 /// For a name that is none of [`NAMES`].
 pub fn map(name: &str, n: usize) -> TypeMap {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
+    let mut below = |limit| random.below(limit) as i64;
     let mut types = vec![BaseType::F64; n];
     let count = n as i64;
     let displacements: Vec<i64> = match name {
         "contiguous" => (0..count).map(|i| 8 * i).collect(),
         "strided" => (0..count).map(|i| 24 * i).collect(),
-        "random-gaps" => running_sum(n, || 8 * (1 + random.below(100))),
-        "random-blocks" => {
-            running_sum(n, || if random.below(12) == 0 { 8 * (2 + random.below(100)) } else { 8 })
-        }
+        "random-gaps" => running_sum(n, || 8 * (1 + below(100))),
+        "random-blocks" => running_sum(n, || if below(12) == 0 { 8 * (2 + below(100)) } else { 8 }),
         "row-plus-column" => {
             let half = count / 2;
             let column = (0..count - half).map(|i| 8 * half * i);
@@ -56,7 +46,7 @@ pub fn map(name: &str, n: usize) -> TypeMap {
         "random-types" => {
             let bases = [BaseType::I32, BaseType::U8, BaseType::F64];
             for base in &mut types {
-                *base = bases[random.below(3) as usize];
+                *base = bases[below(3) as usize];
             }
             (0..count).map(|i| 8 * i).collect()
         }
@@ -74,7 +64,7 @@ pub fn map(name: &str, n: usize) -> TypeMap {
         }
         "finite-elements" => {
             // The corners of a random selection of the quads of a grid, 100 quads a row.
-            let quads = running_sum(n / 4 + 1, || 1 + random.below(3));
+            let quads = running_sum(n / 4 + 1, || 1 + below(3));
             let corner = |quad: i64| quad / 100 * 101 + quad % 100;
             quads.iter().flat_map(|quad| [0, 1, 102, 101].map(|k| 8 * (corner(*quad) + k))).take(n).collect()
         }

@@ -1,7 +1,7 @@
 //! Layouts that nobody chose: drawn from the space of all, the same ones for the same seed. The build script
 //! writes the loops by hand for them, so this knows type trees and nothing else.
 
-use dtype_core::{BaseType, TypeTree};
+use dtype_core::{BaseType, TypeTree, gcd};
 
 mod published;
 
@@ -72,13 +72,13 @@ pub fn samples(seed: u64, least: u64, most: u64) -> impl Iterator<Item = Sample>
     })
 }
 
-/// A tree while it grows: each level is put around what is there.
+/// A tree while it grows: each level is put around what is there. Displacement 0 is its first byte.
 struct Growing {
     tree: TypeTree,
     size: u64,
     /// From its first byte to behind its last one.
     span: u64,
-    /// Displacement 0 is so far behind the first byte: all children begin with their first byte.
+    /// What it is, for the name of the sample.
     text: String,
 }
 
@@ -281,11 +281,6 @@ fn add_lists(tree: &TypeTree, all: &mut Vec<Vec<i32>>) {
 
 /// What all of these displacements are multiples of, in bytes.
 pub fn list_unit(displacements: &[i64]) -> i64 {
-    let gcd = |mut a: i64, mut b: i64| {
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        a.abs()
-    };
-    displacements.iter().copied().fold(0, gcd).max(1)
+    let unit = displacements.iter().fold(0, |unit, at| gcd(unit, at.unsigned_abs() as usize));
+    unit.max(1) as i64
 }

@@ -3,7 +3,7 @@
 
 use std::{convert::Infallible, hint::black_box, ptr::copy_nonoverlapping as copy};
 
-use crate::cases::Random;
+use crate::generate::Random;
 use dtype_runtime::{
     DynamicLayout, Layout,
     dtype_core::{BaseType, TypeTree},
@@ -392,7 +392,7 @@ fn matrices(bench: &dyn Bench) {
 
 /// A number from 0 to before this one.
 fn below(random: &mut Random, limit: usize) -> usize {
-    random.below(limit as i64) as usize
+    random.below(limit as u64) as usize
 }
 
 fn small(number: usize) -> i32 {
@@ -405,7 +405,7 @@ fn lists(bench: &dyn Bench) {
     sizes!(bench, "gather-random", [1000 16_384 4_194_304], [8 512 32_768 2_097_152], |N| {
         let (numbers, memory) = array(2 * N);
         // Each number once, in a random order.
-        let mut random = Random(7);
+        let mut random = Random::new(7);
         let mut indices: Vec<i32> = (0..2 * N).map(small).collect();
         (0..N).for_each(|i| indices.swap(i, i + below(&mut random, 2 * N - i)));
         indices.truncate(N);
@@ -413,7 +413,7 @@ fn lists(bench: &dyn Bench) {
     });
     sizes!(bench, "random-lengths", [2000 32_768 8_000_000], [32 512 32_768 2_097_152], |N| {
         let (numbers, memory) = array(2 * N);
-        let (mut random, mut at, mut blocks) = (Random(7), 0, Vec::new());
+        let (mut random, mut at, mut blocks) = (Random::new(7), 0, Vec::new());
         while at + 32 < 2 * N {
             let length = 1 + below(&mut random, 16);
             blocks.push((at, length));
@@ -478,7 +478,7 @@ fn list(bench: &dyn Bench, name: &str, index: impl Fn(usize, &mut Random) -> usi
             continue;
         }
         let (numbers, memory) = array(2 * n);
-        let mut random = Random(7);
+        let mut random = Random::new(7);
         let indices = (0..n).map(|i| small(index(i, &mut random))).collect();
         let (numbers, size, ours, hand, c) = of_indices(numbers, memory, indices);
         measure(bench, case, size, ours, [hand, c]);
