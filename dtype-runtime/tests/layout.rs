@@ -656,6 +656,84 @@ fn the_cache_forgets_what_was_not_used_for_longest() {
     assert!(layout_cache().numbers <= 1 << 22);
 }
 
+/// Long lists are found by what they hold, and by nothing else.
+#[test]
+fn a_long_list_that_is_given_again_is_the_same_layout() {
+    const N: usize = 3000;
+    let cells: Vec<u32> = (0..2 * N as u32).collect();
+    let mut list: Vec<i32> = (0..N as i32).map(|k| k * 7 % N as i32).collect();
+    let n = cells.len();
+    let packed = |list: &[i32]| list.iter().flat_map(|i| (*i as u32).to_ne_bytes()).collect::<Vec<_>>();
+    let before = layout_cache();
+    for _ in 0..3 {
+        let layout = layout!(u32[n] => {&list}).unwrap();
+        assert!(layout.cost() > 0);
+        assert_eq!(layout.of(&cells).unwrap().pack(), packed(&list));
+    }
+    assert!(layout_cache().hits >= before.hits + 2);
+
+    // Another entry, another length, another type of integers or elements, another order of dimensions.
+    list[N / 2] += N as i32;
+    assert_eq!(layout!(u32[n] => {&list}).unwrap().of(&cells).unwrap().pack(), packed(&list));
+    let wide: Vec<u64> = list.iter().map(|index| *index as u64).collect();
+    assert_eq!(layout!(u32[n] => {&wide}).unwrap().of(&cells).unwrap().pack(), packed(&list));
+    let small: Vec<u8> = cells.iter().map(|cell| *cell as u8).collect();
+    let bytes: Vec<u8> = list.iter().map(|index| *index as u8).collect();
+    assert_eq!(layout!(u8[n] => {&list}).unwrap().of(&small).unwrap().pack(), bytes);
+    let rows = layout!(u32[n][2] => [{&list}, 1]).unwrap();
+    let columns = layout!(u32[2][n] => [1, {&list}]).unwrap();
+    assert_eq!(rows.packed_size(), columns.packed_size());
+    assert_ne!(rows.tree(), columns.tree());
+
+    // Where it does not fit it is refused, found or not.
+    let m = list[N / 2] as usize;
+    for list in [list.clone(), list.iter().rev().copied().collect()] {
+        let entry = list.iter().position(|index| *index as usize == m).unwrap();
+        let message = layout!(u32[m] => {&list}).unwrap_err().to_string();
+        assert!(
+            message.contains(&format!("entry {entry} ")) && message.contains(&m.to_string()),
+            "{message}"
+        );
+    }
+    list[5] = -1;
+    assert!(layout!(u32[n] => {&list}).unwrap_err().to_string().contains("-1"));
+    let huge = vec![u64::MAX; N];
+    assert!(layout!(u32[n] => {&huge}).is_err());
+}
+
+#[test]
+fn a_list_that_selects_twice_is_refused_whenever_it_is_given() {
+    let n = 5000;
+    let twice: Vec<usize> = (0..n).chain([17]).collect();
+    let once: Vec<usize> = (0..n).collect();
+    let mut cells = vec![0u16; n];
+    for _ in 0..2 {
+        let layout = layout!(u16[n] => {&twice}).unwrap();
+        assert_eq!(layout.of(&cells).unwrap().pack().len(), 2 * n + 2);
+        assert!(matches!(layout.of_mut(&mut cells), Err(Error::Overlap)));
+        assert!(layout!(u16[n] => {&once}).unwrap().of_mut(&mut cells).is_ok());
+    }
+}
+
+#[test]
+fn threads_may_give_the_same_lists_at_once() {
+    let n = 20_000;
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            scope.spawn(move || {
+                let cells: Vec<u32> = (0..n as u32).collect();
+                for round in 0..40 {
+                    let step = 1 + (thread + round) % 3;
+                    let list: Vec<usize> = (0..n).step_by(step).map(|k| n - 1 - k).collect();
+                    let packed = layout!(u32[n] => {&list}).unwrap().of(&cells).unwrap().pack();
+                    let expected = list.iter().flat_map(|i| (*i as u32).to_ne_bytes());
+                    assert!(packed.into_iter().eq(expected));
+                }
+            });
+        }
+    });
+}
+
 #[test]
 fn ready_made_layouts_say_which_parameter_is_wrong() {
     let order = ArrayOrder::RowMajor;

@@ -4,7 +4,10 @@
 use std::hint::black_box;
 
 use clap::Parser;
-use dtype_benches::measure::{Contender, Effort, Options, print, row};
+use dtype_benches::{
+    generate::Random,
+    measure::{Contender, Effort, Options, print, row},
+};
 use dtype_runtime::{Layout, layout, layout::Band};
 
 /// Times layouts against loops, in one run.
@@ -48,40 +51,47 @@ fn columns(matrix: &Matrix, measure: &impl Fn(&str, Vec<Contender<'_>>)) {
     );
 }
 
-/// Lists of a million indices: checked when made; solved at first use, which the cache would spare, so that
-/// each run has another list; and found again.
+/// Lists of a million indices: checked when made, and solved at first use, which both are spared where the
+/// list is known, so that each run has another one; and found again.
 fn lists(measure: &impl Fn(&str, Vec<Contender<'_>>)) {
     let size = N * N;
-    let (regular, scattered) = (indices(|k| 2 * k), indices(|k| k.wrapping_mul(2_654_435_761) % (2 * size)));
-    for (name, list) in [("regular", &regular), ("scattered", &scattered)] {
-        let mut length = 2 * size;
+    let mut random = Random::new(5);
+    let lists = [
+        ("regular", indices(|k| 2 * k)),
+        ("scattered", indices(|k| k.wrapping_mul(2_654_435_761) % (2 * size))),
+        ("random", indices(|_| random.below(2 * size as u64) as usize)),
+    ];
+    for (name, list) in &lists {
         let read = || {
             black_box(list.iter().map(|index| i64::from(*index)).sum::<i64>());
             None
         };
-        let make = |length: usize| layout!(u32[length] => {list}).expect("all are within");
-        let contenders = vec![
-            Contender::new("ours", || {
-                black_box(make(2 * size).count());
-                None
-            }),
-            Contender::new("read", read),
-        ];
-        measure(&format!("make/{name}-list"), contenders);
-        let mut shifted = list.clone();
-        let contenders = vec![
-            Contender::new("ours", || {
-                // The last index makes it a list that nobody has seen.
-                length += 1;
-                *shifted.last_mut()? = i32::try_from(length - 1).ok()?;
-                layout!(u32[length] => {&shifted}).ok().map(|list| list.cost())
-            }),
-            Contender::new("read", read),
-        ];
-        measure(&format!("make-and-solve/{name}-list"), contenders);
-        let contenders =
-            vec![Contender::new("ours", || Some(make(2 * size).cost())), Contender::new("read", read)];
-        measure(&format!("make-and-find/{name}-list"), contenders);
+        let (mut length, mut others) = (2 * size, list.clone());
+        // The last index makes it a list that nobody has seen.
+        let mut another = || {
+            length += 1;
+            *others.last_mut()? = i32::try_from(length - 1).ok()?;
+            layout!(u32[length] => {&others}).ok()
+        };
+        let make = || {
+            black_box(another()?.count());
+            None
+        };
+        measure(
+            &format!("make/{name}-list"),
+            vec![Contender::new("ours", make), Contender::new("read", read)],
+        );
+        let solve = || another().map(|list| list.cost());
+        measure(
+            &format!("make-and-solve/{name}-list"),
+            vec![Contender::new("ours", solve), Contender::new("read", read)],
+        );
+        let length = 2 * size;
+        let find = || layout!(u32[length] => {list}).ok().map(|list| list.cost());
+        measure(
+            &format!("make-and-find/{name}-list"),
+            vec![Contender::new("ours", find), Contender::new("read", read)],
+        );
     }
 }
 
@@ -151,7 +161,7 @@ fn pieces(matrix: &Matrix, measure: &impl Fn(&str, Vec<Contender<'_>>)) {
 }
 
 /// A million indices, as 32-bit integers.
-fn indices(index: impl Fn(usize) -> usize) -> Vec<i32> {
+fn indices(mut index: impl FnMut(usize) -> usize) -> Vec<i32> {
     (0..N * N).map(|k| i32::try_from(index(k)).expect("a small index")).collect()
 }
 

@@ -3,7 +3,7 @@
 use std::{
     fmt,
     marker::PhantomData,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use dtype_core::{Optimality, Program, SelectionError, TypeTree};
@@ -12,6 +12,7 @@ use super::{
     Disjoint, Layout, UnknownCoverage,
     entry::{Entry, entry_of},
     fixed::{Selection, StaticLayout},
+    list::List,
     own_methods,
     part::Part,
     pieces::Pieces,
@@ -23,7 +24,7 @@ use super::{
 use crate::{
     Error,
     engine::Plan,
-    types::{MpiDatatype, entry::LayoutOrigin},
+    types::{MpiDatatype, cache::note_hit, entry::LayoutOrigin},
 };
 
 /// A layout that is worked out while the program runs: of elements `T`, in an array of `D`
@@ -50,7 +51,7 @@ struct Dynamic {
     element: usize,
     axes: Vec<Axis>,
     parts: Vec<Part>,
-    lists: Vec<Vec<usize>>,
+    lists: Vec<Arc<List>>,
     /// What is asked for with every message: of many pieces it takes a while.
     packed_size: usize,
     is_restricted: bool,
@@ -72,6 +73,60 @@ impl Dynamic {
             parts: &self.parts,
             lists: &self.lists,
         }
+    }
+}
+
+/// Layouts of long lists, the one that was asked for last at the end.
+static OF_LISTS: Mutex<Vec<Arc<Dynamic>>> = Mutex::new(Vec::new());
+
+/// The most layouts in [`OF_LISTS`], and the most indices in all their lists.
+const MOST_OF_LISTS: usize = 64;
+const MOST_INDICES: usize = 1 << 22;
+
+impl Dynamic {
+    /// The same layout, with all that has been worked out of it, if it is remembered; otherwise this one,
+    /// which then is, if it has long lists.
+    fn remembered(self) -> Arc<Self> {
+        if !(List::FROM..=MOST_INDICES).contains(&self.indices()) {
+            return Arc::new(self);
+        }
+        // No call that can panic leaves the list half-changed, so a poisoned lock is as good as any.
+        let mut all = OF_LISTS.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all.iter().rposition(|known| **known == self);
+        let layout = known.map_or_else(|| Arc::new(self), |known| all.remove(known));
+        all.push(Arc::clone(&layout));
+        let (mut first, mut indices) = (all.len(), 0);
+        while first > 0 && all.len() - first < MOST_OF_LISTS {
+            indices += all[first - 1].indices();
+            if indices > MOST_INDICES {
+                break;
+            }
+            first -= 1;
+        }
+        let forgotten: Vec<_> = all.drain(..first).collect();
+        drop(all);
+        drop(forgotten);
+        if layout.entry.get().is_some() {
+            note_hit();
+        }
+        layout
+    }
+
+    /// How many indices its lists have.
+    fn indices(&self) -> usize {
+        self.lists.iter().map(|list| list.indices().len()).sum()
+    }
+}
+
+/// As regions. What else there is follows from that.
+impl PartialEq for Dynamic {
+    fn eq(&self, other: &Self) -> bool {
+        let numbers = |layout: &Self| (layout.order, layout.element);
+        numbers(self) == numbers(other)
+            && self.shape == other.shape
+            && self.axes == other.axes
+            && self.parts == other.parts
+            && self.lists == other.lists
     }
 }
 
@@ -108,7 +163,7 @@ impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
             entry: OnceLock::new(),
             disjoint: OnceLock::new(),
         };
-        Self(Arc::new(known), PhantomData)
+        Self(known.remembered(), PhantomData)
     }
 
     own_methods!(T, Dimensions<D>, UnknownCoverage);

@@ -17,11 +17,11 @@
 //! # Ok::<(), dtype_runtime::Error>(())
 //! ```
 
-// The files: `region`, what is selected, as numbers, with `part` and `nest`; `overlap`, what is selected
-// twice; `pieces`, how it is written down; `fixed` and `dynamic`, the two kinds of layouts; `shapes`,
-// ready-made ones; `source`, what layouts are taken of, whose `shape` they have; `view`, what is taken;
-// `explain`, a layout in words; `entry`, what is worked out of a layout once; `datatype`, `buffers`, what
-// rsmpi asks of layouts and views. The room builds on `types`, `engine` and `pack`.
+// The files: `region`, what is selected, as numbers, with `part`, `list` and `nest`; `overlap`, what is
+// selected twice; `pieces`, how it is written down; `fixed` and `dynamic`, the two kinds of layouts;
+// `shapes`, ready-made ones; `source`, what layouts are taken of, whose `shape` they have; `view`, what is
+// taken; `explain`, a layout in words; `entry`, what is worked out of a layout once; `datatype`, `buffers`,
+// what rsmpi asks of layouts and views. The room builds on `types`, `engine` and `pack`.
 
 use std::convert::Infallible;
 
@@ -45,6 +45,7 @@ mod dynamic;
 pub(crate) mod entry;
 mod explain;
 pub(crate) mod fixed;
+pub(crate) mod list;
 pub(crate) mod nest;
 mod overlap;
 pub(crate) mod part;

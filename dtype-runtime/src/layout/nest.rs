@@ -1,11 +1,13 @@
 //! Loop nests over the values of a piece.
 
+use std::sync::Arc;
+
 use dtype_core::{
     MOST_ARRAYS, MOST_DIMENSIONS,
     constant::{RunBuffer, Solved},
 };
 
-use super::part::Leaf;
+use super::{list::List, part::Leaf};
 use crate::{engine::Direction, pack::copy_known, types::entry::COSTS};
 
 /// A loop over the values of a piece: a number of times at a stride in bytes, or at the places of a list.
@@ -16,7 +18,7 @@ pub struct Loop<'a> {
     /// Bytes from one to the next; with a list, from an index to the next.
     pub stride: isize,
     /// The indices, if they are listed.
-    pub list: Option<&'a Vec<usize>>,
+    pub list: Option<&'a Arc<List>>,
 }
 
 impl Loop<'_> {
@@ -25,7 +27,10 @@ impl Loop<'_> {
     pub fn offset(&self, i: usize) -> isize {
         match self.list {
             None => i as isize * self.stride,
-            Some(list) => (list[i] as isize - list[0] as isize) * self.stride,
+            Some(list) => {
+                let indices = list.indices();
+                (indices[i] as isize - indices[0] as isize) * self.stride
+            }
         }
     }
 }

@@ -113,7 +113,7 @@ impl Region<'_> {
                     usize::from(progression.meets(&Progression { start: index, count: 1, step: 1 }))
                 }
                 Axis::Listed { list, .. } => {
-                    self.lists[*list].iter().filter(|listed| **listed == index).count()
+                    self.lists[*list].indices().iter().filter(|listed| **listed == index).count()
                 }
             };
             let last = self.shape.len() - 1;

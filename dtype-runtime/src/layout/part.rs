@@ -1,5 +1,7 @@
 //! What is selected of an element: values of one type.
 
+use std::ptr;
+
 use dtype_core::{MOST_ARRAYS, Progression, constant::RunBuffer, gcd};
 
 use crate::{
@@ -42,6 +44,13 @@ impl Leaf {
                 copying: Copying::of::<T>(),
             }
         }
+    }
+}
+
+impl PartialEq for Part {
+    fn eq(&self, other: &Self) -> bool {
+        let numbers = |part: &Self| (part.offset, part.arrays);
+        numbers(self) == numbers(other) && ptr::eq(self.leaf, other.leaf)
     }
 }
 

@@ -3,13 +3,14 @@
 //!
 //! Both are told the same, by `layout!` and by the ready-made shapes, and refuse the same in the same words.
 
-use std::{marker::PhantomData, mem::MaybeUninit};
+use std::{hash::Hash, marker::PhantomData, mem::MaybeUninit, sync::Arc};
 
 use dtype_core::{
     Item, MOST_ARRAYS, MOST_BYTES, MOST_DIMENSIONS, MOST_FIXED_PIECES, MOST_PIECES, SelectionError,
 };
 
 use super::{
+    list::List,
     part::{Leaf, Part},
     region::{ArrayOrder, Axis, Region},
     shape::Memory,
@@ -229,9 +230,7 @@ pub struct Pieces<T, const D: usize> {
     pub(crate) shape: [usize; D],
     pub(crate) axes: Vec<Axis>,
     pub(crate) parts: Vec<Part>,
-    pub(crate) lists: Vec<Vec<usize>>,
-    /// Of each list, what its indices are less than.
-    limits: Vec<usize>,
+    pub(crate) lists: Vec<Arc<List>>,
     /// Turns of loops since the last piece.
     idle_turns: usize,
     error: Option<SelectionError>,
@@ -245,16 +244,15 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
             Ok(shape) => (shape, None),
             Err(error) => ([0; D], Some(error)),
         };
-        let (axes, parts, lists, limits) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { shape, axes, parts, lists, limits, idle_turns: 0, error, element: PhantomData }
+        let (axes, parts, lists) = (Vec::new(), Vec::new(), Vec::new());
+        Self { shape, axes, parts, lists, idle_turns: 0, error, element: PhantomData }
     }
 
     /// Those of a region of as many dimensions.
     pub(super) fn of_region(region: &Region<'_>) -> Self {
         let (axes, parts, lists) = (region.axes.to_vec(), region.parts.to_vec(), region.lists.to_vec());
         let shape = std::array::from_fn(|k| region.shape[k]);
-        let (limits, element) = (Vec::new(), PhantomData);
-        Self { shape, axes, parts, lists, limits, idle_turns: 0, error: None, element }
+        Self { shape, axes, parts, lists, idle_turns: 0, error: None, element: PhantomData }
     }
 
     /// The length of a dimension.
@@ -275,24 +273,16 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
     /// What a list of indices selects of a dimension.
     pub fn list<I: Integer>(&mut self, dimension: usize, indices: &(impl AsRef<[I]> + ?Sized)) -> Axis {
         let (indices, length) = (indices.as_ref(), self.shape[dimension]);
-        let mut list = Vec::with_capacity(indices.len());
-        for (entry, index) in indices.iter().enumerate() {
-            match usize::try_from(index.wide()) {
-                Ok(index) if index < length => list.push(index),
-                _ => {
-                    let given = index.wide();
-                    return self.refuse(SelectionError::ListedOutOfBounds {
-                        entry,
-                        dimension,
-                        length,
-                        given,
-                    });
-                }
+        let list = match List::of(indices, length) {
+            Ok(list) => list,
+            Err(entry) => {
+                let given = indices[entry].wide();
+                return self.refuse(SelectionError::ListedOutOfBounds { entry, dimension, length, given });
             }
-        }
-        let (first, count) = (list.first().copied().unwrap_or_default(), list.len());
+        };
+        let first = list.indices().first().copied().unwrap_or_default();
+        let count = indices.len();
         self.lists.push(list);
-        self.limits.push(length);
         Axis::Listed { list: self.lists.len() - 1, first, count }
     }
 
@@ -332,10 +322,11 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
     fn lies_within(&self, axis: &Axis, length: usize) -> bool {
         match axis {
             Axis::Regular(progression) => progression.bounds().is_none_or(|(_, last)| last < length),
-            Axis::Listed { list, first, count } => self.lists.get(*list).is_some_and(|indices| {
+            Axis::Listed { list, first, count } => self.lists.get(*list).is_some_and(|list| {
+                let indices = list.indices();
                 let is_this =
                     (indices.first().copied().unwrap_or_default(), indices.len()) == (*first, *count);
-                is_this && self.limits[*list] <= length
+                is_this && list.limit() <= length
             }),
         }
     }
@@ -365,7 +356,7 @@ pub const fn is_integer<I: Integer>(_: I) {}
     message = "a length, bound or index of a layout is an integer, not a `{Self}`",
     label = "not an integer"
 )]
-pub trait Integer: Copy {
+pub trait Integer: Copy + Eq + Hash + Send + Sync + 'static {
     /// The same number.
     fn wide(self) -> i128;
 }

@@ -4,7 +4,7 @@
 //! the whole or a part. It knows nothing of where a source has its elements: that is said by strides, in
 //! bytes, one for each dimension. How regions are put together is told in `pieces.rs`.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use dtype_core::{
     MOST_ARRAYS, MOST_DIMENSIONS, Progression, TypeTree,
@@ -12,6 +12,7 @@ use dtype_core::{
 };
 
 use super::{
+    list::List,
     nest::{Loop, Nest},
     part::Part,
 };
@@ -51,7 +52,7 @@ pub struct Region<'a> {
     /// Of each piece, what is selected of every element.
     pub parts: &'a [Part],
     /// Lists that axes refer to.
-    pub lists: &'a [Vec<usize>],
+    pub lists: &'a [Arc<List>],
 }
 
 /// The indices selected in one dimension.

@@ -7,11 +7,12 @@
 
 use std::{
     any::TypeId,
-    collections::HashMap,
+    collections::hash_map::Entry,
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
 use dtype_core::{Bounds, TypeTree};
+use foldhash::HashMap;
 
 use super::{
     datatype::MpiDatatype,
@@ -28,7 +29,7 @@ const MOST_NUMBERS: usize = 1 << 22;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LayoutCache {
-    /// Layouts that were found.
+    /// Layouts that were found, those of long lists by their lists.
     pub hits: u64,
     /// Layouts that were not there, and had to be worked out.
     pub misses: u64,
@@ -38,7 +39,9 @@ pub struct LayoutCache {
     pub numbers: usize,
 }
 
-/// What the cache of layouts that are known only at run time has done so far in this process.
+/// What the cache of layouts that are known only at run time has done so far in this process. Layouts of
+/// lists of 1,024 indices and more are remembered besides, 64 of them with 4,194,304 indices in all: what is
+/// found of those is found with its plan.
 ///
 /// ```
 /// use dtype_runtime::{layout, layout::layout_cache};
@@ -85,27 +88,38 @@ pub(crate) fn cached(tree: TypeTree, bounds: Option<Bounds>, purpose: Purpose) -
     let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     cache.clock += 1;
     let now = cache.clock;
-    if let Some(found) = cache.remembered.get_or_insert_default().get_mut(&key) {
-        found.used = now;
-        let entry = Arc::clone(&found.entry);
-        cache.hits += 1;
-        return entry;
+    let tree = Arc::clone(&key.0);
+    match cache.remembered.get_or_insert_default().entry(key) {
+        Entry::Occupied(mut found) => {
+            found.get_mut().used = now;
+            let entry = Arc::clone(&found.get().entry);
+            cache.hits += 1;
+            entry
+        }
+        Entry::Vacant(place) => {
+            let entry = Arc::new(LazyDatatype::of_tree(tree, bounds, purpose));
+            if numbers <= MOST_NUMBERS {
+                place.insert(Remembered { entry: Arc::clone(&entry), numbers, used: now });
+                cache.numbers += numbers;
+                cache.forget();
+            }
+            entry
+        }
     }
-    let entry = Arc::new(LazyDatatype::of_tree(Arc::clone(&key.0), bounds, purpose));
-    if numbers <= MOST_NUMBERS {
-        cache.make_room(numbers);
-        let remembered = Remembered { entry: Arc::clone(&entry), numbers, used: now };
-        cache.numbers += numbers;
-        cache.remembered.get_or_insert_default().insert(key, remembered);
-    }
-    entry
+}
+
+/// Counts a layout that was found elsewhere: by its lists.
+pub(crate) fn note_hit() {
+    let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+    cache.clock += 1;
+    cache.hits += 1;
 }
 
 impl Cache {
-    /// Forgets entries until one more, of `size` numbers, fits.
-    fn make_room(&mut self, numbers: usize) {
+    /// Forgets entries while there are too many.
+    fn forget(&mut self) {
         let remembered = self.remembered.get_or_insert_default();
-        while remembered.len() >= MOST_ENTRIES || self.numbers + numbers > MOST_NUMBERS {
+        while remembered.len() > MOST_ENTRIES || self.numbers > MOST_NUMBERS {
             let Some(oldest) =
                 remembered.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone())
             else {

@@ -1,6 +1,7 @@
 //! One entry a layout: solved at the latest at first use, built once, kept for the life of the process.
 
 use std::{
+    borrow::Cow,
     fmt,
     sync::{Arc, OnceLock},
 };
@@ -79,8 +80,8 @@ pub enum Description {
 
 impl Description {
     /// The type tree: of a struct, a strc of the trees of its fields, nothing simplified but them.
-    pub(crate) fn tree(&self) -> TypeTree {
-        match self {
+    pub(crate) fn tree(&self) -> Cow<'_, TypeTree> {
+        Cow::Owned(match self {
             Self::Leaf(base) => TypeTree::Leaf(*base),
             Self::Bytes(size) => TypeTree::vector(*size as u64, 1, TypeTree::Leaf(BaseType::Byte)),
             Self::Elements(element, count, stride) => match element().solution().tree.clone() {
@@ -90,8 +91,8 @@ impl Description {
             },
             Self::Fields(fields) => fields.tree(),
             Self::Listed(list) => list(),
-            Self::Given(tree) => TypeTree::clone(tree),
-        }
+            Self::Given(tree) => return Cow::Borrowed(tree),
+        })
     }
 }
 
