@@ -36,5 +36,5 @@ fn compile_c() {
         Some(mpicc) => build.compiler(mpicc),
         None => build.includes(&library.include_paths),
     };
-    build.files(["c/spy.c", "c/types.c"]).warnings(true).compile("types");
+    build.files(["c/count.c", "c/spy.c", "c/types.c"]).warnings(true).compile("types");
 }

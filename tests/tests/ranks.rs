@@ -216,6 +216,23 @@ fn packed_collectives_take_any_number_of_values_and_end_where_they_do_not_fit() 
 }
 
 #[test]
+fn collectives_with_promised_sizes_bring_the_same() {
+    for ranks in [1, 2, 3] {
+        passes("wires-exact", ranks);
+    }
+    ended_well(&run(scenario("wires-exact", 2).env("DTYPE_CHECK", "1")), 2);
+}
+
+/// Calls and bytes, as a profiling layer counts them: with 64 ranks if `DTYPE_LONG` is set.
+#[test]
+fn collectives_cost_what_is_said_of_them() {
+    let more: &[usize] = if std::env::var_os("DTYPE_LONG").is_some() { &[16, 64] } else { &[] };
+    for ranks in [2, 3, 8].iter().chain(more) {
+        passes("wires-counts", *ranks);
+    }
+}
+
+#[test]
 fn collectives_take_nothing_from_and_for_any_ranks() {
     for ranks in [1, 2, 3, 4] {
         passes("wires-nothing", ranks);

@@ -1,9 +1,15 @@
 //! Collective calls on packed bytes (MPI 4.1 chapter 6).
 //!
-//! Every rank first tells how many packed bytes it has, or expects. So the numbers of values may differ from
-//! rank to rank, and where they do not fit, every rank to which something would come gets an error instead,
-//! and all ranks come out of the call. What has been announced must also come: behind the bytes of each rank
-//! is a seal, of a number that it tells with them (`frame.rs`).
+//! The ranks first find out whether all have, or expect, as many packed bytes: one reduction of a few
+//! numbers, however many ranks there are. Where they do the call is the plain one; where not, sizes are told
+//! to whoever receives. So the numbers of values may differ from rank to rank, and where they do not fit,
+//! every rank to which something would come gets an error instead, and all ranks come out of the call. What
+//! has been announced must also come: behind the bytes of each rank is a seal, of a number that was drawn for
+//! the call (`frame.rs`).
+//!
+//! A program that knows that all ranks have as many bytes says so, in calls that end in `_exact`: they send
+//! nothing else. These are unsafe, since libraries write what is longer than they were told behind a buffer.
+//! Between groups, and with `DTYPE_CHECK=1`, they are the same as the others.
 //!
 //! More bytes than an MPI count are counted in larger units, which all ranks agree on: see `parts.rs`.
 
@@ -17,13 +23,14 @@ use ::mpi::{
 
 use super::{
     Receivable, Sendable,
-    frame::{break_seal, draw, fits, seal, seal_size, unseal},
-    parts::{Parts, Told, total, with_seals},
+    broadcast::broadcast,
+    frame::{checks, draw, fits, seal_size},
+    parts::{Form, Parts, Sizes, Told, with_seals},
     pool::Buffer,
 };
 use crate::{
     Error,
-    mpi::{called, packed_datatype, ready_on},
+    mpi::{called, ready_on},
 };
 
 /// Collective calls without a root, on packed bytes.
@@ -52,22 +59,25 @@ pub trait PackedCollectives: Communicator {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        let communicator = ready_on(self)?;
-        let drawn = draw();
-        let told = tell_all(communicator, self.target_size(), [message.packed_size() as u64, drawn])?;
-        let bytes = with_seals(&told);
-        let parts = Parts::of(&told, largest(communicator, bytes)?)?;
-        let buffers = parts.pack_one(message, drawn).and_then(|one| Ok((one, parts.room_for_all()?)));
-        let ((packed, own), mut all) = all_have_memory(communicator, bytes, buffers)?;
-        let (from, to, unit) = (packed.as_ptr(), all.as_mut_ptr(), parts.unit()?);
-        called("MPI_Allgatherv", communicator, || {
-            let (counts, starts, kind) = (parts.counts.as_ptr(), parts.starts.as_ptr(), unit.datatype);
-            // SAFETY: the buffers have room for as many units as are sent, and as have been announced.
-            unsafe {
-                ffi::MPI_Allgatherv(from.cast(), own, kind, to.cast(), counts, starts, kind, communicator)
-            }
-        })?;
-        parts.unpack(&mut all, into)
+        all_gather(&agree(self, message.packed_size(), 0)?, message, into)
+    }
+
+    /// The same where all ranks have as many packed bytes: one `MPI_Allgather` of them, and nothing else.
+    ///
+    /// # Errors
+    /// As [`all_gather_packed`](Self::all_gather_packed), but [`Error::Announced`]. A rank without memory for
+    /// a buffer leaves the others waiting.
+    ///
+    /// # Safety
+    /// All ranks make this call, and their messages have as many packed bytes.
+    unsafe fn all_gather_packed_exact<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
+    where
+        S: Sendable + ?Sized,
+        R: Receivable + ?Sized,
+    {
+        // SAFETY: 1 is what the caller promises.
+        let agreed = unsafe { promised(self, message.packed_size(), 0) }?;
+        all_gather(&agreed, message, into)
     }
 
     /// Sends an equal part of each rank's values to each rank (`MPI_Alltoall`).
@@ -80,16 +90,33 @@ pub trait PackedCollectives: Communicator {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        let communicator = ready_on(self)?;
-        let (ranks, size) = (self.target_size() as usize, message.packed_size());
+        let (_, ranks) = members(self)?;
         // All ranks must come out of the call, so one whose values cannot be divided sends none.
-        let divides = size % ranks == 0 && (size / ranks) % message.step() == 0;
-        let part = if divides { size / ranks } else { 0 };
-        let outgoing = vec![[part as u64, draw()]; ranks];
-        let (mut all, incoming) = exchange(communicator, &outgoing, |parts| parts.pack(message))?;
-        if !divides {
-            return Err(Error::Parts { what: "packed bytes", found: size, ranks });
-        }
+        let part = part_of(message, ranks);
+        let agreed = agree(self, *part.as_ref().unwrap_or(&0), 0)?;
+        let (mut all, incoming) = all_to_all(&agreed, message)?;
+        part?;
+        incoming.unpack(&mut all, into)
+    }
+
+    /// The same where all ranks have as many packed bytes: one `MPI_Alltoall` of them, and nothing else.
+    ///
+    /// # Errors
+    /// As [`all_to_all_packed`](Self::all_to_all_packed), but [`Error::Announced`]. A rank without memory for
+    /// a buffer, or with values that cannot be divided, leaves the others waiting.
+    ///
+    /// # Safety
+    /// All ranks make this call, and their messages have as many packed bytes.
+    unsafe fn all_to_all_packed_exact<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
+    where
+        S: Sendable + ?Sized,
+        R: Receivable + ?Sized,
+    {
+        let (_, ranks) = members(self)?;
+        let part = part_of(message, ranks)?;
+        // SAFETY: 1 is what the caller promises.
+        let agreed = unsafe { promised(self, part, 0) }?;
+        let (mut all, incoming) = all_to_all(&agreed, message)?;
         incoming.unpack(&mut all, into)
     }
 
@@ -105,12 +132,11 @@ pub trait PackedCollectives: Communicator {
         S: Sendable,
         R: Receivable,
     {
-        let communicator = ready_on(self)?;
-        let ranks = self.target_size() as usize;
+        let (communicator, ranks) = members(self)?;
         // All ranks must come out of the call, so one with too few messages sends nothing.
         let right = messages.len() == ranks && into.len() == ranks;
         let (own, drawn) = (if right { messages } else { &[] }, draw());
-        let outgoing: Vec<Told> =
+        let outgoing: Vec<_> =
             (0..ranks).map(|i| [own.get(i).map_or(0, S::packed_size) as u64, drawn]).collect();
         let (all, incoming) = exchange(communicator, &outgoing, |parts| parts.pack_each(own))?;
         if !right {
@@ -145,60 +171,25 @@ pub trait PackedRoot: Root {
     /// # Errors
     /// [`Error::Fit`] on a rank that has room for another number of bytes than the root sends, and
     /// [`Error::InvalidValue`]: nothing is written there then. [`Error::Announced`] where a rank makes
-    /// another call, and with `DTYPE_CHECK=1` [`Error::Mismatch`]: parts of 256 KiB that came before may have
-    /// been written.
+    /// another call, and with `DTYPE_CHECK=1` [`Error::Mismatch`]: parts that came before may have been
+    /// written (the first one is of 984 bytes at most, the others are of 256 KiB).
     fn broadcast_packed<M: Receivable + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
-        /// Bytes of a part: while one travels, another one is packed or unpacked.
-        const PART: usize = 256 << 10;
-        let communicator = ready_on(self.as_communicator())?;
-        let (root, is_root) = (self.root_rank(), self.as_communicator().rank() == self.root_rank());
-        let expected = message.packed_size();
-        // Parts end between values of the root's.
-        let part = PART - PART % message.step().min(PART);
-        let mut told = [expected as u64, part as u64, draw()].map(u64::to_ne_bytes);
-        broadcast(communicator, root, told.as_flattened_mut())?;
-        let [size, part, drawn] = told.map(u64::from_ne_bytes);
-        let [size, part] = [size, part].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-        let part = part.clamp(1, PART);
-        let mut packed = Buffer::with_room(part.min(size) + seal_size())?;
-        // What is refused is received all the same: all ranks must come out of the call.
-        let mut refused = fits(message, size, None).err();
-        // What has to be looked at before any of it is written is put together first.
-        let looks_first = refused.is_none() && !is_root && !message.any_pattern();
-        let mut whole = if looks_first {
-            Buffer::with_room(size).map_err(|error| refused = Some(error)).ok()
-        } else {
-            None
-        };
-        for start in (0..size).step_by(part) {
-            let bytes = start..size.min(start.saturating_add(part));
-            let drawn = drawn.wrapping_add(start as u64);
-            let (place, behind) = packed[..bytes.len() + seal_size()].split_at_mut(bytes.len());
-            if is_root {
-                message.pack_range(bytes.clone(), place)?;
-                seal(message, bytes.clone(), drawn, behind);
-            } else {
-                break_seal(drawn, behind);
-            }
-            broadcast(communicator, root, &mut packed[..bytes.len() + seal_size()])?;
-            if is_root || refused.is_some() {
-                continue;
-            }
-            let (place, behind) = packed.split_at(bytes.len());
-            let taken = unseal(message, bytes.clone(), drawn, behind, root).and_then(|()| match &mut whole {
-                Some(whole) => {
-                    whole[bytes].copy_from_slice(place);
-                    Ok(())
-                }
-                None => message.unpack_range(start, place),
-            });
-            refused = taken.err();
-        }
-        match (refused, whole) {
-            (Some(error), _) => Err(error),
-            (None, Some(whole)) => message.unpack(&whole[..size]),
-            (None, None) => Ok(()),
-        }
+        broadcast(self, message, Form::BYTES)
+    }
+
+    /// The same where all ranks have as many packed bytes: an `MPI_Bcast` of each 256 KiB of them, and
+    /// nothing else.
+    ///
+    /// # Errors
+    /// As [`broadcast_packed`](Self::broadcast_packed), but [`Error::Announced`]. A rank without memory for a
+    /// buffer leaves the others waiting.
+    ///
+    /// # Safety
+    /// All ranks make this call, of this root, and their messages have as many packed bytes.
+    unsafe fn broadcast_packed_exact<M: Receivable + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
+        // SAFETY: 1 is what the caller promises.
+        let form = if checks() { Form::BYTES } else { unsafe { Form::bare(0) } };
+        broadcast(self, message, form)
     }
 
     /// Sends this rank's values to the root, which calls
@@ -208,7 +199,22 @@ pub trait PackedRoot: Root {
     /// Before `MPI_Init` and after `MPI_Finalize`; where MPI refuses a call; where there is no memory for a
     /// buffer.
     fn gather_packed<S: Sendable + ?Sized>(&self, message: &S) -> Result<(), Error> {
-        gather(self, message).map(|_| ())
+        let agreed = agree(self.as_communicator(), message.packed_size(), 0)?;
+        gather(&agreed, self, message).map(|_| ())
+    }
+
+    /// The same where all ranks have as many packed bytes: one `MPI_Gather` of them, and nothing else. The
+    /// root calls [`gather_packed_into_root_exact`](Self::gather_packed_into_root_exact).
+    ///
+    /// # Errors
+    /// As [`gather_packed`](Self::gather_packed).
+    ///
+    /// # Safety
+    /// All ranks make this call or the root's, of this root, and their messages have as many packed bytes.
+    unsafe fn gather_packed_exact<S: Sendable + ?Sized>(&self, message: &S) -> Result<(), Error> {
+        // SAFETY: 1 is what the caller promises.
+        let agreed = unsafe { promised(self.as_communicator(), message.packed_size(), 0) }?;
+        gather(&agreed, self, message).map(|_| ())
     }
 
     /// Receives the values of all ranks at the root, its own included, in the order of the ranks. They may
@@ -221,11 +227,26 @@ pub trait PackedRoot: Root {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        let (mut all, parts) = gather(self, message)?;
-        match parts {
-            Some(parts) => parts.unpack(&mut all, into),
-            None => fits(into, 0, None),
-        }
+        let agreed = agree(self.as_communicator(), message.packed_size(), 0)?;
+        gather_into(&agreed, self, message, into)
+    }
+
+    /// The same where all ranks have as many packed bytes.
+    ///
+    /// # Errors
+    /// As [`all_gather_packed_exact`](PackedCollectives::all_gather_packed_exact).
+    ///
+    /// # Safety
+    /// All other ranks call [`gather_packed_exact`](Self::gather_packed_exact), of this root, and the
+    /// messages of all have as many packed bytes.
+    unsafe fn gather_packed_into_root_exact<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
+    where
+        S: Sendable + ?Sized,
+        R: Receivable + ?Sized,
+    {
+        // SAFETY: 1 is what the caller promises.
+        let agreed = unsafe { promised(self.as_communicator(), message.packed_size(), 0) }?;
+        gather_into(&agreed, self, message, into)
     }
 
     /// Receives this rank's part from the root, which calls
@@ -235,7 +256,24 @@ pub trait PackedRoot: Root {
     /// [`Error::Fit`] on all ranks where the root does not have just as many bytes as all ranks expect;
     /// [`Error::InvalidValue`]; nothing is written then.
     fn scatter_packed_into<R: Receivable + ?Sized>(&self, into: &mut R) -> Result<(), Error> {
-        scatter::<Self, [u8], R>(self, None, into)
+        let agreed = agree(self.as_communicator(), into.packed_size(), 0)?;
+        scatter::<Self, [u8], R>(&agreed, self, None, into)
+    }
+
+    /// The same where all ranks expect as many packed bytes: one `MPI_Scatter` of them, and nothing else. The
+    /// root calls [`scatter_packed_into_root_exact`](Self::scatter_packed_into_root_exact).
+    ///
+    /// # Errors
+    /// As [`scatter_packed_into`](Self::scatter_packed_into), but [`Error::Announced`], and [`Error::Fit`] at
+    /// the root only. A rank without memory for a buffer, or a root whose bytes do not fit, leaves the others
+    /// waiting.
+    ///
+    /// # Safety
+    /// All ranks make this call or the root's, of this root, and expect as many packed bytes.
+    unsafe fn scatter_packed_into_exact<R: Receivable + ?Sized>(&self, into: &mut R) -> Result<(), Error> {
+        // SAFETY: 1 is what the caller promises.
+        let agreed = unsafe { promised(self.as_communicator(), into.packed_size(), 0) }?;
+        scatter::<Self, [u8], R>(&agreed, self, None, into)
     }
 
     /// Sends every rank its part, in the order of the ranks, and receives one's own. They may expect
@@ -248,40 +286,225 @@ pub trait PackedRoot: Root {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        scatter(self, Some(message), into)
+        let message = at_root(self, message)?;
+        let found = message.map_or(0, S::packed_size);
+        let agreed = agree(self.as_communicator(), into.packed_size(), found)?;
+        scatter(&agreed, self, message, into)
+    }
+
+    /// The same where all ranks expect as many packed bytes.
+    ///
+    /// # Errors
+    /// As [`scatter_packed_into_exact`](Self::scatter_packed_into_exact).
+    ///
+    /// # Safety
+    /// All other ranks call [`scatter_packed_into_exact`](Self::scatter_packed_into_exact), of this root, and
+    /// all expect as many packed bytes.
+    unsafe fn scatter_packed_into_root_exact<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
+    where
+        S: Sendable + ?Sized,
+        R: Receivable + ?Sized,
+    {
+        let message = at_root(self, message)?;
+        let found = message.map_or(0, S::packed_size);
+        // SAFETY: 1 is what the caller promises.
+        let agreed = unsafe { promised(self.as_communicator(), into.packed_size(), found) }?;
+        scatter(&agreed, self, message, into)
     }
 }
 
 impl<R: Root + ?Sized> PackedRoot for R {}
 
-/// Sends bytes of the root's to every rank: no more than an MPI count, and the same number on all ranks.
-fn broadcast(communicator: MPI_Comm, root: c_int, bytes: &mut [u8]) -> Result<(), Error> {
-    called("MPI_Bcast", communicator, || {
-        let (place, count) = (bytes.as_mut_ptr().cast(), bytes.len() as c_int);
-        // SAFETY: the bytes are there, to be written.
-        unsafe { ffi::MPI_Bcast(place, count, packed_datatype(), root, communicator) }
-    })
+/// A communicator between `MPI_Init` and `MPI_Finalize`, and how many ranks a call on it reaches.
+fn members(world: &(impl Communicator + ?Sized)) -> Result<(MPI_Comm, usize), Error> {
+    Ok((ready_on(world)?, world.target_size() as usize))
+}
+
+/// What the ranks of a call know of one another's packed bytes.
+struct Agreed {
+    communicator: MPI_Comm,
+    ranks: usize,
+    /// Packed bytes of this rank, and the least and the most that any has.
+    own: u64,
+    least: u64,
+    most: u64,
+    /// The number of the seals.
+    drawn: u64,
+    /// What the root of a scatter has.
+    found: u64,
+    form: Form,
+    /// More than the largest buffer of the call has; 0 where nobody knows.
+    bytes: u64,
+}
+
+/// Finds out what the ranks have (`MPI_Allreduce`). Between groups nothing is known of one's own group: there
+/// the sizes are told always.
+fn agree(world: &(impl Communicator + ?Sized), own: usize, found: usize) -> Result<Agreed, Error> {
+    let (communicator, ranks) = members(world)?;
+    let unknown = Agreed {
+        communicator,
+        ranks,
+        own: own as u64,
+        least: 0,
+        most: u64::MAX,
+        drawn: draw(),
+        found: found as u64,
+        form: Form::BYTES,
+        bytes: 0,
+    };
+    if is_between_groups(communicator)? {
+        return Ok(unknown);
+    }
+    let numbers = [unknown.own, !unknown.own, unknown.drawn, unknown.found];
+    // SAFETY: a constant of the library.
+    let [most, others, drawn, found] = reduce(communicator, numbers, unsafe { ffi::RSMPI_MAX })?;
+    let bytes = most.saturating_add(seal_size() as u64).saturating_mul(ranks as u64);
+    if bytes > isize::MAX as u64 {
+        return Err(Error::Memory { bytes: usize::try_from(bytes).unwrap_or(usize::MAX) });
+    }
+    Ok(Agreed { least: !others, most, drawn, found, form: Form::sealed(bytes), bytes, ..unknown })
+}
+
+/// What a program promises, instead. Between groups as many bytes are not parts of one size: there, and where
+/// all is checked, the ranks find out as ever.
+///
+/// # Safety
+/// 1. The ranks make one call, and all have as many packed bytes.
+unsafe fn promised(world: &(impl Communicator + ?Sized), own: usize, found: usize) -> Result<Agreed, Error> {
+    let (communicator, ranks) = members(world)?;
+    if checks() || is_between_groups(communicator)? {
+        return agree(world, own, found);
+    }
+    let own = own as u64;
+    // SAFETY: 1 is that of the caller.
+    let form = unsafe { Form::bare(own.saturating_mul(ranks as u64)) };
+    let (least, most, drawn, found, bytes) = (own, own, 0, found as u64, 0);
+    Ok(Agreed { communicator, ranks, own, least, most, drawn, found, form, bytes })
+}
+
+impl Agreed {
+    fn is_even(&self) -> bool {
+        self.least == self.most
+    }
+
+    /// Whether there is nothing to be sent, not even a seal.
+    fn is_nothing(&self) -> bool {
+        self.is_even() && self.own == 0 && self.form.is_bare()
+    }
+
+    /// The packed bytes of all ranks together.
+    fn total(&self) -> Result<u64, Error> {
+        if self.is_even() {
+            return Ok(self.own.saturating_mul(self.ranks as u64));
+        }
+        // SAFETY: a constant of the library.
+        reduce(self.communicator, [self.own], unsafe { ffi::RSMPI_SUM }).map(|[total]| total)
+    }
+
+    fn told(&self) -> Told {
+        [self.own, self.drawn]
+    }
+
+    /// The parts of the ranks, told by `tell` where they are not all as large.
+    fn parts(&self, tell: impl FnOnce() -> Result<Vec<Told>, Error>) -> Result<Parts, Error> {
+        if self.is_even() {
+            Parts::even(self.ranks, self.told(), self.form)
+        } else {
+            Parts::each(&tell()?, self.form)
+        }
+    }
+
+    /// What each rank tells all others (`MPI_Allgather`).
+    fn tell_all(&self) -> Result<Vec<Told>, Error> {
+        let (own, mut all) = (self.told(), vec![[0; 2]; self.ranks]);
+        called("MPI_Allgather", self.communicator, || {
+            let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
+            // SAFETY: there is room for two numbers of each rank.
+            unsafe { ffi::MPI_Allgather(from, 2, number(), to, 2, number(), self.communicator) }
+        })?;
+        Ok(all)
+    }
+
+    /// What each rank tells the root (`MPI_Gather`): nothing elsewhere.
+    fn tell(&self, root: c_int, is_root: bool) -> Result<Vec<Told>, Error> {
+        let (own, mut all) = (self.told(), vec![[0; 2]; if is_root { self.ranks } else { 0 }]);
+        called("MPI_Gather", self.communicator, || {
+            let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
+            // SAFETY: at the root there is room for two numbers of each rank; elsewhere MPI looks at what is
+            // sent only.
+            unsafe { ffi::MPI_Gather(from, 2, number(), to, 2, number(), root, self.communicator) }
+        })?;
+        Ok(all)
+    }
+}
+
+fn all_gather<S, R>(agreed: &Agreed, message: &S, into: &mut R) -> Result<(), Error>
+where
+    S: Sendable + ?Sized,
+    R: Receivable + ?Sized,
+{
+    if agreed.is_nothing() {
+        return fits(into, 0, None);
+    }
+    let Agreed { communicator, form, bytes, .. } = *agreed;
+    let parts = agreed.parts(|| agreed.tell_all())?;
+    let one = form.pack_one(message, agreed.drawn);
+    let buffers = one.and_then(|one| Ok((one, parts.room_for_all()?)));
+    let ((packed, own), mut all) = all_have_memory(communicator, bytes, buffers)?;
+    let (from, to, unit) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), form.datatype()?);
+    let kind = unit.datatype;
+    let call = parts.sizes.either("MPI_Allgather", "MPI_Allgatherv");
+    called(call, communicator, || {
+        // SAFETY: the buffers have room for as many units as are sent, and as have been announced.
+        unsafe {
+            match &parts.sizes {
+                Sizes::Even { count, .. } => {
+                    ffi::MPI_Allgather(from, own, kind, to, *count, kind, communicator)
+                }
+                Sizes::Each { counts, starts, .. } => {
+                    let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
+                    ffi::MPI_Allgatherv(from, own, kind, to, counts, starts, kind, communicator)
+                }
+            }
+        }
+    })?;
+    parts.unpack(&mut all, into)
+}
+
+/// Packed bytes of each of as many equal parts.
+fn part_of<M: Sendable + ?Sized>(message: &M, ranks: usize) -> Result<usize, Error> {
+    let size = message.packed_size();
+    let divides = size % ranks == 0 && (size / ranks) % message.step() == 0;
+    divides.then_some(size / ranks).ok_or(Error::Parts { what: "packed bytes", found: size, ranks })
+}
+
+/// Sends an equal part of a message to each rank, and gives what comes from each.
+fn all_to_all<M: Sendable + ?Sized>(agreed: &Agreed, message: &M) -> Result<(Buffer, Parts), Error> {
+    let Agreed { communicator, form, bytes, .. } = *agreed;
+    if !agreed.is_even() {
+        let outgoing = vec![agreed.told(); agreed.ranks];
+        return exchange(communicator, &outgoing, |parts| parts.pack(message));
+    }
+    let parts = Parts::even(agreed.ranks, agreed.told(), form)?;
+    if agreed.is_nothing() {
+        return Ok((Buffer::with_room(0)?, parts));
+    }
+    let count = form.units(agreed.own)?;
+    let buffers = parts.pack(message).and_then(|packed| Ok((packed, parts.room_for_all()?)));
+    let (packed, mut all) = all_have_memory(communicator, bytes, buffers)?;
+    let (from, to, unit) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), form.datatype()?);
+    let kind = unit.datatype;
+    called("MPI_Alltoall", communicator, || {
+        // SAFETY: the buffers have room for as many units of each rank.
+        unsafe { ffi::MPI_Alltoall(from, count, kind, to, count, kind, communicator) }
+    })?;
+    Ok((all, parts))
 }
 
 /// The datatype in which ranks tell each other numbers.
 fn number() -> MPI_Datatype {
     // SAFETY: a constant of the library.
     unsafe { ffi::RSMPI_UINT64_T }
-}
-
-/// Exchanges `N` numbers of each rank with all ranks (`MPI_Allgather`).
-fn tell_all<const N: usize>(
-    communicator: MPI_Comm,
-    ranks: c_int,
-    own: [u64; N],
-) -> Result<Vec<[u64; N]>, Error> {
-    let mut all = vec![[0; N]; ranks as usize];
-    called("MPI_Allgather", communicator, || {
-        let (from, to, count) = (own.as_ptr().cast(), all.as_mut_ptr().cast(), N as c_int);
-        // SAFETY: there is room for `N` numbers of each rank.
-        unsafe { ffi::MPI_Allgather(from, count, number(), to, count, number(), communicator) }
-    })?;
-    Ok(all)
 }
 
 /// Whether a communicator is one between two groups.
@@ -294,19 +517,17 @@ fn is_between_groups(communicator: MPI_Comm) -> Result<bool, Error> {
     Ok(between_groups != 0)
 }
 
-/// The bytes of the largest buffer, which all ranks know, so that they count in one unit. Between groups they
-/// know only each other's: there one byte is counted as one.
-fn largest(communicator: MPI_Comm, bytes: u64) -> Result<u64, Error> {
-    Ok(if is_between_groups(communicator)? { 0 } else { bytes })
-}
-
-/// Reduces a number of each rank, with an operation for numbers.
-fn reduce(communicator: MPI_Comm, own: u64, operation: ffi::MPI_Op) -> Result<u64, Error> {
-    let mut all = 0u64;
+/// Reduces numbers of each rank, with an operation for numbers (`MPI_Allreduce`).
+fn reduce<const N: usize>(
+    communicator: MPI_Comm,
+    own: [u64; N],
+    operation: ffi::MPI_Op,
+) -> Result<[u64; N], Error> {
+    let mut all = [0; N];
     called("MPI_Allreduce", communicator, || {
-        let (from, to) = ((&raw const own).cast(), (&raw mut all).cast());
-        // SAFETY: one number on every rank.
-        unsafe { ffi::MPI_Allreduce(from, to, 1, number(), operation, communicator) }
+        let (from, to, count) = (own.as_ptr().cast(), all.as_mut_ptr().cast(), N as c_int);
+        // SAFETY: as many numbers on every rank.
+        unsafe { ffi::MPI_Allreduce(from, to, count, number(), operation, communicator) }
     })?;
     Ok(all)
 }
@@ -320,7 +541,7 @@ fn all_have_memory<T>(communicator: MPI_Comm, bytes: u64, own: Result<T, Error>)
     }
     // SAFETY: a constant of the library.
     let minimum = unsafe { ffi::RSMPI_MIN };
-    let all_have = reduce(communicator, own.is_ok().into(), minimum)? == 1;
+    let all_have = reduce(communicator, [own.is_ok().into()], minimum)? == [1];
     match own {
         Ok(_) if !all_have => Err(Error::Memory { bytes: usize::try_from(bytes).unwrap_or(usize::MAX) }),
         own => own,
@@ -342,102 +563,128 @@ fn exchange(
     // All ranks count in the unit of the largest buffer.
     // SAFETY: a constant of the library.
     let maximum = unsafe { ffi::RSMPI_MAX };
-    let bytes = reduce(communicator, with_seals(outgoing).max(with_seals(&incoming)), maximum)?;
-    let largest = largest(communicator, bytes)?;
-    let made = Parts::of(outgoing, largest).and_then(|outgoing| {
-        let incoming = Parts::of(&incoming, largest)?;
+    let [bytes] = reduce(communicator, [with_seals(outgoing).max(with_seals(&incoming))], maximum)?;
+    // Between groups the ranks know only each other's.
+    let form = if is_between_groups(communicator)? { Form::BYTES } else { Form::sealed(bytes) };
+    let made = Parts::each(outgoing, form).and_then(|outgoing| {
+        let incoming = Parts::each(&incoming, form)?;
         Ok((pack(&outgoing)?, incoming.room_for_all()?, outgoing, incoming))
     });
     let (packed, mut all, outgoing, incoming) = all_have_memory(communicator, bytes, made)?;
-    let (from, to, unit) = (packed.as_ptr(), all.as_mut_ptr(), incoming.unit()?);
-    called("MPI_Alltoallv", communicator, || {
-        let (counts, starts, kind) = (outgoing.counts.as_ptr(), outgoing.starts.as_ptr(), unit.datatype);
-        let (counts_in, starts_in) = (incoming.counts.as_ptr(), incoming.starts.as_ptr());
-        let (from, to) = (from.cast(), to.cast());
-        // SAFETY: the buffers have room for as many units as are sent, and as have been announced.
-        unsafe {
-            ffi::MPI_Alltoallv(from, counts, starts, kind, to, counts_in, starts_in, kind, communicator)
-        }
-    })?;
+    let (from, to, unit) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), form.datatype()?);
+    if let (Sizes::Each { counts, starts, .. }, Sizes::Each { counts: counts_in, starts: starts_in, .. }) =
+        (&outgoing.sizes, &incoming.sizes)
+    {
+        called("MPI_Alltoallv", communicator, || {
+            let (counts, starts, kind) = (counts.as_ptr(), starts.as_ptr(), unit.datatype);
+            let (counts_in, starts_in) = (counts_in.as_ptr(), starts_in.as_ptr());
+            // SAFETY: the buffers have room for as many units as are sent, and as have been announced.
+            unsafe {
+                ffi::MPI_Alltoallv(from, counts, starts, kind, to, counts_in, starts_in, kind, communicator)
+            }
+        })?;
+    }
     Ok((all, incoming))
 }
 
 /// The packed bytes of all ranks and how they are divided, at the root; elsewhere nothing.
 fn gather<R: Root + ?Sized, M: Sendable + ?Sized>(
+    agreed: &Agreed,
     root: &R,
     message: &M,
-) -> Result<(Buffer, Option<Parts>), Error> {
-    let (world, to_rank) = (root.as_communicator(), root.root_rank());
-    let communicator = ready_on(world)?;
-    let is_root = world.rank() == to_rank;
-    let drawn = draw();
-    let told = tell_all(communicator, world.target_size(), [message.packed_size() as u64, drawn])?;
-    let bytes = with_seals(&told);
-    let parts = Parts::of(&told, largest(communicator, bytes)?)?;
-    let buffers = parts
-        .pack_one(message, drawn)
-        .and_then(|one| Ok((one, if is_root { parts.room_for_all()? } else { Buffer::with_room(0)? })));
+) -> Result<Option<(Buffer, Parts)>, Error> {
+    let (to_rank, is_root) = (root.root_rank(), is_root(root));
+    let parts = agreed.parts(|| agreed.tell(to_rank, is_root))?;
+    if agreed.is_nothing() {
+        return Ok(is_root.then_some((Buffer::with_room(0)?, parts)));
+    }
+    let Agreed { communicator, form, bytes, drawn, .. } = *agreed;
+    let all = if is_root { parts.room_for_all() } else { Buffer::with_room(0) };
+    let buffers = all.and_then(|all| Ok((form.pack_one(message, drawn)?, all)));
     let ((packed, own), mut all) = all_have_memory(communicator, bytes, buffers)?;
-    let (from, to, unit) = (packed.as_ptr(), all.as_mut_ptr(), parts.unit()?);
-    called("MPI_Gatherv", communicator, || {
-        let (counts, starts, kind) = (parts.counts.as_ptr(), parts.starts.as_ptr(), unit.datatype);
+    let (from, to, unit) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), form.datatype()?);
+    let kind = unit.datatype;
+    let call = parts.sizes.either("MPI_Gather", "MPI_Gatherv");
+    called(call, communicator, || {
         // SAFETY: the buffers have room for as many units as are sent, and at the root as have been
         // announced; elsewhere MPI looks at what is sent only.
         unsafe {
-            ffi::MPI_Gatherv(from.cast(), own, kind, to.cast(), counts, starts, kind, to_rank, communicator)
+            match &parts.sizes {
+                Sizes::Even { count, .. } => {
+                    ffi::MPI_Gather(from, own, kind, to, *count, kind, to_rank, communicator)
+                }
+                Sizes::Each { counts, starts, .. } => {
+                    let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
+                    ffi::MPI_Gatherv(from, own, kind, to, counts, starts, kind, to_rank, communicator)
+                }
+            }
         }
     })?;
-    Ok((all, is_root.then_some(parts)))
+    Ok(is_root.then_some((all, parts)))
 }
 
-/// The root's message in parts to all ranks: at the root there is one.
-fn scatter<R, S, M>(root: &R, message: Option<&S>, into: &mut M) -> Result<(), Error>
+/// What the root has gathered; elsewhere there is nothing to be received.
+fn gather_into<R, S, M>(agreed: &Agreed, root: &R, message: &S, into: &mut M) -> Result<(), Error>
 where
     R: Root + ?Sized,
     S: Sendable + ?Sized,
     M: Receivable + ?Sized,
 {
-    let (world, from_rank) = (root.as_communicator(), root.root_rank());
-    let communicator = ready_on(world)?;
-    let expected = into.packed_size();
-    // What each rank expects, and what the root has.
-    let own = [expected as u64, message.map_or(0, S::packed_size) as u64, draw()];
-    let all = tell_all(communicator, world.target_size(), own)?;
-    let [_, found, drawn] = all.get(from_rank as usize).copied().unwrap_or_default();
-    let told: Vec<Told> = all.iter().map(|[expected, ..]| [*expected, drawn]).collect();
-    if found != total(&told) {
+    match gather(agreed, root, message)? {
+        Some((mut all, parts)) => parts.unpack(&mut all, into),
+        None => fits(into, 0, None),
+    }
+}
+
+fn is_root<R: Root + ?Sized>(root: &R) -> bool {
+    root.as_communicator().rank() == root.root_rank()
+}
+
+/// What the root has of a message that is given on every rank.
+fn at_root<'a, R: Root + ?Sized, S: ?Sized>(root: &R, message: &'a S) -> Result<Option<&'a S>, Error> {
+    ready_on(root.as_communicator())?;
+    Ok(is_root(root).then_some(message))
+}
+
+/// The root's message in parts to all ranks: at the root there is one.
+fn scatter<R, S, M>(agreed: &Agreed, root: &R, message: Option<&S>, into: &mut M) -> Result<(), Error>
+where
+    R: Root + ?Sized,
+    S: Sendable + ?Sized,
+    M: Receivable + ?Sized,
+{
+    let (from_rank, is_root, expected) = (root.root_rank(), is_root(root), into.packed_size());
+    let total = agreed.total()?;
+    if agreed.found != total && (is_root || !agreed.form.is_bare()) {
         let [expected, found] =
-            [total(&told), found].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+            [total, agreed.found].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         return Err(Error::Fit { expected, found: Some(found), from: None });
     }
-    let bytes = with_seals(&told);
-    let parts = Parts::of(&told, largest(communicator, bytes)?)?;
-    let packed = match message.filter(|_| world.rank() == from_rank) {
-        Some(message) => parts.pack(message),
-        None => Buffer::with_room(0),
-    };
-    let buffers = packed.and_then(|packed| Ok((packed, parts.room_for(expected, drawn)?)));
+    if agreed.is_nothing() {
+        return into.unpack(&[]);
+    }
+    let Agreed { communicator, form, bytes, drawn, .. } = *agreed;
+    let parts = agreed.parts(|| agreed.tell(from_rank, is_root))?;
+    let packed = message.map_or_else(|| Buffer::with_room(0), |message| parts.pack(message));
+    let buffers = packed.and_then(|packed| Ok((packed, form.room_for(expected, drawn)?)));
     let (packed, (mut part, own)) = all_have_memory(communicator, bytes, buffers)?;
-    let (from, to, unit) = (packed.as_ptr(), part.as_mut_ptr(), parts.unit()?);
-    called("MPI_Scatterv", communicator, || {
-        let (counts, starts, kind) = (parts.counts.as_ptr(), parts.starts.as_ptr(), unit.datatype);
+    let (from, to, unit) = (packed.as_ptr().cast(), part.as_mut_ptr().cast(), form.datatype()?);
+    let kind = unit.datatype;
+    let call = parts.sizes.either("MPI_Scatter", "MPI_Scatterv");
+    called(call, communicator, || {
         // SAFETY: the root's buffer has all parts, and there is room for as many units as are expected here;
         // elsewhere MPI does not look at what is sent.
         unsafe {
-            ffi::MPI_Scatterv(
-                from.cast(),
-                counts,
-                starts,
-                kind,
-                to.cast(),
-                own,
-                kind,
-                from_rank,
-                communicator,
-            )
+            match &parts.sizes {
+                Sizes::Even { count, .. } => {
+                    ffi::MPI_Scatter(from, *count, kind, to, own, kind, from_rank, communicator)
+                }
+                Sizes::Each { counts, starts, .. } => {
+                    let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
+                    ffi::MPI_Scatterv(from, counts, starts, kind, to, own, kind, from_rank, communicator)
+                }
+            }
         }
     })?;
-    let (packed, seal) = part.split_at(expected);
-    unseal(into, 0..expected, drawn, seal, from_rank)?;
-    into.unpack(packed)
+    form.unpack_one(&part, drawn, from_rank, into)
 }

@@ -56,6 +56,7 @@
 mod attach;
 mod auto;
 mod blocks;
+mod broadcast;
 mod collective;
 mod frame;
 mod immediate;

@@ -1,7 +1,7 @@
-//! How the buffer of a collective call is divided among ranks: each part with a [seal](super::frame) behind
-//! it.
+//! How the buffer of a collective call is divided among ranks, each part with a [seal](super::frame) behind
+//! it where that was not promised to be needless.
 
-use std::ops::Range;
+use std::{ops::Range, os::raw::c_int};
 
 use ::mpi::Count;
 
@@ -14,19 +14,130 @@ use super::{
 };
 use crate::Error;
 
-/// What the bytes of ranks are counted in, where the largest buffer of a call has `bytes`: one byte, as long
-/// as an MPI count goes so far, and otherwise the power of two with which there are about 2^30 units. The
-/// part of each rank begins with a unit of its own.
-fn unit(bytes: u64) -> u64 {
-    if bytes <= Count::MAX as u64 { 1 } else { (bytes >> 30).next_power_of_two() }
+/// How the parts of a call lie. They are counted in bytes, as long as an MPI count goes so far for the
+/// largest buffer, and otherwise in the power of two with which there are about 2^30 units. Each part begins
+/// with a unit of its own.
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    /// Bytes.
+    unit: u64,
+    /// Whether there is a seal behind each part.
+    sealed: bool,
 }
 
-/// What a rank tells of its part before the call: how many packed bytes it has, and the number that it has
-/// drawn for the seal.
+impl Form {
+    /// Each with a seal, and counted in bytes.
+    pub const BYTES: Self = Self { unit: 1, sealed: true };
+
+    /// Each with a seal, in a call whose largest buffer has this number of bytes at most, as all ranks know.
+    pub fn sealed(most: u64) -> Self {
+        Self { unit: unit(most), sealed: true }
+    }
+
+    /// Packed bytes and nothing else.
+    ///
+    /// # Safety
+    /// 1. The ranks make one call, and all have as many packed bytes.
+    pub unsafe fn bare(most: u64) -> Self {
+        Self { unit: unit(most), sealed: false }
+    }
+
+    /// A unit as MPI takes it.
+    pub fn datatype(self) -> Result<Bytes, Error> {
+        Bytes::one_of(bytes(self.unit)?)
+    }
+
+    /// Whether there is nothing of a part of no packed bytes.
+    pub fn is_bare(self) -> bool {
+        !self.sealed
+    }
+
+    /// The units of a part of this number of packed bytes.
+    fn count(self, size: u64) -> u64 {
+        size.saturating_add(self.seal_size() as u64).div_ceil(self.unit)
+    }
+
+    /// The same as MPI takes them.
+    pub fn units(self, size: u64) -> Result<Count, Error> {
+        units(self.count(size))
+    }
+
+    /// Bytes behind the packed ones of a part.
+    pub fn seal_size(self) -> usize {
+        if self.sealed { seal_size() } else { 0 }
+    }
+
+    pub fn seal<M: Read + ?Sized>(self, message: &M, packed: Range<usize>, drawn: u64, behind: &mut [u8]) {
+        if self.sealed {
+            seal(message, packed, drawn, behind);
+        }
+    }
+
+    pub fn break_seal(self, drawn: u64, behind: &mut [u8]) {
+        if self.sealed {
+            break_seal(drawn, behind);
+        }
+    }
+
+    /// Unpacks a part that came from a rank.
+    pub fn unpack_one<M: Write + ?Sized>(
+        self,
+        part: &[u8],
+        drawn: u64,
+        rank: c_int,
+        into: &mut M,
+    ) -> Result<(), Error> {
+        let (packed, behind) = part.split_at(into.packed_size());
+        self.unseal(into, 0..packed.len(), drawn, behind, rank)?;
+        into.unpack(packed)
+    }
+
+    pub fn unseal<M: Read + ?Sized>(
+        self,
+        message: &M,
+        packed: Range<usize>,
+        drawn: u64,
+        behind: &[u8],
+        rank: c_int,
+    ) -> Result<(), Error> {
+        if self.sealed { unseal(message, packed, drawn, behind, rank) } else { Ok(()) }
+    }
+
+    /// The units of a part, and their bytes.
+    fn whole(self, size: usize) -> Result<(Count, usize), Error> {
+        let size = size as u64;
+        Ok((self.units(size)?, bytes(self.count(size).saturating_mul(self.unit))?))
+    }
+
+    /// A message that is one part, sealed with a number, and how many units it has.
+    pub fn pack_one<M: Read + ?Sized>(self, message: &M, drawn: u64) -> Result<(Buffer, Count), Error> {
+        let size = message.packed_size();
+        let (count, room) = self.whole(size)?;
+        let mut packed = pack_with_room(message, room)?;
+        self.seal(message, 0..size, drawn, &mut packed[size..]);
+        Ok((packed, count))
+    }
+
+    /// A buffer for one part of `size` packed bytes, with a broken seal of that number, and how many units
+    /// it has.
+    pub fn room_for(self, size: usize, drawn: u64) -> Result<(Buffer, Count), Error> {
+        let (count, room) = self.whole(size)?;
+        let mut part = Buffer::with_room(room)?;
+        self.break_seal(drawn, &mut part[size..]);
+        Ok((part, count))
+    }
+}
+
+fn unit(most: u64) -> u64 {
+    if most <= Count::MAX as u64 { 1 } else { (most >> 30).next_power_of_two() }
+}
+
+/// What a rank tells of its part before the call: how many packed bytes it has, and the number that is drawn
+/// for the seal.
 pub(super) type Told = [u64; 2];
 
 /// The packed bytes of all ranks together.
-pub(super) fn total(told: &[Told]) -> u64 {
+fn total(told: &[Told]) -> u64 {
     told.iter().fold(0, |sum, [size, _]| sum.saturating_add(*size))
 }
 
@@ -35,92 +146,93 @@ pub(super) fn with_seals(told: &[Told]) -> u64 {
     total(told).saturating_add((told.len() * seal_size()) as u64)
 }
 
-/// How many packed bytes each rank has of a buffer, and where they begin. No part is empty, as each has its
-/// seal: some libraries take the address of an empty vector for `MPI_IN_PLACE`.
+/// How many packed bytes each rank has of a buffer, and where they begin. No sealed part is empty, and those
+/// without seals are not sent if they are: some libraries take the address of an empty vector for
+/// `MPI_IN_PLACE`.
 pub(super) struct Parts {
-    sizes: Vec<usize>,
-    /// The numbers of their seals.
-    drawn: Vec<u64>,
-    /// In units, as MPI takes them.
-    pub counts: Vec<Count>,
-    pub starts: Vec<Count>,
-    /// Bytes.
-    unit: usize,
+    ranks: usize,
+    pub sizes: Sizes,
+    pub form: Form,
+}
+
+/// The parts of ranks.
+pub(super) enum Sizes {
+    /// All have as many packed bytes, and one number for the seals; the units of each.
+    Even { size: usize, drawn: u64, count: Count },
+    /// Each has its own.
+    Each {
+        sizes: Vec<usize>,
+        drawn: Vec<u64>,
+        /// In units, as MPI takes them.
+        counts: Vec<Count>,
+        starts: Vec<Count>,
+    },
+}
+
+impl Sizes {
+    /// The name of the MPI call that takes such parts.
+    pub fn either(&self, even: &'static str, each: &'static str) -> &'static str {
+        match self {
+            Self::Even { .. } => even,
+            Self::Each { .. } => each,
+        }
+    }
 }
 
 impl Parts {
-    /// The parts that the ranks have told of, where all of them know the bytes of the largest buffer.
-    pub fn of(told: &[Told], largest: u64) -> Result<Self, Error> {
-        Self::in_units(told, unit(largest))
+    /// As many parts, of that size, all with one number for the seals.
+    pub fn even(ranks: usize, [size, drawn]: Told, form: Form) -> Result<Self, Error> {
+        let count = form.count(size);
+        // All that is worked out of these fits into a number then.
+        let room = count.checked_mul(ranks as u64).and_then(|units| units.checked_mul(form.unit));
+        room.ok_or(TOO_MANY).and_then(bytes)?;
+        let sizes = Sizes::Even { size: bytes(size)?, drawn, count: form.units(size)? };
+        Ok(Self { ranks, sizes, form })
     }
 
-    fn in_units(told: &[Told], unit: u64) -> Result<Self, Error> {
+    /// The parts that the ranks have told of.
+    pub fn each(told: &[Told], form: Form) -> Result<Self, Error> {
         let (mut counts, mut starts, mut end) = (Vec::new(), Vec::new(), 0u64);
         for [size, _] in told {
-            let count = size.saturating_add(seal_size() as u64).div_ceil(unit);
+            let count = form.count(*size);
             starts.push(units(end)?);
             counts.push(units(count)?);
             end += count;
         }
         let sizes = told.iter().map(|[size, _]| bytes(*size)).collect::<Result<_, _>>()?;
         let drawn = told.iter().map(|[_, drawn]| *drawn).collect();
-        // All that is worked out of these fits into a number then.
-        end.checked_mul(unit).ok_or(TOO_MANY).and_then(bytes)?;
-        Ok(Self { sizes, drawn, counts, starts, unit: bytes(unit)? })
+        end.checked_mul(form.unit).ok_or(TOO_MANY).and_then(bytes)?;
+        let sizes = Sizes::Each { sizes, drawn, counts, starts };
+        Ok(Self { ranks: told.len(), sizes, form })
     }
 
-    /// A unit as MPI takes it.
-    pub fn unit(&self) -> Result<Bytes, Error> {
-        Bytes::one_of(self.unit)
-    }
-
-    /// Where the packed bytes of a rank are.
-    fn range(&self, rank: usize) -> Range<usize> {
-        let start = self.starts[rank] as usize * self.unit;
-        start..start + self.sizes[rank]
-    }
-
-    /// The packed bytes of a rank and its seal.
-    fn part<'a>(&self, all: &'a [u8], rank: usize) -> (&'a [u8], &'a [u8]) {
-        let range = self.range(rank);
-        (&all[range.clone()], &all[range.end..range.end + seal_size()])
+    /// Where the packed bytes of a rank are, and the number of its seal.
+    fn part(&self, rank: usize) -> (Range<usize>, u64) {
+        let (start, size, drawn) = match &self.sizes {
+            Sizes::Even { size, drawn, count } => (rank * *count as usize, *size, *drawn),
+            Sizes::Each { sizes, drawn, starts, .. } => (starts[rank] as usize, sizes[rank], drawn[rank]),
+        };
+        let start = start * self.form.unit as usize;
+        (start..start + size, drawn)
     }
 
     /// Bytes of the buffer.
     fn room(&self) -> usize {
-        let units = |numbers: &[Count]| numbers.last().map_or(0, |number| *number as usize);
-        (units(&self.starts) + units(&self.counts)) * self.unit
-    }
-
-    /// The units of a part of `size` packed bytes, and the bytes of those.
-    fn whole_units(&self, bytes: usize) -> Result<(Count, usize), Error> {
-        let count = bytes.saturating_add(seal_size()).div_ceil(self.unit);
-        Ok((units(count as u64)?, count.saturating_mul(self.unit)))
-    }
-
-    /// A message that is one part, sealed with a number, and how many units it has.
-    pub fn pack_one<M: Read + ?Sized>(&self, message: &M, drawn: u64) -> Result<(Buffer, Count), Error> {
-        let size = message.packed_size();
-        let (count, room) = self.whole_units(size)?;
-        let mut packed = pack_with_room(message, room)?;
-        seal(message, 0..size, drawn, &mut packed[size..]);
-        Ok((packed, count))
-    }
-
-    /// A buffer for one part of `size` packed bytes, with a broken seal of that number, and how many units
-    /// it has.
-    pub fn room_for(&self, bytes: usize, drawn: u64) -> Result<(Buffer, Count), Error> {
-        let (count, room) = self.whole_units(bytes)?;
-        let mut part = Buffer::with_room(room)?;
-        break_seal(drawn, &mut part[bytes..]);
-        Ok((part, count))
+        let units = match &self.sizes {
+            Sizes::Even { count, .. } => self.ranks * *count as usize,
+            Sizes::Each { counts, starts, .. } => {
+                let last = |numbers: &[Count]| numbers.last().map_or(0, |number| *number as usize);
+                last(starts) + last(counts)
+            }
+        };
+        units * self.form.unit as usize
     }
 
     /// A buffer for the parts of all ranks, with broken seals.
     pub fn room_for_all(&self) -> Result<Buffer, Error> {
         let mut all = Buffer::with_room(self.room())?;
-        for rank in 0..self.sizes.len() {
-            break_seal(self.drawn[rank], &mut all[self.range(rank).end..]);
+        for (range, drawn) in (0..self.ranks).map(|rank| self.part(rank)) {
+            self.form.break_seal(drawn, &mut all[range.end..]);
         }
         Ok(all)
     }
@@ -128,11 +240,11 @@ impl Parts {
     /// A message whose packed bytes are the parts of all ranks, each sealed.
     pub fn pack<M: Read + ?Sized>(&self, message: &M) -> Result<Buffer, Error> {
         let (mut all, mut start) = (Buffer::with_room(self.room())?, 0);
-        for rank in 0..self.sizes.len() {
-            let (at, packed) = (self.range(rank), start..start + self.sizes[rank]);
-            message.pack_range(packed.clone(), &mut all[at.clone()])?;
+        for (range, drawn) in (0..self.ranks).map(|rank| self.part(rank)) {
+            let packed = start..start + range.len();
+            message.pack_range(packed.clone(), &mut all[range.clone()])?;
             start = packed.end;
-            seal(message, packed, self.drawn[rank], &mut all[at.end..]);
+            self.form.seal(message, packed, drawn, &mut all[range.end..]);
         }
         Ok(all)
     }
@@ -140,14 +252,14 @@ impl Parts {
     /// Messages that are the parts of the ranks, each sealed; if there are none, all parts are empty.
     pub fn pack_each<M: Read>(&self, messages: &[M]) -> Result<Buffer, Error> {
         let mut all = Buffer::with_room(self.room())?;
-        for rank in 0..self.sizes.len() {
-            let (at, drawn) = (self.range(rank), self.drawn[rank]);
+        for rank in 0..self.ranks {
+            let (range, drawn) = self.part(rank);
             match messages.get(rank) {
                 Some(message) => {
-                    message.pack_range(0..at.len(), &mut all[at.clone()])?;
-                    seal(message, 0..at.len(), drawn, &mut all[at.end..]);
+                    message.pack_range(0..range.len(), &mut all[range.clone()])?;
+                    self.form.seal(message, 0..range.len(), drawn, &mut all[range.end..]);
                 }
-                None => seal::<[u8]>(&[], 0..0, drawn, &mut all[at.end..]),
+                None => self.form.seal::<[u8]>(&[], 0..0, drawn, &mut all[range.end..]),
             }
         }
         Ok(all)
@@ -155,18 +267,19 @@ impl Parts {
 
     /// Unpacks the parts of all ranks into one message, if all have come and fit.
     pub fn unpack<M: Write + ?Sized>(&self, all: &mut [u8], message: &mut M) -> Result<(), Error> {
-        fits(message, self.sizes.iter().sum(), None)?;
+        let parts = || (0..self.ranks).map(|rank| self.part(rank));
+        fits(message, parts().map(|(range, _)| range.len()).sum(), None)?;
         let mut start = 0;
-        for (rank, size) in self.sizes.iter().enumerate() {
-            unseal(message, start..start + size, self.drawn[rank], self.part(all, rank).1, rank as i32)?;
-            start += size;
+        for (rank, (range, drawn)) in parts().enumerate() {
+            let packed = start..start + range.len();
+            start = packed.end;
+            self.form.unseal(message, packed, drawn, &all[range.end..], rank as c_int)?;
         }
         if message.any_pattern() {
             let mut start = 0;
-            return (0..self.sizes.len()).try_for_each(|rank| {
-                let packed = self.part(all, rank).0;
-                start += packed.len();
-                message.unpack_range(start - packed.len(), packed)
+            return parts().try_for_each(|(range, _)| {
+                start += range.len();
+                message.unpack_range(start - range.len(), &all[range])
             });
         }
         message.unpack(self.close_up(all))
@@ -175,18 +288,21 @@ impl Parts {
     /// Unpacks the part of each rank into a message, if all have come and fit.
     pub fn unpack_each<M: Write>(&self, all: &[u8], messages: &mut [M]) -> Result<(), Error> {
         for (rank, message) in messages.iter().enumerate() {
-            let (packed, seal) = self.part(all, rank);
-            fits(message, packed.len(), None)?;
-            unseal(message, 0..packed.len(), self.drawn[rank], seal, rank as i32)?;
+            let (range, drawn) = self.part(rank);
+            fits(message, range.len(), None)?;
+            self.form.unseal(message, 0..range.len(), drawn, &all[range.end..], rank as c_int)?;
         }
-        messages.iter_mut().enumerate().try_for_each(|(rank, message)| message.unpack(self.part(all, rank).0))
+        messages
+            .iter_mut()
+            .enumerate()
+            .try_for_each(|(rank, message)| message.unpack(&all[self.part(rank).0]))
     }
 
     /// The packed bytes of all ranks, one after the other.
     fn close_up<'a>(&self, all: &'a mut [u8]) -> &'a [u8] {
         let mut end = 0;
-        for rank in 0..self.sizes.len() {
-            let range = self.range(rank);
+        for rank in 0..self.ranks {
+            let (range, _) = self.part(rank);
             all.copy_within(range.clone(), end);
             end += range.len();
         }
@@ -212,7 +328,7 @@ fn bytes(number: u64) -> Result<usize, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Count, Error, Parts, total, unit};
+    use super::{Count, Error, Form, Parts, Sizes, Told, total, unit};
 
     #[test]
     fn units_are_as_small_as_counts_allow() {
@@ -227,25 +343,37 @@ mod tests {
 
     #[test]
     fn parts_begin_with_units_of_their_own_and_are_put_together_again() {
-        let values: Vec<u8> = (1..=11).collect();
-        for (unit, room, second) in [(1, 11 + 4 * 8, 19..24), (4, 12 + 8 + 16 + 12, 20..25)] {
-            let parts = Parts::in_units(&[[3, 1], [0, 2], [5, 3], [3, 4]], unit).unwrap();
+        let values: Vec<u8> = (1..=12).collect();
+        let unequal: &[Told] = &[[3, 1], [0, 2], [5, 3], [4, 4]];
+        let each = |unit, sealed| Parts::each(unequal, Form { unit, sealed });
+        let even = |unit, sealed| Parts::even(4, [3, 1], Form { unit, sealed });
+        for (parts, room, third) in [
+            (each(1, true), 12 + 4 * 8, 19..24),
+            (each(4, true), 12 + 8 + 16 + 12, 20..25),
+            (each(1, false), 12, 3..8),
+            (even(1, true), 12 + 4 * 8, 22..25),
+            (even(4, true), 4 * 12, 24..27),
+            (even(4, false), 4 * 4, 8..11),
+            (even(1, false), 12, 6..9),
+        ] {
+            let parts = parts.unwrap();
             let mut packed = parts.pack(&values[..]).unwrap();
-            assert_eq!((parts.room(), parts.range(2)), (room, second));
-            let mut again = vec![0u8; 11];
+            assert_eq!((parts.room(), parts.part(2).0), (room, third));
+            let mut again = vec![0u8; 12];
             parts.unpack(&mut packed, &mut again).unwrap();
             assert_eq!(again, values);
             assert_eq!(parts.close_up(&mut packed), values);
-            let mut short = vec![0u8; 10];
+            let mut short = vec![0u8; 11];
             assert_eq!(
                 parts.unpack(&mut packed, &mut short),
-                Err(Error::Fit { expected: 10, found: Some(11), from: None })
+                Err(Error::Fit { expected: 11, found: Some(12), from: None })
             );
         }
-        assert_eq!(Parts::of(&[], 0).unwrap().room(), 0);
+        assert_eq!(Parts::each(&[], Form::sealed(0)).unwrap().room(), 0);
         let too_many: [&[_]; 2] = [&[[1 << 40, 0]], &[[u64::MAX, 0]; 2]];
         for (told, unit) in too_many.into_iter().zip([1, 1 << 34]) {
-            assert!(Parts::in_units(told, unit).is_err());
+            let form = Form { unit, sealed: true };
+            assert!(Parts::each(told, form).is_err() && Parts::even(told.len(), told[0], form).is_err());
         }
     }
 
@@ -253,16 +381,17 @@ mod tests {
     fn a_part_that_has_not_come_or_not_to_its_end_is_an_error() {
         // Also where the number makes the seal all zeros or ones, or where another call has left its own.
         for drawn in [0, 1, 1 << 63, u64::MAX] {
-            let parts = Parts::in_units(&[[3, drawn], [5, drawn]], 1).unwrap();
+            let of = |drawn| Parts::each(&[[3, drawn], [5, drawn]], Form::BYTES).unwrap();
+            let parts = of(drawn);
             let packed = parts.pack(&[7u8; 8]).unwrap();
             let other = drawn ^ 0x0101_0101_0101_0101;
-            let earlier = Parts::in_units(&[[3, other], [5, other]], 1).unwrap().pack(&[6u8; 8]).unwrap();
+            let earlier = of(other).pack(&[6u8; 8]).unwrap();
             for (come, rank) in [(0, 0), (3, 0), (10, 0), (11, 1), (23, 1)] {
                 for before in [&parts.room_for_all().unwrap(), &earlier] {
                     let mut all = before.to_vec();
                     all[..come].copy_from_slice(&packed[..come]);
                     let mut into = [1u8; 8];
-                    let bytes = parts.sizes[rank as usize];
+                    let bytes = parts.part(rank as usize).0.len();
                     assert_eq!(
                         parts.unpack(&mut all, &mut into),
                         Err(Error::Announced { rank, bytes }),
@@ -271,6 +400,7 @@ mod tests {
                     assert_eq!(into, [1; 8]);
                 }
             }
+            assert!(matches!(parts.sizes, Sizes::Each { .. }));
         }
     }
 }

@@ -106,7 +106,19 @@ pub fn before_and_after() {
     assert_eq!(itself.scatter_packed_into(&mut into).err(), finalized);
     assert_eq!(world.all_gather_packed(&1u8, &mut into).err(), finalized);
     assert_eq!(world.all_to_all_packed(&1u8, &mut into).err(), finalized);
+    assert_eq!(itself.gather_packed_into_root(&1u8, &mut into).err(), finalized);
+    assert_eq!(itself.scatter_packed_into_root(&1u8, &mut into).err(), finalized);
     assert_eq!(world.all_to_all_varcount_packed(&[1u8], &mut into).err(), finalized);
+    // SAFETY: one rank has as many bytes as itself.
+    unsafe {
+        assert_eq!(itself.broadcast_packed_exact(&mut into).err(), finalized);
+        assert_eq!(itself.gather_packed_exact(&1u8).err(), finalized);
+        assert_eq!(itself.gather_packed_into_root_exact(&1u8, &mut into).err(), finalized);
+        assert_eq!(itself.scatter_packed_into_exact(&mut into).err(), finalized);
+        assert_eq!(itself.scatter_packed_into_root_exact(&1u8, &mut into).err(), finalized);
+        assert_eq!(world.all_gather_packed_exact(&1u8, &mut into).err(), finalized);
+        assert_eq!(world.all_to_all_packed_exact(&1u8, &mut into).err(), finalized);
+    }
 }
 
 fn drop_value<T>(_: T) {}

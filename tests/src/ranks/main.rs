@@ -39,6 +39,8 @@ fn main() {
         "wires-complex" => with_world(wires::complex),
         "wires-misfits" => with_world(wires::misfits),
         "wires-collectives" => with_world(wires::collectives),
+        "wires-counts" => with_world(wires::counts),
+        "wires-exact" => with_world(wires::exact),
         "wires-large" => with_world(wires::large),
         "wires-beyond-counts" => with_world(wires::beyond_counts),
         "wires-threads" => wires::threads(),

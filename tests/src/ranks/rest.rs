@@ -330,6 +330,19 @@ pub fn between_groups(world: &SimpleCommunicator) {
     let mut received = vec![Particle::sample(99); others.len()];
     between.all_to_all_packed(&vec![Particle::sample(rank as usize); others.len()], &mut received).unwrap();
     assert!(received == others);
+    // Messages of one length on all ranks are parts of two lengths where the groups are not of one size.
+    let twelve = vec![Particle::sample(rank as usize); 12];
+    let part = 12 / group.size() as usize;
+    let expected: Vec<Particle> = others.iter().flat_map(|other| std::iter::repeat_n(*other, part)).collect();
+    let mut received = vec![Particle::sample(99); expected.len()];
+    // SAFETY: all ranks send twelve values.
+    unsafe { between.all_to_all_packed_exact(&twelve, &mut received) }.unwrap();
+    assert!(received == expected);
+    let expected: Vec<Particle> = others.iter().flat_map(|other| std::iter::repeat_n(*other, 12)).collect();
+    let mut received = vec![Particle::sample(99); expected.len()];
+    // SAFETY: as above.
+    unsafe { between.all_gather_packed_exact(&twelve, &mut received) }.unwrap();
+    assert!(received == expected);
     wire::attach(&between).unwrap();
     let partner = group.rank();
     if partner >= between.remote_size() {

@@ -108,6 +108,87 @@ fn collect<T: Sample>(world: &SimpleCommunicator) {
     }
 }
 
+/// The calls whose sizes are promised, in all sizes; and where what is promised does not fit what is there.
+pub fn exact(world: &SimpleCommunicator) {
+    exactly::<Particle>(world);
+    exactly::<Nested>(world);
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let mut short = vec![7u8; 3 * ranks - 1];
+    // SAFETY: all ranks make the same call, and have as many bytes.
+    let result = unsafe { world.all_gather_packed_exact(&[rank as u8; 3], &mut short) };
+    assert_eq!(result, Err(Error::Fit { expected: 3 * ranks - 1, found: Some(3 * ranks), from: None }));
+    assert!(short.iter().all(|byte| *byte == 7));
+    // SAFETY: as before.
+    let result = unsafe { world.all_to_all_packed_exact(&vec![1u8; ranks], &mut short) };
+    assert_eq!(result.is_err(), 3 * ranks - 1 != ranks, "{result:?}");
+    // A value that is none, from everywhere.
+    let mut flags = vec![true; ranks];
+    // SAFETY: as before.
+    let result = unsafe { world.all_gather_packed_exact(&2u8, &mut flags) };
+    let is_right = matches!(result, Err(Error::InvalidValue { .. } | Error::Mismatch { .. }));
+    assert!(is_right && flags == vec![true; ranks], "{result:?}");
+}
+
+fn exactly<T: Sample>(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let of = |rank: usize, n: usize| values::<T>(rank as i32, n);
+    let blank = |n: usize| vec![T::sample(999); n];
+    for n in [0usize, 1, 40, 30_000] {
+        let root = world.process_at_rank(world.size() - 1);
+        let is_root = rank == ranks - 1;
+        let together: Vec<T> = (0..ranks).flat_map(|i| of(i, n)).collect();
+        let (mut all, mut part) = (blank(n * ranks), blank(n));
+        let mut message = of(if is_root { 3 } else { 4 }, n);
+        let rows: Vec<T> = (0..ranks).flat_map(|to| of(rank + 10 * to, n)).collect();
+        let mut columns = blank(n * ranks);
+        // SAFETY: all ranks make the same calls, of the same root, and have as many values.
+        unsafe {
+            root.broadcast_packed_exact(&mut message).unwrap();
+            world.all_gather_packed_exact(&of(rank, n), &mut all).unwrap();
+            assert!(all == together);
+            if is_root {
+                all = blank(n * ranks);
+                root.gather_packed_into_root_exact(&of(rank, n), &mut all).unwrap();
+                root.scatter_packed_into_root_exact(&together, &mut part).unwrap();
+            } else {
+                root.gather_packed_exact(&of(rank, n)).unwrap();
+                root.scatter_packed_into_exact(&mut part).unwrap();
+            }
+            world.all_to_all_packed_exact(&rows, &mut columns).unwrap();
+        }
+        assert!(message == of(3, n) && all == together && part == of(rank, n));
+        assert!(columns == (0..ranks).flat_map(|from| of(from + 10 * rank, n)).collect::<Vec<_>>());
+        // The same values, when nothing is promised.
+        let (mut all, mut part, mut columns) = (blank(n * ranks), blank(n), blank(n * ranks));
+        world.all_gather_packed(&of(rank, n), &mut all).unwrap();
+        world.all_to_all_packed(&rows, &mut columns).unwrap();
+        assert!(all == together);
+        if is_root {
+            all = blank(n * ranks);
+            root.gather_packed_into_root(&of(rank, n), &mut all).unwrap();
+            root.scatter_packed_into_root(&together, &mut part).unwrap();
+        } else {
+            root.gather_packed(&of(rank, n)).unwrap();
+            root.scatter_packed_into(&mut part).unwrap();
+        }
+        assert!(all == together && part == of(rank, n));
+        assert!(columns == (0..ranks).flat_map(|from| of(from + 10 * rank, n)).collect::<Vec<_>>());
+    }
+    // Broadcasts around the lengths at which a further part begins.
+    for bytes in [900usize, 983, 984, 985, 1024, 262_144, 263_128, 600_000] {
+        let n = bytes / size_of::<T>() + 1;
+        let root = world.process_at_rank(0);
+        for n in [n - 1, n, n + 1] {
+            let mut message = of(rank, n);
+            root.broadcast_packed(&mut message).unwrap();
+            assert!(message == of(0, n));
+        }
+        let mut message = vec![rank as u8; bytes];
+        root.broadcast_packed(&mut message).unwrap();
+        assert!(message == vec![0; bytes]);
+    }
+}
+
 /// All collective calls where some ranks, in every choice of them, have nothing to send or to receive.
 pub fn nothing(world: &SimpleCommunicator) {
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);

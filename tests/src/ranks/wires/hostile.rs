@@ -244,6 +244,16 @@ const SEALED: c_int = 1008;
 /// The number of the liar's seals.
 const DRAWN: u64 = 0;
 
+fn maximum() -> ffi::MPI_Op {
+    // SAFETY: a constant of the library.
+    unsafe { ffi::RSMPI_MAX }
+}
+
+fn sum() -> ffi::MPI_Op {
+    // SAFETY: a constant of the library.
+    unsafe { ffi::RSMPI_SUM }
+}
+
 /// The last rank, which sends as many bytes instead.
 struct Liar<'a> {
     world: &'a SimpleCommunicator,
@@ -279,14 +289,30 @@ impl Liar<'_> {
         (vec![SEALED; self.ranks()], starts, vec![3; SEALED as usize * self.ranks()])
     }
 
-    /// Tells the numbers that are told first.
-    fn tells(&self, own: &[u64]) {
-        let mut all = vec![0u64; own.len() * self.ranks()];
+    /// Finds out with the others whether all have as many bytes, and says that not all have: then sizes are
+    /// told, and how many bytes travel is not for a library to guess. The number of the seals.
+    fn agrees(&self, found: u64) -> u64 {
+        let (own, mut all) = ([PART as u64, !(PART as u64 - 1), DRAWN, found], [0u64; 4]);
+        self.reduces(&own, &mut all, maximum());
+        all[2]
+    }
+
+    fn reduces(&self, own: &[u64], all: &mut [u64], operation: ffi::MPI_Op) {
         let (from, to, count) = (own.as_ptr().cast(), all.as_mut_ptr().cast(), own.len() as c_int);
-        // SAFETY: there is room for as many numbers of each rank.
+        // SAFETY: as many numbers on each side.
+        unsafe {
+            ffi::MPI_Allreduce(from, to, count, ffi::RSMPI_UINT64_T, operation, self.world.as_raw());
+        }
+    }
+
+    /// Tells a root its size.
+    fn tells(&self, root: c_int, drawn: u64) {
+        let (own, mut all) = ([PART as u64, drawn], vec![0u64; 2 * self.ranks()]);
+        let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
+        // SAFETY: there is room for two numbers of each rank.
         unsafe {
             let number = ffi::RSMPI_UINT64_T;
-            ffi::MPI_Allgather(from, count, number, to, count, number, self.world.as_raw());
+            ffi::MPI_Gather(from, 2, number, to, 2, number, root, self.world.as_raw());
         }
     }
 
@@ -296,13 +322,17 @@ impl Liar<'_> {
         if !self.lies() {
             return announced(&self.world.all_gather_packed(&vec![2u8; PART], all), all);
         }
-        self.tells(&[PART as u64, DRAWN]);
+        let drawn = self.agrees(0);
         let (mut counts, starts, mut into) = self.counts();
         counts[self.world.rank() as usize] = self.sent;
         let own = vec![2u8; SEALED as usize];
-        let (from, to) = (own.as_ptr().cast(), into.as_mut_ptr().cast());
+        let (told, mut others) = ([PART as u64, drawn], vec![0u64; 2 * self.ranks()]);
         // SAFETY: there is room for what all ranks send.
         unsafe {
+            let (from, to) = (told.as_ptr().cast(), others.as_mut_ptr().cast());
+            let number = ffi::RSMPI_UINT64_T;
+            ffi::MPI_Allgather(from, 2, number, to, 2, number, self.world.as_raw());
+            let (from, to) = (own.as_ptr().cast(), into.as_mut_ptr().cast());
             let (byte, world) = (ffi::RSMPI_UINT8_T, self.world.as_raw());
             ffi::MPI_Allgatherv(from, self.sent, byte, to, counts.as_ptr(), starts.as_ptr(), byte, world);
         }
@@ -315,7 +345,8 @@ impl Liar<'_> {
         if self.world.rank() == 0 {
             announced(&root.gather_packed_into_root(&own[..PART], all), all);
         } else if self.lies() {
-            self.tells(&[PART as u64, DRAWN]);
+            let drawn = self.agrees(0);
+            self.tells(0, drawn);
             let (from, none) = (own.as_ptr().cast(), ptr::null_mut());
             // SAFETY: the bytes are there; nothing is received.
             unsafe {
@@ -335,7 +366,10 @@ impl Liar<'_> {
             let result = self.world.process_at_rank(root).scatter_packed_into(&mut part);
             return announced(&result, &part);
         }
-        self.tells(&[PART as u64, (PART * self.ranks()) as u64, DRAWN]);
+        let total = (PART * self.ranks()) as u64;
+        let drawn = self.agrees(total);
+        self.reduces(&[PART as u64], &mut [0], sum());
+        self.tells(root, drawn);
         let (_, starts, from) = self.counts();
         let (fewer, mut own) = (self.fewer(), [0u8; SEALED as usize]);
         let (from, to) = (from.as_ptr().cast(), own.as_mut_ptr().cast());
@@ -353,13 +387,17 @@ impl Liar<'_> {
         if !self.lies() {
             return announced(&self.world.process_at_rank(root).broadcast_packed(&mut values), &values);
         }
-        let mut told = [PART as u64, PART as u64, DRAWN];
+        // Nothing but the seal travels with the header.
+        let mut first = [0u8; 1024];
+        first[..40].copy_from_slice(
+            [PART as u64, 0, PART as u64, DRAWN, DRAWN | 1].map(u64::to_ne_bytes).as_flattened(),
+        );
         // SAFETY: the numbers and bytes are there; the handlers are constants of the library. With MPICH
         // the lie is an error here, too.
         unsafe {
             ffi::MPI_Comm_set_errhandler(self.world.as_raw(), c_errors_return());
-            let (number, byte, world) = (ffi::RSMPI_UINT64_T, ffi::RSMPI_UINT8_T, self.world.as_raw());
-            ffi::MPI_Bcast(told.as_mut_ptr().cast(), told.len() as c_int, number, root, world);
+            let (byte, world) = (ffi::RSMPI_UINT8_T, self.world.as_raw());
+            ffi::MPI_Bcast(first.as_mut_ptr().cast(), first.len() as c_int, byte, root, world);
             ffi::MPI_Bcast([3u8; SEALED as usize].as_mut_ptr().cast(), self.sent, byte, root, world);
             ffi::MPI_Comm_set_errhandler(world, ffi::RSMPI_ERRORS_ARE_FATAL);
         }
@@ -371,7 +409,8 @@ impl Liar<'_> {
         if !self.lies() {
             return announced(&self.world.all_to_all_packed(&vec![2u8; all.len()], all), all);
         }
-        let (told, mut others) = (vec![[PART as u64, DRAWN]; self.ranks()], vec![[0u64; 2]; self.ranks()]);
+        let drawn = self.agrees(0);
+        let (told, mut others) = (vec![[PART as u64, drawn]; self.ranks()], vec![[0u64; 2]; self.ranks()]);
         let (bytes, mut largest) = (SEALED as u64 * self.ranks() as u64, 0u64);
         let (counts, starts, mut into) = self.counts();
         let (fewer, own) = (self.fewer(), into.clone());

@@ -22,13 +22,15 @@ use crate::samples::{Nested, Particle, Sample, Visit, for_each_sample};
 
 mod checked;
 mod collective;
+mod counts;
 pub mod host;
 pub mod hostile;
 mod large;
 mod matching;
 
 pub use checked::checked;
-pub use collective::{collectives, nothing};
+pub use collective::{collectives, exact, nothing};
+pub use counts::counts;
 pub use large::{beyond_counts, large};
 pub use matching::{matching, matching_of_threads};
 

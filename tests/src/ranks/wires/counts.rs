@@ -1,0 +1,119 @@
+//! What collective calls cost beyond the values, as MPI sees it: calls, bytes, and numbers listed for each
+//! rank.
+
+use dtype_runtime::traits::*;
+use mpi::{topology::SimpleCommunicator, traits::*};
+
+use super::values;
+use crate::samples::Particle;
+
+unsafe extern "C" {
+    /// Calls, bytes and listed numbers since this was last asked (`c/count.c`).
+    fn c_counted(counted: *mut i64);
+}
+
+/// What calls have cost this rank: calls, bytes beyond the values, and listed numbers.
+fn counted(values: usize) -> [i64; 3] {
+    let mut counted = [0; 3];
+    // SAFETY: there is room for three numbers.
+    unsafe { c_counted(counted.as_mut_ptr()) };
+    counted[1] -= values as i64;
+    counted
+}
+
+/// All calls, with as many values on all ranks, promised or not, and with one more on the first rank. With
+/// `DTYPE_TABLE` the numbers are printed, of the root and of the last rank.
+pub fn counts(world: &SimpleCommunicator) {
+    const N: usize = 20;
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    let (root, is_root) = (world.process_at_rank(0), rank == 0);
+    let size = dtype_runtime::packed_size::<Particle>(1);
+    let blank = |n: usize| values::<Particle>(99, n);
+    let p = ranks as i64;
+    // For the ranks other than the root, and for the root.
+    let differ = |other: i64, at_root: i64| if is_root { at_root } else { other };
+    let check = |name: &str, values: usize, expected: [i64; 3]| {
+        let found = counted(size * values);
+        assert_eq!(found, expected, "{name}, rank {rank} of {ranks}");
+        if std::env::var_os("DTYPE_TABLE").is_some() && (is_root || rank == ranks - 1) {
+            let [calls, bytes, listed] = found;
+            println!(
+                "{name} | {ranks} | {} | {calls} | {bytes} | {listed}",
+                if is_root { "root" } else { "other" }
+            );
+        }
+    };
+    counted(0);
+    for (kind, own) in [("even", N), ("uneven", if rank == 0 { N + 1 } else { N })] {
+        let is_even = kind == "even";
+        let total = N * ranks + usize::from(!is_even);
+        let (message, mut all, mut part) = (values::<Particle>(1, own), blank(total), blank(own));
+        world.all_gather_packed(&message, &mut all).unwrap();
+        let seals = 8 * (1 + p);
+        let cost = if is_even { [2, 64 + seals, 0] } else { [3, 64 + 16 * (1 + p) + seals, 2 * p] };
+        check(&format!("all_gather_packed, {kind}"), own + total, cost);
+
+        if is_root {
+            root.gather_packed_into_root(&message, &mut all).unwrap();
+        } else {
+            root.gather_packed(&message).unwrap();
+        }
+        let even = [2, 64 + differ(8, seals), 0];
+        let told = differ(16 + 8, 16 * (1 + p) + seals);
+        let cost = if is_even { even } else { [3, 64 + told, differ(0, 2 * p)] };
+        check(&format!("gather_packed, {kind}"), own + if is_root { total } else { 0 }, cost);
+
+        if is_root {
+            root.scatter_packed_into_root(&all, &mut part).unwrap();
+        } else {
+            root.scatter_packed_into(&mut part).unwrap();
+        }
+        let cost = if is_even { even } else { [4, 64 + 16 + told, differ(0, 2 * p)] };
+        check(&format!("scatter_packed, {kind}"), own + if is_root { total } else { 0 }, cost);
+
+        // Of the first rank each gets one more.
+        let (message, mut columns) = (blank(own * ranks), blank(total));
+        world.all_to_all_packed(&message, &mut columns).unwrap();
+        let cost = if is_even { [2, 64 + 16 * p, 0] } else { [4, 64 + 32 * p + 16 + 16 * p, 4 * p] };
+        check(&format!("all_to_all_packed, {kind}"), own * ranks + total, cost);
+    }
+    let messages: Vec<Vec<Particle>> = (0..ranks).map(|_| blank(N)).collect();
+    let mut into = messages.clone();
+    world.all_to_all_varcount_packed(&messages, &mut into).unwrap();
+    check("all_to_all_varcount_packed", 2 * N * ranks, [3, 32 * p + 16 + 16 * p, 4 * p]);
+
+    // As many values as fit the first part, and more.
+    let mut short = blank(5);
+    root.broadcast_packed(&mut short).unwrap();
+    check("broadcast_packed, 5 values", 5, [1, 1024 - 5 * size as i64, 0]);
+    let long = 1_000_000 / size;
+    let mut long = blank(long);
+    root.broadcast_packed(&mut long).unwrap();
+    let first = 984 / size * size;
+    let parts = (long.len() * size - first).div_ceil((256 << 10) / size * size) as i64;
+    check("broadcast_packed, 1 MB", long.len(), [1 + parts, 1024 - first as i64 + 8 * parts, 0]);
+
+    let (message, mut all, mut part) = (values::<Particle>(1, N), blank(N * ranks), blank(N));
+    let rows = blank(N * ranks);
+    // SAFETY: all ranks make the same calls, of the same root, and have as many values.
+    unsafe {
+        world.all_gather_packed_exact(&message, &mut all).unwrap();
+        check("all_gather_packed_exact", N + N * ranks, [1, 0, 0]);
+        if is_root {
+            root.gather_packed_into_root_exact(&message, &mut all).unwrap();
+        } else {
+            root.gather_packed_exact(&message).unwrap();
+        }
+        check("gather_packed_exact", N + if is_root { N * ranks } else { 0 }, [1, 0, 0]);
+        if is_root {
+            root.scatter_packed_into_root_exact(&all, &mut part).unwrap();
+        } else {
+            root.scatter_packed_into_exact(&mut part).unwrap();
+        }
+        check("scatter_packed_exact", N + if is_root { N * ranks } else { 0 }, [1, 0, 0]);
+        world.all_to_all_packed_exact(&rows, &mut all).unwrap();
+        check("all_to_all_packed_exact", 2 * N * ranks, [1, 0, 0]);
+        root.broadcast_packed_exact(&mut short).unwrap();
+        check("broadcast_packed_exact, 5 values", 5, [1, 0, 0]);
+    }
+}
