@@ -179,11 +179,12 @@ pub enum Error {
         /// The size of the communicator.
         ranks: i32,
     },
-    /// The table of wires that the environment variable `DTYPE_WIRES` names cannot be used.
-    #[error("the table of wires {file}, named by `DTYPE_WIRES`, cannot be used: {reason}")]
+    /// A table of wires cannot be used: that which the environment variable `DTYPE_WIRES` names, or one that
+    /// was handed to `wire::calibrate_with`.
+    #[error("the table of wires {table} cannot be used: {reason}")]
     Table {
-        /// The file.
-        file: String,
+        /// Which one.
+        table: String,
         /// What is wrong with it.
         reason: String,
     },

@@ -187,6 +187,18 @@ fn messages_arrive_with_any_table_of_wires() {
     }
 }
 
+/// Also where ranks are on different nodes, as MPICH can be told that they are.
+#[test]
+fn what_is_fastest_is_measured_and_all_ranks_agree_on_it() {
+    for ranks in [1, 2, 4] {
+        passes("wires-measured", ranks);
+    }
+    for nodes in ["MPIR_CVAR_NOLOCAL", "MPIR_CVAR_ODD_EVEN_CLIQUES"] {
+        ended_well(&run(scenario("wires-measured", 3).env(nodes, "1")), 3);
+    }
+    ended_well(&run(scenario("wires-measured", 2).env("DTYPE_CHECK", "1")), 2);
+}
+
 fn table_file(name: &str, text: &str) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("wires-{name}.txt"));
     fs::write(&file, text).expect("the folder is there");

@@ -78,6 +78,7 @@ pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
         count.cargo_test(&sh, &["--package", "dtype-runtime", "--features", "marshal"])?;
         count.cargo_test(&sh, &["--package", "dtype-tests", "--test", "ranks"])?;
         count.cargo_test(&sh, &["--package", "dtype-examples"])?;
+        cmd!(sh, "cargo build --quiet --package dtype-benches --features mpi --bins").quiet().run()?;
     }
     if long {
         interpreted(&sh, &mut count)?;

@@ -60,7 +60,11 @@ fn main() {
     let universe = mpi::initialize().expect("MPI is initialized once");
     let world = universe.world();
     assert_eq!(world.size(), 2, "a ping-pong takes two ranks");
-    wire::attach(&world).expect("there is a context for segments");
+    let start = Instant::now();
+    let calibration = wire::calibrate(&world).expect("two ranks can measure");
+    if world.rank() == 0 {
+        println!("Measured in {:.0?}:\n{calibration}", start.elapsed());
+    }
     let bench = Pingpong { arguments, world, table: RefCell::default() };
     arrays::run(&bench);
     structs::run(&bench);

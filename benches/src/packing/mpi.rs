@@ -5,7 +5,7 @@ use std::{ffi::c_int, rc::Rc};
 
 use dtype_runtime::dtype_core::{BaseType, Bounds, OldType, Program, Step, TypeTree};
 use mpi::{
-    ffi::{self, MPI_Datatype},
+    ffi::{self, MPI_Aint, MPI_Datatype},
     raw::AsRaw,
     traits::Buffer,
 };
@@ -148,7 +148,7 @@ fn call(step: &Step, built: &[Owned]) -> MPI_Datatype {
     let mut new = unsafe { ffi::RSMPI_DATATYPE_NULL };
     let int = |number: &u64| small(*number as usize);
     let ints = |numbers: &[u64]| numbers.iter().map(int).collect::<Vec<_>>();
-    let places = |numbers: &[i64]| numbers.iter().map(|number| *number as isize).collect::<Vec<_>>();
+    let places = |numbers: &[i64]| numbers.iter().map(|number| *number as MPI_Aint).collect::<Vec<_>>();
     let of = |oldtype: &OldType| handle(*oldtype, built);
     unsafe {
         match step {
@@ -156,7 +156,7 @@ fn call(step: &Step, built: &[Owned]) -> MPI_Datatype {
                 ffi::MPI_Type_contiguous(int(count), of(oldtype), &raw mut new)
             }
             Step::Hvector { count, blocklength, stride, oldtype } => {
-                let (count, blocklength, stride) = (int(count), int(blocklength), *stride as isize);
+                let (count, blocklength, stride) = (int(count), int(blocklength), *stride as MPI_Aint);
                 ffi::MPI_Type_create_hvector(count, blocklength, stride, of(oldtype), &raw mut new)
             }
             Step::HindexedBlock { blocklength, displacements, oldtype } => {
@@ -178,7 +178,7 @@ fn call(step: &Step, built: &[Owned]) -> MPI_Datatype {
                 ffi::MPI_Type_create_struct(count, lengths, places, old.as_ptr(), &raw mut new)
             }
             Step::Resized { lower_bound, extent, oldtype } => {
-                let (lower_bound, extent) = (*lower_bound as isize, *extent as isize);
+                let (lower_bound, extent) = (*lower_bound as MPI_Aint, *extent as MPI_Aint);
                 ffi::MPI_Type_create_resized(of(oldtype), lower_bound, extent, &raw mut new)
             }
         }

@@ -449,7 +449,7 @@ fn one<T: MpiDatatype, const D: usize>(
 }
 
 /// `count` indices, from `start` on.
-fn span(start: usize, count: usize) -> Item {
+pub(crate) fn span(start: usize, count: usize) -> Item {
     strided(start, count, 1)
 }
 

@@ -21,7 +21,7 @@ use ::mpi::{
 use dtype_core::BaseType;
 
 use super::{
-    errors::{checked, without_communicator},
+    errors::{called, checked, without_communicator},
     shim,
 };
 use crate::Error;
@@ -249,6 +249,17 @@ pub(crate) fn packed_datatype() -> MPI_Datatype {
 pub(crate) fn ready_on(communicator: &(impl AsRaw<Raw = MPI_Comm> + ?Sized)) -> Result<MPI_Comm, Error> {
     ready()?;
     Ok(communicator.as_raw())
+}
+
+/// Whether a communicator is one between two groups.
+pub(crate) fn is_between_groups(communicator: MPI_Comm) -> Result<bool, Error> {
+    let mut between_groups = 0;
+    called("MPI_Comm_test_inter", communicator, || {
+        // SAFETY: MPI is usable and the communicator live, as whoever has it has found out; there is room for
+        // a flag.
+        unsafe { ffi::MPI_Comm_test_inter(communicator, &raw mut between_groups) }
+    })?;
+    Ok(between_groups != 0)
 }
 
 /// The greatest tag (`MPI_TAG_UB`), which is the same for all communicators; without sessions

@@ -17,4 +17,6 @@ pub(crate) use errors::{
 };
 pub(crate) use handle::{Handle, Slot};
 pub use life::in_session;
-pub(crate) use life::{at_end, greatest_tag, no_copy, packed_datatype, ready, ready_on, writes_too_much};
+pub(crate) use life::{
+    at_end, greatest_tag, is_between_groups, no_copy, packed_datatype, ready, ready_on, writes_too_much,
+};

@@ -1,14 +1,16 @@
-//! The contexts in which segments travel: two communicators of our own for one of the program's, kept on it
-//! as an attribute (MPI 4.1 section 7.7.2). No message of anybody else's can be met there.
+//! What is kept on a communicator of the program's, as an attribute (MPI 4.1 section 7.7.2): the contexts in
+//! which segments travel, two communicators of our own, where no message of anybody else's can be met; and
+//! what was measured between its ranks.
 
 use std::{
+    cell::Cell,
     collections::BTreeMap,
     mem::MaybeUninit,
     os::raw::{c_int, c_void},
     ptr,
     sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU32, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
 };
 
@@ -17,7 +19,7 @@ use ::mpi::{
     topology::Communicator,
 };
 
-use super::frame::checks;
+use super::{frame::checks, table::Tables};
 use crate::{
     Error,
     mpi::{SUCCESS, at_end, called, checked, greatest_tag, no_copy, ready_on, return_errors},
@@ -59,11 +61,62 @@ pub fn attach<C: Communicator + ?Sized>(communicator: &C) -> Result<(), Error> {
     }
     let contexts = Contexts::of(raw)?;
     contexts.agree().inspect_err(|_| contexts.free())?;
-    let number = all().keep(contexts);
+    let number = all().keep(Kept { contexts, tables: None });
     called("MPI_Comm_set_attr", raw, || {
         // SAFETY: MPI is usable, the communicator live, and the key made here; the value is a number.
         unsafe { ffi::MPI_Comm_set_attr(raw, key, ptr::without_provenance_mut(number)) }
     })
+}
+
+/// Keeps what was measured on a communicator that is attached.
+pub(super) fn keep_tables(communicator: MPI_Comm, tables: Arc<Tables>) -> Result<(), Error> {
+    let number = find(communicator, key(communicator)?)?;
+    let mut all = all();
+    if let Some(kept) = number.and_then(|number| all.kept.get_mut(&number)) {
+        kept.tables = Some(tables);
+        CHANGES.fetch_add(1, Ordering::Release);
+    }
+    Ok(())
+}
+
+/// What was measured on a communicator, if anything was. Each thread remembers what it has last been told:
+/// to ask MPI takes a tenth of the time of a short message.
+#[inline]
+pub(super) fn tables_of(communicator: MPI_Comm) -> Result<Option<Arc<Tables>>, Error> {
+    let changes = CHANGES.load(Ordering::Acquire);
+    if changes == 0 {
+        return Ok(None);
+    }
+    // When the thread ends it remembers nothing any more.
+    let last = LAST.try_with(Cell::take).ok().flatten();
+    let told = match last {
+        Some(last) if (last.changes, last.communicator) == (changes, communicator) => last,
+        _ => Told { changes, communicator, tables: kept(communicator)?.and_then(|kept| kept.tables) },
+    };
+    let tables = told.tables.clone();
+    let _ = LAST.try_with(|last| last.set(Some(told)));
+    Ok(tables)
+}
+
+/// How often what is measured on some communicator has changed.
+static CHANGES: AtomicU64 = AtomicU64::new(0);
+
+/// What was measured on a communicator, after so many changes.
+struct Told {
+    changes: u64,
+    communicator: MPI_Comm,
+    tables: Option<Arc<Tables>>,
+}
+
+thread_local! {
+    static LAST: Cell<Option<Told>> = const { Cell::new(None) };
+}
+
+/// What is kept on a communicator.
+#[derive(Clone)]
+struct Kept {
+    contexts: Contexts,
+    tables: Option<Arc<Tables>>,
 }
 
 /// The communicators of segments, with the ranks of the program's.
@@ -78,14 +131,14 @@ pub(super) struct Contexts {
 // SAFETY: MPI handles name objects of the process, not of a thread (MPI 4.1 section 2.5.1).
 unsafe impl Send for Contexts {}
 
-/// All contexts of this process.
+/// All that is kept in this process.
 struct All {
     /// The key of the attribute, made at the first use.
     key: Option<c_int>,
-    /// Those of a communicator, by number: the attribute is the number.
-    kept: BTreeMap<usize, Contexts>,
+    /// What is kept on a communicator, by number: the attribute is the number.
+    kept: BTreeMap<usize, Kept>,
     next: usize,
-    /// Those whose communicator is gone: freed later, since that was told under locks of MPI's own.
+    /// Contexts whose communicator is gone: freed later, since that was told under locks of MPI's own.
     unused: Vec<Contexts>,
 }
 
@@ -96,9 +149,9 @@ fn all() -> MutexGuard<'static, All> {
 }
 
 impl All {
-    fn keep(&mut self, contexts: Contexts) -> usize {
+    fn keep(&mut self, kept: Kept) -> usize {
         self.next += 1;
-        self.kept.insert(self.next, contexts);
+        self.kept.insert(self.next, kept);
         self.next
     }
 }
@@ -106,8 +159,7 @@ impl All {
 impl Contexts {
     /// Those of a communicator.
     pub fn on(communicator: MPI_Comm) -> Result<Self, Error> {
-        let key = all().key;
-        key.map_or(Ok(None), |key| find(communicator, key))?.ok_or(Error::Wire {
+        kept(communicator)?.map(|kept| kept.contexts).ok_or(Error::Wire {
             wire: "segments",
             reason: "its communicator is not attached to segments: all of its ranks must call \
                      `wire::attach(&communicator)` first",
@@ -173,14 +225,21 @@ pub(super) fn next_number(communicator: MPI_Comm) -> c_int {
 }
 
 /// What is kept on a communicator.
-fn find(communicator: MPI_Comm, key: c_int) -> Result<Option<Contexts>, Error> {
+fn kept(communicator: MPI_Comm) -> Result<Option<Kept>, Error> {
+    let key = all().key;
+    let number = key.map_or(Ok(None), |key| find(communicator, key))?;
+    Ok(number.and_then(|number| all().kept.get(&number).cloned()))
+}
+
+/// The number of what is kept on a communicator.
+fn find(communicator: MPI_Comm, key: c_int) -> Result<Option<usize>, Error> {
     let (mut number, mut found) = (ptr::null_mut::<c_void>(), 0);
     called("MPI_Comm_get_attr", communicator, || {
         // SAFETY: MPI is usable, the communicator live, the key made here; MPI stores the value where it is
         // told to.
         unsafe { ffi::MPI_Comm_get_attr(communicator, key, (&raw mut number).cast(), &raw mut found) }
     })?;
-    Ok(if found == 0 { None } else { all().kept.get(&number.addr()).copied() })
+    Ok((found != 0).then_some(number.addr()))
 }
 
 /// The key, made at the first use.
@@ -205,7 +264,7 @@ fn free_all() {
         let mut all = all();
         (std::mem::take(&mut all.kept), std::mem::take(&mut all.unused), all.key.take())
     };
-    kept.into_values().chain(unused).for_each(Contexts::free);
+    kept.into_values().map(|kept| kept.contexts).chain(unused).for_each(Contexts::free);
     if let Some(mut key) = key {
         // SAFETY: MPI is usable; the key was made here.
         unsafe { ffi::MPI_Comm_free_keyval(&raw mut key) };
@@ -215,7 +274,9 @@ fn free_all() {
 /// The communicator of the attribute is freed. Where MPI has ended, so have its contexts.
 unsafe extern "C" fn delete(_: MPI_Comm, _: c_int, number: *mut c_void, _: *mut c_void) -> c_int {
     let mut all = all();
-    let contexts = all.kept.remove(&number.addr());
-    all.unused.extend(contexts);
+    let kept = all.kept.remove(&number.addr());
+    // The next communicator may have the same handle.
+    CHANGES.fetch_add(u64::from(CHANGES.load(Ordering::Acquire) > 0), Ordering::Release);
+    all.unused.extend(kept.map(|kept| kept.contexts));
     SUCCESS
 }

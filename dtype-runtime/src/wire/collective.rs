@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     Error,
-    mpi::{called, ready_on},
+    mpi::{called, is_between_groups, ready_on},
 };
 
 /// Collective calls without a root, on packed bytes.
@@ -505,16 +505,6 @@ fn all_to_all<M: Sendable + ?Sized>(agreed: &Agreed, message: &M) -> Result<(Buf
 fn number() -> MPI_Datatype {
     // SAFETY: a constant of the library.
     unsafe { ffi::RSMPI_UINT64_T }
-}
-
-/// Whether a communicator is one between two groups.
-fn is_between_groups(communicator: MPI_Comm) -> Result<bool, Error> {
-    let mut between_groups = 0;
-    called("MPI_Comm_test_inter", communicator, || {
-        // SAFETY: the communicator is one of rsmpi's; there is room for a flag.
-        unsafe { ffi::MPI_Comm_test_inter(communicator, &raw mut between_groups) }
-    })?;
-    Ok(between_groups != 0)
 }
 
 /// Reduces numbers of each rank, with an operation for numbers (`MPI_Allreduce`).

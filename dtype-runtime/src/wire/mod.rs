@@ -10,12 +10,12 @@
 //!   overlap. [`receive_over`](ReceiveOver::receive_over) with the same wire receives it, between ranks of
 //!   a communicator to which it was [attached](attach()).
 //!
-//! [`Wire::Auto`] is the fastest of the first three, as far as that was measured. All three are the same
-//! bytes in the same order, so [`receive_values_into`](ReceiveOver::receive_values_into) need not know
-//! which was used, and never guesses: a message is as many packed bytes as what it is received into has, or
-//! there is an [`Error::Fit`](crate::Error::Fit), and the destination is as it was. `bool`s, `char`s and
-//! enums are looked at as well. Padding travels only if the type says so on both sides, with `#[mpi(wire =
-//! "bytes")]`.
+//! [`Wire::Auto`] is the fastest of the first three, as far as that was measured: here, if the program calls
+//! [`calibrate()`], or where this was built. All three are the same bytes in the same order, so
+//! [`receive_values_into`](ReceiveOver::receive_values_into) need not know which was used, and never guesses:
+//! a message is as many packed bytes as what it is received into has, or there is an
+//! [`Error::Fit`](crate::Error::Fit), and the destination is as it was. `bool`s, `char`s and enums are looked
+//! at as well. Padding travels only if the type says so on both sides, with `#[mpi(wire = "bytes")]`.
 //!
 //! MPI's rules of order and matching hold as for plain calls (MPI 4.1 section 3.5), also between both. (MPICH
 //! 4 and 5 report an error where a plain receive meets `MPI_PACKED` of 8 KiB and more with the datatype of a
@@ -57,6 +57,7 @@ mod attach;
 mod auto;
 mod blocks;
 mod broadcast;
+mod calibrate;
 mod collective;
 mod frame;
 mod immediate;
@@ -68,15 +69,17 @@ mod receive;
 mod request;
 mod segments;
 mod send;
+mod table;
 
 pub use attach::attach;
-pub use auto::{table_library, table_row};
+pub use calibrate::{Calibration, calibrate, calibrate_with};
 pub use collective::{PackedCollectives, PackedRoot};
 pub use immediate::{PendingReceive, PendingSend};
 pub use message::{Receivable, Sendable};
 pub use point_to_point::{
     ReceiveOver, SendOver, send_receive_over, send_receive_over_with_tags, send_receive_packed,
 };
+pub use table::{table_library, table_row};
 
 /// How a message travels: see the [module](self).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -92,10 +95,11 @@ pub enum Wire {
     /// memory is its packed bytes. Structs with padding are packed; parts of arrays go typed or packed, by
     /// the size, by how their blocks lie and how long they are, and by the MPI library.
     ///
-    /// What was measured is built in. If the environment variable `DTYPE_WIRES` names a file when the first
-    /// message is sent, that is read instead: `cargo xtask bench pingpong --wires FILE` writes one for the
-    /// machine it runs on. It has the form of `dtype-runtime/src/wire/wires.txt`; another file is an
-    /// [`Error::Table`](crate::Error::Table). Sender and receiver need not have the same table.
+    /// On a communicator on which [`calibrate()`] was called, by what was measured there. Elsewhere by a table
+    /// that is built in; or by the file that the environment variable `DTYPE_WIRES` names when the first
+    /// message is sent, which is the text of a [`Calibration`], or what `cargo xtask bench pingpong --wires
+    /// FILE` writes. Another file is an [`Error::Table`](crate::Error::Table). Sender and receiver need not
+    /// have the same table.
     Auto,
     /// Packed, in pieces that overlap: both sides name it, on a communicator to which it was
     /// [attached](attach()).

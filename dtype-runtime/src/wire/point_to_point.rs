@@ -134,7 +134,7 @@ pub trait ReceiveOver: Source {
         message: &mut M,
         tag: Tag,
     ) -> Result<Status, Error> {
-        receive(message, Peer::source(self, tag)?)
+        receive(message, Wire::Auto, Peer::source(self, tag)?)
     }
 
     /// Receives a message that was sent on a wire, with any tag. On [`Wire::Segments`] both sides must name
@@ -164,7 +164,7 @@ pub trait ReceiveOver: Source {
         let from = Peer::source(self, tag)?;
         match wire {
             Wire::Segments => segments::receive(message, from),
-            _ => receive(message, from),
+            _ => receive(message, wire, from),
         }
     }
 
@@ -282,7 +282,7 @@ where
     }
     let mut sending = Sending::new(message, wire, to, true)?;
     // It is on its way, and MPI sees to it while this rank waits.
-    let received = receive(into, from);
+    let received = receive(into, wire, from);
     sending.advance(true)?;
     received
 }

@@ -9,13 +9,15 @@ use ::mpi::{
 };
 
 use super::{
-    auto::{Table, table_library},
+    Wire,
+    auto::is_typed,
     frame::{accepted, checks},
     message::{
         Span,
         sealed::{Read, Write},
     },
     request::{Bytes, Matched, Outcome, Peer, Request, Room, any_tag, no_status, size_of},
+    table::table_library,
 };
 use crate::{
     Error,
@@ -26,10 +28,10 @@ use crate::{
 /// longer.
 const COPIED: usize = 16 << 10;
 
-/// Receives a message. A long one is looked for first: so it is known how long it is, and can be received
-/// straight into its memory.
+/// Receives a message, whatever the wire it was sent on, in the way that goes with `wire`. A long one is
+/// looked for first: so it is known how long it is, and can be received straight into its memory.
 #[inline]
-pub(super) fn receive<M: Write + ?Sized>(message: &mut M, from: Peer) -> Result<Status, Error> {
+pub(super) fn receive<M: Write + ?Sized>(message: &mut M, wire: Wire, from: Peer) -> Result<Status, Error> {
     if from.is_nobody() {
         return Ok(status_of_nobody());
     }
@@ -41,7 +43,7 @@ pub(super) fn receive<M: Write + ?Sized>(message: &mut M, from: Peer) -> Result<
     }
     let matched = Matched::wait_for(from)?;
     let status = matched.status;
-    take(matched, message)?;
+    take(matched, wire, message)?;
     Ok(Status::from_raw(status))
 }
 
@@ -85,7 +87,7 @@ pub(super) fn status_of_nobody() -> Status {
 }
 
 /// Receives a message that has been found: straight into its memory where that is possible.
-fn take<M: Write + ?Sized>(matched: Matched, message: &mut M) -> Result<(), Error> {
+fn take<M: Write + ?Sized>(matched: Matched, wire: Wire, message: &mut M) -> Result<(), Error> {
     let size = matched.size;
     if size == message.packed_size() && message.any_pattern() && !checks() {
         if let Some(Span { place, .. }) = message.span_mut() {
@@ -94,9 +96,13 @@ fn take<M: Write + ?Sized>(matched: Matched, message: &mut M) -> Result<(), Erro
             // may be written there.
             return unsafe { matched.receive_at(place.cast(), bytes.count, bytes.datatype) };
         }
-        if Table::current().is_ok_and(|table| table.is_typed(message))
-            && let Ok(typed) = message.typed_mut()
-        {
+        let typed = match wire {
+            // Of one type: MPICH takes no packed bytes for structs.
+            Wire::Typed => message.spacing().is_some(),
+            Wire::Auto => is_typed(message, matched.sender()).unwrap_or(false),
+            Wire::Packed | Wire::Bytes | Wire::Segments => false,
+        };
+        if typed && let Ok(typed) = message.typed_mut() {
             // SAFETY: 1 and 2, since the datatype names what is borrowed mutably, no byte twice, and has
             // exactly `size` bytes.
             return unsafe { matched.receive_at(typed.place, typed.count, typed.datatype.as_raw()) };

@@ -410,6 +410,12 @@ impl Matched {
         Ok(Self { message, communicator, status, size: size_of(&status) })
     }
 
+    /// Who has sent it.
+    pub fn sender(&self) -> Peer {
+        let MPI_Status { MPI_SOURCE: rank, MPI_TAG: tag, .. } = self.status;
+        Peer { communicator: self.communicator, rank, tag }
+    }
+
     /// Receives it.
     ///
     /// # Safety

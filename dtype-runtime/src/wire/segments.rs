@@ -27,7 +27,7 @@ use crate::{Error, mpi::greatest_tag};
 
 /// The most packed bytes of a piece: few enough for the second-level cache, many enough for one more message
 /// not to matter.
-const PIECE: usize = 128 << 10;
+pub(super) const PIECE: usize = 128 << 10;
 
 /// Pieces on their way at a time.
 const AHEAD: usize = 4;

@@ -2,7 +2,7 @@
 
 use super::{
     Wire,
-    auto::Table,
+    auto::is_typed,
     frame::{describe, description_size},
     message::{Typed, sealed::Read},
     pool::Buffer,
@@ -16,7 +16,7 @@ use crate::Error;
 pub(super) fn send<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Result<(), Error> {
     match wire {
         Wire::Segments => segments::SendingPieces::new(message, to, false)?.advance(true).map(|_| ()),
-        _ => outgoing(message, wire)?.send(to),
+        _ => outgoing(message, wire, to)?.send(to),
     }
 }
 
@@ -31,7 +31,7 @@ impl<'a, M: Read + ?Sized> Sending<'a, M> {
     pub fn new(message: &'a M, wire: Wire, to: Peer, all: bool) -> Result<Self, Error> {
         Ok(match wire {
             Wire::Segments => Self::Segments(segments::SendingPieces::new(message, to, all)?),
-            _ => Self::Whole(outgoing(message, wire)?.start(to)?),
+            _ => Self::Whole(outgoing(message, wire, to)?.start(to)?),
         })
     }
 
@@ -47,14 +47,14 @@ impl<'a, M: Read + ?Sized> Sending<'a, M> {
 /// What MPI is handed for a message that is sent whole: on every wire its packed bytes, or what MPI makes of
 /// them.
 #[inline]
-fn outgoing<M: Read + ?Sized>(message: &M, wire: Wire) -> Result<Outgoing, Error> {
+fn outgoing<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Result<Outgoing, Error> {
     let (span, typed): (_, Option<Typed>) = match wire {
         Wire::Packed | Wire::Segments => (None, None),
         Wire::Bytes => (Some(message.span().ok_or(NOT_AS_IT_LIES)?), None),
         Wire::Typed => (None, Some(message.typed()?)),
         Wire::Auto => match message.span() {
             Some(span) => (Some(span), None),
-            None if Table::current()?.is_typed(message) => (None, Some(message.typed()?)),
+            None if is_typed(message, to)? => (None, Some(message.typed()?)),
             None => (None, None),
         },
     };

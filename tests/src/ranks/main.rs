@@ -51,6 +51,7 @@ fn main() {
         "hostile-liars" => with_world(hostile::liars),
         "wires-nothing" => with_world(wires::nothing),
         "wires-checked" => with_world(wires::checked),
+        "wires-measured" => with_world(wires::measured),
         "wires-table" => with_world(wires::table),
         "host-errors" => with_world(host::errors),
         "host-communicators" => with_world(host::communicators),

@@ -343,6 +343,8 @@ pub fn between_groups(world: &SimpleCommunicator) {
     // SAFETY: as above.
     unsafe { between.all_gather_packed_exact(&twelve, &mut received) }.unwrap();
     assert!(received == expected);
+    let refused = wire::calibrate(&between).unwrap_err();
+    assert!(matches!(refused, dtype_runtime::Error::Wire { .. }), "{refused}");
     wire::attach(&between).unwrap();
     let partner = group.rank();
     if partner >= between.remote_size() {

@@ -27,12 +27,14 @@ pub mod host;
 pub mod hostile;
 mod large;
 mod matching;
+mod measured;
 
 pub use checked::checked;
 pub use collective::{collectives, exact, nothing};
 pub use counts::counts;
 pub use large::{beyond_counts, large};
 pub use matching::{matching, matching_of_threads};
+pub use measured::measured;
 
 /// The wires on which every message can travel.
 const WIRES: [Wire; 4] = [Wire::Typed, Wire::Packed, Wire::Auto, Wire::Segments];

@@ -1,0 +1,449 @@
+//! Measuring what is fastest between the ranks that there are, on the network that is there.
+//!
+//! Two ranks of one node, and two of different nodes, send each other samples of all kinds of messages that a
+//! table has rows about, in both ways, until the time is up. What one of them has found all ranks are told,
+//! as the text of a table.
+
+use std::{
+    fmt, mem,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use ::mpi::{
+    Rank,
+    collective::{CommunicatorCollectives, Root},
+    point_to_point::{Destination, Source},
+    topology::{Color, Communicator, SimpleCommunicator},
+};
+
+use super::{
+    Sendable, Wire,
+    attach::{attach, keep_tables},
+    point_to_point::{ReceiveOver, SendOver},
+    segments::PIECE,
+    table::{Subject, Tables, between_nodes, row, table_library},
+};
+use crate::{
+    DynamicLayout, Error,
+    engine::node::Order,
+    layout::{
+        ArrayOrder,
+        pieces::Pieces,
+        shapes::{Subarray, span},
+    },
+    mpi::{is_between_groups, ready_on},
+};
+
+/// How long two ranks measure. There may be two such pairs, one after the other.
+const TIME: Duration = Duration::from_millis(180);
+
+/// Measures which wires are the fastest between the ranks of a communicator, in less than half a second: a
+/// collective call, in which two ranks of one node send each other messages, and two of different nodes. All
+/// ranks agree on what they find. From then on [`Wire::Auto`](super::Wire::Auto) goes by it, on this
+/// communicator, instead of by the table of the process; and the communicator is [attached](super::attach()).
+///
+/// What was measured can be kept: it prints as a table, which [`calibrate_with`] or the environment variable
+/// `DTYPE_WIRES` take.
+///
+/// ```no_run
+/// use dtype_runtime::{Wire, layout, traits::*, wire};
+/// use mpi::traits::*;
+///
+/// let universe = mpi::initialize().unwrap();
+/// let world = universe.world();
+/// let calibration = wire::calibrate(&world)?;
+/// if world.rank() == 0 {
+///     std::fs::write("wires.txt", calibration.to_string()).unwrap();
+/// }
+/// let mut matrix = vec![0.5f64; 1000 * 1000];
+/// let column = layout!(f64[1000][1000] => [.., 3])?;
+/// match world.rank() {
+///     0 => world.process_at_rank(1).send_over(Wire::Auto, &column.of(&matrix)?)?,
+///     _ => drop(world.process_at_rank(0).receive_values_into(&mut column.of_mut(&mut matrix)?)?),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Wire`] between groups, and as [`attach`](super::attach()). Before `MPI_Init` and after
+/// `MPI_Finalize`; where there is no memory for a message of 7 MiB.
+pub fn calibrate<C: Communicator + ?Sized>(communicator: &C) -> Result<Calibration, Error> {
+    let world = World::of(communicator)?;
+    let mut text = String::from(HEADER);
+    for (pair, is_near) in [(world.near_pair(), true), (world.far_pair(), false)] {
+        let Some(pair) = pair else { continue };
+        text += &world.measured_by(pair, is_near)?;
+    }
+    world.agreed(communicator, text)
+}
+
+/// Has [`Wire::Auto`](super::Wire::Auto) go by a table that was measured before, on a communicator: a
+/// collective call. The table is rank 0's; of others it is not looked at.
+///
+/// # Errors
+/// [`Error::Table`] on all ranks where it is none; otherwise as [`calibrate`].
+pub fn calibrate_with<C: Communicator + ?Sized>(communicator: &C, table: &str) -> Result<Calibration, Error> {
+    let world = World::of(communicator)?;
+    let text = world.told(0, table);
+    world.agreed(communicator, text)
+}
+
+/// What was measured between the ranks of a communicator, the same on all of them; it prints as a table.
+pub struct Calibration {
+    text: String,
+    tables: Arc<Tables>,
+}
+
+impl Calibration {
+    /// The wire for a message to or from a rank of the communicator, to be named by both:
+    /// [`Wire::Segments`](super::Wire::Segments) where long messages were faster so, and otherwise
+    /// [`Wire::Auto`](super::Wire::Auto), which every call receives. Both come to the same answer, as it
+    /// depends on nothing but the packed bytes and whether the ranks are on one node.
+    ///
+    /// It is meant for messages that are not contiguous; those are faster on `Auto` always.
+    pub fn wire<M: Sendable + ?Sized>(&self, message: &M, rank: Rank) -> Wire {
+        if self.tables.of(rank).is_in_pieces(message.packed_size()) { Wire::Segments } else { Wire::Auto }
+    }
+}
+
+impl fmt::Display for Calibration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Calibration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Calibration").field("rows", &self.text.lines().count()).finish_non_exhaustive()
+    }
+}
+
+/// The first lines of what is printed.
+const HEADER: &str = "\
+# Which of two ways is the faster, as `wire::calibrate` has found it.
+#
+# LIBRARY strided|nested|listed BLOCK BYTES typed|packed    parts of arrays, of BYTES in all, whose contiguous
+#                                                           blocks of BLOCK bytes lie so
+# LIBRARY pieces PIECE BYTES segments|packed                long messages, in pieces of PIECE bytes or whole
+#
+# Each row ends with how many times as long the first way takes, and in how many rounds.
+
+";
+
+/// The ranks of a communicator, in one of our own where nobody else's messages are.
+struct World {
+    own: SimpleCommunicator,
+    /// Of each rank, the first one on its node.
+    nodes: Vec<Rank>,
+}
+
+impl World {
+    fn of<C: Communicator + ?Sized>(communicator: &C) -> Result<Self, Error> {
+        if is_between_groups(ready_on(communicator)?)? {
+            let reason =
+                "between two groups nothing is measured: call `wire::calibrate` on a communicator of one";
+            return Err(Error::Wire { wire: "automatic", reason });
+        }
+        attach(communicator)?;
+        let rank = communicator.rank();
+        let own = communicator.split_by_color_with_key(Color::with_value(0), rank);
+        let own = own.expect("every rank is in the communicator");
+        attach(&own)?;
+        let node = own.split_shared(rank);
+        let mut first = rank;
+        node.process_at_rank(0).broadcast_into(&mut first);
+        let mut nodes = vec![0; own.size() as usize];
+        own.all_gather_into(&first, &mut nodes[..]);
+        Ok(Self { own, nodes })
+    }
+
+    /// The first two ranks that are on one node.
+    fn near_pair(&self) -> Option<[Rank; 2]> {
+        let mut with_first = self.nodes.iter().enumerate().map(|(rank, first)| [*first, rank as Rank]);
+        with_first.find(|[first, rank]| first != rank)
+    }
+
+    /// The first two that are not.
+    fn far_pair(&self) -> Option<[Rank; 2]> {
+        let other = self.nodes.iter().position(|first| *first != 0)?;
+        Some([0, other as Rank])
+    }
+
+    /// The rows that the first of two ranks has found, on all ranks.
+    fn measured_by(&self, pair: [Rank; 2], is_near: bool) -> Result<String, Error> {
+        let place = pair.iter().position(|rank| *rank == self.own.rank());
+        // All come out of the call, also where one has no memory.
+        let samples = if place.is_some() { Samples::new() } else { Ok(Samples::default()) };
+        let mut have_memory = false;
+        let all = ::mpi::collective::SystemOperation::logical_and();
+        self.own.all_reduce_into(&samples.is_ok(), &mut have_memory, all);
+        let samples = samples?;
+        if !have_memory {
+            return Err(Error::Memory { bytes: size_of::<f64>() * Samples::LENGTH });
+        }
+        let library = table_library();
+        let library = if is_near { library } else { between_nodes(&library) };
+        let rows = match place {
+            Some(place) => {
+                let mut pair = Pair { world: &self.own, other: pair[1 - place], leads: place == 0, samples };
+                if pair.leads { pair.lead(&library) } else { pair.follow().map(|()| String::new()) }
+            }
+            None => Ok(String::new()),
+        };
+        // Those who wait leave the processors to the two.
+        let mut barrier = Some(self.own.immediate_barrier());
+        while let Some(Err(waiting)) = barrier.take().map(::mpi::request::Request::test) {
+            thread::sleep(Duration::from_micros(200));
+            barrier = Some(waiting);
+        }
+        let told = self.told(pair[0], rows.as_deref().unwrap_or_default());
+        rows.map(|_| told)
+    }
+
+    /// A text of one rank's, on all ranks.
+    fn told(&self, rank: Rank, text: &str) -> String {
+        let from = self.own.process_at_rank(rank);
+        let mut length = text.len() as u64;
+        from.broadcast_into(&mut length);
+        let mut bytes: Vec<u8> = if rank == self.own.rank() { text.into() } else { vec![0; length as usize] };
+        // Open MPI takes the address of an empty vector for `MPI_IN_PLACE`.
+        if !bytes.is_empty() {
+            from.broadcast_into(&mut bytes[..]);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Keeps what all ranks have agreed on.
+    fn agreed<C: Communicator + ?Sized>(&self, communicator: &C, text: String) -> Result<Calibration, Error> {
+        let own = self.nodes[self.own.rank() as usize];
+        let near = (0..).zip(&self.nodes).filter(|(_, first)| **first == own).map(|(rank, _)| rank);
+        let failed = |reason| Error::Table { table: "of rank 0".to_owned(), reason };
+        let tables = Arc::new(Tables::read(&text, near.collect()).map_err(failed)?);
+        keep_tables(communicator.as_raw(), Arc::clone(&tables))?;
+        Ok(Calibration { text, tables })
+    }
+}
+
+/// Messages of the kinds that are measured, in memory that all of them share.
+#[derive(Default)]
+struct Samples {
+    all: Vec<Sample>,
+    memory: Vec<f64>,
+}
+
+/// A message, and the way that is measured against the packed one.
+struct Sample {
+    subject: Subject,
+    layout: DynamicLayout<f64, 3>,
+    /// Numbers of the array that it is a part of.
+    array: usize,
+    /// Packed bytes.
+    size: usize,
+    other: Wire,
+}
+
+/// What the one rank has the other do: as many journeys of a sample there and back, in its other way or
+/// packed. No journeys are the end.
+#[derive(Clone, Copy)]
+struct Task {
+    sample: usize,
+    packed: bool,
+    journeys: usize,
+}
+
+impl Samples {
+    /// Numbers in memory: those of the greatest sample.
+    const LENGTH: usize = 7 << 17;
+
+    fn new() -> Result<Self, Error> {
+        let (mut memory, mut all) = (Vec::new(), Vec::new());
+        let none = |_| Error::Memory { bytes: size_of::<f64>() * Self::LENGTH };
+        memory.try_reserve_exact(Self::LENGTH).map_err(none)?;
+        memory.resize(Self::LENGTH, 0.5);
+        for size in (3..=9).map(|class| 1usize << (2 * class)) {
+            for block in [8, 128, 2048].into_iter().filter(|block| 4 * block <= size) {
+                for order in [Order::Strided, Order::Nested, Order::Listed] {
+                    let (layout, array) = blocks(order, block, size)?;
+                    let (subject, other) = (Subject::Blocks { order, block, size }, Wire::Typed);
+                    all.push(Sample { subject, layout, array, size, other });
+                }
+            }
+        }
+        for size in (9..=11).map(|class| 1usize << (2 * class)) {
+            let (layout, array) = blocks(Order::Nested, 64, size)?;
+            let (subject, other) = (Subject::Pieces { piece: PIECE, size }, Wire::Segments);
+            all.push(Sample { subject, layout, array, size, other });
+        }
+        Ok(Self { all, memory })
+    }
+}
+
+/// One of two ranks that measure.
+struct Pair<'a> {
+    world: &'a SimpleCommunicator,
+    other: Rank,
+    /// Whether this one says what is done, and times it.
+    leads: bool,
+    samples: Samples,
+}
+
+impl Pair<'_> {
+    /// The part of the first of two ranks. In each round every sample travels in both ways, until the time is
+    /// up; what is clear after some rounds is left out.
+    fn lead(&mut self, library: &str) -> Result<String, Error> {
+        const CLEAR: usize = 3;
+        let count = self.samples.all.len();
+        // What is made at first use is made.
+        for sample in 0..count {
+            for packed in [false, true] {
+                self.time(Task { sample, packed, journeys: 1 })?;
+            }
+        }
+        let began = Instant::now();
+        let mut times = vec![[const { Vec::new() }; 2]; count];
+        let mut open: Vec<usize> = (0..count).collect();
+        let mut round = 0;
+        'rounds: while !open.is_empty() {
+            for sample in open.iter().copied() {
+                for packed in if round % 2 == 0 { [false, true] } else { [true, false] } {
+                    if began.elapsed() > TIME {
+                        break 'rounds;
+                    }
+                    let journeys = (8192 / (self.samples.all[sample].size + 512)).clamp(1, 16);
+                    let task = Task { sample, packed, journeys };
+                    let time = self.time(task)?;
+                    times[sample][usize::from(packed)].push(time);
+                }
+            }
+            round += 1;
+            open.retain(|sample| {
+                let ratio = ratio(&times[*sample]);
+                times[*sample][0].len() < CLEAR || ratio.is_some_and(|ratio| (0.75..1.33).contains(&ratio))
+            });
+        }
+        self.tell(Task { sample: 0, packed: true, journeys: 0 });
+        let rows =
+            self.samples.all.iter().zip(&times).filter_map(|(sample, times)| {
+                Some(row(library, sample.subject, ratio(times)?, times[0].len()))
+            });
+        Ok(rows.collect())
+    }
+
+    fn tell(&self, task: Task) {
+        let numbers = [task.sample, usize::from(task.packed), task.journeys].map(|number| number as u64);
+        self.world.process_at_rank(self.other).send(&numbers[..]);
+    }
+
+    fn time(&mut self, task: Task) -> Result<Duration, Error> {
+        self.tell(task);
+        // The other rank is there then, and the caches are as this way leaves them.
+        self.travel(task)?;
+        let start = Instant::now();
+        for _ in 0..task.journeys {
+            self.travel(task)?;
+        }
+        Ok(start.elapsed() / task.journeys as u32)
+    }
+
+    /// The part of the second one.
+    fn follow(&mut self) -> Result<(), Error> {
+        loop {
+            let mut numbers = [0u64; 3];
+            self.world.process_at_rank(self.other).receive_into(&mut numbers[..]);
+            let [sample, packed, journeys] = numbers.map(|number| number as usize);
+            if journeys == 0 {
+                return Ok(());
+            }
+            for _ in 0..=journeys {
+                self.travel(Task { sample, packed: packed == 1, journeys })?;
+            }
+        }
+    }
+
+    /// A journey there and back; the other rank's begins with the way back.
+    fn travel(&mut self, task: Task) -> Result<(), Error> {
+        let (Samples { all, memory }, other) = (&mut self.samples, self.world.process_at_rank(self.other));
+        let sample = &all[task.sample];
+        let wire = if task.packed { Wire::Packed } else { sample.other };
+        for sends in [self.leads, !self.leads] {
+            if sends {
+                other.send_over(wire, &sample.layout.of(&memory[..sample.array])?)?;
+            } else {
+                other.receive_over(wire, &mut sample.layout.of_mut(&mut memory[..sample.array])?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many times as long the other way takes as packed: of medians.
+fn ratio([other, packed]: &[Vec<Duration>; 2]) -> Option<f64> {
+    let median = |times: &[Duration]| {
+        let mut times = times.to_vec();
+        times.sort_unstable();
+        times.get(times.len() / 2).copied()
+    };
+    let (other, packed) = (median(other)?, median(packed)?);
+    Some(other.as_secs_f64() / packed.as_secs_f64().max(1e-9))
+}
+
+/// Blocks of numbers, of so many bytes each and in all, that lie so, and the numbers of their array. Single
+/// numbers are a cache line apart, as in the column of a matrix.
+fn blocks(order: Order, block: usize, size: usize) -> Result<(DynamicLayout<f64, 3>, usize), Error> {
+    let (width, count) = (block / size_of::<f64>(), size / block);
+    let pitch = if width == 1 { 8 } else { width + width / 2 };
+    if order == Order::Listed {
+        // Rows at distances of one to three, which follow no rule.
+        let distances = (0..count).map(|i| 1 + (i.wrapping_mul(2_654_435_761) >> 16) % 3);
+        let next = |row: &mut usize, distance| Some(mem::replace(row, *row + distance));
+        let list: Vec<usize> = distances.scan(0, next).collect();
+        let rows = 3 * count;
+        let mut pieces = Pieces::new([1, rows as i128, pitch as i128]);
+        let listed = pieces.list(1, &list);
+        let axes = [pieces.select(0, 1, span(0, 1)), listed, pieces.select(2, pitch, span(0, width))];
+        let whole = pieces.whole();
+        pieces.push(axes, &whole, []);
+        return Ok((DynamicLayout::new(pieces, ArrayOrder::RowMajor)?, rows * pitch));
+    }
+    let inner = if order == Order::Nested { (count as f64).sqrt() as usize } else { count };
+    let inner = (1..=inner.max(1)).rev().find(|inner| count % inner == 0).unwrap_or(1);
+    let (planes, rows) = (count / inner, inner);
+    let sizes = [planes, rows + usize::from(order == Order::Nested), pitch];
+    let order = ArrayOrder::RowMajor;
+    let part = Subarray { sizes, subsizes: [planes, rows, width], starts: [0; 3], order };
+    Ok((part.layout()?, sizes.iter().product()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Order, Samples, Subject, Wire, ratio};
+    use std::time::Duration;
+
+    #[test]
+    fn samples_are_what_their_rows_say_and_fit_into_their_memory() {
+        let samples = Samples::new().unwrap();
+        assert_eq!(samples.all.len(), 3 * 15 + 3);
+        for sample in &samples.all {
+            let view = sample.layout.of(&samples.memory[..sample.array]).unwrap();
+            assert_eq!(view.packed_size(), sample.size);
+            assert!(view.contiguous().is_none());
+            let spacing = crate::wire::message::sealed::Read::spacing(&view).unwrap();
+            match sample.subject {
+                Subject::Blocks { order, block, .. } => {
+                    assert_eq!((spacing.order, sample.other), (order, Wire::Typed));
+                    assert!((block..2 * block).contains(&spacing.mean_block), "{block}: {spacing:?}");
+                }
+                Subject::Pieces { .. } => assert_eq!(spacing.order, Order::Nested),
+            }
+        }
+    }
+
+    #[test]
+    fn a_ratio_is_one_of_medians() {
+        let times = |times: &[u64]| times.iter().copied().map(Duration::from_micros).collect::<Vec<_>>();
+        assert_eq!(ratio(&[times(&[9, 1, 4]), times(&[2, 2, 100])]), Some(2.0));
+        assert_eq!(ratio(&[times(&[9]), times(&[])]), None);
+    }
+}

@@ -1,0 +1,348 @@
+//! Tables of what was measured: which of two ways is the faster for a message of which the packed bytes
+//! travel in any case, by library, size, and for parts of arrays how the contiguous blocks lie and how long
+//! they are. Structs with gaps are in no table: they are always packed, since no library is good at their
+//! datatypes.
+
+use std::{
+    env,
+    fs::File,
+    io::{self, Read as _},
+    path::Path,
+    sync::OnceLock,
+};
+
+use ::mpi::Rank;
+
+use super::{Sendable, message::sealed::Read};
+use crate::{
+    Error,
+    engine::{Spacing, node::Order},
+};
+
+/// What was measured where this was built: see its first lines.
+const BUILT_IN: &str = include_str!("wires.txt");
+
+/// The environment variable that names another table.
+const VARIABLE: &str = "DTYPE_WIRES";
+
+/// Sizes that are told apart: each is four times the one before.
+const SIZES: usize = 16;
+
+/// Lengths of blocks that are told apart: each is twice the one before.
+const BLOCKS: usize = 16;
+
+/// How blocks lie, and what that is called in a table.
+const ORDERS: [(Order, &str); 3] =
+    [(Order::Strided, "strided"), (Order::Nested, "nested"), (Order::Listed, "listed")];
+
+/// What rows about the wire of segments have in the place of how blocks lie.
+const PIECES: &str = "pieces";
+const SEGMENTS: &str = "segments";
+
+/// A table of wires has no more bytes than this: a thousand times what is built in.
+const LARGEST: u64 = 8 << 20;
+
+/// What is best for the messages of one library.
+#[derive(Clone)]
+pub(super) struct Table {
+    /// Whether parts of arrays go as their datatype: by how their blocks lie, how long these are, and the
+    /// size.
+    typed: [[[bool; SIZES]; BLOCKS]; ORDERS.len()],
+    /// Whether any of that size do.
+    any_typed: [bool; SIZES],
+    /// Whether messages of a size are faster in pieces than packed.
+    in_pieces: [bool; SIZES],
+}
+
+impl Table {
+    /// That of the library which runs, read at the first call.
+    ///
+    /// # Errors
+    /// [`Error::Table`] where `DTYPE_WIRES` names what is no table.
+    #[inline]
+    pub fn current() -> Result<&'static Self, Error> {
+        static TABLE: OnceLock<Result<Table, Error>> = OnceLock::new();
+        TABLE.get_or_init(Self::load).as_ref().map_err(Clone::clone)
+    }
+
+    #[cold]
+    fn load() -> Result<Self, Error> {
+        let library = table_library();
+        let of_library = |text: &str| Self::read(text, &library).map(Option::unwrap_or_default);
+        let Some(path) = env::var_os(VARIABLE) else {
+            return Ok(of_library(BUILT_IN).unwrap_or_default());
+        };
+        let path = Path::new(&path);
+        let table = format!("{}, named by `{VARIABLE}`,", path.display());
+        let failed = |reason| Error::Table { table: table.clone(), reason };
+        let text = limited(path).map_err(|error| failed(error.to_string()))?;
+        of_library(&text).map_err(failed)
+    }
+
+    /// The rows that begin with the name of a library, if there are any; of others it is only seen whether
+    /// they are rows.
+    pub fn read(text: &str, library: &str) -> Result<Option<Self>, String> {
+        let (mut rows, mut pieces) = (Vec::new(), Vec::new());
+        for (i, line) in text.lines().enumerate() {
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (of, row) = Row::read(line).map_err(|what| format!("line {}: {what}", i + 1))?;
+            if of == library {
+                if row.order.is_some() { rows.push(row) } else { pieces.push(row) }
+            }
+        }
+        if rows.is_empty() && pieces.is_empty() {
+            return Ok(None);
+        }
+        // What was measured nearest to a cell.
+        let is_typed = |order: usize, block: usize, size: usize| {
+            let rows = rows.iter().filter(|row| row.order == Some(order));
+            let near = rows.min_by_key(|row| row.block.abs_diff(block) + row.size.abs_diff(size));
+            near.is_some_and(|row| row.is_other_way)
+        };
+        let typed: [[[bool; SIZES]; BLOCKS]; _] = std::array::from_fn(|order| {
+            std::array::from_fn(|block| std::array::from_fn(|size| is_typed(order, block, size)))
+        });
+        let any_typed = std::array::from_fn(|size| typed.as_flattened().iter().any(|sizes| sizes[size]));
+        let in_pieces = std::array::from_fn(|size| {
+            let near = pieces.iter().min_by_key(|row| row.size.abs_diff(size));
+            near.is_some_and(|row| row.is_other_way)
+        });
+        Ok(Some(Self { typed, any_typed, in_pieces }))
+    }
+
+    /// Whether a message that is not contiguous is best left to MPI, on either side.
+    #[inline]
+    pub fn is_typed<M: Read + ?Sized>(&self, message: &M) -> bool {
+        let size = size_class(message.packed_size());
+        self.any_typed[size]
+            && message.spacing().is_some_and(|Spacing { mean_block, order }| {
+                self.typed[order as usize][block_class(mean_block)][size]
+            })
+    }
+
+    /// Whether a message of this number of packed bytes is faster in pieces than packed.
+    pub fn is_in_pieces(&self, bytes: usize) -> bool {
+        self.in_pieces[size_class(bytes)]
+    }
+}
+
+impl Default for Table {
+    /// All is packed.
+    fn default() -> Self {
+        Self { typed: [[[false; SIZES]; BLOCKS]; _], any_typed: [false; SIZES], in_pieces: [false; SIZES] }
+    }
+}
+
+/// The tables of the ranks of a communicator.
+pub(super) struct Tables {
+    /// Those on one's own node, in order, and what is best for messages to them.
+    near: (Vec<Rank>, Table),
+    /// The same for all others.
+    far: Table,
+}
+
+impl Tables {
+    /// Of a text, for a rank with these on its own node. Where nothing is said of messages between nodes they
+    /// are as those within one.
+    pub fn read(text: &str, near: Vec<Rank>) -> Result<Self, String> {
+        let library = table_library();
+        let within = Table::read(text, &library)?.unwrap_or_default();
+        let between = Table::read(text, &between_nodes(&library))?;
+        Ok(Self { far: between.unwrap_or_else(|| within.clone()), near: (near, within) })
+    }
+
+    /// That of messages to and from a rank.
+    pub fn of(&self, rank: Rank) -> &Table {
+        if self.near.0.binary_search(&rank).is_ok() { &self.near.1 } else { &self.far }
+    }
+}
+
+/// How tables call a library between ranks of different nodes.
+pub(super) fn between_nodes(library: &str) -> String {
+    format!("{library}-between-nodes")
+}
+
+/// A row of a table.
+struct Row {
+    /// How blocks lie; nothing in a row about pieces.
+    order: Option<usize>,
+    /// Bytes of a block or piece, and of a message, as classes.
+    block: usize,
+    size: usize,
+    /// Whether such messages do not go packed and whole.
+    is_other_way: bool,
+}
+
+impl Row {
+    /// The library and what is said of it, or what is wrong with the line.
+    fn read(line: &str) -> Result<(&str, Self), String> {
+        let mut words = line.split_whitespace();
+        let [library, order, block, size, way] = std::array::from_fn(|_| words.next().unwrap_or("nothing"));
+        let number = |word: &str, what| {
+            word.parse::<usize>().map_err(|_| format!("`{word}` stands where {what} are expected"))
+        };
+        let known = ORDERS.iter().position(|(_, name)| *name == order);
+        if known.is_none() && order != PIECES {
+            return Err(format!(
+                "`{order}` stands where `strided`, `nested`, `listed` or `{PIECES}` is expected"
+            ));
+        }
+        let other = if known.is_some() { "typed" } else { SEGMENTS };
+        let row = Self {
+            order: known,
+            block: block_class(number(block, "the bytes of a block")?),
+            size: size_class(number(size, "the bytes of a message")?),
+            is_other_way: match way {
+                "packed" => false,
+                way if way == other => true,
+                _ => return Err(format!("`{way}` stands where `{other}` or `packed` is expected")),
+            },
+        };
+        Ok((library, row))
+    }
+}
+
+/// Less than this part of the time of the packed way is a reason for another one.
+const LIMIT: f64 = 0.95;
+
+/// A row of a table: what it begins with, how many times as long the other way takes, and in how many
+/// cases this was measured.
+pub(super) fn row(library: &str, subject: Subject, ratio: f64, cases: usize) -> String {
+    let (subject, other) = match subject {
+        Subject::Blocks { order, block, size } => {
+            (format!("{} {block} {size}", ORDERS[order as usize].1), "typed")
+        }
+        Subject::Pieces { piece, size } => (format!("{PIECES} {piece} {size}"), SEGMENTS),
+    };
+    let way = if ratio < LIMIT { other } else { "packed" };
+    format!("{library} {subject} {way} {ratio:.2} {cases}\n")
+}
+
+/// What a row is about; sizes are bytes.
+#[derive(Clone, Copy)]
+pub(super) enum Subject {
+    /// Parts of arrays.
+    Blocks { order: Order, block: usize, size: usize },
+    /// Messages that may go in pieces.
+    Pieces { piece: usize, size: usize },
+}
+
+/// The text of a file that is no larger than a table can be.
+fn limited(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LARGEST {
+        return Err(io::Error::other(format!("it has more than {LARGEST} bytes, which no table has")));
+    }
+    Ok(text)
+}
+
+/// What a row of a table for [`Wire::Auto`](super::Wire::Auto) begins with that is about messages like this
+/// one: library, how their blocks lie and how long they are, and bytes. Nothing for a message that always
+/// travels in one way.
+///
+/// ```no_run
+/// use dtype_runtime::{layout, wire};
+///
+/// let _universe = mpi::initialize().unwrap();
+/// let column = layout!(f64[512][512] => [.., 3]);
+/// // "openmpi-4 strided 8 4096", for example
+/// println!("{:?}", wire::table_row(&column.of(&[[0.5; 512]; 512])));
+/// ```
+pub fn table_row<M: Sendable + ?Sized>(message: &M) -> Option<String> {
+    if message.span().is_some() {
+        return None;
+    }
+    let Spacing { mean_block, order } = message.spacing()?;
+    let (block, size) = (1u64 << block_class(mean_block), 1u64 << (2 * size_class(message.packed_size())));
+    Some(format!("{} {} {block} {size}", table_library(), ORDERS[order as usize].1))
+}
+
+/// The library that runs, as tables for [`Wire::Auto`](super::Wire::Auto) call it: `openmpi-4`, for example.
+pub fn table_library() -> String {
+    ::mpi::environment::library_version().map_or(String::new(), |text| name(&text))
+}
+
+/// `openmpi-4` or `mpich-5`, of what a library says of itself.
+fn name(version: &str) -> String {
+    let (name, after) = if version.contains("MPICH") { ("mpich", "Version:") } else { ("openmpi", "v") };
+    let number = version.split_once(after).map_or("", |(_, rest)| rest.trim_start());
+    let major: String = number.chars().take_while(char::is_ascii_digit).collect();
+    format!("{name}-{major}")
+}
+
+fn size_class(bytes: usize) -> usize {
+    (bytes.max(1).ilog2() as usize / 2).min(SIZES - 1)
+}
+
+fn block_class(bytes: usize) -> usize {
+    (bytes.max(1).ilog2() as usize).min(BLOCKS - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        BUILT_IN, LARGEST, ORDERS, Order, Subject, Table, block_class, limited, name, row, size_class,
+    };
+
+    #[test]
+    fn libraries_are_known_by_what_they_say_of_themselves() {
+        assert_eq!(name("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4"), "openmpi-4");
+        assert_eq!(name("Open MPI v5.0.11, package: Open MPI"), "openmpi-5");
+        assert_eq!(name("MPICH Version:      4.0.2\nMPICH Release date: 2022"), "mpich-4");
+    }
+
+    #[test]
+    fn a_row_stands_for_what_is_near() {
+        let text =
+            "# comment\nx strided 8 4096 packed\nx strided 1024 4096 typed 0.5 3\ny strided 8 64 typed\n\n";
+        let table = Table::read(text, "x").unwrap().unwrap();
+        let typed = |block, size| table.typed[Order::Strided as usize][block_class(block)][size_class(size)];
+        assert!(!typed(8, 64) && !typed(16, 1 << 20) && typed(600, 64) && typed(1 << 20, 1 << 30));
+        assert!(Table::read("y listed 8 8 packed", "x").unwrap().is_none());
+        assert!(!Table::default().any_typed.iter().any(|yes| *yes));
+        let pieces = "x pieces 131072 262144 packed\nx pieces 131072 4194304 segments 0.7 9\n";
+        let table = Table::read(pieces, "x").unwrap().unwrap();
+        assert!(!table.is_in_pieces(300_000) && table.is_in_pieces(4 << 20) && !table.any_typed[0]);
+        assert!(table.any_typed[0] && ORDERS.iter().enumerate().all(|(i, (order, _))| *order as usize == i));
+        assert!(Table::read(BUILT_IN, "x").is_ok());
+    }
+
+    #[test]
+    fn rows_that_are_written_are_read_again() {
+        for order in [Order::Strided, Order::Nested, Order::Listed] {
+            let subject = Subject::Blocks { order, block: 64, size: 4096 };
+            for (ratio, is_typed) in [(0.5, true), (0.99, false), (3.0, false)] {
+                let table = Table::read(&row("x", subject, ratio, 3), "x").unwrap().unwrap();
+                assert_eq!(table.typed[order as usize][block_class(64)][size_class(4096)], is_typed);
+            }
+        }
+        let subject = Subject::Pieces { piece: 1 << 17, size: 1 << 20 };
+        assert!(Table::read(&row("x", subject, 0.8, 3), "x").unwrap().unwrap().is_in_pieces(1 << 20));
+    }
+
+    #[test]
+    fn a_line_that_is_no_row_is_an_error_that_says_which() {
+        for (line, word) in [
+            ("x probes yes", "`probes` stands where `strided`"),
+            ("x strided many 8 typed", "`many` stands where the bytes of a block"),
+            ("x strided 8 -1 typed", "`-1` stands where the bytes of a message"),
+            ("y listed 8 8 bytes", "`bytes` stands where `typed`"),
+            ("y listed 8", "`nothing` stands where the bytes of a message"),
+            ("x pieces 8 8 typed", "`typed` stands where `segments`"),
+            ("x listed 8 8 segments", "`segments` stands where `typed`"),
+        ] {
+            let error = Table::read(&format!("# comment\n{line}\n"), "x").err().unwrap();
+            assert!(error.starts_with("line 2: ") && error.contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_never_ends_is_not_read_to_its_end() {
+        let error = limited("/dev/zero".as_ref()).unwrap_err().to_string();
+        assert!(error.contains(&LARGEST.to_string()), "{error}");
+        assert!(limited("/no such file".as_ref()).is_err());
+    }
+}
