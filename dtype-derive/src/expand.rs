@@ -1,10 +1,8 @@
 //! The implementation that the derive writes.
 
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, quote_spanned};
-use syn::{
-    DeriveInput, Generics, Ident, Result, Type, WherePredicate, parse_quote_spanned, spanned::Spanned,
-};
+use quote::{ToTokens, format_ident, quote_spanned};
+use syn::{DeriveInput, Generics, Ident, Result, Type, parse_quote_spanned, spanned::Spanned};
 
 use crate::{
     ast::{Field, Input, Kind},
@@ -29,8 +27,9 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let ident = item.ident;
     let generics = bounded(&item);
     let (parameters, arguments, bounds) = generics.split_for_impl();
+    let types = Types::of(&item);
     let members = match &item.kind {
-        Kind::Struct(fields) => struct_members(&item, fields),
+        Kind::Struct(fields) => struct_members(&item, fields, &types),
         Kind::Enum(variants) => enum_members(&item, variants),
     };
     let runtime = &item.attributes.runtime;
@@ -52,12 +51,14 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         quote_spanned!(ours_at(ty.span())=> const _: () = __dtype::Runtime::must_be_fixed::<#ty>();)
     });
     let witness = emit::witness();
-    let (equivalence, marks) = (equivalence(&item, &generics), marks(&item, &generics));
+    let (equivalence, marks) = (equivalence(&item, &generics), marks(&item, &generics, &types));
+    let aliases = &types.aliases;
     Ok(ours! {
         // The user's own type and fields are named here, and not used.
         #[allow(deprecated)]
         const _: () = {
             use #runtime::__private as __dtype;
+            #aliases
 
             #[doc = #safety]
             #[automatically_derived]
@@ -73,39 +74,61 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
+/// The types of the fields that travel, as they are named here. A type is more to the compiler than a name:
+/// the length of an array is an expression, each time that it is written. So one that is more has an alias,
+/// unless only the type itself can name it.
+struct Types {
+    aliases: TokenStream,
+    /// One a field.
+    of_fields: Vec<TokenStream>,
+    /// The same without repetitions.
+    distinct: Vec<TokenStream>,
+}
+
+impl Types {
+    fn of(item: &Input<'_>) -> Self {
+        let fields = match &item.kind {
+            Kind::Struct(fields) => fields.as_slice(),
+            Kind::Enum(_) => &[],
+        };
+        let mut types = Self { aliases: TokenStream::new(), of_fields: Vec::new(), distinct: Vec::new() };
+        let (own, mut texts) = (Ident::new("Self", Span::call_site()), Vec::new());
+        for ty in fields.iter().filter(|field| !field.skipped).map(|field| field.ty) {
+            let text = ty.to_token_stream().to_string();
+            let number = texts.iter().position(|known| *known == text).unwrap_or(texts.len());
+            let is_name = matches!(ty, Type::Path(path) if path.path.get_ident().is_some());
+            let has_alias = !is_name && item.generics.params.is_empty() && !known::names(ty, &own);
+            // What the compiler has to say of it, it says at the field.
+            let alias = format_ident!("__DtypeField{number}", span = ours_at(ty.span()));
+            let name = if has_alias { ours!(#alias) } else { ty.to_token_stream() };
+            if number == texts.len() {
+                texts.push(text);
+                types.distinct.push(name.clone());
+                types.aliases.extend(has_alias.then(|| ours!(type #alias = #ty;)));
+            }
+            types.of_fields.push(name);
+        }
+        types
+    }
+}
+
 /// What rsmpi may do with values: receive them, if every pattern of each field is a value or the user vouches
 /// for it; and make new ones, if there are no fields that do not travel.
-fn marks(item: &Input<'_>, generics: &Generics) -> TokenStream {
-    let fields = match &item.kind {
-        Kind::Struct(fields) => fields.as_slice(),
-        Kind::Enum(_) => &[],
-    };
-    let travelling = || fields.iter().filter(|field| !field.skipped).map(|field| field.ty);
+fn marks(item: &Input<'_>, generics: &Generics, types: &Types) -> TokenStream {
+    let of_all = types.distinct.as_slice();
     let any_pattern = item.is_any_pattern().then(|| {
-        let of_all = travelling().filter(|_| !item.attributes.vouched);
+        let of_all = if item.attributes.vouched { &[] } else { of_all };
         mark(item, generics, &ours!(AnyPattern), of_all)
     });
-    let complete = item.is_complete().then(|| mark(item, generics, &ours!(Complete), travelling()));
+    let complete = item.is_complete().then(|| mark(item, generics, &ours!(Complete), of_all));
     ours!(#any_pattern #complete)
 }
 
 /// The implementation of a mark that types have whose fields have it.
-fn mark<'a>(
-    item: &Input<'_>,
-    generics: &Generics,
-    name: &TokenStream,
-    fields: impl Iterator<Item = &'a Type>,
-) -> TokenStream {
-    let (ident, mut generics, mut seen) = (item.ident, generics.clone(), Vec::new());
-    for ty in fields {
-        let text = ty.to_token_stream().to_string();
-        if !seen.contains(&text) {
-            generics.make_where_clause().predicates.push(marked(ty, name));
-            seen.push(text);
-        }
-    }
-    let (parameters, arguments, bounds) = generics.split_for_impl();
-    let witness = emit::witness();
+fn mark(item: &Input<'_>, generics: &Generics, name: &TokenStream, types: &[TokenStream]) -> TokenStream {
+    let (ident, witness) = (item.ident, emit::witness());
+    let (parameters, arguments, _) = generics.split_for_impl();
+    let bounds = with_bounds(generics, types.iter().map(|ty| marked(ty, name)));
     ours! {
         /// SAFETY: so are all fields that travel, or the user vouches for it.
         #[automatically_derived]
@@ -117,31 +140,28 @@ fn mark<'a>(
 
 /// A type has a mark. Of references, which have it as what they refer to, the compiler asks it only where it
 /// matters.
-fn marked(ty: &impl ToTokens, name: &TokenStream) -> WherePredicate {
-    parse_quote_spanned!(Span::mixed_site()=> for<'__dtype> &'__dtype #ty: __dtype::#name)
+fn marked(ty: &impl ToTokens, name: &TokenStream) -> TokenStream {
+    ours!(for<'__dtype> &'__dtype #ty: __dtype::#name)
+}
+
+/// The conditions of generics, and more.
+fn with_bounds(generics: &Generics, more: impl IntoIterator<Item = TokenStream>) -> TokenStream {
+    let own = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+    let all: Vec<_> = own.map(ToTokens::to_token_stream).chain(more).collect();
+    if all.is_empty() { TokenStream::new() } else { ours!(where #(#all),*) }
 }
 
 /// rsmpi's `Equivalence`, for whoever has both marks. Where it is seen here that one is missing, a bound that
 /// nobody satisfies says so: of a mark that the type itself lacks the compiler would not tell.
 fn equivalence(item: &Input<'_>, generics: &Generics) -> TokenStream {
-    let (ident, mut generics) = (item.ident, generics.clone());
-    let (_, arguments, _) = item.generics.split_for_impl();
+    let ident = item.ident;
+    let (parameters, arguments, _) = generics.split_for_impl();
     let own = ours!(#ident #arguments);
-    let refused = |why: &TokenStream| -> WherePredicate {
-        parse_quote_spanned!(Span::mixed_site()=> for<'__dtype> &'__dtype (): __dtype::#why<#own>)
-    };
-    let predicates = &mut generics.make_where_clause().predicates;
-    predicates.push(if item.is_any_pattern() {
-        marked(&own, &ours!(AnyPattern))
-    } else {
-        refused(&ours!(ReceivedByMpi))
-    });
-    predicates.push(if item.is_complete() {
-        marked(&own, &ours!(Complete))
-    } else {
-        refused(&ours!(MadeByRsmpi))
-    });
-    let (parameters, arguments, bounds) = generics.split_for_impl();
+    let refused = |why| ours!(for<'__dtype> &'__dtype (): __dtype::#why<#own>);
+    let received =
+        if item.is_any_pattern() { marked(&own, &ours!(AnyPattern)) } else { refused(ours!(ReceivedByMpi)) };
+    let made = if item.is_complete() { marked(&own, &ours!(Complete)) } else { refused(ours!(MadeByRsmpi)) };
+    let bounds = with_bounds(generics, [received, made]);
     ours! {
         /// SAFETY: the datatype is the one of the type, with its extent; rsmpi may receive values and make
         /// new ones.
@@ -184,9 +204,9 @@ fn bounded(item: &Input<'_>) -> Generics {
 }
 
 /// The members of the implementation for a struct.
-fn struct_members(item: &Input<'_>, fields: &[Field<'_>]) -> TokenStream {
-    let travelling = || fields.iter().filter(|field| !field.skipped);
-    let (types, members): (Vec<_>, Vec<_>) = travelling().map(|field| (field.ty, &field.member)).unzip();
+fn struct_members(item: &Input<'_>, fields: &[Field<'_>], types: &Types) -> TokenStream {
+    let travelling = fields.iter().filter(|field| !field.skipped);
+    let (types, members) = (&types.of_fields, travelling.map(|field| &field.member).collect::<Vec<_>>());
     // What there is to say beyond the fields.
     let loose = (!item.repr.c && !item.repr.transparent).then(|| flag("FIXED", false));
     let incomplete = (!item.is_complete()).then(|| flag("COMPLETE", false));

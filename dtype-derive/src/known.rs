@@ -25,22 +25,22 @@ pub(crate) struct Known {
     niche: bool,
 }
 
-/// Constant expressions of type `bool`, all of which must hold.
+/// Constant expressions of type `bool`, all of which must hold, and their texts.
 #[derive(Default)]
-pub(crate) struct Facts(Vec<TokenStream>);
+pub(crate) struct Facts(Vec<(TokenStream, String)>);
 
 impl Facts {
     /// Adds one, unless it is there already.
     pub(crate) fn push(&mut self, fact: TokenStream) {
         let text = fact.to_string();
-        if self.0.iter().all(|known| known.to_string() != text) {
-            self.0.push(fact);
+        if self.0.iter().all(|(_, known)| *known != text) {
+            self.0.push((fact, text));
         }
     }
 
     /// All of them as one expression.
     pub(crate) fn expression(&self) -> TokenStream {
-        let facts = &self.0;
+        let facts = self.0.iter().map(|(fact, _)| fact);
         ours!(#(#facts)&&*)
     }
 }
