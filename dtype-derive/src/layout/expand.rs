@@ -51,6 +51,8 @@ struct Fixed {
     /// Constants that end with `__DTYPE_PIECES`.
     constants: TokenStream,
     order: TokenStream,
+    /// Whether it is seen here that nothing is selected twice: otherwise the compiler finds out.
+    disjoint: bool,
     /// An expression of type `Option<Expansion>`.
     expansion: Option<TokenStream>,
 }
@@ -350,6 +352,8 @@ fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Progressions)>) 
         shape,
         constants,
         order: array.order(),
+        // One box of different elements.
+        disjoint: literal.is_some_and(|(_, pieces)| pieces.len() == 1),
         expansion: literal.and_then(|(lengths, pieces)| solve(array, lengths, pieces)),
     }
 }
@@ -423,6 +427,7 @@ fn of_type_map(entries: &[Entry]) -> Fixed {
         shape: ours!(__dtype::Memory),
         constants,
         order: ours!(__dtype::ArrayOrder::RowMajor),
+        disjoint: false,
         expansion: solve_type_map(entries),
     }
 }
@@ -442,13 +447,18 @@ fn solve_type_map(entries: &[Entry]) -> Option<TokenStream> {
 
 /// The layout as a value, or as a type and a value of that name.
 fn fixed(runtime: &Path, name: Option<&Name>, layout: &Fixed) -> TokenStream {
-    let Fixed { element, shape, constants, order, expansion } = layout;
+    let Fixed { element, shape, constants, order, disjoint, expansion } = layout;
     let selection = match name {
         Some(Name { ident, .. }) => format_ident!("__{}Selection", ident.unraw()),
         None => format_ident!("__DtypeSelection"),
     };
     let expansion = expansion.clone().unwrap_or_else(|| ours!(::core::option::Option::None));
     let witness = witness();
+    let disjoint = if *disjoint {
+        ours!(true)
+    } else {
+        ours!({ <__DtypeLayout as __dtype::Selection>::REGION.is_disjoint() })
+    };
     let items = ours! {
         #constants
 
@@ -456,8 +466,7 @@ fn fixed(runtime: &Path, name: Option<&Name>, layout: &Fixed) -> TokenStream {
         unsafe impl __dtype::Selection for __DtypeLayout {
             type Element = #element;
             type Shape = #shape;
-            type Coverage =
-                __dtype::Coverage<{ <__DtypeLayout as __dtype::Selection>::REGION.is_disjoint() }>;
+            type Coverage = __dtype::Coverage<#disjoint>;
             #witness
             const REGION: __dtype::Region<'static> = __DTYPE_PIECES.region(#order);
 
