@@ -34,12 +34,12 @@
 /// item      := number | range [";" number] | "{" list "}"
 /// range     := [number] ".." [number] | [number] "..=" number
 /// loop      := name "in" number ".." number | name "in" number "..=" number
-/// number    := an expression of any integer type
-/// list      := an expression of type &[usize], &Vec<i32>, [u64; 4], …
+/// number    := an expression of any integer type but u128
+/// list      := an expression of type &[usize], &Vec<i32>, [u64; 4], …, of the same integer types
 /// ```
 ///
 /// As in ndarray's `s![]`, a negative index or bound counts from the end, a range may be empty, and one with
-/// a negative step is walked from its last index to its first.
+/// a negative step is walked from its last index to its first. The entries of a list count from the beginning.
 ///
 /// *Parts* travel one after the other, each with its last index fastest; so do the turns of a *loop*, the
 /// last one fastest, each turn with all parts:

@@ -5,7 +5,7 @@
 //! to whoever receives. So the numbers of values may differ from rank to rank, and where they do not fit,
 //! every rank to which something would come gets an error instead, and all ranks come out of the call. What
 //! has been announced must also come: behind the bytes of each rank is a seal, of a number that was drawn for
-//! the call (`frame.rs`).
+//! the call (`frame.rs`). That all ranks make the same call, of one root, nobody finds out, as in MPI.
 //!
 //! A program that knows that all ranks have as many bytes says so, in calls that end in `_exact`: they send
 //! nothing else. These are unsafe, since libraries write what is longer than they were told behind a buffer.
@@ -34,6 +34,9 @@ use crate::{
 };
 
 /// Collective calls without a root, on packed bytes.
+///
+/// All ranks make the same calls, in one order, as MPI asks of its own (MPI 4.1 section 6.1): where one makes
+/// another call, ranks may wait for ever. That the numbers of values fit need not be: see each call.
 pub trait PackedCollectives: Communicator {
     /// Sends the values of every rank to every rank, in the order of the ranks (`MPI_Allgather`, and
     /// `MPI_Allgatherv` where ranks send different numbers of values).
@@ -52,8 +55,8 @@ pub trait PackedCollectives: Communicator {
     ///
     /// # Errors
     /// [`Error::Fit`] where all together are not as many bytes as are received here; [`Error::InvalidValue`];
-    /// [`Error::Announced`] where a rank makes another call; with `DTYPE_CHECK=1`, [`Error::Mismatch`].
-    /// Nothing is written then.
+    /// [`Error::Announced`] where not all arrives that a rank has announced; with `DTYPE_CHECK=1`,
+    /// [`Error::Mismatch`]. Nothing is written then.
     fn all_gather_packed<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
         S: Sendable + ?Sized,
@@ -154,6 +157,9 @@ pub trait PackedCollectives: Communicator {
 impl<C: Communicator + ?Sized> PackedCollectives for C {}
 
 /// Collective calls with a root, on packed bytes.
+///
+/// All ranks make the same calls, in one order and of one root, as MPI asks of its own (MPI 4.1 section 6.1):
+/// where one does not, ranks may wait for ever, or receive what another call has sent.
 pub trait PackedRoot: Root {
     /// Sends the root's values to every rank (`MPI_Bcast`).
     ///
@@ -170,9 +176,9 @@ pub trait PackedRoot: Root {
     ///
     /// # Errors
     /// [`Error::Fit`] on a rank that has room for another number of bytes than the root sends, and
-    /// [`Error::InvalidValue`]: nothing is written there then. [`Error::Announced`] where a rank makes
-    /// another call, and with `DTYPE_CHECK=1` [`Error::Mismatch`]: parts that came before may have been
-    /// written (the first one is of 984 bytes at most, the others are of 256 KiB).
+    /// [`Error::InvalidValue`]: nothing is written there then. [`Error::Announced`] where not all arrives that
+    /// the root has announced, and with `DTYPE_CHECK=1` [`Error::Mismatch`]: parts that came before may have
+    /// been written (the first one is of 984 bytes at most, the others are of 256 KiB).
     fn broadcast_packed<M: Receivable + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
         broadcast(self, message, Form::BYTES)
     }

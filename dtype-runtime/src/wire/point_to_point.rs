@@ -220,8 +220,8 @@ impl<S: Source + ?Sized> ReceiveOver for S {}
 /// ```
 ///
 /// # Errors
-/// As [`SendOver::send_packed`] and [`ReceiveOver::receive_values_into`]. One's own message is sent in
-/// any case.
+/// As [`SendOver::send_packed`] and [`ReceiveOver::receive_values_into`]. Where the other message does not
+/// fit, one's own is sent all the same.
 pub fn send_receive_packed<M, D, N, S>(
     message: &M,
     destination: &D,

@@ -82,7 +82,12 @@ impl Table {
     /// The rows that begin with the name of a library, if there are any; of others it is only seen whether
     /// they are rows.
     pub fn read(text: &str, library: &str) -> Result<Option<Self>, String> {
+        if text.len() as u64 > LARGEST {
+            return Err(too_long());
+        }
         let (mut rows, mut pieces) = (Vec::new(), Vec::new());
+        // Some editors begin a file with a mark of their own.
+        let text = text.trim_start_matches('\u{feff}');
         for (i, line) in text.lines().enumerate() {
             if line.trim().is_empty() || line.starts_with('#') {
                 continue;
@@ -234,9 +239,13 @@ fn limited(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)?;
     if text.len() as u64 > LARGEST {
-        return Err(io::Error::other(format!("it has more than {LARGEST} bytes, which no table has")));
+        return Err(io::Error::other(too_long()));
     }
     Ok(text)
+}
+
+fn too_long() -> String {
+    format!("it has more than {LARGEST} bytes, which no table has")
 }
 
 /// What a row of a table for [`Wire::Auto`](super::Wire::Auto) begins with that is about messages like this
@@ -296,16 +305,15 @@ mod tests {
 
     #[test]
     fn a_row_stands_for_what_is_near() {
-        let text =
-            "# comment\nx strided 8 4096 packed\nx strided 1024 4096 typed 0.5 3\ny strided 8 64 typed\n\n";
+        let text = "\u{feff}# comment\nx strided 8 4096 packed\nx strided 1024 4096 typed 0.5 3\ny strided 8 64 typed\n\n";
         let table = Table::read(text, "x").unwrap().unwrap();
         let typed = |block, size| table.typed[Order::Strided as usize][block_class(block)][size_class(size)];
         assert!(!typed(8, 64) && !typed(16, 1 << 20) && typed(600, 64) && typed(1 << 20, 1 << 30));
         assert!(Table::read("y listed 8 8 packed", "x").unwrap().is_none());
         assert!(!Table::default().any_typed.iter().any(|yes| *yes));
         let pieces = "x pieces 131072 262144 packed\nx pieces 131072 4194304 segments 0.7 9\n";
-        let table = Table::read(pieces, "x").unwrap().unwrap();
-        assert!(!table.is_in_pieces(300_000) && table.is_in_pieces(4 << 20) && !table.any_typed[0]);
+        let pieces = Table::read(pieces, "x").unwrap().unwrap();
+        assert!(!pieces.is_in_pieces(300_000) && pieces.is_in_pieces(4 << 20) && !pieces.any_typed[0]);
         assert!(table.any_typed[0] && ORDERS.iter().enumerate().all(|(i, (order, _))| *order as usize == i));
         assert!(Table::read(BUILT_IN, "x").is_ok());
     }
@@ -344,5 +352,7 @@ mod tests {
         let error = limited("/dev/zero".as_ref()).unwrap_err().to_string();
         assert!(error.contains(&LARGEST.to_string()), "{error}");
         assert!(limited("/no such file".as_ref()).is_err());
+        let error = Table::read(&"#".repeat(LARGEST as usize + 1), "x").err().unwrap();
+        assert!(error.contains(&LARGEST.to_string()), "{error}");
     }
 }
