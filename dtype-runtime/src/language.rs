@@ -39,7 +39,8 @@
 /// ```
 ///
 /// As in ndarray's `s![]`, a negative index or bound counts from the end, a range may be empty, and one with
-/// a negative step is walked from its last index to its first. The entries of a list count from the beginning.
+/// a negative step is walked from its last index to its first. The entries of a list count from the
+/// beginning.
 ///
 /// *Parts* travel one after the other, each with its last index fastest; so do the turns of a *loop*, the
 /// last one fastest, each turn with all parts:

@@ -11,8 +11,9 @@ use crate::Error;
 /// [`Error::Table`] where `DTYPE_WIRES` names what is no table.
 #[inline]
 pub(super) fn is_typed<M: Read + ?Sized>(message: &M, peer: Peer) -> Result<bool, Error> {
-    match tables_of(peer.communicator)? {
-        Some(tables) => Ok(tables.of(peer.rank).is_typed(message)),
+    let measured = tables_of(peer.communicator)?;
+    match measured.as_ref().and_then(|tables| tables.of(peer.rank)) {
+        Some(table) => Ok(table.is_typed(message)),
         None => Table::current().map(|table| table.is_typed(message)),
     }
 }

@@ -23,7 +23,7 @@ use super::{
     attach::{attach, keep_tables},
     point_to_point::{ReceiveOver, SendOver},
     segments::PIECE,
-    table::{Subject, Tables, between_nodes, row, table_library},
+    table::{Subject, Table, Tables, between_nodes, row, table_library},
 };
 use crate::{
     DynamicLayout, Error,
@@ -41,8 +41,9 @@ const TIME: Duration = Duration::from_millis(180);
 
 /// Measures which wires are the fastest between the ranks of a communicator, in less than half a second: a
 /// collective call, in which two ranks of one node send each other messages, and two of different nodes. All
-/// ranks agree on what they find. From then on [`Wire::Auto`](super::Wire::Auto) goes by it, on this
-/// communicator, instead of by the table of the process; and the communicator is [attached](super::attach()).
+/// ranks agree on what they find; a rank alone finds nothing. From then on
+/// [`Wire::Auto`](super::Wire::Auto) goes by it, on this communicator, instead of by the table of the
+/// process; and the communicator is [attached](super::attach()).
 ///
 /// What was measured can be kept: it prints as a table, which [`calibrate_with`] or the environment variable
 /// `DTYPE_WIRES` take.
@@ -104,7 +105,8 @@ impl Calibration {
     ///
     /// It is meant for messages that are not contiguous; those are faster on `Auto` always.
     pub fn wire<M: Sendable + ?Sized>(&self, message: &M, rank: Rank) -> Wire {
-        if self.tables.of(rank).is_in_pieces(message.packed_size()) { Wire::Segments } else { Wire::Auto }
+        let in_pieces = |table: &Table| table.is_in_pieces(message.packed_size());
+        if self.tables.of(rank).is_some_and(in_pieces) { Wire::Segments } else { Wire::Auto }
     }
 }
 

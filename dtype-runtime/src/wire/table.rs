@@ -142,25 +142,27 @@ impl Default for Table {
 
 /// The tables of the ranks of a communicator.
 pub(super) struct Tables {
-    /// Those on one's own node, in order, and what is best for messages to them.
-    near: (Vec<Rank>, Table),
-    /// The same for all others.
-    far: Table,
+    /// The ranks on one's own node, in order.
+    neighbours: Vec<Rank>,
+    /// What is best for messages to them, and to all others; nothing where nothing is known.
+    near: Option<Table>,
+    far: Option<Table>,
 }
 
 impl Tables {
-    /// Of a text, for a rank with these on its own node. Where nothing is said of messages between nodes they
-    /// are as those within one.
-    pub fn read(text: &str, near: Vec<Rank>) -> Result<Self, String> {
+    /// Of a text, for a rank with these on its own node. Where only messages within nodes are told of, or only
+    /// those between, the others are as they.
+    pub fn read(text: &str, neighbours: Vec<Rank>) -> Result<Self, String> {
         let library = table_library();
-        let within = Table::read(text, &library)?.unwrap_or_default();
-        let between = Table::read(text, &between_nodes(&library))?;
-        Ok(Self { far: between.unwrap_or_else(|| within.clone()), near: (near, within) })
+        let (within, between) = (Table::read(text, &library)?, Table::read(text, &between_nodes(&library))?);
+        let near = within.as_ref().or(between.as_ref()).cloned();
+        Ok(Self { neighbours, near, far: between.or(within) })
     }
 
     /// That of messages to and from a rank.
-    pub fn of(&self, rank: Rank) -> &Table {
-        if self.near.0.binary_search(&rank).is_ok() { &self.near.1 } else { &self.far }
+    pub fn of(&self, rank: Rank) -> Option<&Table> {
+        let is_near = self.neighbours.binary_search(&rank).is_ok();
+        if is_near { self.near.as_ref() } else { self.far.as_ref() }
     }
 }
 
