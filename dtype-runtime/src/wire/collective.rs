@@ -176,9 +176,9 @@ pub trait PackedRoot: Root {
     ///
     /// # Errors
     /// [`Error::Fit`] on a rank that has room for another number of bytes than the root sends, and
-    /// [`Error::InvalidValue`]: nothing is written there then. [`Error::Announced`] where not all arrives that
-    /// the root has announced, and with `DTYPE_CHECK=1` [`Error::Mismatch`]: parts that came before may have
-    /// been written (the first one is of 984 bytes at most, the others are of 256 KiB).
+    /// [`Error::InvalidValue`]: nothing is written there then. [`Error::Announced`] where not all arrives
+    /// that the root has announced, and with `DTYPE_CHECK=1` [`Error::Mismatch`]: parts that came before may
+    /// have been written (the first one is of 984 bytes at most, the others are of 256 KiB).
     fn broadcast_packed<M: Receivable + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
         broadcast(self, message, Form::BYTES)
     }

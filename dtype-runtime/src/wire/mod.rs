@@ -95,11 +95,11 @@ pub enum Wire {
     /// memory is its packed bytes. Structs with padding are packed; parts of arrays go typed or packed, by
     /// the size, by how their blocks lie and how long they are, and by the MPI library.
     ///
-    /// On a communicator on which [`calibrate()`] was called, by what was measured there. Elsewhere by a table
-    /// that is built in; or by the file that the environment variable `DTYPE_WIRES` names when the first
-    /// message is sent, which is the text of a [`Calibration`], or what `cargo xtask bench pingpong --wires
-    /// FILE` writes. Another file is an [`Error::Table`](crate::Error::Table). Sender and receiver need not
-    /// have the same table.
+    /// On a communicator on which [`calibrate()`] was called, by what was measured there. Elsewhere by a
+    /// table that is built in; or by the file that the environment variable `DTYPE_WIRES` names when the
+    /// first message is sent, which is the text of a [`Calibration`], or what `cargo xtask bench pingpong
+    /// --wires FILE` writes. Another file is an [`Error::Table`](crate::Error::Table). Sender and receiver
+    /// need not have the same table.
     Auto,
     /// Packed, in pieces that overlap: both sides name it, on a communicator to which it was
     /// [attached](attach()).

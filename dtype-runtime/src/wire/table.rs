@@ -150,8 +150,8 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Of a text, for a rank with these on its own node. Where only messages within nodes are told of, or only
-    /// those between, the others are as they.
+    /// Of a text, for a rank with these on its own node. Where only messages within nodes are told of, or
+    /// only those between, the others are as they.
     pub fn read(text: &str, neighbours: Vec<Rank>) -> Result<Self, String> {
         let library = table_library();
         let (within, between) = (Table::read(text, &library)?, Table::read(text, &between_nodes(&library))?);
@@ -307,7 +307,8 @@ mod tests {
 
     #[test]
     fn a_row_stands_for_what_is_near() {
-        let text = "\u{feff}# comment\nx strided 8 4096 packed\nx strided 1024 4096 typed 0.5 3\ny strided 8 64 typed\n\n";
+        let text = "\u{feff}# comment\nx strided 8 4096 packed\nx strided 1024 4096 typed 0.5 3\n\
+                    y strided 8 64 typed\n\n";
         let table = Table::read(text, "x").unwrap().unwrap();
         let typed = |block, size| table.typed[Order::Strided as usize][block_class(block)][size_class(size)];
         assert!(!typed(8, 64) && !typed(16, 1 << 20) && typed(600, 64) && typed(1 << 20, 1 << 30));
