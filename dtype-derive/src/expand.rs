@@ -74,9 +74,9 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// The types of the fields that travel, as they are named here. A type is more to the compiler than a name:
-/// the length of an array is an expression, each time that it is written. So one that is more has an alias,
-/// unless only the type itself can name it.
+/// The types of the fields that travel, as they are named here. The length of an array is an expression to
+/// the compiler, each time that it is written: so arrays and tuples have an alias, unless only the type
+/// itself can name them.
 struct Types {
     aliases: TokenStream,
     /// One a field.
@@ -96,10 +96,11 @@ impl Types {
         for ty in fields.iter().filter(|field| !field.skipped).map(|field| field.ty) {
             let text = ty.to_token_stream().to_string();
             let number = texts.iter().position(|known| *known == text).unwrap_or(texts.len());
-            let is_name = matches!(ty, Type::Path(path) if path.path.get_ident().is_some());
-            let has_alias = !is_name && item.generics.params.is_empty() && !known::names(ty, &own);
+            let has_alias = matches!(ty, Type::Array(_) | Type::Tuple(_))
+                && item.generics.params.is_empty()
+                && !known::names(ty, &own);
             // What the compiler has to say of it, it says at the field.
-            let alias = format_ident!("__DtypeField{number}", span = ours_at(ty.span()));
+            let alias = format_ident!("__DtypeField{number}", span = ty.span());
             let name = if has_alias { ours!(#alias) } else { ty.to_token_stream() };
             if number == texts.len() {
                 texts.push(text);

@@ -58,8 +58,9 @@ const TIME: Duration = Duration::from_millis(180);
 /// if world.rank() == 0 {
 ///     std::fs::write("wires.txt", calibration.to_string()).unwrap();
 /// }
-/// let mut matrix = vec![0.5f64; 1000 * 1000];
-/// let column = layout!(f64[1000][1000] => [.., 3])?;
+/// let n = 1000;
+/// let mut matrix = vec![0.5f64; n * n];
+/// let column = layout!(f64[n][n] => [.., 3])?;
 /// match world.rank() {
 ///     0 => world.process_at_rank(1).send_over(Wire::Auto, &column.of(&matrix)?)?,
 ///     _ => drop(world.process_at_rank(0).receive_values_into(&mut column.of_mut(&mut matrix)?)?),
@@ -308,11 +309,12 @@ impl Pair<'_> {
         let mut open: Vec<usize> = (0..count).collect();
         let mut round = 0;
         'rounds: while !open.is_empty() {
-            for sample in open.iter().copied() {
+            for (i, sample) in open.iter().copied().enumerate() {
+                // One has been measured, however slow the ranks are.
+                if i > 0 && began.elapsed() > TIME {
+                    break 'rounds;
+                }
                 for packed in if round % 2 == 0 { [false, true] } else { [true, false] } {
-                    if began.elapsed() > TIME {
-                        break 'rounds;
-                    }
                     let journeys = (8192 / (self.samples.all[sample].size + 512)).clamp(1, 16);
                     let task = Task { sample, packed, journeys };
                     let time = self.time(task)?;

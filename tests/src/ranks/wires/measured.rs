@@ -21,7 +21,8 @@ pub fn measured(world: &SimpleCommunicator) {
         let words: Vec<&str> = row.split_whitespace().collect();
         let [of, _, _, _, _, ratio, rounds] = words[..] else { panic!("{row}") };
         assert!(of.starts_with(&library), "{row}");
-        assert!(ratio.parse::<f64>().unwrap() > 0.0 && rounds.parse::<u32>().unwrap() > 0, "{row}");
+        // Where ranks share a processor one way may seem to take no time.
+        assert!(ratio.parse::<f64>().unwrap() >= 0.0 && rounds.parse::<u32>().unwrap() > 0, "{row}");
     }
     travel(world, Some(&calibration));
 
