@@ -281,6 +281,9 @@ impl Node {
             times = by_passes;
             self.how.in_passes = true;
         }
+        if self.how.lines > Moves::NEAR {
+            return times;
+        }
         let by_moves = Times::of_moves(&blocks);
         if by_moves.of_turn(size) <= times.of_turn(size) {
             (self.how.in_passes, self.how.turns_of_moves) = (false, usize::MAX);
