@@ -45,8 +45,8 @@ impl Moves {
     pub const MOST: usize = 1 << 18;
     /// The most of one that has loops for them.
     pub const FEW: usize = 1024;
-    /// The most bytes of the lines of the cache that they lie in. Blocks that are not near are fetched as they
-    /// come, in order, and moves do not follow it.
+    /// The most bytes of the lines of the cache that they lie in. What is not near is best fetched in order,
+    /// which moves do not follow.
     pub const NEAR: usize = 4 << 20;
     /// Bytes of the blocks whose lists are gone through together: they stay in the first-level cache.
     const TOGETHER: usize = CHUNK;
