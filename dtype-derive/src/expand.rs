@@ -45,8 +45,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         _ => &[],
     };
     // Only within the type itself is there a `Self`; of such a field the whole type says it.
-    let own = Ident::new("Self", Span::call_site());
-    let fixed = fixed.iter().filter(|field| !known::names(field.ty, &own)).map(|field| {
+    let fixed = fixed.iter().filter(|field| !known::may_name_self(field.ty)).map(|field| {
         let ty = field.ty;
         quote_spanned!(ours_at(ty.span())=> const _: () = __dtype::Runtime::must_be_fixed::<#ty>();)
     });
@@ -92,13 +91,13 @@ impl Types {
             Kind::Enum(_) => &[],
         };
         let mut types = Self { aliases: TokenStream::new(), of_fields: Vec::new(), distinct: Vec::new() };
-        let (own, mut texts) = (Ident::new("Self", Span::call_site()), Vec::new());
+        let mut texts = Vec::new();
         for ty in fields.iter().filter(|field| !field.skipped).map(|field| field.ty) {
             let text = ty.to_token_stream().to_string();
             let number = texts.iter().position(|known| *known == text).unwrap_or(texts.len());
             let has_alias = matches!(ty, Type::Array(_) | Type::Tuple(_))
                 && item.generics.params.is_empty()
-                && !known::names(ty, &own);
+                && !known::may_name_self(ty);
             // What the compiler has to say of it, it says at the field.
             let alias = format_ident!("__DtypeField{number}", span = ty.span());
             let name = if has_alias { ours!(#alias) } else { ty.to_token_stream() };

@@ -155,14 +155,27 @@ pub(crate) fn holds(ty: &Type, parameter: &Ident) -> bool {
 
 /// Whether a name is in a type.
 pub(crate) fn names(ty: &Type, name: &Ident) -> bool {
-    fn among(tokens: TokenStream, name: &Ident) -> bool {
-        tokens.into_iter().any(|token| match token {
-            TokenTree::Ident(ident) => ident == *name,
-            TokenTree::Group(group) => among(group.stream(), name),
-            TokenTree::Punct(_) | TokenTree::Literal(_) => false,
+    has_token(ty, &|token| matches!(token, TokenTree::Ident(ident) if ident == name))
+}
+
+/// Whether `Self` may be in a type, which is nothing outside of the item: it is, or a macro, which may name
+/// anything.
+pub(crate) fn may_name_self(ty: &Type) -> bool {
+    has_token(ty, &|token| match token {
+        TokenTree::Ident(ident) => ident == "Self",
+        TokenTree::Punct(punct) => punct.as_char() == '!',
+        TokenTree::Group(_) | TokenTree::Literal(_) => false,
+    })
+}
+
+fn has_token(ty: &Type, is_it: &impl Fn(&TokenTree) -> bool) -> bool {
+    fn among(tokens: TokenStream, is_it: &impl Fn(&TokenTree) -> bool) -> bool {
+        tokens.into_iter().any(|token| match &token {
+            TokenTree::Group(group) => among(group.stream(), is_it),
+            token => is_it(token),
         })
     }
-    among(ty.to_token_stream(), name)
+    among(ty.to_token_stream(), is_it)
 }
 
 /// The base type a name stands for, unless it is shadowed.

@@ -69,12 +69,20 @@ enum Direction {
     Out,
 }
 
+/// What a macro says is not seen before it is expanded.
+macro_rules! own {
+    () => {
+        Self::N
+    };
+}
+
 /// With itself, and its own constants, in the types of its fields.
 #[derive(MpiDatatype)]
 #[repr(C)]
 #[mpi(wire = "bytes")]
 struct OfItself {
     bytes: [u8; Self::N],
+    others: [u8; own!()],
     nothing: std::marker::PhantomData<Self>,
 }
 
@@ -99,7 +107,7 @@ layout!(type r#match = u8[3] => [..2]);
 
 fn main() {
     assert_eq!(pack(&[Direction::In, Direction::Out]), [0, 1]);
-    assert_eq!(pack(&[OfItself { bytes: [7; 4], nothing: std::marker::PhantomData }]), [7; 4]);
+    assert_eq!(pack(&[OfItself { bytes: [7; 4], others: [8; 4], nothing: std::marker::PhantomData }]), [7, 7, 7, 7, 8, 8, 8, 8]);
     assert_eq!(r#match.of(&[1, 2, 3]).pack(), [1, 2]);
     let values = [Shadowing { tag: 1, value: 2, level: 3 }];
     let mut copy = [Shadowing { tag: 0, value: 0, level: 0 }];
