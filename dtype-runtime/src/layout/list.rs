@@ -49,7 +49,13 @@ impl List {
         }
         let list = Arc::new(Self { given: Some(Box::new(given.to_vec())), ..Self::new(given, length)? });
         let mut lists = lists();
-        lists.retain(|_, list| list.strong_count() > 0);
+        // Those that are gone make place when the map is full, and it has place for as many again then: so
+        // all are looked through once in a long while.
+        if lists.len() == lists.capacity() {
+            lists.retain(|_, list| list.strong_count() > 0);
+            let in_use = lists.len();
+            lists.reserve(in_use);
+        }
         lists.insert(hash, Arc::downgrade(&list));
         Ok(list)
     }
