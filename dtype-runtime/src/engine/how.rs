@@ -281,7 +281,7 @@ impl Node {
             times = by_passes;
             self.how.in_passes = true;
         }
-        if self.how.lines > Moves::NEAR {
+        if blocks.len() > Passes::MOST && self.how.lines > Moves::NEAR {
             return times;
         }
         let by_moves = Times::of_moves(&blocks);
