@@ -6,7 +6,6 @@
 use std::{
     cell::RefCell,
     collections::BTreeMap,
-    fmt::Write as _,
     fs, io,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -142,9 +141,6 @@ impl Ratios {
 }
 
 impl Table {
-    /// Less than this is a reason for the other way.
-    const LIMIT: f64 = 0.95;
-
     /// Takes what was measured of a case, which is one of a row.
     fn add(&mut self, medians: &Medians, row: &str) {
         if let (Some(typed), Some(packed)) = (medians.time("least-cost"), medians.time("packed")) {
@@ -171,8 +167,7 @@ impl Table {
         }
         let mut text = HEADER.to_owned();
         for (row, ratios) in &self.0 {
-            let way = if ratios.mean() < Self::LIMIT { "typed" } else { "packed" };
-            let _ = writeln!(text, "{row} {way} {:.2} {}", ratios.mean(), ratios.1);
+            text += &wire::table_line(row, ratios.mean(), ratios.1 as usize);
         }
         fs::write(file, text)
     }

@@ -23,7 +23,7 @@ use super::{
     attach::{attach, keep_tables},
     point_to_point::{ReceiveOver, SendOver},
     segments::PIECE,
-    table::{Subject, Table, Tables, between_nodes, row, table_library},
+    table::{LARGEST, Subject, Table, Tables, between_nodes, table_library, table_line},
 };
 use crate::{
     DynamicLayout, Error,
@@ -205,12 +205,13 @@ impl World {
         rows.map(|_| told)
     }
 
-    /// A text of one rank's, on all ranks.
+    /// A text of one rank's, on all ranks: of one that is too long for a table only what shows that it is.
     fn told(&self, rank: Rank, text: &str) -> String {
         let from = self.own.process_at_rank(rank);
+        let text = &text.as_bytes()[..text.len().min(LARGEST as usize + 1)];
         let mut length = text.len() as u64;
         from.broadcast_into(&mut length);
-        let mut bytes: Vec<u8> = if rank == self.own.rank() { text.into() } else { vec![0; length as usize] };
+        let mut bytes = if rank == self.own.rank() { text.to_vec() } else { vec![0; length as usize] };
         // Open MPI takes the address of an empty vector for `MPI_IN_PLACE`.
         if !bytes.is_empty() {
             from.broadcast_into(&mut bytes[..]);
@@ -328,10 +329,9 @@ impl Pair<'_> {
             });
         }
         self.tell(Task { sample: 0, packed: true, journeys: 0 });
-        let rows =
-            self.samples.all.iter().zip(&times).filter_map(|(sample, times)| {
-                Some(row(library, sample.subject, ratio(times)?, times[0].len()))
-            });
+        let rows = self.samples.all.iter().zip(&times).filter_map(|(sample, times)| {
+            Some(table_line(&format!("{library} {}", sample.subject), ratio(times)?, times[0].len()))
+        });
         Ok(rows.collect())
     }
 

@@ -4,7 +4,7 @@
 //! datatypes.
 
 use std::{
-    env,
+    env, fmt,
     fs::File,
     io::{self, Read as _},
     path::Path,
@@ -37,10 +37,14 @@ const ORDERS: [(Order, &str); 3] =
 
 /// What rows about the wire of segments have in the place of how blocks lie.
 const PIECES: &str = "pieces";
+
+/// The ways, as a table calls them.
+const PACKED: &str = "packed";
+const TYPED: &str = "typed";
 const SEGMENTS: &str = "segments";
 
 /// A table of wires has no more bytes than this: a thousand times what is built in.
-const LARGEST: u64 = 8 << 20;
+pub(super) const LARGEST: u64 = 8 << 20;
 
 /// What is best for the messages of one library.
 #[derive(Clone)]
@@ -196,44 +200,59 @@ impl Row {
                 "`{order}` stands where `strided`, `nested`, `listed` or `{PIECES}` is expected"
             ));
         }
-        let other = if known.is_some() { "typed" } else { SEGMENTS };
+        let other = if known.is_some() { TYPED } else { SEGMENTS };
         let row = Self {
             order: known,
             block: block_class(number(block, "the bytes of a block")?),
             size: size_class(number(size, "the bytes of a message")?),
             is_other_way: match way {
-                "packed" => false,
+                PACKED => false,
                 way if way == other => true,
-                _ => return Err(format!("`{way}` stands where `{other}` or `packed` is expected")),
+                _ => return Err(format!("`{way}` stands where `{other}` or `{PACKED}` is expected")),
             },
         };
         Ok((library, row))
     }
 }
 
-/// Less than this part of the time of the packed way is a reason for another one.
-const LIMIT: f64 = 0.95;
-
-/// A row of a table: what it begins with, how many times as long the other way takes, and in how many
-/// cases this was measured.
-pub(super) fn row(library: &str, subject: Subject, ratio: f64, cases: usize) -> String {
-    let (subject, other) = match subject {
-        Subject::Blocks { order, block, size } => {
-            (format!("{} {block} {size}", ORDERS[order as usize].1), "typed")
-        }
-        Subject::Pieces { piece, size } => (format!("{PIECES} {piece} {size}"), SEGMENTS),
+/// A line of a table for [`Wire::Auto`](super::Wire::Auto): a row that begins so (see [`table_row`]), how
+/// many times as long the way takes that is not packed and whole, and in how many cases this was measured.
+///
+/// ```
+/// use dtype_runtime::wire::table_line;
+///
+/// assert_eq!(table_line("openmpi-4 strided 8 4096", 0.5, 3), "openmpi-4 strided 8 4096 typed 0.50 3\n");
+/// assert_eq!(table_line("mpich-4 pieces 8192 65536", 1.5, 3), "mpich-4 pieces 8192 65536 packed 1.50 3\n");
+/// ```
+pub fn table_line(row: &str, ratio: f64, cases: usize) -> String {
+    /// Less than this part of the time of the packed way is a reason for another one.
+    const LIMIT: f64 = 0.95;
+    let way = match row.split_whitespace().nth(1) {
+        _ if ratio >= LIMIT => PACKED,
+        Some(PIECES) => SEGMENTS,
+        _ => TYPED,
     };
-    let way = if ratio < LIMIT { other } else { "packed" };
-    format!("{library} {subject} {way} {ratio:.2} {cases}\n")
+    format!("{row} {way} {ratio:.2} {cases}\n")
 }
 
-/// What a row is about; sizes are bytes.
+/// What a row is about; sizes are bytes. It prints as the row does.
 #[derive(Clone, Copy)]
 pub(super) enum Subject {
     /// Parts of arrays.
     Blocks { order: Order, block: usize, size: usize },
     /// Messages that may go in pieces.
     Pieces { piece: usize, size: usize },
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Blocks { order, block, size } => {
+                write!(f, "{} {block} {size}", ORDERS[order as usize].1)
+            }
+            Self::Pieces { piece, size } => write!(f, "{PIECES} {piece} {size}"),
+        }
+    }
 }
 
 /// The text of a file that is no larger than a table can be.
@@ -267,8 +286,8 @@ pub fn table_row<M: Sendable + ?Sized>(message: &M) -> Option<String> {
         return None;
     }
     let Spacing { mean_block, order } = message.spacing()?;
-    let (block, size) = (1u64 << block_class(mean_block), 1u64 << (2 * size_class(message.packed_size())));
-    Some(format!("{} {} {block} {size}", table_library(), ORDERS[order as usize].1))
+    let (block, size) = (1 << block_class(mean_block), 1 << (2 * size_class(message.packed_size())));
+    Some(format!("{} {}", table_library(), Subject::Blocks { order, block, size }))
 }
 
 /// The library that runs, as tables for [`Wire::Auto`](super::Wire::Auto) call it: `openmpi-4`, for example.
@@ -295,7 +314,7 @@ fn block_class(bytes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{
-        BUILT_IN, LARGEST, ORDERS, Order, Subject, Table, block_class, limited, name, row, size_class,
+        BUILT_IN, LARGEST, ORDERS, Order, Subject, Table, block_class, limited, name, size_class, table_line,
     };
 
     #[test]
@@ -324,14 +343,14 @@ mod tests {
     #[test]
     fn rows_that_are_written_are_read_again() {
         for order in [Order::Strided, Order::Nested, Order::Listed] {
-            let subject = Subject::Blocks { order, block: 64, size: 4096 };
+            let row = format!("x {}", Subject::Blocks { order, block: 64, size: 4096 });
             for (ratio, is_typed) in [(0.5, true), (0.99, false), (3.0, false)] {
-                let table = Table::read(&row("x", subject, ratio, 3), "x").unwrap().unwrap();
+                let table = Table::read(&table_line(&row, ratio, 3), "x").unwrap().unwrap();
                 assert_eq!(table.typed[order as usize][block_class(64)][size_class(4096)], is_typed);
             }
         }
-        let subject = Subject::Pieces { piece: 1 << 17, size: 1 << 20 };
-        assert!(Table::read(&row("x", subject, 0.8, 3), "x").unwrap().unwrap().is_in_pieces(1 << 20));
+        let row = format!("x {}", Subject::Pieces { piece: 1 << 17, size: 1 << 20 });
+        assert!(Table::read(&table_line(&row, 0.8, 3), "x").unwrap().unwrap().is_in_pieces(1 << 20));
     }
 
     #[test]

@@ -41,6 +41,10 @@ pub fn measured(world: &SimpleCommunicator) {
     travel(world, Some(&wire::calibrate_with(world, &all_pieces).unwrap()));
     let error = wire::calibrate_with(world, &format!("{library} strided 8 64 quickly")).unwrap_err();
     assert!(matches!(error, Error::Table { .. }) && error.to_string().contains("of rank 0"), "{error}");
+    // No rank keeps one that is longer than a table can be, wherever it is cut.
+    let longer = "é".repeat((4 << 20) + 1);
+    let error = wire::calibrate_with(world, if world.rank() == 0 { &longer } else { "" }).unwrap_err();
+    assert!(matches!(error, Error::Table { .. }) && error.to_string().contains("8388608"), "{error}");
 
     // One on a part of the ranks, which goes.
     let half = world.split_by_color(Color::with_value(world.rank() % 2)).expect("every rank is in one");
