@@ -21,14 +21,14 @@ fn draw(tree: &TypeTree, at: Option<i64>, margin: &mut String, f: &mut fmt::Form
         TypeTree::Leaf(base) => writeln!(f, "{base}"),
         TypeTree::Vector { count, stride, .. } => writeln!(f, "vec {count}, stride {stride}"),
         TypeTree::Index { displacements, .. } => {
-            writeln!(f, "idx {} at {}", displacements.len(), Short(displacements))
+            writeln!(f, "idx {} at {}", displacements.len(), short(displacements))
         }
         TypeTree::IndexBucket { stride, buckets, displacements, .. } => writeln!(
             f,
             "idxbuc {} of {} at {}, stride {stride}",
             buckets.len(),
-            Short(buckets),
-            Short(displacements)
+            short(buckets),
+            short(displacements)
         ),
         TypeTree::Struct { children, .. } => writeln!(f, "strc {}", children.len()),
     }?;
@@ -49,10 +49,13 @@ fn draw(tree: &TypeTree, at: Option<i64>, margin: &mut String, f: &mut fmt::Form
     Ok(())
 }
 
-/// A list as `[a, b, c]`, the middle of a long one left out.
-pub(crate) struct Short<'a, T>(pub(crate) &'a [T]);
+/// A list as `[a, b, c]`, the middle of a long one left out unless all are wanted.
+pub(crate) struct List<'a, T> {
+    pub(crate) items: &'a [T],
+    pub(crate) all: bool,
+}
 
-impl<T: fmt::Display> fmt::Display for Short<'_, T> {
+impl<T: fmt::Display> fmt::Display for List<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const ENDS: usize = 6;
         let list = |f: &mut fmt::Formatter<'_>, items: &[T]| {
@@ -61,14 +64,20 @@ impl<T: fmt::Display> fmt::Display for Short<'_, T> {
                 .enumerate()
                 .try_for_each(|(i, item)| write!(f, "{}{item}", if i == 0 { "" } else { ", " }))
         };
+        let Self { items, all } = *self;
         f.write_str("[")?;
-        if self.0.len() <= 2 * ENDS {
-            list(f, self.0)?;
+        if all || items.len() <= 2 * ENDS {
+            list(f, items)?;
         } else {
-            list(f, &self.0[..ENDS])?;
+            list(f, &items[..ENDS])?;
             f.write_str(", …, ")?;
-            list(f, &self.0[self.0.len() - 2..])?;
+            list(f, &items[items.len() - 2..])?;
         }
         f.write_str("]")
     }
+}
+
+/// The same, never all of it.
+fn short<T>(items: &[T]) -> List<'_, T> {
+    List { items, all: false }
 }

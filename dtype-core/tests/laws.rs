@@ -196,6 +196,7 @@ proptest! {
             Some(limit) => Program::lower_within(&tree, bounds, limit),
         }.unwrap();
         prop_assert!(program.largest_count() <= limit.unwrap_or(u64::MAX));
+        prop_assert_eq!(format!("{program:#}").parse::<Program>(), Ok(program.clone()));
         let expected: Vec<_> = tree.flatten().map(|map| map.entries().collect()).unwrap_or_default();
         // Whether or not a library rounds extents up to alignments.
         for round in [false, true] {
@@ -372,7 +373,7 @@ fn copies_of_nothing_end_at_once() {
 fn lowering_folds_blocks_into_their_parents() {
     let leaf = TypeTree::Leaf(BaseType::F64);
     let steps = |tree: &TypeTree, extent: Option<i64>| {
-        Program::lower(tree, extent.map(Bounds::of_extent)).unwrap().steps.into_owned()
+        Program::lower(tree, extent.map(Bounds::of_extent)).unwrap().steps
     };
     let row = TypeTree::vector(4, 8, leaf.clone());
     let f64 = dtype_core::OldType::Base(BaseType::F64);

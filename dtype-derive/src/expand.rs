@@ -1,6 +1,6 @@
 //! The implementation that the derive writes.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
 use syn::{DeriveInput, Generics, Ident, Result, Type, parse_quote_spanned, spanned::Spanned};
 
@@ -15,8 +15,8 @@ use crate::{
 /// The expansion of `#[derive(MpiDatatype)]`.
 ///
 /// Its `unsafe impl`s must hold whatever module `#[mpi(crate = "…")]` names. So each of them names the type
-/// `Runtime` in its constant `RUNTIME`, which the compiler compares with that of the trait; and what they say
-/// they say in functions of that type and of the trait, which nobody else can write.
+/// `Runtime` as its `DtypeRuntime`, and the compiler refuses any but ours; and what they say they say in
+/// functions of that type and of the trait, which nobody else can write.
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let mut errors = Errors::default();
     let item = Input::of(input, &mut errors);
@@ -212,20 +212,11 @@ fn struct_members(item: &Input<'_>, fields: &[Field<'_>], types: &Types) -> Toke
     let incomplete = (!item.is_complete()).then(|| flag("COMPLETE", false));
     let bytes = item.attributes.bytes.then(|| flag("BYTES", true));
     let vouched = item.attributes.vouched.then(|| flag("VOUCHED", true));
-    let visits: Vec<_> = types
-        .iter()
-        .zip(&members)
-        .map(|(ty, member)| {
-            ours! {
-                <#ty as __dtype::MpiDatatype>::visit_field(
-                    __dtype_visitor,
-                    ::core::mem::offset_of!(Self, #member),
-                )
-            }
-        })
-        .collect();
+    let numbers: Vec<_> = (0..types.len()).map(Literal::usize_unsuffixed).collect();
+    let visit = |(i, ty)| ours!(<#ty as __dtype::MpiDatatype>::visit_in::<Self>(__dtype_visitor, #i));
+    let visits: Vec<_> = numbers.iter().zip(types).map(visit).collect();
     let (order, visits) = if item.attributes.memory_order {
-        let (count, numbers) = (types.len(), 0..types.len());
+        let count = types.len();
         let order = ours! {
             const ORDER: &'static [::core::primitive::usize] =
                 &__dtype::Runtime::in_memory::<#count>(<Self as __dtype::MpiDatatype>::LIST);
@@ -247,8 +238,6 @@ fn struct_members(item: &Input<'_>, fields: &[Field<'_>], types: &Types) -> Toke
     ours! {
         const LIST: &'static [__dtype::Field] =
             &[#(<#types as __dtype::MpiDatatype>::FIELD.at(::core::mem::offset_of!(Self, #members))),*];
-        const FIELD_RUNS: &'static [&'static __dtype::RunBuffer] =
-            &[#(&<#types as __dtype::MpiDatatype>::RUNS),*];
         #order
         #loose
         #incomplete

@@ -1,8 +1,8 @@
 //! What the macros' expansions call.
 
-use std::{borrow::Cow, mem::MaybeUninit, slice::from_ref};
+use std::{mem::MaybeUninit, slice::from_ref};
 
-use dtype_core::{BaseType, OldType, Program, Step};
+use dtype_core::BaseType;
 
 use crate::{
     MpiDatatype,
@@ -108,24 +108,9 @@ impl Runtime {
         of_type::<T>()
     }
 
-    /// What a macro has worked out.
-    pub const fn expansion(cost: u64, steps: &'static [Step], result: OldType) -> Expansion {
-        Expansion { cost, program: Program { steps: Cow::Borrowed(steps), result } }
-    }
-
-    /// A base type as the datatype of a step.
-    pub const fn base(base: BaseType) -> OldType {
-        OldType::Base(base)
-    }
-
-    /// An earlier step as the datatype of a step.
-    pub const fn step(index: usize) -> OldType {
-        OldType::Step(index)
-    }
-
-    /// The numbers of a step.
-    pub const fn list<T: Clone>(numbers: &'static [T]) -> Cow<'static, [T]> {
-        Cow::Borrowed(numbers)
+    /// What a macro has worked out, if what it took for granted is so.
+    pub const fn expansion(cost: u64, calls: &'static str, is_so: bool) -> Option<Expansion> {
+        if is_so { Some(Expansion { cost, calls }) } else { None }
     }
 
     /// See [`equivalent_datatype`](crate::types::rsmpi::equivalent_datatype).

@@ -101,9 +101,7 @@ pub mod traits {
 /// What the macros' expansions name. No part of the public interface: it may change in any version.
 #[doc(hidden)]
 pub mod __private {
-    pub use dtype_core::{
-        BaseType, Item, LinearCosts, NodeCosts, OldType, Penalty, Step, Weighting, constant::RunBuffer,
-    };
+    pub use dtype_core::{BaseType, Item, LinearCosts, NodeCosts, Penalty, Weighting, constant::RunBuffer};
     pub use dtype_derive::layout;
 
     pub use crate::{

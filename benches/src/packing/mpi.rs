@@ -115,7 +115,7 @@ fn make(user: User) -> MPI_Datatype {
 pub fn of_tree<'a>(memory: *mut u8, tree: &TypeTree, extent: i64, count: usize, size: usize) -> Way<'a> {
     let program = Program::lower(tree, Some(Bounds::of_extent(extent))).expect("a small tree");
     let mut built: Vec<Owned> = Vec::new();
-    for step in program.steps.iter() {
+    for step in &program.steps {
         let new = call(step, &built);
         built.push(Owned(new));
     }

@@ -148,7 +148,7 @@ pub fn interpret(program: &Program, round: bool) -> Datatype {
         OldType::Base(base) => (vec![(base, 0)], 0, base.size() as i64),
         OldType::Step(index) => built[index].clone(),
     };
-    for step in program.steps.iter() {
+    for step in &program.steps {
         // Blocks: displacement, length, old type.
         let blocks: Vec<(i64, u64, OldType)> = match step {
             Step::Contiguous { count, oldtype } => vec![(0, *count, *oldtype)],

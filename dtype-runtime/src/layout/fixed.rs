@@ -21,7 +21,7 @@ use crate::{
     types::{
         MpiDatatype,
         entry::{COSTS, Description, Expansion, LayoutOrigin, LazyDatatype, unsolved},
-        runtime::Runtime,
+        runtime::Ours,
     },
 };
 
@@ -56,9 +56,9 @@ pub unsafe trait Selection: 'static {
     type Shape: ?Sized;
     /// Whether bytes are selected twice.
     type Coverage;
-    /// See [`Runtime`].
+    /// See [`Ours`].
     #[doc(hidden)]
-    const RUNTIME: Runtime;
+    type DtypeRuntime: Ours;
     /// What is selected.
     #[doc(hidden)]
     const REGION: Region<'static>;

@@ -19,7 +19,7 @@ pub(super) fn construct(program: &Program, may_split: bool) -> Result<(MPI_Datat
         let two = steps.call(&Step::Contiguous { count: 2, oldtype: OldType::Base(number) })?;
         steps.split.push((complex, two));
     }
-    for step in program.steps.iter() {
+    for step in &program.steps {
         let handle = steps.call(step)?;
         steps.built.push(handle);
     }

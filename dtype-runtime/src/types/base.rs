@@ -13,19 +13,20 @@ use super::{
     entry::{Description, LazyDatatype},
     facts::Facts,
     fields::Field,
+    runtime::Runtime,
 };
 
 /// The members of `MpiDatatype` that list the fields of a type here, each list the same.
 macro_rules! fields {
     ($offset_of:ident, [$($field:tt: $type:ty),*]) => {
+        type DtypeRuntime = Runtime;
+
         const LIST: &'static [Field] =
             &[$(<$type>::FIELD.at(memoffset::$offset_of!(Self, $field))),*];
 
-        const FIELD_RUNS: &'static [&'static RunBuffer] = &[$(&<$type>::RUNS),*];
-
         #[inline(always)]
         fn visit(_visitor: &mut impl Visitor) {
-            $(<$type>::visit_field(_visitor, memoffset::$offset_of!(Self, $field));)*
+            $(_visitor.field::<$type>(memoffset::$offset_of!(Self, $field));)*
         }
     };
 }
@@ -38,6 +39,8 @@ macro_rules! base_types {
     ($($type:ty: $base:ident $(if |$packed:ident| $valid:expr)?,)*) => {$(
         // SAFETY: the type is of the size of the base type, without padding.
         unsafe impl MpiDatatype for $type {
+            type DtypeRuntime = Runtime;
+
             const FACTS: Facts = Facts::of_base(BaseType::$base, base_types!(any pattern $($packed)?));
             const DESCRIPTION: Description = Description::Leaf(BaseType::$base);
             const RUNS: RunBuffer = RunBuffer::of_base(BaseType::$base);
@@ -125,6 +128,8 @@ unsafe impl<T: ?Sized + 'static> MpiDatatype for PhantomData<T> {
 unsafe impl<T: MpiDatatype + nalgebra::Scalar, const R: usize, const C: usize> MpiDatatype
     for nalgebra::SMatrix<T, R, C>
 {
+    type DtypeRuntime = Runtime;
+
     const DESCRIPTION: Description = <[[T; R]; C]>::DESCRIPTION;
     const FACTS: Facts = {
         assert!(size_of::<Self>() == size_of::<[[T; R]; C]>());
@@ -144,6 +149,8 @@ unsafe impl<T: MpiDatatype + nalgebra::Scalar, const R: usize, const C: usize> M
 
 // SAFETY: an array is its elements one after the other, `size_of::<T>()` apart.
 unsafe impl<T: MpiDatatype, const N: usize> MpiDatatype for [T; N] {
+    type DtypeRuntime = Runtime;
+
     const DESCRIPTION: Description = Description::Elements(T::lazy, N, size_of::<T>());
     const FACTS: Facts = T::FACTS.elements(N);
     const RUNS: RunBuffer = T::RUNS.repeated(N as u64, size_of::<T>() as i64);

@@ -18,7 +18,7 @@ use super::{
     entry::{COSTS, Description, Expansion, LayoutOrigin, LazyDatatype, unsolved},
     facts::Facts,
     fields::{Field, Fields},
-    runtime::Runtime,
+    runtime::Ours,
 };
 use crate::Error;
 
@@ -58,18 +58,15 @@ use crate::Error;
             definition"
 )]
 pub unsafe trait MpiDatatype: Sized + 'static {
-    /// Of the type `Runtime` here, so that who implements the trait cannot have called that of anybody else:
-    /// see [`Runtime`].
+    /// The type `Runtime` here, so that who implements the trait cannot have called that of anybody else:
+    /// see [`Runtime`](super::runtime::Runtime).
     #[doc(hidden)]
-    const RUNTIME: Runtime = Runtime::OURS;
+    type DtypeRuntime: Ours;
 
-    /// The fields that travel, if the type is a struct or tuple, and the runs of their types. In which order
-    /// they travel, unless it is this one; whether the compiler has no say in where they lie; whether there
-    /// are no other fields.
+    /// The fields that travel, if the type is a struct or tuple. In which order they travel, unless it is
+    /// this one; whether the compiler has no say in where they lie; whether there are no other fields.
     #[doc(hidden)]
     const LIST: &'static [Field] = &[];
-    #[doc(hidden)]
-    const FIELD_RUNS: &'static [&'static RunBuffer] = &[];
     #[doc(hidden)]
     const ORDER: &'static [usize] = &[];
     #[doc(hidden)]
@@ -88,12 +85,11 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     const FACTS: Facts = facts_of_fields::<Self>();
 
     #[doc(hidden)]
-    const RUNS: RunBuffer =
-        if Self::BYTES { runs_of_bytes::<Self>() } else { Self::FIELDS.runs(Self::FIELD_RUNS) };
+    const RUNS: RunBuffer = if Self::BYTES { runs_of_bytes::<Self>() } else { Self::FIELDS.runs() };
 
     /// The type as a field of another one, at its start.
     #[doc(hidden)]
-    const FIELD: Field = Field::new(&Self::FACTS, Self::lazy);
+    const FIELD: Field = Field::new(&Self::FACTS, &Self::RUNS, Self::lazy);
 
     /// What the layout is solved for.
     #[doc(hidden)]
@@ -116,10 +112,11 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         true
     }
 
+    /// Visits the type as field `i` of another one.
     #[doc(hidden)]
     #[inline(always)]
-    fn visit_field(visitor: &mut impl Visitor, offset: usize) {
-        visitor.field::<Self>(offset);
+    fn visit_in<T: MpiDatatype>(visitor: &mut impl Visitor, i: usize) {
+        visitor.field::<Self>(T::LIST[i].offset());
     }
 
     #[doc(hidden)]

@@ -58,8 +58,8 @@ pub enum Purpose {
 pub struct Expansion {
     /// The cost of the tree.
     pub cost: u64,
-    /// The constructor calls.
-    pub program: Program,
+    /// The constructor calls, as `{:#}` prints a program.
+    pub calls: &'static str,
 }
 
 /// A layout as it is written down, not yet solved.
@@ -166,14 +166,14 @@ impl LazyDatatype {
     }
 
     pub(crate) fn program(&self) -> &Program {
-        self.expansion.as_ref().map_or_else(
-            || {
-                self.program.get_or_init(|| {
-                    Program::lower(&self.solution().tree, self.bounds).expect("the tree has been measured")
-                })
-            },
-            |expansion| &expansion.program,
-        )
+        self.program.get_or_init(|| {
+            let expanded = self.expansion.as_ref().map(|expansion| expansion.calls.parse());
+            debug_assert!(!matches!(expanded, Some(Err(_))), "macros write what is read here");
+            match expanded {
+                Some(Ok(program)) => program,
+                _ => Program::lower(&self.solution().tree, self.bounds).expect("the tree has been measured"),
+            }
+        })
     }
 
     /// The committed datatype, built at the first call.

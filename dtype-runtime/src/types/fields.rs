@@ -17,18 +17,28 @@ pub struct Fields {
     pub complete: bool,
 }
 
-/// A field that travels: its offset in bytes, and of its type, the facts and the layout.
+/// A field that travels: its offset in bytes, and of its type, the facts, the runs and the layout.
 #[derive(Clone, Copy)]
 pub struct Field {
     offset: usize,
     facts: &'static Facts,
+    runs: &'static RunBuffer,
     lazy: fn() -> &'static LazyDatatype,
 }
 
 impl Field {
     /// One at the start.
-    pub const fn new(facts: &'static Facts, lazy: fn() -> &'static LazyDatatype) -> Self {
-        Self { offset: 0, facts, lazy }
+    pub const fn new(
+        facts: &'static Facts,
+        runs: &'static RunBuffer,
+        lazy: fn() -> &'static LazyDatatype,
+    ) -> Self {
+        Self { offset: 0, facts, runs, lazy }
+    }
+
+    /// Bytes from the start.
+    pub const fn offset(&self) -> usize {
+        self.offset
     }
 
     /// The same field, `offset` bytes from the start.
@@ -65,12 +75,12 @@ impl Fields {
         lie
     }
 
-    /// The runs of all of them, whose types have these runs.
-    pub const fn runs(&self, runs: &[&RunBuffer]) -> RunBuffer {
+    /// The runs of all of them.
+    pub const fn runs(&self) -> RunBuffer {
         let (mut all, mut i) = (RunBuffer::new(), 0);
-        while i < runs.len() {
-            let field = self.nth(i);
-            all.append(runs[field], self.list[field].offset as i64);
+        while i < self.list.len() {
+            let Field { offset, runs, .. } = &self.list[self.nth(i)];
+            all.append(runs, *offset as i64);
             i += 1;
         }
         all

@@ -9,7 +9,7 @@ use std::{
     num::{NonZero, Saturating, Wrapping},
 };
 
-use super::runtime::Runtime;
+use super::runtime::{Ours, Runtime};
 
 /// Types that MPI itself may receive: every pattern of the bytes that travel is a value.
 ///
@@ -42,9 +42,9 @@ use super::runtime::Runtime;
             derives `MpiDatatype`"
 )]
 pub unsafe trait AnyPattern {
-    /// See [`Runtime`].
+    /// See [`Ours`].
     #[doc(hidden)]
-    const RUNTIME: Runtime = Runtime::OURS;
+    type DtypeRuntime: Ours;
 }
 
 /// Types without fields that stay at home.
@@ -57,9 +57,9 @@ pub unsafe trait AnyPattern {
     note = "hand it `T::buffer(&values)` and `T::buffer_mut(&mut values)` instead of the values themselves"
 )]
 pub unsafe trait Complete {
-    /// See [`Runtime`].
+    /// See [`Ours`].
     #[doc(hidden)]
-    const RUNTIME: Runtime = Runtime::OURS;
+    type DtypeRuntime: Ours;
 }
 
 /// What nobody implements: in its place the compiler says why rsmpi cannot take an enum.
@@ -85,7 +85,9 @@ pub trait MadeByRsmpi<T> {}
 macro_rules! marks {
     ($mark:ident: $([$($generics:tt)*] $type:ty $(where $($bounds:tt)*)?;)*) => {$(
         // SAFETY: a number of any bits, no data, or what holds only such; of `bool` see the trait.
-        unsafe impl<$($generics)*> $mark for $type $(where $($bounds)*)? {}
+        unsafe impl<$($generics)*> $mark for $type $(where $($bounds)*)? {
+            type DtypeRuntime = Runtime;
+        }
     )*};
 }
 

@@ -1,13 +1,15 @@
 //! Constructor programs: the list of MPI calls that builds a datatype from a type tree.
 //!
-//! A program is plain data. The derive macro writes one into the expansion, the runtime turns one into
-//! `MPI_Type_*` calls, and `Display` prints one as C. That is why its lists are `Cow`s: borrowed in a
-//! constant, owned when lowered at run time.
+//! A program is plain data. The derive macro writes one into the expansion, as the text of its calls; the
+//! runtime reads that and turns it into `MPI_Type_*` calls.
 
-use alloc::{borrow::Cow, collections::BTreeMap, vec::Vec};
-use core::{fmt, slice};
+mod text;
 
-use crate::{BaseType, Error, TypeTree, draw::Short};
+use alloc::{collections::BTreeMap, vec::Vec};
+use core::slice;
+
+pub use self::text::CallsError;
+use crate::{BaseType, Error, TypeTree};
 
 /// What a constructor call builds on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,15 +30,11 @@ pub enum Step {
     /// `MPI_Type_create_hvector`
     Hvector { count: u64, blocklength: u64, stride: i64, oldtype: OldType },
     /// `MPI_Type_create_hindexed_block`
-    HindexedBlock { blocklength: u64, displacements: Cow<'static, [i64]>, oldtype: OldType },
+    HindexedBlock { blocklength: u64, displacements: Vec<i64>, oldtype: OldType },
     /// `MPI_Type_create_hindexed`
-    Hindexed { blocklengths: Cow<'static, [u64]>, displacements: Cow<'static, [i64]>, oldtype: OldType },
+    Hindexed { blocklengths: Vec<u64>, displacements: Vec<i64>, oldtype: OldType },
     /// `MPI_Type_create_struct`
-    Struct {
-        blocklengths: Cow<'static, [u64]>,
-        displacements: Cow<'static, [i64]>,
-        oldtypes: Cow<'static, [OldType]>,
-    },
+    Struct { blocklengths: Vec<u64>, displacements: Vec<i64>, oldtypes: Vec<OldType> },
     /// `MPI_Type_create_resized`
     Resized { lower_bound: i64, extent: i64, oldtype: OldType },
 }
@@ -102,7 +100,7 @@ impl Bounds {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// The calls in order; each uses predefined types and earlier steps only.
-    pub steps: Cow<'static, [Step]>,
+    pub steps: Vec<Step>,
     /// The finished datatype: the last step, or a predefined type if there is none.
     pub result: OldType,
 }
@@ -195,7 +193,7 @@ impl Lowering {
         {
             built = self.resize(built, lower_bound, extent);
         }
-        Program { steps: self.steps.into(), result: built.oldtype }
+        Program { steps: self.steps, result: built.oldtype }
     }
 
     fn push(&mut self, step: Step) -> OldType {
@@ -282,7 +280,7 @@ impl Lowering {
     fn hindexed_block(&mut self, block: Built, blocklength: u64, displacements: &[i64]) -> Built {
         let oldtype = self.push(Step::HindexedBlock {
             blocklength,
-            displacements: displacements.to_vec().into(),
+            displacements: displacements.to_vec(),
             oldtype: block.oldtype,
         });
         let stride = block.extent().unwrap_or(0);
@@ -294,8 +292,8 @@ impl Lowering {
         let copies = displacements.iter().zip(&blocklengths).map(|(at, count)| (*at, *count, stride));
         let bounds = spread(block.oldtype, block, copies);
         let oldtype = self.push(Step::Hindexed {
-            blocklengths: blocklengths.into(),
-            displacements: displacements.to_vec().into(),
+            blocklengths,
+            displacements: displacements.to_vec(),
             oldtype: block.oldtype,
         });
         Built { oldtype, ..bounds }
@@ -330,7 +328,7 @@ impl Lowering {
         let bounds = spans.reduce(join).unwrap_or(EMPTY);
         let oldtype = self.push(Step::Struct {
             blocklengths: blocks.iter().map(|(_, length)| *length).collect(),
-            displacements: displacements.to_vec().into(),
+            displacements: displacements.to_vec(),
             oldtypes: blocks.iter().map(|(block, _)| block.oldtype).collect(),
         });
         Built { oldtype, ..bounds }
@@ -371,61 +369,4 @@ fn join(a: Built, b: Built) -> Built {
         rounded: a.rounded.max(b.rounded),
     };
     joined.round()
-}
-
-impl fmt::Display for OldType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Base(base) => f.write_str(base.mpi_name()),
-            Self::Step(index) => write!(f, "t{index}"),
-        }
-    }
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Contiguous { count, oldtype } => write!(f, "MPI_Type_contiguous({count}, {oldtype})"),
-            Self::Hvector { count, blocklength, stride, oldtype } => {
-                write!(f, "MPI_Type_create_hvector({count}, {blocklength}, {stride}, {oldtype})")
-            }
-            Self::HindexedBlock { blocklength, displacements, oldtype } => write!(
-                f,
-                "MPI_Type_create_hindexed_block({}, {blocklength}, {}, {oldtype})",
-                displacements.len(),
-                Short(displacements)
-            ),
-            Self::Hindexed { blocklengths, displacements, oldtype } => write!(
-                f,
-                "MPI_Type_create_hindexed({}, {}, {}, {oldtype})",
-                displacements.len(),
-                Short(blocklengths),
-                Short(displacements)
-            ),
-            Self::Struct { blocklengths, displacements, oldtypes } => write!(
-                f,
-                "MPI_Type_create_struct({}, {}, {}, {})",
-                displacements.len(),
-                Short(blocklengths),
-                Short(displacements),
-                Short(oldtypes)
-            ),
-            Self::Resized { lower_bound, extent, oldtype } => {
-                write!(f, "MPI_Type_create_resized({oldtype}, {lower_bound}, {extent})")
-            }
-        }
-    }
-}
-
-/// The calls as C, one a line, the result of step i called `t`i, ending with the commit.
-impl fmt::Display for Program {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, step) in self.steps.iter().enumerate() {
-            writeln!(f, "t{index} = {step}")?;
-        }
-        match self.result {
-            OldType::Step(_) => writeln!(f, "MPI_Type_commit({})", self.result),
-            OldType::Base(base) => writeln!(f, "{} (predefined, nothing to build)", base.mpi_name()),
-        }
-    }
 }
