@@ -99,6 +99,10 @@ impl Atoms {
         self.symbols.len()
     }
 
+    pub(super) fn cost(&self, at: usize) -> u64 {
+        self.kinds[self.symbols[at] as usize].1
+    }
+
     pub(super) fn difference(&self, at: usize) -> i64 {
         self.displacements[at + 1] - self.displacements[at]
     }

@@ -108,6 +108,11 @@ impl AtomRuns {
                 && part(*more) - u128::from(prices.part.own) >= (q * vector.more) as u128
         })
     }
+
+    /// Whether that is so for any `q` and `child`, which is no less than what an atom costs.
+    pub(super) fn dominates_all(&self, prices: &Prices, symbol: u32, atom: u64) -> bool {
+        self.costs[symbol as usize].vector.more == 0 && self.dominates(prices, symbol, 2, atom)
+    }
 }
 
 /// The cheapest sequence of parts whose last part is an open node, and where that part begins in the row.

@@ -134,10 +134,16 @@ impl<'a> Search<'a> {
         let n = atoms.len();
         let prices = Prices::of(costs, n);
         let runs = AtomRuns::of(atoms, &prices);
+        let repeats = Repeats::of(atoms);
+        // Nodes over single atoms are left to open runs, and runs are, where nodes over more are no better.
+        let reach = repeats.reach(n, if runs.is_some() { 2 } else { 1 }, |at| match &runs {
+            Some(runs) if runs.dominates_all(&prices, atoms.symbols[at], atoms.cost(at)) => runs.length(at),
+            _ => 0,
+        });
         let mut search = Self {
             atoms,
             prices,
-            repeats: Repeats::of(atoms),
+            repeats,
             runs,
             kept: (0..n).map(|_| Vec::new()).collect(),
             beginnings: (0..n).map(|_| Vec::new()).collect(),
@@ -149,8 +155,11 @@ impl<'a> Search<'a> {
         // Row 0 is solved last, by the caller, who needs more of it than what is kept.
         let mut row = Row::default();
         for start in (1..n).rev() {
-            search.solve(&mut row, start, n);
-            for length in 1..=n - start {
+            let joined = atoms.joined.get(start).map_or(0, |trees| trees.len() + 1);
+            let paid = search.paid.as_ref().filter(|paid| paid.at[start]).map_or(0, |paid| paid.length);
+            let longest = reach[start].max(joined).max(paid).max(1);
+            search.solve(&mut row, start, start + longest);
+            for length in 1..=longest {
                 search.keep(&row, length);
             }
         }
@@ -180,7 +189,7 @@ impl<'a> Search<'a> {
                 self.extend_repeats(&mut repeats, row, length, end);
             }
             if length == 1 {
-                row.whole[1] = Choice { cost: self.atom_cost(start), root: Root::Atom };
+                row.whole[1] = Choice { cost: self.atoms.cost(start), root: Root::Atom };
             }
             if self.paid.as_ref().is_some_and(|paid| paid.length == length && paid.at[start]) {
                 row.whole[length] = Choice { cost: 0, root: Root::Paid };
@@ -219,10 +228,6 @@ impl<'a> Search<'a> {
             let regular = || at[here] - at[here - q] == at[here - q] - at[here - 2 * q];
             here + q <= end && self.repeats.holds(here - q, q) && (kind == Repeat::Index || regular())
         });
-    }
-
-    fn atom_cost(&self, at: usize) -> u64 {
-        self.atoms.kinds[self.atoms.symbols[at] as usize].1
     }
 
     /// Keeps the row's first `length` elements, whole, as a part of a strc, if they are worth it: by its
@@ -448,6 +453,33 @@ impl Repeats {
             }
         }
         repeats
+    }
+
+    /// For each element, how many from it on are the longest repetition of a segment of `shortest` or more
+    /// elements; but not one within as many elements as `left_out` says. O(n²).
+    fn reach(&self, n: usize, shortest: usize, left_out: impl Fn(usize) -> usize) -> Vec<usize> {
+        let left_out: Vec<_> = (0..n).map(left_out).collect();
+        let mut reach = vec![0; n];
+        // Of 64 lengths at a time, how far the repetition goes from each element on.
+        let mut ends = vec![[0u32; 64]; n];
+        for word in 0..self.words_per_row {
+            for i in (0..n).rev() {
+                let mut bits = self.bits[i * self.words_per_row + word];
+                while bits != 0 {
+                    let bit = bits.trailing_zeros() as usize;
+                    bits &= bits - 1;
+                    let q = 64 * word + bit;
+                    let next = i + q;
+                    let goes_on = self.bits[next * self.words_per_row + word] >> bit & 1 == 1;
+                    let end = if goes_on { ends[next][bit] as usize } else { next + q };
+                    ends[i][bit] = end as u32;
+                    if q >= shortest && end - i > left_out[i] {
+                        reach[i] = reach[i].max(end - i);
+                    }
+                }
+            }
+        }
+        reach
     }
 
     fn holds(&self, i: usize, q: usize) -> bool {
