@@ -4,7 +4,7 @@ mod common;
 
 use common::{cost_models, interpret, small_map, small_tree};
 use dtype_core::{
-    BaseType, Bounds, Error, Limits, NodeCosts, Optimality, Program, Shape, Step, TypeMap, TypeTree,
+    BaseType, Bounds, Error, Limits, NodeCosts, Optimality, Penalty, Program, Shape, Step, TypeMap, TypeTree,
     Weighting, normalize, normalize_within,
     proposed::{Blocks, Triangular, bucket},
     reconstruct, reconstruct_within, solve_layout,
@@ -48,7 +48,73 @@ fn a_node_is_forbidden_by_its_cost() {
     assert_eq!(solved(row(), NodeCosts { leaf: u64::MAX, ..costs }).1, u64::MAX);
 }
 
+/// Parts of up to 700 entries of repetitions of repetitions, beginning at 0.
+fn repeating_map() -> impl Strategy<Value = TypeMap> {
+    let stride = || (-9i64..40).prop_map(|i| 8 * i);
+    let part = || (small_tree(), 1u64..40, stride(), stride());
+    let parts = proptest::collection::vec(part(), 1..4);
+    (parts, 1u64..8, stride(), 0.0f64..0.4, 0.6f64..1.0).prop_filter_map(
+        "",
+        |(parts, count, stride, from, to)| {
+            let displacements: Vec<_> = parts.iter().map(|(.., at)| *at).collect();
+            let children =
+                parts.into_iter().map(|(tree, count, stride, _)| TypeTree::vector(count, stride, tree));
+            let tree = TypeTree::vector(
+                count,
+                stride,
+                TypeTree::structure(displacements, children.collect::<Vec<_>>()),
+            );
+            let entries: Vec<_> = tree.flatten().ok()?.entries().take(700).collect();
+            let place = |part: f64| (entries.len() as f64 * part) as usize;
+            let part = &entries[place(from)..place(to)];
+            let first = part.first()?.1;
+            Some(
+                TypeMap::new(
+                    part.iter().map(|(base, _)| *base).collect::<Vec<_>>(),
+                    part.iter().map(|(_, at)| at - first).collect::<Vec<_>>(),
+                )
+                .unwrap(),
+            )
+        },
+    )
+}
+
+/// The map backwards, as a mirror shows it.
+fn mirrored(map: &TypeMap) -> TypeMap {
+    let (types, displacements) = (map.types(), map.displacements());
+    let last = displacements[displacements.len() - 1];
+    let types = types.iter().rev().copied().collect::<Vec<_>>();
+    TypeMap::new(types, displacements.iter().rev().map(|at| last - at).collect::<Vec<_>>()).unwrap()
+}
+
+/// What a row begins with may be of use only beyond the later row that it begins like.
+#[test]
+fn rows_that_begin_alike_keep_what_is_of_use_only_beyond() {
+    // Each is a number and two others behind it; between them are eight bytes or more, or they overlap.
+    let places = [
+        -504, -480, -472, -464, -448, -424, -400, -376, -368, -384, -360, -352, -344, -328, -304, -280, -256,
+        -248, -264, -240, -232, -224, -208, -184, -160, -136, -128,
+    ];
+    let triple = |at: &i64| [(BaseType::I32, *at), (BaseType::F64, at + 16), (BaseType::F64, at + 24)];
+    let ends = [(BaseType::I32, -144), (BaseType::I32, -16)];
+    let first = std::iter::once((BaseType::F64, 0));
+    let (types, displacements) =
+        first.chain(places.iter().flat_map(triple)).chain(ends).unzip::<_, _, Vec<_>, Vec<_>>();
+    let map = TypeMap::new(types, displacements).unwrap();
+    let solution = reconstruct_within(&map, Shape::Tree, &Penalty::default(), &Limits::NONE).unwrap();
+    assert_eq!((solution.cost, solution.optimality), (154, Optimality::Proven));
+}
+
 proptest! {
+    #[test]
+    fn a_map_costs_what_its_mirror_image_costs(map in repeating_map(), model in 0..6usize) {
+        let costs = &*cost_models()[model];
+        let solve = |map: &TypeMap| reconstruct_within(map, Shape::Tree, costs, &Limits::NONE).unwrap();
+        let (solution, mirror) = (solve(&map), solve(&mirrored(&map)));
+        prop_assert_eq!(&solution.tree.flatten().unwrap(), &map);
+        prop_assert_eq!(solution.cost, mirror.cost, "{}\nand\n{}", solution.tree, mirror.tree);
+    }
+
     #[test]
     fn flattening_the_reconstruction_gives_the_map(map in small_map(120), model in 0..6usize) {
         let costs = &*cost_models()[model];

@@ -12,6 +12,8 @@ mod dag;
 mod open;
 mod path;
 mod prices;
+mod repeats;
+mod rows;
 mod tree;
 
 pub(crate) use atoms::Atoms;

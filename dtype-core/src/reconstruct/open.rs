@@ -116,7 +116,7 @@ impl AtomRuns {
 }
 
 /// The cheapest sequence of parts whose last part is an open node, and where that part begins in the row.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Open {
     cost: i64,
     begin: usize,
@@ -136,10 +136,8 @@ impl Open {
 }
 
 /// The open runs of one row.
-pub(super) struct OpenRuns<'a> {
-    runs: &'a AtomRuns,
-    symbols: &'a [u32],
-    start: usize,
+#[derive(Default)]
+pub(super) struct OpenRuns {
     vector: Open,
     index: Open,
     /// An idxbuc grows by a bucket with each copy, unless that follows at the stride. So costs are kept
@@ -154,34 +152,42 @@ pub(super) struct OpenRuns<'a> {
     copies: i64,
 }
 
-impl<'a> OpenRuns<'a> {
-    pub(super) fn new(runs: &'a AtomRuns, symbols: &'a [u32], start: usize) -> Self {
-        let by_stride = vec![NONE; runs.strides];
-        Self {
-            runs,
-            symbols,
-            start,
-            vector: NONE,
-            index: NONE,
-            bucket: NONE,
-            by_stride,
-            met: Vec::new(),
-            fresh: NONE,
-            copies: 0,
-        }
+impl OpenRuns {
+    /// Those of no elements.
+    pub(super) fn begin(&mut self, runs: &AtomRuns) {
+        self.forget_strides();
+        self.by_stride.resize(runs.strides, NONE);
+        (self.vector, self.index) = (NONE, NONE);
     }
 
-    /// Takes in the row's element number `length`, and relaxes the best sequence of two or more parts for so
-    /// many. `before` holds the best sequences for fewer.
-    pub(super) fn step(&mut self, length: usize, before: &[u64], parts: &mut (u64, usize)) {
-        let last = self.start + length - 1;
-        let symbol = self.symbols[last];
-        let AtomCosts { single, vector, index, bucket, next_bucket } = self.runs.costs[symbol as usize];
+    /// For another kind of atom all strides begin anew.
+    fn forget_strides(&mut self) {
+        self.met.drain(..).for_each(|stride| self.by_stride[stride as usize] = NONE);
+        (self.bucket, self.fresh, self.copies) = (NONE, NONE, 0);
+    }
+
+    /// Numbers that this takes.
+    pub(super) fn size(&self) -> usize {
+        self.by_stride.len()
+    }
+
+    /// Takes in element number `length` of the row that begins at `start`, and relaxes the best sequence of
+    /// two or more parts for so many. `before` holds the best sequences for fewer.
+    pub(super) fn step(
+        &mut self,
+        (runs, symbols): (&AtomRuns, &[u32]),
+        (start, length): (usize, usize),
+        before: &[u64],
+        parts: &mut (u64, usize),
+    ) {
+        let last = start + length - 1;
+        let symbol = symbols[last];
+        let AtomCosts { single, vector, index, bucket, next_bucket } = runs.costs[symbol as usize];
         if length < 2 {
             return;
         }
         let begun = |begin: usize, cost: i64| Open { cost: before[begin] as i64 + cost, begin };
-        let joins = self.symbols[last - 1] == symbol;
+        let joins = symbols[last - 1] == symbol;
         let mut relax = |open: Open, on_tie: bool| {
             if open.cost < NONE.cost
                 && ((open.cost as u64) < parts.0 || on_tie && open.cost as u64 == parts.0)
@@ -191,12 +197,12 @@ impl<'a> OpenRuns<'a> {
         };
         relax(begun(length - 1, single), false);
 
-        let continues = self.runs.length(last.saturating_sub(2)) > 2 && last >= self.start + 2;
+        let continues = runs.length(last.saturating_sub(2)) > 2 && last >= start + 2;
         self.vector = if continues { self.vector.plus(vector.more) } else { NONE };
         if joins && length > 2 {
             self.vector = self.vector.or(begun(length - 2, vector.first + 2 * vector.more));
         }
-        relax(self.vector, self.runs.adjacent[last - 1]);
+        relax(self.vector, runs.adjacent[last - 1]);
 
         self.index = if joins { self.index.plus(index.more) } else { NONE };
         relax(self.index, false);
@@ -205,16 +211,14 @@ impl<'a> OpenRuns<'a> {
         let each = bucket.more + next_bucket;
         if joins {
             self.copies += 1;
-            let stride = self.runs.stride[last - 1];
+            let stride = runs.stride[last - 1];
             let same = &mut self.by_stride[stride as usize];
             *same = same.or(self.fresh).plus(-next_bucket);
             self.met.push(stride);
             self.bucket = self.bucket.or(*same);
             relax(self.bucket.or(self.fresh).plus(each * self.copies), false);
         } else {
-            // Another kind of atom: all strides begin anew.
-            self.met.drain(..).for_each(|stride| self.by_stride[stride as usize] = NONE);
-            (self.bucket, self.fresh, self.copies) = (NONE, NONE, 0);
+            self.forget_strides();
         }
         let fresh = begun(length - 1, bucket.first + bucket.more);
         self.fresh = self.fresh.or(fresh.plus(-each * self.copies));
@@ -222,6 +226,7 @@ impl<'a> OpenRuns<'a> {
 }
 
 /// A vec or idx over `q` elements that may be the last part of a sequence.
+#[derive(Clone)]
 pub(super) struct Beginning {
     kind: Repeat,
     q: usize,
@@ -241,6 +246,15 @@ impl Beginning {
     pub(super) fn is(&self, kind: Repeat, q: usize) -> bool {
         (self.kind, self.q) == (kind, q)
     }
+
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.is(other.kind, other.q)
+    }
+
+    /// Elements of two copies.
+    pub(super) fn length(&self) -> usize {
+        2 * self.q
+    }
 }
 
 /// Sequences of parts whose last part is an open vec or idx over more than one atom, by where they end in the
@@ -252,7 +266,9 @@ pub(super) struct OpenRepeats {
     ends: Vec<Vec<OpenRepeat>>,
 }
 
-struct OpenRepeat {
+/// One that ends in a certain place.
+#[derive(Clone, Copy)]
+pub(super) struct OpenRepeat {
     kind: Repeat,
     q: usize,
     cost: u64,
@@ -274,12 +290,37 @@ impl OpenRepeats {
         self.offer(length + 2 * q, row, OpenRepeat { kind, q, cost, more, begin: length });
     }
 
-    /// Takes all that end at `length`, relaxes `parts` by them, and hands on those that `continues`.
+    /// Begins a part after the first `length` elements of a row that has been solved for `known` elements: of
+    /// as many copies as end behind them.
+    pub(super) fn begin_again(
+        &mut self,
+        beginning: &Beginning,
+        length: usize,
+        (known, row, before, waiting): (usize, usize, u64, &mut Vec<(usize, OpenRepeat)>),
+        continues: impl Fn(usize, Repeat, usize) -> bool,
+    ) {
+        let Beginning { kind, q, two, more } = *beginning;
+        let (mut end, mut cost) = (length + 2 * q, before.saturating_add(two));
+        while end <= known {
+            if end + q > row {
+                return waiting.push((end, OpenRepeat { kind, q, cost, more, begin: length }));
+            }
+            if !continues(end, kind, q) {
+                return;
+            }
+            (end, cost) = (end + q, cost.saturating_add(more));
+        }
+        self.offer(end, row, OpenRepeat { kind, q, cost, more, begin: length });
+    }
+
+    /// Takes all that end at `length`, relaxes `parts` by them, and hands on those that `continues`; those
+    /// of which another copy would end behind the row wait, should it become longer.
     pub(super) fn advance(
         &mut self,
         length: usize,
         row: usize,
         parts: &mut (u64, usize),
+        waiting: &mut Vec<(usize, OpenRepeat)>,
         continues: impl Fn(Repeat, usize) -> bool,
     ) {
         if self.ends[length].is_empty() {
@@ -290,13 +331,35 @@ impl OpenRepeats {
             if open.cost < parts.0 {
                 *parts = (open.cost, open.begin);
             }
-            if continues(open.kind, open.q) {
-                let cost = open.cost.saturating_add(open.more);
-                self.offer(length + open.q, row, OpenRepeat { cost, ..open });
+            if length + open.q > row {
+                waiting.push((length, open));
+            } else if continues(open.kind, open.q) {
+                self.hand_on(length, row, open);
             }
         }
         // The list goes back, so that its memory serves the next row.
         self.ends[length] = here;
+    }
+
+    /// Those that have waited while the row was shorter, of which `continues` tells with where they end.
+    pub(super) fn go_on(
+        &mut self,
+        row: usize,
+        waiting: &mut Vec<(usize, OpenRepeat)>,
+        continues: impl Fn(usize, Repeat, usize) -> bool,
+    ) {
+        for (length, open) in core::mem::take(waiting) {
+            if length + open.q > row {
+                waiting.push((length, open));
+            } else if continues(length, open.kind, open.q) {
+                self.hand_on(length, row, open);
+            }
+        }
+    }
+
+    fn hand_on(&mut self, length: usize, row: usize, open: OpenRepeat) {
+        let cost = open.cost.saturating_add(open.more);
+        self.offer(length + open.q, row, OpenRepeat { cost, ..open });
     }
 
     fn offer(&mut self, end: usize, row: usize, open: OpenRepeat) {

@@ -17,6 +17,9 @@
 //! same way, of a vec or idx over longer segments only its beginning is kept, and sequences that end in it
 //! are extended copy by copy.
 //!
+//! A row ends with the last repetition from its start on, and one that begins like a later row goes on where
+//! that ends.
+//!
 //! Time O(n² log n + n·Z) at worst for Z kept segments and beginnings, O(n²) where few are kept; space n²/2
 //! bits and O(n + Z).
 
@@ -25,8 +28,10 @@ use core::cell::RefCell;
 
 use super::{
     atoms::{Atoms, Paid},
-    open::{AtomRuns, Beginning, OpenRepeats, OpenRuns},
+    open::{AtomRuns, Beginning, OpenRepeats},
     prices::Prices,
+    repeats::Repeats,
+    rows::{Choice, Copies, Root, Row, Rows},
 };
 use crate::{
     CostModel, NodeCosts, Optimality, TypeTree,
@@ -70,6 +75,10 @@ struct Search<'a> {
     kept: Vec<Vec<Kept>>,
     /// By first element: vecs and idxs over more than one atom, where the prices are linear.
     beginnings: Vec<Vec<Beginning>>,
+    /// By first element: where the longest kept segment ends, or the longest two copies of a beginning.
+    furthest: Vec<usize>,
+    /// By first element: how many elements later its beginnings have been found, and how many of them.
+    inherited: Vec<(usize, usize)>,
     /// Room for open repeats, empty between rows.
     open_repeats: RefCell<OpenRepeats>,
     paid: Option<Paid>,
@@ -79,91 +88,78 @@ struct Search<'a> {
     optimality: Optimality,
 }
 
-/// How the cheapest tree of a segment is made.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Root {
-    Unknown,
-    /// A single atom.
-    Atom,
-    /// The node over the segment's first `length` elements; `length` may be the whole where it only shifts.
-    Repeat(Repeat, u32),
-    /// A tree that the elements are together.
-    Joined,
-    /// The tree that is paid for already.
-    Paid,
-    /// A strc of the best sequence of parts.
-    Parts,
-    /// A strc whose only part is the whole segment, which it shifts.
-    Part,
-}
-
-#[derive(Clone, Copy)]
-struct Choice {
-    cost: u64,
-    root: Root,
-}
-
-impl Choice {
-    /// No tree has been found. One whose cost is `u64::MAX`, or more, is none either: no tree that costs less
-    /// has it as a part.
-    const UNKNOWN: Self = Self { cost: u64::MAX, root: Root::Unknown };
-
-    fn relax(&mut self, cost: u64, root: Root) {
-        if cost < self.cost {
-            *self = Self { cost, root };
-        }
-    }
-}
-
-/// All segments that begin at `start`, by length.
-#[derive(Default)]
-struct Row {
-    start: usize,
-    /// Least cost without a strc at the root: the cost as a part of a strc.
-    whole: Vec<Choice>,
-    /// Least cost of the segment moved to begin anywhere but at 0. Only for the first row.
-    shifted: Vec<Choice>,
-    /// The best sequence of two or more parts: its cost, and where its last part begins in the segment.
-    parts: Vec<(u64, usize)>,
-    /// The cost of the best sequence of one or more parts.
-    before: Vec<u64>,
-}
-
 impl<'a> Search<'a> {
     fn new(atoms: &'a Atoms, costs: &dyn CostModel, limit: u64, paid: Option<Paid>) -> Self {
         let n = atoms.len();
         let prices = Prices::of(costs, n);
         let runs = AtomRuns::of(atoms, &prices);
-        let repeats = Repeats::of(atoms);
-        // Nodes over single atoms are left to open runs, and runs are, where nodes over more are no better.
-        let reach = repeats.reach(n, if runs.is_some() { 2 } else { 1 }, |at| match &runs {
-            Some(runs) if runs.dominates_all(&prices, atoms.symbols[at], atoms.cost(at)) => runs.length(at),
-            _ => 0,
-        });
         let mut search = Self {
             atoms,
             prices,
-            repeats,
+            repeats: Repeats::of(atoms),
             runs,
             kept: (0..n).map(|_| Vec::new()).collect(),
             beginnings: (0..n).map(|_| Vec::new()).collect(),
+            furthest: vec![0; n],
+            inherited: vec![(0, 0); n],
             open_repeats: RefCell::new(OpenRepeats::new(n)),
             paid,
             room: limit,
             optimality: Optimality::Proven,
         };
+        let lengths = search.row_lengths();
+        let alike = search.alike(&lengths);
+        let mut rows = Rows::new(n, alike.iter().flatten());
         // Row 0 is solved last, by the caller, who needs more of it than what is kept.
-        let mut row = Row::default();
         for start in (1..n).rev() {
-            let joined = atoms.joined.get(start).map_or(0, |trees| trees.len() + 1);
-            let paid = search.paid.as_ref().filter(|paid| paid.at[start]).map_or(0, |paid| paid.length);
-            let longest = reach[start].max(joined).max(paid).max(1);
-            search.solve(&mut row, start, start + longest);
-            for length in 1..=longest {
+            let end = start + lengths[start];
+            let later = alike[start].and_then(|later| rows.take(later));
+            let later = later.filter(|later| search.keep_again(later, start));
+            let known = later.as_ref().map_or(0, |later| later.length());
+            let mut row = later.unwrap_or_else(|| rows.spare());
+            if known > 0 {
+                search.prolong(&mut row, start, end);
+            } else {
+                search.solve(&mut row, start, end);
+            }
+            for length in known + 1..=lengths[start] {
                 search.keep(&row, length);
             }
+            rows.put(row);
         }
         search
+    }
+
+    /// For each row, how long a segment may be kept: nothing else of a row is looked at, but of row 0.
+    fn row_lengths(&self) -> Vec<usize> {
+        let atoms = self.atoms;
+        // Nodes over single atoms are left to open runs, and runs are, where nodes over more are no better.
+        let left_out = |at: usize| match &self.runs {
+            Some(runs) if runs.dominates_all(&self.prices, atoms.symbols[at], atoms.cost(at)) => {
+                runs.length(at)
+            }
+            _ => 0,
+        };
+        let shortest = if self.runs.is_some() { 2 } else { 1 };
+        let mut lengths = self.repeats.reach(atoms.len(), shortest, left_out);
+        for (start, length) in lengths.iter_mut().enumerate() {
+            let joined = atoms.joined.get(start).map_or(0, |trees| trees.len() + 1);
+            let paid = self.paid.as_ref().filter(|paid| paid.at[start]).map_or(0, |paid| paid.length);
+            *length = (*length).max(joined).max(paid).max(1);
+        }
+        lengths
+    }
+
+    /// For each row but row 0, a later one that it is like, as far as that goes; nothing where it is short.
+    fn alike(&self, lengths: &[usize]) -> Vec<Option<usize>> {
+        let is_plain = self.runs.is_some() && self.atoms.joined.is_empty() && self.paid.is_none();
+        let alike = |start: usize| {
+            let (period, length) = self.repeats.alike[start];
+            let later = start + period;
+            let is_worth_it = start > 0 && period > 0 && lengths[later] >= Rows::SHORT;
+            (is_plain && is_worth_it && lengths[later] <= length).then_some(later)
+        };
+        (0..lengths.len()).map(alike).collect()
     }
 
     fn row(&self, start: usize, end: usize) -> Row {
@@ -176,17 +172,65 @@ impl<'a> Search<'a> {
     /// row held is gone; its memory serves again.
     fn solve(&self, row: &mut Row, start: usize, end: usize) {
         row.reset(start, end - start);
+        if let Some(runs) = &self.runs {
+            row.open.begin(runs);
+        }
         let joined = self.atoms.joined.get(start).map_or(&[][..], Vec::as_slice);
         for (i, (_, cost)) in joined.iter().enumerate().take_while(|(i, _)| start + i + 2 <= end) {
             row.whole[i + 2].relax(*cost, Root::Joined);
         }
+        self.go_on(row, 1, end);
+    }
+
+    /// Makes a row longer that begins like the one from `start` on: of a later one, alike as far as it goes.
+    fn prolong(&self, row: &mut Row, start: usize, end: usize) {
+        let (known, period) = (row.length(), row.start - start);
+        row.start = start;
+        row.resize(end - start);
+        // What reaches beyond the row as it was.
+        for q in self.repeats.of_row(start).take_while(|q| *q <= known) {
+            if (known / q + 1) * q <= end - start {
+                self.repeat(row, q, end);
+            }
+        }
         let mut repeats = self.open_repeats.borrow_mut();
-        let mut open = self.runs.as_ref().map(|runs| OpenRuns::new(runs, &self.atoms.symbols, start));
-        for length in 1..=end - start {
-            if let Some(open) = &mut open {
+        let mut waiting = core::mem::take(&mut row.waiting);
+        repeats.go_on(end - start, &mut waiting, |length, kind, q| self.continues(start + length, kind, q));
+        row.waiting = waiting;
+        for length in 1..=known {
+            let next = start + length;
+            if self.furthest[next] > start + known {
+                self.append_kept(row, length, start + known, end);
+            } else if self.inherited[next] == (period, self.beginnings[next].len()) {
+                continue;
+            }
+            for beginning in &self.beginnings[next] {
+                if next + beginning.length() > start + known {
+                    repeats.begin(beginning, length, row.before[length], end - start);
+                } else if self.beginnings[next + period].iter().all(|later| !later.is_like(beginning)) {
+                    // It is of use only for longer segments than the later row has.
+                    let continues = |length, kind, q| self.continues(start + length, kind, q);
+                    let row = (known, end - start, row.before[length], &mut row.waiting);
+                    repeats.begin_again(beginning, length, row, continues);
+                }
+            }
+        }
+        drop(repeats);
+        self.go_on(row, known + 1, end);
+    }
+
+    /// Solves the segments of a row from a length on, all shorter ones being solved.
+    fn go_on(&self, row: &mut Row, from: usize, end: usize) {
+        let start = row.start;
+        let mut repeats = self.open_repeats.borrow_mut();
+        for length in from..=end - start {
+            if let Some(runs) = &self.runs {
                 // What was kept has been relaxed already, when the rows before reached its first element.
-                open.step(length, &row.before, &mut row.parts[length]);
-                self.extend_repeats(&mut repeats, row, length, end);
+                let (atoms, parts) = ((runs, &self.atoms.symbols[..]), &mut row.parts[length]);
+                row.open.step(atoms, (start, length), &row.before, parts);
+                repeats.advance(length, end - start, &mut row.parts[length], &mut row.waiting, |kind, q| {
+                    self.continues(start + length, kind, q)
+                });
             }
             if length == 1 {
                 row.whole[1] = Choice { cost: self.atoms.cost(start), root: Root::Atom };
@@ -200,8 +244,8 @@ impl<'a> Search<'a> {
                 self.shift(row, length);
             }
             self.repeat(row, length, end);
-            self.append_kept(row, length, end);
             if start + length < end {
+                self.append_kept(row, length, 0, end);
                 for beginning in &self.beginnings[start + length] {
                     repeats.begin(beginning, length, row.before[length], end - start);
                 }
@@ -219,15 +263,28 @@ impl<'a> Search<'a> {
         choice
     }
 
-    /// Relaxes the best sequence of parts for the first `length` elements by all open repeats that end there,
-    /// and hands each on to where it ends with one copy more.
-    fn extend_repeats(&self, repeats: &mut OpenRepeats, row: &mut Row, length: usize, end: usize) {
+    /// Whether an open repeat that ends before element `here` has one copy more behind it.
+    fn continues(&self, here: usize, kind: Repeat, q: usize) -> bool {
         let at = &self.atoms.displacements;
-        let here = row.start + length;
-        repeats.advance(length, end - row.start, &mut row.parts[length], |kind, q| {
-            let regular = || at[here] - at[here - q] == at[here - q] - at[here - 2 * q];
-            here + q <= end && self.repeats.holds(here - q, q) && (kind == Repeat::Index || regular())
-        });
+        let regular = || at[here] - at[here - q] == at[here - q] - at[here - 2 * q];
+        self.repeats.holds(here - q, q) && (kind == Repeat::Index || regular())
+    }
+
+    /// Keeps of a row what was kept of a later one, which is alike as far as that goes. Not where there is no
+    /// room.
+    fn keep_again(&mut self, known: &Row, start: usize) -> bool {
+        let period = known.start - start;
+        let count = (self.kept[known.start].len() + self.beginnings[known.start].len()) as u64;
+        if self.room < count {
+            return false;
+        }
+        self.room -= count;
+        let kept = self.kept[known.start].iter().map(|kept| Kept { end: kept.end - period, ..*kept });
+        self.kept[start] = kept.collect();
+        self.beginnings[start] = self.beginnings[known.start].clone();
+        self.inherited[start] = (period, self.beginnings[start].len());
+        self.furthest[start] = self.furthest[known.start] - period.min(self.furthest[known.start]);
+        true
     }
 
     /// Keeps the row's first `length` elements, whole, as a part of a strc, if they are worth it: by its
@@ -248,11 +305,13 @@ impl<'a> Search<'a> {
                     let line = if kind == Repeat::Vector { linear.vector } else { linear.index };
                     let child = self.choice(row, q, 0).cost;
                     let beginning = Beginning::of(kind, q, line.over(child), self.prices.part);
+                    self.furthest[row.start] = self.furthest[row.start].max(row.start + beginning.length());
                     self.beginnings[row.start].push(beginning);
                     self.room -= 1;
                 }
             }
             _ => {
+                self.furthest[row.start] = self.furthest[row.start].max(row.start + length);
                 self.kept[row.start].push(Kept { end: row.start + length, cost: whole.cost });
                 self.room = self.room.saturating_sub(1);
             }
@@ -299,7 +358,7 @@ impl<'a> Search<'a> {
         }
         let aligned = self.choice(row, q, 0).cost;
         let at = |copy: usize| self.atoms.displacements[start + copy * q];
-        let mut copies = self.runs.as_ref().map_or(1, |runs| {
+        let mut count = self.runs.as_ref().map_or(1, |runs| {
             // Segments within the run of atoms at `start` may all be left to that run itself.
             let within = runs.length(start).min(end - start) / q;
             if within > 1 && start > 0 && runs.dominates(prices, self.atoms.symbols[start], q, aligned) {
@@ -309,7 +368,11 @@ impl<'a> Search<'a> {
             }
         });
         let mut strides: Option<StrideCounts> =
-            (copies > 1).then(|| StrideCounts::regular(at(1) - at(0), copies as u64 - 1));
+            (count > 1).then(|| StrideCounts::regular(at(1) - at(0), count as u64 - 1));
+        if q == 1 && row.singles.count > 0 {
+            Copies { count, strides } = core::mem::take(&mut row.singles);
+        }
+        let mut copies = count;
         while start + (copies + 1) * q <= end && self.repeats.holds(start + (copies - 1) * q, q) {
             copies += 1;
             let difference = at(copies - 1) - at(copies - 2);
@@ -334,17 +397,17 @@ impl<'a> Search<'a> {
                 shifted.relax(bucket, Root::Repeat(Repeat::Bucket, q as u32));
             }
         }
+        if q == 1 {
+            row.singles = Copies { count: copies, strides };
+        }
     }
 
     /// Relaxes every longer sequence of parts whose last part is kept and begins after the first `length`
-    /// elements.
-    fn append_kept(&self, row: &mut Row, length: usize, end: usize) {
-        let next = row.start + length;
-        if next >= end {
-            return;
-        }
+    /// elements, if it ends beyond `known`.
+    fn append_kept(&self, row: &mut Row, length: usize, known: usize, end: usize) {
         let before = row.before[length];
-        for kept in &self.kept[next] {
+        let kept = &self.kept[row.start + length];
+        for kept in &kept[kept.partition_point(|kept| kept.end <= known)..] {
             if kept.end > end {
                 break;
             }
@@ -408,81 +471,5 @@ impl<'a> Search<'a> {
         displacements.reverse();
         children.reverse();
         TypeTree::structure(displacements, children)
-    }
-}
-
-impl Row {
-    fn reset(&mut self, start: usize, length: usize) {
-        fn fill<T: Clone>(list: &mut Vec<T>, length: usize, value: T) {
-            list.clear();
-            list.resize(length + 1, value);
-        }
-        self.start = start;
-        fill(&mut self.whole, length, Choice::UNKNOWN);
-        fill(&mut self.shifted, if start == 0 { length } else { 0 }, Choice::UNKNOWN);
-        fill(&mut self.parts, length, (u64::MAX, 0));
-        fill(&mut self.before, length, u64::MAX);
-    }
-}
-
-/// For each element i and length q with i + 2q ≤ n: whether the segments of length q at i and at i + q have
-/// the same shape. One bit each.
-struct Repeats {
-    words_per_row: usize,
-    bits: Vec<u64>,
-}
-
-impl Repeats {
-    /// O(n²): for each i from the back, the length E_q(i) of the match between the map at i and at i + q.
-    fn of(atoms: &Atoms) -> Self {
-        let n = atoms.len();
-        let words_per_row = n / 2 / 64 + 1;
-        let mut repeats = Self { words_per_row, bits: vec![0; words_per_row * n] };
-        let mut matched = vec![0; n];
-        for i in (0..n).rev() {
-            for (q, matched) in matched.iter_mut().enumerate().take(n - i).skip(1) {
-                let same_symbol = atoms.symbols[i] == atoms.symbols[i + q];
-                *matched = match *matched {
-                    _ if !same_symbol => 0,
-                    length if i + q + 1 < n && atoms.difference(i) == atoms.difference(i + q) => length + 1,
-                    _ => 1,
-                };
-                if *matched >= q {
-                    repeats.bits[i * words_per_row + q / 64] |= 1 << (q % 64);
-                }
-            }
-        }
-        repeats
-    }
-
-    /// For each element, how many from it on are the longest repetition of a segment of `shortest` or more
-    /// elements; but not one within as many elements as `left_out` says. O(n²).
-    fn reach(&self, n: usize, shortest: usize, left_out: impl Fn(usize) -> usize) -> Vec<usize> {
-        let left_out: Vec<_> = (0..n).map(left_out).collect();
-        let mut reach = vec![0; n];
-        // Of 64 lengths at a time, how far the repetition goes from each element on.
-        let mut ends = vec![[0u32; 64]; n];
-        for word in 0..self.words_per_row {
-            for i in (0..n).rev() {
-                let mut bits = self.bits[i * self.words_per_row + word];
-                while bits != 0 {
-                    let bit = bits.trailing_zeros() as usize;
-                    bits &= bits - 1;
-                    let q = 64 * word + bit;
-                    let next = i + q;
-                    let goes_on = self.bits[next * self.words_per_row + word] >> bit & 1 == 1;
-                    let end = if goes_on { ends[next][bit] as usize } else { next + q };
-                    ends[i][bit] = end as u32;
-                    if q >= shortest && end - i > left_out[i] {
-                        reach[i] = reach[i].max(end - i);
-                    }
-                }
-            }
-        }
-        reach
-    }
-
-    fn holds(&self, i: usize, q: usize) -> bool {
-        self.bits[i * self.words_per_row + q / 64] >> (q % 64) & 1 == 1
     }
 }

@@ -1,0 +1,143 @@
+//! Rows of the tree search, and those of them that others begin like: see [`super::tree`].
+
+use alloc::{boxed::Box, vec, vec::Vec};
+
+use super::open::{OpenRepeat, OpenRuns};
+use crate::repeat::{Repeat, StrideCounts};
+
+/// How the cheapest tree of a segment is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Root {
+    Unknown,
+    /// A single atom.
+    Atom,
+    /// The node over the segment's first `length` elements; `length` may be the whole where it only shifts.
+    Repeat(Repeat, u32),
+    /// A tree that the elements are together.
+    Joined,
+    /// The tree that is paid for already.
+    Paid,
+    /// A strc of the best sequence of parts.
+    Parts,
+    /// A strc whose only part is the whole segment, which it shifts.
+    Part,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Choice {
+    pub(super) cost: u64,
+    pub(super) root: Root,
+}
+
+impl Choice {
+    /// No tree has been found. One whose cost is `u64::MAX`, or more, is none either: no tree that costs less
+    /// has it as a part.
+    pub(super) const UNKNOWN: Self = Self { cost: u64::MAX, root: Root::Unknown };
+
+    pub(super) fn relax(&mut self, cost: u64, root: Root) {
+        if cost < self.cost {
+            *self = Self { cost, root };
+        }
+    }
+}
+
+/// All segments that begin at `start`, by length.
+#[derive(Default)]
+pub(super) struct Row {
+    pub(super) start: usize,
+    /// Least cost without a strc at the root: the cost as a part of a strc.
+    pub(super) whole: Vec<Choice>,
+    /// Least cost of the segment moved to begin anywhere but at 0. Only for the first row.
+    pub(super) shifted: Vec<Choice>,
+    /// The best sequence of two or more parts: its cost, and where its last part begins in the segment.
+    pub(super) parts: Vec<(u64, usize)>,
+    /// The cost of the best sequence of one or more parts.
+    pub(super) before: Vec<u64>,
+    /// What it takes to make the row longer: sequences that end in open nodes, and the copies of the first
+    /// atom that have been looked at.
+    pub(super) open: OpenRuns,
+    pub(super) waiting: Vec<(usize, OpenRepeat)>,
+    pub(super) singles: Copies,
+}
+
+/// How many copies of a segment lie one after the other, and the distances of all but the first.
+#[derive(Default)]
+pub(super) struct Copies {
+    pub(super) count: usize,
+    pub(super) strides: Option<StrideCounts>,
+}
+
+impl Row {
+    pub(super) fn reset(&mut self, start: usize, length: usize) {
+        self.start = start;
+        self.whole.clear();
+        self.shifted.clear();
+        self.parts.clear();
+        self.before.clear();
+        self.waiting.clear();
+        self.singles = Copies::default();
+        self.resize(length);
+    }
+
+    pub(super) fn resize(&mut self, length: usize) {
+        self.whole.resize(length + 1, Choice::UNKNOWN);
+        self.shifted.resize(if self.start == 0 { length + 1 } else { 0 }, Choice::UNKNOWN);
+        self.parts.resize(length + 1, (u64::MAX, 0));
+        self.before.resize(length + 1, u64::MAX);
+    }
+
+    /// Elements of the longest segment.
+    pub(super) fn length(&self) -> usize {
+        self.whole.len() - 1
+    }
+
+    /// Memory that it takes, in segments.
+    fn size(&self) -> usize {
+        self.length() + self.open.size()
+    }
+}
+
+/// Rows that others will begin like.
+pub(super) struct Rows {
+    /// By first element.
+    wanted: Vec<bool>,
+    solved: Vec<Option<Box<Row>>>,
+    size: usize,
+    /// A row that may be overwritten.
+    spare: Option<Box<Row>>,
+}
+
+impl Rows {
+    /// Shorter ones are solved as quickly as kept.
+    pub(super) const SHORT: usize = 8;
+    /// The most that are kept, in segments: about 50 MB.
+    const MOST: usize = 1 << 20;
+
+    /// For `n` rows, of which these are wanted.
+    pub(super) fn new<'a>(n: usize, wanted: impl Iterator<Item = &'a usize>) -> Self {
+        let mut rows =
+            Self { wanted: vec![false; n], solved: (0..n).map(|_| None).collect(), size: 0, spare: None };
+        wanted.for_each(|start| rows.wanted[*start] = true);
+        rows
+    }
+
+    pub(super) fn put(&mut self, row: Box<Row>) {
+        let (start, size) = (row.start, self.size + row.size());
+        if self.wanted[start] && size <= Self::MOST {
+            (self.solved[start], self.size) = (Some(row), size);
+        } else {
+            self.spare = Some(row);
+        }
+    }
+
+    /// The row from `start` on, if it is there.
+    pub(super) fn take(&mut self, start: usize) -> Option<Box<Row>> {
+        let row = self.solved[start].take()?;
+        self.size -= row.size();
+        Some(row)
+    }
+
+    pub(super) fn spare(&mut self) -> Box<Row> {
+        self.spare.take().unwrap_or_default()
+    }
+}
