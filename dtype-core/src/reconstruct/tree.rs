@@ -133,8 +133,10 @@ impl<'a> Search<'a> {
     /// For each row, how long a segment may be kept: nothing else of a row is looked at, but of row 0.
     fn row_lengths(&self) -> Vec<usize> {
         let atoms = self.atoms;
-        // Nodes over single atoms are left to open runs, and runs are, where nodes over more are no better.
-        let left_out = |at: usize| match &self.runs {
+        // Nodes over single atoms are left to open runs, and runs are, where nodes over more are no better:
+        // whose children cost as much as an atom, unless they are paid for.
+        let runs = self.runs.as_ref().filter(|_| self.paid.is_none());
+        let left_out = |at: usize| match runs {
             Some(runs) if runs.dominates_all(&self.prices, atoms.symbols[at], atoms.cost(at)) => {
                 runs.length(at)
             }
