@@ -5,7 +5,7 @@
 /// An expansion reaches all of it by a path that its user may have chosen, `#[mpi(crate = "…")]`, to a module
 /// that may have other functions of these names. Those of a type only we can write; and that it is this type
 /// the compiler finds out, since the traits implemented name it, as their type `DtypeRuntime`, which is
-/// [`Ours`]. No other trait has a type of that name, so that an implementation is of none but these.
+/// `Ours`. No other trait has a type of that name, so that an implementation is of none but these.
 #[derive(Clone, Copy, Debug)]
 pub struct Runtime(());
 
