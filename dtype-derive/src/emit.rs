@@ -4,8 +4,8 @@
 //! All names are those of `dtype_runtime::__private`, which the expansion calls `__dtype`. What is called is
 //! a function of `__dtype::Runtime`: see `expand.rs`.
 
-use dtype_core::{BaseType, Bounds, LinearCosts, Program, TypeTree, solve_layout};
-use proc_macro2::{Ident, Literal, Span, TokenStream};
+use dtype_core::{Bounds, LinearCosts, Program, TypeTree, solve_layout};
+use proc_macro2::{Literal, Span, TokenStream};
 
 /// What is ours, but shown where the user's tokens are.
 pub(crate) fn ours_at(span: Span) -> Span {
@@ -32,10 +32,4 @@ pub(crate) fn expansion(
     let program = Program::lower(&solution.tree, extent.map(Bounds::of_extent)).ok()?;
     let (cost, calls) = (Literal::u64_unsuffixed(solution.cost), format!("{program:#}"));
     Some(ours!(__dtype::Runtime::expansion(#cost, #calls, #facts)))
-}
-
-/// `__dtype::BaseType::F64`
-pub(crate) fn base_type(base: BaseType) -> TokenStream {
-    let variant = Ident::new(base.variant_name(), Span::call_site());
-    ours!(__dtype::BaseType::#variant)
 }

@@ -2,7 +2,7 @@
 
 use proc_macro2::{Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
-use syn::{DeriveInput, Generics, Ident, Result, Type, parse_quote_spanned, spanned::Spanned};
+use syn::{DeriveInput, Generics, Ident, Result, Type, parse_quote_spanned, parse2, spanned::Spanned};
 
 use crate::{
     ast::{Field, Input, Kind},
@@ -76,12 +76,13 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
 /// The types of the fields that travel, as they are named here. The length of an array is an expression to
 /// the compiler, each time that it is written: so arrays and tuples have an alias, unless only the type
 /// itself can name them.
+///
+/// Each has its own. What reads the same need not be the same type: a `$crate` is that of the macro which
+/// wrote it.
 struct Types {
     aliases: TokenStream,
     /// One a field.
     of_fields: Vec<TokenStream>,
-    /// The same without repetitions.
-    distinct: Vec<TokenStream>,
 }
 
 impl Types {
@@ -90,42 +91,53 @@ impl Types {
             Kind::Struct(fields) => fields.as_slice(),
             Kind::Enum(_) => &[],
         };
-        let mut types = Self { aliases: TokenStream::new(), of_fields: Vec::new(), distinct: Vec::new() };
-        let mut texts = Vec::new();
-        for ty in fields.iter().filter(|field| !field.skipped).map(|field| field.ty) {
-            let text = ty.to_token_stream().to_string();
-            let number = texts.iter().position(|known| *known == text).unwrap_or(texts.len());
+        let mut types = Self { aliases: TokenStream::new(), of_fields: Vec::new() };
+        for (number, field) in fields.iter().filter(|field| !field.skipped).enumerate() {
+            let ty = field.ty;
             let has_alias = matches!(ty, Type::Array(_) | Type::Tuple(_))
                 && item.generics.params.is_empty()
                 && !known::may_name_self(ty);
-            // What the compiler has to say of it, it says at the field.
-            let alias = format_ident!("__DtypeField{number}", span = ty.span());
-            let name = if has_alias { ours!(#alias) } else { ty.to_token_stream() };
-            if number == texts.len() {
-                texts.push(text);
-                types.distinct.push(name.clone());
-                types.aliases.extend(has_alias.then(|| ours!(type #alias = #ty;)));
-            }
-            types.of_fields.push(name);
+            types.of_fields.push(if has_alias {
+                // What the compiler has to say of it, it says at the field.
+                let alias = format_ident!("__DtypeField{number}", span = ty.span());
+                types.aliases.extend(ours!(type #alias = #ty;));
+                ours!(#alias)
+            } else {
+                ty.to_token_stream()
+            });
         }
         types
+    }
+
+    /// Each once, as far as that can be seen: single names.
+    fn distinct(&self) -> Vec<&TokenStream> {
+        let mut names = Vec::new();
+        let mut is_new = |ty: &&TokenStream| match parse2::<Ident>((*ty).clone()) {
+            Ok(name) if names.contains(&name) => false,
+            Ok(name) => {
+                names.push(name);
+                true
+            }
+            Err(_) => true,
+        };
+        self.of_fields.iter().filter(|ty| is_new(ty)).collect()
     }
 }
 
 /// What rsmpi may do with values: receive them, if every pattern of each field is a value or the user vouches
 /// for it; and make new ones, if there are no fields that do not travel.
 fn marks(item: &Input<'_>, generics: &Generics, types: &Types) -> TokenStream {
-    let of_all = types.distinct.as_slice();
+    let of_all = types.distinct();
     let any_pattern = item.is_any_pattern().then(|| {
-        let of_all = if item.attributes.vouched { &[] } else { of_all };
+        let of_all = if item.attributes.vouched { &[][..] } else { &of_all };
         mark(item, generics, &ours!(AnyPattern), of_all)
     });
-    let complete = item.is_complete().then(|| mark(item, generics, &ours!(Complete), of_all));
+    let complete = item.is_complete().then(|| mark(item, generics, &ours!(Complete), &of_all));
     ours!(#any_pattern #complete)
 }
 
 /// The implementation of a mark that types have whose fields have it.
-fn mark(item: &Input<'_>, generics: &Generics, name: &TokenStream, types: &[TokenStream]) -> TokenStream {
+fn mark(item: &Input<'_>, generics: &Generics, name: &TokenStream, types: &[&TokenStream]) -> TokenStream {
     let (ident, witness) = (item.ident, emit::witness());
     let (parameters, arguments, _) = generics.split_for_impl();
     let bounds = with_bounds(generics, types.iter().map(|ty| marked(ty, name)));

@@ -190,6 +190,7 @@ pub(crate) fn base_type(name: &syn::Ident) -> Option<BaseType> {
 
 /// The fact that `ty` means the base type here.
 pub(crate) fn is_base(ty: &impl ToTokens, base: BaseType) -> TokenStream {
-    let base = crate::emit::base_type(base);
+    // As text, which is the same whatever module the expansion names.
+    let base = base.name();
     ours!(__dtype::Runtime::is_base::<#ty>(#base))
 }

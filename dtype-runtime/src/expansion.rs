@@ -2,8 +2,6 @@
 
 use std::{mem::MaybeUninit, slice::from_ref};
 
-use dtype_core::BaseType;
-
 use crate::{
     MpiDatatype,
     layout::{
@@ -65,7 +63,7 @@ impl Runtime {
     }
 
     /// See [`datatype::is_base`].
-    pub const fn is_base<T: MpiDatatype>(base: BaseType) -> bool {
+    pub const fn is_base<T: MpiDatatype>(base: &str) -> bool {
         datatype::is_base::<T>(base)
     }
 

@@ -6,6 +6,29 @@ extern crate dtype_runtime;
 /// Of the name of the crate whose paths expansions begin with.
 mod core {}
 
+/// A type of a name that another crate has a type of.
+#[derive(dtype_runtime::MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(u8)]
+pub enum Unit {
+    Metre,
+    Foot,
+}
+
+/// A struct of both, which read the same: given the `$crate` of the other crate, and a name.
+#[macro_export]
+macro_rules! with_units {
+    ($of:tt $name:ident) => {
+        #[derive(dtype_runtime::MpiDatatype, Clone, Copy, Debug, PartialEq)]
+        #[repr(C)]
+        pub struct $name {
+            pub theirs: [$of::Unit; 2],
+            pub ours: [$crate::Unit; 2],
+            pub one: $of::Unit,
+            pub other: $crate::Unit,
+        }
+    };
+}
+
 #[cfg(test)]
 mod inner {
     use dtype_runtime::{layout, pack, MpiDatatype};

@@ -274,7 +274,15 @@ fn solved<T: MpiDatatype>() -> Option<&'static Solved> {
     const { &Solved::of(&T::RUNS, &T::COSTS) }.as_ref()
 }
 
-/// Whether `T` is the Rust type of `base`: an expansion that read a name asks what the name means here.
-pub const fn is_base<T: MpiDatatype>(base: BaseType) -> bool {
-    matches!(T::FACTS.base, Some(found) if found as u8 == base as u8)
+/// Whether `T` is the Rust type of the base type of this name: an expansion that read a name asks what the
+/// name means here.
+pub const fn is_base<T: MpiDatatype>(base: &str) -> bool {
+    let Some(found) = T::FACTS.base else { return false };
+    let (found, base) = (found.name().as_bytes(), base.as_bytes());
+    let (mut is_it, mut i) = (found.len() == base.len(), 0);
+    while is_it && i < base.len() {
+        is_it = found[i] == base[i];
+        i += 1;
+    }
+    is_it
 }
