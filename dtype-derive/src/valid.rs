@@ -4,7 +4,8 @@
 //! refuses at the same token through the trait's own message.
 
 use syn::{
-    Data, DataEnum, DeriveInput, Error, Fields, GenericParam, Member, PathArguments, Type, spanned::Spanned,
+    Data, DataEnum, DeriveInput, Error, Fields, GenericArgument, GenericParam, Member, Path, PathArguments,
+    Type, spanned::Spanned,
 };
 
 use crate::{
@@ -159,8 +160,13 @@ fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
         }
         Type::Never(_) => refuse("`!`", "has no values", "Remove the field"),
         Type::Path(path) => {
-            let Some(last) = path.path.segments.last() else { return };
-            let generic = !matches!(last.arguments, PathArguments::None);
+            let Some(last) = path.path.segments.last().filter(|_| may_be_of_std(&path.path)) else { return };
+            // All of the library's that are generic are so over types.
+            let is_constant = |argument: &GenericArgument| matches!(argument, GenericArgument::Const(_));
+            let generic = match &last.arguments {
+                PathArguments::AngleBracketed(list) if list.args.iter().any(is_constant) => return,
+                arguments => !arguments.is_none(),
+            };
             let name = last.ident.to_string();
             match name.as_str() {
                 "String" | "OsString" | "PathBuf" | "CString" if !generic => refuse(
@@ -212,6 +218,31 @@ fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
         }
         _ => {}
     }
+}
+
+/// Whether a path may lead to a type of the standard library: a single name, or one in a module of the
+/// library's. A type of that name in another module is left to the trait.
+fn may_be_of_std(path: &Path) -> bool {
+    const MODULES: [&str; 16] = [
+        "atomic",
+        "borrow",
+        "boxed",
+        "cell",
+        "collections",
+        "ffi",
+        "mem",
+        "option",
+        "path",
+        "primitive",
+        "ptr",
+        "rc",
+        "string",
+        "sync",
+        "vec",
+        "hash_map",
+    ];
+    let parent = path.segments.iter().rev().nth(1);
+    parent.is_none_or(|parent| MODULES.iter().any(|module| parent.ident == module))
 }
 
 fn is_atomic(name: &str) -> bool {
