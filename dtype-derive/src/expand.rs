@@ -91,12 +91,14 @@ impl Types {
             Kind::Struct(fields) => fields.as_slice(),
             Kind::Enum(_) => &[],
         };
+        // An alias must not be what another field names: then there are none.
+        let has_aliases =
+            item.generics.params.is_empty() && !fields.iter().any(|field| known::may_name_alias(field.ty));
         let mut types = Self { aliases: TokenStream::new(), of_fields: Vec::new() };
         for (number, field) in fields.iter().filter(|field| !field.skipped).enumerate() {
             let ty = field.ty;
-            let has_alias = matches!(ty, Type::Array(_) | Type::Tuple(_))
-                && item.generics.params.is_empty()
-                && !known::may_name_self(ty);
+            let has_alias =
+                has_aliases && matches!(ty, Type::Array(_) | Type::Tuple(_)) && !known::may_name_self(ty);
             types.of_fields.push(if has_alias {
                 // What the compiler has to say of it, it says at the field.
                 let alias = format_ident!("__DtypeField{number}", span = ty.span());

@@ -168,6 +168,16 @@ pub(crate) fn may_name_self(ty: &Type) -> bool {
     })
 }
 
+/// Whether a type may name one of the aliases that the expansion declares, as a type of the user's: it does,
+/// or a macro, which may name anything.
+pub(crate) fn may_name_alias(ty: &Type) -> bool {
+    has_token(ty, &|token| match token {
+        TokenTree::Ident(ident) => ident.to_string().starts_with("__DtypeField"),
+        TokenTree::Punct(punct) => punct.as_char() == '!',
+        TokenTree::Group(_) | TokenTree::Literal(_) => false,
+    })
+}
+
 fn has_token(ty: &Type, is_it: &impl Fn(&TokenTree) -> bool) -> bool {
     fn among(tokens: TokenStream, is_it: &impl Fn(&TokenTree) -> bool) -> bool {
         tokens.into_iter().any(|token| match &token {

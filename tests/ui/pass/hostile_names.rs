@@ -103,11 +103,41 @@ pub struct Partly {
     pub y: u8,
 }
 
+/// Of a name that expansions give to types of fields.
+#[derive(MpiDatatype)]
+#[repr(C)]
+pub struct __DtypeField0 {
+    pub x: u16,
+}
+
+macro_rules! hidden {
+    () => {
+        __DtypeField0
+    };
+}
+
+#[derive(MpiDatatype)]
+#[repr(C)]
+pub struct Named {
+    pub first: [u64; 2],
+    pub second: __DtypeField0,
+    pub third: [__DtypeField0; 2],
+}
+
+#[derive(MpiDatatype)]
+#[repr(C)]
+pub struct Hidden {
+    pub first: [u64; 2],
+    pub second: hidden!(),
+}
+
 layout!(type r#match = u8[3] => [..2]);
 
 fn main() {
     assert_eq!(pack(&[Direction::In, Direction::Out]), [0, 1]);
     assert_eq!(pack(&[OfItself { bytes: [7; 4], others: [8; 4], nothing: std::marker::PhantomData }]), [7, 7, 7, 7, 8, 8, 8, 8]);
+    assert_eq!(Named::type_map().unwrap().to_string(), "2 × u64 @ 0 stride 8, 3 × u16 @ 16 stride 2");
+    assert_eq!(Hidden::type_map().unwrap().to_string(), "2 × u64 @ 0 stride 8, u16 @ 16");
     assert_eq!(r#match.of(&[1, 2, 3]).pack(), [1, 2]);
     let values = [Shadowing { tag: 1, value: 2, level: 3 }];
     let mut copy = [Shadowing { tag: 0, value: 0, level: 0 }];
