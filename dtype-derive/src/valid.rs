@@ -3,14 +3,16 @@
 //! What cannot be refused by its name alone, a type that does not implement `MpiDatatype`, the compiler
 //! refuses at the same token through the trait's own message.
 
+use proc_macro2::Span;
 use syn::{
-    Data, DataEnum, DeriveInput, Error, Fields, GenericArgument, GenericParam, Member, Path, PathArguments,
-    Type, spanned::Spanned,
+    Data, DataEnum, DeriveInput, Error, Fields, GenericArgument, GenericParam, Ident, Member, Path,
+    PathArguments, Type, spanned::Spanned,
 };
 
 use crate::{
     ast::{Field, Input, Kind},
     errors::Errors,
+    known,
 };
 
 /// Refuses what no MPI datatype can describe.
@@ -46,6 +48,15 @@ fn check_struct(item: &Input<'_>, fields: &[Field<'_>], errors: &mut Errors) {
             Member::Unnamed(index) => index.index.to_string(),
         };
         check_type(&name, field.ty, errors);
+        if known::names(field.ty, &Ident::new("__dtype", Span::call_site())) {
+            errors.push(Error::new_spanned(
+                field.ty,
+                format!(
+                    "the type of the field `{name}` goes through a module `__dtype`, which is what the \
+                     expansion calls its own: bring the type into scope with `use`, or rename the module"
+                ),
+            ));
+        }
     }
     let Input { ident, repr, attributes, .. } = item;
     if attributes.vouched && !item.is_complete() {
