@@ -33,6 +33,7 @@ extern crate alloc;
 mod base_type;
 pub mod constant;
 mod cost;
+mod cuts;
 mod draw;
 mod error;
 mod gcd;

@@ -31,17 +31,18 @@ impl StrideCounts {
         Self { first, read, counts: Counter::default(), best: (read, first) }
     }
 
-    pub fn push(&mut self, difference: i64) {
-        self.read += 1;
+    /// Reads a difference `times` times.
+    pub fn push(&mut self, difference: i64, times: u64) {
+        self.read += times;
         if self.counts.is_empty() {
             if difference == self.first {
-                self.best.0 += 1;
+                self.best.0 += times;
                 return;
             }
-            *self.counts.entry(self.first) = self.read - 1;
+            *self.counts.entry(self.first) = self.read - times;
         }
         let count = self.counts.entry(difference);
-        *count += 1;
+        *count += times;
         if *count > self.best.0 {
             self.best = (*count, difference);
         }
@@ -50,6 +51,11 @@ impl StrideCounts {
     /// Whether all differences read so far are the same.
     pub fn is_regular(&self) -> bool {
         self.best.0 == self.read
+    }
+
+    /// The most frequent one.
+    pub fn best(&self) -> i64 {
+        self.best.1
     }
 
     /// Number of buckets if the copies read so far go into an idxbuc of the best stride.
@@ -151,8 +157,8 @@ fn most_frequent_difference(displacements: &[i64]) -> i64 {
         return majority.only;
     }
     let mut strides = StrideCounts::regular(majority.only, 0);
-    differences().for_each(|difference| strides.push(difference));
-    strides.best.1
+    differences().for_each(|difference| strides.push(difference, 1));
+    strides.best()
 }
 
 /// Builds the node `kind` over `child`, whose copies lie at every `q`th of `segment`, moved to begin at
@@ -179,6 +185,45 @@ pub(crate) fn repeat(kind: Repeat, segment: &[i64], q: usize, shift: i64, child:
         rest = &rest[count..];
     }
     TypeTree::index_bucket(stride, buckets, starts, child)
+}
+
+/// Builds the node `kind` over a single `child`, of which each element is so many copies at a stride of its
+/// own: `(displacement, count, stride)`. Moved to begin at `shift`, and in buckets of the stride `best`. Only
+/// an idx lists the copies one by one.
+pub(crate) fn repeat_singles(
+    kind: Repeat,
+    elements: &[(i64, u64, i64)],
+    best: i64,
+    shift: i64,
+    child: TypeTree,
+) -> TypeTree {
+    let moved = |at: i64| at - elements[0].0 + shift;
+    let copies = |(at, count, stride): (i64, u64, i64)| (0..count).map(move |i| at + i as i64 * stride);
+    match kind {
+        Repeat::Vector => TypeTree::vector(elements.iter().map(|(_, count, _)| count).sum(), best, child),
+        Repeat::Index => {
+            let places = elements.iter().flat_map(|element| copies(*element)).map(moved);
+            TypeTree::index(places.collect::<Vec<_>>(), child)
+        }
+        Repeat::Bucket => {
+            let (mut buckets, mut places, mut expected) = (Vec::new(), Vec::new(), None);
+            for &(first, count, stride) in elements {
+                // At another stride, every copy begins a bucket.
+                let together = if count > 1 && stride != best { 1 } else { count };
+                for at in copies((first, count / together, stride)) {
+                    match buckets.last_mut() {
+                        Some(last) if expected == Some(at) => *last += together,
+                        _ => {
+                            buckets.push(together);
+                            places.push(moved(at));
+                        }
+                    }
+                    expected = Some(at + together as i64 * best);
+                }
+            }
+            TypeTree::index_bucket(best, buckets, places, child)
+        }
+    }
 }
 
 #[cfg(test)]

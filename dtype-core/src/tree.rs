@@ -349,6 +349,29 @@ impl TypeTree {
         Ok(runs)
     }
 
+    /// The runs of the type map, if they are no more than `most`, nor hidden behind many steps. The tree must
+    /// have passed [`measure`](Self::measure).
+    pub(crate) fn few_runs(&self, most: usize) -> Option<Runs> {
+        /// Steps for each run: runs may be written copy by copy.
+        const STEPS: usize = 64;
+        if let Some(run) = self.single_run() {
+            let mut runs = Runs::default();
+            runs.push(run);
+            return Some(runs);
+        }
+        let (mut runs, mut steps) = (Runs::default(), most.saturating_mul(STEPS));
+        let walk = self.for_each_run(0, &mut |run| {
+            runs.push(run);
+            steps = steps.saturating_sub(1);
+            if runs.as_slice().len() <= most && steps > 0 {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        });
+        walk.is_continue().then_some(runs)
+    }
+
     /// The type map, if it is one strided run; found without walking the copies. The tree must have passed
     /// [`measure`](Self::measure).
     pub(crate) fn single_run(&self) -> Option<Run> {

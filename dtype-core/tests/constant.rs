@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{exhaustive, node_costs, small_map, small_tree};
+use common::{ByEntry, exhaustive, long_map, node_costs, rows, small_map, small_tree};
 use dtype_core::{
     BaseType, LinearCosts, NodeCosts, Optimality, Penalty, Run, Shape, TypeMap, TypeTree,
     constant::{RunBuffer, Solved},
@@ -71,44 +71,16 @@ proptest! {
     }
 }
 
-/// Maps of a few long runs: fields and arrays of structs, some of them cut off at either end.
-fn long_map() -> impl Strategy<Value = TypeMap> {
-    let base = prop_oneof![3 => Just(BaseType::F64), 1 => Just(BaseType::U64), 1 => Just(BaseType::U32)];
-    let length = prop_oneof![Just(1u64), Just(2), 1u64..9, 40u64..90, Just(50)];
-    let gap = prop_oneof![3 => Just(0i64), 1 => (-1i64..4).prop_map(|gap| 8 * gap)];
-    let field = (base, length, gap, prop_oneof![3 => Just(8i64), 1 => Just(16)]);
-    let unit = proptest::collection::vec(field, 1..5);
-    (unit, 1u64..5, 0usize..60, 0usize..60, prop_oneof![3 => Just(0i64), 1 => Just(16)]).prop_map(
-        |(fields, copies, front, back, first)| {
-            let mut at = 0;
-            let (mut displacements, mut children) = (Vec::new(), Vec::new());
-            for (base, length, gap, stride) in fields {
-                at += gap;
-                displacements.push(at);
-                children.push(TypeTree::vector(length, stride, TypeTree::Leaf(base)));
-                at += stride * length as i64;
-            }
-            let unit = TypeTree::vector(copies, at, TypeTree::structure(displacements, children));
-            let map = unit.flatten().unwrap();
-            let kept =
-                front.min(map.len() - 1)..map.len().saturating_sub(back).max(front.min(map.len() - 1) + 1);
-            let start = map.displacements()[kept.start] - first;
-            let displacements = map.displacements()[kept.clone()].iter().map(|at| at - start).collect();
-            TypeMap::new(map.types()[kept].to_vec(), displacements).unwrap()
-        },
-    )
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
     #[test]
-    fn what_it_claims_of_long_runs_is_true(map in long_map()) {
+    fn what_it_claims_of_long_runs_is_true(map in prop_oneof![long_map(), rows(64)]) {
         let costs = NodeCosts::default();
         let Some(solved) = Solved::of(&runs_of(&map), &costs.linear()) else { return Ok(()) };
         let solution = solved.solution();
         prop_assert_eq!(solution.tree.flatten().unwrap(), map.clone());
         prop_assert_eq!(solution.cost, solution.tree.cost(&costs));
-        let least = reconstruct(&map, Shape::Tree, &costs).unwrap();
+        let least = reconstruct(&map, Shape::Tree, &ByEntry(costs)).unwrap();
         prop_assert!(solution.cost >= least.cost);
         if solution.optimality == Optimality::Proven {
             prop_assert_eq!(solution.cost, least.cost, "{}\nagainst\n{}", solution.tree, least.tree);
@@ -149,6 +121,29 @@ fn sixty_four_runs_are_few_steps_for_the_compiler() {
         let least = reconstruct(&map, Shape::Tree, &NodeCosts::default()).unwrap();
         assert!(running.is_some_and(|solution| solution.cost == least.cost));
     }
+}
+
+/// Found by fuzzing: a vec that goes on as far as pairs of its copies are the same does not spare an idx over
+/// such pairs, which goes on beyond at other distances.
+#[test]
+fn pairs_of_rows_are_tried_beyond_a_vec_of_single_rows() {
+    let pairs = [0, 192, 376, 560, 744, 928i64];
+    let displacements =
+        pairs.iter().flat_map(|at| [*at, at + 96]).flat_map(|at| (0..6).map(move |i| at + 8 * i));
+    let map = TypeMap::homogeneous(BaseType::F64, displacements.collect()).unwrap();
+    let solution = Solved::of(&runs_of(&map), &NodeCosts::THESIS.linear()).unwrap().solution();
+    assert_eq!((solution.cost, solution.optimality), (24, Optimality::Proven));
+}
+
+/// Found by fuzzing: the first copy of nine entries begins with the last one of another run.
+#[test]
+fn a_copy_may_begin_with_the_last_entry_of_the_run_before() {
+    let blocks = (0..3).flat_map(|i| [0, 8, 16, 32].map(|at| 320 * i + at));
+    let nines = [680, 896, 1112].into_iter().chain((0..7).map(|i| 1336 + 224 * i)).chain([2904, 3120, 3336]);
+    let entries = blocks.chain(nines.flat_map(|at| (0..9).map(move |i| at + 24 * i)));
+    let map = TypeMap::homogeneous(BaseType::F64, entries.collect()).unwrap();
+    let solution = Solved::of(&runs_of(&map), &NodeCosts::THESIS.linear()).unwrap().solution();
+    assert_eq!((solution.cost, solution.optimality), (51, Optimality::Proven));
 }
 
 /// Found by fuzzing: pairs that are no runs by themselves, being no neighbours, are worth cutting a run for.

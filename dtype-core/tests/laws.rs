@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{cost_models, interpret, small_map, small_tree};
+use common::{cost_models, interpret, repeating_map, small_map, small_tree};
 use dtype_core::{
     BaseType, Bounds, Error, Limits, NodeCosts, Optimality, Penalty, Program, Shape, Step, TypeMap, TypeTree,
     Weighting, normalize, normalize_within,
@@ -46,37 +46,6 @@ fn a_node_is_forbidden_by_its_cost() {
     let lists = NodeCosts { vec: u64::MAX, idxbuc: u64::MAX, ..costs };
     assert_eq!(solved(row(), lists).0, "idx");
     assert_eq!(solved(row(), NodeCosts { leaf: u64::MAX, ..costs }).1, u64::MAX);
-}
-
-/// Parts of up to 700 entries of repetitions of repetitions, beginning at 0.
-fn repeating_map() -> impl Strategy<Value = TypeMap> {
-    let stride = || (-9i64..40).prop_map(|i| 8 * i);
-    let part = || (small_tree(), 1u64..40, stride(), stride());
-    let parts = proptest::collection::vec(part(), 1..4);
-    (parts, 1u64..8, stride(), 0.0f64..0.4, 0.6f64..1.0).prop_filter_map(
-        "",
-        |(parts, count, stride, from, to)| {
-            let displacements: Vec<_> = parts.iter().map(|(.., at)| *at).collect();
-            let children =
-                parts.into_iter().map(|(tree, count, stride, _)| TypeTree::vector(count, stride, tree));
-            let tree = TypeTree::vector(
-                count,
-                stride,
-                TypeTree::structure(displacements, children.collect::<Vec<_>>()),
-            );
-            let entries: Vec<_> = tree.flatten().ok()?.entries().take(700).collect();
-            let place = |part: f64| (entries.len() as f64 * part) as usize;
-            let part = &entries[place(from)..place(to)];
-            let first = part.first()?.1;
-            Some(
-                TypeMap::new(
-                    part.iter().map(|(base, _)| *base).collect::<Vec<_>>(),
-                    part.iter().map(|(_, at)| at - first).collect::<Vec<_>>(),
-                )
-                .unwrap(),
-            )
-        },
-    )
 }
 
 /// The map backwards, as a mirror shows it.

@@ -11,17 +11,19 @@
 
 use alloc::vec::Vec;
 
-use crate::{LinearCosts, Optimality, Run, Solution, TypeTree, repeat::Repeat};
+use crate::{
+    LinearCosts, Optimality, Run, Solution, TypeTree,
+    cuts::{FAR, Tiling, entries, is_within_reason, takes_runs_for_atoms},
+    repeat::Repeat,
+};
 
-mod cuts;
 mod pieces;
 mod recipe;
 mod runs;
 mod strides;
 mod table;
 
-pub(crate) use cuts::cut;
-use pieces::{Grain, PieceList, end_of, entries, parts};
+use pieces::{Grain, PieceList, end_of, parts};
 use recipe::{Node, Recipe};
 pub use runs::RunBuffer;
 use table::{Cost, Table, UNKNOWN, at_most, sum, times};
@@ -53,6 +55,8 @@ pub struct Solved {
     depth: usize,
     /// Whether the model takes runs for atoms.
     atoms: bool,
+    /// How runs are cut under the model.
+    tiling: Tiling,
 }
 
 impl Solved {
@@ -60,7 +64,8 @@ impl Solved {
     const MOST_LEVELS: usize = 12;
 
     /// Solves a layout. Nothing if the runs are too many, if they are long and the model may take them apart,
-    /// or if costs or displacements are beyond all reason.
+    /// if they begin elsewhere than at 0 and it would shift the leaves of a vec rather than the vec, or if costs
+    /// or displacements are beyond all reason.
     pub const fn of(runs: &RunBuffer, costs: &LinearCosts) -> Option<Self> {
         let Some((list, length)) = runs.list() else { return None };
         let list = list.split_at(length).0;
@@ -68,8 +73,8 @@ impl Solved {
             return None;
         }
         let (optimality, recipe, atoms) = (Optimality::Proven, Recipe::new(), takes_runs_for_atoms(costs));
-        let levels = [(0, 0); _];
-        let mut solved = Self { runs: *runs, cost: 0, optimality, recipe, levels, depth: 0, atoms };
+        let (levels, tiling) = ([(0, 0); _], Tiling::of(costs));
+        let mut solved = Self { runs: *runs, cost: 0, optimality, recipe, levels, depth: 0, atoms, tiling };
         let begins = parts(list);
         if list.is_empty() || end_of(&begins, 0, list.len()) < list.len() {
             solved.solve_parts(list, &begins, costs);
@@ -128,7 +133,7 @@ impl Solved {
                 self.cost = sum(self.cost, times(costs.part, cost_of_run(&part[0], costs)));
                 count += 1;
             } else {
-                let mut table = Table::new(PieceList::of(part, self.grain(part, true)), costs);
+                let mut table = Table::new(self.pieces(part, true), costs);
                 let least = table.fill(false);
                 if least.parts >= UNKNOWN {
                     self.cost = UNKNOWN;
@@ -153,7 +158,11 @@ impl Solved {
             return;
         }
         let shift = runs[0].displacement != 0;
-        let mut table = Table::new(PieceList::of(runs, self.grain(runs, false)), costs);
+        if shift && shifts_go_down(costs) {
+            self.cost = UNKNOWN;
+            return;
+        }
+        let mut table = Table::new(self.pieces(runs, false), costs);
         let least = table.fill(shift);
         self.cost = if shift { least.shifted } else { least.aligned };
         if self.cost >= UNKNOWN {
@@ -168,14 +177,16 @@ impl Solved {
         self.atoms && part.len() == 1 && (several || part[0].displacement == 0)
     }
 
-    const fn grain(&self, part: &[Run], several: bool) -> Grain {
-        if self.is_single(part, several) {
+    /// A part, one of several or the only one, in pieces.
+    const fn pieces(&self, part: &[Run], several: bool) -> PieceList {
+        let grain = if self.is_single(part, several) {
             Grain::Runs
         } else if self.atoms && entries(part) > part.len() as u64 + FEW {
             Grain::Cut
         } else {
             Grain::Entries
-        }
+        };
+        PieceList::of(part, grain, &self.tiling)
     }
 
     /// Notes what is known of the tree of a part, which may be `least` for another reason than an exact
@@ -205,7 +216,7 @@ impl Solved {
         while start < runs.len() {
             let end = end_of(&begins, start, runs.len());
             let part = &runs[start..end];
-            let part = PieceList::of(part, self.grain(part, part.len() < runs.len()));
+            let part = self.pieces(part, part.len() < runs.len());
             pieces.extend(&part.list[..part.length]);
             start = end;
         }
@@ -215,24 +226,10 @@ impl Solved {
     }
 }
 
-/// What is beyond all reason, so that differences and sums of what is not stay within the range.
-const FAR: u64 = 1 << 60;
-
-/// Whether a least-cost tree of the map need not cut runs but where [`cut`] does: the counts of vecs are
-/// free, a vec costs no more than a leaf that is a part, and an idx over longer runs gains nothing against an
-/// idxbuc over leaves.
-const fn takes_runs_for_atoms(costs: &LinearCosts) -> bool {
-    let vector = costs.vector.at(2).of(costs.leaf);
-    let (index, bucket) = (costs.index, costs.index_bucket);
-    let two_lookups = index.more.own.saturating_mul(2);
-    costs.vector.is_flat()
-        && bucket.is_flat()
-        && vector == costs.floor(2, true, false)
-        && costs.part.of(vector) <= costs.part.of(costs.leaf).saturating_mul(2)
-        && index.more.times == 0
-        && costs.bucket.own <= two_lookups
-        && bucket.first.own.saturating_add(two_lookups)
-            <= index.first.own.saturating_add(costs.vector.first.own)
+/// Whether a vec over a shifted leaf may cost less than any shifted vec, which is not looked for.
+const fn shifts_go_down(costs: &LinearCosts) -> bool {
+    let (index, bucket) = (costs.index.at(1), costs.index_bucket.at(1).with(1, costs.bucket));
+    costs.vector.at(2).own > 0 && (costs.part.times > 1 || index.times > 1 || bucket.times > 1)
 }
 
 /// The node for a run that is left whole, and its cost.
@@ -243,19 +240,6 @@ const fn single(run: &Run) -> Node {
 const fn cost_of_run(run: &Run, costs: &LinearCosts) -> Cost {
     let leaf = at_most(costs.leaf);
     if run.count == 1 { leaf } else { times(costs.vector.at(run.count), leaf) }
-}
-
-/// Whether differences of displacements, and numbers of entries, are far from the end of their range.
-const fn is_within_reason(runs: &[Run]) -> bool {
-    let mut i = 0;
-    while i < runs.len() {
-        let (first, length) = (runs[i].displacement.unsigned_abs(), runs[i].stride.unsigned_abs());
-        match length.checked_mul(runs[i].count) {
-            Some(length) if first < FAR && length < FAR => i += 1,
-            _ => return false,
-        }
-    }
-    entries(runs) < FAR
 }
 
 /// The floor of all trees of a part.

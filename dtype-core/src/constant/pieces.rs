@@ -1,10 +1,16 @@
 //! What the small tree program works on: parts of a map that can be solved apart, and the pieces of each.
 
-use super::{RunBuffer, cuts::cut};
-use crate::{BaseType, Limits, Run};
+use super::RunBuffer;
+use crate::{
+    BaseType, Limits, Run,
+    cuts::{Anchor, Repetition, Room, Stretch, Tiling, cut, entries},
+};
 
 /// The most pieces of a part: as many entries are solved exactly in an expansion, one by one.
 pub(super) const MOST: usize = Limits::EXPANSION.exact_entries as usize;
+
+/// The most repetitions of a part that are looked at.
+const REPETITIONS: usize = 64;
 
 /// Where a map falls apart: `true` before each run that begins a part.
 ///
@@ -82,8 +88,10 @@ pub(super) struct PieceList {
     /// single entry.
     pub(super) list: [Run; MOST],
     pub(super) length: usize,
-    /// The run that each is a piece of.
-    pub(super) run: [u8; MOST],
+    /// For each piece, where the stretch of one base type at one stride ends that begins with it, and the
+    /// stride.
+    pub(super) end: [u8; MOST],
+    pub(super) stride: [i64; MOST],
     /// Equal for pieces that are the same but for their place.
     pub(super) symbol: [u8; MOST],
     /// Whether solving the pieces solves the map.
@@ -92,13 +100,19 @@ pub(super) struct PieceList {
 
 impl PieceList {
     /// Of the runs of a part.
-    pub(super) const fn of(runs: &[Run], grain: Grain) -> Self {
-        let mut pieces =
-            Self { list: [runs[0]; MOST], length: 0, run: [0; MOST], symbol: [0; MOST], exact: true };
+    pub(super) const fn of(runs: &[Run], grain: Grain, tiling: &Tiling) -> Self {
+        let mut pieces = Self {
+            list: [runs[0]; MOST],
+            length: 0,
+            end: [0; MOST],
+            stride: [0; MOST],
+            symbol: [0; MOST],
+            exact: true,
+        };
         let few = entries(runs) <= MOST as u64;
         match grain {
             Grain::Runs => pieces.add_runs(runs),
-            Grain::Cut if pieces.add_cut(runs) => {}
+            Grain::Cut if pieces.add_cut(runs, tiling) => {}
             _ if few => pieces.add_entries(runs),
             _ => {
                 pieces.exact = false;
@@ -106,6 +120,7 @@ impl PieceList {
             }
         }
         pieces.find_symbols();
+        pieces.find_stretches();
         pieces
     }
 
@@ -122,11 +137,30 @@ impl PieceList {
         }
     }
 
+    const fn find_stretches(&mut self) {
+        let mut i = self.length;
+        while i > 0 {
+            i -= 1;
+            let piece = &self.list[i];
+            (self.end[i], self.stride[i]) = (i as u8 + 1, if piece.count > 1 { piece.stride } else { 0 });
+            if i + 1 == self.length {
+                continue;
+            }
+            let next = &self.list[i + 1];
+            let step = next.displacement - piece.entry(piece.count - 1);
+            let fits = (piece.count == 1 || piece.stride == step) && (next.count == 1 || next.stride == step);
+            if fits && piece.base as u8 == next.base as u8 {
+                let goes_on = next.count > 1 || self.stride[i + 1] == step;
+                let two = i as u8 + 2;
+                (self.end[i], self.stride[i]) = (if goes_on { self.end[i + 1] } else { two }, step);
+            }
+        }
+    }
+
     const fn add_runs(&mut self, runs: &[Run]) {
         self.length = 0;
         while self.length < runs.len() {
             self.list[self.length] = runs[self.length];
-            self.run[self.length] = self.length as u8;
             self.length += 1;
         }
     }
@@ -145,9 +179,15 @@ impl PieceList {
     }
 
     /// Whether there was room for all that the cuts leave.
-    const fn add_cut(&mut self, runs: &[Run]) -> bool {
+    const fn add_cut(&mut self, runs: &[Run], tiling: &Tiling) -> bool {
         let mut cuts = [0; MOST + 1];
-        let Some(length) = cut(runs, &mut cuts) else { return false };
+        let room = Room {
+            cuts: &mut cuts,
+            stretches: &mut [Stretch::NONE; 2 * RunBuffer::CAPACITY],
+            anchors: &mut [Anchor::NONE; MOST],
+            repetitions: &mut [Repetition::NONE; REPETITIONS],
+        };
+        let Some(length) = cut(runs, tiling, room) else { return false };
         let (mut run, mut start, mut i) = (0, 0, 1);
         while i < length {
             let (from, to) = (cuts[i - 1], cuts[i]);
@@ -163,7 +203,6 @@ impl PieceList {
 
     const fn add(&mut self, runs: &[Run], run: usize, from: u64, count: u64) {
         self.list[self.length] = Run { displacement: runs[run].entry(from), count, ..runs[run] };
-        self.run[self.length] = run as u8;
         self.length += 1;
     }
 
@@ -176,14 +215,4 @@ impl PieceList {
         let (a, b) = (&self.list[a], &self.list[b]);
         a.base as u8 == b.base as u8 && a.count == b.count && (a.count == 1 || a.stride == b.stride)
     }
-}
-
-/// Entries of all runs together.
-pub(super) const fn entries(runs: &[Run]) -> u64 {
-    let (mut i, mut sum) = (0, 0u64);
-    while i < runs.len() {
-        sum = sum.saturating_add(runs[i].count);
-        i += 1;
-    }
-    sum
 }

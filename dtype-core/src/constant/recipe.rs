@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::strides::StrideCounts;
 use crate::{
     Run, TypeTree,
-    repeat::{Repeat, repeat},
+    repeat::{Repeat, repeat, repeat_singles},
 };
 
 /// A node of a tree, before its children. Numbers are pieces, copies and parts.
@@ -149,36 +149,11 @@ impl Builder<'_> {
     }
 }
 
-/// A node over the entries of pieces of one base type. Only an idx lists them one by one.
+/// A node over the entries of pieces of one base type.
 fn leaves(kind: Repeat, pieces: &[Run], shift: i64) -> TypeTree {
-    let leaf = TypeTree::Leaf(pieces[0].base);
-    let moved = |at: i64| at - pieces[0].displacement + shift;
     let mut strides = StrideCounts::new();
     (0..pieces.len()).for_each(|piece| strides.push_piece(pieces, 0, piece));
-    let stride = strides.best();
-    match kind {
-        Repeat::Vector => TypeTree::vector(pieces.iter().map(|piece| piece.count).sum(), stride, leaf),
-        Repeat::Index => {
-            let entries = pieces.iter().flat_map(|piece| (0..piece.count).map(|i| moved(piece.entry(i))));
-            TypeTree::index(entries.collect::<Vec<_>>(), leaf)
-        }
-        Repeat::Bucket => {
-            let (mut buckets, mut displacements, mut expected) = (Vec::new(), Vec::new(), None);
-            for piece in pieces {
-                // At another stride, every entry begins a bucket.
-                let together = if piece.count > 1 && piece.stride != stride { 1 } else { piece.count };
-                for at in (0..piece.count / together).map(|i| piece.entry(i)) {
-                    match buckets.last_mut() {
-                        Some(last) if expected == Some(at) => *last += together,
-                        _ => {
-                            buckets.push(together);
-                            displacements.push(moved(at));
-                        }
-                    }
-                    expected = Some(Run { displacement: at, stride, ..*piece }.entry(together));
-                }
-            }
-            TypeTree::index_bucket(stride, buckets, displacements, leaf)
-        }
-    }
+    let elements = pieces.iter().map(|piece| (piece.displacement, piece.count, piece.stride));
+    let leaf = TypeTree::Leaf(pieces[0].base);
+    repeat_singles(kind, &elements.collect::<Vec<_>>(), strides.best(), shift, leaf)
 }

@@ -1,8 +1,6 @@
 //! Type maps in constants: runs in a buffer of fixed size.
 
-use core::ops::ControlFlow;
-
-use crate::{BaseType, Run, TypeTree, run::Next};
+use crate::{BaseType, Run, Runs, TypeTree, run::Next};
 
 /// A type map of at most [`CAPACITY`](Self::CAPACITY) runs, in order, that can be put together and read in a
 /// constant.
@@ -59,21 +57,9 @@ impl RunBuffer {
 
     /// The type map of a tree. It must have been measured.
     pub(crate) fn of(tree: &TypeTree) -> Self {
-        /// Trees are looked at in at most this number of steps: even runs without end may be written copy by
-        /// copy.
-        const STEPS: usize = 1 << 12;
-        let mut runs = Self::new();
-        if let Some(run) = tree.single_run() {
-            runs.push(run);
-            return runs;
-        }
-        let mut steps = 0;
-        let walk = tree.for_each_run(0, &mut |run| {
-            runs.push(run);
-            steps += 1;
-            if runs.complete && steps < STEPS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        runs.complete &= walk.is_continue();
+        let (mut runs, few) = (Self::new(), tree.few_runs(Self::CAPACITY));
+        few.iter().flat_map(Runs::as_slice).for_each(|run| runs.push(*run));
+        runs.complete &= few.is_some();
         runs
     }
 

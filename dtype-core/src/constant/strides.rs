@@ -1,7 +1,7 @@
 //! The strides of pieces, counted in a constant.
 
 use super::pieces::MOST;
-use crate::Run;
+use crate::{Run, cuts::Long};
 
 /// How often each difference of displacements occurs, and which is the most frequent: the best stride of an
 /// idxbuc. What the general search counts with a hash table is searched here.
@@ -15,11 +15,22 @@ pub(super) struct StrideCounts {
     pub most: u64,
     /// Whether there were entries of different base types, so that the rest says nothing.
     pub mixed: bool,
+    /// The pieces whose entries are not listed one by one.
+    pub long: Long,
 }
 
 impl StrideCounts {
     pub const fn new() -> Self {
-        Self { differences: [0; _], counts: [0; _], length: 0, pushed: 0, best: 0, most: 0, mixed: false }
+        Self {
+            differences: [0; _],
+            counts: [0; _],
+            length: 0,
+            pushed: 0,
+            best: 0,
+            most: 0,
+            mixed: false,
+            long: Long::None,
+        }
     }
 
     /// The most frequent difference.
@@ -35,6 +46,7 @@ impl StrideCounts {
             self.mixed = true;
             return;
         }
+        self.long = self.long.with(piece.count, piece.stride);
         if at > start {
             let before = &pieces[at - 1];
             self.push(piece.displacement - before.entry(before.count - 1), 1);

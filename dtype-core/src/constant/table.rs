@@ -177,10 +177,10 @@ impl Table {
     /// how many pieces match those a shift behind. Gives the longest match, and where it begins.
     ///
     /// Of repetitions across the ends of runs, all copies are cut alike; so the number of matching pieces
-    /// tells them. Parts of runs may be cut in different ways: these are told by their entries.
+    /// tells them. Parts of stretches may be cut in different ways: these are told by their entries.
     const fn find_repeats(&mut self, start: usize, matched: &mut [usize; MOST]) -> Known {
         let (pieces, mut known) = (&self.pieces, Known { length: 0, start });
-        let (run, symbol, mut shift) = (pieces.run[start], pieces.symbol[start], 1);
+        let (symbol, mut shift) = (pieces.symbol[start], 1);
         while start + shift < pieces.length {
             let middle = start + shift;
             let mut same = 0;
@@ -194,8 +194,8 @@ impl Table {
             matched[shift] = same;
             if same >= shift {
                 self.again[start][middle] = (middle + shift) as u8;
-            } else if pieces.run[middle - 1] == run {
-                self.again[start][middle] = self.as_many_of_a_run(start, middle) as u8;
+            } else if middle <= pieces.end[start] as usize {
+                self.again[start][middle] = self.as_many_of_a_stretch(start, middle) as u8;
             }
             if same > known.length {
                 known = Known { length: same, start: middle };
@@ -206,19 +206,19 @@ impl Table {
     }
 
     /// Where the segment ends that has as many entries as the one from `start` to `middle`, which is of one
-    /// run, and is of one like run itself; or 0.
-    const fn as_many_of_a_run(&self, start: usize, middle: usize) -> usize {
+    /// stretch, and is of one like that itself; or 0.
+    const fn as_many_of_a_stretch(&self, start: usize, middle: usize) -> usize {
         let (pieces, mut first, mut second, mut i) = (&self.pieces, 0, 0, start);
         while i < middle {
             first += pieces.list[i].count;
             i += 1;
         }
-        while i < pieces.length && pieces.run[i] == pieces.run[middle] && second < first {
+        while i < pieces.end[middle] as usize && second < first {
             second += pieces.list[i].count;
             i += 1;
         }
-        let (one, other) = (&pieces.list[start], &pieces.list[middle]);
-        let alike = one.base as u8 == other.base as u8 && (first == 1 || one.stride == other.stride);
+        let alike = pieces.list[start].base as u8 == pieces.list[middle].base as u8
+            && (first == 1 || pieces.stride[start] == pieces.stride[middle]);
         if second == first && alike { i } else { 0 }
     }
 
@@ -327,9 +327,10 @@ impl Table {
                 return;
             }
         }
-        let index = times(costs.index.at(count), leaf);
-        let buckets = count - leaves.most;
-        let bucket = times(costs.index_bucket.at(count).with(buckets, costs.bucket), leaf);
+        let (mut index, buckets) = (times(costs.index.at(count), leaf), count - leaves.most);
+        let mut bucket = times(costs.index_bucket.at(count).with(buckets, costs.bucket), leaf);
+        index = if leaves.long.can_be_listed() { index } else { UNKNOWN };
+        bucket = if leaves.long.fits_buckets(leaves.best()) { bucket } else { UNKNOWN };
         row.whole.relax(length, index, Root::Leaves(Repeat::Index));
         row.whole.relax(length, bucket, Root::Leaves(Repeat::Bucket));
         if shift {
@@ -362,9 +363,12 @@ impl Table {
         }
         let choice = &self.choices[start][child - 1];
         // A vec of copies that goes on as far as this could is better than any node over several of them.
+        let regular = start + matched / child * child;
+        let ends = regular + child >= pieces.length || self.again[regular][regular + child] == 0;
         if self.flat
             && !shift
             && matched >= child
+            && ends
             && !choice.strc
             && let Root::Copies(Repeat::Vector, _, copy) = choice.whole
             && row.regular[copy as usize] as usize >= child + matched

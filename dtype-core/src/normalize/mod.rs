@@ -11,15 +11,18 @@ use alloc::{borrow::Cow, vec, vec::Vec};
 
 use crate::{
     CostModel, Error, Limits, LinearCosts, Optimality, Run, Shape, Solution, TypeTree,
-    constant::{RunBuffer, Solved, cut},
-    reconstruct::{Atoms, least_cost, least_cost_path, reconstruct_within},
+    constant::{RunBuffer, Solved},
+    reconstruct::{Atoms, PIECES, from_runs, least_cost, least_cost_path, reconstruct_within},
 };
 
 mod path;
 
-/// Finds a cheap tree with the type map of `tree`: the least-cost one for up to 1,000 entries and wherever
-/// [`Optimality::Proven`] says so, a good one beyond. Never costs more than `tree` itself;
-/// normalizing the result again changes nothing.
+/// Finds a cheap tree with the type map of `tree`: the least-cost one for up to 1,000 entries, for 2,000 runs
+/// and often more, of whatever length, and wherever [`Optimality::Proven`] says so; a good one beyond. Never
+/// costs more than `tree` itself; normalizing the result again changes nothing.
+///
+/// Runs are solved so under models that count a vec once however many copies it has, as the default one does.
+/// It takes up to a second where thousands of them are irregular.
 ///
 /// A tree without entries gives a strc without children.
 ///
@@ -35,24 +38,26 @@ mod path;
 /// # Ok::<(), dtype_core::Error>(())
 /// ```
 pub fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Result<Solution, Error> {
-    normalize_within(tree, costs, &Limits { exact_entries: 1000, ..Limits::default() })
+    let limits = Limits::default();
+    let entries = tree.measure()?.entries;
+    normalize_measured(tree, entries, costs, (&Limits { exact_entries: 1000, ..limits }, &limits))
 }
 
-/// As [`normalize`](fn@normalize), within given limits: exact for up to as many entries as they allow, and no
-/// list of atoms longer than that beyond.
+/// As [`normalize`](fn@normalize), within given limits: exact for up to as many entries as they allow, or
+/// pieces of runs, and no list of atoms longer than that beyond.
 ///
 /// # Errors
 /// As [`normalize`](fn@normalize).
 pub fn normalize_within(tree: &TypeTree, costs: &dyn CostModel, limits: &Limits) -> Result<Solution, Error> {
-    normalize_measured(tree, tree.measure()?.entries, costs, limits)
+    normalize_measured(tree, tree.measure()?.entries, costs, (limits, limits))
 }
 
-/// The same of a tree that has been measured.
+/// The same of a tree that has been measured; within other limits as far as it is solved by its runs.
 fn normalize_measured(
     tree: &TypeTree,
     entries: u64,
     costs: &dyn CostModel,
-    limits: &Limits,
+    (limits, of_runs): (&Limits, &Limits),
 ) -> Result<Solution, Error> {
     let within = Within { costs, limits: *limits };
     if entries == 0 {
@@ -66,6 +71,11 @@ fn normalize_measured(
     // All trees of one map have the same floor.
     let floor = linear.map_or(0, |costs| costs.floor(entries, tree.single_run().is_some(), false));
     let (mut tree, mut cost) = (Cow::Borrowed(tree), tree.cost(costs));
+    match linear.and_then(|linear| solve_runs(&tree, costs, &linear, of_runs)) {
+        Some(solution) if solution.optimality == Optimality::Proven => return Ok(solution),
+        Some(solution) if solution.cost < cost => (cost, tree) = (solution.cost, Cow::Owned(solution.tree)),
+        _ => {}
+    }
     // A cheaper tree may show what the one before did not, so only a tree that nothing improves is a normal
     // form. That of few runs is one at once, and that of a path with regular levels only.
     loop {
@@ -102,6 +112,22 @@ fn normalize_measured(
     Ok(Solution { tree: tree.into_owned(), cost, optimality })
 }
 
+/// A tree of a map of few runs.
+fn solve_runs(
+    tree: &TypeTree,
+    costs: &dyn CostModel,
+    linear: &LinearCosts,
+    limits: &Limits,
+) -> Option<Solution> {
+    let few = Solved::of(&RunBuffer::of(tree), linear).map(|solved| solved.solution());
+    few.filter(|solution| solution.optimality == Optimality::Proven).or_else(|| {
+        let most = usize::try_from(limits.exact_entries / PIECES).unwrap_or(usize::MAX);
+        let runs = tree.few_runs(most)?;
+        let (tree, optimality) = from_runs(runs.as_slice(), costs, limits);
+        Some(Solution { cost: tree.cost(costs), tree, optimality })
+    })
+}
+
 /// The tree for the layout of a type or of a view, as all tiers of the compiler find it: by [`Solved`] for
 /// maps of few runs, which constants can do as well, and within [`Limits::EXPANSION`] for others. Its cost
 /// depends on the type map alone wherever it is [`Optimality::Proven`] or [`Solved`].
@@ -130,7 +156,7 @@ pub fn solve_layout(tree: &TypeTree, costs: &LinearCosts) -> Result<Solution, Er
     }
     match Solved::of(&RunBuffer::of(tree), costs) {
         Some(solved) => Ok(solved.solution()),
-        None => normalize_measured(tree, entries, costs, &Limits::EXPANSION),
+        None => normalize_measured(tree, entries, costs, (&Limits::EXPANSION, &Limits::EXPANSION)),
     }
 }
 
@@ -366,37 +392,15 @@ fn solve(mut pieces: Vec<Piece>, within: Within<'_>) -> Piece {
     for piece in &mut pieces {
         piece.0 -= start;
     }
-    let in_runs =
-        cut_runs(&pieces, within).map(|runs| within.least_cost(&Atoms::of_runs(&runs, within.costs)));
+    let runs = pieces.iter().map(|(at, tree)| tree.as_run(*at)).collect::<Option<Vec<_>>>();
     let buckets = in_buckets(&pieces).map(|(_, tree)| tree);
-    let as_they_are = || within.least_cost(&Atoms::of_pieces(pieces.into_iter(), within.costs));
-    let searched = in_runs.unwrap_or_else(as_they_are);
+    let searched = match runs {
+        Some(runs) => from_runs(&runs, within.costs, &within.limits).0,
+        None => within.least_cost(&Atoms::of_pieces(pieces.into_iter(), within.costs)),
+    };
     let tree = match buckets {
         Some(buckets) if buckets.cost(within.costs) < searched.cost(within.costs) => buckets,
         _ => searched,
     };
     (start, tree)
-}
-
-/// Long runs, in the pieces that [`cut`] makes of them. Nothing where there are no runs to cut, where not all
-/// pieces are runs, or where the cuts would be too many.
-fn cut_runs(pieces: &[Piece], within: Within<'_>) -> Option<Vec<(Run, Vec<u64>)>> {
-    let runs = pieces.iter().map(|(at, tree)| tree.as_run(*at)).collect::<Option<Vec<_>>>()?;
-    if runs.iter().all(|run| run.count == 1) {
-        return None;
-    }
-    let mut places = vec![0; usize::try_from(within.limits.exact_entries).ok()?.saturating_add(1)];
-    let length = cut(&runs, &mut places)?;
-    let mut places = places[..length].iter().copied();
-    let mut from = places.next()?;
-    let cut_runs = runs.iter().map(|run| {
-        let (start, mut lengths) = (from, Vec::new());
-        while from < start + run.count {
-            let to = places.next()?;
-            lengths.push(to - from);
-            from = to;
-        }
-        Some((*run, lengths))
-    });
-    cut_runs.collect()
 }

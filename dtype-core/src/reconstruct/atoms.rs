@@ -4,58 +4,91 @@ use alloc::vec::Vec;
 
 use crate::{BaseType, CostModel, Run, TypeMap, TypeTree};
 
-/// A sequence of displaced *atoms*, each a small tree that is not looked into.
+/// A sequence of displaced elements, each a run of one *atom*: a small tree that is not looked into.
 /// Where all atoms are leaves it is a type map.
 pub(crate) struct Atoms {
     /// The different atoms with their costs. An atom begins at displacement 0.
     pub(super) kinds: Vec<(TypeTree, u64)>,
-    /// Which atom each element is: an index into `kinds`.
+    /// Which atom each element is of: an index into `kinds`.
     pub(super) symbols: Vec<u32>,
     /// Where each element lies, in bytes.
     pub(super) displacements: Vec<i64>,
-    /// For each element that may be a single tree together with the ones behind it: that tree and its cost
-    /// for two elements, for three, and so on. Empty if there are none.
-    pub(super) joined: Vec<Vec<(TypeTree, u64)>>,
+    /// How many copies of the atom it is, and how far apart they are: 0 for a single one.
+    pub(super) counts: Vec<u64>,
+    pub(super) strides: Vec<i64>,
 }
 
 impl Atoms {
     /// One leaf an entry.
     pub(crate) fn of_map(map: &TypeMap, costs: &dyn CostModel) -> Self {
-        let (mut kinds, mut known) = (Vec::new(), [None; BaseType::COUNT]);
-        let mut symbol = |base: &BaseType| {
-            *known[*base as usize].get_or_insert_with(|| {
-                kinds.push((TypeTree::Leaf(*base), costs.leaf(*base)));
-                kinds.len() as u32 - 1
-            })
-        };
-        let symbols = map.types().iter().map(&mut symbol).collect();
-        let displacements = map.displacements().to_vec();
-        Self { kinds, symbols, displacements, joined: Vec::new() }
-    }
-
-    /// Given runs, each in pieces whose lengths add up to its own. The pieces are atoms, and neighbours of
-    /// one run may become a vec together again.
-    pub(crate) fn of_runs(runs: &[(Run, Vec<u64>)], costs: &dyn CostModel) -> Self {
-        let run = |whole: &Run, count: u64| TypeTree::of_run(&Run { count, ..*whole });
-        let starts = |lengths: &[u64]| -> Vec<u64> {
-            lengths.iter().scan(0, |at, length| Some(core::mem::replace(at, *at + length))).collect()
-        };
-        let pieces = runs.iter().flat_map(|(whole, lengths)| {
-            let at = move |start: u64| whole.displacement + start as i64 * whole.stride;
-            starts(lengths)
-                .into_iter()
-                .zip(lengths)
-                .map(move |(start, length)| (at(start), run(whole, *length)))
-        });
-        let mut atoms = Self::of_pieces(pieces, costs);
-        for (whole, lengths) in runs {
-            for i in 0..lengths.len() {
-                let counts = (i + 2..=lengths.len()).map(|end| lengths[i..end].iter().sum());
-                let trees = counts.map(|count| run(whole, count));
-                atoms.joined.push(trees.map(|tree| (tree.clone(), tree.cost(costs))).collect());
-            }
+        let mut atoms = Self::none(map.len());
+        let mut known = [None; BaseType::COUNT];
+        for (base, at) in map.entries() {
+            let symbol = atoms.leaf(base, &mut known, costs);
+            atoms.push(symbol, at, 1, 0);
         }
         atoms
+    }
+
+    /// An element for each piece of some runs; `cuts` are its ends, in entries from the start of the map.
+    pub(crate) fn of_runs(runs: &[Run], cuts: &[u64], costs: &dyn CostModel) -> Self {
+        let mut atoms = Self::none(cuts.len());
+        let (mut known, mut pieces, mut start) = ([None; BaseType::COUNT], cuts.windows(2).peekable(), 0);
+        for run in runs {
+            let symbol = atoms.leaf(run.base, &mut known, costs);
+            while let Some(piece) = pieces.next_if(|piece| piece[0] < start + run.count) {
+                let (at, count) = (run.entry(piece[0] - start), piece[1] - piece[0]);
+                atoms.push(symbol, at, count, if count == 1 { 0 } else { run.stride });
+            }
+            start += run.count;
+        }
+        atoms
+    }
+
+    /// Given trees at given displacements; each begins at 0.
+    pub(crate) fn of_pieces(pieces: impl Iterator<Item = (i64, TypeTree)>, costs: &dyn CostModel) -> Self {
+        let mut atoms = Self::none(0);
+        for (at, tree) in pieces {
+            let known = atoms.kinds.iter().position(|(kind, _)| *kind == tree);
+            let symbol = known.unwrap_or(atoms.kinds.len());
+            if known.is_none() {
+                let cost = tree.cost(costs);
+                atoms.kinds.push((tree, cost));
+            }
+            atoms.push(symbol as u32, at, 1, 0);
+        }
+        atoms
+    }
+
+    /// Nothing, with room for so many elements.
+    fn none(elements: usize) -> Self {
+        Self {
+            kinds: Vec::new(),
+            symbols: Vec::with_capacity(elements),
+            displacements: Vec::with_capacity(elements),
+            counts: Vec::with_capacity(elements),
+            strides: Vec::with_capacity(elements),
+        }
+    }
+
+    fn push(&mut self, symbol: u32, at: i64, count: u64, stride: i64) {
+        self.symbols.push(symbol);
+        self.displacements.push(at);
+        self.counts.push(count);
+        self.strides.push(stride);
+    }
+
+    /// The symbol of a leaf, which may be known.
+    fn leaf(
+        &mut self,
+        base: BaseType,
+        known: &mut [Option<u32>; BaseType::COUNT],
+        costs: &dyn CostModel,
+    ) -> u32 {
+        *known[base as usize].get_or_insert_with(|| {
+            self.kinds.push((TypeTree::Leaf(base), costs.leaf(base)));
+            self.kinds.len() as u32 - 1
+        })
     }
 
     /// Makes one kind of atom cost nothing.
@@ -67,31 +100,14 @@ impl Atoms {
         }
     }
 
-    /// Given trees at given displacements; each begins at 0.
-    pub(crate) fn of_pieces(pieces: impl Iterator<Item = (i64, TypeTree)>, costs: &dyn CostModel) -> Self {
-        let (kinds, symbols) = (Vec::new(), Vec::new());
-        let mut atoms = Self { kinds, symbols, displacements: Vec::new(), joined: Vec::new() };
-        for (at, tree) in pieces {
-            let known = atoms.kinds.iter().position(|(kind, _)| *kind == tree);
-            let symbol = known.unwrap_or(atoms.kinds.len());
-            if known.is_none() {
-                let cost = tree.cost(costs);
-                atoms.kinds.push((tree, cost));
-            }
-            atoms.symbols.push(symbol as u32);
-            atoms.displacements.push(at);
-        }
-        atoms
-    }
-
     /// The same atoms under another model.
     pub(super) fn priced(&self, costs: &dyn CostModel) -> Self {
-        let priced = |(tree, _): &(TypeTree, u64)| (tree.clone(), tree.cost(costs));
         Self {
-            kinds: self.kinds.iter().map(priced).collect(),
+            kinds: self.kinds.iter().map(|(tree, _)| (tree.clone(), tree.cost(costs))).collect(),
             symbols: self.symbols.clone(),
             displacements: self.displacements.clone(),
-            joined: self.joined.iter().map(|trees| trees.iter().map(priced).collect()).collect(),
+            counts: self.counts.clone(),
+            strides: self.strides.clone(),
         }
     }
 
@@ -99,12 +115,58 @@ impl Atoms {
         self.symbols.len()
     }
 
-    pub(super) fn cost(&self, at: usize) -> u64 {
-        self.kinds[self.symbols[at] as usize].1
+    /// The atom of an element, and its cost.
+    pub(super) fn atom(&self, at: usize) -> &(TypeTree, u64) {
+        &self.kinds[self.symbols[at] as usize]
     }
 
+    /// Whether two elements are the same but for where they lie.
+    pub(super) fn are_alike(&self, one: usize, other: usize) -> bool {
+        let of = |at: usize| (self.symbols[at], self.counts[at], self.strides[at]);
+        of(one) == of(other)
+    }
+
+    /// For each element, the same number as others like it.
+    pub(super) fn alike(&self) -> Vec<u32> {
+        let of = |at: &u32| {
+            let at = *at as usize;
+            (self.symbols[at], self.counts[at], self.strides[at])
+        };
+        let mut sorted: Vec<u32> = (0..self.len() as u32).collect();
+        sorted.sort_unstable_by_key(of);
+        let mut alike = alloc::vec![0; self.len()];
+        for (number, elements) in sorted.chunk_by(|one, other| of(one) == of(other)).enumerate() {
+            for at in elements {
+                alike[*at as usize] = number as u32;
+            }
+        }
+        alike
+    }
+
+    /// From an element to the next one.
     pub(super) fn difference(&self, at: usize) -> i64 {
         self.displacements[at + 1] - self.displacements[at]
+    }
+
+    /// Whether an element and the next one are a vec of their atom; and whether it goes on with the one after.
+    pub(super) fn pairs(&self) -> (Vec<bool>, Vec<bool>) {
+        let n = self.len();
+        let is_single = |i: usize| self.counts[i] == 1;
+        let fits = |i: usize, step: i64| is_single(i) || self.strides[i] == step;
+        let is_pair = |i: usize| {
+            let step = self.step(i);
+            self.symbols[i] == self.symbols[i + 1] && fits(i, step) && fits(i + 1, step)
+        };
+        let pair: Vec<bool> = (1..n).map(|i| is_pair(i - 1)).collect();
+        let goes_on =
+            |i: usize| pair[i] && pair[i + 1] && (!is_single(i + 1) || self.step(i) == self.step(i + 1));
+        let goes_on = (2..n).map(|i| goes_on(i - 2)).collect();
+        (pair, goes_on)
+    }
+
+    /// From the last copy of an element's atom to the first one of the next.
+    pub(super) fn step(&self, at: usize) -> i64 {
+        self.difference(at) - (self.counts[at] as i64 - 1) * self.strides[at]
     }
 }
 

@@ -3,9 +3,13 @@
 //! One module an algorithm: [`path`] for homogeneous maps in near-linear time, [`tree`] for all maps in
 //! quadratic time. This file holds the entry point that chooses.
 
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
+use core::iter;
 
-use crate::{CostModel, Error, Limits, LinearCosts, Optimality, Run, Runs, Solution, TypeMap, TypeTree};
+use crate::{
+    CostModel, Error, Limits, LinearCosts, Optimality, Run, Runs, Solution, TypeMap, TypeTree,
+    cuts::{Anchor, Repetition, Room, Stretch, Tiling, cut, entries, is_within_reason, takes_runs_for_atoms},
+};
 
 mod atoms;
 mod dag;
@@ -69,7 +73,7 @@ pub fn reconstruct(map: &TypeMap, shape: Shape, costs: &dyn CostModel) -> Result
 /// let triangle = (0..30).flat_map(|i| (0..=i).map(move |j| 800 * i + 8 * j)).collect();
 /// let map = TypeMap::homogeneous(BaseType::F64, triangle)?;
 /// let solve = |limits| reconstruct_within(&map, Shape::Tree, &NodeCosts::default(), &limits);
-/// let (exact, quick) = (solve(Limits::NONE)?, solve(Limits { exact_entries: 128, ..Limits::NONE })?);
+/// let (exact, quick) = (solve(Limits::NONE)?, solve(Limits { exact_entries: 30, ..Limits::NONE })?);
 /// assert_eq!((exact.cost, exact.optimality), (70, Optimality::Proven));
 /// assert_eq!((quick.cost, quick.optimality), (70, Optimality::UpperBound));
 /// # Ok::<(), dtype_core::Error>(())
@@ -88,16 +92,21 @@ pub fn reconstruct_within(
             (path::least_cost(map.displacements(), leaf, buckets, costs), Optimality::Proven)
         }
         Shape::Tree | Shape::Dag if map.len() as u64 > limits.exact_entries => {
-            let tree = from_runs(map, costs, limits);
+            let (tree, optimality) = from_map(map, costs, limits);
             // What no tree can beat needs no search.
             let shifted = map.displacements()[0] != 0;
             let floor = LinearCosts::of(costs)
                 .map_or(0, |costs| costs.floor(map.len() as u64, tree.single_run().is_some(), shifted));
-            let optimality =
-                if tree.cost(costs) <= floor { Optimality::Proven } else { Optimality::UpperBound };
-            (tree, optimality)
+            let proven = optimality == Optimality::Proven || tree.cost(costs) <= floor;
+            (tree, if proven { Optimality::Proven } else { Optimality::UpperBound })
         }
-        Shape::Tree | Shape::Dag => least_cost(&Atoms::of_map(map, costs), costs, limits.kept, None),
+        Shape::Tree | Shape::Dag => {
+            let runs = runs_of(map, map.len() as u64 / PIECES);
+            let solved = runs.map(|runs| from_runs(runs.as_slice(), costs, limits));
+            solved
+                .filter(|(_, optimality)| *optimality == Optimality::Proven)
+                .unwrap_or_else(|| least_cost(&Atoms::of_map(map, costs), costs, limits.kept, None))
+        }
     };
     if shape == Shape::Dag {
         let tree = dag::improve(tree, map, costs, limits);
@@ -109,21 +118,77 @@ pub fn reconstruct_within(
     Ok(Solution { tree, cost, optimality })
 }
 
-/// A good tree for a map that is too long to be solved exactly: its runs are taken as they are when read from
-/// the front, and for maps of one base type the least-cost path is tried as well.
-fn from_runs(map: &TypeMap, costs: &dyn CostModel, limits: &Limits) -> TypeTree {
-    let mut runs = Runs::default();
-    map.entries().for_each(|(base, at)| runs.push(Run::single(base, at)));
-    let runs = runs.as_slice();
-    let pieces = runs.iter().map(|run| (run.displacement, TypeTree::of_run(run)));
-    let listed = if runs.len() as u64 <= limits.exact_entries {
-        least_cost(&Atoms::of_pieces(pieces, costs), costs, limits.kept, None).0
-    } else {
-        let (displacements, children): (Vec<_>, Vec<_>) = pieces.unzip();
-        TypeTree::structure(displacements, children)
-    };
+/// A good tree for a map that is too long to be solved entry by entry: that over its runs, and for maps of one
+/// base type the least-cost path is tried as well.
+fn from_map(map: &TypeMap, costs: &dyn CostModel, limits: &Limits) -> (TypeTree, Optimality) {
+    let runs = runs_of(map, u64::MAX).unwrap_or_default();
+    let listed = from_runs(runs.as_slice(), costs, limits);
     let Ok(base) = map.single_type() else { return listed };
+    if listed.1 == Optimality::Proven {
+        return listed;
+    }
     let leaf = (TypeTree::Leaf(base), costs.leaf(base));
     let path = path::least_cost(map.displacements(), leaf, true, costs);
-    if path.cost(costs) <= listed.cost(costs) { path } else { listed }
+    if path.cost(costs) <= listed.0.cost(costs) { (path, Optimality::UpperBound) } else { listed }
+}
+
+/// Most runs are cut into three pieces, some into more.
+pub(crate) const PIECES: u64 = 5;
+
+/// The runs of a map, if they are no more than `most`.
+fn runs_of(map: &TypeMap, most: u64) -> Option<Runs> {
+    let mut runs = Runs::default();
+    map.entries().try_for_each(|(base, at)| {
+        runs.push(Run::single(base, at));
+        (runs.as_slice().len() as u64 <= most).then_some(())
+    })?;
+    Some(runs)
+}
+
+/// The tree over some runs, which are cut as far as the limits and what is known of the model allow: the
+/// least-cost one where it says so.
+pub(crate) fn from_runs(runs: &[Run], costs: &dyn CostModel, limits: &Limits) -> (TypeTree, Optimality) {
+    let most = usize::try_from(limits.exact_entries).unwrap_or(usize::MAX);
+    if runs.len() > most {
+        let (places, children): (Vec<_>, Vec<_>) =
+            runs.iter().map(|run| (run.displacement, TypeTree::of_run(run))).unzip();
+        return (TypeTree::structure(places, children), Optimality::UpperBound);
+    }
+    let Some(linear) = LinearCosts::of(costs).filter(|_| is_within_reason(runs)) else {
+        let pieces = runs.iter().map(|run| (run.displacement, TypeTree::of_run(run)));
+        let (tree, _) = least_cost(&Atoms::of_pieces(pieces, costs), costs, limits.kept, None);
+        return (tree, Optimality::UpperBound);
+    };
+    let (cuts, exact) = match cuts(runs, &Tiling::of(&linear), most) {
+        Some(cuts) => (cuts, takes_runs_for_atoms(&linear)),
+        None => (ends(runs), false),
+    };
+    let (tree, optimality) = least_cost(&Atoms::of_runs(runs, &cuts, costs), costs, limits.kept, None);
+    (tree, if exact { optimality } else { Optimality::UpperBound })
+}
+
+/// The ends of runs, in entries from the start of the map.
+fn ends(runs: &[Run]) -> Vec<u64> {
+    let end = |at: &mut u64, run: &Run| {
+        *at += run.count;
+        Some(*at)
+    };
+    iter::once(0).chain(runs.iter().scan(0, end)).collect()
+}
+
+/// Where to cut runs into `most` pieces or fewer.
+fn cuts(runs: &[Run], tiling: &Tiling, most: usize) -> Option<Vec<u64>> {
+    /// As many pieces of a run as are worth the memory, on an average.
+    const MOST: usize = 64;
+    let pieces = most.min(MOST * runs.len()).min(usize::try_from(entries(runs)).unwrap_or(usize::MAX));
+    let mut cuts = vec![0; pieces + 1];
+    let room = Room {
+        cuts: &mut cuts,
+        stretches: &mut vec![Stretch::NONE; 2 * runs.len()],
+        anchors: &mut vec![Anchor::NONE; pieces],
+        repetitions: &mut vec![Repetition::NONE; 2 * pieces],
+    };
+    let length = cut(runs, tiling, room)?;
+    cuts.truncate(length);
+    Some(cuts)
 }

@@ -3,18 +3,24 @@
 use alloc::{vec, vec::Vec};
 
 use super::{atoms::Atoms, prices::Prices};
-use crate::{Price, TypeTree, repeat::Repeat};
+use crate::{Price, TypeTree, cuts::LISTED, repeat::Repeat};
 
 /// What is known of the atoms before a search, for all rows.
 pub(super) struct AtomRuns {
     /// For each kind of atom, what nodes over it cost as parts of a strc.
     costs: Vec<AtomCosts>,
-    /// For each pair of neighbours, which of the different distances theirs is.
-    stride: Vec<u32>,
+    /// For each element, how many copies of its atom it is.
+    copies: Vec<i64>,
+    /// Which of the different strides is that from an element to the next, and which its own.
+    step: Vec<u32>,
+    own: Vec<u32>,
     strides: usize,
-    /// For each element, how many from it on are of its kind and evenly spaced.
+    /// For each element, how many from it on are like it and evenly spaced, all copies of the atom.
     length: Vec<u32>,
-    /// Whether a pair of neighbours is adjacent in memory, both leaves.
+    /// Whether an element and the next one are a vec of their atom, whether that goes on with the one after,
+    /// and whether all are adjacent in memory, being leaves.
+    pair: Vec<bool>,
+    goes_on: Vec<bool>,
     adjacent: Vec<bool>,
 }
 
@@ -39,14 +45,15 @@ struct Growing {
 
 impl AtomRuns {
     /// Nothing where the prices are not linear, or so high that sums might not fit.
-    pub(super) fn of(atoms: &Atoms, prices: &Prices) -> Option<Self> {
+    pub(super) fn of(atoms: &Atoms, prices: &Prices<'_>) -> Option<Self> {
         let linear = prices.linear.as_ref()?;
-        let n = atoms.symbols.len();
+        let n = atoms.len();
+        let copies = atoms.counts.iter().map(|count| u128::from(*count)).sum::<u128>();
         let part = |cost: u128| -> Option<i64> {
             let cost = u128::from(prices.part.own)
                 .checked_add(u128::from(prices.part.times.max(1)).checked_mul(cost)?)?;
-            // Each of n elements adds at most a first and a further cost and a bucket.
-            (cost <= (i64::MAX / 8) as u128 / (n as u128 + 1)).then_some(cost as i64)
+            // Each of the copies adds at most a first and a further cost and a bucket.
+            (cost <= (i64::MAX / 8) as u128 / (copies + 1)).then_some(cost as i64)
         };
         let more = |cost: u128| Some(part(cost)? - i64::try_from(prices.part.own).ok()?);
         let growing = |(first, each): (u128, u128)| Some(Growing { first: part(first)?, more: more(each)? });
@@ -63,34 +70,45 @@ impl AtomRuns {
         };
         let costs = atoms.kinds.iter().map(of_kind).collect::<Option<Vec<_>>>()?;
 
-        let differences: Vec<i64> = (1..n).map(|i| atoms.difference(i - 1)).collect();
-        let mut sorted = differences.clone();
+        let steps: Vec<i64> = (1..n).map(|i| atoms.step(i - 1)).collect();
+        let mut sorted: Vec<i64> = steps.iter().chain(&atoms.strides).copied().collect();
         sorted.sort_unstable();
         sorted.dedup();
-        let stride = differences.iter().map(|d| sorted.partition_point(|s| s < d) as u32).collect();
-        let same = |i: usize| atoms.symbols[i] == atoms.symbols[i + 1];
+        let place = |stride: &i64| sorted.partition_point(|known| known < stride) as u32;
+
+        let (pair, goes_on) = atoms.pairs();
+        let adjacent = |i: usize| {
+            let (atom, _) = atoms.atom(i);
+            pair[i] && matches!(atom, TypeTree::Leaf(base) if steps[i] == base.extent() as i64)
+        };
         let mut length = vec![1u32; n];
         for i in (0..n.saturating_sub(1)).rev() {
-            if same(i) {
-                let continues = i + 2 < n && same(i + 1) && differences[i] == differences[i + 1];
+            if pair[i] && atoms.are_alike(i, i + 1) {
+                let continues = length[i + 1] > 1 && goes_on[i];
                 length[i] = if continues { length[i + 1] + 1 } else { 2 };
             }
         }
-        let adjacent = (1..n).map(|i| {
-            let (atom, _) = &atoms.kinds[atoms.symbols[i] as usize];
-            same(i - 1) && matches!(atom, TypeTree::Leaf(base) if differences[i - 1] == base.extent() as i64)
-        });
-        Some(Self { costs, stride, strides: sorted.len(), length, adjacent: adjacent.collect() })
+        Some(Self {
+            costs,
+            copies: atoms.counts.iter().map(|count| *count as i64).collect(),
+            step: steps.iter().map(place).collect(),
+            own: atoms.strides.iter().map(place).collect(),
+            strides: sorted.len(),
+            length,
+            adjacent: (1..n).map(|i| adjacent(i - 1)).collect(),
+            pair,
+            goes_on,
+        })
     }
 
-    /// How many elements from `start` on are of one kind and evenly spaced.
+    /// How many elements from `start` on are alike and evenly spaced, all copies of one atom.
     pub(super) fn length(&self, start: usize) -> usize {
         self.length[start] as usize
     }
 
-    /// Whether no node over the first `q > 1` elements of such a run, of cost `child`, is cheaper than a vec
-    /// over its atoms, for any number of copies.
-    pub(super) fn dominates(&self, prices: &Prices, symbol: u32, q: usize, child: u64) -> bool {
+    /// Whether no node over the first `q > 1` atoms of such a run, of cost `child`, is cheaper than a vec over
+    /// its atoms, for any number of copies.
+    pub(super) fn dominates(&self, prices: &Prices<'_>, symbol: u32, q: u64, child: u64) -> bool {
         let Some(linear) = &prices.linear else { return false };
         let vector = self.costs[symbol as usize].vector;
         let q = q as i64;
@@ -110,7 +128,7 @@ impl AtomRuns {
     }
 
     /// Whether that is so for any `q` and `child`, which is no less than what an atom costs.
-    pub(super) fn dominates_all(&self, prices: &Prices, symbol: u32, atom: u64) -> bool {
+    pub(super) fn dominates_all(&self, prices: &Prices<'_>, symbol: u32, atom: u64) -> bool {
         self.costs[symbol as usize].vector.more == 0 && self.dominates(prices, symbol, 2, atom)
     }
 }
@@ -148,7 +166,7 @@ pub(super) struct OpenRuns {
     met: Vec<u32>,
     /// Of any stride: those that have met none of theirs yet.
     fresh: Open,
-    /// The elements of the run of one kind so far.
+    /// The atoms of one kind in a row so far, less one.
     copies: i64,
 }
 
@@ -187,7 +205,7 @@ impl OpenRuns {
             return;
         }
         let begun = |begin: usize, cost: i64| Open { cost: before[begin] as i64 + cost, begin };
-        let joins = symbols[last - 1] == symbol;
+        let (joins, copies) = (symbols[last - 1] == symbol, runs.copies[last]);
         let mut relax = |open: Open, on_tie: bool| {
             if open.cost < NONE.cost
                 && ((open.cost as u64) < parts.0 || on_tie && open.cost as u64 == parts.0)
@@ -195,52 +213,96 @@ impl OpenRuns {
                 *parts = (open.cost as u64, open.begin);
             }
         };
-        relax(begun(length - 1, single), false);
+        let alone = if copies == 1 { single } else { vector.first + vector.more * copies };
+        relax(begun(length - 1, alone), false);
 
-        let continues = runs.length(last.saturating_sub(2)) > 2 && last >= start + 2;
-        self.vector = if continues { self.vector.plus(vector.more) } else { NONE };
-        if joins && length > 2 {
-            self.vector = self.vector.or(begun(length - 2, vector.first + 2 * vector.more));
+        let goes_on = length > 2 && runs.goes_on[last - 2];
+        self.vector = if goes_on { self.vector.plus(vector.more * copies) } else { NONE };
+        if length > 2 && runs.pair[last - 1] {
+            let both = runs.copies[last - 1] + copies;
+            self.vector = self.vector.or(begun(length - 2, vector.first + vector.more * both));
         }
         relax(self.vector, runs.adjacent[last - 1]);
 
-        self.index = if joins { self.index.plus(index.more) } else { NONE };
+        let listed = copies <= LISTED as i64;
+        self.index = if joins && listed { self.index.plus(index.more * copies) } else { NONE };
         relax(self.index, false);
-        self.index = self.index.or(begun(length - 1, index.first + index.more));
+        if listed {
+            self.index = self.index.or(begun(length - 1, index.first + index.more * copies));
+        }
 
         let each = bucket.more + next_bucket;
         if joins {
-            self.copies += 1;
-            let stride = runs.stride[last - 1];
-            let same = &mut self.by_stride[stride as usize];
-            *same = same.or(self.fresh).plus(-next_bucket);
-            self.met.push(stride);
-            self.bucket = self.bucket.or(*same);
+            self.copies += copies;
+            self.meet(runs.step[last - 1], next_bucket);
+            if copies > 1 {
+                self.meet(runs.own[last], next_bucket * (copies - 1));
+            }
+            if !listed {
+                self.keep_stride(runs.own[last]);
+            }
             relax(self.bucket.or(self.fresh).plus(each * self.copies), false);
         } else {
             self.forget_strides();
+            self.copies = copies - 1;
         }
-        let fresh = begun(length - 1, bucket.first + bucket.more);
-        self.fresh = self.fresh.or(fresh.plus(-each * self.copies));
+        let first = self.copies - (copies - 1);
+        let fresh = begun(length - 1, bucket.first + bucket.more).plus(-each * first);
+        if copies > 1 {
+            let same = &mut self.by_stride[runs.own[last] as usize];
+            *same = same.or(fresh.plus(-next_bucket * (copies - 1)));
+            self.met.push(runs.own[last]);
+            self.bucket = self.bucket.or(*same);
+        }
+        if listed {
+            self.fresh = self.fresh.or(fresh);
+        }
+    }
+
+    /// Forgets all strides but one.
+    fn keep_stride(&mut self, stride: u32) {
+        let (kept, copies) = (self.by_stride[stride as usize], self.copies);
+        self.forget_strides();
+        self.by_stride[stride as usize] = kept;
+        self.met.push(stride);
+        (self.bucket, self.copies) = (kept, copies);
+    }
+
+    /// Takes in copies that follow at a stride, which saves so much where it is the idxbuc's.
+    fn meet(&mut self, stride: u32, saved: i64) {
+        let same = &mut self.by_stride[stride as usize];
+        *same = same.or(self.fresh).plus(-saved);
+        self.met.push(stride);
+        self.bucket = self.bucket.or(*same);
     }
 }
 
-/// A vec or idx over `q` elements that may be the last part of a sequence.
+/// A vec or idx over more than a single atom that may be the last part of a sequence.
 #[derive(Clone)]
 pub(super) struct Beginning {
     kind: Repeat,
+    /// Elements of its first copy, and of both.
     q: usize,
+    length: usize,
+    /// From one copy to the other, in bytes.
+    stride: i64,
     /// Its cost as a part with two copies, and what each further copy adds.
     two: u64,
     more: u64,
 }
 
 impl Beginning {
-    /// Of a node whose cost begins at `first` and grows by `more` a copy, given the price of a part.
-    pub(super) fn of(kind: Repeat, q: usize, (first, more): (u128, u128), part: Price) -> Self {
+    /// Of a node over `q` elements, which repeat until `length` and `stride` bytes apart. Its cost begins at
+    /// `first` and grows by `more` a copy, given the price of a part.
+    pub(super) fn of(
+        (kind, q): (Repeat, usize),
+        (length, stride): (usize, i64),
+        (first, more): (u128, u128),
+        part: Price,
+    ) -> Self {
         let times = u128::from(part.times.max(1));
         let two = u128::from(part.own).saturating_add(times.saturating_mul(first.saturating_add(2 * more)));
-        Self { kind, q, two: saturate(two), more: saturate(times.saturating_mul(more)) }
+        Self { kind, q, length, stride, two: saturate(two), more: saturate(times.saturating_mul(more)) }
     }
 
     pub(super) fn is(&self, kind: Repeat, q: usize) -> bool {
@@ -253,12 +315,18 @@ impl Beginning {
 
     /// Elements of two copies.
     pub(super) fn length(&self) -> usize {
-        2 * self.q
+        self.length
+    }
+
+    /// The sequence that it ends behind `before` elements that cost so much.
+    fn behind(&self, before: usize, cost: u64) -> OpenRepeat {
+        let Self { kind, q, length, stride, two, more } = *self;
+        OpenRepeat { kind, q: length - q, stride, cost: cost.saturating_add(two), more, begin: before }
     }
 }
 
-/// Sequences of parts whose last part is an open vec or idx over more than one atom, by where they end in the
-/// row.
+/// Sequences of parts whose last part is an open vec or idx over more than a single atom, by where they end
+/// in the row.
 ///
 /// Of two such sequences that end in the same place with the same kind of node over as many elements, only
 /// the cheaper is of use: what can follow depends on the last two copies only, and those are the same.
@@ -269,12 +337,33 @@ pub(super) struct OpenRepeats {
 /// One that ends in a certain place.
 #[derive(Clone, Copy)]
 pub(super) struct OpenRepeat {
-    kind: Repeat,
-    q: usize,
+    pub(super) kind: Repeat,
+    /// Elements of the last copy, and how far it is from the one before.
+    pub(super) q: usize,
+    pub(super) stride: i64,
     cost: u64,
     more: u64,
     begin: usize,
 }
+
+impl OpenRepeat {
+    /// With one copy more, of `q` elements.
+    fn longer(self, q: usize) -> Self {
+        Self { q, cost: self.cost.saturating_add(self.more), ..self }
+    }
+}
+
+/// Whether an open repeat has a further copy.
+pub(super) enum NextCopy {
+    /// One of so many elements.
+    Of(usize),
+    /// It would end behind the row.
+    Behind,
+    None,
+}
+
+/// Open repeats of a row whose next copy would end behind it, and where they end.
+pub(super) type Waiting = Vec<(usize, OpenRepeat)>;
 
 impl OpenRepeats {
     /// Room for rows of up to `n` elements.
@@ -285,43 +374,38 @@ impl OpenRepeats {
     /// Begins a part after the first `length` elements, of which the best sequence costs `before`. The row
     /// has `row` elements.
     pub(super) fn begin(&mut self, beginning: &Beginning, length: usize, before: u64, row: usize) {
-        let Beginning { kind, q, two, more } = *beginning;
-        let cost = before.saturating_add(two);
-        self.offer(length + 2 * q, row, OpenRepeat { kind, q, cost, more, begin: length });
+        self.offer(length + beginning.length, row, beginning.behind(length, before));
     }
 
     /// Begins a part after the first `length` elements of a row that has been solved for `known` elements: of
-    /// as many copies as end behind them.
+    /// as many copies as end behind them, as `next` tells.
     pub(super) fn begin_again(
         &mut self,
         beginning: &Beginning,
         length: usize,
-        (known, row, before, waiting): (usize, usize, u64, &mut Vec<(usize, OpenRepeat)>),
-        continues: impl Fn(usize, Repeat, usize) -> bool,
+        (known, row, before, waiting): (usize, usize, u64, &mut Waiting),
+        next: impl Fn(usize, &OpenRepeat) -> NextCopy,
     ) {
-        let Beginning { kind, q, two, more } = *beginning;
-        let (mut end, mut cost) = (length + 2 * q, before.saturating_add(two));
+        let (mut end, mut open) = (length + beginning.length, beginning.behind(length, before));
         while end <= known {
-            if end + q > row {
-                return waiting.push((end, OpenRepeat { kind, q, cost, more, begin: length }));
+            match next(end, &open) {
+                NextCopy::Of(q) => (end, open) = (end + q, open.longer(q)),
+                NextCopy::Behind => return waiting.push((end, open)),
+                NextCopy::None => return,
             }
-            if !continues(end, kind, q) {
-                return;
-            }
-            (end, cost) = (end + q, cost.saturating_add(more));
         }
-        self.offer(end, row, OpenRepeat { kind, q, cost, more, begin: length });
+        self.offer(end, row, open);
     }
 
-    /// Takes all that end at `length`, relaxes `parts` by them, and hands on those that `continues`; those
-    /// of which another copy would end behind the row wait, should it become longer.
+    /// Takes all that end at `length`, relaxes `parts` by them, and hands on those that have a further copy,
+    /// as `next` tells; those of which it would end behind the row wait, should that become longer.
     pub(super) fn advance(
         &mut self,
         length: usize,
         row: usize,
         parts: &mut (u64, usize),
-        waiting: &mut Vec<(usize, OpenRepeat)>,
-        continues: impl Fn(Repeat, usize) -> bool,
+        waiting: &mut Waiting,
+        next: impl Fn(usize, &OpenRepeat) -> NextCopy,
     ) {
         if self.ends[length].is_empty() {
             return;
@@ -331,35 +415,37 @@ impl OpenRepeats {
             if open.cost < parts.0 {
                 *parts = (open.cost, open.begin);
             }
-            if length + open.q > row {
-                waiting.push((length, open));
-            } else if continues(open.kind, open.q) {
-                self.hand_on(length, row, open);
-            }
+            self.hand_on(length, row, open, waiting, &next);
         }
         // The list goes back, so that its memory serves the next row.
         self.ends[length] = here;
     }
 
-    /// Those that have waited while the row was shorter, of which `continues` tells with where they end.
+    /// Those that have waited while the row was shorter.
     pub(super) fn go_on(
         &mut self,
         row: usize,
-        waiting: &mut Vec<(usize, OpenRepeat)>,
-        continues: impl Fn(usize, Repeat, usize) -> bool,
+        waiting: &mut Waiting,
+        next: impl Fn(usize, &OpenRepeat) -> NextCopy,
     ) {
         for (length, open) in core::mem::take(waiting) {
-            if length + open.q > row {
-                waiting.push((length, open));
-            } else if continues(length, open.kind, open.q) {
-                self.hand_on(length, row, open);
-            }
+            self.hand_on(length, row, open, waiting, &next);
         }
     }
 
-    fn hand_on(&mut self, length: usize, row: usize, open: OpenRepeat) {
-        let cost = open.cost.saturating_add(open.more);
-        self.offer(length + open.q, row, OpenRepeat { cost, ..open });
+    fn hand_on(
+        &mut self,
+        length: usize,
+        row: usize,
+        open: OpenRepeat,
+        waiting: &mut Waiting,
+        next: impl Fn(usize, &OpenRepeat) -> NextCopy,
+    ) {
+        match next(length, &open) {
+            NextCopy::Of(q) => self.offer(length + q, row, open.longer(q)),
+            NextCopy::Behind => waiting.push((length, open)),
+            NextCopy::None => {}
+        }
     }
 
     fn offer(&mut self, end: usize, row: usize, open: OpenRepeat) {

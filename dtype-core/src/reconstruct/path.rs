@@ -159,7 +159,7 @@ impl<'a> Buckets<'a> {
         } else {
             let first = self.displacements[self.p] - self.displacements[0];
             let (mut strides, read) = self.strides.take().unwrap_or((StrideCounts::regular(first, 0), 0));
-            self.differences(read..length).for_each(|difference| strides.push(difference));
+            self.differences(read..length).for_each(|difference| strides.push(difference, 1));
             let fewest = strides.buckets();
             self.strides = Some((strides, length));
             fewest

@@ -4,10 +4,12 @@ use alloc::vec::Vec;
 
 use crate::{CostModel, Line, Price};
 
-/// The prices of a model, by count.
-pub(super) struct Prices {
-    pub(super) vector: Vec<Price>,
-    pub(super) index: Vec<Price>,
+/// The prices of a model, by count: up to as many copies as there are elements, or for any number where they
+/// are linear.
+pub(super) struct Prices<'a> {
+    costs: &'a dyn CostModel,
+    vector: Vec<Price>,
+    index: Vec<Price>,
     index_bucket: Vec<Price>,
     bucket: Price,
     pub(super) part: Price,
@@ -25,12 +27,13 @@ pub(super) struct Linear {
     bucket: Price,
 }
 
-impl Prices {
-    /// The prices for counts up to `n`.
-    pub(super) fn of(costs: &dyn CostModel, n: usize) -> Self {
-        let table = |price: &dyn Fn(u64) -> Price| (0..=n as u64).map(price).collect::<Vec<_>>();
+impl<'a> Prices<'a> {
+    /// The prices for counts up to `n`, and up to 2 to tell a line.
+    pub(super) fn of(costs: &'a dyn CostModel, n: usize) -> Self {
+        let table = |price: &dyn Fn(u64) -> Price| (0..=n.max(2) as u64).map(price).collect::<Vec<_>>();
         let (bucket, part) = (costs.bucket(), costs.part());
         let mut prices = Self {
+            costs,
             vector: table(&|count| costs.vector(count)),
             index: table(&|count| costs.index(count)),
             index_bucket: table(&|count| costs.index_bucket(count)),
@@ -43,9 +46,29 @@ impl Prices {
         prices
     }
 
+    /// The price of a vec.
+    pub(super) fn vector(&self, copies: u64) -> Price {
+        match &self.linear {
+            Some(linear) => linear.vector.at(copies),
+            None => known(&self.vector, copies).unwrap_or_else(|| self.costs.vector(copies)),
+        }
+    }
+
+    /// The price of an idx.
+    pub(super) fn index(&self, copies: u64) -> Price {
+        match &self.linear {
+            Some(linear) => linear.index.at(copies),
+            None => known(&self.index, copies).unwrap_or_else(|| self.costs.index(copies)),
+        }
+    }
+
     /// The price of an idxbuc.
-    pub(super) fn index_bucket(&self, copies: usize, buckets: u64) -> Price {
-        self.index_bucket[copies].with(buckets, self.bucket)
+    pub(super) fn index_bucket(&self, copies: u64, buckets: u64) -> Price {
+        let all = match &self.linear {
+            Some(linear) => linear.index_bucket.at(copies),
+            None => known(&self.index_bucket, copies).unwrap_or_else(|| self.costs.index_bucket(copies)),
+        };
+        all.with(buckets, self.bucket)
     }
 
     fn lines(&self) -> Option<Linear> {
@@ -99,4 +122,8 @@ impl Line {
         let cost = |price: Price| u128::from(price.own) + u128::from(price.times) * u128::from(child);
         (cost(self.first), cost(self.more))
     }
+}
+
+fn known(prices: &[Price], copies: u64) -> Option<Price> {
+    prices.get(usize::try_from(copies).ok()?).copied()
 }

@@ -12,6 +12,8 @@ pub(super) struct Repeats {
     bits: Vec<u64>,
     /// For each i, the q that E_q(i) is the largest of, and that: see [`Repeats::of`].
     pub(super) alike: Vec<(usize, usize)>,
+    /// Where elements are more than single atoms: repetitions of vecs, as many elements as either copy is.
+    vectors: Option<Vectors>,
 }
 
 impl Repeats {
@@ -20,13 +22,14 @@ impl Repeats {
         let n = atoms.len();
         let words_per_row = n / 2 / 64 + 1;
         let bits = vec![0; words_per_row * n];
-        let mut repeats = Self { words_per_row, bits, alike: vec![(0, 0); n] };
+        let vectors = Vectors::of(atoms);
+        let mut repeats = Self { words_per_row, bits, alike: vec![(0, 0); n], vectors };
+        let kinds = atoms.alike();
         let mut matched = vec![0; n];
         for i in (0..n).rev() {
             for (q, matched) in matched.iter_mut().enumerate().take(n - i).skip(1) {
-                let same_symbol = atoms.symbols[i] == atoms.symbols[i + q];
                 *matched = match *matched {
-                    _ if !same_symbol => 0,
+                    _ if kinds[i] != kinds[i + q] => 0,
                     length if i + q + 1 < n && atoms.difference(i) == atoms.difference(i + q) => length + 1,
                     _ => 1,
                 };
@@ -41,9 +44,14 @@ impl Repeats {
         repeats
     }
 
-    /// For each element, how many from it on are the longest repetition of a segment of `shortest` or more
-    /// elements; but not one within as many elements as `left_out` says. O(n²).
-    pub(super) fn reach(&self, n: usize, shortest: usize, left_out: impl Fn(usize) -> usize) -> Vec<usize> {
+    /// For each element, how many from it on are the longest repetition of a segment of as many elements as
+    /// `shortest` says, or more; but not one within as many as `left_out` says. O(n²).
+    pub(super) fn reach(
+        &self,
+        n: usize,
+        shortest: impl Fn(usize) -> usize,
+        left_out: impl Fn(usize) -> usize,
+    ) -> Vec<usize> {
         let left_out: Vec<_> = (0..n).map(left_out).collect();
         let mut reach = vec![0; n];
         // Of 64 lengths at a time, how far the repetition goes from each element on.
@@ -59,13 +67,33 @@ impl Repeats {
                     let goes_on = self.bits[next * self.words_per_row + word] >> bit & 1 == 1;
                     let end = if goes_on { ends[next][bit] as usize } else { next + q };
                     ends[i][bit] = end as u32;
-                    if q >= shortest && end - i > left_out[i] {
+                    if q >= shortest(i) && end - i > left_out[i] {
                         reach[i] = reach[i].max(end - i);
                     }
                 }
             }
         }
+        if let Some(vectors) = &self.vectors {
+            self.reach_of_vectors(vectors, &left_out, &mut reach);
+        }
         reach
+    }
+
+    /// The same of vecs of a single atom.
+    fn reach_of_vectors(&self, vectors: &Vectors, left_out: &[usize], reach: &mut [usize]) {
+        // For each element, where segments end that repeat, and where they do for the last time.
+        let mut ends: Vec<Vec<(usize, usize)>> = vec![Vec::new(); reach.len()];
+        for i in (0..reach.len()).rev() {
+            for middle in i + 1..=vectors.end[i] {
+                let Some(next) = self.next(i, middle) else { continue };
+                let known = ends[middle].iter().find(|(end, _)| *end == next);
+                let last = known.map_or(next, |(_, last)| *last);
+                ends[i].push((middle, last));
+                if last - i > left_out[i] {
+                    reach[i] = reach[i].max(last - i);
+                }
+            }
+        }
     }
 
     /// All q that hold at i, in order.
@@ -77,7 +105,93 @@ impl Repeats {
         })
     }
 
+    /// Whether the segment of length `q` at `i` has the same shape as the one behind it, element by element.
     pub(super) fn holds(&self, i: usize, q: usize) -> bool {
         self.bits[i * self.words_per_row + q / 64] >> (q % 64) & 1 == 1
+    }
+
+    /// Where the copy ends of the segment `from..middle` that begins at `middle`, if there is one.
+    pub(super) fn next(&self, from: usize, middle: usize) -> Option<usize> {
+        let end = 2 * middle - from;
+        if end <= self.alike.len() && self.holds(from, middle - from) {
+            return Some(end);
+        }
+        self.vectors.as_ref()?.next(from, middle)
+    }
+
+    /// How many atoms the elements `from..to` are.
+    pub(super) fn atoms(&self, from: usize, to: usize) -> u64 {
+        match &self.vectors {
+            Some(vectors) => vectors.atoms[to] - vectors.atoms[from],
+            None => (to - from) as u64,
+        }
+    }
+
+    /// Whether equal segments are always of as many elements.
+    pub(super) fn are_alike(&self) -> bool {
+        self.vectors.is_none()
+    }
+
+    /// Where the segments at `i` end that are vecs of a single atom and repeat in other elements.
+    pub(super) fn vectors(&self, i: usize) -> impl Iterator<Item = usize> {
+        let ends = self.vectors.as_ref().map_or(0..0, |vectors| i + 1..vectors.end[i] + 1);
+        let unlike = move |middle: &usize| 2 * middle - i > self.alike.len() || !self.holds(i, middle - i);
+        ends.filter(unlike).filter(move |middle| self.next(i, *middle).is_some())
+    }
+}
+
+/// Stretches of elements that are a vec of one atom, and may be cut in different ways.
+struct Vectors {
+    /// For each element, the atoms before it, its symbol, how far apart they are from it on, and where the
+    /// stretch ends that begins with it.
+    atoms: Vec<u64>,
+    symbol: Vec<u32>,
+    stride: Vec<i64>,
+    end: Vec<usize>,
+}
+
+impl Vectors {
+    /// Nothing where all elements are single atoms, so that equal ones are of equal elements.
+    fn of(atoms: &Atoms) -> Option<Self> {
+        if atoms.counts.iter().all(|count| *count == 1) {
+            return None;
+        }
+        let (pair, goes_on) = atoms.pairs();
+        let n = atoms.len();
+        let mut end: Vec<usize> = (1..=n).collect();
+        for i in (0..n).rev() {
+            if goes_on.get(i) == Some(&true) {
+                end[i] = end[i + 1];
+            } else if pair.get(i) == Some(&true) {
+                end[i] = i + 2;
+            }
+        }
+        let stride = |i: usize| match atoms.counts[i] {
+            1 if pair.get(i) == Some(&true) => atoms.step(i),
+            _ => atoms.strides[i],
+        };
+        let before = atoms.counts.iter().scan(0, |sum, count| {
+            *sum += count;
+            Some(*sum)
+        });
+        Some(Self {
+            atoms: core::iter::once(0).chain(before).collect(),
+            symbol: atoms.symbols.clone(),
+            stride: (0..n).map(stride).collect(),
+            end,
+        })
+    }
+
+    /// As [`Repeats::next`], of a segment that is a vec of atoms.
+    fn next(&self, from: usize, middle: usize) -> Option<usize> {
+        if middle >= self.end.len() || middle > self.end[from] {
+            return None;
+        }
+        let length = self.atoms[middle] - self.atoms[from];
+        if self.symbol[from] != self.symbol[middle] || self.stride[from] != self.stride[middle] {
+            return None;
+        }
+        let copy = &self.atoms[middle..=self.end[middle]];
+        copy.binary_search(&(self.atoms[middle] + length)).ok().map(|elements| middle + elements)
     }
 }

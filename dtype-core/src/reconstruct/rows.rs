@@ -2,19 +2,22 @@
 
 use alloc::{boxed::Box, vec, vec::Vec};
 
-use super::open::{OpenRepeat, OpenRuns};
-use crate::repeat::{Repeat, StrideCounts};
+use super::open::{OpenRuns, Waiting};
+use crate::{
+    cuts::Long,
+    repeat::{Repeat, StrideCounts},
+};
 
 /// How the cheapest tree of a segment is made.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Root {
     Unknown,
-    /// A single atom.
+    /// A single element.
     Atom,
+    /// The node over the single atom that all elements are of.
+    Singles(Repeat),
     /// The node over the segment's first `length` elements; `length` may be the whole where it only shifts.
     Repeat(Repeat, u32),
-    /// A tree that the elements are together.
-    Joined,
     /// The tree that is paid for already.
     Paid,
     /// A strc of the best sequence of parts.
@@ -53,18 +56,27 @@ pub(super) struct Row {
     pub(super) parts: Vec<(u64, usize)>,
     /// The cost of the best sequence of one or more parts.
     pub(super) before: Vec<u64>,
-    /// What it takes to make the row longer: sequences that end in open nodes, and the copies of the first
+    /// What it takes to make the row longer: sequences that end in open nodes, and the elements of the first
     /// atom that have been looked at.
     pub(super) open: OpenRuns,
-    pub(super) waiting: Vec<(usize, OpenRepeat)>,
-    pub(super) singles: Copies,
+    pub(super) waiting: Waiting,
+    pub(super) singles: Singles,
 }
 
-/// How many copies of a segment lie one after the other, and the distances of all but the first.
-#[derive(Default)]
-pub(super) struct Copies {
-    pub(super) count: usize,
+/// How many elements of one atom lie one after the other, how many copies of it they are, and the distances
+/// of all but the first.
+pub(super) struct Singles {
+    pub(super) elements: usize,
+    pub(super) copies: u64,
     pub(super) strides: Option<StrideCounts>,
+    /// The elements whose copies are not listed one by one.
+    pub(super) long: Long,
+}
+
+impl Default for Singles {
+    fn default() -> Self {
+        Self { elements: 0, copies: 0, strides: None, long: Long::None }
+    }
 }
 
 impl Row {
@@ -75,7 +87,7 @@ impl Row {
         self.parts.clear();
         self.before.clear();
         self.waiting.clear();
-        self.singles = Copies::default();
+        self.singles = Singles::default();
         self.resize(length);
     }
 

@@ -28,14 +28,14 @@ use core::cell::RefCell;
 
 use super::{
     atoms::{Atoms, Paid},
-    open::{AtomRuns, Beginning, OpenRepeats},
+    open::{AtomRuns, Beginning, NextCopy, OpenRepeat, OpenRepeats},
     prices::Prices,
     repeats::Repeats,
-    rows::{Choice, Copies, Root, Row, Rows},
+    rows::{Choice, Root, Row, Rows},
 };
 use crate::{
     CostModel, NodeCosts, Optimality, TypeTree,
-    repeat::{Repeat, StrideCounts, repeat},
+    repeat::{Repeat, StrideCounts, repeat, repeat_singles},
 };
 
 /// The least-cost tree over `atoms`, and whether it is known to be that: not if more than `limit` segments
@@ -67,7 +67,7 @@ struct Kept {
 
 struct Search<'a> {
     atoms: &'a Atoms,
-    prices: Prices,
+    prices: Prices<'a>,
     repeats: Repeats,
     /// What open runs need to know of the atoms, where the prices allow them.
     runs: Option<AtomRuns>,
@@ -89,7 +89,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(atoms: &'a Atoms, costs: &dyn CostModel, limit: u64, paid: Option<Paid>) -> Self {
+    fn new(atoms: &'a Atoms, costs: &'a dyn CostModel, limit: u64, paid: Option<Paid>) -> Self {
         let n = atoms.len();
         let prices = Prices::of(costs, n);
         let runs = AtomRuns::of(atoms, &prices);
@@ -107,6 +107,10 @@ impl<'a> Search<'a> {
             room: limit,
             optimality: Optimality::Proven,
         };
+        if search.runs.is_none() && atoms.counts.iter().any(|count| *count > 1) {
+            // Nodes over single atoms are not looked for behind other parts.
+            search.optimality = Optimality::UpperBound;
+        }
         let lengths = search.row_lengths();
         let alike = search.alike(&lengths);
         let mut rows = Rows::new(n, alike.iter().flatten());
@@ -135,26 +139,25 @@ impl<'a> Search<'a> {
         let atoms = self.atoms;
         // Nodes over single atoms are left to open runs, and runs are, where nodes over more are no better:
         // whose children cost as much as an atom, unless they are paid for.
-        let runs = self.runs.as_ref().filter(|_| self.paid.is_none());
+        let (runs, runs_are_open) = (self.runs.as_ref().filter(|_| self.paid.is_none()), self.runs.is_some());
         let left_out = |at: usize| match runs {
-            Some(runs) if runs.dominates_all(&self.prices, atoms.symbols[at], atoms.cost(at)) => {
+            Some(runs) if runs.dominates_all(&self.prices, atoms.symbols[at], atoms.atom(at).1) => {
                 runs.length(at)
             }
             _ => 0,
         };
-        let shortest = if self.runs.is_some() { 2 } else { 1 };
+        let shortest = |at: usize| if runs_are_open && atoms.counts[at] == 1 { 2 } else { 1 };
         let mut lengths = self.repeats.reach(atoms.len(), shortest, left_out);
         for (start, length) in lengths.iter_mut().enumerate() {
-            let joined = atoms.joined.get(start).map_or(0, |trees| trees.len() + 1);
             let paid = self.paid.as_ref().filter(|paid| paid.at[start]).map_or(0, |paid| paid.length);
-            *length = (*length).max(joined).max(paid).max(1);
+            *length = (*length).max(paid).max(1);
         }
         lengths
     }
 
     /// For each row but row 0, a later one that it is like, as far as that goes; nothing where it is short.
     fn alike(&self, lengths: &[usize]) -> Vec<Option<usize>> {
-        let is_plain = self.runs.is_some() && self.atoms.joined.is_empty() && self.paid.is_none();
+        let is_plain = self.runs.is_some() && self.paid.is_none();
         let alike = |start: usize| {
             let (period, length) = self.repeats.alike[start];
             let later = start + period;
@@ -177,10 +180,6 @@ impl<'a> Search<'a> {
         if let Some(runs) = &self.runs {
             row.open.begin(runs);
         }
-        let joined = self.atoms.joined.get(start).map_or(&[][..], Vec::as_slice);
-        for (i, (_, cost)) in joined.iter().enumerate().take_while(|(i, _)| start + i + 2 <= end) {
-            row.whole[i + 2].relax(*cost, Root::Joined);
-        }
         self.go_on(row, 1, end);
     }
 
@@ -190,14 +189,19 @@ impl<'a> Search<'a> {
         row.start = start;
         row.resize(end - start);
         // What reaches beyond the row as it was.
+        self.singles(row, end);
         for q in self.repeats.of_row(start).take_while(|q| *q <= known) {
-            if (known / q + 1) * q <= end - start {
-                self.repeat(row, q, end);
+            if self.repeats.are_alike() && (known / q + 1) * q > end - start {
+                continue;
             }
+            self.repeat(row, q, end);
+        }
+        for middle in self.repeats.vectors(start).take_while(|middle| *middle <= start + known) {
+            self.repeat(row, middle - start, end);
         }
         let mut repeats = self.open_repeats.borrow_mut();
         let mut waiting = core::mem::take(&mut row.waiting);
-        repeats.go_on(end - start, &mut waiting, |length, kind, q| self.continues(start + length, kind, q));
+        repeats.go_on(end - start, &mut waiting, |length, open| self.next_copy(start + length, open, end));
         row.waiting = waiting;
         for length in 1..=known {
             let next = start + length;
@@ -211,9 +215,9 @@ impl<'a> Search<'a> {
                     repeats.begin(beginning, length, row.before[length], end - start);
                 } else if self.beginnings[next + period].iter().all(|later| !later.is_like(beginning)) {
                     // It is of use only for longer segments than the later row has.
-                    let continues = |length, kind, q| self.continues(start + length, kind, q);
+                    let next = |length: usize, open: &OpenRepeat| self.next_copy(start + length, open, end);
                     let row = (known, end - start, row.before[length], &mut row.waiting);
-                    repeats.begin_again(beginning, length, row, continues);
+                    repeats.begin_again(beginning, length, row, next);
                 }
             }
         }
@@ -230,12 +234,11 @@ impl<'a> Search<'a> {
                 // What was kept has been relaxed already, when the rows before reached its first element.
                 let (atoms, parts) = ((runs, &self.atoms.symbols[..]), &mut row.parts[length]);
                 row.open.step(atoms, (start, length), &row.before, parts);
-                repeats.advance(length, end - start, &mut row.parts[length], &mut row.waiting, |kind, q| {
-                    self.continues(start + length, kind, q)
-                });
+                let next = |length: usize, open: &OpenRepeat| self.next_copy(start + length, open, end);
+                repeats.advance(length, end - start, &mut row.parts[length], &mut row.waiting, next);
             }
             if length == 1 {
-                row.whole[1] = Choice { cost: self.atoms.cost(start), root: Root::Atom };
+                row.whole[1] = Choice { cost: self.element_cost(start), root: Root::Atom };
             }
             if self.paid.as_ref().is_some_and(|paid| paid.length == length && paid.at[start]) {
                 row.whole[length] = Choice { cost: 0, root: Root::Paid };
@@ -245,6 +248,9 @@ impl<'a> Search<'a> {
             if start == 0 {
                 self.shift(row, length);
             }
+            if length == 1 {
+                self.singles(row, end);
+            }
             self.repeat(row, length, end);
             if start + length < end {
                 self.append_kept(row, length, 0, end);
@@ -253,6 +259,12 @@ impl<'a> Search<'a> {
                 }
             }
         }
+    }
+
+    /// What an element costs by itself.
+    fn element_cost(&self, at: usize) -> u64 {
+        let (cost, count) = (self.atoms.atom(at).1, self.atoms.counts[at]);
+        if count == 1 { cost } else { self.prices.vector(count).of(cost) }
     }
 
     /// The least-cost root of the row's first `length` elements, moved to begin at `shift`.
@@ -265,11 +277,19 @@ impl<'a> Search<'a> {
         choice
     }
 
-    /// Whether an open repeat that ends before element `here` has one copy more behind it.
-    fn continues(&self, here: usize, kind: Repeat, q: usize) -> bool {
-        let at = &self.atoms.displacements;
-        let regular = || at[here] - at[here - q] == at[here - q] - at[here - 2 * q];
-        self.repeats.holds(here - q, q) && (kind == Repeat::Index || regular())
+    /// Whether an open repeat that ends before element `here` has a further copy, in a row that ends before
+    /// `end`.
+    fn next_copy(&self, here: usize, open: &OpenRepeat, end: usize) -> NextCopy {
+        let (from, at) = (here - open.q, &self.atoms.displacements);
+        if self.repeats.atoms(from, here) > self.repeats.atoms(here, end) {
+            return NextCopy::Behind;
+        }
+        match self.repeats.next(from, here) {
+            Some(next) if open.kind == Repeat::Index || at[here] - at[from] == open.stride => {
+                NextCopy::Of(next - here)
+            }
+            _ => NextCopy::None,
+        }
     }
 
     /// Keeps of a row what was kept of a later one, which is alike as far as that goes. Not where there is no
@@ -298,7 +318,7 @@ impl<'a> Search<'a> {
         let whole = row.whole[length];
         let linear = self.prices.linear.as_ref().filter(|_| self.runs.is_some());
         match (linear, whole.root) {
-            (Some(_), Root::Atom | Root::Repeat(_, 1)) => {}
+            (Some(_), Root::Atom | Root::Singles(_)) => {}
             // Single atoms are kept in any case: of them every sequence can be made.
             (_, root) if self.room == 0 && root != Root::Atom => self.optimality = Optimality::UpperBound,
             (Some(linear), Root::Repeat(kind @ (Repeat::Vector | Repeat::Index), q)) => {
@@ -306,7 +326,11 @@ impl<'a> Search<'a> {
                 if self.beginnings[row.start].iter().all(|known| !known.is(kind, q)) {
                     let line = if kind == Repeat::Vector { linear.vector } else { linear.index };
                     let child = self.choice(row, q, 0).cost;
-                    let beginning = Beginning::of(kind, q, line.over(child), self.prices.part);
+                    let second = row.start + q;
+                    let two = self.repeats.next(row.start, second).map_or(length, |end| end - row.start);
+                    let stride = self.atoms.displacements[second] - self.atoms.displacements[row.start];
+                    let (line, part) = (line.over(child), self.prices.part);
+                    let beginning = Beginning::of((kind, q), (two, stride), line, part);
                     self.furthest[row.start] = self.furthest[row.start].max(row.start + beginning.length());
                     self.beginnings[row.start].push(beginning);
                     self.room -= 1;
@@ -329,12 +353,9 @@ impl<'a> Search<'a> {
         match whole.root {
             Root::Unknown => false,
             Root::Atom => true,
-            Root::Repeat(Repeat::Vector, 1) if part == sequence => {
-                let (atom, _) = &self.atoms.kinds[self.atoms.symbols[row.start] as usize];
-                {
-                    let step = self.atoms.difference(row.start);
-                    matches!(atom, TypeTree::Leaf(base) if step == base.extent() as i64)
-                }
+            Root::Singles(Repeat::Vector) if part == sequence => {
+                let (atom, _) = self.atoms.atom(row.start);
+                matches!(atom, TypeTree::Leaf(base) if self.atoms.step(row.start) == base.extent() as i64)
             }
             _ => part < sequence,
         }
@@ -342,50 +363,108 @@ impl<'a> Search<'a> {
 
     /// What can carry a shift of the segment as a whole: a strc of parts, or a node with a single element.
     fn shift(&self, row: &mut Row, length: usize) {
-        let (prices, aligned) = (&self.prices, self.choice(row, length, 0).cost);
-        let strc = |parts: u64| prices.structure.saturating_add(parts);
+        let aligned = self.choice(row, length, 0).cost;
         let shifted = &mut row.shifted[length];
-        shifted.relax(strc(row.parts[length].0), Root::Parts);
-        shifted.relax(prices.index[1].of(aligned), Root::Repeat(Repeat::Index, length as u32));
-        shifted.relax(prices.index_bucket(1, 1).of(aligned), Root::Repeat(Repeat::Bucket, length as u32));
-        // A part of a strc is no strc, so the single part is the segment without one at its root.
-        shifted.relax(strc(prices.part.of(row.whole[length].cost)), Root::Part);
+        shifted.relax(self.prices.structure.saturating_add(row.parts[length].0), Root::Parts);
+        let carried = self.carried(aligned, row.whole[length].cost, length);
+        shifted.relax(carried.cost, carried.root);
+    }
+
+    /// The node with a single child that moves it: `length` elements that cost `aligned`, or as a part of a
+    /// strc, which is no strc itself, `whole`.
+    fn carried(&self, aligned: u64, whole: u64, length: usize) -> Choice {
+        let (prices, length) = (&self.prices, length as u32);
+        let mut choice = Choice::UNKNOWN;
+        choice.relax(prices.index(1).of(aligned), Root::Repeat(Repeat::Index, length));
+        choice.relax(prices.index_bucket(1, 1).of(aligned), Root::Repeat(Repeat::Bucket, length));
+        choice.relax(prices.structure.saturating_add(prices.part.of(whole)), Root::Part);
+        choice
+    }
+
+    /// Relaxes every segment that is copies of the row's first atom, from as many elements on as have been
+    /// looked at.
+    fn singles(&self, row: &mut Row, end: usize) {
+        let (prices, atoms, start) = (&self.prices, self.atoms, row.start);
+        let cost = atoms.atom(start).1;
+        let below = self.carried(cost, cost, 1).cost;
+        let mut singles = core::mem::take(&mut row.singles);
+        while start + singles.elements < end
+            && atoms.symbols[start + singles.elements] == atoms.symbols[start]
+        {
+            let at = start + singles.elements;
+            self.read(at, at == start, &mut singles.strides);
+            singles.elements += 1;
+            singles.copies += atoms.counts[at];
+            let Some(strides) = singles.strides.as_ref() else { continue };
+            let mut relax = |whole: bool, shifted: bool, cost: u64, kind: Repeat| {
+                if whole {
+                    row.whole[singles.elements].relax(cost, Root::Singles(kind));
+                }
+                if shifted && start == 0 {
+                    row.shifted[singles.elements].relax(cost, Root::Singles(kind));
+                }
+            };
+            if strides.is_regular() {
+                let vector = prices.vector(singles.copies);
+                relax(true, false, vector.of(cost), Repeat::Vector);
+                relax(false, true, vector.of(below), Repeat::Vector);
+            }
+            singles.long = singles.long.with(atoms.counts[at], atoms.strides[at]);
+            if singles.long.can_be_listed() {
+                relax(true, true, prices.index(singles.copies).of(cost), Repeat::Index);
+            }
+            let bucket = prices.index_bucket(singles.copies, strides.buckets()).of(cost);
+            if singles.long.fits_buckets(strides.best()) {
+                relax(true, true, bucket, Repeat::Bucket);
+            }
+        }
+        row.singles = singles;
+    }
+
+    /// Reads how far apart the copies are that an element is, and unless it is the first one, how far it is
+    /// from the one before.
+    fn read(&self, at: usize, first: bool, strides: &mut Option<StrideCounts>) {
+        let mut push = |stride: i64, times: u64| {
+            strides.get_or_insert_with(|| StrideCounts::regular(stride, 0)).push(stride, times);
+        };
+        if !first {
+            push(self.atoms.step(at - 1), 1);
+        }
+        if self.atoms.counts[at] > 1 {
+            push(self.atoms.strides[at], self.atoms.counts[at] - 1);
+        }
     }
 
     /// Relaxes every longer segment that repeats the first `q` elements of the row.
     fn repeat(&self, row: &mut Row, q: usize, end: usize) {
         let (prices, start) = (&self.prices, row.start);
-        if start + 2 * q > end || !self.repeats.holds(start, q) {
+        // A single atom has been repeated already.
+        let is_atom = q == 1 && self.atoms.counts[start] == 1;
+        if is_atom || start + q >= end || self.repeats.next(start, start + q).is_none_or(|next| next > end) {
             return;
         }
-        let aligned = self.choice(row, q, 0).cost;
-        let at = |copy: usize| self.atoms.displacements[start + copy * q];
-        let mut count = self.runs.as_ref().map_or(1, |runs| {
+        let (aligned, at) = (self.choice(row, q, 0).cost, &self.atoms.displacements);
+        let mut copies = self.runs.as_ref().map_or(1, |runs| {
             // Segments within the run of atoms at `start` may all be left to that run itself.
             let within = runs.length(start).min(end - start) / q;
-            if within > 1 && start > 0 && runs.dominates(prices, self.atoms.symbols[start], q, aligned) {
-                within
-            } else {
-                1
-            }
+            let (symbol, atoms) = (self.atoms.symbols[start], q as u64 * self.atoms.counts[start]);
+            if within > 1 && start > 0 && runs.dominates(prices, symbol, atoms, aligned) { within } else { 1 }
         });
         let mut strides: Option<StrideCounts> =
-            (count > 1).then(|| StrideCounts::regular(at(1) - at(0), count as u64 - 1));
-        if q == 1 && row.singles.count > 0 {
-            Copies { count, strides } = core::mem::take(&mut row.singles);
-        }
-        let mut copies = count;
-        while start + (copies + 1) * q <= end && self.repeats.holds(start + (copies - 1) * q, q) {
+            (copies > 1).then(|| StrideCounts::regular(at[start + q] - at[start], copies as u64 - 1));
+        let (mut last, mut here) = (start + (copies - 1) * q, start + copies * q);
+        while let Some(next) = self.repeats.next(last, here).filter(|next| *next <= end) {
             copies += 1;
-            let difference = at(copies - 1) - at(copies - 2);
+            let difference = at[here] - at[last];
             let strides = strides.get_or_insert_with(|| StrideCounts::regular(difference, 0));
-            strides.push(difference);
-            let length = copies * q;
+            strides.push(difference, 1);
+            (last, here) = (here, next);
+            let (length, count) = (here - start, copies as u64);
             let whole = &mut row.whole[length];
-            let index = prices.index[copies].of(aligned);
-            let bucket = prices.index_bucket(copies, strides.buckets()).of(aligned);
+            let index = prices.index(count).of(aligned);
+            let bucket = prices.index_bucket(count, strides.buckets()).of(aligned);
             if strides.is_regular() {
-                whole.relax(prices.vector[copies].of(aligned), Root::Repeat(Repeat::Vector, q as u32));
+                whole.relax(prices.vector(count).of(aligned), Root::Repeat(Repeat::Vector, q as u32));
             }
             whole.relax(index, Root::Repeat(Repeat::Index, q as u32));
             whole.relax(bucket, Root::Repeat(Repeat::Bucket, q as u32));
@@ -393,14 +472,11 @@ impl<'a> Search<'a> {
                 let below = row.shifted[q].cost;
                 let shifted = &mut row.shifted[length];
                 if strides.is_regular() {
-                    shifted.relax(prices.vector[copies].of(below), Root::Repeat(Repeat::Vector, q as u32));
+                    shifted.relax(prices.vector(count).of(below), Root::Repeat(Repeat::Vector, q as u32));
                 }
                 shifted.relax(index, Root::Repeat(Repeat::Index, q as u32));
                 shifted.relax(bucket, Root::Repeat(Repeat::Bucket, q as u32));
             }
-        }
-        if q == 1 {
-            row.singles = Copies { count: copies, strides };
         }
     }
 
@@ -439,20 +515,41 @@ impl<'a> Search<'a> {
     }
 
     fn build_repeat(&self, row: &Row, root: Root, length: usize, shift: i64) -> TypeTree {
-        match (root, &self.paid) {
-            (Root::Joined, _) => return self.atoms.joined[row.start][length - 2].0.clone(),
+        let (kind, q) = match (root, &self.paid) {
             (Root::Paid, Some(paid)) => return paid.tree.clone(),
-            _ => {}
-        }
-        let Root::Repeat(kind, q) = root else {
-            return self.atoms.kinds[self.atoms.symbols[row.start] as usize].0.clone();
+            (Root::Singles(kind), _) => return self.build_singles(row.start, kind, length, shift),
+            (Root::Repeat(kind, q), _) => (kind, q as usize),
+            _ if self.atoms.counts[row.start] == 1 => return self.atoms.atom(row.start).0.clone(),
+            _ => return self.build_singles(row.start, Repeat::Vector, 1, 0),
         };
         // A vec hands the shift down; the others carry it in their lists.
         let below = if kind == Repeat::Vector { shift } else { 0 };
-        let q = q as usize;
         let child = self.build(row, q, below);
-        let segment = &self.atoms.displacements[row.start..row.start + length];
-        repeat(kind, segment, q, shift - below, child)
+        let (mut last, mut here) = (row.start, row.start + q);
+        let mut places = vec![self.atoms.displacements[row.start]];
+        while here < row.start + length {
+            let Some(next) = self.repeats.next(last, here) else { break };
+            places.push(self.atoms.displacements[here]);
+            (last, here) = (here, next);
+        }
+        repeat(kind, &places, 1, shift - below, child)
+    }
+
+    /// The node over the single atom that some elements are of.
+    fn build_singles(&self, start: usize, kind: Repeat, length: usize, shift: i64) -> TypeTree {
+        let (atom, cost) = self.atoms.atom(start).clone();
+        let elements = start..start + length;
+        let mut strides = None;
+        elements.clone().for_each(|at| self.read(at, at == start, &mut strides));
+        let element =
+            |at: usize| (self.atoms.displacements[at], self.atoms.counts[at], self.atoms.strides[at]);
+        let elements: Vec<_> = elements.map(element).collect();
+        let (child, shift) = match self.carried(cost, cost, 1).root {
+            _ if shift == 0 || kind != Repeat::Vector => (atom, shift),
+            Root::Repeat(kind, _) => (repeat(kind, &[0], 1, shift, atom), 0),
+            _ => (TypeTree::structure([shift], [atom]), 0),
+        };
+        repeat_singles(kind, &elements, strides.map_or(0, |strides| strides.best()), shift, child)
     }
 
     fn build_parts(&self, row: &Row, length: usize, shift: i64) -> TypeTree {

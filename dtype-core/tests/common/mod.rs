@@ -291,3 +291,133 @@ pub fn cost_models() -> [Box<dyn CostModel>; 6] {
     let [a, b, c, d] = node_costs().map(|costs| Box::new(costs) as Box<dyn CostModel>);
     [a, b, c, d, Box::new(Penalty::default()), Box::new(Crooked)]
 }
+
+/// A model that is not known to be linear, so that every search of a tree goes by single entries.
+pub struct ByEntry(pub NodeCosts);
+
+impl CostModel for ByEntry {
+    fn leaf(&self, base: BaseType) -> u64 {
+        self.0.leaf(base)
+    }
+
+    fn vector(&self, count: u64) -> Price {
+        self.0.vector(count)
+    }
+
+    fn index(&self, count: u64) -> Price {
+        self.0.index(count)
+    }
+
+    fn index_bucket(&self, copies: u64) -> Price {
+        self.0.index_bucket(copies)
+    }
+
+    fn bucket(&self) -> Price {
+        self.0.bucket()
+    }
+
+    fn structure(&self) -> u64 {
+        self.0.structure()
+    }
+
+    fn part(&self) -> Price {
+        self.0.part()
+    }
+}
+
+/// Maps of a few long runs: fields and arrays of structs, some of them cut off at either end.
+pub fn long_map() -> impl Strategy<Value = TypeMap> {
+    let base = prop_oneof![3 => Just(BaseType::F64), 1 => Just(BaseType::U64), 1 => Just(BaseType::U32)];
+    let length = prop_oneof![Just(1u64), Just(2), 1u64..9, 40u64..90, Just(50)];
+    let gap = prop_oneof![3 => Just(0i64), 1 => (-1i64..4).prop_map(|gap| 8 * gap)];
+    let field = (base, length, gap, prop_oneof![3 => Just(8i64), 1 => Just(16)]);
+    let unit = proptest::collection::vec(field, 1..5);
+    (unit, 1u64..5, 0usize..60, 0usize..60, prop_oneof![3 => Just(0i64), 1 => Just(16)]).prop_map(
+        |(fields, copies, front, back, first)| {
+            let mut at = 0;
+            let (mut displacements, mut children) = (Vec::new(), Vec::new());
+            for (base, length, gap, stride) in fields {
+                at += gap;
+                displacements.push(at);
+                children.push(TypeTree::vector(length, stride, TypeTree::Leaf(base)));
+                at += stride * length as i64;
+            }
+            let unit = TypeTree::vector(copies, at, TypeTree::structure(displacements, children));
+            let map = unit.flatten().unwrap();
+            let kept =
+                front.min(map.len() - 1)..map.len().saturating_sub(back).max(front.min(map.len() - 1) + 1);
+            let start = map.displacements()[kept.start] - first;
+            let displacements = map.displacements()[kept.clone()].iter().map(|at| at - start).collect();
+            TypeMap::new(map.types()[kept].to_vec(), displacements).unwrap()
+        },
+    )
+}
+
+/// Maps of up to `most` runs whose lengths are a few, their multiples, and one more or less, at few distances;
+/// some of another stride or base type; cut off at either end.
+pub fn rows(most: usize) -> impl Strategy<Value = TypeMap> {
+    let length = (0usize..4, 1u64..6, 1u64..13);
+    let lengths = (1u64..10, proptest::collection::vec(length, 1..5)).prop_map(|(one, others)| {
+        let of = |(kind, times, any)| [one, one * times, one + times % 2, any][kind];
+        others.into_iter().map(of).collect::<Vec<u64>>()
+    });
+    let gaps = prop_oneof![
+        2 => proptest::collection::vec((1i64..7).prop_map(|gap| 8 * gap), 1..5),
+        1 => Just(Vec::new()),
+    ];
+    let stride = prop_oneof![4 => Just(8i64), 1 => Just(16), 1 => Just(24), 1 => Just(-8), 1 => Just(4)];
+    let run = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0usize..8, 0usize..10);
+    let runs = proptest::collection::vec(run, 1..most);
+    let ends = (0usize..40, 0usize..40, prop_oneof![2 => Just(0i64), 1 => Just(16)]);
+    (lengths, gaps, [stride.clone(), stride], runs, ends).prop_map(
+        |(lengths, gaps, strides, runs, (front, back, first))| {
+            let (mut types, mut displacements, mut at) = (Vec::new(), Vec::new(), 0);
+            for (length, gap, odd, other) in runs {
+                let (length, stride) = (*length.get(&lengths), strides[usize::from(odd == 0)]);
+                let base = if other == 0 { BaseType::I32 } else { BaseType::F64 };
+                for i in 0..length as i64 {
+                    types.push(base);
+                    displacements.push(at + i * stride);
+                }
+                // Without gaps, runs begin at one distance.
+                at += if gaps.is_empty() { 400 } else { stride * length as i64 + gap.get(&gaps) };
+            }
+            let front = front.min(types.len() - 1);
+            let kept = front..types.len().saturating_sub(back).max(front + 1);
+            let start = displacements[kept.start] - first;
+            let displacements = displacements[kept.clone()].iter().map(|at| at - start).collect();
+            TypeMap::new(types[kept].to_vec(), displacements).unwrap()
+        },
+    )
+}
+
+/// Parts of up to 700 entries of repetitions of repetitions, beginning at 0.
+pub fn repeating_map() -> impl Strategy<Value = TypeMap> {
+    let stride = || (-9i64..40).prop_map(|i| 8 * i);
+    let part = || (small_tree(), 1u64..40, stride(), stride());
+    let parts = proptest::collection::vec(part(), 1..4);
+    (parts, 1u64..8, stride(), 0.0f64..0.4, 0.6f64..1.0).prop_filter_map(
+        "",
+        |(parts, count, stride, from, to)| {
+            let displacements: Vec<_> = parts.iter().map(|(.., at)| *at).collect();
+            let children =
+                parts.into_iter().map(|(tree, count, stride, _)| TypeTree::vector(count, stride, tree));
+            let tree = TypeTree::vector(
+                count,
+                stride,
+                TypeTree::structure(displacements, children.collect::<Vec<_>>()),
+            );
+            let entries: Vec<_> = tree.flatten().ok()?.entries().take(700).collect();
+            let place = |part: f64| (entries.len() as f64 * part) as usize;
+            let part = &entries[place(from)..place(to)];
+            let first = part.first()?.1;
+            Some(
+                TypeMap::new(
+                    part.iter().map(|(base, _)| *base).collect::<Vec<_>>(),
+                    part.iter().map(|(_, at)| at - first).collect::<Vec<_>>(),
+                )
+                .unwrap(),
+            )
+        },
+    )
+}
