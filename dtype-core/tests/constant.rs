@@ -4,7 +4,7 @@ mod common;
 
 use common::{ByEntry, exhaustive, long_map, node_costs, rows, small_map, small_tree};
 use dtype_core::{
-    BaseType, LinearCosts, NodeCosts, Optimality, Penalty, Run, Shape, TypeMap, TypeTree,
+    BaseType, LinearCosts, NodeCosts, Optimality, Penalty, Price, Run, Shape, TypeMap, TypeTree,
     constant::{RunBuffer, Solved},
     normalize, reconstruct,
 };
@@ -144,6 +144,18 @@ fn a_copy_may_begin_with_the_last_entry_of_the_run_before() {
     let map = TypeMap::homogeneous(BaseType::F64, entries.collect()).unwrap();
     let solution = Solved::of(&runs_of(&map), &NodeCosts::THESIS.linear()).unwrap().solution();
     assert_eq!((solution.cost, solution.optimality), (51, Optimality::Proven));
+}
+
+/// A strc counts its part twice here, so it shifts the leaf of a vec rather than the vec.
+#[test]
+fn models_that_shift_leaves_are_left_to_the_general_search() {
+    let costs = NodeCosts { leaf: 1, vec: 1, idx: 4, strc: 1, idxbuc: 3, ..NodeCosts::THESIS }.linear();
+    let costs = LinearCosts { part: Price { own: 0, times: 2 }, ..costs };
+    let map = TypeMap::homogeneous(BaseType::F64, vec![1152, 515]).unwrap();
+    assert!(Solved::of(&runs_of(&map), &costs).is_none());
+    let solution = reconstruct(&map, Shape::Tree, &costs).unwrap();
+    let leaf = TypeTree::structure([1152], [TypeTree::Leaf(BaseType::F64)]);
+    assert_eq!((solution.tree, solution.cost), (TypeTree::vector(2, -637, leaf), 4));
 }
 
 /// Found by fuzzing: pairs that are no runs by themselves, being no neighbours, are worth cutting a run for.

@@ -14,6 +14,7 @@ use crate::{
 mod atoms;
 mod dag;
 mod open;
+mod open_repeats;
 mod path;
 mod prices;
 mod repeats;

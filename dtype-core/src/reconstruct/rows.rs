@@ -2,7 +2,7 @@
 
 use alloc::{boxed::Box, vec, vec::Vec};
 
-use super::open::{OpenRuns, Waiting};
+use super::{open::OpenRuns, open_repeats::Waiting};
 use crate::{
     cuts::Long,
     repeat::{Repeat, StrideCounts},

@@ -14,8 +14,8 @@
 //! idxbuc of leaves) need not be kept at all. A sequence of parts that ends in such a node is extended atom
 //! by atom in constant time: one open vec, one open idx, and for idxbuc one value a stride, of which only
 //! those change whose stride is met. On maps of one base type nearly all segments are of this form. In the
-//! same way, of a vec or idx over longer segments only its beginning is kept, and sequences that end in it
-//! are extended copy by copy.
+//! same way, of a node over longer segments only its beginning is kept, and sequences that end in it are
+//! extended copy by copy.
 //!
 //! A row ends with the last repetition from its start on, and one that begins like a later row goes on where
 //! that ends.
@@ -28,7 +28,8 @@ use core::cell::RefCell;
 
 use super::{
     atoms::{Atoms, Paid},
-    open::{AtomRuns, Beginning, NextCopy, OpenRepeat, OpenRepeats},
+    open::AtomRuns,
+    open_repeats::{Beginning, NextCopy, OpenRepeat, OpenRepeats},
     prices::Prices,
     repeats::Repeats,
     rows::{Choice, Root, Row, Rows},
@@ -73,7 +74,7 @@ struct Search<'a> {
     runs: Option<AtomRuns>,
     /// By first element. The segments of a row are kept once its row is solved.
     kept: Vec<Vec<Kept>>,
-    /// By first element: vecs and idxs over more than one atom, where the prices are linear.
+    /// By first element: nodes over more than one atom, where the prices are linear.
     beginnings: Vec<Vec<Beginning>>,
     /// By first element: where the longest kept segment ends, or the longest two copies of a beginning.
     furthest: Vec<usize>,
@@ -201,7 +202,7 @@ impl<'a> Search<'a> {
         }
         let mut repeats = self.open_repeats.borrow_mut();
         let mut waiting = core::mem::take(&mut row.waiting);
-        repeats.go_on(end - start, &mut waiting, |length, open| self.next_copy(start + length, open, end));
+        repeats.go_on(&mut waiting, |length, open| self.next_copy(start + length, open, end));
         row.waiting = waiting;
         for length in 1..=known {
             let next = start + length;
@@ -235,7 +236,7 @@ impl<'a> Search<'a> {
                 let (atoms, parts) = ((runs, &self.atoms.symbols[..]), &mut row.parts[length]);
                 row.open.step(atoms, (start, length), &row.before, parts);
                 let next = |length: usize, open: &OpenRepeat| self.next_copy(start + length, open, end);
-                repeats.advance(length, end - start, &mut row.parts[length], &mut row.waiting, next);
+                repeats.advance(length, &mut row.parts[length], &mut row.waiting, next);
             }
             if length == 1 {
                 row.whole[1] = Choice { cost: self.element_cost(start), root: Root::Atom };
@@ -285,10 +286,8 @@ impl<'a> Search<'a> {
             return NextCopy::Behind;
         }
         match self.repeats.next(from, here) {
-            Some(next) if open.kind == Repeat::Index || at[here] - at[from] == open.stride => {
-                NextCopy::Of(next - here)
-            }
-            _ => NextCopy::None,
+            Some(next) => NextCopy::Of(next - here, at[here] - at[from]),
+            None => NextCopy::None,
         }
     }
 
@@ -321,16 +320,20 @@ impl<'a> Search<'a> {
             (Some(_), Root::Atom | Root::Singles(_)) => {}
             // Single atoms are kept in any case: of them every sequence can be made.
             (_, root) if self.room == 0 && root != Root::Atom => self.optimality = Optimality::UpperBound,
-            (Some(linear), Root::Repeat(kind @ (Repeat::Vector | Repeat::Index), q)) => {
+            (Some(linear), Root::Repeat(kind, q)) => {
                 let q = q as usize;
                 if self.beginnings[row.start].iter().all(|known| !known.is(kind, q)) {
-                    let line = if kind == Repeat::Vector { linear.vector } else { linear.index };
                     let child = self.choice(row, q, 0).cost;
+                    let (line, bucket) = match kind {
+                        Repeat::Vector => (linear.vector, 0),
+                        Repeat::Index => (linear.index, 0),
+                        Repeat::Bucket => (linear.index_bucket, linear.bucket_over(child)),
+                    };
                     let second = row.start + q;
                     let two = self.repeats.next(row.start, second).map_or(length, |end| end - row.start);
                     let stride = self.atoms.displacements[second] - self.atoms.displacements[row.start];
-                    let (line, part) = (line.over(child), self.prices.part);
-                    let beginning = Beginning::of((kind, q), (two, stride), line, part);
+                    let ((first, more), part) = (line.over(child), self.prices.part);
+                    let beginning = Beginning::of((kind, q), (two, stride), (first, more, bucket), part);
                     self.furthest[row.start] = self.furthest[row.start].max(row.start + beginning.length());
                     self.beginnings[row.start].push(beginning);
                     self.room -= 1;
