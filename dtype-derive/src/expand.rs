@@ -234,16 +234,16 @@ fn struct_members(item: &Input<'_>, fields: &[Field<'_>], types: &Types) -> Toke
         let order = ours! {
             const ORDER: &'static [::core::primitive::usize] =
                 &__dtype::Runtime::in_memory::<#count>(<Self as __dtype::MpiDatatype>::LIST);
-        };
-        let visits = ours! {
-            for __dtype_field in <Self as __dtype::MpiDatatype>::ORDER {
-                match *__dtype_field {
+
+            #[inline(always)]
+            fn visit_nth(__dtype_visitor: &mut impl __dtype::Visitor, __dtype_field: ::core::primitive::usize) {
+                match __dtype_field {
                     #(#numbers => #visits,)*
                     _ => {}
                 }
             }
         };
-        (Some(order), visits)
+        (Some(order), ours!(__dtype::Runtime::visit_in_order::<Self>(__dtype_visitor);))
     } else {
         (None, ours!(#(#visits;)*))
     };

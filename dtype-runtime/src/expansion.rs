@@ -26,6 +26,23 @@ impl Runtime {
         fields::in_memory(list)
     }
 
+    /// Visits the fields in the order that [`MpiDatatype::ORDER`] says.
+    #[inline(always)]
+    pub fn visit_in_order<T: MpiDatatype>(visitor: &mut impl Visitor) {
+        const fn nth<T: MpiDatatype>(place: usize) -> usize {
+            if place < T::ORDER.len() { T::ORDER[place] } else { usize::MAX }
+        }
+        // The optimizer finds out which field each turn of a loop visits only if there is no loop.
+        macro_rules! one_by_one {
+            ($($place:literal)*) => { $(T::visit_nth(visitor, const { nth::<T>($place) });)* };
+        }
+        if cfg!(debug_assertions) || const { T::ORDER.len() > 16 } {
+            T::ORDER.iter().for_each(|field| T::visit_nth(visitor, *field));
+        } else {
+            one_by_one!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+        }
+    }
+
     /// See [`datatype::must_be_fixed`].
     pub const fn must_be_fixed<T: MpiDatatype>() {
         datatype::must_be_fixed::<T>();

@@ -106,6 +106,10 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     #[doc(hidden)]
     fn visit(visitor: &mut impl Visitor);
 
+    /// Visits one field, where `ORDER` says in which order they travel.
+    #[doc(hidden)]
+    fn visit_nth(_visitor: &mut impl Visitor, _field: usize) {}
+
     /// For a type that travels as a base type: whether these packed bytes are a value of it.
     #[doc(hidden)]
     fn is_valid(_packed: &[u8]) -> bool {
