@@ -33,11 +33,11 @@ pub(crate) struct How {
 }
 
 impl How {
-    /// The moves, if they are the fastest at this number of turns; the turns of a list cannot be run in
-    /// passes.
+    /// The moves, if they are the fastest at this number of turns; turns that are listed on both sides cannot
+    /// be run in passes.
     #[inline(always)]
-    pub fn moves(&self, turns: usize, is_list: bool) -> Option<&Moves> {
-        self.moves.as_ref().filter(|_| turns <= self.turns_of_moves || is_list)
+    pub fn moves(&self, turns: usize, both_listed: bool) -> Option<&Moves> {
+        self.moves.as_ref().filter(|_| turns <= self.turns_of_moves || both_listed)
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::{
     how::Passes,
-    kernels::{Stride, copy_block, copy_listed, kernel},
+    kernels::{Listed, Stride, copy_block, copy_listed, kernel},
     node::{Bytes, Kind, Node, Placed, Places, Turns, overlapping},
     sides::{Block, CHUNK, Direction, Sides, TURNS},
 };
@@ -85,6 +85,19 @@ impl<'p> Repeat<'p> {
         }
     }
 
+    /// The loop as a list on one side, and strides on the other.
+    fn listed<D: Direction>(self) -> Option<Listed<'p>> {
+        match D::sides(self.a, self.b) {
+            (PlacesRef::At(list), PlacesRef::Every(stride)) => {
+                Some(Listed::Reads(&list[..self.count], stride))
+            }
+            (PlacesRef::Every(stride), PlacesRef::At(list)) => {
+                Some(Listed::Writes(stride, &list[..self.count]))
+            }
+            _ => None,
+        }
+    }
+
     /// Calls back with chunks of the turns, of what has `size` bytes a turn, and where each chunk begins.
     #[inline(always)]
     fn for_each_chunk(self, size: usize, sides: Sides, mut visit: impl FnMut(Self, Sides)) {
@@ -117,8 +130,8 @@ unsafe fn run_all<D: Direction>(node: &Node, turns: Repeat<'_>, sides: Sides) {
         // SAFETY: 1 to 3 are those of the caller, for the same blocks.
         return unsafe { run_all::<D>(&instead.node, turns, sides.at(instead.a, instead.b)) };
     }
-    let is_list = !matches!((turns.a, turns.b), (PlacesRef::Every(_), PlacesRef::Every(_)));
-    if let Some(moves) = node.how.moves(turns.count, is_list) {
+    let both_listed = matches!((turns.a, turns.b), (PlacesRef::At(_), PlacesRef::At(_)));
+    if let Some(moves) = node.how.moves(turns.count, both_listed) {
         let mut all = [sides; TURNS_OF_MOVES];
         let most = (CHUNK / node.size.max(1)).clamp(1, TURNS_OF_MOVES);
         for first in (0..turns.count).step_by(most) {
@@ -132,7 +145,7 @@ unsafe fn run_all<D: Direction>(node: &Node, turns: Repeat<'_>, sides: Sides) {
         return;
     }
     if let Some(passes) = &node.how.passes
-        && !is_list
+        && !both_listed
     {
         // SAFETY: 1 to 3 hold for the node's blocks at each turn.
         return turns.for_each_chunk(node.size.max(node.how.lines / 3), sides, |turns, sides| unsafe {
@@ -236,17 +249,22 @@ unsafe fn run_blocks<D: Direction>(size: usize, turns: Repeat<'_>, sides: Sides)
     }
 }
 
-/// Copies blocks at all turns of a loop with strides.
+/// Copies blocks at all turns of a loop, which is listed on one side at most.
 ///
 /// # Safety
 /// 1 to 3 of [`Direction::copy`], for the blocks at each turn.
 unsafe fn run_passes<D: Direction>(passes: &Passes, turns: Repeat<'_>, sides: Sides) {
-    let Some(strides) = turns.stride::<D>() else { return };
     let (from, to) = D::sides(sides.a, sides.b);
     for group in &passes.groups {
         let (reads, writes) = D::sides(&group.a, &group.b);
         // SAFETY: 1 to 3 are those of the caller, for the same blocks.
-        unsafe { (group.kernel)(reads, writes, strides, from, to) };
+        unsafe {
+            if let Some(strides) = turns.stride::<D>() {
+                (group.kernel.strided)(reads, writes, strides, from, to);
+            } else if let Some(listed) = turns.listed::<D>() {
+                (group.kernel.listed)(reads, writes, listed, from, to);
+            }
+        }
     }
     for block in &passes.blocks {
         // SAFETY: 1 to 3 are those of the caller, for one of the blocks.

@@ -3,7 +3,7 @@
 //! The conditions of each `unsafe fn` are those of the [module above](super).
 
 use super::{
-    loops::Stride,
+    loops::{Steps, Stride},
     width::{Exact, Width},
 };
 
@@ -12,9 +12,37 @@ use super::{
 ///
 /// # Safety
 /// 1 to 3, for each piece at each turn.
-pub(crate) type GroupKernel = unsafe fn(&[isize; 4], &[isize; 4], Stride, *const u8, *mut u8);
+type Strided = unsafe fn(&[isize; 4], &[isize; 4], Stride, *const u8, *mut u8);
 
-/// The kernel for up to four pieces of these sizes: the loop that a programmer would write for such fields,
+/// The same, where the turns are listed on one side.
+///
+/// # Safety
+/// 1 to 3, for each piece at each turn.
+type ListedTurns = unsafe fn(&[isize; 4], &[isize; 4], Listed<'_>, *const u8, *mut u8);
+
+/// The turns of a loop: listed on the side that is read, or on the one that is written, and at a stride on
+/// the other.
+#[derive(Clone, Copy)]
+pub(crate) enum Listed<'p> {
+    Reads(&'p [isize], isize),
+    Writes(isize, &'p [isize]),
+}
+
+/// The kernels for a few pieces.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupKernel {
+    pub strided: Strided,
+    pub listed: ListedTurns,
+}
+
+impl GroupKernel {
+    const fn of<const COUNT: usize, const A: usize, const B: usize, const C: usize, const D: usize>() -> Self
+    {
+        Self { strided: strided::<COUNT, A, B, C, D>, listed: listed::<COUNT, A, B, C, D> }
+    }
+}
+
+/// The kernels for up to four pieces of these sizes: the loops that a programmer would write for such fields,
 /// if there were names.
 pub(crate) fn group_kernel(sizes: &[usize]) -> GroupKernel {
     macro_rules! with_piece {
@@ -29,23 +57,23 @@ pub(crate) fn group_kernel(sizes: &[usize]) -> GroupKernel {
     }
     macro_rules! one {
         ($a:literal) => {
-            group::<1, $a, 0, 0, 0>
+            GroupKernel::of::<1, $a, 0, 0, 0>()
         };
     }
     macro_rules! two {
         ($a:literal) => { with_piece!(sizes[1], two $a,) };
-        ($a:literal, $b:literal) => { group::<2, $a, $b, 0, 0> };
+        ($a:literal, $b:literal) => { GroupKernel::of::<2, $a, $b, 0, 0>() };
     }
     macro_rules! three {
         ($a:literal) => { with_piece!(sizes[1], three $a,) };
         ($a:literal, $b:literal) => { with_piece!(sizes[2], three $a, $b,) };
-        ($a:literal, $b:literal, $c:literal) => { group::<3, $a, $b, $c, 0> };
+        ($a:literal, $b:literal, $c:literal) => { GroupKernel::of::<3, $a, $b, $c, 0>() };
     }
     macro_rules! four {
         ($a:literal) => { with_piece!(sizes[1], four $a,) };
         ($a:literal, $b:literal) => { with_piece!(sizes[2], four $a, $b,) };
         ($a:literal, $b:literal, $c:literal) => { with_piece!(sizes[3], four $a, $b, $c,) };
-        ($a:literal, $b:literal, $c:literal, $d:literal) => { group::<4, $a, $b, $c, $d> };
+        ($a:literal, $b:literal, $c:literal, $d:literal) => { GroupKernel::of::<4, $a, $b, $c, $d>() };
     }
     match sizes.len() {
         1 => with_piece!(sizes[0], one),
@@ -55,11 +83,85 @@ pub(crate) fn group_kernel(sizes: &[usize]) -> GroupKernel {
     }
 }
 
+/// Copies `COUNT` pieces of `A`, `B`, `C` and `D` bytes, the first of which is where the offsets begin.
+///
+/// # Safety
+/// 1 to 3, for each of them.
+#[inline(always)]
+unsafe fn copy_pieces<const COUNT: usize, const A: usize, const B: usize, const C: usize, const D: usize>(
+    (from, reads): (*const u8, &[isize; 4]),
+    (to, writes): (*mut u8, &[isize; 4]),
+) {
+    let (read, write) = (|i: usize| from.wrapping_offset(reads[i]), |i: usize| to.wrapping_offset(writes[i]));
+    // SAFETY: 1 to 3 are those of the caller, for the same pieces.
+    unsafe {
+        Exact::<A>::copy(A, from, to);
+        if COUNT > 1 {
+            Exact::<B>::copy(B, read(1), write(1));
+        }
+        if COUNT > 2 {
+            Exact::<C>::copy(C, read(2), write(2));
+        }
+        if COUNT > 3 {
+            Exact::<D>::copy(D, read(3), write(3));
+        }
+    }
+}
+
+/// # Safety
+/// 1 to 3, for each piece at each turn.
+unsafe fn listed<const COUNT: usize, const A: usize, const B: usize, const C: usize, const D: usize>(
+    reads: &[isize; 4],
+    writes: &[isize; 4],
+    turns: Listed<'_>,
+    from: *const u8,
+    to: *mut u8,
+) {
+    // SAFETY: 1 to 3 are those of the caller, for the same turns.
+    unsafe {
+        match turns {
+            Listed::Reads(list, stride) => {
+                at_places::<COUNT, A, B, C, D, _, _>(list.len(), (from, reads, list), (to, writes, stride));
+            }
+            Listed::Writes(stride, list) => {
+                at_places::<COUNT, A, B, C, D, _, _>(list.len(), (from, reads, stride), (to, writes, list));
+            }
+        }
+    }
+}
+
+/// # Safety
+/// 1 to 3, for each piece at each of `count` turns, which a list has.
+#[inline(always)]
+unsafe fn at_places<
+    const COUNT: usize,
+    const A: usize,
+    const B: usize,
+    const C: usize,
+    const D: usize,
+    R: Steps,
+    S: Steps,
+>(
+    count: usize,
+    (from, reads, at_from): (*const u8, &[isize; 4], R),
+    (to, writes, at_to): (*mut u8, &[isize; 4], S),
+) {
+    let (from, to) = (from.wrapping_offset(reads[0]), to.wrapping_offset(writes[0]));
+    let (reads, writes) = (reads.map(|at| at - reads[0]), writes.map(|at| at - writes[0]));
+    for i in 0..count {
+        // SAFETY: 1 to 3 hold for the pieces of the i-th turn, and `i < count`.
+        unsafe {
+            let (from, to) = (from.wrapping_offset(at_from.nth(i)), to.wrapping_offset(at_to.nth(i)));
+            copy_pieces::<COUNT, A, B, C, D>((from, &reads), (to, &writes));
+        }
+    }
+}
+
 /// `COUNT` pieces of `A`, `B`, `C` and `D` bytes.
 ///
 /// # Safety
 /// 1 to 3, for each piece at each turn.
-unsafe fn group<const COUNT: usize, const A: usize, const B: usize, const C: usize, const D: usize>(
+unsafe fn strided<const COUNT: usize, const A: usize, const B: usize, const C: usize, const D: usize>(
     reads: &[isize; 4],
     writes: &[isize; 4],
     turns: Stride,
@@ -70,21 +172,8 @@ unsafe fn group<const COUNT: usize, const A: usize, const B: usize, const C: usi
     let (mut from, mut to) = (from.wrapping_offset(reads[0]), to.wrapping_offset(writes[0]));
     let (reads, writes) = (reads.map(|at| at - reads[0]), writes.map(|at| at - writes[0]));
     let turn = |from: *const u8, to: *mut u8| {
-        let (read, write) =
-            (|i: usize| from.wrapping_offset(reads[i]), |i: usize| to.wrapping_offset(writes[i]));
         // SAFETY: 1 to 3 hold for the pieces of a turn.
-        unsafe {
-            Exact::<A>::copy(A, from, to);
-            if COUNT > 1 {
-                Exact::<B>::copy(B, read(1), write(1));
-            }
-            if COUNT > 2 {
-                Exact::<C>::copy(C, read(2), write(2));
-            }
-            if COUNT > 3 {
-                Exact::<D>::copy(D, read(3), write(3));
-            }
-        }
+        unsafe { copy_pieces::<COUNT, A, B, C, D>((from, &reads), (to, &writes)) };
     };
     if turns.count % 2 == 1 {
         turn(from, to);

@@ -17,6 +17,6 @@ mod width;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
-pub(crate) use group::{GroupKernel, group_kernel};
+pub(crate) use group::{GroupKernel, Listed, group_kernel};
 pub(crate) use loops::{Stride, copy_listed, kernel};
 pub(crate) use width::{Any, Exact, Lines, Width, copy_block, copy_forward, with_width};
