@@ -4,8 +4,8 @@ use crate::{LinearCosts, Run, cost::least};
 
 /// Whether a least-cost tree of a map need not cut runs but where [`cut`] does: the counts of vecs are free,
 /// but each costs something, and no more than a leaf that is a part; an idx over longer runs gains nothing
-/// against an idxbuc over leaves; and lists are not free, so that one of more than [`LISTED`] entries of a run
-/// is no better than the run by itself.
+/// against an idxbuc over leaves; and lists are not free, so that one of more than [`LISTED`] entries of a
+/// run is no better than the run by itself.
 pub(crate) const fn takes_runs_for_atoms(costs: &LinearCosts) -> bool {
     let vector = costs.vector.at(2).of(costs.leaf);
     let (index, bucket) = (costs.index, costs.index_bucket);
@@ -24,9 +24,9 @@ pub(crate) const fn takes_runs_for_atoms(costs: &LinearCosts) -> bool {
         && Tiling::of(costs).within <= LISTED
 }
 
-/// The entries of a run of more than this number are not listed one by one, neither by an idx nor by an idxbuc
-/// of another stride: where lists cost next to nothing, that would be the least-cost tree, and not fit the
-/// memory.
+/// The entries of a run of more than this number are not listed one by one, neither by an idx nor by an
+/// idxbuc of another stride: where lists cost next to nothing, that would be the least-cost tree, and not fit
+/// the memory.
 pub(crate) const LISTED: u64 = 1 << 12;
 
 /// Which of some runs are too long to be listed.

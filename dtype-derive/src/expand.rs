@@ -236,7 +236,10 @@ fn struct_members(item: &Input<'_>, fields: &[Field<'_>], types: &Types) -> Toke
                 &__dtype::Runtime::in_memory::<#count>(<Self as __dtype::MpiDatatype>::LIST);
 
             #[inline(always)]
-            fn visit_nth(__dtype_visitor: &mut impl __dtype::Visitor, __dtype_field: ::core::primitive::usize) {
+            fn visit_nth(
+                __dtype_visitor: &mut impl __dtype::Visitor,
+                __dtype_field: ::core::primitive::usize,
+            ) {
                 match __dtype_field {
                     #(#numbers => #visits,)*
                     _ => {}

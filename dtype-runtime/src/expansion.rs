@@ -37,7 +37,9 @@ impl Runtime {
             ($($place:literal)*) => { $(T::visit_nth(visitor, const { nth::<T>($place) });)* };
         }
         if cfg!(debug_assertions) || const { T::ORDER.len() > 16 } {
-            T::ORDER.iter().for_each(|field| T::visit_nth(visitor, *field));
+            for field in T::ORDER {
+                T::visit_nth(visitor, *field);
+            }
         } else {
             one_by_one!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
         }

@@ -64,8 +64,8 @@ impl Solved {
     const MOST_LEVELS: usize = 12;
 
     /// Solves a layout. Nothing if the runs are too many, if they are long and the model may take them apart,
-    /// if they begin elsewhere than at 0 and it would shift the leaves of a vec rather than the vec, or if costs
-    /// or displacements are beyond all reason.
+    /// if they begin elsewhere than at 0 and it would shift the leaves of a vec rather than the vec, or if
+    /// costs or displacements are beyond all reason.
     pub const fn of(runs: &RunBuffer, costs: &LinearCosts) -> Option<Self> {
         let Some((list, length)) = runs.list() else { return None };
         let list = list.split_at(length).0;

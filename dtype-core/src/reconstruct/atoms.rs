@@ -148,7 +148,8 @@ impl Atoms {
         self.displacements[at + 1] - self.displacements[at]
     }
 
-    /// Whether an element and the next one are a vec of their atom; and whether it goes on with the one after.
+    /// Whether an element and the next one are a vec of their atom; and whether it goes on with the one
+    /// after.
     pub(super) fn pairs(&self) -> (Vec<bool>, Vec<bool>) {
         let n = self.len();
         let is_single = |i: usize| self.counts[i] == 1;

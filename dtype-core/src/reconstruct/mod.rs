@@ -119,8 +119,8 @@ pub fn reconstruct_within(
     Ok(Solution { tree, cost, optimality })
 }
 
-/// A good tree for a map that is too long to be solved entry by entry: that over its runs, and for maps of one
-/// base type the least-cost path is tried as well.
+/// A good tree for a map that is too long to be solved entry by entry: that over its runs, and for maps of
+/// one base type the least-cost path is tried as well.
 fn from_map(map: &TypeMap, costs: &dyn CostModel, limits: &Limits) -> (TypeTree, Optimality) {
     let runs = runs_of(map, u64::MAX).unwrap_or_default();
     let listed = from_runs(runs.as_slice(), costs, limits);

@@ -107,8 +107,8 @@ impl AtomRuns {
         self.length[start] as usize
     }
 
-    /// Whether no node over the first `q > 1` atoms of such a run, of cost `child`, is cheaper than a vec over
-    /// its atoms, for any number of copies.
+    /// Whether no node over the first `q > 1` atoms of such a run, of cost `child`, is cheaper than a vec
+    /// over its atoms, for any number of copies.
     pub(super) fn dominates(&self, prices: &Prices<'_>, symbol: u32, q: u64, child: u64) -> bool {
         let Some(linear) = &prices.linear else { return false };
         let vector = self.costs[symbol as usize].vector;

@@ -95,15 +95,15 @@ impl End {
     }
 }
 
-/// The cheapest sequences that end in a certain place, with a node of one kind over as many elements. What can
-/// follow depends on the last two copies only, and those are the same; of an idxbuc, on its stride too.
+/// The cheapest sequences that end in a certain place, with a node of one kind over as many elements. What
+/// can follow depends on the last two copies only, and those are the same; of an idxbuc, on its stride too.
 pub(super) struct OpenRepeat {
     kind: Repeat,
     /// Elements of the last copy, and how far it is from the one before.
     pub(super) q: usize,
     stride: i64,
-    /// Relative to what all copies beyond the first two have cost, which is `each` a copy, for an idxbuc with a
-    /// bucket.
+    /// Relative to what all copies beyond the first two have cost, which is `each` a copy, for an idxbuc with
+    /// a bucket.
     any: End,
     all: i64,
     each: i64,
@@ -143,8 +143,8 @@ impl OpenRepeat {
         self.buckets.as_ref().map_or(self.any, |buckets| buckets.best.or(self.any)).plus(self.all)
     }
 
-    /// With one copy more, of `q` elements and `stride` bytes behind the last one; not where a vec has another
-    /// stride, or it costs too much.
+    /// With one copy more, of `q` elements and `stride` bytes behind the last one; not where a vec has
+    /// another stride, or it costs too much.
     fn longer(mut self, q: usize, stride: i64) -> Option<Self> {
         let all = self.all + self.each;
         if all >= NONE || self.kind == Repeat::Vector && stride != self.stride {

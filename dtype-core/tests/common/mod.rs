@@ -353,8 +353,8 @@ pub fn long_map() -> impl Strategy<Value = TypeMap> {
     )
 }
 
-/// Maps of up to `most` runs whose lengths are a few, their multiples, and one more or less, at few distances;
-/// some of another stride or base type; cut off at either end.
+/// Maps of up to `most` runs whose lengths are a few, their multiples, and one more or less, at few
+/// distances; some of another stride or base type; cut off at either end.
 pub fn rows(most: usize) -> impl Strategy<Value = TypeMap> {
     let length = (0usize..4, 1u64..6, 1u64..13);
     let lengths = (1u64..10, proptest::collection::vec(length, 1..5)).prop_map(|(one, others)| {
