@@ -48,7 +48,10 @@ pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
         ],
     )?;
     count.cargo_test(&sh, &["--package", "dtype-core", "--doc"])?;
-    count.cargo_test(&sh, &["--package", "dtype-core", "--release", "--test", "exhaustive"])?;
+    count.cargo_test(
+        &sh,
+        &["--package", "dtype-core", "--release", "--test", "exhaustive", "--test", "runs"],
+    )?;
     count.cargo_test(
         &sh,
         &["--package", "dtype-benches", "--release", "--test", "peers", "--test", "drawn"],

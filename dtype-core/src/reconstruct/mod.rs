@@ -12,6 +12,7 @@ use crate::{
 };
 
 mod atoms;
+mod build;
 mod dag;
 mod open;
 mod open_repeats;

@@ -36,7 +36,7 @@ use super::{
 };
 use crate::{
     CostModel, NodeCosts, Optimality, TypeTree,
-    repeat::{Repeat, StrideCounts, repeat, repeat_singles},
+    repeat::{Repeat, StrideCounts},
 };
 
 /// The least-cost tree over `atoms`, and whether it is known to be that: not if more than `limit` segments
@@ -66,10 +66,10 @@ struct Kept {
     cost: u64,
 }
 
-struct Search<'a> {
-    atoms: &'a Atoms,
+pub(super) struct Search<'a> {
+    pub(super) atoms: &'a Atoms,
     prices: Prices<'a>,
-    repeats: Repeats,
+    pub(super) repeats: Repeats,
     /// What open runs need to know of the atoms, where the prices allow them.
     runs: Option<AtomRuns>,
     /// By first element. The segments of a row are kept once its row is solved.
@@ -82,7 +82,7 @@ struct Search<'a> {
     inherited: Vec<(usize, usize)>,
     /// Room for open repeats, empty between rows.
     open_repeats: RefCell<OpenRepeats>,
-    paid: Option<Paid>,
+    pub(super) paid: Option<Paid>,
     /// How many more segments may be kept.
     room: u64,
     /// Whether there was room for all.
@@ -168,7 +168,7 @@ impl<'a> Search<'a> {
         (0..lengths.len()).map(alike).collect()
     }
 
-    fn row(&self, start: usize, end: usize) -> Row {
+    pub(super) fn row(&self, start: usize, end: usize) -> Row {
         let mut row = Row::default();
         self.solve(&mut row, start, end);
         row
@@ -269,7 +269,7 @@ impl<'a> Search<'a> {
     }
 
     /// The least-cost root of the row's first `length` elements, moved to begin at `shift`.
-    fn choice(&self, row: &Row, length: usize, shift: i64) -> Choice {
+    pub(super) fn choice(&self, row: &Row, length: usize, shift: i64) -> Choice {
         if shift != 0 {
             return row.shifted[length];
         }
@@ -350,7 +350,7 @@ impl<'a> Search<'a> {
     /// Whether the row's first `length` elements, whole, are a better part of a strc than any sequence of two
     /// or more parts. At equal cost the whole is taken where it is a run of adjacent leaves, which MPI takes
     /// as a block length.
-    fn is_part(&self, row: &Row, length: usize) -> bool {
+    pub(super) fn is_part(&self, row: &Row, length: usize) -> bool {
         let whole = &row.whole[length];
         let (part, sequence) = (self.prices.part.of(whole.cost), row.parts[length].0);
         match whole.root {
@@ -375,7 +375,7 @@ impl<'a> Search<'a> {
 
     /// The node with a single child that moves it: `length` elements that cost `aligned`, or as a part of a
     /// strc, which is no strc itself, `whole`.
-    fn carried(&self, aligned: u64, whole: u64, length: usize) -> Choice {
+    pub(super) fn carried(&self, aligned: u64, whole: u64, length: usize) -> Choice {
         let (prices, length) = (&self.prices, length as u32);
         let mut choice = Choice::UNKNOWN;
         choice.relax(prices.index(1).of(aligned), Root::Repeat(Repeat::Index, length));
@@ -426,7 +426,7 @@ impl<'a> Search<'a> {
 
     /// Reads how far apart the copies are that an element is, and unless it is the first one, how far it is
     /// from the one before.
-    fn read(&self, at: usize, first: bool, strides: &mut Option<StrideCounts>) {
+    pub(super) fn read(&self, at: usize, first: bool, strides: &mut Option<StrideCounts>) {
         let mut push = |stride: i64, times: u64| {
             strides.get_or_insert_with(|| StrideCounts::regular(stride, 0)).push(stride, times);
         };
@@ -498,80 +498,5 @@ impl<'a> Search<'a> {
                 *longer = (cost, length);
             }
         }
-    }
-
-    /// The tree of the first `length` elements of the row, moved to begin at `shift`.
-    ///
-    /// The recursion is at most 2·log₂ n + 2 deep: repeats halve the segment, and a strc is never directly
-    /// below a strc.
-    fn build(&self, row: &Row, length: usize, shift: i64) -> TypeTree {
-        match self.choice(row, length, shift).root {
-            Root::Parts => self.build_parts(row, length, shift),
-            Root::Part => TypeTree::structure([shift], [self.build_whole(row, length)]),
-            root => self.build_repeat(row, root, length, shift),
-        }
-    }
-
-    /// As [`build`](Self::build), for the tree without a strc at its root.
-    fn build_whole(&self, row: &Row, length: usize) -> TypeTree {
-        self.build_repeat(row, row.whole[length].root, length, 0)
-    }
-
-    fn build_repeat(&self, row: &Row, root: Root, length: usize, shift: i64) -> TypeTree {
-        let (kind, q) = match (root, &self.paid) {
-            (Root::Paid, Some(paid)) => return paid.tree.clone(),
-            (Root::Singles(kind), _) => return self.build_singles(row.start, kind, length, shift),
-            (Root::Repeat(kind, q), _) => (kind, q as usize),
-            _ if self.atoms.counts[row.start] == 1 => return self.atoms.atom(row.start).0.clone(),
-            _ => return self.build_singles(row.start, Repeat::Vector, 1, 0),
-        };
-        // A vec hands the shift down; the others carry it in their lists.
-        let below = if kind == Repeat::Vector { shift } else { 0 };
-        let child = self.build(row, q, below);
-        let (mut last, mut here) = (row.start, row.start + q);
-        let mut places = vec![self.atoms.displacements[row.start]];
-        while here < row.start + length {
-            let Some(next) = self.repeats.next(last, here) else { break };
-            places.push(self.atoms.displacements[here]);
-            (last, here) = (here, next);
-        }
-        repeat(kind, &places, 1, shift - below, child)
-    }
-
-    /// The node over the single atom that some elements are of.
-    fn build_singles(&self, start: usize, kind: Repeat, length: usize, shift: i64) -> TypeTree {
-        let (atom, cost) = self.atoms.atom(start).clone();
-        let elements = start..start + length;
-        let mut strides = None;
-        elements.clone().for_each(|at| self.read(at, at == start, &mut strides));
-        let element =
-            |at: usize| (self.atoms.displacements[at], self.atoms.counts[at], self.atoms.strides[at]);
-        let elements: Vec<_> = elements.map(element).collect();
-        let (child, shift) = match self.carried(cost, cost, 1).root {
-            _ if shift == 0 || kind != Repeat::Vector => (atom, shift),
-            Root::Repeat(kind, _) => (repeat(kind, &[0], 1, shift, atom), 0),
-            _ => (TypeTree::structure([shift], [atom]), 0),
-        };
-        repeat_singles(kind, &elements, strides.map_or(0, |strides| strides.best()), shift, child)
-    }
-
-    fn build_parts(&self, row: &Row, length: usize, shift: i64) -> TypeTree {
-        let (mut displacements, mut children) = (Vec::new(), Vec::new());
-        let mut end = length;
-        while end > 0 {
-            // What stands before the last part is a single part, or a sequence of parts again.
-            let single = end < length && self.is_part(row, end);
-            let begin = if single { 0 } else { row.parts[end].1 };
-            let start = row.start + begin;
-            displacements.push(self.atoms.displacements[start] - self.atoms.displacements[row.start] + shift);
-            children.push(match begin {
-                0 => self.build_whole(row, end),
-                _ => self.build_whole(&self.row(start, row.start + end), end - begin),
-            });
-            end = begin;
-        }
-        displacements.reverse();
-        children.reverse();
-        TypeTree::structure(displacements, children)
     }
 }

@@ -1,0 +1,190 @@
+//! Stretches of one base type at one stride, and where one is several copies of another.
+
+use super::{
+    model::Tiling,
+    work::{Cuts, Stretch},
+};
+use crate::{Run, cost::least};
+
+impl Cuts<'_> {
+    /// All stretches, in order.
+    pub(super) const fn find_stretches(&mut self) {
+        let (mut run, mut start, mut before) = (0, 0, None);
+        while run < self.runs.len() {
+            let Run { base, count, stride, displacement } = self.runs[run];
+            let step = if run > 0 && self.goes_on(run) {
+                let last = &self.runs[run - 1];
+                Some(displacement.wrapping_sub(last.entry(last.count - 1)))
+            } else {
+                None
+            };
+            let mut from = start;
+            if let Some(step) = step {
+                if count > 1 && step == stride {
+                    from -= 1;
+                } else if !matches!(before, Some(stride) if stride == step) {
+                    self.add_stretch(Stretch {
+                        start: start - 1,
+                        end: start + 1,
+                        stride: step,
+                        base: base as u8,
+                    });
+                }
+            }
+            if count > 1 {
+                self.add_stretch(Stretch { start: from, end: start + count, stride, base: base as u8 });
+            }
+            before = if count > 1 { Some(stride) } else { None };
+            start += count;
+            run += 1;
+        }
+    }
+
+    const fn add_stretch(&mut self, stretch: Stretch) {
+        if self.stretches == self.room.stretches.len() {
+            self.complete = false;
+            return;
+        }
+        self.room.stretches[self.stretches] = stretch;
+        self.stretches += 1;
+    }
+
+    /// A stretch may be several copies of what is a stretch beside it, or one of them with little left over.
+    pub(super) const fn tile(&mut self) {
+        let mut i = 0;
+        while i < self.stretches && self.complete {
+            if self.tiling.within > 0 {
+                self.tile_by(i);
+            }
+            if let Some(next) = self.neighbour(i, true) {
+                self.make_equal(i, next);
+                self.halve(i);
+            }
+            i += 1;
+        }
+    }
+
+    /// Cuts the longer one of two neighbours where it is as long as the shorter one, if little is left.
+    const fn make_equal(&mut self, one: usize, other: usize) {
+        let (before, behind) = (self.room.stretches[one], self.room.stretches[other]);
+        let (first, second) = (before.end - before.start, behind.end - behind.start);
+        if first < second && second - first <= self.tiling.left {
+            self.insert(behind.start + first);
+        } else if second < first && first - second <= self.tiling.left {
+            self.insert(before.end - second);
+        }
+    }
+
+    /// Halves of two neighbours may be the copies of a vec that repeats, where it begins and ends in shorter
+    /// ones.
+    const fn halve(&mut self, one: usize) {
+        let Stretch { start, end, .. } = self.room.stretches[one];
+        let (length, half) = (end - start, (end - start) / 2);
+        let (Some(first), true) = (self.neighbour(one, false), length.is_multiple_of(2)) else { return };
+        if !self.is_shorter(first, length) {
+            return;
+        }
+        let mut last = one;
+        while let Some(next) = self.neighbour(last, true) {
+            last = next;
+            if self.copies(next, length) != 1 || !self.is_tiled(next, length) {
+                break;
+            }
+        }
+        if self.is_shorter(last, length) {
+            let (mut at, end) =
+                (self.room.stretches[first].end - half, self.room.stretches[last].start + half);
+            while at <= end && self.complete {
+                self.insert(at);
+                at += half;
+            }
+        }
+    }
+
+    /// Whether a stretch is shorter than a length, but not than half of it.
+    const fn is_shorter(&self, stretch: usize, length: u64) -> bool {
+        let Stretch { start, end, .. } = self.room.stretches[stretch];
+        length / 2 <= end - start && end - start < length
+    }
+
+    /// Cuts the neighbours of a stretch, as far as they are several of it, where enough of them are but one.
+    const fn tile_by(&mut self, one: usize) {
+        let Tiling { at_end, within, index, index_bucket, .. } = *self.tiling;
+        let Stretch { start, end, .. } = self.room.stretches[one];
+        let length = end - start;
+        let (mut first, mut start) = (one, start);
+        while let Some(before) = self.neighbour(first, false) {
+            let copies = self.copies(before, length);
+            if copies == 1 && self.is_tiled(before, length) {
+                // It has been done with that one.
+                return;
+            }
+            if copies > within || !self.is_tiled(before, length) {
+                start -= least(copies, at_end) * length;
+                break;
+            }
+            (first, start) = (before, self.room.stretches[before].start);
+        }
+        // At either end of a node that is worth it there may be a single copy of a longer stretch.
+        let single = self.tiling.saved(1);
+        let (mut saved, mut most, mut next) = (single, single, Some(first));
+        let mut end = start;
+        while let Some(stretch) = next {
+            let copies = self.copies(stretch, length);
+            if copies > within || !self.is_tiled(stretch, length) {
+                end += least(copies, at_end) * length;
+                break;
+            }
+            let (by_index, by_bucket) = self.tiling.saved(copies);
+            saved = (larger(saved.0, single.0) + by_index, larger(saved.1, single.1) + by_bucket);
+            most = (larger(most.0, saved.0), larger(most.1, saved.1));
+            end = self.room.stretches[stretch].end;
+            next = self.neighbour(stretch, true);
+        }
+        if most.0 + single.0 <= index && most.1 + single.1 <= index_bucket {
+            return;
+        }
+        let mut at = start;
+        while at <= end && self.complete {
+            self.insert(at);
+            at += length;
+        }
+    }
+
+    /// The stretch at the same stride that begins where one ends, or ends where it begins.
+    const fn neighbour(&self, one: usize, behind: bool) -> Option<usize> {
+        /// They are in order, and overlap by no more than an entry.
+        const NEAR: usize = 6;
+        let a = &self.room.stretches[one];
+        let mut i = 1;
+        while i <= NEAR {
+            let other = if behind { one + i } else { one.wrapping_sub(i) };
+            if other >= self.stretches {
+                return None;
+            }
+            let b = &self.room.stretches[other];
+            let meets = if behind { b.start == a.end } else { b.end == a.start };
+            if meets && a.stride == b.stride && a.base == b.base {
+                return Some(other);
+            }
+            i += 1;
+        }
+        None
+    }
+
+    /// How many copies of a length fit into a stretch.
+    const fn copies(&self, stretch: usize, length: u64) -> u64 {
+        let Stretch { start, end, .. } = self.room.stretches[stretch];
+        (end - start) / length
+    }
+
+    /// Whether they fill it.
+    const fn is_tiled(&self, stretch: usize, length: u64) -> bool {
+        let Stretch { start, end, .. } = self.room.stretches[stretch];
+        (end - start).is_multiple_of(length)
+    }
+}
+
+const fn larger(a: i64, b: i64) -> i64 {
+    if a > b { a } else { b }
+}

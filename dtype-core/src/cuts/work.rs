@@ -1,0 +1,128 @@
+//! What is worked on: the cuts so far, and what is known of the runs.
+
+use super::model::Tiling;
+use crate::Run;
+
+/// A place in a map, between two entries or at an end.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// Entries before it.
+    pub(super) at: u64,
+    /// The run behind it, or the number of runs.
+    pub(super) run: usize,
+    /// Entries of that run before it.
+    pub(super) offset: u64,
+}
+
+pub(super) const START: Place = Place { at: 0, run: 0, offset: 0 };
+
+/// A place where a repetition may show: the base types on either side, and the distance across.
+#[derive(Clone, Copy)]
+pub(crate) struct Anchor {
+    pub(super) place: Place,
+    pub(super) before: u8,
+    pub(super) behind: u8,
+    pub(super) step: i64,
+}
+
+impl Anchor {
+    pub(crate) const NONE: Self = Self { place: START, before: 0, behind: 0, step: 0 };
+}
+
+/// Whatever is cut in the entries `start..end` is cut `period` behind as well: both are alike.
+#[derive(Clone, Copy)]
+pub(crate) struct Repetition {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) period: u64,
+}
+
+impl Repetition {
+    pub(crate) const NONE: Self = Self { start: 0, end: 0, period: 0 };
+}
+
+/// The longest stretch of one base type at one stride: a run, with the last entry of the one before where
+/// that fits, or two neighbours of different runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Stretch {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) stride: i64,
+    pub(super) base: u8,
+}
+
+impl Stretch {
+    pub(crate) const NONE: Self = Self { start: 0, end: 0, stride: 0, base: 0 };
+}
+
+/// Memory to work in, whose lengths are limits. There are at most two stretches for each run, and no more
+/// anchors than cuts.
+pub(crate) struct Room<'a> {
+    /// The cuts, in entries from the start of the map and in order.
+    pub(crate) cuts: &'a mut [u64],
+    pub(crate) stretches: &'a mut [Stretch],
+    pub(crate) anchors: &'a mut [Anchor],
+    pub(crate) repetitions: &'a mut [Repetition],
+}
+
+pub(super) struct Cuts<'a> {
+    pub(super) runs: &'a [Run],
+    pub(super) tiling: &'a Tiling,
+    pub(super) room: Room<'a>,
+    pub(super) length: usize,
+    pub(super) stretches: usize,
+    pub(super) repetitions: usize,
+    /// Whether there was room for everything.
+    pub(super) complete: bool,
+}
+
+impl<'a> Cuts<'a> {
+    pub(super) const fn none(runs: &'a [Run], tiling: &'a Tiling, room: Room<'a>) -> Self {
+        Self { runs, tiling, room, length: 0, stretches: 0, repetitions: 0, complete: true }
+    }
+
+    /// Whether a run, not the first one, is of the same base type as the one before.
+    pub(super) const fn goes_on(&self, run: usize) -> bool {
+        self.runs[run].base as u8 == self.runs[run - 1].base as u8
+    }
+
+    pub(super) const fn end_of(&self, place: Place) -> Place {
+        Place { at: place.at + self.runs[place.run].count - place.offset, run: place.run + 1, offset: 0 }
+    }
+
+    /// The first cut that is not before a place.
+    pub(super) const fn find(&self, at: u64) -> usize {
+        let (mut low, mut high) = (0, self.length);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.room.cuts[middle] < at {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    pub(super) const fn insert(&mut self, at: u64) {
+        let behind_all = self.length == 0 || self.room.cuts[self.length - 1] < at;
+        let place = if behind_all { self.length } else { self.find(at) };
+        if place == self.length || self.room.cuts[place] != at {
+            self.insert_at(place, at);
+        }
+    }
+
+    pub(super) const fn insert_at(&mut self, place: usize, at: u64) {
+        if self.length == self.room.cuts.len() {
+            self.complete = false;
+            return;
+        }
+        let mut i = self.length;
+        while i > place {
+            self.room.cuts[i] = self.room.cuts[i - 1];
+            i -= 1;
+        }
+        self.room.cuts[place] = at;
+        self.length += 1;
+    }
+}
