@@ -589,6 +589,7 @@ fn every_kernel_copies_what_the_interpreter_does() {
             TypeTree::vector(columns, size, TypeTree::vector(rows, pitch, block.clone()))
         };
         let places: Vec<i64> = (0..13).map(|i| i * (size + 7) + i % 3).collect();
+        let [float, byte, short] = [BaseType::F32, BaseType::U8, BaseType::I16].map(TypeTree::Leaf);
         let shapes = [
             TypeTree::vector(11, 2 * size, block.clone()),
             TypeTree::vector(11, size + 5, block.clone()),
@@ -607,6 +608,13 @@ fn every_kernel_copies_what_the_interpreter_does() {
                 if cfg!(miri) { 9 } else { 300 },
                 size + 40,
                 TypeTree::structure([0, size + 20], [block.clone(), TypeTree::Leaf(BaseType::F64)]),
+            ),
+            TypeTree::index(
+                (0..40).map(|i| i * (size + 45) + i % 5).collect::<Vec<_>>(),
+                TypeTree::structure(
+                    [0, size + 10, size + 20, size + 30],
+                    [block.clone(), float, byte, short],
+                ),
             ),
         ];
         for tree in shapes {
