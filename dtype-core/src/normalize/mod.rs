@@ -12,7 +12,7 @@ use alloc::{borrow::Cow, vec, vec::Vec};
 use crate::{
     CostModel, Error, Limits, LinearCosts, Optimality, Run, Shape, Solution, TypeTree,
     constant::{RunBuffer, Solved},
-    reconstruct::{Atoms, PIECES, from_runs, least_cost, least_cost_path, reconstruct_within},
+    reconstruct::{Atoms, PIECES, from_runs, least_cost, least_cost_path, reconstruct_within, solves_runs},
 };
 
 mod path;
@@ -112,7 +112,7 @@ fn normalize_measured(
     Ok(Solution { tree: tree.into_owned(), cost, optimality })
 }
 
-/// A tree of a map of few runs.
+/// A tree of a map of few runs, under a model under which it may be the least-cost one.
 fn solve_runs(
     tree: &TypeTree,
     costs: &dyn CostModel,
@@ -122,7 +122,7 @@ fn solve_runs(
     let few = Solved::of(&RunBuffer::of(tree), linear).map(|solved| solved.solution());
     few.filter(|solution| solution.optimality == Optimality::Proven).or_else(|| {
         let most = usize::try_from(limits.exact_entries / PIECES).unwrap_or(usize::MAX);
-        let runs = tree.few_runs(most)?;
+        let runs = solves_runs(costs).then(|| tree.few_runs(most)).flatten()?;
         let (tree, optimality) = from_runs(runs.as_slice(), costs, limits);
         Some(Solution { cost: tree.cost(costs), tree, optimality })
     })

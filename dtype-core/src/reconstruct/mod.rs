@@ -103,7 +103,8 @@ pub fn reconstruct_within(
             (tree, if proven { Optimality::Proven } else { Optimality::UpperBound })
         }
         Shape::Tree | Shape::Dag => {
-            let runs = runs_of(map, map.len() as u64 / PIECES);
+            let most = map.len() as u64 / PIECES;
+            let runs = solves_runs(costs).then(|| runs_of(map, most)).flatten();
             let solved = runs.map(|runs| from_runs(runs.as_slice(), costs, limits));
             solved
                 .filter(|(_, optimality)| *optimality == Optimality::Proven)
@@ -145,6 +146,11 @@ fn runs_of(map: &TypeMap, most: u64) -> Option<Runs> {
         (runs.as_slice().len() as u64 <= most).then_some(())
     })?;
     Some(runs)
+}
+
+/// Whether [`from_runs`] may find the least-cost tree under a model.
+pub(crate) fn solves_runs(costs: &dyn CostModel) -> bool {
+    LinearCosts::of(costs).is_some_and(|costs| takes_runs_for_atoms(&costs))
 }
 
 /// The tree over some runs, which are cut as far as the limits and what is known of the model allow: the

@@ -398,27 +398,24 @@ impl<'a> Search<'a> {
             self.read(at, at == start, &mut singles.strides);
             singles.elements += 1;
             singles.copies += atoms.counts[at];
+            singles.long = singles.long.with(atoms.counts[at], atoms.strides[at]);
             let Some(strides) = singles.strides.as_ref() else { continue };
-            let mut relax = |whole: bool, shifted: bool, cost: u64, kind: Repeat| {
-                if whole {
-                    row.whole[singles.elements].relax(cost, Root::Singles(kind));
+            let (elements, copies) = (singles.elements, singles.copies);
+            let vector = strides.is_regular().then(|| prices.vector(copies));
+            let index = singles.long.can_be_listed().then(|| (prices.index(copies), Repeat::Index));
+            let in_buckets = singles.long.fits_buckets(strides.best());
+            let bucket = in_buckets.then(|| (prices.index_bucket(copies, strides.buckets()), Repeat::Bucket));
+            let relax = |choice: &mut Choice, below: u64| {
+                if let Some(vector) = vector {
+                    choice.relax(vector.of(below), Root::Singles(Repeat::Vector));
                 }
-                if shifted && start == 0 {
-                    row.shifted[singles.elements].relax(cost, Root::Singles(kind));
+                for (price, kind) in index.into_iter().chain(bucket) {
+                    choice.relax(price.of(cost), Root::Singles(kind));
                 }
             };
-            if strides.is_regular() {
-                let vector = prices.vector(singles.copies);
-                relax(true, false, vector.of(cost), Repeat::Vector);
-                relax(false, true, vector.of(below), Repeat::Vector);
-            }
-            singles.long = singles.long.with(atoms.counts[at], atoms.strides[at]);
-            if singles.long.can_be_listed() {
-                relax(true, true, prices.index(singles.copies).of(cost), Repeat::Index);
-            }
-            let bucket = prices.index_bucket(singles.copies, strides.buckets()).of(cost);
-            if singles.long.fits_buckets(strides.best()) {
-                relax(true, true, bucket, Repeat::Bucket);
+            relax(&mut row.whole[elements], cost);
+            if start == 0 {
+                relax(&mut row.shifted[elements], below);
             }
         }
         row.singles = singles;
