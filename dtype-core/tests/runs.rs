@@ -88,6 +88,18 @@ fn rows_are_cut_in_halves_where_they_begin_and_end_in_shorter_ones() {
     assert_eq!((solution.cost, solution.optimality), (35, Optimality::Proven));
 }
 
+/// The first two pairs of rows are four at one distance too; they are cut like the others nevertheless.
+#[test]
+fn pairs_of_rows_at_irregular_places_are_found_where_some_are_regular() {
+    let rows = [0, 8, 16, 24, 80, 88, 112, 120, 120, 128, 128, 136i64];
+    let entries = rows.iter().flat_map(|at| (0..13).map(move |i| at - 8 * i));
+    let map = TypeMap::homogeneous(BaseType::F64, entries.collect()).unwrap();
+    let solution = reconstruct_within(&map, Shape::Tree, &NodeCosts::THESIS, &Limits::NONE).unwrap();
+    let pair = TypeTree::vector(2, 8, TypeTree::vector(13, -8, TypeTree::Leaf(BaseType::F64)));
+    assert_eq!(solution.tree, TypeTree::index([0, 16, 80, 112, 120, 128], pair));
+    assert_eq!((solution.cost, solution.optimality), (24, Optimality::Proven));
+}
+
 /// A list of all entries would be the least-cost tree, and not fit any memory.
 #[test]
 fn lists_that_cost_nothing_are_not_longer_than_they_need_to_be() {
