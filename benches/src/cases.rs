@@ -1,6 +1,6 @@
 //! Type maps of every character that is measured.
 
-use dtype_core::{BaseType, TypeMap};
+use dtype_core::{BaseType, TypeMap, TypeTree};
 
 use crate::generate::Random;
 
@@ -86,4 +86,62 @@ fn running_sum(n: usize, mut step: impl FnMut() -> i64) -> Vec<i64> {
             here
         })
         .collect()
+}
+
+/// The names of layouts of long runs.
+pub const RUNS: [&str; 8] = [
+    "random-to-64",
+    "random-to-1e6",
+    "two-types",
+    "two-strides",
+    "multiples-of-4",
+    "triangle",
+    "rows-of-a-disc",
+    "1000-or-2000",
+];
+
+/// A layout of `n` runs, all in one strc.
+///
+/// # Panics
+/// For a name that is none of [`RUNS`].
+pub fn runs(name: &str, n: usize) -> TypeTree {
+    let mut random = Random::new(1);
+    let mut below = |limit| random.below(limit);
+    let (half, mut end) = (n as i64 / 2, 0);
+    let mut run = |i: i64| {
+        let (mut base, mut stride, mut gap) = (BaseType::F64, 8, 8 * (1 + below(64) as i64));
+        let count = match name {
+            "random-to-64" => 1 + below(64),
+            "random-to-1e6" => 1 + below(1_000_000),
+            "two-types" => {
+                base = [BaseType::F64, BaseType::I64][below(2) as usize];
+                1 + below(64)
+            }
+            "two-strides" => {
+                stride = [8, 16][below(2) as usize];
+                1 + below(64)
+            }
+            "multiples-of-4" => 4 * if below(4) == 0 { 1 + below(5) } else { 1 },
+            "triangle" => {
+                gap = 8 * (n as i64 - i);
+                i as u64 + 1
+            }
+            "rows-of-a-disc" => {
+                let width = (half * half - (i - half) * (i - half)).max(0).isqrt();
+                let next = (half * half - (i + 1 - half) * (i + 1 - half)).max(0).isqrt();
+                gap = 8 * (3 * half - width - next);
+                2 * width as u64 + 1
+            }
+            "1000-or-2000" => {
+                gap = 8;
+                1000 * (1 + below(2))
+            }
+            _ => panic!("no layout of runs is called {name}"),
+        };
+        let place = end;
+        end += stride * count as i64 + gap;
+        (place, TypeTree::vector(count, stride, TypeTree::Leaf(base)))
+    };
+    let (places, runs): (Vec<_>, Vec<_>) = (0..n as i64).map(&mut run).unzip();
+    TypeTree::structure(places, runs)
 }

@@ -29,6 +29,7 @@ fn main() {
     bench.trees();
     bench.paths();
     bench.normalization();
+    bench.runs();
 }
 
 impl Bench {
@@ -102,6 +103,16 @@ impl Bench {
         for (name, tree) in [("vec-1e9", large), ("nested-20", nested), ("idx-1e6-regular", regular)] {
             let ours = || normalize(&tree, &self.costs).ok().map(|solution| solution.cost);
             self.measure(format!("normalize/{name}"), vec![Contender::new("ours", ours)]);
+        }
+    }
+
+    /// Layouts of thousands of runs, however long.
+    fn runs(&self) {
+        let n = if self.options.quick { 400 } else { 2000 };
+        for name in cases::RUNS {
+            let tree = cases::runs(name, n);
+            let ours = || normalize(&tree, &self.costs).ok().map(|solution| solution.cost);
+            self.measure(format!("normalize/{name}/{n}"), vec![Contender::new("ours", ours)]);
         }
     }
 }
