@@ -76,12 +76,10 @@ impl Cuts<'_> {
         }
         let (a, b) = (a.run - 1, b.run - 1);
         let (one, other) = (&self.runs[a], &self.runs[b]);
-        let (before_one, before_other) = (&self.runs[a - 1], &self.runs[b - 1]);
-        let step = one.displacement.wrapping_sub(before_one.entry(before_one.count - 1));
         one.count == other.count
             && one.stride == other.stride
-            && before_one.base as u8 == before_other.base as u8
-            && step == other.displacement.wrapping_sub(before_other.entry(before_other.count - 1))
+            && self.runs[a - 1].base as u8 == self.runs[b - 1].base as u8
+            && self.step(a) == self.step(b)
     }
 
     /// Whether both places lie in a repetition that is known, a number of periods apart: a multiple of a

@@ -11,15 +11,10 @@ impl Cuts<'_> {
     pub(super) const fn find_stretches(&mut self) {
         let (mut run, mut start, mut before) = (0, 0, None);
         while run < self.runs.len() {
-            let Run { base, count, stride, displacement } = self.runs[run];
-            let step = if run > 0 && self.goes_on(run) {
-                let last = &self.runs[run - 1];
-                Some(displacement.wrapping_sub(last.entry(last.count - 1)))
-            } else {
-                None
-            };
+            let Run { base, count, stride, .. } = self.runs[run];
             let mut from = start;
-            if let Some(step) = step {
+            if run > 0 && self.goes_on(run) {
+                let step = self.step(run);
                 if count > 1 && step == stride {
                     from -= 1;
                 } else if !matches!(before, Some(stride) if stride == step) {
@@ -67,7 +62,7 @@ impl Cuts<'_> {
     /// Cuts the longer one of two neighbours where it is as long as the shorter one, if little is left.
     const fn make_equal(&mut self, one: usize, other: usize) {
         let (before, behind) = (self.room.stretches[one], self.room.stretches[other]);
-        let (first, second) = (before.end - before.start, behind.end - behind.start);
+        let (first, second) = (before.length(), behind.length());
         if first < second && second - first <= self.tiling.left {
             self.insert(behind.start + first);
         } else if second < first && first - second <= self.tiling.left {
@@ -78,8 +73,8 @@ impl Cuts<'_> {
     /// Halves of two neighbours may be the copies of a vec that repeats, where it begins and ends in shorter
     /// ones.
     const fn halve(&mut self, one: usize) {
-        let Stretch { start, end, .. } = self.room.stretches[one];
-        let (length, half) = (end - start, (end - start) / 2);
+        let length = self.room.stretches[one].length();
+        let half = length / 2;
         let (Some(first), true) = (self.neighbour(one, false), length.is_multiple_of(2)) else { return };
         if !self.is_shorter(first, length) {
             return;
@@ -103,16 +98,15 @@ impl Cuts<'_> {
 
     /// Whether a stretch is shorter than a length, but not than half of it.
     const fn is_shorter(&self, stretch: usize, length: u64) -> bool {
-        let Stretch { start, end, .. } = self.room.stretches[stretch];
-        length / 2 <= end - start && end - start < length
+        let own = self.room.stretches[stretch].length();
+        length / 2 <= own && own < length
     }
 
     /// Cuts the neighbours of a stretch, as far as they are several of it, where enough of them are but one.
     const fn tile_by(&mut self, one: usize) {
         let Tiling { at_end, within, index, index_bucket, .. } = *self.tiling;
-        let Stretch { start, end, .. } = self.room.stretches[one];
-        let length = end - start;
-        let (mut first, mut start) = (one, start);
+        let length = self.room.stretches[one].length();
+        let (mut first, mut start) = (one, self.room.stretches[one].start);
         while let Some(before) = self.neighbour(first, false) {
             let copies = self.copies(before, length);
             if copies == 1 && self.is_tiled(before, length) {
@@ -174,14 +168,12 @@ impl Cuts<'_> {
 
     /// How many copies of a length fit into a stretch.
     const fn copies(&self, stretch: usize, length: u64) -> u64 {
-        let Stretch { start, end, .. } = self.room.stretches[stretch];
-        (end - start) / length
+        self.room.stretches[stretch].length() / length
     }
 
     /// Whether they fill it.
     const fn is_tiled(&self, stretch: usize, length: u64) -> bool {
-        let Stretch { start, end, .. } = self.room.stretches[stretch];
-        (end - start).is_multiple_of(length)
+        self.room.stretches[stretch].length().is_multiple_of(length)
     }
 }
 

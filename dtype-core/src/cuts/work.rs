@@ -53,6 +53,10 @@ pub(crate) struct Stretch {
 
 impl Stretch {
     pub(crate) const NONE: Self = Self { start: 0, end: 0, stride: 0, base: 0 };
+
+    pub(super) const fn length(&self) -> u64 {
+        self.end - self.start
+    }
 }
 
 /// Memory to work in, whose lengths are limits. There are at most two stretches for each run, and no more
@@ -84,6 +88,12 @@ impl<'a> Cuts<'a> {
     /// Whether a run, not the first one, is of the same base type as the one before.
     pub(super) const fn goes_on(&self, run: usize) -> bool {
         self.runs[run].base as u8 == self.runs[run - 1].base as u8
+    }
+
+    /// In bytes, to a run, not the first one, from the last entry of the one before.
+    pub(super) const fn step(&self, run: usize) -> i64 {
+        let last = &self.runs[run - 1];
+        self.runs[run].displacement.wrapping_sub(last.entry(last.count - 1))
     }
 
     pub(super) const fn end_of(&self, place: Place) -> Place {

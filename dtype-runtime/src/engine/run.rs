@@ -255,13 +255,14 @@ unsafe fn run_blocks<D: Direction>(size: usize, turns: Repeat<'_>, sides: Sides)
 /// 1 to 3 of [`Direction::copy`], for the blocks at each turn.
 unsafe fn run_passes<D: Direction>(passes: &Passes, turns: Repeat<'_>, sides: Sides) {
     let (from, to) = D::sides(sides.a, sides.b);
+    let (strides, listed) = (turns.stride::<D>(), turns.listed::<D>());
     for group in &passes.groups {
         let (reads, writes) = D::sides(&group.a, &group.b);
         // SAFETY: 1 to 3 are those of the caller, for the same blocks.
         unsafe {
-            if let Some(strides) = turns.stride::<D>() {
+            if let Some(strides) = strides {
                 (group.kernel.strided)(reads, writes, strides, from, to);
-            } else if let Some(listed) = turns.listed::<D>() {
+            } else if let Some(listed) = listed {
                 (group.kernel.listed)(reads, writes, listed, from, to);
             }
         }
