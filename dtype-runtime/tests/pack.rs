@@ -186,3 +186,36 @@ fn values_without_size_are_looked_at_in_no_time() {
     <[char; 0]>::validate_slice(&all[..]).unwrap();
     <[bool; 0]>::validate_slice(&[[true; 0]; 1 << 40]).unwrap();
 }
+
+/// Up to 16 fields have code of their own in the order of memory, where it is optimized.
+#[test]
+fn fields_in_the_order_of_memory_are_packed_in_it_however_many() {
+    macro_rules! check {
+        ($name:ident: $($field:ident: $type:ty),*) => {{
+            #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+            #[mpi(order = "memory")]
+            struct $name {
+                $($field: $type),*
+            }
+            let mut next = 0;
+            let values = [(); 20].map(|()| $name { $($field: { next += 1; next as $type }),* });
+            let mut expected = Vec::new();
+            for value in values {
+                let mut fields =
+                    vec![$((std::mem::offset_of!($name, $field), value.$field.to_ne_bytes().to_vec())),*];
+                fields.sort();
+                expected.extend(fields.into_iter().flat_map(|(_, bytes)| bytes));
+            }
+            let packed = pack(&values[..]);
+            assert_eq!(packed, expected);
+            let mut received = [$name::default(); 20];
+            unpack_into(&packed, &mut received[..]).unwrap();
+            assert_eq!(received, values);
+        }};
+    }
+    check!(Two: a: u8, b: f64);
+    check!(Sixteen: a: u8, b: f64, c: u16, d: u32, e: u8, f: f64, g: i16, h: i32, i: u8, j: f32, k: u64,
+        l: u8, m: i8, n: u16, o: f32, p: u8);
+    check!(Seventeen: a: u8, b: f64, c: u16, d: u32, e: u8, f: f64, g: i16, h: i32, i: u8, j: f32, k: u64,
+        l: u8, m: i8, n: u16, o: f32, p: u8, q: u64);
+}
