@@ -17,12 +17,13 @@ use crate::{
 
 mod path;
 
-/// Finds a cheap tree with the type map of `tree`: the least-cost one for up to 1,000 entries, for 2,000 runs
-/// and often more, of whatever length, and wherever [`Optimality::Proven`] says so; a good one beyond. Never
-/// costs more than `tree` itself; normalizing the result again changes nothing.
+/// Finds a cheap tree with the type map of `tree`: the least-cost one for up to 1,000 entries, for most maps
+/// of up to 2,000 runs, of whatever length, and wherever [`Optimality::Proven`] says so; a good one beyond.
+/// Never costs more than `tree` itself; normalizing the result again changes nothing.
 ///
 /// Runs are solved so under models that count a vec once however many copies it has, as the default one does.
-/// It takes up to a second where thousands of them are irregular.
+/// It takes about a second where thousands of them are irregular, and longer where they repeat at all scales;
+/// [`normalize_within`] sets limits.
 ///
 /// A tree without entries gives a strc without children.
 ///
