@@ -55,7 +55,7 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// 10,000 entries, 1.3 seconds for the worst of the benchmark's cases; and 2²⁴ segments, 256 MiB.
+    /// 10,000 entries, a second for the worst of the benchmark's cases; and 2²⁴ segments, 256 MiB.
     fn default() -> Self {
         Self { exact_entries: 10_000, kept: 1 << 24 }
     }

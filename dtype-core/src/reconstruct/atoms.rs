@@ -16,6 +16,8 @@ pub(crate) struct Atoms {
     /// How many copies of the atom it is, and how far apart they are: 0 for a single one.
     pub(super) counts: Vec<u64>,
     pub(super) strides: Vec<i64>,
+    /// From the last copy of an element's atom to the first one of the next.
+    pub(super) steps: Vec<i64>,
 }
 
 impl Atoms {
@@ -68,10 +70,15 @@ impl Atoms {
             displacements: Vec::with_capacity(elements),
             counts: Vec::with_capacity(elements),
             strides: Vec::with_capacity(elements),
+            steps: Vec::with_capacity(elements),
         }
     }
 
     fn push(&mut self, symbol: u32, at: i64, count: u64, stride: i64) {
+        if let Some(last) = self.len().checked_sub(1) {
+            let behind = (self.counts[last] as i64 - 1) * self.strides[last];
+            self.steps.push(at - self.displacements[last] - behind);
+        }
         self.symbols.push(symbol);
         self.displacements.push(at);
         self.counts.push(count);
@@ -108,6 +115,7 @@ impl Atoms {
             displacements: self.displacements.clone(),
             counts: self.counts.clone(),
             strides: self.strides.clone(),
+            steps: self.steps.clone(),
         }
     }
 
@@ -155,20 +163,23 @@ impl Atoms {
         let is_single = |i: usize| self.counts[i] == 1;
         let fits = |i: usize, step: i64| is_single(i) || self.strides[i] == step;
         let is_pair = |i: usize| {
-            let step = self.step(i);
+            let step = self.steps[i];
             self.symbols[i] == self.symbols[i + 1] && fits(i, step) && fits(i + 1, step)
         };
         let pair: Vec<bool> = (1..n).map(|i| is_pair(i - 1)).collect();
         let goes_on =
-            |i: usize| pair[i] && pair[i + 1] && (!is_single(i + 1) || self.step(i) == self.step(i + 1));
+            |i: usize| pair[i] && pair[i + 1] && (!is_single(i + 1) || self.steps[i] == self.steps[i + 1]);
         let goes_on = (2..n).map(|i| goes_on(i - 2)).collect();
         (pair, goes_on)
     }
+}
 
-    /// From the last copy of an element's atom to the first one of the next.
-    pub(super) fn step(&self, at: usize) -> i64 {
-        self.difference(at) - (self.counts[at] as i64 - 1) * self.strides[at]
-    }
+/// Each number's place among the different ones, in order.
+pub(super) fn numbered(numbers: &[i64]) -> Vec<u32> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    numbers.iter().map(|number| sorted.partition_point(|known| known < number) as u32).collect()
 }
 
 /// A tree that costs nothing, and where.

@@ -3,7 +3,10 @@
 
 use alloc::{vec, vec::Vec};
 
-use super::{atoms::Atoms, prices::Prices};
+use super::{
+    atoms::{Atoms, numbered},
+    prices::Prices,
+};
 use crate::{TypeTree, cuts::LISTED};
 
 /// What is known of the atoms before a search, for all rows.
@@ -71,16 +74,15 @@ impl AtomRuns {
         };
         let costs = atoms.kinds.iter().map(of_kind).collect::<Option<Vec<_>>>()?;
 
-        let steps: Vec<i64> = (1..n).map(|i| atoms.step(i - 1)).collect();
-        let mut sorted: Vec<i64> = steps.iter().chain(&atoms.strides).copied().collect();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let place = |stride: &i64| sorted.partition_point(|known| known < stride) as u32;
+        // A bucket's stride may be either.
+        let mut step = numbered(&[&atoms.steps[..], &atoms.strides].concat());
+        let strides = step.iter().max().map_or(0, |last| *last as usize + 1);
+        let own = step.split_off(atoms.steps.len());
 
         let (pair, goes_on) = atoms.pairs();
         let adjacent = |i: usize| {
             let (atom, _) = atoms.atom(i);
-            pair[i] && matches!(atom, TypeTree::Leaf(base) if steps[i] == base.extent() as i64)
+            pair[i] && matches!(atom, TypeTree::Leaf(base) if atoms.steps[i] == base.extent() as i64)
         };
         let mut length = vec![1u32; n];
         for i in (0..n.saturating_sub(1)).rev() {
@@ -92,9 +94,9 @@ impl AtomRuns {
         Some(Self {
             costs,
             copies: atoms.counts.iter().map(|count| *count as i64).collect(),
-            step: steps.iter().map(place).collect(),
-            own: atoms.strides.iter().map(place).collect(),
-            strides: sorted.len(),
+            step,
+            own,
+            strides,
             length,
             adjacent: (1..n).map(|i| adjacent(i - 1)).collect(),
             pair,

@@ -143,17 +143,23 @@ impl OpenRepeat {
         self.buckets.as_ref().map_or(self.any, |buckets| buckets.best.or(self.any)).plus(self.all)
     }
 
-    /// With one copy more, of `q` elements and `stride` bytes behind the last one; not where a vec has
-    /// another stride, or it costs too much.
-    fn longer(mut self, q: usize, stride: i64) -> Option<Self> {
+    /// Takes in a copy more, of `q` elements and `stride` bytes behind the last one; unless a vec has another
+    /// stride, or it costs too much.
+    fn grow(&mut self, q: usize, stride: i64) -> bool {
         let all = self.all + self.each;
         if all >= NONE || self.kind == Repeat::Vector && stride != self.stride {
-            return None;
+            return false;
         }
         if let Some(buckets) = &mut self.buckets {
             buckets.relax(stride, self.any, -buckets.one);
         }
-        Some(Self { q, stride, all, ..self })
+        (self.q, self.stride, self.all) = (q, stride, all);
+        true
+    }
+
+    /// Leaves it without its buckets.
+    fn take(&mut self) -> Self {
+        Self { buckets: self.buckets.take(), ..*self }
     }
 
     /// Takes in others that end in the same place, with the same copies.
@@ -171,15 +177,27 @@ impl OpenRepeat {
 /// Open repeats of a row whose next copy would end behind it, and where they end.
 pub(super) type Waiting = Vec<(usize, OpenRepeat)>;
 
-/// Open repeats of a row, by where they end.
+/// Open repeats of a row, by where they end: lists in one memory, as few are open at a time.
 pub(super) struct OpenRepeats {
-    ends: Vec<Vec<OpenRepeat>>,
+    places: Vec<Place>,
+    /// The first place of each list, and of one of those that are free.
+    first: Vec<u32>,
+    free: u32,
 }
+
+struct Place {
+    open: OpenRepeat,
+    /// In the same list.
+    next: u32,
+}
+
+/// Where a list ends.
+const END: u32 = u32::MAX;
 
 impl OpenRepeats {
     /// Room for rows of up to `n` elements.
     pub(super) fn new(n: usize) -> Self {
-        Self { ends: (0..=n).map(|_| Vec::new()).collect() }
+        Self { places: Vec::new(), first: vec![END; n + 1], free: END }
     }
 
     /// Begins a part after the first `length` elements, of which the best sequence costs `before`. The row
@@ -202,12 +220,9 @@ impl OpenRepeats {
         let (mut end, mut open) = (length + beginning.length, beginning.behind(length, before));
         while end <= known {
             match next(end, &open) {
-                NextCopy::Of(q, stride) => match open.longer(q, stride) {
-                    Some(longer) => (end, open) = (end + q, longer),
-                    None => return,
-                },
+                NextCopy::Of(q, stride) if open.grow(q, stride) => end += q,
                 NextCopy::Behind => return waiting.push((end, open)),
-                NextCopy::None => return,
+                NextCopy::Of(..) | NextCopy::None => return,
             }
         }
         if end <= row {
@@ -224,52 +239,97 @@ impl OpenRepeats {
         waiting: &mut Waiting,
         next: impl Fn(usize, &OpenRepeat) -> NextCopy,
     ) {
-        if self.ends[length].is_empty() {
-            return;
-        }
-        let mut here = core::mem::take(&mut self.ends[length]);
-        for open in here.drain(..) {
+        let mut here = core::mem::replace(&mut self.first[length], END);
+        while here != END {
+            let Place { open, next: behind } = &mut self.places[here as usize];
+            let behind = *behind;
             let End { cost, begin } = open.cheapest();
             if cost < NONE && (cost as u64) < parts.0 {
                 *parts = (cost as u64, begin);
             }
-            self.hand_on(length, open, waiting, &next);
+            match next(length, open) {
+                NextCopy::Of(q, stride) if open.grow(q, stride) => self.hand_on(here, length + q),
+                NextCopy::Behind => {
+                    waiting.push((length, open.take()));
+                    self.release(here);
+                }
+                NextCopy::Of(..) | NextCopy::None => self.release(here),
+            }
+            here = behind;
         }
-        // The list goes back, so that its memory serves the next row.
-        self.ends[length] = here;
     }
 
     /// Those that have waited while the row was shorter.
     pub(super) fn go_on(&mut self, waiting: &mut Waiting, next: impl Fn(usize, &OpenRepeat) -> NextCopy) {
-        for (length, open) in core::mem::take(waiting) {
-            self.hand_on(length, open, waiting, &next);
-        }
-    }
-
-    fn hand_on(
-        &mut self,
-        length: usize,
-        open: OpenRepeat,
-        waiting: &mut Waiting,
-        next: impl Fn(usize, &OpenRepeat) -> NextCopy,
-    ) {
-        match next(length, &open) {
-            NextCopy::Of(q, stride) => {
-                if let Some(longer) = open.longer(q, stride) {
-                    self.offer(length + q, longer);
-                }
+        for (length, mut open) in core::mem::take(waiting) {
+            match next(length, &open) {
+                NextCopy::Of(q, stride) if open.grow(q, stride) => self.offer(length + q, open),
+                NextCopy::Behind => waiting.push((length, open)),
+                NextCopy::Of(..) | NextCopy::None => {}
             }
-            NextCopy::Behind => waiting.push((length, open)),
-            NextCopy::None => {}
         }
     }
 
     fn offer(&mut self, end: usize, open: OpenRepeat) {
-        let list = &mut self.ends[end];
-        match list.iter_mut().find(|known| (known.kind, known.q) == (open.kind, open.q)) {
-            Some(known) => known.merge(&open),
-            None => list.push(open),
+        match self.find(end, &open) {
+            (known, true) => self.places[known as usize].open.merge(&open),
+            (last, false) => {
+                let place = self.keep(open);
+                self.append(end, last, place);
+            }
         }
+    }
+
+    /// Moves what is in a place, and in no list, to those that end at `end`.
+    fn hand_on(&mut self, place: u32, end: usize) {
+        match self.find(end, &self.places[place as usize].open) {
+            (known, true) => {
+                let open = self.places[place as usize].open.take();
+                self.places[known as usize].open.merge(&open);
+                self.release(place);
+            }
+            (last, false) => self.append(end, last, place),
+        }
+    }
+
+    /// The place of one that ends at `end` and is like `open`, or else the last of that list.
+    fn find(&self, end: usize, open: &OpenRepeat) -> (u32, bool) {
+        let (mut last, mut here) = (END, self.first[end]);
+        while here != END {
+            let known = &self.places[here as usize];
+            if (known.open.kind, known.open.q) == (open.kind, open.q) {
+                return (here, true);
+            }
+            (last, here) = (here, known.next);
+        }
+        (last, false)
+    }
+
+    fn append(&mut self, end: usize, last: u32, place: u32) {
+        self.places[place as usize].next = END;
+        match last {
+            END => self.first[end] = place,
+            _ => self.places[last as usize].next = place,
+        }
+    }
+
+    /// The place where it is put.
+    fn keep(&mut self, open: OpenRepeat) -> u32 {
+        match self.free {
+            END => {
+                self.places.push(Place { open, next: END });
+                self.places.len() as u32 - 1
+            }
+            place => {
+                let place = &mut self.places[place as usize];
+                place.open = open;
+                core::mem::replace(&mut self.free, place.next)
+            }
+        }
+    }
+
+    fn release(&mut self, place: u32) {
+        self.places[place as usize].next = core::mem::replace(&mut self.free, place);
     }
 }
 

@@ -3,12 +3,11 @@
 use alloc::{vec, vec::Vec};
 use core::iter::successors;
 
-use super::atoms::Atoms;
+use super::atoms::{Atoms, numbered};
 
 /// For each element i and length q with i + 2q ≤ n: whether the segments of length q at i and at i + q have
-/// the same shape. One bit each.
+/// the same shape. One bit each, those of 64 lengths in a word, for all elements one after the other.
 pub(super) struct Repeats {
-    words_per_row: usize,
     bits: Vec<u64>,
     /// For each i, the q that E_q(i) is the largest of, and that: see [`Repeats::of`].
     pub(super) alike: Vec<(usize, usize)>,
@@ -20,24 +19,35 @@ impl Repeats {
     /// O(n²): for each i from the back, the length E_q(i) of the match between the map at i and at i + q.
     pub(super) fn of(atoms: &Atoms) -> Self {
         let n = atoms.len();
-        let words_per_row = n / 2 / 64 + 1;
-        let bits = vec![0; words_per_row * n];
+        let bits = vec![0; (n / 2 / 64 + 1) * n];
         let vectors = Vectors::of(atoms);
-        let mut repeats = Self { words_per_row, bits, alike: vec![(0, 0); n], vectors };
-        let kinds = atoms.alike();
-        let mut matched = vec![0; n];
+        let mut repeats = Self { bits, alike: vec![(0, 0); n], vectors };
+        // Behind the last element there is no other, so a match ends there.
+        let differences: Vec<i64> = (1..n).map(|i| atoms.difference(i - 1)).collect();
+        let (kinds, mut steps) = (atoms.alike(), numbered(&differences));
+        steps.push(u32::MAX);
+        let mut matched = vec![0u32; n];
         for i in (0..n).rev() {
-            for (q, matched) in matched.iter_mut().enumerate().take(n - i).skip(1) {
-                *matched = match *matched {
-                    _ if kinds[i] != kinds[i + q] => 0,
-                    length if i + q + 1 < n && atoms.difference(i) == atoms.difference(i + q) => length + 1,
-                    _ => 1,
-                };
-                if *matched > repeats.alike[i].1 {
-                    repeats.alike[i] = (q, *matched);
+            let (kind, step) = (kinds[i], steps[i]);
+            let later = kinds[i..].chunks(64).zip(steps[i..].chunks(64));
+            for (word, (lengths, (kinds, steps))) in matched.chunks_mut(64).zip(later).enumerate() {
+                let mut longest = 0;
+                for ((length, other), other_step) in lengths.iter_mut().zip(kinds).zip(steps) {
+                    let goes_on = if *other_step == step { *length } else { 0 };
+                    *length = if *other == kind { goes_on + 1 } else { 0 };
+                    longest = longest.max(*length);
                 }
-                if *matched >= q {
-                    repeats.bits[i * words_per_row + q / 64] |= 1 << (q % 64);
+                if longest as usize <= repeats.alike[i].1 && (longest as usize) < 64 * word {
+                    continue;
+                }
+                for (bit, length) in lengths.iter().enumerate().take(kinds.len()) {
+                    let (q, length) = (64 * word + bit, *length as usize);
+                    if q > 0 && length > repeats.alike[i].1 {
+                        repeats.alike[i] = (q, length);
+                    }
+                    if q > 0 && length >= q {
+                        repeats.bits[word * n + i] |= 1 << bit;
+                    }
                 }
             }
         }
@@ -56,15 +66,15 @@ impl Repeats {
         let mut reach = vec![0; n];
         // Of 64 lengths at a time, how far the repetition goes from each element on.
         let mut ends = vec![[0u32; 64]; n];
-        for word in 0..self.words_per_row {
+        for (word, words) in self.bits.chunks(n).enumerate() {
             for i in (0..n).rev() {
-                let mut bits = self.bits[i * self.words_per_row + word];
+                let mut bits = words[i];
                 while bits != 0 {
                     let bit = bits.trailing_zeros() as usize;
                     bits &= bits - 1;
                     let q = 64 * word + bit;
                     let next = i + q;
-                    let goes_on = self.bits[next * self.words_per_row + word] >> bit & 1 == 1;
+                    let goes_on = words[next] >> bit & 1 == 1;
                     let end = if goes_on { ends[next][bit] as usize } else { next + q };
                     ends[i][bit] = end as u32;
                     if q >= shortest(i) && end - i > left_out[i] {
@@ -98,8 +108,8 @@ impl Repeats {
 
     /// All q that hold at i, in order.
     pub(super) fn of_row(&self, i: usize) -> impl Iterator<Item = usize> {
-        let words = &self.bits[i * self.words_per_row..(i + 1) * self.words_per_row];
-        words.iter().enumerate().flat_map(|(word, bits)| {
+        let words = self.bits[i..].iter().step_by(self.alike.len());
+        words.enumerate().flat_map(|(word, bits)| {
             let ones = successors(Some(*bits), |bits| Some(bits & bits.wrapping_sub(1)));
             ones.take_while(|bits| *bits != 0).map(move |bits| 64 * word + bits.trailing_zeros() as usize)
         })
@@ -107,7 +117,7 @@ impl Repeats {
 
     /// Whether the segment of length `q` at `i` has the same shape as the one behind it, element by element.
     pub(super) fn holds(&self, i: usize, q: usize) -> bool {
-        self.bits[i * self.words_per_row + q / 64] >> (q % 64) & 1 == 1
+        self.bits[q / 64 * self.alike.len() + i] >> (q % 64) & 1 == 1
     }
 
     /// Where the copy ends of the segment `from..middle` that begins at `middle`, if there is one.
@@ -167,7 +177,7 @@ impl Vectors {
             }
         }
         let stride = |i: usize| match atoms.counts[i] {
-            1 if pair.get(i) == Some(&true) => atoms.step(i),
+            1 if pair.get(i) == Some(&true) => atoms.steps[i],
             _ => atoms.strides[i],
         };
         let before = atoms.counts.iter().scan(0, |sum, count| {

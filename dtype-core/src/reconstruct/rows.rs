@@ -109,6 +109,41 @@ impl Row {
     }
 }
 
+/// Something of each row, in the order in which rows are solved: from the last one on.
+pub(super) struct ByRow<T> {
+    all: Vec<T>,
+    /// By first element of a row, where what is of it ends. It begins where the next row's ends.
+    ends: Vec<usize>,
+}
+
+impl<T: Clone> ByRow<T> {
+    /// Nothing of any of `n` rows.
+    pub(super) fn new(n: usize) -> Self {
+        Self { all: Vec::new(), ends: vec![0; n + 1] }
+    }
+
+    pub(super) fn of(&self, row: usize) -> &[T] {
+        &self.all[self.ends[row + 1]..self.ends[row]]
+    }
+
+    /// Goes on with the row before the last one, which has nothing yet.
+    pub(super) fn begin(&mut self, row: usize) {
+        self.ends[row] = self.all.len();
+    }
+
+    /// Adds something to the last row.
+    pub(super) fn push(&mut self, row: usize, one: T) {
+        self.all.push(one);
+        self.ends[row] = self.all.len();
+    }
+
+    /// Adds to the last row what another one has.
+    pub(super) fn push_again(&mut self, row: usize, other: usize) {
+        self.all.extend_from_within(self.ends[other + 1]..self.ends[other]);
+        self.ends[row] = self.all.len();
+    }
+}
+
 /// Rows that others will begin like.
 pub(super) struct Rows {
     /// By first element.

@@ -32,7 +32,7 @@ use super::{
     open_repeats::{Beginning, NextCopy, OpenRepeat, OpenRepeats},
     prices::Prices,
     repeats::Repeats,
-    rows::{Choice, Root, Row, Rows},
+    rows::{ByRow, Choice, Root, Row, Rows},
 };
 use crate::{
     CostModel, NodeCosts, Optimality, TypeTree,
@@ -61,8 +61,9 @@ pub(crate) fn least_cost(
 }
 
 /// A segment that may stand as a part of a strc.
+#[derive(Clone)]
 struct Kept {
-    end: usize,
+    length: usize,
     cost: u64,
 }
 
@@ -72,10 +73,10 @@ pub(super) struct Search<'a> {
     pub(super) repeats: Repeats,
     /// What open runs need to know of the atoms, where the prices allow them.
     runs: Option<AtomRuns>,
-    /// By first element. The segments of a row are kept once its row is solved.
-    kept: Vec<Vec<Kept>>,
-    /// By first element: nodes over more than one atom, where the prices are linear.
-    beginnings: Vec<Vec<Beginning>>,
+    /// The segments of a row, in the order of their lengths. They are kept once it is solved.
+    kept: ByRow<Kept>,
+    /// Nodes over more than one atom, where the prices are linear.
+    beginnings: ByRow<Beginning>,
     /// By first element: where the longest kept segment ends, or the longest two copies of a beginning.
     furthest: Vec<usize>,
     /// By first element: how many elements later its beginnings have been found, and how many of them.
@@ -99,8 +100,8 @@ impl<'a> Search<'a> {
             prices,
             repeats: Repeats::of(atoms),
             runs,
-            kept: (0..n).map(|_| Vec::new()).collect(),
-            beginnings: (0..n).map(|_| Vec::new()).collect(),
+            kept: ByRow::new(n),
+            beginnings: ByRow::new(n),
             furthest: vec![0; n],
             inherited: vec![(0, 0); n],
             open_repeats: RefCell::new(OpenRepeats::new(n)),
@@ -118,6 +119,8 @@ impl<'a> Search<'a> {
         // Row 0 is solved last, by the caller, who needs more of it than what is kept.
         for start in (1..n).rev() {
             let end = start + lengths[start];
+            search.kept.begin(start);
+            search.beginnings.begin(start);
             let later = alike[start].and_then(|later| rows.take(later));
             let later = later.filter(|later| search.keep_again(later, start));
             let known = later.as_ref().map_or(0, |later| later.length());
@@ -208,13 +211,13 @@ impl<'a> Search<'a> {
             let next = start + length;
             if self.furthest[next] > start + known {
                 self.append_kept(row, length, start + known, end);
-            } else if self.inherited[next] == (period, self.beginnings[next].len()) {
+            } else if self.inherited[next] == (period, self.beginnings.of(next).len()) {
                 continue;
             }
-            for beginning in &self.beginnings[next] {
+            for beginning in self.beginnings.of(next) {
                 if next + beginning.length() > start + known {
                     repeats.begin(beginning, length, row.before[length], end - start);
-                } else if self.beginnings[next + period].iter().all(|later| !later.is_like(beginning)) {
+                } else if self.beginnings.of(next + period).iter().all(|later| !later.is_like(beginning)) {
                     // It is of use only for longer segments than the later row has.
                     let next = |length: usize, open: &OpenRepeat| self.next_copy(start + length, open, end);
                     let row = (known, end - start, row.before[length], &mut row.waiting);
@@ -255,7 +258,7 @@ impl<'a> Search<'a> {
             self.repeat(row, length, end);
             if start + length < end {
                 self.append_kept(row, length, 0, end);
-                for beginning in &self.beginnings[start + length] {
+                for beginning in self.beginnings.of(start + length) {
                     repeats.begin(beginning, length, row.before[length], end - start);
                 }
             }
@@ -295,15 +298,14 @@ impl<'a> Search<'a> {
     /// room.
     fn keep_again(&mut self, known: &Row, start: usize) -> bool {
         let period = known.start - start;
-        let count = (self.kept[known.start].len() + self.beginnings[known.start].len()) as u64;
+        let count = (self.kept.of(known.start).len() + self.beginnings.of(known.start).len()) as u64;
         if self.room < count {
             return false;
         }
         self.room -= count;
-        let kept = self.kept[known.start].iter().map(|kept| Kept { end: kept.end - period, ..*kept });
-        self.kept[start] = kept.collect();
-        self.beginnings[start] = self.beginnings[known.start].clone();
-        self.inherited[start] = (period, self.beginnings[start].len());
+        self.kept.push_again(start, known.start);
+        self.beginnings.push_again(start, known.start);
+        self.inherited[start] = (period, self.beginnings.of(start).len());
         self.furthest[start] = self.furthest[known.start] - period.min(self.furthest[known.start]);
         true
     }
@@ -322,7 +324,7 @@ impl<'a> Search<'a> {
             (_, root) if self.room == 0 && root != Root::Atom => self.optimality = Optimality::UpperBound,
             (Some(linear), Root::Repeat(kind, q)) => {
                 let q = q as usize;
-                if self.beginnings[row.start].iter().all(|known| !known.is(kind, q)) {
+                if self.beginnings.of(row.start).iter().all(|known| !known.is(kind, q)) {
                     let child = self.choice(row, q, 0).cost;
                     let (line, bucket) = match kind {
                         Repeat::Vector => (linear.vector, 0),
@@ -335,13 +337,13 @@ impl<'a> Search<'a> {
                     let ((first, more), part) = (line.over(child), self.prices.part);
                     let beginning = Beginning::of((kind, q), (two, stride), (first, more, bucket), part);
                     self.furthest[row.start] = self.furthest[row.start].max(row.start + beginning.length());
-                    self.beginnings[row.start].push(beginning);
+                    self.beginnings.push(row.start, beginning);
                     self.room -= 1;
                 }
             }
             _ => {
                 self.furthest[row.start] = self.furthest[row.start].max(row.start + length);
-                self.kept[row.start].push(Kept { end: row.start + length, cost: whole.cost });
+                self.kept.push(row.start, Kept { length, cost: whole.cost });
                 self.room = self.room.saturating_sub(1);
             }
         }
@@ -358,7 +360,7 @@ impl<'a> Search<'a> {
             Root::Atom => true,
             Root::Singles(Repeat::Vector) if part == sequence => {
                 let (atom, _) = self.atoms.atom(row.start);
-                matches!(atom, TypeTree::Leaf(base) if self.atoms.step(row.start) == base.extent() as i64)
+                matches!(atom, TypeTree::Leaf(base) if self.atoms.steps[row.start] == base.extent() as i64)
             }
             _ => part < sequence,
         }
@@ -428,7 +430,7 @@ impl<'a> Search<'a> {
             strides.get_or_insert_with(|| StrideCounts::regular(stride, 0)).push(stride, times);
         };
         if !first {
-            push(self.atoms.step(at - 1), 1);
+            push(self.atoms.steps[at - 1], 1);
         }
         if self.atoms.counts[at] > 1 {
             push(self.atoms.strides[at], self.atoms.counts[at] - 1);
@@ -483,14 +485,14 @@ impl<'a> Search<'a> {
     /// Relaxes every longer sequence of parts whose last part is kept and begins after the first `length`
     /// elements, if it ends beyond `known`.
     fn append_kept(&self, row: &mut Row, length: usize, known: usize, end: usize) {
-        let before = row.before[length];
-        let kept = &self.kept[row.start + length];
-        for kept in &kept[kept.partition_point(|kept| kept.end <= known)..] {
-            if kept.end > end {
+        let (before, begin) = (row.before[length], row.start + length);
+        let kept = self.kept.of(begin);
+        for kept in &kept[kept.partition_point(|kept| begin + kept.length <= known)..] {
+            if begin + kept.length > end {
                 break;
             }
             let cost = before.saturating_add(self.prices.part.of(kept.cost));
-            let longer = &mut row.parts[kept.end - row.start];
+            let longer = &mut row.parts[length + kept.length];
             if cost < longer.0 {
                 *longer = (cost, length);
             }
