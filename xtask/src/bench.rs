@@ -17,7 +17,8 @@ pub(crate) enum Name {
     Compile,
     /// Layouts made, solved, found and packed, against plain loops.
     Layout,
-    /// Packing and unpacking against loops by hand in Rust and in C, `memcpy`, and each MPI library.
+    /// Packing and unpacking against loops by hand in Rust and in C, `memcpy`, and each MPI library, the
+    /// newest ones included.
     Pack,
     /// Half a ping-pong between two ranks on each MPI library, the newest ones included: our wires against
     /// what a user would write.
@@ -67,7 +68,7 @@ pub(crate) fn run(name: Name, Options { quick, json, record, wires, seed }: Opti
         }
         Name::Pack => match mpi::set_up(&sh, Libraries::All) {
             Ok(libraries) => {
-                for library in &libraries {
+                for library in libraries.into_iter().chain(mpi::newest(&sh)) {
                     let _environment = library.enter(&sh);
                     run("bench-pack", &["--features", "mpi"], &["--library", &library.label()])?;
                 }
