@@ -152,6 +152,9 @@ struct Built {
     granularity: i64,
     /// The upper bound if a library rounds after each part that it adds, and so do those of the parts.
     rounded: i64,
+    /// The lower and upper bound of those parts that were resized, if any were: only these count in a library
+    /// that keeps to MPI 4.1 section 5.1.7, as Open MPI does and MPICH does not.
+    marked: Option<(i64, i64)>,
 }
 
 impl Built {
@@ -166,10 +169,12 @@ impl Built {
         }
     }
 
-    /// The extent, where all libraries agree on it. For a wrapped span, which only a resize can want, none.
+    /// The extent, where all libraries agree on both bounds. For a wrapped span, which only a resize can
+    /// want, none.
     fn extent(&self) -> Option<i64> {
         let span = self.upper_bound.checked_sub(self.lower_bound)?;
-        (self.round().rounded == self.upper_bound).then_some(span)
+        let is_marked = self.marked.is_none_or(|marked| marked == (self.lower_bound, self.upper_bound));
+        (is_marked && self.round().rounded == self.upper_bound).then_some(span)
     }
 }
 
@@ -208,7 +213,8 @@ impl Lowering {
     fn resize(&mut self, built: Built, lower_bound: i64, extent: i64) -> Built {
         let oldtype = self.push(Step::Resized { lower_bound, extent, oldtype: built.oldtype });
         let upper_bound = lower_bound.saturating_add(extent);
-        Built { oldtype, lower_bound, upper_bound, rounded: upper_bound, ..built }
+        let marked = Some((lower_bound, upper_bound));
+        Built { oldtype, lower_bound, upper_bound, rounded: upper_bound, marked, ..built }
     }
 
     fn lower(&mut self, tree: &TypeTree) -> Built {
@@ -227,7 +233,14 @@ impl Lowering {
             TypeTree::Leaf(base) => {
                 let extent = base.extent() as i64;
                 let oldtype = OldType::Base(*base);
-                Built { oldtype, lower_bound: 0, upper_bound: extent, granularity: extent, rounded: extent }
+                Built {
+                    oldtype,
+                    lower_bound: 0,
+                    upper_bound: extent,
+                    granularity: extent,
+                    rounded: extent,
+                    marked: None,
+                }
             }
             TypeTree::Vector { count, stride, child } => {
                 let (block, blocklength) = self.block(child);
@@ -342,18 +355,22 @@ const EMPTY: Built = Built {
     upper_bound: 0,
     granularity: 1,
     rounded: 0,
+    marked: None,
 };
 
 /// The bounds of copies of `block`: at each displacement, a number of them a stride apart.
 fn spread(oldtype: OldType, block: Built, copies: impl IntoIterator<Item = (i64, u64, i64)>) -> Built {
     let spans = copies.into_iter().filter(|(_, count, _)| *count > 0).map(|(at, count, stride)| {
         let last = (count as i64 - 1).wrapping_mul(stride);
+        let lower = |bound: i64| at.wrapping_add(bound).wrapping_add(last.min(0));
+        let upper = |bound: i64| at.wrapping_add(bound).wrapping_add(last.max(0));
         Built {
             oldtype,
-            lower_bound: at.wrapping_add(block.lower_bound).wrapping_add(last.min(0)),
-            upper_bound: at.wrapping_add(block.upper_bound).wrapping_add(last.max(0)),
+            lower_bound: lower(block.lower_bound),
+            upper_bound: upper(block.upper_bound),
             granularity: block.granularity,
-            rounded: at.wrapping_add(block.round().rounded).wrapping_add(last.max(0)),
+            rounded: upper(block.round().rounded),
+            marked: block.marked.map(|(first, last)| (lower(first), upper(last))),
         }
     });
     spans.reduce(join).unwrap_or(Built { oldtype, ..EMPTY })
@@ -361,12 +378,17 @@ fn spread(oldtype: OldType, block: Built, copies: impl IntoIterator<Item = (i64,
 
 /// Both, as a library has them after it has added the second.
 fn join(a: Built, b: Built) -> Built {
+    let both = |a: (i64, i64), b: (i64, i64)| (a.0.min(b.0), a.1.max(b.1));
     let joined = Built {
         oldtype: a.oldtype,
         lower_bound: a.lower_bound.min(b.lower_bound),
         upper_bound: a.upper_bound.max(b.upper_bound),
         granularity: a.granularity.max(b.granularity),
         rounded: a.rounded.max(b.rounded),
+        marked: match (a.marked, b.marked) {
+            (Some(a), Some(b)) => Some(both(a, b)),
+            (a, b) => a.or(b),
+        },
     };
     joined.round()
 }

@@ -136,16 +136,34 @@ fn aligned(displacements: &[i64]) -> Vec<i64> {
     displacements.iter().map(|at| at - displacements[0]).collect()
 }
 
-/// Type map, lower bound, extent.
-type Datatype = (Vec<(BaseType, i64)>, i64, i64);
+/// What libraries do with bounds, each in its own way.
+#[derive(Clone, Copy, Debug)]
+pub struct Library {
+    /// Rounds upper bounds up to the alignment after every constructor.
+    pub rounds: bool,
+    /// Has only those parts of a datatype count for its bounds that were resized, if any were (MPI 4.1
+    /// section 5.1.7): Open MPI does, MPICH does not.
+    pub marks: bool,
+}
 
-/// What MPI makes of a program: the type map of its result with lower bound and extent, by the rules of MPI
-/// 4.1 section 5.1. `round` rounds upper bounds up to the alignment after every constructor, as a library
-/// may.
-pub fn interpret(program: &Program, round: bool) -> Datatype {
+impl Library {
+    pub const ALL: [Self; 4] = [
+        Self { rounds: false, marks: false },
+        Self { rounds: true, marks: false },
+        Self { rounds: false, marks: true },
+        Self { rounds: true, marks: true },
+    ];
+}
+
+/// Type map, lower bound, extent, and whether these were resized.
+type Datatype = (Vec<(BaseType, i64)>, i64, i64, bool);
+
+/// What a library makes of a program: the type map of its result with lower bound and extent, by the rules of
+/// MPI 4.1 section 5.1.
+pub fn interpret(program: &Program, library: Library) -> (Vec<(BaseType, i64)>, i64, i64) {
     let mut built: Vec<Datatype> = Vec::new();
     let get = |built: &[Datatype], old: OldType| match old {
-        OldType::Base(base) => (vec![(base, 0)], 0, base.size() as i64),
+        OldType::Base(base) => (vec![(base, 0)], 0, base.size() as i64, false),
         OldType::Step(index) => built[index].clone(),
     };
     for step in &program.steps {
@@ -165,29 +183,35 @@ pub fn interpret(program: &Program, round: bool) -> Datatype {
                 (0..displacements.len()).map(|i| (displacements[i], blocklengths[i], oldtypes[i])).collect()
             }
             Step::Resized { lower_bound, extent, oldtype } => {
-                let (map, _, _) = get(&built, *oldtype);
-                built.push((map, *lower_bound, *extent));
+                let (map, ..) = get(&built, *oldtype);
+                built.push((map, *lower_bound, *extent, true));
                 continue;
             }
         };
-        let (mut map, mut lower, mut upper) = (Vec::new(), i64::MAX, i64::MIN);
+        let (mut map, mut bounds, mut marked) = (Vec::new(), Vec::new(), Vec::new());
         for (at, length, old) in blocks {
-            let (old_map, old_lower, old_extent) = get(&built, old);
+            let (old_map, old_lower, old_extent, resized) = get(&built, old);
             for i in 0..length as i64 {
                 let start = at + i * old_extent;
                 map.extend(old_map.iter().map(|(base, d)| (*base, d + start)));
-                lower = lower.min(start + old_lower);
-                upper = upper.max(start + old_lower + old_extent);
+                let span = (start + old_lower, start + old_lower + old_extent);
+                bounds.push(span);
+                marked.extend(resized.then_some(span));
             }
         }
-        let mut extent = if map.is_empty() { 0 } else { upper - lower };
-        if round {
+        let resized = library.marks && !marked.is_empty();
+        let counted = if resized { marked } else { bounds };
+        let lower = counted.iter().map(|(lower, _)| *lower).min().unwrap_or(0);
+        let upper = counted.iter().map(|(_, upper)| *upper).max().unwrap_or(0);
+        let mut extent = upper - lower;
+        if library.rounds && !resized {
             let alignment = map.iter().map(|(base, _)| base.alignment()).max().unwrap_or(1) as i64;
             extent += (alignment - extent % alignment) % alignment;
         }
-        built.push((map, if lower == i64::MAX { 0 } else { lower }, extent));
+        built.push((map, lower, extent, resized));
     }
-    get(&built, program.result)
+    let (map, lower_bound, extent, _) = get(&built, program.result);
+    (map, lower_bound, extent)
 }
 
 /// Small maps in which repeats, runs, overlaps and changes of type are all likely.

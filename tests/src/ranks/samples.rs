@@ -67,6 +67,24 @@ pub struct Aligned {
 }
 
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C, align(16))]
+pub struct Wide(pub f64);
+
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C, align(32))]
+pub struct Wider(pub [Wide; 2]);
+
+/// Its numbers 16 bytes apart are buckets of a datatype that was resized, whose bounds count for the whole in
+/// Open MPI, and not in MPICH.
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub struct Marked {
+    pub few: [Wide; 3],
+    pub more: Wider,
+    pub last: [i64; 4],
+}
+
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[repr(transparent)]
 pub struct Meters(pub f64);
 
@@ -231,6 +249,11 @@ samples! {
     Reordered: ConstantEvaluation, |i| Reordered { tag: i as u8, value: i as f64 / 7.0 };
     RustPacked: Expansion, |i| RustPacked { tag: i as u8, value: i as f64 / 7.0 };
     Aligned: Expansion, |i| Aligned { tag: i as u8, value: i as f64 / 7.0 };
+    Marked: ConstantEvaluation, |i| Marked {
+        few: [0, 1, 2].map(|k| Wide((i + k) as f64)),
+        more: Wider([Wide(0.5), Wide(-(i as f64))]),
+        last: [1, 2, 3, i as i64],
+    };
     Meters: Expansion, |i| Meters(i as f64 * 1.5);
     Pair: Expansion, |i| Pair(i as u16, [[i as f32, 1.0, 2.0], [3.0, 4.0, -(i as f32)]]);
     Tuples: Expansion, |i| Tuples {
