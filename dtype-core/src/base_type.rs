@@ -249,6 +249,17 @@ impl BaseType {
         }
     }
 
+    /// Its name in C, if it has one that C++ has as well.
+    ///
+    /// ```
+    /// use dtype_core::BaseType;
+    /// assert_eq!(BaseType::I32.c_name(), Some("int32_t"));
+    /// assert_eq!(BaseType::C64.c_name(), None);
+    /// ```
+    pub fn c_name(self) -> Option<&'static str> {
+        IN_C.iter().find(|(name, base)| *base == self && *name != "_Bool").map(|(name, _)| *name)
+    }
+
     /// Of a pair (MPI 4.1 section 6.9.4), the value and the index, each with its offset in bytes.
     pub const fn pair(self) -> Option<[(u64, Self); 2]> {
         match self.row().made {
@@ -329,20 +340,52 @@ impl fmt::Display for UnknownBaseType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("not a base type; known are")?;
         BaseType::all_plain().try_for_each(|base| write!(f, " {base}"))?;
-        f.write_str(", and MPI's names of predefined datatypes, such as MPI_LONG")
+        f.write_str(", MPI's names of predefined datatypes, such as MPI_LONG, and C's, such as double")
     }
 }
 
 impl core::error::Error for UnknownBaseType {}
 
+/// From its name in Rust, MPI or C.
 impl FromStr for BaseType {
     type Err = UnknownBaseType;
 
     fn from_str(name: &str) -> Result<Self, UnknownBaseType> {
         let named = |row: &&Row| row.name == name || row.mpi_name == name;
-        TABLE.iter().find(named).map(|row| row.base).ok_or(UnknownBaseType)
+        let in_c = || IN_C.iter().find(|(known, _)| *known == name).map(|(_, base)| *base);
+        TABLE.iter().find(named).map(|row| row.base).or_else(in_c).ok_or(UnknownBaseType)
     }
 }
+
+/// Names in C that are neither Rust's nor MPI's (MPI 4.1 table 3.2).
+const IN_C: [(&str, BaseType); 26] = [
+    ("char", BaseType::Char),
+    ("signed char", BaseType::SignedChar),
+    ("unsigned char", BaseType::UnsignedChar),
+    ("short", Short),
+    ("unsigned short", BaseType::UnsignedShort),
+    ("int", Int),
+    ("unsigned", BaseType::Unsigned),
+    ("unsigned int", BaseType::Unsigned),
+    ("long", Long),
+    ("unsigned long", BaseType::UnsignedLong),
+    ("long long", BaseType::LongLong),
+    ("unsigned long long", BaseType::UnsignedLongLong),
+    ("float", F32),
+    ("double", F64),
+    ("long double", LongDouble),
+    ("wchar_t", BaseType::WChar),
+    ("_Bool", Bool),
+    ("int8_t", I8),
+    ("int16_t", I16),
+    ("int32_t", I32),
+    ("int64_t", I64),
+    ("uint8_t", U8),
+    ("uint16_t", U16),
+    ("uint32_t", U32),
+    ("uint64_t", U64),
+    ("size_t", if size_of::<usize>() == 8 { BaseType::UnsignedLong } else { BaseType::Unsigned }),
+];
 
 #[cfg(test)]
 mod tests {
@@ -357,6 +400,9 @@ mod tests {
             assert_eq!(alloc::format!("{base:?}"), base.variant_name());
         }
         assert_eq!(BaseType::all_plain().count(), 14);
+        assert_eq!("double".parse(), Ok(F64));
+        assert_eq!("unsigned long".parse(), Ok(BaseType::UnsignedLong));
+        assert_eq!("doubles".parse::<BaseType>(), Err(UnknownBaseType));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Everything that can be wrong with a type map or a type tree.
 
+use alloc::string::String;
 use core::fmt;
 
 /// Why a type map or type tree cannot be used. The text names the place, the value and the limit.
@@ -36,14 +37,14 @@ pub enum Error {
         /// Their number.
         others: usize,
     },
-    /// An argument of a builder makes no sense.
+    /// An argument of a constructor makes no sense.
     Argument {
         /// Its name.
-        argument: &'static str,
+        argument: String,
         /// Its value.
         value: i128,
         /// What it must be.
-        requirement: &'static str,
+        requirement: String,
     },
     /// The type map a tree stands for has more entries than can be listed.
     TooLong {

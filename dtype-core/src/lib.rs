@@ -54,7 +54,10 @@ pub use cost::{CostModel, Line, LinearCosts, NodeCosts, Penalty, Price, Weightin
 pub use error::Error;
 pub use gcd::gcd;
 pub use normalize::{normalize, normalize_within, solve_layout};
-pub use program::{Bounds, CallsError, OldType, Program, Step};
+pub use program::{
+    ArrayOrder, Bounds, CallsError, Constructor, Datatype, Distributed, Distribution, OldType, Program,
+    Share, Step, Subdimension,
+};
 pub use reconstruct::{Shape, reconstruct, reconstruct_within};
 pub use run::{Run, Runs};
 pub use selection::{

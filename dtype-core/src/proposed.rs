@@ -162,6 +162,7 @@ fn require(
     value: impl Into<i128>,
     requirement: &'static str,
 ) -> Result<(), Error> {
+    let (argument, requirement) = (argument.into(), requirement.into());
     if holds { Ok(()) } else { Err(Error::Argument { argument, value: value.into(), requirement }) }
 }
 

@@ -3,12 +3,18 @@
 //! A program is plain data. The derive macro writes one into the expansion, as the text of its calls; the
 //! runtime reads that and turns it into `MPI_Type_*` calls.
 
+mod constructor;
+mod distribution;
 mod text;
 
 use alloc::{collections::BTreeMap, vec::Vec};
 use core::slice;
 
-pub use self::text::CallsError;
+pub use self::{
+    constructor::{Constructor, Datatype, Distributed, Subdimension},
+    distribution::{ArrayOrder, Distribution, Share},
+    text::CallsError,
+};
 use crate::{BaseType, Error, TypeTree};
 
 /// What a constructor call builds on.

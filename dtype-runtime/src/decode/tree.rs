@@ -3,14 +3,12 @@
 use std::os::raw::{c_char, c_int};
 
 use ::mpi::ffi::{self, MPI_Aint, MPI_Datatype};
-use dtype_core::{BaseType, Bounds, TypeTree};
+use dtype_core::{
+    ArrayOrder, BaseType, Bounds, Constructor, Datatype, Distributed, Distribution, Subdimension, TypeTree,
+};
 
 use crate::{
     Error,
-    layout::{
-        ArrayOrder,
-        shapes::{Distribution, Share},
-    },
     mpi::{checked, predefined, shim, size},
 };
 
@@ -104,7 +102,10 @@ pub(super) fn tree_of(datatype: MPI_Datatype, level: usize) -> Result<(TypeTree,
         Combiner::F90Real => number(datatype, Some(BaseType::F64))?,
         Combiner::F90Complex => number(datatype, Some(BaseType::C64))?,
         Combiner::F90Integer => number(datatype, Some(BaseType::I64))?,
-        _ => Arguments::of(datatype, numbers)?.tree(datatype, combiner, level + 1)?,
+        Combiner::ValueIndex => {
+            value_index(datatype, &Arguments::of(datatype, numbers)?.datatypes, level + 1)?
+        }
+        _ => Arguments::of(datatype, numbers)?.constructor(datatype, combiner, level + 1)?.tree()?,
     };
     Ok((tree, combiner.is_predefined()))
 }
@@ -242,75 +243,69 @@ impl Arguments {
         (0..count).map(|_| self.address()).collect()
     }
 
-    /// What the datatype with these arguments describes.
-    fn tree(mut self, datatype: MPI_Datatype, combiner: Combiner, level: usize) -> Result<TypeTree, Error> {
-        let overflow = || Error::Tree(dtype_core::Error::Overflow { node: "vec" });
+    /// How the datatype with these arguments was made.
+    fn constructor(
+        mut self,
+        datatype: MPI_Datatype,
+        combiner: Combiner,
+        level: usize,
+    ) -> Result<Constructor, Error> {
         let datatypes = std::mem::take(&mut self.datatypes);
         if combiner == Combiner::Struct {
             return self.structure(&datatypes, level);
         }
-        if combiner == Combiner::ValueIndex {
-            return value_index(datatype, &datatypes, level);
-        }
         let Some(Old(old)) = datatypes.first() else {
             return Err(refused(datatype, "MPI does not say what it is made of"));
         };
-        let (child, _) = tree_of(*old, level)?;
-        let extent = bounds(*old)?.extent;
-        let elements = |count: i64| count.checked_mul(extent).ok_or_else(overflow);
-        let all_elements = |counts: Vec<i64>| counts.into_iter().map(elements).collect::<Result<Vec<_>, _>>();
+        let oldtype = old_type(*old, level)?;
         Ok(match combiner {
-            Combiner::Contiguous => copies(self.count(), extent, child),
+            Combiner::Contiguous => Constructor::Contiguous { count: self.count(), oldtype },
             Combiner::Vector => {
-                let (count, blocklength, stride) = (self.count(), self.count(), elements(self.number())?);
-                copies(count, stride, copies(blocklength, extent, child))
+                let (count, blocklength, stride) = (self.count(), self.count(), self.number());
+                Constructor::Vector { count, blocklength, stride, oldtype }
             }
             Combiner::Hvector => {
                 let (count, blocklength, stride) = (self.count(), self.count(), self.address());
-                copies(count, stride, copies(blocklength, extent, child))
+                Constructor::Hvector { count, blocklength, stride, oldtype }
             }
             Combiner::Indexed => {
                 let count = self.count();
-                let (lengths, places) = (self.counts(count), self.numbers(count));
-                TypeTree::index_bucket(extent, lengths, all_elements(places)?, child)
+                let (blocklengths, displacements) = (self.counts(count), self.numbers(count));
+                Constructor::Indexed { blocklengths, displacements, oldtype }
             }
             Combiner::Hindexed => {
                 let count = self.count();
-                let (lengths, places) = (self.counts(count), self.in_bytes(count));
-                TypeTree::index_bucket(extent, lengths, places, child)
+                let (blocklengths, displacements) = (self.counts(count), self.in_bytes(count));
+                Constructor::Hindexed { blocklengths, displacements, oldtype }
             }
             Combiner::IndexedBlock => {
                 let (count, blocklength) = (self.count(), self.count());
-                let places = all_elements(self.numbers(count))?;
-                TypeTree::index(places, copies(blocklength, extent, child))
+                Constructor::IndexedBlock { blocklength, displacements: self.numbers(count), oldtype }
             }
             Combiner::HindexedBlock => {
                 let (count, blocklength) = (self.count(), self.count());
-                TypeTree::index(self.in_bytes(count), copies(blocklength, extent, child))
+                Constructor::HindexedBlock { blocklength, displacements: self.in_bytes(count), oldtype }
             }
-            Combiner::Subarray => self.subarray(extent, child)?,
-            Combiner::Darray => self.darray(extent, child)?,
-            // Duplicates and resized datatypes: the bounds of the outermost datatype are asked for, and those
-            // of the others are in strides.
-            _ => child,
+            Combiner::Subarray => self.subarray(oldtype),
+            Combiner::Darray => self.darray(oldtype),
+            // Also of resized datatypes: the bounds of the outermost datatype are asked for, and those of the
+            // others are in strides.
+            _ => Constructor::Dup { oldtype },
         })
     }
 
-    fn structure(mut self, datatypes: &[Old], level: usize) -> Result<TypeTree, Error> {
+    fn structure(mut self, datatypes: &[Old], level: usize) -> Result<Constructor, Error> {
         let count = self.count();
-        let (lengths, places) = (self.counts(count), self.in_bytes(count));
-        let mut last: Option<(MPI_Datatype, TypeTree, i64)> = None;
-        let mut children = Vec::with_capacity(datatypes.len());
-        for (Old(old), length) in datatypes.iter().zip(lengths) {
-            let known = last.take().filter(|(before, ..)| before == old);
-            let (_, child, extent) = match known {
-                Some(known) => known,
-                None => (*old, tree_of(*old, level)?.0, bounds(*old)?.extent),
-            };
-            children.push(copies(length, extent, child.clone()));
-            last = Some((*old, child, extent));
+        let (blocklengths, displacements) = (self.counts(count), self.in_bytes(count));
+        let mut oldtypes: Vec<Datatype> = Vec::with_capacity(datatypes.len());
+        for (i, Old(old)) in datatypes.iter().enumerate() {
+            let before = i.checked_sub(1).filter(|before| datatypes[*before].0 == *old);
+            oldtypes.push(match before {
+                Some(before) => oldtypes[before].clone(),
+                None => old_type(*old, level)?,
+            });
         }
-        Ok(TypeTree::structure(places, children))
+        Ok(Constructor::Struct { blocklengths, displacements, oldtypes })
     }
 
     fn order(&mut self) -> ArrayOrder {
@@ -319,33 +314,23 @@ impl Arguments {
         if fortran { ArrayOrder::ColumnMajor } else { ArrayOrder::RowMajor }
     }
 
-    /// MPI 4.1 section 5.1.3.
-    fn subarray(&mut self, extent: i64, child: TypeTree) -> Result<TypeTree, Error> {
-        let dimensions = u64::try_from(self.integer()).unwrap_or(0);
-        let [sizes, subsizes, starts] = [(); 3].map(|()| self.counts(dimensions));
-        let order = self.order();
-        let shares = starts.iter().zip(subsizes).map(|(start, count)| Share::Strided {
-            start: *start as usize,
-            count: count as usize,
-            step: 1,
+    fn subarray(&mut self, oldtype: Datatype) -> Constructor {
+        let count = u64::try_from(self.integer()).unwrap_or(0);
+        let [sizes, subsizes, starts] = [(); 3].map(|()| self.counts(count));
+        let dimensions = (0..sizes.len()).map(|k| {
+            let (size, subsize, start) = (sizes[k], subsizes[k], starts[k]);
+            Subdimension { size, subsize, start }
         });
-        array(&sizes, shares.collect(), order, extent, child)
+        Constructor::Subarray { dimensions: dimensions.collect(), order: self.order(), oldtype }
     }
 
-    /// MPI 4.1 section 5.1.4.
-    fn darray(&mut self, extent: i64, child: TypeTree) -> Result<TypeTree, Error> {
+    fn darray(&mut self, oldtype: Datatype) -> Constructor {
         let (_size, rank) = (self.integer(), self.integer());
-        let dimensions = u64::try_from(self.integer()).unwrap_or(0);
-        let sizes = self.counts(dimensions);
+        let count = u64::try_from(self.integer()).unwrap_or(0);
+        let sizes = self.counts(count);
         let [distributions, blocks, processes] =
-            [(); 3].map(|()| (0..dimensions).map(|_| self.integer()).collect::<Vec<_>>());
-        let order = self.order();
-        let mut shares = Vec::with_capacity(sizes.len());
-        let mut rest = usize::try_from(rank).unwrap_or(0);
-        for k in (0..sizes.len()).rev() {
-            let processes = usize::try_from(processes[k]).unwrap_or(1).max(1);
-            let coordinate = rest % processes;
-            rest /= processes;
+            [(); 3].map(|()| (0..count).map(|_| self.integer()).collect::<Vec<_>>());
+        let dimensions = (0..sizes.len()).map(|k| {
             // SAFETY: both compare.
             let (kind, default) = unsafe {
                 (
@@ -359,48 +344,21 @@ impl Arguments {
                 b'c' => Distribution::Cyclic(block),
                 _ => Distribution::None,
             };
-            shares.push(distribution.share(k, coordinate, processes, sizes[k] as usize)?);
+            let processes = u64::try_from(processes[k]).unwrap_or(0);
+            Distributed { size: sizes[k], distribution, processes }
+        });
+        Constructor::Darray {
+            rank: u64::try_from(rank).unwrap_or(0),
+            dimensions: dimensions.collect(),
+            order: self.order(),
+            oldtype,
         }
-        shares.reverse();
-        array(&sizes, shares, order, extent, child)
     }
 }
 
-/// `count` copies, `stride` bytes apart.
-fn copies(count: u64, stride: i64, child: TypeTree) -> TypeTree {
-    if count == 1 { child } else { TypeTree::vector(count, stride, child) }
-}
-
-/// A part of an array of elements an extent apart, for each dimension what it has of it.
-fn array(
-    sizes: &[u64],
-    shares: Vec<Share>,
-    order: ArrayOrder,
-    extent: i64,
-    element: TypeTree,
-) -> Result<TypeTree, Error> {
-    let overflow = || Error::Tree(dtype_core::Error::Overflow { node: "vec" });
-    let mut dimensions: Vec<(u64, Share)> = sizes.iter().copied().zip(shares).collect();
-    // From the dimension on whose elements are neighbours.
-    if order == ArrayOrder::RowMajor {
-        dimensions.reverse();
-    }
-    let (mut tree, mut stride, mut first) = (element, extent, 0i64);
-    for (size, share) in dimensions {
-        let at = |index: usize| i64::try_from(index).ok()?.checked_mul(stride);
-        match share {
-            Share::Strided { start, count, step } => {
-                tree = copies(count as u64, at(step).ok_or_else(overflow)?, tree);
-                first = at(start).and_then(|start| first.checked_add(start)).ok_or_else(overflow)?;
-            }
-            Share::Listed(indices) => {
-                let places = indices.into_iter().map(at).collect::<Option<Vec<_>>>().ok_or_else(overflow)?;
-                tree = TypeTree::index(places, tree);
-            }
-        }
-        stride = i64::try_from(size).ok().and_then(|size| stride.checked_mul(size)).ok_or_else(overflow)?;
-    }
-    Ok(if first == 0 { tree } else { TypeTree::index([first], tree) })
+/// A datatype that another one was made of, with the bounds that MPI gives it.
+fn old_type(datatype: MPI_Datatype, level: usize) -> Result<Datatype, Error> {
+    Ok(Datatype { tree: tree_of(datatype, level)?.0, bounds: bounds(datatype)?, resized: false })
 }
 
 /// A value and an index, one behind the other as in a C struct (MPI 4.1 section 6.9.4).

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
-use dtype_core::{Optimality, Program, SelectionError, TypeTree};
+use dtype_core::{ArrayOrder, Optimality, Program, SelectionError, TypeTree};
 
 use super::{
     Disjoint, Layout, UnknownCoverage,
@@ -16,7 +16,7 @@ use super::{
     own_methods,
     part::Part,
     pieces::Pieces,
-    region::{ArrayOrder, Axis, Region},
+    region::{Axis, Region},
     shape::Dimensions,
     source::{ArrayLike, ArrayLikeMut, Outcome},
     view::{View, ViewMut},

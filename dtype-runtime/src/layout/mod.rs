@@ -58,15 +58,15 @@ pub(crate) mod view;
 
 #[cfg(feature = "mpi")]
 pub use datatype::LayoutDatatype;
+pub use dtype_core::{ArrayOrder, Distribution};
 pub use dynamic::DynamicLayout;
 use entry::Entry;
 use explain::explain;
 pub use fixed::{Selection, StaticLayout};
 use nest::Nest;
-pub use region::ArrayOrder;
 use region::{FEW_NESTS, Region};
 pub use shape::{Dimensions, Memory};
-pub use shapes::{Band, Darray, Distribution, Halo, HaloExchange, Subarray, Tile};
+pub use shapes::{Band, Darray, Halo, HaloExchange, Subarray, Tile};
 pub use source::{ArrayLike, ArrayLikeMut, Mismatch, Outcome};
 pub use view::{Split, View, ViewMut, split};
 

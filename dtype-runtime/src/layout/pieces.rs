@@ -6,13 +6,14 @@
 use std::{hash::Hash, marker::PhantomData, mem::MaybeUninit, sync::Arc};
 
 use dtype_core::{
-    Item, MOST_ARRAYS, MOST_BYTES, MOST_DIMENSIONS, MOST_FIXED_PIECES, MOST_PIECES, SelectionError,
+    ArrayOrder, Item, MOST_ARRAYS, MOST_BYTES, MOST_DIMENSIONS, MOST_FIXED_PIECES, MOST_PIECES,
+    SelectionError,
 };
 
 use super::{
     list::List,
     part::{Leaf, Part},
-    region::{ArrayOrder, Axis, Region},
+    region::{Axis, Region},
     shape::Memory,
 };
 use crate::{

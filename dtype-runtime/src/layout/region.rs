@@ -7,7 +7,7 @@
 use std::{fmt, sync::Arc};
 
 use dtype_core::{
-    MOST_ARRAYS, MOST_DIMENSIONS, Progression, TypeTree,
+    ArrayOrder, MOST_ARRAYS, MOST_DIMENSIONS, Progression, TypeTree,
     constant::{RunBuffer, Solved},
 };
 
@@ -21,15 +21,6 @@ use crate::{
     engine::{Layer, Plan},
     types::entry::COSTS,
 };
-
-/// Which index of an array runs fastest, in memory and on the way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ArrayOrder {
-    /// The last one: C, Rust, `MPI_ORDER_C`.
-    RowMajor,
-    /// The first one: Fortran, nalgebra, `MPI_ORDER_FORTRAN`.
-    ColumnMajor,
-}
 
 /// Pieces of a static layout that are compiled into a loop each: the faces of a box in four dimensions.
 pub const FEW_NESTS: usize = 8;

@@ -3,13 +3,9 @@
 //! Each says what it selects through the same pieces as `layout!` with values, so that all there is to be had
 //! of a [`DynamicLayout`] can be had of them.
 
-use dtype_core::Item;
+use dtype_core::{ArrayOrder, Distribution, Item, Share};
 
-use super::{
-    dynamic::DynamicLayout,
-    pieces::Pieces,
-    region::{ArrayOrder, Axis},
-};
+use super::{dynamic::DynamicLayout, pieces::Pieces, region::Axis};
 use crate::{Error, types::MpiDatatype};
 
 /// A box of an array, with the arguments of `MPI_Type_create_subarray` (MPI 4.1 section 5.1.3).
@@ -98,18 +94,6 @@ pub struct Darray<const D: usize> {
     pub order: ArrayOrder,
 }
 
-/// How one dimension is distributed over processes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Distribution {
-    /// Not at all: `MPI_DISTRIBUTE_NONE`. There is one process.
-    None,
-    /// One block for each process: `MPI_DISTRIBUTE_BLOCK`. Of this number of elements, or, by default, as
-    /// equal as can be.
-    Block(Option<usize>),
-    /// Blocks dealt in turn: `MPI_DISTRIBUTE_CYCLIC`. Of this number of elements, or of one.
-    Cyclic(Option<usize>),
-}
-
 impl<const D: usize> Darray<D> {
     /// The layout for elements of a type.
     ///
@@ -138,7 +122,8 @@ impl<const D: usize> Darray<D> {
         let mut axes = [Axis::EMPTY; D];
         for (k, axis) in axes.iter_mut().enumerate() {
             let length = self.gsizes[k];
-            *axis = match self.distributions[k].share(k, coordinates[k], self.psizes[k], length)? {
+            let share = self.distributions[k].share(k, coordinates[k], self.psizes[k], length);
+            *axis = match share.map_err(of_darray)? {
                 Share::Strided { start, count, step } => {
                     pieces.select(k, length, strided(start, count, step))
                 }
@@ -150,62 +135,16 @@ impl<const D: usize> Darray<D> {
     }
 }
 
-/// What one process has of a dimension.
-pub(crate) enum Share {
-    /// `count` elements from `start` on, `step` apart.
-    Strided { start: usize, count: usize, step: usize },
-    /// These elements.
-    Listed(Vec<usize>),
-}
-
-impl Distribution {
-    /// What the process at `coordinate` of `processes` has of the `length` elements of a dimension.
-    pub(crate) fn share(
-        self,
-        dimension: usize,
-        coordinate: usize,
-        processes: usize,
-        length: usize,
-    ) -> Result<Share, Error> {
-        match self {
-            Self::None if processes > 1 => {
-                let requirement = "1, as the dimension is not distributed";
-                Err(refused("Darray", format!("psizes[{dimension}]"), processes, requirement))
-            }
-            Self::None => Ok(Share::Strided { start: 0, count: length, step: 1 }),
-            Self::Block(Some(0)) | Self::Cyclic(Some(0)) => {
-                Err(refused("Darray", format!("the block of distributions[{dimension}]"), 0, "1 or more"))
-            }
-            Self::Block(block) => {
-                let block = block.unwrap_or_else(|| length.div_ceil(processes).max(1));
-                let least = length.div_ceil(processes);
-                if block < least {
-                    let argument = format!("the block of distributions[{dimension}]");
-                    let requirement =
-                        format!("{least} or more, so that {processes} blocks hold {length} elements");
-                    return Err(refused("Darray", argument, block, requirement));
-                }
-                let start = coordinate.saturating_mul(block).min(length);
-                Ok(Share::Strided { start, count: block.min(length - start), step: 1 })
-            }
-            Self::Cyclic(block) => {
-                let block = block.unwrap_or(1);
-                if block == 1 {
-                    let start = coordinate.min(length);
-                    let count = (length - start).div_ceil(processes);
-                    return Ok(Share::Strided { start, count, step: processes });
-                }
-                let blocks = || (coordinate..length.div_ceil(block)).step_by(processes);
-                let of_block = |i: usize| i * block..i.saturating_add(1).saturating_mul(block).min(length);
-                // The first block is none that is shorter, unless it is the only one.
-                let most = blocks().next().map_or(0, |i| of_block(i).len()).saturating_mul(blocks().len());
-                let mut indices = Vec::new();
-                let bytes = most.saturating_mul(size_of::<usize>());
-                indices.try_reserve_exact(most).map_err(|_| Error::Memory { bytes })?;
-                indices.extend(blocks().flat_map(of_block));
-                Ok(Share::Listed(indices))
-            }
+/// What is wrong with a distribution, as an error of this shape.
+fn of_darray(error: dtype_core::Error) -> Error {
+    match error {
+        dtype_core::Error::Argument { argument, value, requirement } => {
+            Error::Parameter { shape: "Darray", parameter: argument, value, requirement }
         }
+        dtype_core::Error::TooLong { entries, .. } => {
+            Error::Memory { bytes: (entries as usize).saturating_mul(size_of::<usize>()) }
+        }
+        error => Error::Tree(error),
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::convert::Infallible;
 
+use dtype_core::ArrayOrder;
+
 use super::{
-    region::{ArrayOrder, Region, Strides},
+    region::{Region, Strides},
     shape::{Dimensions, Memory},
 };
 use crate::{Error, types::MpiDatatype};
