@@ -4,8 +4,9 @@ mod common;
 
 use common::{Library, cost_models, interpret, repeating_map, small_map, small_tree};
 use dtype_core::{
-    BaseType, Bounds, Error, Limits, NodeCosts, Optimality, Penalty, Program, Shape, Step, TypeMap, TypeTree,
-    Weighting, normalize, normalize_within,
+    ArrayOrder, BaseType, Bounds, Constructor, Datatype, Distributed, Distribution, Error, Limits, NodeCosts,
+    Optimality, Penalty, Program, Shape, Step, Subdimension, TypeMap, TypeTree, Weighting, normalize,
+    normalize_within,
     proposed::{Blocks, Triangular, bucket},
     reconstruct, reconstruct_within, solve_layout,
 };
@@ -250,6 +251,13 @@ proptest! {
             if let Some(bounds) = bounds {
                 prop_assert_eq!((lower_bound, found), (bounds.lower_bound, bounds.extent));
             }
+        }
+        // And the way back.
+        let made = program.datatype().unwrap();
+        let listed: Vec<_> = made.tree.flatten().map(|map| map.entries().collect()).unwrap_or_default();
+        prop_assert_eq!(&listed, &expected);
+        if let Some(bounds) = bounds {
+            prop_assert_eq!(made.bounds, bounds, "{}", program);
         }
         let repeated = (1..program.calls()).any(|i| program.steps[..i].contains(&program.steps[i]));
         prop_assert!(!repeated, "equal calls are made once: {}", program);
@@ -536,4 +544,64 @@ fn long_lists_of_rows_are_put_together_by_what_they_have_in_common() {
         let band = dtype_core::solve_layout(&TypeTree::structure(displacements, rows), &costs).unwrap();
         assert_eq!(band.cost, 40);
     }
+}
+
+/// MPI 4.1 sections 5.1.2 to 5.1.7.
+#[test]
+fn constructors_make_what_the_standard_says() {
+    let f64 = || Datatype::base(BaseType::F64);
+    let entries = |datatype: &Datatype| datatype.tree.flatten().unwrap().displacements().to_vec();
+    let bounds = |lower_bound, extent| Bounds { lower_bound, extent };
+
+    let vector = Constructor::Vector { count: 2, blocklength: 2, stride: -3, oldtype: f64() };
+    let vector = vector.datatype().unwrap();
+    assert_eq!((entries(&vector), vector.bounds), (vec![0, 8, -24, -16], bounds(-24, 40)));
+
+    let indexed =
+        Constructor::Indexed { blocklengths: vec![2, 0, 1], displacements: vec![1, 50, 4], oldtype: f64() };
+    let indexed = indexed.datatype().unwrap();
+    assert_eq!((entries(&indexed), indexed.bounds), (vec![8, 16, 32], bounds(8, 32)));
+
+    // A struct is rounded up to its alignment, but not one with a part that was resized, whose bounds count.
+    let structure =
+        |oldtypes| Constructor::Struct { blocklengths: vec![1, 1], displacements: vec![0, 8], oldtypes };
+    let byte = Datatype::base(BaseType::U8);
+    let plain = structure(vec![f64(), byte.clone()]).datatype().unwrap();
+    assert_eq!((plain.bounds, plain.resized), (bounds(0, 16), false));
+    let resized = Constructor::Resized { lower_bound: -4, extent: 20, oldtype: byte }.datatype().unwrap();
+    let marked = structure(vec![f64(), resized]).datatype().unwrap();
+    assert_eq!((marked.bounds, marked.resized), (bounds(4, 20), true));
+
+    let dimensions =
+        [(4, 2, 1), (5, 3, 2)].map(|(size, subsize, start)| Subdimension { size, subsize, start });
+    let part = |order| {
+        let dimensions = dimensions.to_vec();
+        Constructor::Subarray { dimensions, order, oldtype: f64() }.datatype().unwrap()
+    };
+    let rows = part(ArrayOrder::RowMajor);
+    assert_eq!(entries(&rows), [7, 8, 9, 12, 13, 14].map(|i| 8 * i));
+    assert_eq!(rows.bounds, bounds(0, 160));
+    let columns = part(ArrayOrder::ColumnMajor);
+    assert_eq!(entries(&columns), [9, 10, 13, 14, 17, 18].map(|i| 8 * i));
+
+    // Rows in blocks over two processes, columns in turn over three.
+    let dimension = |size, distribution, processes| Distributed { size, distribution, processes };
+    let own = |rank| Constructor::Darray {
+        rank,
+        dimensions: vec![
+            dimension(4, Distribution::Block(None), 2),
+            dimension(7, Distribution::Cyclic(None), 3),
+        ],
+        order: ArrayOrder::RowMajor,
+        oldtype: f64(),
+    };
+    assert_eq!(entries(&own(4).datatype().unwrap()), [15, 18, 22, 25].map(|i| 8 * i));
+
+    let error = own(6).datatype().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the argument `rank` is 6, but must be less than 6, the number of processes in the grid"
+    );
+    let far = Constructor::Vector { count: 2, blocklength: 1, stride: i64::MAX / 2, oldtype: f64() };
+    assert!(far.datatype().unwrap_err().to_string().contains("beyond the limit of i64"));
 }
