@@ -72,14 +72,14 @@ pub struct Wide(pub f64);
 
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(32))]
-pub struct Wider(pub [Wide; 2]);
+pub struct Wider(pub [Wide; 4]);
 
 /// Its numbers 16 bytes apart are buckets of a datatype that was resized, whose bounds count for the whole in
 /// Open MPI, and not in MPICH.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct Marked {
-    pub few: [Wide; 3],
+    pub few: [Wide; 5],
     pub more: Wider,
     pub last: [i64; 4],
 }
@@ -250,8 +250,8 @@ samples! {
     RustPacked: Expansion, |i| RustPacked { tag: i as u8, value: i as f64 / 7.0 };
     Aligned: Expansion, |i| Aligned { tag: i as u8, value: i as f64 / 7.0 };
     Marked: ConstantEvaluation, |i| Marked {
-        few: [0, 1, 2].map(|k| Wide((i + k) as f64)),
-        more: Wider([Wide(0.5), Wide(-(i as f64))]),
+        few: [0, 1, 2, 3, 4].map(|k| Wide((i + k) as f64)),
+        more: Wider([Wide(0.5), Wide(-(i as f64)), Wide(1e-300), Wide(0.0)]),
         last: [1, 2, 3, i as i64],
     };
     Meters: Expansion, |i| Meters(i as f64 * 1.5);
