@@ -1,19 +1,28 @@
-//! The command `dtype`: type maps and type trees in, least-cost trees and type maps out.
+//! The command `dtype`: descriptions of layouts in, least-cost trees, type maps and programs out.
 //!
-//! Exit code 0 and the answer on standard output, or a message on standard error and exit code 2.
+//! Exit code 0 and the answer on standard output, or a message on standard error and exit code 2. `compare`
+//! has 1 as well, for two descriptions that are not the same.
 #![forbid(unsafe_code)]
+
+mod input;
+mod output;
 
 use std::{
     fs,
-    io::{self, Read, Write},
+    io::{self, Write},
     path::PathBuf,
     process::ExitCode,
 };
 
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use dtype_core::{CostModel, NodeCosts, Penalty, Shape, Solution, TypeMap, TypeTree, normalize, reconstruct};
-use serde::{Serialize, de::DeserializeOwned};
+use dtype_core::{
+    CostModel, Datatype, NodeCosts, Optimality, Penalty, Shape, Solution, normalize, reconstruct,
+};
+use serde::Serialize;
+
+use input::Source;
+use output::{Answer, Format};
 
 /// Describe memory layouts to MPI at the least cost.
 #[derive(Parser)]
@@ -28,19 +37,15 @@ enum Action {
     /// Find the least-cost description of a type map.
     ///
     /// The type map is JSON, such as `{"types": ["i32", "f64"], "displacements": [0, 8]}` or `{"type": "f64",
-    /// "displacements": [0, 8, 16]}`. Displacements are in bytes. Base types have their names of Rust, i8 to
-    /// i64, u8 to u64, f32, f64 and bool; c32 and c64 are complex numbers of these, and byte is one; or their
-    /// names of MPI, such as MPI_LONG.
+    /// "displacements": [0, 8, 16]}`, or any other form (`--from`). Displacements are in bytes. Base types
+    /// have their names of Rust, i8 to i64, u8 to u64, f32, f64 and bool; c32 and c64 are complex numbers of
+    /// these, and byte is one; or their names of C, such as double, or of MPI, such as MPI_LONG.
     Reconstruct {
         /// Which descriptions are searched.
         #[arg(long, value_enum, default_value_t)]
         shape: ShapeName,
-        /// What a description costs: storage, processing, penalty, or the path of a cost file.
-        ///
-        /// A cost file is JSON:
-        /// {"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}.
-        #[arg(long, default_value = "storage")]
-        cost: String,
+        #[command(flatten)]
+        costs: Costs,
         #[command(flatten)]
         common: Common,
     },
@@ -48,19 +53,66 @@ enum Action {
     ///
     /// The answer is the least-cost tree where it says "proven".
     Normalize {
-        /// What a description costs: as for `reconstruct`.
-        #[arg(long, default_value = "storage")]
-        cost: String,
+        #[command(flatten)]
+        costs: Costs,
         #[command(flatten)]
         common: Common,
     },
-    /// List the type map of a type tree.
+    /// Write a description as it stands in another format.
+    Convert {
+        #[command(flatten)]
+        costs: Costs,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// List the type map of a description.
     ///
-    /// The tree is JSON, such as {"vec":{"count":3,"stride":16,"child":{"leaf":"f64"}}}.
+    /// That may be a tree in JSON, such as {"vec":{"count":3,"stride":16,"child":{"leaf":"f64"}}}.
     Flatten {
+        /// How the answer is written.
+        #[arg(long, value_enum, default_value_t)]
+        format: MapFormat,
         #[command(flatten)]
-        common: Common,
+        source: Source,
+        /// The input; standard input if left out or `-`.
+        file: Option<PathBuf>,
     },
+    /// Say what a description costs, under all cost models, and what the least-cost one does.
+    Cost {
+        /// How the answer is written.
+        #[arg(long, value_enum, default_value = "text")]
+        format: MapFormat,
+        #[command(flatten)]
+        source: Source,
+        /// The input; standard input if left out or `-`.
+        file: Option<PathBuf>,
+    },
+    /// Say whether two descriptions have the same type map, and which is cheaper.
+    ///
+    /// Exit code 0 where they have the same one, and 1 where not.
+    Compare {
+        /// How the answer is written.
+        #[arg(long, value_enum, default_value = "text")]
+        format: MapFormat,
+        #[command(flatten)]
+        costs: Costs,
+        #[command(flatten)]
+        source: Source,
+        /// One description; standard input if `-`.
+        one: PathBuf,
+        /// The other one.
+        other: PathBuf,
+    },
+}
+
+#[derive(Args)]
+struct Costs {
+    /// What a description costs: storage, processing, penalty, or the path of a cost file.
+    ///
+    /// A cost file is JSON:
+    /// {"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}.
+    #[arg(long, default_value = "storage")]
+    cost: String,
 }
 
 #[derive(Args)]
@@ -68,6 +120,11 @@ struct Common {
     /// How the answer is written.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// What a function is called that makes the datatype.
+    #[arg(long, default_value = "layout")]
+    function: String,
+    #[command(flatten)]
+    source: Source,
     /// The input; standard input if left out or `-`.
     file: Option<PathBuf>,
 }
@@ -85,25 +142,43 @@ enum ShapeName {
     Dag,
 }
 
-#[derive(Clone, Copy, Default, ValueEnum)]
-enum Format {
+impl ShapeName {
+    fn shape(self) -> Shape {
+        match self {
+            Self::Path => Shape::Path,
+            Self::ExtendedPath => Shape::ExtendedPath,
+            Self::Tree => Shape::Tree,
+            Self::Dag => Shape::Dag,
+        }
+    }
+}
+
+/// How what is no tree is written.
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum MapFormat {
     #[default]
     Json,
     Text,
 }
 
-/// The JSON answer of `reconstruct` and `normalize`.
-#[derive(Serialize)]
-struct Answer<'a> {
-    cost: u64,
-    optimality: &'a str,
-    tree: &'a TypeTree,
+/// What the command ends with: its answer, and whether that is a yes.
+struct Outcome {
+    answer: String,
+    yes: bool,
+}
+
+impl From<String> for Outcome {
+    fn from(answer: String) -> Self {
+        Self { answer, yes: true }
+    }
 }
 
 fn main() -> ExitCode {
-    let answer = run(Command::parse().action);
-    match answer.and_then(|answer| print(&answer).context("standard output")) {
-        Ok(()) => ExitCode::SUCCESS,
+    let outcome = run(Command::parse().action);
+    match outcome.and_then(|outcome| print(&outcome.answer).context("standard output").map(|()| outcome.yes))
+    {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
         Err(error) => {
             eprintln!("dtype: {error:#}");
             ExitCode::from(2)
@@ -120,69 +195,140 @@ fn print(answer: &str) -> io::Result<()> {
     }
 }
 
-fn run(action: Action) -> Result<String> {
+fn run(action: Action) -> Result<Outcome> {
     match action {
-        Action::Reconstruct { shape, cost, common } => {
-            let shape = match shape {
-                ShapeName::Path => Shape::Path,
-                ShapeName::ExtendedPath => Shape::ExtendedPath,
-                ShapeName::Tree => Shape::Tree,
-                ShapeName::Dag => Shape::Dag,
-            };
-            let costs = costs(&cost)?;
-            let map: TypeMap = common.read()?;
-            common.write(&reconstruct(&map, shape, &*costs)?)
+        Action::Reconstruct { shape, costs, common } => {
+            let costs = costs.model()?;
+            let layout = common.source.read(common.file.as_ref())?;
+            let bounds = layout.bounds()?;
+            let solution = reconstruct(&layout.map()?, shape.shape(), &*costs)?;
+            common.write(&solution, bounds)
         }
-        Action::Normalize { cost, common } => {
-            let costs = costs(&cost)?;
-            common.write(&normalize(&common.read()?, &*costs)?)
+        Action::Normalize { costs, common } => {
+            let costs = costs.model()?;
+            let Datatype { tree, bounds, .. } = common.source.read(common.file.as_ref())?.datatype()?;
+            common.write(&normalize(&tree, &*costs)?, bounds)
         }
-        Action::Flatten { common } => {
-            let map = common.read::<TypeTree>()?.flatten()?;
-            match common.format {
-                Format::Json => json(&map),
-                Format::Text => Ok(format!("{map}\n")),
-            }
+        Action::Convert { costs, common } => {
+            let costs = costs.model()?;
+            let Datatype { tree, bounds, .. } = common.source.read(common.file.as_ref())?.datatype()?;
+            let cost = tree.cost(&*costs);
+            common.write(&Solution { tree, cost, optimality: Optimality::UpperBound }, bounds)
         }
+        Action::Flatten { format, source, file } => {
+            let map = source.read(file.as_ref())?.map()?;
+            Ok(match format {
+                MapFormat::Json => json(&map)?.into(),
+                MapFormat::Text => format!("{map}\n").into(),
+            })
+        }
+        Action::Cost { format, source, file } => cost(format, &source.read(file.as_ref())?.datatype()?),
+        Action::Compare { format, costs, source, one, other } => {
+            let costs = costs.model()?;
+            let [one, other] = [one, other].map(|file| {
+                let datatype = source.read(Some(&file))?.datatype()?;
+                Ok::<_, anyhow::Error>((file.display().to_string(), datatype))
+            });
+            compare(format, &*costs, one?, other?)
+        }
+    }
+}
+
+/// What a description costs, given and at least.
+#[derive(Serialize)]
+struct Priced {
+    model: &'static str,
+    given: u64,
+    least: u64,
+    optimality: &'static str,
+}
+
+fn cost(format: MapFormat, Datatype { tree, .. }: &Datatype) -> Result<Outcome> {
+    let mut all = Vec::new();
+    for (model, costs) in models() {
+        let Solution { cost: least, optimality, .. } = normalize(tree, &*costs)?;
+        all.push(Priced { model, given: tree.cost(&*costs), least, optimality: optimality.name() });
+    }
+    if format == MapFormat::Json {
+        return Ok(json(&all)?.into());
+    }
+    let mut text = format!("{:<12}{:>12}{:>12}\n", "cost model", "given", "least");
+    for Priced { model, given, least, optimality } in all {
+        text += &format!("{model:<12}{given:>12}{least:>12}  {optimality}\n");
+    }
+    Ok(text.into())
+}
+
+/// How two descriptions differ.
+#[derive(Serialize)]
+struct Compared {
+    same_type_map: bool,
+    same_bounds: bool,
+    costs: [u64; 2],
+}
+
+fn compare(
+    format: MapFormat,
+    costs: &dyn CostModel,
+    (one, a): (String, Datatype),
+    (other, b): (String, Datatype),
+) -> Result<Outcome> {
+    // Of the same type map the runs are the same, and they need not be listed one by one.
+    let same_type_map = a.tree.runs()? == b.tree.runs()?;
+    let same_bounds = a.bounds == b.bounds;
+    let [first, second] = [&a, &b].map(|datatype| datatype.tree.cost(costs));
+    if format == MapFormat::Json {
+        let answer = json(&Compared { same_type_map, same_bounds, costs: [first, second] })?;
+        return Ok(Outcome { answer, yes: same_type_map });
+    }
+    let mut answer = match (same_type_map, same_bounds) {
+        (true, true) => "the same type map and bounds\n".to_owned(),
+        (true, false) => "the same type map, but other bounds\n".to_owned(),
+        (false, _) => "another type map\n".to_owned(),
+    };
+    for (name, Datatype { bounds, .. }, cost) in [(&one, &a, first), (&other, &b, second)] {
+        answer +=
+            &format!("{name}: cost {cost}, lower bound {}, extent {}\n", bounds.lower_bound, bounds.extent);
+    }
+    let (less, more) = (first.min(second), first.max(second));
+    if same_type_map && less < more {
+        let cheaper = if first < second { one } else { other };
+        answer += &format!("{cheaper} costs {} less, {less} of {more}\n", more - less);
+    }
+    Ok(Outcome { answer, yes: same_type_map })
+}
+
+/// The models with a name.
+fn models() -> [(&'static str, Box<dyn CostModel>); 3] {
+    [
+        ("storage", Box::new(NodeCosts::default())),
+        ("processing", Box::new(NodeCosts::processing())),
+        ("penalty", Box::new(Penalty::default())),
+    ]
+}
+
+impl Costs {
+    fn model(&self) -> Result<Box<dyn CostModel>> {
+        if let Some((_, model)) = models().into_iter().find(|(name, _)| *name == self.cost) {
+            return Ok(model);
+        }
+        let read = || -> Result<NodeCosts> {
+            let text = fs::read_to_string(&self.cost).with_context(|| self.cost.clone())?;
+            serde_json::from_str(&text).with_context(|| self.cost.clone())
+        };
+        Ok(Box::new(read().context("--cost takes `storage`, `processing`, `penalty` or a cost file")?))
     }
 }
 
 impl Common {
-    fn write(&self, solution: &Solution) -> Result<String> {
-        let Solution { tree, cost, optimality } = solution;
-        let optimality = optimality.name();
-        match self.format {
-            Format::Json => json(&Answer { cost: *cost, optimality, tree }),
-            Format::Text => Ok(format!("cost {cost} ({optimality})\n{tree}")),
-        }
+    fn write(&self, solution: &Solution, bounds: dtype_core::Bounds) -> Result<Outcome> {
+        let source = match self.file.as_ref().filter(|path| path.as_os_str() != "-") {
+            Some(path) => path.display().to_string(),
+            None => "standard input".to_owned(),
+        };
+        let answer = Answer { solution, bounds, source, name: &self.function };
+        Ok(answer.write(self.format)?.into())
     }
-
-    fn read<T: DeserializeOwned>(&self) -> Result<T> {
-        if let Some(path) = self.file.as_ref().filter(|path| path.as_os_str() != "-") {
-            return read(path);
-        }
-        let mut text = String::new();
-        io::stdin().read_to_string(&mut text).context("standard input")?;
-        serde_json::from_str(&text).context("standard input")
-    }
-}
-
-fn read<T: DeserializeOwned>(path: &PathBuf) -> Result<T> {
-    let name = || path.display().to_string();
-    let text = fs::read_to_string(path).with_context(name)?;
-    serde_json::from_str(&text).with_context(name)
-}
-
-fn costs(name: &str) -> Result<Box<dyn CostModel>> {
-    Ok(match name {
-        "storage" => Box::new(NodeCosts::default()),
-        "processing" => Box::new(NodeCosts::processing()),
-        "penalty" => Box::new(Penalty::default()),
-        file => Box::new(
-            read::<NodeCosts>(&file.into())
-                .context("--cost takes `storage`, `processing`, `penalty` or a cost file")?,
-        ),
-    })
 }
 
 fn json(answer: &impl Serialize) -> Result<String> {

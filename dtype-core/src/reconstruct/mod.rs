@@ -121,18 +121,23 @@ pub fn reconstruct_within(
     Ok(Solution { tree, cost, optimality })
 }
 
-/// A good tree for a map that is too long to be solved entry by entry: that over its runs, and for maps of
-/// one base type the least-cost path is tried as well.
+/// A good tree for a map that is too long to be solved entry by entry: that over its runs, or for maps of one
+/// base type the least-cost path.
 fn from_map(map: &TypeMap, costs: &dyn CostModel, limits: &Limits) -> (TypeTree, Optimality) {
-    let runs = runs_of(map, u64::MAX).unwrap_or_default();
-    let listed = from_runs(runs.as_slice(), costs, limits);
-    let Ok(base) = map.single_type() else { return listed };
-    if listed.1 == Optimality::Proven {
-        return listed;
-    }
+    let Ok(base) = map.single_type() else {
+        let runs = runs_of(map, u64::MAX).unwrap_or_default();
+        return from_runs(runs.as_slice(), costs, limits);
+    };
     let leaf = (TypeTree::Leaf(base), costs.leaf(base));
+    // More runs than can be solved are parts of a strc: of so many of these, it costs more than the path.
+    let part = costs.part().of(leaf.1).max(1);
     let path = path::least_cost(map.displacements(), leaf, true, costs);
-    if path.cost(costs) <= listed.0.cost(costs) { (path, Optimality::UpperBound) } else { listed }
+    let cost = path.cost(costs);
+    let runs = runs_of(map, limits.exact_entries.max(cost / part));
+    let better = runs
+        .map(|runs| from_runs(runs.as_slice(), costs, limits))
+        .filter(|(tree, optimality)| *optimality == Optimality::Proven || tree.cost(costs) < cost);
+    better.unwrap_or((path, Optimality::UpperBound))
 }
 
 /// Most runs are cut into three pieces, some into more.
