@@ -427,6 +427,46 @@ impl TypeTree {
         }
     }
 
+    /// Whether some part of it has no entry: no copy, nothing at any displacement, an empty bucket.
+    pub(crate) fn has_empty_part(&self) -> bool {
+        let is_empty = match self {
+            Self::Leaf(_) => false,
+            Self::Vector { count, .. } => *count == 0,
+            Self::Index { displacements, .. } | Self::Struct { displacements, .. } => {
+                displacements.is_empty()
+            }
+            Self::IndexBucket { buckets, .. } => buckets.is_empty() || buckets.contains(&0),
+        };
+        is_empty || self.children().iter().any(Self::has_empty_part)
+    }
+
+    /// The tree without its empty parts; nothing where that is all of it.
+    pub(crate) fn without_empty_parts(&self) -> Option<Self> {
+        match self {
+            Self::Leaf(_) => Some(self.clone()),
+            Self::Vector { count, stride, child } => {
+                let child = child.without_empty_parts().filter(|_| *count > 0)?;
+                Some(Self::vector(*count, *stride, child))
+            }
+            Self::Index { displacements, child } => {
+                let child = child.without_empty_parts().filter(|_| !displacements.is_empty())?;
+                Some(Self::index(displacements.clone(), child))
+            }
+            Self::IndexBucket { stride, buckets, displacements, child } => {
+                let child = child.without_empty_parts()?;
+                let kept = buckets.iter().copied().zip(displacements.iter().copied());
+                let (buckets, displacements): (Vec<_>, Vec<_>) = kept.filter(|(count, _)| *count > 0).unzip();
+                (!buckets.is_empty()).then(|| Self::index_bucket(*stride, buckets, displacements, child))
+            }
+            Self::Struct { displacements, children } => {
+                let kept = displacements.iter().zip(children);
+                let kept = kept.filter_map(|(at, child)| Some((*at, child.without_empty_parts()?)));
+                let (displacements, children): (Vec<_>, Vec<_>) = kept.unzip();
+                (!children.is_empty()).then(|| Self::structure(displacements, children))
+            }
+        }
+    }
+
     /// Whether the type map has any entry.
     fn has_entries(&self) -> bool {
         match self {

@@ -546,6 +546,49 @@ fn long_lists_of_rows_are_put_together_by_what_they_have_in_common() {
     }
 }
 
+/// Found by programs of random trees on four libraries, which differ in what parts without entries count for
+/// bounds.
+#[test]
+fn empty_parts_are_not_built() {
+    let (u8, i16) = (TypeTree::Leaf(BaseType::U8), TypeTree::Leaf(BaseType::I16));
+    let none = TypeTree::vector(0, 1, u8.clone());
+    let late = TypeTree::structure([0, 39], [none.clone(), TypeTree::index([0], u8.clone())]);
+    let buckets = TypeTree::index_bucket(2, [0, 3], [0, 4], i16.clone());
+    let cases = [
+        (TypeTree::structure([0, 70], [none.clone(), TypeTree::index([105], u8.clone())]), (0, 176)),
+        (TypeTree::vector(2, 40, late), (0, 0)),
+        (buckets, (0, 10)),
+        (TypeTree::structure([0, 96], [TypeTree::index([], u8.clone()), i16.clone()]), (0, 98)),
+        (TypeTree::structure([0, 0], [u8, TypeTree::index([-1], TypeTree::vector(0, 2, i16))]), (0, 1)),
+        (TypeTree::structure([1], [none]), (0, 0)),
+    ];
+    for (tree, (lower_bound, extent)) in cases {
+        let bounds = Bounds { lower_bound, extent };
+        let expected: Vec<_> = tree.flatten().map(|map| map.entries().collect()).unwrap_or_default();
+        for limit in [2, u64::MAX] {
+            let program = Program::lower_within(&tree, Some(bounds), limit).unwrap();
+            let text = program.to_string();
+            let is_empty = program.steps.iter().any(|step| match step {
+                Step::Contiguous { count, .. } => *count == 0,
+                Step::Struct { blocklengths, .. } | Step::Hindexed { blocklengths, .. } => {
+                    blocklengths.is_empty() || blocklengths.contains(&0)
+                }
+                Step::Hvector { count, blocklength, .. } => count * blocklength == 0,
+                Step::HindexedBlock { blocklength, displacements, .. } => {
+                    displacements.is_empty() || *blocklength == 0
+                }
+                Step::Resized { .. } => false,
+            });
+            assert_eq!(is_empty, expected.is_empty(), "{text}");
+            let made = program.datatype().unwrap();
+            assert_eq!(made.bounds, bounds, "{text}");
+            for library in Library::ALL {
+                assert_eq!(interpret(&program, library), (expected.clone(), lower_bound, extent), "{text}");
+            }
+        }
+    }
+}
+
 /// MPI 4.1 sections 5.1.2 to 5.1.7.
 #[test]
 fn constructors_make_what_the_standard_says() {

@@ -123,7 +123,7 @@ impl Program {
     /// Those of [`TypeTree::measure`].
     pub fn lower(tree: &TypeTree, bounds: Option<Bounds>) -> Result<Self, Error> {
         tree.measure()?;
-        Ok(Lowering::new(u64::MAX).run(tree, bounds))
+        Ok(Lowering::new(u64::MAX).program(tree, bounds))
     }
 
     /// The same for an MPI library that takes no count beyond a limit, of at least 2: longer lists and larger
@@ -133,7 +133,7 @@ impl Program {
     /// Those of [`TypeTree::measure`].
     pub fn lower_within(tree: &TypeTree, bounds: Option<Bounds>, limit: u64) -> Result<Self, Error> {
         tree.measure()?;
-        Ok(Lowering::new(limit).run(&tree.split(limit), bounds))
+        Ok(Lowering::new(limit).program(tree, bounds))
     }
 
     /// The largest count, block length or list length of all calls.
@@ -197,8 +197,29 @@ impl Lowering {
         Self { steps: Vec::new(), known: BTreeMap::new(), limit }
     }
 
+    /// Of a tree that has been measured. Its empty parts are left out: libraries differ in what they count for
+    /// the bounds, and MPICH divides by the size of some.
+    fn program(self, tree: &TypeTree, bounds: Option<Bounds>) -> Program {
+        if !tree.has_empty_part() {
+            return self.run(tree, bounds);
+        }
+        match tree.without_empty_parts() {
+            Some(tree) => self.run(&tree, bounds),
+            None => self.nothing(bounds),
+        }
+    }
+
+    /// Of no data at all.
+    fn nothing(mut self, bounds: Option<Bounds>) -> Program {
+        let oldtype = self.push(Step::Contiguous { count: 0, oldtype: OldType::Base(BaseType::Byte) });
+        let built = Built { oldtype, ..EMPTY };
+        let built = bounds.map_or(built, |own| self.resize(built, own.lower_bound, own.extent));
+        Program { steps: self.steps, result: built.oldtype }
+    }
+
     fn run(mut self, tree: &TypeTree, bounds: Option<Bounds>) -> Program {
-        let mut built = self.lower(tree);
+        let split = (self.limit < u64::MAX).then(|| tree.split(self.limit));
+        let mut built = self.lower(split.as_ref().unwrap_or(tree));
         if let Some(Bounds { lower_bound, extent }) = bounds
             && (built.lower_bound != lower_bound || built.extent() != Some(extent))
         {
