@@ -8,8 +8,9 @@ mod input;
 mod output;
 
 use std::{
+    fmt::Write as _,
     fs,
-    io::{self, Write},
+    io::{self, Write as _},
     path::PathBuf,
     process::ExitCode,
 };
@@ -17,11 +18,11 @@ use std::{
 use anyhow::{Context, Result};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use dtype_core::{
-    CostModel, Datatype, NodeCosts, Optimality, Penalty, Shape, Solution, normalize, reconstruct,
+    Bounds, CostModel, Datatype, NodeCosts, Optimality, Penalty, Shape, Solution, normalize, reconstruct,
 };
 use serde::Serialize;
 
-use input::Source;
+use input::{Source, name_of};
 use output::{Answer, Format};
 
 /// Describe memory layouts to MPI at the least cost.
@@ -252,9 +253,10 @@ fn cost(format: MapFormat, Datatype { tree, .. }: &Datatype) -> Result<Outcome> 
     if format == MapFormat::Json {
         return Ok(json(&all)?.into());
     }
-    let mut text = format!("{:<12}{:>12}{:>12}\n", "cost model", "given", "least");
+    let mut text = String::new();
+    writeln!(text, "{:<12}{:>12}{:>12}", "cost model", "given", "least")?;
     for Priced { model, given, least, optimality } in all {
-        text += &format!("{model:<12}{given:>12}{least:>12}  {optimality}\n");
+        writeln!(text, "{model:<12}{given:>12}{least:>12}  {optimality}")?;
     }
     Ok(text.into())
 }
@@ -287,13 +289,13 @@ fn compare(
         (false, _) => "another type map\n".to_owned(),
     };
     for (name, Datatype { bounds, .. }, cost) in [(&one, &a, first), (&other, &b, second)] {
-        answer +=
-            &format!("{name}: cost {cost}, lower bound {}, extent {}\n", bounds.lower_bound, bounds.extent);
+        let Bounds { lower_bound, extent } = bounds;
+        writeln!(answer, "{name}: cost {cost}, lower bound {lower_bound}, extent {extent}")?;
     }
     let (less, more) = (first.min(second), first.max(second));
     if same_type_map && less < more {
         let cheaper = if first < second { one } else { other };
-        answer += &format!("{cheaper} costs {} less, {less} of {more}\n", more - less);
+        writeln!(answer, "{cheaper} costs {} less, {less} of {more}", more - less)?;
     }
     Ok(Outcome { answer, yes: same_type_map })
 }
@@ -321,11 +323,8 @@ impl Costs {
 }
 
 impl Common {
-    fn write(&self, solution: &Solution, bounds: dtype_core::Bounds) -> Result<Outcome> {
-        let source = match self.file.as_ref().filter(|path| path.as_os_str() != "-") {
-            Some(path) => path.display().to_string(),
-            None => "standard input".to_owned(),
-        };
+    fn write(&self, solution: &Solution, bounds: Bounds) -> Result<Outcome> {
+        let source = name_of(self.file.as_ref());
         let answer = Answer { solution, bounds, source, name: &self.function };
         Ok(answer.write(self.format)?.into())
     }

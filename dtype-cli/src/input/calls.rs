@@ -1,0 +1,479 @@
+//! MPI calls as they stand in a program: `MPI_Type_vector(3, 1, 16, MPI_DOUBLE)`.
+//!
+//! A result has a name as in C, `MPI_Type_vector(3, 1, 16, MPI_DOUBLE, &column);`, as in Fortran, with an
+//! `ierror` behind it, or as `constructor_calls()` prints it, `t0 = …`. Lists stand in square, curly or
+//! pointed brackets, or were given a name before: `int lengths[2] = {1, 3};`. The answer is the datatype that
+//! is committed last, or else the one that is made last.
+
+use std::collections::HashMap;
+
+use anyhow::{Result, anyhow, bail};
+use dtype_core::{ArrayOrder, BaseType, Constructor, Datatype, Distributed, Distribution, Subdimension};
+
+use super::scanner::{Read, Scanner};
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+enum Value {
+    Number(i64),
+    List(Vec<Value>),
+    Datatype(Datatype),
+    /// One that has not been given a value: of a constant, or of a variable.
+    Name(String),
+}
+
+/// Reads the calls of `text`; of several datatypes that are made, `name` chooses one.
+pub(super) fn read(text: &str, name: Option<&str>) -> Result<Datatype> {
+    let mut reader =
+        Reader { scanner: Scanner::new(text), values: HashMap::new(), made: None, committed: None };
+    while !reader.scanner.is_at_end() {
+        let place = reader.scanner.place();
+        reader.statement().map_err(|error| match error {
+            Wrong::Text(unexpected) => anyhow!(unexpected),
+            // With the place of the statement.
+            Wrong::Call(error) => {
+                let text = reader.scanner.unexpected_at(place, "another call");
+                anyhow!("{error:#}").context(text)
+            }
+        })?;
+    }
+    if let Some(name) = name {
+        return match reader.values.remove(name) {
+            Some(Value::Datatype(datatype)) => Ok(datatype),
+            _ => bail!("none of these calls makes a datatype `{name}`"),
+        };
+    }
+    reader.committed.or(reader.made).ok_or_else(|| anyhow!("no call here makes a datatype"))
+}
+
+/// What is wrong with a statement: how it is written, or what it says.
+enum Wrong {
+    Text(super::scanner::Unexpected),
+    Call(anyhow::Error),
+}
+
+impl From<super::scanner::Unexpected> for Wrong {
+    fn from(unexpected: super::scanner::Unexpected) -> Self {
+        Self::Text(unexpected)
+    }
+}
+
+impl From<anyhow::Error> for Wrong {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Call(error)
+    }
+}
+
+impl From<dtype_core::Error> for Wrong {
+    fn from(error: dtype_core::Error) -> Self {
+        Self::Call(error.into())
+    }
+}
+
+struct Reader<'a> {
+    scanner: Scanner<'a>,
+    values: HashMap<String, Value>,
+    /// The last datatypes that were made, and committed.
+    made: Option<Datatype>,
+    committed: Option<Datatype>,
+}
+
+impl Reader<'_> {
+    fn statement(&mut self) -> Result<(), Wrong> {
+        const EXPECTED: &str = "a call such as MPI_Type_vector, or a variable with its value";
+        if self.scanner.takes(";") {
+            return Ok(());
+        }
+        let place = self.scanner.place();
+        let Some(word) = self.scanner.word() else { return Err(self.scanner.unexpected(EXPECTED).into()) };
+        if self.scanner.sees("(") && !self.scanner.sees("(/") {
+            self.call(word, None)?;
+        } else if word.eq_ignore_ascii_case("call") {
+            // Fortran's statement: what is called follows.
+        } else if let Ok(base) = word.parse::<BaseType>()
+            && self.scanner.takes("(predefined, nothing to build)")
+        {
+            self.committed = Some(Datatype::base(base));
+        } else {
+            self.scanner.go_back(place);
+            self.variables()?;
+        }
+        Ok(())
+    }
+
+    /// Variables, with the words of their type before them, and values behind them or not.
+    fn variables(&mut self) -> Result<(), Wrong> {
+        let mut name = None;
+        while let Some(word) = self.scanner.word() {
+            self.scanner.takes("*");
+            name = Some(word);
+        }
+        loop {
+            let Some(own) = name else {
+                return Err(self.scanner.unexpected("the name of a variable").into());
+            };
+            if self.scanner.takes("[") && !self.scanner.takes("]") {
+                self.value()?;
+                self.scanner.expect("]")?;
+            }
+            if self.scanner.takes("=") {
+                let place = self.scanner.place();
+                match self.scanner.word() {
+                    Some(word) if self.scanner.sees("(") && word.starts_with("MPI_") => {
+                        self.call(word, Some(own))?;
+                    }
+                    _ => {
+                        self.scanner.go_back(place);
+                        let value = self.value()?;
+                        self.values.insert(own.to_owned(), value);
+                    }
+                }
+            }
+            if !self.scanner.takes(",") {
+                return Ok(());
+            }
+            name = self.scanner.word();
+        }
+    }
+
+    fn value(&mut self) -> Read<Value> {
+        self.scanner.takes("&");
+        if let Some(close) = self.scanner.opens() {
+            let mut items = Vec::new();
+            while !self.scanner.takes(close) {
+                items.push(self.value()?);
+                if !self.scanner.takes(",") && !self.scanner.sees(close) {
+                    return Err(self.scanner.unexpected(format!("`,` or `{close}`")));
+                }
+            }
+            return Ok(Value::List(items));
+        }
+        let Some(word) = self.scanner.word() else {
+            return Ok(Value::Number(self.scanner.number("a number, a list or a datatype")?));
+        };
+        Ok(match (self.values.get(word), word.parse()) {
+            (Some(value), _) => value.clone(),
+            (None, Ok(base)) if word.starts_with("MPI_") => Value::Datatype(Datatype::base(base)),
+            _ => Value::Name(word.to_owned()),
+        })
+    }
+
+    /// A call whose name has been read; its result may have been given a name before it.
+    fn call(&mut self, call: &str, result: Option<&str>) -> Result<(), Wrong> {
+        self.scanner.expect("(")?;
+        let mut values = Vec::new();
+        let mut names = Vec::new();
+        while !self.scanner.takes(")") {
+            let place = self.scanner.place();
+            self.scanner.takes("&");
+            names.push(self.scanner.word());
+            self.scanner.go_back(place);
+            values.push(self.value()?);
+            if !self.scanner.takes(",") && !self.scanner.sees(")") {
+                return Err(self.scanner.unexpected("`,` or `)`").into());
+            }
+        }
+        let short = call.strip_prefix("MPI_Type_").map(|short| short.strip_suffix("_c").unwrap_or(short));
+        match short {
+            Some("commit") => {
+                match values.into_iter().next() {
+                    Some(Value::Datatype(datatype)) => self.committed = Some(datatype),
+                    _ => {
+                        return Err(
+                            anyhow!("MPI_Type_commit: no call before it makes what is committed").into()
+                        );
+                    }
+                }
+                return Ok(());
+            }
+            Some("free") => return Ok(()),
+            _ => {}
+        }
+        let Some(known) = short.and_then(Known::named) else {
+            return Err(anyhow!(
+                "`{call}` is no constructor of datatypes; known are MPI_Type_contiguous, MPI_Type_vector, \
+                 MPI_Type_create_hvector, MPI_Type_indexed, MPI_Type_create_hindexed, \
+                 MPI_Type_create_indexed_block, MPI_Type_create_hindexed_block, MPI_Type_create_struct, \
+                 MPI_Type_create_subarray, MPI_Type_create_darray, MPI_Type_create_resized and MPI_Type_dup"
+            )
+            .into());
+        };
+        let wanted = known.arguments().len();
+        // Behind the arguments there may be the result, and behind that Fortran's error code.
+        if values.len() < wanted || values.len() > wanted + 2 {
+            let names = known.arguments().join(", ");
+            return Err(anyhow!(
+                "{call} takes {wanted} arguments ({names}) and its result, not {}",
+                values.len()
+            )
+            .into());
+        }
+        let name = result.or_else(|| names.get(wanted).copied().flatten()).map(str::to_owned);
+        let datatype =
+            Arguments { call, known, values: values.into_iter(), next: 0 }.constructor()?.datatype()?;
+        if let Some(name) = name {
+            self.values.insert(name, Value::Datatype(datatype.clone()));
+        }
+        self.made = Some(datatype);
+        Ok(())
+    }
+}
+
+/// A constructor.
+#[derive(Clone, Copy)]
+enum Known {
+    Contiguous,
+    Vector,
+    Hvector,
+    Indexed,
+    Hindexed,
+    IndexedBlock,
+    HindexedBlock,
+    Struct,
+    Subarray,
+    Darray,
+    Resized,
+    Dup,
+}
+
+impl Known {
+    /// By what follows `MPI_Type_`, also of the names before MPI 2.
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "contiguous" => Self::Contiguous,
+            "vector" => Self::Vector,
+            "create_hvector" | "hvector" => Self::Hvector,
+            "indexed" => Self::Indexed,
+            "create_hindexed" | "hindexed" => Self::Hindexed,
+            "create_indexed_block" => Self::IndexedBlock,
+            "create_hindexed_block" => Self::HindexedBlock,
+            "create_struct" | "struct" => Self::Struct,
+            "create_subarray" => Self::Subarray,
+            "create_darray" => Self::Darray,
+            "create_resized" => Self::Resized,
+            "dup" => Self::Dup,
+            _ => return None,
+        })
+    }
+
+    /// The standard's names of its arguments.
+    fn arguments(self) -> &'static [&'static str] {
+        const LISTS: [&str; 4] = ["count", "array_of_blocklengths", "array_of_displacements", "oldtype"];
+        const BLOCKS: [&str; 4] = ["count", "blocklength", "array_of_displacements", "oldtype"];
+        const STRIDED: [&str; 4] = ["count", "blocklength", "stride", "oldtype"];
+        match self {
+            Self::Contiguous => &["count", "oldtype"],
+            Self::Vector | Self::Hvector => &STRIDED,
+            Self::Indexed | Self::Hindexed => &LISTS,
+            Self::IndexedBlock | Self::HindexedBlock => &BLOCKS,
+            Self::Struct => &["count", "array_of_blocklengths", "array_of_displacements", "array_of_types"],
+            Self::Subarray => {
+                &["ndims", "array_of_sizes", "array_of_subsizes", "array_of_starts", "order", "oldtype"]
+            }
+            Self::Darray => &[
+                "size",
+                "rank",
+                "ndims",
+                "array_of_gsizes",
+                "array_of_distribs",
+                "array_of_dargs",
+                "array_of_psizes",
+                "order",
+                "oldtype",
+            ],
+            Self::Resized => &["oldtype", "lb", "extent"],
+            Self::Dup => &["oldtype"],
+        }
+    }
+}
+
+/// The arguments of a call, taken one after the other.
+struct Arguments<'a> {
+    call: &'a str,
+    known: Known,
+    values: std::vec::IntoIter<Value>,
+    next: usize,
+}
+
+impl Arguments<'_> {
+    fn take(&mut self) -> (&'static str, Value) {
+        let name = self.known.arguments().get(self.next).copied().unwrap_or("");
+        self.next += 1;
+        (name, self.values.next().unwrap_or(Value::Number(0)))
+    }
+
+    fn refused<T>(&self, name: &str, value: &Value, expected: &str) -> Result<T> {
+        let found = match value {
+            Value::Number(number) => number.to_string(),
+            Value::List(items) => format!("a list of {}", items.len()),
+            Value::Datatype(_) => "a datatype".to_owned(),
+            Value::Name(name) => format!("`{name}`, which has been given no value"),
+        };
+        bail!("{}: `{name}` is {found}, but must be {expected}", self.call)
+    }
+
+    fn number<T: TryFrom<i64>>(&mut self, expected: &str) -> Result<T> {
+        let (name, value) = self.take();
+        match &value {
+            Value::Number(number) => match T::try_from(*number) {
+                Ok(number) => Ok(number),
+                Err(_) => self.refused(name, &value, expected),
+            },
+            _ => self.refused(name, &value, expected),
+        }
+    }
+
+    fn count(&mut self) -> Result<u64> {
+        self.number("a number, 0 or more")
+    }
+
+    fn integer(&mut self) -> Result<i64> {
+        self.number("a number")
+    }
+
+    fn datatype(&mut self) -> Result<Datatype> {
+        let (name, value) = self.take();
+        match value {
+            Value::Datatype(datatype) => Ok(datatype),
+            value => {
+                self.refused(name, &value, "a datatype: a predefined one, or the result of an earlier call")
+            }
+        }
+    }
+
+    /// A list with as many items as a count says, each read so.
+    fn list<T>(&mut self, count: u64, expected: &str, item: impl Fn(Value) -> Option<T>) -> Result<Vec<T>> {
+        let (name, value) = self.take();
+        match value {
+            Value::List(items) if items.len() as u64 == count => {
+                let read: Option<Vec<T>> = items.iter().cloned().map(item).collect();
+                read.map_or_else(|| self.refused(name, &Value::List(items), expected), Ok)
+            }
+            value => self.refused(name, &value, &format!("a list of {count}, as the count says")),
+        }
+    }
+
+    fn counts(&mut self, count: u64) -> Result<Vec<u64>> {
+        self.list(count, "a list of numbers, 0 or more each", |value| match value {
+            Value::Number(number) => u64::try_from(number).ok(),
+            _ => None,
+        })
+    }
+
+    fn integers(&mut self, count: u64) -> Result<Vec<i64>> {
+        self.list(count, "a list of numbers", |value| match value {
+            Value::Number(number) => Some(number),
+            _ => None,
+        })
+    }
+
+    fn order(&mut self) -> Result<ArrayOrder> {
+        let (name, value) = self.take();
+        match &value {
+            Value::Name(order) if order == "MPI_ORDER_C" => Ok(ArrayOrder::RowMajor),
+            Value::Name(order) if order == "MPI_ORDER_FORTRAN" => Ok(ArrayOrder::ColumnMajor),
+            _ => self.refused(name, &value, "MPI_ORDER_C or MPI_ORDER_FORTRAN"),
+        }
+    }
+
+    fn constructor(mut self) -> Result<Constructor> {
+        Ok(match self.known {
+            Known::Contiguous => Constructor::Contiguous { count: self.count()?, oldtype: self.datatype()? },
+            Known::Vector => Constructor::Vector {
+                count: self.count()?,
+                blocklength: self.count()?,
+                stride: self.integer()?,
+                oldtype: self.datatype()?,
+            },
+            Known::Hvector => Constructor::Hvector {
+                count: self.count()?,
+                blocklength: self.count()?,
+                stride: self.integer()?,
+                oldtype: self.datatype()?,
+            },
+            Known::Indexed => {
+                let count = self.count()?;
+                let (blocklengths, displacements) = (self.counts(count)?, self.integers(count)?);
+                Constructor::Indexed { blocklengths, displacements, oldtype: self.datatype()? }
+            }
+            Known::Hindexed => {
+                let count = self.count()?;
+                let (blocklengths, displacements) = (self.counts(count)?, self.integers(count)?);
+                Constructor::Hindexed { blocklengths, displacements, oldtype: self.datatype()? }
+            }
+            Known::IndexedBlock => {
+                let (count, blocklength) = (self.count()?, self.count()?);
+                let displacements = self.integers(count)?;
+                Constructor::IndexedBlock { blocklength, displacements, oldtype: self.datatype()? }
+            }
+            Known::HindexedBlock => {
+                let (count, blocklength) = (self.count()?, self.count()?);
+                let displacements = self.integers(count)?;
+                Constructor::HindexedBlock { blocklength, displacements, oldtype: self.datatype()? }
+            }
+            Known::Struct => {
+                let count = self.count()?;
+                let (blocklengths, displacements) = (self.counts(count)?, self.integers(count)?);
+                let oldtypes = self.list(count, "a list of datatypes", |value| match value {
+                    Value::Datatype(datatype) => Some(datatype),
+                    _ => None,
+                })?;
+                Constructor::Struct { blocklengths, displacements, oldtypes }
+            }
+            Known::Subarray => {
+                let count = self.count()?;
+                let (sizes, subsizes, starts) =
+                    (self.counts(count)?, self.counts(count)?, self.counts(count)?);
+                let dimension =
+                    |k: usize| Subdimension { size: sizes[k], subsize: subsizes[k], start: starts[k] };
+                let dimensions = (0..sizes.len()).map(dimension).collect();
+                Constructor::Subarray { dimensions, order: self.order()?, oldtype: self.datatype()? }
+            }
+            Known::Darray => self.darray()?,
+            Known::Resized => {
+                let oldtype = self.datatype()?;
+                Constructor::Resized { lower_bound: self.integer()?, extent: self.integer()?, oldtype }
+            }
+            Known::Dup => Constructor::Dup { oldtype: self.datatype()? },
+        })
+    }
+
+    fn darray(&mut self) -> Result<Constructor> {
+        let (processes_in_all, rank, count) = (self.count()?, self.count()?, self.count()?);
+        let sizes = self.counts(count)?;
+        let name = |value| match value {
+            Value::Name(name) => Some(name),
+            _ => None,
+        };
+        let kinds = self.list(count, "a list of MPI_DISTRIBUTE_…", name)?;
+        let blocks =
+            self.list(count, "a list of numbers and MPI_DISTRIBUTE_DFLT_DARG", |value| match value {
+                Value::Number(number) => Some(Some(usize::try_from(number).ok()?)),
+                Value::Name(name) if name == "MPI_DISTRIBUTE_DFLT_DARG" => Some(None),
+                _ => None,
+            })?;
+        let processes = self.counts(count)?;
+        let all = processes.iter().fold(1u64, |all, processes| all.saturating_mul(*processes));
+        if all != processes_in_all {
+            bail!(
+                "{}: `size` is {processes_in_all}, but must be {all}, the product of array_of_psizes",
+                self.call
+            );
+        }
+        let mut dimensions = Vec::new();
+        for (k, kind) in kinds.iter().enumerate() {
+            let distribution = match kind.as_str() {
+                "MPI_DISTRIBUTE_BLOCK" => Distribution::Block(blocks[k]),
+                "MPI_DISTRIBUTE_CYCLIC" => Distribution::Cyclic(blocks[k]),
+                "MPI_DISTRIBUTE_NONE" => Distribution::None,
+                kind => bail!(
+                    "{}: array_of_distribs[{k}] is `{kind}`, but must be MPI_DISTRIBUTE_BLOCK, \
+                     MPI_DISTRIBUTE_CYCLIC or MPI_DISTRIBUTE_NONE",
+                    self.call
+                ),
+            };
+            dimensions.push(Distributed { size: sizes[k], distribution, processes: processes[k] });
+        }
+        Ok(Constructor::Darray { rank, dimensions, order: self.order()?, oldtype: self.datatype()? })
+    }
+}

@@ -1,0 +1,32 @@
+//! An index list: a number a line, in elements of one base type.
+
+use anyhow::{Context, Result, bail};
+use dtype_core::{BaseType, TypeMap};
+
+/// Reads the list of `text`: how many elements of `base` lie before each. Empty lines, and what follows a
+/// `#`, are left out.
+pub(super) fn read(text: &[u8], base: Option<BaseType>) -> Result<TypeMap> {
+    let Some(base) = base else {
+        bail!("a list of indices does not say what it is a list of: add `--type`, as in `--type double`");
+    };
+    let extent = base.extent() as i64;
+    let mut displacements = Vec::new();
+    for (line, text) in text.split(|byte| *byte == b'\n').enumerate() {
+        let text = text.split(|byte| *byte == b'#').next().unwrap_or_default().trim_ascii();
+        if text.is_empty() {
+            continue;
+        }
+        let index = number(text).with_context(|| {
+            format!("line {}: expected an index, found `{}`", line + 1, String::from_utf8_lossy(text))
+        })?;
+        let displacement = index.checked_mul(extent).with_context(|| {
+            format!("line {}: index {index} of {extent} bytes each is beyond the limit of i64", line + 1)
+        })?;
+        displacements.push(displacement);
+    }
+    Ok(TypeMap::homogeneous(base, displacements)?)
+}
+
+fn number(text: &[u8]) -> Option<i64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}

@@ -1,0 +1,349 @@
+//! Descriptions of numpy dtypes, as Python prints them: a string, a list of fields, a dictionary, nested, and
+//! inside `dtype(…, align=True)`.
+
+use dtype_core::{BaseType, Bounds, Constructor, Datatype, TypeTree};
+
+use super::scanner::{Read, Scanner};
+
+/// How deep records may be nested: each level is a call.
+const MOST_LEVELS: usize = 256;
+
+pub(super) fn read(text: &str) -> Read<Datatype> {
+    let mut reader = Reader { scanner: Scanner::new(text) };
+    let described = reader.whole()?;
+    reader.scanner.end()?;
+    Ok(described.datatype)
+}
+
+/// A dtype, with its alignment in an aligned record.
+struct Described {
+    datatype: Datatype,
+    alignment: u64,
+}
+
+/// A field of a record, before it has a place.
+struct Field {
+    described: Described,
+    /// Where a dictionary says that it is.
+    offset: Option<i64>,
+}
+
+struct Reader<'a> {
+    scanner: Scanner<'a>,
+}
+
+impl Reader<'_> {
+    /// With `dtype(…)` or `np.dtype(…)` around it, or not.
+    fn whole(&mut self) -> Read<Described> {
+        let place = self.scanner.place();
+        let is_wrapped = match self.scanner.word() {
+            Some("np" | "numpy") => self.scanner.takes(".") && self.scanner.takes_word("dtype"),
+            Some("dtype") => true,
+            _ => false,
+        };
+        if !is_wrapped {
+            self.scanner.go_back(place);
+            return self.dtype(false, MOST_LEVELS);
+        }
+        self.scanner.expect("(")?;
+        let inner = self.scanner.place();
+        // What is behind says how what is before is laid out.
+        self.dtype(false, MOST_LEVELS)?;
+        let align = self.align()?;
+        let behind = self.scanner.place();
+        self.scanner.go_back(inner);
+        let described = self.dtype(align, MOST_LEVELS)?;
+        self.scanner.go_back(behind);
+        self.scanner.expect(")")?;
+        Ok(described)
+    }
+
+    fn align(&mut self) -> Read<bool> {
+        if !self.scanner.takes(",") || !self.scanner.takes_word("align") {
+            return Ok(false);
+        }
+        self.scanner.expect("=")?;
+        self.truth()
+    }
+
+    fn truth(&mut self) -> Read<bool> {
+        if self.scanner.takes_word("True") {
+            Ok(true)
+        } else if self.scanner.takes_word("False") {
+            Ok(false)
+        } else {
+            Err(self.scanner.unexpected("True or False"))
+        }
+    }
+
+    fn dtype(&mut self, align: bool, levels: usize) -> Read<Described> {
+        let place = self.scanner.place();
+        if levels == 0 {
+            return Err(self.scanner.unexpected("a name of a type: records are nested 256 deep"));
+        }
+        if self.scanner.takes("[") {
+            let fields = self.fields(align, levels - 1)?;
+            return self.record(place, fields, None, align);
+        }
+        if self.scanner.takes("{") {
+            return self.dictionary(place, align, levels - 1);
+        }
+        if self.scanner.takes("(") {
+            // A type and a shape.
+            let described = self.dtype(align, levels - 1)?;
+            self.scanner.expect(",")?;
+            let described = self.shaped(place, described)?;
+            self.scanner.expect(")")?;
+            return Ok(described);
+        }
+        let name = match self.scanner.quoted() {
+            Some(name) => name,
+            None => self.scanner.word().ok_or_else(|| {
+                self.scanner.unexpected("a dtype: a name such as '<f8', a list of fields, or a dictionary")
+            })?,
+        };
+        self.named(place, name)
+    }
+
+    /// The fields of a list: a name, a dtype, and a shape or not.
+    fn fields(&mut self, align: bool, levels: usize) -> Read<Vec<Field>> {
+        let mut fields = Vec::new();
+        while !self.scanner.takes("]") {
+            self.scanner.expect("(")?;
+            self.name()?;
+            self.scanner.expect(",")?;
+            let place = self.scanner.place();
+            let mut described = self.dtype(align, levels)?;
+            if self.scanner.takes(",") && !self.scanner.sees(")") {
+                described = self.shaped(place, described)?;
+                self.scanner.takes(",");
+            }
+            self.scanner.expect(")")?;
+            fields.push(Field { described, offset: None });
+            if !self.scanner.takes(",") && !self.scanner.sees("]") {
+                return Err(self.scanner.unexpected("`,` or `]`"));
+            }
+        }
+        Ok(fields)
+    }
+
+    /// A field's name, or its title and its name.
+    fn name(&mut self) -> Read<()> {
+        if self.scanner.takes("(") {
+            self.quoted("a title")?;
+            self.scanner.expect(",")?;
+            self.quoted("a name")?;
+            return self.scanner.expect(")");
+        }
+        self.quoted("the name of a field")
+    }
+
+    fn quoted(&mut self, expected: &str) -> Read<()> {
+        self.scanner.quoted().map(|_| ()).ok_or_else(|| self.scanner.unexpected(expected))
+    }
+
+    /// `'names'`, `'formats'`, and with them or not `'offsets'`, `'itemsize'`, `'titles'` and `'aligned'`.
+    fn dictionary(&mut self, place: usize, mut align: bool, levels: usize) -> Read<Described> {
+        let (mut names, mut formats) = (None, None);
+        let (mut offsets, mut itemsize): (Option<Vec<i64>>, Option<i64>) = (None, None);
+        while !self.scanner.takes("}") {
+            let key_at = self.scanner.place();
+            let key = self.scanner.quoted().ok_or_else(|| self.scanner.unexpected("a key"))?;
+            self.scanner.expect(":")?;
+            match key {
+                "names" => {
+                    let name = |scanner: &mut Scanner<'_>| {
+                        let is_one = scanner.quoted().is_some();
+                        is_one.then_some(()).ok_or_else(|| scanner.unexpected("a name"))
+                    };
+                    names = Some(self.scanner.list("a list of names", name)?.len());
+                }
+                "titles" => {
+                    let title = |scanner: &mut Scanner<'_>| {
+                        let is_one = scanner.quoted().is_some() || scanner.takes_word("None");
+                        is_one.then_some(()).ok_or_else(|| scanner.unexpected("a title"))
+                    };
+                    self.scanner.list("a list of titles", title)?;
+                }
+                "formats" => {
+                    self.scanner.expect("[")?;
+                    let mut all = Vec::new();
+                    while !self.scanner.takes("]") {
+                        all.push(self.dtype(align, levels)?);
+                        if !self.scanner.takes(",") && !self.scanner.sees("]") {
+                            return Err(self.scanner.unexpected("`,` or `]`"));
+                        }
+                    }
+                    formats = Some(all);
+                }
+                "offsets" => {
+                    offsets =
+                        Some(self.scanner.list("a list of offsets", |scanner| scanner.number("an offset"))?);
+                }
+                "itemsize" => itemsize = Some(self.scanner.number("a number of bytes")?),
+                "aligned" => align = self.truth()?,
+                _ => {
+                    let known = "one of 'names', 'formats', 'offsets', 'itemsize', 'titles' and 'aligned'";
+                    return Err(self.scanner.unexpected_at(key_at, known));
+                }
+            }
+            if !self.scanner.takes(",") && !self.scanner.sees("}") {
+                return Err(self.scanner.unexpected("`,` or `}`"));
+            }
+        }
+        let (Some(names), Some(formats)) = (names, formats) else {
+            return Err(self.scanner.unexpected_at(place, "a dictionary with 'names' and 'formats'"));
+        };
+        if names != formats.len() || offsets.as_ref().is_some_and(|offsets| offsets.len() != names) {
+            let expected = "as many formats, and offsets, as names";
+            return Err(self.scanner.unexpected_at(place, expected));
+        }
+        let field = |(k, described)| Field { described, offset: offsets.as_ref().map(|offsets| offsets[k]) };
+        let fields = formats.into_iter().enumerate().map(field).collect();
+        self.record(place, fields, itemsize, align)
+    }
+
+    /// A record: fields one behind the other, aligned or not, or where they say.
+    fn record(
+        &self,
+        place: usize,
+        fields: Vec<Field>,
+        itemsize: Option<i64>,
+        align: bool,
+    ) -> Read<Described> {
+        let refused =
+            |error: dtype_core::Error| self.scanner.unexpected_at(place, format!("another record: {error}"));
+        let too_large = || self.scanner.unexpected_at(place, "a record of less than 2^63 bytes");
+        let (mut end, mut alignment) = (0i64, 1);
+        let (mut displacements, mut oldtypes) = (Vec::new(), Vec::new());
+        for Field { described, offset } in fields {
+            let own = if align { described.alignment } else { 1 };
+            alignment = own.max(alignment);
+            let free = (end as u64).checked_next_multiple_of(own).and_then(|at| i64::try_from(at).ok());
+            let at = offset.or(free).ok_or_else(too_large)?;
+            end = end.max(at.checked_add(described.datatype.bounds.extent).ok_or_else(too_large)?);
+            displacements.push(at);
+            oldtypes.push(described.datatype);
+        }
+        let least = (end as u64).checked_next_multiple_of(alignment).and_then(|end| i64::try_from(end).ok());
+        let least = least.ok_or_else(too_large)?;
+        let extent = itemsize.unwrap_or(least);
+        if extent < end {
+            let expected = format!("an itemsize of {end} or more, so that all fields are within");
+            return Err(self.scanner.unexpected_at(place, expected));
+        }
+        let structure =
+            Constructor::Struct { blocklengths: vec![1; oldtypes.len()], displacements, oldtypes };
+        let oldtype = structure.datatype().map_err(refused)?;
+        let resized = Constructor::Resized { lower_bound: 0, extent, oldtype };
+        Ok(Described { datatype: resized.datatype().map_err(refused)?, alignment })
+    }
+
+    /// So many elements as a shape says: a number, or the lengths of an array in C order.
+    fn shaped(&mut self, place: usize, described: Described) -> Read<Described> {
+        let shape: Vec<u64> = if self.scanner.takes("(") {
+            self.scanner.items(")", |scanner| scanner.number("a length"))?
+        } else {
+            vec![self.scanner.number("a shape: a number, or lengths in brackets")?]
+        };
+        self.copies(place, &shape, described)
+    }
+
+    fn copies(&self, place: usize, shape: &[u64], described: Described) -> Read<Described> {
+        let too_large = || self.scanner.unexpected_at(place, "an array of less than 2^63 elements");
+        let count = shape.iter().try_fold(1u64, |count, length| count.checked_mul(*length));
+        let count = count.filter(|count| i64::try_from(*count).is_ok()).ok_or_else(too_large)?;
+        let Described { datatype, alignment } = described;
+        let array = Constructor::Contiguous { count, oldtype: datatype }.datatype();
+        let refused =
+            |error: dtype_core::Error| self.scanner.unexpected_at(place, format!("another array: {error}"));
+        Ok(Described { datatype: array.map_err(refused)?, alignment })
+    }
+
+    /// A dtype by its name: `f8`, `<f8`, `float64`, `S10`, `(2,3)i4`.
+    fn named(&self, place: usize, name: &str) -> Read<Described> {
+        let unknown = |expected: &str| Err(self.scanner.unexpected_at(place, expected));
+        let (shape, rest) = shape_before(name);
+        let rest = match rest.as_bytes() {
+            [b'<' | b'=' | b'|', ..] | [b'>', .., b'1'] => &rest[1..],
+            [b'>', ..] => {
+                return unknown("numbers in this machine's byte order: MPI has no types for others");
+            }
+            _ => rest,
+        };
+        let (base, count) = match element(rest) {
+            Some(found) => found,
+            None if rest.starts_with('O') || rest == "object" => {
+                return unknown("numbers: an object is an address, which means nothing to another process");
+            }
+            None => return unknown("a dtype that numpy knows, such as '<f8', 'int32' or 'S10'"),
+        };
+        let one = Described { datatype: Datatype::base(base), alignment: base.alignment() };
+        let element = if count == 1 { one } else { self.bytes(place, count, one)? };
+        match shape {
+            Some(shape) => self.copies(place, &shape, element),
+            None => Ok(element),
+        }
+    }
+
+    /// Characters and bytes of a fixed length, which may be none at all.
+    fn bytes(&self, place: usize, count: u64, one: Described) -> Read<Described> {
+        if count > 0 {
+            return self.copies(place, &[count], one);
+        }
+        let tree = TypeTree::structure([], []);
+        Ok(Described {
+            datatype: Datatype { tree, bounds: Bounds::of_extent(0), resized: false },
+            alignment: one.alignment,
+        })
+    }
+}
+
+/// The shape before a name, as in `(2,3)f8` or `3f8`, and the rest.
+fn shape_before(name: &str) -> (Option<Vec<u64>>, &str) {
+    if let Some((lengths, rest)) = name.strip_prefix('(').and_then(|name| name.split_once(')')) {
+        let lengths = lengths.split(',').map(str::trim).filter(|length| !length.is_empty());
+        return (lengths.map(|length| length.parse().ok()).collect(), rest);
+    }
+    let digits = name.find(|c: char| !c.is_ascii_digit()).unwrap_or(0);
+    match name[..digits].parse() {
+        Ok(length) => (Some(vec![length]), &name[digits..]),
+        Err(_) => (None, name),
+    }
+}
+
+/// The base type of an element, and how many of them it is.
+fn element(name: &str) -> Option<(BaseType, u64)> {
+    use BaseType::{Bool, Byte, C32, C64, Char, F32, F64, I8, I16, I32, I64, LongDouble, U8, U16, U32, U64};
+    let one = |base| Some((base, 1));
+    match name {
+        "?" | "b1" | "bool" | "bool_" | "bool8" => one(Bool),
+        "b" | "i1" | "int8" => one(I8),
+        "B" | "u1" | "uint8" => one(U8),
+        "h" | "i2" | "int16" => one(I16),
+        "H" | "u2" | "uint16" => one(U16),
+        "i" | "i4" | "int32" | "intc" => one(I32),
+        "I" | "u4" | "uint32" | "uintc" => one(U32),
+        "l" | "q" | "p" | "i8" | "int64" | "int" | "int_" | "intp" => one(I64),
+        "L" | "Q" | "P" | "u8" | "uint64" | "uint" | "uintp" => one(U64),
+        "e" | "f2" | "float16" | "half" => one(BaseType::Real2),
+        "f" | "f4" | "float32" | "single" => one(F32),
+        "d" | "f8" | "float64" | "float" | "double" => one(F64),
+        "g" | "f16" | "float128" | "longdouble" => one(LongDouble),
+        "F" | "c8" | "complex64" | "csingle" => one(C32),
+        "D" | "c16" | "complex128" | "complex" | "cdouble" => one(C64),
+        "G" | "c32" | "complex256" | "clongdouble" => one(BaseType::CLongDoubleComplex),
+        _ if name.starts_with("M8") || name.starts_with("m8") => one(I64),
+        _ if name.starts_with("datetime64") || name.starts_with("timedelta64") => one(I64),
+        _ => {
+            let (base, length) = match name.split_at_checked(1)? {
+                ("S" | "a", length) => (Char, length),
+                // Four bytes each.
+                ("U", length) => (U32, length),
+                ("V", length) => (Byte, length),
+                _ => return None,
+            };
+            Some((base, if length.is_empty() { 0 } else { length.parse().ok()? }))
+        }
+    }
+}

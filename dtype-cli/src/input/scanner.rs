@@ -1,0 +1,203 @@
+//! Text with a place in it: the words, numbers and signs of all forms that are no JSON.
+
+use std::fmt;
+
+/// What is read, and how far it has been.
+pub(super) struct Scanner<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+/// What stands where something else is expected.
+#[derive(Debug)]
+pub(super) struct Unexpected {
+    line: usize,
+    column: usize,
+    expected: String,
+    found: String,
+}
+
+impl fmt::Display for Unexpected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, column, expected, found } = self;
+        write!(f, "line {line}, column {column}: expected {expected}, ")?;
+        if found.is_empty() { f.write_str("but here it ends") } else { write!(f, "found `{found}`") }
+    }
+}
+
+impl std::error::Error for Unexpected {}
+
+pub(super) type Read<T> = Result<T, Unexpected>;
+
+impl<'a> Scanner<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let mut scanner = Self { text, at: 0 };
+        scanner.skip();
+        scanner
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    /// Passes over so many bytes, and over blanks and comments behind them.
+    fn pass(&mut self, bytes: usize) {
+        self.at += bytes;
+        self.skip();
+    }
+
+    fn skip(&mut self) {
+        loop {
+            let rest = self.rest();
+            let blank = rest.len() - rest.trim_start().len();
+            let behind = &rest[blank..];
+            let comment = if behind.starts_with("//") {
+                behind.find('\n').unwrap_or(behind.len())
+            } else if behind.starts_with("/*") {
+                behind.find("*/").map_or(behind.len(), |end| end + 2)
+            } else {
+                0
+            };
+            self.at += blank + comment;
+            if comment == 0 {
+                return;
+            }
+        }
+    }
+
+    /// An error about what stands here.
+    pub(super) fn unexpected(&self, expected: impl Into<String>) -> Unexpected {
+        self.unexpected_at(self.at, expected)
+    }
+
+    /// The same about what stands at a [`place`](Self::place) before.
+    pub(super) fn unexpected_at(&self, place: usize, expected: impl Into<String>) -> Unexpected {
+        let (before, rest) = self.text.split_at(place);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        let found = rest.lines().next().unwrap_or("").trim_end();
+        let mut shown: String = found.chars().take(30).collect();
+        if shown.len() < found.len() {
+            shown.push('…');
+        }
+        Unexpected { line, column, expected: expected.into(), found: shown }
+    }
+
+    /// Where the next word begins.
+    pub(super) fn place(&self) -> usize {
+        self.at
+    }
+
+    /// Goes back to a place.
+    pub(super) fn go_back(&mut self, place: usize) {
+        self.at = place;
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.rest().is_empty()
+    }
+
+    pub(super) fn end(&self) -> Read<()> {
+        if self.is_at_end() { Ok(()) } else { Err(self.unexpected("nothing more")) }
+    }
+
+    /// Whether this sign comes next.
+    pub(super) fn sees(&self, sign: &str) -> bool {
+        self.rest().starts_with(sign)
+    }
+
+    /// Takes this sign, if it comes next.
+    pub(super) fn takes(&mut self, sign: &str) -> bool {
+        let is_next = self.sees(sign);
+        if is_next {
+            self.pass(sign.len());
+        }
+        is_next
+    }
+
+    pub(super) fn expect(&mut self, sign: &str) -> Read<()> {
+        if self.takes(sign) { Ok(()) } else { Err(self.unexpected(format!("`{sign}`"))) }
+    }
+
+    /// The next word, if one comes next: letters, digits and underscores, not beginning with a digit.
+    pub(super) fn word(&mut self) -> Option<&'a str> {
+        let rest = self.rest();
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        if length == 0 || rest.starts_with(|c: char| c.is_ascii_digit()) {
+            return None;
+        }
+        self.pass(length);
+        Some(&rest[..length])
+    }
+
+    /// Takes this word, if it comes next, whatever its case.
+    pub(super) fn takes_word(&mut self, word: &str) -> bool {
+        let place = self.at;
+        let is_next = self.word().is_some_and(|found| found.eq_ignore_ascii_case(word));
+        if !is_next {
+            self.at = place;
+        }
+        is_next
+    }
+
+    /// The next number, as an expectation calls it.
+    pub(super) fn number<T: std::str::FromStr>(&mut self, expected: &str) -> Read<T> {
+        let rest = self.rest();
+        let sign = usize::from(rest.starts_with(['-', '+']));
+        let digits = rest[sign..].find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len() - sign);
+        match rest[..sign + digits].parse() {
+            Ok(number) if digits > 0 => {
+                self.pass(sign + digits);
+                Ok(number)
+            }
+            _ => Err(self.unexpected(expected)),
+        }
+    }
+
+    pub(super) fn sees_number(&self) -> bool {
+        let rest = self.rest();
+        rest.strip_prefix(['-', '+']).unwrap_or(rest).starts_with(|c: char| c.is_ascii_digit())
+    }
+
+    /// What stands between quotation marks of either kind.
+    pub(super) fn quoted(&mut self) -> Option<&'a str> {
+        let rest = self.rest();
+        let mark = rest.chars().next().filter(|mark| matches!(mark, '"' | '\''))?;
+        let length = rest[1..].find(mark)?;
+        self.pass(length + 2);
+        Some(&rest[1..=length])
+    }
+
+    /// What a list opens with, and closes with, if one comes next.
+    pub(super) fn opens(&mut self) -> Option<&'static str> {
+        let all = [("[", "]"), ("{", "}"), ("⟨", "⟩"), ("<", ">"), ("\\langle", "\\rangle"), ("(/", "/)")];
+        let (open, close) = all.into_iter().find(|(open, _)| self.sees(open))?;
+        self.pass(open.len());
+        Some(close)
+    }
+
+    /// The items of a list that has been opened, to its end. A comma may stand behind the last one.
+    pub(super) fn items<T>(
+        &mut self,
+        close: &str,
+        mut item: impl FnMut(&mut Self) -> Read<T>,
+    ) -> Read<Vec<T>> {
+        let mut items = Vec::new();
+        while !self.takes(close) {
+            items.push(item(self)?);
+            if !self.takes(",") && !self.sees(close) {
+                return Err(self.unexpected(format!("`,` or `{close}`")));
+            }
+        }
+        Ok(items)
+    }
+
+    /// A list.
+    pub(super) fn list<T>(&mut self, expected: &str, item: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
+        match self.opens() {
+            Some(close) => self.items(close, item),
+            None => Err(self.unexpected(expected)),
+        }
+    }
+}

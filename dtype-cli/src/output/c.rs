@@ -1,0 +1,153 @@
+//! The calls as a C function, or a C++ one.
+
+use std::fmt::{self, Write};
+
+use dtype_core::{BaseType, OldType, Program, Step};
+
+use super::{Emitted, numbers, wrapped};
+
+/// A translation unit with one function that builds the datatype.
+pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
+    let Emitted { name, program, bounds, size, .. } = emitted;
+    writeln!(f, "/*")?;
+    emitted.comment().lines().try_for_each(|line| writeln!(f, "{}", format!(" * {line}").trim_end()))?;
+    writeln!(
+        f,
+        " */
+#include <assert.h>
+#include <stdint.h>
+#include <mpi.h>
+"
+    )?;
+    for (c, base) in types_of(program) {
+        writeln!(f, "static_assert(sizeof({c}) == {}, \"{c} has another size here\");", base.size())?;
+    }
+    writeln!(
+        f,
+        "
+/* Makes the datatype, committed. Returns MPI_SUCCESS, or the code of the call that failed; then
+   *newtype is MPI_DATATYPE_NULL. Free it with MPI_Type_free. */
+int {name}_create(MPI_Datatype *newtype)
+{{"
+    )?;
+    for (i, step) in program.steps.iter().enumerate() {
+        lists(f, i, step)?;
+    }
+    let made = program.steps.len().max(1);
+    let names: Vec<_> = (0..made).map(|i| format!("t{i} = MPI_DATATYPE_NULL")).collect();
+    wrapped(f, "    MPI_Datatype ", &names, ";\n")?;
+    writeln!(
+        f,
+        "    MPI_Aint lower_bound, extent;
+    int error, size;
+"
+    )?;
+    if let OldType::Base(base) = program.result {
+        writeln!(f, "    error = MPI_Type_dup({}, &t0);", base.mpi_name())?;
+    }
+    for (i, step) in program.steps.iter().enumerate() {
+        call(f, i, step)?;
+    }
+    let result = format!("t{}", made - 1);
+    // Larger ones are not told by this call.
+    let size_differs =
+        if i32::try_from(*size).is_ok() { format!(" || size != {size}") } else { String::new() };
+    writeln!(
+        f,
+        "    if (error == MPI_SUCCESS) error = MPI_Type_commit(&{result});
+    if (error == MPI_SUCCESS) error = MPI_Type_get_extent({result}, &lower_bound, &extent);
+    if (error == MPI_SUCCESS) error = MPI_Type_size({result}, &size);
+    if (error == MPI_SUCCESS && (lower_bound != {} || extent != {}{size_differs})) {{
+        error = MPI_ERR_TYPE;
+    }}
+",
+        bounds.lower_bound, bounds.extent
+    )?;
+    for i in 0..made - 1 {
+        writeln!(f, "    if (t{i} != MPI_DATATYPE_NULL) MPI_Type_free(&t{i});")?;
+    }
+    writeln!(
+        f,
+        "    if (error != MPI_SUCCESS && {result} != MPI_DATATYPE_NULL) MPI_Type_free(&{result});
+    *newtype = {result};
+    return error;
+}}"
+    )
+}
+
+/// The types of C that the predefined datatypes of a program stand for, each once.
+fn types_of(program: &Program) -> Vec<(&'static str, BaseType)> {
+    let mut found = Vec::new();
+    let all = program.steps.iter().flat_map(|step| step.oldtypes().iter().copied()).chain([program.result]);
+    for oldtype in all {
+        if let OldType::Base(base) = oldtype
+            && let Some(c) = base.c_name()
+            && !found.contains(&(c, base))
+        {
+            found.push((c, base));
+        }
+    }
+    found
+}
+
+/// The lists of a step, as constants.
+fn lists(f: &mut String, i: usize, step: &Step) -> fmt::Result {
+    let (lengths, displacements) = numbers(step);
+    if !lengths.is_empty() {
+        wrapped(f, &format!("    static const int blocklengths{i}[] = {{"), lengths, "};\n")?;
+    }
+    if !displacements.is_empty() {
+        wrapped(f, &format!("    static const MPI_Aint displacements{i}[] = {{"), displacements, "};\n")?;
+    }
+    Ok(())
+}
+
+fn call(f: &mut String, i: usize, step: &Step) -> fmt::Result {
+    let lengths =
+        |lengths: &[u64]| if lengths.is_empty() { "NULL".into() } else { format!("blocklengths{i}") };
+    let places = |places: &[i64]| if places.is_empty() { "NULL".into() } else { format!("displacements{i}") };
+    if i > 0 {
+        f.push_str("    if (error == MPI_SUCCESS) ");
+    } else {
+        f.push_str("    ");
+    }
+    match step {
+        Step::Contiguous { count, oldtype } => {
+            writeln!(f, "error = MPI_Type_contiguous({count}, {oldtype}, &t{i});")
+        }
+        Step::Hvector { count, blocklength, stride, oldtype } => {
+            writeln!(
+                f,
+                "error = MPI_Type_create_hvector({count}, {blocklength}, {stride}, {oldtype}, &t{i});"
+            )
+        }
+        Step::HindexedBlock { blocklength, displacements, oldtype } => {
+            let (count, places) = (displacements.len(), places(displacements));
+            writeln!(
+                f,
+                "error = MPI_Type_create_hindexed_block({count}, {blocklength}, {places}, {oldtype}, &t{i});"
+            )
+        }
+        Step::Hindexed { blocklengths, displacements, oldtype } => {
+            let (count, lengths, places) =
+                (displacements.len(), lengths(blocklengths), places(displacements));
+            writeln!(f, "error = MPI_Type_create_hindexed({count}, {lengths}, {places}, {oldtype}, &t{i});")
+        }
+        Step::Struct { blocklengths, displacements, oldtypes } => {
+            let (count, lengths, places) =
+                (displacements.len(), lengths(blocklengths), places(displacements));
+            if oldtypes.is_empty() {
+                return writeln!(f, "error = MPI_Type_create_struct(0, NULL, NULL, NULL, &t{i});");
+            }
+            f.push_str("{\n");
+            wrapped(f, "        const MPI_Datatype types[] = {", oldtypes, "};\n")?;
+            writeln!(
+                f,
+                "        error = MPI_Type_create_struct({count}, {lengths}, {places}, types, &t{i});\n    }}"
+            )
+        }
+        Step::Resized { lower_bound, extent, oldtype } => {
+            writeln!(f, "error = MPI_Type_create_resized({oldtype}, {lower_bound}, {extent}, &t{i});")
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The calls as a Fortran subroutine, with the module `mpi_f08`.
+
+use std::fmt::{self, Write};
+
+use dtype_core::{OldType, Step};
+
+use super::{Emitted, WIDTH, numbers};
+
+/// A module with one subroutine that builds the datatype.
+pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
+    let Emitted { name, program, bounds, size, .. } = emitted;
+    emitted.comment().lines().try_for_each(|line| writeln!(f, "{}", format!("! {line}").trim_end()))?;
+    let last = program.steps.len().max(1) - 1;
+    writeln!(
+        f,
+        "\
+module {name}_datatype
+  implicit none
+  private
+  public :: {name}_create
+contains
+  ! Makes the datatype, committed. `ierror` is MPI_SUCCESS, or the code of the call that failed;
+  ! then `newtype` is MPI_DATATYPE_NULL. Free it with MPI_Type_free.
+  subroutine {name}_create(newtype, ierror)
+    use mpi_f08
+    type(MPI_Datatype), intent(out) :: newtype
+    integer, intent(out) :: ierror
+    type(MPI_Datatype) :: t(0:{last})
+    integer(kind=MPI_ADDRESS_KIND) :: lower_bound, extent
+    integer :: size, i, ignored"
+    )?;
+    for (i, step) in program.steps.iter().enumerate() {
+        declare(f, i, step)?;
+    }
+    writeln!(f, "\n    t = MPI_DATATYPE_NULL")?;
+    for (i, step) in program.steps.iter().enumerate() {
+        assign(f, i, step)?;
+    }
+    writeln!(f, "    build: block")?;
+    if let OldType::Base(base) = program.result {
+        writeln!(f, "      call MPI_Type_dup({}, t(0), ierror)", base.mpi_name())?;
+        leave(f)?;
+    }
+    for (i, step) in program.steps.iter().enumerate() {
+        call(f, i, step)?;
+        leave(f)?;
+    }
+    writeln!(f, "      call MPI_Type_commit(t({last}), ierror)")?;
+    leave(f)?;
+    writeln!(f, "      call MPI_Type_get_extent(t({last}), lower_bound, extent, ierror)")?;
+    leave(f)?;
+    writeln!(f, "      call MPI_Type_size(t({last}), size, ierror)")?;
+    leave(f)?;
+    writeln!(
+        f,
+        "      if (lower_bound /= {}_MPI_ADDRESS_KIND .or. extent /= {}_MPI_ADDRESS_KIND) ierror = \
+         MPI_ERR_TYPE",
+        bounds.lower_bound, bounds.extent
+    )?;
+    if i32::try_from(*size).is_ok() {
+        writeln!(f, "      if (size /= {size}) ierror = MPI_ERR_TYPE")?;
+    }
+    writeln!(
+        f,
+        "    end block build
+    do i = 0, {last}
+      if (t(i) == MPI_DATATYPE_NULL) cycle
+      if (i == {last} .and. ierror == MPI_SUCCESS) cycle
+      call MPI_Type_free(t(i), ignored)
+    end do
+    newtype = t({last})
+  end subroutine {name}_create
+end module {name}_datatype"
+    )
+}
+
+/// Goes on only if nothing is wrong.
+fn leave(f: &mut String) -> fmt::Result {
+    writeln!(f, "      if (ierror /= MPI_SUCCESS) exit build")
+}
+
+fn declare(f: &mut String, i: usize, step: &Step) -> fmt::Result {
+    let (lengths, displacements) = numbers(step);
+    if matches!(step, Step::Hindexed { .. } | Step::Struct { .. }) {
+        writeln!(f, "    integer :: blocklengths{i}({})", lengths.len())?;
+    }
+    if matches!(step, Step::HindexedBlock { .. } | Step::Hindexed { .. } | Step::Struct { .. }) {
+        writeln!(f, "    integer(kind=MPI_ADDRESS_KIND) :: displacements{i}({})", displacements.len())?;
+    }
+    Ok(())
+}
+
+/// Gives the lists of a step their values, a line at a time: a statement has no more than 256 lines.
+fn assign(f: &mut String, i: usize, step: &Step) -> fmt::Result {
+    let (lengths, displacements) = numbers(step);
+    pieces(f, &format!("blocklengths{i}"), lengths, "")?;
+    pieces(f, &format!("displacements{i}"), displacements, "_MPI_ADDRESS_KIND")
+}
+
+fn pieces<T: fmt::Display>(f: &mut String, name: &str, items: &[T], kind: &str) -> fmt::Result {
+    let mut begin = 0;
+    while begin < items.len() {
+        let mut text = String::new();
+        let mut end = begin;
+        while end < items.len() && (end == begin || text.len() < WIDTH - 60) {
+            let comma = if end == begin { "" } else { ", " };
+            write!(text, "{comma}{}{kind}", items[end])?;
+            end += 1;
+        }
+        writeln!(f, "    {name}({}:{end}) = [{text}]", begin + 1)?;
+        begin = end;
+    }
+    Ok(())
+}
+
+fn call(f: &mut String, i: usize, step: &Step) -> fmt::Result {
+    const KIND: &str = "MPI_ADDRESS_KIND";
+    // What the call is, but for its arguments and its result.
+    let (call, arguments) = match step {
+        Step::Contiguous { count, oldtype } => ("contiguous", format!("{count}, {}", of(*oldtype))),
+        Step::Hvector { count, blocklength, stride, oldtype } => {
+            ("create_hvector", format!("{count}, {blocklength}, {stride}_{KIND}, {}", of(*oldtype)))
+        }
+        Step::HindexedBlock { blocklength, displacements, oldtype } => {
+            let (count, old) = (displacements.len(), of(*oldtype));
+            ("create_hindexed_block", format!("{count}, {blocklength}, displacements{i}, {old}"))
+        }
+        Step::Hindexed { displacements, oldtype, .. } => {
+            let (count, old) = (displacements.len(), of(*oldtype));
+            ("create_hindexed", format!("{count}, blocklengths{i}, displacements{i}, {old}"))
+        }
+        Step::Struct { displacements, .. } => {
+            let count = displacements.len();
+            ("create_struct", format!("{count}, blocklengths{i}, displacements{i}, types"))
+        }
+        Step::Resized { lower_bound, extent, oldtype } => {
+            ("create_resized", format!("{}, {lower_bound}_{KIND}, {extent}_{KIND}", of(*oldtype)))
+        }
+    };
+    let Step::Struct { oldtypes, .. } = step else {
+        return writeln!(f, "      call MPI_Type_{call}({arguments}, t({i}), ierror)");
+    };
+    writeln!(f, "      block\n        type(MPI_Datatype) :: types({})", oldtypes.len())?;
+    for (k, oldtype) in oldtypes.iter().enumerate() {
+        writeln!(f, "        types({}) = {}", k + 1, of(*oldtype))?;
+    }
+    writeln!(f, "        call MPI_Type_{call}({arguments}, t({i}), ierror)\n      end block")
+}
+
+fn of(oldtype: OldType) -> String {
+    match oldtype {
+        // C's are there in Fortran, too (MPI 4.1 section 19.3.9).
+        OldType::Base(base) => base.mpi_name().to_owned(),
+        OldType::Step(step) => format!("t({step})"),
+    }
+}

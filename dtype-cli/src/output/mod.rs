@@ -1,0 +1,169 @@
+//! What the command writes: an answer in one of several formats. Those that are programs are a file each.
+
+mod c;
+mod fortran;
+mod python;
+
+use std::fmt::{self, Display, Write};
+
+use anyhow::{Result, ensure};
+use clap::ValueEnum;
+use dtype_core::{Bounds, Program, Solution, Step, TypeTree};
+use serde::Serialize;
+
+/// How an answer is written.
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// One JSON object.
+    #[default]
+    Json,
+    /// The tree, a node a line.
+    Text,
+    /// The papers' notation.
+    Notation,
+    /// The MPI calls.
+    Calls,
+    /// A C function that makes the datatype.
+    C,
+    /// A Fortran subroutine that makes it, with `mpi_f08`.
+    Fortran,
+    /// A Python function that makes it, with mpi4py.
+    Python,
+}
+
+/// An answer: a tree, what it costs, and the bounds of the datatype.
+pub(crate) struct Answer<'a> {
+    pub(crate) solution: &'a Solution,
+    pub(crate) bounds: Bounds,
+    /// Where the description came from.
+    pub(crate) source: String,
+    /// What functions and their files are called.
+    pub(crate) name: &'a str,
+}
+
+/// The JSON form.
+#[derive(Serialize)]
+struct Json<'a> {
+    cost: u64,
+    optimality: &'a str,
+    tree: &'a TypeTree,
+}
+
+/// What a program in any language is written from.
+struct Emitted<'a> {
+    answer: &'a Answer<'a>,
+    name: &'a str,
+    program: Program,
+    bounds: Bounds,
+    /// Bytes of data.
+    size: u64,
+}
+
+/// Columns of a line of a program.
+const WIDTH: usize = 100;
+
+impl Answer<'_> {
+    /// The text of the answer.
+    pub(crate) fn write(&self, format: Format) -> Result<String> {
+        let Solution { tree, cost, optimality } = self.solution;
+        let mut text = String::new();
+        match format {
+            Format::Json => {
+                let json = Json { cost: *cost, optimality: optimality.name(), tree };
+                text = serde_json::to_string(&json)? + "\n";
+            }
+            Format::Text => write!(text, "cost {cost} ({})\n{tree}", optimality.name())?,
+            Format::Notation => writeln!(text, "{}", Notation(tree))?,
+            Format::Calls => write!(text, "{:#}", self.emitted()?.program)?,
+            Format::C => c::write(&mut text, &self.emitted()?)?,
+            Format::Fortran => fortran::write(&mut text, &self.emitted()?)?,
+            Format::Python => python::write(&mut text, &self.emitted()?)?,
+        }
+        Ok(text)
+    }
+
+    fn emitted(&self) -> Result<Emitted<'_>> {
+        let is_first = |c: char| c.is_ascii_alphabetic();
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        ensure!(
+            self.name.starts_with(is_first) && self.name.chars().all(is_part) && self.name.len() <= 40,
+            "`{}` cannot be the name of a function: `--function` takes up to 40 letters, digits and \
+             underscores, a letter first",
+            self.name
+        );
+        let tree = &self.solution.tree;
+        // Counts are a C int in every language.
+        let program = Program::lower_within(tree, Some(self.bounds), i32::MAX as u64)?;
+        let size = tree.measure()?.size;
+        Ok(Emitted { answer: self, name: self.name, program, bounds: self.bounds, size })
+    }
+}
+
+impl Emitted<'_> {
+    /// What a program says of itself.
+    fn comment(&self) -> String {
+        let Answer { solution: Solution { tree, cost, optimality }, source, .. } = self.answer;
+        let Bounds { lower_bound, extent } = self.bounds;
+        // No name of a file ends a comment.
+        let source = source.replace(char::is_control, " ").replace("*/", "* /");
+        format!(
+            "Written by `dtype` from {source}.\n\
+             {} bytes of data, lower bound {lower_bound}, extent {extent}; cost {cost} ({}).\n\n{tree}",
+            self.size,
+            optimality.name()
+        )
+    }
+}
+
+/// A step's block lengths and displacements.
+fn numbers(step: &Step) -> (&[u64], &[i64]) {
+    match step {
+        Step::HindexedBlock { displacements, .. } => (&[], displacements),
+        Step::Hindexed { blocklengths, displacements, .. }
+        | Step::Struct { blocklengths, displacements, .. } => (blocklengths, displacements),
+        Step::Contiguous { .. } | Step::Hvector { .. } | Step::Resized { .. } => (&[], &[]),
+    }
+}
+
+/// Writes `start`, a list, and `end`, in lines of [`WIDTH`] columns, those behind the first one indented.
+fn wrapped<T: Display>(f: &mut String, start: &str, items: &[T], end: &str) -> fmt::Result {
+    let indent = start.len() - start.trim_start().len() + 4;
+    f.push_str(start);
+    let mut column = start.len();
+    for (i, item) in items.iter().enumerate() {
+        let item = format!("{item}{}", if i + 1 < items.len() { "," } else { "" });
+        if i > 0 && column + 1 + item.len() > WIDTH {
+            write!(f, "\n{:indent$}{item}", "")?;
+            column = indent + item.len();
+        } else {
+            let blank = if i == 0 { "" } else { " " };
+            write!(f, "{blank}{item}")?;
+            column += blank.len() + item.len();
+        }
+    }
+    f.push_str(end);
+    Ok(())
+}
+
+/// A tree in the papers' notation, as it is read.
+struct Notation<'a>(&'a TypeTree);
+
+impl Display for Notation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            TypeTree::Leaf(base) => write!(f, "{base}"),
+            TypeTree::Vector { count, stride, child } => write!(f, "vec({count}, {stride}, {})", Self(child)),
+            TypeTree::Index { displacements, child } => write!(f, "idx({displacements:?}, {})", Self(child)),
+            TypeTree::IndexBucket { stride, buckets, displacements, child } => {
+                write!(f, "idxbuc({stride}, {buckets:?}, {displacements:?}, {})", Self(child))
+            }
+            TypeTree::Struct { displacements, children } => {
+                write!(f, "strc({displacements:?}, [")?;
+                for (i, child) in children.iter().enumerate() {
+                    write!(f, "{}{}", if i == 0 { "" } else { ", " }, Notation(child))?;
+                }
+                f.write_str("])")
+            }
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! The programs that the command writes: compiled, and run against the MPI library that `MPICC` names. What
+//! their datatypes pack must be what the description says, entry by entry.
+//!
+//! `cargo xtask test` runs this on every library; with `DTYPE_LONG`, with 500 descriptions.
+
+use std::{
+    env,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use dtype_core::{BaseType, TypeTree};
+
+/// A description, what its entries are, and how far apart two copies lie.
+struct Case {
+    notation: String,
+    entries: Vec<(BaseType, i64)>,
+    extent: i64,
+}
+
+/// Numbers that look random (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        (mixed ^ (mixed >> 27)) % limit
+    }
+
+    fn place(&mut self) -> i64 {
+        if self.below(4) == 0 { self.below(100) as i64 - 50 } else { 8 * self.below(16) as i64 }
+    }
+
+    fn places(&mut self) -> Vec<i64> {
+        (0..=self.below(4)).map(|_| self.place()).collect()
+    }
+
+    fn tree(&mut self, levels: u64) -> TypeTree {
+        const BASES: [BaseType; 8] = [
+            BaseType::U8,
+            BaseType::I16,
+            BaseType::I32,
+            BaseType::F64,
+            BaseType::Int,
+            BaseType::Char,
+            BaseType::DoubleInt,
+            BaseType::F32,
+        ];
+        if levels == 0 {
+            return TypeTree::Leaf(BASES[self.below(8) as usize]);
+        }
+        let child = self.tree(levels - 1);
+        match self.below(4) {
+            0 => {
+                let natural = child.measure().unwrap().true_extent();
+                let stride = if self.below(2) == 0 { natural } else { self.place() };
+                TypeTree::vector(1 + self.below(5), stride, child)
+            }
+            1 => TypeTree::index(self.places(), child),
+            2 => {
+                let places = self.places();
+                let buckets: Vec<u64> = places.iter().map(|_| 1 + self.below(4)).collect();
+                TypeTree::index_bucket(self.place(), buckets, places, child)
+            }
+            _ => {
+                let places = self.places();
+                let mut children = vec![child];
+                for _ in 1..places.len() {
+                    let levels = self.below(levels);
+                    children.push(self.tree(levels));
+                }
+                TypeTree::structure(places, children)
+            }
+        }
+    }
+}
+
+/// A tree as a user would write it.
+fn notation(tree: &TypeTree) -> String {
+    match tree {
+        TypeTree::Leaf(base) => base.to_string(),
+        TypeTree::Vector { count, stride, child } => format!("vec({count}, {stride}, {})", notation(child)),
+        TypeTree::Index { displacements, child } => {
+            format!("idx({}, {displacements:?}, {})", displacements.len(), notation(child))
+        }
+        TypeTree::IndexBucket { stride, buckets, displacements, child } => {
+            format!("idxbuc({stride}, {buckets:?}, {displacements:?}, {})", notation(child))
+        }
+        TypeTree::Struct { displacements, children } => {
+            let children: Vec<_> = children.iter().map(notation).collect();
+            format!("strc({displacements:?}, [{}])", children.join(", "))
+        }
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let count = if env::var_os("DTYPE_LONG").is_some() { 500 } else { 60 };
+    let mut random = Random(19);
+    let case = |_| {
+        let levels = random.below(4);
+        let tree = random.tree(levels);
+        Case {
+            notation: notation(&tree),
+            entries: tree.flatten().unwrap().entries().collect(),
+            extent: tree.measure().unwrap().extent(),
+        }
+    };
+    (0..count).map(case).collect()
+}
+
+/// Bytes of memory before and behind where a buffer begins.
+const ROOM: i64 = 1 << 16;
+
+/// The byte of memory at a place.
+fn byte(at: i64) -> u8 {
+    (7 * at + 3 + at.div_euclid(256)) as u8
+}
+
+/// Two copies, packed.
+fn packed(case: &Case) -> String {
+    let mut text = String::new();
+    for copy in 0..2 {
+        for (base, at) in &case.entries {
+            let parts = match base.pair() {
+                Some([(first, value), (second, index)]) => {
+                    vec![(first, value.size()), (second, index.size())]
+                }
+                None => vec![(0, base.size())],
+            };
+            for (within, size) in parts {
+                let first = copy * case.extent + at + within as i64;
+                (first..first + size as i64).for_each(|at| write!(text, "{:02x}", byte(at)).unwrap());
+            }
+        }
+    }
+    text
+}
+
+/// A folder of the test's own.
+fn folder(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// What `dtype` writes of each case into a folder, as it stands and solved: the names of the functions.
+fn write_all(cases: &[Case], folder: &Path, format: &str, ending: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for (i, case) in cases.iter().enumerate() {
+        for action in ["convert", "normalize"] {
+            let name = format!("{action}{i}");
+            let input = folder.join(format!("{name}.txt"));
+            fs::write(&input, &case.notation).unwrap();
+            let output = Command::new(env!("CARGO_BIN_EXE_dtype"))
+                .args([action, "--format", format, "--function", &name])
+                .arg(&input)
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{}: {output:?}", case.notation);
+            fs::write(folder.join(format!("{name}.{ending}")), output.stdout).unwrap();
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The compiler for C of the library that is tested; another one has the same name but for its beginning.
+fn compiler(beginning: &str) -> String {
+    let mpicc = env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
+    let (folder, name) = mpicc
+        .rsplit_once('/')
+        .map_or(("", &mpicc[..]), |(_, name)| (&mpicc[..mpicc.len() - name.len()], name));
+    format!("{folder}{}", name.replacen("mpicc", beginning, 1))
+}
+
+fn run(command: &mut Command) -> String {
+    command
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .stdin(Stdio::null());
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{command:?}:\n{}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// What a program has packed, line by line.
+fn check(cases: &[Case], output: &str) {
+    let lines: Vec<_> = output.lines().map(|line| line.trim().to_lowercase()).collect();
+    assert_eq!(lines.len(), 2 * cases.len());
+    for (i, line) in lines.iter().enumerate() {
+        assert_eq!(*line, packed(&cases[i / 2]), "{}", cases[i / 2].notation);
+    }
+}
+
+#[test]
+fn c_programs_pack_what_was_described() {
+    let (cases, folder) = (cases(), folder("c"));
+    let names = write_all(&cases, &folder, "c", "c");
+    let mut main = format!(
+        "\
+#include <mpi.h>
+#include <stdio.h>
+static unsigned char memory[{0}], out[1 << 20];
+",
+        2 * ROOM
+    );
+    for name in &names {
+        writeln!(main, "#include \"{name}.c\"").unwrap();
+    }
+    writeln!(
+        main,
+        "\
+static int pack(int (*create)(MPI_Datatype *)) {{
+  MPI_Datatype type; int at = 0, error = create(&type);
+  if (error != MPI_SUCCESS) return error;
+  error = MPI_Pack(memory + {ROOM}, 2, type, out, sizeof out, &at, MPI_COMM_SELF);
+  for (int i = 0; i < at; i++) printf(\"%02x\", out[i]);
+  puts(\"\");
+  return error == MPI_SUCCESS ? MPI_Type_free(&type) : error;
+}}
+int main(int argc, char **argv) {{
+  int error = MPI_Init(&argc, &argv);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  for (long i = 0; i < {}; i++) {{
+    long at = i - {ROOM};
+    memory[i] = (unsigned char)(7 * at + 3 + (at >= 0 ? at / 256 : -((255 - at) / 256)));
+  }}",
+        2 * ROOM
+    )
+    .unwrap();
+    for name in &names {
+        writeln!(main, "  if (error == MPI_SUCCESS) error = pack({name}_create);").unwrap();
+    }
+    main.push_str(
+        "  MPI_Finalize();
+  return error != MPI_SUCCESS;
+}
+",
+    );
+    let source = folder.join("main.c");
+    fs::write(&source, main).unwrap();
+    let program = folder.join("main");
+    let warnings = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1"];
+    run(Command::new(compiler("mpicc")).args(warnings).arg(&source).arg("-o").arg(&program));
+    check(&cases, &run(&mut Command::new(&program)));
+}
+
+#[test]
+fn fortran_programs_pack_what_was_described() {
+    let (cases, folder) = (cases(), folder("fortran"));
+    let names = write_all(&cases, &folder, "fortran", "f90");
+    let mut main = String::from(
+        "\
+program main
+  use mpi_f08
+",
+    );
+    for name in &names {
+        writeln!(main, "  use {name}_datatype").unwrap();
+    }
+    writeln!(
+        main,
+        "  implicit none
+  integer(1) :: memory({}:{}), out(1000000)
+  integer :: i, at, ierror
+  type(MPI_Datatype) :: newtype
+  call MPI_Init(ierror)
+  do i = {}, {}
+    at = iand(7 * i + 3 + floor(i / 256.0d0), 255)
+    if (at > 127) at = at - 256
+    memory(i) = int(at, 1)
+  end do",
+        -ROOM,
+        ROOM - 1,
+        -ROOM,
+        ROOM - 1
+    )
+    .unwrap();
+    for name in &names {
+        writeln!(main, "  call {name}_create(newtype, ierror)\n  call pack()").unwrap();
+    }
+    main.push_str(
+        "  call MPI_Finalize(ierror)
+contains
+  subroutine pack()
+    if (ierror /= MPI_SUCCESS) stop 1
+    at = 0
+    call MPI_Pack(memory(0), 2, newtype, out, size(out), at, MPI_COMM_SELF, ierror)
+    write (*, '(*(z2.2))') out(1:at)
+    call MPI_Type_free(newtype, ierror)
+  end subroutine
+end program
+",
+    );
+    fs::write(folder.join("main.f90"), main).unwrap();
+    let program = folder.join("main");
+    let sources = names.iter().map(|name| format!("{name}.f90")).chain(["main.f90".into()]);
+    let mut command = Command::new(compiler("mpifort"));
+    command.args(["-std=f2018", "-Wall", "-O0"]).args(sources).arg("-o").arg(&program);
+    run(command.current_dir(&folder));
+    check(&cases, &run(&mut Command::new(&program)));
+}
+
+/// `cargo xtask test` installs mpi4py, and says where it is.
+#[test]
+fn python_programs_pack_what_was_described() {
+    let (cases, folder) = (cases(), folder("python"));
+    let names = write_all(&cases, &folder, "python", "py");
+    // As many copies as fit are packed.
+    let mut main = format!(
+        "\
+from mpi4py import MPI
+memory = memoryview(bytearray((7 * i + 3 + i // 256) & 255 for i in range(-{ROOM}, {ROOM})))
+def pack(datatype):
+    out = bytearray(1 << 20)
+    two = memory[{ROOM}:{ROOM} + 2 * datatype.Get_extent()[1]]
+    at = datatype.Pack(two, out, 0, MPI.COMM_SELF)
+    print(out[:at].hex())
+    datatype.Free()
+"
+    );
+    for name in &names {
+        writeln!(main, "import {name}\npack({name}.create_{name}())").unwrap();
+    }
+    fs::write(folder.join("main.py"), main).unwrap();
+    let mpi4py = env::var("DTYPE_MPI4PY").expect("DTYPE_MPI4PY: the folder that mpi4py is in");
+    let mut command = Command::new("python3");
+    command.arg("main.py").current_dir(&folder).env("PYTHONPATH", mpi4py);
+    if compiler("mpicc").contains("mpich") {
+        command.env("MPI4PY_MPIABI", "mpich").env("LD_LIBRARY_PATH", mpich_by_its_own_name(&folder));
+    } else {
+        command.env("MPI4PY_MPIABI", "openmpi");
+    }
+    check(&cases, &run(&mut command));
+}
+
+/// Folders in which MPICH is called as MPICH calls it; Debian has another name for it.
+fn mpich_by_its_own_name(folder: &Path) -> String {
+    let link = run(Command::new(compiler("mpicc")).arg("-show"));
+    let folders: Vec<_> = link.split_whitespace().filter_map(|word| word.strip_prefix("-L")).collect();
+    let debian = folders.iter().map(|folder| Path::new(folder).join("libmpich.so.12"));
+    if let Some(debian) = debian.into_iter().find(|path| path.exists()) {
+        std::os::unix::fs::symlink(debian, folder.join("libmpi.so.12")).unwrap();
+    }
+    let known = env::var("LD_LIBRARY_PATH").unwrap_or_default();
+    format!("{}:{}:{known}", folder.display(), folders.join(":"))
+}
