@@ -133,8 +133,8 @@ fn what_is_wrong_with_a_description_is_said_with_its_place() {
         (&[], "MPI_Type_vector(3, 1, MPI_DOUBLE)", "takes 4 arguments (count, blocklength, stride, oldtype)"),
         (
             &[],
-            "MPI_Type_vector(3, -1, 2, MPI_DOUBLE)",
-            "`blocklength` is -1, but must be a number, 0 or more",
+            "\nMPI_Type_vector(3, -1, 2, MPI_DOUBLE)",
+            "line 2, column 1: MPI_Type_vector: `blocklength` is -1, but must be a number, 0 or more",
         ),
         (&[], "MPI_Type_contiguous(3, row)", "`oldtype` is `row`, which has been given no value"),
         (&[], "MPI_Type_twist(3, MPI_INT)", "`MPI_Type_twist` is no constructor of datatypes; known are"),

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use anyhow::{Result, anyhow, bail};
 use dtype_core::{ArrayOrder, BaseType, Constructor, Datatype, Distributed, Distribution, Subdimension};
 
-use super::scanner::{Read, Scanner};
+use super::scanner::{Read, Scanner, Wrong};
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
@@ -29,12 +29,8 @@ pub(super) fn read(text: &str, name: Option<&str>) -> Result<Datatype> {
     while !reader.scanner.is_at_end() {
         let place = reader.scanner.place();
         reader.statement().map_err(|error| match error {
-            Wrong::Text(unexpected) => anyhow!(unexpected),
-            // With the place of the statement.
-            Wrong::Call(error) => {
-                let text = reader.scanner.unexpected_at(place, "another call");
-                anyhow!("{error:#}").context(text)
-            }
+            Refused::Text(wrong) => wrong,
+            Refused::Call(reason) => reader.scanner.wrong_at(place, format!("{reason:#}")),
         })?;
     }
     if let Some(name) = name {
@@ -46,27 +42,27 @@ pub(super) fn read(text: &str, name: Option<&str>) -> Result<Datatype> {
     reader.committed.or(reader.made).ok_or_else(|| anyhow!("no call here makes a datatype"))
 }
 
-/// What is wrong with a statement: how it is written, or what it says.
-enum Wrong {
-    Text(super::scanner::Unexpected),
+/// Why a statement is refused: how it is written, or what it says.
+enum Refused {
+    Text(Wrong),
     Call(anyhow::Error),
 }
 
-impl From<super::scanner::Unexpected> for Wrong {
-    fn from(unexpected: super::scanner::Unexpected) -> Self {
-        Self::Text(unexpected)
+impl From<Wrong> for Refused {
+    fn from(wrong: Wrong) -> Self {
+        Self::Text(wrong)
     }
 }
 
-impl From<anyhow::Error> for Wrong {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Call(error)
+impl From<anyhow::Error> for Refused {
+    fn from(reason: anyhow::Error) -> Self {
+        Self::Call(reason)
     }
 }
 
-impl From<dtype_core::Error> for Wrong {
-    fn from(error: dtype_core::Error) -> Self {
-        Self::Call(error.into())
+impl From<dtype_core::Error> for Refused {
+    fn from(reason: dtype_core::Error) -> Self {
+        Self::Call(reason.into())
     }
 }
 
@@ -79,7 +75,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn statement(&mut self) -> Result<(), Wrong> {
+    fn statement(&mut self) -> Result<(), Refused> {
         const EXPECTED: &str = "a call such as MPI_Type_vector, or a variable with its value";
         if self.scanner.takes(";") {
             return Ok(());
@@ -102,7 +98,7 @@ impl Reader<'_> {
     }
 
     /// Variables, with the words of their type before them, and values behind them or not.
-    fn variables(&mut self) -> Result<(), Wrong> {
+    fn variables(&mut self) -> Result<(), Refused> {
         let mut name = None;
         while let Some(word) = self.scanner.word() {
             self.scanner.takes("*");
@@ -136,18 +132,21 @@ impl Reader<'_> {
         }
     }
 
+    /// A list, or an item of one.
     fn value(&mut self) -> Read<Value> {
-        self.scanner.takes("&");
-        if let Some(close) = self.scanner.opens() {
-            let mut items = Vec::new();
-            while !self.scanner.takes(close) {
-                items.push(self.value()?);
-                if !self.scanner.takes(",") && !self.scanner.sees(close) {
-                    return Err(self.scanner.unexpected(format!("`,` or `{close}`")));
-                }
+        let Some(close) = self.scanner.opens() else { return self.item() };
+        let mut items = Vec::new();
+        while !self.scanner.takes(close) {
+            items.push(self.item()?);
+            if !self.scanner.takes(",") && !self.scanner.sees(close) {
+                return Err(self.scanner.unexpected(format!("`,` or `{close}`")));
             }
-            return Ok(Value::List(items));
         }
+        Ok(Value::List(items))
+    }
+
+    fn item(&mut self) -> Read<Value> {
+        self.scanner.takes("&");
         let Some(word) = self.scanner.word() else {
             return Ok(Value::Number(self.scanner.number("a number, a list or a datatype")?));
         };
@@ -159,7 +158,7 @@ impl Reader<'_> {
     }
 
     /// A call whose name has been read; its result may have been given a name before it.
-    fn call(&mut self, call: &str, result: Option<&str>) -> Result<(), Wrong> {
+    fn call(&mut self, call: &str, result: Option<&str>) -> Result<(), Refused> {
         self.scanner.expect("(")?;
         let mut values = Vec::new();
         let mut names = Vec::new();

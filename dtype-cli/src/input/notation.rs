@@ -100,8 +100,7 @@ impl Reader<'_> {
             "subarray" => self.subarray(levels)?,
             _ => self.darray(levels)?,
         };
-        let made =
-            made.map_err(|error| self.scanner.unexpected_at(place, format!("another node: {error}")))?;
+        let made = made.map_err(|error| self.scanner.wrong_at(place, error))?;
         self.scanner.expect(")")?;
         Ok(made)
     }

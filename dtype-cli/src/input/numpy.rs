@@ -211,8 +211,7 @@ impl Reader<'_> {
         itemsize: Option<i64>,
         align: bool,
     ) -> Read<Described> {
-        let refused =
-            |error: dtype_core::Error| self.scanner.unexpected_at(place, format!("another record: {error}"));
+        let refused = |error: dtype_core::Error| self.scanner.wrong_at(place, error);
         let too_large = || self.scanner.unexpected_at(place, "a record of less than 2^63 bytes");
         let (mut end, mut alignment) = (0i64, 1);
         let (mut displacements, mut oldtypes) = (Vec::new(), Vec::new());
@@ -255,8 +254,7 @@ impl Reader<'_> {
         let count = count.filter(|count| i64::try_from(*count).is_ok()).ok_or_else(too_large)?;
         let Described { datatype, alignment } = described;
         let array = Constructor::Contiguous { count, oldtype: datatype }.datatype();
-        let refused =
-            |error: dtype_core::Error| self.scanner.unexpected_at(place, format!("another array: {error}"));
+        let refused = |error: dtype_core::Error| self.scanner.wrong_at(place, error);
         Ok(Described { datatype: array.map_err(refused)?, alignment })
     }
 

@@ -8,26 +8,24 @@ pub(super) struct Scanner<'a> {
     at: usize,
 }
 
-/// What stands where something else is expected.
+/// What is wrong in a text, and where.
 #[derive(Debug)]
-pub(super) struct Unexpected {
+pub(super) struct Wrong {
     line: usize,
     column: usize,
-    expected: String,
-    found: String,
+    message: String,
 }
 
-impl fmt::Display for Unexpected {
+impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { line, column, expected, found } = self;
-        write!(f, "line {line}, column {column}: expected {expected}, ")?;
-        if found.is_empty() { f.write_str("but here it ends") } else { write!(f, "found `{found}`") }
+        let Self { line, column, message } = self;
+        write!(f, "line {line}, column {column}: {message}")
     }
 }
 
-impl std::error::Error for Unexpected {}
+impl std::error::Error for Wrong {}
 
-pub(super) type Read<T> = Result<T, Unexpected>;
+pub(super) type Read<T> = Result<T, Wrong>;
 
 impl<'a> Scanner<'a> {
     pub(super) fn new(text: &'a str) -> Self {
@@ -65,22 +63,32 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// An error about what stands here.
-    pub(super) fn unexpected(&self, expected: impl Into<String>) -> Unexpected {
+    /// Something else is expected than what stands here.
+    pub(super) fn unexpected(&self, expected: impl fmt::Display) -> Wrong {
         self.unexpected_at(self.at, expected)
     }
 
-    /// The same about what stands at a [`place`](Self::place) before.
-    pub(super) fn unexpected_at(&self, place: usize, expected: impl Into<String>) -> Unexpected {
-        let (before, rest) = self.text.split_at(place);
+    /// The same of what stands at a [`place`](Self::place) before.
+    pub(super) fn unexpected_at(&self, place: usize, expected: impl fmt::Display) -> Wrong {
+        const SHOWN: usize = 30;
+        let found = self.text[place..].lines().next().unwrap_or("").trim_end();
+        let shown: String = found.chars().take(SHOWN).collect();
+        let more = if shown.len() < found.len() { "…" } else { "" };
+        self.wrong_at(
+            place,
+            match found {
+                "" => format!("expected {expected}, but here it ends"),
+                _ => format!("expected {expected}, found `{shown}{more}`"),
+            },
+        )
+    }
+
+    /// What begins at a place is wrong for this reason.
+    pub(super) fn wrong_at(&self, place: usize, reason: impl fmt::Display) -> Wrong {
+        let before = &self.text[..place];
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-        let found = rest.lines().next().unwrap_or("").trim_end();
-        let mut shown: String = found.chars().take(30).collect();
-        if shown.len() < found.len() {
-            shown.push('…');
-        }
-        Unexpected { line, column, expected: expected.into(), found: shown }
+        Wrong { line, column, message: reason.to_string() }
     }
 
     /// Where the next word begins.

@@ -4,13 +4,13 @@ use std::fmt::{self, Write};
 
 use dtype_core::{BaseType, OldType, Program, Step};
 
-use super::{Emitted, numbers, wrapped};
+use super::emitted::{Emitted, numbers, wrapped};
 
 /// A translation unit with one function that builds the datatype.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
     let Emitted { name, program, bounds, size, .. } = emitted;
     writeln!(f, "/*")?;
-    emitted.comment().lines().try_for_each(|line| writeln!(f, "{}", format!(" * {line}").trim_end()))?;
+    emitted.comment.lines().try_for_each(|line| writeln!(f, "{}", format!(" * {line}").trim_end()))?;
     writeln!(
         f,
         " */

@@ -4,12 +4,12 @@ use std::fmt::{self, Write};
 
 use dtype_core::{OldType, Step};
 
-use super::{Emitted, WIDTH, numbers};
+use super::emitted::{Emitted, WIDTH, numbers};
 
 /// A module with one subroutine that builds the datatype.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
     let Emitted { name, program, bounds, size, .. } = emitted;
-    emitted.comment().lines().try_for_each(|line| writeln!(f, "{}", format!("! {line}").trim_end()))?;
+    emitted.comment.lines().try_for_each(|line| writeln!(f, "{}", format!("! {line}").trim_end()))?;
     let last = program.steps.len().max(1) - 1;
     writeln!(
         f,

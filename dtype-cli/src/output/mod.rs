@@ -1,6 +1,7 @@
 //! What the command writes: an answer in one of several formats. Those that are programs are a file each.
 
 mod c;
+mod emitted;
 mod fortran;
 mod python;
 
@@ -8,7 +9,8 @@ use std::fmt::{self, Display, Write};
 
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
-use dtype_core::{Bounds, Program, Solution, Step, TypeTree};
+use dtype_core::{Bounds, Program, Solution, TypeTree};
+use emitted::Emitted;
 use serde::Serialize;
 
 /// How an answer is written.
@@ -49,19 +51,6 @@ struct Json<'a> {
     tree: &'a TypeTree,
 }
 
-/// What a program in any language is written from.
-struct Emitted<'a> {
-    answer: &'a Answer<'a>,
-    name: &'a str,
-    program: Program,
-    bounds: Bounds,
-    /// Bytes of data.
-    size: u64,
-}
-
-/// Columns of a line of a program.
-const WIDTH: usize = 100;
-
 impl Answer<'_> {
     /// The text of the answer.
     pub(crate) fn write(&self, format: Format) -> Result<String> {
@@ -91,58 +80,20 @@ impl Answer<'_> {
              underscores, a letter first",
             self.name
         );
-        let tree = &self.solution.tree;
+        let Solution { tree, cost, optimality } = self.solution;
         // Counts are a C int in every language.
         let program = Program::lower_within(tree, Some(self.bounds), i32::MAX as u64)?;
         let size = tree.measure()?.size;
-        Ok(Emitted { answer: self, name: self.name, program, bounds: self.bounds, size })
-    }
-}
-
-impl Emitted<'_> {
-    /// What a program says of itself.
-    fn comment(&self) -> String {
-        let Answer { solution: Solution { tree, cost, optimality }, source, .. } = self.answer;
         let Bounds { lower_bound, extent } = self.bounds;
         // No name of a file ends a comment.
-        let source = source.replace(char::is_control, " ").replace("*/", "* /");
-        format!(
+        let source = self.source.replace(char::is_control, " ").replace("*/", "* /");
+        let comment = format!(
             "Written by `dtype` from {source}.\n\
-             {} bytes of data, lower bound {lower_bound}, extent {extent}; cost {cost} ({}).\n\n{tree}",
-            self.size,
+             {size} bytes of data, lower bound {lower_bound}, extent {extent}; cost {cost} ({}).\n\n{tree}",
             optimality.name()
-        )
+        );
+        Ok(Emitted { name: self.name, program, bounds: self.bounds, size, comment })
     }
-}
-
-/// A step's block lengths and displacements.
-fn numbers(step: &Step) -> (&[u64], &[i64]) {
-    match step {
-        Step::HindexedBlock { displacements, .. } => (&[], displacements),
-        Step::Hindexed { blocklengths, displacements, .. }
-        | Step::Struct { blocklengths, displacements, .. } => (blocklengths, displacements),
-        Step::Contiguous { .. } | Step::Hvector { .. } | Step::Resized { .. } => (&[], &[]),
-    }
-}
-
-/// Writes `start`, a list, and `end`, in lines of [`WIDTH`] columns, those behind the first one indented.
-fn wrapped<T: Display>(f: &mut String, start: &str, items: &[T], end: &str) -> fmt::Result {
-    let indent = start.len() - start.trim_start().len() + 4;
-    f.push_str(start);
-    let mut column = start.len();
-    for (i, item) in items.iter().enumerate() {
-        let item = format!("{item}{}", if i + 1 < items.len() { "," } else { "" });
-        if i > 0 && column + 1 + item.len() > WIDTH {
-            write!(f, "\n{:indent$}{item}", "")?;
-            column = indent + item.len();
-        } else {
-            let blank = if i == 0 { "" } else { " " };
-            write!(f, "{blank}{item}")?;
-            column += blank.len() + item.len();
-        }
-    }
-    f.push_str(end);
-    Ok(())
 }
 
 /// A tree in the papers' notation, as it is read.

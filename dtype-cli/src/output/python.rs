@@ -4,12 +4,12 @@ use std::fmt::{self, Write};
 
 use dtype_core::{BaseType, OldType, Step};
 
-use super::{Emitted, wrapped};
+use super::emitted::{Emitted, wrapped};
 
 /// A module with one function that builds the datatype.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
     let Emitted { name, program, bounds, size, .. } = emitted;
-    emitted.comment().lines().try_for_each(|line| writeln!(f, "{}", format!("# {line}").trim_end()))?;
+    emitted.comment.lines().try_for_each(|line| writeln!(f, "{}", format!("# {line}").trim_end()))?;
     writeln!(
         f,
         "\

@@ -1,0 +1,50 @@
+//! What a program in any language is written from, and how its lists are.
+
+use std::fmt::{self, Display, Write};
+
+use dtype_core::{Bounds, Program, Step};
+
+/// A datatype that a program makes.
+pub(super) struct Emitted<'a> {
+    /// What functions are called.
+    pub(super) name: &'a str,
+    pub(super) program: Program,
+    pub(super) bounds: Bounds,
+    /// Bytes of data.
+    pub(super) size: u64,
+    /// What the program says of itself.
+    pub(super) comment: String,
+}
+
+/// Columns of a line of a program.
+pub(super) const WIDTH: usize = 100;
+
+/// A step's block lengths and displacements.
+pub(super) fn numbers(step: &Step) -> (&[u64], &[i64]) {
+    match step {
+        Step::HindexedBlock { displacements, .. } => (&[], displacements),
+        Step::Hindexed { blocklengths, displacements, .. }
+        | Step::Struct { blocklengths, displacements, .. } => (blocklengths, displacements),
+        Step::Contiguous { .. } | Step::Hvector { .. } | Step::Resized { .. } => (&[], &[]),
+    }
+}
+
+/// Writes `start`, a list, and `end`, in lines of [`WIDTH`] columns, those behind the first one indented.
+pub(super) fn wrapped<T: Display>(f: &mut String, start: &str, items: &[T], end: &str) -> fmt::Result {
+    let indent = start.len() - start.trim_start().len() + 4;
+    f.push_str(start);
+    let mut column = start.len();
+    for (i, item) in items.iter().enumerate() {
+        let item = format!("{item}{}", if i + 1 < items.len() { "," } else { "" });
+        if i > 0 && column + 1 + item.len() > WIDTH {
+            write!(f, "\n{:indent$}{item}", "")?;
+            column = indent + item.len();
+        } else {
+            let blank = if i == 0 { "" } else { " " };
+            write!(f, "{blank}{item}")?;
+            column += blank.len() + item.len();
+        }
+    }
+    f.push_str(end);
+    Ok(())
+}
