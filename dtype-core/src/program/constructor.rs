@@ -186,7 +186,8 @@ impl Constructor {
                 part(shares.collect::<Result<_, Error>>()?, order, oldtype)?
             }
             Self::Darray { rank, dimensions, order, oldtype } => {
-                part(shares_of(rank, &dimensions)?, order, oldtype)?
+                let sizes = dimensions.iter().map(|own| own.size);
+                part(sizes.zip(Distributed::shares(rank, &dimensions)?).collect(), order, oldtype)?
             }
         })
     }
@@ -308,7 +309,10 @@ const EMPTY: TypeTree = TypeTree::Leaf(BaseType::Byte);
 
 impl Subdimension {
     /// What the part has of dimension `k`.
-    fn share(self, k: usize) -> Result<Share, Error> {
+    ///
+    /// # Errors
+    /// [`Error::Argument`], with the number of the dimension, where the part is not within the array.
+    pub fn share(self, k: usize) -> Result<Share, Error> {
         let Self { size, subsize, start } = self;
         let refused = |name: &str, value: u64, requirement: String| {
             Err(Error::Argument { argument: format!("{name}[{k}]"), value: value.into(), requirement })
@@ -324,27 +328,37 @@ impl Subdimension {
     }
 }
 
-/// Of each dimension its size, and what a process of the grid has of it. Processes are counted with the last
-/// dimension fastest.
-fn shares_of(rank: u64, dimensions: &[Distributed]) -> Result<Vec<(u64, Share)>, Error> {
-    let mut rest = rank;
-    let mut shares = Vec::with_capacity(dimensions.len());
-    for (k, Distributed { size, distribution, processes }) in dimensions.iter().enumerate().rev() {
-        if *processes == 0 {
-            let (argument, requirement) = (format!("psizes[{k}]"), "1 or more".into());
-            return Err(Error::Argument { argument, value: 0, requirement });
+impl Distributed {
+    /// What a process of the grid has of each dimension. Processes are counted with the last dimension
+    /// fastest.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where there is no such process, and those of [`Distribution::share`].
+    pub fn shares(rank: u64, dimensions: &[Self]) -> Result<Vec<Share>, Error> {
+        let refused = |argument: String, value: u64, requirement: String| {
+            Err(Error::Argument { argument, value: value.into(), requirement })
+        };
+        if let Some(k) = dimensions.iter().position(|own| own.processes == 0) {
+            return refused(format!("psizes[{k}]"), 0, "1 or more".into());
         }
-        let coordinate = (rest % processes) as usize;
-        rest /= processes;
-        shares.push((*size, distribution.share(k, coordinate, *processes as usize, *size as usize)?));
+        let all = dimensions.iter().fold(1u64, |all, own| all.saturating_mul(own.processes));
+        if rank >= all {
+            return refused(
+                "rank".into(),
+                rank,
+                format!("less than {all}, the number of processes in the grid"),
+            );
+        }
+        let mut rest = rank;
+        let mut shares = Vec::with_capacity(dimensions.len());
+        for (k, Self { size, distribution, processes }) in dimensions.iter().enumerate().rev() {
+            let coordinate = (rest % processes) as usize;
+            rest /= processes;
+            shares.push(distribution.share(k, coordinate, *processes as usize, *size as usize)?);
+        }
+        shares.reverse();
+        Ok(shares)
     }
-    if rest > 0 {
-        let processes = dimensions.iter().fold(1u64, |all, own| all.saturating_mul(own.processes));
-        let requirement = format!("less than {processes}, the number of processes in the grid");
-        return Err(Error::Argument { argument: "rank".into(), value: rank.into(), requirement });
-    }
-    shares.reverse();
-    Ok(shares)
 }
 
 impl Program {

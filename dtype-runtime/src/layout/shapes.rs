@@ -3,7 +3,9 @@
 //! Each says what it selects through the same pieces as `layout!` with values, so that all there is to be had
 //! of a [`DynamicLayout`] can be had of them.
 
-use dtype_core::{ArrayOrder, Distribution, Item, Share};
+use std::array;
+
+use dtype_core::{ArrayOrder, Distributed, Distribution, Item, Share, Subdimension};
 
 use super::{dynamic::DynamicLayout, pieces::Pieces, region::Axis};
 use crate::{Error, types::MpiDatatype};
@@ -43,15 +45,8 @@ impl<const D: usize> Subarray<D> {
     /// all memory.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
         for k in 0..D {
-            let (size, subsize, start) = (self.sizes[k], self.subsizes[k], self.starts[k]);
-            let Some(limit) = size.checked_sub(subsize) else {
-                let requirement = format!("{size} at most, as long as the array");
-                return Err(refused("Subarray", format!("subsizes[{k}]"), subsize, requirement));
-            };
-            if start > limit {
-                let requirement = format!("{limit} at most, so that {subsize} elements of {size} follow");
-                return Err(refused("Subarray", format!("starts[{k}]"), start, requirement));
-            }
+            let [size, subsize, start] = [self.sizes, self.subsizes, self.starts].map(|all| all[k] as u64);
+            Subdimension { size, subsize, start }.share(k).map_err(|error| of_shape("Subarray", error))?;
         }
         one(self.sizes, self.order, |k| span(self.starts[k], self.subsizes[k]))
     }
@@ -103,27 +98,18 @@ impl<const D: usize> Darray<D> {
     /// for an array beyond all memory; [`Error::Memory`] where there is none for the list of the elements of
     /// a cyclic distribution.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
-        for (k, length) in self.psizes.iter().enumerate() {
-            if *length == 0 {
-                return Err(refused("Darray", format!("psizes[{k}]"), 0, "1 or more"));
-            }
-        }
-        let processes = self.psizes.iter().fold(1usize, |size, length| size.saturating_mul(*length));
-        if self.rank >= processes {
-            let requirement = format!("less than {processes}, the number of processes in the grid");
-            return Err(refused("Darray", "rank", self.rank, requirement));
-        }
-        let (mut coordinates, mut rest) = ([0; D], self.rank);
-        for k in (0..D).rev() {
-            coordinates[k] = rest % self.psizes[k];
-            rest /= self.psizes[k];
-        }
+        let dimensions: [_; D] = array::from_fn(|k| Distributed {
+            size: self.gsizes[k] as u64,
+            distribution: self.distributions[k],
+            processes: self.psizes[k] as u64,
+        });
+        let shares = Distributed::shares(self.rank as u64, &dimensions);
+        let shares = shares.map_err(|error| of_shape("Darray", error))?;
         let mut pieces = pieces::<T, D>(self.gsizes);
         let mut axes = [Axis::EMPTY; D];
-        for (k, axis) in axes.iter_mut().enumerate() {
+        for (k, (axis, share)) in axes.iter_mut().zip(shares).enumerate() {
             let length = self.gsizes[k];
-            let share = self.distributions[k].share(k, coordinates[k], self.psizes[k], length);
-            *axis = match share.map_err(of_darray)? {
+            *axis = match share {
                 Share::Strided { start, count, step } => {
                     pieces.select(k, length, strided(start, count, step))
                 }
@@ -135,11 +121,11 @@ impl<const D: usize> Darray<D> {
     }
 }
 
-/// What is wrong with a distribution, as an error of this shape.
-fn of_darray(error: dtype_core::Error) -> Error {
+/// What is wrong with an argument, as an error of a shape.
+fn of_shape(shape: &'static str, error: dtype_core::Error) -> Error {
     match error {
         dtype_core::Error::Argument { argument, value, requirement } => {
-            Error::Parameter { shape: "Darray", parameter: argument, value, requirement }
+            Error::Parameter { shape, parameter: argument, value, requirement }
         }
         dtype_core::Error::TooLong { entries, .. } => {
             Error::Memory { bytes: (entries as usize).saturating_mul(size_of::<usize>()) }
@@ -299,7 +285,7 @@ impl Band {
         let mut pieces = pieces::<T, 2>(self.sizes);
         let whole = pieces.whole();
         let mut push = |items: [Item; 2]| {
-            let axes = std::array::from_fn(|k| pieces.select(k, self.sizes[k], items[k]));
+            let axes = array::from_fn(|k| pieces.select(k, self.sizes[k], items[k]));
             pieces.push(axes, &whole, []);
             pieces.is_right()
         };
@@ -382,7 +368,7 @@ fn one<T: MpiDatatype, const D: usize>(
     choose: impl Fn(usize) -> Item,
 ) -> Result<DynamicLayout<T, D>, Error> {
     let mut pieces = pieces::<T, D>(sizes);
-    let axes = std::array::from_fn(|k| pieces.select(k, sizes[k], choose(k)));
+    let axes = array::from_fn(|k| pieces.select(k, sizes[k], choose(k)));
     pieces.push(axes, &pieces.whole(), []);
     DynamicLayout::new(pieces, order)
 }
