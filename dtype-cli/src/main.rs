@@ -16,7 +16,8 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use dtype_core::{
     Bounds, CostModel, Datatype, NodeCosts, Optimality, Penalty, Shape, Solution, normalize, reconstruct,
 };
@@ -27,7 +28,7 @@ use output::{Answer, Format};
 
 /// Describe memory layouts to MPI at the least cost.
 #[derive(Parser)]
-#[command(version)]
+#[command(name = "dtype", version)]
 struct Command {
     #[command(subcommand)]
     action: Action,
@@ -104,6 +105,10 @@ enum Action {
         /// The other one.
         other: PathBuf,
     },
+    /// Print what a shell needs to complete this command.
+    Completions { shell: Shell },
+    /// Print the manual page of this command, or of one of its commands.
+    Man { command: Option<String> },
 }
 
 #[derive(Args)]
@@ -232,7 +237,30 @@ fn run(action: Action) -> Result<Outcome> {
             });
             compare(format, &*costs, one?, other?)
         }
+        Action::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Command::command(), "dtype", &mut script);
+            Ok(String::from_utf8(script)?.into())
+        }
+        Action::Man { command } => manual(command.as_deref()),
     }
+}
+
+/// The manual page of the whole, or of one command.
+fn manual(command: Option<&str>) -> Result<Outcome> {
+    let mut all = Command::command();
+    // Gives each command its full name.
+    all.build();
+    let page = match command {
+        None => all,
+        Some(name) => {
+            let found = all.find_subcommand(name).cloned();
+            found.with_context(|| format!("`{name}` is no command of `dtype`; `dtype help` lists them"))?
+        }
+    };
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page).render(&mut text)?;
+    Ok(String::from_utf8(text)?.into())
 }
 
 /// What a description costs, given and at least.

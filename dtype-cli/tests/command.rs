@@ -322,3 +322,21 @@ fn bad_input_gives_a_message_and_exit_code_2() {
     }
     assert_eq!(dtype(&["reconstruct", "--shape", "circle"], "").0, 2);
 }
+
+#[test]
+fn shells_complete_it_and_it_has_manual_pages() {
+    let (code, script, _) = dtype(&["completions", "bash"], "");
+    assert!(
+        code == 0 && script.contains("--function") && script.contains("dtype__subcmd__compare"),
+        "{script}"
+    );
+    let (code, page, _) = dtype(&["man"], "");
+    assert!(code == 0 && page.contains(".TH dtype 1") && page.contains("dtype\\-normalize(1)"), "{page}");
+    let (code, page, _) = dtype(&["man", "compare"], "");
+    assert!(code == 0 && page.contains("which is cheaper"), "{page}");
+    let (code, _, message) = dtype(&["man", "twist"], "");
+    assert_eq!(
+        (code, message.as_str()),
+        (2, "dtype: `twist` is no command of `dtype`; `dtype help` lists them\n")
+    );
+}

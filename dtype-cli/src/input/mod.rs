@@ -22,7 +22,7 @@ use serde::Deserialize;
 pub(crate) enum Form {
     /// A type map or a type tree, such as {"vec":{"count":3,"stride":16,"child":{"leaf":"f64"}}}.
     Json,
-    /// The papers' notation: vec(3, 16, idx([0, 8], f64)), subarray([4,4], [2,2], [1,1], f64).
+    /// The papers' notation: vec(3, 16, idx([0, 8], f64)), subarray([4, 4], [2, 2], [1, 1], f64).
     Notation,
     /// Indices, one a line, of elements of `--type`.
     List,
