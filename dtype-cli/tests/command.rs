@@ -115,6 +115,85 @@ fn descriptions_are_recognized_in_all_forms() {
     }
 }
 
+/// Found by somebody who knew nothing of how it is written.
+#[test]
+fn calls_are_read_as_people_write_them() {
+    let program = "#include <mpi.h>\n#define N 4\nMPI_Init(&argc, &argv);\nint n = 2 + N; n = n * \
+                   sizeof(double); /* 48 */\nMPI_Aint at[2] = {0}; at[1] = (MPI_Aint)16L;\nMPI_Datatype \
+                   types[2];\nMPI_Type_contiguous(n / 8, MPI_INT, &types[0]);\nMPI_Type_vector(2, 1, -2, \
+                   MPI_FLOAT, &types[1]); // behind\nint bl[] = {1, 1};\nMPI_Type_create_struct(2, bl, at, \
+                   types, &s);\nMPI_Type_size(s, &size);\nMPI_Type_commit(&s); MPI_Type_free(&types[0]);\n";
+    let long = format!("int n = 3; /*{}*/ MPI_Type_contiguous(n, MPI_INT, &t);", "x".repeat(70_000));
+    let cases = [
+        (program, "6 × MPI_INT @ 0 stride 4, f32 @ 16, f32 @ 8"),
+        (&long, "3 × MPI_INT @ 0 stride 4"),
+        ("MPI_DOUBLE (predefined, nothing to build)", "f64 @ 0"),
+        (
+            "call MPI_TYPE_CREATE_SUBARRAY(1, [4], [2], [1], mpi_order_fortran, MPI_REAL, t, ierr)",
+            "2 × MPI_REAL @ 4 stride 4",
+        ),
+        (
+            "int d[2]; d[0] = 0; d[1] = 8; MPI_Type_create_hindexed_block(2, 1, d, MPI_INT, &u);",
+            "MPI_INT @ 0, MPI_INT @ 8",
+        ),
+        ("MPI_Type_contiguous(-(2 - (2 + 3)), MPI_INT, &t)", "3 × MPI_INT @ 0 stride 4"),
+    ];
+    for (input, expected) in cases {
+        let (code, answer, error) = dtype(&["flatten", "--format", "text"], input);
+        assert_eq!((code, answer.trim_end(), error.as_str()), (0, expected, ""), "{input}");
+    }
+    let refused = [
+        ("MPI_Type_contiguous(010, MPI_INT, &t);", "without a zero before it, which is octal in C"),
+        ("MPI_Type_contiguous(2, MPI_INT, &t); /* x", "column 38: expected a call"),
+        ("MPI_Type_vector(3, 2, 4, MPI_INT, 5)", "expected a variable for the result, found `5)`"),
+        ("MPI_INT = MPI_DOUBLE; MPI_Type_contiguous(2, MPI_INT)", "`MPI_INT` is a predefined datatype"),
+        ("int bl[1] = {1, 2}; MPI_Type_contiguous(2, MPI_INT)", "has 1 items, and the list 2"),
+        ("int d[2]; d[9999999]=1; MPI_Type_contiguous(2, MPI_INT)", "an item before number 1048576"),
+        ("MPI_Type_contiguous(9223372036854775807 * 2, MPI_INT)", "this is beyond the limit of i64"),
+        ("MPI_Type_contiguous(4 / 0, MPI_INT)", "this is beyond the limit of i64"),
+        ("MPI_Type_contiguous(n, MPI_INT)", "`count` is `n`, which has been given no value"),
+        ("MPI_Init(&argc, MPI_Type_contiguous(2, MPI_INT, &t)", "expected `)`, but here it ends"),
+    ];
+    let nested = ["(", "-"].map(|sign| {
+        (format!("MPI_Type_contiguous({}3, MPI_INT)", sign.repeat(100_000)), "brackets are nested 256 deep")
+    });
+    let nested = nested.iter().map(|(input, expected)| (&input[..], *expected));
+    for (input, expected) in refused.into_iter().chain(nested) {
+        let (code, output, message) = dtype(&["flatten"], input);
+        assert_eq!((code, output.as_str()), (2, ""), "{input}");
+        assert!(message.contains(expected), "{input}: {message}");
+    }
+}
+
+/// As numpy 2.4 has it.
+#[test]
+fn numpy_dtypes_are_laid_out_as_numpy_does() {
+    let cases = [
+        ("{'names':['s'],'formats':[[('a','u1'),('b','<f8')]],'aligned':True}", "u8 @ 0, f64 @ 8"),
+        ("float64", "f64 @ 0"),
+        ("|V5", "5 × byte @ 0 stride 1"),
+        ("('<i4', (3,))", "3 × i32 @ 0 stride 4"),
+        ("[('a', 'S3'), ('b', 'M8[ns]')]", "3 × MPI_CHAR @ 0 stride 1, i64 @ 3"),
+    ];
+    for (input, expected) in cases {
+        let (code, answer, error) = dtype(&["flatten", "--format", "text"], input);
+        assert_eq!((code, answer.trim_end(), error.as_str()), (0, expected, ""), "{input}");
+    }
+    for (input, expected) in [
+        ("[('a','<i4'),('a','<i4')]", "two fields are called `a`"),
+        ("{'names':['a'],'formats':['<i4'],'offsets':[-4]}", "the offset of `a` is -4"),
+        (
+            "{'names':['a','b'],'formats':['<i4','<f8'],'offsets':[0,5],'aligned':True}",
+            "the offset of `b` is 5, but must be a multiple of 8",
+        ),
+        ("{'names':['a'],'formats':['<i4'],'itemsize':6,'aligned':True}", "the itemsize is 6"),
+    ] {
+        let (code, output, message) = dtype(&["flatten"], input);
+        assert_eq!((code, output.as_str()), (2, ""), "{input}");
+        assert!(message.contains(expected), "{input}: {message}");
+    }
+}
+
 /// Where something else stands than what is expected.
 #[test]
 fn what_is_wrong_with_a_description_is_said_with_its_place() {

@@ -80,16 +80,19 @@ impl Reader<'_> {
         if self.scanner.takes(";") {
             return Ok(());
         }
+        if self.scanner.takes("#") {
+            return self.directive();
+        }
         let place = self.scanner.place();
         let Some(word) = self.scanner.word() else { return Err(self.scanner.unexpected(EXPECTED).into()) };
-        if self.scanner.sees("(") && !self.scanner.sees("(/") {
-            self.call(word, None)?;
-        } else if word.eq_ignore_ascii_case("call") {
-            // Fortran's statement: what is called follows.
-        } else if let Ok(base) = word.parse::<BaseType>()
+        if let Some(base) = predefined(word)
             && self.scanner.takes("(predefined, nothing to build)")
         {
             self.committed = Some(Datatype::base(base));
+        } else if self.scanner.sees("(") && !self.scanner.sees("(/") {
+            self.call(word, None)?;
+        } else if word.eq_ignore_ascii_case("call") {
+            // Fortran's statement: what is called follows.
         } else {
             self.scanner.go_back(place);
             self.variables()?;
@@ -97,30 +100,54 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Variables, with the words of their type before them, and values behind them or not.
+    /// A line of the preprocessor, of which a name with a number is of interest.
+    fn directive(&mut self) -> Result<(), Refused> {
+        if self.scanner.takes_word("define")
+            && let Some(name) = self.scanner.word()
+            && self.scanner.sees_number()
+        {
+            let value = self.expression(MOST_LEVELS)?;
+            self.values.insert(name.to_owned(), Value::Number(value));
+        } else {
+            self.scanner.skip_line();
+        }
+        Ok(())
+    }
+
+    /// Variables, with the words of their type before them or not, and values behind them or not.
     fn variables(&mut self) -> Result<(), Refused> {
-        let mut name = None;
+        let (mut words, mut name) = (0, None);
         while let Some(word) = self.scanner.word() {
             self.scanner.takes("*");
-            name = Some(word);
+            (words, name) = (words + 1, Some(word));
         }
         loop {
+            let place = self.scanner.place();
             let Some(own) = name else {
                 return Err(self.scanner.unexpected("the name of a variable").into());
             };
+            if predefined(own).is_some() {
+                let reason = format!("`{own}` is a predefined datatype, and no variable");
+                return Err(self.scanner.wrong_at(place, reason).into());
+            }
+            // The length of an array that is declared, or the number of an item that is given a value.
+            let mut number = None;
             if self.scanner.takes("[") && !self.scanner.takes("]") {
-                self.value()?;
+                number = usize::try_from(self.expression(MOST_LEVELS)?).ok();
                 self.scanner.expect("]")?;
             }
             if self.scanner.takes("=") {
                 let place = self.scanner.place();
                 match self.scanner.word() {
-                    Some(word) if self.scanner.sees("(") && word.starts_with("MPI_") => {
-                        self.call(word, Some(own))?;
-                    }
+                    Some(word) if self.scanner.sees("(") && is_of_mpi(word) => self.call(word, Some(own))?,
                     _ => {
                         self.scanner.go_back(place);
                         let value = self.value()?;
+                        let value = match number {
+                            Some(length) if words > 1 => self.filled(place, value, length)?,
+                            Some(item) => self.with_item(place, own, item, value)?,
+                            None => value,
+                        };
                         self.values.insert(own.to_owned(), value);
                     }
                 }
@@ -130,6 +157,35 @@ impl Reader<'_> {
             }
             name = self.scanner.word();
         }
+    }
+
+    /// The list that an array of so many items begins as: what is not given is 0.
+    fn filled(&self, place: usize, value: Value, length: usize) -> Read<Value> {
+        let Value::List(mut items) = value else { return Err(self.scanner.unexpected_at(place, "a list")) };
+        if items.len() > length {
+            let reason = format!("the array has {length} items, and the list {}", items.len());
+            return Err(self.scanner.wrong_at(place, reason));
+        }
+        if length <= MOST_ITEMS && matches!(items.first(), Some(Value::Number(_))) {
+            items.resize(length, Value::Number(0));
+        }
+        Ok(Value::List(items))
+    }
+
+    /// An array with another item.
+    fn with_item(&mut self, place: usize, name: &str, item: usize, value: Value) -> Read<Value> {
+        if item >= MOST_ITEMS {
+            return Err(self.scanner.unexpected_at(place, format!("an item before number {MOST_ITEMS}")));
+        }
+        let mut items = match self.values.remove(name) {
+            Some(Value::List(items)) => items,
+            _ => Vec::new(),
+        };
+        while items.len() <= item {
+            items.push(Value::Name(format!("{name}[{}]", items.len())));
+        }
+        items[item] = value;
+        Ok(Value::List(items))
     }
 
     /// A list, or an item of one.
@@ -145,50 +201,168 @@ impl Reader<'_> {
         Ok(Value::List(items))
     }
 
+    /// A datatype, a constant of MPI, or the value of an expression.
     fn item(&mut self) -> Read<Value> {
         self.scanner.takes("&");
-        let Some(word) = self.scanner.word() else {
-            return Ok(Value::Number(self.scanner.number("a number, a list or a datatype")?));
+        let place = self.scanner.place();
+        if let Some(word) = self.scanner.word() {
+            let known = match self.values.get(word) {
+                Some(Value::Number(_)) => None,
+                Some(Value::List(items)) if self.scanner.takes("[") => {
+                    let items = items.clone();
+                    let number = usize::try_from(self.expression(MOST_LEVELS)?).ok();
+                    self.scanner.expect("]")?;
+                    let item = number.and_then(|number| items.get(number).cloned());
+                    Some(item.unwrap_or_else(|| Value::Name(format!("an item behind the end of {word}"))))
+                }
+                Some(value) => Some(value.clone()),
+                None if word == "sizeof" => None,
+                None => Some(match predefined(word) {
+                    Some(base) => Value::Datatype(Datatype::base(base)),
+                    None => self.unknown(word)?,
+                }),
+            };
+            if let Some(known) = known {
+                return Ok(known);
+            }
+            self.scanner.go_back(place);
+        }
+        self.expression(MOST_LEVELS).map(Value::Number)
+    }
+
+    /// A name that has no value, or an item of one.
+    fn unknown(&mut self, word: &str) -> Read<Value> {
+        if !self.scanner.takes("[") {
+            return Ok(Value::Name(word.to_owned()));
+        }
+        let number = self.expression(MOST_LEVELS)?;
+        self.scanner.expect("]")?;
+        Ok(Value::Name(format!("{word}[{number}]")))
+    }
+
+    /// A sum of products, as C has it.
+    fn expression(&mut self, levels: usize) -> Read<i64> {
+        let place = self.scanner.place();
+        let too_large = |scanner: &Scanner<'_>| scanner.wrong_at(place, "this is beyond the limit of i64");
+        let mut sum = self.product(levels)?;
+        loop {
+            let place = self.scanner.place();
+            let next = if self.scanner.takes("+") {
+                let more = self.product(levels)?;
+                sum.checked_add(more)
+            } else if self.scanner.takes("-") {
+                let less = self.product(levels)?;
+                sum.checked_sub(less)
+            } else {
+                self.scanner.go_back(place);
+                return Ok(sum);
+            };
+            sum = next.ok_or_else(|| too_large(&self.scanner))?;
+        }
+    }
+
+    fn product(&mut self, levels: usize) -> Read<i64> {
+        let place = self.scanner.place();
+        let mut product = self.factor(levels)?;
+        loop {
+            let next = if self.scanner.takes("*") {
+                let factor = self.factor(levels)?;
+                product.checked_mul(factor)
+            } else if self.scanner.sees("/") && !self.scanner.sees("/)") && self.scanner.takes("/") {
+                let divisor = self.factor(levels)?;
+                product.checked_div(divisor)
+            } else {
+                return Ok(product);
+            };
+            product = next.ok_or_else(|| self.scanner.wrong_at(place, "this is beyond the limit of i64"))?;
+        }
+    }
+
+    fn factor(&mut self, levels: usize) -> Read<i64> {
+        const EXPECTED: &str = "a number, a list or a datatype";
+        let place = self.scanner.place();
+        let Some(levels) = levels.checked_sub(1) else {
+            return Err(self.scanner.unexpected("a number: brackets are nested 256 deep"));
         };
-        Ok(match (self.values.get(word), word.parse()) {
-            (Some(value), _) => value.clone(),
-            (None, Ok(base)) if word.starts_with("MPI_") => Value::Datatype(Datatype::base(base)),
-            _ => Value::Name(word.to_owned()),
-        })
+        if self.scanner.sees_number() {
+            let number = self.scanner.number(EXPECTED)?;
+            // Of what size it is in C.
+            while ["u", "l", "U", "L"].into_iter().any(|suffix| self.scanner.takes(suffix)) {}
+            return Ok(number);
+        }
+        if self.scanner.takes("-") {
+            let negative = self.factor(levels)?.checked_neg();
+            return negative.ok_or_else(|| self.scanner.wrong_at(place, "this is beyond the limit of i64"));
+        }
+        if self.scanner.takes("(") {
+            let inner = self.scanner.place();
+            // A cast changes no number that fits.
+            if self.type_name().is_some() && self.scanner.takes(")") {
+                return self.factor(levels);
+            }
+            self.scanner.go_back(inner);
+            let value = self.expression(levels)?;
+            self.scanner.expect(")")?;
+            return Ok(value);
+        }
+        match self.scanner.word() {
+            Some("sizeof") if self.scanner.takes("(") => {
+                let size = self.type_name().and_then(|name| name.parse::<BaseType>().ok());
+                let size = size.map(|base| base.extent() as i64);
+                let size =
+                    size.ok_or_else(|| self.scanner.unexpected_at(place, "`sizeof` of a number of C"))?;
+                self.scanner.expect(")")?;
+                Ok(size)
+            }
+            Some(word) => match self.values.get(word) {
+                Some(Value::Number(number)) => Ok(*number),
+                _ => Err(self.scanner.unexpected_at(place, "a number, or a variable with one")),
+            },
+            None => Err(self.scanner.unexpected(EXPECTED)),
+        }
+    }
+
+    /// The words of a type of C or of MPI, if they come next, or of the name of a variable.
+    fn type_name(&mut self) -> Option<String> {
+        let mut name = String::new();
+        while let Some(word) = self.scanner.word() {
+            if self.values.contains_key(word) {
+                return None;
+            }
+            if !name.is_empty() {
+                name.push(' ');
+            }
+            name.push_str(word);
+        }
+        (!name.is_empty()).then_some(name)
     }
 
     /// A call whose name has been read; its result may have been given a name before it.
     fn call(&mut self, call: &str, result: Option<&str>) -> Result<(), Refused> {
         self.scanner.expect("(")?;
-        let mut values = Vec::new();
-        let mut names = Vec::new();
+        if is_of_mpi(call) && !is_of_types(call) {
+            return self.skip_call();
+        }
+        let (mut values, mut places) = (Vec::new(), Vec::new());
         while !self.scanner.takes(")") {
-            let place = self.scanner.place();
-            self.scanner.takes("&");
-            names.push(self.scanner.word());
-            self.scanner.go_back(place);
+            places.push(self.scanner.place());
             values.push(self.value()?);
             if !self.scanner.takes(",") && !self.scanner.sees(")") {
                 return Err(self.scanner.unexpected("`,` or `)`").into());
             }
         }
-        let short = call.strip_prefix("MPI_Type_").map(|short| short.strip_suffix("_c").unwrap_or(short));
-        match short {
-            Some("commit") => {
-                match values.into_iter().next() {
-                    Some(Value::Datatype(datatype)) => self.committed = Some(datatype),
-                    _ => {
-                        return Err(
-                            anyhow!("MPI_Type_commit: no call before it makes what is committed").into()
-                        );
-                    }
-                }
-                return Ok(());
+        let short = call.to_ascii_lowercase().replacen("mpi_type_", "", 1);
+        let short = short.strip_suffix("_c").unwrap_or(&short);
+        if short == "commit" || short == "free" {
+            let Some(Value::Datatype(datatype)) = values.into_iter().next() else {
+                return Err(anyhow!("{call}: no call before it makes this datatype").into());
+            };
+            if short == "commit" {
+                self.committed = Some(datatype);
             }
-            Some("free") => return Ok(()),
-            _ => {}
+            return Ok(());
         }
-        let Some(known) = short.and_then(Known::named) else {
+        let Some(known) = Known::named(short) else {
             return Err(anyhow!(
                 "`{call}` is no constructor of datatypes; known are MPI_Type_contiguous, MPI_Type_vector, \
                  MPI_Type_create_hvector, MPI_Type_indexed, MPI_Type_create_hindexed, \
@@ -200,22 +374,78 @@ impl Reader<'_> {
         let wanted = known.arguments().len();
         // Behind the arguments there may be the result, and behind that Fortran's error code.
         if values.len() < wanted || values.len() > wanted + 2 {
-            let names = known.arguments().join(", ");
-            return Err(anyhow!(
-                "{call} takes {wanted} arguments ({names}) and its result, not {}",
-                values.len()
-            )
-            .into());
+            let (names, found) = (known.arguments().join(", "), values.len());
+            let error = anyhow!("{call} takes {wanted} arguments ({names}) and its result, not {found}");
+            return Err(error.into());
         }
-        let name = result.or_else(|| names.get(wanted).copied().flatten()).map(str::to_owned);
         let datatype =
             Arguments { call, known, values: values.into_iter(), next: 0 }.constructor()?.datatype()?;
-        if let Some(name) = name {
-            self.values.insert(name, Value::Datatype(datatype.clone()));
+        if let Some(name) = result {
+            self.values.insert(name.to_owned(), Value::Datatype(datatype.clone()));
+        } else if let Some(place) = places.get(wanted) {
+            self.keep(*place, datatype.clone())?;
         }
         self.made = Some(datatype);
         Ok(())
     }
+
+    /// Gives a result to the variable, or the item of one, that is named as an argument.
+    fn keep(&mut self, place: usize, datatype: Datatype) -> Read<()> {
+        let behind = self.scanner.place();
+        self.scanner.go_back(place);
+        self.scanner.takes("&");
+        let name = self.scanner.word().filter(|name| !is_of_mpi(name));
+        let name = name.ok_or_else(|| self.scanner.unexpected_at(place, "a variable for the result"))?;
+        let mut value = Value::Datatype(datatype);
+        if self.scanner.takes("[") {
+            let item = usize::try_from(self.expression(MOST_LEVELS)?).unwrap_or(usize::MAX);
+            value = self.with_item(place, name, item, value)?;
+        }
+        self.values.insert(name.to_owned(), value);
+        self.scanner.go_back(behind);
+        Ok(())
+    }
+
+    /// Passes over the arguments of a call that makes no datatype.
+    fn skip_call(&mut self) -> Result<(), Refused> {
+        let mut open = 1;
+        while open > 0 {
+            if self.scanner.takes("(") {
+                open += 1;
+            } else if self.scanner.takes(")") {
+                open -= 1;
+            } else if self.scanner.is_at_end() {
+                return Err(self.scanner.unexpected("`)`").into());
+            } else {
+                self.scanner.skip_sign();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How deep brackets may be nested: each level is a call.
+const MOST_LEVELS: usize = 256;
+
+/// As many items as arrays may have that are made item by item.
+const MOST_ITEMS: usize = 1 << 20;
+
+/// Whether a name begins as MPI's do; Fortran knows no cases.
+fn is_of_mpi(name: &str) -> bool {
+    name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("MPI_"))
+}
+
+/// Whether a call is about datatypes, and not only asks for something.
+fn is_of_types(call: &str) -> bool {
+    let call = call.to_ascii_lowercase();
+    call.strip_prefix("mpi_type_").is_some_and(|rest| {
+        !rest.starts_with("size") && !rest.starts_with("get_") && !rest.starts_with("set_")
+    })
+}
+
+/// A predefined datatype.
+fn predefined(name: &str) -> Option<BaseType> {
+    is_of_mpi(name).then(|| name.to_ascii_uppercase().parse().ok())?
 }
 
 /// A constructor.
@@ -369,8 +599,10 @@ impl Arguments<'_> {
     fn order(&mut self) -> Result<ArrayOrder> {
         let (name, value) = self.take();
         match &value {
-            Value::Name(order) if order == "MPI_ORDER_C" => Ok(ArrayOrder::RowMajor),
-            Value::Name(order) if order == "MPI_ORDER_FORTRAN" => Ok(ArrayOrder::ColumnMajor),
+            Value::Name(order) if order.eq_ignore_ascii_case("MPI_ORDER_C") => Ok(ArrayOrder::RowMajor),
+            Value::Name(order) if order.eq_ignore_ascii_case("MPI_ORDER_FORTRAN") => {
+                Ok(ArrayOrder::ColumnMajor)
+            }
             _ => self.refused(name, &value, "MPI_ORDER_C or MPI_ORDER_FORTRAN"),
         }
     }
@@ -448,7 +680,7 @@ impl Arguments<'_> {
         let blocks =
             self.list(count, "a list of numbers and MPI_DISTRIBUTE_DFLT_DARG", |value| match value {
                 Value::Number(number) => Some(Some(usize::try_from(number).ok()?)),
-                Value::Name(name) if name == "MPI_DISTRIBUTE_DFLT_DARG" => Some(None),
+                Value::Name(name) if name.eq_ignore_ascii_case("MPI_DISTRIBUTE_DFLT_DARG") => Some(None),
                 _ => None,
             })?;
         let processes = self.counts(count)?;
@@ -461,7 +693,7 @@ impl Arguments<'_> {
         }
         let mut dimensions = Vec::new();
         for (k, kind) in kinds.iter().enumerate() {
-            let distribution = match kind.as_str() {
+            let distribution = match kind.to_ascii_uppercase().as_str() {
                 "MPI_DISTRIBUTE_BLOCK" => Distribution::Block(blocks[k]),
                 "MPI_DISTRIBUTE_CYCLIC" => Distribution::Cyclic(blocks[k]),
                 "MPI_DISTRIBUTE_NONE" => Distribution::None,

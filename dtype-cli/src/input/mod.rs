@@ -26,7 +26,8 @@ pub(crate) enum Form {
     Notation,
     /// Indices, one a line, of elements of `--type`.
     List,
-    /// MPI calls, such as MPI_Type_vector(3, 1, 16, MPI_DOUBLE).
+    /// MPI calls, in C or Fortran: MPI_Type_vector(3, 1, 16, MPI_DOUBLE, &t). Variables may have values before,
+    /// as in int n = 3; and n * sizeof(double) is read.
     Calls,
     /// The description of a numpy dtype, such as [('x', '<f8'), ('n', '<i4', 3)].
     Numpy,
@@ -41,7 +42,8 @@ pub(crate) struct Source {
     /// The base type of lists, and of leaves that have none.
     #[arg(long = "type", value_name = "BASE")]
     base: Option<BaseType>,
-    /// Which of several datatypes that calls make.
+    /// Which of several datatypes that calls make: the variable; if left out, the last that is committed, or
+    /// made.
     #[arg(long)]
     name: Option<String>,
 }
@@ -116,7 +118,7 @@ impl Source {
         if form == Form::List {
             return Ok(Layout::Map(list::read(text, self.base)?));
         }
-        let text = std::str::from_utf8(text).context("this is no text: it is not UTF-8")?;
+        let text = std::str::from_utf8(text).context(NO_TEXT)?;
         Ok(match form {
             Form::Json => json(text)?,
             Form::Notation => Layout::Datatype(notation::read(text, self.base)?),
@@ -127,26 +129,38 @@ impl Source {
     }
 }
 
+const NO_TEXT: &str = "this is no text: it is not UTF-8";
+
 /// The form of a text that nobody has named.
 fn recognized(text: &[u8]) -> Result<Form> {
     const UNKNOWN: &str = "this is in no form that is recognized; name it with `--from json`, `notation`, \
                            `list`, `calls` or `numpy`";
-    let start = String::from_utf8_lossy(&text[..text.len().min(1 << 16)]);
-    let start = start.trim_start();
-    if start.contains("MPI_Type_") || start.contains("(predefined, ") {
+    let first = text.iter().position(|byte| !byte.is_ascii_whitespace());
+    match first.map(|first| text[first]) {
+        None => bail!("there is nothing to read"),
+        // These may be very long.
+        Some(b'0'..=b'9' | b'-' | b'+') => return Ok(Form::List),
+        Some(b'[' | b'(' | b'\'' | b'"' | b'<' | b'>' | b'=' | b'|') => return Ok(Form::Numpy),
+        Some(_) => {}
+    }
+    let text = std::str::from_utf8(text).context(NO_TEXT)?;
+    let start = text.trim_start();
+    let word = start.find(|c: char| !c.is_alphanumeric() && c != '_').map_or(start, |end| &start[..end]);
+    if start.starts_with('{') {
+        return Ok(match first_key(start) {
+            Some("names" | "formats" | "offsets" | "itemsize" | "titles" | "aligned") => Form::Numpy,
+            _ => Form::Json,
+        });
+    }
+    let is_call = |at: usize| text[at..].get(..9).is_some_and(|name| name.eq_ignore_ascii_case("MPI_Type_"));
+    if text.match_indices(['M', 'm']).any(|(at, _)| is_call(at)) || text.contains("(predefined, ") {
         return Ok(Form::Calls);
     }
-    let word = start.find(|c: char| !c.is_alphanumeric() && c != '_').map_or(start, |end| &start[..end]);
-    match start.chars().next() {
-        None => bail!("there is nothing to read"),
-        Some('{') => Ok(match first_key(start) {
-            Some("names" | "formats" | "offsets" | "itemsize" | "aligned") => Form::Numpy,
-            _ => Form::Json,
-        }),
-        Some('[' | '\'' | '"') => Ok(Form::Numpy),
-        Some('0'..='9' | '-' | '+' | '#') => Ok(Form::List),
-        _ if matches!(word, "dtype" | "np" | "numpy") => Ok(Form::Numpy),
+    match word {
+        "" if start.starts_with('#') => Ok(Form::List),
+        "dtype" | "np" | "numpy" => Ok(Form::Numpy),
         _ if notation::NODES.contains(&word) || word.parse::<BaseType>().is_ok() => Ok(Form::Notation),
+        _ if numpy::is_name(word) => Ok(Form::Numpy),
         _ => bail!(UNKNOWN),
     }
 }

@@ -1,6 +1,8 @@
 //! Descriptions of numpy dtypes, as Python prints them: a string, a list of fields, a dictionary, nested, and
 //! inside `dtype(…, align=True)`.
 
+use std::collections::HashSet;
+
 use dtype_core::{BaseType, Bounds, Constructor, Datatype, TypeTree};
 
 use super::scanner::{Read, Scanner};
@@ -22,7 +24,8 @@ struct Described {
 }
 
 /// A field of a record, before it has a place.
-struct Field {
+struct Field<'a> {
+    name: &'a str,
     described: Described,
     /// Where a dictionary says that it is.
     offset: Option<i64>,
@@ -32,7 +35,7 @@ struct Reader<'a> {
     scanner: Scanner<'a>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     /// With `dtype(…)` or `np.dtype(…)` around it, or not.
     fn whole(&mut self) -> Read<Described> {
         let place = self.scanner.place();
@@ -98,19 +101,22 @@ impl Reader<'_> {
         }
         let name = match self.scanner.quoted() {
             Some(name) => name,
-            None => self.scanner.word().ok_or_else(|| {
-                self.scanner.unexpected("a dtype: a name such as '<f8', a list of fields, or a dictionary")
-            })?,
+            // As numpy prints a type that has no fields.
+            None => self.scanner.until(&[',', ')', ']', '}', '\n', '\'', '"']),
         };
+        if name.is_empty() {
+            let expected = "a dtype: a name such as '<f8', a list of fields, or a dictionary";
+            return Err(self.scanner.unexpected_at(place, expected));
+        }
         self.named(place, name)
     }
 
     /// The fields of a list: a name, a dtype, and a shape or not.
-    fn fields(&mut self, align: bool, levels: usize) -> Read<Vec<Field>> {
+    fn fields(&mut self, align: bool, levels: usize) -> Read<Vec<Field<'a>>> {
         let mut fields = Vec::new();
         while !self.scanner.takes("]") {
             self.scanner.expect("(")?;
-            self.name()?;
+            let name = self.name()?;
             self.scanner.expect(",")?;
             let place = self.scanner.place();
             let mut described = self.dtype(align, levels)?;
@@ -119,7 +125,7 @@ impl Reader<'_> {
                 self.scanner.takes(",");
             }
             self.scanner.expect(")")?;
-            fields.push(Field { described, offset: None });
+            fields.push(Field { name, described, offset: None });
             if !self.scanner.takes(",") && !self.scanner.sees("]") {
                 return Err(self.scanner.unexpected("`,` or `]`"));
             }
@@ -128,22 +134,24 @@ impl Reader<'_> {
     }
 
     /// A field's name, or its title and its name.
-    fn name(&mut self) -> Read<()> {
+    fn name(&mut self) -> Read<&'a str> {
         if self.scanner.takes("(") {
             self.quoted("a title")?;
             self.scanner.expect(",")?;
-            self.quoted("a name")?;
-            return self.scanner.expect(")");
+            let name = self.quoted("a name")?;
+            self.scanner.expect(")")?;
+            return Ok(name);
         }
         self.quoted("the name of a field")
     }
 
-    fn quoted(&mut self, expected: &str) -> Read<()> {
-        self.scanner.quoted().map(|_| ()).ok_or_else(|| self.scanner.unexpected(expected))
+    fn quoted(&mut self, expected: &str) -> Read<&'a str> {
+        self.scanner.quoted().ok_or_else(|| self.scanner.unexpected(expected))
     }
 
     /// `'names'`, `'formats'`, and with them or not `'offsets'`, `'itemsize'`, `'titles'` and `'aligned'`.
-    fn dictionary(&mut self, place: usize, mut align: bool, levels: usize) -> Read<Described> {
+    fn dictionary(&mut self, place: usize, align: bool, levels: usize) -> Read<Described> {
+        let (begin, mut aligned) = (self.scanner.place(), align);
         let (mut names, mut formats) = (None, None);
         let (mut offsets, mut itemsize): (Option<Vec<i64>>, Option<i64>) = (None, None);
         while !self.scanner.takes("}") {
@@ -152,11 +160,10 @@ impl Reader<'_> {
             self.scanner.expect(":")?;
             match key {
                 "names" => {
-                    let name = |scanner: &mut Scanner<'_>| {
-                        let is_one = scanner.quoted().is_some();
-                        is_one.then_some(()).ok_or_else(|| scanner.unexpected("a name"))
+                    let name = |scanner: &mut Scanner<'a>| {
+                        scanner.quoted().ok_or_else(|| scanner.unexpected("a name"))
                     };
-                    names = Some(self.scanner.list("a list of names", name)?.len());
+                    names = Some(self.scanner.list("a list of names", name)?);
                 }
                 "titles" => {
                     let title = |scanner: &mut Scanner<'_>| {
@@ -181,7 +188,7 @@ impl Reader<'_> {
                         Some(self.scanner.list("a list of offsets", |scanner| scanner.number("an offset"))?);
                 }
                 "itemsize" => itemsize = Some(self.scanner.number("a number of bytes")?),
-                "aligned" => align = self.truth()?,
+                "aligned" => aligned |= self.truth()?,
                 _ => {
                     let known = "one of 'names', 'formats', 'offsets', 'itemsize', 'titles' and 'aligned'";
                     return Err(self.scanner.unexpected_at(key_at, known));
@@ -191,14 +198,23 @@ impl Reader<'_> {
                 return Err(self.scanner.unexpected("`,` or `}`"));
             }
         }
+        if aligned && !align {
+            // It is said behind the formats, and is about them as well.
+            self.scanner.go_back(begin);
+            return self.dictionary(place, true, levels);
+        }
         let (Some(names), Some(formats)) = (names, formats) else {
             return Err(self.scanner.unexpected_at(place, "a dictionary with 'names' and 'formats'"));
         };
-        if names != formats.len() || offsets.as_ref().is_some_and(|offsets| offsets.len() != names) {
+        let count = names.len();
+        if count != formats.len() || offsets.as_ref().is_some_and(|offsets| offsets.len() != count) {
             let expected = "as many formats, and offsets, as names";
             return Err(self.scanner.unexpected_at(place, expected));
         }
-        let field = |(k, described)| Field { described, offset: offsets.as_ref().map(|offsets| offsets[k]) };
+        let field = |(k, described)| {
+            let offset = offsets.as_ref().map(|offsets| offsets[k]);
+            Field { name: names[k], described, offset }
+        };
         let fields = formats.into_iter().enumerate().map(field).collect();
         self.record(place, fields, itemsize, align)
     }
@@ -207,7 +223,7 @@ impl Reader<'_> {
     fn record(
         &self,
         place: usize,
-        fields: Vec<Field>,
+        fields: Vec<Field<'_>>,
         itemsize: Option<i64>,
         align: bool,
     ) -> Read<Described> {
@@ -215,8 +231,17 @@ impl Reader<'_> {
         let too_large = || self.scanner.unexpected_at(place, "a record of less than 2^63 bytes");
         let (mut end, mut alignment) = (0i64, 1);
         let (mut displacements, mut oldtypes) = (Vec::new(), Vec::new());
-        for Field { described, offset } in fields {
+        let mut names = HashSet::new();
+        for Field { name, described, offset } in fields {
+            if !names.insert(name) {
+                return Err(self.scanner.wrong_at(place, format!("two fields are called `{name}`")));
+            }
             let own = if align { described.alignment } else { 1 };
+            if let Some(offset) = offset.filter(|at| *at < 0 || *at as u64 % own != 0) {
+                let reason =
+                    format!("the offset of `{name}` is {offset}, but must be a multiple of {own}, 0 or more");
+                return Err(self.scanner.wrong_at(place, reason));
+            }
             alignment = own.max(alignment);
             let free = (end as u64).checked_next_multiple_of(own).and_then(|at| i64::try_from(at).ok());
             let at = offset.or(free).ok_or_else(too_large)?;
@@ -227,9 +252,12 @@ impl Reader<'_> {
         let least = (end as u64).checked_next_multiple_of(alignment).and_then(|end| i64::try_from(end).ok());
         let least = least.ok_or_else(too_large)?;
         let extent = itemsize.unwrap_or(least);
-        if extent < end {
-            let expected = format!("an itemsize of {end} or more, so that all fields are within");
-            return Err(self.scanner.unexpected_at(place, expected));
+        if extent < end || extent as u64 % alignment != 0 {
+            let reason = format!(
+                "the itemsize is {extent}, but must be a multiple of {alignment}, and {end} or more so that all \
+                 fields are within"
+            );
+            return Err(self.scanner.wrong_at(place, reason));
         }
         let structure =
             Constructor::Struct { blocklengths: vec![1; oldtypes.len()], displacements, oldtypes };
@@ -308,6 +336,11 @@ fn shape_before(name: &str) -> (Option<Vec<u64>>, &str) {
         Ok(length) => (Some(vec![length]), &name[digits..]),
         Err(_) => (None, name),
     }
+}
+
+/// Whether this is the name of a type in numpy.
+pub(super) fn is_name(name: &str) -> bool {
+    element(name).is_some()
 }
 
 /// The base type of an element, and how many of them it is.

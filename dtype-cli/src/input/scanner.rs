@@ -52,7 +52,8 @@ impl<'a> Scanner<'a> {
             let comment = if behind.starts_with("//") {
                 behind.find('\n').unwrap_or(behind.len())
             } else if behind.starts_with("/*") {
-                behind.find("*/").map_or(behind.len(), |end| end + 2)
+                // One that does not end is no comment.
+                behind.find("*/").map_or(0, |end| end + 2)
             } else {
                 0
             };
@@ -154,6 +155,9 @@ impl<'a> Scanner<'a> {
         let rest = self.rest();
         let sign = usize::from(rest.starts_with(['-', '+']));
         let digits = rest[sign..].find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len() - sign);
+        if digits > 1 && rest[sign..].starts_with('0') {
+            return Err(self.unexpected(format!("{expected} without a zero before it, which is octal in C")));
+        }
         match rest[..sign + digits].parse() {
             Ok(number) if digits > 0 => {
                 self.pass(sign + digits);
@@ -166,6 +170,25 @@ impl<'a> Scanner<'a> {
     pub(super) fn sees_number(&self) -> bool {
         let rest = self.rest();
         rest.strip_prefix(['-', '+']).unwrap_or(rest).starts_with(|c: char| c.is_ascii_digit())
+    }
+
+    /// Passes over one sign, whatever it is.
+    pub(super) fn skip_sign(&mut self) {
+        self.pass(self.rest().chars().next().map_or(0, char::len_utf8));
+    }
+
+    /// Passes over what is left of the line.
+    pub(super) fn skip_line(&mut self) {
+        let rest = self.rest();
+        self.pass(rest.find('\n').unwrap_or(rest.len()));
+    }
+
+    /// The text up to one of these signs, or to the end.
+    pub(super) fn until(&mut self, signs: &[char]) -> &'a str {
+        let rest = self.rest();
+        let length = rest.find(signs).unwrap_or(rest.len());
+        self.pass(length);
+        rest[..length].trim_end()
     }
 
     /// What stands between quotation marks of either kind.

@@ -97,7 +97,13 @@ fn lists(f: &mut String, i: usize, step: &Step) -> fmt::Result {
         wrapped(f, &format!("    static const int blocklengths{i}[] = {{"), lengths, "};\n")?;
     }
     if !displacements.is_empty() {
-        wrapped(f, &format!("    static const MPI_Aint displacements{i}[] = {{"), displacements, "};\n")?;
+        // C has no number for the least one.
+        let number = |at: &i64| match *at {
+            i64::MIN => format!("{} - 1", i64::MIN + 1),
+            at => at.to_string(),
+        };
+        let displacements: Vec<_> = displacements.iter().map(number).collect();
+        wrapped(f, &format!("    static const MPI_Aint displacements{i}[] = {{"), &displacements, "};\n")?;
     }
     Ok(())
 }

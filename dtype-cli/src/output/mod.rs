@@ -16,12 +16,12 @@ use serde::Serialize;
 /// How an answer is written.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// One JSON object.
+    /// One JSON object: the tree, without the bounds of a datatype.
     #[default]
     Json,
     /// The tree, a node a line.
     Text,
-    /// The papers' notation.
+    /// The papers' notation, likewise.
     Notation,
     /// The MPI calls.
     Calls,
