@@ -1,5 +1,6 @@
 //! What the command reads: a layout, described in one of several forms, each a file here.
 
+mod arguments;
 mod calls;
 mod list;
 mod notation;
@@ -26,8 +27,8 @@ pub(crate) enum Form {
     Notation,
     /// Indices, one a line, of elements of `--type`.
     List,
-    /// MPI calls, in C or Fortran: MPI_Type_vector(3, 1, 16, MPI_DOUBLE, &t). Variables may have values before,
-    /// as in int n = 3; and n * sizeof(double) is read.
+    /// MPI calls, in C or Fortran: MPI_Type_vector(3, 1, 16, MPI_DOUBLE, &t). Variables may have values
+    /// before, as in int n = 3; and n * sizeof(double) is read.
     Calls,
     /// The description of a numpy dtype, such as [('x', '<f8'), ('n', '<i4', 3)].
     Numpy,

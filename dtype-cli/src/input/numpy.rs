@@ -254,8 +254,8 @@ impl<'a> Reader<'a> {
         let extent = itemsize.unwrap_or(least);
         if extent < end || extent as u64 % alignment != 0 {
             let reason = format!(
-                "the itemsize is {extent}, but must be a multiple of {alignment}, and {end} or more so that all \
-                 fields are within"
+                "the itemsize is {extent}, but must be a multiple of {alignment}, and {end} or more so that \
+                 all fields are within"
             );
             return Err(self.scanner.wrong_at(place, reason));
         }
