@@ -65,7 +65,7 @@ fn base_types_may_have_their_names_of_mpi() {
 /// What a description says, in every form, with no form named.
 #[test]
 fn descriptions_are_recognized_in_all_forms() {
-    let cases: [(&[&str], &str, &str); 17] = [
+    let cases: [(&[&str], &str, &str); 18] = [
         (&[], "vec(3, 16, idx([0, 8], f64))", "6 × f64 @ 0 stride 8"),
         (&[], "vec(2, 100, idx(2, ⟨5, 6⟩, leaf(byte)))", "2 × byte @ 5 stride 1, 2 × byte @ 105 stride 1"),
         (
@@ -97,6 +97,7 @@ fn descriptions_are_recognized_in_all_forms() {
             "2 × byte @ 0 stride 1",
         ),
         (&["--type", "double"], "0\n1 # one\n\n5\n", "2 × f64 @ 0 stride 8, f64 @ 40"),
+        (&["--type", "double"], "\u{feff}[0, 1,\r\n 5]\r\n", "2 × f64 @ 0 stride 8, f64 @ 40"),
         (&[], "[('x', '<f8'), ('n', '<i4', (2,))]", "f64 @ 0, 2 × i32 @ 8 stride 4"),
         (&[], "np.dtype([('c', 'i1'), ('x', 'f8')], align=True)", "i8 @ 0, f64 @ 8"),
         (

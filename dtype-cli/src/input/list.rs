@@ -1,10 +1,10 @@
-//! An index list: a number a line, in elements of one base type.
+//! An index list: numbers, one a line or with blanks or commas between them, in elements of one base type.
 
 use anyhow::{Context, Result, bail};
 use dtype_core::{BaseType, TypeMap};
 
-/// Reads the list of `text`: how many elements of `base` lie before each. Empty lines, and what follows a
-/// `#`, are left out.
+/// Reads the list of `text`: how many elements of `base` lie before each. Brackets, and what follows a `#`,
+/// are left out.
 pub(super) fn read(text: &[u8], base: Option<BaseType>) -> Result<TypeMap> {
     let Some(base) = base else {
         bail!("a list of indices does not say what it is a list of: add `--type`, as in `--type double`");
@@ -12,17 +12,17 @@ pub(super) fn read(text: &[u8], base: Option<BaseType>) -> Result<TypeMap> {
     let extent = base.extent() as i64;
     let mut displacements = Vec::new();
     for (line, text) in text.split(|byte| *byte == b'\n').enumerate() {
-        let text = text.split(|byte| *byte == b'#').next().unwrap_or_default().trim_ascii();
-        if text.is_empty() {
-            continue;
+        let text = text.split(|byte| *byte == b'#').next().unwrap_or_default();
+        let is_between = |byte: &u8| byte.is_ascii_whitespace() || b",;[]".contains(byte);
+        for index in text.split(is_between).filter(|index| !index.is_empty()) {
+            let found = || String::from_utf8_lossy(index).into_owned();
+            let number = number(index)
+                .with_context(|| format!("line {}: expected an index, found `{}`", line + 1, found()))?;
+            let displacement = number.checked_mul(extent).with_context(|| {
+                format!("line {}: index {number} of {extent} bytes each is beyond the limit of i64", line + 1)
+            })?;
+            displacements.push(displacement);
         }
-        let index = number(text).with_context(|| {
-            format!("line {}: expected an index, found `{}`", line + 1, String::from_utf8_lossy(text))
-        })?;
-        let displacement = index.checked_mul(extent).with_context(|| {
-            format!("line {}: index {index} of {extent} bytes each is beyond the limit of i64", line + 1)
-        })?;
-        displacements.push(displacement);
     }
     Ok(TypeMap::homogeneous(base, displacements)?)
 }

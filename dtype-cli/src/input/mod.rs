@@ -25,7 +25,7 @@ pub(crate) enum Form {
     Json,
     /// The papers' notation: vec(3, 16, idx([0, 8], f64)), subarray([4, 4], [2, 2], [1, 1], f64).
     Notation,
-    /// Indices, one a line, of elements of `--type`.
+    /// Indices of elements of `--type`, one a line or with commas between them.
     List,
     /// MPI calls, in C or Fortran: MPI_Type_vector(3, 1, 16, MPI_DOUBLE, &t). Variables may have values
     /// before, as in int n = 3; and n * sizeof(double) is read.
@@ -112,6 +112,8 @@ impl Source {
     }
 
     fn parse(&self, text: &[u8]) -> Result<Layout> {
+        // Some editors write a mark before the first byte.
+        let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
         let form = match self.from {
             Some(form) => form,
             None => recognized(text)?,
@@ -141,6 +143,7 @@ fn recognized(text: &[u8]) -> Result<Form> {
         None => bail!("there is nothing to read"),
         // These may be very long.
         Some(b'0'..=b'9' | b'-' | b'+') => return Ok(Form::List),
+        Some(b'[') if is_of_numbers(text) => return Ok(Form::List),
         Some(b'[' | b'(' | b'\'' | b'"' | b'<' | b'>' | b'=' | b'|') => return Ok(Form::Numpy),
         Some(_) => {}
     }
@@ -164,6 +167,12 @@ fn recognized(text: &[u8]) -> Result<Form> {
         _ if numpy::is_name(word) => Ok(Form::Numpy),
         _ => bail!(UNKNOWN),
     }
+}
+
+/// Whether what opens first is a list of numbers.
+fn is_of_numbers(text: &[u8]) -> bool {
+    let inner = text.iter().find(|byte| !byte.is_ascii_whitespace() && **byte != b'[');
+    inner.is_some_and(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b']'))
 }
 
 /// The first key of a dictionary.
