@@ -253,14 +253,19 @@ int main(int argc, char **argv) {{
 
 #[test]
 fn fortran_programs_pack_what_was_described() {
-    let (cases, folder) = (cases(), folder("fortran"));
-    let names = write_all(&cases, &folder, "fortran", "f90");
-    let mut main = String::from(
-        "\
-program main
-  use mpi_f08
-",
-    );
+    fortran("fortran", "mpi_f08", "type(MPI_Datatype)");
+}
+
+#[test]
+fn fortran_programs_of_the_old_module_pack_what_was_described() {
+    fortran("fortran-mpi", "mpi", "integer");
+}
+
+/// A format that is a program with a module of MPI, in which datatypes are of this type.
+fn fortran(format: &str, module: &str, datatype: &str) {
+    let (cases, folder) = (cases(), folder(format));
+    let names = write_all(&cases, &folder, format, "f90");
+    let mut main = format!("program main\n  use {module}\n");
     for name in &names {
         writeln!(main, "  use {name}_datatype").unwrap();
     }
@@ -269,7 +274,7 @@ program main
         "  implicit none
   integer(1) :: memory({}:{}), out(1000000)
   integer :: i, at, ierror
-  type(MPI_Datatype) :: newtype
+  {datatype} :: newtype
   call MPI_Init(ierror)
   do i = {}, {}
     at = iand(7 * i + 3 + floor(i / 256.0d0), 255)

@@ -1,4 +1,4 @@
-//! The calls as a Fortran subroutine, with the module `mpi_f08`.
+//! The calls as a Fortran subroutine, with the module `mpi_f08`, or with `mpi`, where handles are integers.
 
 use std::fmt::{self, Write};
 
@@ -6,8 +6,21 @@ use dtype_core::{OldType, Step};
 
 use super::emitted::{Emitted, WIDTH, numbers};
 
+/// What a program says that uses one of MPI's modules.
+pub(super) struct Module {
+    name: &'static str,
+    /// The type of a datatype.
+    datatype: &'static str,
+}
+
+/// Fortran 2008 and newer.
+pub(super) const F08: Module = Module { name: "mpi_f08", datatype: "type(MPI_Datatype)" };
+/// Before.
+pub(super) const OLD: Module = Module { name: "mpi", datatype: "integer" };
+
 /// A module with one subroutine that builds the datatype.
-pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
+pub(super) fn write(f: &mut String, emitted: &Emitted<'_>, module: &Module) -> fmt::Result {
+    let Module { name: mpi, datatype } = module;
     let Emitted { name, program, bounds, size, .. } = emitted;
     emitted.comment.lines().try_for_each(|line| writeln!(f, "{}", format!("! {line}").trim_end()))?;
     let last = program.steps.len().max(1) - 1;
@@ -22,10 +35,10 @@ contains
   ! Makes the datatype, committed. `ierror` is MPI_SUCCESS, or the code of the call that failed;
   ! then `newtype` is MPI_DATATYPE_NULL. Free it with MPI_Type_free.
   subroutine {name}_create(newtype, ierror)
-    use mpi_f08
-    type(MPI_Datatype), intent(out) :: newtype
+    use {mpi}
+    {datatype}, intent(out) :: newtype
     integer, intent(out) :: ierror
-    type(MPI_Datatype) :: t(0:{last})
+    {datatype} :: t(0:{last})
     integer(kind=MPI_ADDRESS_KIND) :: lower_bound, extent
     integer :: size, i, ignored"
     )?;
@@ -42,7 +55,7 @@ contains
         leave(f)?;
     }
     for (i, step) in program.steps.iter().enumerate() {
-        call(f, i, step)?;
+        call(f, i, step, datatype)?;
         leave(f)?;
     }
     writeln!(f, "      call MPI_Type_commit(t({last}), ierror)")?;
@@ -113,7 +126,7 @@ fn pieces<T: fmt::Display>(f: &mut String, name: &str, items: &[T], kind: &str) 
     Ok(())
 }
 
-fn call(f: &mut String, i: usize, step: &Step) -> fmt::Result {
+fn call(f: &mut String, i: usize, step: &Step, datatype: &str) -> fmt::Result {
     const KIND: &str = "MPI_ADDRESS_KIND";
     // What the call is, but for its arguments and its result.
     let (call, arguments) = match step {
@@ -140,7 +153,7 @@ fn call(f: &mut String, i: usize, step: &Step) -> fmt::Result {
     let Step::Struct { oldtypes, .. } = step else {
         return writeln!(f, "      call MPI_Type_{call}({arguments}, t({i}), ierror)");
     };
-    writeln!(f, "      block\n        type(MPI_Datatype) :: types({})", oldtypes.len())?;
+    writeln!(f, "      block\n        {datatype} :: types({})", oldtypes.len())?;
     for (k, oldtype) in oldtypes.iter().enumerate() {
         writeln!(f, "        types({}) = {}", k + 1, of(*oldtype))?;
     }

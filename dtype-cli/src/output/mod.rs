@@ -27,8 +27,10 @@ pub(crate) enum Format {
     Calls,
     /// A C function that makes the datatype.
     C,
-    /// A Fortran subroutine that makes it, with `mpi_f08`.
+    /// A Fortran subroutine that makes it, with the module `mpi_f08`.
     Fortran,
+    /// The same with the module `mpi`.
+    FortranMpi,
     /// A Python function that makes it, with mpi4py.
     Python,
 }
@@ -65,7 +67,8 @@ impl Answer<'_> {
             Format::Notation => writeln!(text, "{}", Notation(tree))?,
             Format::Calls => write!(text, "{:#}", self.emitted()?.program)?,
             Format::C => c::write(&mut text, &self.emitted()?)?,
-            Format::Fortran => fortran::write(&mut text, &self.emitted()?)?,
+            Format::Fortran => fortran::write(&mut text, &self.emitted()?, &fortran::F08)?,
+            Format::FortranMpi => fortran::write(&mut text, &self.emitted()?, &fortran::OLD)?,
             Format::Python => python::write(&mut text, &self.emitted()?)?,
         }
         Ok(text)
