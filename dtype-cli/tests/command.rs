@@ -153,8 +153,12 @@ fn calls_are_read_as_people_write_them() {
         ("MPI_Type_contiguous(9223372036854775807 * 2, MPI_INT)", "this is beyond the limit of i64"),
         ("MPI_Type_contiguous(4 / 0, MPI_INT)", "this is beyond the limit of i64"),
         ("MPI_Type_contiguous(n, MPI_INT)", "`count` is `n`, which has been given no value"),
+        ("MPI_Type_contiguous(4, float)", "`oldtype` is `float`, whose datatype is MPI_FLOAT"),
         ("MPI_Init(&argc, MPI_Type_contiguous(2, MPI_INT, &t)", "expected `)`, but here it ends"),
     ];
+    let two = "MPI_Type_contiguous(2, MPI_INT, &b); MPI_Type_contiguous(3, MPI_INT, &a);";
+    let (_, _, message) = dtype(&["flatten", "--name", "c"], two);
+    assert!(message.ends_with("none of these calls makes a datatype `c`; they make a, b\n"), "{message}");
     let nested = ["(", "-"].map(|sign| {
         (format!("MPI_Type_contiguous({}3, MPI_INT)", sign.repeat(100_000)), "brackets are nested 256 deep")
     });

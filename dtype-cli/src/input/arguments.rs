@@ -1,7 +1,7 @@
 //! The arguments of MPI's constructors, as they stand in a call.
 
 use anyhow::{Result, bail};
-use dtype_core::{ArrayOrder, Constructor, Datatype, Distributed, Distribution, Subdimension};
+use dtype_core::{ArrayOrder, BaseType, Constructor, Datatype, Distributed, Distribution, Subdimension};
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
@@ -106,7 +106,10 @@ impl Arguments<'_> {
             Value::Number(number) => number.to_string(),
             Value::List(items) => format!("a list of {}", items.len()),
             Value::Datatype(_) => "a datatype".to_owned(),
-            Value::Name(name) => format!("`{name}`, which has been given no value"),
+            Value::Name(name) => match name.parse::<BaseType>() {
+                Ok(base) => format!("`{name}`, whose datatype is {}", base.mpi_name()),
+                Err(_) => format!("`{name}`, which has been given no value"),
+            },
         };
         bail!("{}: `{name}` is {found}, but must be {expected}", self.call)
     }

@@ -27,10 +27,14 @@ pub(super) fn read(text: &str, name: Option<&str>) -> Result<Datatype> {
         })?;
     }
     if let Some(name) = name {
-        return match reader.values.remove(name) {
-            Some(Value::Datatype(datatype)) => Ok(datatype),
-            _ => bail!("none of these calls makes a datatype `{name}`"),
-        };
+        let mut datatypes = reader.values;
+        datatypes.retain(|_, value| matches!(value, Value::Datatype(_)));
+        if let Some(Value::Datatype(datatype)) = datatypes.remove(name) {
+            return Ok(datatype);
+        }
+        let mut known: Vec<_> = datatypes.into_keys().collect();
+        known.sort_unstable();
+        bail!("none of these calls makes a datatype `{name}`; they make {}", known.join(", "));
     }
     reader.committed.or(reader.made).ok_or_else(|| anyhow!("no call here makes a datatype"))
 }
