@@ -4,6 +4,7 @@
 //! has 1 as well, for two descriptions that are not the same.
 #![forbid(unsafe_code)]
 
+mod explain;
 mod input;
 mod output;
 
@@ -84,6 +85,15 @@ enum Action {
         /// How the answer is written.
         #[arg(long, value_enum, default_value = "text")]
         format: MapFormat,
+        #[command(flatten)]
+        source: Source,
+        /// The input; standard input if left out or `-`.
+        file: Option<PathBuf>,
+    },
+    /// Say what is in a layout, what repeats in it, and why the cheapest tree is what it is.
+    Explain {
+        #[command(flatten)]
+        costs: Costs,
         #[command(flatten)]
         source: Source,
         /// The input; standard input if left out or `-`.
@@ -229,6 +239,10 @@ fn run(action: Action) -> Result<Outcome> {
             })
         }
         Action::Cost { format, source, file } => cost(format, &source.read(file.as_ref())?.datatype()?),
+        Action::Explain { costs, source, file } => {
+            let costs = costs.model()?;
+            Ok(explain::explain(&source.read(file.as_ref())?.datatype()?, &*costs)?.into())
+        }
         Action::Compare { format, costs, source, one, other } => {
             let costs = costs.model()?;
             let [one, other] = [one, other].map(|file| {

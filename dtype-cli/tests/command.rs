@@ -244,6 +244,38 @@ fn costs_are_listed_under_all_models() {
 }
 
 #[test]
+fn a_layout_is_explained() {
+    let (code, answer, error) = dtype(&["explain"], "subarray([4, 6], [2, 3], [1, 2], f64)");
+    let expected = "6 entries: 48 bytes of data in 72, lower bound 0, extent 192
+
+2 runs:
+  3 × f64 @ 64 stride 8
+  3 × f64 @ 112 stride 8
+
+repeated prefixes:
+  the first 1 entry, 6 times, at irregular distances
+  the first 3 entries, 2 times, 48 bytes apart
+
+as given, cost 19:
+  idx 1 at [64]                19  it only moves what is below
+  └─ vec 2, stride 48          13  one distance; as an idx 15
+     └─ vec 3, stride 8         8  one distance; as an idx 11
+        └─ f64                  3
+
+the cheapest found, cost 14 (proven):
+  idx 6 at [64, 72, 80, 112, 120, 128]        14  2 different distances
+  └─ f64                                       3
+";
+    assert_eq!((code, answer.as_str(), error.as_str()), (0, expected, ""));
+    let (_, answer, _) = dtype(&["explain", "--type", "u8"], "0 1 2 3 9 8\n");
+    assert!(answer.contains("repeated prefixes:\n  the first 1 entry, 6 times, at irregular"), "{answer}");
+    let (_, answer, _) = dtype(&["explain"], "vec(1000000000000, 8, strc([0, 4], [i32, f32]))");
+    assert!(answer.contains("2000000000000 entries: 8000000000000 bytes of data"), "{answer}");
+    let (code, answer, _) = dtype(&["explain"], "vec(0, 8, f64)");
+    assert!(code == 0 && answer.starts_with("0 entries: 0 bytes of data in 0"), "{answer}");
+}
+
+#[test]
 fn two_descriptions_are_compared() {
     let folder = std::env::temp_dir();
     let write = |name: &str, text: &str| {

@@ -351,7 +351,14 @@ impl TypeTree {
 
     /// The runs of the type map, if they are no more than `most`, nor hidden behind many steps. The tree must
     /// have passed [`measure`](Self::measure).
-    pub(crate) fn few_runs(&self, most: usize) -> Option<Runs> {
+    ///
+    /// ```
+    /// use dtype_core::{BaseType, TypeTree};
+    /// let pair = TypeTree::structure([0, 4], [TypeTree::Leaf(BaseType::I32), TypeTree::Leaf(BaseType::F32)]);
+    /// assert!(pair.few_runs(2).is_some());
+    /// assert!(TypeTree::vector(1 << 40, 8, pair).few_runs(1000).is_none());
+    /// ```
+    pub fn few_runs(&self, most: usize) -> Option<Runs> {
         /// Steps for each run: runs may be written copy by copy.
         const STEPS: usize = 64;
         if let Some(run) = self.single_run() {

@@ -1,0 +1,145 @@
+//! Why a layout is described as it is: its runs, what repeats in it, and what each node of the least-cost tree
+//! costs, and would cost otherwise.
+
+use std::fmt::{self, Write};
+
+use anyhow::Result;
+use dtype_core::{CostModel, Datatype, Run, Solution, TypeMap, TypeTree, normalize};
+
+/// As many runs, and repetitions, are listed.
+const SHOWN: usize = 8;
+/// Repetitions are looked for in maps of up to so many entries, and as many runs are looked at.
+const MOST: u64 = 1 << 20;
+
+/// The explanation of a layout under a cost model.
+pub(crate) fn explain(Datatype { tree, bounds, .. }: &Datatype, costs: &dyn CostModel) -> Result<String> {
+    let measure = tree.measure()?;
+    let Solution { tree: least, cost, optimality } = normalize(tree, costs)?;
+    let mut text = String::new();
+    writeln!(
+        text,
+        "{}: {} of data in {}, lower bound {}, extent {}",
+        many(measure.entries, "entry", "entries"),
+        many(measure.size, "byte", "bytes"),
+        measure.true_extent(),
+        bounds.lower_bound,
+        bounds.extent
+    )?;
+    match tree.few_runs(MOST as usize) {
+        Some(runs) => list(&mut text, runs.as_slice())?,
+        None => writeln!(text, "\nmore runs than are listed")?,
+    }
+    if (1..=MOST).contains(&measure.entries) {
+        repetitions(&mut text, &tree.flatten()?)?;
+    }
+    let given = tree.cost(costs);
+    writeln!(text, "\nas given, cost {given}:")?;
+    nodes(&mut text, tree, costs)?;
+    if cost < given {
+        writeln!(text, "\nthe cheapest found, cost {cost} ({}):", optimality.name())?;
+        nodes(&mut text, &least, costs)?;
+    } else {
+        writeln!(text, "\nnothing cheaper was found ({})", optimality.name())?;
+    }
+    Ok(text)
+}
+
+fn many(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+fn list(f: &mut String, runs: &[Run]) -> fmt::Result {
+    if !runs.is_empty() {
+        writeln!(f, "\n{}:", many(runs.len() as u64, "run", "runs"))?;
+    }
+    runs.iter().take(SHOWN).try_for_each(|run| writeln!(f, "  {run}"))?;
+    if runs.len() > SHOWN { writeln!(f, "  … and {} more", runs.len() - SHOWN) } else { Ok(()) }
+}
+
+/// The repeated prefixes (thesis section 4.2): segments from the front that the whole map is copies of.
+fn repetitions(f: &mut String, map: &TypeMap) -> fmt::Result {
+    let (types, at) = (map.types(), map.displacements());
+    let n = map.len();
+    let repeats = |q: usize| {
+        (q..n).all(|i| {
+            let (copy, entry) = (i - i % q, i % q);
+            types[i] == types[entry] && at[i].wrapping_sub(at[copy]) == at[entry].wrapping_sub(at[0])
+        })
+    };
+    let lengths = (1..=n / 2).filter(|q| n % q == 0 && repeats(*q));
+    let lengths: Vec<usize> = lengths.take(SHOWN + 1).collect();
+    if lengths.is_empty() {
+        return writeln!(f, "\nnothing repeats from the front to the end");
+    }
+    writeln!(f, "\nrepeated prefixes:")?;
+    for q in lengths.iter().take(SHOWN) {
+        let starts: Vec<i64> = at.iter().copied().step_by(*q).collect();
+        let step = starts[1].wrapping_sub(starts[0]);
+        let is_strided = starts.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == step);
+        let how =
+            if is_strided { format!("{step} bytes apart") } else { "at irregular distances".to_owned() };
+        writeln!(f, "  the first {}, {} times, {how}", many(*q as u64, "entry", "entries"), n / q)?;
+    }
+    if lengths.len() > SHOWN { writeln!(f, "  … and longer ones") } else { Ok(()) }
+}
+
+/// A tree, node by node, each with what it costs with all below it, and why it is what it is.
+fn nodes(f: &mut String, tree: &TypeTree, costs: &dyn CostModel) -> fmt::Result {
+    let drawn = tree.to_string();
+    let mut all = Vec::new();
+    in_order(tree, &mut all);
+    let width = drawn.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    for (line, node) in drawn.lines().zip(all) {
+        let pad = width - line.chars().count();
+        let line = format!("  {line}{:pad$}  {:>8}  {}", "", node.cost(costs), reason(node, costs));
+        writeln!(f, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// The nodes in the order in which they are drawn.
+fn in_order<'a>(tree: &'a TypeTree, all: &mut Vec<&'a TypeTree>) {
+    all.push(tree);
+    tree.children().iter().for_each(|child| in_order(child, all));
+}
+
+/// Why a node is of its kind, and what another kind would cost.
+fn reason(node: &TypeTree, costs: &dyn CostModel) -> String {
+    let as_index = |copies: u64, child: &TypeTree| costs.index(copies).of(child.cost(costs));
+    match node {
+        TypeTree::Leaf(_) => String::new(),
+        TypeTree::Vector { count, child, .. } => {
+            format!("one distance; as an idx {}", as_index(*count, child))
+        }
+        TypeTree::Index { displacements, child } => {
+            let steps = distances(displacements);
+            let count = displacements.len() as u64;
+            match steps {
+                0 => "it only moves what is below".to_owned(),
+                1 => format!("one distance; as a vec {}", costs.vector(count).of(child.cost(costs))),
+                steps => format!("{steps} different distances"),
+            }
+        }
+        TypeTree::IndexBucket { buckets, child, .. } => {
+            let copies = buckets.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
+            format!("one distance within each bucket; as an idx {}", as_index(copies, child))
+        }
+        TypeTree::Struct { children, .. } => {
+            let different = children.iter().enumerate().filter(|(i, child)| !children[..*i].contains(child));
+            match (children.len(), different.take(9).count()) {
+                (1, _) => "it only moves what is below".to_owned(),
+                (_, 1) => "equal parts".to_owned(),
+                (_, 9) => "many different parts".to_owned(),
+                (_, different) => format!("{different} different parts"),
+            }
+        }
+    }
+}
+
+/// How many different distances there are from one to the next.
+fn distances(displacements: &[i64]) -> usize {
+    let mut steps: Vec<i64> = displacements.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+    steps.sort_unstable();
+    steps.dedup();
+    steps.len()
+}
