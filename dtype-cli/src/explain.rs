@@ -1,5 +1,5 @@
-//! Why a layout is described as it is: its runs, what repeats in it, and what each node of the least-cost tree
-//! costs, and would cost otherwise.
+//! Why a layout is described as it is: its runs, what repeats in it, and what each node of the least-cost
+//! tree costs, and would cost otherwise.
 
 use std::fmt::{self, Write};
 

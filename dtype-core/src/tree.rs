@@ -354,7 +354,8 @@ impl TypeTree {
     ///
     /// ```
     /// use dtype_core::{BaseType, TypeTree};
-    /// let pair = TypeTree::structure([0, 4], [TypeTree::Leaf(BaseType::I32), TypeTree::Leaf(BaseType::F32)]);
+    /// let leaves = [TypeTree::Leaf(BaseType::I32), TypeTree::Leaf(BaseType::F32)];
+    /// let pair = TypeTree::structure([0, 4], leaves);
     /// assert!(pair.few_runs(2).is_some());
     /// assert!(TypeTree::vector(1 << 40, 8, pair).few_runs(1000).is_none());
     /// ```
