@@ -1,7 +1,10 @@
 //! Why a layout is described as it is: its runs, what repeats in it, and what each node of the least-cost
 //! tree costs, and would cost otherwise.
 
-use std::fmt::{self, Write};
+use std::{
+    collections::HashSet,
+    fmt::{self, Write},
+};
 
 use anyhow::Result;
 use dtype_core::{CostModel, Datatype, Run, Solution, TypeMap, TypeTree, normalize};
@@ -125,11 +128,9 @@ fn reason(node: &TypeTree, costs: &dyn CostModel) -> String {
             format!("one distance within each bucket; as an idx {}", as_index(copies, child))
         }
         TypeTree::Struct { children, .. } => {
-            let different = children.iter().enumerate().filter(|(i, child)| !children[..*i].contains(child));
-            match (children.len(), different.take(9).count()) {
+            match (children.len(), children.iter().collect::<HashSet<_>>().len()) {
                 (1, _) => "it only moves what is below".to_owned(),
                 (_, 1) => "equal parts".to_owned(),
-                (_, 9) => "many different parts".to_owned(),
                 (_, different) => format!("{different} different parts"),
             }
         }

@@ -25,6 +25,22 @@ fn answers(arguments: &[&str], input: &str, expected: &str) {
     assert_eq!(dtype(arguments, input), (0, format!("{expected}\n"), String::new()));
 }
 
+/// `dtype flatten --format text` says this of a description.
+fn flattens(more: &[&str], input: &str, expected: &str) {
+    let (code, answer, error) = dtype(&[&["flatten", "--format", "text"], more].concat(), input);
+    assert_eq!((code, answer.trim_end(), error.as_str()), (0, expected, ""), "{input}");
+}
+
+/// `dtype flatten` says this of what is wrong with a description, and nothing else.
+fn is_refused(more: &[&str], input: &str, expected: &str) {
+    let (code, output, message) = dtype(&[&["flatten"], more].concat(), input);
+    assert_eq!((code, output.as_str()), (2, ""), "{input}");
+    assert!(
+        message.starts_with("dtype: standard input: ") && message.contains(expected),
+        "{input}: {message}"
+    );
+}
+
 #[test]
 fn reconstruct_prints_cost_optimality_and_tree() {
     answers(
@@ -109,10 +125,7 @@ fn descriptions_are_recognized_in_all_forms() {
         (&[], r#"{"cost":8,"optimality":"proven","tree":{"leaf":"f64"}}"#, "f64 @ 0"),
     ];
     for (more, input, expected) in cases {
-        let arguments = [&["flatten", "--format", "text"], more].concat();
-        let (code, answer, error) = dtype(&arguments, input);
-        assert_eq!((code, error.as_str()), (0, ""), "{input}");
-        assert!(answer.trim_end() == expected, "{input}: {answer}");
+        flattens(more, input, expected);
     }
 }
 
@@ -138,10 +151,18 @@ fn calls_are_read_as_people_write_them() {
             "MPI_INT @ 0, MPI_INT @ 8",
         ),
         ("MPI_Type_contiguous(-(2 - (2 + 3)), MPI_INT, &t)", "3 × MPI_INT @ 0 stride 4"),
+        (
+            "#define N 2\n#define M (N * 2) // twice\nlens[0] = 1L; lens[1] = N; at[0] = 0; at[1] = \
+             64;\nMPI_Type_create_hindexed(M / N, lens, at, MPI_INT, &t);",
+            "MPI_INT @ 0, 2 × MPI_INT @ 64 stride 4",
+        ),
+        (
+            "int err = MPI_Type_vector(3, 1, 16, MPI_DOUBLE, &t); err = MPI_Type_commit(&t);",
+            "3 × f64 @ 0 stride 128",
+        ),
     ];
     for (input, expected) in cases {
-        let (code, answer, error) = dtype(&["flatten", "--format", "text"], input);
-        assert_eq!((code, answer.trim_end(), error.as_str()), (0, expected, ""), "{input}");
+        flattens(&[], input, expected);
     }
     let refused = [
         ("MPI_Type_contiguous(010, MPI_INT, &t);", "without a zero before it, which is octal in C"),
@@ -152,10 +173,20 @@ fn calls_are_read_as_people_write_them() {
         ("int d[2]; d[9999999]=1; MPI_Type_contiguous(2, MPI_INT)", "an item before number 1048576"),
         ("MPI_Type_contiguous(9223372036854775807 * 2, MPI_INT)", "this is beyond the limit of i64"),
         ("MPI_Type_contiguous(4 / 0, MPI_INT)", "this is beyond the limit of i64"),
+        (
+            "MPI_Type_vector(3, 1, (x) - 3, MPI_INT, &t)",
+            "expected a number, or a variable with one, found `x)",
+        ),
         ("MPI_Type_contiguous(n, MPI_INT)", "`count` is `n`, which has been given no value"),
         ("MPI_Type_contiguous(4, float)", "`oldtype` is `float`, whose datatype is MPI_FLOAT"),
         ("MPI_Init(&argc, MPI_Type_contiguous(2, MPI_INT, &t)", "expected `)`, but here it ends"),
     ];
+    let deep = "MPI_Type_create_hindexed_block(1, 1, [0], t, &t);\n".repeat(20_000);
+    let (code, _, message) = dtype(&["flatten"], &format!("MPI_Type_contiguous(1, MPI_INT, &t);\n{deep}"));
+    assert!(
+        code == 2 && message.contains("line 1001, column 1: the argument `the depth of the tree` is 1001"),
+        "{message}"
+    );
     let two = "MPI_Type_contiguous(2, MPI_INT, &b); MPI_Type_contiguous(3, MPI_INT, &a);";
     let (_, _, message) = dtype(&["flatten", "--name", "c"], two);
     assert!(message.ends_with("none of these calls makes a datatype `c`; they make a, b\n"), "{message}");
@@ -164,9 +195,7 @@ fn calls_are_read_as_people_write_them() {
     });
     let nested = nested.iter().map(|(input, expected)| (&input[..], *expected));
     for (input, expected) in refused.into_iter().chain(nested) {
-        let (code, output, message) = dtype(&["flatten"], input);
-        assert_eq!((code, output.as_str()), (2, ""), "{input}");
-        assert!(message.contains(expected), "{input}: {message}");
+        is_refused(&[], input, expected);
     }
 }
 
@@ -179,13 +208,14 @@ fn numpy_dtypes_are_laid_out_as_numpy_does() {
         ("|V5", "5 × byte @ 0 stride 1"),
         ("('<i4', (3,))", "3 × i32 @ 0 stride 4"),
         ("[('a', 'S3'), ('b', 'M8[ns]')]", "3 × MPI_CHAR @ 0 stride 1, i64 @ 3"),
+        ("[('a', '>S3'), ('b', '>i1')]", "3 × MPI_CHAR @ 0 stride 1, i8 @ 3"),
     ];
     for (input, expected) in cases {
-        let (code, answer, error) = dtype(&["flatten", "--format", "text"], input);
-        assert_eq!((code, answer.trim_end(), error.as_str()), (0, expected, ""), "{input}");
+        flattens(&[], input, expected);
     }
     for (input, expected) in [
         ("[('a','<i4'),('a','<i4')]", "two fields are called `a`"),
+        ("'>U1'", "this machine's byte order"),
         ("{'names':['a'],'formats':['<i4'],'offsets':[-4]}", "the offset of `a` is -4"),
         (
             "{'names':['a','b'],'formats':['<i4','<f8'],'offsets':[0,5],'aligned':True}",
@@ -193,9 +223,7 @@ fn numpy_dtypes_are_laid_out_as_numpy_does() {
         ),
         ("{'names':['a'],'formats':['<i4'],'itemsize':6,'aligned':True}", "the itemsize is 6"),
     ] {
-        let (code, output, message) = dtype(&["flatten"], input);
-        assert_eq!((code, output.as_str()), (2, ""), "{input}");
-        assert!(message.contains(expected), "{input}: {message}");
+        is_refused(&[], input, expected);
     }
 }
 
@@ -226,10 +254,7 @@ fn what_is_wrong_with_a_description_is_said_with_its_place() {
         (&[], "[('x', 'O')]", "an object is an address"),
     ];
     for (more, input, expected) in cases {
-        let (code, output, message) = dtype(&[&["flatten"], more].concat(), input);
-        assert_eq!((code, output.as_str()), (2, ""), "{input}");
-        assert!(message.starts_with("dtype: standard input: "), "{message}");
-        assert!(message.contains(expected), "{input}: {message}");
+        is_refused(more, input, expected);
     }
 }
 
@@ -455,4 +480,31 @@ fn shells_complete_it_and_it_has_manual_pages() {
         (code, message.as_str()),
         (2, "dtype: `twist` is no command of `dtype`; `dtype help` lists them\n")
     );
+}
+
+/// Lines of Fortran have 132 columns, and the least number cannot be written in C and Fortran.
+#[test]
+fn programs_of_huge_layouts_keep_to_their_languages() {
+    let wide = "strc([0, 8], [vec(2147483647, -1000000000, vec(2, -500000000000000000, u8)), f64])";
+    let (code, program, _) = dtype(&["convert", "--format", "fortran"], wide);
+    assert_eq!(code, 0);
+    let longest = program.lines().filter(|line| !line.starts_with('!')).map(str::len).max();
+    assert!(longest <= Some(132), "{program}");
+    for (format, least) in [
+        ("c", "{-9223372036854775807 - 1}"),
+        ("fortran", "[-9223372036854775807_MPI_ADDRESS_KIND - 1_MPI_ADDRESS_KIND]"),
+    ] {
+        let (code, program, _) = dtype(&["convert", "--format", format], "idx([-9223372036854775808], u8)");
+        let code_of = |line: &&str| !line.starts_with([' ', '!', '*']) || line.starts_with("    ");
+        let has_least = program.lines().filter(code_of).any(|line| line.contains("775808"));
+        assert!(code == 0 && program.contains(least) && !has_least, "{program}");
+    }
+}
+
+#[test]
+fn what_mpi4py_has_no_name_for_is_refused() {
+    let (code, _, message) = dtype(&["convert", "--format", "python"], "vec(2, 16, MPI_2REAL)");
+    assert!(code == 2 && message.contains("mpi4py has no name for MPI_2REAL"), "{message}");
+    let (code, program, _) = dtype(&["convert", "--format", "python"], "vec(2, 16, MPI_2INT)");
+    assert!(code == 0 && program.contains("MPI.TWOINT.Create_hvector(2, 1, 16)"), "{program}");
 }

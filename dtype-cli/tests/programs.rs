@@ -337,10 +337,12 @@ def pack(datatype):
     let mpi4py = env::var("DTYPE_MPI4PY").expect("DTYPE_MPI4PY: the folder that mpi4py is in");
     let mut command = Command::new("python3");
     command.arg("main.py").current_dir(&folder).env("PYTHONPATH", mpi4py);
-    if compiler("mpicc").contains("mpich") {
-        command.env("MPI4PY_MPIABI", "mpich").env("LD_LIBRARY_PATH", mpich_by_its_own_name(&folder));
-    } else {
+    // Only Open MPI's compiler says its version so.
+    let is_open_mpi = Command::new(compiler("mpicc")).arg("--showme:version").output();
+    if is_open_mpi.is_ok_and(|output| output.status.success()) {
         command.env("MPI4PY_MPIABI", "openmpi");
+    } else {
+        command.env("MPI4PY_MPIABI", "mpich").env("LD_LIBRARY_PATH", mpich_by_its_own_name(&folder));
     }
     check(&cases, &run(&mut command));
 }

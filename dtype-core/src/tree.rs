@@ -435,6 +435,11 @@ impl TypeTree {
         }
     }
 
+    /// Whether more than so many nodes are nested; it looks no deeper.
+    pub(crate) fn is_deeper_than(&self, levels: usize) -> bool {
+        levels == 0 || self.children().iter().any(|child| child.is_deeper_than(levels - 1))
+    }
+
     /// Whether some part of it has no entry: no copy, nothing at any displacement, an empty bucket.
     pub(crate) fn has_empty_part(&self) -> bool {
         let is_empty = match self {

@@ -78,7 +78,8 @@ impl Reader<'_> {
             return Ok(());
         }
         if self.scanner.takes("#") {
-            return self.directive();
+            self.directive();
+            return Ok(());
         }
         let place = self.scanner.place();
         let Some(word) = self.scanner.word() else { return Err(self.scanner.unexpected(EXPECTED).into()) };
@@ -98,17 +99,17 @@ impl Reader<'_> {
     }
 
     /// A line of the preprocessor, of which a name with a number is of interest.
-    fn directive(&mut self) -> Result<(), Refused> {
-        if self.scanner.takes_word("define")
-            && let Some(name) = self.scanner.word()
-            && self.scanner.sees_number()
-        {
-            let value = self.expression(MOST_LEVELS)?;
+    fn directive(&mut self) {
+        let line = self.scanner.until(&['\n']);
+        let Some(definition) = line.strip_prefix("define") else { return };
+        let Some((name, value)) = definition.trim_start().split_once(char::is_whitespace) else { return };
+        let values = std::mem::take(&mut self.values);
+        let mut reader = Reader { scanner: Scanner::new(value), values, made: None, committed: None };
+        let value = reader.expression(MOST_LEVELS).ok().filter(|_| reader.scanner.is_at_end());
+        self.values = reader.values;
+        if let Some(value) = value {
             self.values.insert(name.to_owned(), Value::Number(value));
-        } else {
-            self.scanner.skip_line();
         }
-        Ok(())
     }
 
     /// Variables, with the words of their type before them or not, and values behind them or not.
@@ -191,9 +192,7 @@ impl Reader<'_> {
         let mut items = Vec::new();
         while !self.scanner.takes(close) {
             items.push(self.item()?);
-            if !self.scanner.takes(",") && !self.scanner.sees(close) {
-                return Err(self.scanner.unexpected(format!("`,` or `{close}`")));
-            }
+            self.scanner.behind_item(close)?;
         }
         Ok(Value::List(items))
     }
@@ -240,21 +239,16 @@ impl Reader<'_> {
     /// A sum of products, as C has it.
     fn expression(&mut self, levels: usize) -> Read<i64> {
         let place = self.scanner.place();
-        let too_large = |scanner: &Scanner<'_>| scanner.wrong_at(place, "this is beyond the limit of i64");
         let mut sum = self.product(levels)?;
         loop {
-            let place = self.scanner.place();
             let next = if self.scanner.takes("+") {
-                let more = self.product(levels)?;
-                sum.checked_add(more)
+                sum.checked_add(self.product(levels)?)
             } else if self.scanner.takes("-") {
-                let less = self.product(levels)?;
-                sum.checked_sub(less)
+                sum.checked_sub(self.product(levels)?)
             } else {
-                self.scanner.go_back(place);
                 return Ok(sum);
             };
-            sum = next.ok_or_else(|| too_large(&self.scanner))?;
+            sum = next.ok_or_else(|| self.too_large(place))?;
         }
     }
 
@@ -263,16 +257,18 @@ impl Reader<'_> {
         let mut product = self.factor(levels)?;
         loop {
             let next = if self.scanner.takes("*") {
-                let factor = self.factor(levels)?;
-                product.checked_mul(factor)
-            } else if self.scanner.sees("/") && !self.scanner.sees("/)") && self.scanner.takes("/") {
-                let divisor = self.factor(levels)?;
-                product.checked_div(divisor)
+                product.checked_mul(self.factor(levels)?)
+            } else if !self.scanner.sees("/)") && self.scanner.takes("/") {
+                product.checked_div(self.factor(levels)?)
             } else {
                 return Ok(product);
             };
-            product = next.ok_or_else(|| self.scanner.wrong_at(place, "this is beyond the limit of i64"))?;
+            product = next.ok_or_else(|| self.too_large(place))?;
         }
+    }
+
+    fn too_large(&self, place: usize) -> Wrong {
+        self.scanner.wrong_at(place, "this is beyond the limit of i64")
     }
 
     fn factor(&mut self, levels: usize) -> Read<i64> {
@@ -282,19 +278,16 @@ impl Reader<'_> {
             return Err(self.scanner.unexpected("a number: brackets are nested 256 deep"));
         };
         if self.scanner.sees_number() {
-            let number = self.scanner.number(EXPECTED)?;
-            // Of what size it is in C.
-            while ["u", "l", "U", "L"].into_iter().any(|suffix| self.scanner.takes(suffix)) {}
-            return Ok(number);
+            return self.scanner.number_with(&['u', 'l', 'U', 'L'], EXPECTED);
         }
         if self.scanner.takes("-") {
             let negative = self.factor(levels)?.checked_neg();
-            return negative.ok_or_else(|| self.scanner.wrong_at(place, "this is beyond the limit of i64"));
+            return negative.ok_or_else(|| self.too_large(place));
         }
         if self.scanner.takes("(") {
             let inner = self.scanner.place();
             // A cast changes no number that fits.
-            if self.type_name().is_some() && self.scanner.takes(")") {
+            if self.type_name().is_some_and(|name| is_integer(&name)) && self.scanner.takes(")") {
                 return self.factor(levels);
             }
             self.scanner.go_back(inner);
@@ -319,19 +312,10 @@ impl Reader<'_> {
         }
     }
 
-    /// The words of a type of C or of MPI, if they come next, or of the name of a variable.
+    /// The words of a type, if words come next.
     fn type_name(&mut self) -> Option<String> {
-        let mut name = String::new();
-        while let Some(word) = self.scanner.word() {
-            if self.values.contains_key(word) {
-                return None;
-            }
-            if !name.is_empty() {
-                name.push(' ');
-            }
-            name.push_str(word);
-        }
-        (!name.is_empty()).then_some(name)
+        let words: Vec<_> = std::iter::from_fn(|| self.scanner.word()).collect();
+        (!words.is_empty()).then(|| words.join(" "))
     }
 
     /// A call whose name has been read; its result may have been given a name before it.
@@ -376,10 +360,11 @@ impl Reader<'_> {
             return Err(error.into());
         }
         let datatype = constructor(call, known, values)?.datatype()?;
-        if let Some(name) = result {
-            self.values.insert(name.to_owned(), Value::Datatype(datatype.clone()));
-        } else if let Some(place) = places.get(wanted) {
+        // With an argument for the datatype, the result of the call is an error code.
+        if let Some(place) = places.get(wanted) {
             self.keep(*place, datatype.clone())?;
+        } else if let Some(name) = result {
+            self.values.insert(name.to_owned(), Value::Datatype(datatype.clone()));
         }
         self.made = Some(datatype);
         Ok(())
@@ -437,6 +422,13 @@ fn is_of_types(call: &str) -> bool {
     call.strip_prefix("mpi_type_").is_some_and(|rest| {
         !rest.starts_with("size") && !rest.starts_with("get_") && !rest.starts_with("set_")
     })
+}
+
+/// Whether a type of C or of MPI is one of integers.
+fn is_integer(name: &str) -> bool {
+    let is_of_c = |base: BaseType| !matches!(base, BaseType::F32 | BaseType::F64 | BaseType::LongDouble);
+    matches!(name, "MPI_Aint" | "MPI_Count" | "MPI_Offset" | "ptrdiff_t" | "intptr_t" | "ssize_t")
+        || name.parse().is_ok_and(is_of_c)
 }
 
 /// A predefined datatype.

@@ -157,9 +157,7 @@ impl Reader<'_> {
         let mut items = Vec::new();
         while !self.scanner.takes(close) {
             items.push(one(self)?);
-            if !self.scanner.takes(",") && !self.scanner.sees(close) {
-                return Err(self.scanner.unexpected(format!("`,` or `{close}`")));
-            }
+            self.scanner.behind_item(close)?;
         }
         Ok(items)
     }

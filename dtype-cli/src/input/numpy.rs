@@ -126,9 +126,7 @@ impl<'a> Reader<'a> {
             }
             self.scanner.expect(")")?;
             fields.push(Field { name, described, offset: None });
-            if !self.scanner.takes(",") && !self.scanner.sees("]") {
-                return Err(self.scanner.unexpected("`,` or `]`"));
-            }
+            self.scanner.behind_item("]")?;
         }
         Ok(fields)
     }
@@ -177,9 +175,7 @@ impl<'a> Reader<'a> {
                     let mut all = Vec::new();
                     while !self.scanner.takes("]") {
                         all.push(self.dtype(align, levels)?);
-                        if !self.scanner.takes(",") && !self.scanner.sees("]") {
-                            return Err(self.scanner.unexpected("`,` or `]`"));
-                        }
+                        self.scanner.behind_item("]")?;
                     }
                     formats = Some(all);
                 }
@@ -194,9 +190,7 @@ impl<'a> Reader<'a> {
                     return Err(self.scanner.unexpected_at(key_at, known));
                 }
             }
-            if !self.scanner.takes(",") && !self.scanner.sees("}") {
-                return Err(self.scanner.unexpected("`,` or `}`"));
-            }
+            self.scanner.behind_item("}")?;
         }
         if aligned && !align {
             // It is said behind the formats, and is about them as well.
@@ -290,13 +284,8 @@ impl<'a> Reader<'a> {
     fn named(&self, place: usize, name: &str) -> Read<Described> {
         let unknown = |expected: &str| Err(self.scanner.unexpected_at(place, expected));
         let (shape, rest) = shape_before(name);
-        let rest = match rest.as_bytes() {
-            [b'<' | b'=' | b'|', ..] | [b'>', .., b'1'] => &rest[1..],
-            [b'>', ..] => {
-                return unknown("numbers in this machine's byte order: MPI has no types for others");
-            }
-            _ => rest,
-        };
+        let is_big = rest.starts_with('>');
+        let rest = rest.strip_prefix(['<', '=', '|', '>']).unwrap_or(rest);
         let (base, count) = match element(rest) {
             Some(found) => found,
             None if rest.starts_with('O') || rest == "object" => {
@@ -304,6 +293,9 @@ impl<'a> Reader<'a> {
             }
             None => return unknown("a dtype that numpy knows, such as '<f8', 'int32' or 'S10'"),
         };
+        if is_big && base.size() > 1 {
+            return unknown("numbers in this machine's byte order: MPI has no types for others");
+        }
         let one = Described { datatype: Datatype::base(base), alignment: base.alignment() };
         let element = if count == 1 { one } else { self.bytes(place, count, one)? };
         match shape {

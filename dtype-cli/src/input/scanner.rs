@@ -152,6 +152,11 @@ impl<'a> Scanner<'a> {
 
     /// The next number, as an expectation calls it.
     pub(super) fn number<T: std::str::FromStr>(&mut self, expected: &str) -> Read<T> {
+        self.number_with(&[], expected)
+    }
+
+    /// The next number, with letters right behind it that say nothing of its value.
+    pub(super) fn number_with<T: std::str::FromStr>(&mut self, letters: &[char], expected: &str) -> Read<T> {
         let rest = self.rest();
         let sign = usize::from(rest.starts_with(['-', '+']));
         let digits = rest[sign..].find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len() - sign);
@@ -160,7 +165,9 @@ impl<'a> Scanner<'a> {
         }
         match rest[..sign + digits].parse() {
             Ok(number) if digits > 0 => {
-                self.pass(sign + digits);
+                let behind = &rest[sign + digits..];
+                let letters = behind.len() - behind.trim_start_matches(letters).len();
+                self.pass(sign + digits + letters);
                 Ok(number)
             }
             _ => Err(self.unexpected(expected)),
@@ -175,12 +182,6 @@ impl<'a> Scanner<'a> {
     /// Passes over one sign, whatever it is.
     pub(super) fn skip_sign(&mut self) {
         self.pass(self.rest().chars().next().map_or(0, char::len_utf8));
-    }
-
-    /// Passes over what is left of the line.
-    pub(super) fn skip_line(&mut self) {
-        let rest = self.rest();
-        self.pass(rest.find('\n').unwrap_or(rest.len()));
     }
 
     /// The text up to one of these signs, or to the end.
@@ -217,11 +218,15 @@ impl<'a> Scanner<'a> {
         let mut items = Vec::new();
         while !self.takes(close) {
             items.push(item(self)?);
-            if !self.takes(",") && !self.sees(close) {
-                return Err(self.unexpected(format!("`,` or `{close}`")));
-            }
+            self.behind_item(close)?;
         }
         Ok(items)
+    }
+
+    /// What stands behind an item of a list: a comma, or the end.
+    pub(super) fn behind_item(&mut self, close: &str) -> Read<()> {
+        let is_there = self.takes(",") || self.sees(close);
+        is_there.then_some(()).ok_or_else(|| self.unexpected(format!("`,` or `{close}`")))
     }
 
     /// A list.

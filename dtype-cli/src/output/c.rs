@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use dtype_core::{BaseType, OldType, Program, Step};
+use dtype_core::{BaseType, OldType, Step};
 
-use super::emitted::{Emitted, numbers, wrapped};
+use super::emitted::{Emitted, literal, numbers, wrapped};
 
 /// A translation unit with one function that builds the datatype.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
@@ -19,7 +19,7 @@ pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
 #include <mpi.h>
 "
     )?;
-    for (c, base) in types_of(program) {
+    for (c, base) in types_of(emitted) {
         writeln!(f, "static_assert(sizeof({c}) == {}, \"{c} has another size here\");", base.size())?;
     }
     writeln!(
@@ -61,7 +61,8 @@ int {name}_create(MPI_Datatype *newtype)
         error = MPI_ERR_TYPE;
     }}
 ",
-        bounds.lower_bound, bounds.extent
+        literal(bounds.lower_bound, ""),
+        literal(bounds.extent, "")
     )?;
     for i in 0..made - 1 {
         writeln!(f, "    if (t{i} != MPI_DATATYPE_NULL) MPI_Type_free(&t{i});")?;
@@ -76,12 +77,10 @@ int {name}_create(MPI_Datatype *newtype)
 }
 
 /// The types of C that the predefined datatypes of a program stand for, each once.
-fn types_of(program: &Program) -> Vec<(&'static str, BaseType)> {
+fn types_of(emitted: &Emitted<'_>) -> Vec<(&'static str, BaseType)> {
     let mut found = Vec::new();
-    let all = program.steps.iter().flat_map(|step| step.oldtypes().iter().copied()).chain([program.result]);
-    for oldtype in all {
-        if let OldType::Base(base) = oldtype
-            && let Some(c) = base.c_name()
+    for base in emitted.bases() {
+        if let Some(c) = base.c_name()
             && !found.contains(&(c, base))
         {
             found.push((c, base));
@@ -97,12 +96,7 @@ fn lists(f: &mut String, i: usize, step: &Step) -> fmt::Result {
         wrapped(f, &format!("    static const int blocklengths{i}[] = {{"), lengths, "};\n")?;
     }
     if !displacements.is_empty() {
-        // C has no number for the least one.
-        let number = |at: &i64| match *at {
-            i64::MIN => format!("{} - 1", i64::MIN + 1),
-            at => at.to_string(),
-        };
-        let displacements: Vec<_> = displacements.iter().map(number).collect();
+        let displacements: Vec<_> = displacements.iter().map(|at| literal(*at, "")).collect();
         wrapped(f, &format!("    static const MPI_Aint displacements{i}[] = {{"), &displacements, "};\n")?;
     }
     Ok(())
@@ -153,6 +147,7 @@ fn call(f: &mut String, i: usize, step: &Step) -> fmt::Result {
             )
         }
         Step::Resized { lower_bound, extent, oldtype } => {
+            let [lower_bound, extent] = [lower_bound, extent].map(|bytes| literal(*bytes, ""));
             writeln!(f, "error = MPI_Type_create_resized({oldtype}, {lower_bound}, {extent}, &t{i});")
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Write};
 
-use dtype_core::{Bounds, Program, Step};
+use dtype_core::{BaseType, Bounds, OldType, Program, Step};
 
 /// A datatype that a program makes.
 pub(super) struct Emitted<'a> {
@@ -18,6 +18,26 @@ pub(super) struct Emitted<'a> {
 
 /// Columns of a line of a program.
 pub(super) const WIDTH: usize = 100;
+
+impl Emitted<'_> {
+    /// The predefined datatypes that the program is made of, as often as they stand in it.
+    pub(super) fn bases(&self) -> impl Iterator<Item = BaseType> {
+        let Program { steps, result } = &self.program;
+        let all = steps.iter().flat_map(Step::oldtypes).chain([result]);
+        all.filter_map(|oldtype| match oldtype {
+            OldType::Base(base) => Some(*base),
+            OldType::Step(_) => None,
+        })
+    }
+}
+
+/// A number of a kind; the least one cannot be written in C, nor in Fortran.
+pub(super) fn literal(number: i64, kind: &str) -> String {
+    match number {
+        i64::MIN => format!("{}{kind} - 1{kind}", i64::MIN + 1),
+        number => format!("{number}{kind}"),
+    }
+}
 
 /// A step's block lengths and displacements.
 pub(super) fn numbers(step: &Step) -> (&[u64], &[i64]) {

@@ -4,7 +4,10 @@ use std::fmt::{self, Write};
 
 use dtype_core::{OldType, Step};
 
-use super::emitted::{Emitted, WIDTH, numbers};
+use super::emitted::{Emitted, WIDTH, literal, numbers};
+
+/// What stands behind numbers of bytes.
+const KIND: &str = "_MPI_ADDRESS_KIND";
 
 /// What a program says that uses one of MPI's modules.
 pub(super) struct Module {
@@ -64,12 +67,9 @@ contains
     leave(f)?;
     writeln!(f, "      call MPI_Type_size(t({last}), size, ierror)")?;
     leave(f)?;
-    writeln!(
-        f,
-        "      if (lower_bound /= {}_MPI_ADDRESS_KIND .or. extent /= {}_MPI_ADDRESS_KIND) ierror = \
-         MPI_ERR_TYPE",
-        bounds.lower_bound, bounds.extent
-    )?;
+    for (name, value) in [("lower_bound", bounds.lower_bound), ("extent", bounds.extent)] {
+        writeln!(f, "      if ({name} /= {}) ierror = MPI_ERR_TYPE", literal(value, KIND))?;
+    }
     if i32::try_from(*size).is_ok() {
         writeln!(f, "      if (size /= {size}) ierror = MPI_ERR_TYPE")?;
     }
@@ -106,18 +106,19 @@ fn declare(f: &mut String, i: usize, step: &Step) -> fmt::Result {
 /// Gives the lists of a step their values, a line at a time: a statement has no more than 256 lines.
 fn assign(f: &mut String, i: usize, step: &Step) -> fmt::Result {
     let (lengths, displacements) = numbers(step);
-    pieces(f, &format!("blocklengths{i}"), lengths, "")?;
-    pieces(f, &format!("displacements{i}"), displacements, "_MPI_ADDRESS_KIND")
+    pieces(f, &format!("blocklengths{i}"), lengths)?;
+    let displacements: Vec<_> = displacements.iter().map(|at| literal(*at, KIND)).collect();
+    pieces(f, &format!("displacements{i}"), &displacements)
 }
 
-fn pieces<T: fmt::Display>(f: &mut String, name: &str, items: &[T], kind: &str) -> fmt::Result {
+fn pieces<T: fmt::Display>(f: &mut String, name: &str, items: &[T]) -> fmt::Result {
     let mut begin = 0;
     while begin < items.len() {
         let mut text = String::new();
         let mut end = begin;
         while end < items.len() && (end == begin || text.len() < WIDTH - 60) {
             let comma = if end == begin { "" } else { ", " };
-            write!(text, "{comma}{}{kind}", items[end])?;
+            write!(text, "{comma}{}", items[end])?;
             end += 1;
         }
         writeln!(f, "    {name}({}:{end}) = [{text}]", begin + 1)?;
@@ -127,13 +128,13 @@ fn pieces<T: fmt::Display>(f: &mut String, name: &str, items: &[T], kind: &str) 
 }
 
 fn call(f: &mut String, i: usize, step: &Step, datatype: &str) -> fmt::Result {
-    const KIND: &str = "MPI_ADDRESS_KIND";
     // What the call is, but for its arguments and its result.
     let (call, arguments) = match step {
         Step::Contiguous { count, oldtype } => ("contiguous", format!("{count}, {}", of(*oldtype))),
-        Step::Hvector { count, blocklength, stride, oldtype } => {
-            ("create_hvector", format!("{count}, {blocklength}, {stride}_{KIND}, {}", of(*oldtype)))
-        }
+        Step::Hvector { count, blocklength, stride, oldtype } => (
+            "create_hvector",
+            format!("{count}, {blocklength}, {}, {}", literal(*stride, KIND), of(*oldtype)),
+        ),
         Step::HindexedBlock { blocklength, displacements, oldtype } => {
             let (count, old) = (displacements.len(), of(*oldtype));
             ("create_hindexed_block", format!("{count}, {blocklength}, displacements{i}, {old}"))
@@ -147,11 +148,14 @@ fn call(f: &mut String, i: usize, step: &Step, datatype: &str) -> fmt::Result {
             ("create_struct", format!("{count}, blocklengths{i}, displacements{i}, types"))
         }
         Step::Resized { lower_bound, extent, oldtype } => {
-            ("create_resized", format!("{}, {lower_bound}_{KIND}, {extent}_{KIND}", of(*oldtype)))
+            let [lower_bound, extent] = [lower_bound, extent].map(|bytes| literal(*bytes, KIND));
+            ("create_resized", format!("{}, {lower_bound}, {extent}", of(*oldtype)))
         }
     };
     let Step::Struct { oldtypes, .. } = step else {
-        return writeln!(f, "      call MPI_Type_{call}({arguments}, t({i}), ierror)");
+        // A line has up to 132 columns.
+        let blank = if arguments.len() < WIDTH - 40 { " " } else { " &\n        " };
+        return writeln!(f, "      call MPI_Type_{call}({arguments},{blank}t({i}), ierror)");
     };
     writeln!(f, "      block\n        {datatype} :: types({})", oldtypes.len())?;
     for (k, oldtype) in oldtypes.iter().enumerate() {

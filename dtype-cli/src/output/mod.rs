@@ -7,7 +7,7 @@ mod python;
 
 use std::fmt::{self, Display, Write};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::ValueEnum;
 use dtype_core::{Bounds, Program, Solution, TypeTree};
 use emitted::Emitted;
@@ -69,7 +69,16 @@ impl Answer<'_> {
             Format::C => c::write(&mut text, &self.emitted()?)?,
             Format::Fortran => fortran::write(&mut text, &self.emitted()?, &fortran::F08)?,
             Format::FortranMpi => fortran::write(&mut text, &self.emitted()?, &fortran::OLD)?,
-            Format::Python => python::write(&mut text, &self.emitted()?)?,
+            Format::Python => {
+                let emitted = self.emitted()?;
+                if let Some(base) = emitted.bases().find(|base| !python::is_named(*base)) {
+                    bail!(
+                        "mpi4py has no name for {}; write the datatype in another language",
+                        base.mpi_name()
+                    );
+                }
+                python::write(&mut text, &emitted)?;
+            }
         }
         Ok(text)
     }

@@ -102,14 +102,16 @@ fn of(oldtype: OldType) -> String {
     }
 }
 
+/// Whether mpi4py has a name for a predefined datatype: not for Fortran's pairs.
+pub(super) fn is_named(base: BaseType) -> bool {
+    !matches!(base, BaseType::TwoReal | BaseType::TwoDoublePrecision | BaseType::TwoInteger)
+}
+
 /// A predefined datatype in mpi4py, whose names cannot begin with a digit.
 fn of_base(base: BaseType) -> String {
-    let name = base.mpi_name().trim_start_matches("MPI_");
     match base {
         BaseType::LongLong => "MPI.LONG_LONG".to_owned(),
-        _ => match name.strip_prefix('2') {
-            Some(pair) => format!("MPI.TWO{pair}"),
-            None => format!("MPI.{name}"),
-        },
+        BaseType::TwoInt => "MPI.TWOINT".to_owned(),
+        _ => format!("MPI.{}", base.mpi_name().trim_start_matches("MPI_")),
     }
 }

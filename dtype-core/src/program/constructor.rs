@@ -118,9 +118,9 @@ impl Constructor {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Argument`] for one that the standard does not allow, [`Error::UnevenNode`] for lists that are
-    /// not as long as each other, and [`Error::Overflow`].
-    pub fn datatype(self) -> Result<Datatype, Error> {
+    /// [`Error::Argument`] for one that the standard does not allow, and for datatypes that are nested 1,000
+    /// deep; [`Error::UnevenNode`] for lists that are not as long as each other, and [`Error::Overflow`].
+    pub fn datatype(mut self) -> Result<Datatype, Error> {
         let resized = match &self {
             Self::Resized { lower_bound, extent, .. } => {
                 Some(Bounds { lower_bound: *lower_bound, extent: *extent })
@@ -133,7 +133,13 @@ impl Constructor {
             }
             _ => self.resized_before()?,
         };
-        let natural = Datatype::of_tree(self.tree()?)?;
+        let tree = self.tree()?;
+        if tree.is_deeper_than(MOST_LEVELS) {
+            let requirement = format!("less than {MOST_LEVELS} nodes deep, as every layout is");
+            let argument = "the depth of the tree".into();
+            return Err(Error::Argument { argument, value: MOST_LEVELS as i128 + 1, requirement });
+        }
+        let natural = Datatype::of_tree(tree)?;
         Ok(match resized {
             Some(bounds) => Datatype { bounds, resized: true, ..natural },
             None => natural,
@@ -193,8 +199,8 @@ impl Constructor {
     }
 
     /// The bounds, where some of what it is made of was resized: those of these parts alone.
-    fn resized_before(&self) -> Result<Option<Bounds>, Error> {
-        if self.oldtypes().iter().all(|oldtype| !oldtype.resized) {
+    fn resized_before(&mut self) -> Result<Option<Bounds>, Error> {
+        if self.oldtypes_mut().iter().all(|oldtype| !oldtype.resized) {
             return Ok(None);
         }
         // With a byte where each of these parts begins, and in all others nothing; then with one where they
@@ -214,23 +220,6 @@ impl Constructor {
     }
 
     /// The datatypes that it is made of.
-    pub fn oldtypes(&self) -> &[Datatype] {
-        match self {
-            Self::Struct { oldtypes, .. } => oldtypes,
-            Self::Dup { oldtype }
-            | Self::Contiguous { oldtype, .. }
-            | Self::Vector { oldtype, .. }
-            | Self::Hvector { oldtype, .. }
-            | Self::Indexed { oldtype, .. }
-            | Self::Hindexed { oldtype, .. }
-            | Self::IndexedBlock { oldtype, .. }
-            | Self::HindexedBlock { oldtype, .. }
-            | Self::Subarray { oldtype, .. }
-            | Self::Darray { oldtype, .. }
-            | Self::Resized { oldtype, .. } => slice::from_ref(oldtype),
-        }
-    }
-
     fn oldtypes_mut(&mut self) -> &mut [Datatype] {
         match self {
             Self::Struct { oldtypes, .. } => oldtypes,
@@ -248,6 +237,9 @@ impl Constructor {
         }
     }
 }
+
+/// How deep a tree may be: each node is a call.
+const MOST_LEVELS: usize = 1000;
 
 const TOO_FAR: Error = Error::Overflow { node: "map" };
 
