@@ -7,6 +7,7 @@
 mod explain;
 mod input;
 mod output;
+mod record;
 
 use std::{
     fmt::Write as _,
@@ -16,7 +17,7 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use dtype_core::{
@@ -24,8 +25,9 @@ use dtype_core::{
 };
 use serde::Serialize;
 
-use input::{Source, name_of};
+use input::{Listed, Source, name_of};
 use output::{Answer, Format};
+use record::Record;
 
 /// Describe memory layouts to MPI at the least cost.
 #[derive(Parser)]
@@ -114,6 +116,30 @@ enum Action {
         one: PathBuf,
         /// The other one.
         other: PathBuf,
+    },
+    /// Show the structs of a compiled program, or of a header, and the datatype of one.
+    ///
+    /// Programs in C, C++, Fortran and Rust are read by their debug information (compile with `-g`). Of a
+    /// header in C or C++ a compiler makes it. Without a name, all structs are listed, with their padding and
+    /// the bytes that another order of the fields would save.
+    Struct {
+        /// List the structs that have the name in theirs.
+        #[arg(long)]
+        list: bool,
+        /// How the answer is written; if left out, as a table and a tree.
+        #[arg(long, value_enum)]
+        format: Option<Format>,
+        /// What a function is called that makes the datatype.
+        #[arg(long, default_value = "layout")]
+        function: String,
+        #[command(flatten)]
+        costs: Costs,
+        #[command(flatten)]
+        source: Source,
+        /// The program, library, object file or header; standard input if left out or `-`.
+        file: Option<PathBuf>,
+        /// The struct, as in 'struct particle', sim::Particle or 'type(particle)'.
+        struct_name: Option<String>,
     },
     /// Print what a shell needs to complete this command.
     Completions { shell: Shell },
@@ -215,21 +241,25 @@ fn run(action: Action) -> Result<Outcome> {
     match action {
         Action::Reconstruct { shape, costs, common } => {
             let costs = costs.model()?;
-            let layout = common.source.read(common.file.as_ref())?;
-            let bounds = layout.bounds()?;
+            let mut layout = common.source.read(common.file.as_ref())?;
+            let (bounds, record) = (layout.bounds()?, layout.record.take());
             let solution = reconstruct(&layout.map()?, shape.shape(), &*costs)?;
-            common.write(&solution, bounds)
+            common.write(&solution, bounds, record.as_ref())
         }
         Action::Normalize { costs, common } => {
             let costs = costs.model()?;
-            let Datatype { tree, bounds, .. } = common.source.read(common.file.as_ref())?.datatype()?;
-            common.write(&normalize(&tree, &*costs)?, bounds)
+            let (Datatype { tree, bounds, .. }, record) = common.datatype()?;
+            common.write(&normalize(&tree, &*costs)?, bounds, record.as_ref())
         }
         Action::Convert { costs, common } => {
             let costs = costs.model()?;
-            let Datatype { tree, bounds, .. } = common.source.read(common.file.as_ref())?.datatype()?;
+            let (Datatype { tree, bounds, .. }, record) = common.datatype()?;
             let cost = tree.cost(&*costs);
-            common.write(&Solution { tree, cost, optimality: Optimality::UpperBound }, bounds)
+            common.write(
+                &Solution { tree, cost, optimality: Optimality::UpperBound },
+                bounds,
+                record.as_ref(),
+            )
         }
         Action::Flatten { format, source, file } => {
             let map = source.read(file.as_ref())?.map()?;
@@ -251,12 +281,50 @@ fn run(action: Action) -> Result<Outcome> {
             });
             compare(format, &*costs, one?, other?)
         }
+        Action::Struct { list, format, function, costs, source, file, struct_name } => {
+            let costs = costs.model()?;
+            let source = source.named(struct_name);
+            if list || !source.has_name() {
+                return structs(format, &source.list(file.as_ref())?);
+            }
+            let (record, datatype) = source.structure_of(file.as_ref())?;
+            let mut text = String::new();
+            let datatype = match (format, datatype) {
+                (None, Err(refused)) => {
+                    output::fields(&mut text, &record)?;
+                    return Ok(format!("{text}\n{refused}\n").into());
+                }
+                (None, datatype) => {
+                    output::fields(&mut text, &record)?;
+                    text.push('\n');
+                    datatype
+                }
+                (Some(_), datatype) => datatype.with_context(|| name_of(file.as_ref())),
+            };
+            let Datatype { tree, bounds, .. } = datatype?;
+            let solution = normalize(&tree, &*costs)?;
+            let common = Common { format: format.unwrap_or(Format::Text), function, source, file };
+            Ok((text + &common.write(&solution, bounds, Some(&record))?.answer).into())
+        }
         Action::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Command::command(), "dtype", &mut script);
             Ok(String::from_utf8(script)?.into())
         }
         Action::Man { command } => manual(command.as_deref()),
+    }
+}
+
+/// The structs of a program.
+fn structs(format: Option<Format>, all: &[Listed]) -> Result<Outcome> {
+    match format {
+        None | Some(Format::Text) => {
+            let mut text = String::new();
+            output::structs(&mut text, all)?;
+            Ok(text.into())
+        }
+        Some(Format::Json) => Ok(json(&all)?.into()),
+        Some(_) => bail!("a list of structs is written as `text` or `json`"),
     }
 }
 
@@ -365,9 +433,16 @@ impl Costs {
 }
 
 impl Common {
-    fn write(&self, solution: &Solution, bounds: Bounds) -> Result<Outcome> {
+    /// The datatype that is described, and of a struct its fields.
+    fn datatype(&self) -> Result<(Datatype, Option<Record>)> {
+        let mut layout = self.source.read(self.file.as_ref())?;
+        let record = layout.record.take();
+        Ok((layout.datatype()?, record))
+    }
+
+    fn write(&self, solution: &Solution, bounds: Bounds, record: Option<&Record>) -> Result<Outcome> {
         let source = name_of(self.file.as_ref());
-        let answer = Answer { solution, bounds, source, name: &self.function };
+        let answer = Answer { solution, bounds, source, name: &self.function, record };
         Ok(answer.write(self.format)?.into())
     }
 }

@@ -57,6 +57,7 @@ pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
         &["--package", "dtype-benches", "--release", "--test", "peers", "--test", "drawn"],
     )?;
     count.cargo_test(&sh, &["--package", "dtype-cli"])?;
+    structs(&sh, &mut count)?;
     count.cargo_test(
         &sh,
         &["--package", "dtype-derive", "--package", "dtype-runtime", "--no-default-features"],
@@ -93,11 +94,32 @@ pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
     Ok(())
 }
 
+/// Whether programs in Fortran can be compiled. Says so if not.
+fn fortran_is_here(sh: &Shell) -> bool {
+    let is_here = mpi::exists(sh, "gfortran") || mpi::install(sh, &["gfortran"]).is_ok();
+    if !is_here {
+        println!("not run: programs in Fortran, for which there is no compiler here");
+    }
+    is_here
+}
+
+/// Structs of compiled programs, which the command reads from their debug information.
+fn structs(sh: &Shell, count: &mut Count) -> Result<()> {
+    let mut arguments = vec!["--package", "dtype-cli", "--features", "compilers", "--test", "structs", "--"];
+    if !mpi::exists(sh, "c++") && mpi::install(sh, &["g++"]).is_err() {
+        println!("not run: programs in C++, for which there is no compiler here");
+        arguments.extend(["--skip", "cxx"]);
+    }
+    if !fortran_is_here(sh) {
+        arguments.extend(["--skip", "fortran"]);
+    }
+    count.cargo_test(sh, &arguments)
+}
+
 /// The programs that the command writes, compiled and run in those languages that are here.
 fn programs(sh: &Shell, count: &mut Count) -> Result<()> {
     let mut arguments = vec!["--package", "dtype-cli", "--features", "mpi", "--test", "programs", "--"];
-    if !mpi::exists(sh, "gfortran") && mpi::install(sh, &["gfortran"]).is_err() {
-        println!("not run: programs in Fortran, for which there is no compiler here");
+    if !fortran_is_here(sh) {
         arguments.extend(["--skip", "fortran"]);
     }
     let mpi4py = mpi::mpi4py(sh);

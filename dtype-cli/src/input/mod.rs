@@ -5,6 +5,7 @@ mod calls;
 mod list;
 mod notation;
 mod numpy;
+mod program;
 mod scanner;
 
 use std::{
@@ -13,10 +14,14 @@ use std::{
     path::PathBuf,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use dtype_core::{BaseType, Bounds, Datatype, TypeMap, TypeTree};
 use serde::Deserialize;
+
+use crate::record::Record;
+pub(crate) use program::Listed;
+use program::{Compiled, Wanted};
 
 /// The form of a description.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -32,6 +37,13 @@ pub(crate) enum Form {
     Calls,
     /// The description of a numpy dtype, such as [('x', '<f8'), ('n', '<i4', 3)].
     Numpy,
+    /// A struct (`--name`) of a compiled program, library or object file, by its debug information.
+    Program,
+    /// A struct that is declared in C: a header, which a C compiler reads.
+    C,
+    /// The same in C++.
+    #[value(name = "c++")]
+    Cxx,
 }
 
 /// Where a description is, and how it is to be read.
@@ -44,39 +56,60 @@ pub(crate) struct Source {
     #[arg(long = "type", value_name = "BASE")]
     base: Option<BaseType>,
     /// Which of several datatypes that calls make: the variable; if left out, the last that is committed, or
-    /// made.
+    /// made. Which struct of a program: its name, as in 'struct particle'.
     #[arg(long)]
     name: Option<String>,
+    /// A field of a struct that stays at home, as in `next` or `list.next`. May be given several times.
+    #[arg(long, value_name = "FIELD")]
+    skip: Vec<String>,
+    /// The compiler for declarations, with its arguments, as in 'mpicc -Iinclude'; if left out, CC or CXX,
+    /// or `cc` or `c++`.
+    #[arg(long, value_name = "COMMAND")]
+    compiler: Option<String>,
+    /// The header that declares the struct. Programs that are written include it, and check the offsets of
+    /// its fields; if left out, the header that is read.
+    #[arg(long, value_name = "HEADER")]
+    include: Option<String>,
 }
 
 /// A layout as it was described.
-pub(crate) enum Layout {
+pub(crate) struct Layout {
+    described: Described,
+    /// Of a struct, its fields.
+    pub(crate) record: Option<Record>,
+}
+
+enum Described {
     Map(TypeMap),
     Datatype(Datatype),
 }
 
 impl Layout {
+    fn of(described: Described) -> Self {
+        Self { described, record: None }
+    }
+
     /// Its type map.
     pub(crate) fn map(self) -> Result<TypeMap> {
-        match self {
-            Self::Map(map) => Ok(map),
-            Self::Datatype(datatype) => Ok(datatype.tree.flatten()?),
+        match self.described {
+            Described::Map(map) => Ok(map),
+            Described::Datatype(datatype) => Ok(datatype.tree.flatten()?),
         }
     }
 
     /// The bounds: of a type map those that the standard gives a datatype of it.
     pub(crate) fn bounds(&self) -> Result<Bounds> {
-        Ok(match self {
-            Self::Datatype(datatype) => datatype.bounds,
-            Self::Map(map) => Datatype::of_tree(listing(map))?.bounds,
+        Ok(match &self.described {
+            Described::Datatype(datatype) => datatype.bounds,
+            Described::Map(map) => Datatype::of_tree(listing(map))?.bounds,
         })
     }
 
     /// A tree of it: of a type map the one that lists all entries.
     pub(crate) fn datatype(self) -> Result<Datatype> {
-        Ok(match self {
-            Self::Datatype(datatype) => datatype,
-            Self::Map(map) => Datatype::of_tree(listing(&map))?,
+        Ok(match self.described {
+            Described::Datatype(datatype) => datatype,
+            Described::Map(map) => Datatype::of_tree(listing(&map))?,
         })
     }
 }
@@ -90,9 +123,14 @@ fn listing(map: &TypeMap) -> TypeTree {
     TypeTree::structure(map.displacements(), leaves)
 }
 
+/// The file that is no standard input.
+fn named(file: Option<&PathBuf>) -> Option<&PathBuf> {
+    file.filter(|path| path.as_os_str() != "-")
+}
+
 /// What messages and programs call an input.
 pub(crate) fn name_of(file: Option<&PathBuf>) -> String {
-    match file.filter(|path| path.as_os_str() != "-") {
+    match named(file) {
         Some(path) => path.display().to_string(),
         None => "standard input".to_owned(),
     }
@@ -101,35 +139,123 @@ pub(crate) fn name_of(file: Option<&PathBuf>) -> String {
 impl Source {
     /// Reads the description in a file, or on standard input.
     pub(crate) fn read(&self, file: Option<&PathBuf>) -> Result<Layout> {
-        let name = name_of(file);
-        let text = if let Some(path) = file.filter(|path| path.as_os_str() != "-") {
-            fs::read(path)
-        } else {
-            let mut text = Vec::new();
-            io::stdin().read_to_end(&mut text).map(|_| text)
-        };
-        text.map_err(Into::into).and_then(|text| self.parse(&text)).context(name)
+        bytes_of(file).and_then(|bytes| self.parse(&bytes, file)).with_context(|| name_of(file))
     }
 
-    fn parse(&self, text: &[u8]) -> Result<Layout> {
-        // Some editors write a mark before the first byte.
-        let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
-        let form = match self.from {
-            Some(form) => form,
-            None => recognized(text)?,
-        };
-        if form == Form::List {
-            return Ok(Layout::Map(list::read(text, self.base)?));
-        }
-        let text = std::str::from_utf8(text).context(NO_TEXT)?;
-        Ok(match form {
-            Form::Json => json(text)?,
-            Form::Notation => Layout::Datatype(notation::read(text, self.base)?),
-            Form::Calls => Layout::Datatype(calls::read(text, self.name.as_deref())?),
-            Form::Numpy => Layout::Datatype(numpy::read(text)?),
-            Form::List => bail!("a list is no text"),
-        })
+    /// The same with another `--name`.
+    pub(crate) fn named(self, name: Option<String>) -> Self {
+        Self { name: name.or(self.name), ..self }
     }
+
+    /// Whether a name was given.
+    pub(crate) fn has_name(&self) -> bool {
+        self.name.is_some()
+    }
+
+    /// A struct of a program, or of declarations, and its datatype, or what MPI cannot carry of it.
+    pub(crate) fn structure_of(&self, file: Option<&PathBuf>) -> Result<(Record, Result<Datatype>)> {
+        let structure = |bytes: Vec<u8>| self.structure(self.form(&bytes, file)?, &bytes, file);
+        bytes_of(file).and_then(structure).with_context(|| name_of(file))
+    }
+
+    /// The structs of a program, or of declarations, whose names have `--name` in them.
+    pub(crate) fn list(&self, file: Option<&PathBuf>) -> Result<Vec<Listed>> {
+        let list = |bytes: Vec<u8>| {
+            let form = self.form(&bytes, file)?;
+            let (program, declared_in) = self.compiled(form, &bytes, file)?;
+            program::list(program.as_deref().unwrap_or(&bytes), &self.wanted(declared_in.as_deref()))
+        };
+        bytes_of(file).and_then(list).with_context(|| name_of(file))
+    }
+
+    /// The form of the input: as it is named, by how the file is called, or by its beginning.
+    fn form(&self, bytes: &[u8], file: Option<&PathBuf>) -> Result<Form> {
+        if let Some(form) = self.from {
+            return Ok(form);
+        }
+        if program::is_program(bytes) {
+            return Ok(Form::Program);
+        }
+        let is_of = |compiled: Compiled| file.is_some_and(|file| compiled.is_of(file));
+        match recognized(bytes) {
+            // A file in C may also be read for the calls in it.
+            Ok(Form::Calls) => Ok(Form::Calls),
+            _ if is_of(Compiled::C) => Ok(Form::C),
+            _ if is_of(Compiled::CXX) => Ok(Form::Cxx),
+            form => form,
+        }
+    }
+
+    /// Of declarations, the object file of them, and what it calls the file that they are in.
+    fn compiled(
+        &self,
+        form: Form,
+        bytes: &[u8],
+        file: Option<&PathBuf>,
+    ) -> Result<(Option<Vec<u8>>, Option<String>)> {
+        let compiled = match form {
+            Form::C => Compiled::C,
+            Form::Cxx => Compiled::CXX,
+            Form::Program => return Ok((None, None)),
+            _ => {
+                bail!("this is no program, and no header: name the form with `--from program`, `c` or `c++`")
+            }
+        };
+        let file = named(file);
+        let object = program::compile(bytes, file, &compiled, self.compiler.as_deref())?;
+        let name = file.and_then(|file| file.file_name()?.to_str()).unwrap_or("declared");
+        Ok((Some(object), Some(name.to_owned())))
+    }
+
+    fn structure(
+        &self,
+        form: Form,
+        bytes: &[u8],
+        file: Option<&PathBuf>,
+    ) -> Result<(Record, Result<Datatype>)> {
+        let (object, declared_in) = self.compiled(form, bytes, file)?;
+        let program = object.as_deref().unwrap_or(bytes);
+        let (mut record, datatype) = program::read(program, &self.wanted(declared_in.as_deref()))?;
+        let is_header = object.is_some() && named(file).is_some();
+        record.header = self.include.clone().or_else(|| is_header.then(|| name_of(file)));
+        Ok((record, datatype))
+    }
+
+    fn wanted<'a>(&'a self, file: Option<&'a str>) -> Wanted<'a> {
+        Wanted { name: self.name.as_deref(), file, skip: &self.skip }
+    }
+
+    fn parse(&self, bytes: &[u8], file: Option<&PathBuf>) -> Result<Layout> {
+        // Some editors write a mark before the first byte.
+        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+        let form = self.form(bytes, file)?;
+        if matches!(form, Form::Program | Form::C | Form::Cxx) {
+            let (record, datatype) = self.structure(form, bytes, file)?;
+            return Ok(Layout { described: Described::Datatype(datatype?), record: Some(record) });
+        }
+        let is_plain = self.skip.is_empty() && self.include.is_none();
+        ensure!(is_plain, "`--skip` and `--include` are for structs of programs and headers");
+        if form == Form::List {
+            return Ok(Layout::of(Described::Map(list::read(bytes, self.base)?)));
+        }
+        let text = std::str::from_utf8(bytes).context(NO_TEXT)?;
+        Ok(Layout::of(match form {
+            Form::Json => json(text)?,
+            Form::Notation => Described::Datatype(notation::read(text, self.base)?),
+            Form::Calls => Described::Datatype(calls::read(text, self.name.as_deref())?),
+            _ => Described::Datatype(numpy::read(text)?),
+        }))
+    }
+}
+
+/// All of the input.
+fn bytes_of(file: Option<&PathBuf>) -> Result<Vec<u8>> {
+    if let Some(path) = named(file) {
+        return Ok(fs::read(path)?);
+    }
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 const NO_TEXT: &str = "this is no text: it is not UTF-8";
@@ -137,7 +263,7 @@ const NO_TEXT: &str = "this is no text: it is not UTF-8";
 /// The form of a text that nobody has named.
 fn recognized(text: &[u8]) -> Result<Form> {
     const UNKNOWN: &str = "this is in no form that is recognized; name it with `--from json`, `notation`, \
-                           `list`, `calls` or `numpy`";
+                           `list`, `calls`, `numpy`, `program`, `c` or `c++`";
     let first = text.iter().position(|byte| !byte.is_ascii_whitespace());
     match first.map(|first| text[first]) {
         None => bail!("there is nothing to read"),
@@ -161,6 +287,9 @@ fn recognized(text: &[u8]) -> Result<Form> {
         return Ok(Form::Calls);
     }
     match word {
+        "struct" | "typedef" | "union" | "enum" | "extern" => Ok(Form::C),
+        "class" | "namespace" | "template" | "using" => Ok(Form::Cxx),
+        "" if start.starts_with("#include") || start.starts_with("#define") => Ok(Form::C),
         "" if start.starts_with('#') => Ok(Form::List),
         "dtype" | "np" | "numpy" => Ok(Form::Numpy),
         _ if notation::NODES.contains(&word) || word.parse::<BaseType>().is_ok() => Ok(Form::Notation),
@@ -189,11 +318,11 @@ struct Answer {
 }
 
 /// A type map, a tree, or an answer with one.
-fn json(text: &str) -> Result<Layout> {
+fn json(text: &str) -> Result<Described> {
     let tree = match first_key(text.trim_start()) {
-        Some("types" | "type" | "displacements") => return Ok(Layout::Map(serde_json::from_str(text)?)),
+        Some("types" | "type" | "displacements") => return Ok(Described::Map(serde_json::from_str(text)?)),
         Some("cost" | "optimality" | "tree") => serde_json::from_str::<Answer>(text)?.tree,
         _ => serde_json::from_str(text)?,
     };
-    Ok(Layout::Datatype(Datatype::of_tree(tree)?))
+    Ok(Described::Datatype(Datatype::of_tree(tree)?))
 }

@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use dtype_core::{BaseType, OldType, Step};
 
 use super::emitted::{Emitted, literal, numbers, wrapped};
+use crate::record::{Field, FieldPlace, Language, Record};
 
 /// A translation unit with one function that builds the datatype.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
@@ -21,6 +22,9 @@ pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
     )?;
     for (c, base) in types_of(emitted) {
         writeln!(f, "static_assert(sizeof({c}) == {}, \"{c} has another size here\");", base.size())?;
+    }
+    if let Some(record) = emitted.record {
+        layout_of(f, record)?;
     }
     writeln!(
         f,
@@ -74,6 +78,29 @@ int {name}_create(MPI_Datatype *newtype)
     return error;
 }}"
     )
+}
+
+/// Checks that a struct has the layout that is described, if it is known which header declares it.
+fn layout_of(f: &mut String, record: &Record) -> fmt::Result {
+    let Record { name, language, header: Some(header), size, fields, .. } = record else { return Ok(()) };
+    if !matches!(language, Language::C | Language::Cxx) {
+        return Ok(());
+    }
+    writeln!(f, "\n#include <stddef.h>\n#include \"{}\"\n", header.replace(['"', '\n'], "_"))?;
+    writeln!(f, "static_assert(sizeof({name}) == {size}, \"{name} has another size here\");")?;
+    // With base classes, where a field is cannot be asked for everywhere.
+    if fields.iter().any(|field| field.place == FieldPlace::First) {
+        return Ok(());
+    }
+    let is_name = |field: &&Field| {
+        field.place == FieldPlace::Free
+            && !field.name.is_empty()
+            && field.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    for Field { name: field, offset, .. } in fields.iter().filter(is_name) {
+        writeln!(f, "static_assert(offsetof({name}, {field}) == {offset}, \"{field} is elsewhere here\");")?;
+    }
+    Ok(())
 }
 
 /// The types of C that the predefined datatypes of a program stand for, each once.

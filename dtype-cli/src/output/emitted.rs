@@ -4,6 +4,8 @@ use std::fmt::{self, Display, Write};
 
 use dtype_core::{BaseType, Bounds, OldType, Program, Step};
 
+use crate::record::Record;
+
 /// A datatype that a program makes.
 pub(super) struct Emitted<'a> {
     /// What functions are called.
@@ -14,6 +16,8 @@ pub(super) struct Emitted<'a> {
     pub(super) size: u64,
     /// What the program says of itself.
     pub(super) comment: String,
+    /// Of a struct, its fields.
+    pub(super) record: Option<&'a Record>,
 }
 
 /// Columns of a line of a program.

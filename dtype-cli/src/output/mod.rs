@@ -4,6 +4,7 @@ mod c;
 mod emitted;
 mod fortran;
 mod python;
+mod table;
 
 use std::fmt::{self, Display, Write};
 
@@ -12,6 +13,9 @@ use clap::ValueEnum;
 use dtype_core::{Bounds, Program, Solution, TypeTree};
 use emitted::Emitted;
 use serde::Serialize;
+pub(crate) use table::{fields, structs};
+
+use crate::record::Record;
 
 /// How an answer is written.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -43,6 +47,8 @@ pub(crate) struct Answer<'a> {
     pub(crate) source: String,
     /// What functions and their files are called.
     pub(crate) name: &'a str,
+    /// Of a struct, its fields.
+    pub(crate) record: Option<&'a Record>,
 }
 
 /// The JSON form.
@@ -104,7 +110,7 @@ impl Answer<'_> {
              {size} bytes of data, lower bound {lower_bound}, extent {extent}; cost {cost} ({}).\n\n{tree}",
             optimality.name()
         );
-        Ok(Emitted { name: self.name, program, bounds: self.bounds, size, comment })
+        Ok(Emitted { name: self.name, program, bounds: self.bounds, size, comment, record: self.record })
     }
 }
 

@@ -1,0 +1,73 @@
+//! Declarations that are typed in: a compiler that is there turns them into an object file with debug
+//! information.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, Result, bail};
+
+/// Declarations, and what they are in.
+pub(crate) struct Compiled {
+    /// The environment variable that names a compiler, and which one else.
+    variable: &'static str,
+    usual: &'static str,
+    /// What it calls the language.
+    language: &'static str,
+    /// How files of the language end.
+    endings: &'static [&'static str],
+}
+
+impl Compiled {
+    pub(crate) const C: Self = Self { variable: "CC", usual: "cc", language: "c", endings: &["h", "c"] };
+    pub(crate) const CXX: Self = Self {
+        variable: "CXX",
+        usual: "c++",
+        language: "c++",
+        endings: &["hpp", "hh", "hxx", "H", "cpp", "cc", "cxx", "C"],
+    };
+
+    /// The language of a file, by its ending.
+    pub(crate) fn is_of(&self, file: &Path) -> bool {
+        let ending = file.extension().and_then(|ending| ending.to_str());
+        ending.is_some_and(|ending| self.endings.contains(&ending))
+    }
+}
+
+/// Compiles declarations, as they would be in the file of that name. `compiler` is a command with or without
+/// arguments.
+pub(crate) fn compile(
+    text: &[u8],
+    file: Option<&PathBuf>,
+    compiled: &Compiled,
+    compiler: Option<&str>,
+) -> Result<Vec<u8>> {
+    let variable = env::var(compiled.variable).ok().filter(|value| !value.trim().is_empty());
+    let command = compiler.map(str::to_owned).or(variable).unwrap_or_else(|| compiled.usual.to_owned());
+    let mut words = command.split_whitespace();
+    let program = words.next().context("`--compiler` names no command")?;
+    let folder = tempfile::tempdir().context("a folder for the compiler")?;
+    let [source, object] = ["declared", "declared.o"].map(|name| folder.path().join(name));
+    let shown = file.map_or("declared", |file| file.to_str().unwrap_or("declared"));
+    let mut marked = format!("#line 1 \"{}\"\n", shown.replace(['\\', '"'], "_")).into_bytes();
+    marked.extend_from_slice(text);
+    fs::write(&source, marked).context("the source for the compiler")?;
+    let mut command = Command::new(program);
+    command.args(words).args(["-g", "-O0", "-c", "-w", "-fno-eliminate-unused-debug-types"]);
+    if let Some(folder) = file.and_then(|file| file.parent()) {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        command.arg("-iquote").arg(folder);
+    }
+    command.args(["-x", compiled.language]).arg(&source).arg("-o").arg(&object);
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.with_context(|| {
+        format!("the compiler `{program}`; name another one with `--compiler`, or in {}", compiled.variable)
+    })?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        bail!("`{program}` does not compile it:\n{}", text.trim_end());
+    }
+    fs::read(&object).context("what the compiler wrote")
+}

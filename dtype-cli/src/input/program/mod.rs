@@ -1,0 +1,247 @@
+//! Structs of compiled programs, in C, C++, Fortran and Rust, by their debug information (DWARF).
+//!
+//! Declarations that are typed in go through a compiler first (`compiler`). No language is parsed here.
+//! `sections` finds the information in a file, `types` the structs in it, and `walk` says what MPI carries of
+//! one.
+
+mod base;
+mod compiler;
+mod sections;
+mod types;
+mod walk;
+
+use std::collections::HashSet;
+
+use anyhow::{Result, anyhow, bail};
+use dtype_core::{Bounds, Datatype};
+use gimli::constants as dw;
+use object::FileKind;
+use serde::Serialize;
+
+pub(super) use compiler::{Compiled, compile};
+use sections::Sections;
+use types::{Found, Types};
+use walk::{Described, Refused, describe};
+
+use crate::record::{Language, Record};
+
+/// Which struct is wanted, and what of it.
+pub(super) struct Wanted<'a> {
+    pub(super) name: Option<&'a str>,
+    /// Only structs that this file declares, of which the last one is meant if none is named.
+    pub(super) file: Option<&'a str>,
+    /// Fields that stay at home.
+    pub(super) skip: &'a [String],
+}
+
+/// A struct of a program, and why MPI cannot carry it, if it cannot.
+#[derive(Serialize)]
+pub(crate) struct Listed {
+    pub(crate) record: Record,
+    pub(crate) refused: Option<String>,
+}
+
+/// Whether a file is a program, a library, or an object file.
+pub(super) fn is_program(file: &[u8]) -> bool {
+    use FileKind::{Elf32, Elf64, MachO32, MachO64, MachOFat32, MachOFat64, Pe32, Pe64};
+    let kind = FileKind::parse(file);
+    kind.is_ok_and(|kind| {
+        matches!(kind, Elf32 | Elf64 | MachO32 | MachO64 | MachOFat32 | MachOFat64 | Pe32 | Pe64)
+    })
+}
+
+/// The struct that is wanted, and its datatype, or what MPI cannot carry of it.
+pub(super) fn read(file: &[u8], wanted: &Wanted<'_>) -> Result<(Record, Result<Datatype>)> {
+    let sections = Sections::load(file)?;
+    let dwarf = sections.dwarf();
+    let types = Types::load(&dwarf)?;
+    let all = types.structs()?;
+    let mut skipped: Vec<_> = wanted.skip.iter().map(|path| (path.clone(), false)).collect();
+    let Described { record, tree, refused } = types.chosen(&all, wanted, &mut skipped)?;
+    if let Some((path, _)) = skipped.iter().find(|(_, is_found)| !is_found) {
+        let fields: Vec<_> = record.fields.iter().map(|field| field.name.as_str()).collect();
+        bail!("`{}` has no field `{path}` to skip; it has {}", record.name, fields.join(", "));
+    }
+    let datatype = if !refused.is_empty() {
+        Err(anyhow!(refusal(&record, &refused)))
+    } else if tree.measure()?.entries == 0 {
+        Err(anyhow!("`{}` has no data", record.name))
+    } else {
+        let bounds = Bounds::of_extent(i64::try_from(record.size)?);
+        Ok(Datatype { tree, bounds, resized: true })
+    };
+    Ok((record, datatype))
+}
+
+/// All structs whose names have a text in them, each once.
+pub(super) fn list(file: &[u8], wanted: &Wanted<'_>) -> Result<Vec<Listed>> {
+    let sections = Sections::load(file)?;
+    let dwarf = sections.dwarf();
+    let types = Types::load(&dwarf)?;
+    let (mut all, mut seen) = (Vec::new(), HashSet::new());
+    for found in types.structs()? {
+        if wanted.name.is_some_and(|part| !found.name.contains(bare(part)))
+            || !seen.insert((found.name.clone(), found.line, found.size))
+        {
+            continue;
+        }
+        let Described { record, refused, .. } = types.described(&found, &mut [])?;
+        if wanted.file.is_some_and(|file| !is_declared_in(&record, file)) {
+            continue;
+        }
+        let refused = refused.first().map(short);
+        all.push(Listed { record, refused });
+    }
+    Ok(all)
+}
+
+/// The message for all that MPI cannot carry of a struct.
+fn refusal(record: &Record, refused: &[Refused]) -> String {
+    const SHOWN: usize = 12;
+    let declared = record.declared.as_ref().map(|(file, line)| format!(" ({file}:{line})"));
+    let mut lines =
+        vec![format!("MPI cannot carry all of `{}`{}:", record.name, declared.unwrap_or_default())];
+    for Refused { path, why } in refused.iter().take(SHOWN) {
+        let path = if path.is_empty() { "it" } else { &format!("`{path}`") };
+        lines.push(format!("  {path} {why}"));
+    }
+    if refused.len() > SHOWN {
+        lines.push(format!("  … and {} more", refused.len() - SHOWN));
+    }
+    if let Some(Refused { path, .. }) = refused.iter().find(|refused| !refused.path.is_empty()) {
+        let field = path.split_once('.').map_or(path.as_str(), |(field, _)| field);
+        lines.push(format!("What should stay at home is named with `--skip`, as in `--skip {field}`"));
+    }
+    lines.join("\n")
+}
+
+/// A refusal for a table.
+fn short(Refused { path, why }: &Refused) -> String {
+    let why = why.split_once([':', '(', ',']).map_or(why.as_str(), |(why, _)| why.trim_end());
+    format!("{path} {why}").trim_start().to_owned()
+}
+
+/// A name without what languages write around it.
+fn bare(name: &str) -> &str {
+    let name = name.trim();
+    for word in ["struct ", "class ", "union "] {
+        if let Some(rest) = name.strip_prefix(word) {
+            return rest.trim();
+        }
+    }
+    let of_fortran = name.strip_prefix("type(").and_then(|rest| rest.strip_suffix(')'));
+    of_fortran.map_or(name, str::trim)
+}
+
+fn is_declared_in(record: &Record, file: &str) -> bool {
+    record.declared.as_ref().is_some_and(|(declared, _)| declared == file)
+}
+
+impl Types<'_> {
+    fn described(&self, found: &Found, skipped: &mut [(String, bool)]) -> Result<Described> {
+        let language = self.language(found.place.unit);
+        let name = match found.tag {
+            dw::DW_TAG_typedef => found.name.clone(),
+            tag => Self::title(language, tag, &found.name),
+        };
+        describe(self, found.place, name, skipped)
+    }
+
+    /// The struct that is wanted.
+    fn chosen(
+        &self,
+        all: &[Found],
+        wanted: &Wanted<'_>,
+        skipped: &mut [(String, bool)],
+    ) -> Result<Described> {
+        let Some(wanted_name) = wanted.name else { return self.only(all, wanted, skipped) };
+        let (name, place) = wanted_name.split_once('@').map_or((wanted_name, None), |(n, at)| (n, Some(at)));
+        let name = bare(name);
+        let is_whole = |found: &&Found| match self.language(found.place.unit) {
+            Language::Fortran => found.name.eq_ignore_ascii_case(name),
+            _ => found.name == name,
+        };
+        let is_end = |found: &&Found| {
+            let end = found.name.len().checked_sub(name.len());
+            end.and_then(|end| found.name.split_at_checked(end)).is_some_and(|(scopes, own)| {
+                let is_own = match self.language(found.place.unit) {
+                    Language::Fortran => own.eq_ignore_ascii_case(name),
+                    _ => own == name,
+                };
+                is_own && scopes.ends_with("::")
+            })
+        };
+        let mut candidates: Vec<_> = all.iter().filter(is_whole).collect();
+        if candidates.is_empty() {
+            candidates = all.iter().filter(is_end).collect();
+        }
+        let mut different: Vec<Described> = Vec::new();
+        for found in candidates {
+            let described = self.described(found, skipped)?;
+            let is_there = place.is_none_or(|place| {
+                let declared = described.record.declared.as_ref();
+                declared.is_some_and(|(file, line)| file == place || format!("{file}:{line}") == place)
+            });
+            let is_new = |other: &Described| {
+                (&other.record.fields, other.record.size) != (&described.record.fields, described.record.size)
+            };
+            if is_there && different.iter().all(is_new) {
+                different.push(described);
+            }
+        }
+        match different.len() {
+            0 => bail!(unknown(all, wanted_name, name)),
+            1 => Ok(different.remove(0)),
+            _ => {
+                let mut lines = vec![format!("there is more than one `{name}`; say which, as in")];
+                for Described { record, .. } in &different {
+                    let at = record.declared.as_ref();
+                    let at = at.map_or("?".to_owned(), |(file, line)| format!("{file}:{line}"));
+                    lines.push(format!("  '{name}@{at}', {} of {} bytes", record.name, record.size));
+                }
+                bail!(lines.join("\n"))
+            }
+        }
+    }
+
+    /// The struct that is meant if none is named: the only one, or the last that a file declares.
+    fn only(&self, all: &[Found], wanted: &Wanted<'_>, skipped: &mut [(String, bool)]) -> Result<Described> {
+        if let Some(file) = wanted.file {
+            let mut last: Option<Described> = None;
+            for found in all {
+                let described = self.described(found, skipped)?;
+                let line = |described: &Described| described.record.declared.as_ref().map(|(_, line)| *line);
+                let is_later = last.as_ref().is_none_or(|last| line(last) <= line(&described));
+                if is_declared_in(&described.record, file) && is_later {
+                    last = Some(described);
+                }
+            }
+            return last.ok_or_else(|| anyhow!("no struct is declared in it"));
+        }
+        match all {
+            [] => bail!("there is no struct in its debug information"),
+            [found] => self.described(found, skipped),
+            _ => bail!(
+                "there are {} structs in it: name one with `--name`; `dtype struct FILE` lists them",
+                all.len()
+            ),
+        }
+    }
+}
+
+/// The message for a name that no struct has.
+fn unknown(all: &[Found], wanted: &str, name: &str) -> String {
+    let (small, mut near) = (name.to_lowercase(), Vec::new());
+    for found in all {
+        if found.name.to_lowercase().contains(&small) && !near.contains(&&found.name) && near.len() < 6 {
+            near.push(&found.name);
+        }
+    }
+    let near: Vec<_> = near.into_iter().map(|name| format!("`{name}`")).collect();
+    let near = if near.is_empty() {
+        "`dtype struct FILE` lists what there is".to_owned()
+    } else {
+        format!("there is {}", near.join(", "))
+    };
+    format!("no struct `{wanted}` is described in it; {near}. Compilers leave out what is not used")
+}

@@ -1,0 +1,72 @@
+//! The debug information of a file: its sections, decompressed, and in an object file relocated.
+
+use std::borrow::Cow;
+
+use anyhow::{Context, Result, bail};
+use gimli::{DwarfSections, SectionId};
+use object::{File, Object, ObjectKind, ObjectSection, RelocationMap};
+
+/// What sections are read from.
+pub(super) struct Sections<'a> {
+    sections: DwarfSections<Cow<'a, [u8]>>,
+    endian: gimli::RunTimeEndian,
+}
+
+pub(super) type Slice<'a> = gimli::EndianSlice<'a, gimli::RunTimeEndian>;
+pub(super) type Dwarf<'a> = gimli::Dwarf<Slice<'a>>;
+
+impl<'a> Sections<'a> {
+    pub(super) fn load(file: &'a [u8]) -> Result<Self> {
+        let object = File::parse(file).context("this is no program that is understood")?;
+        let endian =
+            if object.is_little_endian() { gimli::RunTimeEndian::Little } else { gimli::RunTimeEndian::Big };
+        if object.section_by_name(SectionId::DebugInfo.name()).is_none() {
+            let elsewhere = match object.gnu_debuglink() {
+                Ok(Some((name, _))) => format!("; it is in `{}`", String::from_utf8_lossy(name)),
+                _ => ": compile with `-g`, and do not `strip`".to_owned(),
+            };
+            bail!("there is no debug information (DWARF) in it{elsewhere}");
+        }
+        let sections = DwarfSections::load(|id| section(&object, id))?;
+        Ok(Self { sections, endian })
+    }
+
+    pub(super) fn dwarf(&self) -> Dwarf<'_> {
+        let mut dwarf = self.sections.borrow(|section| Slice::new(section, self.endian));
+        dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+        dwarf
+    }
+}
+
+/// A section's bytes; none if it is not there.
+fn section<'a>(object: &File<'a>, id: SectionId) -> Result<Cow<'a, [u8]>> {
+    let Some(section) = object.section_by_name(id.name()) else { return Ok(Cow::Borrowed(&[])) };
+    let data = section.uncompressed_data().with_context(|| id.name())?;
+    if object.kind() != ObjectKind::Relocatable {
+        return Ok(data);
+    }
+    // In an object file, offsets into other sections are still to be filled in.
+    let mut data = data.into_owned();
+    for (at, relocation) in section.relocations() {
+        let size = usize::from(relocation.size()) / 8;
+        let mut map = RelocationMap::default();
+        // What is not understood is where something is at run time.
+        if size == 0 || size > 8 || map.add(object, at, relocation).is_err() {
+            continue;
+        }
+        let Some(place) = usize::try_from(at).ok().and_then(|at| data.get_mut(at..)?.get_mut(..size)) else {
+            bail!("a relocation of {} lies outside of it", id.name());
+        };
+        let mut word = [0; 8];
+        if object.is_little_endian() {
+            word[..size].copy_from_slice(place);
+            let value = map.relocate(at, u64::from_le_bytes(word));
+            place.copy_from_slice(&value.to_le_bytes()[..size]);
+        } else {
+            word[8 - size..].copy_from_slice(place);
+            let value = map.relocate(at, u64::from_be_bytes(word));
+            place.copy_from_slice(&value.to_be_bytes()[8 - size..]);
+        }
+    }
+    Ok(Cow::Owned(data))
+}

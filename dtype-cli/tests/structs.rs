@@ -1,0 +1,512 @@
+//! Structs of compiled programs: what `dtype` reads from the debug information must be what the programs
+//! print of themselves with `offsetof`, in C, C++, Fortran and Rust, with and without optimization.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use serde_json::Value;
+
+/// What a field is made of: a number of the table of base types, or an earlier struct; and its dimensions.
+struct Field {
+    kind: Kind,
+    dimensions: Vec<u64>,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Base(usize),
+    Struct(usize),
+}
+
+/// A struct, whether it is packed, and which one it inherits from.
+struct Struct {
+    fields: Vec<Field>,
+    is_packed: bool,
+    inherits: Option<usize>,
+}
+
+/// Base types: their names in the language, and in type maps.
+type Bases = &'static [(&'static str, &'static str)];
+
+const IN_C: Bases = &[
+    ("char", "MPI_CHAR"),
+    ("signed char", "MPI_SIGNED_CHAR"),
+    ("short", "MPI_SHORT"),
+    ("int", "MPI_INT"),
+    ("long", "MPI_LONG"),
+    ("unsigned long long", "MPI_UNSIGNED_LONG_LONG"),
+    ("float", "f32"),
+    ("double", "f64"),
+    ("uint8_t", "u8"),
+    ("int64_t", "i64"),
+    ("long double", "MPI_LONG_DOUBLE"),
+    ("size_t", "MPI_UNSIGNED_LONG"),
+];
+
+const IN_FORTRAN: Bases = &[
+    ("integer", "MPI_INTEGER"),
+    ("integer(1)", "MPI_INTEGER1"),
+    ("integer(8)", "MPI_INTEGER8"),
+    ("real", "MPI_REAL"),
+    ("real(8)", "MPI_DOUBLE_PRECISION"),
+    ("complex", "MPI_COMPLEX"),
+    ("complex(8)", "MPI_DOUBLE_COMPLEX"),
+    ("logical", "MPI_LOGICAL"),
+    ("character", "MPI_CHARACTER"),
+];
+
+const IN_RUST: Bases = &[
+    ("u8", "u8"),
+    ("i16", "i16"),
+    ("u32", "u32"),
+    ("f32", "f32"),
+    ("f64", "f64"),
+    ("i64", "i64"),
+    ("bool", "bool"),
+    ("usize", "u64"),
+];
+
+/// Numbers that look random (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        (mixed ^ (mixed >> 27)) % limit
+    }
+}
+
+const STRUCTS: usize = 30;
+
+fn structs(seed: u64, bases: Bases) -> Vec<Struct> {
+    let mut random = Random(seed);
+    let mut all: Vec<Struct> = Vec::new();
+    for number in 0..STRUCTS as u64 {
+        let fields = (0..=random.below(7))
+            .map(|_| {
+                let is_struct = number > 0 && random.below(4) == 0;
+                let kind = if is_struct {
+                    Kind::Struct(random.below(number) as usize)
+                } else {
+                    Kind::Base(random.below(bases.len() as u64) as usize)
+                };
+                let dimensions =
+                    (0..random.below(8).saturating_sub(5)).map(|_| 1 + random.below(4)).collect();
+                Field { kind, dimensions }
+            })
+            .collect();
+        let inherits = (number > 0 && random.below(4) == 0).then(|| random.below(number) as usize);
+        all.push(Struct { fields, is_packed: random.below(6) == 0, inherits });
+    }
+    all
+}
+
+/// What a program says of a struct: its size, and offset and size of each field.
+#[derive(Default, Debug)]
+struct Printed {
+    size: u64,
+    fields: BTreeMap<String, (u64, u64)>,
+}
+
+fn run(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{command:?}:\n{}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// Lines of four: struct, field (the struct itself if `-`), offset, size.
+fn printed(output: &str) -> Vec<Printed> {
+    let mut all: Vec<Printed> = (0..STRUCTS).map(|_| Printed::default()).collect();
+    for line in output.lines() {
+        let words: Vec<_> = line.split_whitespace().collect();
+        let [number, field, offset, size] = words[..] else { panic!("{line}") };
+        let (number, offset, size) =
+            (number.parse::<usize>().unwrap(), offset.parse().unwrap(), size.parse().unwrap());
+        if field == "-" {
+            all[number].size = size;
+        } else {
+            all[number].fields.insert(field.to_owned(), (offset, size));
+        }
+    }
+    all
+}
+
+/// The entries of a struct by what the program says, at an offset, in the order of its fields.
+fn entries(
+    structs: &[Struct],
+    bases: Bases,
+    printed: &[Printed],
+    number: usize,
+    at: u64,
+) -> Vec<(u64, String)> {
+    let mut all = Vec::new();
+    if let Some(base) = structs[number].inherits {
+        let first = printed[number].fields.get("base").map_or(0, |(offset, _)| *offset);
+        all.extend(entries(structs, bases, printed, base, at + first));
+    }
+    for (i, field) in structs[number].fields.iter().enumerate() {
+        let (offset, size) = printed[number].fields[&format!("f{i}")];
+        let copies: u64 = field.dimensions.iter().product();
+        for copy in 0..copies {
+            let at = at + offset + copy * (size / copies);
+            match field.kind {
+                Kind::Base(base) => all.push((at, bases[base].1.to_owned())),
+                Kind::Struct(inner) => all.extend(entries(structs, bases, printed, inner, at)),
+            }
+        }
+    }
+    all
+}
+
+fn dtype(arguments: &[&str]) -> Value {
+    let text = run(Command::new(env!("CARGO_BIN_EXE_dtype")).args(arguments));
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Compares what the command says of a program with what the program says.
+fn check(program: &Path, names: &dyn Fn(usize) -> String, structs: &[Struct], bases: Bases) {
+    let said = printed(&run(&mut Command::new(program)));
+    let program = program.to_str().unwrap();
+    let listed = dtype(&["struct", program, "--list", "--format", "json"]);
+    for number in 0..STRUCTS {
+        let name = names(number);
+        let is_it = |item: &&Value| item["record"]["name"].as_str() == Some(&name);
+        let record =
+            &listed.as_array().unwrap().iter().find(is_it).unwrap_or_else(|| panic!("{name}"))["record"];
+        assert_eq!(record["size"], said[number].size, "{program} {name}");
+        let mut fields = BTreeMap::new();
+        for field in record["fields"].as_array().unwrap() {
+            let named = field["name"].as_str().unwrap();
+            // Fortran's have the number of the struct behind them.
+            let named = named.split('_').next().unwrap();
+            let named = if named.starts_with('f') { named } else { "base" };
+            let number = |key: &str| field[key].as_u64().unwrap();
+            fields.insert(named.to_owned(), (number("offset"), number("size")));
+        }
+        let of_fields = |fields: &BTreeMap<String, (u64, u64)>| {
+            let fields = fields.iter().filter(|(name, _)| name.starts_with('f'));
+            fields.map(|(name, at)| (name.clone(), *at)).collect::<Vec<_>>()
+        };
+        assert_eq!(of_fields(&fields), of_fields(&said[number].fields), "{program} {name}");
+        let map = dtype(&["flatten", program, "--name", &name]);
+        let listed = |key: &str| map[key].as_array().cloned().unwrap_or_default();
+        let types = if map["types"].is_array() {
+            listed("types")
+        } else {
+            vec![map["type"].clone(); listed("displacements").len()]
+        };
+        let mut found: Vec<_> = listed("displacements")
+            .iter()
+            .zip(types)
+            .map(|(at, name)| (at.as_u64().unwrap(), name.as_str().unwrap().to_owned()))
+            .collect();
+        let mut expected = entries(structs, bases, &said, number, 0);
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected, "{program} {name}");
+    }
+}
+
+fn folder(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir_all(&path).unwrap();
+    path
+}
+
+/// Structs of C, or with inheritance of C++, and a program that prints where their fields are.
+fn in_c(structs: &[Struct], is_cxx: bool) -> String {
+    let mut text = "#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n".to_owned();
+    if is_cxx {
+        text += "namespace sim {\n";
+    }
+    for (number, Struct { fields, is_packed, inherits }) in structs.iter().enumerate() {
+        let packed = if *is_packed { "__attribute__((packed)) " } else { "" };
+        let base = match inherits {
+            Some(base) if is_cxx => format!(" : s{base}"),
+            _ => String::new(),
+        };
+        writeln!(text, "struct {packed}s{number}{base} {{").unwrap();
+        for (i, Field { kind, dimensions }) in fields.iter().enumerate() {
+            let name = match kind {
+                Kind::Base(base) => IN_C[*base].0.to_owned(),
+                Kind::Struct(inner) => format!("struct s{inner}"),
+            };
+            write!(text, "  {name} f{i}").unwrap();
+            for count in dimensions {
+                write!(text, "[{count}]").unwrap();
+            }
+            text += ";\n";
+        }
+        writeln!(text, "}};\nstruct s{number} g{number};").unwrap();
+    }
+    if is_cxx {
+        text += "}\nusing namespace sim;\n";
+    }
+    text += "int main(void) {\n";
+    for (number, Struct { fields, inherits, .. }) in structs.iter().enumerate() {
+        writeln!(text, "  printf(\"{number} - 0 %zu\\n\", sizeof g{number});").unwrap();
+        if let (Some(base), true) = (inherits, is_cxx) {
+            let of_base = format!("(char *)(struct s{base} *)&g{number} - (char *)&g{number}");
+            writeln!(text, "  printf(\"{number} base %zu 0\\n\", (size_t)({of_base}));").unwrap();
+        }
+        for i in 0..fields.len() {
+            let at = format!("(size_t)((char *)&g{number}.f{i} - (char *)&g{number})");
+            writeln!(text, "  printf(\"{number} f{i} %zu %zu\\n\", {at}, sizeof g{number}.f{i});").unwrap();
+        }
+    }
+    text + "  return 0;\n}\n"
+}
+
+/// A compiler that is installed.
+fn is_there(compiler: &str) -> bool {
+    Command::new(compiler).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+fn in_c_or_cxx(compilers: [&str; 2], is_cxx: bool, seed: u64) {
+    let mut structs = structs(seed, IN_C);
+    if !is_cxx {
+        for each in &mut structs {
+            each.inherits = None;
+        }
+    }
+    let folder = folder(if is_cxx { "structs-cxx" } else { "structs-c" });
+    let source = folder.join(if is_cxx { "all.cpp" } else { "all.c" });
+    fs::write(&source, in_c(&structs, is_cxx)).unwrap();
+    // The second compiler need not be there.
+    assert!(is_there(compilers[0]), "{}", compilers[0]);
+    for compiler in compilers.into_iter().filter(|compiler| is_there(compiler)) {
+        for options in
+            [&["-O0"][..], &["-O2"], &["-O2", "-gdwarf-4"], &["-O0", "-gz", "-fdebug-types-section"]]
+        {
+            let program = folder.join(format!("{compiler}{}", options.concat()));
+            run(Command::new(compiler).arg("-g").args(options).args(["-w", "-o"]).arg(&program).arg(&source));
+            let name = |i| if is_cxx { format!("sim::s{i}") } else { format!("struct s{i}") };
+            check(&program, &name, &structs, IN_C);
+        }
+    }
+}
+
+#[test]
+fn structs_of_c_are_where_the_program_says() {
+    in_c_or_cxx(["cc", "clang"], false, 1);
+}
+
+#[test]
+fn structs_of_cxx_are_where_the_program_says() {
+    in_c_or_cxx(["c++", "clang++"], true, 2);
+}
+
+#[test]
+fn derived_types_of_fortran_are_where_the_program_says() {
+    let structs = structs(3, IN_FORTRAN);
+    let mut text = "module all\n  implicit none\n".to_owned();
+    for (number, Struct { fields, inherits, .. }) in structs.iter().enumerate() {
+        let base = inherits.map_or(String::new(), |base| format!(", extends(s{base})"));
+        writeln!(text, "  type{base} :: s{number}").unwrap();
+        for (i, Field { kind, dimensions }) in fields.iter().enumerate() {
+            let name = match kind {
+                Kind::Base(base) => IN_FORTRAN[*base].0.to_owned(),
+                Kind::Struct(inner) => format!("type(s{inner})"),
+            };
+            let counts: Vec<_> = dimensions.iter().map(u64::to_string).collect();
+            let shape = if counts.is_empty() { String::new() } else { format!("({})", counts.join(", ")) };
+            // What is inherited has names of its own.
+            writeln!(text, "    {name} :: f{i}_{number}{shape}").unwrap();
+        }
+        writeln!(text, "  end type\n  type(s{number}), target, save :: g{number}").unwrap();
+    }
+    text += "end module\nprogram main\n  use all\n  implicit none\n";
+    for (number, Struct { fields, inherits, .. }) in structs.iter().enumerate() {
+        writeln!(text, "  write (*, '(i0, a, i0)') {number}, ' - 0 ', sizeof(g{number})").unwrap();
+        if let Some(base) = inherits {
+            let at = format!("loc(g{number}%s{base}) - loc(g{number})");
+            writeln!(text, "  write (*, '(i0, a, i0, a)') {number}, ' base ', {at}, ' 0'").unwrap();
+        }
+        for i in 0..fields.len() {
+            let field = format!("g{number}%f{i}_{number}");
+            let at = format!("loc({field}) - loc(g{number})");
+            writeln!(
+                text,
+                "  write (*, '(i0, a, i0, a, i0)') {number}, ' f{i} ', {at}, ' ', sizeof({field})"
+            )
+            .unwrap();
+        }
+    }
+    text += "end program\n";
+    let folder = folder("structs-fortran");
+    let source = folder.join("all.f90");
+    fs::write(&source, text).unwrap();
+    for optimize in ["-O0", "-O2"] {
+        let program = folder.join(format!("gfortran{optimize}"));
+        let options = ["-g", optimize, "-w", "-J"];
+        run(Command::new("gfortran").args(options).arg(&folder).arg("-o").arg(&program).arg(&source));
+        let name = |i| format!("type(s{i})");
+        check(&program, &name, &structs, IN_FORTRAN);
+    }
+}
+
+#[test]
+fn structs_of_rust_are_where_the_program_says() {
+    let mut structs = structs(4, IN_RUST);
+    for each in &mut structs {
+        (each.inherits, each.is_packed) = (None, false);
+    }
+    let mut text =
+        "#![allow(dead_code)]\nuse std::{hint::black_box, mem::{offset_of, size_of}};\n".to_owned();
+    let mut main = String::new();
+    for (number, Struct { fields, .. }) in structs.iter().enumerate() {
+        let repr = if number % 2 == 0 { "#[repr(C)] " } else { "" };
+        writeln!(text, "{repr}#[derive(Clone, Copy)] struct S{number} {{").unwrap();
+        writeln!(main, "    println!(\"{number} - 0 {{}}\", size_of::<S{number}>());").unwrap();
+        writeln!(main, "    black_box(std::mem::MaybeUninit::<S{number}>::uninit());").unwrap();
+        for (i, Field { kind, dimensions }) in fields.iter().enumerate() {
+            let name = match kind {
+                Kind::Base(base) => IN_RUST[*base].0.to_owned(),
+                Kind::Struct(inner) => format!("S{inner}"),
+            };
+            let name = dimensions.iter().rev().fold(name, |name, count| format!("[{name}; {count}]"));
+            writeln!(text, "    f{i}: {name},").unwrap();
+            let at = format!("offset_of!(S{number}, f{i}), size_of::<{name}>()");
+            writeln!(main, "    println!(\"{number} f{i} {{}} {{}}\", {at});").unwrap();
+        }
+        text += "}\n";
+    }
+    let folder = folder("structs-rust");
+    let source = folder.join("all.rs");
+    fs::write(&source, format!("{text}fn main() {{\n{main}}}\n")).unwrap();
+    for optimize in ["0", "2"] {
+        let program = folder.join(format!("rustc{optimize}"));
+        let optimize = format!("-Copt-level={optimize}");
+        run(Command::new("rustc").args(["-g", &optimize, "-o"]).arg(&program).arg(&source));
+        check(&program, &|i| format!("all::S{i}"), &structs, IN_RUST);
+    }
+}
+
+/// What the command answers, or its message, and its exit code, for declarations in C on standard input.
+fn of_declared(declarations: &str, arguments: &[&str]) -> (i32, String) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dtype"))
+        .args(["struct", "-"])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(declarations.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+}
+
+const DECLARED: &str = "\
+struct node { struct node *next; char tag; double x[2][3]; unsigned flags : 3; };
+typedef struct { char c; union { int i; float f; } u;
+                 union { struct { double x, y; }; double v[2]; }; } mixed;
+struct loose { char a; double b; short c; };
+";
+
+#[test]
+fn a_struct_is_shown_as_a_table_with_a_better_order() {
+    let expected = "\
+struct loose, declared:4
+offset    size
+     0       1  a  char
+     1       7     padding
+     8       8  b  double
+    16       2  c  short int
+    18       6     padding
+24 bytes, 13 of padding; 8 fewer in the order b, c, a
+
+cost 20 (proven)
+strc 3
+├─ @ 0: MPI_CHAR
+├─ @ 8: f64
+└─ @ 16: MPI_SHORT
+";
+    assert_eq!(of_declared(DECLARED, &["loose"]), (0, expected.to_owned()));
+}
+
+#[test]
+fn what_mpi_cannot_carry_is_named_with_the_reason() {
+    let (code, text) = of_declared(DECLARED, &["struct node", "--format", "json"]);
+    assert_eq!(code, 2, "{text}");
+    for part in [
+        "MPI cannot carry all of `struct node` (declared:1):",
+        "`next` is a pointer (`struct node *`): an address means nothing to another process",
+        "`flags` is a bit-field of 3 bits, and MPI counts in bytes",
+        "`--skip next`",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    let skipped = ["node", "--skip", "next", "--skip", "flags", "--format", "notation"];
+    let expected = "strc([8, 16], [MPI_CHAR, vec(6, 8, f64)])\n";
+    assert_eq!(of_declared(DECLARED, &skipped), (0, expected.to_owned()));
+    let (code, text) = of_declared(DECLARED, &["node", "--skip", "nxt", "--format", "json"]);
+    assert_eq!(
+        (code, text.contains("has no field `nxt` to skip; it has next, tag, x, flags")),
+        (2, true),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_union_is_carried_where_its_members_have_the_same_type_map() {
+    let (_, text) = of_declared(DECLARED, &["mixed"]);
+    assert!(
+        text.contains("`u` is a union (`int i`, `float f`): MPI cannot know which of them is there"),
+        "{text}"
+    );
+    let expected = "strc([0, 4, 8], [MPI_CHAR, f32, vec(2, 8, f64)])\n";
+    let skipped = ["mixed", "--skip", "u.i", "--format", "notation"];
+    assert_eq!(of_declared(DECLARED, &skipped), (0, expected.to_owned()));
+}
+
+#[test]
+fn a_name_that_is_unknown_and_what_does_not_compile_are_told() {
+    let (code, text) = of_declared(DECLARED, &["struct nod"]);
+    assert_eq!(code, 2);
+    assert!(text.contains("no struct `struct nod` is described in it; there is `node`"), "{text}");
+    let (code, text) = of_declared("struct broken { int i }", &[]);
+    assert_eq!(code, 2);
+    assert!(text.contains("does not compile it:") && text.contains("declared:1"), "{text}");
+}
+
+#[test]
+fn written_c_checks_the_struct_in_its_header() {
+    let folder = folder("structs-header");
+    let header = folder.join("loose.h");
+    fs::write(&header, "struct loose { char a; double b; short c; };\n").unwrap();
+    let program = run(Command::new(env!("CARGO_BIN_EXE_dtype"))
+        .args(["struct", "--include", "loose.h", "--format", "c"])
+        .arg(&header)
+        .arg("loose"));
+    assert!(program.contains("#include \"loose.h\""), "{program}");
+    assert!(program.contains("static_assert(offsetof(struct loose, b) == 8,"), "{program}");
+    // Without MPI's header: the checks alone.
+    let checks: String = program
+        .lines()
+        .filter(|line| {
+            line.starts_with("#include") && !line.contains("mpi.h") || line.starts_with("static_assert")
+        })
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    let source = folder.join("checks.c");
+    fs::write(&source, &checks).unwrap();
+    let compile = |header_text: &str| {
+        fs::write(&header, header_text).unwrap();
+        let mut command = Command::new("cc");
+        command.args(["-std=c11", "-c", "-o"]).arg(folder.join("checks.o")).arg(&source);
+        command.stderr(Stdio::null()).status().unwrap().success()
+    };
+    assert!(compile("struct loose { char a; double b; short c; };\n"));
+    assert!(!compile("struct loose { char a; short c; double b; };\n"));
+}
