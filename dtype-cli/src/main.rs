@@ -4,14 +4,15 @@
 //! has 1 as well, for two descriptions that are not the same.
 #![forbid(unsafe_code)]
 
+mod draw;
 mod explain;
 mod input;
+mod models;
 mod output;
 mod record;
 
 use std::{
     fmt::Write as _,
-    fs,
     io::{self, Write as _},
     path::PathBuf,
     process::ExitCode,
@@ -20,12 +21,12 @@ use std::{
 use anyhow::{Context, Result, bail};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use dtype_core::{
-    Bounds, CostModel, Datatype, NodeCosts, Optimality, Penalty, Shape, Solution, normalize, reconstruct,
-};
+use dtype_core::{Bounds, CostModel, Datatype, Optimality, Shape, Solution, normalize, reconstruct};
 use serde::Serialize;
 
+use draw::{Color, DrawFormat, draw, open};
 use input::{Listed, Source, name_of};
+use models::{Costs, Models, named};
 use output::{Answer, Format};
 use record::Record;
 
@@ -117,6 +118,26 @@ enum Action {
         /// The other one.
         other: PathBuf,
     },
+    /// Draw a layout: memory byte by byte, and the trees that describe it, as it is given and at least cost.
+    ///
+    /// Of a large layout one period is drawn, and how much of each part of the whole is data.
+    Draw {
+        /// How it is drawn.
+        #[arg(long, value_enum, default_value_t)]
+        format: DrawFormat,
+        /// Open the page, or the picture, in a browser.
+        #[arg(long)]
+        open: bool,
+        /// Whether the form for the terminal has colours: `auto` if it goes to one, and NO_COLOR is not set.
+        #[arg(long, value_enum, default_value_t)]
+        color: Color,
+        #[command(flatten)]
+        costs: Costs,
+        #[command(flatten)]
+        source: Source,
+        /// The input; standard input if left out or `-`.
+        file: Option<PathBuf>,
+    },
     /// Show the structs of a compiled program, or of a header, and the datatype of one.
     ///
     /// Programs in C, C++, Fortran and Rust are read by their debug information (compile with `-g`). Of a
@@ -145,16 +166,6 @@ enum Action {
     Completions { shell: Shell },
     /// Print the manual page of this command, or of one of its commands.
     Man { command: Option<String> },
-}
-
-#[derive(Args)]
-struct Costs {
-    /// What a description costs: storage, processing, penalty, or the path of a cost file.
-    ///
-    /// A cost file is JSON:
-    /// {"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}.
-    #[arg(long, default_value = "storage")]
-    cost: String,
 }
 
 #[derive(Args)]
@@ -240,26 +251,23 @@ fn print(answer: &str) -> io::Result<()> {
 fn run(action: Action) -> Result<Outcome> {
     match action {
         Action::Reconstruct { shape, costs, common } => {
-            let costs = costs.model()?;
+            let models = costs.models()?;
             let mut layout = common.source.read(common.file.as_ref())?;
             let (bounds, record) = (layout.bounds()?, layout.record.take());
-            let solution = reconstruct(&layout.map()?, shape.shape(), &*costs)?;
-            common.write(&solution, bounds, record.as_ref())
+            let solution = reconstruct(&layout.map()?, shape.shape(), models.wanted())?;
+            common.write(&models, &solution, bounds, record.as_ref())
         }
         Action::Normalize { costs, common } => {
-            let costs = costs.model()?;
+            let models = costs.models()?;
             let (Datatype { tree, bounds, .. }, record) = common.datatype()?;
-            common.write(&normalize(&tree, &*costs)?, bounds, record.as_ref())
+            common.write(&models, &normalize(&tree, models.wanted())?, bounds, record.as_ref())
         }
         Action::Convert { costs, common } => {
-            let costs = costs.model()?;
+            let models = costs.models()?;
             let (Datatype { tree, bounds, .. }, record) = common.datatype()?;
-            let cost = tree.cost(&*costs);
-            common.write(
-                &Solution { tree, cost, optimality: Optimality::UpperBound },
-                bounds,
-                record.as_ref(),
-            )
+            let cost = tree.cost(models.wanted());
+            let solution = Solution { tree, cost, optimality: Optimality::UpperBound };
+            common.write(&models, &solution, bounds, record.as_ref())
         }
         Action::Flatten { format, source, file } => {
             let map = source.read(file.as_ref())?.map()?;
@@ -270,19 +278,29 @@ fn run(action: Action) -> Result<Outcome> {
         }
         Action::Cost { format, source, file } => cost(format, &source.read(file.as_ref())?.datatype()?),
         Action::Explain { costs, source, file } => {
-            let costs = costs.model()?;
-            Ok(explain::explain(&source.read(file.as_ref())?.datatype()?, &*costs)?.into())
+            let models = costs.models()?;
+            Ok(explain::explain(&source.read(file.as_ref())?.datatype()?, models.wanted())?.into())
         }
         Action::Compare { format, costs, source, one, other } => {
-            let costs = costs.model()?;
+            let models = costs.models()?;
             let [one, other] = [one, other].map(|file| {
                 let datatype = source.read(Some(&file))?.datatype()?;
                 Ok::<_, anyhow::Error>((file.display().to_string(), datatype))
             });
-            compare(format, &*costs, one?, other?)
+            compare(format, models.wanted(), one?, other?)
+        }
+        Action::Draw { format, open: is_opened, color, costs, source, file } => {
+            let models = costs.models()?;
+            let layout = source.read(file.as_ref())?;
+            let (format, ending) = match format {
+                DrawFormat::Svg | DrawFormat::Html if is_opened => (DrawFormat::Html, ".html"),
+                format => (format, ".txt"),
+            };
+            let drawn = draw(format, color, &models, layout, name_of(file.as_ref()))?;
+            Ok(if is_opened { open(&drawn, ending)? } else { drawn }.into())
         }
         Action::Struct { list, format, function, costs, source, file, struct_name } => {
-            let costs = costs.model()?;
+            let models = costs.models()?;
             let source = source.named(struct_name);
             if list || !source.has_name() {
                 return structs(format, &source.list(file.as_ref())?);
@@ -302,9 +320,9 @@ fn run(action: Action) -> Result<Outcome> {
                 (Some(_), datatype) => datatype.with_context(|| name_of(file.as_ref())),
             };
             let Datatype { tree, bounds, .. } = datatype?;
-            let solution = normalize(&tree, &*costs)?;
+            let solution = normalize(&tree, models.wanted())?;
             let common = Common { format: format.unwrap_or(Format::Text), function, source, file };
-            Ok((text + &common.write(&solution, bounds, Some(&record))?.answer).into())
+            Ok((text + &common.write(&models, &solution, bounds, Some(&record))?.answer).into())
         }
         Action::Completions { shell } => {
             let mut script = Vec::new();
@@ -356,7 +374,7 @@ struct Priced {
 
 fn cost(format: MapFormat, Datatype { tree, .. }: &Datatype) -> Result<Outcome> {
     let mut all = Vec::new();
-    for (model, costs) in models() {
+    for (model, costs) in named() {
         let Solution { cost: least, optimality, .. } = normalize(tree, &*costs)?;
         all.push(Priced { model, given: tree.cost(&*costs), least, optimality: optimality.name() });
     }
@@ -410,28 +428,6 @@ fn compare(
     Ok(Outcome { answer, yes: same_type_map })
 }
 
-/// The models with a name.
-fn models() -> [(&'static str, Box<dyn CostModel>); 3] {
-    [
-        ("storage", Box::new(NodeCosts::default())),
-        ("processing", Box::new(NodeCosts::processing())),
-        ("penalty", Box::new(Penalty::default())),
-    ]
-}
-
-impl Costs {
-    fn model(&self) -> Result<Box<dyn CostModel>> {
-        if let Some((_, model)) = models().into_iter().find(|(name, _)| *name == self.cost) {
-            return Ok(model);
-        }
-        let read = || -> Result<NodeCosts> {
-            let text = fs::read_to_string(&self.cost).with_context(|| self.cost.clone())?;
-            serde_json::from_str(&text).with_context(|| self.cost.clone())
-        };
-        Ok(Box::new(read().context("--cost takes `storage`, `processing`, `penalty` or a cost file")?))
-    }
-}
-
 impl Common {
     /// The datatype that is described, and of a struct its fields.
     fn datatype(&self) -> Result<(Datatype, Option<Record>)> {
@@ -440,9 +436,23 @@ impl Common {
         Ok((layout.datatype()?, record))
     }
 
-    fn write(&self, solution: &Solution, bounds: Bounds, record: Option<&Record>) -> Result<Outcome> {
-        let source = name_of(self.file.as_ref());
-        let answer = Answer { solution, bounds, source, name: &self.function, record };
+    fn write(
+        &self,
+        models: &Models,
+        solution: &Solution,
+        bounds: Bounds,
+        record: Option<&Record>,
+    ) -> Result<Outcome> {
+        let answer = Answer {
+            solution,
+            given: None,
+            models,
+            is_coloured: Color::Auto.is_on(),
+            bounds,
+            source: name_of(self.file.as_ref()),
+            name: &self.function,
+            record,
+        };
         Ok(answer.write(self.format)?.into())
     }
 }

@@ -38,6 +38,8 @@ mod draw;
 mod error;
 mod gcd;
 mod normalize;
+#[cfg(feature = "picture")]
+pub mod picture;
 mod program;
 pub mod proposed;
 mod reconstruct;

@@ -2,7 +2,10 @@
 
 use proc_macro2::{Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
-use syn::{DeriveInput, Generics, Ident, Result, Type, parse_quote_spanned, parse2, spanned::Spanned};
+use syn::{
+    DeriveInput, Generics, Ident, Member, Result, Type, ext::IdentExt, parse_quote_spanned, parse2,
+    spanned::Spanned,
+};
 
 use crate::{
     ast::{Field, Input, Kind},
@@ -252,9 +255,16 @@ fn struct_members(item: &Input<'_>, fields: &[Field<'_>], types: &Types) -> Toke
     };
     let costs = costs(item);
     let lazy = lazy(item, fields);
+    let places = members.iter().map(|member| {
+        let name = match member {
+            Member::Named(name) => name.unraw().to_string(),
+            Member::Unnamed(index) => index.index.to_string(),
+        };
+        ours!(::core::mem::offset_of!(Self, #member), #name)
+    });
     ours! {
         const LIST: &'static [__dtype::Field] =
-            &[#(<#types as __dtype::MpiDatatype>::FIELD.at(::core::mem::offset_of!(Self, #members))),*];
+            &[#(<#types as __dtype::MpiDatatype>::FIELD.at(#places)),*];
         #order
         #loose
         #incomplete

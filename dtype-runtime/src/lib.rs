@@ -52,9 +52,9 @@
 //! # }
 //! ```
 //!
-//! Features: `mpi`, on by default; `marshal`, layouts as bytes; `num-complex` and `half`, whose numbers may
-//! be fields; `nalgebra`: matrices of fixed size may be fields, and layouts apply to matrices and views;
-//! `ndarray`: layouts apply to arrays and views.
+//! Features: `mpi`, on by default; `marshal`, layouts as bytes; `picture`, pictures of them; `num-complex`
+//! and `half`, whose numbers may be fields; `nalgebra`: matrices of fixed size may be fields, and layouts
+//! apply to matrices and views; `ndarray`: layouts apply to arrays and views.
 #![deny(missing_docs)]
 
 // The README's code is tested like any other.

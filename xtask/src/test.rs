@@ -26,8 +26,11 @@ pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
     {
         let _environment = libraries[0].enter(&sh);
         let _flags = sh.push_env("RUSTDOCFLAGS", "--deny warnings");
-        cmd!(sh, "cargo clippy --quiet --workspace --all-targets -- --deny warnings").quiet().run()?;
-        cmd!(sh, "cargo doc --quiet --workspace --no-deps").quiet().run()?;
+        let features = ["--features", "dtype-runtime/picture"];
+        cmd!(sh, "cargo clippy --quiet --workspace {features...} --all-targets -- --deny warnings")
+            .quiet()
+            .run()?;
+        cmd!(sh, "cargo doc --quiet --workspace {features...} --no-deps").quiet().run()?;
     }
 
     step("what needs no MPI: the core, the macros and their messages, packing, the command");
@@ -45,9 +48,11 @@ pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
             "papers",
             "--test",
             "constant",
+            "--test",
+            "picture",
         ],
     )?;
-    count.cargo_test(&sh, &["--package", "dtype-core", "--doc"])?;
+    count.cargo_test(&sh, &["--package", "dtype-core", "--all-features", "--doc"])?;
     count.cargo_test(
         &sh,
         &["--package", "dtype-core", "--release", "--test", "exhaustive", "--test", "runs"],
@@ -60,7 +65,15 @@ pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
     structs(&sh, &mut count)?;
     count.cargo_test(
         &sh,
-        &["--package", "dtype-derive", "--package", "dtype-runtime", "--no-default-features"],
+        &[
+            "--package",
+            "dtype-derive",
+            "--package",
+            "dtype-runtime",
+            "--no-default-features",
+            "--features",
+            "dtype-runtime/picture",
+        ],
     )?;
     let other_crates = ["--no-default-features", "--features", "half,marshal,nalgebra,ndarray,num-complex"];
     let with_them =

@@ -1,8 +1,10 @@
 //! What the command writes: an answer in one of several formats. Those that are programs are a file each.
 
 mod c;
+mod dot;
 mod emitted;
 mod fortran;
+mod pictures;
 mod python;
 mod table;
 
@@ -10,12 +12,13 @@ use std::fmt::{self, Display, Write};
 
 use anyhow::{Result, bail, ensure};
 use clap::ValueEnum;
-use dtype_core::{Bounds, Program, Solution, TypeTree};
+use dtype_core::{Bounds, Program, Solution, TypeTree, picture::Picture};
 use emitted::Emitted;
+use pictures::{Drawn, compared, page, picture};
 use serde::Serialize;
 pub(crate) use table::{fields, structs};
 
-use crate::record::Record;
+use crate::{models::Models, record::Record};
 
 /// How an answer is written.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -37,11 +40,25 @@ pub(crate) enum Format {
     FortranMpi,
     /// A Python function that makes it, with mpi4py.
     Python,
+    /// The tree as a graph for Graphviz, equal subtrees once.
+    Dot,
+    /// A picture: memory, and the tree beside it.
+    Svg,
+    /// A page with pictures, for a browser: the cost model and the order of a struct's fields can be changed.
+    Html,
+    /// A picture for the terminal, in colours if it is one.
+    Ansi,
 }
 
 /// An answer: a tree, what it costs, and the bounds of the datatype.
 pub(crate) struct Answer<'a> {
     pub(crate) solution: &'a Solution,
+    /// The tree before it was solved, if pictures show it.
+    pub(crate) given: Option<&'a TypeTree>,
+    /// The cost model, and others for pages.
+    pub(crate) models: &'a Models,
+    /// Whether escape sequences may be written.
+    pub(crate) is_coloured: bool,
     pub(crate) bounds: Bounds,
     /// Where the description came from.
     pub(crate) source: String,
@@ -85,8 +102,31 @@ impl Answer<'_> {
                 }
                 python::write(&mut text, &emitted)?;
             }
+            Format::Dot => dot::write(&mut text, tree, self.models.wanted())?,
+            Format::Svg => text = self.picture()?.svg(),
+            Format::Ansi => text = self.picture()?.text(self.is_coloured),
+            Format::Html => {
+                let tree = self.given.unwrap_or(tree);
+                text = page(&self.title(), tree, self.bounds, self.models, self.record)?;
+            }
         }
         Ok(text)
+    }
+
+    /// What pictures are called.
+    fn title(&self) -> String {
+        self.record.map_or_else(|| self.source.clone(), |record| record.name.clone())
+    }
+
+    fn picture(&self) -> Result<Picture> {
+        let costs = self.models.wanted();
+        let trees = match self.given {
+            Some(given) => compared(given, self.solution, costs),
+            None => vec![("tree".to_owned(), &self.solution.tree)],
+        };
+        let trees = trees.iter().map(|(heading, tree)| (heading.as_str(), *tree)).collect();
+        let (bounds, record) = (self.bounds, self.record);
+        picture(&Drawn { title: &self.title(), bounds, trees, costs, record })
     }
 
     fn emitted(&self) -> Result<Emitted<'_>> {

@@ -8,6 +8,8 @@
 //! - `transpack`: two plans joined into one.
 
 pub mod blocks;
+#[cfg(feature = "picture")]
+mod draw;
 mod how;
 mod kernels;
 mod moves;

@@ -41,6 +41,8 @@ use crate::{
 pub(crate) mod buffers;
 #[cfg(feature = "mpi")]
 mod datatype;
+#[cfg(feature = "picture")]
+mod draw;
 mod dynamic;
 pub(crate) mod entry;
 mod explain;
@@ -255,6 +257,24 @@ pub unsafe trait Layout: Clone + Sync {
         explain(&self.region(), self.entry())
     }
 
+    /// A picture of the layout in an array without gaps: as a grid in up to three dimensions, byte by byte,
+    /// and the least-cost tree. See [`MpiDatatype::draw`].
+    ///
+    /// ```
+    /// use dtype_runtime::layout;
+    ///
+    /// let column = layout!(u8[3][4] => [.., 1]);
+    /// assert!(column.draw()?.text(false).contains("· ■ · ·"));
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Tree`] where displacements leave what can be counted.
+    #[cfg(feature = "picture")]
+    fn draw(&self) -> Result<dtype_core::picture::Picture, Error> {
+        draw::draw(&self.region(), self.offset(), self.entry())
+    }
+
     /// The committed MPI datatype, relative to the first value selected, in an array without gaps; see
     /// [`MpiDatatype::datatype`].
     ///
@@ -456,6 +476,15 @@ macro_rules! own_methods {
         /// Explains the layout: see [`Layout::explain`].
         pub fn explain(&self) -> String {
             Layout::explain(self)
+        }
+
+        /// A picture of the layout: see [`Layout::draw`].
+        ///
+        /// # Errors
+        /// [`Error::Tree`] where displacements leave what can be counted.
+        #[cfg(feature = "picture")]
+        pub fn draw(&self) -> Result<dtype_core::picture::Picture, $crate::Error> {
+            Layout::draw(self)
         }
 
         /// The committed MPI datatype: see [`Layout::datatype`].

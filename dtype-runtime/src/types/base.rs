@@ -22,7 +22,7 @@ macro_rules! fields {
         type DtypeRuntime = Runtime;
 
         const LIST: &'static [Field] =
-            &[$(<$type>::FIELD.at(memoffset::$offset_of!(Self, $field))),*];
+            &[$(<$type>::FIELD.at(memoffset::$offset_of!(Self, $field), stringify!($field))),*];
 
         #[inline(always)]
         fn visit(_visitor: &mut impl Visitor) {

@@ -160,6 +160,28 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         Self::lazy().origin()
     }
 
+    /// A picture of a value: each field in its colour, padding hatched, and the least-cost tree. It becomes
+    /// an SVG file ([`Picture::svg`](dtype_core::picture::Picture::svg)) or text for the terminal
+    /// ([`Picture::text`](dtype_core::picture::Picture::text)).
+    ///
+    /// ```
+    /// use dtype_runtime::MpiDatatype;
+    ///
+    /// #[derive(MpiDatatype)]
+    /// #[repr(C)]
+    /// struct Cell { level: u8, value: f64 }
+    /// assert!(Cell::draw()?.text(false).contains("A░░░░░░░Bbbbbbbb"));
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Tree`] where displacements leave what can be counted.
+    #[cfg(feature = "picture")]
+    fn draw() -> Result<dtype_core::picture::Picture, Error> {
+        let name = std::any::type_name::<Self>();
+        super::draw::draw(name, size_of::<Self>(), Self::LIST, Self::lazy(), &Self::COSTS)
+    }
+
     /// Checks that values are valid: that every `bool` in them is 0 or 1, every `char` a
     /// character, no `NonZero` 0, and every enum one of its variants. [`unpack_into`](crate::unpack_into) and
     /// all of our receiving calls check this. rsmpi's own calls receive `bool` without, as they do in rsmpi,

@@ -21,6 +21,9 @@ pub struct Fields {
 #[derive(Clone, Copy)]
 pub struct Field {
     offset: usize,
+    /// Its name, or number.
+    #[cfg_attr(not(feature = "picture"), allow(dead_code))]
+    name: &'static str,
     facts: &'static Facts,
     runs: &'static RunBuffer,
     lazy: fn() -> &'static LazyDatatype,
@@ -33,7 +36,7 @@ impl Field {
         runs: &'static RunBuffer,
         lazy: fn() -> &'static LazyDatatype,
     ) -> Self {
-        Self { offset: 0, facts, runs, lazy }
+        Self { offset: 0, name: "", facts, runs, lazy }
     }
 
     /// Bytes from the start.
@@ -41,10 +44,22 @@ impl Field {
         self.offset
     }
 
-    /// The same field, `offset` bytes from the start.
+    /// The same field under its name, `offset` bytes from the start.
     #[must_use]
-    pub const fn at(self, offset: usize) -> Self {
-        Self { offset, ..self }
+    pub const fn at(self, offset: usize, name: &'static str) -> Self {
+        Self { offset, name, ..self }
+    }
+
+    /// What it is called.
+    #[cfg(feature = "picture")]
+    pub(super) const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Bytes up to its last one that travels.
+    #[cfg(feature = "picture")]
+    pub(super) fn size(&self) -> u64 {
+        (self.lazy)().solution().tree.measure().map_or(0, |measure| measure.upper_bound.max(0) as u64)
     }
 }
 

@@ -14,6 +14,8 @@ mod base;
 pub(crate) mod cache;
 pub(crate) mod check;
 pub(crate) mod datatype;
+#[cfg(feature = "picture")]
+mod draw;
 pub(crate) mod entry;
 pub(crate) mod facts;
 pub(crate) mod fields;

@@ -1,0 +1,230 @@
+//! Pictures: a layout with the tree that is given and the least-cost one, and a page on which the cost model
+//! and the order of a struct's fields can be changed.
+
+use std::fmt::Write;
+
+use anyhow::{Context, Result};
+use dtype_core::{
+    Bounds, CostModel, Solution, TypeTree, normalize,
+    picture::{PATTERNS, Picture},
+};
+
+use crate::{
+    models::Models,
+    record::{Field, FieldPlace, Record},
+};
+
+/// What is drawn.
+pub(crate) struct Drawn<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) bounds: Bounds,
+    /// Trees with their headings.
+    pub(crate) trees: Vec<(&'a str, &'a TypeTree)>,
+    pub(crate) costs: &'a dyn CostModel,
+    /// Of a struct, its fields.
+    pub(crate) record: Option<&'a Record>,
+}
+
+/// The picture of a layout.
+pub(crate) fn picture(drawn: &Drawn<'_>) -> Result<Picture> {
+    let (_, tree) = drawn.trees.first().context("a tree to draw")?;
+    let mut picture = Picture::new(drawn.title, tree, drawn.bounds)?;
+    for field in drawn.record.iter().flat_map(|record| &record.fields) {
+        picture = picture.field(&field.label(), i64::try_from(field.offset)?, field.size);
+    }
+    for (heading, tree) in &drawn.trees {
+        picture = picture.tree(heading, tree, 0, drawn.costs)?;
+    }
+    Ok(picture)
+}
+
+/// The trees of a layout as it is given and at least cost, with their headings; one, if that is the same.
+pub(crate) fn compared<'a>(
+    given: &'a TypeTree,
+    least: &'a Solution,
+    costs: &dyn CostModel,
+) -> Vec<(String, &'a TypeTree)> {
+    let optimality = least.optimality.name();
+    if given.cost(costs) <= least.cost {
+        return vec![(format!("as it is given: nothing cheaper was found ({optimality})"), given)];
+    }
+    vec![("as it is given".to_owned(), given), (format!("least-cost tree ({optimality})"), &least.tree)]
+}
+
+/// As many pictures are on a page.
+const MOST_PICTURES: usize = 150;
+
+/// A page with pictures of a layout under several cost models, and of a struct with its fields in several
+/// orders, of which one is shown at a time. It is whole: no script, and nothing from elsewhere.
+pub(crate) fn page(
+    title: &str,
+    tree: &TypeTree,
+    bounds: Bounds,
+    models: &Models,
+    record: Option<&Record>,
+) -> Result<String> {
+    let mut orders = vec![Order { name: "as it is".to_owned(), tree: tree.clone(), bounds, record: None }];
+    if let Some(record) = record {
+        orders.extend(other_orders(tree, record, MOST_PICTURES / models.iter().count()));
+    }
+    let title = escaped(title);
+    let (mut inputs, mut rules, mut choices, mut pictures) =
+        (String::new(), String::new(), String::new(), String::new());
+    choices += "<p>Cost model:";
+    for (m, (name, _)) in models.iter().enumerate() {
+        let checked = if m == 0 { " checked" } else { "" };
+        writeln!(inputs, "<input type=\"radio\" name=\"model\" id=\"m{m}\"{checked}>")?;
+        write!(choices, " <label for=\"m{m}\">{}</label>", escaped(name))?;
+        writeln!(rules, "#m{m}:checked~nav label[for=m{m}]{{background:#0072B2;color:#fff}}")?;
+    }
+    choices += "</p>\n";
+    if orders.len() > 1 {
+        choices += "<p>Order of the fields:";
+    }
+    for (o, order) in orders.iter().enumerate() {
+        let checked = if o == 0 { " checked" } else { "" };
+        writeln!(inputs, "<input type=\"radio\" name=\"order\" id=\"o{o}\"{checked}>")?;
+        if orders.len() > 1 {
+            write!(choices, " <label for=\"o{o}\">{}</label>", escaped(&order.name))?;
+            writeln!(rules, "#o{o}:checked~nav label[for=o{o}]{{background:#0072B2;color:#fff}}")?;
+        }
+        for (m, (_, costs)) in models.iter().enumerate() {
+            writeln!(rules, "#m{m}:checked~#o{o}:checked~main #p{m}-{o}{{display:block}}")?;
+            let least = normalize(&order.tree, costs)?;
+            let trees = compared(&order.tree, &least, costs);
+            let trees = trees.iter().map(|(heading, tree)| (heading.as_str(), *tree)).collect();
+            let record = order.record.as_ref().or(record);
+            let drawn = Drawn { title: &title, bounds: order.bounds, trees, costs, record };
+            writeln!(pictures, "<div id=\"p{m}-{o}\">\n{}</div>", picture(&drawn)?.svg())?;
+        }
+    }
+    if orders.len() > 1 {
+        choices += "</p>\n";
+    }
+    Ok(format!(
+        "<!DOCTYPE html>
+<html lang=\"en\">
+<head>
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width\">
+<title>{title}</title>
+<style>
+body{{font:15px system-ui,sans-serif;max-width:980px;margin:1.5em auto;padding:0 10px}}
+h1{{font-size:1.3em}}
+input{{position:absolute;opacity:0}}
+input:focus-visible~nav{{outline:2px solid #0072B2}}
+label{{display:inline-block;border:1px solid #0072B2;border-radius:4px;padding:2px 8px;margin:2px}}
+label{{cursor:pointer}}
+main div{{display:none}}
+svg{{max-width:100%;height:auto}}
+{rules}</style>
+</head>
+<body>
+<h1>{title}</h1>
+<svg width=\"0\" height=\"0\" style=\"position:absolute\">{PATTERNS}</svg>
+{inputs}<nav>
+{choices}</nav>
+<p>Point at a line of a tree: its bytes are marked. Point at a byte: its field, base type and \
+displacement are shown. Costs are those of a node with all below it.</p>
+<main>
+{pictures}</main>
+</body>
+</html>
+"
+    ))
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// A struct with its fields in some order.
+struct Order {
+    name: String,
+    tree: TypeTree,
+    bounds: Bounds,
+    record: Option<Record>,
+}
+
+/// The struct with its fields in other orders, as C would lay them out: the one with the least padding; then
+/// all of them if they are few, or each field first, and each last.
+fn other_orders(tree: &TypeTree, record: &Record, most: usize) -> Vec<Order> {
+    let TypeTree::Struct { displacements, children } = tree else { return Vec::new() };
+    if record.fields.iter().any(|field| matches!(field.place, FieldPlace::Bits(_))) {
+        return Vec::new();
+    }
+    let (first, free): (Vec<&Field>, Vec<&Field>) =
+        record.fields.iter().partition(|field| field.place == FieldPlace::First);
+    let mut wanted: Vec<(String, Vec<&Field>)> = Vec::new();
+    if let Some(better) = record.reordered() {
+        let fields: Vec<_> = better.fields.into_iter().map(|(field, _)| field).collect();
+        let free = fields.into_iter().filter(|field| field.place == FieldPlace::Free).collect();
+        wanted.push(("least padding".to_owned(), free));
+    }
+    if free.len() <= 4 {
+        for order in permutations(&free) {
+            let names: Vec<_> = order.iter().map(|field| field.label()).collect();
+            wanted.push((names.join(", "), order));
+        }
+    } else {
+        for (i, field) in free.iter().enumerate() {
+            let mut rest = free.clone();
+            rest.remove(i);
+            wanted.push((format!("{} first", field.label()), [&[*field], &rest[..]].concat()));
+            wanted.push((format!("{} last", field.label()), [&rest[..], &[*field]].concat()));
+        }
+    }
+    let mut seen = vec![free.clone()];
+    wanted
+        .into_iter()
+        .filter(|(_, order)| {
+            let is_new = !seen.contains(order);
+            seen.push(order.clone());
+            is_new
+        })
+        .filter_map(|(name, order)| {
+            let other = laid_out(record, &first, &order)?;
+            // A part moves with the field that it is in.
+            let moved = displacements.iter().map(|at| {
+                let holds = |field: &Field| (field.offset..field.offset + field.size).contains(&(*at as u64));
+                let field = record.fields.iter().position(holds)?;
+                Some(at - record.fields[field].offset as i64 + other.fields[field].offset as i64)
+            });
+            let mut parts: Vec<_> = moved.collect::<Option<Vec<i64>>>()?.into_iter().zip(children).collect();
+            parts.sort_by_key(|(at, _)| *at);
+            let (places, children): (Vec<i64>, Vec<TypeTree>) =
+                parts.into_iter().map(|(at, child)| (at, child.clone())).unzip();
+            let bounds = Bounds::of_extent(i64::try_from(other.size).ok()?);
+            Some(Order { name, tree: TypeTree::structure(places, children), bounds, record: Some(other) })
+        })
+        .take(most.saturating_sub(1))
+        .collect()
+}
+
+/// A record with fields behind those that come first, each at the next place that its alignment allows. The
+/// fields are listed as they were.
+fn laid_out(record: &Record, first: &[&Field], order: &[&Field]) -> Option<Record> {
+    let mut end = first.iter().map(|field| field.offset + field.size).max().unwrap_or(0);
+    let mut fields = record.fields.clone();
+    for field in order {
+        let offset = end.checked_next_multiple_of(field.alignment)?;
+        end = offset.checked_add(field.size)?;
+        let place = record.fields.iter().position(|known| known == *field)?;
+        fields[place].offset = offset;
+    }
+    Some(Record { fields, size: end.checked_next_multiple_of(record.alignment)?, ..record.clone() })
+}
+
+/// All orders of a few things.
+fn permutations<'a>(all: &[&'a Field]) -> Vec<Vec<&'a Field>> {
+    if all.is_empty() {
+        return vec![Vec::new()];
+    }
+    let mut orders = Vec::new();
+    for (i, first) in all.iter().enumerate() {
+        let mut rest = all.to_vec();
+        rest.remove(i);
+        orders.extend(permutations(&rest).into_iter().map(|order| [&[*first], &order[..]].concat()));
+    }
+    orders
+}

@@ -1,0 +1,71 @@
+//! Every format that the command writes, of a layout in an array and of a struct, as it was last looked at.
+//!
+//! `INSTA_UPDATE=always cargo test -p dtype-cli --test formats` takes what is written now; look at it.
+
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+};
+
+/// What the command answers, colours in brackets.
+fn dtype(arguments: &[&str], input: &str) -> String {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_dtype"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{arguments:?}");
+    String::from_utf8(output.stdout).unwrap().replace('\u{1b}', "")
+}
+
+/// Two rows of a matrix, and what is left of a third, with counts in front of them.
+const LAYOUT: &str = "strc([0, 16], [vec(2, 4, int), idxbuc(8, [4, 4, 2], [0, 40, 80], double)])";
+
+macro_rules! format_is {
+    ($test:ident, $format:literal) => {
+        #[test]
+        fn $test() {
+            insta::assert_snapshot!(dtype(&["normalize", "--format", $format], LAYOUT));
+        }
+    };
+}
+
+format_is!(json, "json");
+format_is!(text, "text");
+format_is!(notation, "notation");
+format_is!(calls, "calls");
+format_is!(c, "c");
+format_is!(fortran, "fortran");
+format_is!(fortran_mpi, "fortran-mpi");
+format_is!(python, "python");
+format_is!(dot, "dot");
+format_is!(svg, "svg");
+format_is!(ansi, "ansi");
+
+#[test]
+fn a_drawing_in_colours() {
+    insta::assert_snapshot!(dtype(&["draw", "--format", "ansi", "--color", "always"], LAYOUT));
+}
+
+#[test]
+fn a_page() {
+    let page = dtype(&["draw", "--format", "html"], LAYOUT);
+    // The pictures are those of `draw`, which are looked at by themselves.
+    assert_eq!(page.matches("<svg ").count(), 1 + 3);
+    let frame: Vec<_> = page.split("<svg ").map(|part| part.split("</svg>").last().unwrap()).collect();
+    insta::assert_snapshot!(frame.join("<svg>…</svg>"));
+}
+
+#[test]
+fn an_explanation() {
+    insta::assert_snapshot!(dtype(&["explain"], LAYOUT));
+}
+
+#[test]
+fn costs() {
+    insta::assert_snapshot!(dtype(&["cost"], LAYOUT));
+}

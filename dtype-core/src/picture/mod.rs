@@ -1,0 +1,234 @@
+//! Pictures of layouts: memory as a ribbon of bytes, or an array as a grid, and the trees that describe it,
+//! with what each node costs.
+//!
+//! What a picture is of is worked out here, and how it is drawn in `svg`, for browsers and papers, and
+//! `ansi`, for terminals. `bytes` finds out which node a byte belongs to, `nodes` lists a tree's nodes.
+
+mod ansi;
+mod bytes;
+mod colours;
+mod grid;
+mod nodes;
+mod svg;
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use crate::{Bounds, CostModel, Error, TypeTree};
+use bytes::{Cell, Overview};
+use colours::Palette;
+use grid::Grid;
+use nodes::Nodes;
+pub use svg::PATTERNS;
+
+/// A picture of a layout, with one tree that describes it, or several.
+///
+/// ```
+/// use dtype_core::{BaseType, Bounds, NodeCosts, TypeTree, picture::Picture};
+/// let tree = TypeTree::structure([0, 8], [BaseType::U8, BaseType::F64].map(TypeTree::Leaf));
+/// let picture = Picture::new("particle", &tree, Bounds::of_extent(16))?
+///     .field("kind", 0, 1)
+///     .field("value", 8, 8)
+///     .tree("strc", &tree, 0, &NodeCosts::default())?;
+/// assert!(picture.svg().starts_with("<svg "));
+/// assert!(picture.text(false).starts_with("particle: 9 bytes of data in 16\n"));
+/// # Ok::<(), dtype_core::Error>(())
+/// ```
+pub struct Picture {
+    title: String,
+    /// Bytes of data, and where they and what is between them lie.
+    size: u64,
+    from: i64,
+    to: i64,
+    fields: Vec<Field>,
+    /// The bytes that are drawn one by one, and what is said of them.
+    window: (i64, i64),
+    zoom: Vec<String>,
+    cells: Vec<Cell>,
+    overview: Option<Overview>,
+    grid: Option<Grid>,
+    trees: Vec<Drawn>,
+}
+
+/// A part of the bytes with a name.
+struct Field {
+    name: String,
+    from: i64,
+    to: i64,
+}
+
+/// A tree with its heading.
+struct Drawn {
+    heading: String,
+    lines: Vec<Line>,
+    /// Of each cell, the leaf that it is of, and all nodes that are above it.
+    covers: Vec<Vec<usize>>,
+}
+
+/// A node, as a line of its tree.
+struct Line {
+    text: String,
+    cost: u64,
+}
+
+/// As many bytes are drawn one by one.
+const MOST_BYTES: i64 = 1024;
+/// As many bytes stand in a row.
+const MOST_IN_ROW: i64 = 64;
+/// As many nodes of a tree are drawn.
+const MOST_NODES: usize = 100;
+
+impl Picture {
+    /// A picture of the layout that `tree` describes, of a datatype with these bounds. No tree stands beside
+    /// it yet.
+    ///
+    /// # Errors
+    /// Those of [`TypeTree::measure`].
+    pub fn new(title: &str, tree: &TypeTree, bounds: Bounds) -> Result<Self, Error> {
+        let measure = tree.measure()?;
+        let end = bounds.lower_bound.saturating_add(bounds.extent);
+        let (from, to) = if measure.entries == 0 {
+            (bounds.lower_bound.min(end), bounds.lower_bound.max(end))
+        } else {
+            (
+                bounds.lower_bound.min(measure.lower_bound).min(end),
+                end.max(measure.upper_bound).max(bounds.lower_bound),
+            )
+        };
+        let nodes = Nodes::of(tree)?;
+        let whole = to.saturating_sub(from);
+        let (window, zoom) =
+            if whole <= MOST_BYTES { ((from, to), Vec::new()) } else { nodes.zoomed(MOST_BYTES) };
+        let overview = (whole > MOST_BYTES).then(|| Overview::of(&nodes, from, to));
+        Ok(Self {
+            title: title.to_string(),
+            size: measure.size,
+            from,
+            to,
+            fields: Vec::new(),
+            window,
+            zoom,
+            cells: bytes::cells(&nodes, 0, window),
+            overview,
+            grid: Grid::inferred(&nodes, from, to),
+            trees: Vec::new(),
+        })
+    }
+
+    /// Gives `size` bytes at `offset` a name, and a colour of their own.
+    #[must_use]
+    pub fn field(mut self, name: &str, offset: i64, size: u64) -> Self {
+        let to = offset.saturating_add(i64::try_from(size).unwrap_or(i64::MAX));
+        self.fields.push(Field { name: name.to_string(), from: offset, to });
+        self
+    }
+
+    /// Draws the layout as a part of an array of these dimensions, the last one the fastest, with elements of
+    /// `element` bytes, the first one at displacement 0: as a grid, for up to three dimensions.
+    ///
+    /// # Errors
+    /// Those of [`TypeTree::measure`].
+    pub fn array(mut self, tree: &TypeTree, dimensions: &[u64], element: u64) -> Result<Self, Error> {
+        self.grid = Grid::of(&Nodes::of(tree)?, dimensions, element);
+        Ok(self)
+    }
+
+    /// Puts a tree with the same type map beside it, its displacement 0 at `at`, and what its nodes cost.
+    ///
+    /// # Errors
+    /// Those of [`TypeTree::measure`].
+    pub fn tree(
+        mut self,
+        heading: &str,
+        tree: &TypeTree,
+        at: i64,
+        costs: &dyn CostModel,
+    ) -> Result<Self, Error> {
+        let nodes = Nodes::of(tree)?;
+        let drawn = tree.to_string();
+        let mut lines: Vec<Line> = drawn
+            .lines()
+            .zip(nodes.iter())
+            .take(MOST_NODES)
+            .map(|(text, node)| Line { text: text.to_string(), cost: node.cost(costs) })
+            .collect();
+        if nodes.len() > MOST_NODES {
+            lines.push(Line { text: format!("… {} more nodes", nodes.len() - MOST_NODES), cost: 0 });
+        }
+        let cells = bytes::cells(&nodes, at, self.window);
+        let covers = self.cells.iter().map(|cell| {
+            let same = cells.binary_search_by_key(&(cell.at, cell.base), |other| (other.at, other.base));
+            same.map_or(Vec::new(), |i| nodes.above(cells[i].leaf))
+        });
+        let covers = covers.collect();
+        self.trees.push(Drawn { heading: heading.to_string(), lines, covers });
+        Ok(self)
+    }
+
+    /// What is between the data.
+    fn gap(&self) -> &'static str {
+        if self.grid.is_some() { "no data" } else { "padding" }
+    }
+
+    /// The first line of every form.
+    fn summary(&self) -> String {
+        format!("{}: {} of data in {}", self.title, bytes_of(self.size), self.to.saturating_sub(self.from))
+    }
+
+    /// Which colour a cell has: that of its field, or of its base type.
+    fn palette(&self) -> Palette {
+        let field_of =
+            |cell: &Cell| self.fields.iter().find(|field| field.from <= cell.at && cell.at < field.to);
+        let name_of =
+            |cell: &Cell| field_of(cell).map_or_else(|| cell.base.to_string(), |field| field.name.clone());
+        // A field keeps its colour wherever it lies.
+        Palette::of(self.fields.iter().map(|field| &field.name), self.cells.iter().map(name_of))
+    }
+
+    /// As many bytes stand in a row: a multiple of the period if there is one of up to `most` bytes, so that
+    /// copies lie below each other.
+    fn row(&self, most: i64) -> i64 {
+        let length = self.window.1 - self.window.0;
+        if length <= MOST_IN_ROW {
+            return length.max(1);
+        }
+        let starts: Vec<i64> = self.cells.iter().map(|cell| cell.at).collect();
+        let repeats = |period: &i64| {
+            let covered = |at: i64| starts.binary_search(&at).is_ok();
+            starts.iter().all(|at| at + period >= self.window.1 || covered(at + period))
+        };
+        let period = (1..=most).find(repeats).unwrap_or(8);
+        (MOST_IN_ROW / period).max(1) * period
+    }
+
+    /// The rows of this many bytes, by their first bytes; none where there are several in a row without data.
+    fn rows(&self, row: i64) -> Vec<Option<i64>> {
+        let (from, to) = self.window;
+        let has_data = |begin: i64| {
+            let behind = self.cells.partition_point(|cell| cell.at < begin + row);
+            self.cells[..behind].iter().rev().any(|cell| cell.end() > begin)
+        };
+        let begins: Vec<i64> = (from..to).step_by(row as usize).collect();
+        let filled: Vec<bool> = begins.iter().map(|begin| has_data(*begin)).collect();
+        let mut rows = Vec::new();
+        let mut i = 0;
+        while i < begins.len() {
+            let empty = filled[i..].iter().take_while(|filled| !**filled).count();
+            if empty > 1 {
+                rows.push(None);
+                i += empty;
+            } else {
+                rows.push(Some(begins[i]));
+                i += 1;
+            }
+        }
+        rows
+    }
+}
+
+fn bytes_of(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "byte" } else { "bytes" })
+}

@@ -1,0 +1,121 @@
+//! The nodes of a tree in the order in which they are drawn, and where to look in a large one.
+
+use alloc::{format, string::String, vec, vec::Vec};
+
+use crate::{Error, Measure, TypeTree};
+
+/// A tree's nodes, each before its children.
+pub(super) struct Nodes<'a> {
+    all: Vec<Node<'a>>,
+}
+
+pub(super) struct Node<'a> {
+    pub(super) tree: &'a TypeTree,
+    pub(super) measure: Measure,
+    parent: Option<usize>,
+    /// The numbers of its children.
+    pub(super) children: Vec<usize>,
+}
+
+impl<'a> Nodes<'a> {
+    pub(super) fn of(tree: &'a TypeTree) -> Result<Self, Error> {
+        tree.measure()?;
+        let mut nodes = Self { all: Vec::new() };
+        nodes.push(tree, None)?;
+        Ok(nodes)
+    }
+
+    fn push(&mut self, tree: &'a TypeTree, parent: Option<usize>) -> Result<usize, Error> {
+        let number = self.all.len();
+        self.all.push(Node { tree, measure: tree.measure()?, parent, children: Vec::new() });
+        for child in tree.children() {
+            let child = self.push(child, Some(number))?;
+            self.all[number].children.push(child);
+        }
+        Ok(number)
+    }
+
+    pub(super) fn node(&self, number: usize) -> &Node<'a> {
+        &self.all[number]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &'a TypeTree> {
+        self.all.iter().map(|node| node.tree)
+    }
+
+    /// A node and all that it hangs on.
+    pub(super) fn above(&self, number: usize) -> Vec<usize> {
+        let mut all = vec![number];
+        while let Some(parent) = all.last().and_then(|last| self.all[*last].parent) {
+            all.push(parent);
+        }
+        all
+    }
+
+    /// How far apart the copies of the outermost vec are.
+    pub(super) fn period(&self) -> Option<i64> {
+        let mut trees = self.iter().skip_while(|tree| match tree {
+            TypeTree::Index { displacements, .. } => displacements.len() == 1,
+            _ => false,
+        });
+        match trees.next()? {
+            TypeTree::Vector { stride, .. } => Some(stride.saturating_abs()).filter(|stride| *stride > 0),
+            _ => None,
+        }
+    }
+
+    /// The first bytes of what repeats, up to `most` of them, and how it repeats, from the outside in.
+    pub(super) fn zoomed(&self, most: i64) -> ((i64, i64), Vec<String>) {
+        let (mut number, mut at, mut said) = (0, 0, Vec::new());
+        loop {
+            let node = &self.all[number];
+            let from = node.measure.lower_bound.saturating_add(at);
+            let window = |length: i64| (from, from.saturating_add(length));
+            let length = node.measure.true_extent();
+            if length <= most {
+                return (window(length), said);
+            }
+            let Some(child) = node.children.first().copied() else { return (window(most), said) };
+            let first = |displacements: &[i64]| displacements.first().copied().unwrap_or(0);
+            match node.tree {
+                TypeTree::Vector { count, stride, .. } => {
+                    said.push(format!("{count} copies, {stride} bytes apart"));
+                    // Some copies, if there is room for more than one.
+                    let copies =
+                        if *stride > 0 { (most / stride).min((most / 2 / stride).max(2)) } else { 0 };
+                    if copies > 1 && self.all[child].measure.true_extent() <= *stride {
+                        return (window(copies * stride), said);
+                    }
+                }
+                TypeTree::Index { displacements, .. } => {
+                    // One only moves what is below.
+                    if displacements.len() > 1 {
+                        said.push(format!("{} copies at irregular places", displacements.len()));
+                    }
+                    at = at.saturating_add(first(displacements));
+                    // Several copies, if they are small.
+                    let child = &self.all[child].measure;
+                    if displacements.len() > 1 && child.true_extent() <= most / 8 {
+                        let from = at.saturating_add(child.lower_bound);
+                        return ((from, from.saturating_add(most / 4)), said);
+                    }
+                }
+                TypeTree::IndexBucket { displacements, buckets, stride, .. } => {
+                    let copies = buckets.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
+                    said.push(format!("{copies} copies in {} buckets, {stride} bytes apart", buckets.len()));
+                    at = at.saturating_add(first(displacements));
+                }
+                TypeTree::Struct { displacements, .. } => {
+                    said.push(format!("the first of {} parts", displacements.len()));
+                    at = at.saturating_add(first(displacements));
+                }
+                TypeTree::Leaf(_) => return (window(most), said),
+            }
+            number = child;
+        }
+    }
+}
