@@ -42,9 +42,17 @@ format_is!(c, "c");
 format_is!(fortran, "fortran");
 format_is!(fortran_mpi, "fortran-mpi");
 format_is!(python, "python");
+format_is!(rust, "rust");
+format_is!(rsmpi, "rsmpi");
 format_is!(dot, "dot");
 format_is!(svg, "svg");
 format_is!(ansi, "ansi");
+
+#[test]
+fn a_part_of_an_array_in_rust() {
+    let block = "subarray([8, 8, 8], [2, 6, 8], [3, 1, 0], double)";
+    insta::assert_snapshot!(dtype(&["normalize", "--format", "rust", "--function", "block"], block));
+}
 
 #[test]
 fn a_drawing_in_colours() {

@@ -38,7 +38,7 @@ impl Random {
         (0..=self.below(4)).map(|_| self.place()).collect()
     }
 
-    fn tree(&mut self, levels: u64) -> TypeTree {
+    fn leaf(&mut self) -> TypeTree {
         const BASES: [BaseType; 8] = [
             BaseType::U8,
             BaseType::I16,
@@ -49,8 +49,31 @@ impl Random {
             BaseType::DoubleInt,
             BaseType::F32,
         ];
+        TypeTree::Leaf(BASES[self.below(8) as usize])
+    }
+
+    /// What a struct is: fields one behind the other, with gaps, some of them arrays.
+    fn structure(&mut self) -> TypeTree {
+        let (mut end, mut places, mut children) = (0, Vec::new(), Vec::new());
+        for _ in 0..=self.below(5) {
+            let leaf = self.leaf();
+            let size = leaf.measure().unwrap().extent();
+            let count = 1 + self.below(8).saturating_sub(4);
+            end += self.below(3) as i64 * self.below(9) as i64;
+            // In a packed struct, anywhere.
+            let place =
+                if self.below(8) > 0 { (end as u64).next_multiple_of(size as u64) as i64 } else { end };
+            places.push(place);
+            children.push(if count > 1 { TypeTree::vector(count, size, leaf) } else { leaf });
+            end = place + size * count as i64;
+        }
+        places[0] = 0;
+        TypeTree::structure(places, children)
+    }
+
+    fn tree(&mut self, levels: u64) -> TypeTree {
         if levels == 0 {
-            return TypeTree::Leaf(BASES[self.below(8) as usize]);
+            return self.leaf();
         }
         let child = self.tree(levels - 1);
         match self.below(4) {
@@ -99,9 +122,9 @@ fn notation(tree: &TypeTree) -> String {
 fn cases() -> Vec<Case> {
     let count = if env::var_os("DTYPE_LONG").is_some() { 500 } else { 60 };
     let mut random = Random(19);
-    let case = |_| {
+    let case = |i| {
         let levels = random.below(4);
-        let tree = random.tree(levels);
+        let tree = if i % 4 == 3 { random.structure() } else { random.tree(levels) };
         Case {
             notation: notation(&tree),
             entries: tree.flatten().unwrap().entries().collect(),
@@ -345,6 +368,95 @@ def pack(datatype):
         command.env("MPI4PY_MPIABI", "mpich").env("LD_LIBRARY_PATH", mpich_by_its_own_name(&folder));
     }
     check(&cases, &run(&mut command));
+}
+
+#[test]
+fn rust_programs_pack_what_was_described() {
+    let (cases, folder) = (cases(), folder("rust"));
+    let mut main = format!(
+        "\
+#![deny(warnings)]
+#![allow(unused_imports)]
+use dtype_runtime::{{Layout, MpiDatatype}};
+use mpi::{{ffi, traits::*}};
+fn pack(datatype: &impl AsRaw<Raw = ffi::MPI_Datatype>) {{
+    let memory: Vec<u8> = (-{ROOM}i64..{ROOM}).map(|i| (7 * i + 3 + i.div_euclid(256)) as u8).collect();
+    let (mut out, mut at) = (vec![0u8; 1 << 20], 0);
+    let code = unsafe {{
+        let (from, to) = (memory.as_ptr().add({ROOM}).cast(), out.as_mut_ptr().cast());
+        ffi::MPI_Pack(from, 2, datatype.as_raw(), to, out.len() as i32, &mut at, ffi::RSMPI_COMM_SELF)
+    }};
+    assert_eq!(code, 0);
+    out[..at as usize].iter().for_each(|byte| print!(\"{{byte:02x}}\"));
+    println!();
+}}
+"
+    );
+    // What rsmpi has no name for is refused; of the rest, some are structs, or parts of arrays.
+    let (mut modules, mut calls, mut packed_by) = (String::new(), String::new(), Vec::new());
+    for (i, case) in cases.iter().enumerate() {
+        let input = folder.join(format!("{i}.txt"));
+        fs::write(&input, &case.notation).unwrap();
+        let is_named = case.entries.iter().all(|(base, _)| base.plain().is_some());
+        for format in ["rsmpi", "rust"] {
+            let name = format!("{format}{i}");
+            let mut command = Command::new(env!("CARGO_BIN_EXE_dtype"));
+            command.args(["normalize", "--format", format, "--function", &name]).arg(&input);
+            let output = command.output().unwrap();
+            assert!(is_named || !output.status.success(), "{}", case.notation);
+            assert!(!is_named || format == "rust" || output.status.success(), "{}", case.notation);
+            if !output.status.success() {
+                continue;
+            }
+            let text = String::from_utf8(output.stdout).unwrap();
+            let datatype = match format {
+                "rsmpi" => format!("{name}_create()"),
+                _ if text.contains("#[derive(MpiDatatype") => format!("Rust{i}::datatype().unwrap()"),
+                _ => format!("{name}_create().array_datatype().unwrap()"),
+            };
+            writeln!(modules, "mod {name};").unwrap();
+            writeln!(calls, "    pack(&{name}::{datatype});").unwrap();
+            fs::write(folder.join(format!("{name}.rs")), text).unwrap();
+            packed_by.push(i);
+        }
+    }
+    let structs = calls.matches("::datatype()").count();
+    let parts = calls.matches(".array_datatype()").count();
+    assert!(structs > 3 && parts > 3, "{structs} structs, {parts} parts of arrays");
+    writeln!(main, "{modules}fn main() {{\n    let _universe = mpi::initialize().unwrap();\n{calls}}}")
+        .unwrap();
+    fs::write(folder.join("main.rs"), main).unwrap();
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let manifest = format!(
+        "\
+[package]
+name = \"written\"
+version = \"0.0.0\"
+edition = \"2024\"
+[[bin]]
+name = \"written\"
+path = \"main.rs\"
+[dependencies]
+dtype-runtime = {{ path = {:?} }}
+mpi = {{ version = \"0.8.2\", default-features = false }}
+[profile.dev]
+debug = \"line-tables-only\"
+[workspace]
+",
+        workspace.join("dtype-runtime")
+    );
+    fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+    fs::copy(workspace.join("Cargo.lock"), folder.join("Cargo.lock")).unwrap();
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "--quiet", "--target-dir"]).arg(target);
+    run(build.current_dir(&folder));
+    let output = run(&mut Command::new(target.join("debug/written")));
+    let lines: Vec<_> = output.lines().collect();
+    assert_eq!(lines.len(), packed_by.len());
+    for (line, i) in lines.iter().zip(packed_by) {
+        assert_eq!(*line, packed(&cases[i]), "{}", cases[i].notation);
+    }
 }
 
 /// Folders in which MPICH is called as MPICH calls it; Debian has another name for it.

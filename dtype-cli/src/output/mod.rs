@@ -6,13 +6,15 @@ mod emitted;
 mod fortran;
 mod pictures;
 mod python;
+mod rsmpi;
+mod rust;
 mod table;
 
 use std::fmt::{self, Display, Write};
 
 use anyhow::{Result, bail, ensure};
 use clap::ValueEnum;
-use dtype_core::{Bounds, Program, Solution, TypeTree, picture::Picture};
+use dtype_core::{BaseType, Bounds, Program, Solution, TypeTree, picture::Picture};
 use emitted::Emitted;
 use pictures::{Drawn, compared, page, picture};
 use serde::Serialize;
@@ -40,6 +42,10 @@ pub(crate) enum Format {
     FortranMpi,
     /// A Python function that makes it, with mpi4py.
     Python,
+    /// Rust as users of dtype-runtime write it: a struct that derives `MpiDatatype`, or `layout!`.
+    Rust,
+    /// A Rust function that makes it, with rsmpi alone.
+    Rsmpi,
     /// The tree as a graph for Graphviz, equal subtrees once.
     Dot,
     /// A picture: memory, and the tree beside it.
@@ -95,12 +101,17 @@ impl Answer<'_> {
             Format::Python => {
                 let emitted = self.emitted()?;
                 if let Some(base) = emitted.bases().find(|base| !python::is_named(*base)) {
-                    bail!(
-                        "mpi4py has no name for {}; write the datatype in another language",
-                        base.mpi_name()
-                    );
+                    bail!(no_name("mpi4py", base));
                 }
                 python::write(&mut text, &emitted)?;
+            }
+            Format::Rust => rust::write(&mut text, &self.emitted()?, tree)?,
+            Format::Rsmpi => {
+                let emitted = self.emitted()?;
+                if let Some(base) = emitted.bases().find(|base| rsmpi::type_of(*base).is_none()) {
+                    bail!(no_name("rsmpi", base));
+                }
+                rsmpi::write(&mut text, &emitted)?;
             }
             Format::Dot => dot::write(&mut text, tree, self.models.wanted())?,
             Format::Svg => text = self.picture()?.svg(),
@@ -152,6 +163,11 @@ impl Answer<'_> {
         );
         Ok(Emitted { name: self.name, program, bounds: self.bounds, size, comment, record: self.record })
     }
+}
+
+/// The message where a library has no name for a predefined datatype.
+fn no_name(library: &str, base: BaseType) -> String {
+    format!("{library} has no name for {}; write the datatype in another language", base.mpi_name())
 }
 
 /// A tree in the papers' notation, as it is read.
