@@ -16,12 +16,15 @@ use std::{
     io::{self, Write as _},
     path::PathBuf,
     process::ExitCode,
+    thread,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use dtype_core::{Bounds, CostModel, Datatype, Optimality, Shape, Solution, normalize, reconstruct};
+use dtype_core::{
+    Bounds, CostModel, Datatype, Optimality, Shape, Solution, TypeTree, normalize, reconstruct,
+};
 use serde::Serialize;
 
 use draw::{Color, DrawFormat, draw, open};
@@ -227,7 +230,13 @@ impl From<String> for Outcome {
 }
 
 fn main() -> ExitCode {
-    let outcome = run(Command::parse().action);
+    let action = Command::parse().action;
+    // Trees of a thousand levels are walked by functions that call themselves.
+    let walks = thread::Builder::new().stack_size(1 << 28).spawn(|| run(action));
+    let outcome = walks.map_err(Into::into).and_then(|walks| {
+        // What was wrong has been said.
+        walks.join().unwrap_or_else(|_| Err(anyhow!("this should not have happened")))
+    });
     match outcome.and_then(|outcome| print(&outcome.answer).context("standard output").map(|()| outcome.yes))
     {
         Ok(true) => ExitCode::SUCCESS,
@@ -255,19 +264,20 @@ fn run(action: Action) -> Result<Outcome> {
             let mut layout = common.source.read(common.file.as_ref())?;
             let (bounds, record) = (layout.bounds()?, layout.record.take());
             let solution = reconstruct(&layout.map()?, shape.shape(), models.wanted())?;
-            common.write(&models, &solution, bounds, record.as_ref())
+            common.write(&models, None, &solution, bounds, record.as_ref())
         }
         Action::Normalize { costs, common } => {
             let models = costs.models()?;
             let (Datatype { tree, bounds, .. }, record) = common.datatype()?;
-            common.write(&models, &normalize(&tree, models.wanted())?, bounds, record.as_ref())
+            let solution = normalize(&tree, models.wanted())?;
+            common.write(&models, Some(&tree), &solution, bounds, record.as_ref())
         }
         Action::Convert { costs, common } => {
             let models = costs.models()?;
             let (Datatype { tree, bounds, .. }, record) = common.datatype()?;
             let cost = tree.cost(models.wanted());
             let solution = Solution { tree, cost, optimality: Optimality::UpperBound };
-            common.write(&models, &solution, bounds, record.as_ref())
+            common.write(&models, None, &solution, bounds, record.as_ref())
         }
         Action::Flatten { format, source, file } => {
             let map = source.read(file.as_ref())?.map()?;
@@ -322,7 +332,7 @@ fn run(action: Action) -> Result<Outcome> {
             let Datatype { tree, bounds, .. } = datatype?;
             let solution = normalize(&tree, models.wanted())?;
             let common = Common { format: format.unwrap_or(Format::Text), function, source, file };
-            Ok((text + &common.write(&models, &solution, bounds, Some(&record))?.answer).into())
+            Ok((text + &common.write(&models, Some(&tree), &solution, bounds, Some(&record))?.answer).into())
         }
         Action::Completions { shell } => {
             let mut script = Vec::new();
@@ -439,13 +449,14 @@ impl Common {
     fn write(
         &self,
         models: &Models,
+        given: Option<&TypeTree>,
         solution: &Solution,
         bounds: Bounds,
         record: Option<&Record>,
     ) -> Result<Outcome> {
         let answer = Answer {
             solution,
-            given: None,
+            given,
             models,
             is_coloured: Color::Auto.is_on(),
             bounds,

@@ -17,7 +17,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use dtype_core::{BaseType, Bounds, Datatype, TypeMap, TypeTree};
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::record::Record;
 pub(crate) use program::Listed;
@@ -131,7 +131,8 @@ fn named(file: Option<&PathBuf>) -> Option<&PathBuf> {
 /// What messages and programs call an input.
 pub(crate) fn name_of(file: Option<&PathBuf>) -> String {
     match named(file) {
-        Some(path) => path.display().to_string(),
+        // What a terminal would obey is not written to it.
+        Some(path) => path.display().to_string().replace(char::is_control, "?"),
         None => "standard input".to_owned(),
     }
 }
@@ -319,10 +320,38 @@ struct Answer {
 
 /// A type map, a tree, or an answer with one.
 fn json(text: &str) -> Result<Described> {
+    /// As deep as this brackets may be nested: trees of a thousand levels, of which each has up to four.
+    const MOST_LEVELS: usize = 4096;
+    ensure!(levels(text) <= MOST_LEVELS, "trees may have a thousand levels, and this one has more");
     let tree = match first_key(text.trim_start()) {
-        Some("types" | "type" | "displacements") => return Ok(Described::Map(serde_json::from_str(text)?)),
-        Some("cost" | "optimality" | "tree") => serde_json::from_str::<Answer>(text)?.tree,
-        _ => serde_json::from_str(text)?,
+        Some("types" | "type" | "displacements") => {
+            return Ok(Described::Map(parsed(text)?));
+        }
+        Some("cost" | "optimality" | "tree") => parsed::<Answer>(text)?.tree,
+        _ => parsed(text)?,
     };
     Ok(Described::Datatype(Datatype::of_tree(tree)?))
+}
+
+/// What JSON says. How deep it is has been checked.
+fn parsed<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.disable_recursion_limit();
+    let value = T::deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(value)
+}
+
+/// How deep the brackets of a text are nested; those in names count, too.
+fn levels(text: &str) -> usize {
+    let (mut open, mut most) = (0usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'{' | b'[' => open += 1,
+            b'}' | b']' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
 }

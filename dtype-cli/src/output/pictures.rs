@@ -1,7 +1,7 @@
 //! Pictures: a layout with the tree that is given and the least-cost one, and a page on which the cost model
 //! and the order of a struct's fields can be changed.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use anyhow::{Context, Result};
 use dtype_core::{
@@ -51,8 +51,9 @@ pub(crate) fn compared<'a>(
     vec![("as it is given".to_owned(), given), (format!("least-cost tree ({optimality})"), &least.tree)]
 }
 
-/// As many pictures are on a page.
+/// As many pictures are on a page, and as many bytes.
 const MOST_PICTURES: usize = 150;
+const MOST_BYTES: usize = 1 << 20;
 
 /// A page with pictures of a layout under several cost models, and of a struct with its fields in several
 /// orders, of which one is shown at a time. It is whole: no script, and nothing from elsewhere.
@@ -67,42 +68,63 @@ pub(crate) fn page(
     if let Some(record) = record {
         orders.extend(other_orders(tree, record, MOST_PICTURES / models.iter().count()));
     }
-    let title = escaped(title);
-    let (mut inputs, mut rules, mut choices, mut pictures) =
-        (String::new(), String::new(), String::new(), String::new());
-    choices += "<p>Cost model:";
+    let mut page = Page::default();
+    page.choices += "<p>Cost model:";
     for (m, (name, _)) in models.iter().enumerate() {
-        let checked = if m == 0 { " checked" } else { "" };
-        writeln!(inputs, "<input type=\"radio\" name=\"model\" id=\"m{m}\"{checked}>")?;
-        write!(choices, " <label for=\"m{m}\">{}</label>", escaped(name))?;
-        writeln!(rules, "#m{m}:checked~nav label[for=m{m}]{{background:#0072B2;color:#fff}}")?;
+        page.choice("model", 'm', m, name)?;
     }
-    choices += "</p>\n";
+    page.choices += "</p>\n";
     if orders.len() > 1 {
-        choices += "<p>Order of the fields:";
+        page.choices += "<p>Order of the fields:";
     }
     for (o, order) in orders.iter().enumerate() {
-        let checked = if o == 0 { " checked" } else { "" };
-        writeln!(inputs, "<input type=\"radio\" name=\"order\" id=\"o{o}\"{checked}>")?;
-        if orders.len() > 1 {
-            write!(choices, " <label for=\"o{o}\">{}</label>", escaped(&order.name))?;
-            writeln!(rules, "#o{o}:checked~nav label[for=o{o}]{{background:#0072B2;color:#fff}}")?;
+        if o > 0 && page.pictures.len() > MOST_BYTES {
+            write!(page.choices, " and {} others, for which there is no room here", orders.len() - o)?;
+            break;
         }
+        page.choice("order", 'o', o, if orders.len() > 1 { &order.name } else { "" })?;
         for (m, (_, costs)) in models.iter().enumerate() {
-            writeln!(rules, "#m{m}:checked~#o{o}:checked~main #p{m}-{o}{{display:block}}")?;
             let least = normalize(&order.tree, costs)?;
             let trees = compared(&order.tree, &least, costs);
             let trees = trees.iter().map(|(heading, tree)| (heading.as_str(), *tree)).collect();
             let record = order.record.as_ref().or(record);
-            let drawn = Drawn { title: &title, bounds: order.bounds, trees, costs, record };
-            writeln!(pictures, "<div id=\"p{m}-{o}\">\n{}</div>", picture(&drawn)?.svg())?;
+            let drawn = Drawn { title, bounds: order.bounds, trees, costs, record };
+            writeln!(page.rules, "#m{m}:checked~#o{o}:checked~main #p{m}-{o}{{display:block}}")?;
+            writeln!(page.pictures, "<div id=\"p{m}-{o}\">\n{}</div>", picture(&drawn)?.svg())?;
         }
     }
     if orders.len() > 1 {
-        choices += "</p>\n";
+        page.choices += "</p>\n";
     }
-    Ok(format!(
-        "<!DOCTYPE html>
+    Ok(page.html(&escaped(title)))
+}
+
+/// The parts of a page.
+#[derive(Default)]
+struct Page {
+    inputs: String,
+    rules: String,
+    choices: String,
+    pictures: String,
+}
+
+impl Page {
+    /// One of several choices; the first one is chosen. Without a name it is not shown.
+    fn choice(&mut self, group: &str, letter: char, number: usize, name: &str) -> fmt::Result {
+        let id = format!("{letter}{number}");
+        let checked = if number == 0 { " checked" } else { "" };
+        writeln!(self.inputs, "<input type=\"radio\" name=\"{group}\" id=\"{id}\"{checked}>")?;
+        if name.is_empty() {
+            return Ok(());
+        }
+        write!(self.choices, " <label for=\"{id}\">{}</label>", escaped(name))?;
+        writeln!(self.rules, "#{id}:checked~nav label[for={id}]{{background:#0072B2;color:#fff}}")
+    }
+
+    fn html(&self, title: &str) -> String {
+        let Self { inputs, rules, choices, pictures } = self;
+        format!(
+            "<!DOCTYPE html>
 <html lang=\"en\">
 <head>
 <meta charset=\"utf-8\">
@@ -110,7 +132,7 @@ pub(crate) fn page(
 <title>{title}</title>
 <style>
 body{{font:15px system-ui,sans-serif;max-width:980px;margin:1.5em auto;padding:0 10px}}
-h1{{font-size:1.3em}}
+h1{{font-size:1.3em;overflow-wrap:anywhere}}
 input{{position:absolute;opacity:0}}
 input:focus-visible~nav{{outline:2px solid #0072B2}}
 label{{display:inline-block;border:1px solid #0072B2;border-radius:4px;padding:2px 8px;margin:2px}}
@@ -131,11 +153,12 @@ displacement are shown. Costs are those of a node with all below it.</p>
 </body>
 </html>
 "
-    ))
+        )
+    }
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace(char::is_control, " ").replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// A struct with its fields in some order.
@@ -185,9 +208,15 @@ fn other_orders(tree: &TypeTree, record: &Record, most: usize) -> Vec<Order> {
         .filter_map(|(name, order)| {
             let other = laid_out(record, &first, &order)?;
             // A part moves with the field that it is in.
-            let moved = displacements.iter().map(|at| {
+            let moved = displacements.iter().zip(children).map(|(at, child)| {
                 let holds = |field: &Field| (field.offset..field.offset + field.size).contains(&(*at as u64));
                 let field = record.fields.iter().position(holds)?;
+                // It moves with one field only.
+                let Field { offset, size, .. } = &record.fields[field];
+                let end = at.checked_add(child.measure().ok()?.upper_bound)?;
+                if end > i64::try_from(offset + size).ok()? {
+                    return None;
+                }
                 Some(at - record.fields[field].offset as i64 + other.fields[field].offset as i64)
             });
             let mut parts: Vec<_> = moved.collect::<Option<Vec<i64>>>()?.into_iter().zip(children).collect();

@@ -10,7 +10,7 @@
 use alloc::{borrow::Cow, vec, vec::Vec};
 
 use crate::{
-    CostModel, Error, Limits, LinearCosts, Optimality, Run, Shape, Solution, TypeTree,
+    CostModel, Error, Limits, LinearCosts, NodeCosts, Optimality, Run, Shape, Solution, TypeTree,
     constant::{RunBuffer, Solved},
     reconstruct::{Atoms, PIECES, from_runs, least_cost, least_cost_path, reconstruct_within, solves_runs},
 };
@@ -183,6 +183,14 @@ impl Within<'_> {
         pieces <= self.limits.exact_entries
     }
 
+    /// Whether as many copies of pieces are few enough to be solved, and small enough to be kept, each with
+    /// its own lists: up to 2²² words.
+    fn allows_copies(&self, count: u64, pieces: &[&TypeTree]) -> bool {
+        const MOST_WORDS: u64 = 1 << 22;
+        let words = pieces.iter().fold(0u64, |all, piece| all.saturating_add(piece.cost(&NodeCosts::THESIS)));
+        self.allows(count.saturating_mul(pieces.len() as u64)) && count.saturating_mul(words) <= MOST_WORDS
+    }
+
     fn least_cost(&self, atoms: &Atoms) -> TypeTree {
         least_cost(atoms, self.costs, self.limits.kept, None).0
     }
@@ -207,11 +215,11 @@ fn list(tree: &TypeTree, within: Within<'_>) -> Vec<Piece> {
         TypeTree::Vector { count, stride, child } => copies(*count, *stride, &list(child, within), within),
         TypeTree::Index { displacements, child } => {
             let child = list(child, within);
-            if within.allows(displacements.len().saturating_mul(child.len()) as u64) {
+            if within.allows_copies(displacements.len() as u64, &trees_of(&child)) {
                 return together(displacements.iter().flat_map(|at| moved(&child, *at)));
             }
             let (first, atom) = solve(child, within);
-            if within.allows(displacements.len() as u64) {
+            if within.allows_copies(displacements.len() as u64, &[&atom]) {
                 return together(displacements.iter().map(|at| (at + first, atom.clone())));
             }
             let (start, cost) = (displacements[0], atom.cost(within.costs));
@@ -241,20 +249,25 @@ fn list(tree: &TypeTree, within: Within<'_>) -> Vec<Piece> {
     }
 }
 
+/// The trees of pieces.
+fn trees_of(pieces: &[Piece]) -> Vec<&TypeTree> {
+    pieces.iter().map(|(_, tree)| tree).collect()
+}
+
 /// `count` copies of a list, `stride` bytes apart.
 fn copies(count: u64, stride: i64, child: &[Piece], within: Within<'_>) -> Vec<Piece> {
     if child.is_empty() || count == 0 {
         return Vec::new();
     }
     let at = |i: u64| i as i64 * stride;
-    if within.allows(count.saturating_mul(child.len() as u64)) {
+    if within.allows_copies(count, &trees_of(child)) {
         return together((0..count).flat_map(|i| moved(child, at(i))));
     }
     let (first, atom) = solve(child.to_vec(), within);
     if let Some(longer) = lengthened(&atom, count, stride) {
         return vec![(first, longer)];
     }
-    if within.allows(count) {
+    if within.allows_copies(count, &[&atom]) {
         return together((0..count).map(|i| (first + at(i), atom.clone())));
     }
     vec![(first, TypeTree::vector(count, stride, atom))]

@@ -52,7 +52,7 @@ impl Picture {
             writeln!(text, "\nall of it: how much of each {} bytes is data", overview.part)?;
             for data in &overview.data {
                 let part = overview.part.max(1) as u64;
-                let level = if *data == 0 { 0 } else { (*data).min(part) * 7 / part + 1 };
+                let level = if *data == 0 { 0 } else { ((*data).min(part) * 7 + part / 2) / part + 1 };
                 text.push_str(LEVELS[level as usize]);
             }
             text.push('\n');
@@ -94,9 +94,12 @@ impl Picture {
             paint(&mut text, Some(number), &format!("{letter}"))?;
             write!(text, " {name}")?;
         }
-        text.push_str("  ");
-        paint(&mut text, None, "░")?;
-        writeln!(text, " {}", self.gap())?;
+        if self.has_gap() {
+            text.push_str(if palette.names.is_empty() { "" } else { "  " });
+            paint(&mut text, None, "░")?;
+            write!(text, " {}", self.gap())?;
+        }
+        text.push('\n');
         for drawn in &self.trees {
             let width = drawn.lines.iter().map(|line| line.text.chars().count()).max().unwrap_or(0);
             let width = width.max(drawn.heading.chars().count());

@@ -1,7 +1,7 @@
 //! Which bytes a layout has, and whose they are: one by one in a window, or how many in each part of the
 //! whole.
 
-use alloc::{vec, vec::Vec};
+use alloc::{collections::BTreeSet, vec, vec::Vec};
 
 use super::nodes::Nodes;
 use crate::{BaseType, TypeTree};
@@ -16,36 +16,46 @@ pub(super) struct Cell {
 
 impl Cell {
     pub(super) fn end(&self) -> i64 {
-        self.at + self.base.span() as i64
+        self.at.saturating_add(self.base.span() as i64)
     }
 }
 
-/// As many entries are drawn.
-const MOST_CELLS: usize = 2048;
-
-/// The entries of a tree, whose displacement 0 is at `at`, that begin in a window, by their displacements.
+/// The entries of a tree, whose displacement 0 is at `at`, that begin in a window, by their displacements. Of
+/// a pair, the value and the index are one each.
 pub(super) fn cells(nodes: &Nodes<'_>, at: i64, window: (i64, i64)) -> Vec<Cell> {
-    let mut all = Vec::new();
-    collect(nodes, 0, at, window, &mut all);
+    let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
+    collect(nodes, 0, at, window, &mut seen, &mut all);
     all.sort_by_key(|cell| (cell.at, cell.base));
     all.dedup_by_key(|cell| (cell.at, cell.base));
     all
 }
 
-fn collect(nodes: &Nodes<'_>, number: usize, at: i64, window: (i64, i64), all: &mut Vec<Cell>) {
+/// Copies of a node may lie on each other: what was seen is not looked at again.
+fn collect(
+    nodes: &Nodes<'_>,
+    number: usize,
+    at: i64,
+    window: (i64, i64),
+    seen: &mut BTreeSet<(usize, i64)>,
+    all: &mut Vec<Cell>,
+) {
     let node = nodes.node(number);
-    let (from, to) =
-        (at.saturating_add(node.measure.lower_bound), at.saturating_add(node.measure.upper_bound));
-    if node.measure.entries == 0 || from >= window.1 || to <= window.0 || all.len() >= MOST_CELLS {
+    let from = at.saturating_add(node.measure.lower_bound);
+    let to = at.saturating_add(node.measure.upper_bound);
+    if node.measure.entries == 0 || from >= window.1 || to <= window.0 || !seen.insert((number, at)) {
         return;
     }
     if let TypeTree::Leaf(base) = node.tree {
-        if at >= window.0 {
-            all.push(Cell { at, base: *base, leaf: number });
+        let parts = base.pair().unwrap_or([(0, *base); 2]);
+        for (within, base) in parts {
+            let at = at + within as i64;
+            if (window.0..window.1).contains(&at) {
+                all.push(Cell { at, base, leaf: number });
+            }
         }
         return;
     }
-    each_copy(nodes, number, at, window, &mut |child, at| collect(nodes, child, at, window, all));
+    each_copy(nodes, number, at, window, &mut |child, at| collect(nodes, child, at, window, seen, all));
 }
 
 /// Calls `visit` with each child that may reach into a window, and where it is.

@@ -173,9 +173,28 @@ impl Picture {
         if self.grid.is_some() { "no data" } else { "padding" }
     }
 
+    /// Whether there is anything between the data that are drawn.
+    fn has_gap(&self) -> bool {
+        let mut covered = self.window.0;
+        for cell in &self.cells {
+            if cell.at > covered {
+                return true;
+            }
+            covered = covered.max(cell.end());
+        }
+        covered < self.window.1
+    }
+
     /// The first line of every form.
     fn summary(&self) -> String {
-        format!("{}: {} of data in {}", self.title, bytes_of(self.size), self.to.saturating_sub(self.from))
+        const MOST: usize = 70;
+        let mut title: String = self.title.chars().take(MOST).collect();
+        if title.len() < self.title.len() {
+            title.push('…');
+        }
+        let whole = self.to.saturating_sub(self.from);
+        let twice = if self.size > whole.max(0) as u64 { ", some twice" } else { "" };
+        format!("{title}: {} of data in {whole}{twice}", bytes_of(self.size))
     }
 
     /// Which colour a cell has: that of its field, or of its base type.

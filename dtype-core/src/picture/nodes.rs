@@ -110,8 +110,15 @@ impl<'a> Nodes<'a> {
                     at = at.saturating_add(first(displacements));
                 }
                 TypeTree::Struct { displacements, .. } => {
-                    said.push(format!("the first of {} parts", displacements.len()));
                     at = at.saturating_add(first(displacements));
+                    // The beginning, if there is more in it than the first part.
+                    let child = &self.all[child].measure;
+                    if displacements.len() > 1 && child.true_extent() <= most / 8 {
+                        said.push(format!("{} parts", displacements.len()));
+                        let from = at.saturating_add(child.lower_bound);
+                        return ((from, from.saturating_add(most / 4)), said);
+                    }
+                    said.push(format!("the first of {} parts", displacements.len()));
                 }
                 TypeTree::Leaf(_) => return (window(most), said),
             }

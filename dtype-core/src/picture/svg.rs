@@ -9,6 +9,8 @@ use super::{Drawn, MOST_IN_ROW, MOST_NODES, Picture, colours::Palette};
 const WIDTH: i64 = 960;
 const LINE: i64 = 18;
 const CHARACTER: i64 = 8;
+/// As many characters of a line of a tree are drawn.
+const MOST_CHARACTERS: i64 = 300;
 /// Where the bytes begin, behind their offsets, and how high a row of them is.
 const LEFT: i64 = 84;
 const ROW: i64 = 26;
@@ -52,16 +54,16 @@ impl Picture {
         let legend = self.legend()?;
         write!(below, "<g transform=\"translate(0 {y})\">\n{}</g>\n", legend.text)?;
         y += legend.height;
-        let trees = self.trees_at(y)?;
+        let (trees, width) = self.trees_at(y)?;
         let height = y + trees.height;
         let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
              height=\"{height}\" role=\"img\" class=\"dtype\">\n<title>{}</title>\n",
             escaped(&self.summary())
         );
         write!(svg, "<style>\n{}</style>\n", self.style()?)?;
         writeln!(svg, "{PATTERNS}")?;
-        writeln!(svg, "<rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#fff\"/>")?;
+        writeln!(svg, "<rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>")?;
         writeln!(svg, "<text x=\"12\" y=\"20\" class=\"head\">{}</text>", escaped(&self.summary()))?;
         // Trees stand before what they mark, as CSS asks for.
         svg.push_str(&trees.text);
@@ -108,7 +110,7 @@ impl Picture {
         )?;
         for (i, data) in overview.data.iter().enumerate().filter(|(_, data)| **data > 0) {
             let part = overview.part.max(1) as u64;
-            let filled = ((*data).min(part) * high as u64 / part).max(1);
+            let filled = (((*data).min(part) * high as u64 + part / 2) / part).max(1);
             writeln!(
                 text,
                 "<rect x=\"{}\" y=\"{}\" width=\"{width}\" height=\"{filled}\" fill=\"#56B4E9\"/>",
@@ -305,7 +307,9 @@ impl Picture {
         let more = palette.names.len().saturating_sub(MOST_NAMES);
         let rest = format!("{more} more");
         let rest = (more > 0).then(|| ("#fff".into(), rest.as_str()));
-        for (fill, name) in fills.take(MOST_NAMES).chain(rest).chain([("url(#gap)".into(), self.gap())]) {
+        for (fill, name) in
+            fills.take(MOST_NAMES).chain(rest).chain(self.has_gap().then(|| ("url(#gap)".into(), self.gap())))
+        {
             let width = 30 + name.chars().count() as i64 * CHARACTER;
             if x > LEFT && x + width > WIDTH {
                 (x, y) = (LEFT, y + LINE);
@@ -323,46 +327,41 @@ impl Picture {
         Ok(Part { text, height: y + 32 })
     }
 
-    /// The trees side by side, or where they are wide, below each other.
-    fn trees_at(&self, y: i64) -> Result<Part, fmt::Error> {
+    /// The trees side by side, or where they are wide, below each other; with the width of all.
+    fn trees_at(&self, y: i64) -> Result<(Part, i64), fmt::Error> {
         let width = |drawn: &Drawn| {
             let lines = drawn.lines.iter().map(|line| &line.text).chain([&drawn.heading]);
-            (lines.map(|line| line.chars().count()).max().unwrap_or(0) as i64 + 10) * CHARACTER
+            (lines.map(|line| line.chars().count()).max().unwrap_or(0) as i64).min(MOST_CHARACTERS) + 10
         };
         let room = WIDTH / (self.trees.len() as i64).max(1);
-        let is_beside = self.trees.iter().all(|drawn| width(drawn) + 24 <= room);
-        let (mut text, mut x, mut y, mut height) = (String::new(), 12, y, 0);
+        let is_beside = self.trees.iter().all(|drawn| width(drawn) * CHARACTER + 24 <= room);
+        let (mut text, mut x, mut y, mut height, mut widest) = (String::new(), 12, y, 0, WIDTH);
         let top = y;
         for (tree, drawn) in self.trees.iter().enumerate() {
+            let heading = escaped(&cut(&drawn.heading, MOST_CHARACTERS as usize));
+            let costs = width(drawn) * CHARACTER;
             writeln!(
                 text,
-                "<text x=\"{x}\" y=\"{}\" class=\"head\">{}</text>",
+                "<text x=\"{x}\" y=\"{0}\" class=\"head\">{heading}</text>\n\
+                 <text x=\"{1}\" y=\"{0}\" class=\"note\" text-anchor=\"end\">cost</text>",
                 y + 14,
-                escaped(&drawn.heading)
-            )?;
-            let costs = width(drawn).min(room.max(WIDTH / 2) - 24);
-            writeln!(
-                text,
-                "<text x=\"{}\" y=\"{}\" class=\"note\" text-anchor=\"end\">cost</text>",
-                x + costs,
-                y + 14
+                x + costs
             )?;
             for (node, line) in drawn.lines.iter().enumerate() {
                 let at = y + 24 + node as i64 * LINE;
-                let shown: String = cut(&line.text, ((WIDTH - x - 80) / CHARACTER) as usize);
+                let shown = escaped(&cut(&line.text, MOST_CHARACTERS as usize));
                 let cost = if node < MOST_NODES { format!("{}", line.cost) } else { String::new() };
                 writeln!(
                     text,
                     "<g class=\"n h{}\"><rect class=\"hit\" x=\"{x}\" y=\"{at}\" width=\"{costs}\" \
-                     height=\"{LINE}\"/><text x=\"{x}\" y=\"{2}\">{3}</text><text x=\"{4}\" y=\"{2}\" \
-                     text-anchor=\"end\">{1}</text></g>",
+                     height=\"{LINE}\"/><text x=\"{x}\" y=\"{1}\">{shown}</text><text x=\"{2}\" y=\"{1}\" \
+                     text-anchor=\"end\">{cost}</text></g>",
                     node_name(tree, node),
-                    cost,
                     at + 13,
-                    escaped(&shown),
                     x + costs
                 )?;
             }
+            widest = widest.max(x + costs + 12);
             let own = 40 + drawn.lines.len() as i64 * LINE;
             if is_beside {
                 x += room;
@@ -372,7 +371,7 @@ impl Picture {
                 height = y - top;
             }
         }
-        Ok(Part { text, height: height + 8 })
+        Ok((Part { text, height: height + 8 }, widest))
     }
 }
 

@@ -417,7 +417,7 @@ impl<'a> Walk<'_, 'a> {
         spread(&mut members);
         let aligned = members.fields.iter().map(|field| field.alignment);
         let multiple = if size == 0 { 1 } else { 1 << size.trailing_zeros().min(63) };
-        members.alignment = aligned.max().unwrap_or(1).min(multiple);
+        members.alignment = alignment(entry).unwrap_or(aligned.max().unwrap_or(1).min(multiple));
         if is_union {
             self.union(&mut members, path);
         }
