@@ -15,6 +15,8 @@ pub(crate) struct Record {
     /// Bytes of it, and what they are a multiple of.
     pub(crate) size: u64,
     pub(crate) alignment: u64,
+    /// Bytes that are no padding.
+    pub(crate) data: u64,
     /// By offset.
     pub(crate) fields: Vec<Field>,
 }
@@ -78,8 +80,7 @@ impl Field {
 impl Record {
     /// Bytes of padding: between fields, behind the last one, and within them.
     pub(crate) fn padding(&self) -> u64 {
-        let within = self.fields.iter().fold(0u64, |sum, field| sum.saturating_add(field.padding));
-        self.gaps().iter().fold(within, |sum, (_, size)| sum.saturating_add(*size))
+        self.size.saturating_sub(self.data)
     }
 
     /// Where no field is: offset and size.
@@ -97,12 +98,13 @@ impl Record {
         gaps
     }
 
-    /// The order of the fields that needs the least memory, if that is less than the record has. None for
-    /// records with bit-fields, and where fields overlap.
+    /// The order of the fields that needs the least memory, if that is less than the record has. None where
+    /// the fields do not lie as their alignments say: in packed records, with bit-fields, and where they
+    /// overlap.
     ///
     /// Sizes are multiples of alignments, so the largest alignment first leaves no gap.
     pub(crate) fn reordered(&self) -> Option<Reordered<'_>> {
-        if self.fields.iter().any(|field| matches!(field.place, FieldPlace::Bits(_))) {
+        if !self.is_laid_out() {
             return None;
         }
         let (first, mut free): (Vec<_>, Vec<_>) =
@@ -121,5 +123,18 @@ impl Record {
         }
         let size = end.checked_next_multiple_of(self.alignment)?;
         (size < self.size).then_some(Reordered { fields, size })
+    }
+
+    /// Whether each field lies at the next place that its alignment allows, and the record ends likewise.
+    pub(crate) fn is_laid_out(&self) -> bool {
+        let mut end = 0u64;
+        for field in &self.fields {
+            let next = end.checked_next_multiple_of(field.alignment);
+            if matches!(field.place, FieldPlace::Bits(_)) || next != Some(field.offset) {
+                return false;
+            }
+            end = field.offset.saturating_add(field.size);
+        }
+        end.checked_next_multiple_of(self.alignment) == Some(self.size)
     }
 }

@@ -215,6 +215,46 @@ fn check(program: &Path, names: &dyn Fn(usize) -> String, structs: &[Struct], ba
     }
 }
 
+/// Compiles the structs with their fields in the order that the command proposes: they must be as small as it
+/// says.
+fn check_orders(compiler: &str, program: &Path, structs: &[Struct], folder: &Path) {
+    let listed = dtype(&["struct", program.to_str().unwrap(), "--list", "--format", "json"]);
+    let (mut text, mut main, mut expected) = (in_c(structs, false), String::new(), String::new());
+    text.truncate(text.find("int main").unwrap());
+    for (number, Struct { fields, .. }) in structs.iter().enumerate() {
+        let name = format!("struct s{number}");
+        let found = listed.as_array().unwrap().iter().find(|item| item["record"]["name"] == *name).unwrap();
+        let Some([size, order]) = found["least"].as_array().map(Vec::as_slice) else { continue };
+        writeln!(text, "struct r{number} {{").unwrap();
+        for field in order.as_array().unwrap() {
+            let i: usize = field.as_str().unwrap()[1..].parse().unwrap();
+            text += &declaration(&fields[i], i);
+        }
+        text += "};\n";
+        writeln!(main, "  printf(\"{number} %zu\\n\", sizeof(struct r{number}));").unwrap();
+        writeln!(expected, "{number} {size}").unwrap();
+    }
+    assert!(expected.lines().count() > 3, "{expected}");
+    let source = folder.join("orders.c");
+    fs::write(&source, format!("{text}int main(void) {{\n{main}  return 0;\n}}\n")).unwrap();
+    let program = folder.join("orders");
+    run(Command::new(compiler).arg("-w").arg("-o").arg(&program).arg(&source));
+    assert_eq!(run(&mut Command::new(&program)), expected);
+}
+
+/// A field in C.
+fn declaration(Field { kind, dimensions }: &Field, i: usize) -> String {
+    let name = match kind {
+        Kind::Base(base) => IN_C[*base].0.to_owned(),
+        Kind::Struct(inner) => format!("struct s{inner}"),
+    };
+    let mut text = format!("  {name} f{i}");
+    for count in dimensions {
+        write!(text, "[{count}]").unwrap();
+    }
+    text + ";\n"
+}
+
 fn folder(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&path);
@@ -235,16 +275,8 @@ fn in_c(structs: &[Struct], is_cxx: bool) -> String {
             _ => String::new(),
         };
         writeln!(text, "struct {packed}s{number}{base} {{").unwrap();
-        for (i, Field { kind, dimensions }) in fields.iter().enumerate() {
-            let name = match kind {
-                Kind::Base(base) => IN_C[*base].0.to_owned(),
-                Kind::Struct(inner) => format!("struct s{inner}"),
-            };
-            write!(text, "  {name} f{i}").unwrap();
-            for count in dimensions {
-                write!(text, "[{count}]").unwrap();
-            }
-            text += ";\n";
+        for (i, field) in fields.iter().enumerate() {
+            text += &declaration(field, i);
         }
         writeln!(text, "}};\nstruct s{number} g{number};").unwrap();
     }
@@ -291,6 +323,9 @@ fn in_c_or_cxx(compilers: [&str; 2], is_cxx: bool, seed: u64) {
             run(Command::new(compiler).arg("-g").args(options).args(["-w", "-o"]).arg(&program).arg(&source));
             let name = |i| if is_cxx { format!("sim::s{i}") } else { format!("struct s{i}") };
             check(&program, &name, &structs, IN_C);
+            if !is_cxx {
+                check_orders(compiler, &program, &structs, &folder);
+            }
         }
     }
 }
@@ -352,6 +387,38 @@ fn derived_types_of_fortran_are_where_the_program_says() {
         let name = |i| format!("type(s{i})");
         check(&program, &name, &structs, IN_FORTRAN);
     }
+}
+
+#[test]
+fn a_text_of_fortran_that_is_skipped_takes_its_hidden_length_with_it() {
+    let folder = folder("structs-fortran-text");
+    let source = folder.join("text.f90");
+    let text = "\
+program main
+  type named
+    character(len=:), allocatable :: name
+    integer :: number
+    character(len=3) :: tag
+    real(8), allocatable :: values(:)
+  end type
+  type(named) :: one
+  one%number = 1
+  print *, one%number
+end program
+";
+    fs::write(&source, text).unwrap();
+    let program = folder.join("text");
+    run(Command::new("gfortran").args(["-g", "-o"]).arg(&program).arg(&source));
+    let dtype = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dtype"));
+        let output = command.arg("struct").arg(&program).arg("type(named)").args(more).output().unwrap();
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    let skipped = ["--skip", "name", "--skip", "values", "--format", "notation"];
+    assert_eq!(dtype(&skipped), "strc([8, 12], [MPI_INTEGER, vec(3, 1, MPI_CHARACTER)])\n");
+    let refused = dtype(&[]);
+    assert!(refused.contains("`name` is a pointer (`character(len=:), pointer`)"), "{refused}");
+    assert!(refused.contains("`values` is allocatable"), "{refused}");
 }
 
 #[test]
@@ -471,13 +538,80 @@ fn a_union_is_carried_where_its_members_have_the_same_type_map() {
 }
 
 #[test]
+fn no_order_is_proposed_where_alignments_ask_for_more() {
+    for declared in [
+        "struct s { int a; int b; char c[100]; } __attribute__((aligned(64)));",
+        "typedef float v4 __attribute__((vector_size(16))); struct s { v4 v; int n; };",
+        "struct inner { double d; } __attribute__((aligned(32))); struct s { struct inner i; int n; };",
+        "struct s { int a; int : 16; int b; };",
+        "struct s { char c; double d; } __attribute__((packed));",
+    ] {
+        let (code, text) = of_declared(declared, &["s"]);
+        assert_eq!((code, text.contains("fewer")), (0, false), "{declared}\n{text}");
+    }
+}
+
+#[test]
+fn what_is_known_only_at_run_time_is_refused() {
+    for (declared, why) in [
+        ("struct s { int n; double v[]; };", "`v` is an array without a length"),
+        ("struct s { int n; double v[0]; };", "`v` is an array of length 0"),
+        ("struct s { int n; void (*f)(int); };", "`f` is a pointer (`function *`)"),
+        ("struct s { int n; __int128 wide; };", "`wide` is a `__int128` of 16 bytes"),
+        ("struct s { int n; _Float16 half; };", "`half` is a `_Float16` of 2 bytes"),
+    ] {
+        let (code, text) = of_declared(declared, &["s", "--format", "c"]);
+        assert_eq!((code, text.contains(why)), (2, true), "{declared}\n{text}");
+    }
+}
+
+#[test]
+fn object_files_are_read_and_others_told_what_to_do() {
+    let folder = folder("structs-objects");
+    let source = folder.join("one.c");
+    fs::write(&source, "struct one { char c; double d; } one; struct two { int i; } two;\n").unwrap();
+    let dtype = |options: &[&str], file: &str| {
+        let object = folder.join("one.o");
+        run(Command::new("cc")
+            .arg("-c")
+            .args(options)
+            .arg("-o")
+            .arg(&object)
+            .arg(&source)
+            .current_dir(&folder));
+        run(Command::new("ar").arg("rcs").arg(folder.join("lib.a")).arg(&object));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dtype"));
+        let output = command.args(["struct", "--list"]).arg(folder.join(file)).output().unwrap();
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        (output.status.code().unwrap(), text)
+    };
+    for options in
+        [&["-g"][..], &["-g", "-fdebug-types-section"], &["-g", "-gdwarf-4", "-fdebug-types-section"]]
+    {
+        let (code, text) = dtype(options, "one.o");
+        assert!(
+            code == 0 && text.contains("struct one") && text.contains("struct two"),
+            "{options:?}\n{text}"
+        );
+    }
+    for (options, file, why) in [
+        (&["-g0"][..], "one.o", "compile with `-g`"),
+        (&["-g", "-gsplit-dwarf"], "one.o", "compile without `-gsplit-dwarf`"),
+        (&["-g"], "lib.a", "this is an archive"),
+    ] {
+        let (code, text) = dtype(options, file);
+        assert!(code == 2 && text.contains(why), "{options:?}\n{text}");
+    }
+}
+
+#[test]
 fn a_name_that_is_unknown_and_what_does_not_compile_are_told() {
     let (code, text) = of_declared(DECLARED, &["struct nod"]);
     assert_eq!(code, 2);
     assert!(text.contains("no struct `struct nod` is described in it; there is `node`"), "{text}");
     let (code, text) = of_declared("struct broken { int i }", &[]);
     assert_eq!(code, 2);
-    assert!(text.contains("does not compile it:") && text.contains("declared:1"), "{text}");
+    assert!(text.contains("does not compile it") && text.contains("declared:1"), "{text}");
 }
 
 #[test]

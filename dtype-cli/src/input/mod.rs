@@ -259,7 +259,7 @@ fn bytes_of(file: Option<&PathBuf>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-const NO_TEXT: &str = "this is no text: it is not UTF-8";
+const NO_TEXT: &str = "this is no text (it is not UTF-8), and no program that is understood";
 
 /// The form of a text that nobody has named.
 fn recognized(text: &[u8]) -> Result<Form> {

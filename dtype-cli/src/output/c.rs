@@ -88,8 +88,8 @@ fn layout_of(f: &mut String, record: &Record) -> fmt::Result {
     }
     writeln!(f, "\n#include <stddef.h>\n#include \"{}\"\n", header.replace(['"', '\n'], "_"))?;
     writeln!(f, "static_assert(sizeof({name}) == {size}, \"{name} has another size here\");")?;
-    // With base classes, where a field is cannot be asked for everywhere.
-    if fields.iter().any(|field| field.place == FieldPlace::First) {
+    // In C++, fields may be private, and where they are cannot always be asked for.
+    if *language == Language::Cxx {
         return Ok(());
     }
     let is_name = |field: &&Field| {

@@ -173,7 +173,8 @@ struct Order {
 /// all of them if they are few, or each field first, and each last.
 fn other_orders(tree: &TypeTree, record: &Record, most: usize) -> Vec<Order> {
     let TypeTree::Struct { displacements, children } = tree else { return Vec::new() };
-    if record.fields.iter().any(|field| matches!(field.place, FieldPlace::Bits(_))) {
+    // What is packed, or lies otherwise where no rule puts it, is not moved.
+    if !record.is_laid_out() {
         return Vec::new();
     }
     let (first, free): (Vec<&Field>, Vec<&Field>) =

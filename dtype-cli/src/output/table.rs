@@ -42,8 +42,8 @@ pub(crate) fn fields(f: &mut String, record: &Record) -> fmt::Result {
 pub(crate) fn structs(f: &mut String, all: &[Listed]) -> fmt::Result {
     let mut rows: Vec<_> = all
         .iter()
-        .map(|Listed { record, refused }| {
-            let saved = record.reordered().map_or(0, |better| record.size - better.size);
+        .map(|Listed { record, refused, least }| {
+            let saved = least.as_ref().map_or(0, |(size, _)| record.size - size);
             let at = record.declared.as_ref().map_or(String::new(), |(file, line)| format!("{file}:{line}"));
             (saved, record.padding(), record, at, refused)
         })

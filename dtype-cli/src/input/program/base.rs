@@ -48,10 +48,10 @@ fn by_encoding(name: &str, encoding: gimli::DwAte, size: u64) -> Option<BaseType
     Some(match (encoding, size) {
         (dw::DW_ATE_float, 4) => BaseType::F32,
         (dw::DW_ATE_float, 8) => BaseType::F64,
-        (dw::DW_ATE_float, 2) if !name.contains("bf") && !name.contains("bfloat") => BaseType::Real2,
-        (dw::DW_ATE_float, 16) if name.contains("128") => BaseType::Real16,
         (dw::DW_ATE_complex_float, 8) => BaseType::C32,
         (dw::DW_ATE_complex_float, 16) => BaseType::C64,
+        // As clang calls that of `long double`.
+        (dw::DW_ATE_complex_float, _) if name == "complex" => BaseType::CLongDoubleComplex,
         (dw::DW_ATE_boolean, 1) => BaseType::Bool,
         (dw::DW_ATE_signed | dw::DW_ATE_signed_char, 1) => BaseType::I8,
         (dw::DW_ATE_signed, 2) => BaseType::I16,

@@ -63,11 +63,11 @@ pub(crate) fn compile(
     command.args(["-x", compiled.language]).arg(&source).arg("-o").arg(&object);
     let output = command.stdin(Stdio::null()).output();
     let output = output.with_context(|| {
-        format!("the compiler `{program}`; name another one with `--compiler`, or in {}", compiled.variable)
+        format!("`{program}` cannot be run; name a compiler with `--compiler`, or in {}", compiled.variable)
     })?;
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr);
-        bail!("`{program}` does not compile it:\n{}", text.trim_end());
+        bail!("`{program}` does not compile it ({}):\n{}", output.status, text.trim_end());
     }
     fs::read(&object).context("what the compiler wrote")
 }

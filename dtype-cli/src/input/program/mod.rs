@@ -39,14 +39,16 @@ pub(super) struct Wanted<'a> {
 pub(crate) struct Listed {
     pub(crate) record: Record,
     pub(crate) refused: Option<String>,
+    /// Its size with its fields in the order that needs the least memory, and that order, if it is another.
+    pub(crate) least: Option<(u64, Vec<String>)>,
 }
 
 /// Whether a file is a program, a library, or an object file.
 pub(super) fn is_program(file: &[u8]) -> bool {
-    use FileKind::{Elf32, Elf64, MachO32, MachO64, MachOFat32, MachOFat64, Pe32, Pe64};
+    use FileKind::{Archive, Elf32, Elf64, MachO32, MachO64, MachOFat32, MachOFat64, Pe32, Pe64};
     let kind = FileKind::parse(file);
     kind.is_ok_and(|kind| {
-        matches!(kind, Elf32 | Elf64 | MachO32 | MachO64 | MachOFat32 | MachOFat64 | Pe32 | Pe64)
+        matches!(kind, Archive | Elf32 | Elf64 | MachO32 | MachO64 | MachOFat32 | MachOFat64 | Pe32 | Pe64)
     })
 }
 
@@ -80,9 +82,15 @@ pub(super) fn list(file: &[u8], wanted: &Wanted<'_>) -> Result<Vec<Listed>> {
     let types = Types::load(&dwarf)?;
     let (mut all, mut seen) = (Vec::new(), HashSet::new());
     for found in types.structs()? {
-        if wanted.name.is_some_and(|part| !found.name.contains(bare(part)))
-            || !seen.insert((found.name.clone(), found.line, found.size))
-        {
+        if wanted.name.is_some_and(|part| !found.name.contains(bare(part))) {
+            continue;
+        }
+        // Only C has different structs of one name.
+        let file = match types.language(found.place.unit) {
+            Language::C => types.declared(found.place.unit, &types.entry(found.place)?),
+            _ => None,
+        };
+        if !seen.insert((found.name.clone(), file, found.line, found.size)) {
             continue;
         }
         let Described { record, refused, .. } = types.described(&found, &mut [])?;
@@ -90,7 +98,19 @@ pub(super) fn list(file: &[u8], wanted: &Wanted<'_>) -> Result<Vec<Listed>> {
             continue;
         }
         let refused = refused.first().map(short);
-        all.push(Listed { record, refused });
+        let least = record
+            .reordered()
+            .map(|better| (better.size, better.fields.into_iter().map(|(field, _)| field.label()).collect()));
+        all.push(Listed { record, refused, least });
+    }
+    if all.is_empty() {
+        bail!(
+            "no struct{} is described in it: compile with `-g`, and use it",
+            match wanted.name {
+                Some(part) => format!(" with `{part}` in its name"),
+                None => String::new(),
+            }
+        );
     }
     Ok(all)
 }
@@ -109,7 +129,11 @@ fn refusal(record: &Record, refused: &[Refused]) -> String {
         lines.push(format!("  … and {} more", refused.len() - SHOWN));
     }
     if let Some(Refused { path, .. }) = refused.iter().find(|refused| !refused.path.is_empty()) {
-        let field = path.split_once('.').map_or(path.as_str(), |(field, _)| field);
+        let is_of = |name: &&str| {
+            !name.is_empty()
+                && path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let field = record.fields.iter().map(|field| field.name.as_str()).find(is_of).unwrap_or(path);
         lines.push(format!("What should stay at home is named with `--skip`, as in `--skip {field}`"));
     }
     lines.join("\n")
@@ -117,7 +141,8 @@ fn refusal(record: &Record, refused: &[Refused]) -> String {
 
 /// A refusal for a table.
 fn short(Refused { path, why }: &Refused) -> String {
-    let why = why.split_once([':', '(', ',']).map_or(why.as_str(), |(why, _)| why.trim_end());
+    let end = [": ", " (", ", "].iter().filter_map(|mark| why.find(mark)).min();
+    let why = &why[..end.unwrap_or(why.len())];
     format!("{path} {why}").trim_start().to_owned()
 }
 
@@ -172,8 +197,10 @@ impl Types<'_> {
             })
         };
         let mut candidates: Vec<_> = all.iter().filter(is_whole).collect();
-        if candidates.is_empty() {
-            candidates = all.iter().filter(is_end).collect();
+        // Types of Fortran are not called by their modules.
+        let is_fortran = |found: &&Found| self.language(found.place.unit) == Language::Fortran;
+        if candidates.is_empty() || place.is_some() || candidates.iter().all(is_fortran) {
+            candidates.extend(all.iter().filter(is_end));
         }
         let mut different: Vec<Described> = Vec::new();
         for found in candidates {

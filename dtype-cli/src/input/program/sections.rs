@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use anyhow::{Context, Result, bail};
 use gimli::{DwarfSections, SectionId};
-use object::{File, Object, ObjectKind, ObjectSection, RelocationMap};
+use object::{File, FileKind, Object, ObjectKind, ObjectSection, RelocationMap, Section};
 
 /// What sections are read from.
 pub(super) struct Sections<'a> {
@@ -17,12 +17,18 @@ pub(super) type Dwarf<'a> = gimli::Dwarf<Slice<'a>>;
 
 impl<'a> Sections<'a> {
     pub(super) fn load(file: &'a [u8]) -> Result<Self> {
+        if FileKind::parse(file).is_ok_and(|kind| kind == FileKind::Archive) {
+            bail!("this is an archive: name an object file of it (`ar x`), or a program that has it");
+        }
         let object = File::parse(file).context("this is no program that is understood")?;
         let endian =
             if object.is_little_endian() { gimli::RunTimeEndian::Little } else { gimli::RunTimeEndian::Big };
         if object.section_by_name(SectionId::DebugInfo.name()).is_none() {
             let elsewhere = match object.gnu_debuglink() {
                 Ok(Some((name, _))) => format!("; it is in `{}`", String::from_utf8_lossy(name)),
+                _ if object.section_by_name(".debug_info.dwo").is_some() => {
+                    ": it is split; compile without `-gsplit-dwarf`".to_owned()
+                }
                 _ => ": compile with `-g`, and do not `strip`".to_owned(),
             };
             bail!("there is no debug information (DWARF) in it{elsewhere}");
@@ -40,13 +46,21 @@ impl<'a> Sections<'a> {
 
 /// A section's bytes; none if it is not there.
 fn section<'a>(object: &File<'a>, id: SectionId) -> Result<Cow<'a, [u8]>> {
-    let Some(section) = object.section_by_name(id.name()) else { return Ok(Cow::Borrowed(&[])) };
-    let data = section.uncompressed_data().with_context(|| id.name())?;
     if object.kind() != ObjectKind::Relocatable {
-        return Ok(data);
+        let Some(section) = object.section_by_name(id.name()) else { return Ok(Cow::Borrowed(&[])) };
+        return section.uncompressed_data().with_context(|| id.name());
     }
-    // In an object file, offsets into other sections are still to be filled in.
-    let mut data = data.into_owned();
+    // In an object file there may be several, with units of their own.
+    let mut all = Vec::new();
+    for section in object.sections().filter(|section| section.name() == Ok(id.name())) {
+        all.extend(relocated(object, &section).with_context(|| id.name())?);
+    }
+    Ok(Cow::Owned(all))
+}
+
+/// The bytes of a section of an object file, with the offsets into other sections filled in.
+fn relocated<'a>(object: &File<'a>, section: &Section<'a, '_>) -> Result<Vec<u8>> {
+    let mut data = section.uncompressed_data()?.into_owned();
     for (at, relocation) in section.relocations() {
         let size = usize::from(relocation.size()) / 8;
         let mut map = RelocationMap::default();
@@ -55,7 +69,7 @@ fn section<'a>(object: &File<'a>, id: SectionId) -> Result<Cow<'a, [u8]>> {
             continue;
         }
         let Some(place) = usize::try_from(at).ok().and_then(|at| data.get_mut(at..)?.get_mut(..size)) else {
-            bail!("a relocation of {} lies outside of it", id.name());
+            bail!("a relocation lies outside of it");
         };
         let mut word = [0; 8];
         if object.is_little_endian() {
@@ -68,5 +82,5 @@ fn section<'a>(object: &File<'a>, id: SectionId) -> Result<Cow<'a, [u8]>> {
             place.copy_from_slice(&value.to_be_bytes()[8 - size..]);
         }
     }
-    Ok(Cow::Owned(data))
+    Ok(data)
 }

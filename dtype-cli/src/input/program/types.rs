@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::HashMap};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use gimli::{AttributeValue, DebuggingInformationEntry, UnitOffset, UnitType, constants as dw};
 
 use super::sections::{Dwarf, Slice};
@@ -49,6 +49,14 @@ impl<'a> Types<'a> {
         let mut headers = dwarf.type_units();
         while let Some(header) = headers.next()? {
             units.push(dwarf.unit(header)?);
+        }
+        for unit in &units {
+            if let Ok(Some(name)) = unit.dwo_name() {
+                let name = dwarf
+                    .attr_string(unit, name)
+                    .map_or("another file".into(), |name| name.to_string_lossy());
+                bail!("its debug information is in `{name}`: compile without `-gsplit-dwarf`");
+            }
         }
         for (unit, header) in units.iter().map(|unit| unit.header).enumerate() {
             if let UnitType::Type { type_signature, type_offset }

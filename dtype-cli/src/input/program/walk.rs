@@ -58,11 +58,11 @@ pub(super) fn describe(
     let mut walk = Walk { types, skipped, refused: Vec::new() };
     let members = walk.members(place, &entry, "", MOST_LEVELS)?;
     let (tree, alignment) = (members.tree(), members.alignment);
-    let Members { fields, size, .. } = members;
+    let Members { fields, size, data, .. } = members;
     let refused = walk.refused;
     let declared = types.declared(place.unit, &entry);
     let language = types.language(place.unit);
-    let record = Record { name, language, declared, header: None, size, alignment, fields };
+    let record = Record { name, language, declared, header: None, size, alignment, data, fields };
     Ok(Described { record, tree, refused })
 }
 
@@ -72,6 +72,8 @@ struct Members {
     trees: Vec<(u64, TypeTree)>,
     size: u64,
     alignment: u64,
+    /// Bytes that are no padding.
+    data: u64,
 }
 
 impl Members {
@@ -143,8 +145,8 @@ impl<'a> Walk<'_, 'a> {
             }
             dw::DW_TAG_array_type => self.array(place, &entry, path, levels)?,
             dw::DW_TAG_string_type => {
+                let is_fixed = size.is_some() && !entry.has_attr(dw::DW_AT_string_length);
                 let size = size.unwrap_or(0);
-                let is_fixed = size > 0 && !entry.has_attr(dw::DW_AT_string_length);
                 let tree = if is_fixed {
                     repeated(size, 1, TypeTree::Leaf(BaseType::Character))
                 } else {
@@ -187,11 +189,23 @@ impl<'a> Walk<'_, 'a> {
                     format!("is {what} (`{name}`): an address means nothing to another process")
                 };
                 let tree = self.refuse(path, why);
-                Type { name, size: size.unwrap_or(word), alignment: word, padding: 0, tree }
+                // Those to functions of a class are two words.
+                let words = match tag {
+                    dw::DW_TAG_ptr_to_member_type if self.is_of_function(place, &entry) => 2,
+                    _ => 1,
+                };
+                Type { name, size: size.unwrap_or(words * word), alignment: word, padding: 0, tree }
             }
         };
         found.alignment = alignment(&entry).unwrap_or(found.alignment);
         Ok(found)
+    }
+
+    /// Whether a pointer is one to a function.
+    fn is_of_function(&self, place: Place, entry: &Entry<'a>) -> bool {
+        let pointed = self.types.referred(place.unit, entry, dw::DW_AT_type);
+        let tag = pointed.and_then(|place| self.types.entry(place).ok()).map(|entry| entry.tag());
+        tag == Some(dw::DW_TAG_subroutine_type)
     }
 
     /// The name of what a pointer points to, without a look at what that is made of.
@@ -345,9 +359,20 @@ impl<'a> Walk<'_, 'a> {
             let tree = self.refuse(path, why);
             return Ok(Type { name, size: 0, alignment: element.alignment, padding: 0, tree });
         };
+        if count == 0 && matches!(language, Language::C | Language::Cxx) && element.size > 0 {
+            let tree = self
+                .refuse(path, "is an array of length 0: what is behind the struct is known only at run time");
+            return Ok(Type { name, size: 0, alignment: element.alignment, padding: 0, tree });
+        }
+        // Vectors of a machine are aligned as a whole.
+        let alignment = if entry.has_attr(dw::DW_AT_GNU_vector) && size.is_power_of_two() {
+            size
+        } else {
+            element.alignment
+        };
         let padding = count.saturating_mul(element.padding + stride.saturating_sub(element.size));
         let tree = repeated(count, stride, element.tree);
-        Ok(Type { name, size, alignment: element.alignment, padding, tree })
+        Ok(Type { name, size, alignment, padding, tree })
     }
 
     fn structure(&mut self, place: Place, entry: &Entry<'a>, path: &str, levels: usize) -> Result<Type> {
@@ -371,17 +396,15 @@ impl<'a> Walk<'_, 'a> {
         }
         let members = self.members(place, entry, path, levels)?;
         let tree = members.tree();
-        let Members { fields, size, alignment, .. } = members;
-        let record =
-            Record { name: String::new(), language, declared: None, header: None, size, alignment, fields };
-        Ok(Type { name: title, size, alignment, padding: record.padding(), tree })
+        let Members { size, alignment, data, .. } = members;
+        Ok(Type { name: title, size, alignment, padding: size.saturating_sub(data), tree })
     }
 
     /// The members of a struct, a class or a union.
     fn members(&mut self, place: Place, entry: &Entry<'a>, path: &str, levels: usize) -> Result<Members> {
         let is_union = entry.tag() == dw::DW_TAG_union_type;
         let size = entry.attr_value(dw::DW_AT_byte_size).and_then(|size| size.udata_value()).unwrap_or(0);
-        let mut members = Members { fields: Vec::new(), trees: Vec::new(), size, alignment: 1 };
+        let mut members = Members { fields: Vec::new(), trees: Vec::new(), size, alignment: 1, data: 0 };
         let (inside, unit) = (path, &self.types.units[place.unit]);
         let mut tree = unit.entries_tree(Some(place.offset))?;
         let mut children = tree.root()?.children();
@@ -418,6 +441,7 @@ impl<'a> Walk<'_, 'a> {
         let aligned = members.fields.iter().map(|field| field.alignment);
         let multiple = if size == 0 { 1 } else { 1 << size.trailing_zeros().min(63) };
         members.alignment = alignment(entry).unwrap_or(aligned.max().unwrap_or(1).min(multiple));
+        members.data = data(&members.fields, is_union);
         if is_union {
             self.union(&mut members, path);
         }
@@ -480,7 +504,12 @@ impl<'a> Walk<'_, 'a> {
             let why = "is the pointer to the table of virtual functions, which each process has its own of";
             found.tree = self.refuse(&path, why);
         }
-        if !path.is_empty() && !is_base && self.is_skipped(&path) {
+        // What is inherited is skipped by the name of the class; the length of a text with the text.
+        let skipped = if is_base { name.as_str() } else { path.as_str() };
+        let text = path.rsplit('.').next().and_then(|own| own.strip_prefix('_')?.strip_suffix("_length"));
+        let is_length = self.types.language(place.unit) == Language::Fortran
+            && text.is_some_and(|text| self.is_skipped(&path.replace(&format!("_{text}_length"), text)));
+        if is_length || !skipped.is_empty() && self.is_skipped(skipped) {
             self.refused.truncate(before);
             found.tree = nothing();
         }
@@ -517,13 +546,32 @@ impl<'a> Walk<'_, 'a> {
             return;
         }
         let names = members.fields.iter().map(|field| format!("`{} {}`", field.type_name, field.label()));
+        let inside = if path.is_empty() { String::new() } else { format!("{path}.") };
+        let example = members.fields.iter().find(|field| !field.name.is_empty());
+        let example =
+            example.map_or(String::new(), |field| format!(", as with `--skip {inside}{}`", field.name));
         let why = format!(
-            "{} a union ({}): MPI cannot know which of them is there. Skip all but one",
+            "{} a union ({}): MPI cannot know which of them is there. Skip all but one{example}",
             if path.is_empty() { "holds" } else { "is" },
             names.collect::<Vec<_>>().join(", ")
         );
         self.refuse(path, why);
     }
+}
+
+/// Bytes of fields that are no padding: of those of a union the most, and of bit-fields in one unit all.
+fn data(fields: &[Field], is_union: bool) -> u64 {
+    let mut units = Vec::new();
+    let data = fields.iter().map(|field| match field.place {
+        FieldPlace::Bits(_) if units.contains(&field.offset) => 0,
+        place => {
+            if matches!(place, FieldPlace::Bits(_)) {
+                units.push(field.offset);
+            }
+            field.size.saturating_sub(field.padding)
+        }
+    });
+    if is_union { data.max().unwrap_or(0) } else { data.fold(0, u64::saturating_add) }
 }
 
 /// Gives fields of a size that is not told what there is up to the next one.
