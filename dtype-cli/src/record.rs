@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// A struct of a program.
+/// A struct of a program, or a record of numpy's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Record {
     /// As the language writes it: `struct particle`, `sim::Particle`, `type(particle)`.
@@ -29,6 +29,7 @@ pub(crate) enum Language {
     Cxx,
     Fortran,
     Rust,
+    Numpy,
     Other,
 }
 

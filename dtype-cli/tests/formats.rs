@@ -55,6 +55,13 @@ fn a_part_of_an_array_in_rust() {
 }
 
 #[test]
+fn a_record_of_numpy_keeps_its_names() {
+    let record = "dtype([('id', '<i4'), ('x', '<f8', 3), ('in', [('a', 'u1'), ('b', '<f4')])], align=True)";
+    let drawn = dtype(&["draw", "--format", "ansi"], record);
+    insta::assert_snapshot!(drawn + &dtype(&["normalize", "--format", "rust"], record));
+}
+
+#[test]
 fn a_drawing_in_colours() {
     insta::assert_snapshot!(dtype(&["draw", "--format", "ansi", "--color", "always"], LAYOUT));
 }

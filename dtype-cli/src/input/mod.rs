@@ -240,11 +240,14 @@ impl Source {
             return Ok(Layout::of(Described::Map(list::read(bytes, self.base)?)));
         }
         let text = std::str::from_utf8(bytes).context(NO_TEXT)?;
+        if form == Form::Numpy {
+            let (datatype, record) = numpy::read(text)?;
+            return Ok(Layout { described: Described::Datatype(datatype), record });
+        }
         Ok(Layout::of(match form {
             Form::Json => json(text)?,
             Form::Notation => Described::Datatype(notation::read(text, self.base)?),
-            Form::Calls => Described::Datatype(calls::read(text, self.name.as_deref())?),
-            _ => Described::Datatype(numpy::read(text)?),
+            _ => Described::Datatype(calls::read(text, self.name.as_deref())?),
         }))
     }
 }

@@ -6,21 +6,25 @@ use std::collections::HashSet;
 use dtype_core::{BaseType, Bounds, Constructor, Datatype, TypeTree};
 
 use super::scanner::{Read, Scanner};
+use crate::record::{self, FieldPlace, Language, Record};
 
 /// How deep records may be nested: each level is a call.
 const MOST_LEVELS: usize = 256;
 
-pub(super) fn read(text: &str) -> Read<Datatype> {
+/// What is described, and of a record its fields.
+pub(super) fn read(text: &str) -> Read<(Datatype, Option<Record>)> {
     let mut reader = Reader { scanner: Scanner::new(text) };
     let described = reader.whole()?;
     reader.scanner.end()?;
-    Ok(described.datatype)
+    Ok((described.datatype, described.record))
 }
 
 /// A dtype, with its alignment in an aligned record.
 struct Described {
     datatype: Datatype,
     alignment: u64,
+    /// Of a record, its fields.
+    record: Option<Record>,
 }
 
 /// A field of a record, before it has a place.
@@ -29,6 +33,26 @@ struct Field<'a> {
     described: Described,
     /// Where a dictionary says that it is.
     offset: Option<i64>,
+}
+
+/// A field as tables and pictures have it.
+fn listed_field(
+    name: &str,
+    at: i64,
+    alignment: u64,
+    Datatype { tree, bounds, .. }: &Datatype,
+) -> record::Field {
+    let size = bounds.extent as u64;
+    let drawn = tree.to_string();
+    record::Field {
+        name: name.to_owned(),
+        type_name: drawn.lines().next().unwrap_or_default().to_owned(),
+        offset: at as u64,
+        size,
+        alignment,
+        padding: size.saturating_sub(tree.measure().map_or(size, |measure| measure.size)),
+        place: FieldPlace::Free,
+    }
 }
 
 struct Reader<'a> {
@@ -224,7 +248,7 @@ impl<'a> Reader<'a> {
         let refused = |error: dtype_core::Error| self.scanner.wrong_at(place, error);
         let too_large = || self.scanner.unexpected_at(place, "a record of less than 2^63 bytes");
         let (mut end, mut alignment) = (0i64, 1);
-        let (mut displacements, mut oldtypes) = (Vec::new(), Vec::new());
+        let (mut displacements, mut oldtypes, mut listed) = (Vec::new(), Vec::new(), Vec::new());
         let mut names = HashSet::new();
         for Field { name, described, offset } in fields {
             if !names.insert(name) {
@@ -241,6 +265,7 @@ impl<'a> Reader<'a> {
             let at = offset.or(free).ok_or_else(too_large)?;
             end = end.max(at.checked_add(described.datatype.bounds.extent).ok_or_else(too_large)?);
             displacements.push(at);
+            listed.push(listed_field(name, at, own, &described.datatype));
             oldtypes.push(described.datatype);
         }
         let least = (end as u64).checked_next_multiple_of(alignment).and_then(|end| i64::try_from(end).ok());
@@ -257,7 +282,19 @@ impl<'a> Reader<'a> {
             Constructor::Struct { blocklengths: vec![1; oldtypes.len()], displacements, oldtypes };
         let oldtype = structure.datatype().map_err(refused)?;
         let resized = Constructor::Resized { lower_bound: 0, extent, oldtype };
-        Ok(Described { datatype: resized.datatype().map_err(refused)?, alignment })
+        let datatype = resized.datatype().map_err(refused)?;
+        listed.sort_by_key(|field| field.offset);
+        let record = Record {
+            name: "dtype".to_owned(),
+            language: Language::Numpy,
+            declared: None,
+            header: None,
+            size: extent as u64,
+            alignment,
+            data: datatype.tree.measure().map_err(refused)?.size,
+            fields: listed,
+        };
+        Ok(Described { datatype, alignment, record: Some(record) })
     }
 
     /// So many elements as a shape says: a number, or the lengths of an array in C order.
@@ -274,10 +311,10 @@ impl<'a> Reader<'a> {
         let too_large = || self.scanner.unexpected_at(place, "an array of less than 2^63 elements");
         let count = shape.iter().try_fold(1u64, |count, length| count.checked_mul(*length));
         let count = count.filter(|count| i64::try_from(*count).is_ok()).ok_or_else(too_large)?;
-        let Described { datatype, alignment } = described;
+        let Described { datatype, alignment, .. } = described;
         let array = Constructor::Contiguous { count, oldtype: datatype }.datatype();
         let refused = |error: dtype_core::Error| self.scanner.wrong_at(place, error);
-        Ok(Described { datatype: array.map_err(refused)?, alignment })
+        Ok(Described { datatype: array.map_err(refused)?, alignment, record: None })
     }
 
     /// A dtype by its name: `f8`, `<f8`, `float64`, `S10`, `(2,3)i4`.
@@ -296,7 +333,7 @@ impl<'a> Reader<'a> {
         if is_big && base.size() > 1 {
             return unknown("numbers in this machine's byte order: MPI has no types for others");
         }
-        let one = Described { datatype: Datatype::base(base), alignment: base.alignment() };
+        let one = Described { datatype: Datatype::base(base), alignment: base.alignment(), record: None };
         let element = if count == 1 { one } else { self.bytes(place, count, one)? };
         match shape {
             Some(shape) => self.copies(place, &shape, element),
@@ -313,6 +350,7 @@ impl<'a> Reader<'a> {
         Ok(Described {
             datatype: Datatype { tree, bounds: Bounds::of_extent(0), resized: false },
             alignment: one.alignment,
+            record: None,
         })
     }
 }

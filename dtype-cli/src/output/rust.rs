@@ -134,7 +134,7 @@ fn pieces(runs: &[Run], record: Option<&Record>) -> Option<Vec<Piece>> {
                 Some(field) => left.min((field.offset + field.size - place) / extent as u64).max(1),
                 None => left,
             };
-            let name = field.map_or_else(|| format!("at{at}"), |field| snake(&field.name));
+            let name = field.map_or_else(|| format!("at{at}"), |field| field.name.clone());
             let is_array = count > 1 || field.is_some_and(|field| field.type_name.ends_with([']', ')']));
             pieces.push(Piece { name, base: run.base, at, count: is_array.then_some(count) });
             if pieces.len() > MOST {
@@ -150,6 +150,7 @@ fn pieces(runs: &[Run], record: Option<&Record>) -> Option<Vec<Piece>> {
             piece.name = format!("{}_at{}", piece.name, piece.at);
             piece.count = piece.count.filter(|count| *count > 1);
         }
+        piece.name = snake(&piece.name);
     }
     Some(pieces)
 }
