@@ -4,15 +4,16 @@
 //! has 1 as well, for two descriptions that are not the same.
 #![forbid(unsafe_code)]
 
+mod compare;
 mod draw;
 mod explain;
 mod input;
 mod models;
+mod outcome;
 mod output;
 mod record;
 
 use std::{
-    fmt::Write as _,
     io::{self, Write as _},
     path::PathBuf,
     process::ExitCode,
@@ -22,14 +23,13 @@ use std::{
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use dtype_core::{
-    Bounds, CostModel, Datatype, Optimality, Shape, Solution, TypeTree, normalize, reconstruct,
-};
-use serde::Serialize;
+use dtype_core::{Bounds, Datatype, Optimality, Shape, Solution, TypeTree, normalize, reconstruct};
 
+use compare::{compare, cost};
 use draw::{Color, DrawFormat, draw, open};
 use input::{Listed, Source, name_of};
-use models::{Costs, Models, named};
+use models::{Costs, Models};
+use outcome::{MapFormat, Outcome, json};
 use output::{Answer, Format};
 use record::Record;
 
@@ -209,26 +209,6 @@ impl ShapeName {
     }
 }
 
-/// How what is no tree is written.
-#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum MapFormat {
-    #[default]
-    Json,
-    Text,
-}
-
-/// What the command ends with: its answer, and whether that is a yes.
-struct Outcome {
-    answer: String,
-    yes: bool,
-}
-
-impl From<String> for Outcome {
-    fn from(answer: String) -> Self {
-        Self { answer, yes: true }
-    }
-}
-
 fn main() -> ExitCode {
     let action = Command::parse().action;
     // Trees of a thousand levels are walked by functions that call themselves.
@@ -373,71 +353,6 @@ fn manual(command: Option<&str>) -> Result<Outcome> {
     Ok(String::from_utf8(text)?.into())
 }
 
-/// What a description costs, given and at least.
-#[derive(Serialize)]
-struct Priced {
-    model: &'static str,
-    given: u64,
-    least: u64,
-    optimality: &'static str,
-}
-
-fn cost(format: MapFormat, Datatype { tree, .. }: &Datatype) -> Result<Outcome> {
-    let mut all = Vec::new();
-    for (model, costs) in named() {
-        let Solution { cost: least, optimality, .. } = normalize(tree, &*costs)?;
-        all.push(Priced { model, given: tree.cost(&*costs), least, optimality: optimality.name() });
-    }
-    if format == MapFormat::Json {
-        return Ok(json(&all)?.into());
-    }
-    let mut text = String::new();
-    writeln!(text, "{:<12}{:>12}{:>12}", "cost model", "given", "least")?;
-    for Priced { model, given, least, optimality } in all {
-        writeln!(text, "{model:<12}{given:>12}{least:>12}  {optimality}")?;
-    }
-    Ok(text.into())
-}
-
-/// How two descriptions differ.
-#[derive(Serialize)]
-struct Compared {
-    same_type_map: bool,
-    same_bounds: bool,
-    costs: [u64; 2],
-}
-
-fn compare(
-    format: MapFormat,
-    costs: &dyn CostModel,
-    (one, a): (String, Datatype),
-    (other, b): (String, Datatype),
-) -> Result<Outcome> {
-    // Of the same type map the runs are the same, and they need not be listed one by one.
-    let same_type_map = a.tree.runs()? == b.tree.runs()?;
-    let same_bounds = a.bounds == b.bounds;
-    let [first, second] = [&a, &b].map(|datatype| datatype.tree.cost(costs));
-    if format == MapFormat::Json {
-        let answer = json(&Compared { same_type_map, same_bounds, costs: [first, second] })?;
-        return Ok(Outcome { answer, yes: same_type_map });
-    }
-    let mut answer = match (same_type_map, same_bounds) {
-        (true, true) => "the same type map and bounds\n".to_owned(),
-        (true, false) => "the same type map, but other bounds\n".to_owned(),
-        (false, _) => "another type map\n".to_owned(),
-    };
-    for (name, Datatype { bounds, .. }, cost) in [(&one, &a, first), (&other, &b, second)] {
-        let Bounds { lower_bound, extent } = bounds;
-        writeln!(answer, "{name}: cost {cost}, lower bound {lower_bound}, extent {extent}")?;
-    }
-    let (less, more) = (first.min(second), first.max(second));
-    if same_type_map && less < more {
-        let cheaper = if first < second { one } else { other };
-        writeln!(answer, "{cheaper} costs {} less, {less} of {more}", more - less)?;
-    }
-    Ok(Outcome { answer, yes: same_type_map })
-}
-
 impl Common {
     /// The datatype that is described, and of a struct its fields.
     fn datatype(&self) -> Result<(Datatype, Option<Record>)> {
@@ -466,8 +381,4 @@ impl Common {
         };
         Ok(answer.write(self.format)?.into())
     }
-}
-
-fn json(answer: &impl Serialize) -> Result<String> {
-    Ok(serde_json::to_string(answer)? + "\n")
 }

@@ -6,6 +6,7 @@
 
 mod base;
 mod compiler;
+mod members;
 mod sections;
 mod types;
 mod walk;
@@ -19,9 +20,10 @@ use object::FileKind;
 use serde::Serialize;
 
 pub(super) use compiler::{Compiled, compile};
+use members::describe;
 use sections::Sections;
 use types::{Found, Types};
-use walk::{Described, Refused, describe};
+use walk::{Described, Refused};
 
 use crate::record::{Language, Record};
 
