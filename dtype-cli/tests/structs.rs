@@ -538,6 +538,24 @@ fn a_union_is_carried_where_its_members_have_the_same_type_map() {
 }
 
 #[test]
+fn names_in_written_rust_are_different_and_rusts_own() {
+    let written = |declared: &str, name: &str| {
+        let (code, text) = of_declared(declared, &[name, "--format", "rust"]);
+        assert_eq!(code, 0, "{text}");
+        let names: Vec<_> = text.lines().filter_map(|line| line.trim().strip_prefix("pub ")).collect();
+        names.iter().map(|name| name.split([':', '{']).next().unwrap().trim().to_owned()).collect::<Vec<_>>()
+    };
+    let inner = "struct kin { int a; double b; }; struct s { struct kin x; int x_at8; double x_at0; };";
+    assert_eq!(written(inner, "s"), ["struct S", "x_at0_", "x_at8_", "x_at8", "x_at0"]);
+    let gap = "struct s { char gap0; double d __attribute__((aligned(64))); };";
+    assert_eq!(written(gap, "s"), ["struct S", "gap0", "gap1", "d"]);
+    let keywords = "struct Self { int type; double self; };";
+    assert_eq!(written(keywords, "Self"), ["struct LayoutSelf", "r#type", "self_"]);
+    let aligned = "struct s { char c; int d; } __attribute__((aligned(64)));";
+    assert!(of_declared(aligned, &["s", "--format", "rust"]).1.contains("#[repr(C, align(64))]"));
+}
+
+#[test]
 fn no_order_is_proposed_where_alignments_ask_for_more() {
     for declared in [
         "struct s { int a; int b; char c[100]; } __attribute__((aligned(64)));",

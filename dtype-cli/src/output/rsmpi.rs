@@ -33,6 +33,7 @@ pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
 }};
 
 /// Makes the datatype, committed. It is freed when it is dropped.
+#[allow(non_snake_case)]
 pub fn {name}_create() -> UserDatatype {{"
     )?;
     if let OldType::Base(base) = program.result {

@@ -1,7 +1,10 @@
 //! A layout as our users write it in Rust: a struct that derives `MpiDatatype`, or a part of an array that
 //! `layout!` names.
 
-use std::fmt::{self, Write};
+use std::{
+    collections::HashSet,
+    fmt::{self, Write},
+};
 
 use anyhow::{Result, bail};
 use dtype_core::{BaseType, Bounds, Run, TypeTree};
@@ -34,6 +37,13 @@ pub(super) fn write(f: &mut String, emitted: &Emitted<'_>, tree: &TypeTree) -> R
         return Ok(part.write(f, name)?);
     }
     let Some(structure) = structure() else {
+        if bounds.lower_bound != 0 {
+            bail!(
+                "structs and arrays of Rust begin at 0, and the lower bound of this is {}; `--format rsmpi` \
+                 writes any datatype",
+                bounds.lower_bound
+            );
+        }
         bail!(
             "this is no struct whose fields lie one behind the other, and no part of an array of up to \
              {MOST} pieces; `--format rsmpi` writes any datatype"
@@ -43,24 +53,29 @@ pub(super) fn write(f: &mut String, emitted: &Emitted<'_>, tree: &TypeTree) -> R
     Ok(structure.write(f, record.map_or_else(|| camel(name), |record| camel(&record.name)).as_str())?)
 }
 
-/// A name as Rust writes those of types.
+/// A name as Rust writes those of types, without the namespaces that it is in.
 fn camel(name: &str) -> String {
-    let own = name.rsplit("::").next().unwrap_or(name);
-    let own = own.rsplit(' ').next().unwrap_or(own);
-    let own = own.strip_prefix("type(").map_or(own, |own| own.trim_end_matches(')'));
-    let words = own.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let name = name.trim_start_matches("struct ").trim_start_matches("union ");
+    let name = name.strip_prefix("type(").map_or(name, |name| name.trim_end_matches(')'));
+    let (own, arguments) = name.split_at(name.find('<').unwrap_or(name.len()));
+    let own = own.rsplit("::").next().unwrap_or(own);
+    let is_word = |word: &&str| !word.is_empty();
+    let words = [own, arguments].map(|part| part.split(|c: char| !c.is_ascii_alphanumeric()).filter(is_word));
     let mut all = String::new();
-    for word in words {
+    for word in words.into_iter().flatten() {
         all.extend(word[..1].chars().map(|c| c.to_ascii_uppercase()));
         all.push_str(&word[1..]);
     }
-    if all.starts_with(|c: char| c.is_ascii_alphabetic()) { all } else { format!("Layout{all}") }
+    let is_free = !["Self", "MpiDatatype"].contains(&all.as_str());
+    if is_free && all.starts_with(|c: char| c.is_ascii_alphabetic()) { all } else { format!("Layout{all}") }
 }
 
 /// A struct, as C lays it out.
 struct Structure {
     fields: Vec<Field>,
     is_packed: bool,
+    /// What it is aligned to beyond its fields.
+    aligned: Option<i64>,
     size: i64,
 }
 
@@ -73,12 +88,20 @@ struct Field {
 
 /// The struct whose fields are the runs, if they lie one behind the other.
 fn structure(runs: &[Run], bounds: Bounds, record: Option<&Record>) -> Option<Structure> {
+    // Larger ones are no types of Rust.
+    const MOST_BYTES: i64 = 1 << 46;
     let pieces = pieces(runs, record)?;
-    let alignment = pieces.iter().map(|piece| piece.base.alignment() as i64).max()?;
-    let is_packed = bounds.extent % alignment != 0
+    let natural = pieces.iter().map(|piece| piece.base.alignment() as i64).max()?;
+    let is_packed = bounds.extent % natural != 0
         || pieces.iter().any(|piece| piece.at % piece.base.alignment() as i64 != 0);
     let (mut end, mut fields, mut gaps) = (0, Vec::new(), 0);
+    let aligned = record.and_then(|record| i64::try_from(record.alignment).ok());
+    let aligned = aligned.filter(|more| !is_packed && *more > natural && bounds.extent % more == 0);
+    let alignment = aligned.unwrap_or(natural);
     let mut pad = |fields: &mut Vec<Field>, bytes: i64| {
+        while pieces.iter().any(|piece| piece.name == format!("gap{gaps}")) {
+            gaps += 1;
+        }
         fields.push(Field { name: format!("gap{gaps}"), type_name: format!("[u8; {bytes}]"), at: None });
         gaps += 1;
     };
@@ -98,14 +121,14 @@ fn structure(runs: &[Run], bounds: Bounds, record: Option<&Record>) -> Option<St
         end = piece.at.checked_add(piece.base.extent() as i64 * piece.count.unwrap_or(1) as i64)?;
         fields.push(Field { name: piece.name.clone(), type_name, at: Some(piece.at) });
     }
-    let natural = (end as u64).next_multiple_of(if is_packed { 1 } else { alignment as u64 }) as i64;
-    if bounds.lower_bound != 0 || bounds.extent < end {
+    if bounds.lower_bound != 0 || bounds.extent < end || bounds.extent > MOST_BYTES {
         return None;
     }
-    if natural != bounds.extent {
+    let whole = (end as u64).next_multiple_of(if is_packed { 1 } else { alignment as u64 }) as i64;
+    if whole != bounds.extent {
         pad(&mut fields, bounds.extent - end);
     }
-    Some(Structure { fields, is_packed, size: bounds.extent })
+    Some(Structure { fields, is_packed, aligned, size: bounds.extent })
 }
 
 /// A field to be: an element, or an array of adjacent ones.
@@ -144,13 +167,20 @@ fn pieces(runs: &[Run], record: Option<&Record>) -> Option<Vec<Piece>> {
         }
     }
     // Parts of one field are told apart by where they are.
-    let names: Vec<String> = pieces.iter().map(|piece| piece.name.clone()).collect();
-    for piece in &mut pieces {
-        if names.iter().filter(|name| **name == piece.name).count() > 1 {
-            piece.name = format!("{}_at{}", piece.name, piece.at);
+    let names: Vec<String> = pieces.iter().map(|piece| snake(&piece.name)).collect();
+    let mut used: HashSet<String> = HashSet::new();
+    for (i, piece) in pieces.iter_mut().enumerate() {
+        let is_part = |other: &usize| *other != i && names[*other] == names[i];
+        if (0..names.len()).any(|other| is_part(&other)) {
+            piece.name = snake(&format!("{}_at{}", piece.name, piece.at));
             piece.count = piece.count.filter(|count| *count > 1);
+            while names.contains(&piece.name) || used.contains(&piece.name) {
+                piece.name.push('_');
+            }
+        } else {
+            piece.name.clone_from(&names[i]);
         }
-        piece.name = snake(&piece.name);
+        used.insert(piece.name.clone());
     }
     Some(pieces)
 }
@@ -178,7 +208,10 @@ fn snake(name: &str) -> String {
 
 impl Structure {
     fn write(&self, f: &mut String, name: &str) -> fmt::Result {
-        let packed = if self.is_packed { ", packed" } else { "" };
+        let packed = match self.aligned {
+            Some(alignment) => format!(", align({alignment})"),
+            None => if self.is_packed { ", packed" } else { "" }.to_owned(),
+        };
         // With fields that stay at home, rsmpi does not take the type as it is.
         let usage = if self.fields.iter().any(|field| field.at.is_none()) {
             format!(
@@ -312,6 +345,7 @@ impl Part {
 /// The part of an array: `{name}_create().of(&array)` is a buffer of rsmpi's calls, and
 /// `{name}_create().array_datatype()` the MPI datatype, committed, whose displacement 0 is the first element
 /// of the array.
+#[allow(non_snake_case)]
 pub fn {name}_create() -> impl Layout<Element = {element}> {{"
         )?;
         let mut line = format!("    layout!({element}{array} => {}", pieces[0]);
