@@ -219,7 +219,9 @@ impl Picture {
             let covered = |at: i64| starts.binary_search(&at).is_ok();
             starts.iter().all(|at| at + period >= self.window.1 || covered(at + period))
         };
-        let period = (1..=most).find(repeats).unwrap_or(8);
+        // Fewer than three copies are a coincidence, unless they are all there is.
+        let is_likely = |period: &i64| length % period == 0 || 3 * period <= length;
+        let period = (1..=most).filter(is_likely).find(repeats).unwrap_or(8);
         (MOST_IN_ROW / period).max(1) * period
     }
 
