@@ -93,6 +93,37 @@ fn a_picture_of_a_million_runs_is_below_a_megabyte() {
 }
 
 #[test]
+fn copies_beyond_counting_are_not_visited_one_by_one() {
+    let number = || leaf(BaseType::F64);
+    let many: Vec<i64> = (0..100_000).map(|i| 8 * i).collect();
+    for tree in [
+        TypeTree::vector(1 << 40, 8, TypeTree::vector(2, 1 << 43, number())),
+        TypeTree::index_bucket(8, [1 << 40, 3], [0, 1 << 44], number()),
+        TypeTree::index_bucket(8, [1 << 40], [0], TypeTree::index([0, 1 << 43], number())),
+        TypeTree::index(many.clone(), TypeTree::index(many, TypeTree::index([0, 1 << 40], number()))),
+    ] {
+        let picture = drawn(&tree, 1 << 45);
+        // What is drawn is there, and what was not looked at is not said to be padding.
+        let text = picture.text(false);
+        assert!(text.contains("Aaaaaaaa"), "{text}");
+        is_well_formed(&picture.svg());
+    }
+    // The first numbers of each column, in an order in which they are not found one after the other.
+    let columns = TypeTree::vector(1 << 40, -8, TypeTree::vector(2, 1 << 44, number()));
+    let picture =
+        Picture::new("columns", &columns, Bounds { lower_bound: -(1 << 43), extent: 1 << 45 }).unwrap();
+    assert!(!picture.text(false).contains("░ padding"), "{}", picture.text(false));
+}
+
+#[test]
+fn fields_that_overlap_keep_their_own_colours() {
+    let tree = TypeTree::structure([0, 2], [leaf(BaseType::I32), leaf(BaseType::F64)]);
+    let picture = Picture::new("record", &tree, Bounds::of_extent(12)).unwrap();
+    let text = picture.field("a", 0, 4).field("b", 2, 8).text(false);
+    assert!(text.contains("AaBbbbbbbb░░") && text.contains("A a  B b"), "{text}");
+}
+
+#[test]
 fn strange_layouts_and_names_are_drawn() {
     let empty = TypeTree::structure([], []);
     let byte = || leaf(BaseType::Byte);

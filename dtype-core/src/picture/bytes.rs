@@ -2,9 +2,10 @@
 //! whole.
 
 use alloc::{collections::BTreeSet, vec, vec::Vec};
+use core::ops::{ControlFlow, Range};
 
 use super::nodes::Nodes;
-use crate::{BaseType, TypeTree};
+use crate::{BaseType, Measure, TypeTree};
 
 /// An entry of the type map.
 pub(super) struct Cell {
@@ -20,93 +21,104 @@ impl Cell {
     }
 }
 
-/// The entries of a tree, whose displacement 0 is at `at`, that begin in a window, by their displacements. Of
-/// a pair, the value and the index are one each.
-pub(super) fn cells(nodes: &Nodes<'_>, at: i64, window: (i64, i64)) -> Vec<Cell> {
-    let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
-    collect(nodes, 0, at, window, &mut seen, &mut all);
-    all.sort_by_key(|cell| (cell.at, cell.base));
-    all.dedup_by_key(|cell| (cell.at, cell.base));
-    all
+/// The entries that begin in a window.
+pub(super) struct Cells {
+    /// By their displacements. Of a pair, the value and the index are one each.
+    pub(super) all: Vec<Cell>,
+    /// Whether there are no others.
+    pub(super) are_all: bool,
 }
 
-/// Copies of a node may lie on each other: what was seen is not looked at again.
-fn collect(
-    nodes: &Nodes<'_>,
-    number: usize,
-    at: i64,
-    window: (i64, i64),
-    seen: &mut BTreeSet<(usize, i64)>,
-    all: &mut Vec<Cell>,
-) {
-    let node = nodes.node(number);
-    let from = at.saturating_add(node.measure.lower_bound);
-    let to = at.saturating_add(node.measure.upper_bound);
-    if node.measure.entries == 0 || from >= window.1 || to <= window.0 || !seen.insert((number, at)) {
-        return;
+impl Cells {
+    /// Those of a tree, whose displacement 0 is at `at`.
+    pub(super) fn of(nodes: &Nodes<'_>, at: i64, window: (i64, i64)) -> Self {
+        let mut search = Search { nodes, window, seen: BTreeSet::new(), left: 1 << 26, found: Vec::new() };
+        let are_all = search.node(0, at).is_continue();
+        let mut all = search.found;
+        all.sort_by_key(|cell| (cell.at, cell.base));
+        all.dedup_by_key(|cell| (cell.at, cell.base));
+        Self { all, are_all }
     }
-    if let TypeTree::Leaf(base) = node.tree {
-        let parts = base.pair().unwrap_or([(0, *base); 2]);
-        for (within, base) in parts {
-            let at = at + within as i64;
-            if (window.0..window.1).contains(&at) {
-                all.push(Cell { at, base, leaf: number });
-            }
-        }
-        return;
-    }
-    each_copy(nodes, number, at, window, &mut |child, at| collect(nodes, child, at, window, seen, all));
 }
 
-/// Calls `visit` with each child that may reach into a window, and where it is.
-fn each_copy(
-    nodes: &Nodes<'_>,
-    number: usize,
-    at: i64,
+/// A search for the entries in a window.
+struct Search<'s, 'a> {
+    nodes: &'s Nodes<'a>,
     window: (i64, i64),
-    visit: &mut dyn FnMut(usize, i64),
-) {
-    let node = nodes.node(number);
-    let place = |displacement: i64| at.saturating_add(displacement);
-    match node.tree {
-        TypeTree::Leaf(_) => {}
-        TypeTree::Vector { count, stride, .. } => {
-            let child = node.children[0];
-            for i in within(nodes, child, place(0), *stride, *count, window) {
-                visit(child, place(stride * i));
+    /// Copies of a node may lie on each other: what was seen is not looked at again.
+    seen: BTreeSet<(usize, i64)>,
+    /// Steps that may still be made.
+    left: u64,
+    found: Vec<Cell>,
+}
+
+/// As many steps a node takes that is looked at, beside one for each of its displacements.
+const NODE: u64 = 256;
+
+impl Search<'_, '_> {
+    /// Makes so many steps, if they may be made.
+    fn takes(&mut self, steps: u64) -> ControlFlow<()> {
+        match self.left.checked_sub(steps) {
+            Some(left) => {
+                self.left = left;
+                ControlFlow::Continue(())
             }
+            None => ControlFlow::Break(()),
         }
-        TypeTree::Index { displacements, .. } => {
-            for displacement in displacements {
-                visit(node.children[0], place(*displacement));
+    }
+
+    fn node(&mut self, number: usize, at: i64) -> ControlFlow<()> {
+        let node = self.nodes.node(number);
+        let from = at.saturating_add(node.measure.lower_bound);
+        let to = at.saturating_add(node.measure.upper_bound);
+        let is_outside = from >= self.window.1 || to <= self.window.0;
+        if node.measure.entries == 0 || is_outside || !self.seen.insert((number, at)) {
+            return ControlFlow::Continue(());
+        }
+        self.takes(NODE)?;
+        let place = |displacement: i64| at.saturating_add(displacement);
+        match node.tree {
+            TypeTree::Leaf(base) => {
+                for (within, base) in base.pair().unwrap_or([(0, *base); 2]) {
+                    let at = at + within as i64;
+                    if (self.window.0..self.window.1).contains(&at) {
+                        self.found.push(Cell { at, base, leaf: number });
+                    }
+                }
             }
-        }
-        TypeTree::IndexBucket { stride, buckets, displacements, .. } => {
-            let child = node.children[0];
-            for (count, displacement) in buckets.iter().zip(displacements) {
-                for i in within(nodes, child, place(*displacement), *stride, *count, window) {
-                    visit(child, place(displacement + stride * i));
+            TypeTree::Vector { count, stride, .. } => self.copies(node.children[0], at, *stride, *count)?,
+            TypeTree::Index { displacements, .. } => {
+                self.takes(displacements.len() as u64)?;
+                for displacement in displacements {
+                    self.node(node.children[0], place(*displacement))?;
+                }
+            }
+            TypeTree::IndexBucket { stride, buckets, displacements, .. } => {
+                self.takes(displacements.len() as u64)?;
+                for (count, displacement) in buckets.iter().zip(displacements) {
+                    self.copies(node.children[0], place(*displacement), *stride, *count)?;
+                }
+            }
+            TypeTree::Struct { displacements, .. } => {
+                self.takes(displacements.len() as u64)?;
+                for (child, displacement) in node.children.iter().zip(displacements) {
+                    self.node(*child, place(*displacement))?;
                 }
             }
         }
-        TypeTree::Struct { displacements, .. } => {
-            for (child, displacement) in node.children.iter().zip(displacements) {
-                visit(*child, place(*displacement));
-            }
+        ControlFlow::Continue(())
+    }
+
+    fn copies(&mut self, child: usize, at: i64, stride: i64, count: u64) -> ControlFlow<()> {
+        for i in within(&self.nodes.node(child).measure, at, stride, count, self.window) {
+            self.node(child, at.saturating_add(stride * i))?;
         }
+        ControlFlow::Continue(())
     }
 }
 
-/// Which of the strided copies of a child may reach into a window.
-fn within(
-    nodes: &Nodes<'_>,
-    child: usize,
-    at: i64,
-    stride: i64,
-    count: u64,
-    window: (i64, i64),
-) -> core::ops::Range<i64> {
-    let measure = &nodes.node(child).measure;
+/// Which of the strided copies of what is measured may reach into a window.
+fn within(measure: &Measure, at: i64, stride: i64, count: u64, window: (i64, i64)) -> Range<i64> {
     let count = count as i64;
     let wide = |number: i64| i128::from(number);
     // Copy i reaches from `begin` + i · stride to `end` + i · stride.
@@ -146,7 +158,7 @@ impl Overview {
             _ => least,
         };
         let parts = (whole / part + i64::from(whole % part > 0)).clamp(1, PARTS);
-        let mut overview = Self { from, part, data: vec![0; parts as usize], left: 1 << 20 };
+        let mut overview = Self { from, part, data: vec![0; parts as usize], left: 1 << 24 };
         overview.add(nodes, 0, 0);
         overview
     }
@@ -164,28 +176,62 @@ impl Overview {
         let from = at.saturating_add(node.measure.lower_bound);
         let to = at.saturating_add(node.measure.upper_bound);
         let (first, last) = (self.of_byte(from), self.of_byte(to - 1));
-        self.left = self.left.saturating_sub(1);
-        if first == last {
-            self.data[first] += node.measure.size;
-            return;
-        }
-        if let TypeTree::Vector { count, stride, .. } = node.tree {
-            let child = &nodes.node(node.children[0]).measure;
-            // Copies so close and so small that it is enough to count those that begin in each part.
-            if stride.unsigned_abs() <= self.part as u64 && child.true_extent() <= self.part {
-                let begins = at.saturating_add(child.lower_bound).min(
-                    at.saturating_add(child.lower_bound)
-                        .saturating_add(stride.saturating_mul(*count as i64 - 1)),
-                );
-                self.spread_over(begins, stride.abs(), *count, child.size);
-                return;
+        let steps = match node.tree {
+            TypeTree::Index { displacements, .. }
+            | TypeTree::IndexBucket { displacements, .. }
+            | TypeTree::Struct { displacements, .. } => displacements.len() as u64,
+            TypeTree::Leaf(_) | TypeTree::Vector { .. } => 1,
+        };
+        let place = |displacement: i64| at.saturating_add(displacement);
+        match node.tree {
+            _ if first == last => self.data[first] += node.measure.size,
+            _ if !self.takes(steps) => self.evenly(from, to, node.measure.size),
+            TypeTree::Leaf(_) => self.evenly(from, to, node.measure.size),
+            TypeTree::Vector { count, stride, .. } => {
+                self.copies(nodes, node.children[0], at, *stride, *count);
+            }
+            TypeTree::Index { displacements, .. } => {
+                for displacement in displacements {
+                    self.add(nodes, node.children[0], place(*displacement));
+                }
+            }
+            TypeTree::IndexBucket { stride, buckets, displacements, .. } => {
+                for (count, displacement) in buckets.iter().zip(displacements) {
+                    self.copies(nodes, node.children[0], place(*displacement), *stride, *count);
+                }
+            }
+            TypeTree::Struct { displacements, .. } => {
+                for (child, displacement) in node.children.iter().zip(displacements) {
+                    self.add(nodes, *child, place(*displacement));
+                }
             }
         }
-        if self.left == 0 || matches!(node.tree, TypeTree::Leaf(_)) {
-            self.evenly(from, to, node.measure.size);
+    }
+
+    /// Makes so many steps, if they may be made.
+    fn takes(&mut self, steps: u64) -> bool {
+        let left = self.left.checked_sub(steps);
+        self.left = left.unwrap_or(self.left);
+        left.is_some()
+    }
+
+    /// Adds strided copies of a node: where they are close and small it is enough to count those that begin in
+    /// each part.
+    fn copies(&mut self, nodes: &Nodes<'_>, child: usize, at: i64, stride: i64, count: u64) {
+        let measure = &nodes.node(child).measure;
+        if count == 0 || measure.entries == 0 {
             return;
         }
-        each_copy(nodes, number, at, (i64::MIN, i64::MAX), &mut |child, at| self.add(nodes, child, at));
+        let last = at.saturating_add(stride.saturating_mul(count as i64 - 1));
+        let begin = at.min(last).saturating_add(measure.lower_bound);
+        if stride.unsigned_abs() <= self.part as u64 && measure.true_extent() <= self.part {
+            self.spread_over(begin, stride.abs(), count, measure.size);
+        } else if self.takes(count) {
+            (0..count as i64).for_each(|i| self.add(nodes, child, at.saturating_add(stride * i)));
+        } else {
+            let end = at.max(last).saturating_add(measure.upper_bound);
+            self.evenly(begin, end, measure.size.saturating_mul(count));
+        }
     }
 
     /// Adds copies that begin at equal distances.

@@ -18,7 +18,7 @@ use alloc::{
 };
 
 use crate::{Bounds, CostModel, Error, TypeTree};
-use bytes::{Cell, Overview};
+use bytes::{Cell, Cells, Overview};
 use colours::Palette;
 use grid::Grid;
 use nodes::Nodes;
@@ -48,6 +48,8 @@ pub struct Picture {
     window: (i64, i64),
     zoom: Vec<String>,
     cells: Vec<Cell>,
+    /// Whether these are all entries in the window.
+    are_all: bool,
     overview: Option<Overview>,
     grid: Option<Grid>,
     trees: Vec<Drawn>,
@@ -102,6 +104,7 @@ impl Picture {
         let whole = to.saturating_sub(from);
         let (window, zoom) =
             if whole <= MOST_BYTES { ((from, to), Vec::new()) } else { nodes.zoomed(MOST_BYTES) };
+        let cells = Cells::of(&nodes, 0, window);
         let overview = (whole > MOST_BYTES).then(|| Overview::of(&nodes, from, to));
         Ok(Self {
             title: title.to_string(),
@@ -111,7 +114,8 @@ impl Picture {
             fields: Vec::new(),
             window,
             zoom,
-            cells: bytes::cells(&nodes, 0, window),
+            cells: cells.all,
+            are_all: cells.are_all,
             overview,
             grid: Grid::inferred(&nodes, from, to),
             trees: Vec::new(),
@@ -158,7 +162,7 @@ impl Picture {
         if nodes.len() > MOST_NODES {
             lines.push(Line { text: format!("… {} more nodes", nodes.len() - MOST_NODES), cost: 0 });
         }
-        let cells = bytes::cells(&nodes, at, self.window);
+        let cells = Cells::of(&nodes, at, self.window).all;
         let covers = self.cells.iter().map(|cell| {
             let same = cells.binary_search_by_key(&(cell.at, cell.base), |other| (other.at, other.base));
             same.map_or(Vec::new(), |i| nodes.above(cells[i].leaf))
@@ -170,7 +174,11 @@ impl Picture {
 
     /// What is between the data.
     fn gap(&self) -> &'static str {
-        if self.grid.is_some() { "no data" } else { "padding" }
+        match (self.are_all, &self.grid) {
+            (false, _) => "not looked at, or no data",
+            (true, Some(_)) => "no data",
+            (true, None) => "padding",
+        }
     }
 
     /// Whether there is anything between the data that are drawn.
@@ -199,8 +207,11 @@ impl Picture {
 
     /// Which colour a cell has: that of its field, or of its base type.
     fn palette(&self) -> Palette {
-        let field_of =
-            |cell: &Cell| self.fields.iter().find(|field| field.from <= cell.at && cell.at < field.to);
+        // Of fields that overlap, the one that begins last.
+        let field_of = |cell: &Cell| {
+            let holding = self.fields.iter().filter(|field| (field.from..field.to).contains(&cell.at));
+            holding.max_by_key(|field| field.from)
+        };
         let name_of =
             |cell: &Cell| field_of(cell).map_or_else(|| cell.base.to_string(), |field| field.name.clone());
         // A field keeps its colour wherever it lies.

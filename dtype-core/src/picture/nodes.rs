@@ -70,57 +70,53 @@ impl<'a> Nodes<'a> {
 
     /// The first bytes of what repeats, up to `most` of them, and how it repeats, from the outside in.
     pub(super) fn zoomed(&self, most: i64) -> ((i64, i64), Vec<String>) {
-        let (mut number, mut at, mut said) = (0, 0, Vec::new());
+        let (mut number, mut at, mut said) = (0, 0i64, Vec::new());
         loop {
             let node = &self.all[number];
-            let from = node.measure.lower_bound.saturating_add(at);
-            let window = |length: i64| (from, from.saturating_add(length));
+            let window = |measure: &Measure, at: i64, length: i64| {
+                let from = at.saturating_add(measure.lower_bound);
+                (from, from.saturating_add(length))
+            };
             let length = node.measure.true_extent();
-            if length <= most {
-                return (window(length), said);
-            }
-            let Some(child) = node.children.first().copied() else { return (window(most), said) };
-            let first = |displacements: &[i64]| displacements.first().copied().unwrap_or(0);
-            match node.tree {
+            let Some(child) = node.children.first().copied().filter(|_| length > most) else {
+                return (window(&node.measure, at, length.min(most)), said);
+            };
+            let measure = &self.all[child].measure;
+            // How many bytes to show of several children, if they are small enough.
+            let of_copies = |stride: i64| {
+                let copies = if stride > 0 { (most / stride).min((most / 2 / stride).max(2)) } else { 0 };
+                (copies > 1 && measure.true_extent() <= stride).then(|| copies * stride)
+            };
+            let of_parts =
+                |count: usize| (count > 1 && measure.true_extent() <= most / 8).then_some(most / 4);
+            let (first, several) = match node.tree {
+                TypeTree::Leaf(_) => (None, None),
                 TypeTree::Vector { count, stride, .. } => {
                     said.push(format!("{count} copies, {stride} bytes apart"));
-                    // Some copies, if there is room for more than one.
-                    let copies =
-                        if *stride > 0 { (most / stride).min((most / 2 / stride).max(2)) } else { 0 };
-                    if copies > 1 && self.all[child].measure.true_extent() <= *stride {
-                        return (window(copies * stride), said);
-                    }
+                    (None, of_copies(*stride))
                 }
                 TypeTree::Index { displacements, .. } => {
                     // One only moves what is below.
                     if displacements.len() > 1 {
                         said.push(format!("{} copies at irregular places", displacements.len()));
                     }
-                    at = at.saturating_add(first(displacements));
-                    // Several copies, if they are small.
-                    let child = &self.all[child].measure;
-                    if displacements.len() > 1 && child.true_extent() <= most / 8 {
-                        let from = at.saturating_add(child.lower_bound);
-                        return ((from, from.saturating_add(most / 4)), said);
-                    }
+                    (displacements.first(), of_parts(displacements.len()))
                 }
                 TypeTree::IndexBucket { displacements, buckets, stride, .. } => {
                     let copies = buckets.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
                     said.push(format!("{copies} copies in {} buckets, {stride} bytes apart", buckets.len()));
-                    at = at.saturating_add(first(displacements));
+                    (displacements.first(), of_copies(*stride))
                 }
                 TypeTree::Struct { displacements, .. } => {
-                    at = at.saturating_add(first(displacements));
-                    // The beginning, if there is more in it than the first part.
-                    let child = &self.all[child].measure;
-                    if displacements.len() > 1 && child.true_extent() <= most / 8 {
-                        said.push(format!("{} parts", displacements.len()));
-                        let from = at.saturating_add(child.lower_bound);
-                        return ((from, from.saturating_add(most / 4)), said);
-                    }
-                    said.push(format!("the first of {} parts", displacements.len()));
+                    let parts = of_parts(displacements.len());
+                    let beginning = if parts.is_none() { "the first of " } else { "" };
+                    said.push(format!("{beginning}{} parts", displacements.len()));
+                    (displacements.first(), parts)
                 }
-                TypeTree::Leaf(_) => return (window(most), said),
+            };
+            at = at.saturating_add(first.copied().unwrap_or(0));
+            if let Some(length) = several {
+                return (window(measure, at, length), said);
             }
             number = child;
         }
