@@ -526,6 +526,28 @@ fn what_mpi_cannot_carry_is_named_with_the_reason() {
 }
 
 #[test]
+fn what_is_skipped_must_be_a_field_of_the_struct_that_is_meant() {
+    let two = "struct a { struct a *next; int i; };\nstruct b { int j; double d; };\n";
+    let (code, text) = of_declared(two, &["b", "--skip", "next", "--format", "json"]);
+    assert_eq!((code, text.contains("has no field `next` to skip; it has j, d")), (2, true), "{text}");
+    // If none is named, the last one is meant.
+    let folder = folder("structs-skipped");
+    let header = folder.join("two.h");
+    fs::write(&header, two).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dtype"));
+    let output = command.args(["normalize", "--skip", "next"]).arg(&header).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    let is_told = text.contains("has no field `next` to skip; it has j, d");
+    assert_eq!((output.status.code(), is_told), (Some(2), true), "{text}");
+}
+
+#[test]
+fn a_header_may_begin_with_a_mark_of_its_byte_order() {
+    let (code, text) = of_declared("\u{feff}struct b { int j; double d; };", &["b", "--format", "notation"]);
+    assert_eq!((code, text.as_str()), (0, "strc([0, 8], [MPI_INT, f64])\n"));
+}
+
+#[test]
 fn a_union_is_carried_where_its_members_have_the_same_type_map() {
     let (_, text) = of_declared(DECLARED, &["mixed"]);
     assert!(

@@ -227,8 +227,6 @@ impl Source {
     }
 
     fn parse(&self, bytes: &[u8], file: Option<&PathBuf>) -> Result<Layout> {
-        // Some editors write a mark before the first byte.
-        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         let form = self.form(bytes, file)?;
         if matches!(form, Form::Program | Form::C | Form::Cxx) {
             let (record, datatype) = self.structure(form, bytes, file)?;
@@ -254,11 +252,15 @@ impl Source {
 
 /// All of the input.
 fn bytes_of(file: Option<&PathBuf>) -> Result<Vec<u8>> {
-    if let Some(path) = named(file) {
-        return Ok(fs::read(path)?);
-    }
     let mut bytes = Vec::new();
-    io::stdin().read_to_end(&mut bytes)?;
+    match named(file) {
+        Some(path) => bytes = fs::read(path)?,
+        None => drop(io::stdin().read_to_end(&mut bytes)?),
+    }
+    // Some editors write a mark before the first byte.
+    if bytes.starts_with("\u{feff}".as_bytes()) {
+        bytes.drain(.."\u{feff}".len());
+    }
     Ok(bytes)
 }
 

@@ -13,7 +13,7 @@ mod walk;
 
 use std::collections::HashSet;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use dtype_core::{Bounds, Datatype};
 use gimli::constants as dw;
 use object::FileKind;
@@ -61,7 +61,7 @@ pub(super) fn read(file: &[u8], wanted: &Wanted<'_>) -> Result<(Record, Result<D
     let types = Types::load(&dwarf)?;
     let all = types.structs()?;
     let mut skipped: Vec<_> = wanted.skip.iter().map(|path| (path.clone(), false)).collect();
-    let Described { record, tree, refused } = types.chosen(&all, wanted, &mut skipped)?;
+    let Described { record, tree, refused } = types.described(types.chosen(&all, wanted)?, &mut skipped)?;
     if let Some((path, _)) = skipped.iter().find(|(_, is_found)| !is_found) {
         let fields: Vec<_> = record.fields.iter().map(|field| field.name.as_str()).collect();
         bail!("`{}` has no field `{path}` to skip; it has {}", record.name, fields.join(", "));
@@ -175,13 +175,8 @@ impl Types<'_> {
     }
 
     /// The struct that is wanted.
-    fn chosen(
-        &self,
-        all: &[Found],
-        wanted: &Wanted<'_>,
-        skipped: &mut [(String, bool)],
-    ) -> Result<Described> {
-        let Some(wanted_name) = wanted.name else { return self.only(all, wanted, skipped) };
+    fn chosen<'f>(&self, all: &'f [Found], wanted: &Wanted<'_>) -> Result<&'f Found> {
+        let Some(wanted_name) = wanted.name else { return self.only(all, wanted) };
         let (name, place) = wanted_name.split_once('@').map_or((wanted_name, None), |(n, at)| (n, Some(at)));
         let name = bare(name);
         let is_whole = |found: &&Found| match self.language(found.place.unit) {
@@ -204,26 +199,25 @@ impl Types<'_> {
         if candidates.is_empty() || place.is_some() || candidates.iter().all(is_fortran) {
             candidates.extend(all.iter().filter(is_end));
         }
-        let mut different: Vec<Described> = Vec::new();
+        let mut different: Vec<(&Found, Record)> = Vec::new();
         for found in candidates {
-            let described = self.described(found, skipped)?;
+            let record = self.described(found, &mut [])?.record;
             let is_there = place.is_none_or(|place| {
-                let declared = described.record.declared.as_ref();
+                let declared = record.declared.as_ref();
                 declared.is_some_and(|(file, line)| file == place || format!("{file}:{line}") == place)
             });
-            let is_new = |other: &Described| {
-                (&other.record.fields, other.record.size) != (&described.record.fields, described.record.size)
-            };
+            let is_new =
+                |(_, other): &(&Found, Record)| (&other.fields, other.size) != (&record.fields, record.size);
             if is_there && different.iter().all(is_new) {
-                different.push(described);
+                different.push((found, record));
             }
         }
         match different.len() {
             0 => bail!(unknown(all, wanted_name, name)),
-            1 => Ok(different.remove(0)),
+            1 => Ok(different[0].0),
             _ => {
                 let mut lines = vec![format!("there is more than one `{name}`; say which, as in")];
-                for Described { record, .. } in &different {
+                for (_, record) in &different {
                     let at = record.declared.as_ref();
                     let at = at.map_or("?".to_owned(), |(file, line)| format!("{file}:{line}"));
                     lines.push(format!("  '{name}@{at}', {} of {} bytes", record.name, record.size));
@@ -234,22 +228,22 @@ impl Types<'_> {
     }
 
     /// The struct that is meant if none is named: the only one, or the last that a file declares.
-    fn only(&self, all: &[Found], wanted: &Wanted<'_>, skipped: &mut [(String, bool)]) -> Result<Described> {
+    fn only<'f>(&self, all: &'f [Found], wanted: &Wanted<'_>) -> Result<&'f Found> {
         if let Some(file) = wanted.file {
-            let mut last: Option<Described> = None;
+            let mut last: Option<(u64, &Found)> = None;
             for found in all {
-                let described = self.described(found, skipped)?;
-                let line = |described: &Described| described.record.declared.as_ref().map(|(_, line)| *line);
-                let is_later = last.as_ref().is_none_or(|last| line(last) <= line(&described));
-                if is_declared_in(&described.record, file) && is_later {
-                    last = Some(described);
+                let declared = self.declared(found.place.unit, &self.entry(found.place)?);
+                if let Some((_, line)) = declared.filter(|(declared, _)| declared == file)
+                    && last.is_none_or(|(last, _)| last <= line)
+                {
+                    last = Some((line, found));
                 }
             }
-            return last.ok_or_else(|| anyhow!("no struct is declared in it"));
+            return last.map(|(_, found)| found).context("no struct is declared in it");
         }
         match all {
             [] => bail!("there is no struct in its debug information"),
-            [found] => self.described(found, skipped),
+            [found] => Ok(found),
             _ => bail!(
                 "there are {} structs in it: name one with `--name`; `dtype struct FILE` lists them",
                 all.len()

@@ -50,9 +50,13 @@ fn section<'a>(object: &File<'a>, id: SectionId) -> Result<Cow<'a, [u8]>> {
         let Some(section) = object.section_by_name(id.name()) else { return Ok(Cow::Borrowed(&[])) };
         return section.uncompressed_data().with_context(|| id.name());
     }
-    // In an object file there may be several, with units of their own.
-    let mut all = Vec::new();
-    for section in object.sections().filter(|section| section.name() == Ok(id.name())) {
+    // There may be several, with units of their own; some formats call theirs otherwise.
+    let (mut all, is_it) = (Vec::new(), |section: &Section<'_, '_>| section.name() == Ok(id.name()));
+    let mut sections: Vec<_> = object.sections().filter(is_it).collect();
+    if sections.is_empty() {
+        sections.extend(object.section_by_name(id.name()));
+    }
+    for section in sections {
         all.extend(relocated(object, &section).with_context(|| id.name())?);
     }
     Ok(Cow::Owned(all))

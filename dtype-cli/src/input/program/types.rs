@@ -22,6 +22,8 @@ pub(super) struct Place {
 pub(super) struct Types<'a> {
     pub(super) dwarf: &'a Dwarf<'a>,
     pub(super) units: Vec<Unit<'a>>,
+    /// Of each unit.
+    languages: Vec<Language>,
     /// Where the types with a signature are.
     pub(super) signed: HashMap<u64, Place>,
     /// Where the structs with a name are that some unit only mentions.
@@ -65,7 +67,8 @@ impl<'a> Types<'a> {
                 signed.insert(type_signature.0, Place { unit, offset: type_offset });
             }
         }
-        Ok(Self { dwarf, units, signed, defined: RefCell::new(None) })
+        let languages = units.iter().map(language).collect();
+        Ok(Self { dwarf, units, languages, signed, defined: RefCell::new(None) })
     }
 
     pub(super) fn entry(&self, place: Place) -> Result<Entry<'a>> {
@@ -95,30 +98,7 @@ impl<'a> Types<'a> {
     }
 
     pub(super) fn language(&self, unit: usize) -> Language {
-        let unit = &self.units[unit];
-        let root = unit.entry(unit.header.root_offset());
-        match root.ok().and_then(|root| root.attr_value(dw::DW_AT_language)) {
-            Some(AttributeValue::Language(language)) => match language {
-                dw::DW_LANG_C | dw::DW_LANG_C89 | dw::DW_LANG_C99 | dw::DW_LANG_C11 | dw::DW_LANG_C17 => {
-                    Language::C
-                }
-                dw::DW_LANG_C_plus_plus
-                | dw::DW_LANG_C_plus_plus_03
-                | dw::DW_LANG_C_plus_plus_11
-                | dw::DW_LANG_C_plus_plus_14
-                | dw::DW_LANG_C_plus_plus_17
-                | dw::DW_LANG_C_plus_plus_20 => Language::Cxx,
-                dw::DW_LANG_Fortran77
-                | dw::DW_LANG_Fortran90
-                | dw::DW_LANG_Fortran95
-                | dw::DW_LANG_Fortran03
-                | dw::DW_LANG_Fortran08
-                | dw::DW_LANG_Fortran18 => Language::Fortran,
-                dw::DW_LANG_Rust => Language::Rust,
-                _ => Language::Other,
-            },
-            _ => Language::Other,
-        }
+        self.languages[unit]
     }
 
     /// The file and the line of a declaration.
@@ -257,6 +237,40 @@ impl<'a> Types<'a> {
         }
         let defined = self.defined.borrow();
         Ok(defined.as_ref().context("no definitions")?.get(name).copied())
+    }
+}
+
+/// What a unit was compiled from.
+fn language(unit: &Unit<'_>) -> Language {
+    // Those of 2023 are newer than gimli's names of DWARF's languages.
+    const CXX_23: gimli::DwLang = gimli::DwLang(0x3a);
+    const C_23: gimli::DwLang = gimli::DwLang(0x3e);
+    const FORTRAN_23: gimli::DwLang = gimli::DwLang(0x3f);
+    let root = unit.entry(unit.header.root_offset()).ok();
+    let Some(AttributeValue::Language(language)) = root.and_then(|root| root.attr_value(dw::DW_AT_language))
+    else {
+        return Language::Other;
+    };
+    match language {
+        dw::DW_LANG_C | dw::DW_LANG_C89 | dw::DW_LANG_C99 | dw::DW_LANG_C11 | dw::DW_LANG_C17 | C_23 => {
+            Language::C
+        }
+        dw::DW_LANG_C_plus_plus
+        | dw::DW_LANG_C_plus_plus_03
+        | dw::DW_LANG_C_plus_plus_11
+        | dw::DW_LANG_C_plus_plus_14
+        | dw::DW_LANG_C_plus_plus_17
+        | dw::DW_LANG_C_plus_plus_20
+        | CXX_23 => Language::Cxx,
+        dw::DW_LANG_Fortran77
+        | dw::DW_LANG_Fortran90
+        | dw::DW_LANG_Fortran95
+        | dw::DW_LANG_Fortran03
+        | dw::DW_LANG_Fortran08
+        | dw::DW_LANG_Fortran18
+        | FORTRAN_23 => Language::Fortran,
+        dw::DW_LANG_Rust => Language::Rust,
+        _ => Language::Other,
     }
 }
 
