@@ -8,8 +8,8 @@ use super::{MOST_IN_ROW, MOST_NODES, Picture, colours::Palette};
 impl Picture {
     /// The picture as lines of text; with escape sequences for colours, if wanted.
     ///
-    /// Each byte is a letter: that of its field or base type, a capital one where an entry begins. Padding, and
-    /// what is not selected, is `░`.
+    /// Each byte is a letter: that of its field or base type, a capital one where an entry begins. Padding,
+    /// and what is not selected, is `░`.
     pub fn text(&self, is_coloured: bool) -> String {
         // Writing to a text does not fail.
         self.write_text(is_coloured).unwrap_or_default()

@@ -215,8 +215,8 @@ impl Overview {
         left.is_some()
     }
 
-    /// Adds strided copies of a node: where they are close and small it is enough to count those that begin in
-    /// each part.
+    /// Adds strided copies of a node: where they are close and small it is enough to count those that begin
+    /// in each part.
     fn copies(&mut self, nodes: &Nodes<'_>, child: usize, at: i64, stride: i64, count: u64) {
         let measure = &nodes.node(child).measure;
         if count == 0 || measure.entries == 0 {
