@@ -115,6 +115,11 @@ pub struct NodeCosts {
     /// One element of a list: one per displacement of an idx, two per bucket of an idxbuc and per child of a
     /// strc.
     pub lookup: u64,
+    /// A contiguous block of data. All trees of a type map have as many, so no search looks at it: see
+    /// [`time`](Self::time).
+    pub block: u64,
+    /// A byte of data. As of blocks.
+    pub byte: u64,
     /// Whether a node is paid once or each time it is run.
     pub weighting: Weighting,
 }
@@ -138,8 +143,17 @@ impl Default for NodeCosts {
 
 impl NodeCosts {
     /// The thesis's constants, which are the default.
-    pub const THESIS: Self =
-        Self { leaf: 3, vec: 5, idx: 5, strc: 5, idxbuc: 7, lookup: 1, weighting: Weighting::Storage };
+    pub const THESIS: Self = Self {
+        leaf: 3,
+        vec: 5,
+        idx: 5,
+        strc: 5,
+        idxbuc: 7,
+        lookup: 1,
+        block: 0,
+        byte: 0,
+        weighting: Weighting::Storage,
+    };
 
     /// The default constants, each node paid as often as it is run.
     pub const fn processing() -> Self {

@@ -34,6 +34,7 @@ mod base_type;
 pub mod constant;
 mod cost;
 mod cuts;
+mod data;
 mod draw;
 mod error;
 mod gcd;

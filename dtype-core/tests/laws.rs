@@ -25,6 +25,7 @@ fn extreme_costs() -> impl Strategy<Value = NodeCosts> {
             idxbuc,
             lookup,
             weighting,
+            ..NodeCosts::THESIS
         },
     )
 }

@@ -186,7 +186,7 @@ impl Cost {
         let path = std::path::Path::new(&root).join(file);
         let content = std::fs::read_to_string(&path).map_err(|problem| error(&problem))?;
         let costs = cost_file.parse_str(&content).map_err(|problem| error(&problem))?;
-        let NodeCosts { leaf, vec, idx, strc, idxbuc, lookup, weighting } = costs;
+        let NodeCosts { leaf, vec, idx, strc, idxbuc, lookup, block, byte, weighting } = costs;
         let weighting = match weighting {
             Weighting::Storage => ours!(Storage),
             Weighting::Processing => ours!(Processing),
@@ -197,7 +197,7 @@ impl Cost {
             const _: &::core::primitive::str = ::core::include_str!(#path);
             __dtype::NodeCosts {
                 leaf: #leaf, vec: #vec, idx: #idx, strc: #strc, idxbuc: #idxbuc, lookup: #lookup,
-                weighting: __dtype::Weighting::#weighting,
+                block: #block, byte: #byte, weighting: __dtype::Weighting::#weighting,
             }
             .linear()
         }};
@@ -231,12 +231,14 @@ fn set_cost(costs: &mut NodeCosts, name: &LitStr, value: ParseStream<'_>) -> Res
         "strc" => &mut costs.strc,
         "idxbuc" => &mut costs.idxbuc,
         "lookup" => &mut costs.lookup,
+        "block" => &mut costs.block,
+        "byte" => &mut costs.byte,
         "weighting" => {
             costs.weighting = weighting(&value.parse()?)?;
             return Ok(());
         }
         other => {
-            let known = "leaf, vec, idx, strc, idxbuc, lookup and weighting";
+            let known = "leaf, vec, idx, strc, idxbuc, lookup, block, byte and weighting";
             return Err(Error::new_spanned(name, format!("there is no cost `{other}`, but {known}")));
         }
     };
