@@ -1,5 +1,5 @@
 //! Writes and compiles the loops in C that `bench-pack` measures against: those for the layouts that are
-//! drawn, and those in `c/loops.c`.
+//! drawn, and those in `c`.
 
 use std::{env, fs, path::PathBuf};
 
@@ -9,7 +9,7 @@ mod by_hand;
 mod generate;
 
 fn main() {
-    println!("cargo::rerun-if-changed=c/loops.c");
+    println!("cargo::rerun-if-changed=c");
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=src/generate");
     println!("cargo::rerun-if-env-changed=DTYPE_LAYOUTS_SEED");
@@ -19,5 +19,9 @@ fn main() {
     let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let drawn = folder.join("drawn.c");
     fs::write(&drawn, by_hand::source(&generate::measured(seed))).expect("OUT_DIR can be written");
-    cc::Build::new().files(["c/loops.c".into(), drawn]).opt_level(3).warnings(true).compile("loops");
+    cc::Build::new()
+        .files(["c/loops.c".into(), "c/user.c".into(), drawn])
+        .opt_level(3)
+        .warnings(true)
+        .compile("loops");
 }

@@ -2,7 +2,11 @@
 //! printed.
 
 pub mod cases;
+#[cfg(feature = "mpi")]
+pub mod datatype;
+pub mod description;
 pub mod generate;
+pub mod guidelines;
 pub mod measure;
 pub mod packing;
 pub mod peers;

@@ -1,6 +1,6 @@
 //! `cargo xtask bench NAME`: one benchmark, all of whose contenders run in turn in one process.
 
-use std::path::PathBuf;
+use std::{io::IsTerminal, path::PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
@@ -23,6 +23,9 @@ pub(crate) enum Name {
     /// Half a ping-pong between two ranks on each MPI library, the newest ones included: our wires against
     /// what a user would write.
     Pingpong,
+    /// What users may expect of datatypes against what each MPI library does, and what things cost there: a
+    /// report.
+    Guidelines,
 }
 
 /// How one is run.
@@ -32,14 +35,30 @@ pub(crate) struct Options {
     pub(crate) record: bool,
     pub(crate) wires: Option<PathBuf>,
     pub(crate) seed: Option<u64>,
+    pub(crate) guidelines: Guidelines,
 }
 
-pub(crate) fn run(name: Name, Options { quick, json, record, wires, seed }: Options) -> Result<()> {
+/// What `guidelines` is asked for.
+pub(crate) struct Guidelines {
+    pub(crate) mpi: Libraries,
+    pub(crate) ranks: usize,
+    pub(crate) report: Option<PathBuf>,
+    pub(crate) baseline: Option<PathBuf>,
+}
+
+pub(crate) fn run(
+    name: Name,
+    Options { quick, json, record, wires, seed, guidelines }: Options,
+) -> Result<()> {
     let has_table = wires.is_none() || matches!(name, Name::Pingpong);
     ensure!(has_table, "only `pingpong` finds out what `--wires` writes");
     let is_drawn = seed.is_none() || matches!(name, Name::Pack);
     ensure!(is_drawn, "only `pack` measures layouts that are drawn with a `--seed`");
     let sh = Shell::new()?;
+    if matches!(name, Name::Guidelines) {
+        ensure!(!json && !record, "`guidelines` writes a report, with its numbers beside it: see `--report`");
+        return run_guidelines(&sh, quick, guidelines);
+    }
     let _seed = seed.map(|seed| sh.push_env("DTYPE_LAYOUTS_SEED", seed.to_string()));
     let options = [(quick, "--quick"), (json, "--json")].into_iter().filter(|(on, _)| *on);
     let mut options: Vec<_> = options.map(|(_, option)| option.to_owned()).collect();
@@ -78,6 +97,7 @@ pub(crate) fn run(name: Name, Options { quick, json, record, wires, seed }: Opti
                 run("bench-pack", &[], &[])?;
             }
         },
+        Name::Guidelines => unreachable!("it has returned"),
         Name::Pingpong => {
             for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
                 let _environment = library.enter(&sh);
@@ -102,6 +122,37 @@ pub(crate) fn run(name: Name, Options { quick, json, record, wires, seed }: Opti
         sh.copy_file(&rows, &kept)?;
         let package = ["--package", "dtype-benches", "--bin", "bench-record"];
         cmd!(sh, "cargo run --quiet --release {package...} -- BENCHMARKS.md {label} {kept}").quiet().run()?;
+    }
+    Ok(())
+}
+
+/// Measures each library into one report. It is written anew after each of them.
+fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines) -> Result<()> {
+    let Guidelines { mpi, ranks, report, baseline } = wanted;
+    let report = report.unwrap_or_else(|| {
+        let folder = sh.current_dir().join("target/guidelines");
+        // What is there is of an earlier run.
+        let _ = sh.remove_path(&folder);
+        folder
+    });
+    for library in mpi::set_up(sh, mpi)? {
+        let _environment = library.enter(sh);
+        let package = ["--package", "dtype-benches", "--bin", "guidelines", "--features", "mpi"];
+        cmd!(sh, "cargo build --quiet --release {package...}").quiet().run()?;
+        eprintln!("Measuring {} …", library.version);
+        let program = library.target(sh).join("release/guidelines");
+        let mut command = xtask::launch::on_ranks(&library.mpiexec, ranks, program);
+        command.arg("--report").arg(&report);
+        if let Some(baseline) = &baseline {
+            command.arg("--baseline").arg(baseline);
+        }
+        if quick {
+            command.arg("--quick");
+        }
+        // The launcher stands between the program and the terminal.
+        command.args(["--progress", if std::io::stderr().is_terminal() { "bar" } else { "lines" }]);
+        let status = command.status().with_context(|| format!("could not start {}", library.mpiexec))?;
+        ensure!(status.success(), "the benchmark failed on {}", library.version);
     }
     Ok(())
 }

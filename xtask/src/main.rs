@@ -52,6 +52,18 @@ enum Task {
         /// Of `pack`: layouts are drawn with this number. Another one gives others, as a check.
         #[arg(long, value_name = "NUMBER")]
         seed: Option<u64>,
+        /// Of `guidelines`: which MPI library.
+        #[arg(long, value_enum, default_value_t)]
+        mpi: Libraries,
+        /// Of `guidelines`: how many ranks.
+        #[arg(long, default_value_t = 2)]
+        ranks: usize,
+        /// Of `guidelines`: the folder of the report; `target/guidelines`, emptied first, if it is not given.
+        #[arg(long, value_name = "FOLDER")]
+        report: Option<PathBuf>,
+        /// Of `guidelines`: the folder of an earlier report to compare with.
+        #[arg(long, value_name = "FOLDER")]
+        baseline: Option<PathBuf>,
     },
     /// Run every check: format, lints, documentation, unit tests, and the tests on several ranks.
     Test {
@@ -93,9 +105,11 @@ fn run(task: Task) -> Result<()> {
     }
     match task {
         Task::Demo { mpi } => demo::run(mpi),
-        Task::Bench { name, quick, json, record, wires, seed } => {
-            let wires = wires.map(|file| called_from.join(file));
-            bench::run(name, bench::Options { quick, json, record, wires, seed })
+        Task::Bench { name, quick, json, record, wires, seed, mpi, ranks, report, baseline } => {
+            let there = |path: Option<PathBuf>| path.map(|path| called_from.join(path));
+            let (wires, report, baseline) = (there(wires), there(report), there(baseline));
+            let guidelines = bench::Guidelines { mpi, ranks, report, baseline };
+            bench::run(name, bench::Options { quick, json, record, wires, seed, guidelines })
         }
         Task::Test { mpi, long } => test::run(mpi, long),
     }

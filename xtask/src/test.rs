@@ -59,7 +59,18 @@ pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
     )?;
     count.cargo_test(
         &sh,
-        &["--package", "dtype-benches", "--release", "--test", "peers", "--test", "drawn"],
+        &[
+            "--package",
+            "dtype-benches",
+            "--release",
+            "--lib",
+            "--test",
+            "peers",
+            "--test",
+            "drawn",
+            "--test",
+            "report",
+        ],
     )?;
     count.cargo_test(&sh, &["--package", "dtype-cli"])?;
     structs(&sh, &mut count)?;

@@ -4,7 +4,7 @@
 
 use dtype_core::{BaseType, TypeTree};
 
-use super::{Random, Sample};
+use super::{Random, Sample, repeated};
 
 pub fn samples() -> Vec<Sample> {
     let mut all = Vec::new();
@@ -45,7 +45,7 @@ pub fn samples() -> Vec<Sample> {
     for atoms in [100, 3000, 60_000] {
         let chosen = chosen(&mut random, atoms, 3);
         let own = |bytes: u64, base: BaseType| {
-            let block = TypeTree::vector(bytes / base.size(), base.size() as i64, TypeTree::Leaf(base));
+            let block = repeated(bytes / base.size(), base.size() as i64, TypeTree::Leaf(base));
             TypeTree::index(chosen.iter().map(|at| at * bytes as i64).collect::<Vec<_>>(), block)
         };
         let last = *chosen.last().expect("atoms") + 1;
@@ -61,6 +61,14 @@ pub fn samples() -> Vec<Sample> {
         let atomic = [(24, F64), (4, BaseType::I32), (4, BaseType::I32), (4, BaseType::I32)];
         all.push(once("lammps-atomic", arrays(&atomic)));
         all.push(once("lammps-full", arrays(&[&atomic[..], &[(4, BaseType::I32), (8, F64)]].concat())));
+        if atoms == 3000 {
+            // The same atoms in one array of structs.
+            let three = TypeTree::vector(3, 8, TypeTree::Leaf(F64));
+            let numbers = TypeTree::vector(3, 4, TypeTree::Leaf(BaseType::I32));
+            let atom = TypeTree::structure([0, 24], [three, numbers]);
+            let places: Vec<_> = chosen.iter().map(|at| at * 40).collect();
+            all.push(once("lammps-structs", TypeTree::index(places, atom)));
+        }
     }
     for points in [500, 20_000, 400_000] {
         let chosen = chosen(&mut random, points, 6);

@@ -3,7 +3,7 @@
 
 use std::{convert::Infallible, hint::black_box, ptr::copy_nonoverlapping as copy};
 
-use crate::generate::Random;
+use crate::{description::Description, generate::Random};
 use dtype_runtime::{
     DynamicLayout, Layout,
     dtype_core::{BaseType, TypeTree},
@@ -46,7 +46,7 @@ unsafe fn one(from: *const f64, to: *mut f64) {
 }
 
 /// The ways of a static layout: generated code, its plan, and MPI; and how it travels.
-fn of_static<'a, L, A>(layout: &L, array: *mut A, user: User) -> Ours<'a>
+fn of_static<'a, L, A>(layout: &L, array: *mut A, user: &User) -> Ours<'a>
 where
     L: Layout<Coverage: Disjoint<Infallible, L>> + 'a,
     A: ArrayLikeMut<L::Element, L::Shape, Mismatch = Infallible> + 'a,
@@ -75,7 +75,7 @@ fn travels<'a, M: Sendable + Buffer + 'a, N: Receivable + BufferMut + 'a>(
     message: impl Fn() -> M + Clone + 'a,
     into: impl Fn() -> N + Clone + 'a,
     memory: *mut f64,
-    user: User,
+    user: &User,
 ) -> Vec<(&'static str, Travel<'a>)> {
     let mut all = Travel::on_all_wires(message.clone(), into.clone());
     all.push(Travel::least_cost(message, into));
@@ -89,28 +89,20 @@ fn travels<'a, M: 'a, N: 'a>(
     _: impl Fn() -> M,
     _: impl Fn() -> N,
     _: *mut f64,
-    _: User,
+    _: &User,
 ) -> Vec<(&'static str, Travel<'a>)> {
     Vec::new()
 }
 
-/// The datatype that a user would write, of numbers.
+/// The datatype that a user would write, and how many of it are sent.
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "only MPI makes datatypes"))]
-pub enum User {
-    Contiguous(usize),
-    /// A number of blocks of a length, at a stride, in elements.
-    Vector(usize, usize, usize),
-    /// The array's lengths, the part's, and where it begins.
-    Subarray(Vec<usize>, Vec<usize>, Vec<usize>),
-    /// Several parts of one array.
-    Several(Vec<User>),
-    /// Each number by itself.
-    Indexed(Vec<i32>),
-    /// Blocks of these lengths at these places.
-    Lengths(Vec<i32>, Vec<i32>),
-    /// The columns of a square matrix.
-    Columns(usize),
+pub struct User {
+    pub datatype: Description,
+    pub count: usize,
 }
+
+/// What all parts are of.
+const DOUBLE: Description = Description::Base(BaseType::F64);
 
 /// The way of the plan of data in an array of numbers, whose first one is given.
 fn of_plan(data: Data<'_>, memory: *mut f64) -> Way<'_> {
@@ -128,7 +120,7 @@ fn of_dynamic<'a, const D: usize>(
     layout: &DynamicLayout<f64, D>,
     memory: *mut f64,
     length: usize,
-    user: User,
+    user: &User,
 ) -> Ours<'a> {
     let read = move || unsafe { std::slice::from_raw_parts(black_box(memory), length) };
     let write = move || unsafe { std::slice::from_raw_parts_mut(black_box(memory), length) };
@@ -211,7 +203,8 @@ fn contiguous(bench: &dyn Bench) {
         let (numbers, memory) = array(N);
         let hand =
             hand(memory, |from, to| unsafe { copy(from, to, N) }, |to, from| unsafe { copy(from, to, N) });
-        let ours = of_static(&layout!(f64[N] => [..]), memory.cast::<[f64; N]>(), User::Contiguous(N));
+        let user = User { datatype: DOUBLE, count: N };
+        let ours = of_static(&layout!(f64[N] => [..]), memory.cast::<[f64; N]>(), &user);
         (numbers, 8 * N, ours, hand, c::contiguous(memory, N))
     });
     sizes!(bench, "stride-1", [2000 32_768 8_000_000], [8 512 32_768 2_097_152], |N| {
@@ -219,7 +212,8 @@ fn contiguous(bench: &dyn Bench) {
         let hand =
             hand(memory, |from, to| unsafe { copy(from, to, N) }, |to, from| unsafe { copy(from, to, N) });
         let column = layout!(f64[N][1] => [.., 0]);
-        let ours = of_static(&column, memory.cast::<[[f64; 1]; N]>(), User::Vector(N, 1, 1));
+        let user = User::one(DOUBLE.vector(N as u64, 1, 1));
+        let ours = of_static(&column, memory.cast::<[[f64; 1]; N]>(), &user);
         (numbers, 8 * N, ours, hand, c::strided(memory, N, black_box(1)))
     });
 }
@@ -237,13 +231,15 @@ fn strided(bench: &dyn Bench) {
     sizes!(bench, "vector", [1000 16_384 4_194_304], [8 512 32_768 2_097_152], |N| {
         let (numbers, memory) = array(2 * N);
         let column = layout!(f64[N][2] => [.., 0]);
-        let ours = of_static(&column, memory.cast::<[[f64; 2]; N]>(), User::Vector(N, 1, 2));
+        let user = User::one(DOUBLE.vector(N as u64, 1, 2));
+        let ours = of_static(&column, memory.cast::<[[f64; 2]; N]>(), &user);
         (numbers, 8 * N, ours, every::<2>(memory, N), c::strided(memory, N, black_box(2)))
     });
     sizes!(bench, "stride-16", [250 4096 1_048_576], [8 512 32_768 2_097_152], |N| {
         let (numbers, memory) = array(16 * N);
         let column = layout!(f64[N][16] => [.., 0]);
-        let ours = of_static(&column, memory.cast::<[[f64; 16]; N]>(), User::Vector(N, 1, 16));
+        let user = User::one(DOUBLE.vector(N as u64, 1, 16));
+        let ours = of_static(&column, memory.cast::<[[f64; 16]; N]>(), &user);
         (numbers, 8 * N, ours, every::<16>(memory, N), c::strided(memory, N, black_box(16)))
     });
 }
@@ -257,7 +253,7 @@ fn faces(bench: &dyn Bench) {
             |to, from| unsafe { copy(from, to, N * N) },
         );
         let face = layout!(f64[N][N][N] => [0, .., ..]);
-        let ours = of_static(&face, memory.cast::<[[[f64; N]; N]; N]>(), User::face(N, 0));
+        let ours = of_static(&face, memory.cast::<[[[f64; N]; N]; N]>(), &User::face(N, 0));
         (numbers, 8 * N * N, ours, hand, c::contiguous(memory, N * N))
     });
     sizes!(bench, "xz-face", [16 40 256], [3 23 181 362], |N| {
@@ -268,13 +264,13 @@ fn faces(bench: &dyn Bench) {
             |to, from| (0..N).for_each(|i| unsafe { copy(from.add(i * N), to.add(i * N * N), N) }),
         );
         let face = layout!(f64[N][N][N] => [.., 0, ..]);
-        let ours = of_static(&face, memory.cast::<[[[f64; N]; N]; N]>(), User::face(N, 1));
+        let ours = of_static(&face, memory.cast::<[[[f64; N]; N]; N]>(), &User::face(N, 1));
         (numbers, 8 * N * N, ours, hand, c::blocks(memory, N, N, N * N))
     });
     sizes!(bench, "yz-face", [16 40 256], [3 23 181 362], |N| {
         let (numbers, memory) = array(N * N * N);
         let face = layout!(f64[N][N][N] => [.., .., 0]);
-        let ours = of_static(&face, memory.cast::<[[[f64; N]; N]; N]>(), User::face(N, 2));
+        let ours = of_static(&face, memory.cast::<[[[f64; N]; N]; N]>(), &User::face(N, 2));
         let c = c::strided(memory, N * N, N);
         (numbers, 8 * N * N, ours, every::<N>(memory, N * N), c)
     });
@@ -302,27 +298,41 @@ fn flash(bench: &dyn Bench) {
             |to, from| (0..N).for_each(|b| cells(b, |at, i| unsafe { one(from.add(i), to.add(at)) })),
         );
         let layout = layout!(f64[N][16][16][16][24] => [.., 4..12, 4..12, 4..12, 3]);
-        let user = User::Subarray(vec![N, 16, 16, 16, 24], vec![N, 8, 8, 8, 1], vec![0, 4, 4, 4, 3]);
-        let ours = of_static(&layout, memory.cast::<[[[[[f64; 24]; 16]; 16]; 16]; N]>(), user);
+        let user = User::one(DOUBLE.subarray(
+            vec![N as u64, 16, 16, 16, 24],
+            vec![N as u64, 8, 8, 8, 1],
+            vec![0, 4, 4, 4, 3],
+        ));
+        let ours = of_static(&layout, memory.cast::<[[[[[f64; 24]; 16]; 16]; 16]; N]>(), &user);
         (numbers, 8 * N * 512, ours, hand, c::flash(memory, N))
     });
 }
 
 impl User {
+    fn one(datatype: Description) -> Self {
+        Self { datatype, count: 1 }
+    }
+
+    /// Each number by itself.
+    fn listed(places: Vec<i64>) -> Self {
+        Self::one(DOUBLE.indexed_block(1, places))
+    }
+
     /// The face of a cube where an index is 0.
     fn face(n: usize, dimension: usize) -> Self {
-        let length = |k| if k == dimension { 1 } else { n };
-        Self::Subarray(vec![n; 3], (0..3).map(length).collect(), vec![0; 3])
+        let length = |k| if k == dimension { 1 } else { n as u64 };
+        Self::one(DOUBLE.subarray(vec![n as u64; 3], (0..3).map(length).collect(), vec![0; 3]))
     }
 
     /// What surrounds the inside of a box in four dimensions.
     fn halo(n: usize) -> Self {
+        let n = n as u64;
         let faces = (0..4).flat_map(|dimension| [0, n - 1].map(|end| (dimension, end)));
-        let face = |(dimension, end): (usize, usize)| {
+        let face = |(dimension, end): (usize, u64)| {
             let choose = |face, inner| (0..4).map(|k| if k == dimension { face } else { inner }).collect();
-            Self::Subarray(vec![n; 4], choose(1, n - 2), choose(end, 1))
+            (0, DOUBLE.subarray(vec![n; 4], choose(1, n - 2), choose(end, 1)))
         };
-        Self::Several(faces.map(face).collect())
+        Self::one(Description::structure(faces.map(face)))
     }
 }
 
@@ -353,8 +363,9 @@ fn matrices(bench: &dyn Bench) {
                 (1..N).for_each(|i| one(from.add(N - 1 + i), to.add(i * N)));
             },
         );
-        let user = User::Indexed((0..N).chain((1..N).map(|i| i * N)).map(small).collect());
-        let ours = of_static(&layout!(f64[N][N] => [0, ..] + [1.., 0]), memory.cast::<[[f64; N]; N]>(), user);
+        let user = User::listed((0..N).chain((1..N).map(|i| i * N)).map(|at| at as i64).collect());
+        let parts = layout!(f64[N][N] => [0, ..] + [1.., 0]);
+        let ours = of_static(&parts, memory.cast::<[[f64; N]; N]>(), &user);
         (numbers, 8 * (2 * N - 1), ours, hand, c::row_column(memory, N))
     });
     sizes!(bench, "upper-triangle", [60 250 3000], [4 32 256 2048], |N| {
@@ -371,9 +382,9 @@ fn matrices(bench: &dyn Bench) {
             }),
         );
         let triangle = Band::upper_triangle([N, N]).layout().expect("a small matrix");
-        let lengths = (0..N).map(|i| small(N - i)).collect();
-        let user = User::Lengths(lengths, (0..N).map(|i| small(i * N + i)).collect());
-        let ours = of_dynamic(&triangle, memory, N * N, user);
+        let lengths = (0..N).map(|i| (N - i) as u64).collect();
+        let user = User::one(DOUBLE.indexed(lengths, (0..N).map(|i| (i * N + i) as i64).collect()));
+        let ours = of_dynamic(&triangle, memory, N * N, &user);
         (numbers, 4 * N * (N + 1), ours, hand, c::triangle(memory, N))
     });
     sizes!(bench, "transpose", [60 250 1000], [3 23 181 1448], |N| {
@@ -385,7 +396,8 @@ fn matrices(bench: &dyn Bench) {
         );
         let n = N;
         let columns = layout!(f64[n][n] => [.., j] for j in 0..n).expect("a small matrix");
-        let ours = of_dynamic(&columns, memory, N * N, User::Columns(N));
+        let user = User::one(DOUBLE.vector(N as u64, 1, N as i64).hvector(N as u64, 1, 8));
+        let ours = of_dynamic(&columns, memory, N * N, &user);
         (numbers, 8 * N * N, ours, hand, c::transpose(memory, N))
     });
 }
@@ -424,11 +436,14 @@ fn lists(bench: &dyn Bench) {
         let size = 8 * blocks.iter().map(|block| block.1).sum::<usize>();
         let buckets: Vec<u64> = blocks.iter().map(|block| block.1 as u64).collect();
         let places: Vec<i64> = blocks.iter().map(|block| 8 * block.0 as i64).collect();
+        let user = {
+            let (lengths, starts) = (buckets.clone(), blocks.iter().map(|block| block.0 as i64).collect());
+            User::one(DOUBLE.indexed(lengths, starts))
+        };
         let tree = TypeTree::index_bucket(8, buckets, places, TypeTree::Leaf(BaseType::F64));
         let plan: &'static Plan = Box::leak(Box::new(Plan::new(&tree).expect("a small array")));
         let bytes = unsafe { std::slice::from_raw_parts(memory.cast::<u8>(), 16 * N) };
         let data = Data::new(plan, 1, bytes, 0).expect("blocks of the array");
-        let user = || User::Lengths(lengths.clone(), starts.clone());
         let of = move || {
             let bytes = unsafe { std::slice::from_raw_parts_mut(memory.cast::<u8>(), 16 * N) };
             DataMut::new(plan, 1, bytes, 0).expect("blocks of the array")
@@ -437,17 +452,17 @@ fn lists(bench: &dyn Bench) {
             ways: vec![
                 ("plan", of_plan(data, memory)),
                 #[cfg(feature = "mpi")]
-                ("mpi_pack", super::mpi::of_datatype(memory.cast(), user(), size)),
+                ("mpi_pack", super::mpi::of_datatype(memory.cast(), &user, size)),
             ],
             #[cfg(feature = "mpi")]
             travels: {
                 // MPI knows nothing of a plan.
-                let mut all = Travel::on_all_wires(of.clone(), of);
-                all.push(("typed", super::mpi::typed(memory.cast(), user())));
+                let mut all = Travel::on_all_wires(of, of);
+                all.push(("typed", super::mpi::typed(memory.cast(), &user)));
                 all
             },
             #[cfg(not(feature = "mpi"))]
-            travels: travels(of, || (), memory, user()),
+            travels: travels(of, || (), memory, &user),
         };
         let (read, write) = (blocks.clone(), blocks);
         let hand = hand(
@@ -489,7 +504,8 @@ fn list(bench: &dyn Bench, name: &str, index: impl Fn(usize, &mut Random) -> usi
 fn of_indices<'a>(numbers: Vec<f64>, memory: *mut f64, indices: Vec<i32>) -> Ways<'a> {
     let (n, size) = (numbers.len(), 8 * indices.len());
     let gather = layout!(f64[n] => {&indices}).expect("all are within");
-    let ours = of_dynamic(&gather, memory, n, User::Indexed(indices.clone()));
+    let ours =
+        of_dynamic(&gather, memory, n, &User::listed(indices.iter().map(|at| i64::from(*at)).collect()));
     // Cases are few, and the program ends soon.
     let indices: &'static [i32] = indices.leak();
     let hand = hand(
@@ -548,7 +564,7 @@ fn halo(bench: &dyn Bench) {
             + [1..-1, 1..-1, 0, 1..-1] + [1..-1, 1..-1, -1, 1..-1]
             + [1..-1, 1..-1, 1..-1, 0] + [1..-1, 1..-1, 1..-1, -1]);
         let (size, array) = (faces.packed_size(), memory.cast::<[[[[f64; N]; N]; N]; N]>());
-        let ours = of_static(&faces, array, User::halo(N));
+        let ours = of_static(&faces, array, &User::halo(N));
         (numbers, size, ours, hand, c::halo(memory, N))
     });
 }

@@ -3,7 +3,10 @@
 
 use std::{cell::RefCell, ffi::c_void, hint::black_box};
 
-use dtype_runtime::pack::{Data, DataMut, Plan};
+use dtype_runtime::{
+    dtype_core::TypeTree,
+    pack::{Data, DataMut, Plan},
+};
 
 use super::{Bench, Case, Task, Way};
 use crate::generate::{Random, Sample, lists, measured};
@@ -17,13 +20,58 @@ unsafe extern "C" {
 type CPack = unsafe extern "C" fn(*const u8, *mut u8, *const *const i32);
 type CUnpack = unsafe extern "C" fn(*mut u8, *const u8, *const *const i32);
 
+/// The seed of the layouts that are drawn.
+///
+/// # Panics
+/// Never: the build script has read it.
+pub fn seed() -> u64 {
+    env!("DTYPE_LAYOUTS_SEED").parse().expect("the build script has read it")
+}
+
+/// The loops in C for a sample, with the lists that they read.
+#[derive(Clone, Debug)]
+pub struct Written {
+    functions: [*mut c_void; 4],
+    lists: Vec<Vec<i32>>,
+}
+
+impl Written {
+    /// Those of the sample with this number among those that are [`measured`], whose tree is given.
+    pub fn of(number: usize, tree: &TypeTree) -> Self {
+        Self { functions: unsafe { *by_hand(number) }, lists: lists(tree) }
+    }
+
+    /// Packs it.
+    ///
+    /// # Safety
+    /// 1. The sample lies at `memory`. 2. `packed` is writable for its packed bytes. 3. They do not overlap.
+    pub unsafe fn pack(&self, memory: *const u8, packed: *mut u8) {
+        let pointers: Vec<_> = self.lists.iter().map(Vec::as_ptr).collect();
+        unsafe {
+            let pack = std::mem::transmute::<*mut c_void, CPack>(self.functions[0]);
+            pack(memory, packed, pointers.as_ptr());
+        }
+    }
+
+    /// Unpacks it.
+    ///
+    /// # Safety
+    /// As of [`pack`](Self::pack), with `memory` writable and `packed` readable.
+    pub unsafe fn unpack(&self, memory: *mut u8, packed: *const u8) {
+        let pointers: Vec<_> = self.lists.iter().map(Vec::as_ptr).collect();
+        unsafe {
+            let unpack = std::mem::transmute::<*mut c_void, CUnpack>(self.functions[1]);
+            unpack(memory, packed, pointers.as_ptr());
+        }
+    }
+}
+
 /// Measures all of them.
 ///
 /// # Panics
 /// Where a way does something else than the loop by hand.
 pub fn run(bench: &dyn Bench) {
-    let seed = env!("DTYPE_LAYOUTS_SEED").parse().expect("the build script has read it");
-    for (number, sample) in measured(seed).iter().enumerate() {
+    for (number, sample) in measured(seed()).iter().enumerate() {
         let name = format!("drawn/{}", sample.name);
         if bench.wants(&name, Task::Pack, true) {
             measure(bench, name, number, sample);

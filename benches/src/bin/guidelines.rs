@@ -1,0 +1,193 @@
+//! `cargo xtask bench guidelines`, or alone under `mpiexec -n 2`: what an MPI library does badly with
+//! datatypes, and what things cost there. The report is of all libraries that have been measured into the
+//! same folder.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant, SystemTime},
+};
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+use dtype_benches::{
+    generate::Random,
+    guidelines::{
+        calibrate::Calibration,
+        groups,
+        progress::{Progress, Shown},
+        report,
+        results::{Machine, Results},
+        run::{Runner, Shared, lock},
+    },
+};
+use mpi::traits::*;
+
+/// Checks what users may expect of an MPI library's datatypes, finds out what things cost there, and writes a
+/// report: `guidelines.html`, and the numbers beside it.
+#[derive(Parser)]
+struct Arguments {
+    /// Fewer sizes: about 40 seconds instead of five minutes.
+    #[arg(long)]
+    quick: bool,
+    /// The folder of the report. What is there of other libraries is on the page, too.
+    #[arg(long, value_name = "FOLDER", default_value = "guidelines")]
+    report: PathBuf,
+    /// An earlier report, or its results, to compare with.
+    #[arg(long, value_name = "FOLDER")]
+    baseline: Option<PathBuf>,
+    /// How long is measured, in seconds.
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<u64>,
+    /// What is shown meanwhile.
+    #[arg(long, value_enum, default_value_t)]
+    progress: Shown,
+    /// Measures nothing, and writes the page anew.
+    #[arg(long)]
+    page: bool,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    if let Some(baseline) = &arguments.baseline {
+        // What is missing is better told before than after.
+        Results::load(baseline)?;
+    }
+    if arguments.page {
+        return page(&arguments);
+    }
+    let universe = mpi::initialize().context("MPI cannot be initialized")?;
+    let world = universe.world();
+    ensure!(
+        world.size() >= 2,
+        "a message takes two ranks: mpiexec -n 2 {}",
+        std::env::args().next().unwrap_or_default()
+    );
+    let is_first = world.rank() == 0;
+    let started = Instant::now();
+    let shared: Shared = Arc::new(Mutex::new(results(&arguments, world.size() as usize)));
+    if is_first {
+        fs::create_dir_all(&arguments.report).with_context(|| arguments.report.display().to_string())?;
+    }
+    // Whoever interrupts gets what there is, and the ranks end with the first one.
+    ctrlc::set_handler({
+        let (shared, report, baseline) =
+            (Arc::clone(&shared), arguments.report.clone(), arguments.baseline.clone());
+        move || {
+            if is_first {
+                let mut results = lock(&shared);
+                results.seconds = started.elapsed().as_secs_f64();
+                let saved = results.save(&report).and_then(|()| report::write(&report, baseline.as_deref()));
+                match saved {
+                    Ok(page) => eprintln!("\nInterrupted: {} is about what was measured.", page.display()),
+                    Err(error) => eprintln!("\nInterrupted, and no report: {error:#}"),
+                }
+                process::exit(130);
+            }
+        }
+    })?;
+
+    let all = if arguments.quick { 36.0 } else { 280.0 };
+    let all = Duration::from_secs_f64(arguments.seconds.map_or(all, |seconds| seconds as f64));
+    // Calibration takes its share, the rest goes to the layouts.
+    let (layouts, calibration) = (all.mul_f64(0.65), all.mul_f64(0.35));
+    let mut progress = Progress::new(if is_first { arguments.progress } else { Shown::Nothing });
+    let groups = groups::all(arguments.quick);
+    let mut runner = Runner { world: &world, random: Random::new(1) };
+    let mut saved = Instant::now();
+    runner.run(&groups, layouts, 2, &shared, &mut |passes, share, name| {
+        progress.show(0.65 * share, &format!("pass {}: {name}", passes + 1));
+        let mut results = lock(&shared);
+        (results.passes, results.seconds) = (passes, started.elapsed().as_secs_f64());
+        // Who kills it gets this.
+        if is_first && saved.elapsed() > Duration::from_secs(10) {
+            saved = Instant::now();
+            if let Err(error) = results.save(&arguments.report) {
+                eprintln!("{error:#}");
+            }
+        }
+    });
+    let found = runner.calibrate(calibration, &mut |share| {
+        progress.show(0.65 + 0.35 * share, "what things cost");
+    });
+    progress.finish();
+    if !is_first {
+        return Ok(());
+    }
+    {
+        let mut results = lock(&shared);
+        (results.partial, results.seconds) = (false, started.elapsed().as_secs_f64());
+        results.save(&arguments.report)?;
+        cost_files(&arguments.report, &results.library, &found)?;
+        results.calibration = Some(found);
+        results.save(&arguments.report)?;
+    }
+    page(&arguments)
+}
+
+/// Writes the page, and says in a few lines what is on it.
+fn page(arguments: &Arguments) -> Result<()> {
+    let page = report::write(&arguments.report, arguments.baseline.as_deref())?;
+    for results in Results::load(&arguments.report)? {
+        print!("{}", report::summary(&results));
+    }
+    println!("The report: {}", page.display());
+    Ok(())
+}
+
+/// What a run begins with.
+fn results(arguments: &Arguments, ranks: usize) -> Results {
+    let version = mpi::environment::library_version().unwrap_or_default();
+    let line = |start: &str| version.lines().find_map(|line| line.trim().strip_prefix(start));
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let (library, version) = match (line("MPICH Version:"), line("Open MPI v")) {
+        (Some(number), _) => (format!("mpich-{}", number.trim()), format!("MPICH {}", number.trim())),
+        (None, Some(rest)) => {
+            let number = rest.split([',', ' ']).next().unwrap_or_default();
+            (format!("openmpi-{number}"), format!("Open MPI {number}"))
+        }
+        // Another library: the first words of what it says of itself.
+        (None, None) => {
+            let words: Vec<_> = version.split_whitespace().take(4).collect();
+            let name = words.join("-").to_lowercase();
+            let name = name.chars().filter(|c| c.is_ascii_alphanumeric() || ".-".contains(*c)).collect();
+            (name, words.join(" "))
+        }
+    };
+    Results {
+        library,
+        version,
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        machine: Machine::this(),
+        command: command(),
+        date: report::date(now.as_secs()),
+        ranks,
+        quick: arguments.quick,
+        seconds: 0.0,
+        passes: 0,
+        partial: true,
+        layouts: Vec::new(),
+        calibration: None,
+    }
+}
+
+/// How this was started, without the folders of this machine.
+fn command() -> String {
+    let mut words = std::env::args();
+    let program = words.next().map(PathBuf::from);
+    let program = program.as_deref().and_then(|path| path.file_name()).unwrap_or_default().to_owned();
+    std::iter::once(program.to_string_lossy().into_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// `cost-LIBRARY.json` for packing, `cost-LIBRARY-ping-pong.json` for messages.
+fn cost_files(folder: &std::path::Path, library: &str, found: &Calibration) -> Result<()> {
+    let best = found.best();
+    for (prices, suffix) in [(best.pack, ""), (best.ping_pong, "-ping-pong")] {
+        let text = serde_json::to_string(&prices.costs())? + "\n";
+        let file = folder.join(format!("cost-{library}{suffix}.json"));
+        fs::write(&file, text).with_context(|| file.display().to_string())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,416 @@
+//! What things cost on a library: constants of a cost model, fitted to the times of a designed set of trees,
+//! and how well it predicts others.
+
+use dtype_core::{BaseType, NodeCosts, TypeTree, Weighting};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    statistics::{Estimate, rank_correlation},
+    verdicts::MARGIN,
+};
+use crate::generate::{Random, samples};
+
+/// What a time is made of: what each call costs, then what [`NodeCosts`] prices.
+const TERMS: usize = 9;
+
+/// What the constants are called.
+pub const NAMES: [&str; TERMS] = ["call", "byte", "block", "leaf", "vec", "idx", "strc", "idxbuc", "lookup"];
+
+/// How many units of a cost file are a microsecond: one is 0.01 ns.
+pub const UNITS: f64 = 1e5;
+
+/// What is fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Model {
+    /// A price for each kind of node, paid as often as it is run.
+    Processing,
+    /// A price for each kind of node, paid once.
+    Storage,
+    /// One price for a word of the description, nodes having as many as the thesis says.
+    Words,
+}
+
+impl Model {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Processing, Self::Storage, Self::Words];
+
+    /// What it is called in tables.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Processing => "processing: nodes as often as they are run",
+            Self::Storage => "storage: nodes once",
+            Self::Words => "words: one price for all",
+        }
+    }
+
+    fn weighting(self) -> Weighting {
+        if self == Self::Processing { Weighting::Processing } else { Weighting::Storage }
+    }
+
+    /// The nodes that have a price of their own, each by what it has of [`NAMES`] behind the first three.
+    fn nodes(self) -> Vec<NodeCosts> {
+        let none = NodeCosts {
+            leaf: 0,
+            vec: 0,
+            idx: 0,
+            strc: 0,
+            idxbuc: 0,
+            lookup: 0,
+            block: 0,
+            byte: 0,
+            weighting: self.weighting(),
+        };
+        match self {
+            Self::Words => vec![NodeCosts::THESIS],
+            Self::Processing | Self::Storage => vec![
+                NodeCosts { leaf: 1, ..none },
+                NodeCosts { vec: 1, ..none },
+                NodeCosts { idx: 1, ..none },
+                NodeCosts { strc: 1, ..none },
+                NodeCosts { idxbuc: 1, ..none },
+                NodeCosts { lookup: 1, ..none },
+            ],
+        }
+    }
+
+    /// The terms of a tree that are fitted.
+    fn terms(self, tree: &TypeTree) -> Vec<f64> {
+        let data = |costs: NodeCosts| (costs.time(tree) - tree.cost(&costs)) as f64;
+        let (byte, block) =
+            (NodeCosts { byte: 1, ..NodeCosts::THESIS }, NodeCosts { block: 1, ..NodeCosts::THESIS });
+        let mut terms = vec![1.0, data(byte), data(block)];
+        terms.extend(self.nodes().iter().map(|costs| tree.cost(costs) as f64));
+        terms
+    }
+}
+
+/// Prices, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Prices {
+    /// In the order of [`NAMES`].
+    pub each: [f64; TERMS],
+    /// How often a node counts.
+    pub model: Model,
+}
+
+impl Prices {
+    /// The prices that are nearest to the times, relative to these, and not negative.
+    ///
+    /// Coordinate descent: the sum of squares is convex, and each price by itself has a best value.
+    pub fn fit<'a>(trees: impl Iterator<Item = (&'a TypeTree, f64)>, model: Model) -> Self {
+        const SWEEPS: usize = 20_000;
+        // Divided by the time, so that all trees count alike.
+        let row =
+            |(tree, time): (&TypeTree, f64)| model.terms(tree).into_iter().map(|term| term / time).collect();
+        let rows: Vec<Vec<f64>> = trees.map(row).collect();
+        let count = rows.first().map_or(0, Vec::len);
+        let product = |i: usize, j: usize| rows.iter().map(|row| row[i] * row[j]).sum();
+        let products: Vec<Vec<f64>> =
+            (0..count).map(|i| (0..count).map(|j| product(i, j)).collect()).collect();
+        let sums: Vec<f64> = (0..count).map(|i| rows.iter().map(|row| row[i]).sum()).collect();
+        let mut fitted = vec![0.0; count];
+        for _ in 0..SWEEPS {
+            for i in 0..count {
+                let others: f64 = (0..count).filter(|j| *j != i).map(|j| products[i][j] * fitted[j]).sum();
+                if products[i][i] > 0.0 {
+                    fitted[i] = ((sums[i] - others) / products[i][i]).max(0.0);
+                }
+            }
+        }
+        let mut each = [0.0; TERMS];
+        each.iter_mut().zip(&fitted).take(3).for_each(|(each, fitted)| *each = *fitted);
+        for (NodeCosts { leaf, vec, idx, strc, idxbuc, lookup, .. }, price) in
+            model.nodes().iter().zip(fitted.iter().skip(3))
+        {
+            let has = [leaf, vec, idx, strc, idxbuc, lookup];
+            each[3..].iter_mut().zip(has).for_each(|(each, has)| *each += *has as f64 * price);
+        }
+        Self { each, model }
+    }
+
+    /// What a tree should take, in microseconds.
+    pub fn predict(&self, tree: &TypeTree) -> f64 {
+        self.each[0] + self.costs().time(tree) as f64 / UNITS
+    }
+
+    /// As a cost file holds them.
+    pub fn costs(&self) -> NodeCosts {
+        let [_, byte, block, leaf, vec, idx, strc, idxbuc, lookup] =
+            self.each.map(|price| (price * UNITS).round() as u64);
+        NodeCosts { leaf, vec, idx, strc, idxbuc, lookup, block, byte, weighting: self.model.weighting() }
+    }
+}
+
+/// A model with its prices, and how well it does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fitted {
+    /// For packing.
+    pub pack: Prices,
+    /// For half a ping-pong.
+    pub ping_pong: Prices,
+    /// The rank correlation with the times of packing, on layouts that were held back.
+    pub of_pack: f64,
+    /// With those of half a ping-pong.
+    pub of_ping_pong: f64,
+}
+
+/// A tree of the calibration, with its times in microseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timed {
+    /// What it is.
+    pub name: String,
+    /// Whether the models have not seen it.
+    pub held_back: bool,
+    /// Packed bytes.
+    pub bytes: u64,
+    /// `MPI_Pack`.
+    pub pack: f64,
+    /// Half a ping-pong.
+    pub ping_pong: f64,
+    /// What the models say of packing, in the order of [`Model::ALL`].
+    pub predicted: Vec<f64>,
+}
+
+/// A generated layout packed as it was described, and as the least-cost trees of the models.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    /// What it is.
+    pub name: String,
+    /// As it was described, in microseconds.
+    pub described: f64,
+    /// How many times as long the least-cost tree of each model takes, in the order of [`Model::ALL`].
+    pub factors: Vec<Estimate>,
+}
+
+/// What was found out.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Calibration {
+    /// In the order of [`Model::ALL`].
+    pub models: Vec<Fitted>,
+    /// The one that is written into the cost file: that whose trees were slower than what was described least
+    /// often, on other layouts than those below.
+    pub chosen: usize,
+    /// The rank correlations of the storage model that is the default: packing and half a ping-pong.
+    pub default: [f64; 2],
+    /// All trees.
+    pub trees: Vec<Timed>,
+    /// Layouts that no model has seen.
+    pub compared: Vec<Compared>,
+}
+
+/// A layout whose time is taken.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// What it is.
+    pub name: String,
+    /// Where its data lies, one copy of it.
+    pub tree: TypeTree,
+    /// Whether the model does not see it.
+    pub held_back: bool,
+}
+
+impl Tree {
+    fn new(name: impl Into<String>, tree: TypeTree) -> Self {
+        Self { name: name.into(), tree, held_back: false }
+    }
+}
+
+/// So many layouts are drawn that the model does not see.
+const HELD_BACK: usize = 80;
+
+/// The designed set, each kind of node alone and over others in many sizes, and layouts that are held back.
+pub fn trees() -> Vec<Tree> {
+    let mut all = designed();
+    let drawn = samples(HELD_BACK as u64, 64, 1 << 18).filter(|sample| is_small(&sample.tree));
+    all.extend(drawn.take(HELD_BACK).map(|sample| Tree {
+        name: sample.name.clone(),
+        tree: sample.tree,
+        held_back: true,
+    }));
+    all
+}
+
+/// So many generated layouts are compared.
+const COMPARED: usize = 200;
+
+/// Generated layouts on which the models are compared; others for another seed.
+pub fn generated(seed: u64) -> Vec<Tree> {
+    let drawn = samples(seed, 64, 1 << 17).filter(|sample| is_small(&sample.tree));
+    drawn.take(COMPARED).map(|sample| Tree::new(sample.name.clone(), sample.tree)).collect()
+}
+
+/// Whether a layout stays within a cache and does not go backwards.
+fn is_small(tree: &TypeTree) -> bool {
+    tree.measure().is_ok_and(|measure| measure.lower_bound >= 0 && measure.upper_bound <= 2 << 20)
+}
+
+fn designed() -> Vec<Tree> {
+    let mut all = Vec::new();
+    let mut random = Random::new(3);
+    let leaf = TypeTree::Leaf;
+    let mut add = |name: String, tree: TypeTree| all.push(Tree::new(name, tree));
+    let number = BaseType::F64;
+    for base in [BaseType::U8, BaseType::I32, number, BaseType::C64] {
+        let size = base.size() as i64;
+        for count in [16, 256, 4096] {
+            add(format!("{count} {base}"), TypeTree::vector(count, size, leaf(base)));
+            add(format!("{count} {base}, stride 3"), TypeTree::vector(count, 3 * size, leaf(base)));
+        }
+    }
+    let block = |count: u64| if count == 1 { leaf(number) } else { TypeTree::vector(count, 8, leaf(number)) };
+    let strided = |count: u64| TypeTree::vector(count, 24, leaf(number));
+    let mut places = |count: u64, span: i64| {
+        let mut at = -span;
+        let step = |_| {
+            at += span + 8 * (1 + random.below(8) as i64);
+            at
+        };
+        let places: Vec<i64> = (0..count).map(step).collect();
+        let first = places[0];
+        places.into_iter().map(|at| at - first).collect::<Vec<_>>()
+    };
+    for count in [4, 32, 256, 2048] {
+        for length in [1, 2, 8, 64] {
+            let span = 8 * length as i64;
+            if count * length > 32_768 {
+                continue;
+            }
+            if length > 1 {
+                let stride = span + 24;
+                add(format!("{count} × block {length}"), TypeTree::vector(count, stride, block(length)));
+                let stride = 3 * span + 40;
+                add(format!("{count} × strided {length}"), TypeTree::vector(count, stride, strided(length)));
+            }
+            let list = places(count, span);
+            add(format!("{count} at × block {length}"), TypeTree::index(list, block(length)));
+            if length > 1 {
+                let list = places(count, 3 * span);
+                add(format!("{count} at × strided {length}"), TypeTree::index(list, strided(length)));
+            }
+        }
+        let lengths: Vec<u64> = (0..count).map(|i| 1 + (i * 7 + i / 3) % 9).collect();
+        let list = places(count, 80);
+        add(format!("{count} buckets"), TypeTree::index_bucket(8, lengths, list, leaf(number)));
+        let fields = [BaseType::U8, BaseType::F64, BaseType::I16, BaseType::F32].map(leaf);
+        let record = TypeTree::structure([0, 8, 16, 20], fields);
+        add(format!("{count} records"), TypeTree::vector(count, 24, record.clone()));
+        add(format!("{count} at × records"), TypeTree::index(places(count, 24), record));
+        for length in [4, 16] {
+            let inner = TypeTree::index(places(length, 8), leaf(number));
+            let span = inner.measure().map_or(8, |measure| measure.upper_bound);
+            add(format!("{count} × list {length}"), TypeTree::vector(count, span + 16, inner.clone()));
+            add(format!("{count} at × list {length}"), TypeTree::index(places(count, span), inner));
+            let two = TypeTree::vector(length, 3 * 64 + 8, TypeTree::vector(4, 48, block(2)));
+            let stride = 200 * length as i64 + 64;
+            add(format!("{count} × {length} × 4 × block 2"), TypeTree::vector(count, stride, two));
+        }
+    }
+    for parts in [2_i64, 8, 32] {
+        let child = |i: i64| if i % 2 == 0 { strided(16) } else { block(16) };
+        let (places, children): (Vec<_>, Vec<_>) = (0..parts).map(|i| (i * 512, child(i))).unzip();
+        let several = TypeTree::structure(places, children);
+        add(format!("{parts} parts"), several.clone());
+        add(format!("16 × {parts} parts"), TypeTree::vector(16, parts * 512 + 64, several));
+    }
+    all.retain(|tree| is_small(&tree.tree));
+    all
+}
+
+impl Calibration {
+    /// Fits all models to what was measured of [`trees`]: of each the times of `MPI_Pack` and of half a
+    /// ping-pong, in microseconds.
+    pub fn of(trees: &[Tree], times: &[[f64; 2]]) -> Self {
+        let part =
+            |held_back: bool| trees.iter().zip(times).filter(move |(tree, _)| tree.held_back == held_back);
+        let fit = |which: usize, model| {
+            Prices::fit(part(false).map(|(tree, times)| (&tree.tree, times[which])), model)
+        };
+        let correlation = |which: usize, predict: &dyn Fn(&TypeTree) -> f64| {
+            let pairs = part(true).map(|(tree, times)| (predict(&tree.tree), times[which]));
+            rank_correlation(&pairs.collect::<Vec<_>>())
+        };
+        let models: Vec<Fitted> = Model::ALL
+            .into_iter()
+            .map(|model| {
+                let (pack, ping_pong) = (fit(0, model), fit(1, model));
+                Fitted {
+                    pack,
+                    ping_pong,
+                    of_pack: correlation(0, &|tree| pack.predict(tree)),
+                    of_ping_pong: correlation(1, &|tree| ping_pong.predict(tree)),
+                }
+            })
+            .collect();
+        let timed = |(tree, times): (&Tree, &[f64; 2])| Timed {
+            name: tree.name.clone(),
+            held_back: tree.held_back,
+            bytes: tree.tree.measure().map_or(0, |measure| measure.size),
+            pack: times[0],
+            ping_pong: times[1],
+            predicted: models.iter().map(|model| model.pack.predict(&tree.tree)).collect(),
+        };
+        Self {
+            chosen: 0,
+            default: [0, 1].map(|which| correlation(which, &|tree| tree.cost(&NodeCosts::THESIS) as f64)),
+            trees: trees.iter().zip(times).map(timed).collect(),
+            compared: Vec::new(),
+            models,
+        }
+    }
+
+    /// The model that is written into the cost file.
+    pub fn best(&self) -> &Fitted {
+        &self.models[self.chosen]
+    }
+
+    /// How often the trees of a model are slower than what was described, and how often faster, beyond noise.
+    pub fn slower_and_faster(compared: &[Compared], model: usize) -> [usize; 2] {
+        let count = |is_so: &dyn Fn(&Estimate) -> bool| {
+            compared.iter().filter(|compared| compared.factors.get(model).is_some_and(is_so)).count()
+        };
+        [count(&|factor| factor.low > 1.0 + MARGIN), count(&|factor| factor.high < 1.0 - MARGIN)]
+    }
+
+    /// Chooses the model whose trees are slower the least often, the one that predicts best among such.
+    pub fn choose(&mut self, compared: &[Compared]) {
+        let rank = |model: &usize| {
+            let [slower, _] = Self::slower_and_faster(compared, *model);
+            (slower, (-1e6 * self.models[*model].of_pack) as i64)
+        };
+        self.chosen = (0..self.models.len()).min_by_key(rank).unwrap_or(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_are_found_again_in_times_that_were_made_of_them() {
+        let each = [0.05, 5e-5, 2e-3, 0.0, 1e-2, 5e-3, 8e-3, 4e-3, 1e-3];
+        let made = Prices { each, model: Model::Processing };
+        let trees = trees();
+        let times: Vec<_> = trees.iter().map(|tree| [made.predict(&tree.tree), 1.0]).collect();
+        let found = Calibration::of(&trees, &times);
+        let Fitted { pack, of_pack, .. } = &found.models[0];
+        for ((name, made), found) in NAMES.iter().zip(each).zip(pack.each) {
+            assert!((found - made).abs() <= 0.05 * made.max(1e-4), "{name}: {found} for {made}");
+        }
+        assert!(*of_pack > 0.999, "{of_pack}");
+        assert!(found.default[0] < 0.9, "{:?}", found.default);
+        assert_eq!(pack.costs().block, 200);
+    }
+
+    #[test]
+    fn the_model_is_chosen_whose_trees_are_never_slower() {
+        let trees = trees();
+        let mut calibration = Calibration::of(&trees, &vec![[1.0, 1.0]; trees.len()]);
+        let exactly = |value| Estimate { value, low: value, high: value };
+        let factors = [1.5, 0.9, 1.0].map(exactly).to_vec();
+        let compared = [Compared { name: String::new(), described: 1.0, factors }];
+        calibration.choose(&compared);
+        assert_ne!(calibration.chosen, 0);
+        assert_eq!(Calibration::slower_and_faster(&compared, 0), [1, 0]);
+    }
+}

@@ -1,0 +1,427 @@
+//! The report: one page of HTML, which needs no network, made of the results in a folder.
+//!
+//! - `plots`: time against size; `tables`: the numbers; `changes`: against an earlier report.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Result;
+
+use super::{
+    calibrate::{Calibration, NAMES},
+    groups::{Benchmark, Expectation},
+    results::{Kind, Layout, Operation, Results, write as write_file},
+    statistics::time,
+    verdicts::{Judgement, MARGIN, Verdict, verdicts},
+};
+use plots::Line;
+
+mod changes;
+mod plots;
+mod tables;
+
+/// Makes the page of the results in a folder, compared with those of another one if it is given. Says where
+/// it is.
+///
+/// # Errors
+/// Where there are no results, or the page cannot be written.
+pub fn write(folder: &Path, baseline: Option<&Path>) -> Result<PathBuf> {
+    let results = Results::load(folder)?;
+    let baseline = baseline.map(Results::load).transpose()?.unwrap_or_default();
+    let file = folder.join("guidelines.html");
+    write_file(&file, &page(&results, &baseline)?)?;
+    Ok(file)
+}
+
+/// What a reader sees as it is.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// The page.
+///
+/// # Errors
+/// Where a plot cannot be drawn.
+pub fn page(results: &[Results], baseline: &[Results]) -> Result<String> {
+    let names: Vec<_> = results.iter().map(|results| escape(&results.version)).collect();
+    let mut f = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n\
+         <title>Datatypes of {}</title>\n<style>\n{}</style>\n</head>\n<body>\n\
+         <h1>What to expect of datatypes in {}</h1>\n",
+        names.join(" and "),
+        include_str!("style.css"),
+        names.join(" and "),
+    );
+    let judged: Vec<Vec<Verdict<'_>>> = results.iter().map(verdicts).collect();
+    for (results, verdicts) in results.iter().zip(&judged) {
+        head(&mut f, results);
+        expectations(&mut f, verdicts);
+    }
+    let _ = writeln!(
+        f,
+        "<p class=\"faint\">⪯ reads “is not slower than”. Something is slower where it takes more than \
+         {:.0} % longer \
+         with a confidence of 95 %, by a bootstrap of interleaved runs over several passes with other \
+         memory; \
+         “too close to call” where it may be or not. The expectations are those of Gropp, Hoefler, Thakur \
+         and \
+         Träff, “Performance Expectations and Guidelines for MPI Derived Datatypes” (EuroMPI 2011).</p>",
+        100.0 * MARGIN
+    );
+    for results in results {
+        let before: Vec<_> = baseline.iter().filter(|other| other.vendor() == results.vendor()).collect();
+        for before in before {
+            changes::write(&mut f, before, results);
+        }
+    }
+    for (results, verdicts) in results.iter().zip(&judged) {
+        let _ = writeln!(f, "<h2>Violated in {}</h2>", escape(&results.version));
+        tables::violations(&mut f, verdicts);
+        tables::wrong(&mut f, results);
+    }
+    for benchmark in Benchmark::ALL {
+        of_benchmark(&mut f, benchmark, results, &judged)?;
+    }
+    for results in results {
+        if let Some(calibration) = &results.calibration {
+            calibrated(&mut f, results, calibration)?;
+        }
+    }
+    for (results, verdicts) in results.iter().zip(&judged) {
+        let _ = writeln!(f, "<h2>All verdicts on {}</h2>", escape(&results.version));
+        tables::all(&mut f, verdicts);
+    }
+    f += "</body>\n</html>\n";
+    Ok(f)
+}
+
+/// On what was measured.
+fn head(f: &mut String, results: &Results) {
+    let Results { version, machine, command, date, ranks, seconds, passes, partial, program, .. } = results;
+    let _ = writeln!(f, "<h2>{}</h2>", escape(version));
+    if *partial {
+        let _ = writeln!(
+            f,
+            "<p class=\"partial\">This run was stopped before its end, after {passes} whole passes: what \
+             is here \
+             is right, but less sure, and the rest is missing.</p>"
+        );
+    }
+    let _ = writeln!(
+        f,
+        "<dl><dt>machine</dt><dd>{}, {} cores, {} GiB, {}</dd><dt>measured</dt><dd>{date} UTC, {ranks} \
+         ranks, \
+         {:.0} s, {passes} passes, by dtype-benches \
+         {program}</dd><dt>command</dt><dd><code>{}</code></dd></dl>",
+        escape(&machine.processor),
+        machine.cores,
+        machine.memory,
+        escape(&machine.system),
+        seconds,
+        escape(command)
+    );
+}
+
+/// How often each expectation is met, and what that means.
+fn expectations(f: &mut String, verdicts: &[Verdict<'_>]) {
+    *f += "<div class=\"wide\"><table class=\"expectations\"><thead><tr><th>what you may expect</th>\
+           <th class=\"n\">holds</th><th class=\"n\">too close</th><th class=\"n\">violated</th><th>the \
+           worst</th>\
+           </tr></thead><tbody>\n";
+    for by in Expectation::ALL {
+        let of: Vec<_> = verdicts.iter().filter(|verdict| verdict.by == by).collect();
+        let count = |judgement| of.iter().filter(|verdict| verdict.judgement == judgement).count();
+        let violated = count(Judgement::Violated);
+        let worst = worst(of.iter().copied());
+        let worst = worst.map_or(String::new(), |worst| {
+            format!(
+                "{} of {}, {}: {:.1} times as long as {}. {}",
+                escape(worst.left.0),
+                escape(&worst.layout.name()),
+                worst.operation.title(),
+                worst.factor.value,
+                escape(&worst.right.0),
+                by.advice()
+            )
+        });
+        let _ = writeln!(
+            f,
+            "<tr><td><b>({}) {}</b><br><span class=\"faint\">{}</span></td><td class=\"n\">{}</td>\
+             <td class=\"n\">{}</td><td class=\"n{}\">{violated}</td><td>{worst}</td></tr>",
+            by.number(),
+            by.meaning(),
+            escape(by.formula()),
+            count(Judgement::Holds),
+            count(Judgement::TooClose),
+            if violated > 0 { " bad" } else { "" },
+        );
+    }
+    *f += "</tbody></table></div>\n";
+}
+
+/// The violation with the largest factor.
+fn worst<'a, 'b: 'a>(verdicts: impl Iterator<Item = &'a Verdict<'b>>) -> Option<&'a Verdict<'b>> {
+    let violated = verdicts.filter(|verdict| verdict.judgement == Judgement::Violated);
+    violated.max_by(|a, b| a.factor.low.total_cmp(&b.factor.low))
+}
+
+/// The layouts of a benchmark: drawn, plotted, and in tables.
+fn of_benchmark(
+    f: &mut String,
+    benchmark: Benchmark,
+    results: &[Results],
+    judged: &[Vec<Verdict<'_>>],
+) -> Result<()> {
+    let mut series: BTreeMap<&str, usize> = BTreeMap::new();
+    let all = results.iter().flat_map(|results| &results.layouts);
+    for layout in all.filter(|layout| layout.benchmark == benchmark) {
+        let number = series.len();
+        series.entry(&layout.series).or_insert(number);
+    }
+    if series.is_empty() {
+        return Ok(());
+    }
+    let mut series: Vec<_> = series.into_iter().collect();
+    series.sort_by_key(|(_, number)| *number);
+    let _ = writeln!(f, "<h2>{}</h2>", escape(benchmark.title()));
+    for (name, _) in series {
+        let _ = writeln!(f, "<h3>{}</h3>", escape(name));
+        let of_it = |results: &'_ Results| {
+            let is_of_it = |layout: &&Layout| layout.benchmark == benchmark && layout.series == name;
+            results.layouts.iter().filter(is_of_it).cloned().collect::<Vec<_>>()
+        };
+        let picture = results.iter().flat_map(of_it).map(|layout| layout.picture).find(|svg| !svg.is_empty());
+        if let Some(svg) = picture {
+            let _ = writeln!(
+                f,
+                "<details><summary>the layout, drawn</summary><figure \
+                 class=\"picture\">{svg}</figure></details>"
+            );
+        }
+        plotted(f, results, of_it)?;
+        for (results, verdicts) in results.iter().zip(judged) {
+            for layout in of_it(results) {
+                tables::layout(f, results, &layout, verdicts);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The plots of a series: packing, and half a ping-pong.
+fn plotted(f: &mut String, results: &[Results], of_it: impl Fn(&Results) -> Vec<Layout>) -> Result<()> {
+    let mut plots = String::new();
+    for results in results {
+        let layouts = of_it(results);
+        for operation in [Operation::Pack, Operation::PingPong] {
+            let mut names: Vec<&str> = Vec::new();
+            for way in layouts.iter().flat_map(|layout| &layout.ways) {
+                if way.times.contains_key(&operation) && !names.contains(&way.name.as_str()) {
+                    names.push(&way.name);
+                }
+            }
+            let line = |name: &&'_ str| {
+                let name: &str = name;
+                let point = |layout: &Layout| {
+                    let times = layout.way(name)?.times.get(&operation)?;
+                    Some((layout.bytes as f64, time(times)?))
+                };
+                layouts.iter().filter_map(point).collect::<Vec<_>>()
+            };
+            let lines: Vec<Line<'_>> = names.iter().map(|name| Line { name, points: line(name) }).collect();
+            if lines.iter().all(|line| line.points.len() < 2) {
+                continue;
+            }
+            let _ = writeln!(
+                plots,
+                "<figure class=\"plot\">{}{}<figcaption>{}: {}</figcaption></figure>",
+                plots::times(&lines)?,
+                plots::legend(lines.iter().map(|line| line.name)),
+                escape(&results.version),
+                operation.title()
+            );
+        }
+    }
+    if !plots.is_empty() {
+        let _ = writeln!(f, "<div class=\"plots\">\n{plots}</div>");
+    }
+    Ok(())
+}
+
+/// What things cost.
+fn calibrated(f: &mut String, results: &Results, calibration: &Calibration) -> Result<()> {
+    let _ = writeln!(f, "<h2>What things cost in {}</h2>", escape(&results.version));
+    let unseen = calibration.trees.iter().filter(|tree| tree.held_back).count();
+    let _ = writeln!(
+        f,
+        "<p>Constants in nanoseconds, fitted to the times of {} trees; <i>rank correlation</i> says how \
+         well a model \
+         orders {unseen} others by time, where 1 is perfect. <i>Slower</i> counts those of {} generated \
+         layouts whose \
+         least-cost tree under the model packs more slowly than the layout as it was described, and \
+         <i>faster</i> the \
+         opposite, both beyond {:.0} %. The model in bold was chosen on other layouts, and is in \
+         <code>cost-{}.json</code>, in units of 0.01 ns, for <code>dtype --cost</code> \
+         and <code>#[mpi(cost = …)]</code>.</p>",
+        calibration.trees.len() - unseen,
+        calibration.compared.len(),
+        100.0 * MARGIN,
+        escape(&results.library)
+    );
+    *f += "<div class=\"wide\"><table class=\"models\"><thead><tr><th>model</th>";
+    for name in NAMES {
+        let _ = write!(f, "<th class=\"n\">{name}</th>");
+    }
+    *f += "<th class=\"n\">rank correlation, pack</th><th class=\"n\">ping-pong</th><th \
+    class=\"n\">slower</th>\
+           <th class=\"n\">faster</th></tr></thead><tbody>\n";
+    for (number, model) in calibration.models.iter().enumerate() {
+        let is_chosen = number == calibration.chosen;
+        let title = model.pack.model.title();
+        let title = if is_chosen { format!("<b>{title}</b>") } else { title.to_owned() };
+        let _ = write!(f, "<tr><td>{title}</td>");
+        for price in model.pack.each {
+            let _ = write!(f, "<td class=\"n\">{:.2}</td>", price * 1e3);
+        }
+        let [slower, faster] = Calibration::slower_and_faster(&calibration.compared, number);
+        let _ = writeln!(
+            f,
+            "<td class=\"n\">{:.3}</td><td class=\"n\">{:.3}</td><td class=\"n\">{slower}</td>\
+             <td class=\"n\">{faster}</td></tr>",
+            model.of_pack, model.of_ping_pong
+        );
+    }
+    let _ = writeln!(
+        f,
+        "<tr><td>the default: words alone</td>{}<td class=\"n\">{:.3}</td><td \
+         class=\"n\">{:.3}</td><td></td><td></td>\
+         </tr></tbody></table></div>",
+        "<td></td>".repeat(NAMES.len()),
+        calibration.default[0],
+        calibration.default[1]
+    );
+    let chosen = calibration.chosen;
+    let points: Vec<_> =
+        calibration.trees.iter().map(|tree| (tree.pack, tree.predicted[chosen], tree.held_back)).collect();
+    let _ = writeln!(
+        f,
+        "<div class=\"plots\"><figure class=\"plot\">{}<figcaption>MPI_Pack: each dot a tree; filled ones \
+         were held \
+         back</figcaption></figure></div>",
+        plots::predictions(&points)?
+    );
+    let _ = writeln!(
+        f,
+        "<details><summary>all trees, in µs</summary><div class=\"wide\"><table><thead><tr><th>tree</th>\
+         <th class=\"n\">bytes</th><th class=\"n\">pack</th><th class=\"n\">predicted</th><th \
+         class=\"n\">ping-pong\
+         </th></tr></thead><tbody>"
+    );
+    for tree in &calibration.trees {
+        let _ = writeln!(
+            f,
+            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td \
+             class=\"n\">{}\
+             </td></tr>",
+            escape(&tree.name),
+            tree.bytes,
+            tables::microseconds(tree.pack),
+            tables::microseconds(tree.predicted[chosen]),
+            tables::microseconds(tree.ping_pong)
+        );
+    }
+    *f += "</tbody></table></div></details>\n";
+    Ok(())
+}
+
+/// The same in a few lines for a terminal.
+pub fn summary(results: &Results) -> String {
+    let verdicts = verdicts(results);
+    let mut f =
+        format!("\n{}{}\n", results.version, if results.partial { " (stopped before its end)" } else { "" });
+    for by in Expectation::ALL {
+        let of: Vec<_> = verdicts.iter().filter(|verdict| verdict.by == by).collect();
+        let count = |judgement| of.iter().filter(|verdict| verdict.judgement == judgement).count();
+        let (holds, close, violated) =
+            (count(Judgement::Holds), count(Judgement::TooClose), count(Judgement::Violated));
+        let _ = writeln!(f, "({}) {}", by.number(), by.meaning());
+        let _ = write!(f, "    holds in {holds} cases, violated in {violated}, too close to call in {close}");
+        match worst(of.iter().copied()) {
+            Some(worst) => {
+                let _ = writeln!(
+                    f,
+                    "\n    worst: {}, {}: {} takes {} times as long as {}",
+                    worst.layout.name(),
+                    worst.operation.title(),
+                    worst.left.0,
+                    worst.factor,
+                    worst.right.0
+                );
+            }
+            None => f.push('\n'),
+        }
+    }
+    if let Some(calibration) = &results.calibration {
+        let best = calibration.best();
+        let [slower, faster] = Calibration::slower_and_faster(&calibration.compared, calibration.chosen);
+        let _ = writeln!(
+            f,
+            "What things cost ({}): rank correlation with packing {:.3}, of the default {:.3};\n    \
+             least-cost trees are \
+             slower than {} generated layouts as described in {slower} cases, faster in {faster}",
+            best.pack.model.title(),
+            best.of_pack,
+            calibration.default[0],
+            calibration.compared.len()
+        );
+    }
+    let ours = results.layouts.iter().filter_map(|layout| {
+        let pack = |way: &str| Some(layout.way(way)?.times.get(&Operation::Pack)?.median());
+        let typed = layout.ways.iter().find(|way| way.kind == Kind::Datatype)?.times.get(&Operation::Pack)?;
+        Some(typed.median() / pack("plan")?)
+    });
+    let mut ours: Vec<f64> = ours.collect();
+    if !ours.is_empty() {
+        let middle = super::statistics::median(&mut ours);
+        let _ = writeln!(
+            f,
+            "Our plans pack {middle:.1} times as fast as MPI_Pack (median of {} layouts)",
+            ours.len()
+        );
+    }
+    f
+}
+
+/// A moment in universal time, of seconds since 1970: `2026-11-23 09:12`.
+pub fn date(seconds: u64) -> String {
+    // Days are counted from a March, so that leap days come last (the civil calendar, Hinnant).
+    let (days, minutes) = ((seconds / 86_400) as i64 + 719_468, seconds / 60 % 1440);
+    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + i64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02} {:02}:{:02}", minutes / 60, minutes % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (seconds, date) in [
+            (0, "1970-01-01 00:00"),
+            (951_782_400, "2000-02-29 00:00"),
+            (1_795_425_120, "2026-11-23 09:12"),
+            (4_107_542_399, "2100-02-28 23:59"),
+        ] {
+            assert_eq!(super::date(seconds), date);
+        }
+    }
+}

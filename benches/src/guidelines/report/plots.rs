@@ -1,0 +1,178 @@
+//! Plots: time against size, and what a model says against what was measured. Of each colour's lines the
+//! dashes differ too, and colours are those of Okabe and Ito, which everyone can tell apart.
+
+use std::fmt::Write as _;
+
+use anyhow::{Result, anyhow};
+use plotters::{coord::combinators::LogCoord, prelude::*};
+
+use crate::guidelines::statistics::Estimate;
+
+/// A line of a plot: its name, and its points with how sure they are.
+pub struct Line<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// Packed bytes, and microseconds.
+    pub points: Vec<(f64, Estimate)>,
+}
+
+const COLOURS: [RGBColor; 8] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(127, 127, 127),
+    RGBColor(160, 150, 30),
+];
+
+/// How a line of this number is drawn, in SVG's words: the colour and the dashes.
+fn style(number: usize) -> (RGBColor, &'static str) {
+    const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
+    (COLOURS[number % COLOURS.len()], DASHES[number % DASHES.len()])
+}
+
+const SIZE: (u32, u32) = (460, 300);
+
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<LogCoord<f64>, LogCoord<f64>>>;
+
+/// Time against size, both logarithmic, each line with a band that holds its median with a confidence of
+/// 95 %.
+///
+/// # Errors
+/// Where it cannot be drawn.
+pub fn times(lines: &[Line<'_>]) -> Result<String> {
+    let all = || lines.iter().flat_map(|line| &line.points);
+    let x = range(all().map(|(size, _)| *size));
+    let y = range(all().flat_map(|(_, time)| [time.low, time.high]));
+    let svg = draw(x, y, ("packed bytes", "µs"), |chart| {
+        for (number, line) in lines.iter().enumerate() {
+            let (colour, _) = style(number);
+            let high = line.points.iter().map(|(size, time)| (*size, time.high));
+            let low = line.points.iter().rev().map(|(size, time)| (*size, time.low));
+            let band = Polygon::new(high.chain(low).collect::<Vec<_>>(), colour.mix(0.18));
+            chart.draw_series(std::iter::once(band)).map_err(failed)?;
+            let points = line.points.iter().map(|(size, time)| (*size, time.value));
+            chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2))).map_err(failed)?;
+            let dots = points.map(|point| Circle::new(point, 2, colour.filled()));
+            chart.draw_series(dots).map_err(failed)?;
+        }
+        Ok(())
+    })?;
+    Ok(dashed(&svg))
+}
+
+/// What a model says against what was measured; the points that the model has not seen are filled.
+///
+/// # Errors
+/// Where it cannot be drawn.
+pub fn predictions(points: &[(f64, f64, bool)]) -> Result<String> {
+    let both = || points.iter().flat_map(|(measured, predicted, _)| [*measured, *predicted]);
+    let (x, y) = (range(both()), range(both()));
+    let ends = (x.start, x.end);
+    draw(x, y, ("measured, µs", "predicted, µs"), |chart| {
+        let diagonal = [(ends.0, ends.0), (ends.1, ends.1)];
+        chart.draw_series(LineSeries::new(diagonal, COLOURS[6])).map_err(failed)?;
+        let dots = points.iter().map(|(measured, predicted, unseen)| {
+            let colour = if *unseen { COLOURS[1].filled() } else { COLOURS[0].stroke_width(1) };
+            Circle::new((*measured, *predicted), 3, colour)
+        });
+        chart.draw_series(dots).map_err(failed)?;
+        Ok(())
+    })
+}
+
+fn failed(error: impl std::fmt::Display) -> anyhow::Error {
+    anyhow!("a plot could not be drawn: {error}")
+}
+
+/// From below the least number to above the greatest one.
+fn range(numbers: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
+    let numbers = numbers.filter(|number| number.is_finite() && *number > 0.0);
+    let (least, greatest) =
+        numbers.fold((f64::MAX, 0.0_f64), |(a, b), number| (a.min(number), b.max(number)));
+    if greatest > 0.0 { least / 1.25..greatest * 1.25 } else { 0.1..10.0 }
+}
+
+fn draw(
+    x: std::ops::Range<f64>,
+    y: std::ops::Range<f64>,
+    (x_name, y_name): (&str, &str),
+    series: impl FnOnce(&mut Chart<'_, '_>) -> Result<()>,
+) -> Result<String> {
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        let mut chart = ChartBuilder::on(&area)
+            .margin(6)
+            .x_label_area_size(34)
+            .y_label_area_size(52)
+            .build_cartesian_2d(x.log_scale(), y.log_scale())
+            .map_err(failed)?;
+        chart
+            .configure_mesh()
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(BLACK.mix(0.15))
+            .x_labels(6)
+            .y_labels(6)
+            .x_desc(x_name)
+            .y_desc(y_name)
+            .x_label_formatter(&|number| short(*number))
+            .y_label_formatter(&|number| short(*number))
+            .draw()
+            .map_err(failed)?;
+        series(&mut chart)?;
+        area.present().map_err(failed)?;
+    }
+    // Black is the page's ink, light or dark.
+    Ok(svg.replace("#000000", "currentColor"))
+}
+
+/// A number for an axis.
+fn short(number: f64) -> String {
+    let scaled = |by: f64, unit: &str| {
+        let text = format!("{:.1}", number / by);
+        format!("{}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
+    };
+    match number {
+        1e6.. => scaled(1e6, "M"),
+        1e3.. => scaled(1e3, "k"),
+        1.0.. => scaled(1.0, ""),
+        _ => format!("{number:.2}").trim_end_matches('0').to_owned(),
+    }
+}
+
+/// Plotters draws no dashes into SVG: each series' line gets those of its number.
+fn dashed(svg: &str) -> String {
+    let mut text = String::new();
+    for line in svg.split_inclusive('\n') {
+        let number = line.starts_with("<polyline").then(|| {
+            let colour = |c: &RGBColor| format!("stroke=\"#{:02X}{:02X}{:02X}\"", c.0, c.1, c.2);
+            COLOURS.iter().position(|known| line.contains(&colour(known)))
+        });
+        match number.flatten().map(style) {
+            Some((_, dashes)) if !dashes.is_empty() => {
+                text += &line.replace("<polyline", &format!("<polyline stroke-dasharray=\"{dashes}\""));
+            }
+            _ => text += line,
+        }
+    }
+    text
+}
+
+/// What the lines are, as HTML.
+pub fn legend<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut text = String::from("<div class=\"legend\">");
+    for (number, name) in names.enumerate() {
+        let (RGBColor(r, g, b), dashes) = style(number);
+        let _ = write!(
+            text,
+            "<span><svg viewBox=\"0 0 28 12\" aria-hidden=\"true\"><path d=\"M0 6H28\" \
+             stroke=\"rgb({r},{g},{b})\" \
+             stroke-width=\"2.5\" stroke-dasharray=\"{dashes}\"/></svg> {}</span>",
+            super::escape(name)
+        );
+    }
+    text + "</div>"
+}

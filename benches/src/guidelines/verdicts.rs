@@ -1,0 +1,124 @@
+//! What was expected against what was measured.
+
+use std::fmt;
+
+use super::{
+    groups::Expectation,
+    results::{Kind, Layout, Operation, Results},
+    statistics::{Estimate, ratio},
+};
+
+/// So much longer something may take and still count as no slower: one part in so many is noise on any
+/// machine, and nobody rewrites a program for less.
+pub const MARGIN: f64 = 0.10;
+
+/// So many microseconds are noise however little something takes.
+const NOISE: f64 = 0.03;
+
+/// Whether an expectation is met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Judgement {
+    /// It is not.
+    Violated,
+    /// Both are possible.
+    TooClose,
+    /// It is.
+    Holds,
+}
+
+/// What is to be said of a pair.
+#[derive(Clone, Debug)]
+pub struct Verdict<'a> {
+    /// Of which layout.
+    pub layout: &'a Layout,
+    /// What was expected.
+    pub by: Expectation,
+    /// Of which operation.
+    pub operation: Operation,
+    /// What should be no slower, and its time in microseconds;
+    pub left: (&'a str, f64),
+    /// than what, with its time.
+    pub right: (String, f64),
+    /// How many times as long the former takes.
+    pub factor: Estimate,
+    /// What follows.
+    pub judgement: Judgement,
+}
+
+impl Judgement {
+    /// Of a ratio that should not be above 1, of times in microseconds.
+    pub fn of(factor: Estimate, left: f64, right: f64) -> Self {
+        let is_noise = left - right <= NOISE;
+        if factor.high <= 1.0 + MARGIN || is_noise && factor.value <= 1.0 + MARGIN {
+            Self::Holds
+        } else if factor.low > 1.0 + MARGIN && !is_noise {
+            Self::Violated
+        } else {
+            Self::TooClose
+        }
+    }
+
+    /// Words for it, with the factor.
+    pub fn text(self, factor: Estimate) -> String {
+        match self {
+            Self::Holds => "holds".to_owned(),
+            Self::TooClose => "too close to call".to_owned(),
+            Self::Violated => format!("violated by a factor {factor}"),
+        }
+    }
+}
+
+/// The value, and how far it may be off: `3.2 (± 0.1)`.
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let off = (self.high - self.value).max(self.value - self.low);
+        let digits = if self.value < 10.0 { 2 } else { 1 };
+        write!(f, "{:.digits$} (± {off:.digits$})", self.value)
+    }
+}
+
+/// All verdicts on a library.
+pub fn verdicts(results: &Results) -> Vec<Verdict<'_>> {
+    results.layouts.iter().flat_map(of_layout).collect()
+}
+
+/// The verdicts on a layout.
+fn of_layout<'a>(layout: &'a Layout) -> Vec<Verdict<'a>> {
+    const OF_WAYS: [Operation; 4] =
+        [Operation::Pack, Operation::PingPong, Operation::Broadcast, Operation::AllGather];
+    let mut all = Vec::new();
+    let mut judge = |by, (left, left_does): (&'a str, Operation), (right, right_does): (&str, Operation)| {
+        let times = |way: &str, operation| layout.way(way)?.times.get(&operation);
+        let (Some(one), Some(other)) = (times(left, left_does), times(right, right_does)) else { return };
+        let Some(factor) = ratio(one, other) else { return };
+        let (left_time, right_time) = (one.median(), other.median());
+        all.push(Verdict {
+            layout,
+            by,
+            operation: left_does,
+            left: (left, left_time),
+            right: (right.to_owned(), right_time),
+            factor,
+            judgement: Judgement::of(factor, left_time, right_time),
+        });
+    };
+    for expected in &layout.expected {
+        for operation in OF_WAYS {
+            judge(expected.by, (&expected.left, operation), (&expected.right, operation));
+        }
+    }
+    let hand = layout.ways.iter().find(|way| way.kind == Kind::ByHand).map(|way| way.name.as_str());
+    for way in layout.ways.iter().filter(|way| way.kind == Kind::Datatype) {
+        for operation in OF_WAYS {
+            if let Some(packed) = operation.packed() {
+                judge(Expectation::Packing, (&way.name, operation), (&way.name, packed));
+            }
+        }
+        for operation in [Operation::Pack, Operation::Unpack] {
+            if let Some(hand) = hand {
+                judge(Expectation::ByHand, (&way.name, operation), (hand, operation));
+            }
+        }
+    }
+    all
+}

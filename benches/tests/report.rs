@@ -1,0 +1,88 @@
+//! The report of the guidelines: what is on the page for results that are known.
+
+use std::collections::BTreeMap;
+
+use dtype_benches::guidelines::{
+    groups::{Benchmark, Expectation, Expected},
+    report::{page, summary},
+    results::{Kind, Layout, Machine, Measured, Operation, Results, Samples},
+};
+
+/// A way that takes so many microseconds, give or take a hundredth.
+fn way(name: &str, kind: Kind, time: f64) -> Measured {
+    let round = |i: usize| time * (1.0 + (i % 3) as f64 * 0.01);
+    let samples = Samples(vec![(0..5).map(round).collect(); 4]);
+    let times = [Operation::Pack, Operation::PingPong].map(|operation| (operation, samples.clone()));
+    let (name, calls) = (name.to_owned(), format!("{name}(10 < 20 & more)"));
+    Measured { name, kind, calls, cost: Some(8), times: BTreeMap::from(times), wrong: None }
+}
+
+/// A library that takes `factor` times as long with a struct as with a vector.
+fn results(factor: f64) -> Results {
+    let layout = |size: u64| {
+        let time = size as f64 / 100.0;
+        Layout {
+            benchmark: Benchmark::Strided,
+            series: "f64, stride 16".to_owned(),
+            size: format!("{size} elements"),
+            bytes: 8 * size,
+            ways: vec![
+                way("by hand", Kind::ByHand, time),
+                way("vector", Kind::Datatype, time),
+                way("struct", Kind::Datatype, factor * time),
+            ],
+            expected: vec![Expected {
+                by: Expectation::Normalization,
+                left: "struct".to_owned(),
+                right: "vector".to_owned(),
+            }],
+            picture: String::new(),
+        }
+    };
+    Results {
+        library: "openmpi-4.1.4".to_owned(),
+        version: "Open MPI 4.1.4".to_owned(),
+        program: "0.1.0".to_owned(),
+        machine: Machine { processor: "a <b>".to_owned(), cores: 2, memory: 4, system: "linux".to_owned() },
+        command: "guidelines".to_owned(),
+        date: "2026-11-23 09:12".to_owned(),
+        ranks: 2,
+        quick: true,
+        seconds: 1.0,
+        passes: 4,
+        partial: false,
+        layouts: [1000, 10_000].map(layout).to_vec(),
+        calibration: None,
+    }
+}
+
+#[test]
+fn the_page_says_what_is_violated_and_by_how_much() {
+    let page = page(&[results(3.0)], &[]).unwrap();
+    assert!(page.contains("violated by a factor 3.00 (±"), "{page}");
+    assert_eq!(page.matches("<figure class=\"plot\">").count(), 2);
+    assert!(page.contains("a &lt;b&gt;") && page.contains("(10 &lt; 20 &amp; more)"));
+    // A page that needs no network names no address but that of SVG.
+    assert_eq!(page.matches("http").count(), page.matches("http://www.w3.org/2000/svg").count());
+}
+
+#[test]
+fn what_is_no_slower_is_said_to_hold() {
+    let summary = summary(&results(1.0));
+    assert!(summary.contains("(3) Choosing a more general constructor costs nothing.\n    holds in 4 cases"));
+    assert!(!summary.contains("worst:"), "{summary}");
+}
+
+#[test]
+fn a_partial_run_says_so() {
+    let page = page(&[Results { partial: true, ..results(1.0) }], &[]).unwrap();
+    assert!(page.contains("class=\"partial\""));
+}
+
+#[test]
+fn an_earlier_report_tells_what_has_changed() {
+    let after = page(&[results(1.0)], &[results(3.0)]).unwrap();
+    assert!(after.contains("0 held before and are violated now"), "{after}");
+    assert!(after.contains("was violated, and holds now"));
+    assert!(after.contains("0.33"));
+}
