@@ -5,7 +5,7 @@ use core::any::Any;
 use crate::BaseType;
 
 /// The cost of a node as a function of its child's: `own + times · child`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Price {
     /// What the node itself costs.
     pub own: u64,
@@ -225,7 +225,7 @@ impl Penalty {
 }
 
 /// A price that is linear in a count: `first + count · more`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Line {
     /// The price of no copy.
     pub first: Price,
@@ -247,7 +247,7 @@ impl Line {
 
 /// A cost model that is linear in all counts, as plain data, so that it can be read in a constant.
 /// [`NodeCosts`] and [`Penalty`] are such models.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LinearCosts {
     /// A leaf of any base type.
     pub leaf: u64,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use ::mpi::datatype::UncommittedDatatype;
-use dtype_core::{Bounds, TypeTree};
+use dtype_core::{Bounds, LinearCosts, TypeTree};
 use tree::{bounds, tree_of};
 
 use crate::{
@@ -15,7 +15,10 @@ use crate::{
     engine::Plan,
     layout::{LayoutDatatype, entry::Entry},
     mpi::{ready, without_communicator},
-    types::{cache::cached, entry::Purpose},
+    types::{
+        cache::cached,
+        entry::{COSTS, Purpose, Wanted},
+    },
 };
 
 mod attribute;
@@ -63,7 +66,34 @@ impl Decoded {
     /// # Errors
     /// After `MPI_Finalize`, and where MPI refuses a call.
     pub fn datatype(&self) -> Result<LayoutDatatype, Error> {
-        Entry::Shared(cached(self.tree.clone(), Some(self.bounds), Purpose::Any)).datatype()
+        self.datatype_by(&COSTS)
+    }
+
+    /// The same by another cost model: by what things cost on the MPI library that runs, say, as a cost file
+    /// of `cargo xtask bench guidelines` has it. (The feature `serde` of `dtype-core` reads such files.)
+    ///
+    /// ```no_run
+    /// use dtype_runtime::{decode, dtype_core::NodeCosts};
+    /// use mpi::{datatype::UserDatatype, traits::*};
+    ///
+    /// let universe = mpi::initialize().unwrap();
+    /// let list = UserDatatype::indexed(&[1; 3], &[0, 2, 4], &f64::equivalent_datatype());
+    /// // A library on which a list is cheap.
+    /// let costs = NodeCosts { vec: 250, idxbuc: 250, ..NodeCosts::THESIS };
+    /// let datatype = decode(&list)?.datatype_by(&costs.linear())?;
+    /// assert!(format!("{datatype:?}").contains("HindexedBlock"));
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As of [`datatype`](Self::datatype).
+    pub fn datatype_by(&self, costs: &LinearCosts) -> Result<LayoutDatatype, Error> {
+        let wanted = Wanted {
+            costs: *costs,
+            purpose: Purpose::Any,
+            ..Wanted::new(self.tree.clone(), Some(self.bounds))
+        };
+        Entry::Shared(cached(wanted)).datatype()
     }
 }
 

@@ -9,7 +9,7 @@ use dtype_core::TypeTree;
 use super::region::{Region, Strides};
 use crate::types::{
     cache::cached,
-    entry::{LazyDatatype, Purpose},
+    entry::{LazyDatatype, Wanted},
 };
 
 /// A datatype of a layout: one of the program's own, or one that is shared as long as it is used.
@@ -38,7 +38,7 @@ impl Entry {
     pub(crate) fn repeated(&self, copies: usize) -> Self {
         let extent = self.bounds().map_or(0, |bounds| bounds.extent);
         let tree = TypeTree::vector(copies as u64, extent, self.solution().tree.clone());
-        Self::Shared(cached(tree, None, Purpose::Messages))
+        Self::Shared(cached(Wanted::new(tree, None)))
     }
 }
 
@@ -47,5 +47,5 @@ impl Entry {
 pub(crate) fn entry_of(region: &Region<'_>, strides: &Strides, copies: usize) -> Entry {
     let extent = || (region.array_elements() * region.element) as i64;
     let bounds = (copies != 1).then(|| Bounds::of_extent(extent()));
-    Entry::Shared(cached(region.tree(strides), bounds, Purpose::Messages))
+    Entry::Shared(cached(Wanted::new(region.tree(strides), bounds)))
 }

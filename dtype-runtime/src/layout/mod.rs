@@ -30,7 +30,10 @@ use dtype_core::Bounds;
 use dtype_core::{Optimality, Program, Runs, TypeTree};
 
 #[cfg(feature = "mpi")]
-use crate::types::{cache::cached, entry::Purpose};
+use crate::types::{
+    cache::cached,
+    entry::{Purpose, Wanted},
+};
 use crate::{
     Error,
     engine::Plan,
@@ -296,7 +299,8 @@ pub unsafe trait Layout: Clone + Sync {
         let region = self.region();
         let extent = (region.array_elements() * region.element) as i64;
         let tree = TypeTree::structure([self.offset() as i64], [region.tree(&region.contiguous())]);
-        Entry::Shared(cached(tree, Some(Bounds::of_extent(extent)), Purpose::Any)).datatype()
+        let wanted = Wanted::new(tree, Some(Bounds::of_extent(extent)));
+        Entry::Shared(cached(Wanted { purpose: Purpose::Any, ..wanted })).datatype()
     }
 }
 

@@ -2,8 +2,8 @@
 //! out at run time.
 //!
 //! A program makes the same layout again at every time step, and a layout of a column does not depend on
-//! which column. So an entry is found by its type tree, as it is written down, and its bounds. The cache
-//! forgets what has not been used for longest; a layout or a datatype in use keeps its entry alive.
+//! which column. So an entry is found by its type tree, as it is written down, its bounds and its costs. The
+//! cache forgets what has not been used for longest; a layout or a datatype in use keeps its entry alive.
 
 use std::{
     any::TypeId,
@@ -11,12 +11,12 @@ use std::{
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
-use dtype_core::{Bounds, TypeTree};
+use dtype_core::TypeTree;
 use foldhash::HashMap;
 
 use super::{
     datatype::MpiDatatype,
-    entry::{LazyDatatype, Purpose},
+    entry::{LazyDatatype, Wanted},
 };
 
 /// The most layouts that are remembered.
@@ -63,15 +63,12 @@ pub fn layout_cache() -> LayoutCache {
 static CACHE: Mutex<Cache> = Mutex::new(Cache { remembered: None, numbers: 0, clock: 0, hits: 0 });
 
 struct Cache {
-    remembered: Option<HashMap<Key, Remembered>>,
+    remembered: Option<HashMap<Wanted, Remembered>>,
     numbers: usize,
     /// Layouts asked for so far.
     clock: u64,
     hits: u64,
 }
-
-/// A layout: its tree as it is written down, its bounds if those matter, and what its datatype is for.
-type Key = (Arc<TypeTree>, Option<Bounds>, Purpose);
 
 struct Remembered {
     entry: Arc<LazyDatatype>,
@@ -81,15 +78,13 @@ struct Remembered {
 }
 
 /// The entry of a layout, found or made.
-pub(crate) fn cached(tree: TypeTree, bounds: Option<Bounds>, purpose: Purpose) -> Arc<LazyDatatype> {
-    let numbers = numbers(&tree);
-    let key = (Arc::new(tree), bounds, purpose);
+pub(crate) fn cached(wanted: Wanted) -> Arc<LazyDatatype> {
+    let numbers = numbers(&wanted.tree);
     // No call that can panic leaves the cache half-changed, so a poisoned lock is as good as any.
     let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     cache.clock += 1;
     let now = cache.clock;
-    let tree = Arc::clone(&key.0);
-    match cache.remembered.get_or_insert_default().entry(key) {
+    match cache.remembered.get_or_insert_default().entry(wanted) {
         Entry::Occupied(mut found) => {
             found.get_mut().used = now;
             let entry = Arc::clone(&found.get().entry);
@@ -97,7 +92,7 @@ pub(crate) fn cached(tree: TypeTree, bounds: Option<Bounds>, purpose: Purpose) -
             entry
         }
         Entry::Vacant(place) => {
-            let entry = Arc::new(LazyDatatype::of_tree(tree, bounds, purpose));
+            let entry = Arc::new(LazyDatatype::of_wanted(place.key().clone()));
             if numbers <= MOST_NUMBERS {
                 place.insert(Remembered { entry: Arc::clone(&entry), numbers, used: now });
                 cache.numbers += numbers;

@@ -96,6 +96,26 @@ impl Description {
     }
 }
 
+/// What makes a layout that is known at run time the same as another.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Wanted {
+    /// Its tree, as it is written down.
+    pub(crate) tree: Arc<TypeTree>,
+    /// The cost model of its solution.
+    pub(crate) costs: LinearCosts,
+    /// The bounds that its MPI datatype must have, if they matter.
+    pub(crate) bounds: Option<Bounds>,
+    /// What that is for.
+    pub(crate) purpose: Purpose,
+}
+
+impl Wanted {
+    /// A datatype for messages, by the costs that the macros know too.
+    pub(crate) fn new(tree: TypeTree, bounds: Option<Bounds>) -> Self {
+        Self { tree: Arc::new(tree), costs: COSTS, bounds, purpose: Purpose::Messages }
+    }
+}
+
 /// A layout with everything that is worked out of it once.
 pub struct LazyDatatype {
     description: Description,
@@ -115,9 +135,10 @@ pub struct LazyDatatype {
 }
 
 impl LazyDatatype {
-    /// The entry of a layout that is known at run time, whose bounds matter only if they are given.
-    pub(crate) fn of_tree(tree: Arc<TypeTree>, bounds: Option<Bounds>, purpose: Purpose) -> Self {
-        Self { purpose, ..Self::of(Description::Given(tree), COSTS, bounds, None, unsolved) }
+    /// The entry of a layout that is known at run time.
+    pub(crate) fn of_wanted(wanted: Wanted) -> Self {
+        let Wanted { tree, costs, bounds, purpose } = wanted;
+        Self { purpose, ..Self::of(Description::Given(tree), costs, bounds, None, unsolved) }
     }
 
     /// An entry. Of what is not named in `solved` nothing is evaluated, nor does it find its way into the

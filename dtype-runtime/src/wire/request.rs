@@ -28,7 +28,7 @@ use crate::{
         SUCCESS, called, checked, greatest_tag, packed_datatype, ready, ready_on, returning_errors,
         true_code, without_communicator, writes_too_much,
     },
-    types::{cache::cached, entry::Purpose},
+    types::{cache::cached, entry::Wanted},
 };
 
 /// The other side of a message.
@@ -140,7 +140,7 @@ impl Bytes {
 }
 
 fn entry(tree: TypeTree, extent: i64) -> Entry {
-    Entry::Shared(cached(tree, Some(Bounds::of_extent(extent)), Purpose::Messages))
+    Entry::Shared(cached(Wanted::new(tree, Some(Bounds::of_extent(extent)))))
 }
 
 fn bytes_in_a_row(size: usize) -> TypeTree {

@@ -10,12 +10,12 @@ use std::{
 use dtype_runtime::{
     Error, decode,
     decode::normalize,
-    dtype_core::{BaseType, TypeTree},
+    dtype_core::{BaseType, NodeCosts, TypeTree},
     pack::{Data, Representation},
 };
 use dtype_tests::{is_library, mpi_pack};
 use mpi::{
-    datatype::DatatypeRef,
+    datatype::{DatatypeRef, UserDatatype},
     ffi::{self, MPI_Aint, MPI_Datatype},
     raw::{AsRaw, FromRaw},
 };
@@ -319,6 +319,7 @@ pub fn kept() {
         assert!(first.datatype().unwrap().as_raw() == again.as_raw());
 
         named();
+        by_other_costs();
         let mut deep = ffi::RSMPI_DATATYPE_NULL;
         ffi::MPI_Type_contiguous(1, ffi::RSMPI_DOUBLE, &raw mut deep);
         for _ in 0..300 {
@@ -330,6 +331,24 @@ pub fn kept() {
         assert!(decode(&reference(deep)).unwrap_err().to_string().contains("256 deep"));
         ffi::MPI_Type_free(&raw mut deep);
     }
+}
+
+/// The same layout by two cost models is two datatypes with one type map, each found again.
+fn by_other_costs() {
+    // SAFETY: a predefined datatype, which nobody frees.
+    let number = unsafe { DatatypeRef::from_raw(ffi::RSMPI_DOUBLE) };
+    let list = UserDatatype::indexed(&[1; 3], &[0, 2, 4], &number);
+    let decoded = decode(&list).unwrap();
+    let costs = NodeCosts { vec: 250, idxbuc: 250, ..NodeCosts::THESIS }.linear();
+    let both = || [decoded.datatype().unwrap(), decoded.datatype_by(&costs).unwrap()];
+    let [vector, listed] = both();
+    assert!(format!("{vector:?}").contains("Hvector"), "{vector:?}");
+    assert!(format!("{listed:?}").contains("HindexedBlock"), "{listed:?}");
+    assert!(both().map(|again| again.as_raw()) == [vector.as_raw(), listed.as_raw()]);
+    let memory: Vec<u8> = (0..40).collect();
+    let packed = [&vector, &listed].map(|of| mpi_pack(memory.as_ptr(), 1, of.as_raw(), 24));
+    assert_eq!(packed[0], packed[1]);
+    assert_eq!(bounds(vector.as_raw()), bounds(listed.as_raw()));
 }
 
 /// What is made of each predefined datatype is made of it again, also where another one has the same values.
