@@ -1,39 +1,49 @@
 //! The commands `cost` and `compare`.
 
-use std::fmt::Write;
+use std::{any::Any, fmt::Write};
 
 use anyhow::Result;
-use dtype_core::{Bounds, CostModel, Datatype, Solution, normalize};
+use dtype_core::{Bounds, CostModel, Datatype, NodeCosts, Solution, normalize};
 use serde::Serialize;
 
 use crate::{
-    models::named,
+    models::Models,
     outcome::{MapFormat, Outcome, json},
 };
 
 /// What a description costs, given and at least.
 #[derive(Serialize)]
-struct Priced {
-    model: &'static str,
+struct Priced<'a> {
+    model: &'a str,
     given: u64,
     least: u64,
     optimality: &'static str,
+    /// Both with their data, where a cost file prices that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<[u64; 2]>,
 }
 
-/// What a datatype costs under each model that has a name.
-pub(crate) fn cost(format: MapFormat, Datatype { tree, .. }: &Datatype) -> Result<Outcome> {
+/// What a datatype costs under each model.
+pub(crate) fn cost(format: MapFormat, models: &Models, Datatype { tree, .. }: &Datatype) -> Result<Outcome> {
     let mut all = Vec::new();
-    for (model, costs) in named() {
-        let Solution { cost: least, optimality, .. } = normalize(tree, &*costs)?;
-        all.push(Priced { model, given: tree.cost(&*costs), least, optimality: optimality.name() });
+    for (model, costs) in models.iter() {
+        let Solution { cost: least, optimality, tree: best } = normalize(tree, costs)?;
+        let prices_data = |costs: &&NodeCosts| costs.block > 0 || costs.byte > 0;
+        let costs_of_data = (costs as &dyn Any).downcast_ref::<NodeCosts>().filter(prices_data);
+        let time = costs_of_data.map(|costs| [costs.time(tree), costs.time(&best)]);
+        all.push(Priced { model, given: tree.cost(costs), least, optimality: optimality.name(), time });
     }
     if format == MapFormat::Json {
         return Ok(json(&all)?.into());
     }
+    let width = all.iter().map(|priced| priced.model.chars().count() + 2).fold(12, usize::max);
     let mut text = String::new();
-    writeln!(text, "{:<12}{:>12}{:>12}", "cost model", "given", "least")?;
-    for Priced { model, given, least, optimality } in all {
-        writeln!(text, "{model:<12}{given:>12}{least:>12}  {optimality}")?;
+    writeln!(text, "{:<width$}{:>12}{:>12}", "cost model", "given", "least")?;
+    for Priced { model, given, least, optimality, time } in all {
+        writeln!(text, "{model:<width$}{given:>12}{least:>12}  {optimality}")?;
+        if let Some([given, least]) = time {
+            writeln!(text, "{:<width$}{given:>12}{least:>12}", "  with its data")?;
+        }
     }
     Ok(text.into())
 }

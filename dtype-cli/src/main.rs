@@ -92,6 +92,8 @@ enum Action {
         #[arg(long, value_enum, default_value = "text")]
         format: MapFormat,
         #[command(flatten)]
+        costs: Costs,
+        #[command(flatten)]
         source: Source,
         /// The input; standard input if left out or `-`.
         file: Option<PathBuf>,
@@ -266,7 +268,10 @@ fn run(action: Action) -> Result<Outcome> {
                 MapFormat::Text => format!("{map}\n").into(),
             })
         }
-        Action::Cost { format, source, file } => cost(format, &source.read(file.as_ref())?.datatype()?),
+        Action::Cost { format, costs, source, file } => {
+            let models = costs.models()?;
+            cost(format, &models, &source.read(file.as_ref())?.datatype()?)
+        }
         Action::Explain { costs, source, file } => {
             let models = costs.models()?;
             Ok(explain::explain(&source.read(file.as_ref())?.datatype()?, models.wanted())?.into())

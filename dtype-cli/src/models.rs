@@ -11,7 +11,8 @@ pub(crate) struct Costs {
     /// What a description costs: storage, processing, penalty, or the path of a cost file.
     ///
     /// A cost file is JSON:
-    /// {"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}.
+    /// {"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}, and for what the data
+    /// takes, whatever describes it, "block" and "byte". `cargo xtask bench guidelines` measures such files.
     #[arg(long, default_value = "storage")]
     cost: String,
 }
@@ -20,7 +21,7 @@ pub(crate) struct Costs {
 pub(crate) struct Models(Vec<(String, Box<dyn CostModel>)>);
 
 /// The models with a name.
-pub(crate) fn named() -> [(&'static str, Box<dyn CostModel>); 3] {
+fn named() -> [(&'static str, Box<dyn CostModel>); 3] {
     [
         ("storage", Box::new(NodeCosts::default())),
         ("processing", Box::new(NodeCosts::processing())),

@@ -269,6 +269,25 @@ fn costs_are_listed_under_all_models() {
 }
 
 #[test]
+fn a_cost_file_may_price_the_data() {
+    let file = std::env::temp_dir().join(format!("dtype-priced-data-{}.json", std::process::id()));
+    std::fs::write(&file, r#"{"leaf":0,"vec":9,"idx":40,"lookup":10,"block":100,"byte":1}"#).unwrap();
+    let path = file.to_str().unwrap();
+    let width = path.len() + 2;
+    let (code, answer, _) = dtype(&["cost", "--cost", path], "idx([0, 16, 32, 48], f64)");
+    let expected = format!(
+        "{:<width$}{:>12}{:>12}\n{path:<width$}{:>12}{:>12}  proven\n{:<width$}{:>12}{:>12}\n",
+        "cost model", "given", "least", 80, 9, "  with its data", 512, 441
+    );
+    assert_eq!(code, 0);
+    assert!(answer.starts_with(&expected), "{answer}");
+    let (_, answer, _) = dtype(&["cost", "--cost", path, "--format", "json"], "idx([0, 16, 32, 48], f64)");
+    assert!(answer.contains(r#""given":80,"least":9,"optimality":"proven","time":[512,441]}"#), "{answer}");
+    assert_eq!(answer.matches("time").count(), 1);
+    std::fs::remove_file(file).unwrap();
+}
+
+#[test]
 fn a_layout_is_explained() {
     let (code, answer, error) = dtype(&["explain"], "subarray([4, 6], [2, 3], [1, 2], f64)");
     let expected = "6 entries: 48 bytes of data in 72, lower bound 0, extent 192
