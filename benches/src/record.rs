@@ -11,7 +11,10 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use crate::measure::Row;
+use crate::{
+    guidelines::{report, results::Results},
+    measure::Row,
+};
 
 const HEADER: &str = "library,case,contender,microseconds";
 
@@ -105,13 +108,17 @@ pub fn insert(page: &str, name: &str, table: &str) -> Result<String> {
     Ok(format!("{before}{begin}{table}{end}{after}"))
 }
 
-/// Writes what a file of recorded rows holds into a page.
+/// Writes what a file of recorded rows holds into a page, or the folder of a report of the guidelines.
 ///
 /// # Errors
 /// Where one of both cannot be read or written, or is not what it should be.
-pub fn write(page: &Path, name: &str, file: &Path) -> Result<()> {
+pub fn write(page: &Path, name: &str, recorded: &Path) -> Result<()> {
     let read = |path: &Path| fs::read_to_string(path).with_context(|| path.display().to_string());
-    let table = table(&read(file)?).with_context(|| file.display().to_string())?;
+    let table = if recorded.is_dir() {
+        report::recorded(&Results::load(recorded)?)
+    } else {
+        table(&read(recorded)?).with_context(|| recorded.display().to_string())?
+    };
     let text = insert(&read(page)?, name, &table).with_context(|| page.display().to_string())?;
     fs::write(page, text).with_context(|| page.display().to_string())
 }

@@ -1,9 +1,12 @@
 //! `cargo xtask bench NAME`: one benchmark, all of whose contenders run in turn in one process.
 
-use std::{io::IsTerminal, path::PathBuf};
+use std::{
+    io::IsTerminal,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, ensure};
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use xshell::{Shell, cmd};
 
 use crate::{Libraries, mpi};
@@ -29,36 +32,73 @@ pub(crate) enum Name {
 }
 
 /// How one is run.
+#[derive(Args)]
 pub(crate) struct Options {
-    pub(crate) quick: bool,
-    pub(crate) json: bool,
-    pub(crate) record: bool,
-    pub(crate) wires: Option<PathBuf>,
-    pub(crate) seed: Option<u64>,
-    pub(crate) guidelines: Guidelines,
+    /// Which benchmark.
+    #[arg(value_enum)]
+    name: Name,
+    /// All cases, fewer sizes and runs: under a minute, of `guidelines` two.
+    #[arg(long)]
+    quick: bool,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    json: bool,
+    /// Keep the rows in `benches/recorded/NAME.csv`, and write what they say into BENCHMARKS.md. Of
+    /// `guidelines` only the latter.
+    #[arg(long)]
+    record: bool,
+    /// Of `pingpong`: what `Wire::Auto` is to choose goes into this file, which the environment variable
+    /// `DTYPE_WIRES` then names. It is added to what is there: machines have faster and slower times.
+    #[arg(long, value_name = "FILE")]
+    wires: Option<PathBuf>,
+    /// Of `pack`: layouts are drawn with this number. Another one gives others, as a check.
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    #[command(flatten, next_help_heading = "Options of `guidelines`")]
+    guidelines: Guidelines,
 }
 
 /// What `guidelines` is asked for.
-pub(crate) struct Guidelines {
-    pub(crate) mpi: Libraries,
-    pub(crate) ranks: usize,
-    pub(crate) report: Option<PathBuf>,
-    pub(crate) baseline: Option<PathBuf>,
+#[derive(Args)]
+struct Guidelines {
+    /// Which MPI library; both if it is not given.
+    #[arg(long, value_enum)]
+    mpi: Option<Libraries>,
+    /// How many ranks; 2 if it is not given. Messages go between the first two.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(2..))]
+    ranks: Option<u64>,
+    /// The folder of the report; `target/guidelines`, emptied first, if it is not given.
+    #[arg(long, value_name = "FOLDER")]
+    report: Option<PathBuf>,
+    /// The folder of an earlier report to compare with.
+    #[arg(long, value_name = "FOLDER")]
+    baseline: Option<PathBuf>,
 }
 
-pub(crate) fn run(
-    name: Name,
-    Options { quick, json, record, wires, seed, guidelines }: Options,
-) -> Result<()> {
+impl Guidelines {
+    fn is_given(&self) -> bool {
+        self.mpi.is_some() || self.ranks.is_some() || self.report.is_some() || self.baseline.is_some()
+    }
+}
+
+/// Runs a benchmark. Paths are from where the command was called.
+pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
+    let Options { name, quick, json, record, wires, seed, guidelines } = options;
     let has_table = wires.is_none() || matches!(name, Name::Pingpong);
     ensure!(has_table, "only `pingpong` finds out what `--wires` writes");
     let is_drawn = seed.is_none() || matches!(name, Name::Pack);
     ensure!(is_drawn, "only `pack` measures layouts that are drawn with a `--seed`");
     let sh = Shell::new()?;
-    if matches!(name, Name::Guidelines) {
-        ensure!(!json && !record, "`guidelines` writes a report, with its numbers beside it: see `--report`");
-        return run_guidelines(&sh, quick, guidelines);
-    }
+    let is_of_guidelines = matches!(name, Name::Guidelines);
+    ensure!(
+        is_of_guidelines || !guidelines.is_given(),
+        "only `guidelines` takes `--mpi`, `--ranks`, `--report` and `--baseline`"
+    );
+    ensure!(
+        !(is_of_guidelines && json),
+        "`guidelines` writes a report, with its numbers beside it: see `--report`"
+    );
+    let wires = wires.map(|file| called_from.join(file));
     let _seed = seed.map(|seed| sh.push_env("DTYPE_LAYOUTS_SEED", seed.to_string()));
     let options = [(quick, "--quick"), (json, "--json")].into_iter().filter(|(on, _)| *on);
     let mut options: Vec<_> = options.map(|(_, option)| option.to_owned()).collect();
@@ -97,7 +137,10 @@ pub(crate) fn run(
                 run("bench-pack", &[], &[])?;
             }
         },
-        Name::Guidelines => unreachable!("it has returned"),
+        Name::Guidelines => {
+            let report = run_guidelines(&sh, quick, guidelines, called_from)?;
+            return if record { write_table(&sh, &label, &report) } else { Ok(()) };
+        }
         Name::Pingpong => {
             for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
                 let _environment = library.enter(&sh);
@@ -120,27 +163,43 @@ pub(crate) fn run(
         let kept = format!("benches/recorded/{label}.csv");
         sh.create_dir("benches/recorded")?;
         sh.copy_file(&rows, &kept)?;
-        let package = ["--package", "dtype-benches", "--bin", "bench-record"];
-        cmd!(sh, "cargo run --quiet --release {package...} -- BENCHMARKS.md {label} {kept}").quiet().run()?;
+        write_table(&sh, &label, Path::new(&kept))?;
     }
     Ok(())
 }
 
-/// Measures each library into one report. It is written anew after each of them.
-fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines) -> Result<()> {
+/// Writes what was recorded into BENCHMARKS.md.
+fn write_table(sh: &Shell, label: &str, recorded: &Path) -> Result<()> {
+    let package = ["--package", "dtype-benches", "--bin", "bench-record"];
+    Ok(cmd!(sh, "cargo run --quiet --release {package...} -- BENCHMARKS.md {label} {recorded}")
+        .quiet()
+        .run()?)
+}
+
+/// Measures each library into one report, which is written anew after each of them, and says where it is.
+fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Path) -> Result<PathBuf> {
     let Guidelines { mpi, ranks, report, baseline } = wanted;
-    let report = report.unwrap_or_else(|| {
-        let folder = sh.current_dir().join("target/guidelines");
-        // What is there is of an earlier run.
-        let _ = sh.remove_path(&folder);
-        folder
-    });
-    for library in mpi::set_up(sh, mpi)? {
+    let baseline = baseline.map(|folder| called_from.join(folder));
+    let report = match report {
+        Some(folder) => called_from.join(folder),
+        None => {
+            let folder = sh.current_dir().join("target/guidelines");
+            ensure!(
+                baseline.as_deref().is_none_or(|baseline| !baseline.starts_with(&folder)),
+                "target/guidelines is emptied: `--report` names another folder, or move the baseline"
+            );
+            // What is there is of an earlier run.
+            sh.remove_path(&folder)?;
+            folder
+        }
+    };
+    for library in mpi::set_up(sh, mpi.unwrap_or_default())? {
         let _environment = library.enter(sh);
         let package = ["--package", "dtype-benches", "--bin", "guidelines", "--features", "mpi"];
         cmd!(sh, "cargo build --quiet --release {package...}").quiet().run()?;
         eprintln!("Measuring {} …", library.version);
         let program = library.target(sh).join("release/guidelines");
+        let ranks = ranks.unwrap_or(2) as usize;
         let mut command = xtask::launch::on_ranks(&library.mpiexec, ranks, program);
         command.arg("--report").arg(&report);
         if let Some(baseline) = &baseline {
@@ -151,8 +210,9 @@ fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines) -> Result<()> {
         }
         // The launcher stands between the program and the terminal.
         command.args(["--progress", if std::io::stderr().is_terminal() { "bar" } else { "lines" }]);
+        let _path = library.lib().map(|lib| command.env("LD_LIBRARY_PATH", lib));
         let status = command.status().with_context(|| format!("could not start {}", library.mpiexec))?;
         ensure!(status.success(), "the benchmark failed on {}", library.version);
     }
-    Ok(())
+    Ok(report)
 }

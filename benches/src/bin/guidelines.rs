@@ -4,7 +4,7 @@
 
 use std::{
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process,
     sync::{Arc, Mutex},
     time::{Duration, Instant, SystemTime},
@@ -12,16 +12,13 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use dtype_benches::{
-    generate::Random,
-    guidelines::{
-        calibrate::Calibration,
-        groups,
-        progress::{Progress, Shown},
-        report,
-        results::{Machine, Results},
-        run::{Runner, Shared, lock},
-    },
+use dtype_benches::guidelines::{
+    calibrate::Calibration,
+    groups,
+    progress::{Progress, Shown},
+    report,
+    results::{Machine, Results, write},
+    run::{Budget, Runner, Shared, lock},
 };
 use mpi::traits::*;
 
@@ -51,12 +48,10 @@ struct Arguments {
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    if let Some(baseline) = &arguments.baseline {
-        // What is missing is better told before than after.
-        Results::load(baseline)?;
-    }
+    // What is missing is better told before than after.
+    let baseline = arguments.baseline.as_deref().map(Results::load).transpose()?.unwrap_or_default();
     if arguments.page {
-        return page(&arguments);
+        return page(&arguments.report, &baseline);
     }
     let universe = mpi::initialize().context("MPI cannot be initialized")?;
     let world = universe.world();
@@ -68,18 +63,20 @@ fn main() -> Result<()> {
     let is_first = world.rank() == 0;
     let started = Instant::now();
     let shared: Shared = Arc::new(Mutex::new(results(&arguments, world.size() as usize)));
-    if is_first {
-        fs::create_dir_all(&arguments.report).with_context(|| arguments.report.display().to_string())?;
+    let report = arguments.report;
+    let mut runner = Runner::new(&world);
+    let prepared = if is_first { prepare(&report, arguments.baseline.as_deref()) } else { Ok(()) };
+    if !runner.agreed(prepared.is_ok()) {
+        return prepared;
     }
     // Whoever interrupts gets what there is, and the ranks end with the first one.
     ctrlc::set_handler({
-        let (shared, report, baseline) =
-            (Arc::clone(&shared), arguments.report.clone(), arguments.baseline.clone());
+        let (shared, report, baseline) = (Arc::clone(&shared), report.clone(), baseline.clone());
         move || {
             if is_first {
                 let mut results = lock(&shared);
                 results.seconds = started.elapsed().as_secs_f64();
-                let saved = results.save(&report).and_then(|()| report::write(&report, baseline.as_deref()));
+                let saved = results.save(&report).and_then(|()| report::write(&report, &baseline));
                 match saved {
                     Ok(page) => eprintln!("\nInterrupted: {} is about what was measured.", page.display()),
                     Err(error) => eprintln!("\nInterrupted, and no report: {error:#}"),
@@ -95,16 +92,16 @@ fn main() -> Result<()> {
     let (layouts, calibration) = (all.mul_f64(0.65), all.mul_f64(0.35));
     let mut progress = Progress::new(if is_first { arguments.progress } else { Shown::Nothing });
     let groups = groups::all(arguments.quick);
-    let mut runner = Runner { world: &world, random: Random::new(1) };
     let mut saved = Instant::now();
-    runner.run(&groups, layouts, 2, &shared, &mut |passes, share, name| {
+    let budget = Budget { time: layouts, least: 2 };
+    runner.run(&groups, budget, &shared, &mut |passes, share, name| {
         progress.show(0.65 * share, &format!("pass {}: {name}", passes + 1));
         let mut results = lock(&shared);
         (results.passes, results.seconds) = (passes, started.elapsed().as_secs_f64());
         // Who kills it gets this.
         if is_first && saved.elapsed() > Duration::from_secs(10) {
             saved = Instant::now();
-            if let Err(error) = results.save(&arguments.report) {
+            if let Err(error) = results.save(&report) {
                 eprintln!("{error:#}");
             }
         }
@@ -119,18 +116,27 @@ fn main() -> Result<()> {
     {
         let mut results = lock(&shared);
         (results.partial, results.seconds) = (false, started.elapsed().as_secs_f64());
-        results.save(&arguments.report)?;
-        cost_files(&arguments.report, &results.library, &found)?;
+        cost_files(&report, &results.library, &found)?;
         results.calibration = Some(found);
-        results.save(&arguments.report)?;
+        results.save(&report)?;
     }
-    page(&arguments)
+    page(&report, &baseline)
+}
+
+/// The folder of the report.
+fn prepare(report: &Path, baseline: Option<&Path>) -> Result<()> {
+    fs::create_dir_all(report).with_context(|| report.display().to_string())?;
+    let place = |path: &Path| path.canonicalize().with_context(|| path.display().to_string());
+    let is_kept =
+        baseline.map(place).transpose()?.is_none_or(|baseline| Some(baseline) != place(report).ok());
+    ensure!(is_kept, "{}: a report does not go into the folder of its baseline", report.display());
+    Ok(())
 }
 
 /// Writes the page, and says in a few lines what is on it.
-fn page(arguments: &Arguments) -> Result<()> {
-    let page = report::write(&arguments.report, arguments.baseline.as_deref())?;
-    for results in Results::load(&arguments.report)? {
+fn page(report: &Path, baseline: &[Results]) -> Result<()> {
+    let page = report::write(report, baseline)?;
+    for results in Results::load(report)? {
         print!("{}", report::summary(&results));
     }
     println!("The report: {}", page.display());
@@ -182,12 +188,12 @@ fn command() -> String {
 }
 
 /// `cost-LIBRARY.json` for packing, `cost-LIBRARY-ping-pong.json` for messages.
-fn cost_files(folder: &std::path::Path, library: &str, found: &Calibration) -> Result<()> {
+fn cost_files(folder: &Path, library: &str, found: &Calibration) -> Result<()> {
     let best = found.best();
     for (prices, suffix) in [(best.pack, ""), (best.ping_pong, "-ping-pong")] {
         let text = serde_json::to_string(&prices.costs())? + "\n";
         let file = folder.join(format!("cost-{library}{suffix}.json"));
-        fs::write(&file, text).with_context(|| file.display().to_string())?;
+        write(&file, &text)?;
     }
     Ok(())
 }

@@ -12,11 +12,11 @@ struct Arguments {
     page: PathBuf,
     /// The benchmark.
     name: String,
-    /// Its recorded rows.
-    file: PathBuf,
+    /// Its recorded rows, or the folder of a report of the guidelines.
+    recorded: PathBuf,
 }
 
 fn main() -> Result<()> {
-    let Arguments { page, name, file } = Arguments::parse();
-    dtype_benches::record::write(&page, &name, &file)
+    let Arguments { page, name, recorded } = Arguments::parse();
+    dtype_benches::record::write(&page, &name, &recorded)
 }

@@ -35,46 +35,41 @@ pub struct Application {
     ours: fn(*mut u8, &Sample) -> Way<'static>,
 }
 
+/// An application whose layout is known when this is compiled: the array, and what is packed of it.
+macro_rules! written {
+    ($new:ident, $name:literal, $size:literal, $sample:expr, $published:ident; $array:ty: $($layout:tt)*) => {
+        Self::$new($name, $size, $sample, $published, |memory, _| {
+            of_static(layout!($($layout)*), memory.cast::<$array>())
+        })
+    };
+}
+
 /// All samples, as the build script numbers them.
 static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| measured(seed()));
 
 impl Application {
     /// All of them.
     pub const ALL: [Self; 21] = [
-        Self::quick("NAS MG, x face", "130³", ("nas-mg-x", 1), mg_x, |memory, _| {
-            of_static(layout!(f64[130][130][130] => [1..-1, 1..-1, 1]), memory.cast::<Cube<130>>())
-        }),
-        Self::quick("NAS MG, y face", "130³", ("nas-mg-y", 1), mg_y, |memory, _| {
-            of_static(layout!(f64[130][130][130] => [1..-1, 1, 1..-1]), memory.cast::<Cube<130>>())
-        }),
-        Self::quick("NAS MG, z face", "130³", ("nas-mg-z", 1), mg_z, |memory, _| {
-            of_static(layout!(f64[130][130][130] => [1, 1..-1, 1..-1]), memory.cast::<Cube<130>>())
-        }),
-        Self::new("NAS MG, x face", "34³", ("nas-mg-x", 0), mg_x, |memory, _| {
-            of_static(layout!(f64[34][34][34] => [1..-1, 1..-1, 1]), memory.cast::<Cube<34>>())
-        }),
-        Self::new("NAS MG, y face", "34³", ("nas-mg-y", 0), mg_y, |memory, _| {
-            of_static(layout!(f64[34][34][34] => [1..-1, 1, 1..-1]), memory.cast::<Cube<34>>())
-        }),
-        Self::new("NAS MG, z face", "34³", ("nas-mg-z", 0), mg_z, |memory, _| {
-            of_static(layout!(f64[34][34][34] => [1, 1..-1, 1..-1]), memory.cast::<Cube<34>>())
-        }),
-        Self::quick("NAS LU, x face", "33³", ("nas-lu-x", 1), lu_x, |memory, _| {
-            let array = memory.cast::<[[[[f64; 5]; 37]; 37]; 37]>();
-            of_static(layout!(f64[37][37][37][5] => [2..-2, 2..-2, 2..4, ..]), array)
-        }),
-        Self::quick("NAS LU, y face", "33³", ("nas-lu-y", 1), lu_y, |memory, _| {
-            let array = memory.cast::<[[[[f64; 5]; 37]; 37]; 37]>();
-            of_static(layout!(f64[37][37][37][5] => [2..-2, 2..4, 2..-2, ..]), array)
-        }),
-        Self::new("NAS LU, x face", "102³", ("nas-lu-x", 2), lu_x, |memory, _| {
-            let array = memory.cast::<[[[[f64; 5]; 106]; 106]; 106]>();
-            of_static(layout!(f64[106][106][106][5] => [2..-2, 2..-2, 2..4, ..]), array)
-        }),
-        Self::new("NAS LU, y face", "102³", ("nas-lu-y", 2), lu_y, |memory, _| {
-            let array = memory.cast::<[[[[f64; 5]; 106]; 106]; 106]>();
-            of_static(layout!(f64[106][106][106][5] => [2..-2, 2..4, 2..-2, ..]), array)
-        }),
+        written!(quick, "NAS MG, x face", "130³", ("nas-mg-x", 1), mg_x;
+            Cube<130>: f64[130][130][130] => [1..-1, 1..-1, 1]),
+        written!(quick, "NAS MG, y face", "130³", ("nas-mg-y", 1), mg_y;
+            Cube<130>: f64[130][130][130] => [1..-1, 1, 1..-1]),
+        written!(quick, "NAS MG, z face", "130³", ("nas-mg-z", 1), mg_z;
+            Cube<130>: f64[130][130][130] => [1, 1..-1, 1..-1]),
+        written!(new, "NAS MG, x face", "34³", ("nas-mg-x", 0), mg_x;
+            Cube<34>: f64[34][34][34] => [1..-1, 1..-1, 1]),
+        written!(new, "NAS MG, y face", "34³", ("nas-mg-y", 0), mg_y;
+            Cube<34>: f64[34][34][34] => [1..-1, 1, 1..-1]),
+        written!(new, "NAS MG, z face", "34³", ("nas-mg-z", 0), mg_z;
+            Cube<34>: f64[34][34][34] => [1, 1..-1, 1..-1]),
+        written!(quick, "NAS LU, x face", "33³", ("nas-lu-x", 1), lu_x;
+            [[[[f64; 5]; 37]; 37]; 37]: f64[37][37][37][5] => [2..-2, 2..-2, 2..4, ..]),
+        written!(quick, "NAS LU, y face", "33³", ("nas-lu-y", 1), lu_y;
+            [[[[f64; 5]; 37]; 37]; 37]: f64[37][37][37][5] => [2..-2, 2..4, 2..-2, ..]),
+        written!(new, "NAS LU, x face", "102³", ("nas-lu-x", 2), lu_x;
+            [[[[f64; 5]; 106]; 106]; 106]: f64[106][106][106][5] => [2..-2, 2..-2, 2..4, ..]),
+        written!(new, "NAS LU, y face", "102³", ("nas-lu-y", 2), lu_y;
+            [[[[f64; 5]; 106]; 106]; 106]: f64[106][106][106][5] => [2..-2, 2..4, 2..-2, ..]),
         Self::quick("WRF, halo in x", "64²·28", ("wrf-x", 1), weather, |memory, sample| {
             let surface = layout!(f32[72][72] => [4..-4, 4..7]);
             let field = layout!(f32[72][28][72] => [4..-4, .., 4..7]);
@@ -87,38 +82,18 @@ impl Application {
             let tracer = layout!(f32[4][72][28][72] => [.., 4..7, .., 4..-4]);
             one_after_the_other(weather_arrays(sample, memory, surface, field, tracer))
         }),
-        Self::quick("MILC, z down", "16⁴", ("milc-zdown", 1), milc, |memory, _| {
-            let array = memory.cast::<[[[f32; 12_288]; 16]; 2]>();
-            of_static(layout!(f32[2][16][12_288] => [.., .., ..768]), array)
-        }),
-        Self::new("MILC, z down", "8⁴", ("milc-zdown", 0), milc, |memory, _| {
-            let array = memory.cast::<[[[f32; 1536]; 8]; 2]>();
-            of_static(layout!(f32[2][8][1536] => [.., .., ..192]), array)
-        }),
+        written!(quick, "MILC, z down", "16⁴", ("milc-zdown", 1), milc;
+            [[[f32; 12_288]; 16]; 2]: f32[2][16][12_288] => [.., .., ..768]),
+        written!(new, "MILC, z down", "8⁴", ("milc-zdown", 0), milc;
+            [[[f32; 1536]; 8]; 2]: f32[2][8][1536] => [.., .., ..192]),
         Self::quick("LAMMPS, atoms", "3,000 atoms", ("lammps-atomic", 1), lammps, lammps_fields),
         Self::new("LAMMPS, atoms", "60,000 atoms", ("lammps-atomic", 2), lammps, lammps_fields),
         Self::quick("LAMMPS, atoms as structs", "3,000 atoms", ("lammps-structs", 0), lammps, lammps_structs),
-        Self::quick("FFT, transposition", "512²", ("fft-columns", 1), fft, |memory, _| {
-            let columns = layout!(f64[512][512][2] => [.., j, ..] for j in 0..128);
-            of_static(columns, memory.cast::<[[[f64; 2]; 512]; 512]>())
-        }),
-        Self::quick(
-            "SPECFEM3D, outer core",
-            "20,000 points",
-            ("specfem-outer-core", 1),
-            specfem,
-            |memory, s| gathered(&s.tree, memory),
-        ),
-        Self::quick(
-            "SPECFEM3D, mantle",
-            "20,000 points",
-            ("specfem-mantle", 1),
-            specfem,
-            |memory, sample| gathered(&sample.tree, memory),
-        ),
-        Self::new("SPECFEM3D, mantle", "400,000 points", ("specfem-mantle", 2), specfem, |memory, sample| {
-            gathered(&sample.tree, memory)
-        }),
+        written!(quick, "FFT, transposition", "512²", ("fft-columns", 1), fft;
+            [[[f64; 2]; 512]; 512]: f64[512][512][2] => [.., j, ..] for j in 0..128),
+        Self::quick("SPECFEM3D, outer core", "20,000 points", ("specfem-outer-core", 1), specfem, points),
+        Self::quick("SPECFEM3D, mantle", "20,000 points", ("specfem-mantle", 1), specfem, points),
+        Self::new("SPECFEM3D, mantle", "400,000 points", ("specfem-mantle", 2), specfem, points),
     ];
 
     const fn new(
@@ -305,6 +280,10 @@ fn gathered(tree: &TypeTree, memory: *mut u8) -> Way<'static> {
         TypeTree::Leaf(_) => of_dynamic(layout!(i32[n] => {&places}).expect("points of it"), memory, n),
         _ => unreachable!("points of one or three numbers"),
     }
+}
+
+fn points(memory: *mut u8, sample: &Sample) -> Way<'static> {
+    gathered(&sample.tree, memory)
 }
 
 /// An array for each field.

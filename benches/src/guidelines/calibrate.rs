@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     statistics::{Estimate, rank_correlation},
-    verdicts::MARGIN,
+    verdicts::Judgement,
 };
 use crate::generate::{Random, samples};
 
@@ -188,8 +188,7 @@ pub struct Compared {
 pub struct Calibration {
     /// In the order of [`Model::ALL`].
     pub models: Vec<Fitted>,
-    /// The one that is written into the cost file: that whose trees were slower than what was described least
-    /// often, on other layouts than those below.
+    /// The one that is written into the cost file, [chosen](Self::choose) on other layouts than those below.
     pub chosen: usize,
     /// The rank correlations of the storage model that is the default: packing and half a ping-pong.
     pub default: [f64; 2],
@@ -366,17 +365,24 @@ impl Calibration {
 
     /// How often the trees of a model are slower than what was described, and how often faster, beyond noise.
     pub fn slower_and_faster(compared: &[Compared], model: usize) -> [usize; 2] {
-        let count = |is_so: &dyn Fn(&Estimate) -> bool| {
-            compared.iter().filter(|compared| compared.factors.get(model).is_some_and(is_so)).count()
+        let factors = compared.iter().filter_map(|of| Some((of.described, *of.factors.get(model)?)));
+        let is_slower = |(time, factor): &(f64, Estimate)| {
+            Judgement::of(*factor, time * factor.value, *time) == Judgement::Violated
         };
-        [count(&|factor| factor.low > 1.0 + MARGIN), count(&|factor| factor.high < 1.0 - MARGIN)]
+        let is_faster = |(time, factor): &(f64, Estimate)| {
+            Judgement::of(factor.inverse(), *time, time * factor.value) == Judgement::Violated
+        };
+        [factors.clone().filter(is_slower).count(), factors.filter(is_faster).count()]
     }
 
-    /// Chooses the model whose trees are slower the least often, the one that predicts best among such.
+    /// Chooses the model whose trees are slower the least often among those that predict well, or among all
+    /// if none does; of such as are alike in that, the one that predicts best.
     pub fn choose(&mut self, compared: &[Compared]) {
+        const WELL: f64 = 0.9;
         let rank = |model: &usize| {
             let [slower, _] = Self::slower_and_faster(compared, *model);
-            (slower, (-1e6 * self.models[*model].of_pack) as i64)
+            let of_pack = self.models[*model].of_pack;
+            (of_pack < WELL, slower, (-1e6 * of_pack) as i64)
         };
         self.chosen = (0..self.models.len()).min_by_key(rank).unwrap_or(0);
     }
@@ -403,14 +409,20 @@ mod tests {
     }
 
     #[test]
-    fn the_model_is_chosen_whose_trees_are_never_slower() {
+    fn a_model_is_chosen_that_predicts_well_and_whose_trees_are_never_slower() {
         let trees = trees();
         let mut calibration = Calibration::of(&trees, &vec![[1.0, 1.0]; trees.len()]);
         let exactly = |value| Estimate { value, low: value, high: value };
-        let factors = [1.5, 0.9, 1.0].map(exactly).to_vec();
+        let factors = [1.5, 0.6, 1.0].map(exactly).to_vec();
         let compared = [Compared { name: String::new(), described: 1.0, factors }];
-        calibration.choose(&compared);
-        assert_ne!(calibration.chosen, 0);
-        assert_eq!(Calibration::slower_and_faster(&compared, 0), [1, 0]);
+        assert_eq!(
+            [0, 1, 2].map(|model| Calibration::slower_and_faster(&compared, model)),
+            [[1, 0], [0, 1], [0, 0]]
+        );
+        for (of_pack, chosen) in [([0.99, 0.95, 0.92], 1), ([0.99, 0.8, 0.92], 2), ([0.8, 0.8, 0.85], 2)] {
+            calibration.models.iter_mut().zip(of_pack).for_each(|(model, of_pack)| model.of_pack = of_pack);
+            calibration.choose(&compared);
+            assert_eq!(calibration.chosen, chosen, "{of_pack:?}");
+        }
     }
 }

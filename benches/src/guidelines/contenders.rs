@@ -20,7 +20,7 @@ use mpi::{
     traits::*,
 };
 
-use super::{groups::Group, results::Operation};
+use super::{groups::Group, loops::Direction, results::Operation};
 use crate::{
     datatype::{Owned, int},
     description::Description,
@@ -417,13 +417,10 @@ fn packed_exchange<'a>(
 
 fn by_hand<'a>(all: &mut Vec<Contender<'a>>, of: &'a Prepared<'_>, world: &'a SimpleCommunicator) {
     let (memory, packed, element) = (of.memory.first(), of.packed.first(), of.group.base.size() as usize);
-    let loops = &of.group.loops;
-    let pack = move || unsafe {
-        loops.pack(element, memory, packed);
+    let run = move |direction| unsafe {
+        of.group.loops.run(direction, element, memory, packed);
     };
-    let unpack = move || unsafe {
-        loops.unpack(element, memory, packed);
-    };
+    let (pack, unpack) = (move || run(Direction::Pack), move || run(Direction::Unpack));
     all.push(Contender::new(BY_HAND, Operation::Pack, pack));
     all.push(Contender::new(BY_HAND, Operation::Unpack, unpack));
     let bytes = (packed.cast(), int(of.size));
@@ -431,9 +428,9 @@ fn by_hand<'a>(all: &mut Vec<Contender<'a>>, of: &'a Prepared<'_>, world: &'a Si
 }
 
 impl Prepared<'_> {
-    /// The ways that do not pack or unpack what the loops by hand do, each with what is wrong. One that takes
-    /// longer than that to be found out is not worth measuring.
-    pub fn wrong(&self, contenders: &[Contender<'_>]) -> Vec<(&'static str, String)> {
+    /// Of each contender, 1 where it packs or unpacks something else than the loops by hand, and otherwise 0.
+    /// One that takes longer than that to be found out is not worth measuring.
+    pub fn wrong(&self, contenders: &[Contender<'_>]) -> Vec<u8> {
         let (memory, packed) = unsafe { (self.memory.all(), self.packed.all()) };
         let by_hand = |operation| {
             let is_it = |c: &&Contender<'_>| c.way == BY_HAND && c.operation == operation;
@@ -446,22 +443,23 @@ impl Prepared<'_> {
         packed.copy_from_slice(&other);
         by_hand(Operation::Unpack).time(1);
         let after = memory.to_vec();
-        let mut wrong = Vec::new();
-        for contender in contenders.iter().filter(|contender| contender.alone && contender.way != BY_HAND) {
+        let is_wrong = |contender: &Contender<'_>| {
             memory.copy_from_slice(&before);
-            let (is_right, does) = if contender.operation == Operation::Pack {
-                packed.fill(0);
-                contender.time(1);
-                (*packed == expected, "packs")
-            } else {
-                packed.copy_from_slice(&other);
-                contender.time(1);
-                (*memory == after, "unpacks")
-            };
-            if !is_right {
-                wrong.push((contender.way, format!("{does} something else than the loops by hand")));
+            match contender.operation {
+                Operation::Pack => {
+                    packed.fill(0);
+                    contender.time(1);
+                    *packed != expected
+                }
+                Operation::Unpack => {
+                    packed.copy_from_slice(&other);
+                    contender.time(1);
+                    *memory != after
+                }
+                _ => false,
             }
-        }
+        };
+        let wrong = contenders.iter().map(is_wrong).map(u8::from).collect();
         memory.copy_from_slice(&before);
         wrong
     }

@@ -329,11 +329,8 @@ fn blocks(base: BaseType, count: u64, length: u64, stride: u64) -> Group {
         (1, stride) => format!("{base}, stride {stride}"),
         (length, stride) => format!("{base}, blocks of {length}, stride {stride}"),
     };
-    let loops = if contiguous {
-        Loops::contiguous(elements as usize)
-    } else {
-        Loops::Periodic { count: count as usize, period: stride as usize, blocks: vec![(0, length as usize)] }
-    };
+    let loops =
+        if contiguous { Loops::contiguous(elements) } else { Loops::periodic(count, stride, &[(0, length)]) };
     let places = every(count, stride);
     let mut group = Group::new(Benchmark::Strided, series, base, loops).sized(elements);
     let mut chain = vec!["vector", "indexed block", "indexed", "struct"];
@@ -376,11 +373,10 @@ fn counts(all: &mut Vec<Group>, quick: bool) {
         ];
         let contiguous =
             [("T0, basic", element(), elements), ("T1, contiguous", element().contiguous(K), count)];
-        let contiguous =
-            contiguous.map(|(name, of, count)| (name, of, count, Loops::contiguous(elements as usize)));
+        let contiguous = contiguous.map(|(name, of, count)| (name, of, count, Loops::contiguous(elements)));
         // The extent ends with the last element, so copies are adjacent there.
-        let blocks = (0..K as usize).map(|i| (2 * i, 1)).collect();
-        let loops = Loops::Periodic { count: count as usize, period: 2 * K as usize - 1, blocks };
+        let blocks: Vec<_> = (0..K).map(|i| (2 * i, 1)).collect();
+        let loops = Loops::periodic(count, 2 * K - 1, &blocks);
         let strided = strided.map(|(name, of)| (name, of, count, loops.clone()));
         for (name, of, count, loops) in contiguous.into_iter().chain(strided) {
             let group = Group::new(Benchmark::Count, name.to_owned(), BASE, loops).sized(elements);
@@ -405,9 +401,7 @@ fn levels(all: &mut Vec<Group>, quick: bool) {
         // Two at a time, so that all elements of the layout are counted.
         let pairs = elements / 2;
         let places = (0..elements).map(|i| (i * STRIDE + i % 2) as i64).collect();
-        let period = 2 * STRIDE as usize;
-        let blocks = vec![(0, 1), (STRIDE as usize + 1, 1)];
-        let loops = Loops::Periodic { count: pairs as usize, period, blocks };
+        let loops = Loops::periodic(pairs, 2 * STRIDE, &[(0, 1), (STRIDE + 1, 1)]);
         let pair = Description::Base(BASE).vector(2, 1, STRIDE as i64 + 1);
         let levels = pair.resized((2 * STRIDE * 8) as i64).contiguous(pairs);
         let group = Group::new(Benchmark::Levels, format!("a) i·{STRIDE} + (i mod 2)"), BASE, loops);
@@ -433,8 +427,7 @@ fn levels(all: &mut Vec<Group>, quick: bool) {
             (8 * (2 + gap) as i64, block),
             (8 * ((times - 1) * period + 5 + 2 * gap) as i64, Description::Base(BASE)),
         ];
-        let blocks = blocks.map(|(at, length)| (at as usize, length as usize)).to_vec();
-        let loops = Loops::Periodic { count: times as usize, period: period as usize, blocks };
+        let loops = Loops::periodic(times, period, &blocks);
         let series = "b) 2, 3, 1 with gaps between".to_owned();
         all.push(
             Group::new(Benchmark::Levels, series, BASE, loops)
@@ -460,12 +453,11 @@ fn row_column(all: &mut Vec<Group>, quick: bool) {
             (0, element().vector(n, 1, 1)),
             ((n * BASE.size()) as i64, element().vector(n - 1, 1, n as i64)),
         ];
-        let n = n as usize;
-        let below = Loops::Periodic { count: n - 1, period: n, blocks: vec![(n, 1)] };
+        let below = Loops::periodic(n - 1, n, &[(n, 1)]);
         let loops = Loops::Several(vec![Loops::contiguous(n), below]);
         all.push(
             Group::new(Benchmark::RowColumn, "row and column of a matrix of int".to_owned(), BASE, loops)
-                .sized(2 * n as u64 - 1)
+                .sized(2 * n - 1)
                 .way("struct of vectors", Description::structure(parts))
                 .way("indexed", element().indexed(lengths, places))
                 .way("indexed block", element().indexed_block(1, row.chain(column).collect()))
@@ -496,8 +488,7 @@ fn patterns(all: &mut Vec<Group>, quick: bool) {
                 let (lengths, places): (Vec<u64>, Vec<i64>) = (0..times)
                     .flat_map(|i| blocks.iter().map(move |(at, length)| (*length, (i * period + at) as i64)))
                     .unzip();
-                let own = blocks.iter().map(|(at, length)| (*at as usize, *length as usize)).collect();
-                let loops = Loops::Periodic { count: times as usize, period: period as usize, blocks: own };
+                let loops = Loops::periodic(times, period, &blocks);
                 let series = format!("{kind}, {what} blocks");
                 let mut group = Group::new(Benchmark::Patterns, series, BASE, loops).sized(elements);
                 let levels = match &blocks[..] {

@@ -6,11 +6,19 @@
 
 use crate::packing::drawn::Written;
 
+/// From memory to packed bytes, or back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // as they say
+pub enum Direction {
+    Pack,
+    Unpack,
+}
+
 /// What a user would write to pack by hand. Lengths and places are in elements.
 #[derive(Clone, Debug)]
 pub enum Loops {
-    /// Blocks (place, length) within a period, again and again.
-    Periodic { count: usize, period: usize, blocks: Vec<(usize, usize)> },
+    /// Blocks within a period, again and again.
+    Periodic { count: usize, period: usize, places: Vec<usize>, lengths: Vec<usize> },
     /// Blocks of one length at places in a list.
     Listed { length: usize, places: Vec<i32> },
     /// Loops one after the other.
@@ -20,134 +28,81 @@ pub enum Loops {
 }
 
 impl Loops {
+    /// Blocks (place, length) within a period, again and again.
+    pub fn periodic(count: u64, period: u64, blocks: &[(u64, u64)]) -> Self {
+        let (places, lengths) = blocks.iter().map(|(at, length)| (*at as usize, *length as usize)).unzip();
+        Self::Periodic { count: count as usize, period: period as usize, places, lengths }
+    }
+
     /// One block of so many elements.
-    pub fn contiguous(count: usize) -> Self {
-        Self::Periodic { count: 1, period: count, blocks: vec![(0, count)] }
+    pub fn contiguous(count: u64) -> Self {
+        Self::periodic(1, count, &[(0, count)])
     }
 
-    /// Elements at a stride.
-    pub fn strided(count: usize, stride: usize) -> Self {
-        Self::Periodic { count, period: stride, blocks: vec![(0, 1)] }
-    }
-
-    /// Packs elements of `size` bytes; says how many.
+    /// Packs or unpacks elements of `size` bytes; says how many.
     ///
     /// # Safety
-    /// 1. All that the loops read from `memory` on is readable. 2. `packed` is writable for as many bytes as
-    ///    they pack. 3. The two do not overlap. 4. Both are aligned as elements of `size` bytes are.
+    /// 1. All that the loops reach from `memory` on is there: readable to pack, writable to unpack.
+    /// 2. So is `packed`, the other way round, for as many bytes as they pack.
+    /// 3. The two do not overlap.
+    /// 4. Both are aligned as elements of `size` bytes are.
     ///
     /// # Panics
     /// For elements of another size than 1, 2, 4, 8 and 16 bytes.
-    pub unsafe fn pack(&self, size: usize, memory: *const u8, packed: *mut u8) -> usize {
-        let functions = functions(size);
+    pub unsafe fn run(&self, direction: Direction, size: usize, memory: *mut u8, packed: *mut u8) -> usize {
+        let (periodic, listed) = functions(direction, size);
         match self {
-            Self::Periodic { count, period, blocks } => {
-                let (places, lengths): (Vec<_>, Vec<_>) = blocks.iter().copied().unzip();
-                let (places, lengths) = (places.as_ptr(), lengths.as_ptr());
-                unsafe {
-                    (functions.pack_periodic)(memory, packed, *count, *period, blocks.len(), places, lengths)
-                }
+            Self::Periodic { count, period, places, lengths } => {
+                let (blocks, places, lengths) = (places.len(), places.as_ptr(), lengths.as_ptr());
+                unsafe { periodic(memory, packed, *count, *period, blocks, places, lengths) }
             }
             Self::Listed { length, places } => unsafe {
-                (functions.pack_listed)(memory, packed, places.len(), *length, places.as_ptr())
+                listed(memory, packed, places.len(), *length, places.as_ptr())
             },
-            Self::Several(all) => all
-                .iter()
-                .fold(0, |done, loops| unsafe { done + loops.pack(size, memory, packed.add(done * size)) }),
+            Self::Several(all) => all.iter().fold(0, |done, loops| unsafe {
+                done + loops.run(direction, size, memory, packed.add(done * size))
+            }),
             Self::Written(written) => {
-                unsafe { written.pack(memory, packed) };
-                0
-            }
-        }
-    }
-
-    /// Unpacks elements of `size` bytes; says how many.
-    ///
-    /// # Safety
-    /// As of [`pack`](Self::pack), with `memory` writable and `packed` readable.
-    ///
-    /// # Panics
-    /// For elements of another size than 1, 2, 4, 8 and 16 bytes.
-    pub unsafe fn unpack(&self, size: usize, memory: *mut u8, packed: *const u8) -> usize {
-        let functions = functions(size);
-        match self {
-            Self::Periodic { count, period, blocks } => {
-                let (places, lengths): (Vec<_>, Vec<_>) = blocks.iter().copied().unzip();
-                let (places, lengths) = (places.as_ptr(), lengths.as_ptr());
-                unsafe {
-                    (functions.unpack_periodic)(
-                        memory,
-                        packed,
-                        *count,
-                        *period,
-                        blocks.len(),
-                        places,
-                        lengths,
-                    )
+                match direction {
+                    Direction::Pack => unsafe { written.pack(memory, packed) },
+                    Direction::Unpack => unsafe { written.unpack(memory, packed) },
                 }
-            }
-            Self::Listed { length, places } => unsafe {
-                (functions.unpack_listed)(memory, packed, places.len(), *length, places.as_ptr())
-            },
-            Self::Several(all) => all
-                .iter()
-                .fold(0, |done, loops| unsafe { done + loops.unpack(size, memory, packed.add(done * size)) }),
-            Self::Written(written) => {
-                unsafe { written.unpack(memory, packed) };
                 0
             }
         }
     }
 }
 
-/// From memory to packed bytes: count, period, number of blocks, places and lengths.
-type PackPeriodic =
-    unsafe extern "C" fn(*const u8, *mut u8, usize, usize, usize, *const usize, *const usize) -> usize;
-type UnpackPeriodic =
-    unsafe extern "C" fn(*mut u8, *const u8, usize, usize, usize, *const usize, *const usize) -> usize;
-/// From memory to packed bytes: count, length and places.
-type PackListed = unsafe extern "C" fn(*const u8, *mut u8, usize, usize, *const i32) -> usize;
-type UnpackListed = unsafe extern "C" fn(*mut u8, *const u8, usize, usize, *const i32) -> usize;
-
-/// The functions for elements of one size.
-struct Functions {
-    pack_periodic: PackPeriodic,
-    unpack_periodic: UnpackPeriodic,
-    pack_listed: PackListed,
-    unpack_listed: UnpackListed,
-}
+/// Between memory and packed bytes: count, period, number of blocks, places and lengths.
+type Periodic =
+    unsafe extern "C" fn(*mut u8, *mut u8, usize, usize, usize, *const usize, *const usize) -> usize;
+/// Between memory and packed bytes: count, length and places.
+type Listed = unsafe extern "C" fn(*mut u8, *mut u8, usize, usize, *const i32) -> usize;
 
 macro_rules! functions {
     ($(
         $size:literal: $pack_periodic:ident $unpack_periodic:ident $pack_listed:ident $unpack_listed:ident;
     )*) => {
-        unsafe extern "C" {$(
-            fn $pack_periodic(
-                memory: *const u8, packed: *mut u8, count: usize, period: usize, blocks: usize,
-                places: *const usize, lengths: *const usize,
-            ) -> usize;
-            fn $unpack_periodic(
-                memory: *mut u8, packed: *const u8, count: usize, period: usize, blocks: usize,
-                places: *const usize, lengths: *const usize,
-            ) -> usize;
-            fn $pack_listed(
-                memory: *const u8, packed: *mut u8, count: usize, length: usize, places: *const i32,
-            ) -> usize;
-            fn $unpack_listed(
-                memory: *mut u8, packed: *const u8, count: usize, length: usize, places: *const i32,
-            ) -> usize;
-        )*}
+        functions! { @declare $($pack_periodic $unpack_periodic)*; $($pack_listed $unpack_listed)* }
 
-        fn functions(size: usize) -> Functions {
-            match size {
-                $($size => Functions {
-                    pack_periodic: $pack_periodic,
-                    unpack_periodic: $unpack_periodic,
-                    pack_listed: $pack_listed,
-                    unpack_listed: $unpack_listed,
-                },)*
+        fn functions(direction: Direction, size: usize) -> (Periodic, Listed) {
+            match (direction, size) {
+                $((Direction::Pack, $size) => ($pack_periodic, $pack_listed),
+                (Direction::Unpack, $size) => ($unpack_periodic, $unpack_listed),)*
                 _ => panic!("no loops for elements of {size} bytes"),
             }
+        }
+    };
+    // What is only read is `const` in C.
+    (@declare $($periodic:ident)*; $($listed:ident)*) => {
+        unsafe extern "C" {
+            $(fn $periodic(
+                memory: *mut u8, packed: *mut u8, count: usize, period: usize, blocks: usize,
+                places: *const usize, lengths: *const usize,
+            ) -> usize;)*
+            $(fn $listed(
+                memory: *mut u8, packed: *mut u8, count: usize, length: usize, places: *const i32,
+            ) -> usize;)*
         }
     };
 }

@@ -1,13 +1,13 @@
 //! Measuring all layouts, pass by pass, until the time is used up.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard},
     time::{Duration, Instant},
 };
 
 use dtype_core::{NodeCosts, Program, TypeTree, normalize, picture::Picture};
-use mpi::{topology::SimpleCommunicator, traits::*};
+use mpi::{collective::SystemOperation, topology::SimpleCommunicator, traits::*};
 
 use super::{
     calibrate::{self, Calibration, Compared},
@@ -42,15 +42,28 @@ struct Effort {
     rounds: u64,
 }
 
-/// Measures groups.
-pub struct Runner<'a> {
-    /// All ranks.
-    pub world: &'a SimpleCommunicator,
-    /// Other memory in each pass.
-    pub random: Random,
+/// How long is measured: until the time is used up, but so many passes at least.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// The time.
+    pub time: Duration,
+    /// The passes.
+    pub least: usize,
 }
 
-impl Runner<'_> {
+/// Measures groups.
+pub struct Runner<'a> {
+    world: &'a SimpleCommunicator,
+    /// Other memory in each pass.
+    random: Random,
+}
+
+impl<'a> Runner<'a> {
+    /// On these ranks, of which the first two send each other messages.
+    pub fn new(world: &'a SimpleCommunicator) -> Self {
+        Self { world, random: Random::new(1) }
+    }
+
     fn is_first(&self) -> bool {
         self.world.rank() == 0
     }
@@ -61,122 +74,116 @@ impl Runner<'_> {
         value
     }
 
-    /// Measures all groups again and again until the time is up, but each `least` times at least. `done` is
-    /// told how often all have been measured, and after each group which share of the time is used.
+    /// Does something for each of so many, pass by pass. `each` is told the pass, the number, and which share
+    /// of the time is used.
+    fn passes(&mut self, count: usize, budget: Budget, mut each: impl FnMut(&mut Self, usize, usize, f64)) {
+        let start = Instant::now();
+        let all = (0..).flat_map(|pass| (0..count).map(move |number| (pass, number)));
+        // Of nothing there is no end.
+        for (pass, number) in all.take(if count == 0 { 0 } else { usize::MAX }) {
+            let elapsed = start.elapsed();
+            if self.agreed(pass >= budget.least && elapsed >= budget.time) {
+                return;
+            }
+            let share = elapsed.as_secs_f64() / budget.time.as_secs_f64();
+            each(self, pass, number, share.min(1.0));
+        }
+    }
+
+    /// Measures all groups pass by pass. Rank 0 finds the results in `shared`. `done` is told how often all
+    /// have been measured, which share of the time is used, and what is next.
     pub fn run(
         &mut self,
         groups: &[Group],
-        time: Duration,
-        least: usize,
+        budget: Budget,
         shared: &Shared,
         done: &mut dyn FnMut(usize, f64, &str),
     ) {
-        let start = Instant::now();
         if self.is_first() {
             lock(shared).layouts = described(groups);
         }
-        // What is wrong on one rank is left out on all.
-        let mut wrong: HashMap<usize, Vec<&'static str>> = HashMap::new();
-        for pass in 0.. {
-            for (number, group) in groups.iter().enumerate() {
-                let elapsed = start.elapsed();
-                if self.agreed(pass >= least && elapsed >= time) {
-                    return;
-                }
-                done(pass, (elapsed.as_secs_f64() / time.as_secs_f64()).min(1.0), &group.name());
-                self.measure(number, group, pass, &mut wrong, shared);
+        let mut left_out = vec![Vec::new(); groups.len()];
+        self.passes(groups.len(), budget, |runner, pass, number, share| {
+            let group = &groups[number];
+            done(pass, share, &group.name());
+            let prepared = Prepared::new(group, runner.world.size() as usize, &mut runner.random);
+            let mut all = contenders(&prepared, runner.world);
+            let mut found = Vec::new();
+            if pass == 0 {
+                found = runner.wrong(&prepared, &all);
+                left_out[number] = found.iter().map(|(way, _)| *way).collect();
             }
-        }
-    }
-
-    /// Measures a group once.
-    fn measure(
-        &mut self,
-        number: usize,
-        group: &Group,
-        pass: usize,
-        wrong: &mut HashMap<usize, Vec<&'static str>>,
-        shared: &Shared,
-    ) {
-        let prepared = Prepared::new(group, self.world.size() as usize, &mut self.random);
-        let mut all = contenders(&prepared, self.world);
-        if pass == 0 {
-            let mut found = prepared.wrong(&all);
-            found.dedup_by_key(|(way, _)| *way);
-            let names: Vec<_> = found.iter().map(|(way, _)| *way).collect();
-            if self.is_first() {
+            all.retain(|contender| !left_out[number].contains(&contender.way));
+            let times = runner.measure(group, &all);
+            if runner.is_first() {
                 let layout = &mut lock(shared).layouts[number];
-                for (way, what) in found {
-                    if let Some(way) = layout.ways.iter_mut().find(|known| known.name == way) {
-                        way.wrong = Some(what);
-                    }
+                if pass == 0 {
+                    note(layout, &found, prepared.decoded().tree());
                 }
-                let costs = NodeCosts::default();
-                if let Some(way) = layout.ways.iter_mut().find(|way| way.name == LEAST_COST) {
-                    way.cost = Some(prepared.decoded().tree().cost(&costs));
-                }
+                add(layout, times);
             }
-            wrong.insert(number, names);
-        }
-        let left_out = wrong.get(&number).map(Vec::as_slice).unwrap_or_default();
-        all.retain(|contender| !left_out.contains(&contender.way));
-        let effort = self.effort(&all, group.ways.len(), |way| creation(group, way, 1).iter().sum());
-        let times = self.rounds(&all, &effort);
-        let mut creations = vec![[Vec::new(), Vec::new()]; group.ways.len()];
-        for _ in 0..effort.rounds {
-            for (way, creations) in creations.iter_mut().enumerate().filter(|_| self.is_first()) {
-                let batch = effort.batches[all.len() + way] as usize;
-                let both = creation(group, way, batch);
-                creations.iter_mut().zip(both).for_each(|(all, time)| all.push(time));
-            }
-        }
-        if !self.is_first() {
-            return;
-        }
-        let layout = &mut lock(shared).layouts[number];
-        let mut add = |way: &str, operation, times: Vec<f64>| {
-            if let Some(way) = layout.ways.iter_mut().find(|known| known.name == way) {
-                let times = times.into_iter().map(rounded).collect();
-                way.times.entry(operation).or_insert_with(Samples::default).0.push(times);
-            }
-        };
-        for (contender, times) in all.iter().zip(times) {
-            add(contender.way, contender.operation, times);
-        }
-        for (way, [construct, commit]) in group.ways.iter().zip(creations) {
-            add(way.name, Operation::Construct, construct);
-            add(way.name, Operation::Commit, commit);
-        }
+        });
     }
 
-    /// Times `MPI_Pack`, and half a ping-pong if `sends`, with several descriptions of each layout, again and
-    /// again until the time is up, but `least` times at least. By layout, in the order of its descriptions;
-    /// nothing on other ranks than 0. `done` is told after each layout which share of the time is used.
+    /// The ways that do something else than the loops by hand, on one rank at least, and the first thing that
+    /// each does.
+    fn wrong(&self, prepared: &Prepared<'_>, all: &[Contender<'_>]) -> Vec<(&'static str, Operation)> {
+        let here = prepared.wrong(all);
+        let mut anywhere = here.clone();
+        self.world.all_reduce_into(&here[..], &mut anywhere[..], SystemOperation::max());
+        let wrong = all.iter().zip(anywhere).filter(|(_, is_wrong)| *is_wrong > 0);
+        let mut ways: Vec<_> = wrong.map(|(contender, _)| (contender.way, contender.operation)).collect();
+        ways.dedup_by_key(|(way, _)| *way);
+        ways
+    }
+
+    /// Measures a group once: what the contenders take, and what it takes to make the datatypes. The times
+    /// are rank 0's.
+    fn measure(&self, group: &Group, all: &[Contender<'_>]) -> Vec<(&'static str, Operation, Vec<f64>)> {
+        let effort = self.effort(all, group.ways.len(), |way| creation(group, way, 1).iter().sum());
+        let times = self.rounds(all, &effort);
+        let of = all.iter().zip(times).map(|(contender, times)| (contender.way, contender.operation, times));
+        let mut measured: Vec<_> = of.collect();
+        if !self.is_first() {
+            return measured;
+        }
+        let mut creations = vec![(Vec::new(), Vec::new()); group.ways.len()];
+        for _ in 0..effort.rounds {
+            for (way, (constructs, commits)) in creations.iter_mut().enumerate() {
+                let [construct, commit] = creation(group, way, effort.batches[all.len() + way] as usize);
+                constructs.push(construct);
+                commits.push(commit);
+            }
+        }
+        for (way, (constructs, commits)) in group.ways.iter().zip(creations) {
+            measured.push((way.name, Operation::Construct, constructs));
+            measured.push((way.name, Operation::Commit, commits));
+        }
+        measured
+    }
+
+    /// Times `MPI_Pack`, and half a ping-pong if `sends`, with several descriptions of each layout, pass by
+    /// pass. By layout, in the order of its descriptions; nothing on other ranks than 0. `done` is told which
+    /// share of the time is used.
     pub fn time_all(
         &mut self,
-        layouts: &[(Vec<Description>, usize, usize)],
+        layouts: &[LaidOut],
         sends: bool,
-        (time, least): (Duration, usize),
+        budget: Budget,
         done: &mut dyn FnMut(f64),
     ) -> Vec<Vec<Samples>> {
-        let start = Instant::now();
         let each = if sends { 2 } else { 1 };
-        let none = |(descriptions, ..): &(Vec<_>, _, _)| vec![Samples::default(); each * descriptions.len()];
+        let none = |layout: &LaidOut| vec![Samples::default(); each * layout.descriptions.len()];
         let mut times: Vec<Vec<Samples>> = layouts.iter().map(none).collect();
-        for pass in 0.. {
-            for ((descriptions, size, end), all) in layouts.iter().zip(&mut times) {
-                let elapsed = start.elapsed();
-                if self.agreed(pass >= least && elapsed >= time) {
-                    return times;
-                }
-                done((elapsed.as_secs_f64() / time.as_secs_f64()).min(1.0));
-                let alternatives = Alternatives::new(descriptions, (*size, *end), &mut self.random);
-                let contenders = alternatives.contenders(self.world, sends);
-                let effort = self.effort(&contenders, 0, |_| 0.0);
-                let found = self.rounds(&contenders, &effort);
-                all.iter_mut().zip(found).for_each(|(all, found)| all.0.push(found));
-            }
-        }
+        self.passes(layouts.len(), budget, |runner, _, number, share| {
+            done(share);
+            let LaidOut { descriptions, size, end } = &layouts[number];
+            let alternatives = Alternatives::new(descriptions, (*size, *end), &mut runner.random);
+            let contenders = alternatives.contenders(runner.world, sends);
+            let effort = runner.effort(&contenders, 0, |_| 0.0);
+            let found = runner.rounds(&contenders, &effort);
+            times[number].iter_mut().zip(found).for_each(|(all, found)| all.0.push(found));
+        });
         times
     }
 
@@ -225,6 +232,28 @@ impl Runner<'_> {
         let rounds = (GROUP / together.max(1.0)).clamp(ROUNDS.0 as f64, ROUNDS.1 as f64) as u64;
         self.world.process_at_rank(0).broadcast_into(&mut batches[..]);
         Effort { batches, rounds: self.agreed(rounds) }
+    }
+}
+
+/// What the first pass finds out about a layout: what is wrong, and the cost of the least-cost tree.
+fn note(layout: &mut Layout, wrong: &[(&str, Operation)], least: &TypeTree) {
+    for way in &mut layout.ways {
+        if let Some((_, operation)) = wrong.iter().find(|(name, _)| *name == way.name) {
+            let does = if *operation == Operation::Pack { "packs" } else { "unpacks" };
+            way.wrong = Some(format!("{does} something else than the loops by hand"));
+        }
+        if way.name == LEAST_COST {
+            way.cost = Some(least.cost(&NodeCosts::default()));
+        }
+    }
+}
+
+/// Adds a pass to the times of a layout.
+fn add(layout: &mut Layout, times: Vec<(&str, Operation, Vec<f64>)>) {
+    for (name, operation, times) in times {
+        if let Some(way) = layout.ways.iter_mut().find(|way| way.name == name) {
+            way.times.entry(operation).or_default().0.push(times.into_iter().map(rounded).collect());
+        }
     }
 }
 
@@ -310,9 +339,10 @@ impl Runner<'_> {
     pub fn calibrate(&mut self, time: Duration, done: &mut dyn FnMut(f64)) -> Calibration {
         let trees = calibrate::trees();
         let layouts: Vec<_> =
-            trees.iter().map(|tree| laid_out(&tree.tree, vec![lowered(&tree.tree)])).collect();
+            trees.iter().map(|tree| LaidOut::new(&tree.tree, vec![lowered(&tree.tree)])).collect();
         let half = time / 2;
-        let times = self.time_all(&layouts, true, (half, 3), &mut |share| done(share / 2.0));
+        let budget = Budget { time: half, least: 3 };
+        let times = self.time_all(&layouts, true, budget, &mut |share| done(share / 2.0));
         let times: Vec<_> = times.iter().map(|times| [times[0].quiet(), times[1].quiet()]).collect();
         let mut calibration = Calibration::of(&trees, &times);
         // All ranks build what rank 0 has found.
@@ -349,11 +379,11 @@ impl Runner<'_> {
                 .models
                 .iter()
                 .map(|model| lowered(&normalize(tree, &model.pack.costs()).expect("a small tree").tree));
-            laid_out(tree, std::iter::once(described).chain(solved).collect())
+            LaidOut::new(tree, std::iter::once(described).chain(solved).collect())
         };
         let layouts: Vec<_> = generated.iter().map(|tree| of(&tree.tree)).collect();
-        let time = time.saturating_sub(start.elapsed());
-        let times = self.time_all(&layouts, false, (time, 3), done);
+        let budget = Budget { time: time.saturating_sub(start.elapsed()), least: 3 };
+        let times = self.time_all(&layouts, false, budget, done);
         let compared = |(tree, times): (&calibrate::Tree, &Vec<Samples>)| Compared {
             name: tree.name.clone(),
             described: times[0].median(),
@@ -363,10 +393,25 @@ impl Runner<'_> {
     }
 }
 
-/// Descriptions of a tree, its packed bytes, and the bytes it lies in.
-fn laid_out(tree: &TypeTree, descriptions: Vec<Description>) -> (Vec<Description>, usize, usize) {
-    let measure = tree.measure().expect("a small tree");
-    (descriptions, measure.size as usize, measure.upper_bound as usize)
+/// A layout in several descriptions.
+pub struct LaidOut {
+    /// Each made once.
+    pub descriptions: Vec<Description>,
+    /// Packed bytes.
+    pub size: usize,
+    /// The bytes it lies in.
+    pub end: usize,
+}
+
+impl LaidOut {
+    /// Descriptions of a tree.
+    ///
+    /// # Panics
+    /// For a tree that cannot be measured.
+    pub fn new(tree: &TypeTree, descriptions: Vec<Description>) -> Self {
+        let measure = tree.measure().expect("a small tree");
+        Self { descriptions, size: measure.size as usize, end: measure.upper_bound as usize }
+    }
 }
 
 /// A tree as our own calls.

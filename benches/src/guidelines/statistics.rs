@@ -41,6 +41,13 @@ pub struct Estimate {
     pub high: f64,
 }
 
+impl Estimate {
+    /// Of one over the number, which is positive.
+    pub fn inverse(self) -> Self {
+        Self { value: 1.0 / self.value, low: 1.0 / self.high, high: 1.0 / self.low }
+    }
+}
+
 /// As many times is drawn from what was measured.
 const DRAWS: usize = 200;
 

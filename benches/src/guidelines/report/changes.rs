@@ -6,11 +6,13 @@ use super::{escape, tables::microseconds};
 use crate::guidelines::{
     results::{Kind, Operation, Results},
     statistics::median,
-    verdicts::{Judgement, MARGIN, verdicts},
+    verdicts::{Judgement, verdicts},
 };
 
-/// As many changes are shown.
+/// As many changes are shown,
 const SHOWN: usize = 30;
+/// of those that are larger than this.
+const SHOWN_FROM: f64 = 0.2;
 
 /// Compares two results of one vendor.
 pub fn write(f: &mut String, before: &Results, now: &Results) {
@@ -54,7 +56,7 @@ pub fn write(f: &mut String, before: &Results, now: &Results) {
         changes.len(),
         median(&mut ratios)
     );
-    let (faster, slower) = (1.0 / (1.0 + 2.0 * MARGIN), 1.0 + 2.0 * MARGIN);
+    let (faster, slower) = (1.0 / (1.0 + SHOWN_FROM), 1.0 + SHOWN_FROM);
     changes.retain(|(ratio, ..)| !(faster..=slower).contains(ratio));
     changes.sort_by(|a, b| b.0.ln().abs().total_cmp(&a.0.ln().abs()));
     if changes.is_empty() {

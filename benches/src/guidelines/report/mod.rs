@@ -1,6 +1,7 @@
 //! The report: one page of HTML, which needs no network, made of the results in a folder.
 //!
-//! - `plots`: time against size; `tables`: the numbers; `changes`: against an earlier report.
+//! - `plots`: time against size; `tables`: the numbers; `changes`: against an earlier report; `record`: the
+//!   tables of BENCHMARKS.md.
 
 use std::{
     collections::BTreeMap,
@@ -15,24 +16,24 @@ use super::{
     groups::{Benchmark, Expectation},
     results::{Kind, Layout, Operation, Results, write as write_file},
     statistics::time,
-    verdicts::{Judgement, MARGIN, Verdict, verdicts},
+    verdicts::{BETWEEN_RUNS, Judgement, MARGIN, Verdict, verdicts},
 };
 use plots::Line;
 
 mod changes;
 mod plots;
+mod record;
 mod tables;
 
-/// Makes the page of the results in a folder, compared with those of another one if it is given. Says where
-/// it is.
+pub use record::tables as recorded;
+
+/// Makes the page of the results in a folder, compared with earlier ones. Says where it is.
 ///
 /// # Errors
 /// Where there are no results, or the page cannot be written.
-pub fn write(folder: &Path, baseline: Option<&Path>) -> Result<PathBuf> {
-    let results = Results::load(folder)?;
-    let baseline = baseline.map(Results::load).transpose()?.unwrap_or_default();
+pub fn write(folder: &Path, baseline: &[Results]) -> Result<PathBuf> {
     let file = folder.join("guidelines.html");
-    write_file(&file, &page(&results, &baseline)?)?;
+    write_file(&file, &page(&Results::load(folder)?, baseline)?)?;
     Ok(file)
 }
 
@@ -65,13 +66,12 @@ pub fn page(results: &[Results], baseline: &[Results]) -> Result<String> {
     let _ = writeln!(
         f,
         "<p class=\"faint\">⪯ reads “is not slower than”. Something is slower where it takes more than \
-         {:.0} % longer \
-         with a confidence of 95 %, by a bootstrap of interleaved runs over several passes with other \
-         memory; \
+         {:.0} % longer with a confidence of 95 %, by a bootstrap of interleaved runs over several passes \
+         with other memory, and {:.0} % for what differs from one start of the program to the next; \
          “too close to call” where it may be or not. The expectations are those of Gropp, Hoefler, Thakur \
-         and \
-         Träff, “Performance Expectations and Guidelines for MPI Derived Datatypes” (EuroMPI 2011).</p>",
-        100.0 * MARGIN
+         and Träff, “Performance Expectations and Guidelines for MPI Derived Datatypes” (EuroMPI 2011).</p>",
+        100.0 * MARGIN,
+        100.0 * BETWEEN_RUNS
     );
     for results in results {
         let before: Vec<_> = baseline.iter().filter(|other| other.vendor() == results.vendor()).collect();
@@ -135,8 +135,7 @@ fn expectations(f: &mut String, verdicts: &[Verdict<'_>]) {
            </tr></thead><tbody>\n";
     for by in Expectation::ALL {
         let of: Vec<_> = verdicts.iter().filter(|verdict| verdict.by == by).collect();
-        let count = |judgement| of.iter().filter(|verdict| verdict.judgement == judgement).count();
-        let violated = count(Judgement::Violated);
+        let violated = count(&of, Judgement::Violated);
         let worst = worst(of.iter().copied());
         let worst = worst.map_or(String::new(), |worst| {
             format!(
@@ -156,12 +155,16 @@ fn expectations(f: &mut String, verdicts: &[Verdict<'_>]) {
             by.number(),
             by.meaning(),
             escape(by.formula()),
-            count(Judgement::Holds),
-            count(Judgement::TooClose),
+            count(&of, Judgement::Holds),
+            count(&of, Judgement::TooClose),
             if violated > 0 { " bad" } else { "" },
         );
     }
     *f += "</tbody></table></div>\n";
+}
+
+fn count(verdicts: &[&Verdict<'_>], judgement: Judgement) -> usize {
+    verdicts.iter().filter(|verdict| verdict.judgement == judgement).count()
 }
 
 /// The violation with the largest factor.
@@ -346,9 +349,8 @@ pub fn summary(results: &Results) -> String {
         format!("\n{}{}\n", results.version, if results.partial { " (stopped before its end)" } else { "" });
     for by in Expectation::ALL {
         let of: Vec<_> = verdicts.iter().filter(|verdict| verdict.by == by).collect();
-        let count = |judgement| of.iter().filter(|verdict| verdict.judgement == judgement).count();
-        let (holds, close, violated) =
-            (count(Judgement::Holds), count(Judgement::TooClose), count(Judgement::Violated));
+        let [holds, close, violated] =
+            [Judgement::Holds, Judgement::TooClose, Judgement::Violated].map(|is| count(&of, is));
         let _ = writeln!(f, "({}) {}", by.number(), by.meaning());
         let _ = write!(f, "    holds in {holds} cases, violated in {violated}, too close to call in {close}");
         match worst(of.iter().copied()) {
