@@ -28,7 +28,7 @@ pub(crate) fn cost(format: MapFormat, models: &Models, Datatype { tree, .. }: &D
     let mut all = Vec::new();
     for (model, costs) in models.iter() {
         let Solution { cost: least, optimality, tree: best } = normalize(tree, costs)?;
-        let prices_data = |costs: &&NodeCosts| costs.block > 0 || costs.byte > 0;
+        let prices_data = |costs: &&NodeCosts| costs.block > 0 || costs.change > 0 || costs.byte > 0;
         let costs_of_data = (costs as &dyn Any).downcast_ref::<NodeCosts>().filter(prices_data);
         let time = costs_of_data.map(|costs| [costs.time(tree), costs.time(&best)]);
         all.push(Priced { model, given: tree.cost(costs), least, optimality: optimality.name(), time });

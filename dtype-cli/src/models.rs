@@ -12,7 +12,8 @@ pub(crate) struct Costs {
     ///
     /// A cost file is JSON:
     /// {"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}, and for what the data
-    /// takes, whatever describes it, "block" and "byte". `cargo xtask bench guidelines` measures such files.
+    /// takes, whatever describes it, "block", "change" and "byte". `cargo xtask bench guidelines` measures
+    /// such files.
     #[arg(long, default_value = "storage")]
     cost: String,
 }

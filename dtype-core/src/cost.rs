@@ -116,9 +116,11 @@ pub struct NodeCosts {
     /// strc.
     pub lookup: u64,
     /// A contiguous block of data. All trees of a type map have as many, so no search looks at it: see
-    /// [`time`](Self::time).
+    /// [`time`](Self::time). It is the same with the next two.
     pub block: u64,
-    /// A byte of data. As of blocks.
+    /// A change of base type from one entry to the next.
+    pub change: u64,
+    /// A byte of data.
     pub byte: u64,
     /// Whether a node is paid once or each time it is run.
     pub weighting: Weighting,
@@ -151,6 +153,7 @@ impl NodeCosts {
         idxbuc: 7,
         lookup: 1,
         block: 0,
+        change: 0,
         byte: 0,
         weighting: Weighting::Storage,
     };

@@ -1,85 +1,101 @@
 //! What the data of a layout costs beside the nodes that describe it.
 
-use crate::{NodeCosts, TypeTree};
+use crate::{BaseType, NodeCosts, TypeTree};
 
 impl NodeCosts {
-    /// What a tree costs with its data: its nodes, its contiguous blocks and its bytes. Where the constants
-    /// were measured, that is a time, in their units. Saturates at `u64::MAX`.
-    ///
-    /// Adjacent blocks count once where they are copies of one, or parts of one strc.
+    /// What a tree costs with its data: its nodes, its contiguous blocks, its changes of base type and its
+    /// bytes. Where the constants were measured, that is a time, in their units. Saturates at `u64::MAX`.
     ///
     /// ```
     /// use dtype_core::{BaseType, NodeCosts, TypeTree};
-    /// let costs = NodeCosts { block: 100, byte: 1, ..NodeCosts::processing() };
+    /// let costs = NodeCosts { block: 100, change: 10, byte: 1, ..NodeCosts::processing() };
     /// let row = TypeTree::vector(4, 8, TypeTree::Leaf(BaseType::F64));
     /// let rows = TypeTree::vector(10, 800, row);
     /// assert_eq!(costs.time(&rows), rows.cost(&costs) + 10 * 100 + 10 * 32);
+    /// let fields = [BaseType::U32, BaseType::F32].map(TypeTree::Leaf);
+    /// let records = TypeTree::vector(5, 24, TypeTree::structure([0, 4], fields));
+    /// assert_eq!(costs.time(&records), records.cost(&costs) + 5 * 100 + 9 * 10 + 40);
     /// ```
     pub fn time(&self, tree: &TypeTree) -> u64 {
-        let data = Data::of(tree);
-        let blocks = self.block.saturating_mul(data.blocks);
-        tree.cost(self).saturating_add(blocks).saturating_add(self.byte.saturating_mul(data.bytes))
+        let nodes = tree.cost(self);
+        let Some(Data { bytes, blocks, changes, .. }) = Data::of(tree) else { return nodes };
+        let data = [(self.block, blocks), (self.change, changes), (self.byte, bytes)];
+        data.into_iter().fold(nodes, |all, (price, count)| all.saturating_add(price.saturating_mul(count)))
     }
 }
 
-/// The data that a tree describes.
+/// The entries of a tree in their order, as far as their number and what they cost goes: all trees of a type
+/// map have the same.
 #[derive(Clone, Copy)]
 struct Data {
     bytes: u64,
-    /// Its contiguous blocks.
+    /// Its contiguous blocks: an entry that begins where the one before ends is in the same one.
     blocks: u64,
-    /// Where the last of these begins and ends, in bytes, if that is known.
-    last: Option<(i64, i64)>,
+    /// How often an entry has another base type than the one before.
+    changes: u64,
+    /// Where the first entry begins, in bytes, and its base type.
+    first: (i64, BaseType),
+    /// Where the last one ends.
+    last: (i64, BaseType),
 }
 
 impl Data {
-    const NONE: Self = Self { bytes: 0, blocks: 0, last: None };
-
-    fn of(tree: &TypeTree) -> Self {
+    /// None where there is no entry.
+    fn of(tree: &TypeTree) -> Option<Self> {
         match tree {
             TypeTree::Leaf(base) => {
-                Self { bytes: base.size(), blocks: 1, last: Some((0, base.size() as i64)) }
+                let (bytes, first, last) = (base.size(), (0, *base), (base.size() as i64, *base));
+                Some(Self { bytes, blocks: 1, changes: 0, first, last })
             }
-            TypeTree::Vector { count, stride, child } => Self::of(child).repeated(*count, *stride),
+            TypeTree::Vector { count, stride, child } => Self::of(child)?.repeated(*count, *stride),
             TypeTree::Index { displacements, child } => {
-                let child = Self::of(child);
-                displacements.iter().fold(Self::NONE, |all, at| all.then(child, *at))
+                let child = Self::of(child)?;
+                displacements.iter().map(|at| child.moved(*at)).reduce(Self::then)
             }
             TypeTree::IndexBucket { stride, buckets, displacements, child } => {
-                let child = Self::of(child);
+                let child = Self::of(child)?;
                 let buckets = buckets.iter().zip(displacements);
-                buckets.fold(Self::NONE, |all, (count, at)| all.then(child.repeated(*count, *stride), *at))
+                let copies =
+                    buckets.filter_map(|(count, at)| Some(child.repeated(*count, *stride)?.moved(*at)));
+                copies.reduce(Self::then)
             }
             TypeTree::Struct { displacements, children } => {
                 let parts = displacements.iter().zip(children);
-                parts.fold(Self::NONE, |all, (at, child)| all.then(Self::of(child), *at))
+                parts.filter_map(|(at, child)| Some(Self::of(child)?.moved(*at))).reduce(Self::then)
             }
         }
+    }
+
+    fn moved(self, by: i64) -> Self {
+        let moved = |(at, base): (i64, BaseType)| (at.wrapping_add(by), base);
+        Self { first: moved(self.first), last: moved(self.last), ..self }
     }
 
     /// Copies of it.
-    fn repeated(self, count: u64, stride: i64) -> Self {
-        let bytes = self.bytes.saturating_mul(count);
-        match (self.blocks, self.last) {
-            _ if count == 0 => Self::NONE,
-            _ if count == 1 => self,
-            (1, Some((start, end))) if end.saturating_sub(start) == stride => {
-                let end = start.saturating_add(i64::try_from(bytes).unwrap_or(i64::MAX));
-                Self { bytes, blocks: 1, last: Some((start, end)) }
-            }
-            (blocks, _) => Self { bytes, blocks: blocks.saturating_mul(count), last: None },
-        }
+    fn repeated(self, count: u64, stride: i64) -> Option<Self> {
+        let more = count.checked_sub(1)?;
+        let copy = self.moved(stride);
+        let joined = if self.last.0 == copy.first.0 { more } else { 0 };
+        let between = if self.last.1 == copy.first.1 { 0 } else { more };
+        Some(Self {
+            bytes: self.bytes.saturating_mul(count),
+            blocks: self.blocks.saturating_mul(count).saturating_sub(joined),
+            changes: self.changes.saturating_mul(count).saturating_add(between),
+            first: self.first,
+            last: self.moved(stride.wrapping_mul(more as i64)).last,
+        })
     }
 
-    /// This, and then what is given, moved.
-    fn then(self, next: Self, at: i64) -> Self {
-        let moved = next.last.map(|(start, end)| (start.saturating_add(at), end.saturating_add(at)));
-        let bytes = self.bytes.saturating_add(next.bytes);
-        match (self.last, moved) {
-            (Some((start, end)), Some((begin, last))) if end == begin && next.blocks == 1 => {
-                Self { bytes, blocks: self.blocks, last: Some((start, last)) }
-            }
-            _ => Self { bytes, blocks: self.blocks.saturating_add(next.blocks), last: moved },
+    /// This, and then the other.
+    fn then(self, next: Self) -> Self {
+        let joined = u64::from(self.last.0 == next.first.0);
+        let between = u64::from(self.last.1 != next.first.1);
+        Self {
+            bytes: self.bytes.saturating_add(next.bytes),
+            blocks: self.blocks.saturating_add(next.blocks).saturating_sub(joined),
+            changes: self.changes.saturating_add(next.changes).saturating_add(between),
+            first: self.first,
+            last: next.last,
         }
     }
 }

@@ -283,6 +283,27 @@ proptest! {
 }
 
 proptest! {
+    /// The law of [`NodeCosts::time`]: what the data costs is what is counted entry by entry.
+    #[test]
+    fn all_trees_of_a_map_have_the_same_data(tree in small_tree()) {
+        let map = tree.flatten();
+        let entries: Vec<(BaseType, i64)> =
+            map.map_or_else(|_| Vec::new(), |map| map.entries().collect());
+        let pairs = || entries.windows(2).map(|pair| (pair[0], pair[1]));
+        let is_apart = |(one, next): &((BaseType, i64), (BaseType, i64))| {
+            one.1 + one.0.size() as i64 != next.1
+        };
+        let once = u64::from(!entries.is_empty());
+        let blocks = once + pairs().filter(is_apart).count() as u64;
+        let changes = pairs().filter(|(one, next)| one.0 != next.0).count() as u64;
+        let bytes: u64 = entries.iter().map(|(base, _)| base.size()).sum();
+        let costs = NodeCosts { block: 1_000_000, change: 1000, byte: 1, ..NodeCosts::THESIS };
+        let data = 1_000_000 * blocks + 1000 * changes + bytes;
+        prop_assert_eq!(costs.time(&tree) - tree.cost(&costs), data, "{}", tree);
+        let normal = normalize(&tree, &costs).unwrap();
+        prop_assert_eq!(costs.time(&normal.tree) - normal.cost, data, "{}", normal.tree);
+    }
+
     #[test]
     fn the_proposed_constructors_select_what_plain_loops_do(
         (blocklength, total, bound, first) in (1u64..6, 0u64..60, 1u64..30, 0u64..30),

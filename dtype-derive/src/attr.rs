@@ -186,7 +186,7 @@ impl Cost {
         let path = std::path::Path::new(&root).join(file);
         let content = std::fs::read_to_string(&path).map_err(|problem| error(&problem))?;
         let costs = cost_file.parse_str(&content).map_err(|problem| error(&problem))?;
-        let NodeCosts { leaf, vec, idx, strc, idxbuc, lookup, block, byte, weighting } = costs;
+        let NodeCosts { leaf, vec, idx, strc, idxbuc, lookup, block, change, byte, weighting } = costs;
         let weighting = match weighting {
             Weighting::Storage => ours!(Storage),
             Weighting::Processing => ours!(Processing),
@@ -197,7 +197,7 @@ impl Cost {
             const _: &::core::primitive::str = ::core::include_str!(#path);
             __dtype::NodeCosts {
                 leaf: #leaf, vec: #vec, idx: #idx, strc: #strc, idxbuc: #idxbuc, lookup: #lookup,
-                block: #block, byte: #byte, weighting: __dtype::Weighting::#weighting,
+                block: #block, change: #change, byte: #byte, weighting: __dtype::Weighting::#weighting,
             }
             .linear()
         }};
@@ -232,13 +232,14 @@ fn set_cost(costs: &mut NodeCosts, name: &LitStr, value: ParseStream<'_>) -> Res
         "idxbuc" => &mut costs.idxbuc,
         "lookup" => &mut costs.lookup,
         "block" => &mut costs.block,
+        "change" => &mut costs.change,
         "byte" => &mut costs.byte,
         "weighting" => {
             costs.weighting = weighting(&value.parse()?)?;
             return Ok(());
         }
         other => {
-            let known = "leaf, vec, idx, strc, idxbuc, lookup, block, byte and weighting";
+            let known = "leaf, vec, idx, strc, idxbuc, lookup, block, change, byte and weighting";
             return Err(Error::new_spanned(name, format!("there is no cost `{other}`, but {known}")));
         }
     };

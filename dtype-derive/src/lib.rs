@@ -112,8 +112,8 @@ mod valid;
 ///
 /// `#[mpi(cost = "storage")]`, the default, `"processing"`, `"penalty"`, or the path of a cost file relative
 /// to the crate's `Cargo.toml`: what the least-cost tree is least in. A cost file is JSON, each of its fields
-/// optional: `{"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}`; `block` and
-/// `byte`, which the files of `cargo xtask bench guidelines` have, too, change no choice.
+/// optional: `{"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}`; `block`,
+/// `change` and `byte`, which the files of `cargo xtask bench guidelines` have, too, alter no choice.
 ///
 /// ```
 /// # use dtype_runtime::MpiDatatype;

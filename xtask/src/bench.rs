@@ -152,7 +152,9 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
                 if let Some(file) = &wires {
                     command.arg("--wires").arg(file);
                 }
-                let _path = library.lib().map(|lib| command.env("LD_LIBRARY_PATH", lib));
+                if let Some(lib) = library.lib() {
+                    command.env("LD_LIBRARY_PATH", lib);
+                }
                 let status =
                     command.status().with_context(|| format!("could not start {}", library.mpiexec))?;
                 ensure!(status.success(), "the benchmark failed on {}", library.version);
@@ -210,7 +212,13 @@ fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Pat
         }
         // The launcher stands between the program and the terminal.
         command.args(["--progress", if std::io::stderr().is_terminal() { "bar" } else { "lines" }]);
-        let _path = library.lib().map(|lib| command.env("LD_LIBRARY_PATH", lib));
+        if let Some(lib) = library.lib() {
+            command.env("LD_LIBRARY_PATH", lib);
+        }
+        if std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= ranks) {
+            // Each has its core, and waits as it would elsewhere.
+            command.env_remove("OMPI_MCA_mpi_yield_when_idle");
+        }
         let status = command.status().with_context(|| format!("could not start {}", library.mpiexec))?;
         ensure!(status.success(), "the benchmark failed on {}", library.version);
     }

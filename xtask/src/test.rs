@@ -57,21 +57,7 @@ pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
         &sh,
         &["--package", "dtype-core", "--release", "--test", "exhaustive", "--test", "runs"],
     )?;
-    count.cargo_test(
-        &sh,
-        &[
-            "--package",
-            "dtype-benches",
-            "--release",
-            "--lib",
-            "--test",
-            "peers",
-            "--test",
-            "drawn",
-            "--test",
-            "report",
-        ],
-    )?;
+    benchmarks(&sh, &mut count)?;
     count.cargo_test(&sh, &["--package", "dtype-cli"])?;
     structs(&sh, &mut count)?;
     count.cargo_test(
@@ -107,7 +93,9 @@ pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
         count.cargo_test(&sh, &["--package", "dtype-tests", "--test", "ranks"])?;
         count.cargo_test(&sh, &["--package", "dtype-examples"])?;
         programs(&sh, &mut count)?;
-        cmd!(sh, "cargo build --quiet --package dtype-benches --features mpi --bins").quiet().run()?;
+        // All benchmarks are built with it.
+        count
+            .cargo_test(&sh, &["--package", "dtype-benches", "--features", "mpi", "--test", "guidelines"])?;
     }
     if long {
         interpreted(&sh, &mut count)?;
@@ -116,6 +104,19 @@ pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
     println!("\n{} passed, {} failed, {} skipped", count.passed, count.failed, count.ignored);
     ensure!(count.failed == 0, "some tests failed");
     Ok(())
+}
+
+/// The peers of the benchmarks, and the report of the guidelines, in a browser too if there is one.
+fn benchmarks(sh: &Shell, count: &mut Count) -> Result<()> {
+    let tests = ["--lib", "--test", "peers", "--test", "drawn", "--test", "report"];
+    let mut arguments = vec!["--package", "dtype-benches", "--release"];
+    arguments.extend(tests);
+    if mpi::exists(sh, "chromium") || mpi::install(sh, &["chromium"]).is_ok() {
+        arguments.extend(["--features", "browser"]);
+    } else {
+        println!("not run: the report of the guidelines in a browser, of which there is none here");
+    }
+    count.cargo_test(sh, &arguments)
 }
 
 /// Whether programs in Fortran can be compiled. Says so if not.

@@ -156,7 +156,8 @@ fn results(arguments: &Arguments, ranks: usize) -> Results {
         }
         // Another library: the first words of what it says of itself.
         (None, None) => {
-            let words: Vec<_> = version.split_whitespace().take(4).collect();
+            let said = if version.trim().is_empty() { "unknown library" } else { &version };
+            let words: Vec<_> = said.split_whitespace().take(4).collect();
             let name = words.join("-").to_lowercase();
             let name = name.chars().filter(|c| c.is_ascii_alphanumeric() || ".-".contains(*c)).collect();
             (name, words.join(" "))

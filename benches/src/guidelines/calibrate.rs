@@ -11,10 +11,14 @@ use super::{
 use crate::generate::{Random, samples};
 
 /// What a time is made of: what each call costs, then what [`NodeCosts`] prices.
-const TERMS: usize = 9;
+const TERMS: usize = 10;
+
+/// The first terms: the call, and what its data takes.
+const DATA: usize = 4;
 
 /// What the constants are called.
-pub const NAMES: [&str; TERMS] = ["call", "byte", "block", "leaf", "vec", "idx", "strc", "idxbuc", "lookup"];
+pub const NAMES: [&str; TERMS] =
+    ["call", "byte", "block", "change", "leaf", "vec", "idx", "strc", "idxbuc", "lookup"];
 
 /// How many units of a cost file are a microsecond: one is 0.01 ns.
 pub const UNITS: f64 = 1e5;
@@ -48,7 +52,7 @@ impl Model {
         if self == Self::Processing { Weighting::Processing } else { Weighting::Storage }
     }
 
-    /// The nodes that have a price of their own, each by what it has of [`NAMES`] behind the first three.
+    /// The nodes that have a price of their own, each by what it has of [`NAMES`] behind [`DATA`].
     fn nodes(self) -> Vec<NodeCosts> {
         let none = NodeCosts {
             leaf: 0,
@@ -58,6 +62,7 @@ impl Model {
             idxbuc: 0,
             lookup: 0,
             block: 0,
+            change: 0,
             byte: 0,
             weighting: self.weighting(),
         };
@@ -77,9 +82,11 @@ impl Model {
     /// The terms of a tree that are fitted.
     fn terms(self, tree: &TypeTree) -> Vec<f64> {
         let data = |costs: NodeCosts| (costs.time(tree) - tree.cost(&costs)) as f64;
-        let (byte, block) =
-            (NodeCosts { byte: 1, ..NodeCosts::THESIS }, NodeCosts { block: 1, ..NodeCosts::THESIS });
-        let mut terms = vec![1.0, data(byte), data(block)];
+        let none = NodeCosts::THESIS;
+        let of_data =
+            [NodeCosts { byte: 1, ..none }, NodeCosts { block: 1, ..none }, NodeCosts { change: 1, ..none }];
+        let mut terms = vec![1.0];
+        terms.extend(of_data.map(data));
         terms.extend(self.nodes().iter().map(|costs| tree.cost(costs) as f64));
         terms
     }
@@ -119,12 +126,12 @@ impl Prices {
             }
         }
         let mut each = [0.0; TERMS];
-        each.iter_mut().zip(&fitted).take(3).for_each(|(each, fitted)| *each = *fitted);
+        each.iter_mut().zip(&fitted).take(DATA).for_each(|(each, fitted)| *each = *fitted);
         for (NodeCosts { leaf, vec, idx, strc, idxbuc, lookup, .. }, price) in
-            model.nodes().iter().zip(fitted.iter().skip(3))
+            model.nodes().iter().zip(fitted.iter().skip(DATA))
         {
             let has = [leaf, vec, idx, strc, idxbuc, lookup];
-            each[3..].iter_mut().zip(has).for_each(|(each, has)| *each += *has as f64 * price);
+            each[DATA..].iter_mut().zip(has).for_each(|(each, has)| *each += *has as f64 * price);
         }
         Self { each, model }
     }
@@ -136,9 +143,20 @@ impl Prices {
 
     /// As a cost file holds them.
     pub fn costs(&self) -> NodeCosts {
-        let [_, byte, block, leaf, vec, idx, strc, idxbuc, lookup] =
+        let [_, byte, block, change, leaf, vec, idx, strc, idxbuc, lookup] =
             self.each.map(|price| (price * UNITS).round() as u64);
-        NodeCosts { leaf, vec, idx, strc, idxbuc, lookup, block, byte, weighting: self.model.weighting() }
+        NodeCosts {
+            leaf,
+            vec,
+            idx,
+            strc,
+            idxbuc,
+            lookup,
+            block,
+            change,
+            byte,
+            weighting: self.model.weighting(),
+        }
     }
 }
 
@@ -394,7 +412,7 @@ mod tests {
 
     #[test]
     fn prices_are_found_again_in_times_that_were_made_of_them() {
-        let each = [0.05, 5e-5, 2e-3, 0.0, 1e-2, 5e-3, 8e-3, 4e-3, 1e-3];
+        let each = [0.05, 5e-5, 2e-3, 4e-3, 0.0, 1e-2, 5e-3, 8e-3, 4e-3, 1e-3];
         let made = Prices { each, model: Model::Processing };
         let trees = trees();
         let times: Vec<_> = trees.iter().map(|tree| [made.predict(&tree.tree), 1.0]).collect();

@@ -101,7 +101,7 @@ fn of_layout<'a>(layout: &'a Layout) -> Vec<Verdict<'a>> {
             by,
             operation: left_does,
             left: (left, left_time),
-            right: (right.to_owned(), right_time),
+            right: (if left == right { "packed first" } else { right }.to_owned(), right_time),
             factor,
             judgement: Judgement::of(factor, left_time, right_time),
         });

@@ -19,6 +19,26 @@ const MOST_NAMES: usize = 24;
 /// Pixels of one character of the names in memory.
 const SMALL: i64 = 7;
 
+/// A row of bytes.
+struct Strip<'a> {
+    palette: &'a Palette,
+    /// The first byte, and that behind the last one.
+    begin: i64,
+    end: i64,
+    /// Of a byte.
+    wide: i64,
+    /// Of the upper edge.
+    y: i64,
+}
+
+impl Strip<'_> {
+    /// Where a range of bytes begins in this row, and how wide it is.
+    fn across(&self, from: i64, to: i64) -> (i64, i64) {
+        let (from, to) = (from.max(self.begin), to.min(self.end));
+        (LEFT + (from - self.begin) * self.wide, (to - from) * self.wide)
+    }
+}
+
 /// An SVG element with text in it, and how low it reaches.
 struct Part {
     text: String,
@@ -219,29 +239,23 @@ impl Picture {
                 ROW - 4,
                 self.gap()
             )?;
-            self.cells_of_row(&mut text, &palette, (begin, (begin + row).min(to)), wide, y)?;
-            self.labels_of_row(&mut text, &palette, (begin, (begin + row).min(to)), wide, y)?;
+            let strip = Strip { palette: &palette, begin, end: (begin + row).min(to), wide, y };
+            self.cells_of_row(&mut text, &strip)?;
+            self.labels_of_row(&mut text, &strip)?;
         }
         Ok(Part { text, height: 24 + rows.len() as i64 * ROW })
     }
 
     /// The numbers of the cells that reach into a row.
-    fn cells_in(&self, (begin, end): (i64, i64)) -> impl Iterator<Item = usize> {
-        let behind = self.cells.partition_point(|cell| cell.at < end);
+    fn cells_in(&self, row: &Strip<'_>) -> impl Iterator<Item = usize> {
+        let (begin, behind) = (row.begin, self.cells.partition_point(|cell| cell.at < row.end));
         (0..behind).filter(move |number| self.cells[*number].end() > begin)
     }
 
-    fn cells_of_row(
-        &self,
-        text: &mut String,
-        palette: &Palette,
-        row: (i64, i64),
-        wide: i64,
-        y: i64,
-    ) -> fmt::Result {
+    fn cells_of_row(&self, text: &mut String, row: &Strip<'_>) -> fmt::Result {
         for number in self.cells_in(row) {
             let cell = &self.cells[number];
-            let name = palette.of_cells[number];
+            let name = row.palette.of_cells[number];
             let ((r, g, b), _) = Palette::colour(name);
             let mut class = String::from("c");
             for (tree, drawn) in self.trees.iter().enumerate() {
@@ -249,14 +263,14 @@ impl Picture {
                     .iter()
                     .try_for_each(|node| write!(class, " {}", node_name(tree, *node)))?;
             }
-            let (from, to) = (cell.at.max(row.0), cell.end().min(row.1));
-            let (x, width) = (LEFT + (from - row.0) * wide, (to - from) * wide);
+            let (x, width) = row.across(cell.at, cell.end());
             writeln!(
                 text,
-                "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{}\" \
+                "<rect class=\"{class}\" x=\"{x}\" y=\"{}\" width=\"{width}\" height=\"{}\" \
                  fill=\"#{r:02X}{g:02X}{b:02X}\"><title>{}: {} at {}</title></rect>",
+                row.y,
                 ROW - 4,
-                escaped(&palette.names[name]),
+                escaped(&row.palette.names[name]),
                 cell.base,
                 cell.at
             )?;
@@ -265,14 +279,8 @@ impl Picture {
     }
 
     /// Names on fields, or base types on entries, where there is room.
-    fn labels_of_row(
-        &self,
-        text: &mut String,
-        palette: &Palette,
-        row: (i64, i64),
-        wide: i64,
-        y: i64,
-    ) -> fmt::Result {
+    fn labels_of_row(&self, text: &mut String, row: &Strip<'_>) -> fmt::Result {
+        let palette = row.palette;
         let in_row: Vec<usize> = self.cells_in(row).collect();
         // What is of one field, and adjacent, has its name once.
         let is_one = |a: &usize, b: &usize| {
@@ -283,12 +291,11 @@ impl Picture {
         };
         for same in in_row.chunk_by(is_one) {
             let (first, last) = (same[0], same[same.len() - 1]);
-            let from = self.cells[first].at.max(row.0);
-            let to = self.cells[last].end().min(row.1);
-            let (name, room) = (palette.of_cells[first], (to - from) * wide);
+            let (x, room) = row.across(self.cells[first].at, self.cells[last].end());
+            let name = palette.of_cells[first];
             let label = &palette.names[name];
             if label.chars().count() as i64 * SMALL + 4 <= room {
-                let (x, y) = (LEFT + (from - row.0) * wide + room / 2, y + 15);
+                let (x, y) = (x + room / 2, row.y + 15);
                 let light = if Palette::colour(name).1 { "" } else { " light" };
                 writeln!(text, "<text class=\"inner{light}\" x=\"{x}\" y=\"{y}\">{}</text>", escaped(label))?;
             }

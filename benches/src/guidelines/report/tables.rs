@@ -52,16 +52,16 @@ fn rows(f: &mut String, verdicts: &[&Verdict<'_>]) {
            class=\"n\">µs</th><th>verdict</th></tr></thead>\
            <tbody>\n";
     for Verdict { layout, by, operation, left, right, factor, judgement } in verdicts {
-        let against = if left.0 == right.0 { "packed first".to_owned() } else { escape(&right.0) };
         let _ = writeln!(
             f,
-            "<tr><td>({})</td><td>{}</td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td>{against}</td>\
+            "<tr><td>({})</td><td>{}</td><td>{}</td><td>{}</td><td class=\"n\">{}</td><td>{}</td>\
              <td class=\"n\">{}</td><td{}>{}</td></tr>",
             by.number(),
             escape(&layout.name()),
             operation.title(),
             escape(left.0),
             microseconds(left.1),
+            escape(&right.0),
             microseconds(right.1),
             if *judgement == Judgement::Violated { " class=\"bad\"" } else { "" },
             judgement.text(*factor),

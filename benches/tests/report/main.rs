@@ -1,5 +1,8 @@
 //! The report of the guidelines: what is on the page for results that are known.
 
+#[cfg(feature = "browser")]
+mod browser;
+
 use std::collections::BTreeMap;
 
 use dtype_benches::guidelines::{
