@@ -1,8 +1,10 @@
 //! `cargo xtask bench NAME`: one benchmark, all of whose contenders run in turn in one process.
 
 use std::{
+    ffi::OsStr,
     io::IsTerminal,
     path::{Path, PathBuf},
+    process::{Command, Stdio},
 };
 
 use anyhow::{Context, Result, ensure};
@@ -195,32 +197,42 @@ fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Pat
             folder
         }
     };
-    for library in mpi::set_up(sh, mpi.unwrap_or_default())? {
+    let libraries = mpi::set_up(sh, mpi.unwrap_or_default())?;
+    let ranks = ranks.unwrap_or(2) as usize;
+    let has_cores = std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= ranks);
+    // The launcher stands between the program and the terminal.
+    let progress = if std::io::stderr().is_terminal() { "bar" } else { "lines" };
+    let started = |library: &mpi::Library, mut command: Command, options: &[&str]| {
+        command.arg("--report").arg(&report).args(options);
+        command.args(baseline.iter().flat_map(|baseline| [OsStr::new("--baseline"), baseline.as_os_str()]));
+        command.envs(library.lib().map(|lib| ("LD_LIBRARY_PATH", lib)));
+        let status = command.status().with_context(|| format!("{}", command.get_program().display()))?;
+        ensure!(status.success(), "the benchmark failed on {}", library.version);
+        Ok(())
+    };
+    let program = |library: &mpi::Library| library.target(sh).join("release/guidelines");
+    for library in &libraries {
         let _environment = library.enter(sh);
         let package = ["--package", "dtype-benches", "--bin", "guidelines", "--features", "mpi"];
         cmd!(sh, "cargo build --quiet --release {package...}").quiet().run()?;
-        eprintln!("Measuring {} …", library.version);
-        let program = library.target(sh).join("release/guidelines");
-        let ranks = ranks.unwrap_or(2) as usize;
-        let mut command = xtask::launch::on_ranks(&library.mpiexec, ranks, program);
-        command.arg("--report").arg(&report);
-        if let Some(baseline) = &baseline {
-            command.arg("--baseline").arg(baseline);
-        }
-        if quick {
-            command.arg("--quick");
-        }
-        // The launcher stands between the program and the terminal.
-        command.args(["--progress", if std::io::stderr().is_terminal() { "bar" } else { "lines" }]);
-        if let Some(lib) = library.lib() {
-            command.env("LD_LIBRARY_PATH", lib);
-        }
-        if std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= ranks) {
-            // Each has its core, and waits as it would elsewhere.
-            command.env_remove("OMPI_MCA_mpi_yield_when_idle");
-        }
-        let status = command.status().with_context(|| format!("could not start {}", library.mpiexec))?;
-        ensure!(status.success(), "the benchmark failed on {}", library.version);
     }
+    // Each library is started twice, the other one between: one start differs from the next.
+    let [first, second] = if quick { ["24", "10"] } else { ["180", "90"] };
+    for (seconds, more) in [(first, None), (second, Some("--more"))] {
+        for library in &libraries {
+            eprintln!("Measuring {} …", library.version);
+            let mut command = xtask::launch::on_ranks(&library.mpiexec, ranks, program(library));
+            if has_cores {
+                // Each has its core, and waits as it would elsewhere.
+                command.env_remove("OMPI_MCA_mpi_yield_when_idle");
+            }
+            command.stdout(Stdio::null());
+            let options = ["--progress", progress, "--seconds", seconds];
+            let options = options.into_iter().chain(quick.then_some("--quick")).chain(more);
+            started(library, command, &options.collect::<Vec<_>>())?;
+        }
+    }
+    // What is on the page is told once.
+    started(&libraries[0], Command::new(program(&libraries[0])), &["--page"])?;
     Ok(report)
 }

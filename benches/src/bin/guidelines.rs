@@ -18,7 +18,7 @@ use dtype_benches::guidelines::{
     progress::{Progress, Shown},
     report,
     results::{Machine, Results, write},
-    run::{Budget, Runner, Shared, lock},
+    run::{Budget, Runner, Shared, agreed, described, lock},
 };
 use mpi::traits::*;
 
@@ -41,6 +41,10 @@ struct Arguments {
     /// What is shown meanwhile.
     #[arg(long, value_enum, default_value_t)]
     progress: Shown,
+    /// Adds passes to what is in the report of this library, so that several starts of the program, and times
+    /// of the day, are in it. What things cost is not measured again.
+    #[arg(long)]
+    more: bool,
     /// Measures nothing, and writes the page anew.
     #[arg(long)]
     page: bool,
@@ -62,20 +66,23 @@ fn main() -> Result<()> {
     );
     let is_first = world.rank() == 0;
     let started = Instant::now();
-    let shared: Shared = Arc::new(Mutex::new(results(&arguments, world.size() as usize)));
-    let report = arguments.report;
-    let mut runner = Runner::new(&world);
-    let prepared = if is_first { prepare(&report, arguments.baseline.as_deref()) } else { Ok(()) };
-    if !runner.agreed(prepared.is_ok()) {
-        return prepared;
+    let groups = groups::all(arguments.quick);
+    let fresh = results(&arguments, world.size() as usize);
+    let begun = if is_first { begin(fresh, &arguments, &groups) } else { Ok(fresh) };
+    if !agreed(&world, begun.is_ok()) {
+        return begun.map(drop);
     }
+    let begun = begun?;
+    let (passes_before, seconds_before) = (begun.passes, begun.seconds);
+    let shared: Shared = Arc::new(Mutex::new(begun));
+    let report = arguments.report;
     // Whoever interrupts gets what there is, and the ranks end with the first one.
     ctrlc::set_handler({
         let (shared, report, baseline) = (Arc::clone(&shared), report.clone(), baseline.clone());
         move || {
             if is_first {
                 let mut results = lock(&shared);
-                results.seconds = started.elapsed().as_secs_f64();
+                results.seconds = seconds_before + started.elapsed().as_secs_f64();
                 let saved = results.save(&report).and_then(|()| report::write(&report, &baseline));
                 match saved {
                     Ok(page) => eprintln!("\nInterrupted: {} is about what was measured.", page.display()),
@@ -89,15 +96,16 @@ fn main() -> Result<()> {
     let all = if arguments.quick { 36.0 } else { 280.0 };
     let all = Duration::from_secs_f64(arguments.seconds.map_or(all, |seconds| seconds as f64));
     // Calibration takes its share, the rest goes to the layouts.
-    let (layouts, calibration) = (all.mul_f64(0.65), all.mul_f64(0.35));
+    let share_of_layouts = if arguments.more { 1.0 } else { 0.65 };
     let mut progress = Progress::new(if is_first { arguments.progress } else { Shown::Nothing });
-    let groups = groups::all(arguments.quick);
+    let mut runner = Runner::new(&world, 1 + passes_before as u64);
     let mut saved = Instant::now();
-    let budget = Budget { time: layouts, least: 2 };
+    let budget = Budget { time: all.mul_f64(share_of_layouts), least: 2 };
     runner.run(&groups, budget, &shared, &mut |passes, share, name| {
-        progress.show(0.65 * share, &format!("pass {}: {name}", passes + 1));
+        progress.show(share_of_layouts * share, &format!("pass {}: {name}", passes + 1));
         let mut results = lock(&shared);
-        (results.passes, results.seconds) = (passes, started.elapsed().as_secs_f64());
+        results.passes = passes_before + passes;
+        results.seconds = seconds_before + started.elapsed().as_secs_f64();
         // Who kills it gets this.
         if is_first && saved.elapsed() > Duration::from_secs(10) {
             saved = Instant::now();
@@ -106,31 +114,41 @@ fn main() -> Result<()> {
             }
         }
     });
-    let found = runner.calibrate(calibration, &mut |share| {
-        progress.show(0.65 + 0.35 * share, "what things cost");
-    });
+    let mut found = None;
+    if !arguments.more {
+        found = runner.calibrate(all.mul_f64(1.0 - share_of_layouts), &mut |share| {
+            progress.show(share_of_layouts + (1.0 - share_of_layouts) * share, "what things cost");
+        });
+    }
     progress.finish();
     if !is_first {
         return Ok(());
     }
     {
         let mut results = lock(&shared);
-        (results.partial, results.seconds) = (false, started.elapsed().as_secs_f64());
-        cost_files(&report, &results.library, &found)?;
-        results.calibration = Some(found);
+        results.partial = false;
+        results.seconds = seconds_before + started.elapsed().as_secs_f64();
+        if let Some(found) = found {
+            cost_files(&report, &results.library, &found)?;
+            results.calibration = Some(found);
+        }
         results.save(&report)?;
     }
     page(&report, &baseline)
 }
 
-/// The folder of the report.
-fn prepare(report: &Path, baseline: Option<&Path>) -> Result<()> {
+/// Prepares the folder of the report; with `--more`, gives what is there of this library.
+fn begin(mut fresh: Results, arguments: &Arguments, groups: &[groups::Group]) -> Result<Results> {
+    let Arguments { report, baseline, .. } = arguments;
     fs::create_dir_all(report).with_context(|| report.display().to_string())?;
     let place = |path: &Path| path.canonicalize().with_context(|| path.display().to_string());
-    let is_kept =
-        baseline.map(place).transpose()?.is_none_or(|baseline| Some(baseline) != place(report).ok());
+    let is_kept = match baseline {
+        Some(baseline) => place(baseline)? != place(report)?,
+        None => true,
+    };
     ensure!(is_kept, "{}: a report does not go into the folder of its baseline", report.display());
-    Ok(())
+    fresh.layouts = described(groups);
+    if arguments.more { fresh.before(report) } else { Ok(fresh) }
 }
 
 /// Writes the page, and says in a few lines what is on it.

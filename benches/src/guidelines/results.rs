@@ -234,6 +234,32 @@ impl Results {
         write(&Self::file(folder, &self.library), &serde_json::to_string(self)?)
     }
 
+    /// What is in a folder of the library that these are of, to be added to: so far these have no times.
+    ///
+    /// # Errors
+    /// Where there is nothing, or it was measured otherwise.
+    pub fn before(&self, folder: &Path) -> Result<Self> {
+        let file = Self::file(folder, &self.library);
+        let read = Self::load(&file).context("there is nothing that more could be added to")?;
+        let before = read.into_iter().next().context("a file holds one")?;
+        let like = |of: &Self| {
+            let names = |layout: &Layout| {
+                let ways = layout.ways.iter().map(|way| way.name.clone()).collect::<Vec<_>>();
+                (layout.benchmark, layout.name(), ways)
+            };
+            let how = (of.version.clone(), of.program.clone(), of.machine.clone(), of.ranks, of.quick);
+            (how, of.layouts.iter().map(names).collect::<Vec<_>>())
+        };
+        let is_alike = like(self) == like(&before);
+        ensure!(
+            is_alike,
+            "{}: measured by another program, on another machine or library, with another number of ranks, \
+             or with or without --quick, so nothing can be added",
+            file.display()
+        );
+        Ok(before)
+    }
+
     /// All results in a folder, or in a file, by library.
     ///
     /// # Errors

@@ -35,6 +35,12 @@ const ROUNDS: (usize, usize) = (3, 9);
 /// and about so long, in microseconds.
 const GROUP: f64 = 40_000.0;
 
+/// What rank 0 says, on all ranks.
+pub fn agreed<T: Equivalence>(world: &SimpleCommunicator, mut value: T) -> T {
+    world.process_at_rank(0).broadcast_into(&mut value);
+    value
+}
+
 /// What ranks agree upon before a group is measured.
 struct Effort {
     /// Repetitions of each contender, and of the constructions.
@@ -56,22 +62,24 @@ pub struct Runner<'a> {
     world: &'a SimpleCommunicator,
     /// Other memory in each pass.
     random: Random,
+    /// Whether rank 0 does all that is done, and asks no other one.
+    alone: bool,
 }
 
 impl<'a> Runner<'a> {
-    /// On these ranks, of which the first two send each other messages.
-    pub fn new(world: &'a SimpleCommunicator) -> Self {
-        Self { world, random: Random::new(1) }
+    /// On these ranks, of which the first two send each other messages. Memory is other memory for another
+    /// seed, of which rank 0's counts.
+    pub fn new(world: &'a SimpleCommunicator, seed: u64) -> Self {
+        Self { world, random: Random::new(agreed(world, seed)), alone: false }
     }
 
     fn is_first(&self) -> bool {
         self.world.rank() == 0
     }
 
-    /// What rank 0 says, on all ranks.
-    pub fn agreed<T: Equivalence>(&self, mut value: T) -> T {
-        self.world.process_at_rank(0).broadcast_into(&mut value);
-        value
+    /// What rank 0 says, on all ranks that take part.
+    fn agreed<T: Equivalence>(&self, value: T) -> T {
+        if self.alone { value } else { agreed(self.world, value) }
     }
 
     /// Does something for each of so many, pass by pass. `each` is told the pass, the number, and which share
@@ -90,8 +98,9 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Measures all groups pass by pass. Rank 0 finds the results in `shared`. `done` is told how often all
-    /// have been measured, which share of the time is used, and what is next.
+    /// Measures all groups pass by pass. Rank 0 adds to the results in `shared`, whose layouts are those of
+    /// the [groups](described). `done` is told how often all have been measured, which share of the time is
+    /// used, and what is next.
     pub fn run(
         &mut self,
         groups: &[Group],
@@ -99,9 +108,6 @@ impl<'a> Runner<'a> {
         shared: &Shared,
         done: &mut dyn FnMut(usize, f64, &str),
     ) {
-        if self.is_first() {
-            lock(shared).layouts = described(groups);
-        }
         let mut left_out = vec![Vec::new(); groups.len()];
         self.passes(groups.len(), budget, |runner, pass, number, share| {
             let group = &groups[number];
@@ -230,7 +236,9 @@ impl<'a> Runner<'a> {
             push(if self.is_first() { other(i) } else { 1.0 }, 30.0);
         }
         let rounds = (GROUP / together.max(1.0)).clamp(ROUNDS.0 as f64, ROUNDS.1 as f64) as u64;
-        self.world.process_at_rank(0).broadcast_into(&mut batches[..]);
+        if !self.alone {
+            self.world.process_at_rank(0).broadcast_into(&mut batches[..]);
+        }
         Effort { batches, rounds: self.agreed(rounds) }
     }
 }
@@ -263,8 +271,8 @@ fn rounded(time: f64) -> f64 {
     (time * scale).round() / scale
 }
 
-/// Groups before they are measured; of those that differ in size, the first one is drawn.
-fn described(groups: &[Group]) -> Vec<Layout> {
+/// Groups before they are measured. Of those that differ in size, the first one is drawn.
+pub fn described(groups: &[Group]) -> Vec<Layout> {
     let mut all: Vec<Layout> = Vec::new();
     for group in groups {
         let mut layout = described_one(group);
@@ -335,32 +343,29 @@ const SEEDS: [u64; 2] = [1977, 2011];
 
 impl Runner<'_> {
     /// Times the designed set, fits the models, and compares their least-cost trees with the descriptions of
-    /// generated layouts. The result is for rank 0. `done` is told which share of the time is used.
-    pub fn calibrate(&mut self, time: Duration, done: &mut dyn FnMut(f64)) -> Calibration {
+    /// generated layouts. The result is rank 0's. `done` is told which share of the time is used.
+    pub fn calibrate(&mut self, time: Duration, done: &mut dyn FnMut(f64)) -> Option<Calibration> {
         let trees = calibrate::trees();
         let layouts: Vec<_> =
             trees.iter().map(|tree| LaidOut::new(&tree.tree, vec![lowered(&tree.tree)])).collect();
         let half = time / 2;
         let budget = Budget { time: half, least: 3 };
         let times = self.time_all(&layouts, true, budget, &mut |share| done(share / 2.0));
+        if !self.is_first() {
+            return None;
+        }
+        self.alone = true;
         let times: Vec<_> = times.iter().map(|times| [times[0].quiet(), times[1].quiet()]).collect();
         let mut calibration = Calibration::of(&trees, &times);
-        // All ranks build what rank 0 has found.
-        for model in &mut calibration.models {
-            self.world.process_at_rank(0).broadcast_into(&mut model.pack.each[..]);
-        }
-        let compared = [0, 1].map(|which| {
-            let compared = self.compare(&calibration, SEEDS[which], half / 2, &mut |share| {
+        let [seen, unseen] = [0, 1].map(|which| {
+            self.compare(&calibration, SEEDS[which], half / 2, &mut |share| {
                 done(0.5 + 0.25 * (which as f64 + share));
-            });
-            if which == 0 {
-                calibration.choose(&compared);
-            }
-            compared
+            })
         });
-        let [_, unseen] = compared;
+        calibration.choose(&seen);
         calibration.compared = unseen;
-        calibration
+        self.alone = false;
+        Some(calibration)
     }
 
     /// Packs generated layouts as they are described, and as the least-cost trees of all models.
