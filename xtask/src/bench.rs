@@ -184,19 +184,7 @@ fn write_table(sh: &Shell, label: &str, recorded: &Path) -> Result<()> {
 fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Path) -> Result<PathBuf> {
     let Guidelines { mpi, ranks, report, baseline } = wanted;
     let baseline = baseline.map(|folder| called_from.join(folder));
-    let report = match report {
-        Some(folder) => called_from.join(folder),
-        None => {
-            let folder = sh.current_dir().join("target/guidelines");
-            ensure!(
-                baseline.as_deref().is_none_or(|baseline| !baseline.starts_with(&folder)),
-                "target/guidelines is emptied: `--report` names another folder, or move the baseline"
-            );
-            // What is there is of an earlier run.
-            sh.remove_path(&folder)?;
-            folder
-        }
-    };
+    let report = report.map_or_else(|| own_folder(sh, baseline.as_deref()), |to| Ok(called_from.join(to)))?;
     let libraries = mpi::set_up(sh, mpi.unwrap_or_default())?;
     let ranks = ranks.unwrap_or(2) as usize;
     let has_cores = std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= ranks);
@@ -235,4 +223,15 @@ fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Pat
     // What is on the page is told once.
     started(&libraries[0], Command::new(program(&libraries[0])), &["--page"])?;
     Ok(report)
+}
+
+/// The folder of a report that none was given for, empty.
+fn own_folder(sh: &Shell, baseline: Option<&Path>) -> Result<PathBuf> {
+    let folder = sh.current_dir().join("target/guidelines");
+    ensure!(
+        baseline.is_none_or(|baseline| !baseline.starts_with(&folder)),
+        "target/guidelines is emptied: `--report` names another folder, or move the baseline"
+    );
+    sh.remove_path(&folder)?;
+    Ok(folder)
 }

@@ -43,6 +43,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// Of one over the number, which is positive.
+    #[must_use]
     pub fn inverse(self) -> Self {
         Self { value: 1.0 / self.value, low: 1.0 / self.high, high: 1.0 / self.low }
     }
