@@ -134,7 +134,7 @@ fn what_cannot_be_is_said_on_all_ranks() {
     let none = folder.0.join("none");
     for (ranks, report, more, says) in [
         (1, &folder.0, &[][..], "a message takes two ranks"),
-        (2, &file, &[], "file"),
+        (2, &file, &[], "the folder of the report cannot be made"),
         (2, &folder.0, &["--baseline", none.to_str().unwrap()], "none"),
         (2, &folder.0, &["--page"], "there is no file results-LIBRARY.json"),
     ] {

@@ -37,12 +37,16 @@ pub(crate) fn cost(format: MapFormat, models: &Models, Datatype { tree, .. }: &D
         return Ok(json(&all)?.into());
     }
     let width = all.iter().map(|priced| priced.model.chars().count() + 2).fold(12, usize::max);
+    let numbers = all
+        .iter()
+        .flat_map(|priced| [priced.given, priced.least].into_iter().chain(priced.time.unwrap_or_default()));
+    let wide = numbers.max().map_or(12, |most| most.to_string().len() + 2).max(12);
     let mut text = String::new();
-    writeln!(text, "{:<width$}{:>12}{:>12}", "cost model", "given", "least")?;
+    writeln!(text, "{:<width$}{:>wide$}{:>wide$}", "cost model", "given", "least")?;
     for Priced { model, given, least, optimality, time } in all {
-        writeln!(text, "{model:<width$}{given:>12}{least:>12}  {optimality}")?;
+        writeln!(text, "{model:<width$}{given:>wide$}{least:>wide$}  {optimality}")?;
         if let Some([given, least]) = time {
-            writeln!(text, "{:<width$}{given:>12}{least:>12}", "  with its data")?;
+            writeln!(text, "{:<width$}{given:>wide$}{least:>wide$}", "  with its data")?;
         }
     }
     Ok(text.into())

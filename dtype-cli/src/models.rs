@@ -55,8 +55,13 @@ impl Costs {
     }
 
     fn read(&self) -> Result<NodeCosts> {
-        let text = fs::read_to_string(&self.cost).with_context(|| self.cost.clone());
-        let costs = text.and_then(|text| serde_json::from_str(&text).with_context(|| self.cost.clone()));
-        costs.context("--cost takes `storage`, `processing`, `penalty` or a cost file")
+        let costs = fs::read_to_string(&self.cost).map_err(anyhow::Error::from).and_then(|text| {
+            // A list would be read, too.
+            let object: serde_json::Map<_, _> = serde_json::from_str(&text)?;
+            Ok(serde_json::from_value(object.into())?)
+        });
+        costs
+            .with_context(|| self.cost.clone())
+            .context("--cost takes `storage`, `processing`, `penalty` or a cost file")
     }
 }

@@ -284,6 +284,11 @@ fn a_cost_file_may_price_the_data() {
     let (_, answer, _) = dtype(&["cost", "--cost", path, "--format", "json"], "idx([0, 16, 32, 48], f64)");
     assert!(answer.contains(r#""given":80,"least":9,"optimality":"proven","time":[512,441]}"#), "{answer}");
     assert_eq!(answer.matches("time").count(), 1);
+    let (_, answer, _) = dtype(&["cost", "--cost", path], "vec(1000000000000, 16, double)");
+    assert!(answer.contains("  108000000000009  108000000000009\n"), "{answer}");
+    std::fs::write(&file, "[]").unwrap();
+    let (code, _, error) = dtype(&["cost", "--cost", path], "double");
+    assert!(code == 2 && error.contains("invalid type: sequence"), "{error}");
     std::fs::remove_file(file).unwrap();
 }
 

@@ -4,9 +4,11 @@
 
 use std::{
     fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     process,
     sync::{Arc, Mutex},
+    thread,
     time::{Duration, Instant, SystemTime},
 };
 
@@ -32,12 +34,15 @@ struct Arguments {
     /// The folder of the report. What is there of other libraries is on the page, too.
     #[arg(long, value_name = "FOLDER", default_value = "guidelines")]
     report: PathBuf,
-    /// An earlier report, or its results, to compare with.
+    /// An earlier report, or a file of its results, to compare with. A new run keeps that before it as
+    /// `earlier-LIBRARY-DATE.json`.
     #[arg(long, value_name = "FOLDER")]
     baseline: Option<PathBuf>,
-    /// How long is measured, in seconds.
-    #[arg(long, value_name = "SECONDS")]
-    seconds: Option<u64>,
+    /// How long is measured, in seconds. Everything is measured twice at least, which takes half a minute,
+    /// with
+    /// `--quick` a quarter of one.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32))]
+    seconds: Option<u32>,
     /// What is shown meanwhile.
     #[arg(long, value_enum, default_value_t)]
     progress: Shown,
@@ -88,13 +93,16 @@ fn main() -> Result<()> {
                     Ok(page) => eprintln!("\nInterrupted: {} is about what was measured.", page.display()),
                     Err(error) => eprintln!("\nInterrupted, and no report: {error:#}"),
                 }
-                process::exit(130);
+            } else {
+                // Rank 0 ends all, if it was interrupted, too.
+                thread::sleep(Duration::from_secs(10));
             }
+            process::exit(130);
         }
     })?;
 
     let all = if arguments.quick { 36.0 } else { 280.0 };
-    let all = Duration::from_secs_f64(arguments.seconds.map_or(all, |seconds| seconds as f64));
+    let all = Duration::from_secs_f64(arguments.seconds.map_or(all, f64::from));
     // Calibration takes its share, the rest goes to the layouts.
     let share_of_layouts = if arguments.more { 1.0 } else { 0.65 };
     let mut progress = Progress::new(if is_first { arguments.progress } else { Shown::Nothing });
@@ -140,7 +148,8 @@ fn main() -> Result<()> {
 /// Prepares the folder of the report; with `--more`, gives what is there of this library.
 fn begin(mut fresh: Results, arguments: &Arguments, groups: &[groups::Group]) -> Result<Results> {
     let Arguments { report, baseline, .. } = arguments;
-    fs::create_dir_all(report).with_context(|| report.display().to_string())?;
+    fs::create_dir_all(report)
+        .with_context(|| format!("{}: the folder of the report cannot be made", report.display()))?;
     let place = |path: &Path| path.canonicalize().with_context(|| path.display().to_string());
     let is_kept = match baseline {
         Some(baseline) => place(baseline)? != place(report)?,
@@ -148,17 +157,22 @@ fn begin(mut fresh: Results, arguments: &Arguments, groups: &[groups::Group]) ->
     };
     ensure!(is_kept, "{}: a report does not go into the folder of its baseline", report.display());
     fresh.layouts = described(groups);
-    if arguments.more { fresh.before(report) } else { Ok(fresh) }
+    if arguments.more {
+        return fresh.before(report);
+    }
+    // Whoever interrupts a run must not lose another.
+    fresh.keep_earlier(report)?;
+    Ok(fresh)
 }
 
 /// Writes the page, and says in a few lines what is on it.
 fn page(report: &Path, baseline: &[Results]) -> Result<()> {
     let page = report::write(report, baseline)?;
+    let mut text = String::new();
     for results in Results::load(report)? {
-        print!("{}", report::summary(&results));
+        text += &report::summary(&results);
     }
-    println!("The report: {}", page.display());
-    Ok(())
+    writeln!(io::stdout(), "{text}The report: {}", page.display()).context("standard output")
 }
 
 /// What a run begins with.

@@ -42,9 +42,18 @@ impl Model {
     /// What it is called in tables.
     pub fn title(self) -> &'static str {
         match self {
-            Self::Processing => "processing: nodes as often as they are run",
-            Self::Storage => "storage: nodes once",
-            Self::Words => "words: one price for all",
+            Self::Processing => "processing",
+            Self::Storage => "storage",
+            Self::Words => "words",
+        }
+    }
+
+    /// How it counts nodes.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Processing => "as often as they are run",
+            Self::Storage => "once",
+            Self::Words => "by one price for their words",
         }
     }
 
@@ -374,6 +383,13 @@ impl Calibration {
             compared: Vec::new(),
             models,
         }
+    }
+
+    /// Whether it is of all models.
+    pub fn is_whole(&self) -> bool {
+        let all = Model::ALL.len();
+        let is_of_all = |tree: &Timed| tree.predicted.len() == all;
+        self.models.len() == all && self.chosen < all && self.trees.iter().all(is_of_all)
     }
 
     /// The model that is written into the cost file.

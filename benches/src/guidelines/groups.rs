@@ -114,7 +114,7 @@ impl Expectation {
         match self {
             Self::Count => "Use whichever of the two is faster below.",
             Self::Constructor => "Try the more general constructor; it is the faster one below.",
-            Self::Normalization => "Describe the layout with the simplest constructor, or let `dtype` do so.",
+            Self::Normalization => "Describe the layout with the simplest constructor, or let dtype do so.",
             Self::Contiguous => "Send contiguous data as a count of a basic datatype.",
             Self::Packing => "Pack such data before you send it.",
             Self::ByHand => "Pack such data with a loop of your own, or with a plan of dtype-runtime.",

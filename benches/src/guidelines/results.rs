@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -242,21 +242,24 @@ impl Results {
         let file = Self::file(folder, &self.library);
         let read = Self::load(&file).context("there is nothing that more could be added to")?;
         let before = read.into_iter().next().context("a file holds one")?;
-        let like = |of: &Self| {
+        let names = |of: &Self| {
             let names = |layout: &Layout| {
                 let ways = layout.ways.iter().map(|way| way.name.clone()).collect::<Vec<_>>();
                 (layout.benchmark, layout.name(), ways)
             };
-            let how = (of.version.clone(), of.program.clone(), of.machine.clone(), of.ranks, of.quick);
-            (how, of.layouts.iter().map(names).collect::<Vec<_>>())
+            of.layouts.iter().map(names).collect::<Vec<_>>()
         };
-        let is_alike = like(self) == like(&before);
-        ensure!(
-            is_alike,
-            "{}: measured by another program, on another machine or library, with another number of ranks, \
-             or with or without --quick, so nothing can be added",
-            file.display()
-        );
+        let differs = [
+            ("another version of the library", before.version != self.version),
+            ("another version of this program", before.program != self.program),
+            ("another machine", before.machine != self.machine),
+            ("another number of ranks", before.ranks != self.ranks),
+            ("the other choice of `--quick`", before.quick != self.quick),
+            ("other layouts", names(&before) != names(self)),
+        ];
+        if let Some((what, _)) = differs.into_iter().find(|(_, differs)| *differs) {
+            bail!("{}: nothing can be added to what was measured with {what}", file.display());
+        }
         Ok(before)
     }
 
@@ -279,11 +282,47 @@ impl Results {
         }
         ensure!(!files.is_empty(), "{}: there is no file results-LIBRARY.json", path.display());
         let read = |file: &PathBuf| {
-            let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
-            let read = serde_json::from_str(&text);
-            read.with_context(|| format!("{}: no results of this program", file.display()))
+            let text = fs::read(file).with_context(|| format!("{} cannot be read", file.display()))?;
+            let read = serde_json::from_slice(&text).map_err(anyhow::Error::from);
+            let checked = read.and_then(|read: Self| read.check().map(|()| read));
+            checked.with_context(|| format!("{}: no results of this program", file.display()))
         };
         files.iter().map(read).collect()
+    }
+
+    /// Whether all is there that a report relies on.
+    fn check(&self) -> Result<()> {
+        /// A day, in microseconds.
+        const LONGEST: f64 = 8.64e10;
+        for layout in &self.layouts {
+            for way in &layout.ways {
+                let passes = way.times.values().flat_map(|samples| &samples.0);
+                let is_time = |time: &f64| *time > 0.0 && *time < LONGEST;
+                let are_times = |pass: &Vec<f64>| !pass.is_empty() && pass.iter().all(is_time);
+                let is_right = way.times.values().all(|samples| !samples.0.is_empty());
+                let what = || format!("{}, {}: something is no time", layout.name(), way.name);
+                ensure!(is_right && passes.into_iter().all(are_times), what());
+            }
+        }
+        let is_whole = self.calibration.as_ref().is_none_or(Calibration::is_whole);
+        ensure!(is_whole, "the calibration lacks a model");
+        Ok(())
+    }
+
+    /// Keeps what is in a folder of the library that these are of, under another name, which says when that
+    /// was measured.
+    ///
+    /// # Errors
+    /// Where it cannot be renamed.
+    pub fn keep_earlier(&self, folder: &Path) -> Result<()> {
+        let file = Self::file(folder, &self.library);
+        if let Some(earlier) = Self::load(&file).ok().and_then(|all| all.into_iter().next()) {
+            let date = earlier.date.replace([' ', ':'], "-");
+            let date = date.chars().filter(|c| c.is_ascii_digit() || *c == '-').collect::<String>();
+            let kept = folder.join(format!("earlier-{}-{date}.json", self.library));
+            fs::rename(&file, &kept).with_context(|| kept.display().to_string())?;
+        }
+        Ok(())
     }
 }
 
@@ -295,6 +334,10 @@ pub fn write(file: &Path, text: &str) -> Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let new = folder.join(format!(".{name}-{}", std::process::id()));
-    fs::write(&new, text).with_context(|| new.display().to_string())?;
-    fs::rename(&new, file).with_context(|| file.display().to_string())
+    let written = fs::write(&new, text).and_then(|()| fs::rename(&new, file));
+    if written.is_err() {
+        // It may not even be there.
+        let _ = fs::remove_file(&new);
+    }
+    written.with_context(|| format!("{} cannot be written", file.display()))
 }

@@ -72,12 +72,19 @@ impl Judgement {
     }
 }
 
-/// The value, and how far it may be off: `3.2 (± 0.1)`.
+/// The value, and how far it may be off: `3.2 (± 0.1)`; if that is much more to one side, from where to
+/// where:
+/// `3.2 (3.1 to 9.5)`.
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let off = (self.high - self.value).max(self.value - self.low);
+        let (below, above) = (self.value - self.low, self.high - self.value);
         let digits = if self.value < 10.0 { 2 } else { 1 };
-        write!(f, "{:.digits$} (± {off:.digits$})", self.value)
+        let unit = 0.1_f64.powi(digits as i32);
+        if below.max(above) <= 2.0 * (below.min(above) + unit) {
+            write!(f, "{:.digits$} (± {:.digits$})", self.value, below.max(above))
+        } else {
+            write!(f, "{:.digits$} ({:.digits$} to {:.digits$})", self.value, self.low, self.high)
+        }
     }
 }
 
@@ -130,6 +137,14 @@ fn of_layout<'a>(layout: &'a Layout) -> Vec<Verdict<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_estimate_is_never_said_to_be_what_it_is_not() {
+        let text = |value, low, high| Estimate { value, low, high }.to_string();
+        assert_eq!(text(3.0, 2.9, 3.1), "3.00 (± 0.10)");
+        assert_eq!(text(2.72, 1.5, 55.0), "2.72 (1.50 to 55.00)");
+        assert_eq!(text(12.9, 12.86, 13.1), "12.9 (± 0.2)");
+    }
 
     #[test]
     fn what_may_be_either_is_too_close_to_call() {

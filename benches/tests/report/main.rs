@@ -89,3 +89,60 @@ fn an_earlier_report_tells_what_has_changed() {
     assert!(after.contains("was violated, and holds now"));
     assert!(after.contains("0.33"));
 }
+
+/// Everything that a file says is text on the page.
+#[test]
+fn what_a_file_says_is_no_part_of_the_page() {
+    let evil = || "<script>\"&".to_owned();
+    let mut wrong = results(3.0);
+    (wrong.library, wrong.version, wrong.program) = (evil(), evil(), evil());
+    (wrong.command, wrong.date, wrong.machine.system) = (evil(), evil(), evil());
+    wrong.machine.processor = evil();
+    for layout in &mut wrong.layouts {
+        layout.series = evil();
+        layout.size += "<script>";
+        for way in &mut layout.ways {
+            (way.calls, way.wrong) = (evil(), Some(evil()));
+        }
+    }
+    let page = page(&[wrong.clone()], &[wrong]).unwrap();
+    assert!(!page.contains("<script>") && page.contains("&lt;script&gt;"));
+}
+
+#[test]
+fn two_results_with_nothing_in_common_are_not_compared() {
+    let other = Results { layouts: Vec::new(), ..results(1.0) };
+    let page = page(&[results(1.0)], &[other]).unwrap();
+    assert!(page.contains("No times of the library are in both") && !page.contains("NaN"));
+}
+
+#[test]
+fn what_is_no_results_is_refused_with_what_is_wrong() {
+    let folder = std::env::temp_dir().join(format!("dtype-report-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("results-x.json");
+    let text = serde_json::to_string(&results(1.0)).unwrap();
+    let mut without = results(1.0);
+    without.layouts[0].ways[1].times.insert(Operation::Pack, Samples::default());
+    let without = serde_json::to_string(&without).unwrap();
+    for (wrong, says) in [
+        (text.replacen("10.0", "-10.0", 1), "f64, stride 16: 1000 elements, by hand: something is no time"),
+        (text.replacen("10.0", "1e300", 1), "something is no time"),
+        (text.replacen("10.0", "null", 1), "no results of this program"),
+        (without, "f64, stride 16: 1000 elements, vector: something is no time"),
+        (text[..text.len() / 2].to_owned(), "no results of this program"),
+        (String::new(), "no results of this program"),
+    ] {
+        std::fs::write(&file, wrong).unwrap();
+        let error = format!("{:#}", Results::load(&folder).unwrap_err());
+        assert!(error.contains(says), "{says}: {error}");
+    }
+    std::fs::remove_file(&file).unwrap();
+    results(1.0).save(&folder).unwrap();
+    assert_eq!(Results::load(&folder).unwrap().len(), 1);
+    results(1.0).keep_earlier(&folder).unwrap();
+    assert!(Results::load(&folder).is_err());
+    let earlier = Results::load(&folder.join("earlier-openmpi-4.1.4-2026-11-23-09-12.json")).unwrap();
+    assert_eq!(earlier[0].date, results(1.0).date);
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -18,16 +18,21 @@ const SHOWN_FROM: f64 = 0.2;
 pub fn write(f: &mut String, before: &Results, now: &Results) {
     let _ = writeln!(
         f,
-        "<h2>From {} to {}</h2>\n<p class=\"faint\">Before: {} UTC, {}, <code>{}</code>.{}</p>",
+        "<h2>From {} to {}</h2>\n<p class=\"faint\">Before: {} UTC, {}, <code>{}</code>.{}{}</p>",
         escape(&before.version),
         escape(&now.version),
-        before.date,
+        escape(&before.date),
         escape(&before.machine.processor),
         escape(&before.command),
         if before.machine == now.machine {
             ""
         } else {
             " The machine was another one, so times are not to be compared, but verdicts are."
+        },
+        if before.partial || now.partial {
+            " One of both was stopped before its end, and is less sure."
+        } else {
+            ""
         }
     );
     changed_verdicts(f, before, now);
@@ -48,6 +53,10 @@ pub fn write(f: &mut String, before: &Results, now: &Results) {
                 }
             }
         }
+    }
+    if changes.is_empty() {
+        *f += "<p>No times of the library are in both.</p>\n";
+        return;
     }
     let mut ratios: Vec<f64> = changes.iter().map(|change| change.0).collect();
     let _ = writeln!(
@@ -95,7 +104,7 @@ pub fn write(f: &mut String, before: &Results, now: &Results) {
 /// The verdicts that are the opposite of what they were.
 fn changed_verdicts(f: &mut String, before: &Results, now: &Results) {
     let (earlier, later) = (verdicts(before), verdicts(now));
-    let mut changed = [0, 0];
+    let (mut in_both, mut changed) = (0, [0, 0]);
     let mut lines = String::new();
     for verdict in &later {
         let same = earlier.iter().find(|other| {
@@ -104,6 +113,7 @@ fn changed_verdicts(f: &mut String, before: &Results, now: &Results) {
                 && other.layout.benchmark == verdict.layout.benchmark
                 && other.layout.name() == verdict.layout.name()
         });
+        in_both += usize::from(same.is_some());
         let text = match (same.map(|other| other.judgement), verdict.judgement) {
             (Some(Judgement::Holds), Judgement::Violated) => {
                 changed[0] += 1;
@@ -126,10 +136,9 @@ fn changed_verdicts(f: &mut String, before: &Results, now: &Results) {
     }
     let _ = writeln!(
         f,
-        "<p>Of {} verdicts, {} held before and are violated now, and {} were violated and hold now.</p>",
-        later.len(),
-        changed[0],
-        changed[1]
+        "<p>Of {in_both} verdicts, {} held before and are violated now, and {} were violated and hold \
+         now.</p>",
+        changed[0], changed[1]
     );
     if !lines.is_empty() {
         let _ = writeln!(f, "<details><summary>which</summary><ul>\n{lines}</ul></details>");

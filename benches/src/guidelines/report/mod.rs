@@ -12,7 +12,7 @@ use std::{
 use anyhow::Result;
 
 use super::{
-    calibrate::{Calibration, NAMES},
+    calibrate::{Calibration, Model, NAMES},
     groups::{Benchmark, Expectation},
     results::{Kind, Layout, Operation, Results, write as write_file},
     statistics::time,
@@ -84,8 +84,9 @@ pub fn page(results: &[Results], baseline: &[Results]) -> Result<String> {
         tables::violations(&mut f, verdicts);
         tables::wrong(&mut f, results);
     }
+    let ways = way_names(results);
     for benchmark in Benchmark::ALL {
-        of_benchmark(&mut f, benchmark, results, &judged)?;
+        of_benchmark(&mut f, benchmark, results, &judged, &ways)?;
     }
     for results in results {
         if let Some(calibration) = &results.calibration {
@@ -100,6 +101,17 @@ pub fn page(results: &[Results], baseline: &[Results]) -> Result<String> {
     Ok(f)
 }
 
+/// The ways of all layouts: ours and those by hand, which are in each plot, and then the others.
+fn way_names(results: &[Results]) -> Vec<&str> {
+    let ways = || results.iter().flat_map(|results| &results.layouts).flat_map(|layout| &layout.ways);
+    let (mut names, mut known) = (Vec::new(), std::collections::HashSet::new());
+    for wanted in [[Kind::ByHand, Kind::Ours].as_slice(), &[Kind::Datatype]] {
+        let of_kind = ways().filter(|way| wanted.contains(&way.kind)).map(|way| way.name.as_str());
+        names.extend(of_kind.filter(|name| known.insert(*name)));
+    }
+    names
+}
+
 /// On what was measured.
 fn head(f: &mut String, results: &Results) {
     let Results { version, machine, command, date, ranks, seconds, passes, partial, program, .. } = results;
@@ -107,22 +119,21 @@ fn head(f: &mut String, results: &Results) {
     if *partial {
         let _ = writeln!(
             f,
-            "<p class=\"partial\">This run was stopped before its end, after {passes} whole passes: what \
-             is here \
-             is right, but less sure, and the rest is missing.</p>"
+            "<p class=\"partial\">This run was stopped before its end, after {passes} whole passes: what is \
+             here is less sure than it would be, and the rest is missing.</p>"
         );
     }
     let _ = writeln!(
         f,
-        "<dl><dt>machine</dt><dd>{}, {} cores, {} GiB, {}</dd><dt>measured</dt><dd>{date} UTC, {ranks} \
-         ranks, \
-         {:.0} s, {passes} passes, by dtype-benches \
-         {program}</dd><dt>command</dt><dd><code>{}</code></dd></dl>",
+        "<dl><dt>machine</dt><dd>{}, {} cores, {} GiB, {}</dd><dt>measured</dt><dd>{} UTC, {ranks} ranks, \
+         {:.0} s, {passes} passes, by dtype-benches {}</dd><dt>command</dt><dd><code>{}</code></dd></dl>",
         escape(&machine.processor),
         machine.cores,
         machine.memory,
         escape(&machine.system),
+        escape(date),
         seconds,
+        escape(program),
         escape(command)
     );
 }
@@ -150,8 +161,9 @@ fn expectations(f: &mut String, verdicts: &[Verdict<'_>]) {
         });
         let _ = writeln!(
             f,
-            "<tr><td><b>({}) {}</b><br><span class=\"faint\">{}</span></td><td class=\"n\">{}</td>\
-             <td class=\"n\">{}</td><td class=\"n{}\">{violated}</td><td>{worst}</td></tr>",
+            "<tr><td><b>({}) {}</b><br><span class=\"faint\">{}</span></td>\
+             <td class=\"n\" data-is=\"holds\">{}</td><td class=\"n\" data-is=\"too close\">{}</td>\
+             <td class=\"n{}\" data-is=\"violated\">{violated}</td><td>{worst}</td></tr>",
             by.number(),
             by.meaning(),
             escape(by.formula()),
@@ -179,6 +191,7 @@ fn of_benchmark(
     benchmark: Benchmark,
     results: &[Results],
     judged: &[Vec<Verdict<'_>>],
+    names: &[&str],
 ) -> Result<()> {
     let mut series: BTreeMap<&str, usize> = BTreeMap::new();
     let all = results.iter().flat_map(|results| &results.layouts);
@@ -206,7 +219,7 @@ fn of_benchmark(
                  class=\"picture\">{svg}</figure></details>"
             );
         }
-        plotted(f, results, of_it)?;
+        plotted(f, results, names, of_it)?;
         for (results, verdicts) in results.iter().zip(judged) {
             for layout in of_it(results) {
                 tables::layout(f, results, &layout, verdicts);
@@ -217,26 +230,24 @@ fn of_benchmark(
 }
 
 /// The plots of a series: packing, and half a ping-pong.
-fn plotted(f: &mut String, results: &[Results], of_it: impl Fn(&Results) -> Vec<Layout>) -> Result<()> {
+fn plotted(
+    f: &mut String,
+    results: &[Results],
+    names: &[&str],
+    of_it: impl Fn(&Results) -> Vec<Layout>,
+) -> Result<()> {
     let mut plots = String::new();
     for results in results {
         let layouts = of_it(results);
         for operation in [Operation::Pack, Operation::PingPong] {
-            let mut names: Vec<&str> = Vec::new();
-            for way in layouts.iter().flat_map(|layout| &layout.ways) {
-                if way.times.contains_key(&operation) && !names.contains(&way.name.as_str()) {
-                    names.push(&way.name);
-                }
-            }
-            let line = |name: &&'_ str| {
-                let name: &str = name;
-                let point = |layout: &Layout| {
-                    let times = layout.way(name)?.times.get(&operation)?;
-                    Some((layout.bytes as f64, time(times)?))
-                };
-                layouts.iter().filter_map(point).collect::<Vec<_>>()
+            let point = |name: &str, layout: &Layout| {
+                let times = layout.way(name)?.times.get(&operation)?;
+                Some((layout.bytes as f64, time(times)?))
             };
-            let lines: Vec<Line<'_>> = names.iter().map(|name| Line { name, points: line(name) }).collect();
+            let points = |name: &str| layouts.iter().filter_map(|layout| point(name, layout)).collect();
+            let lines =
+                names.iter().enumerate().map(|(number, name)| Line { name, number, points: points(name) });
+            let lines: Vec<Line<'_>> = lines.filter(|line| !line.points.is_empty()).collect();
             if lines.iter().all(|line| line.points.len() < 2) {
                 continue;
             }
@@ -244,7 +255,7 @@ fn plotted(f: &mut String, results: &[Results], of_it: impl Fn(&Results) -> Vec<
                 plots,
                 "<figure class=\"plot\">{}{}<figcaption>{}: {}</figcaption></figure>",
                 plots::times(&lines)?,
-                plots::legend(lines.iter().map(|line| line.name)),
+                plots::legend(&lines),
                 escape(&results.version),
                 operation.title()
             );
@@ -262,16 +273,15 @@ fn calibrated(f: &mut String, results: &Results, calibration: &Calibration) -> R
     let unseen = calibration.trees.iter().filter(|tree| tree.held_back).count();
     let _ = writeln!(
         f,
-        "<p>Constants in nanoseconds, fitted to the times of {} trees; <i>rank correlation</i> says how \
-         well a model \
-         orders {unseen} others by time, where 1 is perfect. <i>Slower</i> counts those of {} generated \
-         layouts whose \
-         least-cost tree under the model packs more slowly than the layout as it was described, and \
-         <i>faster</i> the \
-         opposite, both beyond {:.0} %. The model in bold was chosen on other layouts, and is in \
-         <code>cost-{}.json</code>, in units of 0.01 ns, for <code>dtype --cost</code> \
-         and <code>#[mpi(cost = …)]</code>.</p>",
+        "<p>Constants in nanoseconds, fitted to the times of {} trees: of a call, of what the data has, and \
+         of the nodes of the description, which a model counts {}. <i>Rank correlation</i> says how well a \
+         model orders {unseen} others by time, where 1 is perfect. <i>Slower</i> counts those of {} \
+         generated layouts whose least-cost tree under the model packs more slowly than the layout as it \
+         was described, and <i>faster</i> the opposite, both beyond {:.0} %. The model in bold was chosen \
+         on other layouts, and is in <code>cost-{}.json</code>, in units of 0.01 ns, for \
+         <code>dtype --cost</code> and <code>#[mpi(cost = …)]</code>.</p>",
         calibration.trees.len() - unseen,
+        Model::ALL.map(|model| format!("{} (<i>{}</i>)", model.meaning(), model.title())).join(", "),
         calibration.compared.len(),
         100.0 * MARGIN,
         escape(&results.library)
@@ -280,9 +290,8 @@ fn calibrated(f: &mut String, results: &Results, calibration: &Calibration) -> R
     for name in NAMES {
         let _ = write!(f, "<th class=\"n\">{name}</th>");
     }
-    *f += "<th class=\"n\">rank correlation, pack</th><th class=\"n\">ping-pong</th><th \
-    class=\"n\">slower</th>\
-           <th class=\"n\">faster</th></tr></thead><tbody>\n";
+    *f += "<th class=\"n\">rank correlation, pack</th><th class=\"n\">ping-pong</th>\
+           <th class=\"n\">slower</th><th class=\"n\">faster</th></tr></thead><tbody>\n";
     for (number, model) in calibration.models.iter().enumerate() {
         let is_chosen = number == calibration.chosen;
         let title = model.pack.model.title();
@@ -301,8 +310,7 @@ fn calibrated(f: &mut String, results: &Results, calibration: &Calibration) -> R
     }
     let _ = writeln!(
         f,
-        "<tr><td>the default: words alone</td>{}<td class=\"n\">{:.3}</td><td \
-         class=\"n\">{:.3}</td><td></td><td></td>\
+        "<tr><td>the default</td>{}<td class=\"n\">{:.3}</td><td class=\"n\">{:.3}</td><td></td><td></td>\
          </tr></tbody></table></div>",
         "<td></td>".repeat(NAMES.len()),
         calibration.default[0],
@@ -314,16 +322,14 @@ fn calibrated(f: &mut String, results: &Results, calibration: &Calibration) -> R
     let _ = writeln!(
         f,
         "<div class=\"plots\"><figure class=\"plot\">{}<figcaption>MPI_Pack: each dot a tree; filled ones \
-         were held \
-         back</figcaption></figure></div>",
+         were held back</figcaption></figure></div>",
         plots::predictions(&points)?
     );
     let _ = writeln!(
         f,
         "<details><summary>all trees, in µs</summary><div class=\"wide\"><table><thead><tr><th>tree</th>\
-         <th class=\"n\">bytes</th><th class=\"n\">pack</th><th class=\"n\">predicted</th><th \
-         class=\"n\">ping-pong\
-         </th></tr></thead><tbody>"
+         <th class=\"n\">bytes</th><th class=\"n\">pack</th><th class=\"n\">predicted</th>\
+         <th class=\"n\">ping-pong</th></tr></thead><tbody>"
     );
     for tree in &calibration.trees {
         let _ = writeln!(
@@ -373,9 +379,9 @@ pub fn summary(results: &Results) -> String {
         let [slower, faster] = Calibration::slower_and_faster(&calibration.compared, calibration.chosen);
         let _ = writeln!(
             f,
-            "What things cost ({}): rank correlation with packing {:.3}, of the default {:.3};\n    \
-             least-cost trees are \
-             slower than {} generated layouts as described in {slower} cases, faster in {faster}",
+            "What things cost (model: {}): rank correlation with packing {:.3}, of the default {:.3};\n    \
+             least-cost trees are slower than {} generated layouts as described in {slower} cases, faster in \
+             {faster}",
             best.pack.model.title(),
             best.of_pack,
             calibration.default[0],

@@ -12,6 +12,8 @@ use crate::guidelines::statistics::Estimate;
 pub struct Line<'a> {
     /// What it is called.
     pub name: &'a str,
+    /// By which it has its colour and its dashes, on all plots of a page.
+    pub number: usize,
     /// Packed bytes, and microseconds.
     pub points: Vec<(f64, Estimate)>,
 }
@@ -30,7 +32,8 @@ const COLOURS: [RGBColor; 8] = [
 /// How a line of this number is drawn, in SVG's words: the colour and the dashes.
 fn style(number: usize) -> (RGBColor, &'static str) {
     const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
-    (COLOURS[number % COLOURS.len()], DASHES[number % DASHES.len()])
+    // All pairs come before one comes again.
+    (COLOURS[number % COLOURS.len()], DASHES[(number + number / COLOURS.len()) % DASHES.len()])
 }
 
 const SIZE: (u32, u32) = (460, 300);
@@ -47,8 +50,8 @@ pub fn times(lines: &[Line<'_>]) -> Result<String> {
     let x = range(all().map(|(size, _)| *size));
     let y = range(all().flat_map(|(_, time)| [time.low, time.high]));
     let svg = draw(x, y, ("packed bytes", "µs"), |chart| {
-        for (number, line) in lines.iter().enumerate() {
-            let (colour, _) = style(number);
+        for line in lines {
+            let (colour, _) = style(line.number);
             let high = line.points.iter().map(|(size, time)| (*size, time.high));
             let low = line.points.iter().rev().map(|(size, time)| (*size, time.low));
             let band = Polygon::new(high.chain(low).collect::<Vec<_>>(), colour.mix(0.18));
@@ -60,7 +63,7 @@ pub fn times(lines: &[Line<'_>]) -> Result<String> {
         }
         Ok(())
     })?;
-    Ok(dashed(&svg))
+    Ok(dashed(&svg, lines))
 }
 
 /// What a model says against what was measured; the points that the model has not seen are filled.
@@ -143,15 +146,15 @@ fn short(number: f64) -> String {
     }
 }
 
-/// Plotters draws no dashes into SVG: each series' line gets those of its number.
-fn dashed(svg: &str) -> String {
+/// Plotters draws no dashes into SVG: the lines, which come in their order, get their own.
+fn dashed(svg: &str, lines: &[Line<'_>]) -> String {
+    let mut lines = lines.iter().map(|line| style(line.number)).peekable();
     let mut text = String::new();
     for line in svg.split_inclusive('\n') {
-        let number = line.starts_with("<polyline").then(|| {
-            let colour = |c: &RGBColor| format!("stroke=\"#{:02X}{:02X}{:02X}\"", c.0, c.1, c.2);
-            COLOURS.iter().position(|known| line.contains(&colour(known)))
-        });
-        match number.flatten().map(style) {
+        let is_of = |(RGBColor(r, g, b), _): &(RGBColor, &str)| {
+            line.starts_with("<polyline") && line.contains(&format!("stroke=\"#{r:02X}{g:02X}{b:02X}\""))
+        };
+        match lines.next_if(is_of) {
             Some((_, dashes)) if !dashes.is_empty() => {
                 text += &line.replace("<polyline", &format!("<polyline stroke-dasharray=\"{dashes}\""));
             }
@@ -162,16 +165,16 @@ fn dashed(svg: &str) -> String {
 }
 
 /// What the lines are, as HTML.
-pub fn legend<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub fn legend(lines: &[Line<'_>]) -> String {
     let mut text = String::from("<div class=\"legend\">");
-    for (number, name) in names.enumerate() {
-        let (RGBColor(r, g, b), dashes) = style(number);
+    for line in lines {
+        let (RGBColor(r, g, b), dashes) = style(line.number);
         let _ = write!(
             text,
             "<span><svg viewBox=\"0 0 28 12\" aria-hidden=\"true\"><path d=\"M0 6H28\" \
-             stroke=\"rgb({r},{g},{b})\" \
-             stroke-width=\"2.5\" stroke-dasharray=\"{dashes}\"/></svg> {}</span>",
-            super::escape(name)
+             stroke=\"rgb({r},{g},{b})\" stroke-width=\"2.5\" stroke-dasharray=\"{dashes}\"/></svg> \
+             {}</span>",
+            super::escape(line.name)
         );
     }
     text + "</div>"
