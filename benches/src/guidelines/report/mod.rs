@@ -358,7 +358,7 @@ pub fn summary(results: &Results) -> String {
         let [holds, close, violated] =
             [Judgement::Holds, Judgement::TooClose, Judgement::Violated].map(|is| count(&of, is));
         let _ = writeln!(f, "({}) {}", by.number(), by.meaning());
-        let _ = write!(f, "    holds in {holds} cases, violated in {violated}, too close to call in {close}");
+        let _ = write!(f, "    holds: {holds}, violated: {violated}, too close to call: {close}");
         match worst(of.iter().copied()) {
             Some(worst) => {
                 let _ = writeln!(
@@ -380,8 +380,7 @@ pub fn summary(results: &Results) -> String {
         let _ = writeln!(
             f,
             "What things cost (model: {}): rank correlation with packing {:.3}, of the default {:.3};\n    \
-             least-cost trees are slower than {} generated layouts as described in {slower} cases, faster in \
-             {faster}",
+             of {} layouts, least-cost trees are slower than as described: {slower}, faster: {faster}",
             best.pack.model.title(),
             best.of_pack,
             calibration.default[0],
