@@ -93,9 +93,10 @@ pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
         count.cargo_test(&sh, &["--package", "dtype-tests", "--test", "ranks"])?;
         count.cargo_test(&sh, &["--package", "dtype-examples"])?;
         programs(&sh, &mut count)?;
-        // All benchmarks are built with it.
-        count
-            .cargo_test(&sh, &["--package", "dtype-benches", "--features", "mpi", "--test", "guidelines"])?;
+        // All benchmarks are built with it. A whole run takes two minutes, so one library has it.
+        let guidelines = ["--package", "dtype-benches", "--features", "mpi", "--test", "guidelines", "--"];
+        let brief: &[&str] = if i == 0 || long { &[] } else { &["--skip", "everything"] };
+        count.cargo_test(&sh, &[&guidelines[..], brief].concat())?;
     }
     if long {
         interpreted(&sh, &mut count)?;
