@@ -205,7 +205,7 @@ fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Pat
         cmd!(sh, "cargo build --quiet --release {package...}").quiet().run()?;
     }
     // Each library is started twice, the other one between: one start differs from the next.
-    let [first, second] = if quick { ["24", "10"] } else { ["180", "90"] };
+    let [first, second] = if quick { ["21", "9"] } else { ["180", "90"] };
     for (seconds, more) in [(first, None), (second, Some("--more"))] {
         for library in &libraries {
             eprintln!("Measuring {} …", library.version);
