@@ -198,6 +198,57 @@ impl TypeTree {
         }
     }
 
+    /// A tree of the packed bytes: the same base types in the same order (MPI 4.1 section 5.1, the type
+    /// signature), each where the one before ends. Lists become vecs, so it is no larger than what is
+    /// different in this one. Pairs with a gap between value and index become the two numbers that they are.
+    ///
+    /// ```
+    /// use dtype_core::{BaseType, TypeTree};
+    ///
+    /// let number = TypeTree::structure([0, 8], [TypeTree::Leaf(BaseType::U8), TypeTree::Leaf(BaseType::F64)]);
+    /// let listed = TypeTree::index([0, 16, 64], number);
+    /// assert_eq!(listed.gapless()?.flatten()?.displacements(), [0, 1, 9, 10, 18, 19]);
+    /// # Ok::<(), dtype_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`measure`](Self::measure).
+    pub fn gapless(&self) -> Result<Self, Error> {
+        self.measure()?;
+        Ok(self.without_gaps().0)
+    }
+
+    /// The same of a measured tree, and its bytes.
+    fn without_gaps(&self) -> (Self, i64) {
+        let repeated = |count: u64, child: &Self| {
+            let (child, size) = child.without_gaps();
+            (Self::vector(count, size, child), size * count as i64)
+        };
+        match self {
+            Self::Leaf(base) => match base.pair() {
+                Some(numbers) if base.size() < base.span() => {
+                    Self::packed_parts(numbers.map(|(_, number)| (Self::Leaf(number), number.size() as i64)))
+                }
+                _ => (Self::Leaf(*base), base.size() as i64),
+            },
+            Self::Vector { count, child, .. } => repeated(*count, child),
+            Self::Index { displacements, child } => repeated(displacements.len() as u64, child),
+            Self::IndexBucket { buckets, child, .. } => repeated(buckets.iter().sum(), child),
+            Self::Struct { children, .. } => Self::packed_parts(children.iter().map(Self::without_gaps)),
+        }
+    }
+
+    /// Parts one behind the other, and the bytes of all.
+    fn packed_parts(parts: impl IntoIterator<Item = (Self, i64)>) -> (Self, i64) {
+        let (mut displacements, mut children, mut end) = (Vec::new(), Vec::new(), 0);
+        for (child, size) in parts {
+            displacements.push(end);
+            children.push(child);
+            end += size;
+        }
+        (Self::structure(displacements, children), end)
+    }
+
     /// Checks the tree and measures the type map it stands for, without listing it.
     ///
     /// # Errors

@@ -285,6 +285,27 @@ proptest! {
 proptest! {
     /// The law of [`NodeCosts::time`]: what the data costs is what is counted entry by entry.
     #[test]
+    fn a_gapless_tree_has_the_same_signature_one_behind_the_other(tree in small_tree()) {
+        let numbers = |tree: &TypeTree| {
+            let parts = |base: &BaseType| match base.pair() {
+                Some(numbers) => numbers.map(|(_, number)| number).to_vec(),
+                None => vec![*base],
+            };
+            tree.flatten().unwrap().types().iter().flat_map(parts).collect::<Vec<_>>()
+        };
+        let gapless = tree.gapless().unwrap();
+        prop_assert_eq!(gapless.measure().unwrap().size, tree.measure().unwrap().size);
+        prop_assume!(tree.measure().unwrap().entries > 0);
+        prop_assert_eq!(numbers(&gapless), numbers(&tree));
+        let map = gapless.flatten().unwrap();
+        let mut end = 0;
+        for (base, at) in map.types().iter().zip(map.displacements()) {
+            prop_assert_eq!((*at, base.span()), (end, base.size()));
+            end += base.size() as i64;
+        }
+    }
+
+    #[test]
     fn all_trees_of_a_map_have_the_same_data(tree in small_tree()) {
         let map = tree.flatten();
         let entries: Vec<(BaseType, i64)> =

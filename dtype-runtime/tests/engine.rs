@@ -746,6 +746,29 @@ fn blocks_may_be_gigabytes_apart() {
     }
 }
 
+/// As under `MPI_BOTTOM`, and from a place beside the memory.
+#[test]
+fn memory_may_be_named_by_addresses() {
+    let mut memory = [1u8, 2, 3, 4, 5, 6, 7, 8];
+    let start = memory.as_mut_ptr();
+    let bytes = |places: [i64; 3]| {
+        Plan::new(&TypeTree::index(places, TypeTree::Leaf(BaseType::U8))).unwrap().resized(0)
+    };
+    let at = start.expose_provenance() as i64;
+    let absolute = bytes([at + 6, at, at + 3]);
+    let beside = bytes([1006, 1000, 1003]);
+    let bottom = std::ptr::with_exposed_provenance_mut(0);
+    for (plan, origin) in [(&absolute, bottom), (&beside, start.wrapping_sub(1000))] {
+        // SAFETY: the three bytes are in `memory`, which nothing else uses meanwhile.
+        unsafe {
+            assert_eq!(Data::from_raw_parts(plan, 1, origin).pack(), [7, 1, 4]);
+            DataMut::from_raw_parts(plan, 1, origin).unpack(&[9, 9, 9]).unwrap();
+            assert_eq!(start.cast::<[u8; 8]>().read(), [9, 2, 3, 9, 5, 6, 9, 8]);
+            DataMut::from_raw_parts(plan, 1, origin).unpack(&[7, 1, 4]).unwrap();
+        }
+    }
+}
+
 /// Nothing is worked out for no copies, and no place is too far away for them.
 #[test]
 fn no_copies_lie_anywhere() {

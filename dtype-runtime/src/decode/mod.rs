@@ -95,6 +95,27 @@ impl Decoded {
         };
         Entry::Shared(cached(wanted)).datatype()
     }
+
+    /// A committed datatype of the packed bytes: the same base types in the same order without gaps, so that
+    /// what [`plan`](Self::plan) has packed travels as the datatype would, to any peer.
+    ///
+    /// ```no_run
+    /// use dtype_runtime::decode;
+    /// use mpi::{datatype::UserDatatype, traits::*};
+    ///
+    /// let universe = mpi::initialize().unwrap();
+    /// let column = UserDatatype::vector(10, 1, 10, &i32::equivalent_datatype());
+    /// assert!(format!("{:?}", decode(&column)?.gapless()?).contains("Contiguous"));
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As of [`datatype`](Self::datatype).
+    pub fn gapless(&self) -> Result<LayoutDatatype, Error> {
+        let tree = self.tree.gapless()?;
+        let bounds = Bounds::of_extent(tree.measure()?.size as i64);
+        Entry::Shared(cached(Wanted { purpose: Purpose::Any, ..Wanted::new(tree, Some(bounds)) })).datatype()
+    }
 }
 
 impl fmt::Debug for Decoded {

@@ -78,6 +78,34 @@ impl<'a> Data<'a> {
         Ok(unsafe { Self::from_raw(Cow::Borrowed(plan), count, first) })
     }
 
+    /// Joins `count` copies of a plan to memory that only an address is known of, as C code has it:
+    /// displacement 0 of the first copy is `origin`. That may be beside the memory, where a lower bound is
+    /// not 0, or null, where displacements are addresses (`MPI_BOTTOM`).
+    ///
+    /// ```
+    /// use dtype_runtime::{
+    ///     dtype_core::{BaseType, TypeTree},
+    ///     pack::{Data, Plan},
+    /// };
+    ///
+    /// let memory = [7u8, 8, 9];
+    /// // Bytes 10 and 12 from a place that is 10 before the memory.
+    /// let plan = Plan::new(&TypeTree::index([10, 12], TypeTree::Leaf(BaseType::U8)))?;
+    /// // SAFETY: the two bytes are in `memory`, which is not written.
+    /// let data = unsafe { Data::from_raw_parts(&plan, 1, memory.as_ptr().wrapping_sub(10)) };
+    /// assert_eq!(data.pack(), [7, 9]);
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    ///
+    /// # Safety
+    /// For `'a`, all bytes that `count` copies of the plan name from `origin` on are 1. readable, 2.
+    /// initialized, and 3. written by nobody.
+    #[inline]
+    pub unsafe fn from_raw_parts(plan: &'a Plan, count: usize, origin: *const u8) -> Self {
+        // SAFETY: 1 to 3 are those of the caller.
+        unsafe { Self::from_raw(Cow::Borrowed(plan), count, origin.cast_mut()) }
+    }
+
     /// Joins the plan of their type to values.
     ///
     /// ```
@@ -255,6 +283,18 @@ impl<'a> DataMut<'a> {
         let first = memory.as_mut_ptr().wrapping_add(origin);
         // SAFETY: the layout lies within the memory, as has just been found, and bytes have any pattern.
         Ok(unsafe { Self::from_raw(Cow::Borrowed(plan), count, first, None) })
+    }
+
+    /// Joins `count` copies of a plan to memory that only an address is known of: see
+    /// [`Data::from_raw_parts`].
+    ///
+    /// # Safety
+    /// For `'a`, all bytes that `count` copies of the plan name from `origin` on are 1. writable, 2.
+    /// initialized, and 3. used by nobody else; and 4. they may be any bytes.
+    #[inline]
+    pub unsafe fn from_raw_parts(plan: &'a Plan, count: usize, origin: *mut u8) -> Self {
+        // SAFETY: 1 to 4 are those of the caller.
+        unsafe { Self::from_raw(Cow::Borrowed(plan), count, origin, None) }
     }
 
     /// Joins the plan of their type to values.

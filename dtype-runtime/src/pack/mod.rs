@@ -15,12 +15,14 @@
 //!   of one's own ([`LeafVisitor`]);
 //! - copy straight from one layout into another with the same values ([`Transpack`]).
 
+mod buffer;
 mod data;
 mod encoding;
 mod plan;
 mod stream;
 mod values;
 
+pub use buffer::Buffer;
 pub use data::{Data, DataMut};
 pub use encoding::Representation;
 pub use stream::{Packer, Unpacker};

@@ -17,11 +17,11 @@ use super::{
     Receivable,
     frame::{draw, fits},
     parts::Form,
-    pool::Buffer,
 };
 use crate::{
     Error,
     mpi::{called, packed_datatype, ready_on},
+    pack::Buffer,
 };
 
 /// Bytes of a part, but of the first one with its header.

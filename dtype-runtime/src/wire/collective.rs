@@ -26,11 +26,11 @@ use super::{
     broadcast::broadcast,
     frame::{checks, draw, fits, seal_size},
     parts::{Form, Parts, Sizes, Told, with_seals},
-    pool::Buffer,
 };
 use crate::{
     Error,
     mpi::{called, is_between_groups, ready_on},
+    pack::Buffer,
 };
 
 /// Collective calls without a root, on packed bytes.

@@ -64,7 +64,6 @@ mod immediate;
 mod message;
 mod parts;
 mod point_to_point;
-mod pool;
 mod receive;
 mod request;
 mod segments;

@@ -8,11 +8,10 @@ use ::mpi::Count;
 use super::{
     frame::{break_seal, fits, seal, seal_size, unseal},
     message::sealed::{Read, Write},
-    pool::Buffer,
     request::Bytes,
     send::pack_with_room,
 };
-use crate::Error;
+use crate::{Error, pack::Buffer};
 
 /// How the parts of a call lie. They are counted in bytes, as long as an MPI count goes so far for the
 /// largest buffer, and otherwise in the power of two with which there are about 2^30 units. Each part begins

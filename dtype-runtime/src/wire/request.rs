@@ -17,10 +17,7 @@ use ::mpi::{
 };
 use dtype_core::{BaseType, Bounds, TypeTree};
 
-use super::{
-    message::{Span, Typed},
-    pool::Buffer,
-};
+use super::message::{Span, Typed};
 use crate::{
     Error,
     layout::{LayoutDatatype, entry::Entry},
@@ -28,6 +25,7 @@ use crate::{
         SUCCESS, called, checked, greatest_tag, packed_datatype, ready, ready_on, returning_errors,
         true_code, without_communicator, writes_too_much,
     },
+    pack::Buffer,
     types::{cache::cached, entry::Wanted},
 };
 

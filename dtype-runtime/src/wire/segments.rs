@@ -19,11 +19,10 @@ use super::{
         Span,
         sealed::{Read, Write},
     },
-    pool::Buffer,
     receive::status_of_nobody,
     request::{Matched, Outgoing, Peer, Request},
 };
-use crate::{Error, mpi::greatest_tag};
+use crate::{Error, mpi::greatest_tag, pack::Buffer};
 
 /// The most packed bytes of a piece: few enough for the second-level cache, many enough for one more message
 /// not to matter.

@@ -5,11 +5,10 @@ use super::{
     auto::is_typed,
     frame::{describe, description_size},
     message::{Typed, sealed::Read},
-    pool::Buffer,
     request::{Outgoing, Peer, Request},
     segments,
 };
-use crate::Error;
+use crate::{Error, pack::Buffer};
 
 /// Sends a message.
 #[inline]

@@ -235,6 +235,14 @@ fn compare(datatype: MPI_Datatype, memory: &[u8]) -> usize {
     assert_eq!(data.pack(), packed, "the plan of {tree}");
     assert_eq!(mpi_pack(source, 2, normalized.as_raw(), size), packed, "{normalized:?} of {tree}");
     unpacked_alike(datatype, normalized.as_raw(), &packed, &data);
+    let gapless = decoded.gapless().expect("it can be built");
+    let (size_of_one, _, extent, lower, reach) = bounds(gapless.as_raw());
+    assert_eq!(
+        (size_of_one as i64, 0, extent, reach),
+        (before.0 as i64, lower, reach, before.0 as i64),
+        "{tree}"
+    );
+    assert_eq!(mpi_pack(packed.as_ptr(), 2, gapless.as_raw(), size), packed, "{gapless:?} of {tree}");
     usize::from(before != after && !has_empty_parts(tree))
 }
 

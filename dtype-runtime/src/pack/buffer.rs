@@ -7,6 +7,7 @@ use std::{
     alloc::{Layout, alloc_zeroed},
     cell::RefCell,
     collections::VecDeque,
+    fmt,
     num::NonZeroUsize,
     ops::{Deref, DerefMut},
     ptr::slice_from_raw_parts_mut,
@@ -45,9 +46,15 @@ impl Pool {
     }
 }
 
-/// A buffer of at least as many bytes as were wanted, which goes back to the pool of the thread that drops
-/// it.
-pub(super) struct Buffer(Box<[u8]>);
+/// Memory for at least as many packed bytes as were wanted, from a pool. It goes back to the pool of the
+/// thread that drops it. What is in it at first is anything: zeros, or bytes of an earlier message.
+///
+/// ```
+/// let buffer = dtype_runtime::pack::Buffer::with_room(100)?;
+/// assert!(buffer.len() >= 100);
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+pub struct Buffer(Box<[u8]>);
 
 impl Buffer {
     /// A buffer with room for `bytes` bytes.
@@ -74,6 +81,12 @@ fn zeros(bytes: NonZeroUsize) -> Option<Box<[u8]>> {
     let place = unsafe { alloc_zeroed(layout) };
     // SAFETY: `bytes` bytes have been allocated as a box allocates them, and they are initialized.
     (!place.is_null()).then(|| unsafe { Box::from_raw(slice_from_raw_parts_mut(place, bytes.get())) })
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer").field("len", &self.len()).finish_non_exhaustive()
+    }
 }
 
 impl Deref for Buffer {
