@@ -200,7 +200,8 @@ impl TypeTree {
 
     /// A tree of the packed bytes: the same base types in the same order (MPI 4.1 section 5.1, the type
     /// signature), each where the one before ends. Lists become vecs, so it is no larger than what is
-    /// different in this one. Pairs with a gap between value and index become the two numbers that they are.
+    /// different in this one. Empty parts are left out; pairs with a gap between value and index become the two
+    /// numbers that they are.
     ///
     /// ```
     /// use dtype_core::{BaseType, TypeTree};
@@ -241,7 +242,7 @@ impl TypeTree {
     /// Parts one behind the other, and the bytes of all.
     fn packed_parts(parts: impl IntoIterator<Item = (Self, i64)>) -> (Self, i64) {
         let (mut displacements, mut children, mut end) = (Vec::new(), Vec::new(), 0);
-        for (child, size) in parts {
+        for (child, size) in parts.into_iter().filter(|(_, size)| *size > 0) {
             displacements.push(end);
             children.push(child);
             end += size;

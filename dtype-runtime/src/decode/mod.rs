@@ -95,27 +95,6 @@ impl Decoded {
         };
         Entry::Shared(cached(wanted)).datatype()
     }
-
-    /// A committed datatype of the packed bytes: the same base types in the same order without gaps, so that
-    /// what [`plan`](Self::plan) has packed travels as the datatype would, to any peer.
-    ///
-    /// ```no_run
-    /// use dtype_runtime::decode;
-    /// use mpi::{datatype::UserDatatype, traits::*};
-    ///
-    /// let universe = mpi::initialize().unwrap();
-    /// let column = UserDatatype::vector(10, 1, 10, &i32::equivalent_datatype());
-    /// assert!(format!("{:?}", decode(&column)?.gapless()?).contains("Contiguous"));
-    /// # Ok::<(), dtype_runtime::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As of [`datatype`](Self::datatype).
-    pub fn gapless(&self) -> Result<LayoutDatatype, Error> {
-        let tree = self.tree.gapless()?;
-        let bounds = Bounds::of_extent(tree.measure()?.size as i64);
-        Entry::Shared(cached(Wanted { purpose: Purpose::Any, ..Wanted::new(tree, Some(bounds)) })).datatype()
-    }
 }
 
 impl fmt::Debug for Decoded {
@@ -191,4 +170,30 @@ pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decod
 /// As for both.
 pub fn normalize<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<LayoutDatatype, Error> {
     decode(datatype)?.datatype()
+}
+
+/// A committed datatype of least cost of a type tree, with these bounds: the way back from
+/// [`Decoded::tree`]. It is found in the cache of layouts if it has been made before.
+///
+/// ```no_run
+/// use dtype_runtime::{
+///     decode::{build, decode},
+///     dtype_core::Bounds,
+/// };
+/// use mpi::{datatype::UserDatatype, traits::*};
+///
+/// let universe = mpi::initialize().unwrap();
+/// let column = UserDatatype::vector(10, 1, 10, &i32::equivalent_datatype());
+/// // What the packed bytes of a column are: ten numbers.
+/// let numbers = build(decode(&column)?.tree().gapless()?, Bounds::of_extent(40))?;
+/// assert!(format!("{numbers:?}").contains("Contiguous"));
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Tree`] for an invalid tree, and as of [`Decoded::datatype`].
+pub fn build(tree: TypeTree, bounds: Bounds) -> Result<LayoutDatatype, Error> {
+    tree.measure()?;
+    let wanted = Wanted { purpose: Purpose::Any, ..Wanted::new(tree, Some(bounds)) };
+    Entry::Shared(cached(wanted)).datatype()
 }

@@ -9,8 +9,8 @@ use std::{
 
 use dtype_runtime::{
     Error, decode,
-    decode::normalize,
-    dtype_core::{BaseType, NodeCosts, TypeTree},
+    decode::{build, normalize},
+    dtype_core::{BaseType, Bounds, NodeCosts, TypeTree},
     pack::{Data, Representation},
 };
 use dtype_tests::{is_library, mpi_pack};
@@ -235,13 +235,9 @@ fn compare(datatype: MPI_Datatype, memory: &[u8]) -> usize {
     assert_eq!(data.pack(), packed, "the plan of {tree}");
     assert_eq!(mpi_pack(source, 2, normalized.as_raw(), size), packed, "{normalized:?} of {tree}");
     unpacked_alike(datatype, normalized.as_raw(), &packed, &data);
-    let gapless = decoded.gapless().expect("it can be built");
-    let (size_of_one, _, extent, lower, reach) = bounds(gapless.as_raw());
-    assert_eq!(
-        (size_of_one as i64, 0, extent, reach),
-        (before.0 as i64, lower, reach, before.0 as i64),
-        "{tree}"
-    );
+    let (one, packed_tree) = (before.0, tree.gapless().expect("it has been measured"));
+    let gapless = build(packed_tree, Bounds::of_extent(one)).expect("it can be built");
+    assert_eq!(bounds(gapless.as_raw()), (one, 0, one, 0, one), "bounds of {gapless:?} of {tree}");
     assert_eq!(mpi_pack(packed.as_ptr(), 2, gapless.as_raw(), size), packed, "{gapless:?} of {tree}");
     usize::from(before != after && !has_empty_parts(tree))
 }

@@ -1,0 +1,35 @@
+//! Compiles the few lines of C that know the constants of `mpi.h`, and finds out which calls the library has.
+
+use std::{env, fs, path::Path};
+
+fn main() {
+    println!("cargo::rerun-if-changed=src/constants.c");
+    println!("cargo::rerun-if-env-changed=MPICC");
+    println!("cargo::rustc-check-cfg=cfg(open_mpi)");
+    println!("cargo::rustc-check-cfg=cfg(large_counts)");
+    // The same library that rsmpi finds, in the same way.
+    let library = build_probe_mpi::probe().unwrap_or_else(|errors| {
+        let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        panic!("no MPI library was found:\n{}", reasons.join("\n"));
+    });
+    let build = || {
+        let mut build = cc::Build::new();
+        match &library.mpicc {
+            Some(mpicc) => build.compiler(mpicc),
+            None => build.includes(&library.include_paths),
+        };
+        build
+    };
+    build().file("src/constants.c").warnings(true).compile("dtype_interpose_constants");
+    // What the preprocessor knows.
+    let asked = Path::new(&env::var_os("OUT_DIR").expect("cargo sets it")).join("asked.c");
+    let question = "#include <mpi.h>\n#ifdef OPEN_MPI\nopen_mpi;\n#endif\n#if MPI_VERSION >= \
+                    4\nlarge_counts;\n#endif\n";
+    fs::write(&asked, question).expect("cargo's folder can be written to");
+    let answer = String::from_utf8_lossy(&build().file(&asked).expand()).into_owned();
+    for (sign, name) in [("open_mpi;", "open_mpi"), ("large_counts;", "large_counts")] {
+        if answer.lines().any(|line| line.trim() == sign) {
+            println!("cargo::rustc-cfg={name}");
+        }
+    }
+}

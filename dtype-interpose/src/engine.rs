@@ -1,0 +1,118 @@
+//! How messages of a datatype are packed: its plan, and the datatype of its packed bytes.
+
+use dtype_runtime::{
+    decode::{build, decode},
+    dtype_core::{BaseType, Bounds, TypeTree},
+    layout::LayoutDatatype,
+    pack::Plan,
+};
+use mpi::{
+    datatype::DatatypeRef,
+    ffi::{MPI_Comm, MPI_Datatype},
+    raw::{AsRaw, FromRaw},
+};
+
+use crate::{
+    gap::Gap,
+    gate::{Gate, base_of},
+    peers,
+};
+
+/// Whether the library takes a struct without gaps for one block. MPICH 4 and 5 copy it value by value.
+const JOINS_STRUCTS: bool = cfg!(open_mpi);
+
+/// Whether the library may write a message that is too long behind a buffer without gaps.
+const WRITES_TOO_MUCH: bool = cfg!(open_mpi);
+
+/// A datatype whose messages may go packed.
+pub(crate) struct Engine {
+    plan: Plan,
+    /// Packed bytes of one.
+    size: usize,
+    /// Which messages go packed; and which are received so.
+    gates: [Gate; 2],
+    /// The datatype of the packed bytes of one.
+    packed: LayoutDatatype,
+    /// Whether that is `MPI_PACKED`, for ranks that all do so, instead of the same base types without gaps,
+    /// which match whatever the datatype itself does.
+    for_peers: bool,
+    gap: Option<Gap>,
+    /// For reports.
+    tree: TypeTree,
+}
+
+// SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1).
+unsafe impl Send for Engine {}
+// SAFETY: a handle names an object of the process; everything else is only read.
+unsafe impl Sync for Engine {}
+
+impl Engine {
+    /// Takes a committed datatype apart.
+    ///
+    /// # Errors
+    /// Why its messages stay as they are.
+    pub fn of(datatype: MPI_Datatype) -> Result<Self, String> {
+        Self::found(datatype).map_err(|error| error.to_string())?
+    }
+
+    fn found(datatype: MPI_Datatype) -> Result<Result<Self, String>, dtype_runtime::Error> {
+        // SAFETY: whoever sends a datatype keeps it for the time of the call.
+        let decoded = decode(&unsafe { DatatypeRef::from_raw(datatype) })?;
+        let (plan, tree) = (decoded.plan()?, decoded.tree().clone());
+        let size = plan.packed_size();
+        let for_peers = base_of(&tree).is_none() && !JOINS_STRUCTS;
+        let gate = |is_received| match for_peers {
+            true => Gate::of_signature(&tree, is_received),
+            false => Gate::of_layout(&tree, &plan),
+        };
+        let gates = match (gate(false), gate(true)) {
+            (Ok(sent), Ok(received)) => [sent, received],
+            (_, Err(reason)) => return Ok(Err(reason)),
+            (Err(_), Ok(received)) => [Gate::NONE, received],
+        };
+        let gapless = if for_peers {
+            TypeTree::vector(size as u64, 1, TypeTree::Leaf(BaseType::Packed))
+        } else {
+            tree.gapless()?
+        };
+        let packed = build(gapless.clone(), Bounds::of_extent(size as i64))?;
+        let gap = WRITES_TOO_MUCH.then(|| Gap::of(&gapless, &packed)).transpose()?;
+        Ok(Ok(Self { plan, size, gates, packed, for_peers, gap, tree }))
+    }
+
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What the datatype describes.
+    pub fn tree(&self) -> &TypeTree {
+        &self.tree
+    }
+
+    /// Packed bytes of one.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The fewest packed bytes of a message that goes packed, or is received so.
+    pub fn least(&self) -> usize {
+        self.gates.iter().map(Gate::least).min().unwrap_or(usize::MAX)
+    }
+
+    /// The datatype of the packed bytes of one where `count` are sent on a communicator, if they go packed.
+    pub fn sent(&self, count: usize, communicator: MPI_Comm) -> Option<MPI_Datatype> {
+        let goes = self.gates[0].takes(count.checked_mul(self.size)?);
+        (goes && (!self.for_peers || peers::all(communicator))).then(|| self.packed.as_raw())
+    }
+
+    /// The datatype that the packed bytes of one are received as where there is room for `count`, if it is
+    /// worth while. `MPI_PACKED` matches whatever is sent.
+    pub fn received(&self, count: usize) -> Option<MPI_Datatype> {
+        self.gates[1].takes(count.checked_mul(self.size)?).then(|| self.packed.as_raw())
+    }
+
+    /// How messages are received where the library may write behind a buffer.
+    pub fn gap(&self) -> Option<&Gap> {
+        self.gap.as_ref()
+    }
+}

@@ -1,0 +1,195 @@
+//! Which messages are worth packing: by their layout and size, from ping-pongs of generated layouts with and
+//! without (DESIGN.md, "Which messages").
+
+use dtype_runtime::{
+    dtype_core::{BaseType, TypeTree},
+    pack::{Data, Plan},
+};
+
+/// Messages of fewer packed bytes than this never go packed: not even what is in them is looked at.
+pub(crate) const LEAST: usize = 512;
+
+/// The sizes of messages that go packed, in packed bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gate {
+    /// From the first to the second of these.
+    few: (usize, usize),
+    /// And from this on.
+    many: usize,
+}
+
+impl Gate {
+    /// No messages.
+    pub const NONE: Self = Self::from(usize::MAX);
+
+    const fn from(many: usize) -> Self {
+        Self { few: (usize::MAX, 0), many }
+    }
+
+    /// Whether a message of so many packed bytes goes packed.
+    pub fn takes(&self, bytes: usize) -> bool {
+        bytes >= self.many || (self.few.0..=self.few.1).contains(&bytes)
+    }
+
+    /// The fewest packed bytes of a message that goes packed.
+    pub fn least(&self) -> usize {
+        self.few.0.min(self.many)
+    }
+
+    /// That of messages that are sent as the same base types without gaps. Sides need not agree.
+    ///
+    /// # Errors
+    /// Why none go packed.
+    pub fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Self, String> {
+        let block = mean_block(plan);
+        let long = || format!("its blocks are long ({block} bytes on the average)");
+        if cfg!(open_mpi) {
+            // It copies block by block, in 4 to 10 ns each, on both sides at the same time.
+            return match block {
+                0..=16 => Ok(Self::from(1 << 10)),
+                17..=32 => Ok(Self::from(2 << 10)),
+                33..=64 => Ok(Self::from(4 << 10)),
+                _ => Err(long()),
+            };
+        }
+        // MPICH has fast loops for whole elements. A message of more than 8 KiB goes in parts, and what is
+        // cut within an element is copied block by block, slowly. A short one takes longer if it has gaps.
+        let few = (LEAST, if block < 16 { 1 << 10 } else { 4 << 10 });
+        let is_cut = plan.packed_size() > 8 << 10;
+        let is_slow = if has_lengths(tree) { block <= 1 << 10 } else { block <= 64 };
+        let many = if is_cut && is_slow { (8 << 10) + 1 } else { usize::MAX };
+        Ok(Self { few, many })
+    }
+
+    /// That of messages which all ranks send as bytes. Both sides have to say the same, whatever their gaps
+    /// are: it is by the type signature. What is received may also be sent otherwise, so `is_received`
+    /// leaves a margin.
+    ///
+    /// # Errors
+    /// Why none go packed.
+    pub fn of_signature(tree: &TypeTree, is_received: bool) -> Result<Self, String> {
+        let bytes = tree.measure().map_or(0, |measure| measure.size);
+        let mean = bytes.checked_div(stretches(tree).map_or(1, |found| found.in_a_circle())).unwrap_or(0);
+        let most = if is_received { 160 } else { 80 };
+        if mean > most {
+            return Err(format!("its values of one type follow each other ({mean} bytes on the average)"));
+        }
+        Ok(Self::from(LEAST))
+    }
+}
+
+/// Bytes of a contiguous block, on the average of those at the front.
+fn mean_block(plan: &Plan) -> usize {
+    const SOME: usize = 64 << 10;
+    let some = plan.packed_size().min(SOME);
+    // SAFETY: nothing is read: blocks are counted.
+    let data = unsafe { Data::from_raw_parts(plan, 1, std::ptr::null()) };
+    data.blocks(0..some).ok().and_then(|blocks| some.checked_div(blocks)).unwrap_or(usize::MAX)
+}
+
+/// Whether there are blocks of different lengths in a list.
+fn has_lengths(tree: &TypeTree) -> bool {
+    let here = match tree {
+        TypeTree::IndexBucket { buckets, .. } => buckets.windows(2).any(|pair| pair[0] != pair[1]),
+        _ => false,
+    };
+    here || tree.children().iter().any(has_lengths)
+}
+
+/// The only base type of a tree, if there is one.
+pub(crate) fn base_of(tree: &TypeTree) -> Option<BaseType> {
+    stretches(tree).filter(|found| found.count == 1).map(|found| found.first)
+}
+
+/// How often the base type changes in a type signature.
+#[derive(Clone, Copy)]
+struct Stretches {
+    first: BaseType,
+    last: BaseType,
+    /// Stretches of values of one base type.
+    count: u64,
+}
+
+impl Stretches {
+    fn then(self, next: Self) -> Self {
+        let joined = u64::from(self.last == next.first);
+        Self { first: self.first, last: next.last, count: self.count + next.count - joined }
+    }
+
+    /// The same again and again.
+    fn repeated(self, times: u64) -> Self {
+        let joined = u64::from(self.last == self.first);
+        let count = (self.count - joined).saturating_mul(times).saturating_add(joined);
+        Self { count, ..self }
+    }
+
+    /// How many there are in each of many copies: so it does not matter how a message is divided into them.
+    fn in_a_circle(self) -> u64 {
+        if self.count > 1 { self.count - u64::from(self.last == self.first) } else { self.count }
+    }
+}
+
+/// Those of a tree; nothing of an empty one.
+fn stretches(tree: &TypeTree) -> Option<Stretches> {
+    let times = match tree {
+        TypeTree::Leaf(base) => match base.pair() {
+            Some([(_, value), (_, index)]) if value != index => {
+                return Some(Stretches { first: value, last: index, count: 2 });
+            }
+            _ => return Some(Stretches { first: *base, last: *base, count: 1 }),
+        },
+        TypeTree::Vector { count, .. } => *count,
+        TypeTree::Index { displacements, .. } => displacements.len() as u64,
+        TypeTree::IndexBucket { buckets, .. } => buckets.iter().sum(),
+        TypeTree::Struct { .. } => 1,
+    };
+    let parts = tree.children().iter().filter_map(stretches);
+    parts.reduce(Stretches::then).filter(|_| times > 0).map(|found| found.repeated(times))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaf(base: BaseType) -> TypeTree {
+        TypeTree::Leaf(base)
+    }
+
+    /// However a message is divided into elements, both sides pack it or none does.
+    #[test]
+    fn the_gate_of_a_signature_does_not_depend_on_how_it_is_divided() {
+        let (int, double) = (|| leaf(BaseType::I32), || leaf(BaseType::F64));
+        for length in 1..60 {
+            let row = || TypeTree::vector(length, 24, double());
+            let one = TypeTree::structure([0, 8, 2000], [int(), row(), int()]);
+            let many = TypeTree::index([0, 4000, 9000, 16000], one.clone());
+            let nested = TypeTree::vector(5, 10_000, many.clone());
+            let gate = |tree: &TypeTree| Gate::of_signature(tree, false);
+            assert_eq!(gate(&one).is_ok(), gate(&many).is_ok(), "{length}");
+            assert_eq!(gate(&one).is_ok(), gate(&nested).is_ok(), "{length}");
+            assert_eq!(gate(&one).is_ok(), gate(&one.gapless().unwrap()).is_ok(), "{length}");
+            // What is sent so is received so.
+            assert!(gate(&one).is_err() || Gate::of_signature(&one, true).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_signature_of_one_base_type_is_seen() {
+        let rows = |base| TypeTree::index_bucket(16, [1, 3], [0, 100], leaf(base));
+        assert_eq!(base_of(&rows(BaseType::F32)), Some(BaseType::F32));
+        let two = TypeTree::structure([0, 999], [rows(BaseType::F32), leaf(BaseType::F32)]);
+        assert_eq!(base_of(&two), Some(BaseType::F32));
+        let mixed = TypeTree::structure([0, 999], [rows(BaseType::F32), leaf(BaseType::I32)]);
+        assert_eq!(base_of(&mixed), None);
+        assert_eq!(base_of(&TypeTree::vector(0, 8, leaf(BaseType::I8))), None);
+        assert_eq!(base_of(&TypeTree::Leaf(BaseType::DoubleInt)), None);
+    }
+
+    #[test]
+    fn few_and_many_bytes_have_limits_of_their_own() {
+        let gate = Gate { few: (512, 1024), many: 9000 };
+        let taken = |bytes: &usize| gate.takes(*bytes);
+        assert_eq!([511, 512, 1024, 1025, 8999, 9000].iter().filter(|bytes| taken(bytes)).count(), 3);
+        assert_eq!((gate.least(), Gate::from(7).least()), (512, 7));
+    }
+}

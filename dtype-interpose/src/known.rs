@@ -1,0 +1,216 @@
+//! What is known of a datatype: kept on it as an attribute (MPI 4.1 section 7.7.4), since handles are used
+//! again, and found by its handle.
+
+use std::{
+    cell::Cell,
+    os::raw::{c_int, c_void},
+    ptr,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+};
+
+use mpi::ffi::{self, MPI_Datatype};
+
+use crate::{engine::Engine, gate::LEAST, handle::number, usage::Usage};
+
+/// What is known of a committed datatype that is not predefined. Duplicates share it.
+pub(crate) struct Known {
+    /// Packed bytes of one.
+    size: usize,
+    /// Messages of fewer packed bytes than this stay as they are: all of them where it is `usize::MAX`.
+    least: AtomicUsize,
+    /// How it is packed, found out at the first message that is large enough; or why it is not.
+    engine: OnceLock<Result<Engine, String>>,
+    /// What was done with it.
+    pub usage: Usage,
+}
+
+impl Known {
+    /// Packed bytes of one.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// How so many of it may be packed. `datatype` is the one that this is known of.
+    #[inline]
+    pub fn engine(&self, datatype: MPI_Datatype, count: usize) -> Option<&Engine> {
+        let bytes = self.size.checked_mul(count)?;
+        // More than an MPI count has stays as it is.
+        if bytes < self.least.load(Ordering::Relaxed) || bytes > i32::MAX as usize {
+            return None;
+        }
+        self.find_out(datatype).as_ref().ok()
+    }
+
+    #[cold]
+    fn find_out(&self, datatype: MPI_Datatype) -> &Result<Engine, String> {
+        self.engine.get_or_init(|| {
+            let engine = Engine::of(datatype);
+            self.least.store(engine.as_ref().map_or(usize::MAX, Engine::least), Ordering::Relaxed);
+            engine
+        })
+    }
+
+    /// How it is packed, or why not; nothing where nobody has asked.
+    pub fn found(&self) -> Option<&Result<Engine, String>> {
+        self.engine.get()
+    }
+}
+
+/// The key of the attribute, made when the first datatype is committed.
+static KEY: Mutex<Option<c_int>> = Mutex::new(None);
+
+/// Rises with every datatype that is freed or committed: what threads remember of handles is as old as this.
+static AGE: AtomicU64 = AtomicU64::new(1);
+
+/// A handle that a thread has looked for, when, and what was found.
+#[derive(Clone, Copy)]
+struct Seen {
+    handle: usize,
+    age: u64,
+    known: *const Known,
+}
+
+/// How many handles a thread remembers, each in a place of its own.
+const REMEMBERED: usize = 32;
+
+thread_local! {
+    static SEEN: [Cell<Seen>; REMEMBERED] =
+        const { [const { Cell::new(Seen { handle: 0, age: 0, known: ptr::null() }) }; REMEMBERED] };
+}
+
+/// What is known of a datatype; nothing of one that is predefined, or was not committed.
+///
+/// # Safety
+/// 1. MPI is usable. 2. For `'a` the datatype is not freed.
+#[inline]
+pub(crate) unsafe fn known<'a>(datatype: MPI_Datatype) -> Option<&'a Known> {
+    let (handle, age) = (number(datatype), AGE.load(Ordering::Acquire));
+    let found = SEEN.try_with(|seen| {
+        // Pointers are multiples of 16 or more, integers have their numbers in the last bits.
+        let place = &seen[(handle ^ handle >> 7) % REMEMBERED];
+        let seen = place.get();
+        if seen.handle == handle && seen.age == age {
+            return seen.known;
+        }
+        // SAFETY: 1 and 2, as the caller promises.
+        let known = unsafe { look(datatype) };
+        place.set(Seen { handle, age, known });
+        known
+    });
+    // SAFETY: what an attribute has kept lives until the datatype is freed, by 2 not before `'a` ends. What a
+    // thread remembers is as old as the last that was freed.
+    found.ok().and_then(|known| unsafe { known.as_ref() })
+}
+
+/// Whether anything is known of a datatype.
+///
+/// # Safety
+/// 1 and 2 of [`known`].
+#[inline]
+pub(crate) unsafe fn is_known(datatype: MPI_Datatype) -> bool {
+    // SAFETY: 1 and 2.
+    unsafe { known(datatype).is_some() }
+}
+
+/// What the attribute of a datatype has.
+///
+/// # Safety
+/// 1 and 2 of [`known`].
+#[cold]
+unsafe fn look(datatype: MPI_Datatype) -> *const Known {
+    let key = KEY.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: a constant of the library.
+    let (Some(key), false) = (*key, datatype == unsafe { ffi::RSMPI_DATATYPE_NULL }) else {
+        return ptr::null();
+    };
+    let (mut value, mut found) = (ptr::null_mut::<c_void>(), 0);
+    // SAFETY: 1 and 2; the key was made here; MPI stores a pointer where it is told to.
+    unsafe { ffi::MPI_Type_get_attr(datatype, key, (&raw mut value).cast(), &raw mut found) };
+    if found == 0 { ptr::null() } else { value.cast_const().cast() }
+}
+
+/// Keeps what is known of a datatype from now on.
+///
+/// # Safety
+/// MPI is usable, and the datatype committed.
+pub(crate) unsafe fn committed(datatype: MPI_Datatype, usage: impl FnOnce() -> Usage) {
+    let mut size = 0;
+    let [mut integers, mut addresses, mut datatypes, mut combiner] = [0; 4];
+    // SAFETY: the datatype is live; there is room for all numbers.
+    unsafe {
+        ffi::MPI_Type_size(datatype, &raw mut size);
+        ffi::MPI_Type_get_envelope(
+            datatype,
+            &raw mut integers,
+            &raw mut addresses,
+            &raw mut datatypes,
+            &raw mut combiner,
+        );
+    }
+    // One that is too large for a number, and one without data, stay as they are; so do predefined ones.
+    let Some(size) = usize::try_from(size).ok().filter(|size| *size > 0 && datatypes > 0) else { return };
+    // SAFETY: MPI is usable, and the datatype live.
+    if unsafe { !look(datatype).is_null() } {
+        return;
+    }
+    let mut key = KEY.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = match *key {
+        Some(key) => key,
+        None => {
+            let mut new = 0;
+            // SAFETY: the callbacks have the types of MPI 4.1 section 7.7.4 and use no extra state.
+            unsafe {
+                ffi::MPI_Type_create_keyval(Some(copy), Some(delete), &raw mut new, ptr::null_mut());
+            }
+            *key.insert(new)
+        }
+    };
+    let known = Known { size, least: AtomicUsize::new(LEAST), engine: OnceLock::new(), usage: usage() };
+    let value = Arc::into_raw(Arc::new(known));
+    // SAFETY: the datatype is live, and the key was made here.
+    let code = unsafe { ffi::MPI_Type_set_attr(datatype, key, value.cast_mut().cast()) };
+    if code != ffi::MPI_SUCCESS as c_int {
+        // SAFETY: MPI has not taken it.
+        drop(unsafe { Arc::from_raw(value) });
+    }
+    AGE.fetch_add(1, Ordering::Release);
+}
+
+/// Gives the key back, before `MPI_Finalize`. What is still kept on datatypes goes when they do.
+pub(crate) fn end() {
+    let mut key = KEY.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(mut key) = key.take() {
+        // SAFETY: MPI is usable; the key was made here.
+        unsafe { ffi::MPI_Type_free_keyval(&raw mut key) };
+    }
+    AGE.fetch_add(1, Ordering::Release);
+}
+
+/// A duplicate has the same layout.
+unsafe extern "C" fn copy(
+    _: MPI_Datatype,
+    _: c_int,
+    _: *mut c_void,
+    value: *mut c_void,
+    copy: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: the value is a counted reference that is kept, and MPI passes places for a pointer and a flag.
+    unsafe {
+        Arc::increment_strong_count(value.cast_const().cast::<Known>());
+        *copy.cast::<*mut c_void>() = value;
+        *flag = 1;
+    }
+    AGE.fetch_add(1, Ordering::Release);
+    ffi::MPI_SUCCESS as c_int
+}
+
+unsafe extern "C" fn delete(_: MPI_Datatype, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
+    AGE.fetch_add(1, Ordering::Release);
+    // SAFETY: the value is a counted reference that is kept, and now is not any more.
+    drop(unsafe { Arc::from_raw(value.cast_const().cast::<Known>()) });
+    ffi::MPI_SUCCESS as c_int
+}

@@ -1,0 +1,26 @@
+//! The pack engine under the MPI calls of programs as they are, in C, C++, Fortran and Python: a library that
+//! is preloaded, `LD_PRELOAD=libdtype_mpi.so mpiexec …`, or linked before the MPI library.
+//!
+//! It has the calls that move data under their own names, so that programs find them here first (MPI 4.1
+//! section 15.2). A message of a datatype with short blocks is packed by a plan, and goes to the library
+//! behind as the same base types without gaps, which match whatever the datatype does; or it is received so,
+//! and unpacked. Everything else is handed on as it is: DESIGN.md, "Under other people's programs".
+//!
+//! - `call`: the calls in front and behind; `mode`: what the user has asked for;
+//! - `handle`: handles as numbers; `known`: what is known of a datatype; `engine`: how its messages are packed, and `gate` which;
+//!   `peers`, `gap`: where libraries need more than that;
+//! - `staged`: a buffer of the program's with its packed bytes; `requests`: those of calls that are under way;
+//! - `calls`: the calls of each chapter; `usage`: what the report tells.
+
+mod call;
+mod calls;
+mod engine;
+mod gap;
+mod gate;
+mod handle;
+mod known;
+mod mode;
+mod peers;
+mod requests;
+mod staged;
+mod usage;

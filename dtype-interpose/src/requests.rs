@@ -1,0 +1,244 @@
+//! Requests of calls that are under way with packed bytes: what they use lives until they are complete, and
+//! what they receive is unpacked by whoever finds out that they are.
+//!
+//! A request is taken from here before the library is asked for it, and put back if it goes on: so its handle
+//! may be used again at once, by any thread.
+
+use std::{
+    any::Any,
+    os::raw::c_int,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use foldhash::HashMap;
+use mpi::ffi::{self, MPI_Request, MPI_Status};
+
+use crate::{
+    handle::number,
+    staged::{Incoming, Outgoing, Staged},
+};
+
+/// What a request uses.
+pub(crate) enum Work {
+    /// A message that is sent.
+    Send(Outgoing),
+    /// A message that is received: its status says how much of it has come.
+    Receive(Incoming),
+    /// A collective call: what it sends, what it receives, and what else has to live.
+    Collective { _sends: Option<Staged>, receives: Option<Staged>, _lists: Box<dyn Any + Send> },
+}
+
+/// A request of ours.
+pub(crate) struct Pending {
+    handle: MPI_Request,
+    work: Work,
+    is_persistent: bool,
+    /// It has been started, and its end not been told to the program.
+    is_active: bool,
+    /// What it receives has been unpacked already.
+    is_unpacked: bool,
+}
+
+// SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1).
+unsafe impl Send for Pending {}
+
+struct Registry(Option<HashMap<usize, Pending>>);
+
+static PENDING: Mutex<Registry> = Mutex::new(Registry(None));
+/// How many there are.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Requests that the program has freed while they were under way.
+static FREED: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
+static FREED_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether there are requests of ours.
+#[inline]
+pub(crate) fn any() -> bool {
+    COUNT.load(Ordering::Acquire) > 0
+}
+
+fn put(pending: Pending) {
+    let mut registry = lock(&PENDING);
+    let map = registry.0.get_or_insert_default();
+    map.insert(number(pending.handle), pending);
+    COUNT.store(map.len(), Ordering::Release);
+}
+
+/// Keeps what a request uses that the library has just given.
+pub(crate) fn keep(handle: MPI_Request, work: Work) {
+    put(Pending { handle, work, is_persistent: false, is_active: true, is_unpacked: false });
+}
+
+/// The same of one that can be started again and again.
+pub(crate) fn keep_persistent(handle: MPI_Request, work: Work) {
+    put(Pending { handle, work, is_persistent: true, is_active: false, is_unpacked: false });
+}
+
+/// Packs what requests send that are about to be started.
+///
+/// # Safety
+/// What they send is readable.
+pub(crate) unsafe fn start(handles: &[MPI_Request]) {
+    if !any() {
+        return;
+    }
+    let mut registry = lock(&PENDING);
+    let Some(map) = &mut registry.0 else { return };
+    for handle in handles {
+        let Some(pending) = map.get_mut(&number(*handle)) else { continue };
+        (pending.is_active, pending.is_unpacked) = (true, false);
+        if let Work::Send(outgoing) = &mut pending.work {
+            // SAFETY: the caller's condition.
+            unsafe { outgoing.pack() };
+        }
+    }
+}
+
+/// Takes requests of ours out, each with its place among the handles.
+pub(crate) fn take(handles: &[MPI_Request]) -> Vec<(usize, Pending)> {
+    if !any() {
+        return Vec::new();
+    }
+    let mut registry = lock(&PENDING);
+    let Some(map) = &mut registry.0 else { return Vec::new() };
+    let taken = handles.iter().enumerate();
+    let taken = taken.filter_map(|(i, handle)| Some((i, map.remove(&number(*handle))?))).collect();
+    COUNT.store(map.len(), Ordering::Release);
+    taken
+}
+
+/// What the library says of a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It goes on.
+    NotYet,
+    Done,
+    /// It is over, without its data.
+    Failed,
+}
+
+impl Pending {
+    pub fn is_active(&self) -> bool {
+        self.is_active
+    }
+
+    /// Unpacks what has been received, if this has not been done.
+    ///
+    /// # Safety
+    /// 1. The request is complete, and this its status. 2. What it receives is still there.
+    unsafe fn unpack(&mut self, status: *const MPI_Status) {
+        if std::mem::replace(&mut self.is_unpacked, true) {
+            return;
+        }
+        // SAFETY: 1 and 2.
+        unsafe {
+            match &mut self.work {
+                Work::Send(_) => {}
+                Work::Receive(incoming) => incoming.arrived(status),
+                Work::Collective { receives, .. } => receives.iter_mut().for_each(|all| all.unpack()),
+            }
+        }
+    }
+
+    /// Does what is to be done when the library has been asked: puts it back, or unpacks what it has
+    /// received.
+    ///
+    /// # Safety
+    /// 1 and 2 of [`unpack`](Self::unpack), where it is done.
+    pub unsafe fn settle(mut self, end: End, status: *const MPI_Status) {
+        if end == End::NotYet || !self.is_active {
+            return put(self);
+        }
+        if end == End::Done {
+            // SAFETY: 1 and 2.
+            unsafe { self.unpack(status) };
+        }
+        self.is_active = false;
+        if self.is_persistent {
+            put(self);
+        }
+    }
+
+    /// Unpacks what has been received of a request that stays.
+    ///
+    /// # Safety
+    /// 1 and 2 of [`unpack`](Self::unpack).
+    pub unsafe fn look(mut self, status: *const MPI_Status) {
+        if self.is_active {
+            // SAFETY: 1 and 2.
+            unsafe { self.unpack(status) };
+        }
+        put(self);
+    }
+
+    /// Goes on with a request that the program frees while it is under way.
+    pub fn leave(self) {
+        let mut freed = lock(&FREED);
+        freed.push(self);
+        FREED_COUNT.store(freed.len(), Ordering::Release);
+    }
+}
+
+/// Looks after requests that the program has freed.
+#[inline]
+pub(crate) fn tend() {
+    if FREED_COUNT.load(Ordering::Acquire) > 0 {
+        tend_all();
+    }
+}
+
+#[cold]
+fn tend_all() {
+    let mut freed = lock(&FREED);
+    let under_way = std::mem::take(&mut *freed);
+    for mut pending in under_way {
+        // SAFETY: a status is numbers.
+        let mut status: MPI_Status = unsafe { std::mem::zeroed() };
+        let mut done: c_int = 0;
+        // SAFETY: the request has not been freed, and nobody else has it any more; what it receives is there
+        // until the program knows that it has come.
+        unsafe {
+            let code = ffi::PMPI_Test(&raw mut pending.handle, &raw mut done, &raw mut status);
+            if done == 0 {
+                freed.push(pending);
+                continue;
+            }
+            if code == ffi::MPI_SUCCESS as c_int {
+                pending.unpack(&raw const status);
+            }
+            if pending.is_persistent {
+                ffi::PMPI_Request_free(&raw mut pending.handle);
+            }
+        }
+    }
+    FREED_COUNT.store(freed.len(), Ordering::Release);
+}
+
+/// Before `MPI_Finalize`: what is under way still then is the library's to the end of the process.
+pub(crate) fn end() {
+    tend();
+    std::mem::take(&mut *lock(&FREED)).into_iter().for_each(std::mem::forget);
+    lock(&PENDING).0.take().into_iter().flatten().for_each(std::mem::forget);
+    FREED_COUNT.store(0, Ordering::Release);
+    COUNT.store(0, Ordering::Release);
+}
+
+/// What a program lists; nothing where the number is 0 or less.
+///
+/// # Safety
+/// For `'a` there are as many items.
+pub(crate) unsafe fn list<'a, T>(items: *const T, count: c_int) -> &'a [T] {
+    match usize::try_from(count) {
+        // SAFETY: the caller's condition.
+        Ok(count) if count > 0 && !items.is_null() => unsafe { std::slice::from_raw_parts(items, count) },
+        _ => &[],
+    }
+}

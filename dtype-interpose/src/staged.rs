@@ -1,0 +1,329 @@
+//! Messages that go packed: what the library is given instead of the program's buffer and datatype, and what
+//! is done before and behind.
+
+use std::{
+    mem::MaybeUninit,
+    os::raw::{c_int, c_void},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use dtype_runtime::pack::{Buffer, Data, DataMut, Plan};
+use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Status};
+
+use crate::{
+    call::Call,
+    engine::Engine,
+    gap::{GAP, Whole},
+    known::known,
+};
+
+/// `MPI_SUCCESS`.
+pub(crate) const SUCCESS: c_int = ffi::MPI_SUCCESS as c_int;
+
+/// What a program names in a call: a buffer, how many of a datatype, the datatype.
+#[derive(Clone, Copy)]
+pub(crate) struct Argument {
+    pub buffer: *mut c_void,
+    pub count: i64,
+    pub datatype: MPI_Datatype,
+}
+
+impl Argument {
+    pub fn new(buffer: *const c_void, count: impl Into<i64>, datatype: MPI_Datatype) -> Self {
+        Self { buffer: buffer.cast_mut(), count: count.into(), datatype }
+    }
+
+    /// How it is packed, if it should be.
+    ///
+    /// # Safety
+    /// 1. MPI is usable. 2. The datatype is not freed for `'a`.
+    #[inline]
+    pub unsafe fn engine<'a>(&self, call: &Call) -> Option<(&'a Engine, usize)> {
+        let count = usize::try_from(self.count).ok().filter(|count| *count > 0)?;
+        if !call.packs() {
+            return None;
+        }
+        // SAFETY: 1 and 2.
+        let known = unsafe { known(self.datatype) }?;
+        Some((known.engine(self.datatype, count)?, count))
+    }
+}
+
+/// Runs what may panic only by a fault of ours; then a message goes as it would without us.
+pub(crate) fn or_else_plain<R>(run: impl FnOnce() -> Option<R>) -> Option<R> {
+    catch_unwind(AssertUnwindSafe(run)).ok().flatten()
+}
+
+/// Memory of the program, as a datatype names it, with room for its packed bytes.
+pub(crate) struct Staged {
+    plan: Plan,
+    parts: Parts,
+    /// Packed bytes of all parts.
+    bytes: usize,
+    buffer: Buffer,
+}
+
+/// Where displacement 0 of a first one is, and how many there are.
+pub(crate) type Part = (*mut u8, usize);
+
+/// Parts that lie in the program's memory each by itself, and packed one behind the other.
+pub(crate) enum Parts {
+    One(Part),
+    Many(Vec<Part>),
+}
+
+// SAFETY: an address of the program's, which the program leaves alone until the message is complete, on
+// whatever thread that is found out.
+unsafe impl Send for Staged {}
+
+impl Staged {
+    /// Room for the packed bytes; nothing where there is no such memory.
+    pub fn of(engine: &Engine, parts: Parts) -> Option<Self> {
+        let mut counts = parts.list().iter().map(|(_, count)| *count);
+        let count = counts.try_fold(0usize, usize::checked_add)?;
+        let bytes = engine.size().checked_mul(count)?;
+        let buffer = Buffer::with_room(bytes.checked_add(GAP)?).ok()?;
+        Some(Self { plan: engine.plan().clone(), parts, bytes, buffer })
+    }
+
+    /// Packs what is in the program's memory now.
+    ///
+    /// # Safety
+    /// It is readable, as MPI asks for.
+    pub unsafe fn pack(&mut self) {
+        let mut end = 0;
+        for (origin, count) in self.parts.list() {
+            // SAFETY: the caller's condition; the program does not write what it sends, and MPI too would
+            // read all of it.
+            let data = unsafe { Data::from_raw_parts(&self.plan, *count, *origin) };
+            let packed = data.pack_into(&mut self.buffer[end..]);
+            debug_assert!(packed.is_ok(), "there is room for all bytes");
+            end += data.packed_size();
+        }
+    }
+
+    /// Where the packed bytes are.
+    pub fn place(&mut self) -> *mut c_void {
+        self.buffer.as_mut_ptr().cast()
+    }
+
+    /// Unpacks all that has come.
+    ///
+    /// # Safety
+    /// The program's memory is writable, and left alone until the program knows that it has come.
+    pub unsafe fn unpack(&mut self) {
+        // SAFETY: the caller's condition.
+        unsafe { self.unpack_front(self.bytes) };
+    }
+
+    /// The same of the first bytes.
+    ///
+    /// # Safety
+    /// As of [`unpack`](Self::unpack).
+    unsafe fn unpack_front(&mut self, arrived: usize) {
+        let mut bytes = &self.buffer[..arrived];
+        for (origin, count) in self.parts.list() {
+            // SAFETY: the caller's condition; any bytes may be written, as MPI would, and the program knows
+            // what is initialized.
+            let mut data = unsafe { DataMut::from_raw_parts(&self.plan, *count, *origin) };
+            let (of_part, rest) = bytes.split_at(data.packed_size().min(bytes.len()));
+            let unpacked = data.unpack_range(0, of_part);
+            debug_assert!(unpacked.is_ok(), "no more than all of it");
+            bytes = rest;
+        }
+    }
+}
+
+impl Parts {
+    fn list(&self) -> &[Part] {
+        match self {
+            Self::One(part) => std::slice::from_ref(part),
+            Self::Many(parts) => parts,
+        }
+    }
+}
+
+/// A status of which something has to be known: the program's, or one of ours where it ignores it.
+pub(crate) struct Status(MaybeUninit<MPI_Status>);
+
+impl Status {
+    pub fn new() -> Self {
+        Self(MaybeUninit::zeroed())
+    }
+
+    pub fn place(&mut self, of_program: *mut MPI_Status) -> *mut MPI_Status {
+        // SAFETY: a constant of the library.
+        if of_program == unsafe { ffi::RSMPI_STATUS_IGNORE } { self.0.as_mut_ptr() } else { of_program }
+    }
+}
+
+/// What a program sends.
+pub(crate) struct Outgoing {
+    staged: Staged,
+    datatype: MPI_Datatype,
+    count: i64,
+}
+
+// SAFETY: a handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1).
+unsafe impl Send for Outgoing {}
+
+impl Outgoing {
+    /// Packs what is named, if it should be.
+    ///
+    /// # Safety
+    /// 1. MPI is usable, and the datatype live. 2. What is named is readable, as MPI asks for.
+    #[inline]
+    pub unsafe fn of(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
+        // SAFETY: 1 and 2.
+        unsafe {
+            let mut outgoing = Self::unpacked(call, argument, communicator)?;
+            outgoing.pack();
+            Some(outgoing)
+        }
+    }
+
+    /// Room for what is packed later.
+    ///
+    /// # Safety
+    /// 1. MPI is usable, and the datatype live.
+    #[inline]
+    pub unsafe fn unpacked(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
+        // SAFETY: 1.
+        or_else_plain(|| {
+            let (engine, count) = unsafe { argument.engine(call) }?;
+            let datatype = engine.sent(count, communicator)?;
+            let staged = Staged::of(engine, Parts::One((argument.buffer.cast(), count)))?;
+            Some(Self { staged, datatype, count: argument.count })
+        })
+    }
+
+    /// Packs what is in the program's buffer now.
+    ///
+    /// # Safety
+    /// 2 of [`of`](Self::of).
+    pub unsafe fn pack(&mut self) {
+        // SAFETY: 2.
+        unsafe { self.staged.pack() };
+    }
+
+    /// What the library is to send: the packed bytes, and as many of their datatype as of the program's.
+    pub fn argument(&self) -> Argument {
+        let Self { staged, datatype, count } = self;
+        Argument::new(staged.buffer.as_ptr().cast(), *count, *datatype)
+    }
+}
+
+/// What a program receives.
+pub(crate) struct Incoming {
+    staged: Staged,
+    /// The datatype of the packed bytes, and how many of it.
+    datatype: MPI_Datatype,
+    count: i64,
+    /// Where the datatype has a gap: how many bytes are behind it.
+    behind: usize,
+    /// Keeps that datatype.
+    _whole: Option<Arc<Whole>>,
+}
+
+// SAFETY: a handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1).
+unsafe impl Send for Incoming {}
+
+impl Incoming {
+    /// Room for a message, which may be shorter, or be longer and an error. All ranks may receive so.
+    ///
+    /// # Safety
+    /// 1. MPI is usable, and the datatype live.
+    #[inline]
+    pub unsafe fn message(call: &Call, argument: Argument) -> Option<Self> {
+        or_else_plain(|| {
+            // SAFETY: 1.
+            let (engine, count) = unsafe { argument.engine(call) }?;
+            Self::with_gap(engine, count, argument)
+        })
+    }
+
+    /// A message that is sent, and replaced by one that is received.
+    ///
+    /// # Safety
+    /// 1. MPI is usable, and the datatype live. 2. What is named is readable, as MPI asks for.
+    pub unsafe fn replaced(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
+        or_else_plain(|| {
+            // SAFETY: 1.
+            let (engine, count) = unsafe { argument.engine(call) }?;
+            engine.sent(count, communicator)?;
+            let mut packed = Self::with_gap(engine, count, argument)?;
+            // SAFETY: 2.
+            unsafe { packed.staged.pack() };
+            let before = packed.staged.bytes - packed.behind;
+            packed.staged.buffer.copy_within(before..before + packed.behind, before + GAP);
+            Some(packed)
+        })
+    }
+
+    fn with_gap(engine: &Engine, count: usize, argument: Argument) -> Option<Self> {
+        let (datatype, parts) = (engine.received(count)?, Parts::One((argument.buffer.cast(), count)));
+        let staged = Staged::of(engine, parts)?;
+        let Some(gap) = engine.gap() else {
+            return Some(Self { staged, datatype, count: argument.count, behind: 0, _whole: None });
+        };
+        let whole = gap.datatype(count)?;
+        Some(Self { staged, datatype: whole.raw(), count: 1, behind: gap.last(), _whole: Some(whole) })
+    }
+
+    /// What the library is to receive into.
+    pub fn argument(&mut self) -> Argument {
+        Argument { buffer: self.staged.place(), count: self.count, datatype: self.datatype }
+    }
+
+    /// Has the library receive a message, with a status of which something is known behind.
+    ///
+    /// # Safety
+    /// 1 of [`arrived`](Self::arrived). 2. `receive` hands on what it is given, and gives what the library says.
+    pub unsafe fn receive(
+        mut self,
+        status: *mut MPI_Status,
+        receive: impl FnOnce(Argument, *mut MPI_Status) -> c_int,
+    ) -> c_int {
+        let mut own = Status::new();
+        let status = own.place(status);
+        let code = receive(self.argument(), status);
+        if code == SUCCESS {
+            // SAFETY: 1 and 2.
+            unsafe { self.arrived(status) };
+        }
+        code
+    }
+
+    /// Unpacks what has arrived of a message with this status.
+    ///
+    /// # Safety
+    /// 1. What was named is writable, and the program leaves it alone until it knows that the message is
+    ///    there. 2. The status is that of the message, which was received without an
+    /// error.
+    pub unsafe fn arrived(&mut self, status: *const MPI_Status) {
+        let (mut bytes, mut cancelled) = (0, 0);
+        // SAFETY: 2; there is room for a flag and for a number.
+        unsafe {
+            ffi::MPI_Test_cancelled(status, &raw mut cancelled);
+            ffi::MPI_Get_count(status, ffi::RSMPI_UINT8_T, &raw mut bytes);
+        }
+        if cancelled == 0 {
+            let bytes = usize::try_from(bytes).unwrap_or(0).min(self.staged.bytes);
+            // SAFETY: 1.
+            unsafe { self.unpack_front(bytes) };
+        }
+    }
+
+    /// # Safety
+    /// 1 of [`arrived`](Self::arrived).
+    unsafe fn unpack_front(&mut self, arrived: usize) {
+        let before = self.staged.bytes - self.behind;
+        if arrived > before && self.behind > 0 {
+            let behind = before + GAP..arrived + GAP;
+            self.staged.buffer.copy_within(behind, before);
+        }
+        // SAFETY: 1.
+        unsafe { self.staged.unpack_front(arrived) };
+    }
+}
