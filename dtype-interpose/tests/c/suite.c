@@ -846,20 +846,6 @@ static void p_between(const Case *c) {
     MPI_Comm_free(&between);
 }
 
-static void p_window(const Case *c) {
-    MPI_Win window;
-    memcpy(to, from, ROOM);
-    MPI_Win_create(to, ROOM, 1, MPI_INFO_NULL, world, &window);
-    MPI_Win_fence(0, window);
-    MPI_Put(c->from, c->count, c->type, other, c->to - to, c->count, c->type, window);
-    MPI_Win_fence(0, window);
-    add(to, ROOM);
-    MPI_Get(c->spare, c->count, c->type, other, c->to - to, c->count, c->type, window);
-    MPI_Win_fence(0, window);
-    add(spare, ROOM);
-    MPI_Win_free(&window);
-}
-
 static void p_reduce(const Case *c) {
     /* Never touched, but it goes by. */
     double numbers[4] = {rank, 1, 2, 3}, all[4];
@@ -918,7 +904,6 @@ static const struct {
     {"alltoallw", p_alltoallw, 1},
     {"neighbours", p_neighbours, 1},
     {"between", p_between, 1},
-    {"window", p_window, 1},
     {"reduce", p_reduce},
 };
 
