@@ -88,6 +88,10 @@ thread_local! {
 #[inline]
 pub(crate) unsafe fn known<'a>(datatype: MPI_Datatype) -> Option<&'a Known> {
     let (handle, age) = (number(datatype), AGE.load(Ordering::Acquire));
+    // What is no handle in Fortran is a null pointer in C.
+    if handle == 0 {
+        return None;
+    }
     let found = SEEN.try_with(|seen| {
         // Pointers are multiples of 16 or more, integers have their numbers in the last bits.
         let place = &seen[(handle ^ handle >> 7) % REMEMBERED];

@@ -10,11 +10,13 @@
 //! - `handle`: handles as numbers; `known`: what is known of a datatype; `engine`: how its messages are packed, and `gate` which;
 //!   `peers`, `gap`: where libraries need more than that;
 //! - `staged`: a buffer of the program's with its packed bytes; `requests`: those of calls that are under way;
-//! - `calls`: the calls of each chapter; `usage`: what the report tells.
+//! - `calls`: the calls of each chapter; `fortran`: those that Fortran makes otherwise; `usage`: what the report tells.
 
 mod call;
 mod calls;
 mod engine;
+#[cfg(open_mpi)]
+mod fortran;
 mod gap;
 mod gate;
 mod handle;

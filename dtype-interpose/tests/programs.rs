@@ -33,11 +33,11 @@ fn folder() -> PathBuf {
 }
 
 /// Compiles a program with a compiler of the MPI library.
-fn compiled(compiler: &str, source: &str, name: &str) -> PathBuf {
+fn compiled(compiler: &str, options: &[&str], source: &str, name: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
     let program = folder().join(name);
     let mut command = Command::new(compiler);
-    command.args(["-O1", "-w", "-o"]).arg(&program).arg(source).current_dir(folder());
+    command.args(["-O1", "-w"]).args(options).arg("-o").arg(&program).arg(source).current_dir(folder());
     let output = command.output().unwrap_or_else(|error| panic!("{compiler}: {error}"));
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     program
@@ -93,12 +93,22 @@ fn is_the_same_with_it(program: &Path, least: usize, arguments: &[&str]) {
 
 #[test]
 fn programs_in_c_receive_the_same() {
-    is_the_same_with_it(&compiled(&mpicc(), "c/suite.c", "suite"), 700, &[]);
+    is_the_same_with_it(&compiled(&mpicc(), &[], "c/suite.c", "suite"), 700, &[]);
+}
+
+#[test]
+fn programs_in_fortran_receive_the_same() {
+    let compiler = mpicc().replace("mpicc", "mpif90");
+    for (binding, name) in [("1", "mpif.h"), ("2", "mpi"), ("3", "mpi_f08")] {
+        let options = ["-fallow-argument-mismatch", &format!("-DBINDING={binding}")];
+        let suite = compiled(&compiler, &options, "fortran/suite.F90", &format!("suite-{name}"));
+        is_the_same_with_it(&suite, 16, &[]);
+    }
 }
 
 #[test]
 fn collective_calls_of_three_ranks_are_the_same() {
-    let suite = compiled(&mpicc(), "c/suite.c", "suite-of-three");
+    let suite = compiled(&mpicc(), &[], "c/suite.c", "suite-of-three");
     let calls = ["bcast", "gather", "scatter", "allgather", "alltoall", "neighbours"];
     let plain = lines(&suite, &[false; 3], &calls);
     assert!(plain.len() > 150, "{} programs", plain.len());

@@ -23,11 +23,7 @@ calls! { "";
     }
 
     fn Finalize() |next| {
-        if mode::mode() != Mode::Off {
-            requests::end();
-            peers::leave();
-            known::end();
-        }
+        end();
         // SAFETY: the program's promise.
         unsafe { next() }
     }
@@ -52,6 +48,15 @@ calls! { "";
     fn Barrier(communicator: MPI_Comm) |next| {
         // SAFETY: the program's promise.
         unsafe { next(communicator) }
+    }
+}
+
+/// Before `MPI_Finalize`.
+pub(crate) fn end() {
+    if mode::mode() != Mode::Off {
+        requests::end();
+        peers::leave();
+        known::end();
     }
 }
 

@@ -8,11 +8,11 @@
 //! Programs promise what the standard asks of them: MPI is initialized, handles are live, buffers are there.
 //! "The program's promise" in a proof means that.
 
-mod collective;
-mod completion;
-mod life;
-mod neighbours;
-mod packing;
-mod persistent;
-mod point_to_point;
+pub(crate) mod collective;
+pub(crate) mod completion;
+pub(crate) mod life;
+pub(crate) mod neighbours;
+pub(crate) mod packing;
+pub(crate) mod persistent;
+pub(crate) mod point_to_point;
 mod sides;

@@ -37,7 +37,7 @@ macro_rules! sends {
     )*} };
 }
 
-mod sending {
+pub(crate) mod sending {
     use super::*;
     sends! { Send_init Bsend_init Ssend_init Rsend_init }
 }

@@ -56,12 +56,12 @@ macro_rules! immediate_sends {
     )*} };
 }
 
-mod sending {
+pub(crate) mod sending {
     use super::*;
     sends! { Send Bsend Ssend Rsend }
 }
 
-mod beginning {
+pub(crate) mod beginning {
     use super::*;
     immediate_sends! { Isend Ibsend Issend Irsend }
 }

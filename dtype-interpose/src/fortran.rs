@@ -1,0 +1,711 @@
+//! The calls as programs in Fortran make them with Open MPI, whose `mpif.h`, `mpi` and `mpi_f08` do not go
+//! through those of C. (MPICH's do.) `mpi` and `mpif.h` call `mpi_send_`, `mpi_f08` calls `ompi_send_f`, or
+//! `pmpi_test_` where there are logicals.
+//!
+//! What is not packed goes to the function behind as it is. What is goes the way of C: handles, statuses and
+//! the constants that are addresses are converted as Open MPI does it.
+
+use std::{
+    ffi::CStr,
+    os::raw::{c_int, c_void},
+    ptr,
+    sync::OnceLock,
+};
+
+use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
+
+use crate::{
+    call::Call,
+    calls::{collective, completion, life, neighbours, packing, persistent, point_to_point},
+    known::{self, is_known},
+    mode::{self, Mode},
+    requests,
+    staged::SUCCESS,
+    usage::Usage,
+};
+
+/// `INTEGER`, which is a C `int` in all libraries here: the handles are conversions of such.
+type Integer = c_int;
+
+/// An argument as Fortran hands it over, and as C has it.
+trait Argument {
+    type Fortran: Copy;
+    type C;
+
+    /// # Safety
+    /// It is one of a call that the program makes, as the standard asks for.
+    unsafe fn of(fortran: Self::Fortran) -> Self;
+
+    fn give(&mut self) -> Self::C;
+
+    /// Whether it is a datatype that something is known of.
+    fn is_ours(&self) -> bool {
+        false
+    }
+
+    /// Hands back what the call has set.
+    ///
+    /// # Safety
+    /// As of [`of`](Self::of), after a call that has succeeded.
+    unsafe fn finish(&mut self) {}
+}
+
+/// The addresses that stand for constants.
+struct Addresses {
+    bottom: usize,
+    in_place: usize,
+    status_ignore: usize,
+    statuses_ignore: usize,
+}
+
+impl Addresses {
+    fn get() -> &'static Self {
+        static ADDRESSES: OnceLock<Addresses> = OnceLock::new();
+        ADDRESSES.get_or_init(|| {
+            // SAFETY: the names end in a zero.
+            let of = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) as usize };
+            Self {
+                bottom: of(c"mpi_fortran_bottom_"),
+                in_place: of(c"mpi_fortran_in_place_"),
+                status_ignore: of(c"mpi_fortran_status_ignore_"),
+                statuses_ignore: of(c"mpi_fortran_statuses_ignore_"),
+            }
+        })
+    }
+}
+
+/// A buffer.
+struct Buffer(*mut c_void);
+
+impl Argument for Buffer {
+    type Fortran = *mut c_void;
+    type C = *mut c_void;
+
+    unsafe fn of(fortran: *mut c_void) -> Self {
+        let (place, constants) = (fortran as usize, Addresses::get());
+        Self(match place {
+            place if place == constants.bottom => ptr::null_mut(),
+            place if place == constants.in_place => dtype_interpose_in_place(),
+            _ => fortran,
+        })
+    }
+
+    fn give(&mut self) -> *mut c_void {
+        self.0
+    }
+}
+
+unsafe extern "C" {
+    safe fn dtype_interpose_in_place() -> *mut c_void;
+}
+
+/// A number.
+struct Number(c_int);
+
+impl Argument for Number {
+    type Fortran = *const Integer;
+    type C = c_int;
+
+    unsafe fn of(fortran: *const Integer) -> Self {
+        // SAFETY: the program's promise.
+        Self(unsafe { *fortran })
+    }
+
+    fn give(&mut self) -> c_int {
+        self.0
+    }
+}
+
+/// A list of numbers, or a number that the call changes.
+struct Numbers(*mut c_int);
+
+impl Argument for Numbers {
+    type Fortran = *mut Integer;
+    type C = *mut c_int;
+
+    unsafe fn of(fortran: *mut Integer) -> Self {
+        Self(fortran)
+    }
+
+    fn give(&mut self) -> *mut c_int {
+        self.0
+    }
+}
+
+/// A datatype.
+struct Type(MPI_Datatype);
+
+impl Argument for Type {
+    type Fortran = *const Integer;
+    type C = MPI_Datatype;
+
+    unsafe fn of(fortran: *const Integer) -> Self {
+        // SAFETY: the program's promise; of what is no handle a null pointer is made.
+        Self(unsafe { ffi::MPI_Type_f2c(*fortran) })
+    }
+
+    fn give(&mut self) -> MPI_Datatype {
+        self.0
+    }
+
+    fn is_ours(&self) -> bool {
+        // SAFETY: the program's promise.
+        unsafe { is_known(self.0) }
+    }
+}
+
+/// A communicator.
+struct Communicator(MPI_Comm);
+
+impl Argument for Communicator {
+    type Fortran = *const Integer;
+    type C = MPI_Comm;
+
+    unsafe fn of(fortran: *const Integer) -> Self {
+        // SAFETY: the program's promise.
+        Self(unsafe { ffi::MPI_Comm_f2c(*fortran) })
+    }
+
+    fn give(&mut self) -> MPI_Comm {
+        self.0
+    }
+}
+
+/// A request that the call sets.
+struct NewRequest(*mut Integer, MPI_Request);
+
+impl Argument for NewRequest {
+    type Fortran = *mut Integer;
+    type C = *mut MPI_Request;
+
+    unsafe fn of(fortran: *mut Integer) -> Self {
+        // SAFETY: a constant of the library.
+        Self(fortran, unsafe { ffi::RSMPI_REQUEST_NULL })
+    }
+
+    fn give(&mut self) -> *mut MPI_Request {
+        &raw mut self.1
+    }
+
+    unsafe fn finish(&mut self) {
+        // SAFETY: the program's promise.
+        unsafe { *self.0 = ffi::MPI_Request_c2f(self.1) };
+    }
+}
+
+/// A message that has been looked for.
+struct Message(*mut Integer, MPI_Message);
+
+impl Argument for Message {
+    type Fortran = *mut Integer;
+    type C = *mut MPI_Message;
+
+    unsafe fn of(fortran: *mut Integer) -> Self {
+        // SAFETY: the program's promise.
+        Self(fortran, unsafe { ffi::MPI_Message_f2c(*fortran) })
+    }
+
+    fn give(&mut self) -> *mut MPI_Message {
+        &raw mut self.1
+    }
+
+    unsafe fn finish(&mut self) {
+        // SAFETY: the program's promise.
+        unsafe { *self.0 = ffi::MPI_Message_c2f(self.1) };
+    }
+}
+
+/// A status that the call sets.
+struct Status(*mut Integer, MPI_Status);
+
+impl Status {
+    fn is_ignored(&self) -> bool {
+        let constants = Addresses::get();
+        [constants.status_ignore, constants.statuses_ignore].contains(&(self.0 as usize))
+    }
+}
+
+impl Argument for Status {
+    type Fortran = *mut Integer;
+    type C = *mut MPI_Status;
+
+    unsafe fn of(fortran: *mut Integer) -> Self {
+        // SAFETY: a status is numbers.
+        Self(fortran, unsafe { std::mem::zeroed() })
+    }
+
+    fn give(&mut self) -> *mut MPI_Status {
+        // SAFETY: a constant of the library.
+        if self.is_ignored() { unsafe { ffi::RSMPI_STATUS_IGNORE } } else { &raw mut self.1 }
+    }
+
+    unsafe fn finish(&mut self) {
+        if !self.is_ignored() {
+            // SAFETY: the program's promise.
+            unsafe { ffi::MPI_Status_c2f(&raw const self.1, self.0) };
+        }
+    }
+}
+
+/// Defines functions that Fortran calls, under each of their names; what is between bars is the one behind.
+macro_rules! functions {
+    ($(fn $name:ident [$($symbol:literal $alias:ident),*] $arguments:tt |$next:ident| $body:block)*) => {$(
+        mod $name {
+            use super::*;
+            one_for_all! { $arguments |$next| $body }
+            $(under_name! { $symbol $alias $arguments })*
+        }
+    )*};
+}
+
+/// Defines what a function does.
+macro_rules! one_for_all {
+    (($($argument:ident: $type:ty),* $(,)?) |$next:ident| $body:block) => {
+        type Function = unsafe extern "C" fn($($type,)* *mut Integer);
+
+        /// # Safety
+        /// The program's promise.
+        #[allow(clippy::too_many_arguments, reason = "as in the standard")]
+        unsafe fn run($next: Function, $($argument: $type,)* error: *mut Integer) {
+            let code: Option<c_int> = $body;
+            // SAFETY: the program's promise.
+            unsafe {
+                match code {
+                    Some(code) => *error = code,
+                    None => $next($($argument,)* error),
+                }
+            }
+        }
+    };
+}
+
+/// Defines the function under one of its names.
+macro_rules! under_name {
+    ($symbol:literal $alias:ident ($($argument:ident: $type:ty),* $(,)?)) => {
+        #[unsafe(export_name = $symbol)]
+        unsafe extern "C" fn $alias($($argument: $type,)* error: *mut Integer) {
+            static CALL: Call = match CStr::from_bytes_with_nul(concat!($symbol, "\0").as_bytes()) {
+                Ok(name) => Call::new(name),
+                Err(_) => panic!("it ends in a zero"),
+            };
+            let next = CALL.next(ptr::null_mut());
+            assert!(!next.is_null(), "a program in Fortran has the library's functions for it");
+            // SAFETY: functions of one name have one type; the program's promise.
+            unsafe {
+                run(std::mem::transmute::<*mut c_void, Function>(next), $($argument,)* error);
+            }
+        }
+    };
+}
+
+/// Defines functions that have one in C with the same arguments, and datatypes among them.
+macro_rules! with_datatypes {
+    ($($name:ident $mpi:literal $ompi:literal => $call:path: $($argument:ident $kind:ty),*;)*) => {
+        functions! {$(
+            fn $name [$mpi mpi, $ompi ompi] ($($argument: <$kind as Argument>::Fortran),*) |_next| {
+                // SAFETY: the program's promise.
+                unsafe {
+                    $(let mut $argument = <$kind as Argument>::of($argument);)*
+                    if $($argument.is_ours())||* {
+                        let code = $call($($argument.give()),*);
+                        if code == SUCCESS {
+                            $($argument.finish();)*
+                        }
+                        Some(code)
+                    } else {
+                        None
+                    }
+                }
+            }
+        )*}
+    };
+}
+
+with_datatypes! {
+    send "mpi_send_" "ompi_send_f" => point_to_point::sending::integers::Send:
+        a Buffer, b Number, c Type, d Number, e Number, f Communicator;
+    bsend "mpi_bsend_" "ompi_bsend_f" => point_to_point::sending::integers::Bsend:
+        a Buffer, b Number, c Type, d Number, e Number, f Communicator;
+    ssend "mpi_ssend_" "ompi_ssend_f" => point_to_point::sending::integers::Ssend:
+        a Buffer, b Number, c Type, d Number, e Number, f Communicator;
+    rsend "mpi_rsend_" "ompi_rsend_f" => point_to_point::sending::integers::Rsend:
+        a Buffer, b Number, c Type, d Number, e Number, f Communicator;
+    isend "mpi_isend_" "ompi_isend_f" => point_to_point::beginning::integers::Isend:
+        a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
+    ibsend "mpi_ibsend_" "ompi_ibsend_f" => point_to_point::beginning::integers::Ibsend:
+        a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
+    issend "mpi_issend_" "ompi_issend_f" => point_to_point::beginning::integers::Issend:
+        a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
+    irsend "mpi_irsend_" "ompi_irsend_f" => point_to_point::beginning::integers::Irsend:
+        a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
+    recv "mpi_recv_" "ompi_recv_f" => point_to_point::integers::Recv:
+        a Buffer, b Number, c Type, d Number, e Number, f Communicator, g Status;
+    irecv "mpi_irecv_" "ompi_irecv_f" => point_to_point::integers::Irecv:
+        a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
+    mrecv "mpi_mrecv_" "ompi_mrecv_f" => point_to_point::integers::Mrecv:
+        a Buffer, b Number, c Type, d Message, e Status;
+    imrecv "mpi_imrecv_" "ompi_imrecv_f" => point_to_point::integers::Imrecv:
+        a Buffer, b Number, c Type, d Message, e NewRequest;
+    sendrecv "mpi_sendrecv_" "ompi_sendrecv_f" => point_to_point::integers::Sendrecv:
+        a Buffer, b Number, c Type, d Number, e Number, f Buffer, g Number, h Type, i Number, j Number,
+        k Communicator, l Status;
+    sendrecv_replace "mpi_sendrecv_replace_" "ompi_sendrecv_replace_f" =>
+        point_to_point::integers::Sendrecv_replace:
+        a Buffer, b Number, c Type, d Number, e Number, f Number, g Number, h Communicator, i Status;
+    send_init "mpi_send_init_" "ompi_send_init_f" => persistent::sending::integers::Send_init:
+        a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
+    bsend_init "mpi_bsend_init_" "ompi_bsend_init_f" => persistent::sending::integers::Bsend_init:
+        a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
+    ssend_init "mpi_ssend_init_" "ompi_ssend_init_f" => persistent::sending::integers::Ssend_init:
+        a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
+    rsend_init "mpi_rsend_init_" "ompi_rsend_init_f" => persistent::sending::integers::Rsend_init:
+        a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
+    recv_init "mpi_recv_init_" "ompi_recv_init_f" => persistent::integers::Recv_init:
+        a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
+    pack "mpi_pack_" "ompi_pack_f" => packing::integers::Pack:
+        a Buffer, b Number, c Type, d Buffer, e Number, f Numbers, g Communicator;
+    unpack "mpi_unpack_" "ompi_unpack_f" => packing::integers::Unpack:
+        a Buffer, b Number, c Numbers, d Buffer, e Number, f Type, g Communicator;
+    bcast "mpi_bcast_" "ompi_bcast_f" => collective::integers::Bcast:
+        a Buffer, b Number, c Type, d Number, e Communicator;
+    ibcast "mpi_ibcast_" "ompi_ibcast_f" => collective::integers::Ibcast:
+        a Buffer, b Number, c Type, d Number, e Communicator, f NewRequest;
+    gather "mpi_gather_" "ompi_gather_f" => collective::integers::Gather:
+        a Buffer, b Number, c Type, d Buffer, e Number, f Type, g Number, h Communicator;
+    igather "mpi_igather_" "ompi_igather_f" => collective::integers::Igather:
+        a Buffer, b Number, c Type, d Buffer, e Number, f Type, g Number, h Communicator, i NewRequest;
+    scatter "mpi_scatter_" "ompi_scatter_f" => collective::integers::Scatter:
+        a Buffer, b Number, c Type, d Buffer, e Number, f Type, g Number, h Communicator;
+    iscatter "mpi_iscatter_" "ompi_iscatter_f" => collective::integers::Iscatter:
+        a Buffer, b Number, c Type, d Buffer, e Number, f Type, g Number, h Communicator, i NewRequest;
+    allgather "mpi_allgather_" "ompi_allgather_f" => collective::integers::Allgather:
+        a Buffer, b Number, c Type, d Buffer, e Number, f Type, g Communicator;
+    iallgather "mpi_iallgather_" "ompi_iallgather_f" => collective::integers::Iallgather:
+        a Buffer, b Number, c Type, d Buffer, e Number, f Type, g Communicator, h NewRequest;
+    alltoall "mpi_alltoall_" "ompi_alltoall_f" => collective::integers::Alltoall:
+        a Buffer, b Number, c Type, d Buffer, e Number, f Type, g Communicator;
+    ialltoall "mpi_ialltoall_" "ompi_ialltoall_f" => collective::integers::Ialltoall:
+        a Buffer, b Number, c Type, d Buffer, e Number, f Type, g Communicator, h NewRequest;
+    gatherv "mpi_gatherv_" "ompi_gatherv_f" => collective::integers::Gatherv:
+        a Buffer, b Number, c Type, d Buffer, e Numbers, f Numbers, g Type, h Number, i Communicator;
+    igatherv "mpi_igatherv_" "ompi_igatherv_f" => collective::integers::Igatherv:
+        a Buffer, b Number, c Type, d Buffer, e Numbers, f Numbers, g Type, h Number, i Communicator,
+        j NewRequest;
+    scatterv "mpi_scatterv_" "ompi_scatterv_f" => collective::integers::Scatterv:
+        a Buffer, b Numbers, c Numbers, d Type, e Buffer, f Number, g Type, h Number, i Communicator;
+    iscatterv "mpi_iscatterv_" "ompi_iscatterv_f" => collective::integers::Iscatterv:
+        a Buffer, b Numbers, c Numbers, d Type, e Buffer, f Number, g Type, h Number, i Communicator,
+        j NewRequest;
+    allgatherv "mpi_allgatherv_" "ompi_allgatherv_f" => collective::integers::Allgatherv:
+        a Buffer, b Number, c Type, d Buffer, e Numbers, f Numbers, g Type, h Communicator;
+    iallgatherv "mpi_iallgatherv_" "ompi_iallgatherv_f" => collective::integers::Iallgatherv:
+        a Buffer, b Number, c Type, d Buffer, e Numbers, f Numbers, g Type, h Communicator, i NewRequest;
+    alltoallv "mpi_alltoallv_" "ompi_alltoallv_f" => collective::integers::Alltoallv:
+        a Buffer, b Numbers, c Numbers, d Type, e Buffer, f Numbers, g Numbers, h Type, i Communicator;
+    ialltoallv "mpi_ialltoallv_" "ompi_ialltoallv_f" => collective::integers::Ialltoallv:
+        a Buffer, b Numbers, c Numbers, d Type, e Buffer, f Numbers, g Numbers, h Type, i Communicator,
+        j NewRequest;
+    neighbor_allgather "mpi_neighbor_allgather_" "ompi_neighbor_allgather_f" =>
+        neighbours::integers::Neighbor_allgather:
+        a Buffer, b Number, c Type, d Buffer, e Number, f Type, g Communicator;
+    ineighbor_allgather "mpi_ineighbor_allgather_" "ompi_ineighbor_allgather_f" =>
+        neighbours::integers::Ineighbor_allgather:
+        a Buffer, b Number, c Type, d Buffer, e Number, f Type, g Communicator, h NewRequest;
+    neighbor_alltoall "mpi_neighbor_alltoall_" "ompi_neighbor_alltoall_f" =>
+        neighbours::integers::Neighbor_alltoall:
+        a Buffer, b Number, c Type, d Buffer, e Number, f Type, g Communicator;
+    ineighbor_alltoall "mpi_ineighbor_alltoall_" "ompi_ineighbor_alltoall_f" =>
+        neighbours::integers::Ineighbor_alltoall:
+        a Buffer, b Number, c Type, d Buffer, e Number, f Type, g Communicator, h NewRequest;
+    neighbor_allgatherv "mpi_neighbor_allgatherv_" "ompi_neighbor_allgatherv_f" =>
+        neighbours::integers::Neighbor_allgatherv:
+        a Buffer, b Number, c Type, d Buffer, e Numbers, f Numbers, g Type, h Communicator;
+    ineighbor_allgatherv "mpi_ineighbor_allgatherv_" "ompi_ineighbor_allgatherv_f" =>
+        neighbours::integers::Ineighbor_allgatherv:
+        a Buffer, b Number, c Type, d Buffer, e Numbers, f Numbers, g Type, h Communicator, i NewRequest;
+    neighbor_alltoallv "mpi_neighbor_alltoallv_" "ompi_neighbor_alltoallv_f" =>
+        neighbours::integers::Neighbor_alltoallv:
+        a Buffer, b Numbers, c Numbers, d Type, e Buffer, f Numbers, g Numbers, h Type, i Communicator;
+    ineighbor_alltoallv "mpi_ineighbor_alltoallv_" "ompi_ineighbor_alltoallv_f" =>
+        neighbours::integers::Ineighbor_alltoallv:
+        a Buffer, b Numbers, c Numbers, d Type, e Buffer, f Numbers, g Numbers, h Type, i Communicator,
+        j NewRequest;
+}
+
+/// Requests of a call, as C has them; they are handed back as they have become.
+struct Requests {
+    fortran: *mut Integer,
+    c: Vec<MPI_Request>,
+}
+
+impl Requests {
+    /// # Safety
+    /// The program's promise.
+    unsafe fn of(fortran: *mut Integer, count: c_int) -> Self {
+        // SAFETY: the program's promise.
+        let list = unsafe { requests::list(fortran.cast_const(), count) };
+        // SAFETY: the program's promise.
+        Self { fortran, c: list.iter().map(|request| unsafe { ffi::MPI_Request_f2c(*request) }).collect() }
+    }
+
+    /// # Safety
+    /// The program's promise.
+    unsafe fn finish(self) {
+        for (i, request) in self.c.into_iter().enumerate() {
+            // SAFETY: the program's promise.
+            unsafe { *self.fortran.add(i) = ffi::MPI_Request_c2f(request) };
+        }
+    }
+}
+
+/// Statuses of a call, as C has them.
+struct Statuses {
+    fortran: *mut Integer,
+    c: Vec<MPI_Status>,
+}
+
+impl Statuses {
+    fn of(fortran: *mut Integer, count: c_int) -> Self {
+        let ignored = fortran as usize == Addresses::get().statuses_ignore;
+        let count = if ignored { 0 } else { usize::try_from(count).unwrap_or(0) };
+        // SAFETY: a status is numbers.
+        Self { fortran, c: (0..count).map(|_| unsafe { std::mem::zeroed() }).collect() }
+    }
+
+    fn give(&mut self) -> *mut MPI_Status {
+        // SAFETY: a constant of the library.
+        if self.c.is_empty() { unsafe { ffi::RSMPI_STATUSES_IGNORE } } else { self.c.as_mut_ptr() }
+    }
+
+    /// # Safety
+    /// The program's promise.
+    unsafe fn finish(self, count: c_int) {
+        let integers = size_of::<MPI_Status>() / size_of::<Integer>();
+        for (i, status) in self.c.iter().enumerate().take(usize::try_from(count).unwrap_or(0)) {
+            // SAFETY: the program's promise: a status of Fortran has as many integers as one of C.
+            unsafe { ffi::MPI_Status_c2f(status, self.fortran.add(i * integers)) };
+        }
+    }
+}
+
+/// A place in a list, which Fortran counts from 1.
+///
+/// # Safety
+/// The program's promise.
+unsafe fn from_one(index: *mut Integer) {
+    // SAFETY: the program's promise.
+    unsafe {
+        if *index >= 0 {
+            *index += 1;
+        }
+    }
+}
+
+/// What the library behind does where there is no request of ours.
+fn if_any(run: impl FnOnce() -> c_int) -> Option<c_int> {
+    requests::any().then(run)
+}
+
+functions! {
+    fn type_commit ["mpi_type_commit_" mpi, "ompi_type_commit_f" ompi] (datatype: *mut Integer) |next| {
+        // SAFETY: the program's promise.
+        unsafe {
+            let mut code = SUCCESS;
+            next(datatype, &raw mut code);
+            if code == SUCCESS && mode::mode() != Mode::Off {
+                known::committed(ffi::MPI_Type_f2c(*datatype), Usage::default);
+            }
+            Some(code)
+        }
+    }
+
+    fn finalize ["mpi_finalize_" mpi, "ompi_finalize_f" ompi] () |_next| {
+        life::end();
+        None
+    }
+
+    fn start ["mpi_start_" mpi, "ompi_start_f" ompi] (request: *mut Integer) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            let mut requests = Requests::of(request, 1);
+            let code = persistent::Start(requests.c.as_mut_ptr());
+            requests.finish();
+            code
+        })
+    }
+
+    fn startall ["mpi_startall_" mpi, "ompi_startall_f" ompi] (
+        count: *const Integer,
+        requests: *mut Integer,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            let mut requests = Requests::of(requests, *count);
+            let code = persistent::Startall(*count, requests.c.as_mut_ptr());
+            requests.finish();
+            code
+        })
+    }
+
+    fn wait ["mpi_wait_" mpi, "ompi_wait_f" ompi] (request: *mut Integer, status: *mut Integer) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            let (mut requests, mut status) = (Requests::of(request, 1), Status::of(status));
+            let code = completion::Wait(requests.c.as_mut_ptr(), status.give());
+            requests.finish();
+            status.finish();
+            code
+        })
+    }
+
+    fn test ["mpi_test_" mpi, "pmpi_test_" pmpi, "ompi_test_f" ompi] (
+        request: *mut Integer,
+        flag: *mut Integer,
+        status: *mut Integer,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            let (mut requests, mut status) = (Requests::of(request, 1), Status::of(status));
+            let code = completion::Test(requests.c.as_mut_ptr(), flag, status.give());
+            requests.finish();
+            if *flag != 0 {
+                status.finish();
+            }
+            code
+        })
+    }
+
+    fn waitall ["mpi_waitall_" mpi, "ompi_waitall_f" ompi] (
+        count: *const Integer,
+        requests: *mut Integer,
+        statuses: *mut Integer,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            let (mut requests, mut statuses) = (Requests::of(requests, *count), Statuses::of(statuses, *count));
+            let code = completion::Waitall(*count, requests.c.as_mut_ptr(), statuses.give());
+            requests.finish();
+            statuses.finish(*count);
+            code
+        })
+    }
+
+    fn testall ["mpi_testall_" mpi, "pmpi_testall_" pmpi, "ompi_testall_f" ompi] (
+        count: *const Integer,
+        requests: *mut Integer,
+        flag: *mut Integer,
+        statuses: *mut Integer,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            let (mut requests, mut statuses) = (Requests::of(requests, *count), Statuses::of(statuses, *count));
+            let code = completion::Testall(*count, requests.c.as_mut_ptr(), flag, statuses.give());
+            requests.finish();
+            if *flag != 0 {
+                statuses.finish(*count);
+            }
+            code
+        })
+    }
+
+    fn waitany ["mpi_waitany_" mpi, "ompi_waitany_f" ompi] (
+        count: *const Integer,
+        requests: *mut Integer,
+        index: *mut Integer,
+        status: *mut Integer,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            let (mut requests, mut status) = (Requests::of(requests, *count), Status::of(status));
+            let code = completion::Waitany(*count, requests.c.as_mut_ptr(), index, status.give());
+            requests.finish();
+            status.finish();
+            from_one(index);
+            code
+        })
+    }
+
+    fn testany ["mpi_testany_" mpi, "pmpi_testany_" pmpi, "ompi_testany_f" ompi] (
+        count: *const Integer,
+        requests: *mut Integer,
+        index: *mut Integer,
+        flag: *mut Integer,
+        status: *mut Integer,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            let (mut requests, mut status) = (Requests::of(requests, *count), Status::of(status));
+            let code = completion::Testany(*count, requests.c.as_mut_ptr(), index, flag, status.give());
+            requests.finish();
+            if *flag != 0 {
+                status.finish();
+            }
+            from_one(index);
+            code
+        })
+    }
+
+    fn waitsome ["mpi_waitsome_" mpi, "ompi_waitsome_f" ompi] (
+        count: *const Integer,
+        requests: *mut Integer,
+        done: *mut Integer,
+        indices: *mut Integer,
+        statuses: *mut Integer,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            let (mut requests, mut statuses) = (Requests::of(requests, *count), Statuses::of(statuses, *count));
+            let code =
+                completion::Waitsome(*count, requests.c.as_mut_ptr(), done, indices, statuses.give());
+            requests.finish();
+            statuses.finish(*done);
+            (0..usize::try_from(*done).unwrap_or(0)).for_each(|i| from_one(indices.add(i)));
+            code
+        })
+    }
+
+    fn testsome ["mpi_testsome_" mpi, "pmpi_testsome_" pmpi, "ompi_testsome_f" ompi] (
+        count: *const Integer,
+        requests: *mut Integer,
+        done: *mut Integer,
+        indices: *mut Integer,
+        statuses: *mut Integer,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            let (mut requests, mut statuses) = (Requests::of(requests, *count), Statuses::of(statuses, *count));
+            let code =
+                completion::Testsome(*count, requests.c.as_mut_ptr(), done, indices, statuses.give());
+            requests.finish();
+            statuses.finish(*done);
+            (0..usize::try_from(*done).unwrap_or(0)).for_each(|i| from_one(indices.add(i)));
+            code
+        })
+    }
+
+    fn request_get_status [
+        "mpi_request_get_status_" mpi,
+        "pmpi_request_get_status_" pmpi,
+        "ompi_request_get_status_f" ompi
+    ] (request: *const Integer, flag: *mut Integer, status: *mut Integer) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            let mut status = Status::of(status);
+            let code = completion::Request_get_status(ffi::MPI_Request_f2c(*request), flag, status.give());
+            if *flag != 0 {
+                status.finish();
+            }
+            code
+        })
+    }
+
+    fn request_free ["mpi_request_free_" mpi, "ompi_request_free_f" ompi] (request: *mut Integer) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            let mut requests = Requests::of(request, 1);
+            let code = completion::Request_free(requests.c.as_mut_ptr());
+            requests.finish();
+            code
+        })
+    }
+}
