@@ -21,7 +21,6 @@ use crate::{
     mode::{self, Mode},
     requests,
     staged::SUCCESS,
-    usage::Usage,
 };
 
 /// `INTEGER`, which is a C `int` in all libraries here: the handles are conversions of such.
@@ -513,7 +512,7 @@ functions! {
             let mut code = SUCCESS;
             next(datatype, &raw mut code);
             if code == SUCCESS && mode::mode() != Mode::Off {
-                known::committed(ffi::MPI_Type_f2c(*datatype), Usage::default);
+                known::committed(ffi::MPI_Type_f2c(*datatype));
             }
             Some(code)
         }

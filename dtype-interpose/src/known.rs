@@ -6,37 +6,36 @@ use std::{
     os::raw::{c_int, c_void},
     ptr,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
 use mpi::ffi::{self, MPI_Datatype};
 
-use crate::{engine::Engine, gate::LEAST, handle::number, usage::Usage};
+use crate::{
+    engine::Engine,
+    gate::LEAST,
+    handle::number,
+    usage::{Counted, is_counting},
+};
 
 /// What is known of a committed datatype that is not predefined. Duplicates share it.
 pub(crate) struct Known {
-    /// Packed bytes of one.
-    size: usize,
     /// Messages of fewer packed bytes than this stay as they are: all of them where it is `usize::MAX`.
     least: AtomicUsize,
-    /// How it is packed, found out at the first message that is large enough; or why it is not.
-    engine: OnceLock<Result<Engine, String>>,
-    /// What was done with it.
-    pub usage: Usage,
+    /// How it is packed, found out at the first message that is large enough; and what was done with it.
+    pub counted: Arc<Counted>,
 }
 
 impl Known {
-    /// Packed bytes of one.
-    pub fn size(&self) -> usize {
-        self.size
-    }
-
     /// How so many of it may be packed. `datatype` is the one that this is known of.
     #[inline]
     pub fn engine(&self, datatype: MPI_Datatype, count: usize) -> Option<&Engine> {
-        let bytes = self.size.checked_mul(count)?;
+        let bytes = self.counted.size.checked_mul(count)?;
+        if is_counting() {
+            self.counted.usage.note(bytes);
+        }
         // More than an MPI count has stays as it is.
         if bytes < self.least.load(Ordering::Relaxed) || bytes > i32::MAX as usize {
             return None;
@@ -44,18 +43,13 @@ impl Known {
         self.find_out(datatype).as_ref().ok()
     }
 
-    #[cold]
+    #[inline]
     fn find_out(&self, datatype: MPI_Datatype) -> &Result<Engine, String> {
-        self.engine.get_or_init(|| {
+        self.counted.engine.get_or_init(|| {
             let engine = Engine::of(datatype);
             self.least.store(engine.as_ref().map_or(usize::MAX, Engine::least), Ordering::Relaxed);
             engine
         })
-    }
-
-    /// How it is packed, or why not; nothing where nobody has asked.
-    pub fn found(&self) -> Option<&Result<Engine, String>> {
-        self.engine.get()
     }
 }
 
@@ -140,7 +134,7 @@ unsafe fn look(datatype: MPI_Datatype) -> *const Known {
 ///
 /// # Safety
 /// MPI is usable, and the datatype committed.
-pub(crate) unsafe fn committed(datatype: MPI_Datatype, usage: impl FnOnce() -> Usage) {
+pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
     let mut size = 0;
     let [mut integers, mut addresses, mut datatypes, mut combiner] = [0; 4];
     // SAFETY: the datatype is live; there is room for all numbers.
@@ -172,7 +166,7 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype, usage: impl FnOnce() -> U
             *key.insert(new)
         }
     };
-    let known = Known { size, least: AtomicUsize::new(LEAST), engine: OnceLock::new(), usage: usage() };
+    let known = Known { least: AtomicUsize::new(LEAST), counted: Counted::new(size) };
     let value = Arc::into_raw(Arc::new(known));
     // SAFETY: the datatype is live, and the key was made here.
     let code = unsafe { ffi::MPI_Type_set_attr(datatype, key, value.cast_mut().cast()) };

@@ -16,6 +16,7 @@ use crate::{
     engine::Engine,
     gap::{GAP, Whole},
     known::known,
+    usage::{Counted, is_counting},
 };
 
 /// `MPI_SUCCESS`.
@@ -39,14 +40,27 @@ impl Argument {
     /// # Safety
     /// 1. MPI is usable. 2. The datatype is not freed for `'a`.
     #[inline]
-    pub unsafe fn engine<'a>(&self, call: &Call) -> Option<(&'a Engine, usize)> {
+    pub unsafe fn engine<'a>(&self, call: &Call) -> Option<Found<'a>> {
         let count = usize::try_from(self.count).ok().filter(|count| *count > 0)?;
-        if !call.packs() {
-            return None;
-        }
         // SAFETY: 1 and 2.
         let known = unsafe { known(self.datatype) }?;
-        Some((known.engine(self.datatype, count)?, count))
+        let engine = known.engine(self.datatype, count)?;
+        call.packs().then_some(Found { engine, count, counted: &known.counted })
+    }
+}
+
+/// How so many of a datatype are packed, and where that is counted.
+#[derive(Clone, Copy)]
+pub(crate) struct Found<'a> {
+    pub engine: &'a Engine,
+    pub count: usize,
+    counted: &'a Arc<Counted>,
+}
+
+impl Found<'_> {
+    /// Packs or unpacks; counts it, if that is wanted.
+    pub fn run(&self, run: impl FnOnce()) {
+        if is_counting() { self.counted.usage.timed(run) } else { run() }
     }
 }
 
@@ -62,6 +76,8 @@ pub(crate) struct Staged {
     /// Packed bytes of all parts.
     bytes: usize,
     buffer: Buffer,
+    /// Where it is counted, if that is wanted.
+    counted: Option<Arc<Counted>>,
 }
 
 /// Where displacement 0 of a first one is, and how many there are.
@@ -79,12 +95,14 @@ unsafe impl Send for Staged {}
 
 impl Staged {
     /// Room for the packed bytes; nothing where there is no such memory.
-    pub fn of(engine: &Engine, parts: Parts) -> Option<Self> {
+    pub fn of(found: Found<'_>, parts: Parts) -> Option<Self> {
+        let Found { engine, counted, .. } = found;
         let mut counts = parts.list().iter().map(|(_, count)| *count);
         let count = counts.try_fold(0usize, usize::checked_add)?;
         let bytes = engine.size().checked_mul(count)?;
         let buffer = Buffer::with_room(bytes.checked_add(GAP)?).ok()?;
-        Some(Self { plan: engine.plan().clone(), parts, bytes, buffer })
+        let counted = is_counting().then(|| Arc::clone(counted));
+        Some(Self { plan: engine.plan().clone(), parts, bytes, buffer, counted })
     }
 
     /// Packs what is in the program's memory now.
@@ -92,6 +110,17 @@ impl Staged {
     /// # Safety
     /// It is readable, as MPI asks for.
     pub unsafe fn pack(&mut self) {
+        match self.counted.clone() {
+            // SAFETY: the caller's condition.
+            Some(counted) => counted.usage.timed(|| unsafe { self.pack_now() }),
+            // SAFETY: the caller's condition.
+            None => unsafe { self.pack_now() },
+        }
+    }
+
+    /// # Safety
+    /// As of [`pack`](Self::pack).
+    unsafe fn pack_now(&mut self) {
         let mut end = 0;
         for (origin, count) in self.parts.list() {
             // SAFETY: the caller's condition; the program does not write what it sends, and MPI too would
@@ -122,6 +151,17 @@ impl Staged {
     /// # Safety
     /// As of [`unpack`](Self::unpack).
     unsafe fn unpack_front(&mut self, arrived: usize) {
+        match self.counted.clone() {
+            // SAFETY: the caller's condition.
+            Some(counted) => counted.usage.timed(|| unsafe { self.unpack_now(arrived) }),
+            // SAFETY: the caller's condition.
+            None => unsafe { self.unpack_now(arrived) },
+        }
+    }
+
+    /// # Safety
+    /// As of [`unpack`](Self::unpack).
+    unsafe fn unpack_now(&mut self, arrived: usize) {
         let mut bytes = &self.buffer[..arrived];
         for (origin, count) in self.parts.list() {
             // SAFETY: the caller's condition; any bytes may be written, as MPI would, and the program knows
@@ -191,9 +231,9 @@ impl Outgoing {
     pub unsafe fn unpacked(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
         // SAFETY: 1.
         or_else_plain(|| {
-            let (engine, count) = unsafe { argument.engine(call) }?;
-            let datatype = engine.sent(count, communicator)?;
-            let staged = Staged::of(engine, Parts::One((argument.buffer.cast(), count)))?;
+            let found = unsafe { argument.engine(call) }?;
+            let datatype = found.engine.sent(found.count, communicator)?;
+            let staged = Staged::of(found, Parts::One((argument.buffer.cast(), found.count)))?;
             Some(Self { staged, datatype, count: argument.count })
         })
     }
@@ -238,8 +278,8 @@ impl Incoming {
     pub unsafe fn message(call: &Call, argument: Argument) -> Option<Self> {
         or_else_plain(|| {
             // SAFETY: 1.
-            let (engine, count) = unsafe { argument.engine(call) }?;
-            Self::with_gap(engine, count, argument)
+            let found = unsafe { argument.engine(call) }?;
+            Self::with_gap(found, argument)
         })
     }
 
@@ -250,9 +290,9 @@ impl Incoming {
     pub unsafe fn replaced(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
         or_else_plain(|| {
             // SAFETY: 1.
-            let (engine, count) = unsafe { argument.engine(call) }?;
-            engine.sent(count, communicator)?;
-            let mut packed = Self::with_gap(engine, count, argument)?;
+            let found = unsafe { argument.engine(call) }?;
+            found.engine.sent(found.count, communicator)?;
+            let mut packed = Self::with_gap(found, argument)?;
             // SAFETY: 2.
             unsafe { packed.staged.pack() };
             let before = packed.staged.bytes - packed.behind;
@@ -261,9 +301,10 @@ impl Incoming {
         })
     }
 
-    fn with_gap(engine: &Engine, count: usize, argument: Argument) -> Option<Self> {
+    fn with_gap(found: Found<'_>, argument: Argument) -> Option<Self> {
+        let Found { engine, count, .. } = found;
         let (datatype, parts) = (engine.received(count)?, Parts::One((argument.buffer.cast(), count)));
-        let staged = Staged::of(engine, parts)?;
+        let staged = Staged::of(found, parts)?;
         let Some(gap) = engine.gap() else {
             return Some(Self { staged, datatype, count: argument.count, behind: 0, _whole: None });
         };

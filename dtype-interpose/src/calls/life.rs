@@ -4,7 +4,7 @@ use std::os::raw::{c_char, c_int};
 
 use mpi::ffi::{MPI_Comm, MPI_Datatype};
 
-use crate::{call::calls, known, mode, mode::Mode, peers, requests, usage::Usage};
+use crate::{call::calls, known, mode, mode::Mode, peers, requests, usage};
 
 calls! { "";
     fn Init(count: *mut c_int, arguments: *mut *mut *mut c_char) |next| {
@@ -33,7 +33,7 @@ calls! { "";
         unsafe {
             let code = next(datatype);
             if code == 0 && mode::mode() != Mode::Off {
-                known::committed(*datatype, Usage::default);
+                known::committed(*datatype);
             }
             code
         }
@@ -55,6 +55,7 @@ calls! { "";
 pub(crate) fn end() {
     if mode::mode() != Mode::Off {
         requests::end();
+        usage::end();
         peers::leave();
         known::end();
     }

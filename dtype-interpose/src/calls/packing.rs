@@ -1,12 +1,12 @@
 //! Packing into the program's own buffers (MPI 4.1 section 5.2). The bytes are those of the library.
 
-use std::os::raw::{c_int, c_void};
+use std::os::raw::c_void;
 
 use mpi::ffi::{MPI_Comm, MPI_Datatype};
 
 use crate::{
     call::{Call, calls_of_both_counts},
-    staged::{Argument, SUCCESS, or_else_plain},
+    staged::{Argument, Found, SUCCESS, or_else_plain},
 };
 
 use dtype_runtime::pack::{Data, DataMut};
@@ -64,13 +64,13 @@ calls_of_both_counts! {
 unsafe fn pack(call: &Call, named: Argument, packed: *mut c_void, size: i64, position: i64) -> Option<i64> {
     or_else_plain(|| {
         // SAFETY: the program's promise.
-        let (engine, count) = unsafe { named.engine(call) }?;
+        let found @ Found { engine, count, .. } = unsafe { named.engine(call) }?;
         let (bytes, place) = room(engine.size().checked_mul(count)?, size, position)?;
         // SAFETY: the program's promise: what is named is there, and `size` bytes for what is packed.
         unsafe {
             let data = Data::from_raw_parts(engine.plan(), count, named.buffer.cast());
             let target = std::slice::from_raw_parts_mut(packed.cast::<u8>().add(place), bytes);
-            data.pack_into(target).ok()?;
+            found.run(|| drop(data.pack_into(target)));
         }
         Some(position + bytes as i64)
     })
@@ -89,13 +89,13 @@ unsafe fn unpack(
 ) -> Option<i64> {
     or_else_plain(|| {
         // SAFETY: the program's promise.
-        let (engine, count) = unsafe { named.engine(call) }?;
+        let found @ Found { engine, count, .. } = unsafe { named.engine(call) }?;
         let (bytes, place) = room(engine.size().checked_mul(count)?, size, position)?;
         // SAFETY: the program's promise: what is named is there, and `size` packed bytes.
         unsafe {
             let source = std::slice::from_raw_parts(packed.cast::<u8>().add(place), bytes);
             let mut data = DataMut::from_raw_parts(engine.plan(), count, named.buffer.cast());
-            data.unpack(source).ok()?;
+            found.run(|| drop(data.unpack(source)));
         }
         Some(position + bytes as i64)
     })

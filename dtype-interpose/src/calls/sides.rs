@@ -51,10 +51,10 @@ impl<P: Index> Side<P> {
     unsafe fn of(call: &Call, named: Argument, blocks: usize, communicator: MPI_Comm) -> Self {
         let packed = or_else_plain(|| {
             // SAFETY: the program's promise.
-            let (engine, count) = unsafe { named.engine(call) }?;
-            let datatype = engine.sent(count, communicator)?;
-            let parts = Parts::One((named.buffer.cast(), count.checked_mul(blocks)?));
-            Some((Staged::of(engine, parts)?, datatype))
+            let found = unsafe { named.engine(call) }?;
+            let datatype = found.engine.sent(found.count, communicator)?;
+            let parts = Parts::One((named.buffer.cast(), found.count.checked_mul(blocks)?));
+            Some((Staged::of(found, parts)?, datatype))
         });
         match packed.filter(|_| blocks > 0) {
             Some((mut staged, datatype)) => Self {
@@ -110,8 +110,8 @@ impl<P: Index> Side<P> {
             };
             let largest = counts.iter().map(|count| (*count).into()).max()?;
             // SAFETY: the program's promise.
-            let (engine, count) = unsafe { Argument::new(buffer, largest, datatype).engine(call) }?;
-            let packed = engine.sent(count, communicator)?;
+            let found = unsafe { Argument::new(buffer, largest, datatype).engine(call) }?;
+            let (engine, packed) = (found.engine, found.engine.sent(found.count, communicator)?);
             let (mut parts, mut list, mut end) = (Vec::new(), Vec::new(), 0i64);
             for (count, place) in counts.iter().zip(places) {
                 let (count, place): (i64, i64) = ((*count).into(), (*place).into());
@@ -121,7 +121,7 @@ impl<P: Index> Side<P> {
                 list.push(P::try_from(end).ok()?);
                 end = end.checked_add(count)?;
             }
-            Some((Staged::of(engine, Parts::Many(parts))?, packed, list))
+            Some((Staged::of(found, Parts::Many(parts))?, packed, list))
         });
         match packed {
             Some((mut staged, datatype, list)) => {
