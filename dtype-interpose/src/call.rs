@@ -90,7 +90,9 @@ macro_rules! calls {
             let own: Function = own;
             // SAFETY: MPI's functions of one name have one type.
             let $next: Function = unsafe { std::mem::transmute(CALL.next(own as *mut std::os::raw::c_void)) };
-            $body
+            let code = (move || $body)();
+            $crate::requests::tend();
+            code
         }
     )*};
 }

@@ -1,5 +1,7 @@
 //! How messages of a datatype are packed: its plan, and the datatype of its packed bytes.
 
+use std::os::raw::c_void;
+
 use dtype_runtime::{
     decode::{build, decode},
     dtype_core::{BaseType, Bounds, TypeTree},
@@ -37,6 +39,8 @@ pub(crate) struct Engine {
     /// which match whatever the datatype itself does.
     for_peers: bool,
     gap: Option<Gap>,
+    /// The least displacement of a byte.
+    lowest: i64,
     /// For reports.
     tree: TypeTree,
 }
@@ -59,7 +63,7 @@ impl Engine {
         // SAFETY: whoever sends a datatype keeps it for the time of the call.
         let decoded = decode(&unsafe { DatatypeRef::from_raw(datatype) })?;
         let (plan, tree) = (decoded.plan()?, decoded.tree().clone());
-        let size = plan.packed_size();
+        let (size, lowest) = (plan.packed_size(), tree.measure()?.lower_bound);
         let for_peers = base_of(&tree).is_none() && !JOINS_STRUCTS;
         let gate = |is_received| match for_peers {
             true => Gate::of_signature(&tree, is_received),
@@ -77,7 +81,7 @@ impl Engine {
         };
         let packed = build(gapless.clone(), Bounds::of_extent(size as i64))?;
         let gap = WRITES_TOO_MUCH.then(|| Gap::of(&gapless, &packed)).transpose()?;
-        Ok(Ok(Self { plan, size, gates, packed, for_peers, gap, tree }))
+        Ok(Ok(Self { plan, size, gates, packed, for_peers, gap, lowest, tree }))
     }
 
     pub fn plan(&self) -> &Plan {
@@ -92,6 +96,14 @@ impl Engine {
     /// Packed bytes of one.
     pub fn size(&self) -> usize {
         self.size
+    }
+
+    /// Whether it may lie at this address. From a null pointer on displacements are addresses (`MPI_BOTTOM`,
+    /// MPI 4.1 section 5.1.12), or the library has to say that the buffer is wrong.
+    pub fn may_lie_at(&self, address: *const c_void) -> bool {
+        /// Nothing is in the first pages of memory.
+        const LEAST_ADDRESS: i64 = 1 << 16;
+        !address.is_null() || self.lowest >= LEAST_ADDRESS
     }
 
     /// The fewest packed bytes of a message that goes packed, or is received so.

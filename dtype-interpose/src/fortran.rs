@@ -274,6 +274,7 @@ macro_rules! one_for_all {
                     None => $next($($argument,)* error),
                 }
             }
+            requests::tend();
         }
     };
 }

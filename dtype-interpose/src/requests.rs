@@ -149,12 +149,14 @@ impl Pending {
     }
 
     /// Does what is to be done when the library has been asked: puts it back, or unpacks what it has
-    /// received.
+    /// received. `now` is the program's handle after that: of what is over, and cannot be started again, there
+    /// is none any more, whatever else the library says.
     ///
     /// # Safety
     /// 1 and 2 of [`unpack`](Self::unpack), where it is done.
-    pub unsafe fn settle(mut self, end: End, status: *const MPI_Status) {
-        if end == End::NotYet || !self.is_active {
+    pub unsafe fn settle(mut self, now: MPI_Request, end: End, status: *const MPI_Status) {
+        let is_gone = now != self.handle;
+        if !is_gone && (end == End::NotYet || !self.is_active || !self.is_persistent) {
             return put(self);
         }
         if end == End::Done {
@@ -162,7 +164,7 @@ impl Pending {
             unsafe { self.unpack(status) };
         }
         self.is_active = false;
-        if self.is_persistent {
+        if !is_gone {
             put(self);
         }
     }

@@ -45,7 +45,11 @@ impl Argument {
         // SAFETY: 1 and 2.
         let known = unsafe { known(self.datatype) }?;
         let engine = known.engine(self.datatype, count)?;
-        call.packs().then_some(Found { engine, count, counted: &known.counted })
+        (call.packs() && engine.may_lie_at(self.buffer)).then_some(Found {
+            engine,
+            count,
+            counted: &known.counted,
+        })
     }
 }
 

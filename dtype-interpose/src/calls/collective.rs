@@ -74,10 +74,10 @@ collectives! {
         if sends && from != in_place() {
             sides.send = Side::sent(call, Argument::new(from, from_count, from_type), 1, communicator);
         }
-        // In place, the root's own block is there already.
-        if members.is_root(root) && from != in_place() {
+        if members.is_root(root) {
             let named = Argument::new(to, to_count, to_type);
-            sides.receive = Side::received(call, named, members.size, communicator);
+            let received = Side::received(call, named, members.size, communicator);
+            sides.receive = if from == in_place() { received.packed() } else { received };
         }
         sides
     } |sides| (
@@ -195,9 +195,10 @@ collectives! {
         if sends && from != in_place() {
             sides.send = Side::sent(call, Argument::new(from, from_count, from_type), 1, communicator);
         }
-        if members.is_root(root) && from != in_place() {
+        if members.is_root(root) {
             let named = Listed { buffer: to, counts, places, datatype: to_type };
-            sides.receive = Side::listed(call, &named, members.size, communicator);
+            let received = Side::listed(call, &named, members.size, communicator);
+            sides.receive = if from == in_place() { received.packed() } else { received };
         }
         sides
     } |sides| (

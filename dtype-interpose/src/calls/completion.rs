@@ -105,7 +105,7 @@ calls! { "";
             if code == SUCCESS && *flag != 0 {
                 pending.look(status);
             } else {
-                pending.settle(End::NotYet, status);
+                pending.settle(request, End::NotYet, status);
             }
             code
         }
@@ -152,7 +152,7 @@ unsafe fn one(
     let status = own.place(status);
     let (code, done) = ask(status);
     // SAFETY: if it is done, this is its status, and the program has left what it receives alone.
-    unsafe { pending.settle(end_of(code, done), status) };
+    unsafe { pending.settle(*request, end_of(code, done), status) };
     code
 }
 
@@ -180,7 +180,7 @@ unsafe fn all(
         unsafe {
             let status = statuses.add(i);
             let end = if code == SUCCESS { end_of(code, done) } else { end_by_status(code, status) };
-            pending.settle(end, status);
+            pending.settle(*requests.add(i), end, status);
         }
     }
     code
@@ -207,7 +207,10 @@ unsafe fn any(
     for (i, pending) in taken {
         let is_it = usize::try_from(index).is_ok_and(|index| index == i);
         // SAFETY: if it is done, this is its status, and the program has left what it receives alone.
-        unsafe { pending.settle(if is_it { end_of(code, true) } else { End::NotYet }, status) };
+        unsafe {
+            let end = if is_it { end_of(code, true) } else { End::NotYet };
+            pending.settle(*requests.add(i), end, status);
+        }
     }
     code
 }
@@ -244,7 +247,7 @@ unsafe fn some(
             None => (End::NotYet, statuses),
         };
         // SAFETY: if it is done, this is its status, and the program has left what it receives alone.
-        unsafe { pending.settle(end, status) };
+        unsafe { pending.settle(*requests.add(i), end, status) };
     }
     code
 }

@@ -74,11 +74,7 @@ impl<P: Index> Side<P> {
     /// The program's promise.
     pub unsafe fn sent(call: &Call, named: Argument, blocks: usize, communicator: MPI_Comm) -> Self {
         // SAFETY: the program's promise.
-        unsafe {
-            let mut side = Self::of(call, named, blocks, communicator);
-            side.staged.iter_mut().for_each(|staged| staged.pack());
-            side
-        }
+        unsafe { Self::of(call, named, blocks, communicator).packed() }
     }
 
     /// What is received.
@@ -88,6 +84,17 @@ impl<P: Index> Side<P> {
     pub unsafe fn received(call: &Call, named: Argument, blocks: usize, communicator: MPI_Comm) -> Self {
         // SAFETY: the program's promise.
         unsafe { Self::of(call, named, blocks, communicator) }
+    }
+
+    /// The same, packed now: what is sent; and what is received where a block of it is there already
+    /// (`MPI_IN_PLACE`), which then is unpacked with the others.
+    ///
+    /// # Safety
+    /// The program's promise.
+    pub unsafe fn packed(mut self) -> Self {
+        // SAFETY: the program's promise.
+        self.staged.iter_mut().for_each(|staged| unsafe { staged.pack() });
+        self
     }
 
     /// What is listed, packed if it should be: if the largest block should.
@@ -142,11 +149,7 @@ impl<P: Index> Side<P> {
         communicator: MPI_Comm,
     ) -> Self {
         // SAFETY: the program's promise.
-        unsafe {
-            let mut side = Self::listed(call, named, blocks, communicator);
-            side.staged.iter_mut().for_each(|staged| staged.pack());
-            side
-        }
+        unsafe { Self::listed(call, named, blocks, communicator).packed() }
     }
 }
 

@@ -180,6 +180,7 @@ static void received(const Case *c, MPI_Status *status) {
 }
 
 #define RECEIVE(c) MPI_Recv((c)->to, (c)->count, (c)->type, other, 5, world, &status)
+#define RECEIVE_(c, type) MPI_Recv((c)->to, (c)->count, type, other, 5, world, MPI_STATUS_IGNORE)
 
 static void p_send(const Case *c) {
     MPI_Status status;
@@ -546,6 +547,74 @@ static void p_free(const Case *c) {
     received(c, &status);
 }
 
+static void p_free_receive(const Case *c) {
+    /* That the message is there only another one tells. */
+    MPI_Request request;
+    int token = 0;
+    MPI_Irecv(c->to, c->count, c->type, other, 5, world, &request);
+    MPI_Request_free(&request);
+    MPI_Barrier(world);
+    if (rank == 0) {
+        MPI_Ssend(c->from, c->count, c->type, other, 5, world);
+        MPI_Send(&token, 1, MPI_INT, other, 6, world);
+        MPI_Recv(&token, 1, MPI_INT, other, 6, world, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Recv(&token, 1, MPI_INT, other, 6, world, MPI_STATUS_IGNORE);
+        add(to, ROOM);
+        MPI_Ssend(c->from, c->count, c->type, other, 5, world);
+        MPI_Send(&token, 1, MPI_INT, other, 6, world);
+    }
+    add(to, ROOM);
+}
+
+static long memory(void) {
+    long pages = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file && fscanf(file, "%ld %ld", &pages, &resident) != 2) {
+        resident = 0;
+    }
+    if (file) {
+        fclose(file);
+    }
+    return resident * 4;
+}
+
+static void p_growth(const Case *c) {
+    /* What is freed is freed: datatypes, requests, and what they use. Once is enough. */
+    static int done;
+    long before = 0;
+    if (done++) {
+        return;
+    }
+    for (int i = 0; i < 6000; i++) {
+        MPI_Request request;
+        MPI_Datatype type;
+        MPI_Type_dup(c->type, &type);
+        MPI_Isend(c->from, c->count, type, other, 5, world, &request);
+        MPI_Request_free(&request);
+        RECEIVE_(c, type);
+        MPI_Type_free(&type);
+        if (i == 2000) {
+            before = memory();
+        }
+    }
+    MPI_Barrier(world);
+    add_number(memory() - before < 2048);
+}
+
+static void p_null(const Case *c) {
+    static int done;
+    /* Displacements are no addresses. MPICH reads from there. */
+    int code, class = 0;
+    if (!is_mpich && !done++) {
+        errors(MPI_ERRORS_RETURN);
+        code = MPI_Send(NULL, c->count, c->type, rank, 5, world);
+        MPI_Error_class(code, &class);
+        add_number(class == MPI_ERR_BUFFER);
+        errors(MPI_ERRORS_ARE_FATAL);
+    }
+}
+
 static void p_cancel(const Case *c) {
     MPI_Request request;
     MPI_Status status;
@@ -648,6 +717,22 @@ static int apart(const Case *c) {
     return (int)((true_extent + extent - 1) / extent);
 }
 
+/* Different counts for each rank, in an order of their own, with gaps. */
+typedef struct {
+    int counts[16], places[16], mine;
+} Lists;
+
+static Lists lists(const Case *c) {
+    Lists l;
+    int step = (c->count + apart(c)) + 2;
+    for (int i = 0; i < size; i++) {
+        l.counts[i] = c->count - (i % 2);
+        l.places[i] = (size - 1 - i) * step + 1;
+    }
+    l.mine = l.counts[rank];
+    return l;
+}
+
 static void p_gather(const Case *c) {
     MPI_Request request;
     for (int root = 0; root < size; root++) {
@@ -660,6 +745,21 @@ static void p_gather(const Case *c) {
     add(to, ROOM);
     memcpy(to, from, ROOM);
     MPI_Gather(rank == 0 ? MPI_IN_PLACE : c->from, c->count, c->type, c->to, c->count, c->type, 0, world);
+    add(to, ROOM);
+}
+
+static void p_in_place(const Case *c) {
+    /* At the root only: the others need not know. */
+    MPI_Request request;
+    Lists l = lists(c);
+    memcpy(to, from, ROOM);
+    MPI_Igather(rank == 0 ? MPI_IN_PLACE : c->from, c->count, c->type, c->to, c->count, c->type, 0, world, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    add(to, ROOM);
+    memcpy(to, from, ROOM);
+    MPI_Igatherv(rank == 0 ? MPI_IN_PLACE : c->from, l.mine, c->type, c->to, l.counts, l.places, c->type, 0, world,
+                 &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
     add(to, ROOM);
 }
 
@@ -700,22 +800,6 @@ static void p_alltoall(const Case *c) {
     memcpy(to, from, ROOM);
     MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, c->to, c->count, c->type, world);
     add(to, ROOM);
-}
-
-/* Different counts for each rank, in an order of their own, with gaps. */
-typedef struct {
-    int counts[16], places[16], mine;
-} Lists;
-
-static Lists lists(const Case *c) {
-    Lists l;
-    int step = (c->count + apart(c)) + 2;
-    for (int i = 0; i < size; i++) {
-        l.counts[i] = c->count - (i % 2);
-        l.places[i] = (size - 1 - i) * step + 1;
-    }
-    l.mine = l.counts[rank];
-    return l;
 }
 
 static void p_gatherv(const Case *c) {
@@ -887,6 +971,9 @@ static const struct {
     {"prepared", p_prepared, 1},
     {"get_status", p_get_status},
     {"free", p_free},
+    {"free_receive", p_free_receive},
+    {"growth", p_growth},
+    {"null", p_null},
     {"cancel", p_cancel},
     {"freed_type", p_freed_type},
     {"bottom", p_bottom},
@@ -894,6 +981,7 @@ static const struct {
     {"pack_size", p_pack_size},
     {"bcast", p_bcast, 1},
     {"gather", p_gather, 1},
+    {"in_place", p_in_place},
     {"scatter", p_scatter, 1},
     {"allgather", p_allgather, 1},
     {"alltoall", p_alltoall, 1},
