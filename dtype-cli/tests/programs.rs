@@ -357,16 +357,9 @@ def pack(datatype):
         writeln!(main, "import {name}\npack({name}.create_{name}())").unwrap();
     }
     fs::write(folder.join("main.py"), main).unwrap();
-    let mpi4py = env::var("DTYPE_MPI4PY").expect("DTYPE_MPI4PY: the folder that mpi4py is in");
     let mut command = Command::new("python3");
-    command.arg("main.py").current_dir(&folder).env("PYTHONPATH", mpi4py);
-    // Only Open MPI's compiler says its version so.
-    let is_open_mpi = Command::new(compiler("mpicc")).arg("--showme:version").output();
-    if is_open_mpi.is_ok_and(|output| output.status.success()) {
-        command.env("MPI4PY_MPIABI", "openmpi");
-    } else {
-        command.env("MPI4PY_MPIABI", "mpich").env("LD_LIBRARY_PATH", mpich_by_its_own_name(&folder));
-    }
+    command.arg("main.py").current_dir(&folder);
+    command.envs(xtask::launch::python(&compiler("mpicc"), &folder).unwrap());
     check(&cases, &run(&mut command));
 }
 
@@ -457,16 +450,4 @@ debug = \"line-tables-only\"
     for (line, i) in lines.iter().zip(packed_by) {
         assert_eq!(*line, packed(&cases[i]), "{}", cases[i].notation);
     }
-}
-
-/// Folders in which MPICH is called as MPICH calls it; Debian has another name for it.
-fn mpich_by_its_own_name(folder: &Path) -> String {
-    let link = run(Command::new(compiler("mpicc")).arg("-show"));
-    let folders: Vec<_> = link.split_whitespace().filter_map(|word| word.strip_prefix("-L")).collect();
-    let debian = folders.iter().map(|folder| Path::new(folder).join("libmpich.so.12"));
-    if let Some(debian) = debian.into_iter().find(|path| path.exists()) {
-        std::os::unix::fs::symlink(debian, folder.join("libmpi.so.12")).unwrap();
-    }
-    let known = env::var("LD_LIBRARY_PATH").unwrap_or_default();
-    format!("{}:{}:{known}", folder.display(), folders.join(":"))
 }

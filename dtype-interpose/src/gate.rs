@@ -78,12 +78,14 @@ impl Gate {
     }
 }
 
-/// Bytes of a contiguous block, on the average of those at the front.
+/// Bytes of a contiguous block, on the average of those at the front of many copies; where these touch, they are
+/// one.
 fn mean_block(plan: &Plan) -> usize {
     const SOME: usize = 64 << 10;
-    let some = plan.packed_size().min(SOME);
+    let copies = (SOME / plan.packed_size().max(1)).max(1);
+    let some = (plan.packed_size() * copies).min(SOME);
     // SAFETY: nothing is read: blocks are counted.
-    let data = unsafe { Data::from_raw_parts(plan, 1, std::ptr::null()) };
+    let data = unsafe { Data::from_raw_parts(plan, copies, std::ptr::null()) };
     data.blocks(0..some).ok().and_then(|blocks| some.checked_div(blocks)).unwrap_or(usize::MAX)
 }
 
@@ -171,6 +173,15 @@ mod tests {
             // What is sent so is received so.
             assert!(gate(&one).is_err() || Gate::of_signature(&one, true).is_ok());
         }
+    }
+
+    #[test]
+    fn copies_that_touch_are_one_block() {
+        let plan = |tree: &TypeTree| Plan::new(tree).unwrap();
+        let pair = TypeTree::vector(2, 8, leaf(BaseType::F64));
+        assert_eq!(mean_block(&plan(&pair)), 64 << 10);
+        assert_eq!(mean_block(&plan(&pair).resized(24)), 16);
+        assert_eq!(mean_block(&plan(&TypeTree::vector(1 << 20, 24, pair))), 16);
     }
 
     #[test]

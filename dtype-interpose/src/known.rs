@@ -136,20 +136,13 @@ unsafe fn look(datatype: MPI_Datatype) -> *const Known {
 /// MPI is usable, and the datatype committed.
 pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
     let mut size = 0;
-    let [mut integers, mut addresses, mut datatypes, mut combiner] = [0; 4];
-    // SAFETY: the datatype is live; there is room for all numbers.
-    unsafe {
+    // SAFETY: the datatype is live; there is room for a number.
+    let is_derived = unsafe {
         ffi::MPI_Type_size(datatype, &raw mut size);
-        ffi::MPI_Type_get_envelope(
-            datatype,
-            &raw mut integers,
-            &raw mut addresses,
-            &raw mut datatypes,
-            &raw mut combiner,
-        );
-    }
+        dtype_interpose_is_derived(datatype) != 0
+    };
     // One that is too large for a number, and one without data, stay as they are; so do predefined ones.
-    let Some(size) = usize::try_from(size).ok().filter(|size| *size > 0 && datatypes > 0) else { return };
+    let Some(size) = usize::try_from(size).ok().filter(|size| *size > 0 && is_derived) else { return };
     // SAFETY: MPI is usable, and the datatype live.
     if unsafe { !look(datatype).is_null() } {
         return;
@@ -211,4 +204,9 @@ unsafe extern "C" fn delete(_: MPI_Datatype, _: c_int, value: *mut c_void, _: *m
     // SAFETY: the value is a counted reference that is kept, and now is not any more.
     drop(unsafe { Arc::from_raw(value.cast_const().cast::<Known>()) });
     ffi::MPI_SUCCESS as c_int
+}
+
+unsafe extern "C" {
+    /// Whether a live datatype was made of others.
+    fn dtype_interpose_is_derived(datatype: MPI_Datatype) -> c_int;
 }

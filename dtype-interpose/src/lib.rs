@@ -15,7 +15,6 @@
 mod call;
 mod calls;
 mod engine;
-#[cfg(open_mpi)]
 mod fortran;
 mod gap;
 mod gate;

@@ -6,9 +6,14 @@
 use std::{
     collections::BTreeMap,
     env,
+    ffi::{OsStr, OsString},
+    fs,
     path::{Path, PathBuf},
     process::Command,
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{
+        Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -34,10 +39,10 @@ fn folder() -> PathBuf {
 
 /// Compiles a program with a compiler of the MPI library.
 fn compiled(compiler: &str, options: &[&str], source: &str, name: &str) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(source);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
     let program = folder().join(name);
     let mut command = Command::new(compiler);
-    command.args(["-O1", "-w"]).args(options).arg("-o").arg(&program).arg(source).current_dir(folder());
+    command.args(["-O2", "-w"]).args(options).arg("-o").arg(&program).arg(source).current_dir(folder());
     let output = command.output().unwrap_or_else(|error| panic!("{compiler}: {error}"));
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     program
@@ -47,9 +52,8 @@ fn mpicc() -> String {
     env::var("MPICC").unwrap_or_else(|_| "mpicc".into())
 }
 
-/// Runs a program on ranks of which these preload the library, and gives its lines: what they begin with, and
-/// the rest.
-fn lines(program: &Path, preloaded: &[bool], arguments: &[&str]) -> BTreeMap<String, String> {
+/// Runs a program on ranks of which these preload the library, and gives what it says.
+fn run(program: &[&OsStr], preloaded: &[bool], environment: &[(&str, OsString)]) -> String {
     let preload = format!("LD_PRELOAD={}", library().display());
     let mut command = launch::on_ranks(launch::mpiexec(), 1, "env");
     for (i, is_preloaded) in preloaded.iter().enumerate() {
@@ -59,10 +63,15 @@ fn lines(program: &Path, preloaded: &[bool], arguments: &[&str]) -> BTreeMap<Str
         if *is_preloaded {
             command.arg(&preload);
         }
-        command.arg(program).args(arguments);
+        for (name, value) in environment {
+            let mut assignment = OsString::from(format!("{name}="));
+            assignment.push(value);
+            command.arg(assignment);
+        }
+        command.args(program);
     }
-    // What a test says about modes is said by itself.
-    for name in ["DTYPE_INTERPOSE", "DTYPE_ALLOW", "DTYPE_DENY", "DTYPE_PEERS"] {
+    // What a test says about modes it says itself.
+    for name in ["DTYPE_INTERPOSE", "DTYPE_ALLOW", "DTYPE_DENY", "DTYPE_PEERS", "DTYPE_REPORT"] {
         command.env_remove(name);
     }
     // Ranks that wait keep a core busy.
@@ -71,12 +80,40 @@ fn lines(program: &Path, preloaded: &[bool], arguments: &[&str]) -> BTreeMap<Str
     let finished = launch::run(&mut command, Duration::from_secs(180)).unwrap();
     let is_over = finished.status.is_some_and(|status| status.success());
     let last: Vec<_> = finished.output.lines().rev().take(9).collect();
-    assert!(is_over, "{} {preloaded:?}: {:?}, last {last:#?}", program.display(), finished.status);
+    assert!(is_over, "{program:?} {preloaded:?}: {:?}, last {last:#?}", finished.status);
+    finished.output
+}
+
+/// The lines of a program by what they begin with.
+fn lines(program: &Path, preloaded: &[bool], arguments: &[&str]) -> BTreeMap<String, String> {
+    let mut command = vec![program.as_os_str()];
+    command.extend(arguments.iter().map(OsStr::new));
     let line = |line: &str| {
         let (name, rest) = line.split_once(' ')?;
         Some((name.to_owned(), rest.to_owned()))
     };
-    finished.output.lines().filter(|line| !line.contains("[WARNING]")).filter_map(line).collect()
+    let output = run(&command, preloaded, &[]);
+    output.lines().filter(|line| !line.contains("[WARNING]")).filter_map(line).collect()
+}
+
+/// Messages and packed ones, as a program's reports say in their last lines.
+fn counted(program: &[&OsStr], environment: &[(&str, OsString)]) -> [u64; 2] {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let file = folder().join(format!("report-{}", NUMBER.fetch_add(1, Ordering::Relaxed)));
+    for rank in 0..2 {
+        let _ = fs::remove_file(format!("{}.{rank}", file.display()));
+    }
+    let environment = [environment, &[("DTYPE_REPORT", file.clone().into_os_string())]].concat();
+    run(program, &[true, true], &environment);
+    let mut sums = [0, 0];
+    for rank in 0..2 {
+        let text = fs::read_to_string(format!("{}.{rank}", file.display())).unwrap_or_default();
+        let last = text.lines().last().unwrap_or_default();
+        for (sum, word) in sums.iter_mut().zip(last.split_whitespace()) {
+            *sum += word.parse::<u64>().unwrap_or_else(|error| panic!("{last}: {error}"));
+        }
+    }
+    sums
 }
 
 /// What must be the same, with all ways of preloading on two ranks.
@@ -93,7 +130,7 @@ fn is_the_same_with_it(program: &Path, least: usize, arguments: &[&str]) {
 
 #[test]
 fn programs_in_c_receive_the_same() {
-    is_the_same_with_it(&compiled(&mpicc(), &[], "c/suite.c", "suite"), 700, &[]);
+    is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/suite.c", "suite"), 700, &[]);
 }
 
 #[test]
@@ -101,14 +138,14 @@ fn programs_in_fortran_receive_the_same() {
     let compiler = mpicc().replace("mpicc", "mpif90");
     for (binding, name) in [("1", "mpif.h"), ("2", "mpi"), ("3", "mpi_f08")] {
         let options = ["-fallow-argument-mismatch", &format!("-DBINDING={binding}")];
-        let suite = compiled(&compiler, &options, "fortran/suite.F90", &format!("suite-{name}"));
+        let suite = compiled(&compiler, &options, "tests/fortran/suite.F90", &format!("suite-{name}"));
         is_the_same_with_it(&suite, 16, &[]);
     }
 }
 
 #[test]
 fn collective_calls_of_three_ranks_are_the_same() {
-    let suite = compiled(&mpicc(), &[], "c/suite.c", "suite-of-three");
+    let suite = compiled(&mpicc(), &[], "tests/c/suite.c", "suite-of-three");
     let calls = ["bcast", "gather", "scatter", "allgather", "alltoall", "neighbours"];
     let plain = lines(&suite, &[false; 3], &calls);
     assert!(plain.len() > 150, "{} programs", plain.len());
@@ -118,4 +155,35 @@ fn collective_calls_of_three_ranks_are_the_same() {
             assert_eq!(found.get(name), Some(expected), "{name}, preloaded on {preloaded:?}");
         }
     }
+}
+
+#[test]
+fn the_example_in_c_goes_packed_unless_it_must_not() {
+    let structs = compiled(&mpicc(), &[], "../examples/interpose/structs.c", "structs");
+    let structs = [structs.as_os_str()];
+    let [messages, packed] = counted(&structs, &[]);
+    assert_eq!(messages, packed, "all go packed");
+    assert_eq!(messages, 800, "200 rounds of two ranks, that send and receive");
+    let with = |name, value: &str| counted(&structs, &[(name, value.into())]);
+    assert_eq!(with("DTYPE_INTERPOSE", "report"), [800, 0]);
+    assert_eq!(with("DTYPE_INTERPOSE", "off"), [0, 0]);
+    assert_eq!(with("DTYPE_ALLOW", "MPI_Bcast,MPI_I*"), [800, 0]);
+    // MPICH does not receive bytes into structs.
+    assert_eq!(with("DTYPE_DENY", "MPI_Send"), [800, 400]);
+    assert_eq!(with("DTYPE_PEERS", "all"), [800, 800]);
+}
+
+#[test]
+fn the_example_in_fortran_goes_packed() {
+    let compiler = mpicc().replace("mpicc", "mpif90");
+    let rows = compiled(&compiler, &[], "../examples/interpose/rows.f90", "rows");
+    assert_eq!(counted(&[rows.as_os_str()], &[]), [1600, 1600]);
+}
+
+#[test]
+fn the_example_in_python_goes_packed() {
+    let particles = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/interpose/particles.py");
+    let environment = launch::python(&mpicc(), &folder()).unwrap();
+    let [messages, packed] = counted(&[OsStr::new("python3"), particles.as_os_str()], &environment);
+    assert_eq!((messages, packed), (800, 800));
 }

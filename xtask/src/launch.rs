@@ -4,6 +4,7 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     io::{self, Read},
+    path::Path,
     process::{Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
@@ -34,6 +35,33 @@ pub fn on_ranks(mpiexec: impl AsRef<OsStr>, ranks: usize, program: impl AsRef<Os
     let mut command = Command::new(mpiexec);
     command.arg("-n").arg(ranks.to_string()).arg(program).envs(PERMISSIONS);
     command
+}
+
+/// Where mpi4py and numpy are: `cargo xtask test` says it.
+pub const MPI4PY: &str = "DTYPE_MPI4PY";
+
+/// The environment in which Python finds mpi4py ([`MPI4PY`]), and mpi4py the MPI library of this compiler
+/// wrapper. Files that it needs for that go to `folder`.
+///
+/// # Errors
+/// Where the compiler cannot be asked, or a file not be made.
+pub fn python(mpicc: &str, folder: &Path) -> io::Result<Vec<(&'static str, OsString)>> {
+    let mpi4py = env::var_os(MPI4PY).ok_or_else(|| io::Error::other("DTYPE_MPI4PY: where mpi4py is"))?;
+    // Only Open MPI's compiler says its version so.
+    if Command::new(mpicc).arg("--showme:version").output()?.status.success() {
+        return Ok(vec![("PYTHONPATH", mpi4py), ("MPI4PY_MPIABI", "openmpi".into())]);
+    }
+    // Debian has MPICH under another name than mpi4py looks for.
+    let link = String::from_utf8_lossy(&Command::new(mpicc).arg("-show").output()?.stdout).into_owned();
+    let folders: Vec<_> = link.split_whitespace().filter_map(|word| word.strip_prefix("-L")).collect();
+    let debian = folders.iter().map(|folder| Path::new(folder).join("libmpich.so.12"));
+    let name = folder.join("libmpi.so.12");
+    if let Some(debian) = debian.into_iter().find(|path| path.exists() && !name.exists()) {
+        std::os::unix::fs::symlink(debian, name)?;
+    }
+    let known = env::var("LD_LIBRARY_PATH").unwrap_or_default();
+    let path = format!("{}:{}:{known}", folder.display(), folders.join(":"));
+    Ok(vec![("PYTHONPATH", mpi4py), ("MPI4PY_MPIABI", "mpich".into()), ("LD_LIBRARY_PATH", path.into())])
 }
 
 /// What a finished program left behind.

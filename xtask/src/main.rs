@@ -1,4 +1,4 @@
-//! `cargo xtask demo | test | bench`: all the set-up there is, so that nothing is installed by hand.
+//! `cargo xtask demo | test | bench | interpose`: all the set-up there is, so that nothing is installed by hand.
 #![forbid(unsafe_code)]
 
 use std::{
@@ -13,6 +13,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 mod bench;
 mod demo;
 mod house;
+mod interpose;
 mod mpi;
 mod test;
 
@@ -33,6 +34,12 @@ enum Task {
     },
     /// Measure against the peers, all in one run.
     Bench(bench::Options),
+    /// Build the library that existing programs preload, and say how.
+    Interpose {
+        /// Which MPI library.
+        #[arg(long, value_enum, default_value_t)]
+        mpi: Libraries,
+    },
     /// Run every check: format, lints, documentation, unit tests, and the tests on several ranks.
     Test {
         /// Which MPI library.
@@ -77,6 +84,7 @@ fn run(task: Task) -> Result<()> {
     match task {
         Task::Demo { mpi } => demo::run(mpi),
         Task::Bench(options) => bench::run(options, &called_from),
+        Task::Interpose { mpi } => interpose::run(mpi),
         Task::Test { mpi, long } => test::run(mpi, long),
     }
 }

@@ -140,12 +140,14 @@ pub(crate) fn newest(sh: &Shell) -> Vec<Library> {
     found.collect()
 }
 
-/// The folder of mpi4py, which is a wheel on PyPI, and installed below `target/mpi` if it is not yet there;
-/// nothing where it cannot be had.
+/// The folder of mpi4py and numpy, which are wheels on PyPI, and installed below `target/mpi` if they are not
+/// yet there; nothing where they cannot be had.
 pub(crate) fn mpi4py(sh: &Shell) -> Option<PathBuf> {
     let folder = sh.current_dir().join("target/mpi/mpi4py");
-    if !folder.join("mpi4py").exists() {
-        install_wheel(sh, "mpi4py", "--target", &folder)?;
+    for wheel in ["mpi4py", "numpy"] {
+        if !folder.join(wheel).exists() {
+            install_wheel(sh, wheel, "--target", &folder)?;
+        }
     }
     Some(folder)
 }

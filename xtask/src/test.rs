@@ -20,7 +20,10 @@ pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
 
     step("the house");
     house::check_lines(&sh.current_dir())?;
-    house::check(&sh.current_dir(), &["dtype-core", "dtype-derive", "dtype-runtime", "dtype-cli"])?;
+    house::check(
+        &sh.current_dir(),
+        &["dtype-core", "dtype-derive", "dtype-runtime", "dtype-interpose", "dtype-cli"],
+    )?;
 
     step("clippy and rustdoc, warnings denied");
     {
@@ -144,17 +147,23 @@ fn structs(sh: &Shell, count: &mut Count) -> Result<()> {
 
 /// The programs that the command writes, compiled and run in those languages that are here.
 fn programs(sh: &Shell, count: &mut Count) -> Result<()> {
-    let mut arguments = vec!["--package", "dtype-cli", "--features", "mpi", "--test", "programs", "--"];
-    if !fortran_is_here(sh) {
-        arguments.extend(["--skip", "fortran"]);
-    }
     let mpi4py = mpi::mpi4py(sh);
     let _folder = mpi4py.as_ref().map(|folder| sh.push_env("DTYPE_MPI4PY", folder));
+    let mut skipped = Vec::new();
+    if !fortran_is_here(sh) {
+        skipped.extend(["--skip", "fortran"]);
+    }
     if mpi4py.is_none() {
         println!("not run: programs in Python, since there is no mpi4py here");
-        arguments.extend(["--skip", "python"]);
+        skipped.extend(["--skip", "python"]);
     }
-    count.cargo_test(sh, &arguments)
+    for arguments in [
+        ["--package", "dtype-cli", "--features", "mpi", "--test", "programs", "--"],
+        ["--package", "dtype-interpose", "--lib", "--test", "programs", "--no-fail-fast", "--"],
+    ] {
+        count.cargo_test(sh, &[&arguments[..], &skipped[..]].concat())?;
+    }
+    Ok(())
 }
 
 /// The tests that need no MPI in Miri, which sees undefined behaviour that no run shows; but for those that

@@ -61,7 +61,8 @@ pub(crate) fn end() {
     }
 }
 
-fn begin(initialize: impl FnOnce() -> c_int) -> c_int {
+/// `MPI_Init` with what is to be done before and behind it.
+pub(crate) fn begin(initialize: impl FnOnce() -> c_int) -> c_int {
     if mode::mode() == Mode::Off {
         return initialize();
     }

@@ -34,8 +34,10 @@ static void add(const void *bytes, size_t count) {
 static void add_number(long number) { add(&number, sizeof number); }
 
 static void refill(int round) {
-    for (int i = 0; i < ROOM; i++) {
-        from[i] = (char)(i * 167 + (i >> 8) * 13 + rank * 31 + round * 7);
+    uint64_t word = (uint64_t)(rank * 31 + round * 7 + 1) * 0x9e3779b97f4a7c15u;
+    for (size_t i = 0; i < ROOM; i += sizeof word) {
+        memcpy(from + i, &word, sizeof word);
+        word = word * 0xd1342543de82ef95u + 1;
     }
     memset(to, 0x5a, ROOM);
     memset(spare, 0x33, ROOM);

@@ -1,5 +1,4 @@
-//! The calls as programs in Fortran make them with Open MPI, whose `mpif.h`, `mpi` and `mpi_f08` do not go
-//! through those of C. (MPICH's do.) `mpi` and `mpif.h` call `mpi_send_`, `mpi_f08` calls `ompi_send_f`, or
+//! Open MPI, whose `mpif.h`, `mpi` and `mpi_f08` do not go through the calls of C. `mpi` and `mpif.h` call `mpi_send_`, `mpi_f08` calls `ompi_send_f`, or
 //! `pmpi_test_` where there are logicals.
 //!
 //! What is not packed goes to the function behind as it is. What is goes the way of C: handles, statuses and
@@ -14,17 +13,14 @@ use std::{
 
 use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
 
+use super::{Integer, from_one, if_any};
 use crate::{
-    call::Call,
     calls::{collective, completion, life, neighbours, packing, persistent, point_to_point},
     known::{self, is_known},
     mode::{self, Mode},
     requests,
     staged::SUCCESS,
 };
-
-/// `INTEGER`, which is a C `int` in all libraries here: the handles are conversions of such.
-type Integer = c_int;
 
 /// An argument as Fortran hands it over, and as C has it.
 trait Argument {
@@ -246,58 +242,6 @@ impl Argument for Status {
     }
 }
 
-/// Defines functions that Fortran calls, under each of their names; what is between bars is the one behind.
-macro_rules! functions {
-    ($(fn $name:ident [$($symbol:literal $alias:ident),*] $arguments:tt |$next:ident| $body:block)*) => {$(
-        mod $name {
-            use super::*;
-            one_for_all! { $arguments |$next| $body }
-            $(under_name! { $symbol $alias $arguments })*
-        }
-    )*};
-}
-
-/// Defines what a function does.
-macro_rules! one_for_all {
-    (($($argument:ident: $type:ty),* $(,)?) |$next:ident| $body:block) => {
-        type Function = unsafe extern "C" fn($($type,)* *mut Integer);
-
-        /// # Safety
-        /// The program's promise.
-        #[allow(clippy::too_many_arguments, reason = "as in the standard")]
-        unsafe fn run($next: Function, $($argument: $type,)* error: *mut Integer) {
-            let code: Option<c_int> = $body;
-            // SAFETY: the program's promise.
-            unsafe {
-                match code {
-                    Some(code) => *error = code,
-                    None => $next($($argument,)* error),
-                }
-            }
-            requests::tend();
-        }
-    };
-}
-
-/// Defines the function under one of its names.
-macro_rules! under_name {
-    ($symbol:literal $alias:ident ($($argument:ident: $type:ty),* $(,)?)) => {
-        #[unsafe(export_name = $symbol)]
-        unsafe extern "C" fn $alias($($argument: $type,)* error: *mut Integer) {
-            static CALL: Call = match CStr::from_bytes_with_nul(concat!($symbol, "\0").as_bytes()) {
-                Ok(name) => Call::new(name),
-                Err(_) => panic!("it ends in a zero"),
-            };
-            let next = CALL.next(ptr::null_mut());
-            assert!(!next.is_null(), "a program in Fortran has the library's functions for it");
-            // SAFETY: functions of one name have one type; the program's promise.
-            unsafe {
-                run(std::mem::transmute::<*mut c_void, Function>(next), $($argument,)* error);
-            }
-        }
-    };
-}
-
 /// Defines functions that have one in C with the same arguments, and datatypes among them.
 macro_rules! with_datatypes {
     ($($name:ident $mpi:literal $ompi:literal => $call:path: $($argument:ident $kind:ty),*;)*) => {
@@ -486,24 +430,6 @@ impl Statuses {
             unsafe { ffi::MPI_Status_c2f(status, self.fortran.add(i * integers)) };
         }
     }
-}
-
-/// A place in a list, which Fortran counts from 1.
-///
-/// # Safety
-/// The program's promise.
-unsafe fn from_one(index: *mut Integer) {
-    // SAFETY: the program's promise.
-    unsafe {
-        if *index >= 0 {
-            *index += 1;
-        }
-    }
-}
-
-/// What the library behind does where there is no request of ours.
-fn if_any(run: impl FnOnce() -> c_int) -> Option<c_int> {
-    requests::any().then(run)
 }
 
 functions! {

@@ -1,0 +1,208 @@
+//! MPICH, whose `mpi_f08` goes through the calls of C where there are buffers, and else to the library behind
+//! them. Handles and statuses are those of C.
+
+use std::{
+    ffi::CStr,
+    os::raw::{c_int, c_void},
+    ptr,
+    sync::OnceLock,
+};
+
+use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
+
+use super::{Integer, from_one, if_any};
+use crate::{
+    calls::{completion, life, persistent},
+    known,
+    mode::{self, Mode},
+    peers,
+    requests::list,
+    staged::SUCCESS,
+};
+
+/// A status as C has it: what stands for none is another address in Fortran.
+fn status(of_program: *mut MPI_Status) -> *mut MPI_Status {
+    static IGNORED: OnceLock<[usize; 2]> = OnceLock::new();
+    let ignored = IGNORED.get_or_init(|| {
+        [c"MPI_F08_STATUS_IGNORE", c"MPI_F08_STATUSES_IGNORE"].map(|name| {
+            // SAFETY: the name ends in a zero; it is that of a pointer (MPI 4.1 section 19.3.5).
+            unsafe {
+                let place = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()).cast::<usize>();
+                if place.is_null() { 0 } else { *place }
+            }
+        })
+    });
+    // SAFETY: a constant of the library, one for both.
+    if ignored.contains(&(of_program as usize)) { unsafe { ffi::RSMPI_STATUS_IGNORE } } else { of_program }
+}
+
+/// Places in a list, which Fortran counts from 1. (MPICH 4.0.2 itself counts these from 0 in `mpi_f08`.)
+///
+/// # Safety
+/// The program's promise.
+unsafe fn all_from_one(done: *const Integer, indices: *mut Integer) {
+    // SAFETY: the program's promise.
+    unsafe { (0..list(indices.cast_const(), *done).len()).for_each(|i| from_one(indices.add(i))) };
+}
+
+functions! {
+    fn init ["mpi_init_f08_" f08] () |next| {
+        let mut code = SUCCESS;
+        // SAFETY: the program's promise.
+        Some(life::begin(|| unsafe {
+            next(&raw mut code);
+            code
+        }))
+    }
+
+    fn init_thread ["mpi_init_thread_f08_" f08] (wanted: *const Integer, provided: *mut Integer) |next| {
+        let mut code = SUCCESS;
+        // SAFETY: the program's promise.
+        Some(life::begin(|| unsafe {
+            next(wanted, provided, &raw mut code);
+            code
+        }))
+    }
+
+    fn finalize ["mpi_finalize_f08_" f08] () |_next| {
+        life::end();
+        None
+    }
+
+    fn type_commit ["mpi_type_commit_f08_" f08] (datatype: *mut MPI_Datatype) |next| {
+        // SAFETY: the program's promise.
+        unsafe {
+            let mut code = SUCCESS;
+            next(datatype, &raw mut code);
+            if code == SUCCESS && mode::mode() != Mode::Off {
+                known::committed(*datatype);
+            }
+            Some(code)
+        }
+    }
+
+    fn intercomm_merge ["mpi_intercomm_merge_f08_" f08] (
+        between: *const MPI_Comm,
+        high: *const Integer,
+        new: *mut MPI_Comm,
+    ) |_next| {
+        peers::has_merged();
+        None
+    }
+
+    fn start ["mpi_start_f08_" f08] (request: *mut MPI_Request) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe { persistent::Start(request) })
+    }
+
+    fn startall ["mpi_startall_f08_" f08] (count: *const Integer, requests: *mut MPI_Request) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe { persistent::Startall(*count, requests) })
+    }
+
+    fn wait ["mpi_wait_f08_" f08] (request: *mut MPI_Request, found: *mut MPI_Status) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe { completion::Wait(request, status(found)) })
+    }
+
+    fn test ["mpi_test_f08_" f08] (
+        request: *mut MPI_Request,
+        flag: *mut Integer,
+        found: *mut MPI_Status,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe { completion::Test(request, flag, status(found)) })
+    }
+
+    fn waitall ["mpi_waitall_f08_" f08] (
+        count: *const Integer,
+        requests: *mut MPI_Request,
+        found: *mut MPI_Status,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe { completion::Waitall(*count, requests, status(found)) })
+    }
+
+    fn testall ["mpi_testall_f08_" f08] (
+        count: *const Integer,
+        requests: *mut MPI_Request,
+        flag: *mut Integer,
+        found: *mut MPI_Status,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe { completion::Testall(*count, requests, flag, status(found)) })
+    }
+
+    fn waitany ["mpi_waitany_f08_" f08] (
+        count: *const Integer,
+        requests: *mut MPI_Request,
+        index: *mut Integer,
+        found: *mut MPI_Status,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            let code = completion::Waitany(*count, requests, index, status(found));
+            from_one(index);
+            code
+        })
+    }
+
+    fn testany ["mpi_testany_f08_" f08] (
+        count: *const Integer,
+        requests: *mut MPI_Request,
+        index: *mut Integer,
+        flag: *mut Integer,
+        found: *mut MPI_Status,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            let code = completion::Testany(*count, requests, index, flag, status(found));
+            from_one(index);
+            code
+        })
+    }
+
+    fn waitsome ["mpi_waitsome_f08_" f08] (
+        count: *const Integer,
+        requests: *mut MPI_Request,
+        done: *mut Integer,
+        indices: *mut Integer,
+        found: *mut MPI_Status,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            let code = completion::Waitsome(*count, requests, done, indices, status(found));
+            all_from_one(done, indices);
+            code
+        })
+    }
+
+    fn testsome ["mpi_testsome_f08_" f08] (
+        count: *const Integer,
+        requests: *mut MPI_Request,
+        done: *mut Integer,
+        indices: *mut Integer,
+        found: *mut MPI_Status,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            let code = completion::Testsome(*count, requests, done, indices, status(found));
+            all_from_one(done, indices);
+            code
+        })
+    }
+
+    fn request_get_status ["mpi_request_get_status_f08_" f08] (
+        request: *const MPI_Request,
+        flag: *mut Integer,
+        found: *mut MPI_Status,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe { completion::Request_get_status(*request, flag, status(found)) })
+    }
+
+    fn request_free ["mpi_request_free_f08_" f08] (request: *mut MPI_Request) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe { completion::Request_free(request) })
+    }
+}
