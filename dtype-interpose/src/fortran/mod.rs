@@ -64,19 +64,6 @@ macro_rules! under_name {
     };
 }
 
-/// A place in a list, which Fortran counts from 1.
-///
-/// # Safety
-/// The program's promise.
-pub(super) unsafe fn from_one(index: *mut Integer) {
-    // SAFETY: the program's promise.
-    unsafe {
-        if *index >= 0 {
-            *index += 1;
-        }
-    }
-}
-
 /// What the library behind does where there is no request of ours.
 pub(super) fn if_any(run: impl FnOnce() -> c_int) -> Option<c_int> {
     requests::any().then(run)

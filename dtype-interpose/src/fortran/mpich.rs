@@ -10,7 +10,7 @@ use std::{
 
 use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
-use super::{Integer, from_one, if_any};
+use super::{Integer, if_any};
 use crate::{
     calls::{completion, life, persistent},
     known,
@@ -36,13 +36,51 @@ fn status(of_program: *mut MPI_Status) -> *mut MPI_Status {
     if ignored.contains(&(of_program as usize)) { unsafe { ffi::RSMPI_STATUS_IGNORE } } else { of_program }
 }
 
-/// Places in a list, which Fortran counts from 1. (MPICH 4.0.2 itself counts these from 0 in `mpi_f08`.)
+/// What the first place in a list is: 1 by the standard, 0 in MPICH 4.0. It is asked once, with a message to
+/// nobody, so that places are as they are without us.
+fn first() -> Integer {
+    type Waitany =
+        unsafe extern "C" fn(*const Integer, *mut MPI_Request, *mut Integer, *mut MPI_Status, *mut Integer);
+    static FIRST: OnceLock<Integer> = OnceLock::new();
+    *FIRST.get_or_init(|| {
+        let (mut index, mut code) = (1, SUCCESS);
+        // SAFETY: the name ends in a zero, and is that of this function; constants of the library, a message
+        // to nobody, and room for all that is set.
+        unsafe {
+            let waitany = libc::dlsym(libc::RTLD_NEXT, c"mpi_waitany_f08_".as_ptr());
+            if !waitany.is_null() {
+                let waitany: Waitany = std::mem::transmute(waitany);
+                let (mut request, mut status) = (ffi::RSMPI_REQUEST_NULL, std::mem::zeroed());
+                let (nobody, own) = (ffi::RSMPI_PROC_NULL, ffi::RSMPI_COMM_SELF);
+                let request = &raw mut request;
+                ffi::PMPI_Isend(ptr::null(), 0, ffi::RSMPI_UINT8_T, nobody, 0, own, request);
+                waitany(&1, request, &raw mut index, &raw mut status, &raw mut code);
+            }
+        }
+        index
+    })
+}
+
+/// A place in a list, as Fortran counts it.
 ///
 /// # Safety
 /// The program's promise.
-unsafe fn all_from_one(done: *const Integer, indices: *mut Integer) {
+unsafe fn as_in_fortran(index: *mut Integer) {
     // SAFETY: the program's promise.
-    unsafe { (0..list(indices.cast_const(), *done).len()).for_each(|i| from_one(indices.add(i))) };
+    unsafe {
+        if *index >= 0 {
+            *index += first();
+        }
+    }
+}
+
+/// The same of those that are done.
+///
+/// # Safety
+/// The program's promise.
+unsafe fn all_as_in_fortran(done: *const Integer, indices: *mut Integer) {
+    // SAFETY: the program's promise.
+    unsafe { (0..list(indices.cast_const(), *done).len()).for_each(|i| as_in_fortran(indices.add(i))) };
 }
 
 functions! {
@@ -142,7 +180,7 @@ functions! {
         // SAFETY: the program's promise.
         if_any(|| unsafe {
             let code = completion::Waitany(*count, requests, index, status(found));
-            from_one(index);
+            as_in_fortran(index);
             code
         })
     }
@@ -157,7 +195,7 @@ functions! {
         // SAFETY: the program's promise.
         if_any(|| unsafe {
             let code = completion::Testany(*count, requests, index, flag, status(found));
-            from_one(index);
+            as_in_fortran(index);
             code
         })
     }
@@ -172,7 +210,7 @@ functions! {
         // SAFETY: the program's promise.
         if_any(|| unsafe {
             let code = completion::Waitsome(*count, requests, done, indices, status(found));
-            all_from_one(done, indices);
+            all_as_in_fortran(done, indices);
             code
         })
     }
@@ -187,7 +225,7 @@ functions! {
         // SAFETY: the program's promise.
         if_any(|| unsafe {
             let code = completion::Testsome(*count, requests, done, indices, status(found));
-            all_from_one(done, indices);
+            all_as_in_fortran(done, indices);
             code
         })
     }

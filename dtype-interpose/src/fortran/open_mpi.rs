@@ -13,7 +13,7 @@ use std::{
 
 use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
 
-use super::{Integer, from_one, if_any};
+use super::{Integer, if_any};
 use crate::{
     calls::{collective, completion, life, neighbours, packing, persistent, point_to_point},
     known::{self, is_known},
@@ -428,6 +428,19 @@ impl Statuses {
         for (i, status) in self.c.iter().enumerate().take(usize::try_from(count).unwrap_or(0)) {
             // SAFETY: the program's promise: a status of Fortran has as many integers as one of C.
             unsafe { ffi::MPI_Status_c2f(status, self.fortran.add(i * integers)) };
+        }
+    }
+}
+
+/// A place in a list, which Fortran counts from 1.
+///
+/// # Safety
+/// The program's promise.
+unsafe fn from_one(index: *mut Integer) {
+    // SAFETY: the program's promise.
+    unsafe {
+        if *index >= 0 {
+            *index += 1;
         }
     }
 }
