@@ -200,14 +200,14 @@ impl TypeTree {
 
     /// A tree of the packed bytes: the same base types in the same order (MPI 4.1 section 5.1, the type
     /// signature), each where the one before ends. Lists become vecs, so it is no larger than what is
-    /// different in this one. Empty parts are left out; pairs with a gap between value and index become the two
-    /// numbers that they are.
+    /// different in this one. Empty parts are left out; pairs with a gap between value and index become the
+    /// two numbers that they are.
     ///
     /// ```
     /// use dtype_core::{BaseType, TypeTree};
     ///
-    /// let number = TypeTree::structure([0, 8], [TypeTree::Leaf(BaseType::U8), TypeTree::Leaf(BaseType::F64)]);
-    /// let listed = TypeTree::index([0, 16, 64], number);
+    /// let fields = [TypeTree::Leaf(BaseType::U8), TypeTree::Leaf(BaseType::F64)];
+    /// let listed = TypeTree::index([0, 16, 64], TypeTree::structure([0, 8], fields));
     /// assert_eq!(listed.gapless()?.flatten()?.displacements(), [0, 1, 9, 10, 18, 19]);
     /// # Ok::<(), dtype_core::Error>(())
     /// ```

@@ -5,8 +5,8 @@ MPI_Datatype dtype_interpose_packed(void) { return MPI_PACKED; }
 void *dtype_interpose_in_place(void) { return MPI_IN_PLACE; }
 int dtype_interpose_root(void) { return MPI_ROOT; }
 
-/* Whether a datatype was made of others: also by a constructor with large counts, of which the old call to ask
-   knows nothing. */
+/* Whether a datatype was made of others: also by a constructor with large counts, of which the old call to
+   ask knows nothing. */
 int dtype_interpose_is_derived(MPI_Datatype datatype) {
     int combiner;
 #if MPI_VERSION >= 4

@@ -65,9 +65,8 @@ impl Engine {
         let (plan, tree) = (decoded.plan()?, decoded.tree().clone());
         let (size, lowest) = (plan.packed_size(), tree.measure()?.lower_bound);
         let for_peers = base_of(&tree).is_none() && !JOINS_STRUCTS;
-        let gate = |is_received| match for_peers {
-            true => Gate::of_signature(&tree, is_received),
-            false => Gate::of_layout(&tree, &plan),
+        let gate = |is_received| {
+            if for_peers { Gate::of_signature(&tree, is_received) } else { Gate::of_layout(&tree, &plan) }
         };
         let gates = match (gate(false), gate(true)) {
             (Ok(sent), Ok(received)) => [sent, received],

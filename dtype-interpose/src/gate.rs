@@ -69,7 +69,7 @@ impl Gate {
     /// Why none go packed.
     pub fn of_signature(tree: &TypeTree, is_received: bool) -> Result<Self, String> {
         let bytes = tree.measure().map_or(0, |measure| measure.size);
-        let mean = bytes.checked_div(stretches(tree).map_or(1, |found| found.in_a_circle())).unwrap_or(0);
+        let mean = bytes.checked_div(stretches(tree).map_or(1, Stretches::in_a_circle)).unwrap_or(0);
         let most = if is_received { 160 } else { 80 };
         if mean > most {
             return Err(format!("its values of one type follow each other ({mean} bytes on the average)"));
@@ -78,8 +78,8 @@ impl Gate {
     }
 }
 
-/// Bytes of a contiguous block, on the average of those at the front of many copies; where these touch, they are
-/// one.
+/// Bytes of a contiguous block, on the average of those at the front of many copies; where these touch, they
+/// are one.
 fn mean_block(plan: &Plan) -> usize {
     const SOME: usize = 64 << 10;
     let copies = (SOME / plan.packed_size().max(1)).max(1);

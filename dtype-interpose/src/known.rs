@@ -148,17 +148,12 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
         return;
     }
     let mut key = KEY.lock().unwrap_or_else(PoisonError::into_inner);
-    let key = match *key {
-        Some(key) => key,
-        None => {
-            let mut new = 0;
-            // SAFETY: the callbacks have the types of MPI 4.1 section 7.7.4 and use no extra state.
-            unsafe {
-                ffi::MPI_Type_create_keyval(Some(copy), Some(delete), &raw mut new, ptr::null_mut());
-            }
-            *key.insert(new)
-        }
-    };
+    let key = *key.get_or_insert_with(|| {
+        let mut new = 0;
+        // SAFETY: the callbacks have the types of MPI 4.1 section 7.7.4 and use no extra state.
+        unsafe { ffi::MPI_Type_create_keyval(Some(copy), Some(delete), &raw mut new, ptr::null_mut()) };
+        new
+    });
     let known = Known { least: AtomicUsize::new(LEAST), counted: Counted::new(size) };
     let value = Arc::into_raw(Arc::new(known));
     // SAFETY: the datatype is live, and the key was made here.

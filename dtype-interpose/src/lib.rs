@@ -6,11 +6,11 @@
 //! behind as the same base types without gaps, which match whatever the datatype does; or it is received so,
 //! and unpacked. Everything else is handed on as it is: DESIGN.md, "Under other people's programs".
 //!
-//! - `call`: the calls in front and behind; `mode`: what the user has asked for;
-//! - `handle`: handles as numbers; `known`: what is known of a datatype; `engine`: how its messages are packed, and `gate` which;
-//!   `peers`, `gap`: where libraries need more than that;
-//! - `staged`: a buffer of the program's with its packed bytes; `requests`: those of calls that are under way;
-//! - `calls`: the calls of each chapter; `fortran`: those that Fortran makes otherwise; `usage`: what the report tells.
+//! - `call`: what is known of a call, and the one behind; `mode`: what the user has asked for;
+//! - `handle`: handles as numbers; `known`: what is known of a datatype; `engine`: how its messages are
+//!   packed, and `gate` which; `peers`, `gap`: where libraries need more than that;
+//! - `staged`: memory of the program's with its packed bytes; `requests`: that of calls under way;
+//! - `calls`: the calls of each chapter; `fortran`: those that Fortran makes otherwise; `usage`: the report.
 
 mod call;
 mod calls;

@@ -149,8 +149,8 @@ impl Pending {
     }
 
     /// Does what is to be done when the library has been asked: puts it back, or unpacks what it has
-    /// received. `now` is the program's handle after that: of what is over, and cannot be started again, there
-    /// is none any more, whatever else the library says.
+    /// received. `now` is the program's handle after that: of what is over, and cannot be started again,
+    /// there is none any more, whatever else the library says.
     ///
     /// # Safety
     /// 1 and 2 of [`unpack`](Self::unpack), where it is done.

@@ -233,8 +233,8 @@ impl Outgoing {
     /// 1. MPI is usable, and the datatype live.
     #[inline]
     pub unsafe fn unpacked(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
-        // SAFETY: 1.
         or_else_plain(|| {
+            // SAFETY: 1.
             let found = unsafe { argument.engine(call) }?;
             let datatype = found.engine.sent(found.count, communicator)?;
             let staged = Staged::of(found, Parts::One((argument.buffer.cast(), found.count)))?;
@@ -324,7 +324,8 @@ impl Incoming {
     /// Has the library receive a message, with a status of which something is known behind.
     ///
     /// # Safety
-    /// 1 of [`arrived`](Self::arrived). 2. `receive` hands on what it is given, and gives what the library says.
+    /// 1 of [`arrived`](Self::arrived). 2. `receive` hands on what it is given, and gives what the library
+    /// says.
     pub unsafe fn receive(
         mut self,
         status: *mut MPI_Status,
@@ -344,8 +345,8 @@ impl Incoming {
     ///
     /// # Safety
     /// 1. What was named is writable, and the program leaves it alone until it knows that the message is
-    ///    there. 2. The status is that of the message, which was received without an
-    /// error.
+    ///    there.
+    /// 2. The status is that of the message, which was received without an error.
     pub unsafe fn arrived(&mut self, status: *const MPI_Status) {
         let (mut bytes, mut cancelled) = (0, 0);
         // SAFETY: 2; there is room for a flag and for a number.

@@ -1,7 +1,7 @@
 //! What was done with datatypes: counted where a report is wanted, and written at the end.
 //!
-//! `DTYPE_REPORT=FILE` has each rank write `FILE.RANK`: a line for each layout that was sent or received, those
-//! of most bytes first, with how many messages went packed, how long that took, and why others did not.
+//! `DTYPE_REPORT=FILE` has each rank write `FILE.RANK`: a line for each layout that was sent or received,
+//! those of most bytes first, with how many messages went packed, how long that took, and why others did not.
 
 use std::{
     collections::BTreeMap,

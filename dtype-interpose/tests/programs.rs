@@ -52,6 +52,9 @@ fn mpicc() -> String {
     env::var("MPICC").unwrap_or_else(|_| "mpicc".into())
 }
 
+/// Held while a program runs: ranks that wait keep a core busy.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 /// Runs a program on ranks of which these preload the library, and gives what it says.
 fn run(program: &[&OsStr], preloaded: &[bool], environment: &[(&str, OsString)]) -> String {
     let preload = format!("LD_PRELOAD={}", library().display());
@@ -74,10 +77,8 @@ fn run(program: &[&OsStr], preloaded: &[bool], environment: &[(&str, OsString)])
     for name in ["DTYPE_INTERPOSE", "DTYPE_ALLOW", "DTYPE_DENY", "DTYPE_PEERS", "DTYPE_REPORT"] {
         command.env_remove(name);
     }
-    // Ranks that wait keep a core busy.
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let finished = launch::run(&mut command, Duration::from_secs(180)).unwrap();
+    let finished = launch::run(&mut command, Duration::from_mins(3)).unwrap();
     let is_over = finished.status.is_some_and(|status| status.success());
     let last: Vec<_> = finished.output.lines().rev().take(9).collect();
     assert!(is_over, "{program:?} {preloaded:?}: {:?}, last {last:#?}", finished.status);

@@ -1,4 +1,5 @@
-//! `cargo xtask demo | test | bench | interpose`: all the set-up there is, so that nothing is installed by hand.
+//! `cargo xtask demo | test | bench | interpose`: all the set-up there is, so that nothing is installed by
+//! hand.
 #![forbid(unsafe_code)]
 
 use std::{

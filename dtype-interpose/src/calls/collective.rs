@@ -5,7 +5,7 @@ use std::os::raw::{c_int, c_void};
 use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use super::sides::{Listed, Members, Side, Sides, in_place};
-use crate::{call::calls_of_both_counts, staged::Argument};
+use crate::staged::Argument;
 
 /// Defines a call and the one that begins it: what to prepare, and with what to call then. Only what the
 /// standard says is significant on a rank is looked at.

@@ -5,7 +5,6 @@ use std::{os::raw::c_int, slice};
 use mpi::ffi::{self, MPI_Request, MPI_Status};
 
 use crate::{
-    call::calls,
     requests::{self, End},
     staged::{SUCCESS, Status},
 };
@@ -33,7 +32,11 @@ calls! { "";
         statuses: *mut MPI_Status,
     ) |next| {
         // SAFETY: the program's promise.
-        unsafe { all(count, requests, statuses, |statuses| (next(count, requests, flag, statuses), *flag != 0)) }
+        unsafe {
+            all(count, requests, statuses, |statuses| {
+                (next(count, requests, flag, statuses), *flag != 0)
+            })
+        }
     }
 
     fn Waitany(

@@ -4,7 +4,7 @@ use std::os::raw::{c_char, c_int};
 
 use mpi::ffi::{MPI_Comm, MPI_Datatype};
 
-use crate::{call::calls, known, mode, mode::Mode, peers, requests, usage};
+use crate::{known, mode, mode::Mode, peers, requests, usage};
 
 calls! { "";
     fn Init(count: *mut c_int, arguments: *mut *mut *mut c_char) |next| {

@@ -8,7 +8,7 @@ use super::{
     collective::collectives,
     sides::{Listed, Side, Sides},
 };
-use crate::{call::calls_of_both_counts, staged::Argument};
+use crate::staged::Argument;
 
 /// How many neighbours a rank receives from, and sends to.
 ///

@@ -5,7 +5,7 @@ use std::os::raw::c_void;
 use mpi::ffi::{MPI_Comm, MPI_Datatype};
 
 use crate::{
-    call::{Call, calls_of_both_counts},
+    call::Call,
     staged::{Argument, Found, SUCCESS, or_else_plain},
 };
 

@@ -8,7 +8,6 @@ use std::{
 use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use crate::{
-    call::{calls, calls_of_both_counts},
     requests::{self, Work},
     staged::{Argument, Incoming, Outgoing, SUCCESS},
 };

@@ -5,7 +5,6 @@ use std::os::raw::{c_int, c_void};
 use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
 
 use crate::{
-    call::calls_of_both_counts,
     requests::{self, Work},
     staged::{Argument, Incoming, Outgoing, SUCCESS},
 };

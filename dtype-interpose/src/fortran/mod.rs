@@ -1,7 +1,7 @@
 //! The calls as programs in Fortran make them, where they do not go through those of C.
 //!
-//! With MPICH, `mpif.h` and `mpi` go through C with all calls, and `mpi_f08` with those that have buffers: see
-//! `mpich`. With Open MPI none do: see `open_mpi`.
+//! With MPICH, `mpif.h` and `mpi` go through C with all calls, and `mpi_f08` with those that have buffers:
+//! see `mpich`. With Open MPI none do: see `open_mpi`.
 
 use std::os::raw::c_int;
 
@@ -50,7 +50,8 @@ macro_rules! under_name {
     ($symbol:literal $alias:ident ($($argument:ident: $type:ty),* $(,)?)) => {
         #[unsafe(export_name = $symbol)]
         unsafe extern "C" fn $alias($($argument: $type,)* error: *mut Integer) {
-            static CALL: $crate::call::Call = match CStr::from_bytes_with_nul(concat!($symbol, "\0").as_bytes()) {
+            const NAME: &str = concat!($symbol, "\0");
+            static CALL: $crate::call::Call = match CStr::from_bytes_with_nul(NAME.as_bytes()) {
                 Ok(name) => $crate::call::Call::new(name),
                 Err(_) => panic!("it ends in a zero"),
             };

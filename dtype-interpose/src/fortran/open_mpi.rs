@@ -1,5 +1,5 @@
-//! Open MPI, whose `mpif.h`, `mpi` and `mpi_f08` do not go through the calls of C. `mpi` and `mpif.h` call `mpi_send_`, `mpi_f08` calls `ompi_send_f`, or
-//! `pmpi_test_` where there are logicals.
+//! Open MPI, whose `mpif.h`, `mpi` and `mpi_f08` do not go through the calls of C. `mpi` and `mpif.h` call
+//! `mpi_send_`, `mpi_f08` calls `ompi_send_f`, or `pmpi_test_` where there are logicals.
 //!
 //! What is not packed goes to the function behind as it is. What is goes the way of C: handles, statuses and
 //! the constants that are addresses are converted as Open MPI does it.
@@ -521,7 +521,8 @@ functions! {
     ) |_next| {
         // SAFETY: the program's promise.
         if_any(|| unsafe {
-            let (mut requests, mut statuses) = (Requests::of(requests, *count), Statuses::of(statuses, *count));
+            let mut requests = Requests::of(requests, *count);
+            let mut statuses = Statuses::of(statuses, *count);
             let code = completion::Waitall(*count, requests.c.as_mut_ptr(), statuses.give());
             requests.finish();
             statuses.finish(*count);
@@ -537,7 +538,8 @@ functions! {
     ) |_next| {
         // SAFETY: the program's promise.
         if_any(|| unsafe {
-            let (mut requests, mut statuses) = (Requests::of(requests, *count), Statuses::of(statuses, *count));
+            let mut requests = Requests::of(requests, *count);
+            let mut statuses = Statuses::of(statuses, *count);
             let code = completion::Testall(*count, requests.c.as_mut_ptr(), flag, statuses.give());
             requests.finish();
             if *flag != 0 {
@@ -593,7 +595,8 @@ functions! {
     ) |_next| {
         // SAFETY: the program's promise.
         if_any(|| unsafe {
-            let (mut requests, mut statuses) = (Requests::of(requests, *count), Statuses::of(statuses, *count));
+            let mut requests = Requests::of(requests, *count);
+            let mut statuses = Statuses::of(statuses, *count);
             let code =
                 completion::Waitsome(*count, requests.c.as_mut_ptr(), done, indices, statuses.give());
             requests.finish();
@@ -612,7 +615,8 @@ functions! {
     ) |_next| {
         // SAFETY: the program's promise.
         if_any(|| unsafe {
-            let (mut requests, mut statuses) = (Requests::of(requests, *count), Statuses::of(statuses, *count));
+            let mut requests = Requests::of(requests, *count);
+            let mut statuses = Statuses::of(statuses, *count);
             let code =
                 completion::Testsome(*count, requests.c.as_mut_ptr(), done, indices, statuses.give());
             requests.finish();

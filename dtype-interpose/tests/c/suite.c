@@ -52,8 +52,10 @@ static void errors(MPI_Errhandler handler) {
 
 /* ---- Datatypes ---- */
 
-static const char *const kinds[KINDS] = {"column", "rows", "list", "lengths", "record", "records", "nested", "cube",
-                                         "lower", "before", "shorts", "pairs", "doubles", "dup", "long", "bytes"};
+static const char *const kinds[KINDS] = {"column", "rows", "list", "lengths", "record", "records", "nested",
+                                         "cube",
+                                         "lower", "before", "shorts", "pairs", "doubles", "dup", "long",
+"bytes"};
 
 static MPI_Datatype committed(MPI_Datatype type, int resize, long extent) {
     MPI_Datatype result = type;
@@ -675,7 +677,8 @@ static void p_pack(const Case *c) {
     MPI_Pack(c->from + 3, c->count, c->type, c->spare, ROOM - REGION, &position, world);
     add_number(position);
     add(c->spare, (size_t)position);
-    MPI_Sendrecv(c->spare + end, position - end, MPI_PACKED, other, 5, packed, 2 * REGION, MPI_PACKED, other, 5,
+    MPI_Sendrecv(c->spare + end, position - end, MPI_PACKED, other, 5, packed, 2 * REGION, MPI_PACKED,
+                 other, 5,
                  world, MPI_STATUS_IGNORE);
     position = 0;
     MPI_Unpack(packed, bytes * c->count, &position, c->to, c->count, c->type, world);
@@ -755,11 +758,13 @@ static void p_in_place(const Case *c) {
     MPI_Request request;
     Lists l = lists(c);
     memcpy(to, from, ROOM);
-    MPI_Igather(rank == 0 ? MPI_IN_PLACE : c->from, c->count, c->type, c->to, c->count, c->type, 0, world, &request);
+    MPI_Igather(rank == 0 ? MPI_IN_PLACE : c->from, c->count, c->type, c->to, c->count, c->type, 0, world,
+                &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     add(to, ROOM);
     memcpy(to, from, ROOM);
-    MPI_Igatherv(rank == 0 ? MPI_IN_PLACE : c->from, l.mine, c->type, c->to, l.counts, l.places, c->type, 0, world,
+    MPI_Igatherv(rank == 0 ? MPI_IN_PLACE : c->from, l.mine, c->type, c->to, l.counts, l.places, c->type, 0,
+                 world,
                  &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     add(to, ROOM);
@@ -891,7 +896,8 @@ static void p_neighbours(const Case *c) {
         add(to, ROOM);
     }
     int source[1] = {(rank + size - 1) % size}, target[1] = {(rank + 1) % size};
-    MPI_Dist_graph_create_adjacent(world, 1, source, MPI_UNWEIGHTED, 1, target, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
+    MPI_Dist_graph_create_adjacent(world, 1, source, MPI_UNWEIGHTED, 1, target, MPI_UNWEIGHTED,
+                                   MPI_INFO_NULL, 0,
                                    &graph);
     int counts[1] = {c->count}, places[1] = {2};
     MPI_Neighbor_alltoall(c->from, c->count, c->type, c->to, c->count, c->type, graph);
@@ -902,7 +908,8 @@ static void p_neighbours(const Case *c) {
     add(to, ROOM);
     MPI_Ineighbor_alltoall(c->from + 1, c->count, c->type, c->to, c->count, c->type, graph, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Ineighbor_alltoallv(c->from + 2, counts, places, c->type, c->to, counts, places, c->type, graph, &request);
+    MPI_Ineighbor_alltoallv(c->from + 2, counts, places, c->type, c->to, counts, places, c->type, graph,
+                            &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Ineighbor_allgatherv(c->from + 3, c->count, c->type, c->to, counts, places, c->type, graph, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -925,7 +932,8 @@ static void p_between(const Case *c) {
     MPI_Scatter(c->from, c->count, c->type, c->to, c->count, c->type, root, between);
     add(to, ROOM);
     if (rank < 2) {
-        MPI_Sendrecv(c->from, c->count, c->type, 0, 5, c->to, c->count, c->type, 0, 5, between, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(c->from, c->count, c->type, 0, 5, c->to, c->count, c->type, 0, 5, between,
+                     MPI_STATUS_IGNORE);
         add(to, ROOM);
     }
     MPI_Comm_free(&half);
@@ -997,7 +1005,8 @@ static const struct {
     {"reduce", p_reduce},
 };
 
-/* So many that messages are below and above what libraries send at once, and never more than there is room. */
+/* So many that messages are below and above what libraries send at once, and never more than there is
+   room. */
 static int counts_of(MPI_Datatype type, int few, int *counts) {
     static const long wanted[] = {700, 3000, 20000};
     /* What MPICH 4 packs itself, as in many collective calls, it cannot receive into structs beyond this. */
