@@ -6,6 +6,7 @@ fn main() {
     println!("cargo::rerun-if-changed=src/constants.c");
     println!("cargo::rerun-if-env-changed=MPICC");
     println!("cargo::rustc-check-cfg=cfg(open_mpi)");
+    println!("cargo::rustc-check-cfg=cfg(open_mpi_5)");
     println!("cargo::rustc-check-cfg=cfg(large_counts)");
     // The same library that rsmpi finds, in the same way.
     let library = build_probe_mpi::probe().unwrap_or_else(|errors| {
@@ -23,12 +24,19 @@ fn main() {
     build().file("src/constants.c").warnings(true).compile("dtype_interpose_constants");
     // What the preprocessor knows.
     let asked = Path::new(&env::var_os("OUT_DIR").expect("cargo sets it")).join("asked.c");
-    let question = "#include <mpi.h>\n#ifdef OPEN_MPI\nopen_mpi;\n#endif\n#if MPI_VERSION >= \
-                    4\nlarge_counts;\n#endif\n";
+    let questions = [
+        ("open_mpi", "defined OPEN_MPI"),
+        ("open_mpi_5", "defined OPEN_MPI && OMPI_MAJOR_VERSION >= 5"),
+        ("large_counts", "MPI_VERSION >= 4"),
+    ];
+    let mut question = String::from("#include <mpi.h>\n");
+    for (name, condition) in questions {
+        question.push_str(&["#if ", condition, "\nyes_", name, ";\n#endif\n"].concat());
+    }
     fs::write(&asked, question).expect("cargo's folder can be written to");
     let answer = String::from_utf8_lossy(&build().file(&asked).expand()).into_owned();
-    for (sign, name) in [("open_mpi;", "open_mpi"), ("large_counts;", "large_counts")] {
-        if answer.lines().any(|line| line.trim() == sign) {
+    for (name, _) in questions {
+        if answer.lines().any(|line| line.trim() == format!("yes_{name};")) {
             println!("cargo::rustc-cfg={name}");
         }
     }

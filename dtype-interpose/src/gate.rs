@@ -46,6 +46,10 @@ impl Gate {
         if cfg!(open_mpi) {
             // It copies block by block, in 4 to 10 ns each, on both sides at the same time.
             return match block {
+                // Version 5 has fast loops for single numbers at a distance.
+                0..=16 if cfg!(open_mpi_5) && is_of_numbers(tree) => {
+                    Ok(Self { few: (1 << 10, 2 << 10), many: usize::MAX })
+                }
                 0..=16 => Ok(Self::from(1 << 10)),
                 17..=32 => Ok(Self::from(2 << 10)),
                 33..=64 => Ok(Self::from(4 << 10)),
@@ -87,6 +91,14 @@ fn mean_block(plan: &Plan) -> usize {
     // SAFETY: nothing is read: blocks are counted.
     let data = unsafe { Data::from_raw_parts(plan, copies, std::ptr::null()) };
     data.blocks(0..some).ok().and_then(|blocks| some.checked_div(blocks)).unwrap_or(usize::MAX)
+}
+
+/// Whether there are single numbers, at equal distances, in nothing but other such loops.
+fn is_of_numbers(tree: &TypeTree) -> bool {
+    match tree {
+        TypeTree::Vector { child, .. } => matches!(**child, TypeTree::Leaf(_)) || is_of_numbers(child),
+        _ => false,
+    }
 }
 
 /// Whether there are blocks of different lengths in a list.

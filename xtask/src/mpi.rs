@@ -42,6 +42,11 @@ impl Library {
         format!("{}-{number}", self.name.trim_end_matches("-pypi"))
     }
 
+    /// Its compiler wrapper.
+    pub(crate) fn mpicc(&self) -> &str {
+        &self.mpicc
+    }
+
     /// Where its shared libraries are, if the system does not know.
     pub(crate) fn lib(&self) -> Option<&Path> {
         self.lib.as_deref()
