@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use dtype_runtime::pack::{Buffer, Data, DataMut, Plan};
+use dtype_runtime::pack::{Data, DataMut, PackBuffer, Plan};
 use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Status};
 
 use crate::{
@@ -79,7 +79,7 @@ pub(crate) struct Staged {
     parts: Parts,
     /// Packed bytes of all parts.
     bytes: usize,
-    buffer: Buffer,
+    buffer: PackBuffer,
     /// Where it is counted, if that is wanted.
     counted: Option<Arc<Counted>>,
 }
@@ -104,7 +104,7 @@ impl Staged {
         let mut counts = parts.list().iter().map(|(_, count)| *count);
         let count = counts.try_fold(0usize, usize::checked_add)?;
         let bytes = engine.size().checked_mul(count)?;
-        let buffer = Buffer::with_room(bytes.checked_add(GAP)?).ok()?;
+        let buffer = PackBuffer::with_room(bytes.checked_add(GAP)?).ok()?;
         let counted = is_counting().then(|| Arc::clone(counted));
         Some(Self { plan: engine.plan().clone(), parts, bytes, buffer, counted })
     }

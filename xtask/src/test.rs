@@ -145,7 +145,8 @@ fn structs(sh: &Shell, count: &mut Count) -> Result<()> {
     count.cargo_test(sh, &arguments)
 }
 
-/// The programs that the command writes, compiled and run in those languages that are here.
+/// The programs that the command writes, and those that are there and preload: compiled and run in those
+/// languages that are here.
 fn programs(sh: &Shell, count: &mut Count) -> Result<()> {
     let mpi4py = mpi::mpi4py(sh);
     let _folder = mpi4py.as_ref().map(|folder| sh.push_env("DTYPE_MPI4PY", folder));
@@ -157,13 +158,11 @@ fn programs(sh: &Shell, count: &mut Count) -> Result<()> {
         println!("not run: programs in Python, since there is no mpi4py here");
         skipped.extend(["--skip", "python"]);
     }
-    for arguments in [
-        ["--package", "dtype-cli", "--features", "mpi", "--test", "programs", "--"],
-        ["--package", "dtype-interpose", "--lib", "--test", "programs", "--no-fail-fast", "--"],
-    ] {
-        count.cargo_test(sh, &[&arguments[..], &skipped[..]].concat())?;
-    }
-    Ok(())
+    let command = ["--package", "dtype-cli", "--features", "mpi", "--test", "programs", "--"];
+    count.cargo_test(sh, &[&command[..], &skipped[..]].concat())?;
+    count.cargo_test(sh, &["--package", "dtype-interpose", "--lib"])?;
+    let preloaded = ["--package", "dtype-interpose", "--test", "programs", "--"];
+    count.cargo_test(sh, &[&preloaded[..], &skipped[..]].concat())
 }
 
 /// The tests that need no MPI in Miri, which sees undefined behaviour that no run shows; but for those that

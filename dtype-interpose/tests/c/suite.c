@@ -58,10 +58,10 @@ static void errors(MPI_Errhandler handler) {
 
 /* ---- Datatypes ---- */
 
-static const char *const kinds[KINDS] = {"column", "rows", "list", "lengths", "record", "records", "nested",
-                                         "cube",
-                                         "lower", "before", "shorts", "pairs", "doubles", "dup", "long",
-"bytes"};
+static const char *const kinds[KINDS] = {
+    "column", "rows",   "list",   "lengths", "record",  "records", "nested", "cube",
+    "lower",  "before", "shorts", "pairs",   "doubles", "dup",     "long",   "bytes",
+};
 
 static MPI_Datatype committed(MPI_Datatype type, int resize, long extent) {
     MPI_Datatype result = type;
@@ -190,7 +190,7 @@ static void received(const Case *c, MPI_Status *status) {
 }
 
 #define RECEIVE(c) MPI_Recv((c)->to, (c)->count, (c)->type, other, 5, world, &status)
-#define RECEIVE_(c, type) MPI_Recv((c)->to, (c)->count, type, other, 5, world, MPI_STATUS_IGNORE)
+#define RECEIVE_AS(c, type) MPI_Recv((c)->to, (c)->count, type, other, 5, world, MPI_STATUS_IGNORE)
 
 static void p_send(const Case *c) {
     MPI_Status status;
@@ -602,7 +602,7 @@ static void p_growth(const Case *c) {
         MPI_Type_dup(c->type, &type);
         MPI_Isend(c->from, c->count, type, other, 5, world, &request);
         MPI_Request_free(&request);
-        RECEIVE_(c, type);
+        RECEIVE_AS(c, type);
         MPI_Type_free(&type);
         if (i == 2000) {
             before = memory();
@@ -903,8 +903,7 @@ static void p_neighbours(const Case *c) {
     }
     int source[1] = {(rank + size - 1) % size}, target[1] = {(rank + 1) % size};
     MPI_Dist_graph_create_adjacent(world, 1, source, MPI_UNWEIGHTED, 1, target, MPI_UNWEIGHTED,
-                                   MPI_INFO_NULL, 0,
-                                   &graph);
+                                   MPI_INFO_NULL, 0, &graph);
     int counts[1] = {c->count}, places[1] = {2};
     MPI_Neighbor_alltoall(c->from, c->count, c->type, c->to, c->count, c->type, graph);
     add(to, ROOM);

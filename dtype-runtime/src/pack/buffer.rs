@@ -50,13 +50,13 @@ impl Pool {
 /// thread that drops it. What is in it at first is anything: zeros, or bytes of an earlier message.
 ///
 /// ```
-/// let buffer = dtype_runtime::pack::Buffer::with_room(100)?;
+/// let buffer = dtype_runtime::pack::PackBuffer::with_room(100)?;
 /// assert!(buffer.len() >= 100);
 /// # Ok::<(), dtype_runtime::Error>(())
 /// ```
-pub struct Buffer(Box<[u8]>);
+pub struct PackBuffer(Box<[u8]>);
 
-impl Buffer {
+impl PackBuffer {
     /// A buffer with room for `bytes` bytes.
     ///
     /// # Errors
@@ -83,13 +83,13 @@ fn zeros(bytes: NonZeroUsize) -> Option<Box<[u8]>> {
     (!place.is_null()).then(|| unsafe { Box::from_raw(slice_from_raw_parts_mut(place, bytes.get())) })
 }
 
-impl fmt::Debug for Buffer {
+impl fmt::Debug for PackBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Buffer").field("len", &self.len()).finish_non_exhaustive()
+        f.debug_struct("PackBuffer").field("len", &self.len()).finish_non_exhaustive()
     }
 }
 
-impl Deref for Buffer {
+impl Deref for PackBuffer {
     type Target = [u8];
     #[inline]
     fn deref(&self) -> &[u8] {
@@ -97,14 +97,14 @@ impl Deref for Buffer {
     }
 }
 
-impl DerefMut for Buffer {
+impl DerefMut for PackBuffer {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         &mut self.0
     }
 }
 
-impl Drop for Buffer {
+impl Drop for PackBuffer {
     #[inline]
     fn drop(&mut self) {
         let buffer = std::mem::take(&mut self.0);
@@ -121,31 +121,33 @@ impl Drop for Buffer {
 
 #[cfg(test)]
 mod tests {
-    use super::{Buffer, MOST_BUFFERS, MOST_BYTES, POOL};
+    use super::{MOST_BUFFERS, MOST_BYTES, POOL, PackBuffer};
 
     #[test]
     fn a_buffer_is_used_again_if_it_is_large_enough() {
-        let mut first = Buffer::with_room(100).unwrap();
+        let mut first = PackBuffer::with_room(100).unwrap();
         first[..3].copy_from_slice(&[1, 2, 3]);
         let place = first.as_ptr();
         drop(first);
-        let again = Buffer::with_room(50).unwrap();
+        let again = PackBuffer::with_room(50).unwrap();
         assert_eq!((again.as_ptr(), again.len(), &again[..4]), (place, 100, &[1, 2, 3, 0][..]));
-        assert_ne!(Buffer::with_room(50).unwrap().as_ptr(), place);
-        assert!(Buffer::with_room(0).unwrap().is_empty());
-        assert!(Buffer::with_room(isize::MAX as usize).is_err() && Buffer::with_room(usize::MAX).is_err());
+        assert_ne!(PackBuffer::with_room(50).unwrap().as_ptr(), place);
+        assert!(PackBuffer::with_room(0).unwrap().is_empty());
+        assert!(
+            PackBuffer::with_room(isize::MAX as usize).is_err() && PackBuffer::with_room(usize::MAX).is_err()
+        );
     }
 
     #[test]
     fn a_pool_keeps_few_buffers_and_few_bytes() {
         let kept = || POOL.with_borrow(|pool| (pool.kept.len(), pool.bytes));
-        let buffers: Vec<_> = (0..2 * MOST_BUFFERS).map(|_| Buffer::with_room(10).unwrap()).collect();
+        let buffers: Vec<_> = (0..2 * MOST_BUFFERS).map(|_| PackBuffer::with_room(10).unwrap()).collect();
         drop(buffers);
         assert_eq!(kept(), (MOST_BUFFERS, 10 * MOST_BUFFERS));
-        let large: Vec<_> = (1..5).map(|i| Buffer::with_room(MOST_BYTES / 2 - i).unwrap()).collect();
+        let large: Vec<_> = (1..5).map(|i| PackBuffer::with_room(MOST_BYTES / 2 - i).unwrap()).collect();
         drop(large);
         assert_eq!(kept(), (2, MOST_BYTES - 7));
-        drop(Buffer::with_room(MOST_BYTES + 1).unwrap());
+        drop(PackBuffer::with_room(MOST_BYTES + 1).unwrap());
         assert_eq!(kept(), (2, MOST_BYTES - 7));
     }
 }

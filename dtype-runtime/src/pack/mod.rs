@@ -22,7 +22,7 @@ mod plan;
 mod stream;
 mod values;
 
-pub use buffer::Buffer;
+pub use buffer::PackBuffer;
 pub use data::{Data, DataMut};
 pub use encoding::Representation;
 pub use stream::{Packer, Unpacker};

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     Error,
     mpi::{called, packed_datatype, ready_on},
-    pack::Buffer,
+    pack::PackBuffer,
 };
 
 /// Bytes of a part, but of the first one with its header.
@@ -95,7 +95,7 @@ where
     if !form.is_bare() && !is_root {
         receiving.take(form, 0..from, drawn, &first[HEADER..], root);
     }
-    let mut packed = Buffer::with_room(part.min(size - from) + form.seal_size())?;
+    let mut packed = PackBuffer::with_room(part.min(size - from) + form.seal_size())?;
     for start in (from..size).step_by(part) {
         let bytes = start..size.min(start.saturating_add(part));
         let drawn = drawn.wrapping_add(start as u64);
@@ -121,7 +121,7 @@ struct Receiving<'a, M: ?Sized> {
     message: &'a mut M,
     refused: Option<Error>,
     /// What has to be looked at before any of it is written is put together first.
-    whole: Option<Buffer>,
+    whole: Option<PackBuffer>,
     size: usize,
 }
 
@@ -131,7 +131,7 @@ impl<'a, M: Receivable + ?Sized> Receiving<'a, M> {
         let looks_first = refused.is_none() && !is_root && !message.any_pattern();
         let mut whole = None;
         if looks_first {
-            match Buffer::with_room(size) {
+            match PackBuffer::with_room(size) {
                 Ok(buffer) => whole = Some(buffer),
                 Err(error) => refused = Some(error),
             }

@@ -30,7 +30,7 @@ use super::{
 use crate::{
     Error,
     mpi::{called, is_between_groups, ready_on},
-    pack::Buffer,
+    pack::PackBuffer,
 };
 
 /// Collective calls without a root, on packed bytes.
@@ -485,7 +485,7 @@ fn part_of<M: Sendable + ?Sized>(message: &M, ranks: usize) -> Result<usize, Err
 }
 
 /// Sends an equal part of a message to each rank, and gives what comes from each.
-fn all_to_all<M: Sendable + ?Sized>(agreed: &Agreed, message: &M) -> Result<(Buffer, Parts), Error> {
+fn all_to_all<M: Sendable + ?Sized>(agreed: &Agreed, message: &M) -> Result<(PackBuffer, Parts), Error> {
     let Agreed { communicator, form, bytes, .. } = *agreed;
     if !agreed.is_even() {
         let outgoing = vec![agreed.told(); agreed.ranks];
@@ -493,7 +493,7 @@ fn all_to_all<M: Sendable + ?Sized>(agreed: &Agreed, message: &M) -> Result<(Buf
     }
     let parts = Parts::even(agreed.ranks, agreed.told(), form)?;
     if agreed.is_nothing() {
-        return Ok((Buffer::with_room(0)?, parts));
+        return Ok((PackBuffer::with_room(0)?, parts));
     }
     let count = form.units(agreed.own)?;
     let buffers = parts.pack(message).and_then(|packed| Ok((packed, parts.room_for_all()?)));
@@ -548,8 +548,8 @@ fn all_have_memory<T>(communicator: MPI_Comm, bytes: u64, own: Result<T, Error>)
 fn exchange(
     communicator: MPI_Comm,
     outgoing: &[Told],
-    pack: impl FnOnce(&Parts) -> Result<Buffer, Error>,
-) -> Result<(Buffer, Parts), Error> {
+    pack: impl FnOnce(&Parts) -> Result<PackBuffer, Error>,
+) -> Result<(PackBuffer, Parts), Error> {
     let mut incoming = vec![[0u64; 2]; outgoing.len()];
     called("MPI_Alltoall", communicator, || {
         let (from, to) = (outgoing.as_ptr().cast(), incoming.as_mut_ptr().cast());
@@ -588,14 +588,14 @@ fn gather<R: Root + ?Sized, M: Sendable + ?Sized>(
     agreed: &Agreed,
     root: &R,
     message: &M,
-) -> Result<Option<(Buffer, Parts)>, Error> {
+) -> Result<Option<(PackBuffer, Parts)>, Error> {
     let (to_rank, is_root) = (root.root_rank(), is_root(root));
     let parts = agreed.parts(|| agreed.tell(to_rank, is_root))?;
     if agreed.is_nothing() {
-        return Ok(is_root.then_some((Buffer::with_room(0)?, parts)));
+        return Ok(is_root.then_some((PackBuffer::with_room(0)?, parts)));
     }
     let Agreed { communicator, form, bytes, drawn, .. } = *agreed;
-    let all = if is_root { parts.room_for_all() } else { Buffer::with_room(0) };
+    let all = if is_root { parts.room_for_all() } else { PackBuffer::with_room(0) };
     let buffers = all.and_then(|all| Ok((form.pack_one(message, drawn)?, all)));
     let ((packed, own), mut all) = all_have_memory(communicator, bytes, buffers)?;
     let (from, to, unit) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), form.datatype()?);
@@ -661,7 +661,7 @@ where
     }
     let Agreed { communicator, form, bytes, drawn, .. } = *agreed;
     let parts = agreed.parts(|| agreed.tell(from_rank, is_root))?;
-    let packed = message.map_or_else(|| Buffer::with_room(0), |message| parts.pack(message));
+    let packed = message.map_or_else(|| PackBuffer::with_room(0), |message| parts.pack(message));
     let buffers = packed.and_then(|packed| Ok((packed, form.room_for(expected, drawn)?)));
     let (packed, (mut part, own)) = all_have_memory(communicator, bytes, buffers)?;
     let (from, to, unit) = (packed.as_ptr().cast(), part.as_mut_ptr().cast(), form.datatype()?);

@@ -11,7 +11,7 @@ use super::{
     request::Bytes,
     send::pack_with_room,
 };
-use crate::{Error, pack::Buffer};
+use crate::{Error, pack::PackBuffer};
 
 /// How the parts of a call lie. They are counted in bytes, as long as an MPI count goes so far for the
 /// largest buffer, and otherwise in the power of two with which there are about 2^30 units. Each part begins
@@ -109,7 +109,7 @@ impl Form {
     }
 
     /// A message that is one part, sealed with a number, and how many units it has.
-    pub fn pack_one<M: Read + ?Sized>(self, message: &M, drawn: u64) -> Result<(Buffer, Count), Error> {
+    pub fn pack_one<M: Read + ?Sized>(self, message: &M, drawn: u64) -> Result<(PackBuffer, Count), Error> {
         let size = message.packed_size();
         let (count, room) = self.whole(size)?;
         let mut packed = pack_with_room(message, room)?;
@@ -119,9 +119,9 @@ impl Form {
 
     /// A buffer for one part of `size` packed bytes, with a broken seal of that number, and how many units
     /// it has.
-    pub fn room_for(self, size: usize, drawn: u64) -> Result<(Buffer, Count), Error> {
+    pub fn room_for(self, size: usize, drawn: u64) -> Result<(PackBuffer, Count), Error> {
         let (count, room) = self.whole(size)?;
-        let mut part = Buffer::with_room(room)?;
+        let mut part = PackBuffer::with_room(room)?;
         self.break_seal(drawn, &mut part[size..]);
         Ok((part, count))
     }
@@ -228,8 +228,8 @@ impl Parts {
     }
 
     /// A buffer for the parts of all ranks, with broken seals.
-    pub fn room_for_all(&self) -> Result<Buffer, Error> {
-        let mut all = Buffer::with_room(self.room())?;
+    pub fn room_for_all(&self) -> Result<PackBuffer, Error> {
+        let mut all = PackBuffer::with_room(self.room())?;
         for (range, drawn) in (0..self.ranks).map(|rank| self.part(rank)) {
             self.form.break_seal(drawn, &mut all[range.end..]);
         }
@@ -237,8 +237,8 @@ impl Parts {
     }
 
     /// A message whose packed bytes are the parts of all ranks, each sealed.
-    pub fn pack<M: Read + ?Sized>(&self, message: &M) -> Result<Buffer, Error> {
-        let (mut all, mut start) = (Buffer::with_room(self.room())?, 0);
+    pub fn pack<M: Read + ?Sized>(&self, message: &M) -> Result<PackBuffer, Error> {
+        let (mut all, mut start) = (PackBuffer::with_room(self.room())?, 0);
         for (range, drawn) in (0..self.ranks).map(|rank| self.part(rank)) {
             let packed = start..start + range.len();
             message.pack_range(packed.clone(), &mut all[range.clone()])?;
@@ -249,8 +249,8 @@ impl Parts {
     }
 
     /// Messages that are the parts of the ranks, each sealed; if there are none, all parts are empty.
-    pub fn pack_each<M: Read>(&self, messages: &[M]) -> Result<Buffer, Error> {
-        let mut all = Buffer::with_room(self.room())?;
+    pub fn pack_each<M: Read>(&self, messages: &[M]) -> Result<PackBuffer, Error> {
+        let mut all = PackBuffer::with_room(self.room())?;
         for rank in 0..self.ranks {
             let (range, drawn) = self.part(rank);
             match messages.get(rank) {

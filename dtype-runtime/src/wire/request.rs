@@ -25,7 +25,7 @@ use crate::{
         SUCCESS, called, checked, greatest_tag, packed_datatype, ready, ready_on, returning_errors,
         true_code, without_communicator, writes_too_much,
     },
-    pack::Buffer,
+    pack::PackBuffer,
     types::{cache::cached, entry::Wanted},
 };
 
@@ -149,7 +149,7 @@ fn bytes_in_a_row(size: usize) -> TypeTree {
 pub(super) struct Outgoing {
     place: *const c_void,
     bytes: Bytes,
-    buffer: Option<Buffer>,
+    buffer: Option<PackBuffer>,
 }
 
 impl Outgoing {
@@ -173,7 +173,7 @@ impl Outgoing {
 
     /// The first bytes of a buffer.
     #[inline]
-    pub fn of_buffer(buffer: Buffer, size: usize) -> Result<Self, Error> {
+    pub fn of_buffer(buffer: PackBuffer, size: usize) -> Result<Self, Error> {
         let place = buffer[..size].as_ptr().cast();
         Ok(Self { place, bytes: Bytes::of(size)?, buffer: Some(buffer) })
     }
@@ -209,7 +209,7 @@ pub(super) type Outcome = Result<MPI_Status, c_int>;
 /// A buffer into which MPI may receive a message of up to `room` bytes; it notices if there are more, and
 /// writes nothing behind it.
 pub(super) struct Room {
-    buffer: Buffer,
+    buffer: PackBuffer,
     bytes: Bytes,
 }
 
@@ -219,10 +219,10 @@ impl Room {
         if writes_too_much() {
             // Few sizes, so that few datatypes are made. No memory has more than 2⁶² bytes.
             let n = size.clamp(64, 1 << 62).next_power_of_two().ilog2();
-            return Ok(Self { bytes: Bytes::with_gap(n)?, buffer: Buffer::with_room((1 << n) + 2)? });
+            return Ok(Self { bytes: Bytes::with_gap(n)?, buffer: PackBuffer::with_room((1 << n) + 2)? });
         }
         let size = size.saturating_add(1);
-        Ok(Self { bytes: Bytes::of(size)?, buffer: Buffer::with_room(size)? })
+        Ok(Self { bytes: Bytes::of(size)?, buffer: PackBuffer::with_room(size)? })
     }
 
     /// Receives a message, waiting for it.
@@ -251,7 +251,7 @@ pub(super) struct Request {
     raw: MPI_Request,
     communicator: MPI_Comm,
     is_receive: bool,
-    buffer: Option<Buffer>,
+    buffer: Option<PackBuffer>,
     /// In no library may another thread complete it, if MPI may be called from one only.
     thread: PhantomData<*mut ()>,
 }
@@ -441,8 +441,8 @@ impl Matched {
     }
 
     /// Receives it into a buffer, of which the first bytes are then the message's.
-    pub fn receive(self) -> Result<Buffer, Error> {
-        let mut buffer = Buffer::with_room(self.size)?;
+    pub fn receive(self) -> Result<PackBuffer, Error> {
+        let mut buffer = PackBuffer::with_room(self.size)?;
         self.receive_into(&mut buffer)?;
         Ok(buffer)
     }

@@ -22,7 +22,7 @@ use super::{
     receive::status_of_nobody,
     request::{Matched, Outgoing, Peer, Request},
 };
-use crate::{Error, mpi::greatest_tag, pack::Buffer};
+use crate::{Error, mpi::greatest_tag, pack::PackBuffer};
 
 /// The most packed bytes of a piece: few enough for the second-level cache, many enough for one more message
 /// not to matter.
@@ -102,7 +102,7 @@ impl<'a, M: Read + ?Sized> SendingPieces<'a, M> {
         }
         let description = description_size();
         let before = HEADER + description;
-        let mut first = Buffer::with_room(before + end)?;
+        let mut first = PackBuffer::with_room(before + end)?;
         header.write(&mut first);
         if description > 0 {
             describe(message, 0..total, &mut first[HEADER..before]);
@@ -116,7 +116,7 @@ impl<'a, M: Read + ?Sized> SendingPieces<'a, M> {
     }
 
     /// Packs the next piece behind the first `before` bytes of a buffer.
-    fn pack(&mut self, mut buffer: Buffer, before: usize, end: usize) -> Result<Outgoing, Error> {
+    fn pack(&mut self, mut buffer: PackBuffer, before: usize, end: usize) -> Result<Outgoing, Error> {
         let size = before + end - self.position;
         self.message.pack_range(self.position..end, &mut buffer[before..size])?;
         self.position = end;
@@ -130,7 +130,7 @@ impl<'a, M: Read + ?Sized> SendingPieces<'a, M> {
                 return Ok(false);
             }
             let end = self.header.end(self.position);
-            let buffer = Buffer::with_room(end - self.position)?;
+            let buffer = PackBuffer::with_room(end - self.position)?;
             let piece = self.pack(buffer, 0, end)?;
             self.on_their_way.push_back(piece.start(self.rest)?);
         }
@@ -160,7 +160,7 @@ struct Receiving {
     /// Packed bytes that have arrived.
     position: usize,
     /// All packed bytes, where they have to be looked at before any of them is written.
-    whole: Option<Buffer>,
+    whole: Option<PackBuffer>,
     /// Why the message is thrown away: all of it has to be received all the same, for the sender waits for
     /// that.
     refused: Option<Error>,
@@ -210,7 +210,7 @@ impl Receiving {
         }
         let refused = accepted_description(message, header.total, &first[HEADER..before], &status).err();
         let looks_first = refused.is_none() && !message.any_pattern();
-        let whole = if looks_first { Some(Buffer::with_room(header.total)?) } else { None };
+        let whole = if looks_first { Some(PackBuffer::with_room(header.total)?) } else { None };
         let rest = Peer { rank, tag: header.number, ..rest };
         let mut receiving = Self { rest, header, position: 0, whole, refused, status };
         receiving.take(message, &first[before..size])?;

@@ -8,7 +8,7 @@ use super::{
     request::{Outgoing, Peer, Request},
     segments,
 };
-use crate::{Error, pack::Buffer};
+use crate::{Error, pack::PackBuffer};
 
 /// Sends a message.
 #[inline]
@@ -75,8 +75,8 @@ fn outgoing<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Result<Outgo
 }
 
 /// A message packed into a buffer with room for at least `room` bytes.
-pub(super) fn pack_with_room<M: Read + ?Sized>(message: &M, room: usize) -> Result<Buffer, Error> {
-    let mut packed = Buffer::with_room(room.max(message.packed_size()))?;
+pub(super) fn pack_with_room<M: Read + ?Sized>(message: &M, room: usize) -> Result<PackBuffer, Error> {
+    let mut packed = PackBuffer::with_room(room.max(message.packed_size()))?;
     // SAFETY: there is room for all of it.
     unsafe { message.pack(packed.as_mut_ptr()) }?;
     Ok(packed)
