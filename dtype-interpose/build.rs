@@ -8,6 +8,7 @@ fn main() {
     println!("cargo::rustc-check-cfg=cfg(open_mpi)");
     println!("cargo::rustc-check-cfg=cfg(open_mpi_5)");
     println!("cargo::rustc-check-cfg=cfg(large_counts)");
+    println!("cargo::rustc-check-cfg=cfg(persistent_collectives)");
     // The same library that rsmpi finds, in the same way.
     let library = build_probe_mpi::probe().unwrap_or_else(|errors| {
         let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
@@ -28,6 +29,11 @@ fn main() {
         ("open_mpi", "defined OPEN_MPI"),
         ("open_mpi_5", "defined OPEN_MPI && OMPI_MAJOR_VERSION >= 5"),
         ("large_counts", "MPI_VERSION >= 4"),
+        // Those of MPICH 4.0 work once, if at all.
+        (
+            "persistent_collectives",
+            "defined OPEN_MPI ? OMPI_MAJOR_VERSION >= 5 : MPICH_NUMVERSION >= 40100000",
+        ),
     ];
     let mut question = String::from("#include <mpi.h>\n");
     for (name, condition) in questions {

@@ -24,8 +24,12 @@ const NO: u8 = 1;
 const YES: u8 = 2;
 
 impl Call {
-    pub const fn new(name: &'static CStr) -> Self {
-        Self { name, next: AtomicPtr::new(ptr::null_mut()), packs: AtomicU8::new(UNKNOWN) }
+    /// A call of this name, which ends in a zero.
+    pub const fn named(name: &'static str) -> Self {
+        match CStr::from_bytes_with_nul(name.as_bytes()) {
+            Ok(name) => Self { name, next: AtomicPtr::new(ptr::null_mut()), packs: AtomicU8::new(UNKNOWN) },
+            Err(_) => panic!("it ends in a zero"),
+        }
     }
 
     /// Its name: `MPI_Send`.

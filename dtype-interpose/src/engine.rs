@@ -97,6 +97,11 @@ impl Engine {
         self.size
     }
 
+    /// Whether its packed bytes are for ranks that all send them so.
+    pub fn is_for_peers(&self) -> bool {
+        self.for_peers
+    }
+
     /// Whether it may lie at this address. From a null pointer on displacements are addresses (`MPI_BOTTOM`,
     /// MPI 4.1 section 5.1.12), or the library has to say that the buffer is wrong.
     pub fn may_lie_at(&self, address: *const c_void) -> bool {

@@ -6,7 +6,7 @@
 
 use std::{
     os::raw::c_int,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use dtype_runtime::{
@@ -19,6 +19,8 @@ use mpi::{
     ffi::{self, MPI_Datatype},
     raw::AsRaw,
 };
+
+use crate::{lock::lock, staged::SUCCESS};
 
 /// Bytes between the last number of a message and the one before.
 pub(crate) const GAP: usize = 16;
@@ -59,8 +61,7 @@ impl Gap {
 
     /// The datatype that `count` are received as; nothing where it cannot be built.
     pub fn datatype(&self, count: usize) -> Option<Arc<Whole>> {
-        const SUCCESS: c_int = ffi::MPI_SUCCESS as c_int;
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.kept);
         if let Some((_, whole)) = kept.as_ref().filter(|(of, _)| *of == count) {
             return Some(Arc::clone(whole));
         }

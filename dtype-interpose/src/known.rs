@@ -6,7 +6,7 @@ use std::{
     os::raw::{c_int, c_void},
     ptr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
@@ -17,6 +17,7 @@ use crate::{
     engine::Engine,
     gate::LEAST,
     handle::number,
+    lock::lock,
     usage::{Counted, is_counting},
 };
 
@@ -119,7 +120,7 @@ pub(crate) unsafe fn is_known(datatype: MPI_Datatype) -> bool {
 /// 1 and 2 of [`known`].
 #[cold]
 unsafe fn look(datatype: MPI_Datatype) -> *const Known {
-    let key = KEY.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = lock(&KEY);
     // SAFETY: a constant of the library.
     let (Some(key), false) = (*key, datatype == unsafe { ffi::RSMPI_DATATYPE_NULL }) else {
         return ptr::null();
@@ -147,7 +148,7 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
     if unsafe { !look(datatype).is_null() } {
         return;
     }
-    let mut key = KEY.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut key = lock(&KEY);
     let key = *key.get_or_insert_with(|| {
         let mut new = 0;
         // SAFETY: the callbacks have the types of MPI 4.1 section 7.7.4 and use no extra state.
@@ -167,7 +168,7 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
 
 /// Gives the key back, before `MPI_Finalize`. What is still kept on datatypes goes when they do.
 pub(crate) fn end() {
-    let mut key = KEY.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut key = lock(&KEY);
     if let Some(mut key) = key.take() {
         // SAFETY: MPI is usable; the key was made here.
         unsafe { ffi::MPI_Type_free_keyval(&raw mut key) };

@@ -20,6 +20,7 @@ mod gap;
 mod gate;
 mod handle;
 mod known;
+mod lock;
 mod mode;
 mod peers;
 mod requests;

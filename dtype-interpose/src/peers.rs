@@ -15,14 +15,14 @@ use std::{
     },
     process,
     sync::{
-        Mutex, OnceLock, PoisonError,
+        Mutex, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
 
 use mpi::ffi::{self, MPI_Comm, MPI_Group};
 
-use crate::mode;
+use crate::{lock::lock, mode};
 
 /// The name that this rank has taken, from `MPI_Init` to `MPI_Finalize`.
 static NAME: Mutex<Option<(Job, UnixDatagram)>> = Mutex::new(None);
@@ -86,7 +86,7 @@ pub(crate) fn arrive() {
         let socket = UnixDatagram::bind_addr(&job.address(job.rank)?).ok()?;
         Some((job, socket))
     });
-    *NAME.lock().unwrap_or_else(PoisonError::into_inner) = taken;
+    *lock(&NAME) = taken;
 }
 
 /// Looks whether all names are taken, after `MPI_Init`.
@@ -97,7 +97,7 @@ pub(crate) fn look() {
         ffi::MPI_Comm_rank(ffi::RSMPI_COMM_WORLD, &raw mut rank);
         ffi::MPI_Comm_size(ffi::RSMPI_COMM_WORLD, &raw mut size);
     }
-    let name = NAME.lock().unwrap_or_else(PoisonError::into_inner);
+    let name = lock(&NAME);
     let all_are_here = || {
         let Some((job, _)) = name.as_ref().filter(|(job, _)| job.rank == rank) else { return false };
         let Ok(socket) = UnixDatagram::unbound() else { return false };
@@ -108,7 +108,7 @@ pub(crate) fn look() {
 
 /// Gives the name back, before `MPI_Finalize`.
 pub(crate) fn leave() {
-    NAME.lock().unwrap_or_else(PoisonError::into_inner).take();
+    lock(&NAME).take();
 }
 
 /// Remembers that there is a communicator with processes that are not of this job.

@@ -8,7 +8,7 @@ use std::{
     any::Any,
     os::raw::c_int,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Mutex,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -18,7 +18,8 @@ use mpi::ffi::{self, MPI_Request, MPI_Status};
 
 use crate::{
     handle::number,
-    staged::{Incoming, Outgoing, Staged},
+    lock::lock,
+    staged::{Block, Incoming, Outgoing, SUCCESS},
 };
 
 /// What a request uses.
@@ -27,37 +28,40 @@ pub(crate) enum Work {
     Send(Outgoing),
     /// A message that is received: its status says how much of it has come.
     Receive(Incoming),
-    /// A collective call: what it sends, what it receives, and what else has to live.
-    Collective { _sends: Option<Staged>, receives: Option<Staged>, _lists: Box<dyn Any + Send> },
+    /// A collective call: what it sends and receives, and what else has to live.
+    Collective { sides: [Option<Block>; 2], _lists: Box<dyn Any> },
+}
+
+/// Whether a request can be started again and again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It is under way when the library gives it.
+    Once,
+    Persistent,
 }
 
 /// A request of ours.
 pub(crate) struct Pending {
     handle: MPI_Request,
     work: Work,
-    is_persistent: bool,
+    kind: Kind,
     /// It has been started, and its end not been told to the program.
     is_active: bool,
     /// What it receives has been unpacked already.
     is_unpacked: bool,
 }
 
-// SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1).
+// SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1); lists are
+// memory of ours.
 unsafe impl Send for Pending {}
 
-struct Registry(Option<HashMap<usize, Pending>>);
-
-static PENDING: Mutex<Registry> = Mutex::new(Registry(None));
+static PENDING: Mutex<Option<HashMap<usize, Pending>>> = Mutex::new(None);
 /// How many there are.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Requests that the program has freed while they were under way.
 static FREED: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
 static FREED_COUNT: AtomicUsize = AtomicUsize::new(0);
-
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Whether there are requests of ours.
 #[inline]
@@ -67,19 +71,22 @@ pub(crate) fn any() -> bool {
 
 fn put(pending: Pending) {
     let mut registry = lock(&PENDING);
-    let map = registry.0.get_or_insert_default();
+    let map = registry.get_or_insert_default();
     map.insert(number(pending.handle), pending);
     COUNT.store(map.len(), Ordering::Release);
 }
 
-/// Keeps what a request uses that the library has just given.
-pub(crate) fn keep(handle: MPI_Request, work: Work) {
-    put(Pending { handle, work, is_persistent: false, is_active: true, is_unpacked: false });
-}
-
-/// The same of one that can be started again and again.
-pub(crate) fn keep_persistent(handle: MPI_Request, work: Work) {
-    put(Pending { handle, work, is_persistent: true, is_active: false, is_unpacked: false });
+/// Keeps what a request uses, if the library has given one.
+///
+/// # Safety
+/// Where the code is that of success, the library has set the request.
+pub(crate) unsafe fn keep(code: c_int, request: *const MPI_Request, kind: Kind, work: Option<Work>) -> c_int {
+    if let Some(work) = work.filter(|_| code == SUCCESS) {
+        // SAFETY: the caller's condition.
+        let handle = unsafe { *request };
+        put(Pending { handle, work, kind, is_active: kind == Kind::Once, is_unpacked: false });
+    }
+    code
 }
 
 /// Packs what requests send that are about to be started.
@@ -91,13 +98,17 @@ pub(crate) unsafe fn start(handles: &[MPI_Request]) {
         return;
     }
     let mut registry = lock(&PENDING);
-    let Some(map) = &mut registry.0 else { return };
+    let Some(map) = registry.as_mut() else { return };
     for handle in handles {
         let Some(pending) = map.get_mut(&number(*handle)) else { continue };
         (pending.is_active, pending.is_unpacked) = (true, false);
-        if let Work::Send(outgoing) = &mut pending.work {
-            // SAFETY: the caller's condition.
-            unsafe { outgoing.pack() };
+        // SAFETY: the caller's condition.
+        unsafe {
+            match &mut pending.work {
+                Work::Send(outgoing) => outgoing.pack(),
+                Work::Receive(_) => {}
+                Work::Collective { sides, .. } => sides.iter_mut().flatten().for_each(|side| side.begin()),
+            }
         }
     }
 }
@@ -108,7 +119,7 @@ pub(crate) fn take(handles: &[MPI_Request]) -> Vec<(usize, Pending)> {
         return Vec::new();
     }
     let mut registry = lock(&PENDING);
-    let Some(map) = &mut registry.0 else { return Vec::new() };
+    let Some(map) = registry.as_mut() else { return Vec::new() };
     let taken = handles.iter().enumerate();
     let taken = taken.filter_map(|(i, handle)| Some((i, map.remove(&number(*handle))?))).collect();
     COUNT.store(map.len(), Ordering::Release);
@@ -143,7 +154,7 @@ impl Pending {
             match &mut self.work {
                 Work::Send(_) => {}
                 Work::Receive(incoming) => incoming.arrived(status),
-                Work::Collective { receives, .. } => receives.iter_mut().for_each(|all| all.unpack()),
+                Work::Collective { sides, .. } => sides.iter_mut().flatten().for_each(|side| side.finish()),
             }
         }
     }
@@ -156,7 +167,7 @@ impl Pending {
     /// 1 and 2 of [`unpack`](Self::unpack), where it is done.
     pub unsafe fn settle(mut self, now: MPI_Request, end: End, status: *const MPI_Status) {
         let is_gone = now != self.handle;
-        if !is_gone && (end == End::NotYet || !self.is_active || !self.is_persistent) {
+        if !is_gone && (end == End::NotYet || !self.is_active || self.kind == Kind::Once) {
             return put(self);
         }
         if end == End::Done {
@@ -213,10 +224,10 @@ fn tend_all() {
                 freed.push(pending);
                 continue;
             }
-            if code == ffi::MPI_SUCCESS as c_int {
+            if code == SUCCESS {
                 pending.unpack(&raw const status);
             }
-            if pending.is_persistent {
+            if pending.kind == Kind::Persistent {
                 ffi::PMPI_Request_free(&raw mut pending.handle);
             }
         }
@@ -228,7 +239,7 @@ fn tend_all() {
 pub(crate) fn end() {
     tend();
     std::mem::take(&mut *lock(&FREED)).into_iter().for_each(std::mem::forget);
-    lock(&PENDING).0.take().into_iter().flatten().for_each(std::mem::forget);
+    lock(&PENDING).take().into_iter().flatten().for_each(std::mem::forget);
     FREED_COUNT.store(0, Ordering::Release);
     COUNT.store(0, Ordering::Release);
 }

@@ -62,9 +62,10 @@ pub(crate) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Packs or unpacks; counts it, if that is wanted.
-    pub fn run(&self, run: impl FnOnce()) {
-        if is_counting() { self.counted.usage.timed(run) } else { run() }
+    /// So many of it, with displacement 0 of the first at this place.
+    pub fn part(&self, origin: *mut u8, count: usize) -> Part {
+        let counted = is_counting().then(|| Arc::clone(self.counted));
+        Part { plan: self.engine.plan().clone(), origin, count, counted }
     }
 }
 
@@ -73,19 +74,57 @@ pub(crate) fn or_else_plain<R>(run: impl FnOnce() -> Option<R>) -> Option<R> {
     catch_unwind(AssertUnwindSafe(run)).ok().flatten()
 }
 
-/// Memory of the program, as a datatype names it, with room for its packed bytes.
-pub(crate) struct Staged {
+/// Some of a datatype in memory of the program.
+pub(crate) struct Part {
     plan: Plan,
-    parts: Parts,
-    /// Packed bytes of all parts.
-    bytes: usize,
-    buffer: PackBuffer,
+    /// Where displacement 0 of the first one is.
+    origin: *mut u8,
+    count: usize,
     /// Where it is counted, if that is wanted.
     counted: Option<Arc<Counted>>,
 }
 
-/// Where displacement 0 of a first one is, and how many there are.
-pub(crate) type Part = (*mut u8, usize);
+impl Part {
+    /// Packed bytes; nothing where that is no number.
+    fn bytes(&self) -> Option<usize> {
+        self.plan.packed_size().checked_mul(self.count)
+    }
+
+    /// Packs all of it, and gives the bytes behind.
+    ///
+    /// # Safety
+    /// It is readable, as MPI asks for.
+    pub unsafe fn pack<'a>(&self, target: &'a mut [u8]) -> &'a mut [u8] {
+        // SAFETY: the caller's condition; the program does not write what it sends, and MPI too would read
+        // all of it.
+        let data = unsafe { Data::from_raw_parts(&self.plan, self.count, self.origin) };
+        let (packed, rest) = target.split_at_mut(data.packed_size());
+        let all = self.timed(|| data.pack_into(packed));
+        debug_assert!(all.is_ok(), "there is room for all bytes");
+        rest
+    }
+
+    /// Unpacks as many bytes of it as there are, and gives those behind.
+    ///
+    /// # Safety
+    /// It is writable, and left alone until the program knows that it has come.
+    pub unsafe fn unpack<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        // SAFETY: the caller's condition; any bytes may be written, as MPI would, and the program knows what
+        // is initialized.
+        let mut data = unsafe { DataMut::from_raw_parts(&self.plan, self.count, self.origin) };
+        let (packed, rest) = bytes.split_at(data.packed_size().min(bytes.len()));
+        let all = self.timed(|| data.unpack_range(0, packed));
+        debug_assert!(all.is_ok(), "no more than all of it");
+        rest
+    }
+
+    fn timed<R>(&self, run: impl FnOnce() -> R) -> R {
+        match &self.counted {
+            Some(counted) => counted.usage.timed(run),
+            None => run(),
+        }
+    }
+}
 
 /// Parts that lie in the program's memory each by itself, and packed one behind the other.
 pub(crate) enum Parts {
@@ -93,20 +132,33 @@ pub(crate) enum Parts {
     Many(Vec<Part>),
 }
 
-// SAFETY: an address of the program's, which the program leaves alone until the message is complete, on
-// whatever thread that is found out.
+impl Parts {
+    fn list(&self) -> &[Part] {
+        match self {
+            Self::One(part) => std::slice::from_ref(part),
+            Self::Many(parts) => parts,
+        }
+    }
+}
+
+/// Memory of the program, as datatypes name it, with room for its packed bytes.
+pub(crate) struct Staged {
+    parts: Parts,
+    /// Packed bytes of all parts.
+    bytes: usize,
+    buffer: PackBuffer,
+}
+
+// SAFETY: addresses of the program's, which it leaves alone until the message is complete, on whatever thread
+// that is found out.
 unsafe impl Send for Staged {}
 
 impl Staged {
     /// Room for the packed bytes; nothing where there is no such memory.
-    pub fn of(found: Found<'_>, parts: Parts) -> Option<Self> {
-        let Found { engine, counted, .. } = found;
-        let mut counts = parts.list().iter().map(|(_, count)| *count);
-        let count = counts.try_fold(0usize, usize::checked_add)?;
-        let bytes = engine.size().checked_mul(count)?;
+    pub fn of(parts: Parts) -> Option<Self> {
+        let bytes = parts.list().iter().try_fold(0usize, |sum, part| sum.checked_add(part.bytes()?))?;
         let buffer = PackBuffer::with_room(bytes.checked_add(GAP)?).ok()?;
-        let counted = is_counting().then(|| Arc::clone(counted));
-        Some(Self { plan: engine.plan().clone(), parts, bytes, buffer, counted })
+        Some(Self { parts, bytes, buffer })
     }
 
     /// Packs what is in the program's memory now.
@@ -114,25 +166,10 @@ impl Staged {
     /// # Safety
     /// It is readable, as MPI asks for.
     pub unsafe fn pack(&mut self) {
-        match self.counted.clone() {
+        let mut target = &mut self.buffer[..self.bytes];
+        for part in self.parts.list() {
             // SAFETY: the caller's condition.
-            Some(counted) => counted.usage.timed(|| unsafe { self.pack_now() }),
-            // SAFETY: the caller's condition.
-            None => unsafe { self.pack_now() },
-        }
-    }
-
-    /// # Safety
-    /// As of [`pack`](Self::pack).
-    unsafe fn pack_now(&mut self) {
-        let mut end = 0;
-        for (origin, count) in self.parts.list() {
-            // SAFETY: the caller's condition; the program does not write what it sends, and MPI too would
-            // read all of it.
-            let data = unsafe { Data::from_raw_parts(&self.plan, *count, *origin) };
-            let packed = data.pack_into(&mut self.buffer[end..]);
-            debug_assert!(packed.is_ok(), "there is room for all bytes");
-            end += data.packed_size();
+            target = unsafe { part.pack(target) };
         }
     }
 
@@ -155,35 +192,43 @@ impl Staged {
     /// # Safety
     /// As of [`unpack`](Self::unpack).
     unsafe fn unpack_front(&mut self, arrived: usize) {
-        match self.counted.clone() {
-            // SAFETY: the caller's condition.
-            Some(counted) => counted.usage.timed(|| unsafe { self.unpack_now(arrived) }),
-            // SAFETY: the caller's condition.
-            None => unsafe { self.unpack_now(arrived) },
-        }
-    }
-
-    /// # Safety
-    /// As of [`unpack`](Self::unpack).
-    unsafe fn unpack_now(&mut self, arrived: usize) {
         let mut bytes = &self.buffer[..arrived];
-        for (origin, count) in self.parts.list() {
-            // SAFETY: the caller's condition; any bytes may be written, as MPI would, and the program knows
-            // what is initialized.
-            let mut data = unsafe { DataMut::from_raw_parts(&self.plan, *count, *origin) };
-            let (of_part, rest) = bytes.split_at(data.packed_size().min(bytes.len()));
-            let unpacked = data.unpack_range(0, of_part);
-            debug_assert!(unpacked.is_ok(), "no more than all of it");
-            bytes = rest;
+        for part in self.parts.list() {
+            // SAFETY: the caller's condition.
+            bytes = unsafe { part.unpack(bytes) };
         }
     }
 }
 
-impl Parts {
-    fn list(&self) -> &[Part] {
-        match self {
-            Self::One(part) => std::slice::from_ref(part),
-            Self::Many(parts) => parts,
+/// One side of a collective call, which may be made again and again.
+pub(crate) struct Block {
+    pub staged: Staged,
+    /// It is packed before: what is sent, and what is received where a block of it is there already.
+    pub is_packed: bool,
+    /// It is unpacked behind.
+    pub is_received: bool,
+}
+
+impl Block {
+    /// Before the call.
+    ///
+    /// # Safety
+    /// What is packed is readable, as MPI asks for.
+    pub unsafe fn begin(&mut self) {
+        if self.is_packed {
+            // SAFETY: the caller's condition.
+            unsafe { self.staged.pack() };
+        }
+    }
+
+    /// When the call is complete.
+    ///
+    /// # Safety
+    /// As of [`Staged::unpack`].
+    pub unsafe fn finish(&mut self) {
+        if self.is_received {
+            // SAFETY: the caller's condition.
+            unsafe { self.staged.unpack() };
         }
     }
 }
@@ -219,12 +264,13 @@ impl Outgoing {
     /// 1. MPI is usable, and the datatype live. 2. What is named is readable, as MPI asks for.
     #[inline]
     pub unsafe fn of(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
-        // SAFETY: 1 and 2.
-        unsafe {
-            let mut outgoing = Self::unpacked(call, argument, communicator)?;
-            outgoing.pack();
+        or_else_plain(|| {
+            // SAFETY: 1.
+            let mut outgoing = unsafe { Self::room(call, argument, communicator) }?;
+            // SAFETY: 2.
+            unsafe { outgoing.pack() };
             Some(outgoing)
-        }
+        })
     }
 
     /// Room for what is packed later.
@@ -233,13 +279,19 @@ impl Outgoing {
     /// 1. MPI is usable, and the datatype live.
     #[inline]
     pub unsafe fn unpacked(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
-        or_else_plain(|| {
-            // SAFETY: 1.
-            let found = unsafe { argument.engine(call) }?;
-            let datatype = found.engine.sent(found.count, communicator)?;
-            let staged = Staged::of(found, Parts::One((argument.buffer.cast(), found.count)))?;
-            Some(Self { staged, datatype, count: argument.count })
-        })
+        // SAFETY: 1.
+        or_else_plain(|| unsafe { Self::room(call, argument, communicator) })
+    }
+
+    /// # Safety
+    /// 1. MPI is usable, and the datatype live.
+    #[inline]
+    unsafe fn room(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
+        // SAFETY: 1.
+        let found = unsafe { argument.engine(call) }?;
+        let datatype = found.engine.sent(found.count, communicator)?;
+        let staged = Staged::of(Parts::One(found.part(argument.buffer.cast(), found.count)))?;
+        Some(Self { staged, datatype, count: argument.count })
     }
 
     /// Packs what is in the program's buffer now.
@@ -307,8 +359,8 @@ impl Incoming {
 
     fn with_gap(found: Found<'_>, argument: Argument) -> Option<Self> {
         let Found { engine, count, .. } = found;
-        let (datatype, parts) = (engine.received(count)?, Parts::One((argument.buffer.cast(), count)));
-        let staged = Staged::of(found, parts)?;
+        let datatype = engine.received(count)?;
+        let staged = Staged::of(Parts::One(found.part(argument.buffer.cast(), count)))?;
         let Some(gap) = engine.gap() else {
             return Some(Self { staged, datatype, count: argument.count, behind: 0, _whole: None });
         };

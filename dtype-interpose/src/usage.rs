@@ -11,7 +11,7 @@ use std::{
     fs,
     path::PathBuf,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError, Weak,
+        Arc, Mutex, OnceLock, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::Instant,
@@ -19,7 +19,7 @@ use std::{
 
 use mpi::ffi;
 
-use crate::engine::Engine;
+use crate::{engine::Engine, lock::lock};
 
 /// Counts of one datatype.
 #[derive(Default)]
@@ -38,12 +38,13 @@ impl Usage {
     }
 
     /// Packs or unpacks, with a clock.
-    pub fn timed(&self, run: impl FnOnce()) {
+    pub fn timed<R>(&self, run: impl FnOnce() -> R) -> R {
         let began = Instant::now();
-        run();
+        let result = run();
         let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.packed.fetch_add(1, Ordering::Relaxed);
         self.nanoseconds.fetch_add(took, Ordering::Relaxed);
+        result
     }
 
     fn counts(&self) -> [u64; 4] {
@@ -89,7 +90,7 @@ impl Counted {
     pub fn new(size: usize) -> Arc<Self> {
         let counted = Arc::new(Self { usage: Usage::default(), size, engine: OnceLock::new() });
         if is_counting() {
-            let mut datatypes = DATATYPES.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut datatypes = lock(&DATATYPES);
             datatypes.retain(|datatype| datatype.strong_count() > 0);
             datatypes.push(Arc::downgrade(&counted));
         }
@@ -111,7 +112,7 @@ impl Counted {
         let mut layout: Vec<_> =
             layout.lines().map(|line| line.chars().take(100).collect::<String>()).collect();
         layout.truncate(12);
-        let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = lock(&LINES);
         let line = lines.entry(layout.join("\n      ")).or_default();
         line.counts.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
         line.reason = reason;
@@ -129,9 +130,9 @@ impl Drop for Counted {
 /// Writes the report, before `MPI_Finalize`.
 pub(crate) fn end() {
     let Some(file) = file() else { return };
-    let datatypes = std::mem::take(&mut *DATATYPES.lock().unwrap_or_else(PoisonError::into_inner));
+    let datatypes = std::mem::take(&mut *lock(&DATATYPES));
     datatypes.iter().filter_map(Weak::upgrade).for_each(|counted| counted.tell());
-    let lines = std::mem::take(&mut *LINES.lock().unwrap_or_else(PoisonError::into_inner));
+    let lines = std::mem::take(&mut *lock(&LINES));
     let mut lines: Vec<_> = lines.into_iter().collect();
     lines.sort_by_key(|(_, line)| std::cmp::Reverse(line.counts[1]));
     let mut text = String::from("  messages   packed       bytes  packing ms  layout\n");

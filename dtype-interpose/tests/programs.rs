@@ -147,7 +147,7 @@ fn programs_in_fortran_receive_the_same() {
 #[test]
 fn collective_calls_of_three_ranks_are_the_same() {
     let suite = compiled(&mpicc(), &[], "tests/c/suite.c", "suite-of-three");
-    let calls = ["bcast", "gather", "scatter", "allgather", "alltoall", "neighbours"];
+    let calls = ["bcast", "gather", "scatter", "allgather", "alltoall", "each", "again", "neighbours"];
     let plain = lines(&suite, &[false; 3], &calls);
     assert!(plain.len() > 150, "{} programs", plain.len());
     for preloaded in [[true; 3], [false, true, true]] {

@@ -19,9 +19,9 @@ pub(crate) fn run(choice: Libraries) -> Result<()> {
         println!("  {path}{mpiexec} -n 2 env {preload} ./program");
     }
     println!(
-        "\nAlone it changes nothing but time. DTYPE_REPORT=FILE says what it did: README.md, \"Programs as"
+        "\nIt changes nothing but time. DTYPE_REPORT=FILE has it say what it did (README.md, \"Programs as"
     );
-    println!("they are\".");
+    println!("they are\").");
     Ok(())
 }
 

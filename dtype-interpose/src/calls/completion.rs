@@ -12,17 +12,17 @@ use crate::{
 calls! { "";
     fn Wait(request: *mut MPI_Request, status: *mut MPI_Status) |next| {
         // SAFETY: the program's promise.
-        unsafe { one(request, status, |status| (next(request, status), true)) }
+        unsafe { ask(1, request, status, |status| (next(request, status), Done::All)) }
     }
 
     fn Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) |next| {
         // SAFETY: the program's promise.
-        unsafe { one(request, status, |status| (next(request, flag, status), *flag != 0)) }
+        unsafe { ask(1, request, status, |status| all_if(flag, next(request, flag, status))) }
     }
 
     fn Waitall(count: c_int, requests: *mut MPI_Request, statuses: *mut MPI_Status) |next| {
         // SAFETY: the program's promise.
-        unsafe { all(count, requests, statuses, |statuses| (next(count, requests, statuses), true)) }
+        unsafe { ask(count, requests, statuses, |statuses| (next(count, requests, statuses), Done::All)) }
     }
 
     fn Testall(
@@ -33,9 +33,7 @@ calls! { "";
     ) |next| {
         // SAFETY: the program's promise.
         unsafe {
-            all(count, requests, statuses, |statuses| {
-                (next(count, requests, flag, statuses), *flag != 0)
-            })
+            ask(count, requests, statuses, |statuses| all_if(flag, next(count, requests, flag, statuses)))
         }
     }
 
@@ -46,7 +44,11 @@ calls! { "";
         status: *mut MPI_Status,
     ) |next| {
         // SAFETY: the program's promise.
-        unsafe { any(count, requests, status, |status| (next(count, requests, index, status), *index)) }
+        unsafe {
+            ask(count, requests, status, |status| {
+                (next(count, requests, index, status), Done::These(slice::from_ref(&*index)))
+            })
+        }
     }
 
     fn Testany(
@@ -58,9 +60,9 @@ calls! { "";
     ) |next| {
         // SAFETY: the program's promise.
         unsafe {
-            any(count, requests, status, |status| {
+            ask(count, requests, status, |status| {
                 let code = next(count, requests, index, flag, status);
-                (code, if *flag != 0 { *index } else { ffi::RSMPI_UNDEFINED })
+                (code, Done::These(if *flag != 0 { slice::from_ref(&*index) } else { &[] }))
             })
         }
     }
@@ -72,10 +74,11 @@ calls! { "";
         indices: *mut c_int,
         statuses: *mut MPI_Status,
     ) |next| {
-        // SAFETY: the program's promise.
+        // SAFETY: the program's promise; that nothing is under way is a negative number.
         unsafe {
-            some(count, requests, (done, indices), statuses, |statuses| {
-                next(count, requests, done, indices, statuses)
+            ask(count, requests, statuses, |statuses| {
+                let code = next(count, requests, done, indices, statuses);
+                (code, Done::These(requests::list(indices, *done)))
             })
         }
     }
@@ -87,10 +90,11 @@ calls! { "";
         indices: *mut c_int,
         statuses: *mut MPI_Status,
     ) |next| {
-        // SAFETY: the program's promise.
+        // SAFETY: the program's promise; that nothing is under way is a negative number.
         unsafe {
-            some(count, requests, (done, indices), statuses, |statuses| {
-                next(count, requests, done, indices, statuses)
+            ask(count, requests, statuses, |statuses| {
+                let code = next(count, requests, done, indices, statuses);
+                (code, Done::These(requests::list(indices, *done)))
             })
         }
     }
@@ -129,128 +133,64 @@ calls! { "";
     }
 }
 
-/// How a request ended of which the library says this, without a status for each.
-fn end_of(code: c_int, done: bool) -> End {
-    match code {
-        SUCCESS if !done => End::NotYet,
-        SUCCESS => End::Done,
-        _ => End::Failed,
+/// Which of some requests are done.
+#[derive(Clone, Copy)]
+enum Done<'a> {
+    All,
+    /// Those at these places, in the order of their statuses.
+    These(&'a [c_int]),
+}
+
+/// All of them if the flag says so, or if some have failed, of which their statuses tell more.
+///
+/// # Safety
+/// The flag is there.
+unsafe fn all_if(flag: *const c_int, code: c_int) -> (c_int, Done<'static>) {
+    // SAFETY: the caller's condition.
+    let all = code != SUCCESS || unsafe { *flag } != 0;
+    (code, if all { Done::All } else { Done::These(&[]) })
+}
+
+impl Done<'_> {
+    /// The place of a request's status, if it is done.
+    fn status_of(self, request: usize) -> Option<usize> {
+        match self {
+            Self::All => Some(request),
+            Self::These(places) => {
+                places.iter().position(|place| usize::try_from(*place).is_ok_and(|place| place == request))
+            }
+        }
     }
 }
 
-/// Asks for one request.
+/// Asks for some requests, and does what is to be done with those of ours.
 ///
 /// # Safety
-/// The program's promise, to `ask`, which gives the code and whether it is done.
-unsafe fn one(
-    request: *mut MPI_Request,
-    status: *mut MPI_Status,
-    ask: impl FnOnce(*mut MPI_Status) -> (c_int, bool),
-) -> c_int {
-    // SAFETY: the program's promise.
-    let Some((_, pending)) = requests::take(unsafe { requests::list(request, 1) }).pop() else {
-        return ask(status).0;
-    };
-    let mut own = Status::new();
-    let status = own.place(status);
-    let (code, done) = ask(status);
-    // SAFETY: if it is done, this is its status, and the program has left what it receives alone.
-    unsafe { pending.settle(*request, end_of(code, done), status) };
-    code
-}
-
-/// Asks for all of some requests.
-///
-/// # Safety
-/// As of [`one`].
-unsafe fn all(
+/// The program's promise, to `next`, which gives the code and which are done; of these there are statuses.
+unsafe fn ask<'a>(
     count: c_int,
     requests: *mut MPI_Request,
     statuses: *mut MPI_Status,
-    ask: impl FnOnce(*mut MPI_Status) -> (c_int, bool),
+    next: impl FnOnce(*mut MPI_Status) -> (c_int, Done<'a>),
 ) -> c_int {
     // SAFETY: the program's promise.
     let taken = requests::take(unsafe { requests::list(requests, count) });
     if taken.is_empty() {
-        return ask(statuses).0;
+        return next(statuses).0;
     }
     let mut own = Vec::new();
     let statuses = own_statuses(&mut own, count, statuses);
-    let (code, done) = ask(statuses);
+    let (code, done) = next(statuses);
     for (i, pending) in taken {
-        // SAFETY: there are as many statuses as requests; if one is done, this is its status, and the program
-        // has left what it receives alone.
+        // SAFETY: of what is done there is a status; and the program has left alone what it receives.
         unsafe {
-            let status = statuses.add(i);
-            let end = if code == SUCCESS { end_of(code, done) } else { end_by_status(code, status) };
+            let (end, status) = match done.status_of(i).map(|place| statuses.add(place)) {
+                Some(status) if code == SUCCESS => (End::Done, status),
+                Some(status) => (end_by_status(code, status), status),
+                None => (End::NotYet, statuses),
+            };
             pending.settle(*requests.add(i), end, status);
         }
-    }
-    code
-}
-
-/// Asks for any of some requests; `ask` gives the code and the place of the one that is done.
-///
-/// # Safety
-/// As of [`one`].
-unsafe fn any(
-    count: c_int,
-    requests: *mut MPI_Request,
-    status: *mut MPI_Status,
-    ask: impl FnOnce(*mut MPI_Status) -> (c_int, c_int),
-) -> c_int {
-    // SAFETY: the program's promise.
-    let taken = requests::take(unsafe { requests::list(requests, count) });
-    if taken.is_empty() {
-        return ask(status).0;
-    }
-    let mut own = Status::new();
-    let status = own.place(status);
-    let (code, index) = ask(status);
-    for (i, pending) in taken {
-        let is_it = usize::try_from(index).is_ok_and(|index| index == i);
-        // SAFETY: if it is done, this is its status, and the program has left what it receives alone.
-        unsafe {
-            let end = if is_it { end_of(code, true) } else { End::NotYet };
-            pending.settle(*requests.add(i), end, status);
-        }
-    }
-    code
-}
-
-/// Asks for those of some requests that are done: how many, and their places.
-///
-/// # Safety
-/// As of [`one`].
-unsafe fn some(
-    count: c_int,
-    requests: *mut MPI_Request,
-    (done, indices): (*mut c_int, *mut c_int),
-    statuses: *mut MPI_Status,
-    ask: impl FnOnce(*mut MPI_Status) -> c_int,
-) -> c_int {
-    // SAFETY: the program's promise.
-    let taken = requests::take(unsafe { requests::list(requests, count) });
-    if taken.is_empty() {
-        return ask(statuses);
-    }
-    let mut own = Vec::new();
-    let statuses = own_statuses(&mut own, count, statuses);
-    let code = ask(statuses);
-    // SAFETY: the library has set both, unless it says that nothing is under way, which is a negative number.
-    let done = unsafe { requests::list(indices, *done) };
-    for (i, pending) in taken {
-        let place = done.iter().position(|index| usize::try_from(*index).is_ok_and(|index| index == i));
-        let (end, status) = match place {
-            // SAFETY: there are as many statuses as requests, and more than are done.
-            Some(place) => unsafe {
-                let status = statuses.add(place);
-                (if code == SUCCESS { End::Done } else { end_by_status(code, status) }, status)
-            },
-            None => (End::NotYet, statuses),
-        };
-        // SAFETY: if it is done, this is its status, and the program has left what it receives alone.
-        unsafe { pending.settle(*requests.add(i), end, status) };
     }
     code
 }
@@ -276,8 +216,9 @@ unsafe fn end_by_status(code: c_int, status: *const MPI_Status) -> End {
 
 /// The program's statuses, or as many of ours where it ignores them.
 fn own_statuses(own: &mut Vec<MPI_Status>, count: c_int, of_program: *mut MPI_Status) -> *mut MPI_Status {
-    // SAFETY: a constant of the library.
-    if of_program != unsafe { ffi::RSMPI_STATUSES_IGNORE } {
+    // SAFETY: constants of the library.
+    let ignored = unsafe { [ffi::RSMPI_STATUSES_IGNORE, ffi::RSMPI_STATUS_IGNORE] };
+    if !ignored.contains(&of_program) {
         return of_program;
     }
     // SAFETY: a status is numbers.

@@ -4,7 +4,7 @@ use std::os::raw::{c_char, c_int};
 
 use mpi::ffi::{MPI_Comm, MPI_Datatype};
 
-use crate::{known, mode, mode::Mode, peers, requests, usage};
+use crate::{known, mode, mode::Mode, peers, requests, staged::SUCCESS, usage};
 
 calls! { "";
     fn Init(count: *mut c_int, arguments: *mut *mut *mut c_char) |next| {
@@ -32,7 +32,7 @@ calls! { "";
         // SAFETY: the program's promise; what has been committed is a datatype.
         unsafe {
             let code = next(datatype);
-            if code == 0 && mode::mode() != Mode::Off {
+            if code == SUCCESS && mode::mode() != Mode::Off {
                 known::committed(*datatype);
             }
             code
@@ -68,7 +68,7 @@ pub(crate) fn begin(initialize: impl FnOnce() -> c_int) -> c_int {
     }
     peers::arrive();
     let code = initialize();
-    if code == 0 {
+    if code == SUCCESS {
         peers::look();
     }
     code

@@ -1,8 +1,9 @@
 //! The calls of MPI that go through here, by chapter: each hands its arguments on to the one behind, with
 //! packed bytes in their place where that is worth while.
 //!
-//! - `point_to_point`: messages; `persistent`: those that are prepared; `completion`: requests;
-//! - `packing`: `MPI_Pack` and its like; `collective` and `neighbours`: those of all ranks;
+//! - `point_to_point`: messages; `completion`: requests;
+//! - `packing`: `MPI_Pack` and its like;
+//! - `collective`: those of all ranks; `members`: who takes part in them, `sides`: what goes packed;
 //! - `life`: the beginning and the end, and datatypes that are committed.
 //!
 //! Programs promise what the standard asks of them: MPI is initialized, handles are live, buffers are there.
@@ -27,13 +28,8 @@ macro_rules! calls {
                 fn own($(_: $type),*) -> std::os::raw::c_int;
             }
             type Function = unsafe extern "C" fn($($type),*) -> std::os::raw::c_int;
-            static CALL: $crate::call::Call = {
-                let name = concat!("MPI_", stringify!($name), $ending, "\0").as_bytes();
-                match std::ffi::CStr::from_bytes_with_nul(name) {
-                    Ok(name) => $crate::call::Call::new(name),
-                    Err(_) => panic!("it ends in a zero"),
-                }
-            };
+            static CALL: $crate::call::Call =
+                $crate::call::Call::named(concat!("MPI_", stringify!($name), $ending, "\0"));
             let own: Function = own;
             // SAFETY: MPI's functions of one name have one type.
             let $next: Function = unsafe { std::mem::transmute(CALL.next(own as *mut std::os::raw::c_void)) };
@@ -42,10 +38,10 @@ macro_rules! calls {
     )*};
 }
 
-/// The same with `Count`, and `Place` for displacements in elements, as integers; and, where the library has
-/// them, as large ones.
-macro_rules! calls_of_both_counts {
-    ($($calls:tt)*) => {
+/// Has a macro define its calls with `Count`, and `Place` for displacements, as integers; and, where the
+/// library has them, as large ones. It is told the ending of their names.
+macro_rules! with_both_counts {
+    ($macro:ident! { $($calls:tt)* }) => {
         pub(crate) mod integers {
             #[allow(clippy::wildcard_imports, unused_imports, reason = "what the calls need")]
             use super::*;
@@ -53,7 +49,7 @@ macro_rules! calls_of_both_counts {
             type Count = std::os::raw::c_int;
             #[allow(dead_code, reason = "not all calls have them")]
             type Place = std::os::raw::c_int;
-            calls! { ""; $($calls)* }
+            $macro! { ""; $($calls)* }
         }
         #[cfg(large_counts)]
         pub(crate) mod large {
@@ -63,7 +59,7 @@ macro_rules! calls_of_both_counts {
             type Count = mpi::ffi::MPI_Count;
             #[allow(dead_code, reason = "not all calls have them")]
             type Place = mpi::ffi::MPI_Aint;
-            calls! { "_c"; $($calls)* }
+            $macro! { "_c"; $($calls)* }
         }
     };
 }
@@ -79,8 +75,7 @@ fn ended(call: impl FnOnce() -> c_int) -> c_int {
 pub(crate) mod collective;
 pub(crate) mod completion;
 pub(crate) mod life;
-pub(crate) mod neighbours;
+pub(crate) mod members;
 pub(crate) mod packing;
-pub(crate) mod persistent;
 pub(crate) mod point_to_point;
 mod sides;

@@ -9,9 +9,7 @@ use crate::{
     staged::{Argument, Found, SUCCESS, or_else_plain},
 };
 
-use dtype_runtime::pack::{Data, DataMut};
-
-calls_of_both_counts! {
+with_both_counts! { calls! {
     fn Pack(
         buffer: *const c_void,
         count: Count,
@@ -55,7 +53,7 @@ calls_of_both_counts! {
             }
         }
     }
-}
+} }
 
 /// Packs what is named behind a position, if there is room for it, and gives the position behind.
 ///
@@ -68,9 +66,8 @@ unsafe fn pack(call: &Call, named: Argument, packed: *mut c_void, size: i64, pos
         let (bytes, place) = room(engine.size().checked_mul(count)?, size, position)?;
         // SAFETY: the program's promise: what is named is there, and `size` bytes for what is packed.
         unsafe {
-            let data = Data::from_raw_parts(engine.plan(), count, named.buffer.cast());
             let target = std::slice::from_raw_parts_mut(packed.cast::<u8>().add(place), bytes);
-            found.run(|| drop(data.pack_into(target)));
+            found.part(named.buffer.cast(), count).pack(target);
         }
         Some(position + bytes as i64)
     })
@@ -94,8 +91,7 @@ unsafe fn unpack(
         // SAFETY: the program's promise: what is named is there, and `size` packed bytes.
         unsafe {
             let source = std::slice::from_raw_parts(packed.cast::<u8>().add(place), bytes);
-            let mut data = DataMut::from_raw_parts(engine.plan(), count, named.buffer.cast());
-            found.run(|| drop(data.unpack(source)));
+            found.part(named.buffer.cast(), count).unpack(source);
         }
         Some(position + bytes as i64)
     })

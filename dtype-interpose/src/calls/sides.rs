@@ -1,178 +1,210 @@
 //! The two sides of a collective call: what a rank sends, and what it receives.
 
-use std::os::raw::{c_int, c_void};
+use std::{
+    any::Any,
+    os::raw::{c_int, c_void},
+};
 
-use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Request};
+use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Request};
 
+use super::members::Blocks;
 use crate::{
     call::Call,
     known::is_known,
-    requests::{self, Work, list},
-    staged::{Argument, Parts, SUCCESS, Staged, or_else_plain},
+    requests::{Kind, Work, keep, list},
+    staged::{Argument, Block, Parts, SUCCESS, Staged, or_else_plain},
 };
 
-/// What the library is given for one side: what the program has named, or packed bytes.
+/// An integer of the standard.
+pub(super) trait Integer: Copy + TryInto<i64> + TryFrom<i64> + 'static {}
+
+impl<I: Copy + TryInto<i64> + TryFrom<i64> + 'static> Integer for I {}
+
+/// What a call names beside a buffer: how many of which datatype, where.
+pub(super) trait Named: Copy {
+    /// Memory for so many blocks, packed, if they should be.
+    ///
+    /// # Safety
+    /// The program's promise.
+    unsafe fn stage(
+        self,
+        call: &Call,
+        buffer: *mut c_void,
+        blocks: usize,
+        communicator: MPI_Comm,
+    ) -> Option<(Staged, Replaced<Self>)>;
+}
+
+/// What the library is given instead.
 ///
-/// Packed or not, there are as many datatypes of as many bytes; so what a library decides by these, as Open
-/// MPI does the length of segments, it decides as it would without us, and as it does on other ranks.
-pub(super) struct Side<P = c_int> {
+/// There are as many datatypes of as many bytes; so what a library decides by these, as Open MPI does the
+/// length of segments, it decides as it would without us, and as it does on other ranks.
+pub(super) struct Replaced<A> {
+    arguments: A,
+    /// The lists among them.
+    lists: Box<dyn Any>,
+}
+
+/// Blocks of the same length, one behind the other.
+impl<C: Integer> Named for (C, MPI_Datatype) {
+    unsafe fn stage(
+        self,
+        call: &Call,
+        buffer: *mut c_void,
+        blocks: usize,
+        communicator: MPI_Comm,
+    ) -> Option<(Staged, Replaced<Self>)> {
+        let (count, datatype) = self;
+        // SAFETY: the program's promise.
+        let found = unsafe { Argument::new(buffer, count.try_into().ok()?, datatype).engine(call) }?;
+        let packed = found.engine.sent(found.count, communicator)?;
+        let part = found.part(buffer.cast(), found.count.checked_mul(blocks)?);
+        Some((Staged::of(Parts::One(part))?, Replaced { arguments: (count, packed), lists: Box::new(()) }))
+    }
+}
+
+/// Blocks of these lengths, that begin at these places in datatypes.
+impl<C: Integer, P: Integer> Named for (*const C, *const P, MPI_Datatype) {
+    /// The largest block decides.
+    unsafe fn stage(
+        self,
+        call: &Call,
+        buffer: *mut c_void,
+        blocks: usize,
+        communicator: MPI_Comm,
+    ) -> Option<(Staged, Replaced<Self>)> {
+        let (counts, places, datatype) = self;
+        let blocks = c_int::try_from(blocks).ok()?;
+        // SAFETY: the program's promise.
+        let items = unsafe {
+            is_known(datatype).then_some(())?;
+            list(counts, blocks).iter().zip(list(places, blocks))
+        };
+        let largest = items.clone().filter_map(|(count, _)| (*count).try_into().ok()).max()?;
+        // SAFETY: the program's promise.
+        let found = unsafe { Argument::new(buffer, largest, datatype).engine(call) }?;
+        let packed = found.engine.sent(found.count, communicator)?;
+        let (mut parts, mut list, mut end) = (Vec::new(), Vec::new(), 0i64);
+        for (count, place) in items {
+            let (count, place): (i64, i64) = ((*count).try_into().ok()?, (*place).try_into().ok()?);
+            let at = isize::try_from(place).ok()?.checked_mul(found.engine.plan().extent())?;
+            parts.push(found.part(buffer.cast::<u8>().wrapping_offset(at), usize::try_from(count).ok()?));
+            list.push(P::try_from(end).ok()?);
+            end = end.checked_add(count)?;
+        }
+        let arguments = (counts, list.as_ptr(), packed);
+        Some((Staged::of(Parts::Many(parts))?, Replaced { arguments, lists: Box::new(list) }))
+    }
+}
+
+/// Blocks of these lengths and datatypes, that begin at these places in bytes.
+impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype) {
+    /// All blocks go packed, or none: they have one buffer. What ranks would have to agree on goes plain.
+    unsafe fn stage(
+        self,
+        call: &Call,
+        buffer: *mut c_void,
+        blocks: usize,
+        communicator: MPI_Comm,
+    ) -> Option<(Staged, Replaced<Self>)> {
+        let (counts, places, datatypes) = self;
+        let blocks = c_int::try_from(blocks).ok()?;
+        // SAFETY: the program's promise.
+        let items =
+            unsafe { list(counts, blocks).iter().zip(list(places, blocks)).zip(list(datatypes, blocks)) };
+        let (mut parts, mut list, mut types, mut end) = (Vec::new(), Vec::new(), Vec::new(), 0i64);
+        for ((count, place), datatype) in items {
+            let (count, place): (i64, i64) = ((*count).try_into().ok()?, (*place).try_into().ok()?);
+            list.push(P::try_from(end).ok()?);
+            if count == 0 {
+                types.push(*datatype);
+                continue;
+            }
+            let origin = buffer.cast::<u8>().wrapping_offset(isize::try_from(place).ok()?);
+            // SAFETY: the program's promise.
+            let found = unsafe { Argument::new(origin.cast(), count, *datatype).engine(call) }?;
+            if found.engine.is_for_peers() {
+                return None;
+            }
+            types.push(found.engine.sent(found.count, communicator)?);
+            parts.push(found.part(origin, found.count));
+            end = end.checked_add(i64::try_from(found.engine.size().checked_mul(found.count)?).ok()?)?;
+        }
+        let arguments = (counts, list.as_ptr(), types.as_ptr());
+        let staged = if parts.is_empty() { None } else { Staged::of(Parts::Many(parts)) };
+        Some((staged?, Replaced { arguments, lists: Box::new((list, types)) }))
+    }
+}
+
+/// What the library is given for one side: what the program has named, or packed bytes.
+pub(super) struct Side<A> {
     pub buffer: *mut c_void,
-    pub datatype: MPI_Datatype,
-    /// Where blocks begin, in datatypes.
-    pub places: *const P,
-    staged: Option<Staged>,
-    /// Where packed blocks begin.
-    list: Vec<P>,
+    pub arguments: A,
+    block: Option<Block>,
+    lists: Option<Box<dyn Any>>,
 }
 
-/// An integer of the standard that says where a block begins.
-pub(super) trait Index: Copy + Into<i64> + TryFrom<i64> + Send + 'static {}
-
-impl<P: Copy + Into<i64> + TryFrom<i64> + Send + 'static> Index for P {}
-
-/// A block for each rank, of as many datatypes as this says, at these places.
-pub(super) struct Listed<C, P> {
-    pub buffer: *const c_void,
-    pub counts: *const C,
-    pub places: *const P,
-    pub datatype: MPI_Datatype,
-}
-
-impl<P: Index> Side<P> {
-    /// What is named, as it is.
-    pub fn named(buffer: *const c_void, datatype: MPI_Datatype, places: *const P) -> Self {
-        Self { buffer: buffer.cast_mut(), datatype, places, staged: None, list: Vec::new() }
-    }
-
-    /// What is named as many times as there are `blocks`, packed if it should be.
+impl<A: Named> Side<A> {
+    /// `block` says whether it is packed before, and unpacked behind.
     ///
     /// # Safety
     /// The program's promise.
-    unsafe fn of(call: &Call, named: Argument, blocks: usize, communicator: MPI_Comm) -> Self {
-        let packed = or_else_plain(|| {
-            // SAFETY: the program's promise.
-            let found = unsafe { named.engine(call) }?;
-            let datatype = found.engine.sent(found.count, communicator)?;
-            let parts = Parts::One((named.buffer.cast(), found.count.checked_mul(blocks)?));
-            Some((Staged::of(found, parts)?, datatype))
-        });
-        match packed.filter(|_| blocks > 0) {
-            Some((mut staged, datatype)) => Self {
-                buffer: staged.place(),
-                datatype,
-                places: std::ptr::null(),
-                staged: Some(staged),
-                list: Vec::new(),
-            },
-            None => Self::named(named.buffer, named.datatype, std::ptr::null()),
-        }
-    }
-
-    /// What is sent.
-    ///
-    /// # Safety
-    /// The program's promise.
-    pub unsafe fn sent(call: &Call, named: Argument, blocks: usize, communicator: MPI_Comm) -> Self {
-        // SAFETY: the program's promise.
-        unsafe { Self::of(call, named, blocks, communicator).packed() }
-    }
-
-    /// What is received.
-    ///
-    /// # Safety
-    /// The program's promise.
-    pub unsafe fn received(call: &Call, named: Argument, blocks: usize, communicator: MPI_Comm) -> Self {
-        // SAFETY: the program's promise.
-        unsafe { Self::of(call, named, blocks, communicator) }
-    }
-
-    /// The same, packed now: what is sent; and what is received where a block of it is there already
-    /// (`MPI_IN_PLACE`), which then is unpacked with the others.
-    ///
-    /// # Safety
-    /// The program's promise.
-    pub unsafe fn packed(mut self) -> Self {
-        // SAFETY: the program's promise.
-        self.staged.iter_mut().for_each(|staged| unsafe { staged.pack() });
-        self
-    }
-
-    /// What is listed, packed if it should be: if the largest block should.
-    ///
-    /// # Safety
-    /// The program's promise, for `blocks` ranks.
-    pub unsafe fn listed<C: Copy + Into<i64>>(
+    unsafe fn of(
         call: &Call,
-        named: &Listed<C, P>,
+        (buffer, arguments): (*mut c_void, A),
         blocks: usize,
         communicator: MPI_Comm,
+        block: impl FnOnce(Staged) -> Block,
     ) -> Self {
-        let Listed { buffer, counts, places, datatype } = *named;
-        let packed = or_else_plain(|| {
+        let staged = or_else_plain(|| {
+            (blocks > 0).then_some(())?;
             // SAFETY: the program's promise.
-            let (counts, places) = unsafe {
-                is_known(datatype).then_some(())?;
-                let blocks = c_int::try_from(blocks).ok()?;
-                (list(counts, blocks), list(places, blocks))
-            };
-            let largest = counts.iter().map(|count| (*count).into()).max()?;
-            // SAFETY: the program's promise.
-            let found = unsafe { Argument::new(buffer, largest, datatype).engine(call) }?;
-            let (engine, packed) = (found.engine, found.engine.sent(found.count, communicator)?);
-            let (mut parts, mut list, mut end) = (Vec::new(), Vec::new(), 0i64);
-            for (count, place) in counts.iter().zip(places) {
-                let (count, place): (i64, i64) = ((*count).into(), (*place).into());
-                let at = isize::try_from(place).ok()?.checked_mul(engine.plan().extent())?;
-                parts
-                    .push((buffer.cast_mut().cast::<u8>().wrapping_offset(at), usize::try_from(count).ok()?));
-                list.push(P::try_from(end).ok()?);
-                end = end.checked_add(count)?;
-            }
-            Some((Staged::of(found, Parts::Many(parts))?, packed, list))
+            unsafe { arguments.stage(call, buffer, blocks, communicator) }
         });
-        match packed {
-            Some((mut staged, datatype, list)) => {
-                Self { buffer: staged.place(), datatype, places: list.as_ptr(), staged: Some(staged), list }
-            }
-            None => Self::named(buffer, datatype, places),
-        }
-    }
-
-    /// The same, packed now.
-    ///
-    /// # Safety
-    /// The program's promise, for `blocks` ranks.
-    pub unsafe fn sent_listed<C: Copy + Into<i64>>(
-        call: &Call,
-        named: &Listed<C, P>,
-        blocks: usize,
-        communicator: MPI_Comm,
-    ) -> Self {
-        // SAFETY: the program's promise.
-        unsafe { Self::listed(call, named, blocks, communicator).packed() }
+        let Some((staged, Replaced { arguments, lists })) = staged else {
+            return Self { buffer, arguments, block: None, lists: None };
+        };
+        let mut block = block(staged);
+        Self { buffer: block.staged.place(), arguments, block: Some(block), lists: Some(lists) }
     }
 }
 
 /// What a rank sends and receives.
-pub(super) struct Sides<S = c_int, R = c_int> {
+pub(super) struct Sides<S, R> {
     pub send: Side<S>,
     pub receive: Side<R>,
 }
 
-impl<S: Index, R: Index> Sides<S, R> {
-    /// What is named, as it is: buffers and datatypes.
-    pub fn named(send: (*const c_void, MPI_Datatype), receive: (*mut c_void, MPI_Datatype)) -> Self {
-        let nowhere = std::ptr::null();
-        let receive = Side::named(receive.0, receive.1, std::ptr::null());
-        Self { send: Side::named(send.0, send.1, nowhere), receive }
+impl<S: Named, R: Named> Sides<S, R> {
+    /// # Safety
+    /// The program's promise.
+    pub unsafe fn of(
+        call: &Call,
+        blocks: Blocks,
+        send: (*const c_void, S),
+        receive: (*mut c_void, R),
+        communicator: MPI_Comm,
+    ) -> Self {
+        let Blocks { sent, received, keeps } = blocks;
+        let is_sent = |staged| Block { staged, is_packed: true, is_received: false };
+        let is_received = |staged| Block { staged, is_packed: keeps, is_received: true };
+        // SAFETY: the program's promise.
+        unsafe {
+            Self {
+                send: Side::of(call, (send.0.cast_mut(), send.1), sent, communicator, is_sent),
+                receive: Side::of(call, receive, received, communicator, is_received),
+            }
+        }
     }
 
-    /// The side that is packed, if one is, in a call with one buffer.
-    pub fn used(&self) -> Argument {
-        match &self.send.staged {
-            Some(_) => Argument::new(self.send.buffer, 0, self.send.datatype),
-            None => Argument::new(self.receive.buffer, 0, self.receive.datatype),
-        }
+    /// Packs what is packed before the call.
+    ///
+    /// # Safety
+    /// The program's promise.
+    pub unsafe fn begin(&mut self) {
+        let blocks = [&mut self.send.block, &mut self.receive.block];
+        // SAFETY: the program's promise.
+        blocks.into_iter().flatten().for_each(|block| unsafe { block.begin() });
     }
 
     /// Unpacks what has come, in a call that is over.
@@ -182,70 +214,45 @@ impl<S: Index, R: Index> Sides<S, R> {
     pub unsafe fn finish(mut self, code: c_int) -> c_int {
         if code == SUCCESS {
             // SAFETY: the program's promise.
-            self.receive.staged.iter_mut().for_each(|staged| unsafe { staged.unpack() });
+            self.receive.block.iter_mut().for_each(|block| unsafe { block.finish() });
         }
         code
     }
 
-    /// Keeps what a call uses that has been begun.
+    /// Keeps what a call with a request uses.
     ///
     /// # Safety
     /// The program's promise; the code is that of the call.
-    pub unsafe fn begin(self, code: c_int, request: *const MPI_Request) -> c_int {
+    pub unsafe fn keep(self, code: c_int, request: *const MPI_Request, kind: Kind) -> c_int {
         let Self { send, receive } = self;
-        if code == SUCCESS && (send.staged.is_some() || receive.staged.is_some()) {
-            let lists = Box::new((send.list, receive.list));
-            let work = Work::Collective { _sends: send.staged, receives: receive.staged, _lists: lists };
-            // SAFETY: the library has set it.
-            requests::keep(unsafe { *request }, work);
-        }
-        code
+        let is_ours = send.block.is_some() || receive.block.is_some();
+        let lists = Box::new((send.lists, receive.lists));
+        let work = Work::Collective { sides: [send.block, receive.block], _lists: lists };
+        // SAFETY: the library has set the request.
+        unsafe { keep(code, request, kind, is_ours.then_some(work)) }
     }
 }
 
-/// Who is in a call: this rank, how many blocks there are, and whether there is another group.
-pub(super) struct Members {
-    pub rank: c_int,
-    /// Those of the other group, if there is one.
-    pub size: usize,
-    pub has_other_group: bool,
-}
+/// The only side of a call with one buffer, and nothing on the other.
+pub(super) type Broadcast<C> = Sides<(C, MPI_Datatype), (C, MPI_Datatype)>;
 
-impl Members {
+impl<C: Integer> Broadcast<C> {
     /// # Safety
     /// The program's promise.
-    pub unsafe fn of(communicator: MPI_Comm) -> Self {
-        let (mut rank, mut size, mut between) = (0, 0, 0);
-        // SAFETY: the program's promise; there is room for a number each.
-        unsafe {
-            ffi::MPI_Comm_rank(communicator, &raw mut rank);
-            ffi::MPI_Comm_test_inter(communicator, &raw mut between);
-            if between == 0 {
-                ffi::MPI_Comm_size(communicator, &raw mut size);
-            } else {
-                ffi::MPI_Comm_remote_size(communicator, &raw mut size);
-            }
-        }
-        Self { rank, size: usize::try_from(size).unwrap_or(0), has_other_group: between != 0 }
+    pub unsafe fn of_one(
+        call: &Call,
+        blocks: Blocks,
+        buffer: *mut c_void,
+        named: (C, MPI_Datatype),
+        communicator: MPI_Comm,
+    ) -> Self {
+        // SAFETY: the program's promise; it is one of both.
+        unsafe { Self::of(call, blocks, (buffer, named), (buffer, named), communicator) }
     }
 
-    /// Whether this rank is the root of a call.
-    pub fn is_root(&self, root: c_int) -> bool {
-        if self.has_other_group { root == dtype_interpose_root() } else { root == self.rank }
+    /// The buffer and the datatype that the library is given.
+    pub fn used(&self) -> (*mut c_void, MPI_Datatype) {
+        let side = if self.send.block.is_some() { &self.send } else { &self.receive };
+        (side.buffer, side.arguments.1)
     }
-
-    /// Whether it has the other part in a call with a root.
-    pub fn is_other(&self, root: c_int) -> bool {
-        if self.has_other_group { root >= 0 } else { root != self.rank }
-    }
-}
-
-/// `MPI_IN_PLACE`.
-pub(super) fn in_place() -> *const c_void {
-    dtype_interpose_in_place()
-}
-
-unsafe extern "C" {
-    safe fn dtype_interpose_root() -> c_int;
-    safe fn dtype_interpose_in_place() -> *mut c_void;
 }

@@ -50,11 +50,7 @@ macro_rules! under_name {
     ($symbol:literal $alias:ident ($($argument:ident: $type:ty),* $(,)?)) => {
         #[unsafe(export_name = $symbol)]
         unsafe extern "C" fn $alias($($argument: $type,)* error: *mut Integer) {
-            const NAME: &str = concat!($symbol, "\0");
-            static CALL: $crate::call::Call = match CStr::from_bytes_with_nul(NAME.as_bytes()) {
-                Ok(name) => $crate::call::Call::new(name),
-                Err(_) => panic!("it ends in a zero"),
-            };
+            static CALL: $crate::call::Call = $crate::call::Call::named(concat!($symbol, "\0"));
             let next = CALL.next(ptr::null_mut());
             assert!(!next.is_null(), "a program in Fortran has the library's functions for it");
             // SAFETY: functions of one name have one type; the program's promise.

@@ -2,7 +2,6 @@
 //! them. Handles and statuses are those of C.
 
 use std::{
-    ffi::CStr,
     os::raw::{c_int, c_void},
     ptr,
     sync::OnceLock,
@@ -12,7 +11,7 @@ use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
 use super::{Integer, if_any};
 use crate::{
-    calls::{completion, life, persistent},
+    calls::{completion, life, point_to_point},
     known,
     mode::{self, Mode},
     peers,
@@ -74,15 +73,6 @@ unsafe fn as_in_fortran(index: *mut Integer) {
     }
 }
 
-/// The same of those that are done.
-///
-/// # Safety
-/// The program's promise.
-unsafe fn all_as_in_fortran(done: *const Integer, indices: *mut Integer) {
-    // SAFETY: the program's promise.
-    unsafe { (0..list(indices.cast_const(), *done).len()).for_each(|i| as_in_fortran(indices.add(i))) };
-}
-
 functions! {
     fn init ["mpi_init_f08_" f08] () |next| {
         let mut code = SUCCESS;
@@ -130,12 +120,12 @@ functions! {
 
     fn start ["mpi_start_f08_" f08] (request: *mut MPI_Request) |_next| {
         // SAFETY: the program's promise.
-        if_any(|| unsafe { persistent::Start(request) })
+        if_any(|| unsafe { point_to_point::Start(request) })
     }
 
     fn startall ["mpi_startall_f08_" f08] (count: *const Integer, requests: *mut MPI_Request) |_next| {
         // SAFETY: the program's promise.
-        if_any(|| unsafe { persistent::Startall(*count, requests) })
+        if_any(|| unsafe { point_to_point::Startall(*count, requests) })
     }
 
     fn wait ["mpi_wait_f08_" f08] (request: *mut MPI_Request, found: *mut MPI_Status) |_next| {
@@ -200,36 +190,6 @@ functions! {
         })
     }
 
-    fn waitsome ["mpi_waitsome_f08_" f08] (
-        count: *const Integer,
-        requests: *mut MPI_Request,
-        done: *mut Integer,
-        indices: *mut Integer,
-        found: *mut MPI_Status,
-    ) |_next| {
-        // SAFETY: the program's promise.
-        if_any(|| unsafe {
-            let code = completion::Waitsome(*count, requests, done, indices, status(found));
-            all_as_in_fortran(done, indices);
-            code
-        })
-    }
-
-    fn testsome ["mpi_testsome_f08_" f08] (
-        count: *const Integer,
-        requests: *mut MPI_Request,
-        done: *mut Integer,
-        indices: *mut Integer,
-        found: *mut MPI_Status,
-    ) |_next| {
-        // SAFETY: the program's promise.
-        if_any(|| unsafe {
-            let code = completion::Testsome(*count, requests, done, indices, status(found));
-            all_as_in_fortran(done, indices);
-            code
-        })
-    }
-
     fn request_get_status ["mpi_request_get_status_f08_" f08] (
         request: *const MPI_Request,
         flag: *mut Integer,
@@ -243,4 +203,29 @@ functions! {
         // SAFETY: the program's promise.
         if_any(|| unsafe { completion::Request_free(request) })
     }
+}
+
+/// Defines those that tell of some requests: how many are done, and their places.
+macro_rules! of_some {
+    ($($name:ident $symbol:literal $call:path;)*) => { functions! {$(
+        fn $name [$symbol f08] (
+            count: *const Integer,
+            requests: *mut MPI_Request,
+            done: *mut Integer,
+            indices: *mut Integer,
+            found: *mut MPI_Status,
+        ) |_next| {
+            // SAFETY: the program's promise.
+            if_any(|| unsafe {
+                let code = $call(*count, requests, done, indices, status(found));
+                (0..list(indices.cast_const(), *done).len()).for_each(|i| as_in_fortran(indices.add(i)));
+                code
+            })
+        }
+    )*} };
+}
+
+of_some! {
+    waitsome "mpi_waitsome_f08_" completion::Waitsome;
+    testsome "mpi_testsome_f08_" completion::Testsome;
 }

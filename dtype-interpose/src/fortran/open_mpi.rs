@@ -15,7 +15,11 @@ use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Statu
 
 use super::{Integer, if_any};
 use crate::{
-    calls::{collective, completion, life, neighbours, packing, persistent, point_to_point},
+    calls::{
+        collective, completion, life,
+        members::{Asked, in_place},
+        packing, point_to_point,
+    },
     known::{self, is_known},
     mode::{self, Mode},
     requests,
@@ -80,7 +84,7 @@ impl Argument for Buffer {
         let (place, constants) = (fortran as usize, Addresses::get());
         Self(match place {
             place if place == constants.bottom => ptr::null_mut(),
-            place if place == constants.in_place => dtype_interpose_in_place(),
+            place if place == constants.in_place => in_place().cast_mut(),
             _ => fortran,
         })
     }
@@ -88,10 +92,6 @@ impl Argument for Buffer {
     fn give(&mut self) -> *mut c_void {
         self.0
     }
-}
-
-unsafe extern "C" {
-    safe fn dtype_interpose_in_place() -> *mut c_void;
 }
 
 /// A number.
@@ -213,11 +213,10 @@ impl Argument for Message {
 /// A status that the call sets.
 struct Status(*mut Integer, MPI_Status);
 
-impl Status {
-    fn is_ignored(&self) -> bool {
-        let constants = Addresses::get();
-        [constants.status_ignore, constants.statuses_ignore].contains(&(self.0 as usize))
-    }
+/// Whether a program ignores a status, or statuses.
+fn is_ignored(statuses: *const Integer) -> bool {
+    let constants = Addresses::get();
+    [constants.status_ignore, constants.statuses_ignore].contains(&(statuses as usize))
 }
 
 impl Argument for Status {
@@ -231,11 +230,11 @@ impl Argument for Status {
 
     fn give(&mut self) -> *mut MPI_Status {
         // SAFETY: a constant of the library.
-        if self.is_ignored() { unsafe { ffi::RSMPI_STATUS_IGNORE } } else { &raw mut self.1 }
+        if is_ignored(self.0) { unsafe { ffi::RSMPI_STATUS_IGNORE } } else { &raw mut self.1 }
     }
 
     unsafe fn finish(&mut self) {
-        if !self.is_ignored() {
+        if !is_ignored(self.0) {
             // SAFETY: the program's promise.
             unsafe { ffi::MPI_Status_c2f(&raw const self.1, self.0) };
         }
@@ -274,45 +273,45 @@ with_datatypes! {
         a Buffer, b Number, c Type, d Number, e Number, f Communicator;
     rsend "mpi_rsend_" "ompi_rsend_f" => point_to_point::sending::integers::Rsend:
         a Buffer, b Number, c Type, d Number, e Number, f Communicator;
-    isend "mpi_isend_" "ompi_isend_f" => point_to_point::beginning::integers::Isend:
+    isend "mpi_isend_" "ompi_isend_f" => point_to_point::sending::integers::Isend:
         a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
-    ibsend "mpi_ibsend_" "ompi_ibsend_f" => point_to_point::beginning::integers::Ibsend:
+    ibsend "mpi_ibsend_" "ompi_ibsend_f" => point_to_point::sending::integers::Ibsend:
         a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
-    issend "mpi_issend_" "ompi_issend_f" => point_to_point::beginning::integers::Issend:
+    issend "mpi_issend_" "ompi_issend_f" => point_to_point::sending::integers::Issend:
         a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
-    irsend "mpi_irsend_" "ompi_irsend_f" => point_to_point::beginning::integers::Irsend:
+    irsend "mpi_irsend_" "ompi_irsend_f" => point_to_point::sending::integers::Irsend:
         a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
-    recv "mpi_recv_" "ompi_recv_f" => point_to_point::integers::Recv:
+    recv "mpi_recv_" "ompi_recv_f" => point_to_point::receiving::integers::Recv:
         a Buffer, b Number, c Type, d Number, e Number, f Communicator, g Status;
-    irecv "mpi_irecv_" "ompi_irecv_f" => point_to_point::integers::Irecv:
+    irecv "mpi_irecv_" "ompi_irecv_f" => point_to_point::receiving::integers::Irecv:
         a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
-    mrecv "mpi_mrecv_" "ompi_mrecv_f" => point_to_point::integers::Mrecv:
+    mrecv "mpi_mrecv_" "ompi_mrecv_f" => point_to_point::receiving::integers::Mrecv:
         a Buffer, b Number, c Type, d Message, e Status;
-    imrecv "mpi_imrecv_" "ompi_imrecv_f" => point_to_point::integers::Imrecv:
+    imrecv "mpi_imrecv_" "ompi_imrecv_f" => point_to_point::receiving::integers::Imrecv:
         a Buffer, b Number, c Type, d Message, e NewRequest;
-    sendrecv "mpi_sendrecv_" "ompi_sendrecv_f" => point_to_point::integers::Sendrecv:
+    sendrecv "mpi_sendrecv_" "ompi_sendrecv_f" => point_to_point::exchanging::integers::Sendrecv:
         a Buffer, b Number, c Type, d Number, e Number, f Buffer, g Number, h Type, i Number, j Number,
         k Communicator, l Status;
     sendrecv_replace "mpi_sendrecv_replace_" "ompi_sendrecv_replace_f" =>
-        point_to_point::integers::Sendrecv_replace:
+        point_to_point::exchanging::integers::Sendrecv_replace:
         a Buffer, b Number, c Type, d Number, e Number, f Number, g Number, h Communicator, i Status;
-    send_init "mpi_send_init_" "ompi_send_init_f" => persistent::sending::integers::Send_init:
+    send_init "mpi_send_init_" "ompi_send_init_f" => point_to_point::sending::integers::Send_init:
         a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
-    bsend_init "mpi_bsend_init_" "ompi_bsend_init_f" => persistent::sending::integers::Bsend_init:
+    bsend_init "mpi_bsend_init_" "ompi_bsend_init_f" => point_to_point::sending::integers::Bsend_init:
         a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
-    ssend_init "mpi_ssend_init_" "ompi_ssend_init_f" => persistent::sending::integers::Ssend_init:
+    ssend_init "mpi_ssend_init_" "ompi_ssend_init_f" => point_to_point::sending::integers::Ssend_init:
         a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
-    rsend_init "mpi_rsend_init_" "ompi_rsend_init_f" => persistent::sending::integers::Rsend_init:
+    rsend_init "mpi_rsend_init_" "ompi_rsend_init_f" => point_to_point::sending::integers::Rsend_init:
         a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
-    recv_init "mpi_recv_init_" "ompi_recv_init_f" => persistent::integers::Recv_init:
+    recv_init "mpi_recv_init_" "ompi_recv_init_f" => point_to_point::receiving::integers::Recv_init:
         a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
     pack "mpi_pack_" "ompi_pack_f" => packing::integers::Pack:
         a Buffer, b Number, c Type, d Buffer, e Number, f Numbers, g Communicator;
     unpack "mpi_unpack_" "ompi_unpack_f" => packing::integers::Unpack:
         a Buffer, b Number, c Numbers, d Buffer, e Number, f Type, g Communicator;
-    bcast "mpi_bcast_" "ompi_bcast_f" => collective::integers::Bcast:
+    bcast "mpi_bcast_" "ompi_bcast_f" => collective::broadcasting::integers::Bcast:
         a Buffer, b Number, c Type, d Number, e Communicator;
-    ibcast "mpi_ibcast_" "ompi_ibcast_f" => collective::integers::Ibcast:
+    ibcast "mpi_ibcast_" "ompi_ibcast_f" => collective::broadcasting::integers::Ibcast:
         a Buffer, b Number, c Type, d Number, e Communicator, f NewRequest;
     gather "mpi_gather_" "ompi_gather_f" => collective::integers::Gather:
         a Buffer, b Number, c Type, d Buffer, e Number, f Type, g Number, h Communicator;
@@ -350,86 +349,130 @@ with_datatypes! {
         a Buffer, b Numbers, c Numbers, d Type, e Buffer, f Numbers, g Numbers, h Type, i Communicator,
         j NewRequest;
     neighbor_allgather "mpi_neighbor_allgather_" "ompi_neighbor_allgather_f" =>
-        neighbours::integers::Neighbor_allgather:
+        collective::integers::Neighbor_allgather:
         a Buffer, b Number, c Type, d Buffer, e Number, f Type, g Communicator;
     ineighbor_allgather "mpi_ineighbor_allgather_" "ompi_ineighbor_allgather_f" =>
-        neighbours::integers::Ineighbor_allgather:
+        collective::integers::Ineighbor_allgather:
         a Buffer, b Number, c Type, d Buffer, e Number, f Type, g Communicator, h NewRequest;
     neighbor_alltoall "mpi_neighbor_alltoall_" "ompi_neighbor_alltoall_f" =>
-        neighbours::integers::Neighbor_alltoall:
+        collective::integers::Neighbor_alltoall:
         a Buffer, b Number, c Type, d Buffer, e Number, f Type, g Communicator;
     ineighbor_alltoall "mpi_ineighbor_alltoall_" "ompi_ineighbor_alltoall_f" =>
-        neighbours::integers::Ineighbor_alltoall:
+        collective::integers::Ineighbor_alltoall:
         a Buffer, b Number, c Type, d Buffer, e Number, f Type, g Communicator, h NewRequest;
     neighbor_allgatherv "mpi_neighbor_allgatherv_" "ompi_neighbor_allgatherv_f" =>
-        neighbours::integers::Neighbor_allgatherv:
+        collective::integers::Neighbor_allgatherv:
         a Buffer, b Number, c Type, d Buffer, e Numbers, f Numbers, g Type, h Communicator;
     ineighbor_allgatherv "mpi_ineighbor_allgatherv_" "ompi_ineighbor_allgatherv_f" =>
-        neighbours::integers::Ineighbor_allgatherv:
+        collective::integers::Ineighbor_allgatherv:
         a Buffer, b Number, c Type, d Buffer, e Numbers, f Numbers, g Type, h Communicator, i NewRequest;
     neighbor_alltoallv "mpi_neighbor_alltoallv_" "ompi_neighbor_alltoallv_f" =>
-        neighbours::integers::Neighbor_alltoallv:
+        collective::integers::Neighbor_alltoallv:
         a Buffer, b Numbers, c Numbers, d Type, e Buffer, f Numbers, g Numbers, h Type, i Communicator;
     ineighbor_alltoallv "mpi_ineighbor_alltoallv_" "ompi_ineighbor_alltoallv_f" =>
-        neighbours::integers::Ineighbor_alltoallv:
+        collective::integers::Ineighbor_alltoallv:
         a Buffer, b Numbers, c Numbers, d Type, e Buffer, f Numbers, g Numbers, h Type, i Communicator,
         j NewRequest;
 }
 
-/// Requests of a call, as C has them; they are handed back as they have become.
-struct Requests {
-    fortran: *mut Integer,
-    c: Vec<MPI_Request>,
+/// Datatypes of a list, as C has them.
+///
+/// # Safety
+/// The program's promise, of so many.
+unsafe fn types(list: *const Integer, count: usize) -> Vec<MPI_Datatype> {
+    // SAFETY: the program's promise.
+    let list = unsafe { requests::list(list, c_int::try_from(count).unwrap_or(0)) };
+    // SAFETY: of what is no handle a null pointer is made.
+    list.iter().map(|datatype| unsafe { ffi::MPI_Type_f2c(*datatype) }).collect()
 }
 
-impl Requests {
-    /// # Safety
-    /// The program's promise.
-    unsafe fn of(fortran: *mut Integer, count: c_int) -> Self {
-        // SAFETY: the program's promise.
-        let list = unsafe { requests::list(fortran.cast_const(), count) };
-        // SAFETY: the program's promise.
-        Self { fortran, c: list.iter().map(|request| unsafe { ffi::MPI_Request_f2c(*request) }).collect() }
-    }
-
-    /// # Safety
-    /// The program's promise.
-    unsafe fn finish(self) {
-        for (i, request) in self.c.into_iter().enumerate() {
+/// Defines calls with a datatype for each rank. Begun ones stay as they are: their lists are the program's.
+macro_rules! with_lists_of_datatypes {
+    ($($name:ident $mpi:literal $ompi:literal $call:path, $blocks:ident, $place:ty;)*) => { functions! {$(
+        fn $name [$mpi mpi, $ompi ompi] (
+            from: *mut c_void,
+            from_counts: *const Integer,
+            from_places: *const $place,
+            from_types: *const Integer,
+            to: *mut c_void,
+            to_counts: *const Integer,
+            to_places: *const $place,
+            to_types: *const Integer,
+            communicator: *const Integer,
+        ) |_next| {
             // SAFETY: the program's promise.
-            unsafe { *self.fortran.add(i) = ffi::MPI_Request_c2f(request) };
+            unsafe {
+                let [from, to] = [from, to].map(|buffer| Buffer::of(buffer).give());
+                let communicator = Communicator::of(communicator).give();
+                let blocks = Asked { communicator, root: 0, from, to }.$blocks();
+                let (sent, received) = (types(from_types, blocks.sent), types(to_types, blocks.received));
+                let is_ours = sent.iter().chain(&received).any(|datatype| is_known(*datatype));
+                is_ours.then(|| {
+                    $call(
+                        from,
+                        from_counts,
+                        from_places,
+                        sent.as_ptr(),
+                        to,
+                        to_counts,
+                        to_places,
+                        received.as_ptr(),
+                        communicator,
+                    )
+                })
+            }
         }
-    }
+    )*} };
 }
 
-/// Statuses of a call, as C has them.
-struct Statuses {
-    fortran: *mut Integer,
-    c: Vec<MPI_Status>,
+with_lists_of_datatypes! {
+    alltoallw "mpi_alltoallw_" "ompi_alltoallw_f" collective::integers::Alltoallw, alltoall, Integer;
+    neighbor_alltoallw "mpi_neighbor_alltoallw_" "ompi_neighbor_alltoallw_f"
+        collective::integers::Neighbor_alltoallw, neighbor_alltoall, ffi::MPI_Aint;
 }
 
-impl Statuses {
-    fn of(fortran: *mut Integer, count: c_int) -> Self {
-        let ignored = fortran as usize == Addresses::get().statuses_ignore;
-        let count = if ignored { 0 } else { usize::try_from(count).unwrap_or(0) };
+/// Makes a call with a list of requests, and statuses that it sets the first of: `call` says how many.
+/// Requests are handed back as they have become.
+///
+/// # Safety
+/// The program's promise, of `count` of both.
+unsafe fn asked(
+    (requests, count): (*mut Integer, c_int),
+    statuses: *mut Integer,
+    call: impl FnOnce(*mut MPI_Request, *mut MPI_Status) -> (c_int, c_int),
+) -> Option<c_int> {
+    if_any(|| {
+        // SAFETY: the program's promise.
+        let list = unsafe { requests::list(requests.cast_const(), count) };
+        // SAFETY: the program's promise.
+        let mut ours: Vec<_> = list.iter().map(|request| unsafe { ffi::MPI_Request_f2c(*request) }).collect();
         // SAFETY: a status is numbers.
-        Self { fortran, c: (0..count).map(|_| unsafe { std::mem::zeroed() }).collect() }
-    }
-
-    fn give(&mut self) -> *mut MPI_Status {
+        let mut set: Vec<MPI_Status> = vec![unsafe { std::mem::zeroed() }; ours.len()];
+        let is_ignored = set.is_empty() || is_ignored(statuses);
         // SAFETY: a constant of the library.
-        if self.c.is_empty() { unsafe { ffi::RSMPI_STATUSES_IGNORE } } else { self.c.as_mut_ptr() }
-    }
-
-    /// # Safety
-    /// The program's promise.
-    unsafe fn finish(self, count: c_int) {
-        let integers = size_of::<MPI_Status>() / size_of::<Integer>();
-        for (i, status) in self.c.iter().enumerate().take(usize::try_from(count).unwrap_or(0)) {
-            // SAFETY: the program's promise: a status of Fortran has as many integers as one of C.
-            unsafe { ffi::MPI_Status_c2f(status, self.fortran.add(i * integers)) };
+        let none = unsafe { ffi::RSMPI_STATUSES_IGNORE };
+        let (code, done) = call(ours.as_mut_ptr(), if is_ignored { none } else { set.as_mut_ptr() });
+        for (i, request) in ours.into_iter().enumerate() {
+            // SAFETY: the program's promise.
+            unsafe { *requests.add(i) = ffi::MPI_Request_c2f(request) };
         }
-    }
+        let done = if is_ignored { 0 } else { usize::try_from(done).unwrap_or(0) };
+        let integers = size_of::<MPI_Status>() / size_of::<Integer>();
+        for (i, status) in set.iter().enumerate().take(done) {
+            // SAFETY: the program's promise: a status of Fortran has as many integers as one of C.
+            unsafe { ffi::MPI_Status_c2f(status, statuses.add(i * integers)) };
+        }
+        code
+    })
+}
+
+/// How many statuses are set: all of them with this flag.
+///
+/// # Safety
+/// The flag is there.
+unsafe fn if_set(flag: *const c_int, count: c_int) -> c_int {
+    // SAFETY: the caller's condition.
+    if unsafe { *flag } != 0 { count } else { 0 }
 }
 
 /// A place in a list, which Fortran counts from 1.
@@ -465,12 +508,7 @@ functions! {
 
     fn start ["mpi_start_" mpi, "ompi_start_f" ompi] (request: *mut Integer) |_next| {
         // SAFETY: the program's promise.
-        if_any(|| unsafe {
-            let mut requests = Requests::of(request, 1);
-            let code = persistent::Start(requests.c.as_mut_ptr());
-            requests.finish();
-            code
-        })
+        unsafe { asked((request, 1), ptr::null_mut(), |request, _| (point_to_point::Start(request), 0)) }
     }
 
     fn startall ["mpi_startall_" mpi, "ompi_startall_f" ompi] (
@@ -478,23 +516,16 @@ functions! {
         requests: *mut Integer,
     ) |_next| {
         // SAFETY: the program's promise.
-        if_any(|| unsafe {
-            let mut requests = Requests::of(requests, *count);
-            let code = persistent::Startall(*count, requests.c.as_mut_ptr());
-            requests.finish();
-            code
-        })
+        unsafe {
+            asked((requests, *count), ptr::null_mut(), |requests, _| {
+                (point_to_point::Startall(*count, requests), 0)
+            })
+        }
     }
 
     fn wait ["mpi_wait_" mpi, "ompi_wait_f" ompi] (request: *mut Integer, status: *mut Integer) |_next| {
         // SAFETY: the program's promise.
-        if_any(|| unsafe {
-            let (mut requests, mut status) = (Requests::of(request, 1), Status::of(status));
-            let code = completion::Wait(requests.c.as_mut_ptr(), status.give());
-            requests.finish();
-            status.finish();
-            code
-        })
+        unsafe { asked((request, 1), status, |request, status| (completion::Wait(request, status), 1)) }
     }
 
     fn test ["mpi_test_" mpi, "pmpi_test_" pmpi, "ompi_test_f" ompi] (
@@ -503,15 +534,11 @@ functions! {
         status: *mut Integer,
     ) |_next| {
         // SAFETY: the program's promise.
-        if_any(|| unsafe {
-            let (mut requests, mut status) = (Requests::of(request, 1), Status::of(status));
-            let code = completion::Test(requests.c.as_mut_ptr(), flag, status.give());
-            requests.finish();
-            if *flag != 0 {
-                status.finish();
-            }
-            code
-        })
+        unsafe {
+            asked((request, 1), status, |request, status| {
+                (completion::Test(request, flag, status), if_set(flag, 1))
+            })
+        }
     }
 
     fn waitall ["mpi_waitall_" mpi, "ompi_waitall_f" ompi] (
@@ -520,14 +547,11 @@ functions! {
         statuses: *mut Integer,
     ) |_next| {
         // SAFETY: the program's promise.
-        if_any(|| unsafe {
-            let mut requests = Requests::of(requests, *count);
-            let mut statuses = Statuses::of(statuses, *count);
-            let code = completion::Waitall(*count, requests.c.as_mut_ptr(), statuses.give());
-            requests.finish();
-            statuses.finish(*count);
-            code
-        })
+        unsafe {
+            asked((requests, *count), statuses, |requests, statuses| {
+                (completion::Waitall(*count, requests, statuses), *count)
+            })
+        }
     }
 
     fn testall ["mpi_testall_" mpi, "pmpi_testall_" pmpi, "ompi_testall_f" ompi] (
@@ -537,16 +561,11 @@ functions! {
         statuses: *mut Integer,
     ) |_next| {
         // SAFETY: the program's promise.
-        if_any(|| unsafe {
-            let mut requests = Requests::of(requests, *count);
-            let mut statuses = Statuses::of(statuses, *count);
-            let code = completion::Testall(*count, requests.c.as_mut_ptr(), flag, statuses.give());
-            requests.finish();
-            if *flag != 0 {
-                statuses.finish(*count);
-            }
-            code
-        })
+        unsafe {
+            asked((requests, *count), statuses, |requests, statuses| {
+                (completion::Testall(*count, requests, flag, statuses), if_set(flag, *count))
+            })
+        }
     }
 
     fn waitany ["mpi_waitany_" mpi, "ompi_waitany_f" ompi] (
@@ -556,14 +575,13 @@ functions! {
         status: *mut Integer,
     ) |_next| {
         // SAFETY: the program's promise.
-        if_any(|| unsafe {
-            let (mut requests, mut status) = (Requests::of(requests, *count), Status::of(status));
-            let code = completion::Waitany(*count, requests.c.as_mut_ptr(), index, status.give());
-            requests.finish();
-            status.finish();
-            from_one(index);
-            code
-        })
+        unsafe {
+            asked((requests, *count), status, |requests, status| {
+                let code = completion::Waitany(*count, requests, index, status);
+                from_one(index);
+                (code, 1)
+            })
+        }
     }
 
     fn testany ["mpi_testany_" mpi, "pmpi_testany_" pmpi, "ompi_testany_f" ompi] (
@@ -574,56 +592,13 @@ functions! {
         status: *mut Integer,
     ) |_next| {
         // SAFETY: the program's promise.
-        if_any(|| unsafe {
-            let (mut requests, mut status) = (Requests::of(requests, *count), Status::of(status));
-            let code = completion::Testany(*count, requests.c.as_mut_ptr(), index, flag, status.give());
-            requests.finish();
-            if *flag != 0 {
-                status.finish();
-            }
-            from_one(index);
-            code
-        })
-    }
-
-    fn waitsome ["mpi_waitsome_" mpi, "ompi_waitsome_f" ompi] (
-        count: *const Integer,
-        requests: *mut Integer,
-        done: *mut Integer,
-        indices: *mut Integer,
-        statuses: *mut Integer,
-    ) |_next| {
-        // SAFETY: the program's promise.
-        if_any(|| unsafe {
-            let mut requests = Requests::of(requests, *count);
-            let mut statuses = Statuses::of(statuses, *count);
-            let code =
-                completion::Waitsome(*count, requests.c.as_mut_ptr(), done, indices, statuses.give());
-            requests.finish();
-            statuses.finish(*done);
-            (0..usize::try_from(*done).unwrap_or(0)).for_each(|i| from_one(indices.add(i)));
-            code
-        })
-    }
-
-    fn testsome ["mpi_testsome_" mpi, "pmpi_testsome_" pmpi, "ompi_testsome_f" ompi] (
-        count: *const Integer,
-        requests: *mut Integer,
-        done: *mut Integer,
-        indices: *mut Integer,
-        statuses: *mut Integer,
-    ) |_next| {
-        // SAFETY: the program's promise.
-        if_any(|| unsafe {
-            let mut requests = Requests::of(requests, *count);
-            let mut statuses = Statuses::of(statuses, *count);
-            let code =
-                completion::Testsome(*count, requests.c.as_mut_ptr(), done, indices, statuses.give());
-            requests.finish();
-            statuses.finish(*done);
-            (0..usize::try_from(*done).unwrap_or(0)).for_each(|i| from_one(indices.add(i)));
-            code
-        })
+        unsafe {
+            asked((requests, *count), status, |requests, status| {
+                let code = completion::Testany(*count, requests, index, flag, status);
+                from_one(index);
+                (code, if_set(flag, 1))
+            })
+        }
     }
 
     fn request_get_status [
@@ -631,24 +606,44 @@ functions! {
         "pmpi_request_get_status_" pmpi,
         "ompi_request_get_status_f" ompi
     ] (request: *const Integer, flag: *mut Integer, status: *mut Integer) |_next| {
-        // SAFETY: the program's promise.
-        if_any(|| unsafe {
-            let mut status = Status::of(status);
-            let code = completion::Request_get_status(ffi::MPI_Request_f2c(*request), flag, status.give());
-            if *flag != 0 {
-                status.finish();
-            }
-            code
-        })
+        // SAFETY: the program's promise. The request may be a constant.
+        unsafe {
+            let mut request = *request;
+            asked((&raw mut request, 1), status, |request, status| {
+                (completion::Request_get_status(*request, flag, status), if_set(flag, 1))
+            })
+        }
     }
 
     fn request_free ["mpi_request_free_" mpi, "ompi_request_free_f" ompi] (request: *mut Integer) |_next| {
         // SAFETY: the program's promise.
-        if_any(|| unsafe {
-            let mut requests = Requests::of(request, 1);
-            let code = completion::Request_free(requests.c.as_mut_ptr());
-            requests.finish();
-            code
-        })
+        unsafe { asked((request, 1), ptr::null_mut(), |request, _| (completion::Request_free(request), 0)) }
     }
+}
+
+/// Defines those that tell of some requests: how many are done, and their places.
+macro_rules! of_some {
+    ($($name:ident [$($names:tt)*] $call:path;)*) => { functions! {$(
+        fn $name [$($names)*] (
+            count: *const Integer,
+            requests: *mut Integer,
+            done: *mut Integer,
+            indices: *mut Integer,
+            statuses: *mut Integer,
+        ) |_next| {
+            // SAFETY: the program's promise.
+            unsafe {
+                asked((requests, *count), statuses, |requests, statuses| {
+                    let code = $call(*count, requests, done, indices, statuses);
+                    (0..usize::try_from(*done).unwrap_or(0)).for_each(|i| from_one(indices.add(i)));
+                    (code, *done)
+                })
+            }
+        }
+    )*} };
+}
+
+of_some! {
+    waitsome ["mpi_waitsome_" mpi, "ompi_waitsome_f" ompi] completion::Waitsome;
+    testsome ["mpi_testsome_" mpi, "pmpi_testsome_" pmpi, "ompi_testsome_f" ompi] completion::Testsome;
 }

@@ -886,6 +886,73 @@ static void p_alltoallw(const Case *c) {
     add(to, ROOM);
 }
 
+static void p_each(const Case *c) {
+    /* A datatype for each pair of ranks, and nothing for some, of which only the count means something. */
+    MPI_Request request;
+    int counts[16], places[16], there[16];
+    MPI_Datatype types[16];
+    for (int none = 0; none < 2; none++) {
+        for (int i = 0; i < size; i++) {
+            int odd = (i + rank) % 2;
+            counts[i] = odd ? (none ? 0 : 90) : c->count;
+            places[i] = i * 1000;
+            there[i] = i * (2 * REGION);
+            types[i] = odd ? (none ? MPI_CHAR : MPI_DOUBLE) : c->type;
+        }
+        MPI_Alltoallw(c->from, counts, places, types, c->to, counts, there, types, world);
+        add(to, ROOM);
+        MPI_Ialltoallw(c->from + 8, counts, places, types, c->to, counts, there, types, world, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        add(to, ROOM);
+    }
+}
+
+static void p_again(const Case *c) {
+    /* Collective calls that are made again and again, with what is there at that time. */
+#if defined OPEN_MPI ? OMPI_MAJOR_VERSION >= 5 : MPICH_NUMVERSION >= 40100000
+    MPI_Request requests[5];
+    Lists l = lists(c);
+    int same[16], counts[16], places[16];
+    MPI_Datatype types[16];
+    for (int i = 0; i < size; i++) {
+        same[i] = l.mine;
+        counts[i] = c->count;
+        places[i] = i * 2 * REGION;
+        types[i] = c->type;
+    }
+    const void *block = rank == 0 ? MPI_IN_PLACE : (const void *)c->from;
+    MPI_Bcast_init(c->to, c->count, c->type, size - 1, world, MPI_INFO_NULL, &requests[0]);
+    MPI_Gather_init(block, c->count, c->type, c->to, c->count, c->type, 0, world, MPI_INFO_NULL,
+                    &requests[1]);
+    MPI_Alltoallv_init(c->from, l.counts, l.places, c->type, c->to, same, l.places, c->type, world,
+                       MPI_INFO_NULL, &requests[2]);
+    MPI_Scatter_init(c->from, c->count, c->type, c->to, c->count, c->type, 0, world, MPI_INFO_NULL,
+                     &requests[3]);
+    MPI_Alltoallw_init(c->from, counts, places, types, c->to, counts, places, types, world, MPI_INFO_NULL,
+                       &requests[4]);
+    for (int round = 0; round < 3; round++) {
+        refill(round);
+        memcpy(to, from, ROOM);
+        for (int i = 0; i < 5; i++) {
+            if (round == 1) {
+                MPI_Startall(1, &requests[i]);
+            } else {
+                MPI_Start(&requests[i]);
+            }
+            MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+            add(to, ROOM);
+        }
+    }
+    for (int i = 0; i < 5; i++) {
+        MPI_Request_free(&requests[i]);
+    }
+    refill(0);
+#else
+    /* Those of MPICH 4.0 work once, if at all. */
+    p_bcast(c);
+#endif
+}
+
 static void p_neighbours(const Case *c) {
     MPI_Comm ring, graph;
     MPI_Request request;
@@ -910,6 +977,13 @@ static void p_neighbours(const Case *c) {
     MPI_Neighbor_alltoallv(c->from, counts, places, c->type, c->to, counts, places, c->type, graph);
     add(to, ROOM);
     MPI_Neighbor_allgatherv(c->from, c->count, c->type, c->to, counts, places, c->type, graph);
+    add(to, ROOM);
+    MPI_Aint here[1] = {48}, there[1] = {REGION};
+    MPI_Datatype types[1] = {c->type};
+    MPI_Neighbor_alltoallw(c->from, counts, here, types, c->to, counts, there, types, graph);
+    add(to, ROOM);
+    MPI_Ineighbor_alltoallw(c->from + 4, counts, here, types, c->to, counts, there, types, graph, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
     add(to, ROOM);
     MPI_Ineighbor_alltoall(c->from + 1, c->count, c->type, c->to, c->count, c->type, graph, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -1005,6 +1079,8 @@ static const struct {
     {"allgatherv", p_allgatherv, 1},
     {"alltoallv", p_alltoallv, 1},
     {"alltoallw", p_alltoallw, 1},
+    {"each", p_each, 1},
+    {"again", p_again, 1},
     {"neighbours", p_neighbours, 1},
     {"between", p_between, 1},
     {"reduce", p_reduce},

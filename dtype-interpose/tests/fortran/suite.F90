@@ -1,6 +1,6 @@
-! Programs in Fortran, for mpif.h (BINDING 1), the module mpi (2) and mpi_f08 (3). Each prints a line: its name,
-! and a number made of all that it received and was told. With the preloaded library and without it the lines
-! must be the same.
+! Programs in Fortran, for mpif.h (BINDING 1), the module mpi (2) and mpi_f08 (3). Each prints a line: its
+! name, and a number made of all that it received and was told. With the preloaded library and without it the
+! lines must be the same.
 #if BINDING == 3
 #define DATATYPE type(MPI_Datatype)
 #define REQUEST type(MPI_Request)
@@ -368,7 +368,8 @@ contains
   subroutine of_lists()
     DATATYPE :: narrow
     integer(MPI_ADDRESS_KIND) :: extent, zero
-    integer :: counts(2), places(2), mine(2)
+    integer :: counts(2), places(2), mine(2), some(2), bytes(2)
+    DATATYPE :: each(2)
     extent = 8
     zero = 0
     call MPI_Type_create_resized(row, zero, extent, narrow, code)
@@ -380,6 +381,10 @@ contains
     call MPI_Scatterv(from, counts, places, narrow, to(40, 1), counts(rank + 1), narrow, 1, world, code)
     call MPI_Allgatherv(from(5, 1), counts(rank + 1), narrow, to(60, 1), counts, places, narrow, world, code)
     call MPI_Alltoallv(from, counts, places, narrow, to(90, 1), mine, places, narrow, world, code)
+    some = 1
+    bytes = [0, 8 * 7]
+    each = row
+    call MPI_Alltoallw(from(11, 1), some, bytes, each, to(100, 1), some, bytes, each, world, code)
     call MPI_Type_free(narrow, code)
   end subroutine
 
