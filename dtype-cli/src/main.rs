@@ -12,6 +12,7 @@ mod models;
 mod outcome;
 mod output;
 mod record;
+mod report;
 
 use std::{
     io::{self, Write as _},
@@ -167,6 +168,22 @@ enum Action {
         /// The struct, as in 'struct particle', sim::Particle or 'type(particle)'.
         struct_name: Option<String>,
     },
+    /// Show what a program did with its datatypes, as the preloaded library has reported it.
+    ///
+    /// Run the program with DTYPE_REPORT=FILE; then this reads FILE.0.json, FILE.1.json and so on, one of
+    /// each rank, and shows their sums: a table, and a picture of each layout as it is and at least cost.
+    Report {
+        /// How the answer is written.
+        #[arg(long, value_enum, default_value = "text")]
+        format: MapFormat,
+        /// Whether pictures have colours: `auto` if they go to a terminal, and NO_COLOR is not set.
+        #[arg(long, value_enum, default_value_t)]
+        color: Color,
+        #[command(flatten)]
+        costs: Costs,
+        /// The FILE of DTYPE_REPORT, or the file of one rank.
+        file: PathBuf,
+    },
     /// Print what a shell needs to complete this command.
     Completions { shell: Shell },
     /// Print the manual page of this command, or of one of its commands.
@@ -318,6 +335,9 @@ fn run(action: Action) -> Result<Outcome> {
             let solution = normalize(&tree, models.wanted())?;
             let common = Common { format: format.unwrap_or(Format::Text), function, source, file };
             Ok((text + &common.write(&models, Some(&tree), &solution, bounds, Some(&record))?.answer).into())
+        }
+        Action::Report { format, color, costs, file } => {
+            Ok(report::report(format, color, &costs.models()?, &file)?.into())
         }
         Action::Completions { shell } => {
             let mut script = Vec::new();

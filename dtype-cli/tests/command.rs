@@ -532,3 +532,57 @@ fn what_mpi4py_has_no_name_for_is_refused() {
     let (code, program, _) = dtype(&["convert", "--format", "python"], "vec(2, 16, MPI_2INT)");
     assert!(code == 0 && program.contains("MPI.TWOINT.Create_hvector(2, 1, 16)"), "{program}");
 }
+
+#[test]
+fn report_adds_the_ranks_and_draws_the_layouts() {
+    use dtype_core::{
+        BaseType, Bounds, TypeTree,
+        usage::{Layout, Report, Samples, Usage},
+    };
+    let rank = |messages: u64| {
+        let tree = TypeTree::index([0, 16, 32, 48], TypeTree::Leaf(BaseType::F64));
+        let usage = Usage {
+            built: "indexed_block(f64)".into(),
+            place: "main (a.c:3)".into(),
+            layout: Some(Layout { tree, bounds: Bounds::of_extent(56), least: None }),
+            size: 32,
+            messages,
+            bytes: messages * 32,
+            packed: messages,
+            worth: messages * 32,
+            seconds: messages as f64 * 1e-6,
+            samples: Samples { bytes: 32, plan: 1e-6, library: 5e-6 },
+            reason: None,
+        };
+        let report =
+            Report { library: "Some MPI 1.2".into(), ranks: 1, of: 2, packs: true, datatypes: vec![usage] };
+        serde_json::to_string(&report).unwrap()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("seen");
+    let file = file.to_str().unwrap();
+    let (code, _, message) = dtype(&["report", file], "");
+    assert_eq!(code, 2);
+    assert!(message.contains("run the program with DTYPE_REPORT="), "{message}");
+    // The last one is left from a larger job.
+    for (i, messages) in [100, 20, 7].into_iter().enumerate() {
+        std::fs::write(format!("{file}.{i}.json"), rank(messages)).unwrap();
+    }
+    let (code, answer, message) = dtype(&["report", file], "");
+    assert_eq!((code, message.as_str()), (0, ""));
+    assert!(answer.starts_with("Some MPI 1.2, 2 of 2 ranks: messages went packed.\n"), "{answer}");
+    assert!(
+        answer.contains("     120      120      3.8 kB   120.0 us   600.0 us   480.0 us  indexed"),
+        "{answer}"
+    );
+    assert!(answer.contains(": 480.0 us won.\n"), "{answer}");
+    assert!(answer.contains("MPICH does.\n\nindexed_block(f64), committed in main (a.c:3)"), "{answer}");
+    assert!(answer.contains("least-cost tree (proven)"), "{answer}");
+    let (code, answer, _) = dtype(&["report", "--format", "json", &format!("{file}.1.json")], "");
+    let sum: Report = serde_json::from_str(&answer).unwrap();
+    assert_eq!((code, sum.ranks, sum.datatypes[0].messages), (0, 1, 20));
+    assert!(sum.datatypes[0].layout.as_ref().unwrap().least.is_some());
+    std::fs::write(format!("{file}.1.json"), "{}").unwrap();
+    let (code, _, message) = dtype(&["report", file], "");
+    assert!(code == 2 && message.contains("seen.1.json: this is no report of a rank"), "{message}");
+}

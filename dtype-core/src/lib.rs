@@ -51,6 +51,8 @@ mod solution;
 mod split;
 mod tree;
 mod type_map;
+#[cfg(feature = "serde")]
+pub mod usage;
 
 pub use base_type::{BaseType, UnknownBaseType};
 pub use cost::{CostModel, Line, LinearCosts, NodeCosts, Penalty, Price, Weighting};

@@ -4,6 +4,7 @@ use crate::TypeTree;
 
 /// How much is known about a cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Optimality {
     /// No description of the searched shape costs less.
     Proven,

@@ -41,8 +41,6 @@ pub(crate) struct Engine {
     gap: Option<Gap>,
     /// The least displacement of a byte.
     lowest: i64,
-    /// For reports.
-    tree: TypeTree,
 }
 
 // SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1).
@@ -62,11 +60,11 @@ impl Engine {
     fn found(datatype: MPI_Datatype) -> Result<Result<Self, String>, dtype_runtime::Error> {
         // SAFETY: whoever sends a datatype keeps it for the time of the call.
         let decoded = decode(&unsafe { DatatypeRef::from_raw(datatype) })?;
-        let (plan, tree) = (decoded.plan()?, decoded.tree().clone());
+        let (plan, tree) = (decoded.plan()?, decoded.tree());
         let (size, lowest) = (plan.packed_size(), tree.measure()?.lower_bound);
-        let for_peers = base_of(&tree).is_none() && !JOINS_STRUCTS;
+        let for_peers = base_of(tree).is_none() && !JOINS_STRUCTS;
         let gate = |is_received| {
-            if for_peers { Gate::of_signature(&tree, is_received) } else { Gate::of_layout(&tree, &plan) }
+            if for_peers { Gate::of_signature(tree, is_received) } else { Gate::of_layout(tree, &plan) }
         };
         let gates = match (gate(false), gate(true)) {
             (Ok(sent), Ok(received)) => [sent, received],
@@ -80,16 +78,11 @@ impl Engine {
         };
         let packed = build(gapless.clone(), Bounds::of_extent(size as i64))?;
         let gap = WRITES_TOO_MUCH.then(|| Gap::of(&gapless, &packed)).transpose()?;
-        Ok(Ok(Self { plan, size, gates, packed, for_peers, gap, lowest, tree }))
+        Ok(Ok(Self { plan, size, gates, packed, for_peers, gap, lowest }))
     }
 
     pub fn plan(&self) -> &Plan {
         &self.plan
-    }
-
-    /// What the datatype describes.
-    pub fn tree(&self) -> &TypeTree {
-        &self.tree
     }
 
     /// Packed bytes of one.

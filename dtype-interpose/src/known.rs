@@ -13,13 +13,7 @@ use std::{
 
 use mpi::ffi::{self, MPI_Datatype};
 
-use crate::{
-    engine::Engine,
-    gate::LEAST,
-    handle::number,
-    lock::lock,
-    usage::{Counted, is_counting},
-};
+use crate::{engine::Engine, gate::LEAST, handle::number, lock::lock, usage::Counted};
 
 /// What is known of a committed datatype that is not predefined. Duplicates share it.
 pub(crate) struct Known {
@@ -34,9 +28,6 @@ impl Known {
     #[inline]
     pub fn engine(&self, datatype: MPI_Datatype, count: usize) -> Option<&Engine> {
         let bytes = self.counted.size.checked_mul(count)?;
-        if is_counting() {
-            self.counted.usage.note(bytes);
-        }
         // More than an MPI count has stays as it is.
         if bytes < self.least.load(Ordering::Relaxed) || bytes > i32::MAX as usize {
             return None;
@@ -155,7 +146,9 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
         unsafe { ffi::MPI_Type_create_keyval(Some(copy), Some(delete), &raw mut new, ptr::null_mut()) };
         new
     });
-    let known = Known { least: AtomicUsize::new(LEAST), counted: Counted::new(size) };
+    // SAFETY: MPI is usable, and the datatype live.
+    let counted = unsafe { Counted::new(datatype, size) };
+    let known = Known { least: AtomicUsize::new(LEAST), counted };
     let value = Arc::into_raw(Arc::new(known));
     // SAFETY: the datatype is live, and the key was made here.
     let code = unsafe { ffi::MPI_Type_set_attr(datatype, key, value.cast_mut().cast()) };

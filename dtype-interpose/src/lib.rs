@@ -10,7 +10,8 @@
 //! - `handle`: handles as numbers; `known`: what is known of a datatype; `engine`: how its messages are
 //!   packed, and `gate` which; `peers`, `gap`: where libraries need more than that;
 //! - `staged`: memory of the program's with its packed bytes; `requests`: that of calls under way;
-//! - `calls`: the calls of each chapter; `fortran`: those that Fortran makes otherwise; `usage`: the report.
+//! - `calls`: the calls of each chapter; `fortran`: those that Fortran makes otherwise;
+//! - `usage`: the report, and `place`: where a program has made a call.
 
 mod call;
 mod calls;
@@ -23,6 +24,7 @@ mod known;
 mod lock;
 mod mode;
 mod peers;
+mod place;
 mod requests;
 mod staged;
 mod usage;

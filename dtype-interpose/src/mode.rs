@@ -36,13 +36,18 @@ pub(crate) fn mode() -> Mode {
     })
 }
 
+/// Whether messages go packed at all.
+pub(crate) fn is_on() -> bool {
+    mode() == Mode::On
+}
+
 /// Whether messages of a call may be packed.
 pub(crate) fn packs(call: &str) -> bool {
     static LISTS: LazyLock<[Option<String>; 2]> =
         LazyLock::new(|| ["DTYPE_DENY", "DTYPE_ALLOW"].map(|name| env::var(name).ok()));
     let [deny, allow] = &*LISTS;
     let is_in = |list: &str| list.split(',').any(|pattern| matches(pattern.trim(), call));
-    mode() == Mode::On
+    is_on()
         && !deny.as_deref().is_some_and(is_in)
         && allow.as_deref().is_none_or(|allow| allow.trim().is_empty() || is_in(allow))
 }

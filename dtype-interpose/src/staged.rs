@@ -38,18 +38,39 @@ impl Argument {
     /// How it is packed, if it should be.
     ///
     /// # Safety
-    /// 1. MPI is usable. 2. The datatype is not freed for `'a`.
+    /// 1. MPI is usable. 2. The datatype is not freed for `'a`. 3. What is named is there.
     #[inline]
     pub unsafe fn engine<'a>(&self, call: &Call) -> Option<Found<'a>> {
+        // SAFETY: 1 to 3.
+        unsafe { self.engine_of(call, 1, usize::try_from(self.count).unwrap_or(0), 0) }
+    }
+
+    /// The same where this is the largest of so many blocks, with `all` datatypes together, and lies `place`
+    /// datatypes behind where the buffer begins.
+    ///
+    /// # Safety
+    /// 1 to 3 of [`engine`](Self::engine).
+    #[inline]
+    pub unsafe fn engine_of<'a>(
+        &self,
+        call: &Call,
+        blocks: usize,
+        all: usize,
+        place: isize,
+    ) -> Option<Found<'a>> {
         let count = usize::try_from(self.count).ok().filter(|count| *count > 0)?;
         // SAFETY: 1 and 2.
         let known = unsafe { known(self.datatype) }?;
-        let engine = known.engine(self.datatype, count)?;
-        (call.packs() && engine.may_lie_at(self.buffer)).then_some(Found {
-            engine,
-            count,
-            counted: &known.counted,
-        })
+        if is_counting() {
+            known.counted.note(blocks, all);
+        }
+        let engine = known.engine(self.datatype, count).filter(|engine| engine.may_lie_at(self.buffer))?;
+        if is_counting() {
+            let origin = self.buffer.wrapping_byte_offset(place.checked_mul(engine.plan().extent())?);
+            // SAFETY: 1 and 3.
+            unsafe { known.counted.compare(engine, self.datatype, origin, count) };
+        }
+        call.packs().then_some(Found { engine, count, counted: &known.counted })
     }
 }
 
@@ -99,7 +120,8 @@ impl Part {
         // all of it.
         let data = unsafe { Data::from_raw_parts(&self.plan, self.count, self.origin) };
         let (packed, rest) = target.split_at_mut(data.packed_size());
-        let all = self.timed(|| data.pack_into(packed));
+        let bytes = packed.len();
+        let all = self.timed(bytes, || data.pack_into(packed));
         debug_assert!(all.is_ok(), "there is room for all bytes");
         rest
     }
@@ -113,14 +135,14 @@ impl Part {
         // is initialized.
         let mut data = unsafe { DataMut::from_raw_parts(&self.plan, self.count, self.origin) };
         let (packed, rest) = bytes.split_at(data.packed_size().min(bytes.len()));
-        let all = self.timed(|| data.unpack_range(0, packed));
+        let all = self.timed(packed.len(), || data.unpack_range(0, packed));
         debug_assert!(all.is_ok(), "no more than all of it");
         rest
     }
 
-    fn timed<R>(&self, run: impl FnOnce() -> R) -> R {
+    fn timed<R>(&self, bytes: usize, run: impl FnOnce() -> R) -> R {
         match &self.counted {
-            Some(counted) => counted.usage.timed(run),
+            Some(counted) => counted.timed(bytes, run),
             None => run(),
         }
     }

@@ -1,13 +1,11 @@
 //! What was done with datatypes: counted where a report is wanted, and written at the end.
 //!
-//! `DTYPE_REPORT=FILE` has each rank write `FILE.RANK`: a line for each layout that was sent or received,
-//! those of most bytes first, with how many messages went packed, how long that took, and why others did not.
+//! `DTYPE_REPORT=FILE` has each rank write `FILE.RANK`, a table, and `FILE.RANK.json`, which `dtype report`
+//! reads.
 
 use std::{
-    collections::BTreeMap,
     env,
-    ffi::OsString,
-    fmt::Write as _,
+    ffi::{OsString, c_int, c_void},
     fs,
     path::PathBuf,
     sync::{
@@ -17,40 +15,34 @@ use std::{
     time::Instant,
 };
 
-use mpi::ffi;
+use dtype_core::{
+    Limits, NodeCosts, TypeTree,
+    usage::{Layout, Report, Samples, Usage},
+};
+use dtype_runtime::{
+    decode::{Decoded, constructors, decode},
+    pack::{Data, PackBuffer},
+};
+use mpi::{
+    datatype::DatatypeRef,
+    ffi::{self, MPI_Datatype},
+    raw::FromRaw,
+};
 
-use crate::{engine::Engine, lock::lock};
+use crate::{engine::Engine, lock::lock, mode, place};
 
 /// Counts of one datatype.
 #[derive(Default)]
-pub(crate) struct Usage {
+struct Counts {
     messages: AtomicU64,
     bytes: AtomicU64,
     packed: AtomicU64,
+    worth: AtomicU64,
     nanoseconds: AtomicU64,
 }
 
-impl Usage {
-    /// A message of this many packed bytes has been named, whatever becomes of it.
-    pub fn note(&self, bytes: usize) {
-        self.messages.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    /// Packs or unpacks, with a clock.
-    pub fn timed<R>(&self, run: impl FnOnce() -> R) -> R {
-        let began = Instant::now();
-        let result = run();
-        let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.packed.fetch_add(1, Ordering::Relaxed);
-        self.nanoseconds.fetch_add(took, Ordering::Relaxed);
-        result
-    }
-
-    fn counts(&self) -> [u64; 4] {
-        [&self.messages, &self.bytes, &self.packed, &self.nanoseconds]
-            .map(|count| count.load(Ordering::Relaxed))
-    }
+fn add(count: &AtomicU64, number: u64) -> u64 {
+    count.fetch_add(number, Ordering::Relaxed) + number
 }
 
 /// Where the report goes, if one is wanted.
@@ -65,30 +57,42 @@ pub(crate) fn is_counting() -> bool {
     file().is_some()
 }
 
-/// What is written of a datatype.
-#[derive(Default)]
-struct Line {
-    counts: [u64; 4],
-    /// Why its messages stay as they are, if they do.
-    reason: String,
+/// The datatypes that are alive, and what was done with those that are not.
+static DATATYPES: Mutex<Vec<Weak<Counted>>> = Mutex::new(Vec::new());
+static REPORT: Mutex<Option<Report>> = Mutex::new(None);
+
+/// What a report says of a datatype, found out when it is committed.
+struct Described {
+    built: String,
+    place: String,
+    decoded: Option<Arc<Decoded>>,
 }
 
-/// The datatypes that are alive, and what was done with those that are not, by their layouts.
-static DATATYPES: Mutex<Vec<Weak<Counted>>> = Mutex::new(Vec::new());
-static LINES: Mutex<BTreeMap<String, Line>> = Mutex::new(BTreeMap::new());
-
-/// Counts with what the datatype turned out to be.
+/// A datatype with what it turned out to be, and counts where these are wanted.
 pub(crate) struct Counted {
-    pub usage: Usage,
     /// Packed bytes of one.
     pub size: usize,
     /// How it is packed, or why not; nothing where no message was large enough to ask.
     pub engine: OnceLock<Result<Engine, String>>,
+    counts: Counts,
+    samples: Mutex<Samples>,
+    described: Option<Described>,
 }
 
 impl Counted {
-    pub fn new(size: usize) -> Arc<Self> {
-        let counted = Arc::new(Self { usage: Usage::default(), size, engine: OnceLock::new() });
+    /// What is committed now.
+    ///
+    /// # Safety
+    /// MPI is usable, and the datatype live.
+    pub unsafe fn new(datatype: MPI_Datatype, size: usize) -> Arc<Self> {
+        let described = is_counting().then(|| {
+            // SAFETY: the caller's condition.
+            let datatype = unsafe { DatatypeRef::from_raw(datatype) };
+            let built = constructors(&datatype).unwrap_or_else(|error| error.to_string());
+            Described { built, place: place::of_caller(), decoded: decode(&datatype).ok() }
+        });
+        let (counts, samples) = (Counts::default(), Mutex::default());
+        let counted = Arc::new(Self { size, engine: OnceLock::new(), counts, samples, described });
         if is_counting() {
             let mut datatypes = lock(&DATATYPES);
             datatypes.retain(|datatype| datatype.strong_count() > 0);
@@ -97,34 +101,125 @@ impl Counted {
         counted
     }
 
-    /// Adds its counts to the lines of the report.
-    fn tell(&self) {
-        let counts = self.usage.counts();
-        if counts[0] == 0 {
+    /// Messages of so many in all have been named, whatever becomes of them.
+    pub fn note(&self, messages: usize, count: usize) {
+        add(&self.counts.messages, messages as u64);
+        add(&self.counts.bytes, self.size.saturating_mul(count) as u64);
+    }
+
+    /// Packs or unpacks so many bytes of a message, with a clock.
+    pub fn timed<R>(&self, bytes: usize, run: impl FnOnce() -> R) -> R {
+        let (result, took) = timed(run);
+        add(&self.counts.packed, 1);
+        add(&self.counts.worth, bytes as u64);
+        add(&self.counts.nanoseconds, took);
+        result
+    }
+
+    /// A message that is large enough: how long it takes in both ways is looked at now and then, in memory of
+    /// ours. It is counted, if that is all that is wanted.
+    ///
+    /// # Safety
+    /// MPI is usable, and what is named is there.
+    pub unsafe fn compare(
+        &self,
+        engine: &Engine,
+        datatype: MPI_Datatype,
+        origin: *const c_void,
+        count: usize,
+    ) {
+        /// Larger ones would take long, and memory.
+        const MOST: usize = 64 << 20;
+        let bytes = self.size.saturating_mul(count);
+        if !mode::is_on() && engine.received(count).is_some() {
+            add(&self.counts.worth, bytes as u64);
+        }
+        // After 1, 2, 4, 8 … messages.
+        if !self.counts.messages.load(Ordering::Relaxed).is_power_of_two() || bytes > MOST {
             return;
         }
-        let (layout, reason) = match self.engine.get() {
-            Some(Ok(engine)) => (engine.tree().to_string(), String::new()),
-            Some(Err(reason)) => (format!("{} bytes", self.size), reason.clone()),
-            None => (format!("{} bytes", self.size), "its messages are small".to_owned()),
+        let (Ok(mut room), Ok(length)) = (PackBuffer::with_room(bytes), c_int::try_from(bytes)) else {
+            return;
         };
-        // Of a large tree, what it begins with.
-        let mut layout: Vec<_> =
-            layout.lines().map(|line| line.chars().take(100).collect::<String>()).collect();
-        layout.truncate(12);
-        let mut lines = lock(&LINES);
-        let line = lines.entry(layout.join("\n      ")).or_default();
-        line.counts.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
-        line.reason = reason;
+        // SAFETY: the caller's condition.
+        let data = unsafe { Data::from_raw_parts(engine.plan(), count, origin.cast()) };
+        let by_plan = |room: &mut [u8]| timed(|| drop(data.pack_into(room))).1;
+        let by_library = |room: &mut [u8]| {
+            let (mut position, packed) = (0, room.as_mut_ptr().cast());
+            // SAFETY: the caller's condition; there is room for all packed bytes, whose number is an integer.
+            timed(|| unsafe {
+                let (count, own) = (count as c_int, ffi::RSMPI_COMM_SELF);
+                ffi::PMPI_Pack(origin, count, datatype, packed, length, &raw mut position, own)
+            })
+            .1
+        };
+        // This brings it into the cache.
+        by_plan(&mut room[..bytes]);
+        let rounds = [(); 3].map(|()| (by_plan(&mut room[..bytes]), by_library(&mut room[..bytes])));
+        let plan = rounds.iter().map(|(plan, _)| *plan).min().unwrap_or(0);
+        let library = rounds.iter().map(|(_, library)| *library).min().unwrap_or(0);
+        let mut samples = lock(&self.samples);
+        samples.bytes += bytes as u64;
+        samples.plan += plan as f64 * 1e-9;
+        samples.library += library as f64 * 1e-9;
+    }
+
+    /// Adds its counts to the report.
+    fn tell(&self) {
+        let count = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
+        let messages = count(&self.counts.messages);
+        let Some(Described { built, place, decoded }) = self.described.as_ref().filter(|_| messages > 0)
+        else {
+            return;
+        };
+        let layout = decoded.as_ref().map(|decoded| Layout {
+            tree: decoded.tree().clone(),
+            bounds: decoded.bounds(),
+            least: None,
+        });
+        let reason = match self.engine.get() {
+            Some(Ok(_)) => None,
+            Some(Err(reason)) => Some(reason.clone()),
+            None => Some("its messages are small".to_owned()),
+        };
+        let usage = Usage {
+            built: built.clone(),
+            place: place.clone(),
+            layout,
+            size: self.size as u64,
+            messages,
+            bytes: count(&self.counts.bytes),
+            packed: count(&self.counts.packed),
+            worth: count(&self.counts.worth),
+            seconds: count(&self.counts.nanoseconds) as f64 * 1e-9,
+            samples: std::mem::take(&mut *lock(&self.samples)),
+            reason,
+        };
+        let mut report = lock(&REPORT);
+        let report = report.get_or_insert_default();
+        if report.datatypes.len() < MOST {
+            report.add_usage(usage);
+        } else {
+            let (built, place) = ("others".to_owned(), "many places".to_owned());
+            report.add_usage(Usage { built, place, layout: None, size: 0, reason: None, ..usage });
+        }
     }
 }
 
+/// As many datatypes have a line of their own.
+const MOST: usize = 1000;
+
 impl Drop for Counted {
     fn drop(&mut self) {
-        if is_counting() {
-            self.tell();
-        }
+        self.tell();
     }
+}
+
+/// Runs something, and gives the nanoseconds that it took.
+fn timed<R>(run: impl FnOnce() -> R) -> (R, u64) {
+    let began = Instant::now();
+    let result = run();
+    (result, u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// Writes the report, before `MPI_Finalize`.
@@ -132,29 +227,46 @@ pub(crate) fn end() {
     let Some(file) = file() else { return };
     let datatypes = std::mem::take(&mut *lock(&DATATYPES));
     datatypes.iter().filter_map(Weak::upgrade).for_each(|counted| counted.tell());
-    let lines = std::mem::take(&mut *lock(&LINES));
-    let mut lines: Vec<_> = lines.into_iter().collect();
-    lines.sort_by_key(|(_, line)| std::cmp::Reverse(line.counts[1]));
-    let mut text = String::from("  messages   packed       bytes  packing ms  layout\n");
-    let mut all = [0; 4];
-    for (layout, Line { counts, reason }) in &lines {
-        let [messages, bytes, packed, nanoseconds] = *counts;
-        all.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
-        let took = nanoseconds as f64 / 1e6;
-        let _ = writeln!(text, "{messages:10} {packed:8} {bytes:11} {took:11.3}  {layout}");
-        if !reason.is_empty() {
-            let _ = writeln!(text, "      not packed: {reason}");
+    let mut report = lock(&REPORT).take().unwrap_or_default();
+    report.library = library();
+    let (mut rank, mut size) = (0, 0);
+    // SAFETY: MPI has not been finalized; there is room for a number each.
+    unsafe {
+        ffi::MPI_Comm_rank(ffi::RSMPI_COMM_WORLD, &raw mut rank);
+        ffi::MPI_Comm_size(ffi::RSMPI_COMM_WORLD, &raw mut size);
+    }
+    (report.ranks, report.of, report.packs) = (1, u64::try_from(size).unwrap_or(0), mode::is_on());
+    report.sort();
+    for layout in report.datatypes.iter_mut().filter_map(|usage| usage.layout.as_mut()) {
+        // The others `dtype report` looks for.
+        if items(&layout.tree) <= 2000 {
+            let _ = layout.solve(&NodeCosts::default(), &Limits::EXPANSION);
         }
     }
-    let [messages, bytes, packed, nanoseconds] = all;
-    let took = nanoseconds as f64 / 1e6;
-    let _ = writeln!(text, "{messages:10} {packed:8} {bytes:11} {took:11.3}  in all");
-    let mut rank = 0;
-    // SAFETY: MPI has not been finalized; there is room for a number.
-    unsafe { ffi::MPI_Comm_rank(ffi::RSMPI_COMM_WORLD, &raw mut rank) };
-    let mut path = file.clone();
-    path.push(format!(".{rank}"));
-    if let Err(error) = fs::write(&path, text) {
-        eprintln!("dtype: {}: {error}", PathBuf::from(path).display());
+    let json = serde_json::to_string(&report).unwrap_or_else(|error| error.to_string());
+    for (ending, text) in [(format!(".{rank}"), report.to_string()), (format!(".{rank}.json"), json + "\n")] {
+        let mut path = file.clone();
+        path.push(ending);
+        if let Err(error) = fs::write(&path, text) {
+            eprintln!("dtype: {}: {error}", PathBuf::from(path).display());
+        }
     }
+}
+
+/// The MPI library and its version: the front of what it says.
+fn library() -> String {
+    let version = mpi::environment::library_version().unwrap_or_default();
+    let front = version.split([',', '\n']).next().unwrap_or_default();
+    front.split_whitespace().filter(|word| *word != "Version:").collect::<Vec<_>>().join(" ")
+}
+
+/// Nodes of a tree, and items of their lists.
+fn items(tree: &TypeTree) -> usize {
+    let here = match tree {
+        TypeTree::Index { displacements, .. } | TypeTree::IndexBucket { displacements, .. } => {
+            displacements.len()
+        }
+        _ => 1,
+    };
+    here + tree.children().iter().map(items).sum::<usize>()
 }

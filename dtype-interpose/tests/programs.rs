@@ -17,6 +17,7 @@ use std::{
     time::Duration,
 };
 
+use dtype_core::usage::Report;
 use xtask::launch;
 
 /// The preloaded library. A test has cargo build it, since what is not linked to a test it does not.
@@ -97,24 +98,30 @@ fn lines(program: &Path, preloaded: &[bool], arguments: &[&str]) -> BTreeMap<Str
     output.lines().filter(|line| !line.contains("[WARNING]")).filter_map(line).collect()
 }
 
-/// Messages and packed ones, as a program's reports say in their last lines.
-fn counted(program: &[&OsStr], environment: &[(&str, OsString)]) -> [u64; 2] {
+/// What two ranks report of a program.
+fn reported(program: &[&OsStr], environment: &[(&str, OsString)]) -> Option<Report> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let file = folder().join(format!("report-{}", NUMBER.fetch_add(1, Ordering::Relaxed)));
+    let of_rank = |rank| format!("{}.{rank}.json", file.display());
     for rank in 0..2 {
-        let _ = fs::remove_file(format!("{}.{rank}", file.display()));
+        let _ = fs::remove_file(of_rank(rank));
     }
     let environment = [environment, &[("DTYPE_REPORT", file.clone().into_os_string())]].concat();
     run(program, &[true, true], &environment);
-    let mut sums = [0, 0];
-    for rank in 0..2 {
-        let text = fs::read_to_string(format!("{}.{rank}", file.display())).unwrap_or_default();
-        let last = text.lines().last().unwrap_or_default();
-        for (sum, word) in sums.iter_mut().zip(last.split_whitespace()) {
-            *sum += word.parse::<u64>().unwrap_or_else(|error| panic!("{last}: {error}"));
-        }
-    }
-    sums
+    let read = |rank| -> Option<Report> {
+        let text = fs::read_to_string(of_rank(rank)).ok()?;
+        Some(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{text}: {error}")))
+    };
+    let mut sum = read(0)?;
+    sum.add(&read(1).expect("both ranks write one"));
+    Some(sum)
+}
+
+/// Messages and packed ones, as a program's reports say.
+fn counted(program: &[&OsStr], environment: &[(&str, OsString)]) -> [u64; 2] {
+    let datatypes = reported(program, environment).map_or(Vec::new(), |report| report.datatypes);
+    let counts = datatypes.iter().map(|usage| [usage.messages, usage.packed]);
+    counts.fold([0, 0], |sum, counts| [sum[0] + counts[0], sum[1] + counts[1]])
 }
 
 /// What must be the same, with all ways of preloading on two ranks.
@@ -160,13 +167,23 @@ fn collective_calls_of_three_ranks_are_the_same() {
 
 #[test]
 fn the_example_in_c_goes_packed_unless_it_must_not() {
-    let structs = compiled(&mpicc(), &[], "../examples/interpose/structs.c", "structs");
+    let structs = compiled(&mpicc(), &["-g"], "../examples/interpose/structs.c", "structs");
     let structs = [structs.as_os_str()];
+    let report = reported(&structs, &[]).expect("there is one");
+    assert_eq!((report.ranks, report.packs, report.datatypes.len()), (2, true, 1));
+    let usage = &report.datatypes[0];
+    assert_eq!(usage.built, "resized(struct(u8, f64, i16, f32))");
+    assert!(usage.place.starts_with("main (structs.c:"), "{}", usage.place);
+    assert_eq!((usage.worth, usage.size, usage.reason.as_ref()), (usage.bytes, 15, None));
+    assert!(usage.samples.bytes > 0 && usage.samples.library > 0.0 && usage.seconds > 0.0);
+    assert!(usage.layout.as_ref().is_some_and(|layout| layout.least.is_some()));
     let [messages, packed] = counted(&structs, &[]);
     assert_eq!(messages, packed, "all go packed");
     assert_eq!(messages, 800, "200 rounds of two ranks, that send and receive");
     let with = |name, value: &str| counted(&structs, &[(name, value.into())]);
     assert_eq!(with("DTYPE_INTERPOSE", "report"), [800, 0]);
+    let only = reported(&structs, &[("DTYPE_INTERPOSE", "report".into())]).expect("there is one");
+    assert_eq!((only.packs, only.datatypes[0].worth), (false, usage.bytes));
     assert_eq!(with("DTYPE_INTERPOSE", "off"), [0, 0]);
     assert_eq!(with("DTYPE_ALLOW", "MPI_Bcast,MPI_I*"), [800, 0]);
     // MPICH does not receive bytes into structs.

@@ -18,10 +18,7 @@ pub(crate) fn run(choice: Libraries) -> Result<()> {
         let (mpiexec, preload) = (&library.mpiexec, format!("LD_PRELOAD={}", preloaded.display()));
         println!("  {path}{mpiexec} -n 2 env {preload} ./program");
     }
-    println!(
-        "\nIt changes nothing but time. DTYPE_REPORT=FILE has it say what it did (README.md, \"Programs as"
-    );
-    println!("they are\").");
+    println!("\nIt changes nothing but time. DTYPE_REPORT=FILE has it say what it did.");
     Ok(())
 }
 

@@ -4,7 +4,7 @@ mod c;
 mod dot;
 mod emitted;
 mod fortran;
-mod pictures;
+pub(crate) mod pictures;
 mod python;
 mod rsmpi;
 mod rust;

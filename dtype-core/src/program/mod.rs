@@ -88,6 +88,7 @@ impl Step {
 
 /// The lower bound and the extent of a datatype, in bytes (MPI 4.1 section 5.1.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Bounds {
     /// Where it begins, relative to displacement 0.
     pub lower_bound: i64,

@@ -56,7 +56,11 @@ impl<C: Integer> Named for (C, MPI_Datatype) {
     ) -> Option<(Staged, Replaced<Self>)> {
         let (count, datatype) = self;
         // SAFETY: the program's promise.
-        let found = unsafe { Argument::new(buffer, count.try_into().ok()?, datatype).engine(call) }?;
+        let found = unsafe {
+            let count: i64 = count.try_into().ok()?;
+            let all = usize::try_from(count).ok()?.checked_mul(blocks)?;
+            Argument::new(buffer, count, datatype).engine_of(call, blocks, all, 0)
+        }?;
         let packed = found.engine.sent(found.count, communicator)?;
         let part = found.part(buffer.cast(), found.count.checked_mul(blocks)?);
         Some((Staged::of(Parts::One(part))?, Replaced { arguments: (count, packed), lists: Box::new(()) }))
@@ -80,17 +84,28 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, MPI_Datatype) {
             is_known(datatype).then_some(())?;
             list(counts, blocks).iter().zip(list(places, blocks))
         };
-        let largest = items.clone().filter_map(|(count, _)| (*count).try_into().ok()).max()?;
+        let items = items.map(|(count, place)| {
+            let count: i64 = (*count).try_into().ok()?;
+            Some((usize::try_from(count).ok()?, isize::try_from((*place).try_into().ok()?).ok()?))
+        });
+        let items = items.collect::<Option<Vec<_>>>()?;
+        let (largest, at) = *items.iter().max_by_key(|(count, _)| *count)?;
+        let all = items.iter().try_fold(0usize, |sum, (count, _)| sum.checked_add(*count))?;
+        let blocks = items.iter().filter(|(count, _)| *count > 0).count();
         // SAFETY: the program's promise.
-        let found = unsafe { Argument::new(buffer, largest, datatype).engine(call) }?;
+        let found = unsafe {
+            let largest = Argument::new(buffer, i64::try_from(largest).ok()?, datatype);
+            largest.engine_of(call, blocks, all, at)
+        }?;
         let packed = found.engine.sent(found.count, communicator)?;
         let (mut parts, mut list, mut end) = (Vec::new(), Vec::new(), 0i64);
         for (count, place) in items {
-            let (count, place): (i64, i64) = ((*count).try_into().ok()?, (*place).try_into().ok()?);
-            let at = isize::try_from(place).ok()?.checked_mul(found.engine.plan().extent())?;
-            parts.push(found.part(buffer.cast::<u8>().wrapping_offset(at), usize::try_from(count).ok()?));
             list.push(P::try_from(end).ok()?);
-            end = end.checked_add(count)?;
+            end = end.checked_add(count as i64)?;
+            if count > 0 {
+                let at = place.checked_mul(found.engine.plan().extent())?;
+                parts.push(found.part(buffer.cast::<u8>().wrapping_offset(at), count));
+            }
         }
         let arguments = (counts, list.as_ptr(), packed);
         Some((Staged::of(Parts::Many(parts))?, Replaced { arguments, lists: Box::new(list) }))

@@ -8,7 +8,7 @@ use std::{
 
 use ::mpi::datatype::UncommittedDatatype;
 use dtype_core::{Bounds, LinearCosts, TypeTree};
-use tree::{bounds, tree_of};
+use tree::{bounds, constructors_of, tree_of};
 
 use crate::{
     Error,
@@ -146,6 +146,27 @@ pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decod
         }
         Ok(decoded)
     })
+}
+
+/// The constructors that a datatype was made by, the outermost first, with the base types in them: five
+/// levels, and of a struct the first six parts. It says what somebody wrote, for people to find it again;
+/// [`decode`] says what that means.
+///
+/// ```no_run
+/// use dtype_runtime::decode::constructors;
+/// use mpi::{datatype::UserDatatype, traits::*};
+///
+/// let universe = mpi::initialize().unwrap();
+/// let column = UserDatatype::vector(10, 1, 10, &i32::equivalent_datatype());
+/// assert_eq!(constructors(&UserDatatype::contiguous(3, &column))?, "contiguous(vector(i32))");
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+///
+/// # Errors
+/// As for [`decode`].
+pub fn constructors<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<String, Error> {
+    ready()?;
+    without_communicator(|| constructors_of(datatype.as_raw(), 0))
 }
 
 /// A new committed datatype of least cost with the same type map, lower bound and extent: [`decode`], then

@@ -110,6 +110,43 @@ pub(super) fn tree_of(datatype: MPI_Datatype, level: usize) -> Result<(TypeTree,
     Ok((tree, combiner.is_predefined()))
 }
 
+/// As many parts of a struct are named, and as many constructors within each other.
+const MOST_PARTS: usize = 6;
+const MOST_NAMED: usize = 5;
+
+/// The constructors that a datatype was made by, the outermost first: `resized(struct(u8, f64))`.
+pub(super) fn constructors_of(datatype: MPI_Datatype, level: usize) -> Result<String, Error> {
+    let (combiner, numbers) = envelope(datatype)?;
+    let name = match combiner {
+        Combiner::Dup => "dup",
+        Combiner::Contiguous => "contiguous",
+        Combiner::Vector => "vector",
+        Combiner::Hvector => "hvector",
+        Combiner::Indexed => "indexed",
+        Combiner::Hindexed => "hindexed",
+        Combiner::IndexedBlock => "indexed_block",
+        Combiner::HindexedBlock => "hindexed_block",
+        Combiner::Struct => "struct",
+        Combiner::Subarray => "subarray",
+        Combiner::Darray => "darray",
+        Combiner::Resized => "resized",
+        _ => {
+            return Ok(match tree_of(datatype, level)?.0 {
+                TypeTree::Leaf(base) => base.to_string(),
+                tree => tree.kind().to_string(),
+            });
+        }
+    };
+    let parts = Arguments::of(datatype, numbers)?.datatypes;
+    let named = parts.iter().take(if level < MOST_NAMED { MOST_PARTS } else { 0 });
+    let named = named.map(|Old(part)| constructors_of(*part, level + 1));
+    let mut named = named.collect::<Result<Vec<_>, _>>()?;
+    if parts.len() > named.len() {
+        named.push("…".to_owned());
+    }
+    Ok(format!("{name}({})", named.join(", ")))
+}
+
 /// The base type of a predefined datatype.
 fn named(datatype: MPI_Datatype) -> Result<TypeTree, Error> {
     let Some(base) = BaseType::all().find(|base| predefined(*base) == Some(datatype)) else {
