@@ -7,6 +7,8 @@ pub mod datatype;
 pub mod description;
 pub mod generate;
 pub mod guidelines;
+#[cfg(feature = "mpi")]
+pub mod journeys;
 pub mod measure;
 pub mod packing;
 pub mod peers;

@@ -103,9 +103,10 @@ impl Engine {
         !address.is_null() || self.lowest >= LEAST_ADDRESS
     }
 
-    /// The fewest packed bytes of a message that goes packed, or is received so.
-    pub fn least(&self) -> usize {
-        self.gates.iter().map(Gate::least).min().unwrap_or(usize::MAX)
+    /// Whether a message of so many packed bytes goes packed, or is received so.
+    #[inline]
+    pub fn takes(&self, bytes: usize) -> bool {
+        self.gates.iter().any(|gate| gate.takes(bytes))
     }
 
     /// The datatype of the packed bytes of one where `count` are sent on a communicator, if they go packed.

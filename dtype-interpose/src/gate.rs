@@ -1,6 +1,8 @@
 //! Which messages are worth packing: by their layout and size, from ping-pongs of generated layouts with and
 //! without (DESIGN.md, "Which messages").
 
+use std::ops::Range;
+
 use dtype_runtime::{
     dtype_core::{BaseType, TypeTree},
     pack::{Data, Plan},
@@ -9,33 +11,32 @@ use dtype_runtime::{
 /// Messages of fewer packed bytes than this never go packed: not even what is in them is looked at.
 pub(crate) const LEAST: usize = 512;
 
-/// The sizes of messages that go packed, in packed bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Gate {
-    /// From the first to the second of these.
-    few: (usize, usize),
-    /// And from this on.
-    many: usize,
-}
+/// The sizes of messages that go packed, in packed bytes: those within one of two ranges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Gate([Range<usize>; 2]);
 
 impl Gate {
     /// No messages.
-    pub const NONE: Self = Self::from(usize::MAX);
+    pub const NONE: Self = Self([NOTHING, NOTHING]);
 
-    const fn from(many: usize) -> Self {
-        Self { few: (usize::MAX, 0), many }
+    const fn of(range: Range<usize>) -> Self {
+        Self([range, NOTHING])
+    }
+
+    const fn from(least: usize) -> Self {
+        Self::of(least..usize::MAX)
     }
 
     /// Whether a message of so many packed bytes goes packed.
+    #[inline]
     pub fn takes(&self, bytes: usize) -> bool {
-        bytes >= self.many || (self.few.0..=self.few.1).contains(&bytes)
+        self.0.iter().any(|range| range.contains(&bytes))
     }
+}
 
-    /// The fewest packed bytes of a message that goes packed.
-    pub fn least(&self) -> usize {
-        self.few.0.min(self.many)
-    }
+const NOTHING: Range<usize> = 0..0;
 
+impl Gate {
     /// That of messages that are sent as the same base types without gaps. Sides need not agree.
     ///
     /// # Errors
@@ -43,26 +44,37 @@ impl Gate {
     pub fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Self, String> {
         let block = mean_block(plan);
         let long = || format!("its blocks are long ({block} bytes on the average)");
+        // Where memory is waited for, the time is in that, and one side after the other takes longer.
+        let most = IN_CACHE / touched(tree, block);
         if cfg!(open_mpi) {
             // It copies block by block, in 4 to 10 ns each, on both sides at the same time.
             return match block {
                 // Version 5 has fast loops for single numbers at a distance.
-                0..=16 if cfg!(open_mpi_5) && is_of_numbers(tree) => {
-                    Ok(Self { few: (1 << 10, 2 << 10), many: usize::MAX })
-                }
-                0..=16 => Ok(Self::from(1 << 10)),
-                17..=32 => Ok(Self::from(2 << 10)),
-                33..=64 => Ok(Self::from(4 << 10)),
+                0..=16 if cfg!(open_mpi_5) && is_of_numbers(tree) => Ok(Self::of(1 << 10..(2 << 10) + 1)),
+                0..=16 => Ok(Self::of(1 << 10..most)),
+                17..=32 => Ok(Self::of(2 << 10..most)),
+                33..=64 => Ok(Self::of(4 << 10..most)),
                 _ => Err(long()),
             };
         }
         // MPICH has fast loops for whole elements. A message of more than 8 KiB goes in parts, and what is
-        // cut within an element is copied block by block, slowly. A short one takes longer if it has gaps.
-        let few = (LEAST, if block < 16 { 1 << 10 } else { 4 << 10 });
-        let is_cut = plan.packed_size() > 8 << 10;
-        let is_slow = if has_lengths(tree) { block <= 1 << 10 } else { block <= 64 };
-        let many = if is_cut && is_slow { (8 << 10) + 1 } else { usize::MAX };
-        Ok(Self { few, many })
+        // cut within an element is copied block by block, slowly. A short one takes longer if it has gaps:
+        // not if it is one block, as a whole or for each of its elements.
+        if block >= SOME {
+            return Err(long());
+        }
+        let least = if block < plan.packed_size() { LEAST } else { LEAST.max(plan.packed_size() + 1) };
+        let few = least..if block < 16 { 1 << 10 } else { 4 << 10 } + 1;
+        let is_cut = plan.packed_size() > 8 << 10 && is_cut_in_blocks(tree);
+        let most = match block {
+            _ if !is_cut => 0,
+            0..=32 => usize::MAX,
+            33..=128 => most,
+            129..=1024 if has_lengths(tree) => most,
+            _ => 0,
+        };
+        let many = (8 << 10) + 1..most;
+        Ok(Self([few, many]))
     }
 
     /// That of messages which all ranks send as bytes. Both sides have to say the same, whatever their gaps
@@ -82,15 +94,42 @@ impl Gate {
     }
 }
 
+/// As much memory as stays in a cache from one side to the other.
+const IN_CACHE: usize = 3 << 20;
+
+/// Bytes of memory that are touched for a packed byte, in cache lines: at least one.
+fn touched(tree: &TypeTree, block: usize) -> usize {
+    const LINE: usize = 64;
+    let Ok(measure) = tree.measure() else { return 1 };
+    let span = usize::try_from(measure.upper_bound - measure.lower_bound).unwrap_or(usize::MAX);
+    let of_span = span / usize::try_from(measure.size).unwrap_or(1).max(1);
+    let of_lines = block.next_multiple_of(LINE) / block.max(1);
+    of_span.min(of_lines).max(1)
+}
+
+/// As many bytes of a layout are looked at.
+const SOME: usize = 64 << 10;
+
 /// Bytes of a contiguous block, on the average of those at the front of many copies; where these touch, they
 /// are one.
 fn mean_block(plan: &Plan) -> usize {
-    const SOME: usize = 64 << 10;
     let copies = (SOME / plan.packed_size().max(1)).max(1);
     let some = (plan.packed_size() * copies).min(SOME);
     // SAFETY: nothing is read: blocks are counted.
     let data = unsafe { Data::from_raw_parts(plan, copies, std::ptr::null()) };
     data.blocks(0..some).ok().and_then(|blocks| some.checked_div(blocks)).unwrap_or(usize::MAX)
+}
+
+/// Whether what is cut at 8 KiB is cut within a loop over blocks, and not between elements that are smaller.
+fn is_cut_in_blocks(tree: &TypeTree) -> bool {
+    /// What an element may have for few of them to be cut.
+    const SMALL: u64 = 4 << 10;
+    tree.children().iter().any(|child| match child.measure() {
+        // One block, or a part of it.
+        Ok(measure) if measure.upper_bound - measure.lower_bound == measure.size as i64 => true,
+        Ok(measure) => measure.size > SMALL && is_cut_in_blocks(child),
+        Err(_) => false,
+    })
 }
 
 /// Whether there are single numbers, at equal distances, in nothing but other such loops.
@@ -188,6 +227,22 @@ mod tests {
     }
 
     #[test]
+    fn memory_is_touched_in_lines() {
+        let column = |stride| TypeTree::vector(1000, stride, leaf(BaseType::F64));
+        assert_eq!([8, 16, 32, 64, 8000].map(|stride| touched(&column(stride), 8)), [1, 1, 3, 7, 8]);
+        assert_eq!(touched(&TypeTree::vector(1000, 8000, column(8)), 8000), 1);
+    }
+
+    #[test]
+    fn what_is_cut_between_small_elements_is_not_cut_in_blocks() {
+        let column = |count| TypeTree::vector(count, 24, leaf(BaseType::F64));
+        assert!(
+            is_cut_in_blocks(&column(5000)) && is_cut_in_blocks(&TypeTree::vector(10, 1 << 20, column(5000)))
+        );
+        assert!(!is_cut_in_blocks(&TypeTree::vector(500, 2400, column(50))));
+    }
+
+    #[test]
     fn copies_that_touch_are_one_block() {
         let plan = |tree: &TypeTree| Plan::new(tree).unwrap();
         let pair = TypeTree::vector(2, 8, leaf(BaseType::F64));
@@ -210,9 +265,9 @@ mod tests {
 
     #[test]
     fn few_and_many_bytes_have_limits_of_their_own() {
-        let gate = Gate { few: (512, 1024), many: 9000 };
+        let gate = Gate([512..1025, 9000..usize::MAX]);
         let taken = |bytes: &usize| gate.takes(*bytes);
         assert_eq!([511, 512, 1024, 1025, 8999, 9000].iter().filter(|bytes| taken(bytes)).count(), 3);
-        assert_eq!((gate.least(), Gate::from(7).least()), (512, 7));
+        assert!(!Gate::NONE.takes(0) && !Gate::NONE.takes(usize::MAX));
     }
 }

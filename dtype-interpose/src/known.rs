@@ -7,7 +7,7 @@ use std::{
     ptr,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
 };
 
@@ -17,31 +17,30 @@ use crate::{engine::Engine, gate::LEAST, handle::number, lock::lock, usage::Coun
 
 /// What is known of a committed datatype that is not predefined. Duplicates share it.
 pub(crate) struct Known {
-    /// Messages of fewer packed bytes than this stay as they are: all of them where it is `usize::MAX`.
-    least: AtomicUsize,
     /// How it is packed, found out at the first message that is large enough; and what was done with it.
     pub counted: Arc<Counted>,
 }
 
 impl Known {
-    /// How so many of it may be packed. `datatype` is the one that this is known of.
+    /// Whether so many of it may be worth packing. More than an MPI count has stays as it is.
     #[inline]
-    pub fn engine(&self, datatype: MPI_Datatype, count: usize) -> Option<&Engine> {
-        let bytes = self.counted.size.checked_mul(count)?;
-        // More than an MPI count has stays as it is.
-        if bytes < self.least.load(Ordering::Relaxed) || bytes > i32::MAX as usize {
-            return None;
+    pub fn takes(&self, count: usize) -> bool {
+        let bytes = self.counted.size.checked_mul(count);
+        let Some(bytes) = bytes.filter(|bytes| i32::try_from(*bytes).is_ok()) else { return false };
+        match self.counted.engine.get() {
+            Some(Ok(engine)) => engine.takes(bytes),
+            Some(Err(_)) => false,
+            None => bytes >= LEAST,
         }
-        self.find_out(datatype).as_ref().ok()
     }
 
-    #[inline]
-    fn find_out(&self, datatype: MPI_Datatype) -> &Result<Engine, String> {
-        self.counted.engine.get_or_init(|| {
-            let engine = Engine::of(datatype);
-            self.least.store(engine.as_ref().map_or(usize::MAX, Engine::least), Ordering::Relaxed);
-            engine
-        })
+    /// How so many of it are packed, if they should be. `datatype` is the one that this is known of.
+    pub fn engine(&self, datatype: MPI_Datatype, count: usize) -> Option<&Engine> {
+        let Ok(engine) = self.counted.engine.get_or_init(|| Engine::of(datatype)) else {
+            refuse(datatype);
+            return None;
+        };
+        self.takes(count).then_some(engine)
     }
 }
 
@@ -57,14 +56,27 @@ struct Seen {
     handle: usize,
     age: u64,
     known: *const Known,
+    /// Packed bytes of one.
+    size: usize,
+    /// All its messages stay as they are.
+    is_refused: bool,
 }
+
+const NOT_SEEN: Seen = Seen { handle: 0, age: 0, known: ptr::null(), size: 0, is_refused: false };
 
 /// How many handles a thread remembers, each in a place of its own.
 const REMEMBERED: usize = 32;
 
 thread_local! {
     static SEEN: [Cell<Seen>; REMEMBERED] =
-        const { [const { Cell::new(Seen { handle: 0, age: 0, known: ptr::null() }) }; REMEMBERED] };
+        const { [const { Cell::new(NOT_SEEN) }; REMEMBERED] };
+}
+
+/// Where a thread remembers a handle.
+#[inline]
+fn remembered<R>(handle: usize, look: impl FnOnce(&Cell<Seen>) -> R) -> Option<R> {
+    // Pointers are multiples of 16 or more, integers have their numbers in the last bits.
+    SEEN.try_with(|seen| look(&seen[(handle ^ handle >> 7) % REMEMBERED])).ok()
 }
 
 /// What is known of a datatype; nothing of one that is predefined, or was not committed.
@@ -78,21 +90,44 @@ pub(crate) unsafe fn known<'a>(datatype: MPI_Datatype) -> Option<&'a Known> {
     if handle == 0 {
         return None;
     }
-    let found = SEEN.try_with(|seen| {
-        // Pointers are multiples of 16 or more, integers have their numbers in the last bits.
-        let place = &seen[(handle ^ handle >> 7) % REMEMBERED];
+    let found = remembered(handle, |place| {
         let seen = place.get();
         if seen.handle == handle && seen.age == age {
             return seen.known;
         }
         // SAFETY: 1 and 2, as the caller promises.
         let known = unsafe { look(datatype) };
-        place.set(Seen { handle, age, known });
+        // SAFETY: by 2 it lives.
+        let found = unsafe { known.as_ref() };
+        let size = found.map_or(0, |known| known.counted.size);
+        let is_refused = found.is_some_and(|known| matches!(known.counted.engine.get(), Some(Err(_))));
+        place.set(Seen { handle, age, known, size, is_refused });
         known
     });
     // SAFETY: what an attribute has kept lives until the datatype is freed, by 2 not before `'a` ends. What a
     // thread remembers is as old as the last that was freed.
-    found.ok().and_then(|known| unsafe { known.as_ref() })
+    found.and_then(|known| unsafe { known.as_ref() })
+}
+
+/// Whether a thread remembers that messages of a datatype stay as they are, so many or any number of them.
+/// What is not significant in a call, and may be no handle at all, may be asked for.
+#[inline]
+pub(crate) fn stays(datatype: MPI_Datatype, count: Option<usize>) -> bool {
+    let (handle, age) = (number(datatype), AGE.load(Ordering::Acquire));
+    let seen = remembered(handle, Cell::get).filter(|seen| seen.handle == handle && seen.age == age);
+    let is_little = |size: usize| count.is_some_and(|count| size.saturating_mul(count) < LEAST);
+    seen.is_some_and(|seen| seen.known.is_null() || seen.is_refused || is_little(seen.size))
+}
+
+/// Has a thread remember that all messages of a datatype stay as they are.
+fn refuse(datatype: MPI_Datatype) {
+    let handle = number(datatype);
+    remembered(handle, |place| {
+        let seen = place.get();
+        if seen.handle == handle {
+            place.set(Seen { is_refused: true, ..seen });
+        }
+    });
 }
 
 /// Whether anything is known of a datatype.
@@ -148,7 +183,7 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
     });
     // SAFETY: MPI is usable, and the datatype live.
     let counted = unsafe { Counted::new(datatype, size) };
-    let known = Known { least: AtomicUsize::new(LEAST), counted };
+    let known = Known { counted };
     let value = Arc::into_raw(Arc::new(known));
     // SAFETY: the datatype is live, and the key was made here.
     let code = unsafe { ffi::MPI_Type_set_attr(datatype, key, value.cast_mut().cast()) };

@@ -15,7 +15,7 @@ use crate::{
     call::Call,
     engine::Engine,
     gap::{GAP, Whole},
-    known::known,
+    known::{Known, known},
     usage::{Counted, is_counting},
 };
 
@@ -35,40 +35,61 @@ impl Argument {
         Self { buffer: buffer.cast_mut(), count: count.into(), datatype }
     }
 
-    /// How it is packed, if it should be.
+    /// What is known of it, if it may be worth packing. It is counted, if that is wanted.
     ///
     /// # Safety
-    /// 1. MPI is usable. 2. The datatype is not freed for `'a`. 3. What is named is there.
+    /// 1. MPI is usable. 2. The datatype is not freed for `'a`.
     #[inline]
-    pub unsafe fn engine<'a>(&self, call: &Call) -> Option<Found<'a>> {
-        // SAFETY: 1 to 3.
-        unsafe { self.engine_of(call, 1, usize::try_from(self.count).unwrap_or(0), 0) }
+    pub unsafe fn candidate<'a>(&self) -> Option<Candidate<'a>> {
+        // SAFETY: 1 and 2.
+        unsafe { self.largest_of(1, usize::try_from(self.count).unwrap_or(0)) }
     }
 
-    /// The same where this is the largest of so many blocks, with `all` datatypes together, and lies `place`
-    /// datatypes behind where the buffer begins.
+    /// The same where this is the largest of so many blocks, with `all` datatypes together.
     ///
     /// # Safety
-    /// 1 to 3 of [`engine`](Self::engine).
+    /// 1 and 2 of [`candidate`](Self::candidate).
     #[inline]
-    pub unsafe fn engine_of<'a>(
-        &self,
-        call: &Call,
-        blocks: usize,
-        all: usize,
-        place: isize,
-    ) -> Option<Found<'a>> {
+    pub unsafe fn largest_of<'a>(&self, blocks: usize, all: usize) -> Option<Candidate<'a>> {
         let count = usize::try_from(self.count).ok().filter(|count| *count > 0)?;
         // SAFETY: 1 and 2.
         let known = unsafe { known(self.datatype) }?;
         if is_counting() {
             known.counted.note(blocks, all);
         }
-        let engine = known.engine(self.datatype, count).filter(|engine| engine.may_lie_at(self.buffer))?;
+        known.takes(count).then_some(Candidate { known, argument: *self, count })
+    }
+}
+
+/// What a program names, of a datatype of which so many are enough.
+#[derive(Clone, Copy)]
+pub(crate) struct Candidate<'a> {
+    known: &'a Known,
+    argument: Argument,
+    count: usize,
+}
+
+impl<'a> Candidate<'a> {
+    /// How it is packed, if it should be.
+    ///
+    /// # Safety
+    /// MPI is usable, and what is named is there.
+    pub unsafe fn engine(&self, call: &Call) -> Option<Found<'a>> {
+        // SAFETY: the caller's condition.
+        unsafe { self.engine_at(call, 0) }
+    }
+
+    /// The same where the first one lies `place` datatypes behind where the buffer begins.
+    ///
+    /// # Safety
+    /// As of [`engine`](Self::engine).
+    pub unsafe fn engine_at(&self, call: &Call, place: isize) -> Option<Found<'a>> {
+        let Self { known, argument: Argument { buffer, datatype, .. }, count } = *self;
+        let engine = known.engine(datatype, count).filter(|engine| engine.may_lie_at(buffer))?;
         if is_counting() {
-            let origin = self.buffer.wrapping_byte_offset(place.checked_mul(engine.plan().extent())?);
-            // SAFETY: 1 and 3.
-            unsafe { known.counted.compare(engine, self.datatype, origin, count) };
+            let origin = buffer.wrapping_byte_offset(place.checked_mul(engine.plan().extent())?);
+            // SAFETY: the caller's condition.
+            unsafe { known.counted.compare(engine, datatype, origin, count) };
         }
         call.packs().then_some(Found { engine, count, counted: &known.counted })
     }
@@ -286,9 +307,11 @@ impl Outgoing {
     /// 1. MPI is usable, and the datatype live. 2. What is named is readable, as MPI asks for.
     #[inline]
     pub unsafe fn of(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
+        // SAFETY: 1.
+        let candidate = unsafe { argument.candidate() }?;
         or_else_plain(|| {
             // SAFETY: 1.
-            let mut outgoing = unsafe { Self::room(call, argument, communicator) }?;
+            let mut outgoing = unsafe { Self::room(call, candidate, communicator) }?;
             // SAFETY: 2.
             unsafe { outgoing.pack() };
             Some(outgoing)
@@ -302,15 +325,17 @@ impl Outgoing {
     #[inline]
     pub unsafe fn unpacked(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
         // SAFETY: 1.
-        or_else_plain(|| unsafe { Self::room(call, argument, communicator) })
+        let candidate = unsafe { argument.candidate() }?;
+        // SAFETY: 1.
+        or_else_plain(|| unsafe { Self::room(call, candidate, communicator) })
     }
 
     /// # Safety
     /// 1. MPI is usable, and the datatype live.
-    #[inline]
-    unsafe fn room(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
+    unsafe fn room(call: &Call, candidate: Candidate<'_>, communicator: MPI_Comm) -> Option<Self> {
         // SAFETY: 1.
-        let found = unsafe { argument.engine(call) }?;
+        let found = unsafe { candidate.engine(call) }?;
+        let argument = candidate.argument;
         let datatype = found.engine.sent(found.count, communicator)?;
         let staged = Staged::of(Parts::One(found.part(argument.buffer.cast(), found.count)))?;
         Some(Self { staged, datatype, count: argument.count })
@@ -354,9 +379,11 @@ impl Incoming {
     /// 1. MPI is usable, and the datatype live.
     #[inline]
     pub unsafe fn message(call: &Call, argument: Argument) -> Option<Self> {
+        // SAFETY: 1.
+        let candidate = unsafe { argument.candidate() }?;
         or_else_plain(|| {
             // SAFETY: 1.
-            let found = unsafe { argument.engine(call) }?;
+            let found = unsafe { candidate.engine(call) }?;
             Self::with_gap(found, argument)
         })
     }
@@ -366,9 +393,11 @@ impl Incoming {
     /// # Safety
     /// 1. MPI is usable, and the datatype live. 2. What is named is readable, as MPI asks for.
     pub unsafe fn replaced(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
+        // SAFETY: 1.
+        let candidate = unsafe { argument.candidate() }?;
         or_else_plain(|| {
             // SAFETY: 1.
-            let found = unsafe { argument.engine(call) }?;
+            let found = unsafe { candidate.engine(call) }?;
             found.engine.sent(found.count, communicator)?;
             let mut packed = Self::with_gap(found, argument)?;
             // SAFETY: 2.

@@ -1,7 +1,7 @@
 //! `cargo xtask bench NAME`: one benchmark, all of whose contenders run in turn in one process.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     io::IsTerminal,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use xshell::{Shell, cmd};
 
-use crate::{Libraries, mpi};
+use crate::{Libraries, interpose, mpi};
 
 /// The benchmarks.
 #[derive(Clone, Copy, ValueEnum)]
@@ -28,6 +28,8 @@ pub(crate) enum Name {
     /// Half a ping-pong between two ranks on each MPI library, the newest ones included: our wires against
     /// what a user would write.
     Pingpong,
+    /// The same by calls of a program that preloads our library, and by those of the MPI library behind it.
+    Interpose,
     /// What users may expect of datatypes against what each MPI library does, and what things cost there: a
     /// report.
     Guidelines,
@@ -53,7 +55,7 @@ pub(crate) struct Options {
     /// `DTYPE_WIRES` then names. It is added to what is there: machines have faster and slower times.
     #[arg(long, value_name = "FILE")]
     wires: Option<PathBuf>,
-    /// Of `pack`: layouts are drawn with this number. Another one gives others, as a check.
+    /// Of `pack` and `interpose`: layouts are drawn with this number. Another one gives others, as a check.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     #[command(flatten, next_help_heading = "Options of `guidelines`")]
@@ -88,8 +90,8 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
     let Options { name, quick, json, record, wires, seed, guidelines } = options;
     let has_table = wires.is_none() || matches!(name, Name::Pingpong);
     ensure!(has_table, "only `pingpong` finds out what `--wires` writes");
-    let is_drawn = seed.is_none() || matches!(name, Name::Pack);
-    ensure!(is_drawn, "only `pack` measures layouts that are drawn with a `--seed`");
+    let is_drawn = seed.is_none() || matches!(name, Name::Pack | Name::Interpose);
+    ensure!(is_drawn, "only `pack` and `interpose` measure layouts that are drawn with a `--seed`");
     let sh = Shell::new()?;
     let is_of_guidelines = matches!(name, Name::Guidelines);
     ensure!(
@@ -145,21 +147,15 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
         }
         Name::Pingpong => {
             for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
-                let _environment = library.enter(&sh);
-                let package = ["--package", "dtype-benches", "--bin", "bench-pingpong", "--features", "mpi"];
-                cmd!(sh, "cargo build --quiet --release {package...}").quiet().run()?;
-                let program = library.target(&sh).join("release/bench-pingpong");
-                let mut command = xtask::launch::on_ranks(&library.mpiexec, 2, program);
-                command.args(["--library", &library.label()]).args(options);
-                if let Some(file) = &wires {
-                    command.arg("--wires").arg(file);
-                }
-                if let Some(lib) = library.lib() {
-                    command.env("LD_LIBRARY_PATH", lib);
-                }
-                let status =
-                    command.status().with_context(|| format!("could not start {}", library.mpiexec))?;
-                ensure!(status.success(), "the benchmark failed on {}", library.version);
+                let wires = wires.iter().flat_map(|file| [OsStr::new("--wires"), file.as_os_str()]);
+                on_two_ranks(&sh, &library, "bench-pingpong", &[], options, wires)?;
+            }
+        }
+        Name::Interpose => {
+            for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
+                let mut preload = OsString::from("LD_PRELOAD=");
+                preload.push(interpose::build(&sh, &library)?);
+                on_two_ranks(&sh, &library, "bench-interpose", &["env".into(), preload], options, [])?;
             }
         }
     }
@@ -170,6 +166,36 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
         write_table(&sh, &label, Path::new(&kept))?;
     }
     Ok(())
+}
+
+/// Builds a benchmark for a library, and runs it on two ranks; `before` is what starts the program.
+fn on_two_ranks<'a>(
+    sh: &Shell,
+    library: &mpi::Library,
+    bin: &str,
+    before: &[OsString],
+    options: &[String],
+    more: impl IntoIterator<Item = &'a OsStr>,
+) -> Result<()> {
+    let _environment = library.enter(sh);
+    let package = ["--package", "dtype-benches", "--bin", bin, "--features", "mpi"];
+    cmd!(sh, "cargo build --quiet --release {package...}").quiet().run()?;
+    let program = library.target(sh).join("release").join(bin).into_os_string();
+    let mut words = before.iter().chain([&program]);
+    let mut command = xtask::launch::on_ranks(&library.mpiexec, 2, words.next().unwrap_or(&program));
+    command.args(words).args(["--library", &library.label()]).args(options).args(more);
+    command.envs(library.lib().map(|lib| ("LD_LIBRARY_PATH", lib)));
+    if has_cores(2) {
+        command.env_remove("OMPI_MCA_mpi_yield_when_idle");
+    }
+    let status = command.status().with_context(|| format!("could not start {}", library.mpiexec))?;
+    ensure!(status.success(), "the benchmark failed on {}", library.version);
+    Ok(())
+}
+
+/// Whether each rank has a core, and can wait as it would elsewhere.
+fn has_cores(ranks: usize) -> bool {
+    std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= ranks)
 }
 
 /// Writes what was recorded into BENCHMARKS.md.
@@ -187,7 +213,7 @@ fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Pat
     let report = report.map_or_else(|| own_folder(sh, baseline.as_deref()), |to| Ok(called_from.join(to)))?;
     let libraries = mpi::set_up(sh, mpi.unwrap_or_default())?;
     let ranks = ranks.unwrap_or(2) as usize;
-    let has_cores = std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= ranks);
+    let has_cores = has_cores(ranks);
     // The launcher stands between the program and the terminal.
     let progress = if std::io::stderr().is_terminal() { "bar" } else { "lines" };
     let started = |library: &mpi::Library, mut command: Command, options: &[&str]| {
@@ -211,7 +237,6 @@ fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Pat
             eprintln!("Measuring {} …", library.version);
             let mut command = xtask::launch::on_ranks(&library.mpiexec, ranks, program(library));
             if has_cores {
-                // Each has its core, and waits as it would elsewhere.
                 command.env_remove("OMPI_MCA_mpi_yield_when_idle");
             }
             command.stdout(Stdio::null());

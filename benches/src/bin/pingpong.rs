@@ -13,6 +13,7 @@ use std::{
 
 use clap::Parser;
 use dtype_benches::{
+    journeys::{Direction, Effort, rounds},
     measure::{Medians, Options, print},
     packing::{Bench, Case, Task, Travel, Way, arrays, structs},
 };
@@ -74,19 +75,6 @@ fn main() {
     }
 }
 
-/// Runs of what takes long.
-const FEW: usize = 5;
-
-/// How long is measured.
-struct Effort {
-    runs: usize,
-    at_least: Duration,
-    /// After so long a [`FEW`] runs are enough.
-    at_most: Duration,
-    /// Journeys there and back in a run.
-    batch: usize,
-}
-
 /// Measures a case on both ranks, and prints it on the first.
 fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: &Case<'_>, table: &RefCell<Table>) {
     let quick = arguments.options.quick;
@@ -110,7 +98,14 @@ fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: &Case<'_>, t
         at_most: Duration::from_secs(if quick { 1 } else { 5 }),
         batch: (200_000 / (case.size + 400)).clamp(1, 200),
     };
-    let times = rounds(world, &travels, &effort);
+    let other = world.process_at_rank(1 - world.rank());
+    let times = rounds(world, travels.len(), &effort, |way, direction| {
+        let Travel { send, receive, .. } = travels[way].1;
+        match direction {
+            Direction::There => send(&other),
+            Direction::Back => receive(&other),
+        }
+    });
     if world.rank() == 0 {
         let names = travels.iter().map(|(name, _)| *name);
         let medians = Medians::of(names.zip(times).map(|(name, times)| (name, times, None)));
@@ -201,48 +196,5 @@ fn check(world: &SimpleCommunicator, case: &Case<'_>, hand: &Way<'_>, name: &str
         let mut found = vec![0; case.size];
         (hand.pack)(&mut found);
         assert!(found == values, "{}: something else arrives with `{name}`", case.name);
-    }
-}
-
-/// The times of half a journey, of all in turn, another one first each time.
-fn rounds(
-    world: &SimpleCommunicator,
-    travels: &[(&str, &Travel<'_>)],
-    effort: &Effort,
-) -> Vec<Vec<Duration>> {
-    let (count, started) = (travels.len(), Instant::now());
-    let mut times = vec![Vec::new(); count];
-    let (rank, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
-    let mut round = 0;
-    loop {
-        // Both ranks end after the same round.
-        let mut goes_on = match started.elapsed() {
-            elapsed if elapsed < effort.at_least => true,
-            elapsed if elapsed > effort.at_most => round < FEW,
-            _ => round < effort.runs,
-        };
-        world.process_at_rank(0).broadcast_into(&mut goes_on);
-        if !goes_on {
-            return times;
-        }
-        for i in (0..count).map(|i| (i + round) % count) {
-            let Travel { send, receive, .. } = travels[i].1;
-            let journey = || {
-                if rank == 0 {
-                    send(&other);
-                    receive(&other);
-                } else {
-                    receive(&other);
-                    send(&other);
-                }
-            };
-            // The caches are as this way leaves them, not as the one before did.
-            journey();
-            world.barrier();
-            let start = Instant::now();
-            (0..effort.batch).for_each(|_| journey());
-            times[i].push(start.elapsed() / (2 * effort.batch) as u32);
-        }
-        round += 1;
     }
 }

@@ -8,7 +8,7 @@
 //! - `calibrate`: cost models fitted to times;
 //! - `progress`: what is seen meanwhile; `report`: the page, made of results alone.
 
-mod applications;
+pub mod applications;
 pub mod calibrate;
 #[cfg(feature = "mpi")]
 mod contenders;

@@ -9,7 +9,7 @@ use mpi::ffi::{MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Request};
 
 use super::{
     members::Asked,
-    sides::{Broadcast, Sides},
+    sides::{Broadcast, Named, Sides},
 };
 use crate::requests::Kind;
 
@@ -49,8 +49,13 @@ macro_rules! collective {
         ) |next| {
             // SAFETY: the program's promise; packed bytes are as many as the datatypes have, and are kept.
             unsafe {
-                let asked = Asked { communicator, root: [$($root,)? 0][0], from, to };
                 let (send, receive) = ((from, ($($from_name),*)), (to, ($($to_name),*)));
+                if send.1.stays() && receive.1.stays() {
+                    return next(
+                        from, $($from_name,)* to, $($to_name,)* $($root,)? communicator, $($more),*
+                    );
+                }
+                let asked = Asked { communicator, root: [$($root,)? 0][0], from, to };
                 let mut $sides = Sides::of(&CALL, asked.$blocks(), send, receive, communicator);
                 if $now {
                     $sides.begin();
@@ -112,6 +117,9 @@ macro_rules! broadcasts {
             ) |next| {
                 // SAFETY: the program's promise; packed bytes are as many as the datatype has, and are kept.
                 unsafe {
+                    if (count, datatype).stays() {
+                        return next(buffer, count, datatype, root, communicator, $($more),*);
+                    }
                     let blocks = Asked { communicator, root, from: buffer, to: buffer }.broadcast();
                     let named = (count, datatype);
                     let mut $sides = Broadcast::of_one(&CALL, blocks, buffer, named, communicator);

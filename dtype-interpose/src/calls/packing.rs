@@ -60,9 +60,11 @@ with_both_counts! { calls! {
 /// # Safety
 /// The program's promise.
 unsafe fn pack(call: &Call, named: Argument, packed: *mut c_void, size: i64, position: i64) -> Option<i64> {
+    // SAFETY: the program's promise.
+    let candidate = unsafe { named.candidate() }?;
     or_else_plain(|| {
         // SAFETY: the program's promise.
-        let found @ Found { engine, count, .. } = unsafe { named.engine(call) }?;
+        let found @ Found { engine, count, .. } = unsafe { candidate.engine(call) }?;
         let (bytes, place) = room(engine.size().checked_mul(count)?, size, position)?;
         // SAFETY: the program's promise: what is named is there, and `size` bytes for what is packed.
         unsafe {
@@ -84,9 +86,11 @@ unsafe fn unpack(
     size: i64,
     position: i64,
 ) -> Option<i64> {
+    // SAFETY: the program's promise.
+    let candidate = unsafe { named.candidate() }?;
     or_else_plain(|| {
         // SAFETY: the program's promise.
-        let found @ Found { engine, count, .. } = unsafe { named.engine(call) }?;
+        let found @ Found { engine, count, .. } = unsafe { candidate.engine(call) }?;
         let (bytes, place) = room(engine.size().checked_mul(count)?, size, position)?;
         // SAFETY: the program's promise: what is named is there, and `size` packed bytes.
         unsafe {

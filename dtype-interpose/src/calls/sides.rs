@@ -10,9 +10,10 @@ use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Request};
 use super::members::Blocks;
 use crate::{
     call::Call,
-    known::is_known,
+    known::{is_known, stays},
     requests::{Kind, Work, keep, list},
     staged::{Argument, Block, Parts, SUCCESS, Staged, or_else_plain},
+    usage::is_counting,
 };
 
 /// An integer of the standard.
@@ -22,6 +23,9 @@ impl<I: Copy + TryInto<i64> + TryFrom<i64> + 'static> Integer for I {}
 
 /// What a call names beside a buffer: how many of which datatype, where.
 pub(super) trait Named: Copy {
+    /// Whether it is remembered that it stays as it is, wherever this is significant.
+    fn stays(self) -> bool;
+
     /// Memory for so many blocks, packed, if they should be.
     ///
     /// # Safety
@@ -47,6 +51,12 @@ pub(super) struct Replaced<A> {
 
 /// Blocks of the same length, one behind the other.
 impl<C: Integer> Named for (C, MPI_Datatype) {
+    #[inline]
+    fn stays(self) -> bool {
+        let count = self.0.try_into().ok().and_then(|count: i64| usize::try_from(count).ok());
+        !is_counting() && stays(self.1, Some(count.unwrap_or(0)))
+    }
+
     unsafe fn stage(
         self,
         call: &Call,
@@ -59,7 +69,7 @@ impl<C: Integer> Named for (C, MPI_Datatype) {
         let found = unsafe {
             let count: i64 = count.try_into().ok()?;
             let all = usize::try_from(count).ok()?.checked_mul(blocks)?;
-            Argument::new(buffer, count, datatype).engine_of(call, blocks, all, 0)
+            Argument::new(buffer, count, datatype).largest_of(blocks, all)?.engine(call)
         }?;
         let packed = found.engine.sent(found.count, communicator)?;
         let part = found.part(buffer.cast(), found.count.checked_mul(blocks)?);
@@ -69,6 +79,11 @@ impl<C: Integer> Named for (C, MPI_Datatype) {
 
 /// Blocks of these lengths, that begin at these places in datatypes.
 impl<C: Integer, P: Integer> Named for (*const C, *const P, MPI_Datatype) {
+    #[inline]
+    fn stays(self) -> bool {
+        !is_counting() && stays(self.2, None)
+    }
+
     /// The largest block decides.
     unsafe fn stage(
         self,
@@ -95,7 +110,7 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, MPI_Datatype) {
         // SAFETY: the program's promise.
         let found = unsafe {
             let largest = Argument::new(buffer, i64::try_from(largest).ok()?, datatype);
-            largest.engine_of(call, blocks, all, at)
+            largest.largest_of(blocks, all)?.engine_at(call, at)
         }?;
         let packed = found.engine.sent(found.count, communicator)?;
         let (mut parts, mut list, mut end) = (Vec::new(), Vec::new(), 0i64);
@@ -114,6 +129,10 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, MPI_Datatype) {
 
 /// Blocks of these lengths and datatypes, that begin at these places in bytes.
 impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype) {
+    fn stays(self) -> bool {
+        false
+    }
+
     /// All blocks go packed, or none: they have one buffer. What ranks would have to agree on goes plain.
     unsafe fn stage(
         self,
@@ -137,7 +156,7 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype)
             }
             let origin = buffer.cast::<u8>().wrapping_offset(isize::try_from(place).ok()?);
             // SAFETY: the program's promise.
-            let found = unsafe { Argument::new(origin.cast(), count, *datatype).engine(call) }?;
+            let found = unsafe { Argument::new(origin.cast(), count, *datatype).candidate()?.engine(call) }?;
             if found.engine.is_for_peers() {
                 return None;
             }

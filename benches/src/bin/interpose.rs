@@ -1,0 +1,215 @@
+//! `cargo xtask bench interpose`: half a ping-pong between two ranks, by the calls of a program that has
+//! preloaded the library, and by the library's own calls behind them, `PMPI_Send` and its like: structs, tiny
+//! and contiguous messages, the layouts of applications, gathered ones too, and drawn layouts, of which
+//! another seed gives others.
+
+// Handles are live, and buffers as large as their datatypes say.
+#![allow(clippy::undocumented_unsafe_blocks)]
+
+use std::{collections::BTreeMap, env, ffi::c_void, time::Duration};
+
+use clap::Parser;
+use dtype_benches::{
+    datatype::{Owned, int},
+    description::Description,
+    generate::{Random, Sample, samples},
+    guidelines::applications::Application,
+    journeys::{Direction, Effort, rounds},
+    measure::{Medians, Options, Row, print},
+    packing::drawn::seed,
+};
+use dtype_core::BaseType;
+use mpi::{ffi, topology::SimpleCommunicator, traits::*};
+
+/// Times messages between two ranks, with the preloaded library and without.
+#[derive(Parser)]
+struct Arguments {
+    #[command(flatten)]
+    options: Options,
+    /// The MPI library this has been compiled against.
+    #[arg(long)]
+    library: String,
+    /// Only cases whose name begins so.
+    #[arg(long, default_value = "")]
+    only: String,
+}
+
+/// What is sent, and gathered.
+struct Case {
+    /// Its group, and what it is.
+    name: (&'static str, String),
+    datatype: Description,
+    count: usize,
+    call: Call,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Call {
+    Send,
+    Gather,
+}
+
+impl Case {
+    fn title(&self) -> String {
+        format!("{}: {}", self.name.0, self.name.1)
+    }
+
+    fn sent(group: &'static str, name: impl Into<String>, datatype: Description, count: usize) -> Self {
+        Self { name: (group, name.into()), datatype, count, call: Call::Send }
+    }
+}
+
+/// The most memory of a drawn layout.
+const MOST_MEMORY: i64 = 32 << 20;
+
+fn cases(quick: bool) -> Vec<Case> {
+    let base = Description::Base;
+    let number = || base(BaseType::F64);
+    let record = || {
+        let fields = [(0, BaseType::U8), (8, BaseType::F64), (16, BaseType::I16), (20, BaseType::F32)];
+        Description::structure(fields.map(|(at, field)| (at, base(field)))).resized(24)
+    };
+    let mut cases = vec![
+        Case::sent("structs", "1,000,000 structs", record(), 1_000_000),
+        Case::sent("structs", "10,000 structs", record(), 10_000),
+        Case::sent("structs", "100 structs", record(), 100),
+        Case::sent("plain", "a number", number(), 1),
+        Case::sent("plain", "8 numbers of a row", number().contiguous(8), 1),
+        Case::sent("plain", "4 numbers of a column", number().vector(4, 1, 2), 1),
+        Case::sent("plain", "1,024 bytes as one block", number().contiguous(128), 1),
+        Case::sent("plain", "64 KiB as one block", number().contiguous(8192), 1),
+    ];
+    for application in Application::ALL.into_iter().filter(|application| !quick || application.is_quick()) {
+        let name = format!("{} {}", application.name(), application.size()).replace(',', "");
+        for call in [Call::Send, Call::Gather] {
+            let group = if call == Call::Send { "applications" } else { "gathered" };
+            let datatype = application.published();
+            cases.push(Case { name: (group, name.clone()), datatype, count: 1, call });
+        }
+    }
+    for block in [8, 16, 32, 64, 128, 256, 512] {
+        for bytes in [2 << 10, 16 << 10, 128 << 10, 1 << 20, 8 << 20] {
+            let (length, count) = (block / 8, bytes / block);
+            let rows = number().vector(count, length, 3 * length as i64);
+            let name = format!("{bytes} bytes in blocks of {block}");
+            cases.push(Case::sent("columns", name.clone(), rows, 1));
+            let mut random = Random::new(block + bytes);
+            let mut at = 0;
+            let places = (0..count).map(|_| {
+                at += (length * (1 + random.below(4))) as i64;
+                at
+            });
+            cases.push(Case::sent("lists", name, number().indexed_block(length, places.collect()), 1));
+        }
+    }
+    let drawn = samples(seed(), 128, 1 << 20).filter(|sample| {
+        sample.extent > 0 && sample.extent.saturating_mul(sample.count as i64) < MOST_MEMORY
+    });
+    for Sample { name, tree, extent, count } in drawn.take(if quick { 20 } else { 80 }) {
+        let Ok(datatype) = Description::of_tree(&tree) else { continue };
+        let count = usize::try_from(count).expect("a count of MPI");
+        cases.push(Case::sent("drawn", name.replace(',', " "), datatype.resized(extent), count));
+    }
+    cases
+}
+
+fn main() {
+    let arguments = Arguments::parse();
+    let preloaded = env::var("LD_PRELOAD").unwrap_or_default();
+    assert!(
+        preloaded.contains("dtype_mpi"),
+        "LD_PRELOAD does not name the library: `cargo xtask bench interpose`"
+    );
+    let universe = mpi::initialize().expect("MPI is initialized once");
+    let world = universe.world();
+    assert_eq!(world.size(), 2, "a ping-pong takes two ranks");
+    let mut rows = Vec::new();
+    let wanted = |case: &Case| case.title().starts_with(&arguments.only);
+    for case in cases(arguments.options.quick).iter().filter(|case| wanted(case)) {
+        let row = measure(&arguments, &world, case);
+        if world.rank() == 0 {
+            print(&row, &arguments.options);
+            rows.push((case.name.0, row));
+        }
+    }
+    if world.rank() == 0 && !arguments.options.json {
+        summary(&rows);
+    }
+}
+
+/// Memory for all copies of a datatype, and where displacement 0 is in it.
+fn memory(datatype: &Description, count: usize) -> (Vec<u8>, usize) {
+    let made = datatype.datatype().expect("it can be made");
+    let measure = made.tree.measure().expect("it can be measured");
+    let before = usize::try_from(-measure.lower_bound.min(0)).expect("in memory");
+    let all = made.bounds.extent.max(0) * count as i64 + measure.upper_bound.max(0);
+    (vec![1; before + usize::try_from(all).expect("in memory")], before)
+}
+
+fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: &Case) -> Row {
+    let Case { datatype, count, call, .. } = case;
+    let owned = Owned::of(datatype).commit();
+    let raw = owned.raw();
+    let bytes = datatype.datatype().map_or(0, |made| made.tree.measure().map_or(0, |found| found.size));
+    let bytes = usize::try_from(bytes).expect("in memory") * count;
+    let (mut from, from_origin) = memory(datatype, *count);
+    let (mut to, to_origin) = memory(datatype, count * 2);
+    let from: *mut c_void = from[from_origin..].as_mut_ptr().cast();
+    let to: *mut c_void = to[to_origin..].as_mut_ptr().cast();
+    let (count, other, communicator) = (int(*count), 1 - world.rank(), world.as_raw());
+    let quick = arguments.options.quick;
+    let effort = Effort {
+        runs: if quick { 9 } else { 21 },
+        at_least: Duration::from_millis(if quick { 40 } else { 250 }),
+        at_most: Duration::from_secs(if quick { 1 } else { 4 }),
+        batch: (200_000 / (bytes + 400)).clamp(1, 200),
+    };
+    let status = || unsafe { ffi::RSMPI_STATUS_IGNORE };
+    let times = rounds(world, 2, &effort, |way, direction| unsafe {
+        match (call, way, direction) {
+            (Call::Send, 0, Direction::There) => ffi::MPI_Send(from, count, raw, other, 0, communicator),
+            (Call::Send, _, Direction::There) => ffi::PMPI_Send(from, count, raw, other, 0, communicator),
+            (Call::Send, 0, Direction::Back) => {
+                ffi::MPI_Recv(from, count, raw, other, 0, communicator, status())
+            }
+            (Call::Send, _, Direction::Back) => {
+                ffi::PMPI_Recv(from, count, raw, other, 0, communicator, status())
+            }
+            // There it goes to the other rank, and back it comes.
+            (Call::Gather, way, direction) => {
+                let is_root = direction == Direction::Back;
+                let root = if is_root { world.rank() } else { other };
+                let gather = if way == 0 { ffi::MPI_Gather } else { ffi::PMPI_Gather };
+                gather(from, count, raw, to, count, raw, root, communicator)
+            }
+        };
+    });
+    let medians =
+        Medians::of(["ours", "without"].into_iter().zip(times).map(|(name, times)| (name, times, None)));
+    let mut row = medians.row("interpose", case.title(), "ours");
+    row.library.clone_from(&arguments.library);
+    row
+}
+
+/// Of each group, how many times as fast the least, the middle and the most are; of plain messages, how much
+/// longer they take.
+fn summary(rows: &[(&str, Row)]) {
+    let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (group, row) in rows {
+        let without = row.peers_us["without"];
+        let number = if *group == "plain" { (row.ours_us - without) * 1e3 } else { without / row.ours_us };
+        groups.entry(group).or_default().push(number);
+    }
+    println!();
+    for (group, mut numbers) in groups {
+        numbers.sort_by(f64::total_cmp);
+        let (least, middle, most) = (numbers[0], numbers[numbers.len() / 2], numbers[numbers.len() - 1]);
+        if group == "plain" {
+            println!("{group:<14}{least:.0} to {most:.0} ns longer, {middle:.0} in the middle");
+        } else {
+            let (slower, all) = (numbers.iter().filter(|ratio| **ratio < 0.98).count(), numbers.len());
+            println!("{group:<14}{least:.2} to {most:.2} times as fast, {middle:.2} in the middle;");
+            println!("{:<14}{slower} of {all} below 0.98", "");
+        }
+    }
+}
