@@ -4,12 +4,15 @@
 
 use std::{
     ffi::CStr,
-    os::raw::c_void,
+    os::raw::{c_int, c_void},
     ptr,
     sync::atomic::{AtomicPtr, AtomicU8, Ordering},
 };
 
 use crate::mode;
+
+/// What calls return: `MPI_SUCCESS`.
+pub(crate) const SUCCESS: c_int = mpi::ffi::MPI_SUCCESS as c_int;
 
 /// A call, and what has been found out about it.
 pub(crate) struct Call {

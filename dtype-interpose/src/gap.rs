@@ -20,7 +20,7 @@ use mpi::{
     raw::AsRaw,
 };
 
-use crate::{lock::lock, staged::SUCCESS};
+use crate::{call::SUCCESS, lock::lock};
 
 /// Bytes between the last number of a message and the one before.
 pub(crate) const GAP: usize = 16;

@@ -17,9 +17,10 @@ use foldhash::HashMap;
 use mpi::ffi::{self, MPI_Request, MPI_Status};
 
 use crate::{
+    call::SUCCESS,
     handle::number,
     lock::lock,
-    staged::{Block, Incoming, Outgoing, SUCCESS},
+    staged::{Block, Incoming, Outgoing},
 };
 
 /// What a request uses.

@@ -12,15 +12,12 @@ use dtype_runtime::pack::{Data, DataMut, PackBuffer, Plan};
 use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Status};
 
 use crate::{
-    call::Call,
+    call::{Call, SUCCESS},
     engine::Engine,
     gap::{GAP, Whole},
     known::{Known, known},
     usage::{Counted, is_counting},
 };
-
-/// `MPI_SUCCESS`.
-pub(crate) const SUCCESS: c_int = ffi::MPI_SUCCESS as c_int;
 
 /// What a program names in a call: a buffer, how many of a datatype, the datatype.
 #[derive(Clone, Copy)]

@@ -5,8 +5,9 @@ use std::{os::raw::c_int, slice};
 use mpi::ffi::{self, MPI_Request, MPI_Status};
 
 use crate::{
+    call::SUCCESS,
     requests::{self, End},
-    staged::{SUCCESS, Status},
+    staged::Status,
 };
 
 calls! { "";

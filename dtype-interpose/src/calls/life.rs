@@ -4,7 +4,7 @@ use std::os::raw::{c_char, c_int};
 
 use mpi::ffi::{MPI_Comm, MPI_Datatype};
 
-use crate::{known, mode, mode::Mode, peers, requests, staged::SUCCESS, usage};
+use crate::{call::SUCCESS, known, mode, mode::Mode, peers, requests, usage};
 
 calls! { "";
     fn Init(count: *mut c_int, arguments: *mut *mut *mut c_char) |next| {

@@ -5,8 +5,8 @@ use std::os::raw::c_void;
 use mpi::ffi::{MPI_Comm, MPI_Datatype};
 
 use crate::{
-    call::Call,
-    staged::{Argument, Found, SUCCESS, or_else_plain},
+    call::{Call, SUCCESS},
+    staged::{Argument, Found, or_else_plain},
 };
 
 with_both_counts! { calls! {

@@ -9,10 +9,10 @@ use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use super::members::Blocks;
 use crate::{
-    call::Call,
+    call::{Call, SUCCESS},
     known::{is_known, stays},
     requests::{Kind, Work, keep, list},
-    staged::{Argument, Block, Parts, SUCCESS, Staged, or_else_plain},
+    staged::{Argument, Block, Parts, Staged, or_else_plain},
     usage::is_counting,
 };
 

@@ -11,12 +11,12 @@ use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
 use super::{Integer, if_any};
 use crate::{
+    call::SUCCESS,
     calls::{completion, life, point_to_point},
     known,
     mode::{self, Mode},
     peers,
     requests::list,
-    staged::SUCCESS,
 };
 
 /// A status as C has it: what stands for none is another address in Fortran.

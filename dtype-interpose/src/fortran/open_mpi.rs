@@ -15,6 +15,7 @@ use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Statu
 
 use super::{Integer, if_any};
 use crate::{
+    call::SUCCESS,
     calls::{
         collective, completion, life,
         members::{Asked, in_place},
@@ -23,7 +24,6 @@ use crate::{
     known::{self, is_known},
     mode::{self, Mode},
     requests,
-    staged::SUCCESS,
 };
 
 /// An argument as Fortran hands it over, and as C has it.
