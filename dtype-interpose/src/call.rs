@@ -73,3 +73,15 @@ impl Call {
         packs
     }
 }
+
+/// What a program lists; nothing where the number is 0 or less.
+///
+/// # Safety
+/// For `'a` there are as many items.
+pub(crate) unsafe fn list<'a, T>(items: *const T, count: c_int) -> &'a [T] {
+    match usize::try_from(count) {
+        // SAFETY: the caller's condition.
+        Ok(count) if count > 0 && !items.is_null() => unsafe { std::slice::from_raw_parts(items, count) },
+        _ => &[],
+    }
+}

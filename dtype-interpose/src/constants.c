@@ -4,9 +4,9 @@
 void *dtype_interpose_in_place(void) { return MPI_IN_PLACE; }
 int dtype_interpose_root(void) { return MPI_ROOT; }
 
-/* Whether a datatype was made of others: also by a constructor with large counts, of which the old call to
-   ask knows nothing. */
-int dtype_interpose_is_derived(MPI_Datatype datatype) {
+/* Of how many others a datatype was made: also by a constructor with large counts, of which the old call to ask
+   knows nothing. */
+int dtype_interpose_parts(MPI_Datatype datatype) {
     int combiner;
 #if MPI_VERSION >= 4
     MPI_Count integers, addresses, counts, datatypes = 0;
@@ -15,5 +15,5 @@ int dtype_interpose_is_derived(MPI_Datatype datatype) {
     int integers, addresses, datatypes = 0;
     int code = MPI_Type_get_envelope(datatype, &integers, &addresses, &datatypes, &combiner);
 #endif
-    return code == MPI_SUCCESS && datatypes > 0;
+    return code == MPI_SUCCESS ? (int)datatypes : 0;
 }

@@ -3,7 +3,7 @@
 use std::os::raw::c_void;
 
 use dtype_runtime::{
-    decode::{build, decode},
+    decode::{Decoded, build},
     dtype_core::{BaseType, Bounds, TypeTree},
     layout::LayoutDatatype,
     pack::Plan,
@@ -59,7 +59,7 @@ impl Engine {
 
     fn found(datatype: MPI_Datatype) -> Result<Result<Self, String>, dtype_runtime::Error> {
         // SAFETY: whoever sends a datatype keeps it for the time of the call.
-        let decoded = decode(&unsafe { DatatypeRef::from_raw(datatype) })?;
+        let decoded = Decoded::of(&unsafe { DatatypeRef::from_raw(datatype) })?;
         let (plan, tree) = (decoded.plan()?, decoded.tree());
         let (size, lowest) = (plan.packed_size(), tree.measure()?.lower_bound);
         let for_peers = base_of(tree).is_none() && !JOINS_STRUCTS;

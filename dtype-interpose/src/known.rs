@@ -7,21 +7,29 @@ use std::{
     ptr,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
 use mpi::ffi::{self, MPI_Datatype};
 
-use crate::{engine::Engine, gate::LEAST, handle::number, lock::lock, usage::Counted};
+use crate::{call::list, engine::Engine, gate::LEAST, handle::number, lock::lock, usage::Counted};
 
-/// What is known of a committed datatype that is not predefined. Duplicates share it.
+/// What is known of a committed datatype that is not predefined.
 pub(crate) struct Known {
     /// How it is packed, found out at the first message that is large enough; and what was done with it.
+    /// Duplicates share it.
     pub counted: Arc<Counted>,
+    /// Handles to it that the library has given out beside the program's own.
+    handed_out: AtomicUsize,
 }
 
 impl Known {
+    /// As an attribute keeps it.
+    fn kept(counted: Arc<Counted>) -> *mut Self {
+        Box::into_raw(Box::new(Self { counted, handed_out: AtomicUsize::new(0) }))
+    }
+
     /// Whether so many of it may be worth packing. More than an MPI count has stays as it is.
     #[inline]
     pub fn takes(&self, count: usize) -> bool {
@@ -44,7 +52,8 @@ impl Known {
     }
 }
 
-/// The key of the attribute, made when the first datatype is committed.
+/// The key of the attribute, made when the first datatype is committed. It is not locked while MPI is asked
+/// for a datatype, which may ask for the key.
 static KEY: Mutex<Option<c_int>> = Mutex::new(None);
 
 /// Rises with every datatype that is freed or committed: what threads remember of handles is as old as this.
@@ -146,9 +155,9 @@ pub(crate) unsafe fn is_known(datatype: MPI_Datatype) -> bool {
 /// 1 and 2 of [`known`].
 #[cold]
 unsafe fn look(datatype: MPI_Datatype) -> *const Known {
-    let key = lock(&KEY);
+    let key = *lock(&KEY);
     // SAFETY: a constant of the library.
-    let (Some(key), false) = (*key, datatype == unsafe { ffi::RSMPI_DATATYPE_NULL }) else {
+    let (Some(key), false) = (key, datatype == unsafe { ffi::RSMPI_DATATYPE_NULL }) else {
         return ptr::null();
     };
     let (mut value, mut found) = (ptr::null_mut::<c_void>(), 0);
@@ -166,7 +175,7 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
     // SAFETY: the datatype is live; there is room for a number.
     let is_derived = unsafe {
         ffi::MPI_Type_size(datatype, &raw mut size);
-        dtype_interpose_is_derived(datatype) != 0
+        dtype_interpose_parts(datatype) > 0
     };
     // One that is too large for a number, and one without data, stay as they are; so do predefined ones.
     let Some(size) = usize::try_from(size).ok().filter(|size| *size > 0 && is_derived) else { return };
@@ -174,8 +183,7 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
     if unsafe { !look(datatype).is_null() } {
         return;
     }
-    let mut key = lock(&KEY);
-    let key = *key.get_or_insert_with(|| {
+    let key = *lock(&KEY).get_or_insert_with(|| {
         let mut new = 0;
         // SAFETY: the callbacks have the types of MPI 4.1 section 7.7.4 and use no extra state.
         unsafe { ffi::MPI_Type_create_keyval(Some(copy), Some(delete), &raw mut new, ptr::null_mut()) };
@@ -183,21 +191,50 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
     });
     // SAFETY: MPI is usable, and the datatype live.
     let counted = unsafe { Counted::new(datatype, size) };
-    let known = Known { counted };
-    let value = Arc::into_raw(Arc::new(known));
+    let value = Known::kept(counted);
     // SAFETY: the datatype is live, and the key was made here.
-    let code = unsafe { ffi::MPI_Type_set_attr(datatype, key, value.cast_mut().cast()) };
+    let code = unsafe { ffi::MPI_Type_set_attr(datatype, key, value.cast()) };
     if code != ffi::MPI_SUCCESS as c_int {
         // SAFETY: MPI has not taken it.
-        drop(unsafe { Arc::from_raw(value) });
+        drop(unsafe { Box::from_raw(value) });
     }
     AGE.fetch_add(1, Ordering::Release);
 }
 
+/// The library has given out other handles to what a datatype was made of, in `MPI_Type_get_contents`.
+///
+/// # Safety
+/// 1 and 2 of [`known`], of the datatype and of those that are listed.
+pub(crate) unsafe fn handed_out(datatype: MPI_Datatype, parts: *const MPI_Datatype) {
+    // SAFETY: the caller's condition.
+    let parts = unsafe { list(parts, dtype_interpose_parts(datatype)) };
+    // SAFETY: the caller's condition.
+    for known in parts.iter().filter_map(|part| unsafe { known(*part) }) {
+        known.handed_out.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Before a handle is freed: with the program's last one nothing is known of it any more. MPICH would say so
+/// when its last message is complete, by a callback in the midst of that, where it lets other threads in.
+///
+/// # Safety
+/// 1 and 2 of [`known`].
+pub(crate) unsafe fn freed(datatype: MPI_Datatype) {
+    // SAFETY: 1 and 2.
+    let Some(known) = (unsafe { known(datatype) }) else { return };
+    let others =
+        known.handed_out.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |others| others.checked_sub(1));
+    let key = *lock(&KEY);
+    if let (Err(_), Some(key)) = (others, key) {
+        // SAFETY: the datatype is live, and the key was made here.
+        unsafe { ffi::MPI_Type_delete_attr(datatype, key) };
+    }
+}
+
 /// Gives the key back, before `MPI_Finalize`. What is still kept on datatypes goes when they do.
 pub(crate) fn end() {
-    let mut key = lock(&KEY);
-    if let Some(mut key) = key.take() {
+    let key = lock(&KEY).take();
+    if let Some(mut key) = key {
         // SAFETY: MPI is usable; the key was made here.
         unsafe { ffi::MPI_Type_free_keyval(&raw mut key) };
     }
@@ -213,10 +250,10 @@ unsafe extern "C" fn copy(
     copy: *mut c_void,
     flag: *mut c_int,
 ) -> c_int {
-    // SAFETY: the value is a counted reference that is kept, and MPI passes places for a pointer and a flag.
+    // SAFETY: the value is what was kept, and MPI passes places for a pointer and a flag.
     unsafe {
-        Arc::increment_strong_count(value.cast_const().cast::<Known>());
-        *copy.cast::<*mut c_void>() = value;
+        let counted = Arc::clone(&(*value.cast::<Known>()).counted);
+        *copy.cast::<*mut c_void>() = Known::kept(counted).cast();
         *flag = 1;
     }
     AGE.fetch_add(1, Ordering::Release);
@@ -225,12 +262,12 @@ unsafe extern "C" fn copy(
 
 unsafe extern "C" fn delete(_: MPI_Datatype, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
     AGE.fetch_add(1, Ordering::Release);
-    // SAFETY: the value is a counted reference that is kept, and now is not any more.
-    drop(unsafe { Arc::from_raw(value.cast_const().cast::<Known>()) });
+    // SAFETY: the value is what was kept, and is not any more.
+    drop(unsafe { Box::from_raw(value.cast::<Known>()) });
     ffi::MPI_SUCCESS as c_int
 }
 
 unsafe extern "C" {
-    /// Whether a live datatype was made of others.
-    fn dtype_interpose_is_derived(datatype: MPI_Datatype) -> c_int;
+    /// Of how many others a live datatype was made.
+    fn dtype_interpose_parts(datatype: MPI_Datatype) -> c_int;
 }

@@ -20,7 +20,7 @@ use dtype_core::{
     usage::{Layout, Report, Samples, Usage},
 };
 use dtype_runtime::{
-    decode::{Decoded, constructors, decode},
+    decode::{Decoded, constructors},
     pack::{Data, PackBuffer},
 };
 use mpi::{
@@ -65,7 +65,7 @@ static REPORT: Mutex<Option<Report>> = Mutex::new(None);
 struct Described {
     built: String,
     place: String,
-    decoded: Option<Arc<Decoded>>,
+    decoded: Option<Decoded>,
 }
 
 /// A datatype with what it turned out to be, and counts where these are wanted.
@@ -89,7 +89,7 @@ impl Counted {
             // SAFETY: the caller's condition.
             let datatype = unsafe { DatatypeRef::from_raw(datatype) };
             let built = constructors(&datatype).unwrap_or_else(|error| error.to_string());
-            Described { built, place: place::of_caller(), decoded: decode(&datatype).ok() }
+            Described { built, place: place::of_caller(), decoded: Decoded::of(&datatype).ok() }
         });
         let (counts, samples) = (Counts::default(), Mutex::default());
         let counted = Arc::new(Self { size, engine: OnceLock::new(), counts, samples, described });

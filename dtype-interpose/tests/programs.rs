@@ -20,7 +20,7 @@ use std::{
 use dtype_core::usage::Report;
 use xtask::launch;
 
-/// The preloaded library. A test has cargo build it, since what is not linked to a test it does not.
+/// The preloaded library, with the archive beside it. A test has cargo build it, since what is not linked to a test it does not.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -58,7 +58,17 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Runs a program on ranks of which these preload the library, and gives what it says.
 fn run(program: &[&OsStr], preloaded: &[bool], environment: &[(&str, OsString)]) -> String {
-    let preload = format!("LD_PRELOAD={}", library().display());
+    run_with(&library().display().to_string(), program, preloaded, environment)
+}
+
+/// The same with these libraries.
+fn run_with(
+    libraries: &str,
+    program: &[&OsStr],
+    preloaded: &[bool],
+    environment: &[(&str, OsString)],
+) -> String {
+    let preload = format!("LD_PRELOAD={libraries}");
     let mut command = launch::on_ranks(launch::mpiexec(), 1, "env");
     for (i, is_preloaded) in preloaded.iter().enumerate() {
         if i > 0 {
@@ -100,6 +110,11 @@ fn lines(program: &Path, preloaded: &[bool], arguments: &[&str]) -> BTreeMap<Str
 
 /// What two ranks report of a program.
 fn reported(program: &[&OsStr], environment: &[(&str, OsString)]) -> Option<Report> {
+    reported_with(&library().display().to_string(), program, environment)
+}
+
+/// The same with these libraries preloaded; with none where that is empty.
+fn reported_with(libraries: &str, program: &[&OsStr], environment: &[(&str, OsString)]) -> Option<Report> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let file = folder().join(format!("report-{}", NUMBER.fetch_add(1, Ordering::Relaxed)));
     let of_rank = |rank| format!("{}.{rank}.json", file.display());
@@ -107,7 +122,7 @@ fn reported(program: &[&OsStr], environment: &[(&str, OsString)]) -> Option<Repo
         let _ = fs::remove_file(of_rank(rank));
     }
     let environment = [environment, &[("DTYPE_REPORT", file.clone().into_os_string())]].concat();
-    run(program, &[true, true], &environment);
+    run_with(libraries, program, &[!libraries.is_empty(); 2], &environment);
     let read = |rank| -> Option<Report> {
         let text = fs::read_to_string(of_rank(rank)).ok()?;
         Some(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{text}: {error}")))
@@ -119,7 +134,11 @@ fn reported(program: &[&OsStr], environment: &[(&str, OsString)]) -> Option<Repo
 
 /// Messages and packed ones, as a program's reports say.
 fn counted(program: &[&OsStr], environment: &[(&str, OsString)]) -> [u64; 2] {
-    let datatypes = reported(program, environment).map_or(Vec::new(), |report| report.datatypes);
+    counts(reported(program, environment))
+}
+
+fn counts(report: Option<Report>) -> [u64; 2] {
+    let datatypes = report.map_or(Vec::new(), |report| report.datatypes);
     let counts = datatypes.iter().map(|usage| [usage.messages, usage.packed]);
     counts.fold([0, 0], |sum, counts| [sum[0] + counts[0], sum[1] + counts[1]])
 }
@@ -204,4 +223,70 @@ fn the_example_in_python_goes_packed() {
     let environment = launch::python(&mpicc(), &folder()).unwrap();
     let [messages, packed] = counted(&[OsStr::new("python3"), particles.as_os_str()], &environment);
     assert_eq!((messages, packed), (800, 800));
+}
+
+/// By PMPI a tool that comes first leaves out all behind it, so the sends then; but not what it sends itself.
+#[test]
+fn other_tools_stand_before_and_behind() {
+    let structs = compiled(&mpicc(), &[], "../examples/interpose/structs.c", "structs-with-tools");
+    let structs = [structs.as_os_str()];
+    for (options, name) in [(&["-DNEXT"][..], "next"), (&[], "pmpi")] {
+        let options = [options, &["-shared", "-fPIC"]].concat();
+        let tool = compiled(&mpicc(), &options, "tests/c/counter.c", &format!("libcounter-{name}.so"));
+        let (tool, own) = (tool.display().to_string(), library().display().to_string());
+        for libraries in [format!("{tool}:{own}"), format!("{own}:{tool}")] {
+            let output = run_with(&libraries, &structs, &[true, true], &[]);
+            assert_eq!(output.matches("200 sends").count(), 2, "{libraries}: {output}");
+            let environment = [("DTYPE_PEERS", "all".into())];
+            let [messages, packed] = counts(reported_with(&libraries, &structs, &environment));
+            let is_left_out = name == "pmpi" && libraries.starts_with(&tool);
+            // Where the tool's own end is before ours there is no report.
+            let expected = if is_left_out { [0, 0] } else { [800, 800] };
+            assert_eq!([messages, packed], expected, "{libraries}");
+        }
+    }
+}
+
+#[test]
+fn threads_send_and_receive_at_the_same_time() {
+    let threads = compiled(&mpicc(), &["-pthread"], "tests/c/threads.c", "threads");
+    let threads = [threads.as_os_str()];
+    if run(&threads, &[false, false], &[]).contains("no threads") {
+        return;
+    }
+    for preloaded in [[true, true], [true, false]] {
+        let output = run(&threads, &preloaded, &[]);
+        assert_eq!(output.matches("600 of 600 messages").count(), 2, "{preloaded:?}: {output}");
+    }
+    let [messages, packed] = counted(&threads, &[]);
+    assert!(messages == 2400 && packed > 1200, "{packed} of {messages} went packed");
+}
+
+#[test]
+fn a_program_that_links_the_archive_goes_packed() {
+    let archive = library().with_extension("a").display().to_string();
+    // Linkers look behind a source for what it needs.
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/interpose/structs.c");
+    let program = folder().join("linked");
+    let mut command = Command::new(mpicc());
+    command.args(["-O2", "-o"]).arg(&program).args([source, &archive, "-lpthread", "-ldl", "-lm"]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(counts(reported_with("", &[program.as_os_str()], &[])), [800, 800]);
+}
+
+#[test]
+fn with_another_library_a_program_ends_and_says_why() {
+    // Only Open MPI's compiler says its version so.
+    let version = Command::new(mpicc()).arg("--showme:version").output().unwrap();
+    let symbol =
+        if version.status.success() { "MPIR_F08_MPI_STATUS_IGNORE_OBJ" } else { "ompi_mpi_comm_world" };
+    let options = ["-rdynamic", &format!("-DSYMBOL={symbol}")];
+    let program = compiled(&mpicc(), &options, "tests/c/other.c", "other");
+    run(&[program.as_os_str()], &[false, false], &[]);
+    let mut command = launch::on_ranks(launch::mpiexec(), 1, "env");
+    command.arg(format!("LD_PRELOAD={}", library().display())).arg(program);
+    let finished = launch::run(&mut command, Duration::from_mins(1)).unwrap();
+    assert!(finished.status.is_some_and(|status| !status.success()), "{}", finished.output);
+    assert!(finished.output.contains("Preload the one for"), "{}", finished.output);
 }

@@ -5,7 +5,7 @@ use std::{os::raw::c_int, slice};
 use mpi::ffi::{self, MPI_Request, MPI_Status};
 
 use crate::{
-    call::SUCCESS,
+    call::{SUCCESS, list},
     requests::{self, End},
     staged::Status,
 };
@@ -79,7 +79,7 @@ calls! { "";
         unsafe {
             ask(count, requests, statuses, |statuses| {
                 let code = next(count, requests, done, indices, statuses);
-                (code, Done::These(requests::list(indices, *done)))
+                (code, Done::These(list(indices, *done)))
             })
         }
     }
@@ -95,7 +95,7 @@ calls! { "";
         unsafe {
             ask(count, requests, statuses, |statuses| {
                 let code = next(count, requests, done, indices, statuses);
-                (code, Done::These(requests::list(indices, *done)))
+                (code, Done::These(list(indices, *done)))
             })
         }
     }
@@ -175,7 +175,7 @@ unsafe fn ask<'a>(
     next: impl FnOnce(*mut MPI_Status) -> (c_int, Done<'a>),
 ) -> c_int {
     // SAFETY: the program's promise.
-    let taken = requests::take(unsafe { requests::list(requests, count) });
+    let taken = requests::take(unsafe { list(requests, count) });
     if taken.is_empty() {
         return next(statuses).0;
     }

@@ -1,8 +1,11 @@
 //! The beginning and the end of MPI, and what is looked at between (MPI 4.1 sections 11.2 and 5.1.9).
 
-use std::os::raw::{c_char, c_int};
+use std::{
+    os::raw::{c_char, c_int},
+    process,
+};
 
-use mpi::ffi::{MPI_Comm, MPI_Datatype};
+use mpi::ffi::{MPI_Aint, MPI_Comm, MPI_Datatype};
 
 use crate::{call::SUCCESS, known, mode, mode::Mode, peers, requests, usage};
 
@@ -39,6 +42,14 @@ calls! { "";
         }
     }
 
+    fn Type_free(datatype: *mut MPI_Datatype) |next| {
+        // SAFETY: the program's promise.
+        unsafe {
+            known::freed(*datatype);
+            next(datatype)
+        }
+    }
+
     fn Intercomm_merge(between: MPI_Comm, high: c_int, new: *mut MPI_Comm) |next| {
         peers::has_merged();
         // SAFETY: the program's promise.
@@ -48,6 +59,48 @@ calls! { "";
     fn Barrier(communicator: MPI_Comm) |next| {
         // SAFETY: the program's promise.
         unsafe { next(communicator) }
+    }
+}
+
+/// Defines `MPI_Type_get_contents` by the names and types of its numbers and of its lists of numbers.
+macro_rules! contents {
+    ($ending:literal; ($($number:ident: $of:ty),*) ($($list:ident: $listed:ty),*)) => { calls! { $ending;
+        fn Type_get_contents(
+            datatype: MPI_Datatype,
+            $($number: $of,)*
+            $($list: *mut $listed,)*
+            datatypes: *mut MPI_Datatype,
+        ) |next| {
+            // SAFETY: the program's promise.
+            unsafe {
+                let code = next(datatype, $($number,)* $($list,)* datatypes);
+                if code == SUCCESS {
+                    known::handed_out(datatype, datatypes);
+                }
+                code
+            }
+        }
+    } };
+}
+
+contents! { "";
+    (most_integers: c_int, most_addresses: c_int, most_datatypes: c_int)
+    (integers: c_int, addresses: MPI_Aint)
+}
+
+#[cfg(large_counts)]
+mod large {
+    use mpi::ffi::MPI_Count;
+
+    use super::*;
+    contents! { "_c";
+        (
+            most_integers: MPI_Count,
+            most_addresses: MPI_Count,
+            most_counts: MPI_Count,
+            most_datatypes: MPI_Count
+        )
+        (integers: c_int, addresses: MPI_Aint, counts: MPI_Count)
     }
 }
 
@@ -61,8 +114,27 @@ pub(crate) fn end() {
     }
 }
 
+/// Ends the program where it runs with another MPI library than this one was built for: handles of the two
+/// are of different sizes, so calls cannot even be handed on.
+fn check_library() {
+    let (own, other, of_other) = if cfg!(open_mpi) {
+        ("Open MPI", "MPICH", c"MPIR_F08_MPI_STATUS_IGNORE_OBJ")
+    } else {
+        ("MPICH", "Open MPI", c"ompi_mpi_comm_world")
+    };
+    // SAFETY: the name ends in a zero.
+    if !unsafe { libc::dlsym(libc::RTLD_DEFAULT, of_other.as_ptr()) }.is_null() {
+        eprintln!(
+            "dtype: this libdtype_mpi.so was built for {own}, and the program runs with {other}. Preload the \
+             one for {other}: `cargo xtask interpose` builds both."
+        );
+        process::exit(1);
+    }
+}
+
 /// `MPI_Init` with what is to be done before and behind it.
 pub(crate) fn begin(initialize: impl FnOnce() -> c_int) -> c_int {
+    check_library();
     if mode::mode() == Mode::Off {
         return initialize();
     }

@@ -8,6 +8,7 @@ use std::{
 use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
 
 use crate::{
+    call::list,
     requests::{self, Kind, Work, keep},
     staged::{Argument, Incoming, Outgoing},
 };
@@ -217,7 +218,7 @@ calls! { "";
     fn Startall(count: c_int, requests: *mut MPI_Request) |next| {
         // SAFETY: the program's promise: what is sent is there from now on.
         unsafe {
-            requests::start(requests::list(requests, count));
+            requests::start(list(requests, count));
             next(count, requests)
         }
     }

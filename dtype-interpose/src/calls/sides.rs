@@ -9,9 +9,9 @@ use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Request};
 
 use super::members::Blocks;
 use crate::{
-    call::{Call, SUCCESS},
+    call::{Call, SUCCESS, list},
     known::{is_known, stays},
-    requests::{Kind, Work, keep, list},
+    requests::{Kind, Work, keep},
     staged::{Argument, Block, Parts, Staged, or_else_plain},
     usage::is_counting,
 };

@@ -11,12 +11,11 @@ use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
 
 use super::{Integer, if_any};
 use crate::{
-    call::SUCCESS,
+    call::{SUCCESS, list},
     calls::{completion, life, point_to_point},
     known,
     mode::{self, Mode},
     peers,
-    requests::list,
 };
 
 /// A status as C has it: what stands for none is another address in Fortran.
@@ -107,6 +106,12 @@ functions! {
             }
             Some(code)
         }
+    }
+
+    fn type_free ["mpi_type_free_f08_" f08] (datatype: *mut MPI_Datatype) |_next| {
+        // SAFETY: the program's promise.
+        unsafe { known::freed(*datatype) };
+        None
     }
 
     fn intercomm_merge ["mpi_intercomm_merge_f08_" f08] (

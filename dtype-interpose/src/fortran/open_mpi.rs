@@ -15,7 +15,7 @@ use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Statu
 
 use super::{Integer, if_any};
 use crate::{
-    call::SUCCESS,
+    call::{SUCCESS, list},
     calls::{
         collective, completion, life,
         members::{Asked, in_place},
@@ -23,7 +23,6 @@ use crate::{
     },
     known::{self, is_known},
     mode::{self, Mode},
-    requests,
 };
 
 /// An argument as Fortran hands it over, and as C has it.
@@ -379,11 +378,11 @@ with_datatypes! {
 ///
 /// # Safety
 /// The program's promise, of so many.
-unsafe fn types(list: *const Integer, count: usize) -> Vec<MPI_Datatype> {
+unsafe fn types(types: *const Integer, count: usize) -> Vec<MPI_Datatype> {
     // SAFETY: the program's promise.
-    let list = unsafe { requests::list(list, c_int::try_from(count).unwrap_or(0)) };
+    let types = unsafe { list(types, c_int::try_from(count).unwrap_or(0)) };
     // SAFETY: of what is no handle a null pointer is made.
-    list.iter().map(|datatype| unsafe { ffi::MPI_Type_f2c(*datatype) }).collect()
+    types.iter().map(|datatype| unsafe { ffi::MPI_Type_f2c(*datatype) }).collect()
 }
 
 /// Defines calls with a datatype for each rank. Begun ones stay as they are: their lists are the program's.
@@ -443,9 +442,10 @@ unsafe fn asked(
 ) -> Option<c_int> {
     if_any(|| {
         // SAFETY: the program's promise.
-        let list = unsafe { requests::list(requests.cast_const(), count) };
+        let given = unsafe { list(requests.cast_const(), count) };
         // SAFETY: the program's promise.
-        let mut ours: Vec<_> = list.iter().map(|request| unsafe { ffi::MPI_Request_f2c(*request) }).collect();
+        let mut ours: Vec<_> =
+            given.iter().map(|request| unsafe { ffi::MPI_Request_f2c(*request) }).collect();
         // SAFETY: a status is numbers.
         let mut set: Vec<MPI_Status> = vec![unsafe { std::mem::zeroed() }; ours.len()];
         let is_ignored = set.is_empty() || is_ignored(statuses);

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use ::mpi::datatype::UncommittedDatatype;
+use ::mpi::{datatype::UncommittedDatatype, ffi::MPI_Datatype};
 use dtype_core::{Bounds, LinearCosts, TypeTree};
 use tree::{bounds, constructors_of, tree_of};
 
@@ -36,6 +36,24 @@ pub struct Decoded {
 }
 
 impl Decoded {
+    /// Takes a datatype apart as [`decode`] does, and keeps nothing on it: for who keeps it elsewhere, and
+    /// where libraries call back at a bad time, as MPICH does with what is kept on a datatype that is freed
+    /// while a message is under way.
+    ///
+    /// # Errors
+    /// As for [`decode`].
+    pub fn of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Self, Error> {
+        ready()?;
+        without_communicator(|| Ok(Self::read(datatype.as_raw())?.0))
+    }
+
+    /// What a datatype describes, and whether it is a predefined one.
+    fn read(datatype: MPI_Datatype) -> Result<(Self, bool), Error> {
+        let (tree, named) = tree_of(datatype, 0)?;
+        tree.measure()?;
+        Ok((Self { tree, bounds: bounds(datatype)?, plan: OnceLock::new() }, named))
+    }
+
     /// The tree, node for node as the datatype was made. Displacements are bytes from where a buffer begins.
     pub fn tree(&self) -> &TypeTree {
         &self.tree
@@ -138,9 +156,8 @@ pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decod
         if let Some(decoded) = attribute::get(raw)? {
             return Ok(decoded);
         }
-        let (tree, named) = tree_of(raw, 0)?;
-        tree.measure()?;
-        let decoded = Arc::new(Decoded { tree, bounds: bounds(raw)?, plan: OnceLock::new() });
+        let (decoded, named) = Decoded::read(raw)?;
+        let decoded = Arc::new(decoded);
         if !named {
             attribute::set(raw, &decoded)?;
         }
