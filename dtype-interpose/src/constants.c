@@ -4,8 +4,8 @@
 void *dtype_interpose_in_place(void) { return MPI_IN_PLACE; }
 int dtype_interpose_root(void) { return MPI_ROOT; }
 
-/* Of how many others a datatype was made: also by a constructor with large counts, of which the old call to ask
-   knows nothing. */
+/* Of how many others a datatype was made: also by a constructor with large counts, of which the old call to
+   ask knows nothing. */
 int dtype_interpose_parts(MPI_Datatype datatype) {
     int combiner;
 #if MPI_VERSION >= 4
