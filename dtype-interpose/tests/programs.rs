@@ -20,8 +20,8 @@ use std::{
 use dtype_core::usage::Report;
 use xtask::launch;
 
-/// The preloaded library, with the archive beside it. A test has cargo build it, since what is not linked to a
-/// test it does not.
+/// The preloaded library, with the archive beside it. A test has cargo build it, which it does not by itself
+/// for what no test is linked to.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
