@@ -208,7 +208,7 @@ impl Report {
         let sum = |count: fn(&Usage) -> u64| self.datatypes.iter().map(count).sum::<u64>();
         let counts = [sum(|usage| usage.messages), sum(|usage| usage.packed), sum(|usage| usage.bytes)];
         let (plan, library) = self.seconds();
-        row(f, counts, Some((plan, library)))?;
+        row(f, counts, Some((plan, library)).filter(|_| library > 0.0))?;
         writeln!(f, "  in all\n")?;
         let (here, there) = (time(plan), time(library));
         match (library > 0.0, self.packs) {

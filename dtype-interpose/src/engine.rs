@@ -103,10 +103,10 @@ impl Engine {
         !address.is_null() || self.lowest >= LEAST_ADDRESS
     }
 
-    /// Whether a message of so many packed bytes goes packed, or is received so.
+    /// Which messages may go packed: those that are received so, and sent ones are among these.
     #[inline]
-    pub fn takes(&self, bytes: usize) -> bool {
-        self.gates.iter().any(|gate| gate.takes(bytes))
+    pub fn gate(&self) -> Gate {
+        self.gates[1]
     }
 
     /// The datatype of the packed bytes of one where `count` are sent on a communicator, if they go packed.

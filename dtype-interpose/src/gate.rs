@@ -11,30 +11,32 @@ use dtype_runtime::{
 /// Messages of fewer packed bytes than this never go packed: not even what is in them is looked at.
 pub(crate) const LEAST: usize = 512;
 
-/// The sizes of messages that go packed, in packed bytes: those within one of two ranges.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Gate([Range<usize>; 2]);
+/// The sizes of messages that go packed, in packed bytes: those within one of two ranges, each from the first
+/// number to before the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gate([(usize, usize); 2]);
 
 impl Gate {
     /// No messages.
     pub const NONE: Self = Self([NOTHING, NOTHING]);
 
     const fn of(range: Range<usize>) -> Self {
-        Self([range, NOTHING])
+        Self([(range.start, range.end), NOTHING])
     }
 
-    const fn from(least: usize) -> Self {
+    /// All messages of so many bytes.
+    pub const fn from(least: usize) -> Self {
         Self::of(least..usize::MAX)
     }
 
     /// Whether a message of so many packed bytes goes packed.
     #[inline]
     pub fn takes(&self, bytes: usize) -> bool {
-        self.0.iter().any(|range| range.contains(&bytes))
+        self.0.iter().any(|(from, to)| (*from..*to).contains(&bytes))
     }
 }
 
-const NOTHING: Range<usize> = 0..0;
+const NOTHING: (usize, usize) = (0, 0);
 
 impl Gate {
     /// That of messages that are sent as the same base types without gaps. Sides need not agree.
@@ -50,8 +52,9 @@ impl Gate {
         if cfg!(open_mpi) {
             // It copies block by block, in 4 to 10 ns each, on both sides at the same time.
             return match block {
-                // Version 5 has fast loops for single numbers at a distance.
+                // Version 5 has fast loops for single numbers at a distance, and for longer blocks.
                 0..=16 if cfg!(open_mpi_5) && is_of_numbers(tree) => Ok(Self::of(1 << 10..(2 << 10) + 1)),
+                33.. if cfg!(open_mpi_5) => Err(long()),
                 0..=16 => Ok(Self::of(1 << 10..most)),
                 17..=32 => Ok(Self::of(2 << 10..most)),
                 33..=64 => Ok(Self::of(4 << 10..most)),
@@ -66,17 +69,16 @@ impl Gate {
             return Err(long());
         }
         let least = if block < plan.packed_size() { LEAST } else { LEAST.max(plan.packed_size() + 1) };
-        let few = least..if block < 16 { 1 << 10 } else { 4 << 10 } + 1;
+        let few = (least, if block < 16 { 1 << 10 } else { 4 << 10 } + 1);
         let is_cut = plan.packed_size() > 8 << 10 && is_cut_in_blocks(tree);
         let most = match block {
             _ if !is_cut => 0,
-            0..=32 => usize::MAX,
-            33..=128 => most,
+            0..=16 => usize::MAX,
+            17..=128 => most,
             129..=1024 if has_lengths(tree) => most,
             _ => 0,
         };
-        let many = (8 << 10) + 1..most;
-        Ok(Self([few, many]))
+        Ok(Self([few, ((8 << 10) + 1, most)]))
     }
 
     /// That of messages which all ranks send as bytes. Both sides have to say the same, whatever their gaps
@@ -134,11 +136,11 @@ fn is_cut_in_blocks(tree: &TypeTree) -> bool {
     })
 }
 
-/// Whether there are single numbers, at equal distances, in nothing but other such loops.
+/// Whether all data is single numbers at equal distances, in whatever loops around that.
 fn is_of_numbers(tree: &TypeTree) -> bool {
     match tree {
-        TypeTree::Vector { child, .. } => matches!(**child, TypeTree::Leaf(_)) || is_of_numbers(child),
-        _ => false,
+        TypeTree::Vector { child, .. } if matches!(**child, TypeTree::Leaf(_)) => true,
+        tree => !tree.children().is_empty() && tree.children().iter().all(is_of_numbers),
     }
 }
 
@@ -267,7 +269,7 @@ mod tests {
 
     #[test]
     fn few_and_many_bytes_have_limits_of_their_own() {
-        let gate = Gate([512..1025, 9000..usize::MAX]);
+        let gate = Gate([(512, 1025), (9000, usize::MAX)]);
         let taken = |bytes: &usize| gate.takes(*bytes);
         assert_eq!([511, 512, 1024, 1025, 8999, 9000].iter().filter(|bytes| taken(bytes)).count(), 3);
         assert!(!Gate::NONE.takes(0) && !Gate::NONE.takes(usize::MAX));

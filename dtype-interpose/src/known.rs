@@ -13,7 +13,14 @@ use std::{
 
 use mpi::ffi::{self, MPI_Datatype};
 
-use crate::{call::list, engine::Engine, gate::LEAST, handle::number, lock::lock, usage::Counted};
+use crate::{
+    call::list,
+    engine::Engine,
+    gate::{Gate, LEAST},
+    handle::number,
+    lock::lock,
+    usage::Counted,
+};
 
 /// What is known of a committed datatype that is not predefined.
 pub(crate) struct Known {
@@ -34,21 +41,24 @@ impl Known {
     #[inline]
     pub fn takes(&self, count: usize) -> bool {
         let bytes = self.counted.size.checked_mul(count);
-        let Some(bytes) = bytes.filter(|bytes| i32::try_from(*bytes).is_ok()) else { return false };
+        bytes.is_some_and(|bytes| i32::try_from(bytes).is_ok() && self.gate().takes(bytes))
+    }
+
+    /// Which messages may be worth packing, as far as this is known.
+    #[inline]
+    fn gate(&self) -> Gate {
         match self.counted.engine.get() {
-            Some(Ok(engine)) => engine.takes(bytes),
-            Some(Err(_)) => false,
-            None => bytes >= LEAST,
+            Some(Ok(engine)) => engine.gate(),
+            Some(Err(_)) => Gate::NONE,
+            None => Gate::from(LEAST),
         }
     }
 
     /// How so many of it are packed, if they should be. `datatype` is the one that this is known of.
     pub fn engine(&self, datatype: MPI_Datatype, count: usize) -> Option<&Engine> {
-        let Ok(engine) = self.counted.engine.get_or_init(|| Engine::of(datatype)) else {
-            refuse(datatype);
-            return None;
-        };
-        self.takes(count).then_some(engine)
+        let engine = self.counted.engine.get_or_init(|| Engine::of(datatype));
+        decided(datatype, self.gate());
+        engine.as_ref().ok().filter(|_| self.takes(count))
     }
 }
 
@@ -67,11 +77,11 @@ struct Seen {
     known: *const Known,
     /// Packed bytes of one.
     size: usize,
-    /// All its messages stay as they are.
-    is_refused: bool,
+    /// Which messages may be worth packing.
+    gate: Gate,
 }
 
-const NOT_SEEN: Seen = Seen { handle: 0, age: 0, known: ptr::null(), size: 0, is_refused: false };
+const NOT_SEEN: Seen = Seen { handle: 0, age: 0, known: ptr::null(), size: 0, gate: Gate::NONE };
 
 /// How many handles a thread remembers, each in a place of its own.
 const REMEMBERED: usize = 32;
@@ -108,9 +118,8 @@ pub(crate) unsafe fn known<'a>(datatype: MPI_Datatype) -> Option<&'a Known> {
         let known = unsafe { look(datatype) };
         // SAFETY: by 2 it lives.
         let found = unsafe { known.as_ref() };
-        let size = found.map_or(0, |known| known.counted.size);
-        let is_refused = found.is_some_and(|known| matches!(known.counted.engine.get(), Some(Err(_))));
-        place.set(Seen { handle, age, known, size, is_refused });
+        let (size, gate) = found.map_or((0, Gate::NONE), |known| (known.counted.size, known.gate()));
+        place.set(Seen { handle, age, known, size, gate });
         known
     });
     // SAFETY: what an attribute has kept lives until the datatype is freed, by 2 not before `'a` ends. What a
@@ -124,17 +133,20 @@ pub(crate) unsafe fn known<'a>(datatype: MPI_Datatype) -> Option<&'a Known> {
 pub(crate) fn stays(datatype: MPI_Datatype, count: Option<usize>) -> bool {
     let (handle, age) = (number(datatype), AGE.load(Ordering::Acquire));
     let seen = remembered(handle, Cell::get).filter(|seen| seen.handle == handle && seen.age == age);
-    let is_little = |size: usize| count.is_some_and(|count| size.saturating_mul(count) < LEAST);
-    seen.is_some_and(|seen| seen.known.is_null() || seen.is_refused || is_little(seen.size))
+    let takes = |seen: Seen| match count {
+        Some(count) => seen.gate.takes(seen.size.saturating_mul(count)),
+        None => seen.gate != Gate::NONE,
+    };
+    seen.is_some_and(|seen| !takes(seen))
 }
 
-/// Has a thread remember that all messages of a datatype stay as they are.
-fn refuse(datatype: MPI_Datatype) {
+/// Has a thread remember which messages of a datatype may be worth packing.
+fn decided(datatype: MPI_Datatype, gate: Gate) {
     let handle = number(datatype);
     remembered(handle, |place| {
         let seen = place.get();
         if seen.handle == handle {
-            place.set(Seen { is_refused: true, ..seen });
+            place.set(Seen { gate, ..seen });
         }
     });
 }

@@ -30,7 +30,8 @@ fn library() -> &'static Path {
         let output = build.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         // Beside the folder of the tests.
-        env::current_exe().unwrap().parent().unwrap().with_file_name("libdtype_mpi.so")
+        let built = env::current_exe().unwrap().parent().unwrap().with_file_name("libdtype_mpi.so");
+        launch::preloaded(&built).unwrap()
     })
 }
 
@@ -234,7 +235,8 @@ fn other_tools_stand_before_and_behind() {
     for (options, name) in [(&["-DNEXT"][..], "next"), (&[], "pmpi")] {
         let options = [options, &["-shared", "-fPIC"]].concat();
         let tool = compiled(&mpicc(), &options, "tests/c/counter.c", &format!("libcounter-{name}.so"));
-        let (tool, own) = (tool.display().to_string(), library().display().to_string());
+        let tool = launch::preloaded(&tool).unwrap().display().to_string();
+        let own = library().display().to_string();
         for libraries in [format!("{tool}:{own}"), format!("{own}:{tool}")] {
             let output = run_with(&libraries, &structs, &[true, true], &[]);
             assert_eq!(output.matches("200 sends").count(), 2, "{libraries}: {output}");
@@ -265,7 +267,7 @@ fn threads_send_and_receive_at_the_same_time() {
 
 #[test]
 fn a_program_that_links_the_archive_goes_packed() {
-    let archive = library().with_extension("a").display().to_string();
+    let archive = fs::canonicalize(library()).unwrap().with_extension("a").display().to_string();
     // Linkers look behind a source for what it needs.
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/interpose/structs.c");
     let program = folder().join("linked");

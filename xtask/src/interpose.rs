@@ -22,9 +22,9 @@ pub(crate) fn run(choice: Libraries) -> Result<()> {
     Ok(())
 }
 
-/// Builds it for one library.
+/// Builds it for one library, and gives a path to preload it by.
 pub(crate) fn build(sh: &Shell, library: &Library) -> Result<std::path::PathBuf> {
     let _environment = library.enter(sh);
     cmd!(sh, "cargo build --quiet --release --package dtype-interpose").quiet().run()?;
-    Ok(library.target(sh).join("release/libdtype_mpi.so"))
+    Ok(xtask::launch::preloaded(&library.target(sh).join("release/libdtype_mpi.so"))?)
 }

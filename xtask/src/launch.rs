@@ -3,8 +3,10 @@
 use std::{
     env,
     ffi::{OsStr, OsString},
+    fs,
+    hash::{DefaultHasher, Hash, Hasher},
     io::{self, Read},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
@@ -62,6 +64,31 @@ pub fn python(mpicc: &str, folder: &Path) -> io::Result<Vec<(&'static str, OsStr
     let known = env::var("LD_LIBRARY_PATH").unwrap_or_default();
     let path = format!("{}:{}:{known}", folder.display(), folders.join(":"));
     Ok(vec![("PYTHONPATH", mpi4py), ("MPI4PY_MPIABI", "mpich".into()), ("LD_LIBRARY_PATH", path.into())])
+}
+
+/// A library under a name that `LD_PRELOAD` can have: that ends at spaces and colons, and so a link stands
+/// for a path with one, in the folder for temporary files.
+///
+/// # Errors
+/// Where it cannot be made.
+pub fn preloaded(library: &Path) -> io::Result<PathBuf> {
+    let ends = |path: &Path| path.to_string_lossy().contains([' ', ':']);
+    if !ends(library) {
+        return Ok(library.to_owned());
+    }
+    let mut hasher = DefaultHasher::new();
+    library.hash(&mut hasher);
+    let folder = env::temp_dir().join(format!("dtype-{:016x}", hasher.finish()));
+    fs::create_dir_all(&folder)?;
+    let link = folder.join(library.file_name().unwrap_or_default());
+    if ends(&link) {
+        return Err(io::Error::other("LD_PRELOAD ends at spaces and colons, and TMPDIR has one as well"));
+    }
+    let is_there = fs::read_link(&link).is_ok_and(|target| target == library);
+    if !is_there {
+        std::os::unix::fs::symlink(library, &link)?;
+    }
+    Ok(link)
 }
 
 /// What a finished program left behind.

@@ -70,13 +70,13 @@ fn cases(quick: bool) -> Vec<Case> {
         Description::structure(fields.map(|(at, field)| (at, base(field)))).resized(24)
     };
     let mut cases = vec![
-        Case::sent("structs", "1,000,000 structs", record(), 1_000_000),
-        Case::sent("structs", "10,000 structs", record(), 10_000),
+        Case::sent("structs", "1000000 structs", record(), 1_000_000),
+        Case::sent("structs", "10000 structs", record(), 10_000),
         Case::sent("structs", "100 structs", record(), 100),
         Case::sent("plain", "a number", number(), 1),
         Case::sent("plain", "8 numbers of a row", number().contiguous(8), 1),
         Case::sent("plain", "4 numbers of a column", number().vector(4, 1, 2), 1),
-        Case::sent("plain", "1,024 bytes as one block", number().contiguous(128), 1),
+        Case::sent("plain", "1024 bytes as one block", number().contiguous(128), 1),
         Case::sent("plain", "64 KiB as one block", number().contiguous(8192), 1),
     ];
     for application in Application::ALL.into_iter().filter(|application| !quick || application.is_quick()) {
