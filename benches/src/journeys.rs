@@ -2,7 +2,24 @@
 
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use mpi::{topology::SimpleCommunicator, traits::*};
+
+use crate::measure::Options;
+
+/// What such a benchmark is asked for.
+#[derive(Args)]
+pub struct Arguments {
+    /// What every benchmark is asked for.
+    #[command(flatten)]
+    pub options: Options,
+    /// The MPI library this has been compiled against.
+    #[arg(long)]
+    pub library: String,
+    /// Only cases whose name begins so.
+    #[arg(long, default_value = "")]
+    pub only: String,
+}
 
 /// Runs of what takes long.
 const FEW: usize = 5;

@@ -76,7 +76,7 @@ pub struct Samples {
 
 impl Samples {
     fn add(&mut self, other: &Self) {
-        self.bytes += other.bytes;
+        self.bytes = self.bytes.saturating_add(other.bytes);
         self.plan += other.plan;
         self.library += other.library;
     }
@@ -94,15 +94,15 @@ impl Usage {
 
     /// Adds what was done with other datatypes like it.
     pub fn add(&mut self, other: &Self) {
-        self.messages += other.messages;
-        self.bytes += other.bytes;
-        self.packed += other.packed;
-        self.worth += other.worth;
+        // Files may say anything.
+        self.messages = self.messages.saturating_add(other.messages);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.packed = self.packed.saturating_add(other.packed);
+        self.worth = self.worth.saturating_add(other.worth);
         self.seconds += other.seconds;
         self.samples.add(&other.samples);
-        // Of one that is found out later, the layout is known then.
-        if self.packed == 0 && other.packed > 0 {
-            self.reason.clone_from(&other.reason);
+        if other.reason.is_none() {
+            self.reason = None;
         }
     }
 
@@ -136,7 +136,7 @@ impl Layout {
 impl Report {
     /// Adds what other ranks of the job did.
     pub fn add(&mut self, other: &Self) {
-        self.ranks += other.ranks;
+        self.ranks = self.ranks.saturating_add(other.ranks);
         self.packs |= other.packs;
         for usage in &other.datatypes {
             self.add_usage(usage.clone());
@@ -205,7 +205,7 @@ impl Report {
                 writeln!(f, "    stays as it is: {reason}")?;
             }
         }
-        let sum = |count: fn(&Usage) -> u64| self.datatypes.iter().map(count).sum::<u64>();
+        let sum = |count: fn(&Usage) -> u64| self.datatypes.iter().map(count).fold(0, u64::saturating_add);
         let counts = [sum(|usage| usage.messages), sum(|usage| usage.packed), sum(|usage| usage.bytes)];
         let (plan, library) = self.seconds();
         row(f, counts, Some((plan, library)).filter(|_| library > 0.0))?;
@@ -325,6 +325,30 @@ mod tests {
         assert_eq!((all.datatypes[0].messages, &all.datatypes[1]), (15, &other));
         let (plan, library) = all.seconds();
         assert!((plan - 22e-6).abs() < 1e-9 && (library - 22.0 * 4e-6).abs() < 1e-9, "{plan} {library}");
+    }
+
+    #[test]
+    fn what_went_packed_on_some_rank_does_not_stay_as_it_is() {
+        let small = Usage { packed: 0, worth: 0, reason: Some("its messages are small".into()), ..usage(3) };
+        for (one, other) in [(&small, &usage(2)), (&usage(2), &small)] {
+            let mut all = report(true, vec![one.clone()]);
+            all.add(&report(true, vec![other.clone()]));
+            assert_eq!((all.datatypes.len(), all.datatypes[0].reason.clone()), (1, None));
+        }
+        let mut all = report(true, vec![small.clone()]);
+        all.add(&report(true, vec![small.clone()]));
+        assert_eq!(all.datatypes[0].reason, small.reason);
+    }
+
+    #[test]
+    fn no_count_in_a_file_is_too_large() {
+        let most = Usage { bytes: u64::MAX, packed: u64::MAX, worth: u64::MAX, ..usage(0) };
+        let most = Usage { messages: u64::MAX, samples: Samples { bytes: u64::MAX, ..most.samples }, ..most };
+        let other = Usage { place: "other (a.c:9)".into(), ..most.clone() };
+        let mut all = Report { ranks: u64::MAX, ..report(true, vec![most.clone(), other]) };
+        all.add(&Report { ranks: 1, ..report(true, vec![most]) });
+        assert_eq!((all.ranks, all.datatypes[0].messages), (u64::MAX, u64::MAX));
+        assert!(all.to_string().contains("18446744073709551615"));
     }
 
     #[test]

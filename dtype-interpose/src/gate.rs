@@ -107,7 +107,7 @@ fn touched(tree: &TypeTree, block: usize) -> usize {
     let Ok(measure) = tree.measure() else { return 1 };
     let span = usize::try_from(measure.upper_bound - measure.lower_bound).unwrap_or(usize::MAX);
     let of_span = span / usize::try_from(measure.size).unwrap_or(1).max(1);
-    let of_lines = block.next_multiple_of(LINE) / block.max(1);
+    let of_lines = block.div_ceil(LINE).saturating_mul(LINE) / block.max(1);
     of_span.min(of_lines).max(1)
 }
 
@@ -235,6 +235,10 @@ mod tests {
         let column = |stride| TypeTree::vector(1000, stride, leaf(BaseType::F64));
         assert_eq!([8, 16, 32, 64, 8000].map(|stride| touched(&column(stride), 8)), [1, 1, 3, 7, 8]);
         assert_eq!(touched(&TypeTree::vector(1000, 8000, column(8)), 8000), 1);
+        assert_eq!(touched(&column(64), usize::MAX), 1);
+        // Measures of which the span is no number are errors.
+        let apart = |at: i64| TypeTree::index([-at, at], leaf(BaseType::F64));
+        assert_eq!([1 << 61, 1 << 62].map(|at| touched(&apart(at), 8)), [8, 1]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) fn of_caller() -> String {
     let mut caller = None;
     backtrace::trace(|frame| {
         let ip = frame.ip() as usize;
-        caller = Module::of(ip).filter(|module| !module.is_of_mpi()).map(|module| (ip, module));
+        caller = Module::of(ip).filter(|module| !module.is_of_mpi(ip)).map(|module| (ip, module));
         caller.is_none()
     });
     let Some((ip, module)) = caller else { return "an unknown place".to_owned() };
@@ -49,12 +49,27 @@ impl Module {
         Some(Self { name, base: found.dli_fbase as usize })
     }
 
-    /// Whether it is this library or a part of an MPI library.
-    fn is_of_mpi(&self) -> bool {
-        let names = ["libmpi", "libmpich", "libpmpi", "libopen-", "libdtype_mpi"];
+    /// Whether it is this library or a part of an MPI library, or, of a program that is linked with this
+    /// library, whether this is what the address is in.
+    fn is_of_mpi(&self, ip: usize) -> bool {
+        let libraries = ["libmpi", "libpmpi", "libopen-", "libdtype_mpi"];
+        if libraries.iter().any(|name| self.name.starts_with(name)) {
+            return true;
+        }
         let own = Self::of(of_caller as fn() -> String as usize);
-        names.iter().any(|name| self.name.starts_with(name)) || own.is_some_and(|own| own.base == self.base)
+        own.is_some_and(|own| own.base == self.base) && is_own(ip)
     }
+}
+
+/// Whether an address that a call returns to is in a function of this library.
+fn is_own(ip: usize) -> bool {
+    let mut is_own = false;
+    backtrace::resolve((ip - 1) as *mut c_void, |symbol| {
+        let name = symbol.name().map(|name| name.to_string()).unwrap_or_default();
+        let begins = ["MPI_", "mpi_", "backtrace::", "core::", "std::", "alloc::"];
+        is_own |= name.contains("dtype_mpi") || begins.iter().any(|front| name.starts_with(front));
+    });
+    is_own
 }
 
 /// What is known of an address that a call returns to.

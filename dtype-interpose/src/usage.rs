@@ -95,7 +95,12 @@ impl Counted {
         let counted = Arc::new(Self { size, engine: OnceLock::new(), counts, samples, described });
         if is_counting() {
             let mut datatypes = lock(&DATATYPES);
-            datatypes.retain(|datatype| datatype.strong_count() > 0);
+            if datatypes.len() == datatypes.capacity() {
+                datatypes.retain(|datatype| datatype.strong_count() > 0);
+                // The next time is when there are twice as many.
+                let alive = datatypes.len();
+                datatypes.reserve(alive + 1);
+            }
             datatypes.push(Arc::downgrade(&counted));
         }
         counted

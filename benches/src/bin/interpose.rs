@@ -14,8 +14,8 @@ use dtype_benches::{
     description::Description,
     generate::{Random, Sample, samples},
     guidelines::applications::Application,
-    journeys::{Direction, Effort, rounds},
-    measure::{Medians, Options, Row, print},
+    journeys::{Arguments, Direction, Effort, rounds},
+    measure::{Medians, Row, print},
     packing::drawn::seed,
 };
 use dtype_core::BaseType;
@@ -23,15 +23,9 @@ use mpi::{ffi, topology::SimpleCommunicator, traits::*};
 
 /// Times messages between two ranks, with the preloaded library and without.
 #[derive(Parser)]
-struct Arguments {
+struct Command {
     #[command(flatten)]
-    options: Options,
-    /// The MPI library this has been compiled against.
-    #[arg(long)]
-    library: String,
-    /// Only cases whose name begins so.
-    #[arg(long, default_value = "")]
-    only: String,
+    arguments: Arguments,
 }
 
 /// What is sent, and gathered.
@@ -114,7 +108,7 @@ fn cases(quick: bool) -> Vec<Case> {
 }
 
 fn main() {
-    let arguments = Arguments::parse();
+    let Command { arguments } = Command::parse();
     let preloaded = env::var("LD_PRELOAD").unwrap_or_default();
     assert!(
         preloaded.contains("dtype_mpi"),

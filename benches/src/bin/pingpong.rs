@@ -13,8 +13,8 @@ use std::{
 
 use clap::Parser;
 use dtype_benches::{
-    journeys::{Direction, Effort, rounds},
-    measure::{Medians, Options, print},
+    journeys::{Arguments, Direction, Effort, rounds},
+    measure::{Medians, print},
     packing::{Bench, Case, Task, Travel, Way, arrays, structs},
 };
 use dtype_runtime::wire;
@@ -22,18 +22,12 @@ use mpi::{topology::SimpleCommunicator, traits::*};
 
 /// Times messages between two ranks.
 #[derive(Parser)]
-struct Arguments {
+struct Command {
     #[command(flatten)]
-    options: Options,
-    /// The MPI library this has been compiled against.
-    #[arg(long)]
-    library: String,
+    arguments: Arguments,
     /// Where the table goes: see `cargo xtask bench --help`.
     #[arg(long)]
     wires: Option<PathBuf>,
-    /// Only cases whose name begins so.
-    #[arg(long, default_value = "")]
-    only: String,
 }
 
 /// Where cases are measured.
@@ -56,7 +50,7 @@ impl Bench for Pingpong {
 }
 
 fn main() {
-    let arguments = Arguments::parse();
+    let Command { arguments, wires } = Command::parse();
     let universe = mpi::initialize().expect("MPI is initialized once");
     let world = universe.world();
     assert_eq!(world.size(), 2, "a ping-pong takes two ranks");
@@ -68,7 +62,7 @@ fn main() {
     let bench = Pingpong { arguments, world, table: RefCell::default() };
     arrays::run(&bench);
     structs::run(&bench);
-    if let Some(file) = &bench.arguments.wires
+    if let Some(file) = &wires
         && bench.world.rank() == 0
     {
         bench.table.borrow_mut().add_to(file).expect("the table can be written");

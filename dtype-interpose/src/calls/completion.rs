@@ -68,38 +68,6 @@ calls! { "";
         }
     }
 
-    fn Waitsome(
-        count: c_int,
-        requests: *mut MPI_Request,
-        done: *mut c_int,
-        indices: *mut c_int,
-        statuses: *mut MPI_Status,
-    ) |next| {
-        // SAFETY: the program's promise; that nothing is under way is a negative number.
-        unsafe {
-            ask(count, requests, statuses, |statuses| {
-                let code = next(count, requests, done, indices, statuses);
-                (code, Done::These(list(indices, *done)))
-            })
-        }
-    }
-
-    fn Testsome(
-        count: c_int,
-        requests: *mut MPI_Request,
-        done: *mut c_int,
-        indices: *mut c_int,
-        statuses: *mut MPI_Status,
-    ) |next| {
-        // SAFETY: the program's promise; that nothing is under way is a negative number.
-        unsafe {
-            ask(count, requests, statuses, |statuses| {
-                let code = next(count, requests, done, indices, statuses);
-                (code, Done::These(list(indices, *done)))
-            })
-        }
-    }
-
     fn Request_get_status(request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status) |next| {
         let Some((_, pending)) = requests::take(slice::from_ref(&request)).pop() else {
             // SAFETY: the program's promise.
@@ -133,6 +101,29 @@ calls! { "";
         }
     }
 }
+
+/// Defines the two calls that say of how many requests which are done.
+macro_rules! of_some {
+    ($($name:ident)*) => { calls! { ""; $(
+        fn $name(
+            count: c_int,
+            requests: *mut MPI_Request,
+            done: *mut c_int,
+            indices: *mut c_int,
+            statuses: *mut MPI_Status,
+        ) |next| {
+            // SAFETY: the program's promise; that nothing is under way is a negative number.
+            unsafe {
+                ask(count, requests, statuses, |statuses| {
+                    let code = next(count, requests, done, indices, statuses);
+                    (code, Done::These(list(indices, *done)))
+                })
+            }
+        }
+    )* } };
+}
+
+of_some! { Waitsome Testsome }
 
 /// Which of some requests are done.
 #[derive(Clone, Copy)]

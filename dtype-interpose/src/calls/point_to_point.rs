@@ -15,33 +15,21 @@ use crate::{
 
 /// Defines sends: those that are over when they return, those that are begun, and those that are prepared.
 macro_rules! sends {
-    ($ending:literal; $($name:ident $begun:ident $prepared:ident;)*) => {
-        calls! { $ending; $(
-            fn $name(
-                buffer: *const c_void,
-                count: Count,
-                datatype: MPI_Datatype,
-                to: c_int,
-                tag: c_int,
-                communicator: MPI_Comm,
-            ) |next| {
-                let named = Argument::new(buffer, count, datatype);
-                // SAFETY: the program's promise; packed bytes are as many as the datatype has.
-                unsafe {
-                    let packed = Outgoing::of(&CALL, named, communicator);
-                    let Argument { buffer, datatype, .. } = packed.as_ref().map_or(named, Outgoing::argument);
-                    next(buffer, count, datatype, to, tag, communicator)
-                }
-            }
-        )* }
-        kept_sends! { $ending; Outgoing::of, Kind::Once; $($begun)* }
-        kept_sends! { $ending; Outgoing::unpacked, Kind::Persistent; $($prepared)* }
-    };
+    ($ending:literal; $($name:ident $begun:ident $prepared:ident;)*) => {$(
+        send! { $ending; $name () Outgoing::of, |packed, code| { drop(packed); code } }
+        send! { $ending; $begun (request: *mut MPI_Request) Outgoing::of,
+            |packed, code| keep(code, request, Kind::Once, packed.map(Work::Send)) }
+        send! { $ending; $prepared (request: *mut MPI_Request) Outgoing::unpacked,
+            |packed, code| keep(code, request, Kind::Persistent, packed.map(Work::Send)) }
+    )*};
 }
 
-/// Defines sends with a request.
-macro_rules! kept_sends {
-    ($ending:literal; $stage:path, $kind:expr; $($name:ident)*) => { calls! { $ending; $(
+/// Defines one of them: what it is given beside, what is sent instead, and how it ends.
+macro_rules! send {
+    (
+        $ending:literal; $name:ident ($($more:ident: $type:ty),*) $stage:path,
+        |$packed:ident, $code:ident| $end:expr
+    ) => { calls! { $ending;
         fn $name(
             buffer: *const c_void,
             count: Count,
@@ -49,18 +37,18 @@ macro_rules! kept_sends {
             to: c_int,
             tag: c_int,
             communicator: MPI_Comm,
-            request: *mut MPI_Request,
+            $($more: $type,)*
         ) |next| {
             let named = Argument::new(buffer, count, datatype);
-            // SAFETY: the program's promise; there is room for the packed bytes, which is kept.
+            // SAFETY: the program's promise; packed bytes are as many as the datatype has, and are kept.
             unsafe {
-                let packed = $stage(&CALL, named, communicator);
-                let Argument { buffer, datatype, .. } = packed.as_ref().map_or(named, Outgoing::argument);
-                let code = next(buffer, count, datatype, to, tag, communicator, request);
-                keep(code, request, $kind, packed.map(Work::Send))
+                let $packed = $stage(&CALL, named, communicator);
+                let Argument { buffer, datatype, .. } = $packed.as_ref().map_or(named, Outgoing::argument);
+                let $code = next(buffer, count, datatype, to, tag, communicator, $($more),*);
+                $end
             }
         }
-    )* } };
+    } };
 }
 
 pub(crate) mod sending {

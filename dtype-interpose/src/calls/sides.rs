@@ -26,17 +26,20 @@ pub(super) trait Named: Copy {
     /// Whether it is remembered that it stays as it is, wherever this is significant.
     fn stays(self) -> bool;
 
-    /// Memory for so many blocks, packed, if they should be.
+    /// Memory for the blocks, packed, if they should be.
     ///
     /// # Safety
     /// The program's promise.
-    unsafe fn stage(
-        self,
-        call: &Call,
-        buffer: *mut c_void,
-        blocks: usize,
-        communicator: MPI_Comm,
-    ) -> Option<(Staged, Replaced<Self>)>;
+    unsafe fn stage(self, around: Around<'_>) -> Option<(Staged, Replaced<Self>)>;
+}
+
+/// What stands around that: the call, the buffer, how many blocks there are, and who takes part.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    call: &'a Call,
+    buffer: *mut c_void,
+    blocks: usize,
+    communicator: MPI_Comm,
 }
 
 /// What the library is given instead.
@@ -57,13 +60,8 @@ impl<C: Integer> Named for (C, MPI_Datatype) {
         !is_counting() && stays(self.1, Some(count.unwrap_or(0)))
     }
 
-    unsafe fn stage(
-        self,
-        call: &Call,
-        buffer: *mut c_void,
-        blocks: usize,
-        communicator: MPI_Comm,
-    ) -> Option<(Staged, Replaced<Self>)> {
+    unsafe fn stage(self, around: Around<'_>) -> Option<(Staged, Replaced<Self>)> {
+        let Around { call, buffer, blocks, communicator } = around;
         let (count, datatype) = self;
         // SAFETY: the program's promise.
         let found = unsafe {
@@ -85,13 +83,8 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, MPI_Datatype) {
     }
 
     /// The largest block decides.
-    unsafe fn stage(
-        self,
-        call: &Call,
-        buffer: *mut c_void,
-        blocks: usize,
-        communicator: MPI_Comm,
-    ) -> Option<(Staged, Replaced<Self>)> {
+    unsafe fn stage(self, around: Around<'_>) -> Option<(Staged, Replaced<Self>)> {
+        let Around { call, buffer, blocks, communicator } = around;
         let (counts, places, datatype) = self;
         let blocks = c_int::try_from(blocks).ok()?;
         // SAFETY: the program's promise.
@@ -134,13 +127,8 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype)
     }
 
     /// All blocks go packed, or none: they have one buffer. What ranks would have to agree on goes plain.
-    unsafe fn stage(
-        self,
-        call: &Call,
-        buffer: *mut c_void,
-        blocks: usize,
-        communicator: MPI_Comm,
-    ) -> Option<(Staged, Replaced<Self>)> {
+    unsafe fn stage(self, around: Around<'_>) -> Option<(Staged, Replaced<Self>)> {
+        let Around { call, buffer, blocks, communicator } = around;
         let (counts, places, datatypes) = self;
         let blocks = c_int::try_from(blocks).ok()?;
         // SAFETY: the program's promise.
@@ -183,17 +171,12 @@ impl<A: Named> Side<A> {
     ///
     /// # Safety
     /// The program's promise.
-    unsafe fn of(
-        call: &Call,
-        (buffer, arguments): (*mut c_void, A),
-        blocks: usize,
-        communicator: MPI_Comm,
-        block: impl FnOnce(Staged) -> Block,
-    ) -> Self {
+    unsafe fn of(arguments: A, around: Around<'_>, block: impl FnOnce(Staged) -> Block) -> Self {
+        let Around { buffer, blocks, .. } = around;
         let staged = or_else_plain(|| {
             (blocks > 0).then_some(())?;
             // SAFETY: the program's promise.
-            unsafe { arguments.stage(call, buffer, blocks, communicator) }
+            unsafe { arguments.stage(around) }
         });
         let Some((staged, Replaced { arguments, lists })) = staged else {
             return Self { buffer, arguments, block: None, lists: None };
@@ -222,11 +205,12 @@ impl<S: Named, R: Named> Sides<S, R> {
         let Blocks { sent, received, keeps } = blocks;
         let is_sent = |staged| Block { staged, is_packed: true, is_received: false };
         let is_received = |staged| Block { staged, is_packed: keeps, is_received: true };
+        let around = |buffer, blocks| Around { call, buffer, blocks, communicator };
         // SAFETY: the program's promise.
         unsafe {
             Self {
-                send: Side::of(call, (send.0.cast_mut(), send.1), sent, communicator, is_sent),
-                receive: Side::of(call, receive, received, communicator, is_received),
+                send: Side::of(send.1, around(send.0.cast_mut(), sent), is_sent),
+                receive: Side::of(receive.1, around(receive.0, received), is_received),
             }
         }
     }
