@@ -7,6 +7,7 @@ fn main() {
     println!("cargo::rerun-if-env-changed=MPICC");
     println!("cargo::rustc-check-cfg=cfg(open_mpi)");
     println!("cargo::rustc-check-cfg=cfg(open_mpi_5)");
+    println!("cargo::rustc-check-cfg=cfg(mpich_4_1)");
     println!("cargo::rustc-check-cfg=cfg(large_counts)");
     println!("cargo::rustc-check-cfg=cfg(persistent_collectives)");
     // The same library that rsmpi finds, in the same way.
@@ -28,6 +29,7 @@ fn main() {
     let questions = [
         ("open_mpi", "defined OPEN_MPI"),
         ("open_mpi_5", "defined OPEN_MPI && OMPI_MAJOR_VERSION >= 5"),
+        ("mpich_4_1", "defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 40100000"),
         ("large_counts", "MPI_VERSION >= 4"),
         // Those of MPICH 4.0 work once, if at all.
         (

@@ -33,6 +33,8 @@ pub(crate) struct Engine {
     size: usize,
     /// Which messages go packed; and which are received so.
     gates: [Gate; 2],
+    /// What is moved so to and from windows, where it has gaps there, and where it has none.
+    windows: [Gate; 2],
     /// The datatype of the packed bytes of one.
     packed: LayoutDatatype,
     /// Whether that is `MPI_PACKED`, for ranks that all do so, instead of the same base types without gaps,
@@ -71,6 +73,10 @@ impl Engine {
             (_, Err(reason)) => return Ok(Err(reason)),
             (Err(_), Ok(received)) => [Gate::NONE, received],
         };
+        // What all ranks agree on is messages.
+        let windows = [false, true].map(|is_contiguous| {
+            if for_peers { Gate::NONE } else { Gate::of_window(tree, &plan, is_contiguous) }
+        });
         let gapless = if for_peers {
             TypeTree::vector(size as u64, 1, TypeTree::Leaf(BaseType::Packed))
         } else {
@@ -78,7 +84,7 @@ impl Engine {
         };
         let packed = build(gapless.clone(), Bounds::of_extent(size as i64))?;
         let gap = WRITES_TOO_MUCH.then(|| Gap::of(&gapless, &packed)).transpose()?;
-        Ok(Ok(Self { plan, size, gates, packed, for_peers, gap, lowest }))
+        Ok(Ok(Self { plan, size, gates, windows, packed, for_peers, gap, lowest }))
     }
 
     pub fn plan(&self) -> &Plan {
@@ -119,6 +125,12 @@ impl Engine {
     /// worth while. `MPI_PACKED` matches whatever is sent.
     pub fn received(&self, count: usize) -> Option<MPI_Datatype> {
         self.gates[1].takes(count.checked_mul(self.size)?).then(|| self.packed.as_raw())
+    }
+
+    /// The datatype of the packed bytes of one where so many bytes are put into a window of another rank, or got
+    /// from it, where they are contiguous or not; if that is worth while.
+    pub fn moved(&self, bytes: usize, is_contiguous: bool) -> Option<MPI_Datatype> {
+        self.windows[usize::from(is_contiguous)].takes(bytes).then(|| self.packed.as_raw())
     }
 
     /// How messages are received where the library may write behind a buffer.

@@ -81,6 +81,24 @@ impl Gate {
         Ok(Self([few, ((8 << 10) + 1, most)]))
     }
 
+    /// That of what is put into a window of another rank, or got from it, where its datatype is contiguous or
+    /// not. Libraries copy between the two themselves, most of them pair by pair where both have gaps, and
+    /// otherwise as they pack.
+    pub fn of_window(tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Self {
+        let is_of_one = base_of(tree).is_some();
+        let goes = if cfg!(open_mpi_5) {
+            is_of_one != is_contiguous
+        } else if cfg!(open_mpi) {
+            is_contiguous
+        } else {
+            cfg!(mpich_4_1) && is_of_one && !is_contiguous
+        };
+        match mean_block(plan) {
+            0..=64 if goes => Self::from(if cfg!(open_mpi) { 1 << 10 } else { 16 << 10 }),
+            _ => Self::NONE,
+        }
+    }
+
     /// That of messages which all ranks send as bytes. Both sides have to say the same, whatever their gaps
     /// are: it is by the type signature. What is received may also be sent otherwise, so `is_received`
     /// leaves a margin.

@@ -37,11 +37,16 @@ impl Known {
         Box::into_raw(Box::new(Self { counted, handed_out: AtomicUsize::new(0) }))
     }
 
-    /// Whether so many of it may be worth packing. More than an MPI count has stays as it is.
+    /// Packed bytes of so many. What has more than an MPI count stays as it is.
+    #[inline]
+    pub fn bytes(&self, count: usize) -> Option<usize> {
+        self.counted.size.checked_mul(count).filter(|bytes| i32::try_from(*bytes).is_ok())
+    }
+
+    /// Whether a message of so many may be worth packing.
     #[inline]
     pub fn takes(&self, count: usize) -> bool {
-        let bytes = self.counted.size.checked_mul(count);
-        bytes.is_some_and(|bytes| i32::try_from(bytes).is_ok() && self.gate().takes(bytes))
+        self.bytes(count).is_some_and(|bytes| self.gate().takes(bytes))
     }
 
     /// Which messages may be worth packing, as far as this is known.
@@ -54,11 +59,11 @@ impl Known {
         }
     }
 
-    /// How so many of it are packed, if they should be. `datatype` is the one that this is known of.
-    pub fn engine(&self, datatype: MPI_Datatype, count: usize) -> Option<&Engine> {
+    /// How it is packed, if some messages of it are. `datatype` is the one that this is known of.
+    pub fn engine(&self, datatype: MPI_Datatype) -> Option<&Engine> {
         let engine = self.counted.engine.get_or_init(|| Engine::of(datatype));
         decided(datatype, self.gate());
-        engine.as_ref().ok().filter(|_| self.takes(count))
+        engine.as_ref().ok()
     }
 }
 

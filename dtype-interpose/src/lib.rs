@@ -9,7 +9,8 @@
 //! - `call`: what is known of a call, and the one behind; `mode`: what the user has asked for;
 //! - `handle`: handles as numbers; `known`: what is known of a datatype; `engine`: how its messages are
 //!   packed, and `gate` which; `peers`, `gap`: where libraries need more than that;
-//! - `staged`: memory of the program's with its packed bytes; `requests`: that of calls under way;
+//! - `staged`: memory of the program's with its packed bytes; `requests`: that of calls under way, `windows`:
+//!   and of what is under way to and from windows;
 //! - `calls`: the calls of each chapter; `fortran`: those that Fortran makes otherwise;
 //! - `usage`: the report, and `place`: where a program has made a call.
 
@@ -28,3 +29,4 @@ mod place;
 mod requests;
 mod staged;
 mod usage;
+mod windows;

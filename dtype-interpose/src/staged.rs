@@ -15,6 +15,7 @@ use crate::{
     call::{Call, SUCCESS},
     engine::Engine,
     gap::{GAP, Whole},
+    gate::LEAST,
     known::{Known, known},
     usage::{Counted, is_counting},
 };
@@ -48,17 +49,36 @@ impl Argument {
     /// 1 and 2 of [`candidate`](Self::candidate).
     #[inline]
     pub unsafe fn largest_of<'a>(&self, blocks: usize, all: usize) -> Option<Candidate<'a>> {
+        // SAFETY: 1 and 2.
+        let candidate = unsafe { self.counted(blocks, all) }?;
+        candidate.known.takes(candidate.count).then_some(candidate)
+    }
+
+    /// The same of what is put into a window of another rank, or got from it: all that is not nothing.
+    ///
+    /// # Safety
+    /// 1 and 2 of [`candidate`](Self::candidate).
+    #[inline]
+    pub unsafe fn moved<'a>(&self) -> Option<Candidate<'a>> {
+        // SAFETY: 1 and 2.
+        unsafe { self.counted(1, usize::try_from(self.count).unwrap_or(0)) }
+    }
+
+    /// # Safety
+    /// 1 and 2 of [`candidate`](Self::candidate).
+    #[inline]
+    unsafe fn counted<'a>(&self, blocks: usize, all: usize) -> Option<Candidate<'a>> {
         let count = usize::try_from(self.count).ok().filter(|count| *count > 0)?;
         // SAFETY: 1 and 2.
         let known = unsafe { known(self.datatype) }?;
         if is_counting() {
             known.counted.note(blocks, all);
         }
-        known.takes(count).then_some(Candidate { known, argument: *self, count })
+        Some(Candidate { known, argument: *self, count })
     }
 }
 
-/// What a program names, of a datatype of which so many are enough.
+/// What a program names, of a datatype of which something is known.
 #[derive(Clone, Copy)]
 pub(crate) struct Candidate<'a> {
     known: &'a Known,
@@ -81,15 +101,53 @@ impl<'a> Candidate<'a> {
     /// # Safety
     /// As of [`engine`](Self::engine).
     pub unsafe fn engine_at(&self, call: &Call, place: isize) -> Option<Found<'a>> {
+        let engine = self.known.engine(self.argument.datatype).filter(|_| self.known.takes(self.count))?;
+        // SAFETY: the caller's condition.
+        unsafe { self.found(call, engine, place, engine.received(self.count).is_some()) }
+    }
+
+    /// The same of what is moved to or from a window, where it has the datatype `there`; with the datatype of
+    /// the packed bytes of one.
+    ///
+    /// # Safety
+    /// As of [`engine`](Self::engine); that datatype is live.
+    pub unsafe fn beside(&self, call: &Call, there: MPI_Datatype) -> Option<(Found<'a>, MPI_Datatype)> {
+        let bytes = self.known.bytes(self.count).filter(|bytes| *bytes >= LEAST)?;
+        let engine = self.known.engine(self.argument.datatype)?;
+        // SAFETY: the caller's condition.
+        unsafe {
+            let packed = engine.moved(bytes, is_contiguous(there))?;
+            Some((self.found(call, engine, 0, true)?, packed))
+        }
+    }
+
+    /// # Safety
+    /// As of [`engine`](Self::engine).
+    unsafe fn found(&self, call: &Call, engine: &'a Engine, place: isize, goes: bool) -> Option<Found<'a>> {
         let Self { known, argument: Argument { buffer, datatype, .. }, count } = *self;
-        let engine = known.engine(datatype, count).filter(|engine| engine.may_lie_at(buffer))?;
+        engine.may_lie_at(buffer).then_some(())?;
         if is_counting() {
             let origin = buffer.wrapping_byte_offset(place.checked_mul(engine.plan().extent())?);
             // SAFETY: the caller's condition.
-            unsafe { known.counted.compare(engine, datatype, origin, count) };
+            unsafe { known.counted.compare(engine, datatype, (origin, count), goes) };
         }
         call.packs().then_some(Found { engine, count, counted: &known.counted })
     }
+}
+
+/// Whether many of a datatype are one block.
+///
+/// # Safety
+/// It is live.
+unsafe fn is_contiguous(datatype: MPI_Datatype) -> bool {
+    let (mut size, mut lower, mut extent, mut first, mut span) = (0, 0, 0, 0, 0);
+    // SAFETY: the caller's condition; there is room for a number each.
+    unsafe {
+        ffi::MPI_Type_size(datatype, &raw mut size);
+        ffi::MPI_Type_get_extent(datatype, &raw mut lower, &raw mut extent);
+        ffi::MPI_Type_get_true_extent(datatype, &raw mut first, &raw mut span);
+    }
+    [extent, span] == [size as ffi::MPI_Aint; 2]
 }
 
 /// How so many of a datatype are packed, and where that is counted.
@@ -211,6 +269,11 @@ impl Staged {
             // SAFETY: the caller's condition.
             target = unsafe { part.pack(target) };
         }
+    }
+
+    /// Packed bytes of all of it.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Where the packed bytes are.

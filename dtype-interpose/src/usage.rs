@@ -122,7 +122,7 @@ impl Counted {
     }
 
     /// A message that is large enough: how long it takes in both ways is looked at now and then, in memory of
-    /// ours. It is counted, if that is all that is wanted.
+    /// ours. One that would go packed is counted, if that is all that is wanted.
     ///
     /// # Safety
     /// MPI is usable, and what is named is there.
@@ -130,13 +130,13 @@ impl Counted {
         &self,
         engine: &Engine,
         datatype: MPI_Datatype,
-        origin: *const c_void,
-        count: usize,
+        (origin, count): (*const c_void, usize),
+        goes: bool,
     ) {
         /// Larger ones would take long, and memory.
         const MOST: usize = 64 << 20;
         let bytes = self.size.saturating_mul(count);
-        if !mode::is_on() && engine.received(count).is_some() {
+        if !mode::is_on() && goes {
             add(&self.counts.worth, bytes as u64);
         }
         // After 1, 2, 4, 8 … messages.

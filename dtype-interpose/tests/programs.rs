@@ -175,7 +175,8 @@ fn programs_in_fortran_receive_the_same() {
 #[test]
 fn collective_calls_of_three_ranks_are_the_same() {
     let suite = compiled(&mpicc(), &[], "tests/c/suite.c", "suite-of-three");
-    let calls = ["bcast", "gather", "scatter", "allgather", "alltoall", "each", "again", "neighbours"];
+    let calls =
+        ["bcast", "gather", "scatter", "allgather", "alltoall", "each", "again", "neighbours", "fence"];
     let plain = lines(&suite, &[false; 3], &calls);
     assert!(plain.len() > 150, "{} programs", plain.len());
     for preloaded in [[true; 3], [false, true, true]] {
@@ -184,6 +185,18 @@ fn collective_calls_of_three_ranks_are_the_same() {
             assert_eq!(found.get(name), Some(expected), "{name}, preloaded on {preloaded:?}");
         }
     }
+}
+
+/// Columns that are put into windows and got from them, as columns and as numbers.
+#[test]
+fn what_is_moved_goes_packed_where_libraries_are_slow() {
+    let suite = compiled(&mpicc(), &[], "tests/c/suite.c", "suite-of-windows");
+    let program = [suite.as_os_str(), OsStr::new("lock-column")];
+    let report = reported(&program, &[]).expect("there is one");
+    // MPICH 4.0 is quick.
+    let is_slow = !report.library.starts_with("MPICH 4.0");
+    let [messages, packed] = counts(Some(report));
+    assert!(messages > 0 && (packed > 0) == is_slow, "{packed} of {messages}");
 }
 
 #[test]

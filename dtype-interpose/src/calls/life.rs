@@ -7,7 +7,7 @@ use std::{
 
 use mpi::ffi::{MPI_Aint, MPI_Comm, MPI_Datatype};
 
-use crate::{call::SUCCESS, known, mode, mode::Mode, peers, requests, usage};
+use crate::{call::SUCCESS, known, mode, mode::Mode, peers, requests, usage, windows};
 
 calls! { "";
     fn Init(count: *mut c_int, arguments: *mut *mut *mut c_char) |next| {
@@ -108,6 +108,7 @@ mod large {
 pub(crate) fn end() {
     if mode::mode() != Mode::Off {
         requests::end();
+        windows::end();
         usage::end();
         peers::leave();
         known::end();

@@ -4,6 +4,7 @@
 //! - `point_to_point`: messages; `completion`: requests;
 //! - `packing`: `MPI_Pack` and its like;
 //! - `collective`: those of all ranks; `members`: who takes part in them, `sides`: what goes packed;
+//! - `one_sided`: windows of other ranks;
 //! - `life`: the beginning and the end, and datatypes that are committed.
 //!
 //! Programs promise what the standard asks of them: MPI is initialized, handles are live, buffers are there.
@@ -76,6 +77,7 @@ pub(crate) mod collective;
 pub(crate) mod completion;
 pub(crate) mod life;
 pub(crate) mod members;
+pub(crate) mod one_sided;
 pub(crate) mod packing;
 pub(crate) mod point_to_point;
 mod sides;

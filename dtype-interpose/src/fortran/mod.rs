@@ -66,6 +66,28 @@ pub(super) fn if_any(run: impl FnOnce() -> c_int) -> Option<c_int> {
     requests::any().then(run)
 }
 
+/// Defines calls behind which what was under way on a window is complete, by what they are given before it;
+/// `window_of` makes a window of C of a `FortranWindow`.
+macro_rules! completions {
+    ($($name:ident ($($rank:ident)?) $(with $given:ident)? [$($symbols:tt)*];)*) => { functions! {$(
+        fn $name [$($symbols)*] (
+            $($rank: *const Integer,)?
+            $($given: *const Integer,)?
+            window: *mut FortranWindow,
+        ) |next| {
+            // SAFETY: the program's promise.
+            $crate::windows::any().then(|| unsafe {
+                let rank: Option<c_int> = [$(*$rank)?].first().copied();
+                $crate::windows::complete(window_of(*window), rank, || {
+                    let mut code = SUCCESS;
+                    next($($rank,)? $($given,)? window, &raw mut code);
+                    code
+                })
+            })
+        }
+    )*} };
+}
+
 #[cfg(not(open_mpi))]
 mod mpich;
 #[cfg(open_mpi)]

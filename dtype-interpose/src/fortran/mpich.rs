@@ -7,7 +7,7 @@ use std::{
     sync::OnceLock,
 };
 
-use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status};
+use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status, MPI_Win};
 
 use super::{Integer, if_any};
 use crate::{
@@ -32,6 +32,13 @@ fn status(of_program: *mut MPI_Status) -> *mut MPI_Status {
     });
     // SAFETY: a constant of the library, one for both.
     if ignored.contains(&(of_program as usize)) { unsafe { ffi::RSMPI_STATUS_IGNORE } } else { of_program }
+}
+
+type FortranWindow = MPI_Win;
+
+/// A window as C has it.
+fn window_of(fortran: FortranWindow) -> MPI_Win {
+    fortran
 }
 
 /// What the first place in a list is: 1 by the standard, 0 in MPICH 4.0. It is asked once, with a message to
@@ -233,4 +240,16 @@ macro_rules! of_some {
 of_some! {
     waitsome "mpi_waitsome_f08_" completion::Waitsome;
     testsome "mpi_testsome_f08_" completion::Testsome;
+}
+
+completions! {
+    win_fence () with assertion ["mpi_win_fence_f08_" f08];
+    win_complete () ["mpi_win_complete_f08_" f08];
+    win_unlock (rank) ["mpi_win_unlock_f08_" f08];
+    win_unlock_all () ["mpi_win_unlock_all_f08_" f08];
+    win_flush (rank) ["mpi_win_flush_f08_" f08];
+    win_flush_all () ["mpi_win_flush_all_f08_" f08];
+    win_flush_local (rank) ["mpi_win_flush_local_f08_" f08];
+    win_flush_local_all () ["mpi_win_flush_local_all_f08_" f08];
+    win_free () ["mpi_win_free_f08_" f08];
 }

@@ -11,7 +11,7 @@ use std::{
     sync::OnceLock,
 };
 
-use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
+use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status, MPI_Win};
 
 use super::{Integer, if_any};
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     calls::{
         collective, completion, life,
         members::{Asked, in_place},
-        packing, point_to_point,
+        one_sided, packing, point_to_point,
     },
     known::{self, is_known},
     mode::{self, Mode},
@@ -165,6 +165,48 @@ impl Argument for Communicator {
     }
 }
 
+/// A window.
+struct Window(MPI_Win);
+
+impl Argument for Window {
+    type Fortran = *const Integer;
+    type C = MPI_Win;
+
+    unsafe fn of(fortran: *const Integer) -> Self {
+        // SAFETY: the program's promise.
+        Self(window_of(unsafe { *fortran }))
+    }
+
+    fn give(&mut self) -> MPI_Win {
+        self.0
+    }
+}
+
+type FortranWindow = Integer;
+
+/// A window as C has it.
+fn window_of(fortran: FortranWindow) -> MPI_Win {
+    // SAFETY: of what is no handle a null pointer is made.
+    unsafe { ffi::MPI_Win_f2c(fortran) }
+}
+
+/// A displacement in a window.
+struct Place(MPI_Aint);
+
+impl Argument for Place {
+    type Fortran = *const MPI_Aint;
+    type C = MPI_Aint;
+
+    unsafe fn of(fortran: *const MPI_Aint) -> Self {
+        // SAFETY: the program's promise.
+        Self(unsafe { *fortran })
+    }
+
+    fn give(&mut self) -> MPI_Aint {
+        self.0
+    }
+}
+
 /// A request that the call sets.
 struct NewRequest(*mut Integer, MPI_Request);
 
@@ -304,6 +346,10 @@ with_datatypes! {
         a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
     recv_init "mpi_recv_init_" "ompi_recv_init_f" => point_to_point::receiving::integers::Recv_init:
         a Buffer, b Number, c Type, d Number, e Number, f Communicator, g NewRequest;
+    put "mpi_put_" "ompi_put_f" => one_sided::integers::Put:
+        a Buffer, b Number, c Type, d Number, e Place, f Number, g Type, h Window;
+    get "mpi_get_" "ompi_get_f" => one_sided::integers::Get:
+        a Buffer, b Number, c Type, d Number, e Place, f Number, g Type, h Window;
     pack "mpi_pack_" "ompi_pack_f" => packing::integers::Pack:
         a Buffer, b Number, c Type, d Buffer, e Number, f Numbers, g Communicator;
     unpack "mpi_unpack_" "ompi_unpack_f" => packing::integers::Unpack:
@@ -427,7 +473,7 @@ macro_rules! with_lists_of_datatypes {
 with_lists_of_datatypes! {
     alltoallw "mpi_alltoallw_" "ompi_alltoallw_f" collective::integers::Alltoallw, alltoall, Integer;
     neighbor_alltoallw "mpi_neighbor_alltoallw_" "ompi_neighbor_alltoallw_f"
-        collective::integers::Neighbor_alltoallw, neighbor_alltoall, ffi::MPI_Aint;
+        collective::integers::Neighbor_alltoallw, neighbor_alltoall, MPI_Aint;
 }
 
 /// Makes a call with a list of requests, and statuses that it sets the first of: `call` says how many.
@@ -646,4 +692,16 @@ macro_rules! of_some {
 of_some! {
     waitsome ["mpi_waitsome_" mpi, "ompi_waitsome_f" ompi] completion::Waitsome;
     testsome ["mpi_testsome_" mpi, "pmpi_testsome_" pmpi, "ompi_testsome_f" ompi] completion::Testsome;
+}
+
+completions! {
+    win_fence () with assertion ["mpi_win_fence_" mpi, "ompi_win_fence_f" ompi];
+    win_complete () ["mpi_win_complete_" mpi, "ompi_win_complete_f" ompi];
+    win_unlock (rank) ["mpi_win_unlock_" mpi, "ompi_win_unlock_f" ompi];
+    win_unlock_all () ["mpi_win_unlock_all_" mpi, "ompi_win_unlock_all_f" ompi];
+    win_flush (rank) ["mpi_win_flush_" mpi, "ompi_win_flush_f" ompi];
+    win_flush_all () ["mpi_win_flush_all_" mpi, "ompi_win_flush_all_f" ompi];
+    win_flush_local (rank) ["mpi_win_flush_local_" mpi, "ompi_win_flush_local_f" ompi];
+    win_flush_local_all () ["mpi_win_flush_local_all_" mpi, "ompi_win_flush_local_all_f" ompi];
+    win_free () ["mpi_win_free_" mpi, "ompi_win_free_f" ompi];
 }

@@ -168,6 +168,7 @@ static MPI_Datatype make(int kind) {
 
 typedef struct {
     MPI_Datatype type;
+    int kind;
     int count;
     char *from, *to, *spare;
     /* Whether the library has trouble with bytes of it. */
@@ -1019,6 +1020,173 @@ static void p_between(const Case *c) {
     MPI_Comm_free(&between);
 }
 
+/* ---- Windows of other ranks ---- */
+
+/* Single values, or records, without gaps: what is put there, and got from there. */
+static MPI_Datatype gapless(int kind) {
+    static const int of[KINDS] = {0, 1, 1, 0, 9, 9, -1, 0, 2, 3, 3, 4, 0, 5, 0, 6};
+    MPI_Datatype bases[] = {MPI_DOUBLE, MPI_INT, MPI_LONG, MPI_SHORT, MPI_2INT, MPI_FLOAT, MPI_BYTE}, type, whole;
+    if (of[kind] < 0) {
+        return make(kind);
+    }
+    if (of[kind] < 9) {
+        MPI_Type_dup(bases[of[kind]], &type);
+        return committed(type, 0, 0);
+    }
+    int lengths[4] = {1, 1, 1, 1};
+    MPI_Aint places[4] = {0, 1, 9, 11};
+    MPI_Datatype types[4] = {MPI_UINT8_T, MPI_DOUBLE, MPI_INT16_T, MPI_FLOAT};
+    MPI_Type_create_struct(4, lengths, places, types, &type);
+    MPI_Type_create_resized(type, 0, 15, &whole);
+    MPI_Type_free(&type);
+    return committed(whole, 0, 0);
+}
+
+typedef struct {
+    MPI_Win window;
+    char *memory;
+    /* The datatype there, and how many. */
+    MPI_Datatype there;
+    int count;
+} Window;
+
+static Window window_of(const Case *c, int is_gapless) {
+    Window w;
+    int bytes, bytes_there;
+    w.there = is_gapless ? gapless(c->kind) : make(c->kind);
+    MPI_Type_size(c->type, &bytes);
+    MPI_Type_size(w.there, &bytes_there);
+    w.count = bytes / bytes_there * c->count;
+    MPI_Win_allocate(ROOM, 1, MPI_INFO_NULL, world, &w.memory, &w.window);
+    memset(w.memory, 0x77, ROOM);
+    MPI_Barrier(world);
+    return w;
+}
+
+static void put(const Case *c, const Window *w, int target, int place) {
+    MPI_Put(c->from, c->count, c->type, target, REGION + place * 2 * REGION, w->count, w->there, w->window);
+}
+
+static void get(const Case *c, const Window *w, int target, int place, char *to) {
+    MPI_Get(to, c->count, c->type, target, REGION + place * 2 * REGION, w->count, w->there, w->window);
+}
+
+/* What has come, and what is there. */
+static void closed(Window *w) {
+    MPI_Barrier(world);
+    add(to, ROOM);
+    add(spare, ROOM);
+    add(w->memory, ROOM);
+    MPI_Type_free(&w->there);
+    MPI_Win_free(&w->window);
+}
+
+static void p_fence(const Case *c) {
+    for (int is_gapless = 0; is_gapless < 2; is_gapless++) {
+        Window w = window_of(c, is_gapless);
+        MPI_Win_fence(0, w.window);
+        put(c, &w, other, 0);
+        put(c, &w, MPI_PROC_NULL, 0);
+        get(c, &w, MPI_PROC_NULL, 0, c->spare);
+        MPI_Win_fence(0, w.window);
+        get(c, &w, other, 0, c->to);
+        put(c, &w, rank, 1);
+        MPI_Win_fence(MPI_MODE_NOSUCCEED, w.window);
+        add(to, ROOM);
+        closed(&w);
+    }
+}
+
+static void p_lock(const Case *c) {
+    for (int is_gapless = 0; is_gapless < 2; is_gapless++) {
+        Window w = window_of(c, is_gapless);
+        MPI_Win_lock(MPI_LOCK_SHARED, other, 0, w.window);
+        put(c, &w, other, 0);
+        MPI_Win_flush_local(other, w.window);
+        /* It is ours again. */
+        memset(from, 0x11, ROOM);
+        MPI_Win_unlock(other, w.window);
+        MPI_Barrier(world);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, other, 0, w.window);
+        get(c, &w, other, 0, c->to);
+        MPI_Win_flush(other, w.window);
+        add(to, ROOM);
+        get(c, &w, other, 0, c->spare);
+        MPI_Win_unlock(other, w.window);
+        refill(is_gapless);
+        closed(&w);
+    }
+}
+
+static void p_lock_all(const Case *c) {
+    Window w = window_of(c, 1);
+    MPI_Win_lock_all(0, w.window);
+    put(c, &w, other, 0);
+    put(c, &w, rank, 1);
+    MPI_Win_flush_all(w.window);
+    MPI_Barrier(world);
+    get(c, &w, other, 0, c->to);
+    MPI_Win_flush_local_all(w.window);
+    add(to, ROOM);
+    get(c, &w, other, 1, c->spare);
+    get(c, &w, rank, 0, c->to);
+    MPI_Win_unlock_all(w.window);
+    closed(&w);
+}
+
+static void p_post(const Case *c) {
+    MPI_Group all, pair;
+    MPI_Comm_group(world, &all);
+    MPI_Group_incl(all, 1, &other, &pair);
+    for (int is_gapless = 0; is_gapless < 2; is_gapless++) {
+        Window w = window_of(c, is_gapless);
+        for (int round = 0; round < 2; round++) {
+            MPI_Win_post(pair, 0, w.window);
+            MPI_Win_start(pair, 0, w.window);
+            if (round == 0) {
+                put(c, &w, other, 0);
+            } else {
+                get(c, &w, other, 0, c->to);
+            }
+            MPI_Win_complete(w.window);
+            MPI_Win_wait(w.window);
+        }
+        closed(&w);
+    }
+    MPI_Group_free(&pair);
+    MPI_Group_free(&all);
+}
+
+/* More than is kept at the same time. */
+static void p_puts(const Case *c) {
+    Window w = window_of(c, 1);
+    int bytes;
+    MPI_Type_size(c->type, &bytes);
+    long all = c->kind == 0 ? (80l << 20) / ((long)bytes * c->count) : 3;
+    MPI_Win_lock(MPI_LOCK_SHARED, other, 0, w.window);
+    for (long i = 0; i < all; i++) {
+        put(c, &w, other, 0);
+    }
+    MPI_Win_unlock(other, w.window);
+    closed(&w);
+}
+
+/* With requests, it is complete by these and by the others. */
+static void p_rget(const Case *c) {
+    Window w = window_of(c, 1);
+    MPI_Request requests[2];
+    MPI_Win_lock_all(0, w.window);
+    MPI_Rput(c->from, c->count, c->type, other, 0, w.count, w.there, w.window, &requests[0]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    MPI_Win_flush_all(w.window);
+    MPI_Barrier(world);
+    MPI_Rget(c->to, c->count, c->type, other, 0, w.count, w.there, w.window, &requests[0]);
+    MPI_Rget(c->spare, c->count, c->type, other, 0, w.count, w.there, w.window, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Win_unlock_all(w.window);
+    closed(&w);
+}
+
 static void p_reduce(const Case *c) {
     /* Never touched, but it goes by. */
     double numbers[4] = {rank, 1, 2, 3}, all[4];
@@ -1083,6 +1251,12 @@ static const struct {
     {"again", p_again, 1},
     {"neighbours", p_neighbours, 1},
     {"between", p_between, 1},
+    {"fence", p_fence},
+    {"lock", p_lock},
+    {"lock_all", p_lock_all},
+    {"post", p_post},
+    {"puts", p_puts},
+    {"rget", p_rget},
     {"reduce", p_reduce},
 };
 
@@ -1141,7 +1315,7 @@ int main(int arguments, char **argument) {
             int many = counts_of(type, few, counts);
             sum = 0xcbf29ce484222325u;
             for (int i = 0; i < many; i++) {
-                Case c = {type, counts[i], from + REGION, to + REGION, spare + REGION, few};
+                Case c = {type, kind, counts[i], from + REGION, to + REGION, spare + REGION, few};
                 refill(0);
                 programs[p].run(&c);
             }

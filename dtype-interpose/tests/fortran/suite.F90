@@ -6,6 +6,7 @@
 #define REQUEST type(MPI_Request)
 #define MESSAGE type(MPI_Message)
 #define COMM type(MPI_Comm)
+#define WINDOW type(MPI_Win)
 #define STATUS(s) type(MPI_Status) :: s
 #define STATUSES(s, n) type(MPI_Status) :: s(n)
 #define TAG_OF(s) s%MPI_TAG
@@ -14,12 +15,14 @@
 #define REQUEST integer
 #define MESSAGE integer
 #define COMM integer
+#define WINDOW integer
 #define STATUS(s) integer :: s(MPI_STATUS_SIZE)
 #define STATUSES(s, n) integer :: s(MPI_STATUS_SIZE, n)
 #define TAG_OF(s) s(MPI_TAG)
 #endif
 
 program suite
+  use, intrinsic :: iso_c_binding, only: c_ptr, c_null_ptr, c_f_pointer
 #if BINDING == 3
   use mpi_f08
 #elif BINDING == 2
@@ -58,6 +61,7 @@ program suite
   call refill(); call of_lists();   call tell('lists')
   call refill(); call in_place();   call tell('in_place')
   call refill(); call later();      call tell('later')
+  call refill(); call windows();    call tell('windows')
   call refill(); call freed();      call tell('freed')
 #if BINDING == 3
   call refill(); call sections();   call tell('sections')
@@ -422,6 +426,47 @@ contains
     call MPI_Recv(to(5, 1), 1, row, other, 1, world, s, code)
     call told(s, row)
     call MPI_Barrier(world, code)
+  end subroutine
+
+  subroutine windows()
+    WINDOW :: w
+    integer(MPI_ADDRESS_KIND) :: bytes, at
+    double precision, pointer :: there(:)
+#if BINDING == 1
+    integer(MPI_ADDRESS_KIND) :: memory
+#else
+    type(c_ptr) :: memory
+#endif
+    bytes = 8 * 16000
+    ! Some builds have no windows in memory of the program.
+    call MPI_Win_allocate(bytes, 8, MPI_INFO_NULL, world, memory, w, code)
+    call c_f_pointer(transfer(memory, c_null_ptr), there, [16000])
+    there = 0
+    at = 5
+    call MPI_Win_fence(0, w, code)
+    call MPI_Put(from(3, 1), 1, row, other, at, n, MPI_DOUBLE_PRECISION, w, code)
+    call MPI_Win_fence(0, w, code)
+    call MPI_Get(to(7, 1), 1, row, other, at, n, MPI_DOUBLE_PRECISION, w, code)
+    call MPI_Win_fence(MPI_MODE_NOSUCCEED, w, code)
+    call MPI_Win_lock(MPI_LOCK_SHARED, other, 0, w, code)
+    at = 200
+    call MPI_Put(from(4, 1), 1, row, other, at, n, MPI_DOUBLE_PRECISION, w, code)
+    call MPI_Win_flush(other, w, code)
+    call MPI_Get(to(9, 1), 1, row, other, at, n, MPI_DOUBLE_PRECISION, w, code)
+    call MPI_Win_unlock(other, w, code)
+    call MPI_Win_lock_all(0, w, code)
+    at = 500
+    call MPI_Put(from(1, 1), 1, row, other, at, n, MPI_DOUBLE_PRECISION, w, code)
+    call MPI_Win_flush_all(w, code)
+    call MPI_Get(to(11, 1), 1, row, other, at, n, MPI_DOUBLE_PRECISION, w, code)
+    call MPI_Win_flush_local_all(w, code)
+    call MPI_Get(to(12, 1), 1, row, other, at, n, MPI_DOUBLE_PRECISION, w, code)
+    call MPI_Win_flush_local(other, w, code)
+    call MPI_Get(to(13, 1), 1, row, other, at, 1, row, w, code)
+    call MPI_Win_unlock_all(w, code)
+    call MPI_Barrier(world, code)
+    more(1:100, 1:160) = reshape(there, [100, 160])
+    call MPI_Win_free(w, code)
   end subroutine
 
 #if BINDING == 3

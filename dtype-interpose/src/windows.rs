@@ -1,0 +1,115 @@
+//! What is under way to and from windows of other ranks with packed bytes (MPI 4.1 chapter 12): it lives until
+//! the program has said that it is complete here, and what is got is unpacked then.
+
+use std::{
+    os::raw::c_int,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use foldhash::HashMap;
+use mpi::ffi::{self, MPI_Datatype, MPI_Win};
+
+use crate::{
+    call::{Call, SUCCESS},
+    handle::number,
+    lock::lock,
+    staged::{Argument, Block, Parts, Staged, or_else_plain},
+};
+
+/// Put or got, with the window and the other rank.
+#[derive(Clone, Copy)]
+pub(crate) struct Move {
+    pub window: MPI_Win,
+    pub rank: c_int,
+    /// The datatype there.
+    pub there: MPI_Datatype,
+    pub is_got: bool,
+}
+
+/// What is under way, by window and rank.
+type UnderWay = HashMap<(usize, c_int), Vec<Block>>;
+
+static UNDER_WAY: Mutex<Option<UnderWay>> = Mutex::new(None);
+/// How many bytes that is.
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// As many bytes are under way at the same time: programs may say late that anything is complete, and then
+/// libraries have long written most of it.
+const MOST: usize = 64 << 20;
+
+/// Whether anything is under way.
+#[inline]
+pub(crate) fn any() -> bool {
+    BYTES.load(Ordering::Acquire) > 0
+}
+
+impl Move {
+    /// What the library is given instead of what is named, with the packed bytes, if they should be.
+    ///
+    /// # Safety
+    /// 1. MPI is usable, and the datatypes live. 2. What is named is readable, as MPI asks for, where it is put.
+    pub unsafe fn packed(&self, call: &Call, named: Argument) -> Option<(Argument, Block)> {
+        // SAFETY: 1.
+        let candidate = unsafe { named.moved() }?;
+        or_else_plain(|| {
+            // SAFETY: a constant of the library.
+            (self.rank != unsafe { ffi::RSMPI_PROC_NULL }).then_some(())?;
+            // SAFETY: 1.
+            let (found, datatype) = unsafe { candidate.beside(call, self.there) }?;
+            let staged = Staged::of(Parts::One(found.part(named.buffer.cast(), found.count)))?;
+            (BYTES.load(Ordering::Relaxed) + staged.bytes() <= MOST).then_some(())?;
+            let mut block = Block { staged, is_packed: !self.is_got, is_received: self.is_got };
+            // SAFETY: 2.
+            unsafe { block.begin() };
+            Some((Argument { buffer: block.staged.place(), datatype, ..named }, block))
+        })
+    }
+
+    /// Keeps what is under way now, if the call has succeeded.
+    pub fn keep(&self, code: c_int, block: Option<Block>) -> c_int {
+        if let Some(block) = block.filter(|_| code == SUCCESS) {
+            BYTES.fetch_add(block.staged.bytes(), Ordering::Release);
+            let mut under_way = lock(&UNDER_WAY);
+            let blocks = under_way.get_or_insert_default().entry((number(self.window), self.rank));
+            blocks.or_default().push(block);
+        }
+        code
+    }
+}
+
+/// Makes a call after which what was under way on a window is complete here: with one rank, or with all.
+///
+/// # Safety
+/// What is got is writable, and left alone until that call.
+pub(crate) unsafe fn complete(window: MPI_Win, rank: Option<c_int>, call: impl FnOnce() -> c_int) -> c_int {
+    if !any() {
+        return call();
+    }
+    // What other threads begin from now on is not complete.
+    let window = number(window);
+    let taken: Vec<_> = {
+        let mut under_way = lock(&UNDER_WAY);
+        let map = under_way.get_or_insert_default();
+        map.extract_if(|(of, to), _| *of == window && rank.is_none_or(|rank| rank == *to)).collect()
+    };
+    let code = call();
+    for (key, mut blocks) in taken {
+        if code == SUCCESS {
+            // SAFETY: the caller's condition.
+            blocks.iter_mut().for_each(|block| unsafe { block.finish() });
+            BYTES.fetch_sub(blocks.iter().map(|block| block.staged.bytes()).sum(), Ordering::Release);
+        } else {
+            lock(&UNDER_WAY).get_or_insert_default().entry(key).or_default().append(&mut blocks);
+        }
+    }
+    code
+}
+
+/// Before `MPI_Finalize`: what is under way still then is the library's to the end of the process.
+pub(crate) fn end() {
+    lock(&UNDER_WAY).take().into_iter().flatten().for_each(std::mem::forget);
+    BYTES.store(0, Ordering::Release);
+}
