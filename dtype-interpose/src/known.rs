@@ -19,6 +19,7 @@ use crate::{
     gate::{Gate, LEAST},
     handle::number,
     lock::lock,
+    mode,
     usage::Counted,
 };
 
@@ -166,6 +167,45 @@ pub(crate) unsafe fn is_known(datatype: MPI_Datatype) -> bool {
     unsafe { known(datatype).is_some() }
 }
 
+/// What becomes known of a datatype that no call has committed here, and of which so many are sent or received:
+/// MPICH's `mpi_f08` makes one for each array section, for one message. It is taken apart where that is little
+/// beside the message, and kept where the message goes packed: then the library has no use of it any more.
+///
+/// # Safety
+/// 1 and 2 of [`known`].
+#[inline]
+pub(crate) unsafe fn hidden<'a>(datatype: MPI_Datatype, count: usize) -> Option<&'a Known> {
+    // SAFETY: 1 and 2.
+    if is_predefined(datatype) { None } else { unsafe { look_behind(datatype, count) } }
+}
+
+/// Whether a handle is, at a glance, that of a predefined datatype.
+#[inline]
+fn is_predefined(datatype: MPI_Datatype) -> bool {
+    /// The first two bits of MPICH's handles.
+    const BUILTIN: usize = 1;
+    // In Open MPI all that programs send they have committed.
+    cfg!(open_mpi) || (number(datatype) >> 30) & 3 == BUILTIN
+}
+
+/// # Safety
+/// 1 and 2 of [`known`].
+#[cold]
+unsafe fn look_behind<'a>(datatype: MPI_Datatype, count: usize) -> Option<&'a Known> {
+    /// Packed bytes of a message that is worth it.
+    const LEAST: usize = 16 << 10;
+    // SAFETY: 1 and 2.
+    unsafe {
+        let bytes = size_of_derived(datatype)?.checked_mul(count).filter(|bytes| *bytes >= LEAST)?;
+        let engine =
+            Engine::of(datatype).ok().filter(|engine| mode::is_on() && engine.gate().takes(bytes))?;
+        committed(datatype);
+        let known = known(datatype)?;
+        let _ = known.counted.engine.set(Ok(engine));
+        Some(known)
+    }
+}
+
 /// What the attribute of a datatype has.
 ///
 /// # Safety
@@ -188,14 +228,8 @@ unsafe fn look(datatype: MPI_Datatype) -> *const Known {
 /// # Safety
 /// MPI is usable, and the datatype committed.
 pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
-    let mut size = 0;
-    // SAFETY: the datatype is live; there is room for a number.
-    let is_derived = unsafe {
-        ffi::MPI_Type_size(datatype, &raw mut size);
-        dtype_interpose_parts(datatype) > 0
-    };
-    // One that is too large for a number, and one without data, stay as they are; so do predefined ones.
-    let Some(size) = usize::try_from(size).ok().filter(|size| *size > 0 && is_derived) else { return };
+    // SAFETY: MPI is usable, and the datatype live.
+    let Some(size) = (unsafe { size_of_derived(datatype) }) else { return };
     // SAFETY: MPI is usable, and the datatype live.
     if unsafe { !look(datatype).is_null() } {
         return;
@@ -216,6 +250,21 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
         drop(unsafe { Box::from_raw(value) });
     }
     AGE.fetch_add(1, Ordering::Release);
+}
+
+/// Packed bytes of one. One that is too large for a number, and one without data, stay as they are; so do
+/// predefined ones.
+///
+/// # Safety
+/// MPI is usable, and the datatype live.
+unsafe fn size_of_derived(datatype: MPI_Datatype) -> Option<usize> {
+    let mut size = 0;
+    // SAFETY: the caller's condition; there is room for a number.
+    let is_derived = unsafe {
+        ffi::MPI_Type_size(datatype, &raw mut size);
+        dtype_interpose_parts(datatype) > 0
+    };
+    usize::try_from(size).ok().filter(|size| *size > 0 && is_derived)
 }
 
 /// The library has given out other handles to what a datatype was made of, in `MPI_Type_get_contents`.

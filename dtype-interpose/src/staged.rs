@@ -16,7 +16,7 @@ use crate::{
     engine::Engine,
     gap::{GAP, Whole},
     gate::LEAST,
-    known::{Known, known},
+    known::{Known, hidden, known},
     usage::{Counted, is_counting},
 };
 
@@ -70,7 +70,7 @@ impl Argument {
     unsafe fn counted<'a>(&self, blocks: usize, all: usize) -> Option<Candidate<'a>> {
         let count = usize::try_from(self.count).ok().filter(|count| *count > 0)?;
         // SAFETY: 1 and 2.
-        let known = unsafe { known(self.datatype) }?;
+        let known = unsafe { known(self.datatype).or_else(|| hidden(self.datatype, count)) }?;
         if is_counting() {
             known.counted.note(blocks, all);
         }

@@ -472,11 +472,25 @@ contains
 #if BINDING == 3
   subroutine sections()
     STATUS(s)
+    REQUEST :: r
+    double precision, save, asynchronous :: line(9000), back(9000)
     ! Parts of arrays, for which MPICH makes datatypes of its own.
     call MPI_Sendrecv(from(1:n:3, 2:90), 40 * 89, MPI_DOUBLE_PRECISION, other, 1, &
                       to(2:n:3, 1:89), 40 * 89, MPI_DOUBLE_PRECISION, other, 1, world, s)
     call MPI_Sendrecv(from(4, :), n, MPI_DOUBLE_PRECISION, other, 1, &
                       more(9, 1:n), n, MPI_DOUBLE_PRECISION, other, 1, world, s)
+    line = reshape(from, [9000])
+    back = 0
+    call MPI_Sendrecv(line(1::3), 3000, MPI_DOUBLE_PRECISION, other, 1, &
+                      back(2::3), 3000, MPI_DOUBLE_PRECISION, other, 1, world, s)
+    call told(s, MPI_DOUBLE_PRECISION)
+    if (MPI_SUBARRAYS_SUPPORTED) then
+      call MPI_Irecv(back(3::3), 3000, MPI_DOUBLE_PRECISION, other, 2, world, r)
+      call MPI_Send(line(2::3), 3000, MPI_DOUBLE_PRECISION, other, 2, world)
+      call MPI_Wait(r, s)
+      call told(s, MPI_DOUBLE_PRECISION)
+    end if
+    more(1:n, 200:274) = reshape(back, [n, 75])
   end subroutine
 #endif
 end program
