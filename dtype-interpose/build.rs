@@ -7,6 +7,7 @@ fn main() {
     println!("cargo::rerun-if-env-changed=MPICC");
     println!("cargo::rustc-check-cfg=cfg(open_mpi)");
     println!("cargo::rustc-check-cfg=cfg(open_mpi_5)");
+    println!("cargo::rustc-check-cfg=cfg(standard_abi)");
     println!("cargo::rustc-check-cfg=cfg(mpich_4_1)");
     println!("cargo::rustc-check-cfg=cfg(large_counts)");
     println!("cargo::rustc-check-cfg=cfg(persistent_collectives)");
@@ -29,12 +30,14 @@ fn main() {
     let questions = [
         ("open_mpi", "defined OPEN_MPI"),
         ("open_mpi_5", "defined OPEN_MPI && OMPI_MAJOR_VERSION >= 5"),
+        // The header in `abi`, for every library that has the standard's ABI.
+        ("standard_abi", "defined DTYPE_INTERPOSE_ABI"),
         ("mpich_4_1", "defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 40100000"),
         ("large_counts", "MPI_VERSION >= 4"),
         // Those of MPICH 4.0 work once, if at all.
         (
             "persistent_collectives",
-            "defined OPEN_MPI ? OMPI_MAJOR_VERSION >= 5 : MPICH_NUMVERSION >= 40100000",
+            "defined OPEN_MPI ? OMPI_MAJOR_VERSION >= 5 : MPICH_NUMVERSION >= 40100000 || MPI_VERSION >= 5",
         ),
     ];
     let mut question = String::from("#include <mpi.h>\n");

@@ -23,8 +23,9 @@ use crate::{
 /// Whether the library takes a struct without gaps for one block. MPICH 4 and 5 copy it value by value.
 const JOINS_STRUCTS: bool = cfg!(open_mpi);
 
-/// Whether the library may write a message that is too long behind a buffer without gaps.
-const WRITES_TOO_MUCH: bool = cfg!(open_mpi);
+/// Whether the library may write a message that is too long behind a buffer without gaps. With the standard's
+/// ABI it may be any.
+const WRITES_TOO_MUCH: bool = cfg!(any(open_mpi, standard_abi));
 
 /// A datatype whose messages may go packed.
 pub(crate) struct Engine {
@@ -127,8 +128,8 @@ impl Engine {
         self.gates[1].takes(count.checked_mul(self.size)?).then(|| self.packed.as_raw())
     }
 
-    /// The datatype of the packed bytes of one where so many bytes are put into a window of another rank, or got
-    /// from it, where they are contiguous or not; if that is worth while.
+    /// The datatype of the packed bytes of one where so many bytes are put into a window of another rank, or
+    /// got from it, where they are contiguous or not; if that is worth while.
     pub fn moved(&self, bytes: usize, is_contiguous: bool) -> Option<MPI_Datatype> {
         self.windows[usize::from(is_contiguous)].takes(bytes).then(|| self.packed.as_raw())
     }

@@ -91,7 +91,7 @@ impl Gate {
         } else if cfg!(open_mpi) {
             is_contiguous
         } else {
-            cfg!(mpich_4_1) && is_of_one && !is_contiguous
+            cfg!(any(mpich_4_1, standard_abi)) && is_of_one && !is_contiguous
         };
         match mean_block(plan) {
             0..=64 if goes => Self::from(if cfg!(open_mpi) { 1 << 10 } else { 16 << 10 }),

@@ -167,9 +167,9 @@ pub(crate) unsafe fn is_known(datatype: MPI_Datatype) -> bool {
     unsafe { known(datatype).is_some() }
 }
 
-/// What becomes known of a datatype that no call has committed here, and of which so many are sent or received:
-/// MPICH's `mpi_f08` makes one for each array section, for one message. It is taken apart where that is little
-/// beside the message, and kept where the message goes packed: then the library has no use of it any more.
+/// What becomes known of a datatype that no call has committed here, and of which so many are sent or
+/// received: MPICH's `mpi_f08` makes one for each array section, for one message. It is taken apart where that
+/// is little beside the message, and kept where the message goes packed: then the library has no use of it.
 ///
 /// # Safety
 /// 1 and 2 of [`known`].
@@ -184,8 +184,8 @@ pub(crate) unsafe fn hidden<'a>(datatype: MPI_Datatype, count: usize) -> Option<
 fn is_predefined(datatype: MPI_Datatype) -> bool {
     /// The first two bits of MPICH's handles.
     const BUILTIN: usize = 1;
-    // In Open MPI all that programs send they have committed.
-    cfg!(open_mpi) || (number(datatype) >> 30) & 3 == BUILTIN
+    // In others all that programs send they have committed.
+    cfg!(any(open_mpi, standard_abi)) || (number(datatype) >> 30) & 3 == BUILTIN
 }
 
 /// # Safety

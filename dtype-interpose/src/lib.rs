@@ -17,6 +17,7 @@
 mod call;
 mod calls;
 mod engine;
+#[cfg(not(standard_abi))]
 mod fortran;
 mod gap;
 mod gate;

@@ -1,5 +1,5 @@
-//! What is under way to and from windows of other ranks with packed bytes (MPI 4.1 chapter 12): it lives until
-//! the program has said that it is complete here, and what is got is unpacked then.
+//! What is under way to and from windows of other ranks with packed bytes (MPI 4.1 chapter 12): it lives
+//! until the program has said that it is complete here, and what is got is unpacked then.
 
 use std::{
     os::raw::c_int,
@@ -50,7 +50,7 @@ impl Move {
     /// What the library is given instead of what is named, with the packed bytes, if they should be.
     ///
     /// # Safety
-    /// 1. MPI is usable, and the datatypes live. 2. What is named is readable, as MPI asks for, where it is put.
+    /// 1. MPI is usable, and the datatypes live. 2. What is put is readable, as MPI asks for.
     pub unsafe fn packed(&self, call: &Call, named: Argument) -> Option<(Argument, Block)> {
         // SAFETY: 1.
         let candidate = unsafe { named.moved() }?;

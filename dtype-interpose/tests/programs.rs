@@ -197,7 +197,7 @@ fn collective_calls_of_three_ranks_are_the_same() {
 #[test]
 fn what_is_moved_goes_packed_where_libraries_are_slow() {
     let suite = compiled(&mpicc(), &[], "tests/c/suite.c", "suite-of-windows");
-    let program = [suite.as_os_str(), OsStr::new("lock-column")];
+    let program = [suite.as_os_str(), OsStr::new("lock-shorts")];
     let report = reported(&program, &[]).expect("there is one");
     // MPICH 4.0 is quick.
     let is_slow = !report.library.starts_with("MPICH 4.0");

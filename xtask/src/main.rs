@@ -63,6 +63,8 @@ enum Libraries {
     All,
     /// The newest ones of both, which are wheels on PyPI.
     Newest,
+    /// All that have the ABI of MPI 5, by the newest MPICH.
+    Abi,
 }
 
 fn main() -> ExitCode {

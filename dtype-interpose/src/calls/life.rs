@@ -1,6 +1,7 @@
 //! The beginning and the end of MPI, and what is looked at between (MPI 4.1 sections 11.2 and 5.1.9).
 
 use std::{
+    ffi::CStr,
     os::raw::{c_char, c_int},
     process,
 };
@@ -115,19 +116,26 @@ pub(crate) fn end() {
     }
 }
 
+/// The libraries that this one may have been built for.
+const LIBRARIES: [&str; 3] = ["Open MPI", "MPICH", "the standard's ABI"];
+
 /// Ends the program where it runs with another MPI library than this one was built for: handles of the two
-/// are of different sizes, so calls cannot even be handed on.
+/// are of different sizes, or mean something else, so calls cannot even be handed on.
 fn check_library() {
-    let (own, other, of_other) = if cfg!(open_mpi) {
-        ("Open MPI", "MPICH", c"MPIR_F08_MPI_STATUS_IGNORE_OBJ")
-    } else {
-        ("MPICH", "Open MPI", c"ompi_mpi_comm_world")
+    let has = |name: &CStr| {
+        // SAFETY: the name ends in a zero.
+        !unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.is_null()
     };
-    // SAFETY: the name ends in a zero.
-    if !unsafe { libc::dlsym(libc::RTLD_DEFAULT, of_other.as_ptr()) }.is_null() {
+    // SAFETY: the name ends in a zero; a library that is not there is not loaded.
+    let has_abi =
+        !unsafe { libc::dlopen(c"libmpi_abi.so.1".as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) }.is_null();
+    let found = [has(c"ompi_mpi_comm_world"), has(c"MPIR_F08_MPI_STATUS_IGNORE_OBJ"), has_abi];
+    let own = if cfg!(standard_abi) { 2 } else { usize::from(!cfg!(open_mpi)) };
+    if let Some(other) = (0..3).find(|other| *other != own && found[*other]) {
+        let [own, other] = [own, other].map(|library| LIBRARIES[library]);
         eprintln!(
             "dtype: this libdtype_mpi.so was built for {own}, and the program runs with {other}. Preload the \
-             one for {other}: `cargo xtask interpose` builds both."
+             one for {other}: `cargo xtask interpose` builds one for each."
         );
         process::exit(1);
     }

@@ -12,7 +12,8 @@
 /* Regions are for messages that are under way at the same time. */
 enum { REGION = 1 << 16, ROOM = 8 * REGION, KINDS = 16, MANY = 6 };
 
-#ifdef MPICH_VERSION
+/* With the standard's ABI it may be. */
+#if defined MPICH_VERSION || defined MPI_ABI
 static const int is_mpich = 1;
 #else
 static const int is_mpich = 0;
@@ -1025,7 +1026,8 @@ static void p_between(const Case *c) {
 /* Single values, or records, without gaps: what is put there, and got from there. */
 static MPI_Datatype gapless(int kind) {
     static const int of[KINDS] = {0, 1, 1, 0, 9, 9, -1, 0, 2, 3, 3, 4, 0, 5, 0, 6};
-    MPI_Datatype bases[] = {MPI_DOUBLE, MPI_INT, MPI_LONG, MPI_SHORT, MPI_2INT, MPI_FLOAT, MPI_BYTE}, type, whole;
+    MPI_Datatype bases[] = {MPI_DOUBLE, MPI_INT, MPI_LONG, MPI_SHORT, MPI_2INT, MPI_FLOAT, MPI_BYTE};
+    MPI_Datatype type, whole;
     if (of[kind] < 0) {
         return make(kind);
     }
