@@ -168,8 +168,9 @@ pub(crate) unsafe fn is_known(datatype: MPI_Datatype) -> bool {
 }
 
 /// What becomes known of a datatype that no call has committed here, and of which so many are sent or
-/// received: MPICH's `mpi_f08` makes one for each array section, for one message. It is taken apart where that
-/// is little beside the message, and kept where the message goes packed: then the library has no use of it.
+/// received: MPICH's `mpi_f08` makes one for each array section, for one message. It is taken apart where
+/// that is little beside the message, and kept where the message goes packed: then the library has no use of
+/// it.
 ///
 /// # Safety
 /// 1 and 2 of [`known`].
