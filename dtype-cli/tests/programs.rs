@@ -359,7 +359,8 @@ def pack(datatype):
     fs::write(folder.join("main.py"), main).unwrap();
     let mut command = Command::new("python3");
     command.arg("main.py").current_dir(&folder);
-    command.envs(xtask::launch::python(&compiler("mpicc"), &folder).unwrap());
+    command
+        .envs(xtask::launch::python(&compiler("mpicc"), xtask::launch::mpi4py().unwrap(), &folder).unwrap());
     check(&cases, &run(&mut command));
 }
 

@@ -26,11 +26,19 @@ pub(crate) struct Argument {
     pub buffer: *mut c_void,
     pub count: i64,
     pub datatype: MPI_Datatype,
+    /// All of it is there, since the call reads it. Of what is received, only what comes has to be.
+    pub is_read: bool,
 }
 
 impl Argument {
-    pub fn new(buffer: *const c_void, count: impl Into<i64>, datatype: MPI_Datatype) -> Self {
-        Self { buffer: buffer.cast_mut(), count: count.into(), datatype }
+    /// What a call reads.
+    pub fn read(buffer: *const c_void, count: impl Into<i64>, datatype: MPI_Datatype) -> Self {
+        Self { buffer: buffer.cast_mut(), count: count.into(), datatype, is_read: true }
+    }
+
+    /// What a call writes.
+    pub fn written(buffer: *mut c_void, count: impl Into<i64>, datatype: MPI_Datatype) -> Self {
+        Self { buffer, count: count.into(), datatype, is_read: false }
     }
 
     /// What is known of it, if it may be worth packing. It is counted, if that is wanted.
@@ -106,17 +114,24 @@ impl<'a> Candidate<'a> {
         unsafe { self.found(call, engine, place, engine.received(self.count).is_some()) }
     }
 
-    /// The same of what is moved to or from a window, where it has the datatype `there`; with the datatype of
-    /// the packed bytes of one.
+    /// The same of what is moved to or from a window, where it is so many of a datatype; with the datatype of
+    /// the packed bytes of one. Where it is less there, it goes plain, and the rest of what is named here is
+    /// not touched.
     ///
     /// # Safety
     /// As of [`engine`](Self::engine); that datatype is live.
-    pub unsafe fn beside(&self, call: &Call, there: MPI_Datatype) -> Option<(Found<'a>, MPI_Datatype)> {
+    pub unsafe fn beside(
+        &self,
+        call: &Call,
+        (count, there): (i64, MPI_Datatype),
+    ) -> Option<(Found<'a>, MPI_Datatype)> {
         let bytes = self.known.bytes(self.count).filter(|bytes| *bytes >= LEAST)?;
         let engine = self.known.engine(self.argument.datatype)?;
         // SAFETY: the caller's condition.
         unsafe {
-            let packed = engine.moved(bytes, is_contiguous(there))?;
+            let (size, is_contiguous) = looked_at(there);
+            (size.checked_mul(count)? == bytes as i64).then_some(())?;
+            let packed = engine.moved(bytes, is_contiguous)?;
             Some((self.found(call, engine, 0, true)?, packed))
         }
     }
@@ -124,22 +139,25 @@ impl<'a> Candidate<'a> {
     /// # Safety
     /// As of [`engine`](Self::engine).
     unsafe fn found(&self, call: &Call, engine: &'a Engine, place: isize, goes: bool) -> Option<Found<'a>> {
-        let Self { known, argument: Argument { buffer, datatype, .. }, count } = *self;
+        let Self { known, argument: Argument { buffer, datatype, is_read, .. }, count } = *self;
         engine.may_lie_at(buffer).then_some(())?;
         if is_counting() {
             let origin = buffer.wrapping_byte_offset(place.checked_mul(engine.plan().extent())?);
-            // SAFETY: the caller's condition.
-            unsafe { known.counted.compare(engine, datatype, (origin, count), goes) };
+            known.counted.note_worth(count, goes);
+            if is_read {
+                // SAFETY: the caller's condition.
+                unsafe { known.counted.compare(engine, datatype, origin, count) };
+            }
         }
         call.packs().then_some(Found { engine, count, counted: &known.counted })
     }
 }
 
-/// Whether many of a datatype are one block.
+/// Packed bytes of a datatype, and whether many of it are one block.
 ///
 /// # Safety
 /// It is live.
-unsafe fn is_contiguous(datatype: MPI_Datatype) -> bool {
+unsafe fn looked_at(datatype: MPI_Datatype) -> (i64, bool) {
     let (mut size, mut lower, mut extent, mut first, mut span) = (0, 0, 0, 0, 0);
     // SAFETY: the caller's condition; there is room for a number each.
     unsafe {
@@ -147,7 +165,7 @@ unsafe fn is_contiguous(datatype: MPI_Datatype) -> bool {
         ffi::MPI_Type_get_extent(datatype, &raw mut lower, &raw mut extent);
         ffi::MPI_Type_get_true_extent(datatype, &raw mut first, &raw mut span);
     }
-    [extent, span] == [size as ffi::MPI_Aint; 2]
+    (size.into(), [extent, span] == [size as ffi::MPI_Aint; 2])
 }
 
 /// How so many of a datatype are packed, and where that is counted.
@@ -413,7 +431,7 @@ impl Outgoing {
     /// What the library is to send: the packed bytes, and as many of their datatype as of the program's.
     pub fn argument(&self) -> Argument {
         let Self { staged, datatype, count } = self;
-        Argument::new(staged.buffer.as_ptr().cast(), *count, *datatype)
+        Argument::read(staged.buffer.as_ptr().cast(), *count, *datatype)
     }
 }
 
@@ -481,7 +499,7 @@ impl Incoming {
 
     /// What the library is to receive into.
     pub fn argument(&mut self) -> Argument {
-        Argument { buffer: self.staged.place(), count: self.count, datatype: self.datatype }
+        Argument::written(self.staged.place(), self.count, self.datatype)
     }
 
     /// Has the library receive a message, with a status of which something is known behind.

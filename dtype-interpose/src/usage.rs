@@ -121,8 +121,15 @@ impl Counted {
         result
     }
 
-    /// A message that is large enough: how long it takes in both ways is looked at now and then, in memory of
-    /// ours. One that would go packed is counted, if that is all that is wanted.
+    /// A message of so many is large enough. One that would go packed is counted, if that is all that is
+    /// wanted.
+    pub fn note_worth(&self, count: usize, goes: bool) {
+        if !mode::is_on() && goes {
+            add(&self.counts.worth, self.size.saturating_mul(count) as u64);
+        }
+    }
+
+    /// How long a message takes in both ways is looked at now and then, in memory of ours.
     ///
     /// # Safety
     /// MPI is usable, and what is named is there.
@@ -130,15 +137,12 @@ impl Counted {
         &self,
         engine: &Engine,
         datatype: MPI_Datatype,
-        (origin, count): (*const c_void, usize),
-        goes: bool,
+        origin: *const c_void,
+        count: usize,
     ) {
         /// Larger ones would take long, and memory.
         const MOST: usize = 64 << 20;
         let bytes = self.size.saturating_mul(count);
-        if !mode::is_on() && goes {
-            add(&self.counts.worth, bytes as u64);
-        }
         // After 1, 2, 4, 8 … messages.
         if !self.counts.messages.load(Ordering::Relaxed).is_power_of_two() || bytes > MOST {
             return;

@@ -24,8 +24,8 @@ use crate::{
 pub(crate) struct Move {
     pub window: MPI_Win,
     pub rank: c_int,
-    /// The datatype there.
-    pub there: MPI_Datatype,
+    /// How many of which datatype there.
+    pub there: (i64, MPI_Datatype),
     pub is_got: bool,
 }
 

@@ -162,6 +162,14 @@ fn programs_in_c_receive_the_same() {
     is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/suite.c", "suite"), 700, &[]);
 }
 
+/// What a receiver names may not be there beyond the message.
+#[test]
+fn a_report_reads_nothing_that_is_not_sent() {
+    let suite = compiled(&mpicc(), &[], "tests/c/suite.c", "suite-of-reports");
+    let report = reported(&[suite.as_os_str(), OsStr::new("roomy")], &[]).expect("there is one");
+    assert!(report.datatypes.iter().any(|usage| usage.packed > 0 && usage.samples.bytes > 0));
+}
+
 #[test]
 fn programs_in_fortran_receive_the_same() {
     let compiler = mpicc().replace("mpicc", "mpif90");
@@ -241,7 +249,7 @@ fn the_example_in_fortran_goes_packed() {
 #[test]
 fn the_example_in_python_goes_packed() {
     let particles = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/interpose/particles.py");
-    let environment = launch::python(&mpicc(), &folder()).unwrap();
+    let environment = launch::python(&mpicc(), launch::mpi4py().unwrap(), &folder()).unwrap();
     let [messages, packed] = counted(&[OsStr::new("python3"), particles.as_os_str()], &environment);
     assert_eq!((messages, packed), (800, 800));
 }

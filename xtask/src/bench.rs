@@ -153,9 +153,13 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
         }
         Name::Interpose => {
             for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
+                let preloaded = interpose::build(&sh, &library)?;
                 let mut preload = OsString::from("LD_PRELOAD=");
-                preload.push(interpose::build(&sh, &library)?);
+                preload.push(&preloaded);
                 on_two_ranks(&sh, &library, "bench-interpose", &["env".into(), preload], options, [])?;
+                if !options.iter().any(|option| option == "--json") {
+                    interpose::compare(&sh, &library, &preloaded)?;
+                }
             }
         }
     }

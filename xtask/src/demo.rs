@@ -38,16 +38,10 @@ pub(crate) fn run(choice: Libraries) -> Result<()> {
 /// A program in C as it is, without the preloaded library and with it.
 fn preloaded(sh: &Shell, library: &Library) -> Result<()> {
     let preloaded = interpose::build(sh, library)?;
-    let program = library.target(sh).join("release/structs");
-    let mpicc = library.mpicc();
-    cmd!(sh, "{mpicc} -O2 -o {program} examples/interpose/structs.c").quiet().run()?;
-    println!("\n{}: examples/interpose/structs.c, a program in C that knows nothing of us", library.version);
-    for (how, preload) in [("as it is", None), ("preloaded", Some(preloaded))] {
-        let mut command = xtask::launch::on_ranks(&library.mpiexec, 2, "env");
-        command.args(preload.map(|library| format!("LD_PRELOAD={}", library.display()))).arg(&program);
-        let output = command.output().with_context(|| format!("could not start {}", library.mpiexec))?;
-        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        print!("  {how:10} {}", String::from_utf8_lossy(&output.stdout));
+    let program = interpose::in_c(sh, library)?;
+    println!("\n{}: {}, a program in C that knows nothing of us", library.version, program.name);
+    for (how, preloaded) in [("as it is", None), ("preloaded", Some(&*preloaded))] {
+        print!("  {how:10} {}", program.run(library, preloaded)?);
     }
     println!();
     Ok(())

@@ -1,6 +1,8 @@
 //! `cargo xtask interpose`: builds the library that programs preload, for each MPI library, and says how.
 
-use anyhow::Result;
+use std::{ffi::OsString, path::Path};
+
+use anyhow::{Context, Result, ensure};
 use xshell::{Shell, cmd};
 
 use crate::{
@@ -27,4 +29,74 @@ pub(crate) fn build(sh: &Shell, library: &Library) -> Result<std::path::PathBuf>
     let _environment = library.enter(sh);
     cmd!(sh, "cargo build --quiet --release --package dtype-interpose").quiet().run()?;
     Ok(xtask::launch::preloaded(&library.target(sh).join("release/libdtype_mpi.so"))?)
+}
+
+/// A program that knows nothing of us, and says how long it takes.
+pub(crate) struct Program {
+    /// What it is called here.
+    pub(crate) name: &'static str,
+    words: Vec<OsString>,
+    environment: Vec<(&'static str, OsString)>,
+}
+
+/// The example in C, compiled for a library.
+pub(crate) fn in_c(sh: &Shell, library: &Library) -> Result<Program> {
+    let (name, mpicc) = ("examples/interpose/structs.c", library.mpicc());
+    let program = library.target(sh).join("release/structs");
+    cmd!(sh, "{mpicc} -O2 -o {program} {name}").quiet().run()?;
+    Ok(Program { name, words: vec![program.into()], environment: Vec::new() })
+}
+
+/// Those in Fortran and Python, where there is what they need.
+fn in_others(sh: &Shell, library: &Library) -> Result<Vec<Program>> {
+    let mut programs = Vec::new();
+    let (name, mpif90) = ("examples/interpose/rows.f90", library.mpicc().replace("mpicc", "mpif90"));
+    let program = library.target(sh).join("release/rows");
+    if cmd!(sh, "{mpif90} -O2 -o {program} {name}").quiet().ignore_stderr().run().is_ok() {
+        programs.push(Program { name, words: vec![program.into()], environment: Vec::new() });
+    }
+    if let Some(mpi4py) = mpi::mpi4py(sh) {
+        let name = "examples/interpose/particles.py";
+        let environment =
+            xtask::launch::python(library.mpicc(), mpi4py.into(), &library.target(sh).join("release"))?;
+        programs.push(Program { name, words: vec!["python3".into(), name.into()], environment });
+    }
+    Ok(programs)
+}
+
+impl Program {
+    /// Runs it on two ranks, and gives what it says.
+    pub(crate) fn run(&self, library: &Library, preloaded: Option<&Path>) -> Result<String> {
+        let mut command = xtask::launch::on_ranks(&library.mpiexec, 2, "env");
+        command.envs(library.lib().map(|lib| ("LD_LIBRARY_PATH", lib)));
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.args(preloaded.map(|library| format!("LD_PRELOAD={}", library.display()))).args(&self.words);
+        let output = command.output().with_context(|| format!("could not start {}", library.mpiexec))?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+/// Runs all examples as they are and preloaded, in turn, and prints the medians of what they say.
+pub(crate) fn compare(sh: &Shell, library: &Library, preloaded: &Path) -> Result<()> {
+    /// How often each is run.
+    const RUNS: usize = 5;
+    println!("\nWhole programs on {}, as they are and preloaded:", library.version);
+    for program in [in_c(sh, library)?].into_iter().chain(in_others(sh, library)?) {
+        let mut times = [const { Vec::new() }; 2];
+        for _ in 0..RUNS {
+            for (times, preloaded) in times.iter_mut().zip([None, Some(preloaded)]) {
+                let said = program.run(library, preloaded)?;
+                let time = said.split_once(": ").and_then(|(_, time)| time.split_once(" us"));
+                let time = time.and_then(|(time, _)| time.parse::<f64>().ok());
+                times.push(time.with_context(|| format!("{} says no time: {said}", program.name))?);
+            }
+        }
+        let [before, after] = times.map(|mut times| {
+            times.sort_by(f64::total_cmp);
+            times[RUNS / 2]
+        });
+        println!("  {:32} {before:8.1} → {after:6.1} us, {:4.1} ×", program.name, before / after);
+    }
+    Ok(())
 }

@@ -39,16 +39,23 @@ pub fn on_ranks(mpiexec: impl AsRef<OsStr>, ranks: usize, program: impl AsRef<Os
     command
 }
 
-/// Where mpi4py and numpy are: `cargo xtask test` says it.
+/// Where mpi4py and numpy are, as `cargo xtask test` says it to tests.
+///
+/// # Errors
+/// Where nobody has said it.
+pub fn mpi4py() -> io::Result<OsString> {
+    env::var_os(MPI4PY).ok_or_else(|| io::Error::other("DTYPE_MPI4PY: where mpi4py is"))
+}
+
+/// The environment variable of [`mpi4py`].
 pub const MPI4PY: &str = "DTYPE_MPI4PY";
 
-/// The environment in which Python finds mpi4py ([`MPI4PY`]), and mpi4py the MPI library of this compiler
-/// wrapper. Files that it needs for that go to `folder`.
+/// The environment in which Python finds mpi4py, which is in a folder of its own, and mpi4py the MPI library
+/// of this compiler wrapper. Files that it needs for that go to `folder`.
 ///
 /// # Errors
 /// Where the compiler cannot be asked, or a file not be made.
-pub fn python(mpicc: &str, folder: &Path) -> io::Result<Vec<(&'static str, OsString)>> {
-    let mpi4py = env::var_os(MPI4PY).ok_or_else(|| io::Error::other("DTYPE_MPI4PY: where mpi4py is"))?;
+pub fn python(mpicc: &str, mpi4py: OsString, folder: &Path) -> io::Result<Vec<(&'static str, OsString)>> {
     // Only Open MPI's compiler says its version so.
     if Command::new(mpicc).arg("--showme:version").output()?.status.success() {
         return Ok(vec![("PYTHONPATH", mpi4py), ("MPI4PY_MPIABI", "openmpi".into())]);

@@ -149,7 +149,7 @@ fn structs(sh: &Shell, count: &mut Count) -> Result<()> {
 /// languages that are here.
 fn programs(sh: &Shell, count: &mut Count) -> Result<()> {
     let mpi4py = mpi::mpi4py(sh);
-    let _folder = mpi4py.as_ref().map(|folder| sh.push_env("DTYPE_MPI4PY", folder));
+    let _folder = mpi4py.as_ref().map(|folder| sh.push_env(xtask::launch::MPI4PY, folder));
     let mut skipped = Vec::new();
     if !fortran_is_here(sh) {
         skipped.extend(["--skip", "fortran"]);

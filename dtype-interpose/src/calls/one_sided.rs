@@ -12,7 +12,7 @@ use crate::{
 
 /// Defines what is put or got.
 macro_rules! moves {
-    ($ending:literal; $($name:ident $buffer:ty, $is_got:literal;)*) => { calls! { $ending; $(
+    ($ending:literal; $($name:ident $buffer:ty, $access:ident, $is_got:literal;)*) => { calls! { $ending; $(
         fn $name(
             buffer: $buffer,
             count: Count,
@@ -23,8 +23,8 @@ macro_rules! moves {
             there: MPI_Datatype,
             window: MPI_Win,
         ) |next| {
-            let named = Argument::new(buffer, count, datatype);
-            let moved = Move { window, rank, there, is_got: $is_got };
+            let named = Argument::$access(buffer, count, datatype);
+            let moved = Move { window, rank, there: (there_count.into(), there), is_got: $is_got };
             // SAFETY: the program's promise; packed bytes are as many as the datatype has, and are kept.
             unsafe {
                 let (Argument { buffer, datatype, .. }, block) = match moved.packed(&CALL, named) {
@@ -39,8 +39,8 @@ macro_rules! moves {
 }
 
 with_both_counts! { moves! {
-    Put *const c_void, false;
-    Get *mut c_void, true;
+    Put *const c_void, read, false;
+    Get *mut c_void, written, true;
 } }
 
 /// Defines calls behind which everything is complete, with all ranks or with one, by what they are given

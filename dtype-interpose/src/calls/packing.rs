@@ -21,7 +21,7 @@ with_both_counts! { calls! {
     ) |next| {
         // SAFETY: the program's promise.
         unsafe {
-            let named = Argument::new(buffer, count, datatype);
+            let named = Argument::read(buffer, count, datatype);
             match pack(&CALL, named, packed, size.into(), (*position).into()) {
                 Some(end) => {
                     *position = end as Count;
@@ -43,7 +43,7 @@ with_both_counts! { calls! {
     ) |next| {
         // SAFETY: the program's promise.
         unsafe {
-            let named = Argument::new(buffer, count, datatype);
+            let named = Argument::written(buffer, count, datatype);
             match unpack(&CALL, named, packed, size.into(), (*position).into()) {
                 Some(end) => {
                     *position = end as Count;

@@ -39,7 +39,7 @@ macro_rules! send {
             communicator: MPI_Comm,
             $($more: $type,)*
         ) |next| {
-            let named = Argument::new(buffer, count, datatype);
+            let named = Argument::read(buffer, count, datatype);
             // SAFETY: the program's promise; packed bytes are as many as the datatype has, and are kept.
             unsafe {
                 let $packed = $stage(&CALL, named, communicator);
@@ -81,9 +81,9 @@ macro_rules! receive {
         ) |next| {
             // SAFETY: the program's promise; there is room for the packed bytes.
             unsafe {
-                match Incoming::message(&CALL, Argument::new(buffer, count, datatype)) {
-                    Some(packed) => packed.receive(status, |Argument { buffer, count, datatype }, status| {
-                        next(buffer, count as Count, datatype, $($argument,)* status)
+                match Incoming::message(&CALL, Argument::written(buffer, count, datatype)) {
+                    Some(packed) => packed.receive(status, |instead, status| {
+                        next(instead.buffer, instead.count as Count, instead.datatype, $($argument,)* status)
                     }),
                     None => next(buffer, count, datatype, $($argument,)* status),
                 }
@@ -101,12 +101,13 @@ macro_rules! kept_receive {
             $($argument: $type,)*
             request: *mut MPI_Request,
         ) |next| {
-            let named = Argument::new(buffer, count, datatype);
+            let named = Argument::written(buffer, count, datatype);
             // SAFETY: the program's promise; there is room for the packed bytes, which is kept.
             unsafe {
                 let mut packed = Incoming::message(&CALL, named);
-                let Argument { buffer, count, datatype } = packed.as_mut().map_or(named, Incoming::argument);
-                let code = next(buffer, count as Count, datatype, $($argument,)* request);
+                let instead = packed.as_mut().map_or(named, Incoming::argument);
+                let (buffer, count) = (instead.buffer, instead.count as Count);
+                let code = next(buffer, count, instead.datatype, $($argument,)* request);
                 keep(code, request, Kind::$kind, packed.map(Work::Receive))
             }
         }
@@ -138,13 +139,13 @@ pub(crate) mod exchanging {
             communicator: MPI_Comm,
             status: *mut MPI_Status,
         ) |next| {
-            let named = Argument::new(send_buffer, send_count, send_datatype);
+            let named = Argument::read(send_buffer, send_count, send_datatype);
             // SAFETY: the program's promise; packed bytes are as many as the datatypes have, or there is
             // room for them.
             unsafe {
                 let sent = Outgoing::of(&CALL, named, communicator);
                 let sending = sent.as_ref().map_or(named, Outgoing::argument);
-                let exchange = |Argument { buffer, count, datatype }, status| {
+                let exchange = |Argument { buffer, count, datatype, .. }, status| {
                     next(
                         sending.buffer,
                         send_count,
@@ -160,7 +161,7 @@ pub(crate) mod exchanging {
                         status,
                     )
                 };
-                let named = Argument::new(buffer, count, datatype);
+                let named = Argument::written(buffer, count, datatype);
                 match Incoming::message(&CALL, named) {
                     Some(packed) => packed.receive(status, exchange),
                     None => exchange(named, status),
@@ -179,10 +180,10 @@ pub(crate) mod exchanging {
             communicator: MPI_Comm,
             status: *mut MPI_Status,
         ) |next| {
-            let named = Argument::new(buffer, count, datatype);
+            let named = Argument::read(buffer, count, datatype);
             // SAFETY: the program's promise; packed bytes are replaced by as many.
             unsafe {
-                let exchange = |Argument { buffer, count, datatype }, status| {
+                let exchange = |Argument { buffer, count, datatype, .. }, status| {
                     next(buffer, count as Count, datatype, to, send_tag, from, tag, communicator, status)
                 };
                 match Incoming::replaced(&CALL, named, communicator) {

@@ -40,6 +40,13 @@ pub(super) struct Around<'a> {
     buffer: *mut c_void,
     blocks: usize,
     communicator: MPI_Comm,
+    is_sent: bool,
+}
+
+impl Around<'_> {
+    fn argument(&self, buffer: *mut c_void, count: i64, datatype: MPI_Datatype) -> Argument {
+        Argument { is_read: self.is_sent, ..Argument::written(buffer, count, datatype) }
+    }
 }
 
 /// What the library is given instead.
@@ -61,13 +68,13 @@ impl<C: Integer> Named for (C, MPI_Datatype) {
     }
 
     unsafe fn stage(self, around: Around<'_>) -> Option<(Staged, Replaced<Self>)> {
-        let Around { call, buffer, blocks, communicator } = around;
+        let Around { call, buffer, blocks, communicator, .. } = around;
         let (count, datatype) = self;
         // SAFETY: the program's promise.
         let found = unsafe {
             let count: i64 = count.try_into().ok()?;
             let all = usize::try_from(count).ok()?.checked_mul(blocks)?;
-            Argument::new(buffer, count, datatype).largest_of(blocks, all)?.engine(call)
+            around.argument(buffer, count, datatype).largest_of(blocks, all)?.engine(call)
         }?;
         let packed = found.engine.sent(found.count, communicator)?;
         let part = found.part(buffer.cast(), found.count.checked_mul(blocks)?);
@@ -84,7 +91,7 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, MPI_Datatype) {
 
     /// The largest block decides.
     unsafe fn stage(self, around: Around<'_>) -> Option<(Staged, Replaced<Self>)> {
-        let Around { call, buffer, blocks, communicator } = around;
+        let Around { call, buffer, blocks, communicator, .. } = around;
         let (counts, places, datatype) = self;
         let blocks = c_int::try_from(blocks).ok()?;
         // SAFETY: the program's promise.
@@ -102,7 +109,7 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, MPI_Datatype) {
         let blocks = items.iter().filter(|(count, _)| *count > 0).count();
         // SAFETY: the program's promise.
         let found = unsafe {
-            let largest = Argument::new(buffer, i64::try_from(largest).ok()?, datatype);
+            let largest = around.argument(buffer, i64::try_from(largest).ok()?, datatype);
             largest.largest_of(blocks, all)?.engine_at(call, at)
         }?;
         let packed = found.engine.sent(found.count, communicator)?;
@@ -128,7 +135,7 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype)
 
     /// All blocks go packed, or none: they have one buffer. What ranks would have to agree on goes plain.
     unsafe fn stage(self, around: Around<'_>) -> Option<(Staged, Replaced<Self>)> {
-        let Around { call, buffer, blocks, communicator } = around;
+        let Around { call, buffer, blocks, communicator, .. } = around;
         let (counts, places, datatypes) = self;
         let blocks = c_int::try_from(blocks).ok()?;
         // SAFETY: the program's promise.
@@ -144,7 +151,9 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype)
             }
             let origin = buffer.cast::<u8>().wrapping_offset(isize::try_from(place).ok()?);
             // SAFETY: the program's promise.
-            let found = unsafe { Argument::new(origin.cast(), count, *datatype).candidate()?.engine(call) }?;
+            let named = around.argument(origin.cast(), count, *datatype);
+            // SAFETY: the program's promise.
+            let found = unsafe { named.candidate()?.engine(call) }?;
             if found.engine.is_for_peers() {
                 return None;
             }
@@ -167,12 +176,12 @@ pub(super) struct Side<A> {
 }
 
 impl<A: Named> Side<A> {
-    /// `block` says whether it is packed before, and unpacked behind.
+    /// `is_packed` says whether it is packed before the call.
     ///
     /// # Safety
     /// The program's promise.
-    unsafe fn of(arguments: A, around: Around<'_>, block: impl FnOnce(Staged) -> Block) -> Self {
-        let Around { buffer, blocks, .. } = around;
+    unsafe fn of(arguments: A, around: Around<'_>, is_packed: bool) -> Self {
+        let Around { buffer, blocks, is_sent, .. } = around;
         let staged = or_else_plain(|| {
             (blocks > 0).then_some(())?;
             // SAFETY: the program's promise.
@@ -181,7 +190,7 @@ impl<A: Named> Side<A> {
         let Some((staged, Replaced { arguments, lists })) = staged else {
             return Self { buffer, arguments, block: None, lists: None };
         };
-        let mut block = block(staged);
+        let mut block = Block { staged, is_packed, is_received: !is_sent };
         Self { buffer: block.staged.place(), arguments, block: Some(block), lists: Some(lists) }
     }
 }
@@ -203,15 +212,11 @@ impl<S: Named, R: Named> Sides<S, R> {
         communicator: MPI_Comm,
     ) -> Self {
         let Blocks { sent, received, keeps } = blocks;
-        let is_sent = |staged| Block { staged, is_packed: true, is_received: false };
-        let is_received = |staged| Block { staged, is_packed: keeps, is_received: true };
-        let around = |buffer, blocks| Around { call, buffer, blocks, communicator };
+        let sending = Around { call, buffer: send.0.cast_mut(), blocks: sent, communicator, is_sent: true };
+        let receiving = Around { buffer: receive.0, blocks: received, is_sent: false, ..sending };
         // SAFETY: the program's promise.
         unsafe {
-            Self {
-                send: Side::of(send.1, around(send.0.cast_mut(), sent), is_sent),
-                receive: Side::of(receive.1, around(receive.0, received), is_received),
-            }
+            Self { send: Side::of(send.1, sending, true), receive: Side::of(receive.1, receiving, keeps) }
         }
     }
 

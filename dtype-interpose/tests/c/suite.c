@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* Regions are for messages that are under way at the same time. */
 enum { REGION = 1 << 16, ROOM = 8 * REGION, KINDS = 16, MANY = 6 };
@@ -320,6 +322,26 @@ static void p_partial(const Case *c) {
     MPI_Send(c->from, c->count - 1, c->type, other, 5, world);
     MPI_Wait(&request, &status);
     received(c, &status);
+}
+
+static void p_roomy(const Case *c) {
+    /* A receiver says that there is room for far more than there is memory. */
+    MPI_Status status;
+    long page = sysconf(_SC_PAGESIZE);
+    char *memory = mmap(NULL, ROOM + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(memory + ROOM, page, PROT_NONE);
+    MPI_Request request;
+    char *end = memory + ROOM - REGION;
+    MPI_Irecv(end, c->count * 20, c->type, other, 5, world, &request);
+    MPI_Send(c->from, c->count, c->type, other, 5, world);
+    MPI_Wait(&request, &status);
+    add_status(c, &status);
+    add(memory, ROOM);
+    MPI_Irecv(end, c->count * 20, c->type, other, 5, world, &request);
+    MPI_Send(c->from, 1, c->type, other, 5, world);
+    MPI_Wait(&request, &status);
+    add(memory, ROOM);
+    munmap(memory, ROOM + page);
 }
 
 static void p_elements(const Case *c) {
@@ -1092,6 +1114,8 @@ static void p_fence(const Case *c) {
         get(c, &w, MPI_PROC_NULL, 0, c->spare);
         MPI_Win_fence(0, w.window);
         get(c, &w, other, 0, c->to);
+        /* Less than there is room for. */
+        MPI_Get(c->spare, c->count, c->type, other, REGION, w.count / 2, w.there, w.window);
         put(c, &w, rank, 1);
         MPI_Win_fence(MPI_MODE_NOSUCCEED, w.window);
         add(to, ROOM);
@@ -1216,6 +1240,7 @@ static const struct {
     {"self", p_self},
     {"nobody", p_nobody},
     {"partial", p_partial},
+    {"roomy", p_roomy},
     {"elements", p_elements, 1},
     {"truncated", p_truncated},
     {"probe", p_probe},
