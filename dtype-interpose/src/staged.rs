@@ -74,7 +74,7 @@ impl Argument {
 
     /// # Safety
     /// 1 and 2 of [`candidate`](Self::candidate).
-    #[inline]
+    #[inline(always)]
     unsafe fn counted<'a>(&self, blocks: usize, all: usize) -> Option<Candidate<'a>> {
         let count = usize::try_from(self.count).ok().filter(|count| *count > 0)?;
         // SAFETY: 1 and 2.
