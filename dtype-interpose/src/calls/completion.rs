@@ -13,17 +13,17 @@ use crate::{
 calls! { "";
     fn Wait(request: *mut MPI_Request, status: *mut MPI_Status) |next| {
         // SAFETY: the program's promise.
-        unsafe { ask(1, request, status, |status| (next(request, status), Done::All)) }
+        unsafe { ask(1, request, status, |status| next(request, status), |_| Done::All) }
     }
 
     fn Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) |next| {
         // SAFETY: the program's promise.
-        unsafe { ask(1, request, status, |status| all_if(flag, next(request, flag, status))) }
+        unsafe { ask(1, request, status, |status| next(request, flag, status), |code| all_if(flag, code)) }
     }
 
     fn Waitall(count: c_int, requests: *mut MPI_Request, statuses: *mut MPI_Status) |next| {
         // SAFETY: the program's promise.
-        unsafe { ask(count, requests, statuses, |statuses| (next(count, requests, statuses), Done::All)) }
+        unsafe { ask(count, requests, statuses, |statuses| next(count, requests, statuses), |_| Done::All) }
     }
 
     fn Testall(
@@ -34,7 +34,8 @@ calls! { "";
     ) |next| {
         // SAFETY: the program's promise.
         unsafe {
-            ask(count, requests, statuses, |statuses| all_if(flag, next(count, requests, flag, statuses)))
+            let test = |statuses| next(count, requests, flag, statuses);
+            ask(count, requests, statuses, test, |code| all_if(flag, code))
         }
     }
 
@@ -46,9 +47,8 @@ calls! { "";
     ) |next| {
         // SAFETY: the program's promise.
         unsafe {
-            ask(count, requests, status, |status| {
-                (next(count, requests, index, status), Done::These(slice::from_ref(&*index)))
-            })
+            let wait = |status| next(count, requests, index, status);
+            ask(count, requests, status, wait, |_| Done::These(slice::from_ref(&*index)))
         }
     }
 
@@ -61,10 +61,9 @@ calls! { "";
     ) |next| {
         // SAFETY: the program's promise.
         unsafe {
-            ask(count, requests, status, |status| {
-                let code = next(count, requests, index, flag, status);
-                (code, Done::These(if *flag != 0 { slice::from_ref(&*index) } else { &[] }))
-            })
+            let test = |status| next(count, requests, index, flag, status);
+            let found = |_| Done::These(if *flag != 0 { slice::from_ref(&*index) } else { &[] });
+            ask(count, requests, status, test, found)
         }
     }
 
@@ -90,7 +89,7 @@ calls! { "";
     fn Request_free(request: *mut MPI_Request) |next| {
         // SAFETY: the program's promise.
         unsafe {
-            match requests::take(slice::from_ref(&*request)).pop() {
+            match requests::take(list(request, 1)).pop() {
                 Some((_, pending)) if pending.is_active() => {
                     pending.leave();
                     *request = ffi::RSMPI_REQUEST_NULL;
@@ -114,10 +113,8 @@ macro_rules! of_some {
         ) |next| {
             // SAFETY: the program's promise; that nothing is under way is a negative number.
             unsafe {
-                ask(count, requests, statuses, |statuses| {
-                    let code = next(count, requests, done, indices, statuses);
-                    (code, Done::These(list(indices, *done)))
-                })
+                let ask_some = |statuses| next(count, requests, done, indices, statuses);
+                ask(count, requests, statuses, ask_some, |_| Done::These(list(indices, *done)))
             }
         }
     )* } };
@@ -137,10 +134,9 @@ enum Done<'a> {
 ///
 /// # Safety
 /// The flag is there.
-unsafe fn all_if(flag: *const c_int, code: c_int) -> (c_int, Done<'static>) {
+unsafe fn all_if(flag: *const c_int, code: c_int) -> Done<'static> {
     // SAFETY: the caller's condition.
-    let all = code != SUCCESS || unsafe { *flag } != 0;
-    (code, if all { Done::All } else { Done::These(&[]) })
+    if code != SUCCESS || unsafe { *flag } != 0 { Done::All } else { Done::These(&[]) }
 }
 
 impl Done<'_> {
@@ -158,27 +154,31 @@ impl Done<'_> {
 /// Asks for some requests, and does what is to be done with those of ours.
 ///
 /// # Safety
-/// The program's promise, to `next`, which gives the code and which are done; of these there are statuses.
+/// The program's promise, to `next`. Which are `done` is asked for where the library has said so; of these
+/// there are statuses.
 unsafe fn ask<'a>(
     count: c_int,
     requests: *mut MPI_Request,
     statuses: *mut MPI_Status,
-    next: impl FnOnce(*mut MPI_Status) -> (c_int, Done<'a>),
+    next: impl FnOnce(*mut MPI_Status) -> c_int,
+    done: impl FnOnce(c_int) -> Done<'a>,
 ) -> c_int {
     // SAFETY: the program's promise.
     let taken = requests::take(unsafe { list(requests, count) });
     if taken.is_empty() {
-        return next(statuses).0;
+        return next(statuses);
     }
     let mut own = Vec::new();
     let statuses = own_statuses(&mut own, count, statuses);
-    let (code, done) = next(statuses);
+    let code = next(statuses);
+    // Of an error in what is asked nothing more is known than what the program's handles are.
+    let done = if code == SUCCESS || is_in_status(code) { done(code) } else { Done::These(&[]) };
     for (i, pending) in taken {
         // SAFETY: of what is done there is a status; and the program has left alone what it receives.
         unsafe {
             let (end, status) = match done.status_of(i).map(|place| statuses.add(place)) {
                 Some(status) if code == SUCCESS => (End::Done, status),
-                Some(status) => (end_by_status(code, status), status),
+                Some(status) => (end_by_status(status), status),
                 None => (End::NotYet, statuses),
             };
             pending.settle(*requests.add(i), end, status);
@@ -187,18 +187,20 @@ unsafe fn ask<'a>(
     code
 }
 
-/// How a request ended where some have not done so well.
-///
-/// # Safety
-/// The status is that of the request.
-unsafe fn end_by_status(code: c_int, status: *const MPI_Status) -> End {
+/// Whether a code says that statuses have errors.
+fn is_in_status(code: c_int) -> bool {
     let mut class = SUCCESS;
     // SAFETY: the code is one that MPI has returned.
     unsafe { ffi::MPI_Error_class(code, &raw mut class) };
-    if class != ffi::MPI_ERR_IN_STATUS as c_int {
-        return End::Failed;
-    }
-    // SAFETY: the caller's condition; with this code, statuses have errors.
+    class == ffi::MPI_ERR_IN_STATUS as c_int
+}
+
+/// How a request ended where some have not done so well.
+///
+/// # Safety
+/// The status is that of the request, and has an error.
+unsafe fn end_by_status(status: *const MPI_Status) -> End {
+    // SAFETY: the caller's condition.
     match unsafe { (*status).MPI_ERROR } {
         SUCCESS => End::Done,
         code if code == ffi::MPI_ERR_PENDING as c_int => End::NotYet,

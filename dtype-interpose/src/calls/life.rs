@@ -46,7 +46,7 @@ calls! { "";
     fn Type_free(datatype: *mut MPI_Datatype) |next| {
         // SAFETY: the program's promise.
         unsafe {
-            known::freed(*datatype);
+            datatype.as_ref().into_iter().for_each(|datatype| known::freed(*datatype));
             next(datatype)
         }
     }

@@ -22,7 +22,7 @@ with_both_counts! { calls! {
         // SAFETY: the program's promise.
         unsafe {
             let named = Argument::read(buffer, count, datatype);
-            match pack(&CALL, named, packed, size.into(), (*position).into()) {
+            match pack(&CALL, named, packed, size.into(), at(position)) {
                 Some(end) => {
                     *position = end as Count;
                     SUCCESS
@@ -44,7 +44,7 @@ with_both_counts! { calls! {
         // SAFETY: the program's promise.
         unsafe {
             let named = Argument::written(buffer, count, datatype);
-            match unpack(&CALL, named, packed, size.into(), (*position).into()) {
+            match unpack(&CALL, named, packed, size.into(), at(position)) {
                 Some(end) => {
                     *position = end as Count;
                     SUCCESS
@@ -54,6 +54,15 @@ with_both_counts! { calls! {
         }
     }
 } }
+
+/// The position, or one that is wrong where there is none: what is wrong the library says.
+///
+/// # Safety
+/// The program's promise.
+unsafe fn at<P: Copy + Into<i64>>(position: *const P) -> i64 {
+    // SAFETY: the program's promise.
+    unsafe { position.as_ref() }.map_or(-1, |position| (*position).into())
+}
 
 /// Packs what is named behind a position, if there is room for it, and gives the position behind.
 ///
@@ -65,7 +74,7 @@ unsafe fn pack(call: &Call, named: Argument, packed: *mut c_void, size: i64, pos
     or_else_plain(|| {
         // SAFETY: the program's promise.
         let found @ Found { engine, count, .. } = unsafe { candidate.engine(call) }?;
-        let (bytes, place) = room(engine.size().checked_mul(count)?, size, position)?;
+        let (bytes, place) = room(engine.size().checked_mul(count)?, packed, size, position)?;
         // SAFETY: the program's promise: what is named is there, and `size` bytes for what is packed.
         unsafe {
             let target = std::slice::from_raw_parts_mut(packed.cast::<u8>().add(place), bytes);
@@ -91,7 +100,7 @@ unsafe fn unpack(
     or_else_plain(|| {
         // SAFETY: the program's promise.
         let found @ Found { engine, count, .. } = unsafe { candidate.engine(call) }?;
-        let (bytes, place) = room(engine.size().checked_mul(count)?, size, position)?;
+        let (bytes, place) = room(engine.size().checked_mul(count)?, packed, size, position)?;
         // SAFETY: the program's promise: what is named is there, and `size` packed bytes.
         unsafe {
             let source = std::slice::from_raw_parts(packed.cast::<u8>().add(place), bytes);
@@ -102,7 +111,8 @@ unsafe fn unpack(
 }
 
 /// The bytes, and where they begin, if they fit.
-fn room(bytes: usize, size: i64, position: i64) -> Option<(usize, usize)> {
+fn room(bytes: usize, packed: *const c_void, size: i64, position: i64) -> Option<(usize, usize)> {
+    (!packed.is_null()).then_some(())?;
     let place = usize::try_from(position).ok()?;
     let size = usize::try_from(size).ok()?;
     (place.checked_add(bytes)? <= size).then_some((bytes, place))
