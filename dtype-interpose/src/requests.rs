@@ -21,6 +21,7 @@ use crate::{
     handle::number,
     lock::lock,
     staged::{Block, Incoming, Outgoing},
+    usage::{self, Prepared},
 };
 
 /// What a request uses.
@@ -34,17 +35,40 @@ pub(crate) enum Work {
 }
 
 /// Whether a request can be started again and again.
-#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// It is under way when the library gives it.
     Once,
-    Persistent,
+    /// Each start counts what it names.
+    Persistent(Prepared),
+}
+
+/// Stages a call that is under way when it returns.
+pub(crate) fn once<R>(stage: impl FnOnce() -> R) -> (R, Kind) {
+    (stage(), Kind::Once)
+}
+
+/// Stages a call that is started later, again and again.
+pub(crate) fn persistent<R>(stage: impl FnOnce() -> R) -> (R, Kind) {
+    let (staged, named) = usage::prepared(stage);
+    (staged, Kind::Persistent(named))
+}
+
+impl Kind {
+    pub fn is_persistent(&self) -> bool {
+        matches!(self, Self::Persistent(_))
+    }
+
+    /// Whether there is anything to count.
+    fn counts(&self) -> bool {
+        matches!(self, Self::Persistent(named) if !named.is_empty())
+    }
 }
 
 /// A request of ours.
 pub(crate) struct Pending {
     handle: MPI_Request,
-    work: Work,
+    /// Nothing where it goes plain, and is only counted.
+    work: Option<Work>,
     kind: Kind,
     /// It has been started, and its end not been told to the program.
     is_active: bool,
@@ -82,10 +106,10 @@ fn put(pending: Pending) {
 /// # Safety
 /// Where the code is that of success, the library has set the request.
 pub(crate) unsafe fn keep(code: c_int, request: *const MPI_Request, kind: Kind, work: Option<Work>) -> c_int {
-    if let Some(work) = work.filter(|_| code == SUCCESS) {
+    if code == SUCCESS && (work.is_some() || kind.counts()) {
         // SAFETY: the caller's condition.
         let handle = unsafe { *request };
-        put(Pending { handle, work, kind, is_active: kind == Kind::Once, is_unpacked: false });
+        put(Pending { handle, work, is_active: !kind.is_persistent(), kind, is_unpacked: false });
     }
     code
 }
@@ -103,12 +127,17 @@ pub(crate) unsafe fn start(handles: &[MPI_Request]) {
     for handle in handles {
         let Some(pending) = map.get_mut(&number(*handle)) else { continue };
         (pending.is_active, pending.is_unpacked) = (true, false);
+        if let Kind::Persistent(named) = &pending.kind {
+            named.count();
+        }
         // SAFETY: the caller's condition.
         unsafe {
             match &mut pending.work {
-                Work::Send(outgoing) => outgoing.pack(),
-                Work::Receive(_) => {}
-                Work::Collective { sides, .. } => sides.iter_mut().flatten().for_each(|side| side.begin()),
+                Some(Work::Send(outgoing)) => outgoing.pack(),
+                Some(Work::Collective { sides, .. }) => {
+                    sides.iter_mut().flatten().for_each(|side| side.begin());
+                }
+                Some(Work::Receive(_)) | None => {}
             }
         }
     }
@@ -153,9 +182,11 @@ impl Pending {
         // SAFETY: 1 and 2.
         unsafe {
             match &mut self.work {
-                Work::Send(_) => {}
-                Work::Receive(incoming) => incoming.arrived(status),
-                Work::Collective { sides, .. } => sides.iter_mut().flatten().for_each(|side| side.finish()),
+                Some(Work::Receive(incoming)) => incoming.arrived(status),
+                Some(Work::Collective { sides, .. }) => {
+                    sides.iter_mut().flatten().for_each(|side| side.finish());
+                }
+                Some(Work::Send(_)) | None => {}
             }
         }
     }
@@ -168,7 +199,7 @@ impl Pending {
     /// 1 and 2 of [`unpack`](Self::unpack), where it is done.
     pub unsafe fn settle(mut self, now: MPI_Request, end: End, status: *const MPI_Status) {
         let is_gone = now != self.handle;
-        if !is_gone && (end == End::NotYet || !self.is_active || self.kind == Kind::Once) {
+        if !is_gone && (end == End::NotYet || !self.is_active || !self.kind.is_persistent()) {
             return put(self);
         }
         if end == End::Done {
@@ -228,7 +259,7 @@ fn tend_all() {
             if code == SUCCESS {
                 pending.unpack(&raw const status);
             }
-            if pending.kind == Kind::Persistent {
+            if pending.kind.is_persistent() {
                 ffi::PMPI_Request_free(&raw mut pending.handle);
             }
         }

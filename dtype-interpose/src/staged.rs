@@ -471,8 +471,10 @@ impl Incoming {
     /// # Safety
     /// 1. MPI is usable, and the datatype live. 2. What is named is readable, as MPI asks for.
     pub unsafe fn replaced(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
+        // It counts as two: what is sent, and what is received.
+        let both = usize::try_from(argument.count).unwrap_or(0).saturating_mul(2);
         // SAFETY: 1.
-        let candidate = unsafe { argument.candidate() }?;
+        let candidate = unsafe { argument.largest_of(2, both) }?;
         or_else_plain(|| {
             // SAFETY: 1.
             let found = unsafe { candidate.engine(call) }?;

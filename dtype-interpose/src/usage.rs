@@ -4,6 +4,7 @@
 //! reads.
 
 use std::{
+    cell::RefCell,
     env,
     ffi::{OsString, c_int, c_void},
     fs,
@@ -39,6 +40,8 @@ struct Counts {
     packed: AtomicU64,
     worth: AtomicU64,
     nanoseconds: AtomicU64,
+    /// Messages that could be looked at in both ways.
+    comparable: AtomicU64,
 }
 
 fn add(count: &AtomicU64, number: u64) -> u64 {
@@ -107,9 +110,8 @@ impl Counted {
     }
 
     /// Messages of so many in all have been named, whatever becomes of them.
-    pub fn note(&self, messages: usize, count: usize) {
-        add(&self.counts.messages, messages as u64);
-        add(&self.counts.bytes, self.size.saturating_mul(count) as u64);
+    pub fn note(self: &Arc<Self>, messages: usize, count: usize) {
+        Noted { counted: Arc::clone(self), messages, count, worth: 0 }.note();
     }
 
     /// Packs or unpacks so many bytes of a message, with a clock.
@@ -123,9 +125,9 @@ impl Counted {
 
     /// A message of so many is large enough. One that would go packed is counted, if that is all that is
     /// wanted.
-    pub fn note_worth(&self, count: usize, goes: bool) {
+    pub fn note_worth(self: &Arc<Self>, count: usize, goes: bool) {
         if !mode::is_on() && goes {
-            add(&self.counts.worth, self.size.saturating_mul(count) as u64);
+            Noted { counted: Arc::clone(self), messages: 0, count: 0, worth: count }.note();
         }
     }
 
@@ -143,8 +145,8 @@ impl Counted {
         /// Larger ones would take long, and memory.
         const MOST: usize = 64 << 20;
         let bytes = self.size.saturating_mul(count);
-        // After 1, 2, 4, 8 … messages.
-        if !self.counts.messages.load(Ordering::Relaxed).is_power_of_two() || bytes > MOST {
+        // The first, the second, the fourth, the eighth …
+        if !add(&self.counts.comparable, 1).is_power_of_two() || bytes > MOST {
             return;
         }
         let (Ok(mut room), Ok(length)) = (PackBuffer::with_room(bytes), c_int::try_from(bytes)) else {
@@ -212,6 +214,64 @@ impl Counted {
             let (built, place) = ("others".to_owned(), "many places".to_owned());
             report.add_usage(Usage { built, place, layout: None, size: 0, reason: None, ..usage });
         }
+    }
+}
+
+/// What a call names: so many messages with so many of a datatype in all, of which so many are worth packing.
+struct Noted {
+    counted: Arc<Counted>,
+    messages: usize,
+    count: usize,
+    worth: usize,
+}
+
+impl Noted {
+    /// Counts it now, or with each start of the call that a thread prepares.
+    fn note(self) {
+        let mut now = Some(self);
+        let _ = PREPARED.try_with(|prepared| {
+            if let Some(Prepared(list)) = &mut *prepared.borrow_mut() {
+                list.extend(now.take());
+            }
+        });
+        now.iter().for_each(Self::count);
+    }
+
+    fn count(&self) {
+        let Counted { size, counts, .. } = &*self.counted;
+        add(&counts.messages, self.messages as u64);
+        add(&counts.bytes, size.saturating_mul(self.count) as u64);
+        add(&counts.worth, size.saturating_mul(self.worth) as u64);
+    }
+}
+
+/// What a call names that is prepared to be made again and again.
+#[derive(Default)]
+pub(crate) struct Prepared(Vec<Noted>);
+
+thread_local! {
+    /// Of the call that a thread prepares.
+    static PREPARED: RefCell<Option<Prepared>> = const { RefCell::new(None) };
+}
+
+/// Prepares a call, and gives what it names, which counts each time that it is started.
+pub(crate) fn prepared<R>(prepare: impl FnOnce() -> R) -> (R, Prepared) {
+    if !is_counting() {
+        return (prepare(), Prepared::default());
+    }
+    let _ = PREPARED.try_with(|prepared| prepared.replace(Some(Prepared::default())));
+    let result = prepare();
+    (result, PREPARED.try_with(RefCell::take).ok().flatten().unwrap_or_default())
+}
+
+impl Prepared {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The call is started.
+    pub fn count(&self) {
+        self.0.iter().for_each(Noted::count);
     }
 }
 

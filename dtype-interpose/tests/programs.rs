@@ -170,6 +170,23 @@ fn a_report_reads_nothing_that_is_not_sent() {
     assert!(report.datatypes.iter().any(|usage| usage.packed > 0 && usage.samples.bytes > 0));
 }
 
+/// What is prepared counts each time that it is sent or received, and what is replaced does twice.
+#[test]
+fn a_report_counts_each_message() {
+    let suite = compiled(&mpicc(), &[], "tests/c/suite.c", "suite-of-counts");
+    let both = |name: &str| {
+        let program = [suite.as_os_str(), OsStr::new(name)];
+        let only = counted(&program, &[("DTYPE_INTERPOSE", "report".into())]);
+        [counted(&program, &[]), only].map(|[messages, _]| messages)
+    };
+    // On two ranks, with three counts: a send and a receive in three rounds, three of each in two.
+    assert_eq!(both("persistent-shorts"), [36, 36]);
+    assert_eq!(both("prepared-shorts"), [72, 72]);
+    // And both in one call; blocks for two ranks and from them in two calls.
+    assert_eq!(both("replace-shorts"), [12, 12]);
+    assert_eq!(both("alltoallw-shorts"), [48, 48]);
+}
+
 #[test]
 fn programs_in_fortran_receive_the_same() {
     let compiler = mpicc().replace("mpicc", "mpif90");

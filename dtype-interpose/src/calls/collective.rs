@@ -11,7 +11,9 @@ use super::{
     members::Asked,
     sides::{Broadcast, Named, Sides},
 };
-use crate::requests::Kind;
+use crate::requests::once;
+#[cfg(persistent_collectives)]
+use crate::requests::persistent;
 
 /// Defines calls with two buffers by what they name behind each of these, whether they have a root, and how
 /// many blocks a rank sends and receives.
@@ -19,24 +21,24 @@ macro_rules! collectives {
     ($ending:literal; $($send:tt $receive:tt $root:tt
         $($name:ident $begun:ident $prepared:ident: $blocks:ident,)*;
     )*) => {$($(
-        collective! { $ending; $send $receive $root $blocks true;
-            $name () |sides, code| sides.finish(code) }
-        collective! { $ending; $send $receive $root $blocks true;
-            $begun (request: *mut MPI_Request) |sides, code| sides.keep(code, request, Kind::Once) }
+        collective! { $ending; $send $receive $root $blocks once;
+            $name () |sides, _kind, code| sides.finish(code) }
+        collective! { $ending; $send $receive $root $blocks once;
+            $begun (request: *mut MPI_Request) |sides, kind, code| sides.keep(code, request, kind) }
         #[cfg(persistent_collectives)]
-        collective! { $ending; $send $receive $root $blocks false;
+        collective! { $ending; $send $receive $root $blocks persistent;
             $prepared (info: MPI_Info, request: *mut MPI_Request)
-            |sides, code| sides.keep(code, request, Kind::Persistent) }
+            |sides, kind, code| sides.keep(code, request, kind) }
     )*)*};
 }
 
-/// Defines one of them: whether what it sends is packed now, what it is given beside, and how it ends.
+/// Defines one of them: of what kind it is, what it is given beside, and how it ends.
 macro_rules! collective {
     (
         $ending:literal;
         ($($from_name:ident: $from_type:ty),*) ($($to_name:ident: $to_type:ty),*) ($($root:ident)?)
-        $blocks:ident $now:literal;
-        $name:ident ($($more:ident: $type:ty),*) |$sides:ident, $code:ident| $end:expr
+        $blocks:ident $kind:ident;
+        $name:ident ($($more:ident: $type:ty),*) |$sides:ident, $of_kind:ident, $code:ident| $end:expr
     ) => { calls! { $ending;
         fn $name(
             from: *const c_void,
@@ -56,8 +58,9 @@ macro_rules! collective {
                     );
                 }
                 let asked = Asked { communicator, root: [$($root,)? 0][0], from, to };
-                let mut $sides = Sides::of(&CALL, asked.$blocks(), send, receive, communicator);
-                if $now {
+                let (mut $sides, $of_kind) =
+                    $kind(|| Sides::of(&CALL, asked.$blocks(), send, receive, communicator));
+                if !$of_kind.is_persistent() {
                     $sides.begin();
                 }
                 let (from, ($($from_name),*)) = ($sides.send.buffer, $sides.send.arguments);
@@ -104,7 +107,8 @@ with_both_counts! { collectives! {
 /// Defines broadcasts, as [`collective`] does the others.
 macro_rules! broadcasts {
     ($ending:literal; $(
-        $name:ident $now:literal ($($more:ident: $type:ty),*) |$sides:ident, $code:ident| $end:expr;
+        $name:ident $kind:ident ($($more:ident: $type:ty),*)
+            |$sides:ident, $of_kind:ident, $code:ident| $end:expr;
     )*) => {
         calls! { $ending; $(
             fn $name(
@@ -122,8 +126,9 @@ macro_rules! broadcasts {
                     }
                     let blocks = Asked { communicator, root, from: buffer, to: buffer }.broadcast();
                     let named = (count, datatype);
-                    let mut $sides = Broadcast::of_one(&CALL, blocks, buffer, named, communicator);
-                    if $now {
+                    let (mut $sides, $of_kind) =
+                        $kind(|| Broadcast::of_one(&CALL, blocks, buffer, named, communicator));
+                    if !$of_kind.is_persistent() {
                         $sides.begin();
                     }
                     let (buffer, datatype) = $sides.used();
@@ -138,15 +143,15 @@ macro_rules! broadcasts {
 pub(crate) mod broadcasting {
     use super::*;
     with_both_counts! { broadcasts! {
-        Bcast true () |sides, code| sides.finish(code);
-        Ibcast true (request: *mut MPI_Request) |sides, code| sides.keep(code, request, Kind::Once);
+        Bcast once () |sides, _kind, code| sides.finish(code);
+        Ibcast once (request: *mut MPI_Request) |sides, kind, code| sides.keep(code, request, kind);
     } }
     #[cfg(persistent_collectives)]
     pub(crate) mod prepared {
         use super::*;
         with_both_counts! { broadcasts! {
-            Bcast_init false (info: MPI_Info, request: *mut MPI_Request)
-                |sides, code| sides.keep(code, request, Kind::Persistent);
+            Bcast_init persistent (info: MPI_Info, request: *mut MPI_Request)
+                |sides, kind, code| sides.keep(code, request, kind);
         } }
     }
 }

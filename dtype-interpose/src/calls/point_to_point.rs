@@ -1,34 +1,31 @@
 //! Messages between two ranks, at once, begun, and prepared to be sent again and again (MPI 4.1 chapter 3).
 
-use std::{
-    os::raw::{c_int, c_void},
-    slice,
-};
+use std::os::raw::{c_int, c_void};
 
 use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
 
 use crate::{
     call::list,
-    requests::{self, Kind, Work, keep},
+    requests::{self, Work, keep, once, persistent},
     staged::{Argument, Incoming, Outgoing},
 };
 
 /// Defines sends: those that are over when they return, those that are begun, and those that are prepared.
 macro_rules! sends {
     ($ending:literal; $($name:ident $begun:ident $prepared:ident;)*) => {$(
-        send! { $ending; $name () Outgoing::of, |packed, code| { drop(packed); code } }
-        send! { $ending; $begun (request: *mut MPI_Request) Outgoing::of,
-            |packed, code| keep(code, request, Kind::Once, packed.map(Work::Send)) }
-        send! { $ending; $prepared (request: *mut MPI_Request) Outgoing::unpacked,
-            |packed, code| keep(code, request, Kind::Persistent, packed.map(Work::Send)) }
+        send! { $ending; $name () once Outgoing::of, |_packed, _kind, code| code }
+        send! { $ending; $begun (request: *mut MPI_Request) once Outgoing::of,
+            |packed, kind, code| keep(code, request, kind, packed.map(Work::Send)) }
+        send! { $ending; $prepared (request: *mut MPI_Request) persistent Outgoing::unpacked,
+            |packed, kind, code| keep(code, request, kind, packed.map(Work::Send)) }
     )*};
 }
 
-/// Defines one of them: what it is given beside, what is sent instead, and how it ends.
+/// Defines one of them: what it is given beside, of what kind it is, what is sent instead, and how it ends.
 macro_rules! send {
     (
-        $ending:literal; $name:ident ($($more:ident: $type:ty),*) $stage:path,
-        |$packed:ident, $code:ident| $end:expr
+        $ending:literal; $name:ident ($($more:ident: $type:ty),*) $kind:ident $stage:path,
+        |$packed:ident, $of_kind:ident, $code:ident| $end:expr
     ) => { calls! { $ending;
         fn $name(
             buffer: *const c_void,
@@ -42,7 +39,7 @@ macro_rules! send {
             let named = Argument::read(buffer, count, datatype);
             // SAFETY: the program's promise; packed bytes are as many as the datatype has, and are kept.
             unsafe {
-                let $packed = $stage(&CALL, named, communicator);
+                let ($packed, $of_kind) = $kind(|| $stage(&CALL, named, communicator));
                 let Argument { buffer, datatype, .. } = $packed.as_ref().map_or(named, Outgoing::argument);
                 let $code = next(buffer, count, datatype, to, tag, communicator, $($more),*);
                 $end
@@ -104,11 +101,11 @@ macro_rules! kept_receive {
             let named = Argument::written(buffer, count, datatype);
             // SAFETY: the program's promise; there is room for the packed bytes, which is kept.
             unsafe {
-                let mut packed = Incoming::message(&CALL, named);
+                let (mut packed, kind) = $kind(|| Incoming::message(&CALL, named));
                 let instead = packed.as_mut().map_or(named, Incoming::argument);
                 let (buffer, count) = (instead.buffer, instead.count as Count);
                 let code = next(buffer, count, instead.datatype, $($argument,)* request);
-                keep(code, request, Kind::$kind, packed.map(Work::Receive))
+                keep(code, request, kind, packed.map(Work::Receive))
             }
         }
     } };
@@ -117,8 +114,8 @@ macro_rules! kept_receive {
 pub(crate) mod receiving {
     use super::*;
     with_both_counts! { receives! {
-        (from: c_int, tag: c_int, communicator: MPI_Comm) Recv Irecv Once Recv_init Persistent;
-        (message: *mut MPI_Message) Mrecv Imrecv Once;
+        (from: c_int, tag: c_int, communicator: MPI_Comm) Recv Irecv once Recv_init persistent;
+        (message: *mut MPI_Message) Mrecv Imrecv once;
     } }
 }
 
@@ -199,7 +196,7 @@ calls! { "";
     fn Start(request: *mut MPI_Request) |next| {
         // SAFETY: the program's promise: what is sent is there from now on.
         unsafe {
-            requests::start(slice::from_ref(&*request));
+            requests::start(list(request, 1));
             next(request)
         }
     }

@@ -142,6 +142,7 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype)
         let items =
             unsafe { list(counts, blocks).iter().zip(list(places, blocks)).zip(list(datatypes, blocks)) };
         let (mut parts, mut list, mut types, mut end) = (Vec::new(), Vec::new(), Vec::new(), 0i64);
+        let mut all_go = true;
         for ((count, place), datatype) in items {
             let (count, place): (i64, i64) = ((*count).try_into().ok()?, (*place).try_into().ok()?);
             list.push(P::try_from(end).ok()?);
@@ -151,18 +152,25 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype)
             }
             let origin = buffer.cast::<u8>().wrapping_offset(isize::try_from(place).ok()?);
             // SAFETY: the program's promise.
-            let named = around.argument(origin.cast(), count, *datatype);
+            let named = unsafe { around.argument(origin.cast(), count, *datatype).candidate() };
             // SAFETY: the program's promise.
-            let found = unsafe { named.candidate()?.engine(call) }?;
-            if found.engine.is_for_peers() {
-                return None;
-            }
-            types.push(found.engine.sent(found.count, communicator)?);
+            let found = named.and_then(|named| unsafe { named.engine(call) });
+            let found = found.filter(|found| !found.engine.is_for_peers());
+            let packed = found.and_then(|found| found.engine.sent(found.count, communicator));
+            let Some((found, packed)) = found.zip(packed) else {
+                // The others are only counted.
+                all_go = false;
+                if !is_counting() {
+                    break;
+                }
+                continue;
+            };
+            types.push(packed);
             parts.push(found.part(origin, found.count));
             end = end.checked_add(i64::try_from(found.engine.size().checked_mul(found.count)?).ok()?)?;
         }
         let arguments = (counts, list.as_ptr(), types.as_ptr());
-        let staged = if parts.is_empty() { None } else { Staged::of(Parts::Many(parts)) };
+        let staged = if all_go && !parts.is_empty() { Staged::of(Parts::Many(parts)) } else { None };
         Some((staged?, Replaced { arguments, lists: Box::new((list, types)) }))
     }
 }
