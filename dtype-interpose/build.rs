@@ -11,6 +11,7 @@ fn main() {
     println!("cargo::rustc-check-cfg=cfg(mpich_4_1)");
     println!("cargo::rustc-check-cfg=cfg(large_counts)");
     println!("cargo::rustc-check-cfg=cfg(persistent_collectives)");
+    println!("cargo::rustc-check-cfg=cfg(statuses_of_many)");
     // The same library that rsmpi finds, in the same way.
     let library = build_probe_mpi::probe().unwrap_or_else(|errors| {
         let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
@@ -34,6 +35,7 @@ fn main() {
         ("standard_abi", "defined DTYPE_INTERPOSE_ABI"),
         ("mpich_4_1", "defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 40100000"),
         ("large_counts", "MPI_VERSION >= 4"),
+        ("statuses_of_many", "MPI_VERSION > 4 || MPI_VERSION == 4 && MPI_SUBVERSION >= 1"),
         // Those of MPICH 4.0 work once, if at all.
         (
             "persistent_collectives",

@@ -26,12 +26,17 @@ use crate::{
 
 /// What a request uses.
 pub(crate) enum Work {
-    /// A message that is sent.
-    Send(Outgoing),
-    /// A message that is received: its status says how much of it has come.
-    Receive(Incoming),
+    /// What is sent, and what is received, whose status says how much of it has come.
+    Message { sent: Option<Outgoing>, received: Option<Incoming> },
     /// A collective call: what it sends and receives, and what else has to live.
     Collective { sides: [Option<Block>; 2], _lists: Box<dyn Any> },
+}
+
+impl Work {
+    /// That of a message, if anything of it goes packed.
+    pub fn message(sent: Option<Outgoing>, received: Option<Incoming>) -> Option<Self> {
+        (sent.is_some() || received.is_some()).then_some(Self::Message { sent, received })
+    }
 }
 
 /// Whether a request can be started again and again.
@@ -133,11 +138,11 @@ pub(crate) unsafe fn start(handles: &[MPI_Request]) {
         // SAFETY: the caller's condition.
         unsafe {
             match &mut pending.work {
-                Some(Work::Send(outgoing)) => outgoing.pack(),
+                Some(Work::Message { sent: Some(sent), .. }) => sent.pack(),
                 Some(Work::Collective { sides, .. }) => {
                     sides.iter_mut().flatten().for_each(|side| side.begin());
                 }
-                Some(Work::Receive(_)) | None => {}
+                Some(Work::Message { sent: None, .. }) | None => {}
             }
         }
     }
@@ -182,11 +187,11 @@ impl Pending {
         // SAFETY: 1 and 2.
         unsafe {
             match &mut self.work {
-                Some(Work::Receive(incoming)) => incoming.arrived(status),
+                Some(Work::Message { received: Some(received), .. }) => received.arrived(status),
                 Some(Work::Collective { sides, .. }) => {
                     sides.iter_mut().flatten().for_each(|side| side.finish());
                 }
-                Some(Work::Send(_)) | None => {}
+                Some(Work::Message { received: None, .. }) | None => {}
             }
         }
     }
@@ -212,12 +217,13 @@ impl Pending {
         }
     }
 
-    /// Unpacks what has been received of a request that stays.
+    /// Does what is to be done when the library has only been asked whether it is done: the request stays,
+    /// and what it has received is unpacked.
     ///
     /// # Safety
-    /// 1 and 2 of [`unpack`](Self::unpack).
-    pub unsafe fn look(mut self, status: *const MPI_Status) {
-        if self.is_active {
+    /// 1 and 2 of [`unpack`](Self::unpack), where it is done.
+    pub unsafe fn look(mut self, end: End, status: *const MPI_Status) {
+        if end == End::Done && self.is_active {
             // SAFETY: 1 and 2.
             unsafe { self.unpack(status) };
         }

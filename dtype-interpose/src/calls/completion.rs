@@ -6,8 +6,7 @@ use mpi::ffi::{self, MPI_Request, MPI_Status};
 
 use crate::{
     call::{SUCCESS, list},
-    requests::{self, End},
-    staged::Status,
+    requests::{self, End, Pending},
 };
 
 calls! { "";
@@ -62,27 +61,15 @@ calls! { "";
         // SAFETY: the program's promise.
         unsafe {
             let test = |status| next(count, requests, index, flag, status);
-            let found = |_| Done::These(if *flag != 0 { slice::from_ref(&*index) } else { &[] });
-            ask(count, requests, status, test, found)
+            ask(count, requests, status, test, |_| one_if(flag, index))
         }
     }
 
     fn Request_get_status(request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status) |next| {
-        let Some((_, pending)) = requests::take(slice::from_ref(&request)).pop() else {
-            // SAFETY: the program's promise.
-            return unsafe { next(request, flag, status) };
-        };
-        let mut own = Status::new();
-        let status = own.place(status);
-        // SAFETY: the program's promise: with the flag, the request is complete, and this its status.
+        // SAFETY: the program's promise.
         unsafe {
-            let code = next(request, flag, status);
-            if code == SUCCESS && *flag != 0 {
-                pending.look(status);
-            } else {
-                pending.settle(request, End::NotYet, status);
-            }
-            code
+            let test = |status| next(request, flag, status);
+            look(1, &raw const request, status, test, |code| all_if(flag, code))
         }
     }
 
@@ -122,6 +109,54 @@ macro_rules! of_some {
 
 of_some! { Waitsome Testsome }
 
+/// Of many requests at once (MPI 4.1 section 3.7.6).
+#[cfg(statuses_of_many)]
+pub(crate) mod looking {
+    use super::*;
+    calls! { "";
+        fn Request_get_status_all(
+            count: c_int,
+            requests: *const MPI_Request,
+            flag: *mut c_int,
+            statuses: *mut MPI_Status,
+        ) |next| {
+            // SAFETY: the program's promise.
+            unsafe {
+                let test = |statuses| next(count, requests, flag, statuses);
+                look(count, requests, statuses, test, |code| all_if(flag, code))
+            }
+        }
+
+        fn Request_get_status_any(
+            count: c_int,
+            requests: *const MPI_Request,
+            index: *mut c_int,
+            flag: *mut c_int,
+            status: *mut MPI_Status,
+        ) |next| {
+            // SAFETY: the program's promise.
+            unsafe {
+                let test = |status| next(count, requests, index, flag, status);
+                look(count, requests, status, test, |_| one_if(flag, index))
+            }
+        }
+
+        fn Request_get_status_some(
+            count: c_int,
+            requests: *const MPI_Request,
+            done: *mut c_int,
+            indices: *mut c_int,
+            statuses: *mut MPI_Status,
+        ) |next| {
+            // SAFETY: the program's promise; that nothing is under way is a negative number.
+            unsafe {
+                let look_for_some = |statuses| next(count, requests, done, indices, statuses);
+                look(count, requests, statuses, look_for_some, |_| Done::These(list(indices, *done)))
+            }
+        }
+    }
+}
+
 /// Which of some requests are done.
 #[derive(Clone, Copy)]
 enum Done<'a> {
@@ -139,6 +174,15 @@ unsafe fn all_if(flag: *const c_int, code: c_int) -> Done<'static> {
     if code != SUCCESS || unsafe { *flag } != 0 { Done::All } else { Done::These(&[]) }
 }
 
+/// The one at this place if the flag says so.
+///
+/// # Safety
+/// Both are there for `'a`.
+unsafe fn one_if<'a>(flag: *const c_int, index: *const c_int) -> Done<'a> {
+    // SAFETY: the caller's condition.
+    unsafe { Done::These(if *flag != 0 { slice::from_ref(&*index) } else { &[] }) }
+}
+
 impl Done<'_> {
     /// The place of a request's status, if it is done.
     fn status_of(self, request: usize) -> Option<usize> {
@@ -154,14 +198,52 @@ impl Done<'_> {
 /// Asks for some requests, and does what is to be done with those of ours.
 ///
 /// # Safety
-/// The program's promise, to `next`. Which are `done` is asked for where the library has said so; of these
-/// there are statuses.
+/// As of [`asked`].
 unsafe fn ask<'a>(
     count: c_int,
     requests: *mut MPI_Request,
     statuses: *mut MPI_Status,
     next: impl FnOnce(*mut MPI_Status) -> c_int,
     done: impl FnOnce(c_int) -> Done<'a>,
+) -> c_int {
+    // SAFETY: the caller's condition; the program has left alone what it receives.
+    unsafe {
+        asked(count, requests, statuses, next, done, |i, pending, end, status| {
+            pending.settle(*requests.add(i), end, status);
+        })
+    }
+}
+
+/// The same where they stay.
+///
+/// # Safety
+/// As of [`asked`].
+unsafe fn look<'a>(
+    count: c_int,
+    requests: *const MPI_Request,
+    statuses: *mut MPI_Status,
+    next: impl FnOnce(*mut MPI_Status) -> c_int,
+    done: impl FnOnce(c_int) -> Done<'a>,
+) -> c_int {
+    // SAFETY: the caller's condition; the program has left alone what it receives.
+    unsafe {
+        asked(count, requests, statuses, next, done, |_, pending, end, status| pending.look(end, status))
+    }
+}
+
+/// Asks for some requests, and hands those of ours on, with their places, what the library says, and their
+/// statuses.
+///
+/// # Safety
+/// The program's promise, to `next`. Which are `done` is asked for where the library has said so; of these
+/// there are statuses.
+unsafe fn asked<'a>(
+    count: c_int,
+    requests: *const MPI_Request,
+    statuses: *mut MPI_Status,
+    next: impl FnOnce(*mut MPI_Status) -> c_int,
+    done: impl FnOnce(c_int) -> Done<'a>,
+    mut each: impl FnMut(usize, Pending, End, *const MPI_Status),
 ) -> c_int {
     // SAFETY: the program's promise.
     let taken = requests::take(unsafe { list(requests, count) });
@@ -174,15 +256,15 @@ unsafe fn ask<'a>(
     // Of an error in what is asked nothing more is known than what the program's handles are.
     let done = if code == SUCCESS || is_in_status(code) { done(code) } else { Done::These(&[]) };
     for (i, pending) in taken {
-        // SAFETY: of what is done there is a status; and the program has left alone what it receives.
-        unsafe {
-            let (end, status) = match done.status_of(i).map(|place| statuses.add(place)) {
+        // SAFETY: of what is done there is a status.
+        let (end, status) = unsafe {
+            match done.status_of(i).map(|place| statuses.add(place)) {
                 Some(status) if code == SUCCESS => (End::Done, status),
                 Some(status) => (end_by_status(status), status),
                 None => (End::NotYet, statuses),
-            };
-            pending.settle(*requests.add(i), end, status);
-        }
+            }
+        };
+        each(i, pending, end, status);
     }
     code
 }

@@ -217,12 +217,43 @@ functions! {
     }
 }
 
+#[cfg(statuses_of_many)]
+functions! {
+    fn request_get_status_all ["mpi_request_get_status_all_f08_" f08] (
+        count: *const Integer,
+        requests: *const MPI_Request,
+        flag: *mut Integer,
+        found: *mut MPI_Status,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            completion::looking::Request_get_status_all(*count, requests, flag, status(found))
+        })
+    }
+
+    fn request_get_status_any ["mpi_request_get_status_any_f08_" f08] (
+        count: *const Integer,
+        requests: *const MPI_Request,
+        index: *mut Integer,
+        flag: *mut Integer,
+        found: *mut MPI_Status,
+    ) |_next| {
+        // SAFETY: the program's promise.
+        if_any(|| unsafe {
+            let found = status(found);
+            let code = completion::looking::Request_get_status_any(*count, requests, index, flag, found);
+            as_in_fortran(index);
+            code
+        })
+    }
+}
+
 /// Defines those that tell of some requests: how many are done, and their places.
 macro_rules! of_some {
-    ($($name:ident $symbol:literal $call:path;)*) => { functions! {$(
+    ($($name:ident $symbol:literal $call:path, $requests:ty;)*) => { functions! {$(
         fn $name [$symbol f08] (
             count: *const Integer,
-            requests: *mut MPI_Request,
+            requests: $requests,
             done: *mut Integer,
             indices: *mut Integer,
             found: *mut MPI_Status,
@@ -238,8 +269,14 @@ macro_rules! of_some {
 }
 
 of_some! {
-    waitsome "mpi_waitsome_f08_" completion::Waitsome;
-    testsome "mpi_testsome_f08_" completion::Testsome;
+    waitsome "mpi_waitsome_f08_" completion::Waitsome, *mut MPI_Request;
+    testsome "mpi_testsome_f08_" completion::Testsome, *mut MPI_Request;
+}
+
+#[cfg(statuses_of_many)]
+of_some! {
+    request_get_status_some "mpi_request_get_status_some_f08_"
+        completion::looking::Request_get_status_some, *const MPI_Request;
 }
 
 completions! {

@@ -420,6 +420,16 @@ with_datatypes! {
         j NewRequest;
 }
 
+#[cfg(open_mpi_5)]
+with_datatypes! {
+    isendrecv "mpi_isendrecv_" "ompi_isendrecv_f" => point_to_point::exchanging_later::integers::Isendrecv:
+        a Buffer, b Number, c Type, d Number, e Number, f Buffer, g Number, h Type, i Number, j Number,
+        k Communicator, l NewRequest;
+    isendrecv_replace "mpi_isendrecv_replace_" "ompi_isendrecv_replace_f" =>
+        point_to_point::exchanging_later::integers::Isendrecv_replace:
+        a Buffer, b Number, c Type, d Number, e Number, f Number, g Number, h Communicator, i NewRequest;
+}
+
 /// Datatypes of a list, as C has them.
 ///
 /// # Safety
