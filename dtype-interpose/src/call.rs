@@ -9,7 +9,7 @@ use std::{
     sync::atomic::{AtomicPtr, AtomicU8, Ordering},
 };
 
-use crate::mode;
+use crate::{mode, tools};
 
 /// What calls return: `MPI_SUCCESS`.
 pub(crate) const SUCCESS: c_int = mpi::ffi::MPI_SUCCESS as c_int;
@@ -57,7 +57,8 @@ impl Call {
         next
     }
 
-    /// Whether messages of this call may go packed: the user may say that none do, or not those of this call.
+    /// Whether messages of this call may go packed: the user may say that none do, or not those of this call;
+    /// and what completes them must not go past us.
     #[inline]
     pub fn packs(&self) -> bool {
         match self.packs.load(Ordering::Relaxed) {
@@ -68,7 +69,7 @@ impl Call {
 
     #[cold]
     fn ask(&self) -> bool {
-        let packs = mode::packs(self.name());
+        let packs = mode::packs(self.name()) && tools::complete_here(self.name());
         self.packs.store(if packs { YES } else { NO }, Ordering::Relaxed);
         packs
     }

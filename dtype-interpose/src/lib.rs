@@ -6,7 +6,8 @@
 //! behind as the same base types without gaps, which match whatever the datatype does; or it is received so,
 //! and unpacked. Everything else is handed on as it is: DESIGN.md, "Under other people's programs".
 //!
-//! - `call`: what is known of a call, and the one behind; `mode`: what the user has asked for;
+//! - `call`: what is known of a call, and the one behind; `mode`: what the user has asked for; `tools`: who
+//!   else is there;
 //! - `handle`: handles as numbers; `known`: what is known of a datatype; `engine`: how its messages are
 //!   packed, and `gate` which; `peers`, `gap`: where libraries need more than that;
 //! - `staged`: memory of the program's with its packed bytes; `requests`: that of calls under way, `windows`:
@@ -29,5 +30,6 @@ mod peers;
 mod place;
 mod requests;
 mod staged;
+mod tools;
 mod usage;
 mod windows;

@@ -8,6 +8,7 @@
 
 use std::{
     env,
+    hash::{DefaultHasher, Hash, Hasher},
     sync::{LazyLock, OnceLock},
 };
 
@@ -41,10 +42,19 @@ pub(crate) fn is_on() -> bool {
     mode() == Mode::On
 }
 
+/// The calls that the user denies, and those that are allowed, where any are.
+static LISTS: LazyLock<[Option<String>; 2]> =
+    LazyLock::new(|| ["DTYPE_DENY", "DTYPE_ALLOW"].map(|name| env::var(name).ok()));
+
+/// A number that is the same where these are.
+pub(crate) fn lists() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    LISTS.hash(&mut hasher);
+    hasher.finish()
+}
+
 /// Whether messages of a call may be packed.
 pub(crate) fn packs(call: &str) -> bool {
-    static LISTS: LazyLock<[Option<String>; 2]> =
-        LazyLock::new(|| ["DTYPE_DENY", "DTYPE_ALLOW"].map(|name| env::var(name).ok()));
     let [deny, allow] = &*LISTS;
     let is_in = |list: &str| list.split(',').any(|pattern| matches(pattern.trim(), call));
     is_on()

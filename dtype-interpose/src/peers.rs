@@ -4,10 +4,13 @@
 //! `MPI_PACKED`, and MPICH 4 cannot receive that into the struct. So all ranks have to know that all do the
 //! same, without a call that a rank which does not take part would wait for: before `MPI_Init` each rank
 //! takes a name, an abstract address of a socket, and `MPI_Init` returns when all are in it. If then all
-//! names are taken, all ranks are here. On several nodes the user has to say so.
+//! names are taken, all ranks are here. On several nodes the user has to say so. A rank that receives some
+//! messages otherwise takes none, and ranks of which the user wants different calls have different names.
 
 use std::{
-    env, fs,
+    env,
+    ffi::CStr,
+    fs,
     os::{
         linux::net::SocketAddrExt,
         raw::c_int,
@@ -22,7 +25,7 @@ use std::{
 
 use mpi::ffi::{self, MPI_Comm, MPI_Group};
 
-use crate::{lock::lock, mode};
+use crate::{lock::lock, mode, tools};
 
 /// The name that this rank has taken, from `MPI_Init` to `MPI_Finalize`.
 static NAME: Mutex<Option<(Job, UnixDatagram)>> = Mutex::new(None);
@@ -50,6 +53,7 @@ impl Job {
             (Ok(job), Ok(step)) => format!("slurm-{job}-{step}"),
             _ => launcher()?,
         };
+        let token = format!("{token}-{:x}", mode::lists());
         Some(Self { token, rank: rank?.parse().ok()? })
     }
 
@@ -77,9 +81,16 @@ fn launcher() -> Option<String> {
     None
 }
 
+/// Whether all messages that come are received here, or may be.
+fn receives_all() -> bool {
+    let names = &tools::RECEIVING;
+    let packs = |name: &&CStr| name.to_str().is_ok_and(mode::packs);
+    names.iter().all(packs) && (mode::all_peers() || tools::come_here(names))
+}
+
 /// Takes this rank's name, before `MPI_Init`.
 pub(crate) fn arrive() {
-    if cfg!(open_mpi) || mode::all_peers() {
+    if cfg!(open_mpi) || mode::all_peers() || !receives_all() {
         return;
     }
     let taken = Job::find().and_then(|job| {
@@ -103,7 +114,7 @@ pub(crate) fn look() {
         let Ok(socket) = UnixDatagram::unbound() else { return false };
         (0..size).all(|rank| job.address(rank).is_some_and(|address| socket.connect_addr(&address).is_ok()))
     };
-    let _ = ALL.set(mode::all_peers() || size == 1 || all_are_here());
+    let _ = ALL.set(receives_all() && (mode::all_peers() || size == 1 || all_are_here()));
 }
 
 /// Gives the name back, before `MPI_Finalize`.
