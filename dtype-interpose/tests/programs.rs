@@ -117,7 +117,8 @@ fn lines_with(
         Some((name.to_owned(), rest.to_owned()))
     };
     let output = run_with(libraries, &command, preloaded, &[]);
-    output.lines().filter(|line| !line.contains("[WARNING]")).filter_map(line).collect()
+    // What begins so is the library's.
+    output.lines().filter(|line| !line.starts_with('[')).filter_map(line).collect()
 }
 
 /// What two ranks report of a program.

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { THREADS = 4, ROUNDS = 150, COUNT = 1200, STRIDE = 3 };
+enum { THREADS = 4, ROUNDS = 150, COUNT = 1200, RUN = 3, STRIDE = 7 };
 
 typedef struct {
     int number;
@@ -22,7 +22,7 @@ static void *run(void *argument) {
     for (int round = 0; round < ROUNDS; round++) {
         int length = COUNT - thread->number - round % 7, many = 1 + round % 4;
         MPI_Datatype column, type;
-        MPI_Type_vector(length, 1, STRIDE, MPI_DOUBLE, &column);
+        MPI_Type_vector(length, RUN, STRIDE, MPI_DOUBLE, &column);
         MPI_Type_create_resized(column, 0, COUNT * STRIDE * sizeof *from, &type);
         MPI_Type_commit(&type);
         MPI_Type_free(&column);
@@ -58,7 +58,7 @@ static void *run(void *argument) {
         for (int m = 0; m < 4; m++) {
             for (int i = 0; i < COUNT * STRIDE; i++) {
                 int at = m * COUNT * STRIDE + i;
-                int is_sent = m < many && i % STRIDE == 0 && i / STRIDE < length;
+                int is_sent = m < many && i % STRIDE < RUN && i / STRIDE < length;
                 double expected = is_sent ? other + at * 0.5 + round + 1000 * thread->number : -1;
                 right = right && to[at] == expected;
             }
