@@ -10,7 +10,7 @@ use mpi::ffi::{self, MPI_Comm};
 pub(crate) struct Blocks {
     pub sent: usize,
     pub received: usize,
-    /// One of those that are received is in its place already.
+    /// Some of those that are received are in their places already, or stay as they are.
     pub keeps: bool,
 }
 
@@ -86,12 +86,13 @@ impl Asked {
     /// The program's promise.
     pub unsafe fn neighbor_alltoall(&self) -> Blocks {
         let (mut topology, mut from, mut to, mut weighted, mut rank) = (0, 0, 0, 0, 0);
-        let communicator = self.communicator;
+        let (communicator, mut keeps) = (self.communicator, false);
         // SAFETY: the program's promise; constants of the library; there is room for a number each.
         unsafe {
             ffi::MPI_Topo_test(communicator, &raw mut topology);
             if topology == ffi::RSMPI_CART {
                 ffi::MPI_Cartdim_get(communicator, &raw mut from);
+                keeps = is_at_an_edge(communicator, from);
                 (from, to) = (2 * from, 2 * from);
             } else if topology == ffi::RSMPI_DIST_GRAPH {
                 let weighted = &raw mut weighted;
@@ -103,8 +104,25 @@ impl Asked {
             }
         }
         let [sent, received] = [to, from].map(|blocks| usize::try_from(blocks).unwrap_or(0));
-        Blocks { sent, received, keeps: false }
+        Blocks { sent, received, keeps }
     }
+}
+
+/// Whether this rank has no neighbour on some side of a grid with so many dimensions: there is a block for it
+/// all the same, which is not updated (MPI 4.1 section 8.6).
+///
+/// # Safety
+/// The program's promise.
+unsafe fn is_at_an_edge(communicator: MPI_Comm, dimensions: c_int) -> bool {
+    let mut lists = [(); 3].map(|()| vec![0; usize::try_from(dimensions).unwrap_or(0)]);
+    let [sizes, are_periodic, places] = &mut lists;
+    // SAFETY: the program's promise; there is room for a number of each dimension.
+    unsafe {
+        let periodic = are_periodic.as_mut_ptr();
+        ffi::MPI_Cart_get(communicator, dimensions, sizes.as_mut_ptr(), periodic, places.as_mut_ptr());
+    }
+    let sides = sizes.iter().zip(are_periodic).zip(places);
+    sides.into_iter().any(|((size, periodic), place)| *periodic == 0 && (*place == 0 || *place == size - 1))
 }
 
 impl Blocks {

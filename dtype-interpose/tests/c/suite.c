@@ -1044,6 +1044,24 @@ static void p_neighbours(const Case *c) {
         MPI_Neighbor_alltoall(c->from, c->count, c->type, c->to, c->count, c->type, ring);
         add(to, ROOM);
     }
+    /* At the ends of a line there is nobody, and what is received from nobody stays what it was. */
+    MPI_Comm line;
+    int no_periods[1] = {0};
+    MPI_Cart_create(world, 1, dims, no_periods, 0, &line);
+    memcpy(to, from + 16, ROOM / 2);
+    MPI_Neighbor_allgather(c->from, c->count, c->type, c->to, c->count, c->type, line);
+    add(to, ROOM);
+    MPI_Ineighbor_alltoall(c->from + 7, c->count, c->type, c->to, c->count, c->type, line, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    add(to, ROOM);
+    int pair[2] = {c->count, c->count}, at[2] = {1, c->count + 1};
+    MPI_Neighbor_alltoallv(c->from, pair, at, c->type, c->to, pair, at, c->type, line);
+    add(to, ROOM);
+    MPI_Aint in_bytes[2] = {8, REGION};
+    MPI_Datatype two[2] = {c->type, c->type};
+    MPI_Neighbor_alltoallw(c->from, pair, in_bytes, two, c->to, pair, in_bytes, two, line);
+    add(to, ROOM);
+    MPI_Comm_free(&line);
     int source[1] = {(rank + size - 1) % size}, target[1] = {(rank + 1) % size};
     MPI_Dist_graph_create_adjacent(world, 1, source, MPI_UNWEIGHTED, 1, target, MPI_UNWEIGHTED,
                                    MPI_INFO_NULL, 0, &graph);
