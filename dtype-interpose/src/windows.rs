@@ -5,7 +5,7 @@ use std::{
     os::raw::c_int,
     sync::{
         Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -29,11 +29,13 @@ pub(crate) struct Move {
     pub is_got: bool,
 }
 
-/// What is under way, by window and rank.
-type UnderWay = HashMap<(usize, c_int), Vec<Block>>;
+/// What is under way, by window and rank, each with its number.
+type UnderWay = HashMap<(usize, c_int), Vec<(u64, Block)>>;
 
 static UNDER_WAY: Mutex<Option<UnderWay>> = Mutex::new(None);
-/// How many bytes that is.
+/// The number of the next.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+/// How many bytes are under way.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// As many bytes are under way at the same time: programs may say late that anything is complete, and then
@@ -74,7 +76,7 @@ impl Move {
             BYTES.fetch_add(block.staged.bytes(), Ordering::Release);
             let mut under_way = lock(&UNDER_WAY);
             let blocks = under_way.get_or_insert_default().entry((number(self.window), self.rank));
-            blocks.or_default().push(block);
+            blocks.or_default().push((NUMBER.fetch_add(1, Ordering::AcqRel), block));
         }
         code
     }
@@ -89,26 +91,28 @@ pub(crate) unsafe fn complete(window: MPI_Win, rank: Option<c_int>, call: impl F
         return call();
     }
     // What other threads begin from now on is not complete.
-    let window = number(window);
-    let taken: Vec<_> = {
-        let mut under_way = lock(&UNDER_WAY);
-        let map = under_way.get_or_insert_default();
-        map.extract_if(|(of, to), _| *of == window && rank.is_none_or(|rank| rank == *to)).collect()
-    };
+    let (window, next) = (number(window), NUMBER.load(Ordering::Acquire));
     let code = call();
-    for (key, mut blocks) in taken {
-        if code == SUCCESS {
-            // SAFETY: the caller's condition.
-            blocks.iter_mut().for_each(|block| unsafe { block.finish() });
-            BYTES.fetch_sub(blocks.iter().map(|block| block.staged.bytes()).sum(), Ordering::Release);
-        } else {
-            lock(&UNDER_WAY).get_or_insert_default().entry(key).or_default().append(&mut blocks);
+    if code != SUCCESS {
+        return code;
+    }
+    // What is not there any more another thread has unpacked: all is done in one lock.
+    let mut under_way = lock(&UNDER_WAY);
+    let map = under_way.get_or_insert_default();
+    for ((of, to), blocks) in map.iter_mut() {
+        if *of == window && rank.is_none_or(|rank| rank == *to) {
+            for (_, mut block) in blocks.extract_if(.., |(number, _)| *number < next) {
+                // SAFETY: the caller's condition.
+                unsafe { block.finish() };
+                BYTES.fetch_sub(block.staged.bytes(), Ordering::Release);
+            }
         }
     }
+    map.retain(|_, blocks| !blocks.is_empty());
     code
 }
 
-/// Before `MPI_Finalize`: what is under way still then is the library's to the end of the process.
+/// Behind `MPI_Finalize`: what is under way still then is the library's to the end of the process.
 pub(crate) fn end() {
     lock(&UNDER_WAY).take().into_iter().flatten().for_each(std::mem::forget);
     BYTES.store(0, Ordering::Release);

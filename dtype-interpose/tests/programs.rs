@@ -343,6 +343,18 @@ fn threads_send_and_receive_at_the_same_time() {
     assert!(messages == 2400 && packed > 1200, "{packed} of {messages} went packed");
 }
 
+/// What a thread flushes is there, though another one is flushing it too.
+#[test]
+fn threads_flush_one_window_at_the_same_time() {
+    let program = compiled(&mpicc(), &["-pthread"], "tests/c/flush.c", "flush");
+    let options = ["-DSLEEPS", "-shared", "-fPIC"];
+    let tool = compiled(&mpicc(), &options, "tests/c/past.c", "libslow.so");
+    let libraries = format!("{}:{}", library().display(), launch::preloaded(&tool).unwrap().display());
+    let output = run_with(&libraries, &[program.as_os_str()], &[true, true], &[]);
+    let are_right = output.matches("6000 of 6000 numbers").count() == 4;
+    assert!(are_right || output.contains("no threads"), "{output}");
+}
+
 #[test]
 fn a_program_that_links_the_archive_goes_packed() {
     let archive = fs::canonicalize(library()).unwrap().with_extension("a").display().to_string();

@@ -25,3 +25,14 @@ int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_
     return PMPI_Recv(buffer, count, type, from, tag, comm, status);
 }
 #endif
+
+/* Stands behind, and takes its time. */
+#ifdef SLEEPS
+#include <unistd.h>
+
+int MPI_Win_flush_all(MPI_Win window) {
+    int code = PMPI_Win_flush_all(window);
+    usleep(300000);
+    return code;
+}
+#endif
