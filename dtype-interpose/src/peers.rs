@@ -84,7 +84,8 @@ fn launcher() -> Option<String> {
 /// Whether all messages that come are received here, or may be.
 fn receives_all() -> bool {
     let names = &tools::RECEIVING;
-    let packs = |name: &&CStr| name.to_str().is_ok_and(mode::packs);
+    let packs =
+        |name: &&CStr| name.to_str().is_ok_and(|name| mode::packs(name) && tools::complete_here(name));
     names.iter().all(packs) && (mode::all_peers() || tools::come_here(names))
 }
 

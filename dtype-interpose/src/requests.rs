@@ -248,8 +248,9 @@ pub(crate) fn tend() {
 
 #[cold]
 fn tend_all() {
-    let mut freed = lock(&FREED);
-    let under_way = std::mem::take(&mut *freed);
+    // It is not locked while MPI is asked, which may call functions of the program.
+    let under_way = std::mem::take(&mut *lock(&FREED));
+    let mut rest = Vec::new();
     for mut pending in under_way {
         // SAFETY: a status is numbers.
         let mut status: MPI_Status = unsafe { std::mem::zeroed() };
@@ -259,7 +260,7 @@ fn tend_all() {
         unsafe {
             let code = ffi::PMPI_Test(&raw mut pending.handle, &raw mut done, &raw mut status);
             if done == 0 {
-                freed.push(pending);
+                rest.push(pending);
                 continue;
             }
             if code == SUCCESS {
@@ -270,12 +271,13 @@ fn tend_all() {
             }
         }
     }
+    let mut freed = lock(&FREED);
+    freed.append(&mut rest);
     FREED_COUNT.store(freed.len(), Ordering::Release);
 }
 
-/// Before `MPI_Finalize`: what is under way still then is the library's to the end of the process.
+/// Behind `MPI_Finalize`: what is under way still then is the library's to the end of the process.
 pub(crate) fn end() {
-    tend();
     std::mem::take(&mut *lock(&FREED)).into_iter().for_each(std::mem::forget);
     lock(&PENDING).take().into_iter().flatten().for_each(std::mem::forget);
     FREED_COUNT.store(0, Ordering::Release);

@@ -27,9 +27,8 @@ calls! { "";
     }
 
     fn Finalize() |next| {
-        end();
         // SAFETY: the program's promise.
-        unsafe { next() }
+        end(|| unsafe { next() })
     }
 
     fn Type_commit(datatype: *mut MPI_Datatype) |next| {
@@ -105,15 +104,20 @@ mod large {
     }
 }
 
-/// Before `MPI_Finalize`.
-pub(crate) fn end() {
-    if mode::mode() != Mode::Off {
-        requests::end();
-        windows::end();
-        usage::end();
-        peers::leave();
-        known::end();
+/// `MPI_Finalize` with what is to be done before and behind it. Within it callbacks of the program may still
+/// complete what is under way (MPI 4.1 section 11.2.4).
+pub(crate) fn end(finalize: impl FnOnce() -> c_int) -> c_int {
+    if mode::mode() == Mode::Off {
+        return finalize();
     }
+    requests::tend();
+    usage::end();
+    peers::leave();
+    known::end();
+    let code = finalize();
+    requests::end();
+    windows::end();
+    code
 }
 
 /// The libraries that this one may have been built for.

@@ -7,7 +7,7 @@ use std::{
     sync::OnceLock,
 };
 
-use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status, MPI_Win};
+use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status, MPI_Win};
 
 use super::{Integer, if_any};
 use crate::{
@@ -98,9 +98,13 @@ functions! {
         }))
     }
 
-    fn finalize ["mpi_finalize_f08_" f08] () |_next| {
-        life::end();
-        None
+    fn finalize ["mpi_finalize_f08_" f08] () |next| {
+        let mut code = SUCCESS;
+        // SAFETY: the program's promise.
+        Some(life::end(|| unsafe {
+            next(&raw mut code);
+            code
+        }))
     }
 
     fn type_commit ["mpi_type_commit_f08_" f08] (datatype: *mut MPI_Datatype) |next| {
@@ -119,6 +123,27 @@ functions! {
         // SAFETY: the program's promise.
         unsafe { known::freed(*datatype) };
         None
+    }
+
+    fn type_get_contents ["mpi_type_get_contents_f08_" f08] (
+        datatype: *const MPI_Datatype,
+        most_integers: *const Integer,
+        most_addresses: *const Integer,
+        most_datatypes: *const Integer,
+        integers: *mut Integer,
+        addresses: *mut MPI_Aint,
+        datatypes: *mut MPI_Datatype
+    ) |next| {
+        // SAFETY: the program's promise.
+        unsafe {
+            let mut code = SUCCESS;
+            let most = (most_integers, most_addresses, most_datatypes);
+            next(datatype, most.0, most.1, most.2, integers, addresses, datatypes, &raw mut code);
+            if code == SUCCESS {
+                known::handed_out(*datatype, datatypes);
+            }
+            Some(code)
+        }
     }
 
     fn intercomm_merge ["mpi_intercomm_merge_f08_" f08] (

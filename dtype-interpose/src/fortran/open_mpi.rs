@@ -557,9 +557,13 @@ functions! {
         }
     }
 
-    fn finalize ["mpi_finalize_" mpi, "ompi_finalize_f" ompi] () |_next| {
-        life::end();
-        None
+    fn finalize ["mpi_finalize_" mpi, "ompi_finalize_f" ompi] () |next| {
+        let mut code = SUCCESS;
+        // SAFETY: the program's promise.
+        Some(life::end(|| unsafe {
+            next(&raw mut code);
+            code
+        }))
     }
 
     fn start ["mpi_start_" mpi, "ompi_start_f" ompi] (request: *mut Integer) |_next| {
