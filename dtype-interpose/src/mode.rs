@@ -3,7 +3,8 @@
 //! - `DTYPE_INTERPOSE`: `on`, as without it; `report`, which changes nothing and only counts; `off`.
 //! - `DTYPE_DENY`, `DTYPE_ALLOW`: names of calls with commas between, as `MPI_Bcast,MPI_I*`. Those that are
 //!   denied, and those that are not allowed where some are, stay as they are.
-//! - `DTYPE_PEERS=all`: the user's word that all ranks of the job have preloaded this library.
+//! - `DTYPE_PEERS=all`: the user's word that all ranks of the job have preloaded this library; `none`, that
+//!   they do not all receive what is sent as the same structs.
 //! - `DTYPE_REPORT`: where the report goes.
 
 use std::{
@@ -74,6 +75,11 @@ fn matches(pattern: &str, call: &str) -> bool {
 /// Whether the user has said that all ranks are alike.
 pub(crate) fn all_peers() -> bool {
     env::var("DTYPE_PEERS").is_ok_and(|word| word == "all")
+}
+
+/// Whether the user has said that they are not.
+pub(crate) fn no_peers() -> bool {
+    env::var("DTYPE_PEERS").is_ok_and(|word| word == "none")
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ fn receives_all() -> bool {
     let names = &tools::RECEIVING;
     let packs =
         |name: &&CStr| name.to_str().is_ok_and(|name| mode::packs(name) && tools::complete_here(name));
-    names.iter().all(packs) && (mode::all_peers() || tools::come_here(names))
+    !mode::no_peers() && names.iter().all(packs) && (mode::all_peers() || tools::come_here(names))
 }
 
 /// Takes this rank's name, before `MPI_Init`.
