@@ -2,6 +2,7 @@
 #include <mpi.h>
 
 void *dtype_interpose_in_place(void) { return MPI_IN_PLACE; }
+MPI_Datatype dtype_interpose_packed(void) { return MPI_PACKED; }
 int dtype_interpose_root(void) { return MPI_ROOT; }
 
 /* Of how many others a datatype was made: also by a constructor with large counts, of which the old call to

@@ -6,8 +6,8 @@
 //! behind as the same base types without gaps, which match whatever the datatype does; or it is received so,
 //! and unpacked. Everything else is handed on as it is: DESIGN.md, "Under other people's programs".
 //!
-//! - `call`: what is known of a call, and the one behind; `mode`: what the user has asked for; `tools`: who
-//!   else is there;
+//! - `call`: what is known of a call, and the one behind; `mode`: what the user has asked for; `table`: all
+//!   functions of MPI by their roles; `tools`: who else calls them, by what is imported (`imports`);
 //! - `handle`: handles as numbers; `known`: what is known of a datatype; `engine`: how its messages are
 //!   packed, and `gate` which; `peers`, `gap`: where libraries need more than that;
 //! - `staged`: memory of the program's with its packed bytes; `requests`: that of calls under way, `windows`:
@@ -23,6 +23,7 @@ mod fortran;
 mod gap;
 mod gate;
 mod handle;
+mod imports;
 mod known;
 mod lock;
 mod mode;
@@ -30,6 +31,7 @@ mod peers;
 mod place;
 mod requests;
 mod staged;
+mod table;
 mod tools;
 mod usage;
 mod windows;

@@ -9,7 +9,6 @@
 
 use std::{
     env,
-    hash::{DefaultHasher, Hash, Hasher},
     sync::{LazyLock, OnceLock},
 };
 
@@ -47,11 +46,9 @@ pub(crate) fn is_on() -> bool {
 static LISTS: LazyLock<[Option<String>; 2]> =
     LazyLock::new(|| ["DTYPE_DENY", "DTYPE_ALLOW"].map(|name| env::var(name).ok()));
 
-/// A number that is the same where these are.
-pub(crate) fn lists() -> u64 {
-    let mut hasher = DefaultHasher::new();
-    LISTS.hash(&mut hasher);
-    hasher.finish()
+/// The text of both.
+pub(crate) fn lists() -> &'static [Option<String>; 2] {
+    &LISTS
 }
 
 /// Whether messages of a call may be packed.

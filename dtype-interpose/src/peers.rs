@@ -8,9 +8,8 @@
 //! messages otherwise takes none, and ranks of which the user wants different calls have different names.
 
 use std::{
-    env,
-    ffi::CStr,
-    fs,
+    env, fs,
+    hash::{DefaultHasher, Hash, Hasher},
     os::{
         linux::net::SocketAddrExt,
         raw::c_int,
@@ -25,7 +24,12 @@ use std::{
 
 use mpi::ffi::{self, MPI_Comm, MPI_Group};
 
-use crate::{lock::lock, mode, tools};
+use crate::{
+    lock::lock,
+    mode,
+    table::{self, Role},
+    tools,
+};
 
 /// The name that this rank has taken, from `MPI_Init` to `MPI_Finalize`.
 static NAME: Mutex<Option<(Job, UnixDatagram)>> = Mutex::new(None);
@@ -53,7 +57,7 @@ impl Job {
             (Ok(job), Ok(step)) => format!("slurm-{job}-{step}"),
             _ => launcher()?,
         };
-        let token = format!("{token}-{:x}", mode::lists());
+        let token = format!("{token}-{:x}", calls());
         Some(Self { token, rank: rank?.parse().ok()? })
     }
 
@@ -81,12 +85,21 @@ fn launcher() -> Option<String> {
     None
 }
 
-/// Whether all messages that come are received here, or may be.
+/// Returns `true` if all messages that come are received by calls that are intercepted, as far as the program
+/// and its libraries import any.
 fn receives_all() -> bool {
-    let names = &tools::RECEIVING;
-    let packs =
-        |name: &&CStr| name.to_str().is_ok_and(|name| mode::packs(name) && tools::complete_here(name));
-    !mode::no_peers() && names.iter().all(packs) && (mode::all_peers() || tools::come_here(names))
+    let receiving = table::names(Role::Receives).filter(|name| !name.starts_with("MPIX_"));
+    let packs = |name: &str| mode::packs(name) && tools::complete_here(name);
+    let come_here = || tools::past_us(Role::Receives).is_empty() && tools::unknown().is_empty();
+    !mode::no_peers() && receiving.into_iter().all(packs) && (mode::all_peers() || come_here())
+}
+
+/// Returns a number that is the same on ranks on which the same calls go packed: those that the user wants, and
+/// collective calls that come here.
+fn calls() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (mode::lists(), tools::past_us(Role::Collective)).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Takes this rank's name, before `MPI_Init`.

@@ -11,6 +11,8 @@ use std::{
 use dtype_runtime::pack::{Data, DataMut, PackBuffer, Plan};
 use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Status};
 
+#[cfg(all(large_counts, not(open_mpi)))]
+use crate::peers;
 use crate::{
     call::{Call, SUCCESS},
     engine::Engine,
@@ -331,6 +333,38 @@ pub(crate) struct Block {
 }
 
 impl Block {
+    /// Packs what a program sends or receives, to travel as so many of `MPI_PACKED` between ranks that all do
+    /// so; with what the library is given instead. What is received is packed too, since nobody says how much
+    /// of it has come.
+    ///
+    /// # Safety
+    /// 1. MPI is usable, and the datatype live. 2. What is named is readable, as MPI asks for.
+    #[cfg(all(large_counts, not(open_mpi)))]
+    pub unsafe fn of_peers(
+        call: &Call,
+        argument: Argument,
+        communicator: MPI_Comm,
+    ) -> Option<(Self, Argument)> {
+        // SAFETY: 1.
+        let candidate = unsafe { argument.candidate() }?;
+        or_else_plain(|| {
+            // SAFETY: 1.
+            let found = unsafe { candidate.engine(call) }?;
+            let (is_sent, count) = (argument.is_read, found.count);
+            let goes = found.engine.received(count).is_some() && peers::all(communicator);
+            (goes && found.engine.is_for_peers()).then_some(())?;
+            (!is_sent || found.engine.sent(count, communicator).is_some()).then_some(())?;
+            let staged = Staged::of(Parts::One(found.part(argument.buffer.cast(), count)))?;
+            let mut block = Self { staged, is_packed: true, is_received: !is_sent };
+            // SAFETY: 2.
+            unsafe { block.begin() };
+            let (place, bytes) = (block.staged.place(), block.staged.bytes() as i64);
+            // SAFETY: a constant of the library.
+            let packed = unsafe { dtype_interpose_packed() };
+            Some((block, Argument { buffer: place, count: bytes, datatype: packed, ..argument }))
+        })
+    }
+
     /// Before the call.
     ///
     /// # Safety
@@ -555,4 +589,10 @@ impl Incoming {
         // SAFETY: 1.
         unsafe { self.staged.unpack_front(arrived) };
     }
+}
+
+#[cfg(all(large_counts, not(open_mpi)))]
+unsafe extern "C" {
+    /// `MPI_PACKED`.
+    fn dtype_interpose_packed() -> MPI_Datatype;
 }

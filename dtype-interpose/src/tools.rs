@@ -1,81 +1,102 @@
-//! Other tools in the program: whether calls come here first.
+//! Other tools in the program, and the program itself: whether calls come to this library.
 //!
-//! A tool that stands before this library may go past it, to `PMPI_Wait` and its like. Then nobody would
-//! unpack what `MPI_Irecv` has begun here. So calls go packed only where those that complete them are ours
-//! too, as far as programs find them by their names in C.
+//! A tool that stands before this library may go past it, to `PMPI_Wait` and its like; so may a program that
+//! calls those itself, or one that calls a function which is not intercepted. Then nobody would unpack the
+//! messages of calls that were intercepted. So these go packed only if all calls that have to follow come
+//! here: the functions of a [`Role`], as far as any loaded object imports them.
 
-use std::{ffi::CStr, mem::MaybeUninit, os::raw::c_void, ptr, sync::LazyLock};
+use std::{ffi::CString, os::raw::c_void, path::Path, sync::LazyLock};
 
-/// What begins, completes and frees requests.
-const OF_REQUESTS: [&CStr; 12] = [
-    c"MPI_Start",
-    c"MPI_Startall",
-    c"MPI_Wait",
-    c"MPI_Waitall",
-    c"MPI_Waitany",
-    c"MPI_Waitsome",
-    c"MPI_Test",
-    c"MPI_Testall",
-    c"MPI_Testany",
-    c"MPI_Testsome",
-    c"MPI_Request_get_status",
-    c"MPI_Request_free",
-];
+use crate::{
+    imports::{Import, object_of, of_mpi},
+    table::{self, Role},
+};
 
-/// What completes puts and gets.
-const OF_WINDOWS: [&CStr; 9] = [
-    c"MPI_Win_fence",
-    c"MPI_Win_complete",
-    c"MPI_Win_unlock",
-    c"MPI_Win_unlock_all",
-    c"MPI_Win_flush",
-    c"MPI_Win_flush_all",
-    c"MPI_Win_flush_local",
-    c"MPI_Win_flush_local_all",
-    c"MPI_Win_free",
-];
-
-/// What receives messages.
-pub(crate) const RECEIVING: [&CStr; 7] = [
-    c"MPI_Recv",
-    c"MPI_Irecv",
-    c"MPI_Recv_init",
-    c"MPI_Mrecv",
-    c"MPI_Imrecv",
-    c"MPI_Sendrecv",
-    c"MPI_Sendrecv_replace",
-];
-
-/// Whether what completes a call comes here.
+/// Returns `true` if the calls that complete this one come here.
 pub(crate) fn complete_here(call: &str) -> bool {
-    static FOUND: LazyLock<[bool; 2]> = LazyLock::new(|| [come_here(&OF_REQUESTS), come_here(&OF_WINDOWS)]);
-    let [requests, windows] = *FOUND;
+    static REQUESTS: LazyLock<bool> = LazyLock::new(|| past_us(Role::CompletesRequests).is_empty());
+    static WINDOWS: LazyLock<bool> = LazyLock::new(|| past_us(Role::CompletesMoves).is_empty());
     let name = call.trim_end_matches("_c");
     match name {
-        "MPI_Put" | "MPI_Get" => windows,
-        _ if name.starts_with("MPI_I") || name.ends_with("_init") => requests,
+        "MPI_Put" | "MPI_Get" => *WINDOWS,
+        _ if name.starts_with("MPI_I") || name.ends_with("_init") => *REQUESTS,
         _ => true,
     }
 }
 
-/// Whether all of some calls come here first, or their names are not found at all.
-pub(crate) fn come_here(names: &[&CStr]) -> bool {
-    let own = library_of(come_here as *const c_void);
-    names.iter().all(|name| {
-        // SAFETY: the name ends in a zero.
-        let first = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-        first.is_null() || library_of(first) == own
-    })
+/// Returns the functions of a role that some object calls past this library.
+pub(crate) fn past_us(role: Role) -> Vec<CString> {
+    let imports = of_mpi();
+    let both = table::names(role).flat_map(|name| [name.to_owned(), format!("{name}_c")]);
+    let names = both.filter_map(|name| CString::new(name).ok());
+    names.filter(|name| goes_past_us(name, &imports)).collect()
 }
 
-/// Where the library begins, or the program, that has an address.
-fn library_of(address: *const c_void) -> *mut c_void {
-    let mut found = MaybeUninit::<libc::Dl_info>::uninit();
-    // SAFETY: there is room for what is found, and it is set where the answer is not 0.
+/// Returns the functions of MPI that some object imports and that are not in the table: nobody knows what
+/// they receive.
+pub(crate) fn unknown() -> Vec<CString> {
+    let roles = table::roles();
+    // Constants are in upper case.
+    let is_function = |name: &str| name.contains(|letter: char| letter.is_ascii_lowercase());
+    let is_unknown = |import: &Import| {
+        let name = import.name.to_str().unwrap_or_default();
+        let name = name.strip_prefix('P').unwrap_or(name);
+        let is_named_so = name.starts_with("MPI_") || name.starts_with("MPIX_");
+        is_named_so && is_function(name) && !roles.contains_key(name.trim_end_matches("_c"))
+    };
+    let foreign = of_mpi().into_iter().filter(|import| !is_part_of_mpi(import) && is_unknown(import));
+    foreign.map(|import| import.name).collect()
+}
+
+/// Returns `true` if some object calls a function, and the call does not come here.
+fn goes_past_us(name: &CString, imports: &[Import]) -> bool {
+    let (own, library) = (object_of(past_us as *const c_void), object_of(first_of(c"PMPI_Init")));
+    let is_imported = |name: &[u8]| imports.iter().any(|import| import.name.to_bytes() == name);
+    let first = first_of(name);
+    let found = object_of(first);
+    let by_name = match found {
+        _ if first.is_null() || found == own => false,
+        // The library's own function: it is not intercepted here.
+        _ if found == library => is_imported(name.to_bytes()),
+        // Another tool's.
+        _ => true,
+    };
+    let second = [b"P", name.to_bytes()].concat();
+    let goes_behind = |import: &Import| {
+        import.name.to_bytes() == second
+            && import.object != own
+            && !is_part_of_mpi(import)
+            && !defines(import, name)
+    };
+    by_name || imports.iter().any(goes_behind)
+}
+
+/// Returns the address of the first function of a name, in the order in which programs look for it.
+fn first_of(name: &std::ffi::CStr) -> *mut c_void {
+    // SAFETY: the name ends in a zero.
+    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+}
+
+/// Returns `true` if an import is that of the MPI library itself, or of one of its plugins and bindings.
+fn is_part_of_mpi(import: &Import) -> bool {
+    let file = import.file.to_string_lossy();
+    let name = Path::new(&*file).file_name().unwrap_or_default().to_string_lossy();
+    ["libmpi", "mca_", "libmca_"].iter().any(|front| name.starts_with(front))
+}
+
+/// Returns `true` if the object of an import has a function of this name itself, as tools have.
+fn defines(import: &Import, name: &CString) -> bool {
+    if import.file.is_empty() {
+        return false;
+    }
+    // SAFETY: both end in a zero. What is not loaded is not loaded by this, and what is stays loaded.
     unsafe {
-        if libc::dladdr(address, found.as_mut_ptr()) == 0 {
-            return ptr::null_mut();
+        let object = libc::dlopen(import.file.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
+        if object.is_null() {
+            return false;
         }
-        found.assume_init().dli_fbase
+        let found = libc::dlsym(object, name.as_ptr());
+        libc::dlclose(object);
+        !found.is_null() && object_of(found) == import.object
     }
 }

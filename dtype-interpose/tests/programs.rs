@@ -4,7 +4,7 @@
 //! `cargo xtask test` runs this on every library.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     env,
     ffi::{OsStr, OsString},
     fs,
@@ -18,7 +18,13 @@ use std::{
 };
 
 use dtype_core::usage::{Report, Usage};
+use object::{Object, ObjectSymbol};
 use xtask::launch;
+
+#[path = "../src/table.rs"]
+mod table;
+
+use table::Role;
 
 /// The preloaded library, with the archive beside it. A test has cargo build it, which it does not by itself
 /// for what no test is linked to.
@@ -171,6 +177,141 @@ fn is_the_same_with_it(program: &Path, least: usize, arguments: &[&str]) {
 #[test]
 fn programs_in_c_receive_the_same() {
     is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/suite.c", "suite"), 700, &[]);
+}
+
+/// The functions of MPI that a header declares or a library defines: names with a letter in lower case.
+fn functions<'a>(words: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
+    let is_function = |word: &&str| {
+        (word.starts_with("MPI_") || word.starts_with("MPIX_")) && word.contains(|c: char| c.is_lowercase())
+    };
+    words.filter(is_function).map(str::to_owned).collect()
+}
+
+/// The names that objects of a running program define and import: those of the MPI library and its bindings.
+struct Symbols {
+    defined: BTreeSet<String>,
+    imported: BTreeSet<String>,
+}
+
+/// Reads the symbols of a file.
+fn symbols(file: &Path) -> Symbols {
+    let bytes = fs::read(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let object = object::File::parse(&*bytes).unwrap();
+    let names = |is_imported: bool| {
+        let symbols = object.dynamic_symbols().filter(|symbol| symbol.is_undefined() == is_imported);
+        symbols.filter_map(|symbol| symbol.name().ok().map(str::to_owned)).collect()
+    };
+    Symbols { defined: names(false), imported: names(true) }
+}
+
+/// The libraries of MPI that a program is linked with.
+fn libraries_of(program: &Path) -> Vec<PathBuf> {
+    let output = Command::new("ldd").arg(program).output().expect("there is a `ldd`");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let paths = text.lines().filter_map(|line| line.split_once("=> ")?.1.split_whitespace().next());
+    let is_of_mpi = |path: &&str| path.rsplit('/').next().is_some_and(|name| name.starts_with("libmpi"));
+    paths.filter(is_of_mpi).map(PathBuf::from).collect()
+}
+
+/// The roles of functions that must not be called past the preloaded library.
+const FOLLOWING: [Role; 3] = [Role::Receives, Role::CompletesRequests, Role::CompletesMoves];
+
+/// What the table lacks could be called past us, and nobody would know what it receives.
+#[test]
+fn the_table_has_all_functions_of_the_installed_library() {
+    let program = compiled(&mpicc(), &[], "tests/c/suite.c", "suite-of-symbols");
+    let header = folder().join("header.c");
+    fs::write(&header, "#include <mpi.h>\n").unwrap();
+    let output = Command::new(mpicc()).arg("-E").arg(&header).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let declared = functions(text.split(|letter: char| !letter.is_alphanumeric() && letter != '_'));
+    // Types are written like functions.
+    let declared = declared.into_iter().filter(|name| text.contains(&format!("{name}(")));
+    let libraries = libraries_of(&program);
+    let all: Vec<_> = libraries.iter().map(|library| symbols(library)).collect();
+    let defined = functions(all.iter().flat_map(|symbols| &symbols.defined).map(String::as_str));
+    assert!(defined.len() > 300, "{} functions in {libraries:?}", defined.len());
+    let roles = table::roles();
+    let own = symbols(&fs::canonicalize(library()).unwrap()).defined;
+    let mut wrong = Vec::new();
+    for name in declared.chain(defined.iter().cloned()) {
+        let role = roles.get(name.strip_suffix("_c").unwrap_or(&name));
+        let follows = role.is_some_and(|role| FOLLOWING.contains(role));
+        // Ranks whose program imports an extension are no peers.
+        if role.is_none() || follows && !name.starts_with("MPIX_") && !own.contains(&name) {
+            wrong.push((name, role));
+        }
+    }
+    wrong.retain(|(name, _)| !name.ends_with("_FN") && !name.ends_with("_function"));
+    assert!(wrong.is_empty(), "without a role, or not intercepted: {wrong:?}");
+}
+
+/// The bindings of Fortran call the functions of C, or those that they call are intercepted.
+#[test]
+fn functions_of_fortran_that_follow_are_intercepted() {
+    let compiler = mpicc().replace("mpicc", "mpif90");
+    let options = ["-fallow-argument-mismatch", "-DBINDING=3"];
+    let program = compiled(&compiler, &options, "tests/fortran/suite.F90", "suite-of-symbols-f");
+    let bindings: Vec<_> = libraries_of(&program).iter().map(|library| symbols(library)).collect();
+    let defined = |name: &str| bindings.iter().any(|symbols| symbols.defined.contains(name));
+    let imported = |name: &str| bindings.iter().any(|symbols| symbols.imported.contains(name));
+    let own = symbols(&fs::canonicalize(library()).unwrap()).defined;
+    let is_mpich = defined("MPIR_F08_MPI_STATUS_IGNORE_OBJ");
+    let mut missing = Vec::new();
+    let mut found = 0;
+    for role in FOLLOWING {
+        // Open MPI takes packed bytes for the same base types, so any call receives them.
+        if role == Role::Receives && !is_mpich {
+            continue;
+        }
+        for name in table::names(role).filter(|name| name.starts_with("MPI_")) {
+            let lower = name.to_lowercase();
+            let short = lower.trim_start_matches("mpi_");
+            let symbols = [format!("{lower}_"), format!("{lower}_f08_"), format!("ompi_{short}_f")];
+            for symbol in symbols.into_iter().filter(|symbol| defined(symbol)) {
+                found += 1;
+                // MPICH's call those of C, where they find ours, and Open MPI's `mpi_f08` those of `mpi`.
+                let is_f08 = symbol.ends_with("_f08_");
+                let goes_on = if is_mpich {
+                    !is_f08 && imported(name)
+                } else {
+                    let of_mpi = [format!("ompi_{short}_f"), format!("p{lower}_")];
+                    is_f08 && of_mpi.iter().any(|symbol| imported(symbol) && own.contains(symbol))
+                };
+                if !goes_on && !own.contains(&symbol) {
+                    missing.push(symbol);
+                }
+            }
+        }
+    }
+    assert!(found >= 20, "{found} symbols");
+    assert!(missing.is_empty(), "neither intercepted nor by a function of C: {missing:?}");
+}
+
+/// The program that receives what others send has each function that can.
+#[test]
+fn the_suite_receives_with_all_functions() {
+    let suite = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/suite.c")).unwrap();
+    for name in table::names(Role::Receives).filter(|name| name.starts_with("MPI_")) {
+        for call in [format!("{name}("), format!("{name}_c(")] {
+            assert!(suite.contains(&call), "{call}");
+        }
+    }
+}
+
+/// A program that goes past us, by the second names of functions, gets what it is sent all the same.
+#[test]
+fn programs_that_go_past_us_receive_the_same() {
+    for (name, programs) in [
+        ("MPI_Recv", ["send", "ssend", "waitsome"]),
+        ("MPI_Wait", ["isend", "free", "persistent"]),
+        ("MPI_Waitall", ["ignored", "waitall", "prepared"]),
+        ("MPI_Win_fence", ["fence", "puts", "lock-"]),
+    ] {
+        let option = format!("-D{name}=P{name}");
+        let suite = compiled(&mpicc(), &[&option], "tests/c/suite.c", &format!("suite-past-{name}"));
+        is_the_same_with_it(&suite, 3 * 16, &programs);
+    }
 }
 
 /// What a receiver names may not be there beyond the message.

@@ -4,6 +4,10 @@ use std::os::raw::{c_int, c_void};
 
 use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
 
+#[cfg(large_counts)]
+use crate::call::Call;
+#[cfg(all(large_counts, not(open_mpi)))]
+use crate::staged::Block;
 use crate::{
     call::list,
     requests::{self, Work, keep, once, persistent},
@@ -192,8 +196,80 @@ pub(crate) mod exchanging {
     } }
 }
 
-/// The same, begun (MPI 4.1 section 3.9). MPICH 4.0's free the datatypes, 5.0's say nothing in statuses.
-#[cfg(open_mpi_5)]
+/// An exchange that is begun: what the library is given, and what is kept until it is complete.
+#[cfg(large_counts)]
+struct Exchange<const ARGUMENTS: usize> {
+    arguments: [Argument; ARGUMENTS],
+    work: Option<Work>,
+}
+
+#[cfg(all(large_counts, open_mpi))]
+impl Exchange<2> {
+    /// Packs what is sent, and makes room for what is received.
+    ///
+    /// # Safety
+    /// The program's promise.
+    unsafe fn of(call: &Call, named: [Argument; 2], communicator: MPI_Comm) -> Self {
+        // SAFETY: the program's promise.
+        let (sent, mut received) =
+            unsafe { (Outgoing::of(call, named[0], communicator), Incoming::message(call, named[1])) };
+        let sending = sent.as_ref().map_or(named[0], Outgoing::argument);
+        let receiving = received.as_mut().map_or(named[1], Incoming::argument);
+        Self { arguments: [sending, receiving], work: Work::message(sent, received) }
+    }
+}
+
+#[cfg(all(large_counts, open_mpi))]
+impl Exchange<1> {
+    /// Packs what is replaced.
+    ///
+    /// # Safety
+    /// The program's promise.
+    unsafe fn replaced(call: &Call, named: Argument, communicator: MPI_Comm) -> Self {
+        // SAFETY: the program's promise.
+        let mut packed = unsafe { Incoming::replaced(call, named, communicator) };
+        let argument = packed.as_mut().map_or(named, Incoming::argument);
+        Self { arguments: [argument], work: Work::message(None, packed) }
+    }
+}
+
+/// MPICH 4 and 5 leave the statuses of these calls unset, and 4.0 frees the derived datatypes that they are
+/// given. So only what has to go packed, because all ranks do so, goes packed, as bytes.
+#[cfg(all(large_counts, not(open_mpi)))]
+impl Exchange<2> {
+    /// Packs both sides.
+    ///
+    /// # Safety
+    /// The program's promise.
+    unsafe fn of(call: &Call, named: [Argument; 2], communicator: MPI_Comm) -> Self {
+        // SAFETY: the program's promise.
+        let packed = named.map(|named| unsafe { Block::of_peers(call, named, communicator) });
+        let arguments = [0, 1].map(|i| packed[i].as_ref().map_or(named[i], |(_, argument)| *argument));
+        let is_packed = packed.iter().any(Option::is_some);
+        let sides = packed.map(|side| side.map(|(block, _)| block));
+        let work = is_packed.then(|| Work::Collective { sides, _lists: Box::new(()) });
+        Self { arguments, work }
+    }
+}
+
+#[cfg(all(large_counts, not(open_mpi)))]
+impl Exchange<1> {
+    /// Packs what is replaced.
+    ///
+    /// # Safety
+    /// The program's promise.
+    unsafe fn replaced(call: &Call, named: Argument, communicator: MPI_Comm) -> Self {
+        // SAFETY: the program's promise.
+        let packed = unsafe { Block::of_peers(call, named, communicator) };
+        let Some((mut block, argument)) = packed else { return Self { arguments: [named], work: None } };
+        block.is_received = true;
+        let work = Work::Collective { sides: [None, Some(block)], _lists: Box::new(()) };
+        Self { arguments: [argument], work: Some(work) }
+    }
+}
+
+/// Exchanges that are begun (MPI 4.1 section 3.9).
+#[cfg(large_counts)]
 pub(crate) mod exchanging_later {
     use super::*;
     with_both_counts! { calls! {
@@ -216,13 +292,11 @@ pub(crate) mod exchanging_later {
             // SAFETY: the program's promise; packed bytes are as many as the datatypes have, or there is
             // room for them, and are kept.
             unsafe {
-                let sent = Outgoing::of(&CALL, named[0], communicator);
-                let mut received = Incoming::message(&CALL, named[1]);
-                let sending = sent.as_ref().map_or(named[0], Outgoing::argument);
-                let receiving = received.as_mut().map_or(named[1], Incoming::argument);
+                let Exchange { arguments: [sending, receiving], work } =
+                    Exchange::of(&CALL, named, communicator);
                 let code = next(
                     sending.buffer,
-                    send_count,
+                    sending.count as Count,
                     sending.datatype,
                     to,
                     send_tag,
@@ -234,7 +308,7 @@ pub(crate) mod exchanging_later {
                     communicator,
                     request,
                 );
-                keep(code, request, requests::Kind::Once, Work::message(sent, received))
+                keep(code, request, requests::Kind::Once, work)
             }
         }
 
@@ -252,12 +326,11 @@ pub(crate) mod exchanging_later {
             let named = Argument::read(buffer, count, datatype);
             // SAFETY: the program's promise; packed bytes are replaced by as many, and are kept.
             unsafe {
-                let mut packed = Incoming::replaced(&CALL, named, communicator);
-                let Argument { buffer, count, datatype, .. } =
-                    packed.as_mut().map_or(named, Incoming::argument);
+                let Exchange { arguments: [Argument { buffer, count, datatype, .. }], work } =
+                    Exchange::replaced(&CALL, named, communicator);
                 let code =
                     next(buffer, count as Count, datatype, to, send_tag, from, tag, communicator, request);
-                keep(code, request, requests::Kind::Once, Work::message(None, packed))
+                keep(code, request, requests::Kind::Once, work)
             }
         }
     } }

@@ -602,6 +602,114 @@ static void p_get_statuses(const Case *c) {
     add(to, ROOM);
 }
 
+/* Receives what `MPI_Send` and its like have sent, by each call that can. */
+static void p_receives(const Case *c) {
+    MPI_Request sent, request;
+    MPI_Message message;
+    MPI_Status status;
+    int ways = 7;
+#if MPI_VERSION >= 4
+    ways = 18;
+#endif
+    for (int way = 0; way < ways; way++) {
+        int has_status = 1, has_request = 1;
+        refill(way);
+        memcpy(to, spare, ROOM);
+        MPI_Isend(c->from, c->count, c->type, other, 5, world, &sent);
+        switch (way) {
+        case 0:
+            MPI_Recv(c->to, c->count, c->type, other, 5, world, &status);
+            has_request = 0;
+            break;
+        case 1: MPI_Irecv(c->to, c->count, c->type, other, 5, world, &request); break;
+        case 2:
+            MPI_Recv_init(c->to, c->count, c->type, other, 5, world, &request);
+            MPI_Start(&request);
+            MPI_Wait(&request, &status);
+            MPI_Request_free(&request);
+            has_request = 0;
+            break;
+        case 3:
+            MPI_Mprobe(other, 5, world, &message, &status);
+            MPI_Mrecv(c->to, c->count, c->type, &message, &status);
+            has_request = 0;
+            break;
+        case 4:
+            MPI_Mprobe(other, 5, world, &message, &status);
+            MPI_Imrecv(c->to, c->count, c->type, &message, &request);
+            break;
+        case 5:
+            MPI_Sendrecv(c->from, 0, MPI_INT, MPI_PROC_NULL, 6, c->to, c->count, c->type, other, 5, world,
+                         &status);
+            has_request = 0;
+            break;
+        case 6:
+            MPI_Sendrecv_replace(c->to, c->count, c->type, MPI_PROC_NULL, 6, other, 5, world, &status);
+            has_request = 0;
+            break;
+#if MPI_VERSION >= 4
+        case 7:
+            MPI_Recv_c(c->to, c->count, c->type, other, 5, world, &status);
+            has_request = 0;
+            break;
+        case 8: MPI_Irecv_c(c->to, c->count, c->type, other, 5, world, &request); break;
+        case 9:
+            MPI_Recv_init_c(c->to, c->count, c->type, other, 5, world, &request);
+            MPI_Start(&request);
+            MPI_Wait(&request, &status);
+            MPI_Request_free(&request);
+            has_request = 0;
+            break;
+        case 10:
+            MPI_Mprobe(other, 5, world, &message, &status);
+            MPI_Mrecv_c(c->to, c->count, c->type, &message, &status);
+            has_request = 0;
+            break;
+        case 11:
+            MPI_Mprobe(other, 5, world, &message, &status);
+            MPI_Imrecv_c(c->to, c->count, c->type, &message, &request);
+            break;
+        case 12:
+            MPI_Sendrecv_c(c->from, 0, MPI_INT, MPI_PROC_NULL, 6, c->to, c->count, c->type, other, 5, world,
+                           &status);
+            has_request = 0;
+            break;
+        case 13:
+            MPI_Sendrecv_replace_c(c->to, c->count, c->type, MPI_PROC_NULL, 6, other, 5, world, &status);
+            has_request = 0;
+            break;
+        default: {
+            /* MPICH frees the datatypes of these calls in version 4.0, and says nothing in their statuses. */
+            MPI_Datatype type = c->type;
+            if (is_mpich) {
+                MPI_Type_dup(c->type, &type);
+                has_status = 0;
+            }
+            if (way == 14) {
+                MPI_Isendrecv(c->from, 0, MPI_INT, MPI_PROC_NULL, 6, c->to, c->count, type, other, 5, world,
+                              &request);
+            } else if (way == 15) {
+                MPI_Isendrecv_c(c->from, 0, MPI_INT, MPI_PROC_NULL, 6, c->to, c->count, type, other, 5, world,
+                                &request);
+            } else if (way == 16) {
+                MPI_Isendrecv_replace(c->to, c->count, type, MPI_PROC_NULL, 6, other, 5, world, &request);
+            } else {
+                MPI_Isendrecv_replace_c(c->to, c->count, type, MPI_PROC_NULL, 6, other, 5, world, &request);
+            }
+        }
+#endif
+        }
+        if (has_request) {
+            MPI_Wait(&request, &status);
+        }
+        MPI_Wait(&sent, MPI_STATUS_IGNORE);
+        if (has_status) {
+            add_status(c, &status);
+        }
+        add(to, ROOM);
+    }
+}
+
 static void p_exchange(const Case *c) {
 /* MPICH 4.0 frees the datatypes of these, 5.0 says nothing in statuses and reads what it has freed. */
 #if defined OPEN_MPI && OMPI_MAJOR_VERSION >= 5
@@ -1325,6 +1433,7 @@ static const struct {
     {"prepared", p_prepared, 1},
     {"get_status", p_get_status},
     {"get_statuses", p_get_statuses},
+    {"receives", p_receives},
     {"exchange", p_exchange, 1},
     {"free", p_free},
     {"free_receive", p_free_receive},
