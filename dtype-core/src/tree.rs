@@ -112,18 +112,19 @@ impl Measure {
                 alignment: self.alignment,
             })
         };
-        measure().ok_or(Error::Overflow { node })
+        measure().ok_or_else(|| Error::Overflow { node })
     }
 
     /// Both together, as one after the other in a type map.
     fn and(self, node: &'static str, other: Self) -> Result<Self, Error> {
+        let overflow = || Error::Overflow { node };
         match (self.entries, other.entries) {
             (0, _) => Ok(other),
             (_, 0) => Ok(self),
             _ => {
                 let both = Self {
-                    entries: self.entries.checked_add(other.entries).ok_or(Error::Overflow { node })?,
-                    size: self.size.checked_add(other.size).ok_or(Error::Overflow { node })?,
+                    entries: self.entries.checked_add(other.entries).ok_or_else(overflow)?,
+                    size: self.size.checked_add(other.size).ok_or_else(overflow)?,
                     lower_bound: self.lower_bound.min(other.lower_bound),
                     upper_bound: self.upper_bound.max(other.upper_bound),
                     alignment: self.alignment.max(other.alignment),

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use dtype_runtime::{
     dtype_core::{BaseType, TypeTree},
-    pack::{Data, Plan},
+    pack::Plan,
 };
 
 /// Messages of fewer packed bytes than this never go packed: not even what is in them is looked at.
@@ -129,17 +129,15 @@ fn touched(tree: &TypeTree, block: usize) -> usize {
     of_span.min(of_lines).max(1)
 }
 
-/// As many bytes of a layout are looked at.
+/// A block of so many bytes or more is long in any case.
 const SOME: usize = 64 << 10;
 
-/// Bytes of a contiguous block, on the average of those at the front of many copies; where these touch, they
-/// are one.
+/// Bytes of a contiguous block, on the average; copies that touch are one.
 fn mean_block(plan: &Plan) -> usize {
-    let copies = (SOME / plan.packed_size().max(1)).max(1);
-    let some = (plan.packed_size() * copies).min(SOME);
-    // SAFETY: nothing is read: blocks are counted.
-    let data = unsafe { Data::from_raw_parts(plan, copies, std::ptr::null()) };
-    data.blocks(0..some).ok().and_then(|blocks| some.checked_div(blocks)).unwrap_or(usize::MAX)
+    match (plan.packed_size(), plan.blocks()) {
+        (size, 1) if plan.extent() == size as isize => size.max(SOME),
+        (size, blocks) => size.checked_div(blocks).unwrap_or(usize::MAX),
+    }
 }
 
 /// Whether what is cut at 8 KiB is cut within a loop over blocks, and not between elements that are smaller.

@@ -16,11 +16,12 @@ use mpi::ffi::{self, MPI_Datatype};
 use crate::{
     call::list,
     engine::Engine,
+    first_use::{self, Message, State},
     gate::{Gate, LEAST},
     handle::number,
     lock::lock,
     mode,
-    usage::Counted,
+    usage::{Counted, is_counting},
 };
 
 /// What is known of a committed datatype that is not predefined.
@@ -120,12 +121,19 @@ pub(crate) unsafe fn known<'a>(datatype: MPI_Datatype) -> Option<&'a Known> {
         if seen.handle == handle && seen.age == age {
             return seen.known;
         }
+        let state = first_use::state(datatype);
+        if state == State::Unplanned {
+            return ptr::null();
+        }
         // SAFETY: 1 and 2, as the caller promises.
         let known = unsafe { look(datatype) };
         // SAFETY: by 2 it lives.
         let found = unsafe { known.as_ref() };
         let (size, gate) = found.map_or((0, Gate::NONE), |known| (known.counted.size, known.gate()));
-        place.set(Seen { handle, age, known, size, gate });
+        // SAFETY: 1 and 2. What is not predefined may be committed later.
+        if found.is_some() || unsafe { dtype_interpose_parts(datatype) } == 0 {
+            place.set(Seen { handle, age, known, size, gate });
+        }
         known
     });
     // SAFETY: what an attribute has kept lives until the datatype is freed, by 2 not before `'a` ends. What a
@@ -157,14 +165,40 @@ fn decided(datatype: MPI_Datatype, gate: Gate) {
     });
 }
 
-/// Whether anything is known of a datatype.
+/// Returns `true` if messages of a datatype may go packed, now or later.
 ///
 /// # Safety
 /// 1 and 2 of [`known`].
 #[inline]
 pub(crate) unsafe fn is_known(datatype: MPI_Datatype) -> bool {
     // SAFETY: 1 and 2.
-    unsafe { known(datatype).is_some() }
+    first_use::state(datatype) != State::Unknown || unsafe { known(datatype).is_some() }
+}
+
+/// Returns what is known of a datatype with this message, for which it may be planned.
+///
+/// # Safety
+/// 1 and 2 of [`known`].
+#[inline]
+pub(crate) unsafe fn known_with<'a>(datatype: MPI_Datatype, message: Message) -> Option<&'a Known> {
+    // SAFETY: 1 and 2.
+    unsafe {
+        known(datatype).or_else(|| match first_use::state(datatype) {
+            State::Unplanned => first(datatype, message),
+            State::Unknown | State::Known => hidden(datatype, message.count),
+        })
+    }
+}
+
+/// # Safety
+/// 1 and 2 of [`known`].
+unsafe fn first<'a>(datatype: MPI_Datatype, message: Message) -> Option<&'a Known> {
+    // SAFETY: 1 and 2.
+    unsafe {
+        let counted = first_use::planned(datatype, message)?;
+        keep(datatype, counted);
+        known(datatype)
+    }
 }
 
 /// What becomes known of a datatype that no call has committed here, and of which so many are sent or
@@ -175,7 +209,7 @@ pub(crate) unsafe fn is_known(datatype: MPI_Datatype) -> bool {
 /// # Safety
 /// 1 and 2 of [`known`].
 #[inline]
-pub(crate) unsafe fn hidden<'a>(datatype: MPI_Datatype, count: usize) -> Option<&'a Known> {
+unsafe fn hidden<'a>(datatype: MPI_Datatype, count: usize) -> Option<&'a Known> {
     // SAFETY: 1 and 2.
     if is_predefined(datatype) { None } else { unsafe { look_behind(datatype, count) } }
 }
@@ -200,10 +234,10 @@ unsafe fn look_behind<'a>(datatype: MPI_Datatype, count: usize) -> Option<&'a Kn
         let bytes = size_of_derived(datatype)?.checked_mul(count).filter(|bytes| *bytes >= LEAST)?;
         let engine =
             Engine::of(datatype).ok().filter(|engine| mode::is_on() && engine.gate().takes(bytes))?;
-        committed(datatype);
-        let known = known(datatype)?;
-        let _ = known.counted.engine.set(Ok(engine));
-        Some(known)
+        let counted = Counted::new(datatype, size_of_derived(datatype)?);
+        let _ = counted.engine.set(Ok(engine));
+        keep(datatype, counted);
+        known(datatype)
     }
 }
 
@@ -224,16 +258,30 @@ unsafe fn look(datatype: MPI_Datatype) -> *const Known {
     if found == 0 { ptr::null() } else { value.cast_const().cast() }
 }
 
-/// Keeps what is known of a datatype from now on.
+/// Looks after a datatype from now on. If things are counted, what is known of it is kept on it at once.
 ///
 /// # Safety
 /// MPI is usable, and the datatype committed.
 pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
+    if !is_counting() {
+        return first_use::committed(datatype, false);
+    }
     // SAFETY: MPI is usable, and the datatype live.
-    let Some(size) = (unsafe { size_of_derived(datatype) }) else { return };
+    unsafe {
+        if let Some(size) = size_of_derived(datatype) {
+            keep(datatype, Counted::new(datatype, size));
+        }
+    }
+}
+
+/// Keeps what is known of a datatype, if nothing is kept yet.
+///
+/// # Safety
+/// MPI is usable, and the datatype live.
+unsafe fn keep(datatype: MPI_Datatype, counted: Arc<Counted>) {
     // SAFETY: MPI is usable, and the datatype live.
     if unsafe { !look(datatype).is_null() } {
-        return;
+        return first_use::is_known_now(datatype);
     }
     let key = *lock(&KEY).get_or_insert_with(|| {
         let mut new = 0;
@@ -241,8 +289,6 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
         unsafe { ffi::MPI_Type_create_keyval(Some(copy), Some(delete), &raw mut new, ptr::null_mut()) };
         new
     });
-    // SAFETY: MPI is usable, and the datatype live.
-    let counted = unsafe { Counted::new(datatype, size) };
     let value = Known::kept(counted);
     // SAFETY: the datatype is live, and the key was made here.
     let code = unsafe { ffi::MPI_Type_set_attr(datatype, key, value.cast()) };
@@ -250,6 +296,7 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
         // SAFETY: MPI has not taken it.
         drop(unsafe { Box::from_raw(value) });
     }
+    first_use::is_known_now(datatype);
     AGE.fetch_add(1, Ordering::Release);
 }
 
@@ -287,6 +334,11 @@ pub(crate) unsafe fn handed_out(datatype: MPI_Datatype, parts: *const MPI_Dataty
 /// # Safety
 /// 1 and 2 of [`known`].
 pub(crate) unsafe fn freed(datatype: MPI_Datatype) {
+    let state = first_use::state(datatype);
+    first_use::freed(datatype);
+    if state == State::Unplanned {
+        return;
+    }
     // SAFETY: 1 and 2.
     let Some(known) = (unsafe { known(datatype) }) else { return };
     let others =
@@ -298,8 +350,17 @@ pub(crate) unsafe fn freed(datatype: MPI_Datatype) {
     }
 }
 
+/// A duplicate is committed as the original is (MPI 4.1 section 5.1.10).
+pub(crate) fn duplicated(original: MPI_Datatype, new: MPI_Datatype) {
+    match first_use::state(original) {
+        State::Unknown => {}
+        state => first_use::committed(new, state == State::Known),
+    }
+}
+
 /// Gives the key back, before `MPI_Finalize`. What is still kept on datatypes goes when they do.
 pub(crate) fn end() {
+    first_use::end();
     let key = lock(&KEY).take();
     if let Some(mut key) = key {
         // SAFETY: MPI is usable; the key was made here.

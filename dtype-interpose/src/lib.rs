@@ -8,7 +8,7 @@
 //!
 //! - `call`: what is known of a call, and the one behind; `mode`: what the user has asked for; `table`: all
 //!   functions of MPI by their roles; `tools`: who else calls them, by what is imported (`imports`);
-//! - `handle`: handles as numbers; `known`: what is known of a datatype; `engine`: how its messages are
+//! - `handle`: handles as numbers; `first_use`: when a datatype is planned, `known`: what is then known of it; `engine`: how its messages are
 //!   packed, and `gate` which; `peers`, `gap`: where libraries need more than that;
 //! - `staged`: memory of the program's with its packed bytes; `requests`: that of calls under way, `windows`:
 //!   and of what is under way to and from windows;
@@ -18,6 +18,7 @@
 mod call;
 mod calls;
 mod engine;
+mod first_use;
 #[cfg(not(standard_abi))]
 mod fortran;
 mod gap;

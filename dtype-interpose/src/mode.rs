@@ -5,7 +5,8 @@
 //!   denied, and those that are not allowed where some are, stay as they are.
 //! - `DTYPE_PEERS=all`: the user's word that all ranks of the job have preloaded this library; `none`, that
 //!   they do not all receive what is sent as the same structs.
-//! - `DTYPE_REPORT`: where the report goes.
+//! - `DTYPE_PLAN=first`: datatypes are planned at their first message, whatever that takes.
+//! - `DTYPE_REPORT`: where the report goes. With it they are planned so, too.
 
 use std::{
     env,
@@ -67,6 +68,12 @@ fn matches(pattern: &str, call: &str) -> bool {
         Some(front) => call.starts_with(front),
         None => call == pattern || call.strip_suffix("_c") == Some(pattern),
     }
+}
+
+/// Returns `true` if the user wants datatypes planned at their first message.
+pub(crate) fn plans_at_once() -> bool {
+    static FIRST: LazyLock<bool> = LazyLock::new(|| env::var("DTYPE_PLAN").is_ok_and(|word| word == "first"));
+    *FIRST
 }
 
 /// Whether the user has said that all ranks are alike.

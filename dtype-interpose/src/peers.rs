@@ -141,9 +141,14 @@ pub(crate) fn has_merged() {
     MERGED.store(true, Ordering::Relaxed);
 }
 
+/// Returns `true` if all ranks of the job have preloaded this library.
+pub(crate) fn are_all_here() -> bool {
+    ALL.get().copied().unwrap_or(false)
+}
+
 /// Whether all processes of a communicator have preloaded this library.
 pub(crate) fn all(communicator: MPI_Comm) -> bool {
-    if !ALL.get().copied().unwrap_or(false) {
+    if !are_all_here() {
         return false;
     }
     let mut between_groups = 0;

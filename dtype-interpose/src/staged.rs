@@ -16,9 +16,10 @@ use crate::peers;
 use crate::{
     call::{Call, SUCCESS},
     engine::Engine,
+    first_use::Message,
     gap::{GAP, Whole},
     gate::LEAST,
-    known::{Known, hidden, known},
+    known::{Known, known_with},
     usage::{Counted, is_counting},
 };
 
@@ -30,17 +31,19 @@ pub(crate) struct Argument {
     pub datatype: MPI_Datatype,
     /// All of it is there, since the call reads it. Of what is received, only what comes has to be.
     pub is_read: bool,
+    /// It is that of a collective call, of which all ranks do the same.
+    pub is_collective: bool,
 }
 
 impl Argument {
     /// What a call reads.
     pub fn read(buffer: *const c_void, count: impl Into<i64>, datatype: MPI_Datatype) -> Self {
-        Self { buffer: buffer.cast_mut(), count: count.into(), datatype, is_read: true }
+        Self { buffer: buffer.cast_mut(), count: count.into(), datatype, is_read: true, is_collective: false }
     }
 
     /// What a call writes.
     pub fn written(buffer: *mut c_void, count: impl Into<i64>, datatype: MPI_Datatype) -> Self {
-        Self { buffer, count: count.into(), datatype, is_read: false }
+        Self { buffer, count: count.into(), datatype, is_read: false, is_collective: false }
     }
 
     /// What is known of it, if it may be worth packing. It is counted, if that is wanted.
@@ -74,13 +77,19 @@ impl Argument {
         unsafe { self.counted(1, usize::try_from(self.count).unwrap_or(0)) }
     }
 
+    /// The message that it is, where it may be one of an unplanned datatype.
+    fn message(&self, count: usize) -> Message {
+        let is_collective = self.is_collective;
+        Message { count, has_to_agree: is_collective || !self.is_read, is_collective }
+    }
+
     /// # Safety
     /// 1 and 2 of [`candidate`](Self::candidate).
     #[inline(always)]
     unsafe fn counted<'a>(&self, blocks: usize, all: usize) -> Option<Candidate<'a>> {
         let count = usize::try_from(self.count).ok().filter(|count| *count > 0)?;
         // SAFETY: 1 and 2.
-        let known = unsafe { known(self.datatype).or_else(|| hidden(self.datatype, count)) }?;
+        let known = unsafe { known_with(self.datatype, self.message(count)) }?;
         if is_counting() {
             known.counted.note(blocks, all);
         }

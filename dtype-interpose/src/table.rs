@@ -79,7 +79,7 @@ const FUNCTIONS: [(Role, &str); 14] = [
     // Chapters 5, 7 and 11: the beginning and the end of MPI, of datatypes, and of groups of ranks.
     (
         Role::Lifetime,
-        "MPI_Init MPI_Init_thread MPI_Finalize MPI_Type_commit MPI_Type_free MPI_Type_get_contents \
+        "MPI_Init MPI_Init_thread MPI_Finalize MPI_Type_commit MPI_Type_dup MPI_Type_free MPI_Type_get_contents \
          MPI_Intercomm_merge",
     ),
     // Chapter 15: tools.
@@ -203,7 +203,7 @@ const FUNCTIONS: [(Role, &str); 14] = [
          MPI_Type_contiguous MPI_Type_create_darray MPI_Type_create_f90_complex MPI_Type_create_f90_integer \
          MPI_Type_create_f90_real MPI_Type_create_hindexed MPI_Type_create_hindexed_block \
          MPI_Type_create_hvector MPI_Type_create_indexed_block MPI_Type_create_keyval MPI_Type_create_resized \
-         MPI_Type_create_struct MPI_Type_create_subarray MPI_Type_delete_attr MPI_Type_dup MPI_Type_extent \
+         MPI_Type_create_struct MPI_Type_create_subarray MPI_Type_delete_attr MPI_Type_extent \
          MPI_Type_free_keyval MPI_Type_get_attr MPI_Type_get_envelope MPI_Type_get_extent \
          MPI_Type_get_extent_x MPI_Type_get_name MPI_Type_get_true_extent MPI_Type_get_true_extent_x \
          MPI_Type_get_value_index MPI_Type_hindexed MPI_Type_hvector MPI_Type_indexed MPI_Type_lb \

@@ -109,6 +109,12 @@ impl Counted {
         counted
     }
 
+    /// One that nothing is counted of.
+    pub fn unseen(size: usize) -> Arc<Self> {
+        let (counts, samples) = (Counts::default(), Mutex::default());
+        Arc::new(Self { size, engine: OnceLock::new(), counts, samples, described: None })
+    }
+
     /// Messages of so many in all have been named, whatever becomes of them.
     pub fn note(self: &Arc<Self>, messages: usize, count: usize) {
         Noted { counted: Arc::clone(self), messages, count, worth: 0 }.note();

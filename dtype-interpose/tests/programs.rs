@@ -93,7 +93,8 @@ fn run_with(
         command.args(program);
     }
     // What a test says about modes it says itself.
-    for name in ["DTYPE_INTERPOSE", "DTYPE_ALLOW", "DTYPE_DENY", "DTYPE_PEERS", "DTYPE_REPORT"] {
+    for name in ["DTYPE_INTERPOSE", "DTYPE_ALLOW", "DTYPE_DENY", "DTYPE_PEERS", "DTYPE_PLAN", "DTYPE_REPORT"]
+    {
         command.env_remove(name);
     }
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,15 +107,16 @@ fn run_with(
 
 /// The lines of a program by what they begin with.
 fn lines(program: &Path, preloaded: &[bool], arguments: &[&str]) -> BTreeMap<String, String> {
-    lines_with(&library().display().to_string(), program, preloaded, arguments)
+    lines_with(&library().display().to_string(), program, preloaded, arguments, "first")
 }
 
-/// The same with these libraries.
+/// The same with these libraries, and when datatypes are planned.
 fn lines_with(
     libraries: &str,
     program: &Path,
     preloaded: &[bool],
     arguments: &[&str],
+    plan: &str,
 ) -> BTreeMap<String, String> {
     let mut command = vec![program.as_os_str()];
     command.extend(arguments.iter().map(OsStr::new));
@@ -122,7 +124,7 @@ fn lines_with(
         let (name, rest) = line.split_once(' ')?;
         Some((name.to_owned(), rest.to_owned()))
     };
-    let output = run_with(libraries, &command, preloaded, &[]);
+    let output = run_with(libraries, &command, preloaded, &[("DTYPE_PLAN", plan.into())]);
     // What begins so is the library's.
     output.lines().filter(|line| !line.starts_with('[')).filter_map(line).collect()
 }
@@ -162,14 +164,18 @@ fn counts(report: Option<Report>) -> [u64; 2] {
     counts.fold([0, 0], |sum, counts| [sum[0] + counts[0], sum[1] + counts[1]])
 }
 
-/// What must be the same, with all ways of preloading on two ranks.
+/// What must be the same, with all ways of preloading on two ranks: planned at the first message, and on all
+/// ranks also when it pays.
 fn is_the_same_with_it(program: &Path, least: usize, arguments: &[&str]) {
     let plain = lines(program, &[false, false], arguments);
     assert!(plain.len() >= least, "{} programs", plain.len());
-    for preloaded in [[true, true], [true, false], [false, true]] {
-        let found = lines(program, &preloaded, arguments);
+    let own = library().display().to_string();
+    for (plan, preloaded) in
+        [("first", [true, true]), ("first", [true, false]), ("first", [false, true]), ("", [true, true])]
+    {
+        let found = lines_with(&own, program, &preloaded, arguments, plan);
         for (name, expected) in &plain {
-            assert_eq!(found.get(name), Some(expected), "{name}, preloaded on {preloaded:?}");
+            assert_eq!(found.get(name), Some(expected), "{name}, {plan}, preloaded on {preloaded:?}");
         }
     }
 }
@@ -466,7 +472,7 @@ fn tools_may_go_past_us_with_some_calls() {
         let plain = lines(&suite, &[false, false], &programs);
         assert!(plain.len() >= 3 * 16, "{plain:?}");
         let libraries = format!("{tool}:{}", library().display());
-        assert_eq!(lines_with(&libraries, &suite, &[true, true], &programs), plain, "{option}");
+        assert_eq!(lines_with(&libraries, &suite, &[true, true], &programs, "first"), plain, "{option}");
     }
 }
 

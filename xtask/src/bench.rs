@@ -156,7 +156,9 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
                 let preloaded = interpose::build(&sh, &library)?;
                 let mut preload = OsString::from("LD_PRELOAD=");
                 preload.push(&preloaded);
-                on_two_ranks(&sh, &library, "bench-interpose", &["env".into(), preload], options, [])?;
+                // It calls `PMPI_Recv`, and receives so what it has sent by `PMPI_Send`.
+                let peers = "DTYPE_PEERS=all".into();
+                on_two_ranks(&sh, &library, "bench-interpose", &["env".into(), preload, peers], options, [])?;
                 if !options.iter().any(|option| option == "--json") {
                     interpose::compare(&sh, &library, &preloaded)?;
                 }

@@ -1,12 +1,19 @@
 //! `cargo xtask bench interpose`: half a ping-pong between two ranks, by the calls of a program that has
 //! preloaded the library, and by the library's own calls behind them, `PMPI_Send` and its like: structs, tiny
-//! and contiguous messages, the layouts of applications, gathered ones too, and drawn layouts, of which
-//! another seed gives others.
+//! and contiguous messages, the layouts of applications, gathered ones too, datatypes that live for a few
+//! messages, and drawn layouts, of which another seed gives others.
 
 // Handles are live, and buffers as large as their datatypes say.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
-use std::{collections::BTreeMap, env, ffi::c_void, time::Duration};
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    env,
+    ffi::{c_int, c_void},
+    mem::ManuallyDrop,
+    time::Duration,
+};
 
 use clap::Parser;
 use dtype_benches::{
@@ -35,12 +42,16 @@ struct Case {
     datatype: Description,
     count: usize,
     call: Call,
+    /// The same with other lists, for datatypes that change with each commit.
+    others: Vec<Description>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Call {
     Send,
     Gather,
+    /// So many messages of a datatype that is built and committed for them.
+    Anew(usize),
 }
 
 impl Case {
@@ -49,7 +60,8 @@ impl Case {
     }
 
     fn sent(group: &'static str, name: impl Into<String>, datatype: Description, count: usize) -> Self {
-        Self { name: (group, name.into()), datatype, count, call: Call::Send }
+        let (name, others) = ((group, name.into()), Vec::new());
+        Self { name, datatype, count, call: Call::Send, others }
     }
 }
 
@@ -78,7 +90,8 @@ fn cases(quick: bool) -> Vec<Case> {
         for call in [Call::Send, Call::Gather] {
             let group = if call == Call::Send { "applications" } else { "gathered" };
             let datatype = application.published();
-            cases.push(Case { name: (group, name.clone()), datatype, count: 1, call });
+            let name = (group, name.clone());
+            cases.push(Case { name, datatype, count: 1, call, others: Vec::new() });
         }
     }
     for block in [8, 16, 32, 64, 128, 256, 512] {
@@ -96,6 +109,7 @@ fn cases(quick: bool) -> Vec<Case> {
             cases.push(Case::sent("lists", name, number().indexed_block(length, places.collect()), 1));
         }
     }
+    cases.extend(anew(&record()));
     let drawn = samples(seed(), 128, 1 << 20).filter(|sample| {
         sample.extent > 0 && sample.extent.saturating_mul(sample.count as i64) < MOST_MEMORY
     });
@@ -103,6 +117,41 @@ fn cases(quick: bool) -> Vec<Case> {
         let Ok(datatype) = Description::of_tree(&tree) else { continue };
         let count = usize::try_from(count).expect("a count of MPI");
         cases.push(Case::sent("drawn", name.replace(',', " "), datatype.resized(extent), count));
+    }
+    cases
+}
+
+/// Datatypes that live for 1, 2, 3 or 10 messages: a vector, lists that are the same each time, lists that
+/// change, and an array of structs.
+fn anew(record: &Description) -> Vec<Case> {
+    /// As many different lists follow each other.
+    const LISTS: u64 = 16;
+    let number = || Description::Base(BaseType::F64);
+    let list = |blocks: u64, seed: u64| {
+        let (mut random, mut at) = (Random::new(seed << 32 | blocks), 0);
+        let (lengths, places) = (0..blocks)
+            .map(|_| {
+                let length = 1 + random.below(3);
+                let place = at;
+                at += (length + 1 + random.below(3)) as i64;
+                (length, place)
+            })
+            .unzip();
+        number().indexed(lengths, places)
+    };
+    let mut cases = Vec::new();
+    for messages in [1, 2, 3, 10] {
+        let mut add = |what: String, datatype: Description, count, others| {
+            let name = ("anew", format!("{messages} messages a commit: {what}"));
+            cases.push(Case { name, datatype, count, call: Call::Anew(messages), others });
+        };
+        for blocks in [100, 10_000] {
+            add(format!("vector of {blocks}"), number().vector(blocks, 1, 2), 1, Vec::new());
+            add(format!("list of {blocks}"), list(blocks, 0), 1, Vec::new());
+            let others = (1..LISTS).map(|seed| list(blocks, seed)).collect();
+            add(format!("changing lists of {blocks}"), list(blocks, 0), 1, others);
+        }
+        add("1000 structs".to_owned(), record.clone(), 1000, Vec::new());
     }
     cases
 }
@@ -140,14 +189,63 @@ fn memory(datatype: &Description, count: usize) -> (Vec<u8>, usize) {
     (vec![1; before + usize::try_from(all).expect("in memory")], before)
 }
 
+/// The largest memory of some datatypes.
+fn largest(datatypes: &[&Description], count: usize) -> (Vec<u8>, usize) {
+    let all = datatypes.iter().map(|datatype| memory(datatype, count));
+    all.max_by_key(|(bytes, _)| bytes.len()).expect("there is one")
+}
+
+/// Builds a datatype, sends or receives so many messages of it, and frees it: by the calls that are preloaded,
+/// by those behind, and by both with a datatype that is kept.
+unsafe fn sent_anew(
+    way: usize,
+    direction: Direction,
+    description: &Description,
+    kept: ffi::MPI_Datatype,
+    (buffer, count, messages): (*mut c_void, c_int, usize),
+    (other, communicator): (c_int, ffi::MPI_Comm),
+) {
+    let owned = ManuallyDrop::new(Owned::of(description));
+    let mut raw = owned.raw();
+    unsafe {
+        if way == 0 {
+            ffi::MPI_Type_commit(&raw mut raw)
+        } else {
+            ffi::PMPI_Type_commit(&raw mut raw)
+        };
+        let datatype = if way == 2 { kept } else { raw };
+        for _ in 0..messages {
+            match (way, direction) {
+                (1, Direction::There) => ffi::PMPI_Send(buffer, count, datatype, other, 0, communicator),
+                (_, Direction::There) => ffi::MPI_Send(buffer, count, datatype, other, 0, communicator),
+                (1, Direction::Back) => {
+                    let status = ffi::RSMPI_STATUS_IGNORE;
+                    ffi::PMPI_Recv(buffer, count, datatype, other, 0, communicator, status)
+                }
+                (_, Direction::Back) => {
+                    let status = ffi::RSMPI_STATUS_IGNORE;
+                    ffi::MPI_Recv(buffer, count, datatype, other, 0, communicator, status)
+                }
+            };
+        }
+        if way == 0 {
+            ffi::MPI_Type_free(&raw mut raw)
+        } else {
+            ffi::PMPI_Type_free(&raw mut raw)
+        };
+    }
+}
+
 fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: &Case) -> Row {
-    let Case { datatype, count, call, .. } = case;
+    let Case { datatype, count, call, others, .. } = case;
+    let changing: Vec<_> = std::iter::once(datatype).chain(others).collect();
+    let turns = [const { Cell::new(0) }; 3];
     let owned = Owned::of(datatype).commit();
     let raw = owned.raw();
     let bytes = datatype.datatype().map_or(0, |made| made.tree.measure().map_or(0, |found| found.size));
     let bytes = usize::try_from(bytes).expect("in memory") * count;
-    let (mut from, from_origin) = memory(datatype, *count);
-    let (mut to, to_origin) = memory(datatype, count * 2);
+    let (mut from, from_origin) = largest(&changing, *count);
+    let (mut to, to_origin) = largest(&changing, count * 2);
     let from: *mut c_void = from[from_origin..].as_mut_ptr().cast();
     let to: *mut c_void = to[to_origin..].as_mut_ptr().cast();
     let (count, other, communicator) = (int(*count), 1 - world.rank(), world.as_raw());
@@ -159,8 +257,16 @@ fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: &Case) -> Ro
         batch: (200_000 / (bytes + 400)).clamp(1, 200),
     };
     let status = || unsafe { ffi::RSMPI_STATUS_IGNORE };
-    let times = rounds(world, 2, &effort, |way, direction| unsafe {
+    let ways = if matches!(call, Call::Anew(_)) { 3 } else { 2 };
+    let times = rounds(world, ways, &effort, |way, direction| unsafe {
         match (call, way, direction) {
+            (Call::Anew(messages), ..) => {
+                let turn = turns[way].replace(turns[way].get() + 1);
+                let sent = (from, count, *messages);
+                let description = changing[turn % changing.len()];
+                sent_anew(way, direction, description, raw, sent, (other, communicator));
+                0
+            }
             (Call::Send, 0, Direction::There) => ffi::MPI_Send(from, count, raw, other, 0, communicator),
             (Call::Send, _, Direction::There) => ffi::PMPI_Send(from, count, raw, other, 0, communicator),
             (Call::Send, 0, Direction::Back) => {
@@ -178,8 +284,9 @@ fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: &Case) -> Ro
             }
         };
     });
-    let medians =
-        Medians::of(["ours", "without"].into_iter().zip(times).map(|(name, times)| (name, times, None)));
+    let medians = Medians::of(
+        ["ours", "without", "kept"].into_iter().zip(times).map(|(name, times)| (name, times, None)),
+    );
     let mut row = medians.row("interpose", case.title(), "ours");
     row.library.clone_from(&arguments.library);
     row

@@ -42,6 +42,17 @@ calls! { "";
         }
     }
 
+    fn Type_dup(datatype: MPI_Datatype, new: *mut MPI_Datatype) |next| {
+        // SAFETY: the program's promise; what was made is a datatype.
+        unsafe {
+            let code = next(datatype, new);
+            if code == SUCCESS && mode::mode() != Mode::Off {
+                known::duplicated(datatype, *new);
+            }
+            code
+        }
+    }
+
     fn Type_free(datatype: *mut MPI_Datatype) |next| {
         // SAFETY: the program's promise.
         unsafe {

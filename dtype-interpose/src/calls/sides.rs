@@ -45,7 +45,7 @@ pub(super) struct Around<'a> {
 
 impl Around<'_> {
     fn argument(&self, buffer: *mut c_void, count: i64, datatype: MPI_Datatype) -> Argument {
-        Argument { is_read: self.is_sent, ..Argument::written(buffer, count, datatype) }
+        Argument { is_read: self.is_sent, is_collective: true, ..Argument::written(buffer, count, datatype) }
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use ::mpi::{datatype::UncommittedDatatype, ffi::MPI_Datatype};
 use dtype_core::{Bounds, LinearCosts, TypeTree};
-use tree::{bounds, constructors_of, tree_of};
+use tree::{add_contents, bounds, constructors_of, tree_of};
 
 use crate::{
     Error,
@@ -184,6 +184,47 @@ pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decod
 pub fn constructors<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<String, Error> {
     ready()?;
     without_communicator(|| constructors_of(datatype.as_raw(), 0))
+}
+
+/// The arguments by which a datatype and all that it was made of were constructed, as bytes: two datatypes of
+/// one process with equal contents have the same type map and bounds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Contents {
+    bytes: Vec<u8>,
+    is_mixed: bool,
+}
+
+impl Contents {
+    /// Reads the arguments of a datatype: one pass, without a tree.
+    ///
+    /// ```no_run
+    /// use dtype_runtime::decode::Contents;
+    /// use mpi::{datatype::UserDatatype, traits::*};
+    ///
+    /// let universe = mpi::initialize().unwrap();
+    /// let column = || UserDatatype::vector(10, 1, 10, &i32::equivalent_datatype());
+    /// assert_eq!(Contents::of(&column())?, Contents::of(&column())?);
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`decode`].
+    pub fn of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Self, Error> {
+        ready()?;
+        let mut contents = Self::default();
+        without_communicator(|| add_contents(&mut contents, datatype.as_raw(), 0))?;
+        Ok(contents)
+    }
+
+    /// The length of the arguments in bytes: 4 for each item of a list of integers.
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Returns `true` if the datatype may have values of several base types: it has a struct or a pair in it.
+    pub fn is_mixed(&self) -> bool {
+        self.is_mixed
+    }
 }
 
 /// A new committed datatype of least cost with the same type map, lower bound and extent: [`decode`], then

@@ -7,6 +7,7 @@ use dtype_core::{
     ArrayOrder, BaseType, Bounds, Constructor, Datatype, Distributed, Distribution, Subdimension, TypeTree,
 };
 
+use super::Contents;
 use crate::{
     Error,
     mpi::{checked, predefined, shim, size},
@@ -108,6 +109,42 @@ pub(super) fn tree_of(datatype: MPI_Datatype, level: usize) -> Result<(TypeTree,
         _ => Arguments::of(datatype, numbers)?.constructor(datatype, combiner, level + 1)?.tree()?,
     };
     Ok((tree, combiner.is_predefined()))
+}
+
+/// Adds a datatype to `contents`: how it was made, of which arguments, and of which datatypes.
+pub(super) fn add_contents(
+    contents: &mut Contents,
+    datatype: MPI_Datatype,
+    level: usize,
+) -> Result<(), Error> {
+    if level == MOST_LEVELS {
+        return Err(refused(datatype, "it is nested 256 deep, as no layout needs to be"));
+    }
+    let (combiner, numbers) = envelope(datatype)?;
+    contents.bytes.push(combiner as u8);
+    if combiner.is_predefined() {
+        match tree_of(datatype, level)?.0 {
+            TypeTree::Leaf(base) => {
+                contents.bytes.push(base as u8);
+                contents.is_mixed |= base.pair().is_some();
+            }
+            tree => {
+                contents.bytes.extend_from_slice(tree.to_string().as_bytes());
+                contents.is_mixed = true;
+            }
+        }
+        return Ok(());
+    }
+    contents.is_mixed |= combiner == Combiner::Struct;
+    numbers.iter().for_each(|number| contents.bytes.extend_from_slice(&number.to_ne_bytes()));
+    let Arguments { integers, addresses, counts, datatypes } = Arguments::of(datatype, numbers)?;
+    let bytes = &mut contents.bytes;
+    bytes.reserve(size_of_val(integers.as_slice()) + size_of_val(addresses.as_slice()));
+    bytes.extend(integers.as_slice().iter().flat_map(|number| number.to_ne_bytes()));
+    bytes.extend(addresses.as_slice().iter().flat_map(|number| number.to_ne_bytes()));
+    let counts = counts.into_iter().flatten();
+    bytes.extend(counts.flat_map(i64::to_ne_bytes));
+    datatypes.iter().try_for_each(|Old(old)| add_contents(contents, *old, level + 1))
 }
 
 /// As many parts of a struct are named, and as many constructors within each other.

@@ -292,6 +292,22 @@ impl Node {
         }
     }
 
+    /// Contiguous blocks, each as often as it comes.
+    pub fn block_count(&self) -> usize {
+        match &self.kind {
+            Kind::Block => usize::from(self.size > 0),
+            Kind::Repeat { count, child, .. } => child.block_count().saturating_mul(*count),
+            Kind::Blocks(blocks) => blocks.len(),
+            Kind::Buckets { buckets, child, .. } => {
+                let count = buckets.iter().fold(0usize, |sum, bucket| sum.saturating_add(bucket.count));
+                child.block_count().saturating_mul(count)
+            }
+            Kind::Sequence(parts) => {
+                parts.iter().fold(0, |sum, part| sum.saturating_add(part.node.block_count()))
+            }
+        }
+    }
+
     pub fn is_block(&self) -> bool {
         matches!(self.kind, Kind::Block)
     }

@@ -136,6 +136,23 @@ impl Plan {
         self.0.extent.nth(1)
     }
 
+    /// The number of contiguous blocks of one copy. Blocks that touch only where a part is repeated count as
+    /// two.
+    ///
+    /// ```
+    /// use dtype_runtime::{
+    ///     dtype_core::{BaseType, TypeTree},
+    ///     pack::Plan,
+    /// };
+    ///
+    /// let column = TypeTree::vector(4, 24, TypeTree::Leaf(BaseType::F64));
+    /// assert_eq!(Plan::new(&column)?.blocks(), 4);
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    pub fn blocks(&self) -> usize {
+        self.0.part.node.block_count()
+    }
+
     /// A number for the base types of these packed bytes of the plan, again and again; the same for the same
     /// types in the same order.
     #[cfg(feature = "mpi")]
