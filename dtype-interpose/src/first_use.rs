@@ -173,13 +173,12 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
     let is_due = at_once || is_due && before + bytes as u64 >= worth || must_agree && contents.is_mixed();
     match (find(&contents), comes_again) {
         (Found::Planned(counted), _) => Some(counted),
-        // Twice the same: it will come again.
-        (Found::Seen, true) => Some(plan(contents, datatype, size)),
         (Found::Nothing, true) if !is_due && kind.is_some_and(|kind| kind.has_missed()) => {
             remember(contents, None);
             None
         }
-        (Found::Nothing, true) => Some(plan(contents, datatype, size)),
+        // What was seen twice will come again.
+        (Found::Seen | Found::Nothing, true) => Some(plan(contents, datatype, size)),
         (Found::Seen | Found::Nothing, false) if is_due => Some(plan(contents, datatype, size)),
         (Found::Seen | Found::Nothing, false) => None,
     }

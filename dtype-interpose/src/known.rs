@@ -279,6 +279,10 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
 /// # Safety
 /// MPI is usable, and the datatype live.
 unsafe fn keep(datatype: MPI_Datatype, counted: Arc<Counted>) {
+    /// Held while it is looked and kept: what another thread has kept must not be replaced, and so freed. No
+    /// callback takes it.
+    static KEEPING: Mutex<()> = Mutex::new(());
+    let _keeping = lock(&KEEPING);
     // SAFETY: MPI is usable, and the datatype live.
     if unsafe { !look(datatype).is_null() } {
         return first_use::is_known_now(datatype);

@@ -136,7 +136,7 @@ pub(super) fn add_contents(
         return Ok(());
     }
     contents.is_mixed |= combiner == Combiner::Struct;
-    numbers.iter().for_each(|number| contents.bytes.extend_from_slice(&number.to_ne_bytes()));
+    contents.bytes.extend(numbers.iter().flat_map(|number| number.to_ne_bytes()));
     let Arguments { integers, addresses, counts, datatypes } = Arguments::of(datatype, numbers)?;
     let bytes = &mut contents.bytes;
     bytes.reserve(size_of_val(integers.as_slice()) + size_of_val(addresses.as_slice()));
