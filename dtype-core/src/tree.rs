@@ -112,7 +112,9 @@ impl Measure {
                 alignment: self.alignment,
             })
         };
-        measure().ok_or_else(|| Error::Overflow { node })
+        // Not `ok_or`, which makes the error first: lists are measured entry by entry.
+        let Some(measure) = measure() else { return Err(Error::Overflow { node }) };
+        Ok(measure)
     }
 
     /// Both together, as one after the other in a type map.
