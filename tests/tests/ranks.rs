@@ -346,6 +346,12 @@ fn requests_may_outlive_mpi() {
 }
 
 #[test]
+fn requests_may_outlive_their_communicator() {
+    passes("outlived", 2);
+    ended_well(&run(scenario("outlived", 2).env("DTYPE_CHECK", "1")), 2);
+}
+
+#[test]
 fn three_gibibytes_of_structs_travel_on_every_wire() {
     passes_in_memory("wires-large", 2);
 }

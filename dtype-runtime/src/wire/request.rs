@@ -6,6 +6,7 @@ use std::{
     mem::{self, MaybeUninit},
     os::raw::{c_int, c_void},
     sync::OnceLock,
+    thread,
 };
 
 use ::mpi::{
@@ -191,7 +192,7 @@ impl Outgoing {
 
     /// Begins to send it.
     pub fn start(self, to: Peer) -> Result<Request, Error> {
-        let mut request = Request::new(to.communicator, false);
+        let mut request = Request::new(false);
         let (raw, Bytes { count, datatype, .. }) = (&raw mut request.raw, self.bytes);
         called("MPI_Isend", to.communicator, || {
             // SAFETY: as for `send`; the request keeps the buffer, and is completed when it is dropped. MPI
@@ -247,9 +248,12 @@ impl Room {
 
 /// A transfer that has been started, with the buffer that it uses, unless that is borrowed. Dropping it
 /// completes it.
+///
+/// The program may free the communicator before that: MPI keeps what the transfer needs of it (MPI 4.1
+/// section 7.4.3), but its handle is no longer valid. Hence no handle is kept here, and no call is made that
+/// raises an error on the communicator, where errors may be fatal.
 pub(super) struct Request {
     raw: MPI_Request,
-    communicator: MPI_Comm,
     is_receive: bool,
     buffer: Option<PackBuffer>,
     /// In no library may another thread complete it, if MPI may be called from one only.
@@ -257,16 +261,16 @@ pub(super) struct Request {
 }
 
 impl Request {
-    fn new(communicator: MPI_Comm, is_receive: bool) -> Self {
+    fn new(is_receive: bool) -> Self {
         // SAFETY: a constant of the library.
         let raw = unsafe { ffi::RSMPI_REQUEST_NULL };
-        Self { raw, communicator, is_receive, buffer: None, thread: PhantomData }
+        Self { raw, is_receive, buffer: None, thread: PhantomData }
     }
 
     /// Begins to receive into a buffer.
     pub fn receive(room: Room, from: Peer) -> Result<Self, Error> {
         let (Room { mut buffer, bytes }, Peer { communicator, rank, tag }) = (room, from);
-        let mut request = Self::new(communicator, true);
+        let mut request = Self::new(true);
         let (raw, place) = (&raw mut request.raw, buffer.as_mut_ptr().cast());
         called("MPI_Irecv", communicator, || {
             // SAFETY: the datatype covers no more than the buffer, which stays until the request is
@@ -282,22 +286,37 @@ impl Request {
         self.raw == unsafe { ffi::RSMPI_REQUEST_NULL }
     }
 
-    /// Whether it is done, waiting for it if that is wanted; then what MPI says of it.
+    /// Returns what MPI says of the transfer if it is over; if `wait` is set, after it is.
     pub fn advance(&mut self, wait: bool) -> Result<Option<Outcome>, Error> {
         ready()?;
-        let (mut status, mut done) = (no_status(), 1);
-        let (raw, place) = (&raw mut self.raw, &raw mut status);
-        let code = returning_all_errors(self.communicator, || {
-            // SAFETY: the request is active, or null; there is room for a status.
-            true_code(unsafe {
-                if wait { ffi::MPI_Wait(raw, place) } else { ffi::MPI_Test(raw, &raw mut done, place) }
-            })
-        });
-        Ok(match code {
-            SUCCESS if done == 0 => None,
-            SUCCESS => Some(Ok(status)),
-            code => Some(Err(code)),
-        })
+        if self.is_complete() {
+            return Ok(Some(Ok(no_status())));
+        }
+        Ok(without_communicator(|| self.complete(wait)))
+    }
+
+    /// Completes an active request if its transfer is over; if `wait` is set, after it is.
+    ///
+    /// `MPI_Wait` and `MPI_Test` would call the error handler of the request's communicator in Open MPI.
+    /// `MPI_Request_get_status` does not: the error is in the status, or returned. A request that is over may
+    /// be freed then (MPI 4.1 section 3.7.6).
+    fn complete(&mut self, wait: bool) -> Option<Outcome> {
+        let outcome = loop {
+            let (mut done, mut status) = (0, no_status());
+            // SAFETY: the request is active; there is room for a flag and a status.
+            let code =
+                true_code(unsafe { ffi::MPI_Request_get_status(self.raw, &raw mut done, &raw mut status) });
+            match if code == SUCCESS { status.MPI_ERROR } else { code } {
+                code if code != SUCCESS && done == 0 => return Some(Err(code)),
+                SUCCESS if done == 0 && !wait => return None,
+                SUCCESS if done == 0 => thread::yield_now(),
+                SUCCESS => break Ok(status),
+                code => break Err(code),
+            }
+        };
+        // SAFETY: the request is active, and its transfer over.
+        unsafe { ffi::MPI_Request_free(&raw mut self.raw) };
+        Some(outcome)
     }
 
     /// The same for a message that is sent.
@@ -326,22 +345,18 @@ impl Drop for Request {
             mem::forget(self.buffer.take());
             return;
         }
-        returning_all_errors(self.communicator, || {
-            // SAFETY: the request is active. What is received may never have been sent.
-            unsafe {
-                if self.is_receive {
-                    ffi::MPI_Cancel(&raw mut self.raw);
-                }
-                ffi::MPI_Wait(&raw mut self.raw, ffi::RSMPI_STATUS_IGNORE);
+        without_communicator(|| {
+            if self.is_receive {
+                // SAFETY: the request is active. What is received may never have been sent.
+                unsafe { ffi::MPI_Cancel(&raw mut self.raw) };
             }
+            self.complete(true);
         });
+        if !self.is_complete() {
+            // Nobody can say whether MPI still writes.
+            mem::forget(self.buffer.take());
+        }
     }
-}
-
-/// Makes calls that complete a request: MPICH 4 tells the handler of `MPI_COMM_WORLD` what is wrong with one
-/// of any communicator.
-fn returning_all_errors<R>(communicator: MPI_Comm, calls: impl FnOnce() -> R) -> R {
-    returning_errors(communicator, || without_communicator(calls))
 }
 
 /// A status that says nothing: it is looked at also where a library has not written it.

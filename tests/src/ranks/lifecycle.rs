@@ -191,6 +191,94 @@ pub fn leak() {
     }
 }
 
+/// Requests may live longer than their communicator: MPI keeps what it needs of one that is freed.
+pub fn outlived(world: &SimpleCommunicator) {
+    let (rank, before) = (world.rank(), handler_of(world));
+    let long = vec![7u8; 300_000];
+    for length in [3, 40_000, long.len()] {
+        let message = &long[..length];
+        for wire in [Wire::Packed, Wire::Auto, Wire::Typed, Wire::Segments] {
+            for polls in [false, true] {
+                let (copy, mut into) = (world.duplicate(), vec![0u8; length]);
+                scope(|scope| {
+                    let other = copy.process_at_rank(1 - rank);
+                    if wire == Wire::Segments {
+                        wire::attach(&copy).unwrap();
+                        let send = other.immediate_send_over_with_tag(scope, wire, message, 0).unwrap();
+                        other.receive_over(wire, &mut into[..]).unwrap();
+                        drop(copy);
+                        // Where another communicator is attached, the contexts of this one are freed.
+                        wire::attach(&world.duplicate()).unwrap();
+                        return send.wait().unwrap();
+                    }
+                    let mut receive = other.immediate_receive_values_into(scope, &mut into[..]).unwrap();
+                    let mut send = other.immediate_send_over_with_tag(scope, wire, message, 0).unwrap();
+                    drop(copy);
+                    // This one may have its handle.
+                    let next = world.duplicate();
+                    while polls && !(receive.is_done().unwrap() & send.is_done().unwrap()) {}
+                    receive.wait().unwrap();
+                    send.wait().unwrap();
+                    assert!(handler_of(&next) == before);
+                });
+                assert!(into == message, "{wire:?}, {length} bytes");
+            }
+        }
+        // What does not fit is an error value all the same.
+        let (copy, mut into) = (world.duplicate(), [1u8; 2]);
+        scope(|scope| {
+            let other = copy.process_at_rank(1 - rank);
+            let receive = other.immediate_receive_values_into(scope, &mut into).unwrap();
+            let send = other.immediate_send_packed(scope, message).unwrap();
+            drop(copy);
+            let error = receive.wait().unwrap_err();
+            assert!(matches!(error, Error::Fit { expected: 2, .. } | Error::Mismatch { .. }), "{error}");
+            send.wait().unwrap();
+        });
+        assert_eq!(into, [1; 2]);
+    }
+    for sends in [false, true] {
+        given_up(world, sends, false);
+        given_up(world, sends, true);
+    }
+    assert!(handler_of(world) == before);
+}
+
+/// A receive is given up that nothing comes for, or something that is too long, and whose communicator is
+/// gone; also where the program unwinds.
+fn given_up(world: &SimpleCommunicator, sends: bool, unwinds: bool) {
+    let (copy, mut into) = (world.duplicate(), [1u8; 2]);
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let result = panic::catch_unwind(panic::AssertUnwindSafe(|| {
+        scope(|scope| {
+            let other = copy.process_at_rank(1 - world.rank());
+            let _receive = other.immediate_receive_values_into(scope, &mut into).unwrap();
+            if sends {
+                let send = other.immediate_send_packed(scope, &[7u8; 200]).unwrap();
+                world.barrier();
+                drop(copy);
+                drop(send);
+            } else {
+                drop(copy);
+            }
+            assert!(!unwinds);
+        });
+    }));
+    panic::set_hook(hook);
+    assert_eq!(result.is_err(), unwinds);
+    assert_eq!(into, [1; 2]);
+}
+
+fn handler_of(communicator: &SimpleCommunicator) -> ffi::MPI_Errhandler {
+    let mut handler = std::mem::MaybeUninit::uninit();
+    // SAFETY: the communicator is live, and there is room for a handler.
+    unsafe {
+        ffi::MPI_Comm_get_errhandler(communicator.as_raw(), handler.as_mut_ptr());
+        handler.assume_init()
+    }
+}
+
 unsafe extern "C" {
     fn c_open_session(all: *mut MPI_Comm) -> c_int;
     fn c_close_session(all: *mut MPI_Comm);

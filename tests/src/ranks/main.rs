@@ -71,6 +71,7 @@ fn main() {
         "neighbourhood" => with_world(rest::neighbourhood),
         "between-groups" => with_world(rest::between_groups),
         "threads" => lifecycle::threads(),
+        "outlived" => with_world(lifecycle::outlived),
         "before-and-after" => lifecycle::before_and_after(),
         "session" => lifecycle::session(),
         "freed" => lifecycle::freed(),
