@@ -259,6 +259,13 @@ fn a_rank_that_sends_less_than_it_announces_is_told_of() {
 }
 
 #[test]
+fn what_traits_of_the_program_say_is_believed_once() {
+    for ranks in [1, 2, 4] {
+        passes("hostile-fickle", ranks);
+    }
+}
+
+#[test]
 fn what_travels_as_bytes_is_the_same_on_every_wire() {
     passes("wires-blocks", 2);
     passes("wires-contiguous", 2);

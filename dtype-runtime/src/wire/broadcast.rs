@@ -7,20 +7,17 @@
 
 use std::{ops::Range, os::raw::c_int};
 
-use ::mpi::{
-    collective::Root,
-    ffi::{self, MPI_Comm},
-    topology::Communicator,
-};
+use ::mpi::ffi::{self, MPI_Comm};
 
 use super::{
     Receivable,
     frame::{draw, fits},
+    members::{Members, Rooted},
     parts::Form,
 };
 use crate::{
     Error,
-    mpi::{called, packed_datatype, ready_on},
+    mpi::{called, packed_datatype},
     pack::PackBuffer,
 };
 
@@ -69,13 +66,12 @@ impl Header {
 }
 
 /// Sends the root's message to all ranks; `form` says whether its length and seals travel with it.
-pub(super) fn broadcast<R, M>(root: &R, message: &mut M, form: Form) -> Result<(), Error>
-where
-    R: Root + ?Sized,
-    M: Receivable + ?Sized,
-{
-    let (world, root) = (root.as_communicator(), root.root_rank());
-    let (communicator, is_root) = (ready_on(world)?, world.rank() == root);
+pub(super) fn broadcast<M: Receivable + ?Sized>(
+    root: Rooted,
+    message: &mut M,
+    form: Form,
+) -> Result<(), Error> {
+    let Rooted { members: Members { communicator, .. }, rank: root, is_here: is_root } = root;
     let mut header = Header::of(message, form);
     let mut first = [0; FIRST];
     if !form.is_bare() {

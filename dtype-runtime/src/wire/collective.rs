@@ -25,11 +25,12 @@ use super::{
     Receivable, Sendable,
     broadcast::broadcast,
     frame::{checks, draw, fits, seal_size},
+    members::{Members, Rooted, members},
     parts::{Form, Parts, Sizes, Told, with_seals},
 };
 use crate::{
     Error,
-    mpi::{called, is_between_groups, ready_on},
+    mpi::{called, is_between_groups},
     pack::PackBuffer,
 };
 
@@ -62,7 +63,7 @@ pub trait PackedCollectives: Communicator {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        all_gather(&agree(self, message.packed_size(), 0)?, message, into)
+        all_gather(&agree(members(self)?, message.packed_size(), 0)?, message, into)
     }
 
     /// The same where all ranks have as many packed bytes: one `MPI_Allgather` of them, and nothing else.
@@ -79,7 +80,7 @@ pub trait PackedCollectives: Communicator {
         R: Receivable + ?Sized,
     {
         // SAFETY: 1 is what the caller promises.
-        let agreed = unsafe { promised(self, message.packed_size(), 0) }?;
+        let agreed = unsafe { promised(members(self)?, message.packed_size(), 0) }?;
         all_gather(&agreed, message, into)
     }
 
@@ -93,10 +94,10 @@ pub trait PackedCollectives: Communicator {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        let (_, ranks) = members(self)?;
+        let members = members(self)?;
         // All ranks must come out of the call, so one whose values cannot be divided sends none.
-        let part = part_of(message, ranks);
-        let agreed = agree(self, *part.as_ref().unwrap_or(&0), 0)?;
+        let part = part_of(message, members.ranks);
+        let agreed = agree(members, *part.as_ref().unwrap_or(&0), 0)?;
         let (mut all, incoming) = all_to_all(&agreed, message)?;
         part?;
         incoming.unpack(&mut all, into)
@@ -115,10 +116,10 @@ pub trait PackedCollectives: Communicator {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        let (_, ranks) = members(self)?;
-        let part = part_of(message, ranks)?;
+        let members = members(self)?;
+        let part = part_of(message, members.ranks)?;
         // SAFETY: 1 is what the caller promises.
-        let agreed = unsafe { promised(self, part, 0) }?;
+        let agreed = unsafe { promised(members, part, 0) }?;
         let (mut all, incoming) = all_to_all(&agreed, message)?;
         incoming.unpack(&mut all, into)
     }
@@ -135,7 +136,7 @@ pub trait PackedCollectives: Communicator {
         S: Sendable,
         R: Receivable,
     {
-        let (communicator, ranks) = members(self)?;
+        let Members { communicator, ranks } = members(self)?;
         // All ranks must come out of the call, so one with too few messages sends nothing.
         let right = messages.len() == ranks && into.len() == ranks;
         let (own, drawn) = (if right { messages } else { &[] }, draw());
@@ -159,7 +160,8 @@ impl<C: Communicator + ?Sized> PackedCollectives for C {}
 /// Collective calls with a root, on packed bytes.
 ///
 /// All ranks make the same calls, in one order and of one root, as MPI asks of its own (MPI 4.1 section 6.1):
-/// where one does not, ranks may wait for ever, or receive what another call has sent.
+/// where one does not, ranks may wait for ever, or receive what another call has sent. A root that is no rank of
+/// its communicator is an [`Error::Rank`], and a communicator that joins two groups an [`Error::Wire`].
 pub trait PackedRoot: Root {
     /// Sends the root's values to every rank (`MPI_Bcast`).
     ///
@@ -180,7 +182,7 @@ pub trait PackedRoot: Root {
     /// that the root has announced, and with `DTYPE_CHECK=1` [`Error::Mismatch`]: parts that came before may
     /// have been written (the first one is of 984 bytes at most, the others are of 256 KiB).
     fn broadcast_packed<M: Receivable + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
-        broadcast(self, message, Form::BYTES)
+        broadcast(Rooted::of(self)?, message, Form::BYTES)
     }
 
     /// The same where all ranks have as many packed bytes: an `MPI_Bcast` of each 256 KiB of them, and
@@ -195,7 +197,7 @@ pub trait PackedRoot: Root {
     unsafe fn broadcast_packed_exact<M: Receivable + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
         // SAFETY: 1 is what the caller promises.
         let form = if checks() { Form::BYTES } else { unsafe { Form::bare(0) } };
-        broadcast(self, message, form)
+        broadcast(Rooted::of(self)?, message, form)
     }
 
     /// Sends this rank's values to the root, which calls
@@ -205,8 +207,8 @@ pub trait PackedRoot: Root {
     /// Before `MPI_Init` and after `MPI_Finalize`; where MPI refuses a call; where there is no memory for a
     /// buffer.
     fn gather_packed<S: Sendable + ?Sized>(&self, message: &S) -> Result<(), Error> {
-        let agreed = agree(self.as_communicator(), message.packed_size(), 0)?;
-        gather(&agreed, self, message).map(|_| ())
+        let root = Rooted::of(self)?;
+        gather(&agree(root.members, message.packed_size(), 0)?, root, message).map(|_| ())
     }
 
     /// The same where all ranks have as many packed bytes: one `MPI_Gather` of them, and nothing else. The
@@ -218,9 +220,10 @@ pub trait PackedRoot: Root {
     /// # Safety
     /// All ranks make this call or the root's, of this root, and their messages have as many packed bytes.
     unsafe fn gather_packed_exact<S: Sendable + ?Sized>(&self, message: &S) -> Result<(), Error> {
+        let root = Rooted::of(self)?;
         // SAFETY: 1 is what the caller promises.
-        let agreed = unsafe { promised(self.as_communicator(), message.packed_size(), 0) }?;
-        gather(&agreed, self, message).map(|_| ())
+        let agreed = unsafe { promised(root.members, message.packed_size(), 0) }?;
+        gather(&agreed, root, message).map(|_| ())
     }
 
     /// Receives the values of all ranks at the root, its own included, in the order of the ranks. They may
@@ -233,8 +236,8 @@ pub trait PackedRoot: Root {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        let agreed = agree(self.as_communicator(), message.packed_size(), 0)?;
-        gather_into(&agreed, self, message, into)
+        let root = Rooted::of(self)?;
+        gather_into(&agree(root.members, message.packed_size(), 0)?, root, message, into)
     }
 
     /// The same where all ranks have as many packed bytes.
@@ -250,9 +253,10 @@ pub trait PackedRoot: Root {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
+        let root = Rooted::of(self)?;
         // SAFETY: 1 is what the caller promises.
-        let agreed = unsafe { promised(self.as_communicator(), message.packed_size(), 0) }?;
-        gather_into(&agreed, self, message, into)
+        let agreed = unsafe { promised(root.members, message.packed_size(), 0) }?;
+        gather_into(&agreed, root, message, into)
     }
 
     /// Receives this rank's part from the root, which calls
@@ -262,8 +266,8 @@ pub trait PackedRoot: Root {
     /// [`Error::Fit`] on all ranks where the root does not have just as many bytes as all ranks expect;
     /// [`Error::InvalidValue`]; nothing is written then.
     fn scatter_packed_into<R: Receivable + ?Sized>(&self, into: &mut R) -> Result<(), Error> {
-        let agreed = agree(self.as_communicator(), into.packed_size(), 0)?;
-        scatter::<Self, [u8], R>(&agreed, self, None, into)
+        let root = Rooted::of(self)?;
+        scatter::<[u8], R>(&agree(root.members, into.packed_size(), 0)?, root, None, into)
     }
 
     /// The same where all ranks expect as many packed bytes: one `MPI_Scatter` of them, and nothing else. The
@@ -277,9 +281,10 @@ pub trait PackedRoot: Root {
     /// # Safety
     /// All ranks make this call or the root's, of this root, and expect as many packed bytes.
     unsafe fn scatter_packed_into_exact<R: Receivable + ?Sized>(&self, into: &mut R) -> Result<(), Error> {
+        let root = Rooted::of(self)?;
         // SAFETY: 1 is what the caller promises.
-        let agreed = unsafe { promised(self.as_communicator(), into.packed_size(), 0) }?;
-        scatter::<Self, [u8], R>(&agreed, self, None, into)
+        let agreed = unsafe { promised(root.members, into.packed_size(), 0) }?;
+        scatter::<[u8], R>(&agreed, root, None, into)
     }
 
     /// Sends every rank its part, in the order of the ranks, and receives one's own. They may expect
@@ -292,10 +297,10 @@ pub trait PackedRoot: Root {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        let message = at_root(self, message)?;
+        let root = Rooted::of(self)?;
+        let message = root.is_here.then_some(message);
         let found = message.map_or(0, S::packed_size);
-        let agreed = agree(self.as_communicator(), into.packed_size(), found)?;
-        scatter(&agreed, self, message, into)
+        scatter(&agree(root.members, into.packed_size(), found)?, root, message, into)
     }
 
     /// The same where all ranks expect as many packed bytes.
@@ -311,20 +316,16 @@ pub trait PackedRoot: Root {
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        let message = at_root(self, message)?;
+        let root = Rooted::of(self)?;
+        let message = root.is_here.then_some(message);
         let found = message.map_or(0, S::packed_size);
         // SAFETY: 1 is what the caller promises.
-        let agreed = unsafe { promised(self.as_communicator(), into.packed_size(), found) }?;
-        scatter(&agreed, self, message, into)
+        let agreed = unsafe { promised(root.members, into.packed_size(), found) }?;
+        scatter(&agreed, root, message, into)
     }
 }
 
 impl<R: Root + ?Sized> PackedRoot for R {}
-
-/// A communicator between `MPI_Init` and `MPI_Finalize`, and how many ranks a call on it reaches.
-fn members(world: &(impl Communicator + ?Sized)) -> Result<(MPI_Comm, usize), Error> {
-    Ok((ready_on(world)?, world.target_size() as usize))
-}
 
 /// What the ranks of a call know of one another's packed bytes.
 struct Agreed {
@@ -345,8 +346,8 @@ struct Agreed {
 
 /// Finds out what the ranks have (`MPI_Allreduce`). Between groups nothing is known of one's own group: there
 /// the sizes are told always.
-fn agree(world: &(impl Communicator + ?Sized), own: usize, found: usize) -> Result<Agreed, Error> {
-    let (communicator, ranks) = members(world)?;
+fn agree(members: Members, own: usize, found: usize) -> Result<Agreed, Error> {
+    let Members { communicator, ranks } = members;
     let unknown = Agreed {
         communicator,
         ranks,
@@ -376,10 +377,10 @@ fn agree(world: &(impl Communicator + ?Sized), own: usize, found: usize) -> Resu
 ///
 /// # Safety
 /// 1. The ranks make one call, and all have as many packed bytes.
-unsafe fn promised(world: &(impl Communicator + ?Sized), own: usize, found: usize) -> Result<Agreed, Error> {
-    let (communicator, ranks) = members(world)?;
+unsafe fn promised(members: Members, own: usize, found: usize) -> Result<Agreed, Error> {
+    let Members { communicator, ranks } = members;
     if checks() || is_between_groups(communicator)? {
-        return agree(world, own, found);
+        return agree(members, own, found);
     }
     let own = own as u64;
     // SAFETY: 1 is that of the caller.
@@ -584,12 +585,12 @@ fn exchange(
 }
 
 /// The packed bytes of all ranks and how they are divided, at the root; elsewhere nothing.
-fn gather<R: Root + ?Sized, M: Sendable + ?Sized>(
+fn gather<M: Sendable + ?Sized>(
     agreed: &Agreed,
-    root: &R,
+    root: Rooted,
     message: &M,
 ) -> Result<Option<(PackBuffer, Parts)>, Error> {
-    let (to_rank, is_root) = (root.root_rank(), is_root(root));
+    let Rooted { rank: to_rank, is_here: is_root, .. } = root;
     let parts = agreed.parts(|| agreed.tell(to_rank, is_root))?;
     if agreed.is_nothing() {
         return Ok(is_root.then_some((PackBuffer::with_room(0)?, parts)));
@@ -620,9 +621,8 @@ fn gather<R: Root + ?Sized, M: Sendable + ?Sized>(
 }
 
 /// What the root has gathered; elsewhere there is nothing to be received.
-fn gather_into<R, S, M>(agreed: &Agreed, root: &R, message: &S, into: &mut M) -> Result<(), Error>
+fn gather_into<S, M>(agreed: &Agreed, root: Rooted, message: &S, into: &mut M) -> Result<(), Error>
 where
-    R: Root + ?Sized,
     S: Sendable + ?Sized,
     M: Receivable + ?Sized,
 {
@@ -632,24 +632,13 @@ where
     }
 }
 
-fn is_root<R: Root + ?Sized>(root: &R) -> bool {
-    root.as_communicator().rank() == root.root_rank()
-}
-
-/// What the root has of a message that is given on every rank.
-fn at_root<'a, R: Root + ?Sized, S: ?Sized>(root: &R, message: &'a S) -> Result<Option<&'a S>, Error> {
-    ready_on(root.as_communicator())?;
-    Ok(is_root(root).then_some(message))
-}
-
 /// The root's message in parts to all ranks: at the root there is one.
-fn scatter<R, S, M>(agreed: &Agreed, root: &R, message: Option<&S>, into: &mut M) -> Result<(), Error>
+fn scatter<S, M>(agreed: &Agreed, root: Rooted, message: Option<&S>, into: &mut M) -> Result<(), Error>
 where
-    R: Root + ?Sized,
     S: Sendable + ?Sized,
     M: Receivable + ?Sized,
 {
-    let (from_rank, is_root, expected) = (root.root_rank(), is_root(root), into.packed_size());
+    let (Rooted { rank: from_rank, is_here: is_root, .. }, expected) = (root, into.packed_size());
     let total = agreed.total()?;
     if agreed.found != total && (is_root || !agreed.form.is_bare()) {
         let [expected, found] =

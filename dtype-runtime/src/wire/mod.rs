@@ -61,6 +61,7 @@ mod calibrate;
 mod collective;
 mod frame;
 mod immediate;
+mod members;
 mod message;
 mod parts;
 mod point_to_point;

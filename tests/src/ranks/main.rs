@@ -48,6 +48,7 @@ fn main() {
         "matching-threads" => wires::matching_of_threads(),
         "hostile-lengths" => with_world(hostile::lengths),
         "hostile-segments" => with_world(hostile::segments),
+        "hostile-fickle" => with_world(hostile::fickle),
         "hostile-liars" => with_world(hostile::liars),
         "wires-nothing" => with_world(wires::nothing),
         "wires-checked" => with_world(wires::checked),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use dtype_runtime::{
-    MpiDatatype, Wire, decode,
+    Error, MpiDatatype, Wire, decode,
     decode::normalize,
     dtype_core::BaseType,
     layout,
@@ -345,6 +345,11 @@ pub fn between_groups(world: &SimpleCommunicator) {
     assert!(received == expected);
     let refused = wire::calibrate(&between).unwrap_err();
     assert!(matches!(refused, dtype_runtime::Error::Wire { .. }), "{refused}");
+    // Roots are of one group.
+    let root = between.process_at_rank(0);
+    let refused =
+        [root.gather_packed(&1u8), root.broadcast_packed(&mut 1u8), root.scatter_packed_into(&mut 1u8)];
+    assert!(refused.iter().all(|refused| matches!(refused, Err(Error::Wire { .. }))), "{refused:?}");
     wire::attach(&between).unwrap();
     let partner = group.rank();
     if partner >= between.remote_size() {

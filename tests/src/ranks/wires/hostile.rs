@@ -1,20 +1,22 @@
 //! Peers that send anything: lengths that fit nothing, false segments, announcements that are not
 //! kept. All that may come of it is an error.
 
-use std::{os::raw::c_int, ptr};
+use std::{cell::Cell, os::raw::c_int, ptr};
 
 use dtype_runtime::{
     Error, Wire, layout,
     pack::{DataMut, Plan},
     traits::*,
     wire,
+    wire::send_receive_over,
 };
 use dtype_tests::{is_library, is_long};
 use mpi::{
+    collective::Root,
     ffi::{self, MPI_Comm, MPI_Errhandler},
     raw::AsRaw,
     request::scope,
-    topology::{Process, SimpleCommunicator},
+    topology::{AsCommunicator, Color, Process, SimpleCommunicator},
     traits::*,
 };
 
@@ -425,5 +427,131 @@ impl Liar<'_> {
             let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
             ffi::MPI_Alltoallv(from, fewer.as_ptr(), starts, byte, to, counts, starts, byte, world);
         }
+    }
+}
+
+/// A root, destination or source that says the truth once, and then something else: another communicator with
+/// other ranks, another rank.
+struct Fickle<'a> {
+    communicators: [&'a SimpleCommunicator; 2],
+    ranks: [i32; 2],
+    /// How often each has been asked for.
+    asked: [Cell<usize>; 2],
+}
+
+impl<'a> Fickle<'a> {
+    fn new(communicators: [&'a SimpleCommunicator; 2], ranks: [i32; 2]) -> Self {
+        Self { communicators, ranks, asked: Default::default() }
+    }
+
+    fn say<T: Copy>(&self, what: usize, answers: [T; 2]) -> T {
+        answers[self.asked[what].replace(1).min(1)]
+    }
+}
+
+impl AsCommunicator for Fickle<'_> {
+    type Out = SimpleCommunicator;
+    fn as_communicator(&self) -> &SimpleCommunicator {
+        self.say(0, self.communicators)
+    }
+}
+
+impl Root for Fickle<'_> {
+    fn root_rank(&self) -> i32 {
+        self.say(1, self.ranks)
+    }
+}
+
+impl Destination for Fickle<'_> {
+    fn destination_rank(&self) -> i32 {
+        self.say(1, self.ranks)
+    }
+}
+
+// SAFETY: no call of rsmpi's receives from it; those of this library believe no answer twice.
+unsafe impl Source for Fickle<'_> {
+    fn source_rank(&self) -> i32 {
+        self.say(1, self.ranks)
+    }
+}
+
+/// What a program's own traits say is believed once a call.
+pub fn fickle(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank(), world.size());
+    let alone = world.split_by_color(Color::with_value(rank)).expect("every rank is in one");
+    wire::attach(world).unwrap();
+    // Each rank has another number of values, and then all have as many.
+    for of in [|rank: i32| rank as usize * 3000 + 1, |_: i32| 5000] {
+        let own = vec![rank as u8; of(rank)];
+        let all: Vec<u8> = (0..ranks).flat_map(|rank| vec![rank as u8; of(rank)]).collect();
+        let is_even = own.len() == 5000;
+        for root in 0..ranks {
+            for lie in [0, ranks - 1, rank, -1, i32::MAX] {
+                for communicators in [[world, &alone], [world, world]] {
+                    let root_of_call = || Fickle::new(communicators, [root, lie]);
+                    let (mut gathered, mut part) = (vec![99u8; all.len()], vec![99u8; own.len()]);
+                    if rank == root {
+                        root_of_call().gather_packed_into_root(&own, &mut gathered).unwrap();
+                        assert_eq!(gathered, all);
+                        root_of_call().scatter_packed_into_root(&all, &mut part).unwrap();
+                    } else {
+                        root_of_call().gather_packed(&own).unwrap();
+                        root_of_call().scatter_packed_into(&mut part).unwrap();
+                    }
+                    assert_eq!(part, own);
+                    gathered = if rank == root { all.clone() } else { vec![99; all.len()] };
+                    root_of_call().broadcast_packed(&mut gathered).unwrap();
+                    assert_eq!(gathered, all);
+                    if !is_even {
+                        continue;
+                    }
+                    let mut gathered = vec![99u8; all.len()];
+                    part.fill(99);
+                    // SAFETY: all ranks have as many bytes.
+                    unsafe {
+                        if rank == root {
+                            root_of_call().gather_packed_into_root_exact(&own, &mut gathered).unwrap();
+                            root_of_call().scatter_packed_into_root_exact(&all, &mut part).unwrap();
+                        } else {
+                            root_of_call().gather_packed_exact(&own).unwrap();
+                            root_of_call().scatter_packed_into_exact(&mut part).unwrap();
+                        }
+                        root_of_call().broadcast_packed_exact(&mut gathered).unwrap();
+                    }
+                    assert_eq!(part, own);
+                }
+            }
+        }
+    }
+    let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
+    for wire in [Wire::Packed, Wire::Typed, Wire::Auto, Wire::Segments] {
+        for length in [3, 40_000, 500_000] {
+            let to = || Fickle::new([world, &alone], [next, -1]);
+            let from = || Fickle::new([world, &alone], [previous, i32::MAX]);
+            let (own, mut into) = (vec![rank as u8; length], vec![99u8; length]);
+            send_receive_over(wire, &own, &to(), &mut into, &from()).unwrap();
+            assert!(into.iter().all(|byte| *byte == previous as u8));
+            into.fill(99);
+            scope(|scope| {
+                let send = to().immediate_send_over_with_tag(scope, wire, &own, 0).unwrap();
+                if wire == Wire::Segments {
+                    from().receive_over(wire, &mut into).unwrap();
+                } else {
+                    from().immediate_receive_values_into(scope, &mut into).unwrap().wait().unwrap();
+                }
+                send.wait().unwrap();
+            });
+            assert!(into.iter().all(|byte| *byte == previous as u8));
+        }
+    }
+    // What is no root, all ranks are told.
+    for root in [-1, -2, -3, -4, ranks, i32::MIN, i32::MAX] {
+        let no_root = || Fickle::new([world, world], [root; 2]);
+        let error = Err(Error::Rank { rank: root, ranks });
+        assert_eq!(no_root().gather_packed(&1u8), error);
+        assert_eq!(no_root().gather_packed_into_root(&1u8, &mut [0u8; 4]), error);
+        assert_eq!(no_root().scatter_packed_into(&mut 1u8), error);
+        assert_eq!(no_root().scatter_packed_into_root(&[1u8; 4], &mut 1u8), error);
+        assert_eq!(no_root().broadcast_packed(&mut 1u8), error);
     }
 }

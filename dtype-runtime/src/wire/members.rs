@@ -1,0 +1,59 @@
+//! The ranks of a collective call, and its root.
+//!
+//! A program may implement rsmpi's `Root` itself, and give another answer each time it is asked. So it is
+//! asked once a call, and all sizes of buffers follow from that answer.
+
+use std::os::raw::c_int;
+
+use ::mpi::{collective::Root, ffi::MPI_Comm, topology::Communicator};
+
+use crate::{
+    Error,
+    mpi::{is_between_groups, ready_on},
+};
+
+/// The communicator of a call, and the number of ranks that the call reaches.
+#[derive(Clone, Copy)]
+pub(super) struct Members {
+    pub communicator: MPI_Comm,
+    pub ranks: usize,
+}
+
+/// Returns a communicator between `MPI_Init` and `MPI_Finalize`.
+///
+/// # Errors
+/// Outside of MPI's life, and on a thread that may not call MPI.
+pub(super) fn members(world: &(impl Communicator + ?Sized)) -> Result<Members, Error> {
+    Ok(Members { communicator: ready_on(world)?, ranks: world.target_size() as usize })
+}
+
+/// The root of a call.
+#[derive(Clone, Copy)]
+pub(super) struct Rooted {
+    pub members: Members,
+    pub rank: c_int,
+    /// `true` if this rank is the root.
+    pub is_here: bool,
+}
+
+impl Rooted {
+    /// Asks a program for the root of a call.
+    ///
+    /// # Errors
+    /// As [`members`]; [`Error::Rank`] if the root is no rank of its communicator, and [`Error::Wire`] if
+    /// that joins two groups, where roots are no ranks (MPI 4.1 section 6.2.3).
+    pub fn of<R: Root + ?Sized>(root: &R) -> Result<Self, Error> {
+        let (world, rank) = (root.as_communicator(), root.root_rank());
+        let members = members(world)?;
+        if is_between_groups(members.communicator)? {
+            return Err(Error::Wire { wire: "packed", reason: BETWEEN_GROUPS });
+        }
+        if !usize::try_from(rank).is_ok_and(|rank| rank < members.ranks) {
+            return Err(Error::Rank { rank, ranks: members.ranks as i32 });
+        }
+        Ok(Self { members, rank, is_here: world.rank() == rank })
+    }
+}
+
+const BETWEEN_GROUPS: &str = "a collective call with a root is one of a single group, and this communicator \
+                              joins two: send to each rank, or make a call without a root";
