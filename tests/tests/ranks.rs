@@ -327,6 +327,14 @@ fn checked_messages_say_what_they_hold() {
     let checked = |name, ranks| ended_well(&run(scenario(name, ranks).env("DTYPE_CHECK", "1")), ranks);
     checked("wires-checked", 2);
     checked("wires-views", 3);
+    // Programs that are right stay so.
+    for ranks in [1, 2, 3] {
+        checked("matching", ranks);
+    }
+    checked("matching-threads", 2);
+    let finished = run(scenario("wires-contiguous", 2).env("DTYPE_CHECK", "1"));
+    assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
+    assert_eq!(finished.output.matches("must call `wire::attach").count(), 1, "{}", finished.output);
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! What is kept on a communicator of the program's, as an attribute (MPI 4.1 section 7.7.2): the contexts in
-//! which segments travel, two communicators of our own, where no message of anybody else's can be met; and
-//! what was measured between its ranks.
+//! which segments travel, two communicators of our own, where no message of anybody else's can be met; with
+//! `DTYPE_CHECK=1` a third one for descriptions; and what was measured between its ranks.
 
 use std::{
     cell::Cell,
     collections::BTreeMap,
-    mem::MaybeUninit,
+    mem::{self, MaybeUninit},
     os::raw::{c_int, c_void},
     ptr,
     sync::{
@@ -19,17 +19,22 @@ use ::mpi::{
     topology::Communicator,
 };
 
-use super::{frame::checks, table::Tables};
+use super::{
+    descriptions::{self, Descriptions},
+    frame::checks,
+    table::Tables,
+};
 use crate::{
     Error,
     mpi::{SUCCESS, at_end, called, checked, greatest_tag, no_copy, ready_on, return_errors},
 };
 
-/// Lets messages travel on [`Wire::Segments`](super::Wire::Segments) between the ranks of a communicator. All
-/// of them call this, once, before the first such message; it is a collective call, and another one does
-/// nothing.
+/// Lets messages travel on [`Wire::Segments`](super::Wire::Segments) between the ranks of a communicator, and
+/// with `DTYPE_CHECK=1` has their base types compared. All of them call this, once, before the first such
+/// message; it is a collective call, and another one does nothing.
 ///
-/// It makes two communicators with the same ranks, which live as long as this one, or until `MPI_Finalize`.
+/// It makes two communicators with the same ranks, which live as long as this one, or until `MPI_Finalize`;
+/// with `DTYPE_CHECK=1` a third one, which lives until `MPI_Finalize`.
 ///
 /// ```no_run
 /// use dtype_runtime::{Wire, traits::*, wire};
@@ -53,7 +58,7 @@ pub fn attach<C: Communicator + ?Sized>(communicator: &C) -> Result<(), Error> {
     let raw = ready_on(communicator)?;
     // No lock is held in the collective calls: other threads may be in them with another communicator, on
     // other ranks in another order.
-    let unused = std::mem::take(&mut all().unused);
+    let unused = mem::take(&mut all().unused);
     unused.into_iter().for_each(Contexts::free);
     let key = key(raw)?;
     if find(raw, key)?.is_some() {
@@ -61,7 +66,8 @@ pub fn attach<C: Communicator + ?Sized>(communicator: &C) -> Result<(), Error> {
     }
     let contexts = Contexts::of(raw)?;
     contexts.agree().inspect_err(|_| contexts.free())?;
-    let number = all().keep(Kept { contexts, tables: None });
+    let descriptions = if checks() { Some(Arc::new(Descriptions::new(same_ranks(raw)?))) } else { None };
+    let number = all().keep(Kept { contexts, descriptions, tables: None });
     called("MPI_Comm_set_attr", raw, || {
         // SAFETY: MPI is usable, the communicator live, and the key made here; the value is a number.
         unsafe { ffi::MPI_Comm_set_attr(raw, key, ptr::without_provenance_mut(number)) }
@@ -116,6 +122,7 @@ thread_local! {
 #[derive(Clone)]
 struct Kept {
     contexts: Contexts,
+    descriptions: Option<Arc<Descriptions>>,
     tables: Option<Arc<Tables>>,
 }
 
@@ -140,9 +147,17 @@ struct All {
     next: usize,
     /// Contexts whose communicator is gone: freed later, since that was told under locks of MPI's own.
     unused: Vec<Contexts>,
+    /// All that have been made: some may hold messages until the end.
+    descriptions: Vec<Arc<Descriptions>>,
 }
 
-static ALL: Mutex<All> = Mutex::new(All { key: None, kept: BTreeMap::new(), next: 1, unused: Vec::new() });
+static ALL: Mutex<All> = Mutex::new(All {
+    key: None,
+    kept: BTreeMap::new(),
+    next: 1,
+    unused: Vec::new(),
+    descriptions: Vec::new(),
+});
 
 fn all() -> MutexGuard<'static, All> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
@@ -151,6 +166,7 @@ fn all() -> MutexGuard<'static, All> {
 impl All {
     fn keep(&mut self, kept: Kept) -> usize {
         self.next += 1;
+        self.descriptions.extend(kept.descriptions.clone());
         self.kept.insert(self.next, kept);
         self.next
     }
@@ -166,28 +182,9 @@ impl Contexts {
         })
     }
 
-    /// Makes those of a communicator. Its attributes and hints are not copied: those are for the program's
-    /// messages.
+    /// Makes those of a communicator.
     fn of(communicator: MPI_Comm) -> Result<Self, Error> {
-        let same_ranks = || {
-            let (mut group, mut new) = (MaybeUninit::uninit(), communicator);
-            called("MPI_Comm_group", communicator, || {
-                // SAFETY: MPI is usable and the communicator live; there is room for the group.
-                unsafe { ffi::MPI_Comm_group(communicator, group.as_mut_ptr()) }
-            })?;
-            called("MPI_Comm_create", communicator, || {
-                // SAFETY: all ranks of the communicator are here; MPI has made the group, which is freed
-                // once.
-                unsafe {
-                    let code = ffi::MPI_Comm_create(communicator, group.assume_init(), &raw mut new);
-                    ffi::MPI_Group_free(group.as_mut_ptr());
-                    code
-                }
-            })?;
-            checked("MPI_Comm_set_errhandler", return_errors(new))?;
-            Ok::<_, Error>(new)
-        };
-        Ok(Self { first: same_ranks()?, rest: same_ranks()? })
+        Ok(Self { first: same_ranks(communicator)?, rest: same_ranks(communicator)? })
     }
 
     /// All ranks find out whether all of them, or none, describe their messages.
@@ -216,6 +213,31 @@ impl Contexts {
             unsafe { ffi::MPI_Comm_free(&raw mut communicator) };
         }
     }
+}
+
+/// Makes a communicator with the ranks of another one. Attributes and hints are not copied: those are for the
+/// program's messages.
+fn same_ranks(communicator: MPI_Comm) -> Result<MPI_Comm, Error> {
+    let (mut group, mut new) = (MaybeUninit::uninit(), communicator);
+    called("MPI_Comm_group", communicator, || {
+        // SAFETY: MPI is usable and the communicator live; there is room for the group.
+        unsafe { ffi::MPI_Comm_group(communicator, group.as_mut_ptr()) }
+    })?;
+    called("MPI_Comm_create", communicator, || {
+        // SAFETY: all ranks of the communicator are here; MPI has made the group, which is freed once.
+        unsafe {
+            let code = ffi::MPI_Comm_create(communicator, group.assume_init(), &raw mut new);
+            ffi::MPI_Group_free(group.as_mut_ptr());
+            code
+        }
+    })?;
+    checked("MPI_Comm_set_errhandler", return_errors(new))?;
+    Ok(new)
+}
+
+/// The descriptions of messages on a communicator, if it is attached.
+pub(super) fn descriptions_on(communicator: MPI_Comm) -> Result<Option<Arc<Descriptions>>, Error> {
+    Ok(kept(communicator)?.and_then(|kept| kept.descriptions))
 }
 
 /// The number of a message of this process, by which its pieces are known: a tag.
@@ -260,10 +282,11 @@ fn key(communicator: MPI_Comm) -> Result<c_int, Error> {
 
 /// Frees everything, when MPI ends.
 fn free_all() {
-    let (kept, unused, key) = {
-        let mut all = all();
-        (std::mem::take(&mut all.kept), std::mem::take(&mut all.unused), all.key.take())
+    let (kept, unused, descriptions, key) = {
+        let All { kept, unused, descriptions, key, .. } = &mut *all();
+        (mem::take(kept), mem::take(unused), mem::take(descriptions), key.take())
     };
+    descriptions::end(&descriptions);
     kept.into_values().map(|kept| kept.contexts).chain(unused).for_each(Contexts::free);
     if let Some(mut key) = key {
         // SAFETY: MPI is usable; the key was made here.

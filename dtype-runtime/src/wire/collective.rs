@@ -160,8 +160,8 @@ impl<C: Communicator + ?Sized> PackedCollectives for C {}
 /// Collective calls with a root, on packed bytes.
 ///
 /// All ranks make the same calls, in one order and of one root, as MPI asks of its own (MPI 4.1 section 6.1):
-/// where one does not, ranks may wait for ever, or receive what another call has sent. A root that is no rank of
-/// its communicator is an [`Error::Rank`], and a communicator that joins two groups an [`Error::Wire`].
+/// where one does not, ranks may wait for ever, or receive what another call has sent. A root that is no rank
+/// of its communicator is an [`Error::Rank`], and a communicator that joins two groups an [`Error::Wire`].
 pub trait PackedRoot: Root {
     /// Sends the root's values to every rank (`MPI_Bcast`).
     ///

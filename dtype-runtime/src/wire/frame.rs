@@ -1,7 +1,8 @@
-//! What travels behind packed bytes, so that nobody takes other bytes for them.
+//! What travels beside packed bytes, so that nobody takes other bytes for them.
 //!
-//! - In messages nothing. With `DTYPE_CHECK=1` a *description* of the values, with which the receiver
-//!   compares its own.
+//! - With messages nothing. With `DTYPE_CHECK=1` a *description* of the values, with which the receiver
+//!   compares its own: in the first piece on the wire of segments, and otherwise in a message of its own
+//!   (`descriptions.rs`), since a program may ask how long messages are.
 //! - In each part of a collective call a *seal*, since MPI does not tell how many bytes of a part have come:
 //!   the receiver breaks it before the call, and finds it whole only if all bytes before it have come, too.
 //!   It is a number that its rank has drawn for this call, so that a seal of an earlier call, which a library
@@ -31,12 +32,12 @@ pub(super) fn checks() -> bool {
 }
 
 /// Bytes of a description.
-const DESCRIPTION: usize = 256;
+pub(super) const DESCRIPTION: usize = 256;
 
 /// Bytes of a seal without description.
 const SEAL: usize = 8;
 
-/// Bytes behind the packed bytes of a message.
+/// Bytes of the description in the first piece of a message.
 #[inline]
 pub(super) fn description_size() -> usize {
     if checks() { DESCRIPTION } else { 0 }
@@ -48,7 +49,7 @@ pub(super) fn seal_size() -> usize {
     if checks() { DESCRIPTION } else { SEAL }
 }
 
-/// The first number of a description behind a message.
+/// The first number of a description of a message.
 const MARK: u64 = u64::from_ne_bytes(*b"\xD7ype\x02sig");
 
 /// A number for the seals of one call.
@@ -155,25 +156,16 @@ impl<'a> Description<'a> {
     }
 }
 
-/// The packed bytes of what has arrived from a rank with a tag, if they are those of the message that they
-/// are received into.
-pub(super) fn accepted<'a, M: Read + ?Sized>(
+/// Compares the description of a message with what it is received into.
+pub(super) fn compare_described<M: Read + ?Sized>(
     message: &M,
-    arrived: &'a [u8],
+    description: &[u8],
     status: &MPI_Status,
-) -> Result<&'a [u8], Error> {
-    // What a plain MPI call has sent describes nothing.
-    let (packed, description) = match arrived.split_last_chunk::<DESCRIPTION>() {
-        Some((packed, description)) if checks() && is_description_of(packed.len(), description) => {
-            (packed, &description[..])
-        }
-        _ => (arrived, &[][..]),
-    };
-    accepted_description(message, packed.len(), description, status).map(|()| packed)
-}
-
-fn is_description_of(size: usize, bytes: &[u8]) -> bool {
-    Description::read(bytes).is_some_and(|description| description.size == size as u64)
+) -> Result<(), Error> {
+    Description::read(description).map_or(Ok(()), |description| {
+        let expected = 0..message.packed_size();
+        description.compare(message, expected, status.MPI_SOURCE, Some(status.MPI_TAG))
+    })
 }
 
 /// Whether a message of `found` packed bytes fits what it is received into, also by its description if
@@ -184,10 +176,7 @@ pub(super) fn accepted_description<M: Read + ?Sized>(
     description: &[u8],
     status: &MPI_Status,
 ) -> Result<(), Error> {
-    if let Some(description) = Description::read(description) {
-        let expected = 0..message.packed_size();
-        description.compare(message, expected, status.MPI_SOURCE, Some(status.MPI_TAG))?;
-    }
+    compare_described(message, description, status)?;
     fits(message, found, Some((status.MPI_SOURCE, status.MPI_TAG)))
 }
 

@@ -26,11 +26,13 @@
 //! # Checked mode
 //!
 //! That `{f64, u32}` is received as `{u32, f64}` nobody sees: the sizes are equal. With `DTYPE_CHECK=1` in
-//! the environment of all ranks each message of the calls here, also in collective ones, says which base
-//! types it holds, and how many; others than are received into are an
-//! [`Error::Mismatch`](crate::Error::Mismatch) that prints both. What says so are 256 bytes behind the
-//! values, on every wire: a plain MPI call that has no room for them reports a message that is too long. What
-//! plain calls send is received as before.
+//! the environment of all ranks each message of the calls here, also in collective ones, is described: which
+//! base types it holds, and how many. Others than are received into are an
+//! [`Error::Mismatch`](crate::Error::Mismatch) that prints both. Between two ranks that is so on
+//! [attached](attach()) communicators, where descriptions travel by themselves: messages are as ever, also
+//! to `probe` and to plain MPI calls on either side. (If a plain call receives a message, its description is
+//! left over. A later message of a plain call is taken for that one only if it has the same bytes, from the
+//! same rank with the same tag.)
 //!
 //! ```no_run
 //! use dtype_runtime::{MpiDatatype, Wire, layout, traits::*};
@@ -59,6 +61,7 @@ mod blocks;
 mod broadcast;
 mod calibrate;
 mod collective;
+mod descriptions;
 mod frame;
 mod immediate;
 mod members;

@@ -1,6 +1,6 @@
 //! Receiving what was sent whole: as many packed bytes as the message has, or nothing is written.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use ::mpi::{
     ffi::{self, MPI_Status},
@@ -11,7 +11,8 @@ use ::mpi::{
 use super::{
     Wire,
     auto::is_typed,
-    frame::{accepted, checks},
+    descriptions::Descriptions,
+    frame::{checks, fits},
     message::{
         Span,
         sealed::{Read, Write},
@@ -39,7 +40,7 @@ pub(super) fn receive<M: Write + ?Sized>(message: &mut M, wire: Wire, from: Peer
     if most <= COPIED && !looks_faster() && !checks() {
         let mut room = Room::of(most)?;
         let outcome = room.receive(from);
-        return arrived(message, most, outcome, room.buffer());
+        return arrived(message, most, outcome, room.buffer(), None);
     }
     let matched = Matched::wait_for(from)?;
     let status = matched.status;
@@ -60,6 +61,7 @@ fn arrived<M: Write + ?Sized>(
     room: usize,
     outcome: Outcome,
     buffer: &[u8],
+    descriptions: Option<&Descriptions>,
 ) -> Result<Status, Error> {
     let expected = message.packed_size();
     let more = || Error::Fit { expected, found: None, from: None };
@@ -74,7 +76,7 @@ fn arrived<M: Write + ?Sized>(
     };
     // More may have come where no error is told; behind the room there is a gap.
     let bytes = buffer.get(..size_of(&status)).filter(|bytes| bytes.len() <= room);
-    unpack(message, bytes.ok_or_else(more)?, &status)?;
+    unpack(message, bytes.ok_or_else(more)?, &status, descriptions)?;
     Ok(Status::from_raw(status))
 }
 
@@ -108,18 +110,27 @@ fn take<M: Write + ?Sized>(matched: Matched, wire: Wire, message: &mut M) -> Res
             return unsafe { matched.receive_at(typed.place, typed.count, typed.datatype.as_raw()) };
         }
     }
-    let status = matched.status;
+    let (status, descriptions) = (matched.status, Descriptions::on(matched.sender().communicator)?);
     let arrived = matched.receive()?;
-    unpack(message, &arrived[..size], &status)
+    unpack(message, &arrived[..size], &status, descriptions.as_deref())
 }
 
-fn unpack<M: Write + ?Sized>(message: &mut M, arrived: &[u8], status: &MPI_Status) -> Result<(), Error> {
-    let packed = accepted(message, arrived, status)?;
-    message.unpack(packed)
+/// Unpacks a message that fits, also by its description if it has one.
+fn unpack<M: Write + ?Sized>(
+    message: &mut M,
+    arrived: &[u8],
+    status: &MPI_Status,
+    descriptions: Option<&Descriptions>,
+) -> Result<(), Error> {
+    if let Some(descriptions) = descriptions {
+        descriptions.compare(message, arrived, status)?;
+    }
+    fits(message, arrived.len(), Some((status.MPI_SOURCE, status.MPI_TAG)))?;
+    message.unpack(arrived)
 }
 
-/// Room for a message that is to have `size` packed bytes. One that is checked gets more, so that also what
-/// a longer message says of itself arrives.
+/// Room for a message that is to have `size` packed bytes. One that is checked gets more, so that a longer
+/// message arrives, too: its description is found by its bytes.
 fn room_for(size: usize) -> usize {
     const CHECKED: usize = 1 << 20;
     if checks() { size.saturating_mul(2).saturating_add(CHECKED) } else { size }
@@ -130,13 +141,15 @@ pub(super) struct Posted {
     /// Nothing to receive where there is nobody.
     request: Option<Request>,
     room: usize,
+    /// Those of the communicator, which may be gone when the message arrives.
+    descriptions: Option<Arc<Descriptions>>,
 }
 
 impl Posted {
     pub fn new<M: Read + ?Sized>(message: &M, from: Peer) -> Result<Self, Error> {
         let room = room_for(message.packed_size());
         let request = if from.is_nobody() { None } else { Some(Request::receive(Room::of(room)?, from)?) };
-        Ok(Self { request, room })
+        Ok(Self { request, room, descriptions: Descriptions::on(from.communicator)? })
     }
 
     /// Goes on as far as that is possible, or to the end if it may wait: then there is a status.
@@ -147,6 +160,7 @@ impl Posted {
     ) -> Result<Option<Status>, Error> {
         let Some(request) = &mut self.request else { return Ok(Some(status_of_nobody())) };
         let Some(outcome) = request.advance(wait)? else { return Ok(None) };
-        arrived(message, self.room, outcome, request.buffer()).map(Some)
+        let descriptions = self.descriptions.as_deref();
+        arrived(message, self.room, outcome, request.buffer(), descriptions).map(Some)
     }
 }

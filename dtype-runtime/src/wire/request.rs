@@ -48,12 +48,10 @@ impl Peer {
     /// Where a message comes from: any rank or tag may be meant.
     #[inline]
     pub fn source<S: Source + ?Sized>(from: &S, tag: Tag) -> Result<Self, Error> {
-        // SAFETY: a constant of the library.
-        let any_rank = unsafe { ffi::RSMPI_ANY_SOURCE };
         let (communicator, rank) = (from.as_communicator(), from.source_rank());
         let known = Self::checked(
             communicator,
-            if rank == any_rank { 0 } else { rank },
+            if rank == any_rank() { 0 } else { rank },
             if tag == any_tag() { 0 } else { tag },
         )?;
         Ok(Self { rank, tag, ..known })
@@ -85,6 +83,13 @@ impl Peer {
 fn no_rank() -> Rank {
     // SAFETY: a constant of the library.
     unsafe { ffi::RSMPI_PROC_NULL }
+}
+
+/// `MPI_ANY_SOURCE`.
+#[inline]
+pub(super) fn any_rank() -> Rank {
+    // SAFETY: a constant of the library.
+    unsafe { ffi::RSMPI_ANY_SOURCE }
 }
 
 /// `MPI_ANY_TAG`.
@@ -192,17 +197,30 @@ impl Outgoing {
 
     /// Begins to send it.
     pub fn start(self, to: Peer) -> Result<Request, Error> {
+        self.start_by("MPI_Isend", ffi::MPI_Isend, to)
+    }
+
+    /// Begins to send it in synchronous mode: it has been sent when the receiver has it.
+    pub fn start_synchronous(self, to: Peer) -> Result<Request, Error> {
+        self.start_by("MPI_Issend", ffi::MPI_Issend, to)
+    }
+
+    fn start_by(self, name: &'static str, call: ImmediateSend, to: Peer) -> Result<Request, Error> {
         let mut request = Request::new(false);
         let (raw, Bytes { count, datatype, .. }) = (&raw mut request.raw, self.bytes);
-        called("MPI_Isend", to.communicator, || {
+        called(name, to.communicator, || {
             // SAFETY: as for `send`; the request keeps the buffer, and is completed when it is dropped. MPI
             // keeps a datatype in use.
-            unsafe { ffi::MPI_Isend(self.place, count, datatype, to.rank, to.tag, to.communicator, raw) }
+            unsafe { call(self.place, count, datatype, to.rank, to.tag, to.communicator, raw) }
         })?;
         request.buffer = self.buffer;
         Ok(request)
     }
 }
+
+/// `MPI_Isend` and its kin.
+type ImmediateSend =
+    unsafe extern "C" fn(*const c_void, Count, MPI_Datatype, Rank, Tag, MPI_Comm, *mut MPI_Request) -> c_int;
 
 /// What MPI says of a transfer that is over: its status, or an error code.
 pub(super) type Outcome = Result<MPI_Status, c_int>;
@@ -281,6 +299,17 @@ impl Request {
         Ok(request)
     }
 
+    /// Enters a barrier that does not wait (`MPI_Ibarrier`).
+    pub fn barrier(communicator: MPI_Comm) -> Result<Self, Error> {
+        let mut request = Self::new(false);
+        let raw = &raw mut request.raw;
+        called("MPI_Ibarrier", communicator, || {
+            // SAFETY: the communicator is live; there is room for a request.
+            unsafe { ffi::MPI_Ibarrier(communicator, raw) }
+        })?;
+        Ok(request)
+    }
+
     fn is_complete(&self) -> bool {
         // SAFETY: a constant of the library.
         self.raw == unsafe { ffi::RSMPI_REQUEST_NULL }
@@ -293,6 +322,11 @@ impl Request {
             return Ok(Some(Ok(no_status())));
         }
         Ok(without_communicator(|| self.complete(wait)))
+    }
+
+    /// Returns `true` if the transfer is over, in `MPI_Finalize` as well; MPI must be usable.
+    pub fn is_over(&mut self) -> bool {
+        self.is_complete() || without_communicator(|| self.complete(false)).is_some()
     }
 
     /// Completes an active request if its transfer is over; if `wait` is set, after it is.

@@ -3,7 +3,8 @@
 use super::{
     Wire,
     auto::is_typed,
-    frame::{describe, description_size},
+    descriptions::announce,
+    frame::checks,
     message::{Typed, sealed::Read},
     request::{Outgoing, Peer, Request},
     segments,
@@ -57,19 +58,17 @@ fn outgoing<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Result<Outgo
             None => (None, None),
         },
     };
-    let description = description_size();
+    if checks() {
+        announce(message, to)?;
+    }
     match (span, typed) {
         // SAFETY: 1, since the message is borrowed until it has been sent.
-        (Some(span), _) if description == 0 => unsafe { Outgoing::of_span(span) },
+        (Some(span), _) => unsafe { Outgoing::of_span(span) },
         // SAFETY: 1, likewise.
-        (_, Some(typed)) if description == 0 => Ok(unsafe { Outgoing::of_typed(typed) }),
+        (_, Some(typed)) => Ok(unsafe { Outgoing::of_typed(typed) }),
         _ => {
             let size = message.packed_size();
-            let mut packed = pack_with_room(message, size.saturating_add(description))?;
-            if description > 0 {
-                describe(message, 0..size, &mut packed[size..]);
-            }
-            Outgoing::of_buffer(packed, size + description)
+            Outgoing::of_buffer(pack_with_room(message, size)?, size)
         }
     }
 }

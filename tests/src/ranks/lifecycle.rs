@@ -200,10 +200,10 @@ pub fn outlived(world: &SimpleCommunicator) {
         for wire in [Wire::Packed, Wire::Auto, Wire::Typed, Wire::Segments] {
             for polls in [false, true] {
                 let (copy, mut into) = (world.duplicate(), vec![0u8; length]);
+                wire::attach(&copy).unwrap();
                 scope(|scope| {
                     let other = copy.process_at_rank(1 - rank);
                     if wire == Wire::Segments {
-                        wire::attach(&copy).unwrap();
                         let send = other.immediate_send_over_with_tag(scope, wire, message, 0).unwrap();
                         other.receive_over(wire, &mut into[..]).unwrap();
                         drop(copy);
@@ -226,6 +226,7 @@ pub fn outlived(world: &SimpleCommunicator) {
         }
         // What does not fit is an error value all the same.
         let (copy, mut into) = (world.duplicate(), [1u8; 2]);
+        wire::attach(&copy).unwrap();
         scope(|scope| {
             let other = copy.process_at_rank(1 - rank);
             let receive = other.immediate_receive_values_into(scope, &mut into).unwrap();
@@ -248,6 +249,7 @@ pub fn outlived(world: &SimpleCommunicator) {
 /// gone; also where the program unwinds.
 fn given_up(world: &SimpleCommunicator, sends: bool, unwinds: bool) {
     let (copy, mut into) = (world.duplicate(), [1u8; 2]);
+    wire::attach(&copy).unwrap();
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let result = panic::catch_unwind(panic::AssertUnwindSafe(|| {

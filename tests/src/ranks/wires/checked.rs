@@ -63,6 +63,7 @@ pub fn checked(world: &SimpleCommunicator) {
         }
     }
     immediately(world);
+    probed(world);
     // What plain calls send says nothing of itself.
     if world.rank() == 0 {
         other.send(&own(3)[..]);
@@ -95,6 +96,61 @@ fn immediately(world: &SimpleCommunicator) {
         });
     }
     assert_eq!(into, [7; 4]);
+}
+
+/// A message is as long as without the checked mode, to whoever asks, and plain calls receive it.
+fn probed(world: &SimpleCommunicator) {
+    let other = world.process_at_rank(1 - world.rank());
+    let own = |n: usize| (0..n).map(|i| Sent { value: i as f64, id: i as u32 }).collect::<Vec<_>>();
+    for n in [0usize, 1, 100, 60_000] {
+        for wire in [Wire::Typed, Wire::Packed, Wire::Auto] {
+            // Packed bytes of many structs are an error to plain receives of MPICH.
+            let is_plain = wire == Wire::Typed || n <= 100;
+            if world.rank() == 0 {
+                for _ in 0..if is_plain { 5 } else { 2 } {
+                    other.send_over_with_tag(wire, &own(n), 8).unwrap();
+                }
+                // Of as many bytes, and the next to be received by ours; those before have been by others.
+                other.send_with_tag(&vec![Other { id: 7, value: 0.5 }; n][..], 8);
+                let values = own(n);
+                scope(|scope| {
+                    other.immediate_send_over_with_tag(scope, wire, &values, 9).unwrap().wait().unwrap();
+                });
+                continue;
+            }
+            let count = |status: mpi::point_to_point::Status| {
+                assert_eq!(status.count(u8::equivalent_datatype()), 12 * n as i32);
+                status.count(Sent::datatype().unwrap()) as usize
+            };
+            assert_eq!(count(other.probe_with_tag(8)), n, "{wire:?}");
+            let mut into = vec![Sent::default(); count(world.any_process().probe_with_tag(8))];
+            world.any_process().receive_values_into(&mut into).unwrap();
+            assert_eq!(into, own(n));
+            if is_plain {
+                let (message, status) = other.matched_probe_with_tag(8);
+                let mut into = vec![Sent::default(); count(status)];
+                assert_eq!(count(message.matched_receive_into(&mut into[..])), n);
+                assert_eq!(into, own(n));
+                into.fill(Sent::default());
+                assert_eq!(count(other.receive_into_with_tag(&mut into[..], 8)), n);
+                assert_eq!(into, own(n));
+                let (into, status) = other.receive_vec_with_tag::<Sent>(8);
+                assert_eq!((into, count(status)), (own(n), n));
+            }
+            into.fill(Sent::default());
+            scope(|scope| {
+                let receive = other.immediate_receive_values_into_with_tag(scope, &mut into, 8).unwrap();
+                assert_eq!(count(receive.wait().unwrap()), n);
+            });
+            assert_eq!(into, own(n));
+            let mut plain = vec![Other::default(); n];
+            other.receive_values_into_with_tag(&mut plain, 8).unwrap();
+            assert!(plain.iter().all(|value| *value == Other { id: 7, value: 0.5 }));
+            // Other types are told of as before.
+            let found = other.receive_values_into_with_tag(&mut vec![Other::default(); n], 9);
+            assert_eq!(matches!(found, Err(Error::Mismatch { .. })), n > 0, "{found:?}");
+        }
+    }
 }
 
 fn collectives(world: &SimpleCommunicator) {
