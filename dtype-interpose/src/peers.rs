@@ -52,13 +52,13 @@ impl Job {
         if env::var_os("PMI_SPAWNED").is_some_and(|spawned| spawned != "0") {
             return None;
         }
-        let rank = ["PMI_RANK", "PMIX_RANK", "SLURM_PROCID"].iter().find_map(|name| env::var(name).ok());
+        let rank = mode::launched_rank()?;
         let token = match (env::var("SLURM_JOB_ID"), env::var("SLURM_STEP_ID")) {
             (Ok(job), Ok(step)) => format!("slurm-{job}-{step}"),
             _ => launcher()?,
         };
         let token = format!("{token}-{:x}", calls());
-        Some(Self { token, rank: rank?.parse().ok()? })
+        Some(Self { token, rank })
     }
 
     fn address(&self, rank: c_int) -> Option<SocketAddr> {

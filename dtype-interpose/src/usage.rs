@@ -6,8 +6,9 @@
 use std::{
     cell::RefCell,
     env,
-    ffi::{OsString, c_int, c_void},
-    fs,
+    ffi::{OsStr, OsString, c_int, c_void},
+    fs::{self, OpenOptions},
+    io,
     path::PathBuf,
     sync::{
         Arc, Mutex, OnceLock, Weak,
@@ -319,13 +320,29 @@ pub(crate) fn end() {
         }
     }
     let json = serde_json::to_string(&report).unwrap_or_else(|error| error.to_string());
-    for (ending, text) in [(format!(".{rank}"), report.to_string()), (format!(".{rank}.json"), json + "\n")] {
-        let mut path = file.clone();
-        path.push(ending);
-        if let Err(error) = fs::write(&path, text) {
-            eprintln!("dtype: {}: {error}", PathBuf::from(path).display());
+    if let Err(error) = write(file, rank, &report.to_string(), &(json + "\n")) {
+        // All ranks fail alike where rank 0 does, and it says so for the job.
+        let is_own = || OpenOptions::new().append(true).create(true).open(of_rank(file, 0)).is_ok();
+        if rank == 0 || is_own() {
+            eprintln!("dtype: DTYPE_REPORT: {}: {error}", of_rank(file, rank).display());
         }
     }
+}
+
+/// Returns the path of a rank's report as a table.
+fn of_rank(file: &OsStr, rank: c_int) -> PathBuf {
+    let mut path = file.to_owned();
+    path.push(format!(".{rank}"));
+    PathBuf::from(path)
+}
+
+/// Writes a rank's report as a table and as JSON.
+fn write(file: &OsStr, rank: c_int, table: &str, json: &str) -> io::Result<()> {
+    let path = of_rank(file, rank);
+    fs::write(&path, table)?;
+    let mut path = path.into_os_string();
+    path.push(".json");
+    fs::write(path, json)
 }
 
 /// The MPI library and its version: the front of what it says.

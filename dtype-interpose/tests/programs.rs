@@ -418,6 +418,44 @@ fn the_example_in_c_goes_packed_unless_it_must_not() {
     assert_eq!(with("DTYPE_PEERS", "none"), [800, if is_mpich { 400 } else { 800 }]);
 }
 
+/// Each mistake in the environment is one line for the job, and the names of calls are right as they are.
+#[test]
+fn a_mistake_in_the_environment_is_one_line_for_the_job() {
+    let structs = compiled(&mpicc(), &[], "../examples/interpose/structs.c", "structs-with-mistakes");
+    let structs = [structs.as_os_str()];
+    let said = |environment: &[(&str, &str)]| {
+        let environment: Vec<_> = environment.iter().map(|(name, value)| (*name, value.into())).collect();
+        let output = run(&structs, &[true, true], &environment);
+        output.lines().filter(|line| line.contains("dtype:")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (name, value, says) in [
+        ("DTYPE_INTERPOSE", "onn", "may be on, report or off"),
+        ("DTYPE_PEERS", "yes", "may be all or none"),
+        ("DTYPE_DENY", "MPI_Send,MPI_Snd", "MPI_Snd names no call"),
+        ("DTYPE_ALLOW", "*,MPI_Q*", "MPI_Q* names no call"),
+        ("DTYPE_REPORT", "/nowhere/at/all/seen", "/nowhere/at/all/seen.0: "),
+    ] {
+        let lines = said(&[(name, value)]);
+        assert!(lines.len() == 1 && lines[0].contains(name) && lines[0].contains(says), "{name}: {lines:?}");
+    }
+    // Two mistakes are two lines.
+    assert_eq!(said(&[("DTYPE_DENY", "MPI_Snd,,mpi_send"), ("DTYPE_PEERS", "all")]).len(), 2);
+    let right = [("DTYPE_PEERS", ""), ("DTYPE_DENY", " MPI_I*, MPI_Bcast,"), ("DTYPE_ALLOW", "*")];
+    assert_eq!(said(&right), [""; 0]);
+}
+
+/// A rank that alone cannot write its report says so.
+#[test]
+fn a_report_that_only_another_rank_cannot_write_is_one_line_too() {
+    let structs = compiled(&mpicc(), &[], "../examples/interpose/structs.c", "structs-half-reported");
+    let file = folder().join("half-reported");
+    let taken = folder().join("half-reported.1");
+    fs::create_dir_all(&taken).unwrap();
+    let output = run(&[structs.as_os_str()], &[true, true], &[("DTYPE_REPORT", file.into())]);
+    let lines: Vec<_> = output.lines().filter(|line| line.contains("dtype:")).collect();
+    assert!(lines.len() == 1 && lines[0].contains(&taken.display().to_string()), "{lines:?}");
+}
+
 #[test]
 fn the_example_in_fortran_goes_packed() {
     let compiler = mpicc().replace("mpicc", "mpif90");

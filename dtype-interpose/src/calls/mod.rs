@@ -31,6 +31,8 @@ macro_rules! calls {
             type Function = unsafe extern "C" fn($($type),*) -> std::os::raw::c_int;
             static CALL: $crate::call::Call =
                 $crate::call::Call::named(concat!("MPI_", stringify!($name), $ending, "\0"));
+            #[linkme::distributed_slice($crate::mode::INTERCEPTED)]
+            static NAME: &str = concat!("MPI_", stringify!($name), $ending);
             let own: Function = own;
             // SAFETY: MPI's functions of one name have one type.
             let $next: Function = unsafe { std::mem::transmute(CALL.next(own as *mut std::os::raw::c_void)) };
