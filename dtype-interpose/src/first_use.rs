@@ -1,11 +1,11 @@
 //! The first messages of a datatype, before it is planned.
 //!
-//! A plan takes a few times as long as reading the lists that a datatype was made of, so it must not cost more
-//! than it can win. A commit only takes a slot here. Then messages go as they are, until as many bytes have
-//! been sent or received as a plan of these lists is worth. What is built anew for each message never comes so
-//! far, but it comes again: from its second commit on its arguments are compared with those that were planned
-//! before. So that what changes with each commit is not read each time, every miss doubles the commits until
-//! the next look.
+//! A plan takes a few times as long as reading the lists that a datatype was made of, so it must not cost
+//! more than it can win. A commit only takes a slot here. Then messages go as they are, until as many bytes
+//! have been sent or received as a plan of these lists is worth. What is built anew for each message never
+//! comes so far, but it comes again: from its second commit on its arguments are compared with those that
+//! were planned before. So that what changes with each commit is not read each time, every miss doubles the
+//! commits until the next look.
 
 use std::{
     hash::BuildHasher,
@@ -34,8 +34,8 @@ use crate::{
     usage::Counted,
 };
 
-/// A handle that was committed here, of which nothing is kept. Two handles may have one slot: the older one is
-/// forgotten, and its messages stay as they are.
+/// A handle that was committed here, of which nothing is kept. Two handles may have one slot: the older one
+/// is forgotten, and its messages stay as they are.
 struct Slot {
     /// The number of the handle, or 0.
     handle: AtomicUsize,

@@ -8,8 +8,9 @@
 //!
 //! - `call`: what is known of a call, and the one behind; `mode`: what the user has asked for; `table`: all
 //!   functions of MPI by their roles; `tools`: who else calls them, by what is imported (`imports`);
-//! - `handle`: handles as numbers; `first_use`: when a datatype is planned, `known`: what is then known of it; `engine`: how its messages are
-//!   packed, and `gate` which; `peers`, `gap`: where libraries need more than that;
+//! - `handle`: handles as numbers; `first_use`: when a datatype is planned, `known`: what is then known of
+//!   it; `engine`: how its messages are packed, and `gate` which; `peers`, `gap`: where libraries need more
+//!   than that;
 //! - `staged`: memory of the program's with its packed bytes; `requests`: that of calls under way, `windows`:
 //!   and of what is under way to and from windows;
 //! - `calls`: the calls of each chapter; `fortran`: those that Fortran makes otherwise;

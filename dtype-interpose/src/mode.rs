@@ -32,8 +32,8 @@ pub(crate) fn launched_rank() -> Option<c_int> {
     names.iter().find_map(|name| env::var(name).ok()?.parse().ok())
 }
 
-/// Prints a line about a mistake in the environment, which is the same for all ranks: rank 0 prints it for the
-/// job. A process whose rank is unknown prints its own.
+/// Prints a line about a mistake in the environment, which is the same for all ranks: rank 0 prints it for
+/// the job. A process whose rank is unknown prints its own.
 fn warn(line: impl Display) {
     if launched_rank().is_none_or(|rank| rank == 0) {
         eprintln!("dtype: {line}");
@@ -73,8 +73,8 @@ static LISTS: LazyLock<[Option<String>; 2]> = LazyLock::new(|| {
         let list = env::var(name).ok()?;
         for pattern in patterns(&list).filter(|pattern| !is_intercepted(pattern)) {
             warn(format_args!(
-                "{name}: {pattern} names no call that this library intercepts. Calls have their names of C, as \
-                 MPI_Send or MPI_I*."
+                "{name}: {pattern} names no call that this library intercepts. Calls have their names of C, \
+                 as MPI_Send or MPI_I*."
             ));
         }
         Some(list)

@@ -94,8 +94,8 @@ fn receives_all() -> bool {
     !mode::no_peers() && receiving.into_iter().all(packs) && (mode::all_peers() || come_here())
 }
 
-/// Returns a number that is the same on ranks on which the same calls go packed: those that the user wants, and
-/// collective calls that come here.
+/// Returns a number that is the same on ranks on which the same calls go packed: those that the user wants,
+/// and collective calls that come here.
 fn calls() -> u64 {
     let mut hasher = DefaultHasher::new();
     (mode::lists(), tools::past_us(Role::Collective)).hash(&mut hasher);

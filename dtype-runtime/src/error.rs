@@ -204,7 +204,8 @@ pub enum Error {
         from: Option<(i32, i32)>,
     },
     /// A message holds other base types than what it is received into (only with `DTYPE_CHECK=1`, and between
-    /// two ranks only on communicators with [`wire::attach`](crate::wire::attach())). Nothing has been written.
+    /// two ranks only on communicators with [`wire::attach`](crate::wire::attach())). Nothing has been
+    /// written.
     #[error(
         "{} from rank {rank} holds {found}, but what it is received into holds {expected}: sender and \
          receiver must have the same base types in the same order",

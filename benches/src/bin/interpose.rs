@@ -195,8 +195,8 @@ fn largest(datatypes: &[&Description], count: usize) -> (Vec<u8>, usize) {
     all.max_by_key(|(bytes, _)| bytes.len()).expect("there is one")
 }
 
-/// Builds a datatype, sends or receives so many messages of it, and frees it: by the calls that are preloaded,
-/// by those behind, and by both with a datatype that is kept.
+/// Builds a datatype, sends or receives so many messages of it, and frees it: by the calls that are
+/// preloaded, by those behind, and by both with a datatype that is kept.
 unsafe fn sent_anew(
     way: usize,
     direction: Direction,
