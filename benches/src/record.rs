@@ -1,8 +1,9 @@
 //! Recorded rows: `cargo xtask bench NAME --record` keeps them in `benches/recorded/NAME.csv`, a line for
-//! each contender of a case, and writes what they say into BENCHMARKS.md.
+//! each contender of a case, and writes what they say into BENCHMARKS.md, and some
+//! of `interpose` into README.md.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     fs::{self, OpenOptions},
     io::{self, Write as _},
@@ -95,7 +96,70 @@ pub fn table(text: &str) -> Result<String> {
     Ok(table)
 }
 
-/// Puts a table between the marks of a benchmark in the text of BENCHMARKS.md.
+/// The rows of README's table: their titles, and the cases of `cargo xtask bench interpose`.
+const README_ROWS: [(&str, &str); 4] = [
+    ("10,000 structs `{u8, f64, i16, f32}`", "structs: 10000 structs"),
+    ("20,000 points of SPECFEM3D", "applications: SPECFEM3D outer core 20000 points"),
+    ("halo of WRF in x", "applications: WRF halo in x 64²·28"),
+    ("one number, which stays as it is", "plain: a number"),
+];
+
+/// The name of README's table beside the names of benchmarks, in marks and for [`write()`].
+pub const README_TABLE: &str = "interpose-readme";
+
+/// Returns README's table of a file of `cargo xtask bench interpose`: times without the preloaded library, and
+/// with it.
+///
+/// # Errors
+/// If the text is not that of a file of recorded rows, or lacks a case.
+pub fn readme_table(text: &str) -> Result<String> {
+    let all = read(text)?;
+    let libraries: BTreeSet<&String> = all.keys().map(|(library, _)| library).collect();
+    let titles = libraries.iter().map(|library| {
+        let title = library.replace("openmpi-", "Open MPI ").replace("mpich-", "MPICH ");
+        format!(" {title} |")
+    });
+    let mut table = format!("| µs each way |{}\n", titles.collect::<String>());
+    writeln!(table, "|---|{}", "--:|".repeat(libraries.len()))?;
+    for (title, case) in README_ROWS {
+        write!(table, "| {title} |")?;
+        for library in &libraries {
+            let times = all.get(&((*library).clone(), case.to_owned()));
+            let time = |contender| {
+                let time = times.and_then(|times| times.get(contender));
+                time.with_context(|| format!("{library} has no `{contender}` of `{case}`"))
+            };
+            write!(table, " {} → {} |", short(*time("without")?), short(*time(OURS)?))?;
+        }
+        table.push('\n');
+    }
+    Ok(table)
+}
+
+/// Returns a time with two or three digits.
+fn short(time: f64) -> String {
+    match time {
+        ..1.0 => format!("{time:.2}"),
+        ..10.0 => format!("{time:.1}"),
+        _ => format!("{time:.0}"),
+    }
+}
+
+/// Returns the least and the largest ratio of two contenders' times, of the cases that are wanted.
+///
+/// # Errors
+/// If the text is not that of a file of recorded rows, or no case is wanted and has both contenders.
+pub fn ratios(text: &str, [one, other]: [&str; 2], is_wanted: impl Fn(&str) -> bool) -> Result<[f64; 2]> {
+    let all = read(text)?;
+    let wanted = all.iter().filter(|((_, case), _)| is_wanted(case));
+    let ratios = wanted.filter_map(|(_, times)| Some(times.get(one)? / times.get(other)?));
+    let [least, most] =
+        ratios.fold([f64::INFINITY, 0.0], |[least, most], ratio| [least.min(ratio), most.max(ratio)]);
+    ensure!(least <= most, "no case has both `{one}` and `{other}`");
+    Ok([least, most])
+}
+
+/// Puts a table between the marks of a benchmark in the text of a page.
 ///
 /// # Errors
 /// Where there are no marks.
@@ -114,10 +178,11 @@ pub fn insert(page: &str, name: &str, table: &str) -> Result<String> {
 /// Where one of both cannot be read or written, or is not what it should be.
 pub fn write(page: &Path, name: &str, recorded: &Path) -> Result<()> {
     let read = |path: &Path| fs::read_to_string(path).with_context(|| path.display().to_string());
+    let of_rows = if name == README_TABLE { readme_table } else { table };
     let table = if recorded.is_dir() {
         report::recorded(&Results::load(recorded)?)
     } else {
-        table(&read(recorded)?).with_context(|| recorded.display().to_string())?
+        of_rows(&read(recorded)?).with_context(|| recorded.display().to_string())?
     };
     let text = insert(&read(page)?, name, &table).with_context(|| page.display().to_string())?;
     fs::write(page, text).with_context(|| page.display().to_string())

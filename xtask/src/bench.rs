@@ -47,8 +47,8 @@ pub(crate) struct Options {
     /// Print one JSON object a line.
     #[arg(long)]
     json: bool,
-    /// Keep the rows in `benches/recorded/NAME.csv`, and write what they say into BENCHMARKS.md. Of
-    /// `guidelines` only the latter.
+    /// Keep the rows in `benches/recorded/NAME.csv`, and write what they say into BENCHMARKS.md, and
+    /// into README.md. Of `guidelines` only the former.
     #[arg(long)]
     record: bool,
     /// Of `pingpong`: what `Wire::Auto` is to choose goes into this file, which the environment variable
@@ -143,7 +143,7 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
         },
         Name::Guidelines => {
             let report = run_guidelines(&sh, quick, guidelines, called_from)?;
-            return if record { write_table(&sh, &label, &report) } else { Ok(()) };
+            return if record { write_table(&sh, "BENCHMARKS.md", &label, &report) } else { Ok(()) };
         }
         Name::Pingpong => {
             for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
@@ -169,7 +169,10 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
         let kept = format!("benches/recorded/{label}.csv");
         sh.create_dir("benches/recorded")?;
         sh.copy_file(&rows, &kept)?;
-        write_table(&sh, &label, Path::new(&kept))?;
+        write_table(&sh, "BENCHMARKS.md", &label, Path::new(&kept))?;
+        if matches!(name, Name::Interpose) {
+            write_table(&sh, "README.md", "interpose-readme", Path::new(&kept))?;
+        }
     }
     Ok(())
 }
@@ -204,12 +207,10 @@ fn has_cores(ranks: usize) -> bool {
     std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= ranks)
 }
 
-/// Writes what was recorded into BENCHMARKS.md.
-fn write_table(sh: &Shell, label: &str, recorded: &Path) -> Result<()> {
+/// Writes what was recorded into a page.
+fn write_table(sh: &Shell, page: &str, label: &str, recorded: &Path) -> Result<()> {
     let package = ["--package", "dtype-benches", "--bin", "bench-record"];
-    Ok(cmd!(sh, "cargo run --quiet --release {package...} -- BENCHMARKS.md {label} {recorded}")
-        .quiet()
-        .run()?)
+    Ok(cmd!(sh, "cargo run --quiet --release {package...} -- {page} {label} {recorded}").quiet().run()?)
 }
 
 /// Measures each library into one report, which is written anew after each of them, and says where it is.

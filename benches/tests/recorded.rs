@@ -1,0 +1,85 @@
+//! Figures in README.md and tables in BENCHMARKS.md are those of the recorded files.
+
+use std::{fs, path::Path};
+
+use dtype_benches::record::{self, README_TABLE, insert, ratios, readme_table, table};
+
+fn text_of(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn recorded(name: &str) -> String {
+    text_of(&format!("benches/recorded/{name}.csv"))
+}
+
+#[test]
+fn tables_are_those_of_the_recorded_files() {
+    let (page, readme) = (text_of("BENCHMARKS.md"), text_of("README.md"));
+    let mut count = 0;
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded")).unwrap() {
+        let name = entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned();
+        let written = insert(&page, &name, &table(&recorded(&name)).unwrap()).unwrap();
+        assert!(written == page, "BENCHMARKS.md is not what benches/recorded/{name}.csv says");
+        count += 1;
+    }
+    assert!(count >= 6, "{count} files");
+    let written = insert(&readme, README_TABLE, &readme_table(&recorded("interpose")).unwrap()).unwrap();
+    assert!(written == readme, "README.md is not what benches/recorded/interpose.csv says");
+}
+
+/// The sentences of README.md that have figures, from the recorded files.
+fn sentences() -> [String; 2] {
+    // Layouts that were chosen, not drawn; each once.
+    let is_chosen = |case: &str| case.ends_with("/plan") && !case.starts_with("drawn/");
+    let [_, slowest] = ratios(&recorded("pack"), ["mpi_pack", "hand"], is_chosen).unwrap();
+    let is_mixed = |case: &str| {
+        let count = case.strip_prefix("struct-u8-f64-i16-f32/").and_then(|count| count.parse::<u32>().ok());
+        count.is_some_and(|count| count >= 100)
+    };
+    let [least, most] = ratios(&recorded("pingpong"), ["typed", "packed"], is_mixed).unwrap();
+    [
+        format!("MPI libraries take up to {slowest:.0} times as long to pack them as a loop by hand"),
+        format!("such as 100 or more `Mixed` below, travel {least:.0} to {most:.0} times faster"),
+    ]
+}
+
+#[test]
+fn figures_of_the_readme_are_those_of_the_recorded_files() {
+    let readme = text_of("README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    for sentence in sentences() {
+        assert!(readme.contains(&sentence), "README.md does not say: {sentence}");
+    }
+}
+
+/// A figure of a time or a ratio stands in a generated table, in one of the sentences above, or in what a
+/// command printed.
+#[test]
+fn the_readme_has_no_other_figures() {
+    let readme = text_of("README.md");
+    let readme = insert(&readme, README_TABLE, "").unwrap();
+    // What commands print is between fences.
+    let prose: String = readme.split("```").step_by(2).collect();
+    let mut prose = prose.split_whitespace().collect::<Vec<_>>().join(" ");
+    // A unit is no figure.
+    for known in sentences().iter().map(String::as_str).chain(["units of 0.01 ns"]) {
+        prose = prose.replace(known, "");
+    }
+    let words: Vec<&str> = prose.split(' ').collect();
+    let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+    for pair in words.windows(2) {
+        let unit = pair[1].trim_end_matches(['.', ',', ';', ':', ')']);
+        let is_figure = is_number(pair[0])
+            && ["times", "×", "%", "ns", "µs", "us", "ms", "s", "→"].contains(&unit)
+            || pair[0].ends_with(['%', '×']) && is_number(pair[0]);
+        assert!(!is_figure, "README.md has a figure that no recorded file backs: `{} {}`", pair[0], pair[1]);
+    }
+}
+
+/// A table is left alone where a case is missing.
+#[test]
+fn a_recorded_file_without_a_case_is_an_error() {
+    let without = recorded("interpose").replace("plain: a number,ours", "plain: a number,other");
+    let error = record::readme_table(&without).unwrap_err().to_string();
+    assert!(error.contains("has no `ours` of `plain: a number`"), "{error}");
+}
