@@ -107,8 +107,8 @@ const README_ROWS: [(&str, &str); 4] = [
 /// The name of README's table beside the names of benchmarks, in marks and for [`write()`].
 pub const README_TABLE: &str = "interpose-readme";
 
-/// Returns README's table of a file of `cargo xtask bench interpose`: times without the preloaded library, and
-/// with it.
+/// Returns README's table of a file of `cargo xtask bench interpose`: times without the preloaded library,
+/// and with it.
 ///
 /// # Errors
 /// If the text is not that of a file of recorded rows, or lacks a case.

@@ -171,11 +171,18 @@ enum Action {
     /// Show what a program did with its datatypes, as the preloaded library has reported it.
     ///
     /// Run the program with DTYPE_REPORT=FILE; then this reads FILE.0.json, FILE.1.json and so on, one of
-    /// each rank, and shows their sums: a table, and a picture of each layout as it is and at least cost.
+    /// each rank, and shows their sums: what was won or could be, and why messages stay as they are; a row for
+    /// each constructor and place of a commit; and a picture of each layout as it is and at least cost.
     Report {
-        /// How the answer is written.
+        /// How the answer is written. JSON has all rows.
         #[arg(long, value_enum, default_value = "text")]
         format: MapFormat,
+        /// Which rows come first.
+        #[arg(long, value_enum, default_value_t)]
+        sort: report::Sort,
+        /// Show all rows, not only the first 20.
+        #[arg(long)]
+        all: bool,
         /// Whether pictures have colours: `auto` if they go to a terminal, and NO_COLOR is not set.
         #[arg(long, value_enum, default_value_t)]
         color: Color,
@@ -336,8 +343,8 @@ fn run(action: Action) -> Result<Outcome> {
             let common = Common { format: format.unwrap_or(Format::Text), function, source, file };
             Ok((text + &common.write(&models, Some(&tree), &solution, bounds, Some(&record))?.answer).into())
         }
-        Action::Report { format, color, costs, file } => {
-            Ok(report::report(format, color, &costs.models()?, &file)?.into())
+        Action::Report { format, sort, all, color, costs, file } => {
+            Ok(report::report(format, (sort, all), color, &costs.models()?, &file)?.into())
         }
         Action::Completions { shell } => {
             let mut script = Vec::new();

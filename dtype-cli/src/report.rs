@@ -8,7 +8,11 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use dtype_core::{normalize, usage::Report};
+use clap::ValueEnum;
+use dtype_core::{
+    normalize,
+    usage::{MOST_ROWS, Report, SortBy},
+};
 
 use crate::{
     draw::Color,
@@ -17,20 +21,52 @@ use crate::{
     output::pictures::{Drawn, compared, picture},
 };
 
-/// As many layouts are drawn.
-const MOST_PICTURES: usize = 20;
+/// The order of the rows.
+#[derive(Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Sort {
+    /// Most time won or lost first
+    #[default]
+    Time,
+    /// Most time of first use first: commits, plans and first messages
+    FirstUse,
+    /// Most bytes first
+    Bytes,
+    /// Most messages first
+    Messages,
+}
 
-/// The sum of all ranks, as a table with pictures or as JSON with least-cost trees.
-pub(crate) fn report(format: MapFormat, color: Color, models: &Models, file: &Path) -> Result<String> {
+impl From<Sort> for SortBy {
+    fn from(sort: Sort) -> Self {
+        match sort {
+            Sort::Time => Self::Time,
+            Sort::FirstUse => Self::FirstUse,
+            Sort::Bytes => Self::Bytes,
+            Sort::Messages => Self::Messages,
+        }
+    }
+}
+
+/// Returns the sum of all ranks: as a table of some or all rows with a picture for each, or as JSON of all rows
+/// with least-cost trees.
+pub(crate) fn report(
+    format: MapFormat,
+    (sort, has_all): (Sort, bool),
+    color: Color,
+    models: &Models,
+    file: &Path,
+) -> Result<String> {
     let mut report = read(file)?;
-    report.sort();
+    report.sort(sort.into());
+    let rows = if has_all { usize::MAX } else { MOST_ROWS };
+    let solved = if matches!(format, MapFormat::Json) { usize::MAX } else { rows };
     let costs = models.wanted();
     let mut pictures = String::new();
-    for (i, usage) in report.datatypes.iter_mut().enumerate() {
+    for usage in report.datatypes.iter_mut().take(solved) {
         let Some(layout) = &mut usage.layout else { continue };
         let least = normalize(&layout.tree, costs)?;
-        if i < MOST_PICTURES {
-            let title = format!("{}, committed in {}", usage.built, usage.place);
+        if matches!(format, MapFormat::Text) {
+            let largest = if usage.sizes[0] == usage.sizes[1] { "" } else { ", the largest" };
+            let title = format!("{}, committed in {}{largest}", usage.built, usage.place);
             let trees = compared(&layout.tree, &least, costs);
             let trees = trees.iter().map(|(heading, tree)| (heading.as_str(), *tree)).collect();
             let drawn = Drawn { title: &title, bounds: layout.bounds, trees, costs, record: None };
@@ -40,7 +76,7 @@ pub(crate) fn report(format: MapFormat, color: Color, models: &Models, file: &Pa
     }
     Ok(match format {
         MapFormat::Json => json(&report)?,
-        MapFormat::Text => report.table() + &pictures,
+        MapFormat::Text => report.table(rows) + &pictures,
     })
 }
 

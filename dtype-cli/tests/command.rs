@@ -545,17 +545,31 @@ fn report_adds_the_ranks_and_draws_the_layouts() {
             built: "indexed_block(f64)".into(),
             place: "main (a.c:3)".into(),
             layout: Some(Layout { tree, bounds: Bounds::of_extent(56), least: None }),
-            size: 32,
+            sizes: [32, 32],
+            committed: 1,
             messages,
             bytes: messages * 32,
             packed: messages,
             worth: messages * 32,
             seconds: messages as f64 * 1e-6,
             samples: Samples { bytes: 32, plan: 1e-6, library: 5e-6 },
-            reason: None,
+            ..Usage::default()
         };
-        let report =
-            Report { library: "Some MPI 1.2".into(), ranks: 1, of: 2, packs: true, datatypes: vec![usage] };
+        // One of those has most bytes, and one most messages.
+        let other = |i: u64| Usage {
+            place: format!("other (a.c:{i})"),
+            layout: None,
+            bytes: i << 20,
+            packed: 0,
+            messages: 30 - i,
+            worth: 0,
+            seconds: 0.0,
+            samples: Samples::default(),
+            reasons: [("one block".to_owned(), 30 - i)].into(),
+            ..usage.clone()
+        };
+        let datatypes = (1..25).map(other).chain([usage.clone()]).collect();
+        let report = Report { library: "Some MPI 1.2".into(), ranks: 1, of: 2, packs: true, datatypes };
         serde_json::to_string(&report).unwrap()
     };
     let folder = tempfile::tempdir().unwrap();
@@ -570,17 +584,31 @@ fn report_adds_the_ranks_and_draws_the_layouts() {
     }
     let (code, answer, message) = dtype(&["report", file], "");
     assert_eq!((code, message.as_str()), (0, ""));
-    assert!(answer.starts_with("Some MPI 1.2, 2 of 2 ranks: messages went packed.\n"), "{answer}");
-    assert!(
-        answer.contains("     120      120      3.8 kB   120.0 us   600.0 us   480.0 us  indexed"),
-        "{answer}"
-    );
-    assert!(answer.contains(": 480.0 us won.\n"), "{answer}");
-    assert!(answer.contains("MPICH does.\n\nindexed_block(f64), committed in main (a.c:3)"), "{answer}");
+    let begins = "Some MPI 1.2, 2 of 2 ranks: 120 of 960 messages went packed.\nPacking took 120.0 us and first \
+                  use 0.0 us, where MPI_Pack would have taken 600.0 us: 480.0 us won.\n";
+    assert!(answer.starts_with(begins) && answer.contains("\n840 messages stay as they are: one block.\n"));
+    // Of 25 rows those come first that won most, and 20 are shown.
+    let table = |answer: &str| -> Vec<String> {
+        let table = answer.split("  in all\n").next().unwrap();
+        table.lines().filter_map(|line| Some(line.split_once("committed in ")?.1.to_owned())).collect()
+    };
+    assert_eq!(table(&answer).len(), 20);
+    assert_eq!(table(&answer)[..2], ["main (a.c:3)", "other (a.c:24)"]);
+    assert!(answer.contains("\n… and 5 more: `dtype report --all` shows them\n"), "{answer}");
+    let first =
+        "     120      120      3.8 kB   120.0 us     0.0 us   600.0 us   480.0 us  indexed_block(f64)\n";
+    assert!(answer.contains(first), "{answer}");
+    assert!(answer.contains("  in all\n\nindexed_block(f64), committed in main (a.c:3)"), "{answer}");
     assert!(answer.contains("least-cost tree (proven)"), "{answer}");
+    for (sort, first) in [("messages", "main (a.c:3)"), ("bytes", "other (a.c:24)"), ("time", "main (a.c:3)")]
+    {
+        let (code, answer, _) = dtype(&["report", "--sort", sort, "--all", file], "");
+        assert_eq!((code, table(&answer).len(), table(&answer)[0].as_str()), (0, 25, first), "{sort}");
+        assert!(!answer.contains(" more"), "{answer}");
+    }
     let (code, answer, _) = dtype(&["report", "--format", "json", &format!("{file}.1.json")], "");
     let sum: Report = serde_json::from_str(&answer).unwrap();
-    assert_eq!((code, sum.ranks, sum.datatypes[0].messages), (0, 1, 20));
+    assert_eq!((code, sum.ranks, sum.datatypes[0].messages, sum.datatypes.len()), (0, 1, 20, 25));
     assert!(sum.datatypes[0].layout.as_ref().unwrap().least.is_some());
     std::fs::write(format!("{file}.1.json"), "{}").unwrap();
     let (code, _, message) = dtype(&["report", file], "");

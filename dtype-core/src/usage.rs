@@ -1,12 +1,18 @@
-//! What programs did with datatypes: how often, how long packing took, and what an MPI library would have
-//! taken. A preloaded library counts it, each rank for itself; the command `dtype report` reads it.
+//! Reports of what programs did with datatypes: how often, how long packing took, and how long an MPI library
+//! would have taken. A preloaded library counts, each rank for itself; the command `dtype report` reads the
+//! reports.
 
 use alloc::{
+    borrow::ToOwned,
+    collections::BTreeMap,
     format,
     string::{String, ToString},
     vec::Vec,
 };
-use core::fmt::{self, Write as _};
+use core::{
+    cmp::Reverse,
+    fmt::{self, Write as _},
+};
 
 use crate::{Bounds, CostModel, Error, Limits, NodeCosts, Optimality, TypeTree, normalize_within};
 
@@ -15,47 +21,66 @@ use crate::{Bounds, CostModel, Error, Limits, NodeCosts, Optimality, TypeTree, n
 pub struct Report {
     /// The MPI library, as it calls itself.
     pub library: String,
-    /// How many ranks are in it, and how many there are in the job.
+    /// The number of ranks in the report.
     pub ranks: u64,
-    /// See `ranks`.
+    /// The number of ranks in the job.
     pub of: u64,
-    /// Whether messages went packed; otherwise they were only counted.
+    /// `true` if messages went packed; otherwise they were only counted.
     pub packs: bool,
-    /// What was committed and used, the datatypes of most bytes first.
+    /// The datatypes that were committed and used, a row for each constructor and place.
     pub datatypes: Vec<Usage>,
 }
 
-/// Datatypes of one layout, committed at one place of the program.
+/// A row: the datatypes of one constructor that were committed at one place of the program.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Usage {
     /// The constructors, the outermost first: `resized(struct(u8, f64))`.
     pub built: String,
-    /// Where it was committed: a function, with its file and line where debug information has them.
+    /// The place of the commit: a function, with its file and line where debug information has them.
     pub place: String,
-    /// What it describes, if that is known.
+    /// The layout of the largest datatype, if it is known.
     pub layout: Option<Layout>,
-    /// Packed bytes of one.
-    pub size: u64,
+    /// Packed bytes of the smallest datatype and of the largest one.
+    pub sizes: [u64; 2],
+    /// The number of datatypes that were committed and used.
+    pub committed: u64,
     /// Messages that were sent or received, or blocks of collective calls.
     pub messages: u64,
-    /// Their packed bytes.
+    /// Packed bytes of these messages.
     pub bytes: u64,
     /// Messages that went packed.
     pub packed: u64,
-    /// Bytes of messages that went packed, or would have, were messages not only counted.
+    /// Messages that would have gone packed, were messages not only counted.
+    pub packable: u64,
+    /// Bytes of messages that went packed, or would have.
     pub worth: u64,
-    /// How long packing and unpacking took, in seconds.
+    /// Seconds in packing and unpacking.
     pub seconds: f64,
+    /// Seconds that are spent once a datatype.
+    pub first_use: FirstUse,
     /// Messages that were packed in both ways to compare them.
     pub samples: Samples,
-    /// Why messages stay as they are, if all do.
-    pub reason: Option<String>,
+    /// Why messages stay as they are: the number of messages for each reason.
+    pub reasons: BTreeMap<String, u64>,
+}
+
+/// Seconds that are spent once a datatype.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct FirstUse {
+    /// Looking at the datatype in `MPI_Type_commit`.
+    pub commit: f64,
+    /// Taking the datatype apart and making its plan.
+    pub planning: f64,
+    /// Packing or unpacking the first message, which [`Usage::seconds`] contains.
+    pub message: f64,
+    /// Packed bytes of the first message: a number of bytes, not of seconds.
+    pub bytes: u64,
 }
 
 /// A layout, and its least-cost form if that has been looked for.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Layout {
-    /// As the datatype was made.
+    /// The tree as the datatype was made.
     pub tree: TypeTree,
     /// Its lower bound and its extent.
     pub bounds: Bounds,
@@ -63,7 +88,7 @@ pub struct Layout {
     pub least: Option<(TypeTree, Optimality)>,
 }
 
-/// Packing the same messages in two ways.
+/// Times of packing the same messages in two ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Samples {
     /// Packed bytes.
@@ -75,6 +100,16 @@ pub struct Samples {
 }
 
 impl Samples {
+    /// Returns the times of so many bytes at the same speeds.
+    #[must_use]
+    pub fn scaled_to(&self, bytes: u64) -> Self {
+        if self.bytes == 0 {
+            return *self;
+        }
+        let factor = bytes as f64 / self.bytes as f64;
+        Self { bytes, plan: self.plan * factor, library: self.library * factor }
+    }
+
     fn add(&mut self, other: &Self) {
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.plan += other.plan;
@@ -82,42 +117,106 @@ impl Samples {
     }
 }
 
-impl Usage {
-    /// Whether it is about the same datatypes as another one.
-    pub fn is_like(&self, other: &Self) -> bool {
-        let is_same = match (&self.layout, &other.layout) {
-            (Some(one), Some(other)) => one.bounds == other.bounds && one.tree == other.tree,
-            (one, other) => one.is_none() && other.is_none(),
-        };
-        (&self.built, &self.place, self.size) == (&other.built, &other.place, other.size) && is_same
+impl FirstUse {
+    fn total(&self) -> f64 {
+        self.commit + self.planning + self.message
     }
 
-    /// Adds what was done with other datatypes like it.
+    fn add(&mut self, other: &Self) {
+        self.commit += other.commit;
+        self.planning += other.planning;
+        self.message += other.message;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// Seconds with packed messages, and without them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Times {
+    /// Packing and unpacking, but for the first message of each datatype.
+    pub packing: f64,
+    /// What is spent once a datatype: its commit, its plan and its first message.
+    pub first_use: f64,
+    /// `MPI_Pack` and `MPI_Unpack` of the same messages.
+    pub library: f64,
+}
+
+impl Times {
+    /// Returns the seconds that packing wins; they are negative if it loses.
+    pub fn won(&self) -> f64 {
+        self.library - self.packing - self.first_use
+    }
+}
+
+/// Rows have at most so many different reasons.
+const MOST_REASONS: usize = 8;
+
+impl Usage {
+    /// Returns `true` if another row is about the same constructors and place.
+    pub fn is_like(&self, other: &Self) -> bool {
+        (&self.place, &self.built) == (&other.place, &other.built)
+    }
+
+    /// Adds another row like this one.
     pub fn add(&mut self, other: &Self) {
+        if other.sizes[1] > self.sizes[1] || self.layout.is_none() {
+            self.layout.clone_from(&other.layout);
+        }
+        self.sizes = [self.sizes[0].min(other.sizes[0]), self.sizes[1].max(other.sizes[1])];
         // Files may say anything.
+        self.committed = self.committed.saturating_add(other.committed);
         self.messages = self.messages.saturating_add(other.messages);
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.packed = self.packed.saturating_add(other.packed);
+        self.packable = self.packable.saturating_add(other.packable);
         self.worth = self.worth.saturating_add(other.worth);
         self.seconds += other.seconds;
+        self.first_use.add(&other.first_use);
         self.samples.add(&other.samples);
-        if other.reason.is_none() {
-            self.reason = None;
+        for (reason, messages) in &other.reasons {
+            if self.reasons.len() < MOST_REASONS || self.reasons.contains_key(reason) {
+                let sum = self.reasons.entry(reason.clone()).or_default();
+                *sum = sum.saturating_add(*messages);
+            }
         }
     }
 
-    /// Seconds in packing and unpacking, and what `MPI_Pack` and `MPI_Unpack` would have taken at the ratio
-    /// of the samples; where messages were only counted, both as the samples say. Nothing without samples.
+    /// Returns the times of this row. If messages went packed, `MPI_Pack` is taken to need the time of the real
+    /// packing at the ratio of the samples, and for first messages, which find memory cold, the time of the
+    /// samples. If messages were only counted, both times are those of the samples. Returns `None` if messages
+    /// went packed and there are no samples to compare with.
     ///
     /// A library may take longer for a message than for packing it, as MPICH does where it cuts within an
     /// element.
-    pub fn seconds(&self, packs: bool) -> Option<(f64, f64)> {
-        let Samples { bytes, plan, library } = self.samples;
-        if bytes == 0 || self.worth == 0 || plan <= 0.0 {
+    pub fn times(&self, packs: bool) -> Option<Times> {
+        let (first_use, Samples { bytes, plan, library }) = (self.first_use.total(), self.samples);
+        if self.worth == 0 {
+            return Some(Times { first_use, ..Times::default() });
+        }
+        if bytes == 0 || plan <= 0.0 {
             return None;
         }
-        let seconds = if packs { self.seconds } else { plan * (self.worth as f64 / bytes as f64) };
-        Some((seconds, seconds * library / plan))
+        let sampled = |worth: u64| worth as f64 / bytes as f64;
+        if !packs {
+            let (packing, library) = (plan * sampled(self.worth), library * sampled(self.worth));
+            return Some(Times { packing, first_use, library });
+        }
+        let packing = self.seconds - self.first_use.message;
+        let library = packing * library / plan + library * sampled(self.first_use.bytes);
+        Some(Times { packing, first_use, library })
+    }
+
+    /// Returns why messages stay as they are, most messages first.
+    fn reasons(&self) -> Vec<(&str, u64)> {
+        let named = self.reasons.iter().map(|(reason, messages)| (reason.as_str(), *messages));
+        let mut reasons: Vec<_> = named.filter(|(_, messages)| *messages > 0).collect();
+        let known = reasons.iter().map(|(_, messages)| *messages);
+        let known = known.chain([self.packed, self.packable]).fold(0, u64::saturating_add);
+        if self.messages > known {
+            reasons.push(("the whole call stays as it is", self.messages - known));
+        }
+        reasons.sort_by_key(|(_, messages)| Reverse(*messages));
+        reasons
     }
 }
 
@@ -133,6 +232,20 @@ impl Layout {
     }
 }
 
+/// The order of a report's rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SortBy {
+    /// Most seconds won or lost first.
+    #[default]
+    Time,
+    /// Most seconds of first use first.
+    FirstUse,
+    /// Most bytes first.
+    Bytes,
+    /// Most messages first.
+    Messages,
+}
+
 impl Report {
     /// Adds what other ranks of the job did.
     pub fn add(&mut self, other: &Self) {
@@ -143,7 +256,7 @@ impl Report {
         }
     }
 
-    /// Adds what was done with one datatype.
+    /// Adds a row to the one like it, or behind all rows if there is none.
     pub fn add_usage(&mut self, usage: Usage) {
         match self.datatypes.iter_mut().find(|other| other.is_like(&usage)) {
             Some(other) => other.add(&usage),
@@ -151,90 +264,213 @@ impl Report {
         }
     }
 
-    /// Puts the datatypes of most bytes first.
-    pub fn sort(&mut self) {
-        self.datatypes.sort_by_key(|usage| core::cmp::Reverse(usage.bytes));
+    /// Sorts the rows.
+    pub fn sort(&mut self, by: SortBy) {
+        let packs = self.packs;
+        let times = |usage: &Usage| usage.times(packs).unwrap_or_default();
+        let size = |number: f64| if number < 0.0 { -number } else { number };
+        self.datatypes.sort_by(|a, b| {
+            let of_times = |key: fn(Times) -> f64| size(key(times(b))).total_cmp(&size(key(times(a))));
+            let order = match by {
+                SortBy::Time => of_times(|times| times.won()),
+                SortBy::FirstUse => of_times(|times| times.first_use),
+                SortBy::Bytes => b.bytes.cmp(&a.bytes),
+                SortBy::Messages => b.messages.cmp(&a.messages),
+            };
+            order.then(b.bytes.cmp(&a.bytes))
+        });
     }
 
-    /// Seconds in packing and unpacking, and what the library would have taken, in all.
-    pub fn seconds(&self) -> (f64, f64) {
-        let all = self.datatypes.iter().filter_map(|usage| usage.seconds(self.packs));
-        all.fold((0.0, 0.0), |sum, seconds| (sum.0 + seconds.0, sum.1 + seconds.1))
+    /// Returns the times of all rows together.
+    pub fn times(&self) -> Times {
+        let all = self.datatypes.iter().filter_map(|usage| usage.times(self.packs));
+        all.fold(Times::default(), |sum, times| Times {
+            packing: sum.packing + times.packing,
+            first_use: sum.first_use + times.first_use,
+            library: sum.library + times.library,
+        })
     }
 }
 
-/// As many lines of a tree are written, and as many characters of each.
+/// So many rows are written unless all are asked for.
+pub const MOST_ROWS: usize = 20;
+
+/// So many lines of a tree are written, and so many characters of each, and of the constructors.
 const MOST_LINES: usize = 12;
 const MOST_CHARACTERS: usize = 90;
 
-/// A table: each datatype with its counts and times, what it is, and its least-cost tree; then the sums.
+/// A table: what was won in all and why messages stay as they are; then the first [`MOST_ROWS`] rows with
+/// their trees.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, true)
+        self.write(f, MOST_ROWS, true)
     }
 }
 
 impl Report {
-    /// The table without the trees, for whoever draws them.
-    pub fn table(&self) -> String {
-        struct Table<'a>(&'a Report);
+    /// Returns the table with at most so many rows, without trees.
+    pub fn table(&self, rows: usize) -> String {
+        struct Table<'a>(&'a Report, usize);
         impl fmt::Display for Table<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.write(f, false)
+                self.0.write(f, self.1, false)
             }
         }
-        Table(self).to_string()
+        Table(self, rows).to_string()
     }
 
-    fn write(&self, f: &mut fmt::Formatter<'_>, has_trees: bool) -> fmt::Result {
-        let (ranks, of, library) = (self.ranks, self.of, &self.library);
-        let what =
-            if self.packs { "messages went packed" } else { "messages were counted, none went packed" };
+    fn write(&self, f: &mut fmt::Formatter<'_>, rows: usize, has_trees: bool) -> fmt::Result {
+        self.write_summary(f)?;
+        let (packed, won) = if self.packs { ("packed", "won") } else { ("to pack", "to win") };
+        writeln!(f, "messages {packed:>8}       bytes    packing  first use    library {won:>10}")?;
+        for usage in self.datatypes.iter().take(rows) {
+            self.write_row(f, usage)?;
+            writeln!(f, "  {}", cut(&usage.built))?;
+            usage.write_details(f, has_trees)?;
+        }
+        let more = self.datatypes.len().saturating_sub(rows);
+        if more > 0 {
+            writeln!(f, "… and {more} more: `dtype report --all` shows them")?;
+        }
+        self.write_row(f, &self.sum())?;
+        writeln!(f, "  in all")
+    }
+
+    /// Writes how many messages went packed, what that won, and why the others stay as they are.
+    fn write_summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sum, times) = (self.sum(), self.times());
+        let (ranks, of, library, messages) = (self.ranks, self.of, &self.library, sum.messages);
         let s = if of == 1 { "" } else { "s" };
-        writeln!(f, "{library}, {ranks} of {of} rank{s}: {what}.\n")?;
-        let won = if self.packs { "won" } else { "to win" };
-        writeln!(f, "messages   packed       bytes    packing    library  {won:>9}")?;
-        for usage in &self.datatypes {
-            row(f, [usage.messages, usage.packed, usage.bytes], usage.seconds(self.packs))?;
-            writeln!(f, "  {}", usage.built)?;
-            writeln!(f, "    committed in {}", usage.place)?;
-            if let Some(layout) = usage.layout.as_ref().filter(|_| has_trees) {
-                f.write_str(&layout.in_short())?;
-            }
-            if let Some(reason) = &usage.reason {
-                writeln!(f, "    stays as it is: {reason}")?;
-            }
+        write!(f, "{library}, {ranks} of {of} rank{s}: ")?;
+        if self.packs {
+            writeln!(f, "{} of {messages} messages went packed.", sum.packed)?;
+        } else {
+            writeln!(f, "messages were counted, {} of {messages} would go packed.", sum.packable)?;
         }
+        let [packing, first_use, there] = [times.packing, times.first_use, times.library].map(time);
+        match (sum.worth > 0, self.packs) {
+            (false, _) => write!(f, "Nothing was worth packing; first use took {first_use}")?,
+            (true, true) => write!(
+                f,
+                "Packing took {packing} and first use {first_use}, where MPI_Pack would have taken {there}"
+            )?,
+            (true, false) => write!(
+                f,
+                "Packing would take {packing} and first use {first_use}, where MPI_Pack takes {there}"
+            )?,
+        }
+        let won = times.won();
+        if sum.worth > 0 {
+            let verb = match (self.packs, won < 0.0) {
+                (true, false) => "won",
+                (true, true) => "lost",
+                (false, false) => "to win",
+                (false, true) => "to lose",
+            };
+            write!(f, ": {} {verb}", time(if won < 0.0 { -won } else { won }))?;
+        }
+        writeln!(f, ".")?;
+        self.write_both_signs(f)?;
+        if sum.worth > 0 {
+            writeln!(f, "Libraries may take longer in a message than in MPI_Pack, as MPICH does.")?;
+        }
+        for (reason, messages) in self.reasons() {
+            let (s, stay) = if messages == 1 { ("", "stays as it is") } else { ("s", "stay as they are") };
+            writeln!(f, "{messages} message{s} {stay}: {reason}.")?;
+        }
+        writeln!(f)
+    }
+
+    /// Writes how much some rows win and others lose, if both are there.
+    fn write_both_signs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let times = self.datatypes.iter().filter_map(|usage| usage.times(self.packs));
+        let all = times.map(|times| times.won()).filter(|won| *won != 0.0);
+        let (won, lost): (Vec<_>, Vec<_>) = all.partition(|won| *won > 0.0);
+        if won.is_empty() || lost.is_empty() {
+            return Ok(());
+        }
+        let rows = |count: usize| format!("{count} row{}", if count == 1 { "" } else { "s" });
+        let [wins, loses] = [&won, &lost].map(|rows| time(rows.iter().sum::<f64>()));
+        let would = if self.packs { "" } else { "would " };
+        let s = |count: usize| if self.packs && count == 1 { "s" } else { "" };
+        let (win, lose) = (format!("{would}win{}", s(won.len())), format!("{would}lose{}", s(lost.len())));
+        let (won, lost) = (rows(won.len()), rows(lost.len()));
+        writeln!(f, "{won} {win} {wins}, {lost} {lose} {}.", loses.trim_start_matches('-'))
+    }
+
+    /// Returns why messages of all rows stay as they are, most messages first.
+    fn reasons(&self) -> Vec<(&str, u64)> {
+        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        for (reason, messages) in self.datatypes.iter().flat_map(Usage::reasons) {
+            let sum = sums.entry(reason).or_default();
+            *sum = sum.saturating_add(messages);
+        }
+        let mut sums: Vec<_> = sums.into_iter().collect();
+        sums.sort_by_key(|(_, messages)| Reverse(*messages));
+        sums
+    }
+
+    /// Returns the counts of all rows together.
+    fn sum(&self) -> Usage {
         let sum = |count: fn(&Usage) -> u64| self.datatypes.iter().map(count).fold(0, u64::saturating_add);
-        let counts = [sum(|usage| usage.messages), sum(|usage| usage.packed), sum(|usage| usage.bytes)];
-        let (plan, library) = self.seconds();
-        row(f, counts, Some((plan, library)).filter(|_| library > 0.0))?;
-        writeln!(f, "  in all\n")?;
-        let (here, there) = (time(plan), time(library));
-        match (library > 0.0, self.packs) {
-            (false, _) => return writeln!(f, "Nothing was worth packing."),
-            (true, true) => write!(f, "Packing took {here}, where MPI_Pack would have taken {there}")?,
-            (true, false) => write!(f, "Packing would take {here}, where MPI_Pack takes {there}")?,
+        Usage {
+            messages: sum(|usage| usage.messages),
+            bytes: sum(|usage| usage.bytes),
+            packed: sum(|usage| usage.packed),
+            packable: sum(|usage| usage.packable),
+            worth: sum(|usage| usage.worth),
+            ..Usage::default()
         }
-        if library > plan {
-            let won = if self.packs { "won" } else { "to win" };
-            write!(f, ": {} {won}", time(library - plan))?;
-        }
-        writeln!(f, ".\nLibraries may take longer in a message than in MPI_Pack, as MPICH does.")
+    }
+
+    /// Writes the numbers of a row, or those of all rows if it has no constructor.
+    fn write_row(&self, f: &mut fmt::Formatter<'_>, usage: &Usage) -> fmt::Result {
+        let times = if usage.built.is_empty() { Some(self.times()) } else { usage.times(self.packs) };
+        let [packing, first_use, library, won] = match times {
+            Some(times) => {
+                let of_packed = |seconds| if usage.worth > 0 { time(seconds) } else { String::new() };
+                let [packing, library] = [times.packing, times.library].map(of_packed);
+                [packing, time(times.first_use), library, time(times.won())]
+            }
+            // Nothing was sampled to compare with.
+            None => ["", &time(usage.first_use.total()), "", ""].map(ToString::to_string),
+        };
+        let packed = if self.packs { usage.packed } else { usage.packable };
+        let (messages, bytes) = (usage.messages, bytes(usage.bytes));
+        write!(f, "{messages:8} {packed:8} {bytes:>11} {packing:>10} {first_use:>10} {library:>10} {won:>10}")
     }
 }
 
-fn row(
-    f: &mut fmt::Formatter<'_>,
-    [messages, packed, bytes]: [u64; 3],
-    seconds: Option<(f64, f64)>,
-) -> fmt::Result {
-    let [plan, library, won] = match seconds {
-        Some((plan, library)) => [plan, library, library - plan].map(time),
-        None => ["", "", ""].map(ToString::to_string),
-    };
-    let bytes = crate::usage::bytes(bytes);
-    write!(f, "{messages:8} {packed:8} {bytes:>11} {plan:>10} {library:>10} {won:>10}")
+impl Usage {
+    /// Writes the lines below the numbers of a row.
+    fn write_details(&self, f: &mut fmt::Formatter<'_>, has_trees: bool) -> fmt::Result {
+        let [least, most] = self.sizes.map(bytes);
+        let sizes = if least == most { least } else { format!("{least} to {most}") };
+        let s = if self.committed == 1 { "" } else { "s" };
+        writeln!(f, "    {} datatype{s} of {sizes}, committed in {}", self.committed, self.place)?;
+        if let Some(layout) = self.layout.as_ref().filter(|_| has_trees) {
+            if self.sizes[0] != self.sizes[1] {
+                writeln!(f, "    the largest:")?;
+            }
+            f.write_str(&layout.in_short())?;
+        }
+        for (reason, messages) in self.reasons() {
+            match messages {
+                all if all == self.messages => writeln!(f, "    stays as it is: {reason}")?,
+                1 => writeln!(f, "    1 stays as it is: {reason}")?,
+                some => writeln!(f, "    {some} stay as they are: {reason}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the front of a line that is too long.
+fn cut(line: &str) -> String {
+    match line.char_indices().nth(MOST_CHARACTERS) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
 }
 
 impl Layout {
@@ -261,8 +497,7 @@ fn short(tree: &TypeTree) -> String {
     let drawn = tree.to_string();
     let mut text = String::new();
     for line in drawn.lines().take(MOST_LINES) {
-        let cut: String = line.chars().take(MOST_CHARACTERS).collect();
-        let _ = writeln!(text, "      {cut}");
+        let _ = writeln!(text, "      {}", cut(line));
     }
     let more = drawn.lines().count().saturating_sub(MOST_LINES);
     if more > 0 {
@@ -301,15 +536,25 @@ mod tests {
             built: "indexed_block(f64)".into(),
             place: "main (a.c:3)".into(),
             layout: Some(Layout { tree, bounds: Bounds::of_extent(56), least: None }),
-            size: 32,
+            sizes: [32, 32],
+            committed: 1,
             messages,
             bytes: messages * 3200,
             packed: messages,
+            packable: 0,
             worth: messages * 3200,
             seconds: messages as f64 * 1e-6,
+            first_use: FirstUse { commit: 1e-6, planning: 2e-6, message: 1e-6, bytes: 3200 },
             samples: Samples { bytes: 6400, plan: 2e-6, library: 8e-6 },
-            reason: None,
+            reasons: BTreeMap::new(),
         }
+    }
+
+    /// A row whose messages stay as they are.
+    fn staying(messages: u64, reason: &str) -> Usage {
+        let (first_use, samples) = (FirstUse::default(), Samples::default());
+        let reasons = [(reason.to_owned(), messages)].into();
+        Usage { packed: 0, worth: 0, seconds: 0.0, first_use, samples, reasons, ..usage(messages) }
     }
 
     fn report(packs: bool, datatypes: Vec<Usage>) -> Report {
@@ -317,32 +562,99 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_added_datatype_by_datatype() {
+    fn ranks_are_added_row_by_row() {
         let other = Usage { place: "other (a.c:9)".into(), ..usage(7) };
         let mut all = report(true, vec![usage(10)]);
         all.add(&report(true, vec![other.clone(), usage(5)]));
         assert_eq!((all.ranks, all.datatypes.len()), (2, 2));
         assert_eq!((all.datatypes[0].messages, &all.datatypes[1]), (15, &other));
-        let (plan, library) = all.seconds();
-        assert!((plan - 22e-6).abs() < 1e-9 && (library - 22.0 * 4e-6).abs() < 1e-9, "{plan} {library}");
+        let times = all.times();
+        assert!((times.packing - (22e-6 - 3e-6)).abs() < 1e-9, "{times:?}");
+        assert!((times.first_use - 3.0 * 4e-6).abs() < 1e-9, "{times:?}");
+        assert!((times.library - 22.0 * 4e-6).abs() < 1e-9, "{times:?}");
+    }
+
+    /// The sizes of one constructor at one place are a range, and the tree is that of the largest.
+    #[test]
+    fn sizes_of_one_place_and_constructor_are_one_row() {
+        let mut all = report(true, vec![]);
+        for count in [4, 9, 2, 7] {
+            let tree = TypeTree::vector(count, 16, TypeTree::Leaf(BaseType::F64));
+            let layout = Some(Layout { tree, bounds: Bounds::of_extent(16 * count as i64), least: None });
+            all.add_usage(Usage { layout, sizes: [8 * count; 2], ..usage(count) });
+        }
+        let [row] = &all.datatypes[..] else { panic!("{all:?}") };
+        assert_eq!((row.sizes, row.committed, row.messages), ([16, 72], 4, 22));
+        assert!(matches!(row.layout.as_ref().unwrap().tree, TypeTree::Vector { count: 9, .. }));
+        let text = all.to_string();
+        assert!(text.contains("    4 datatypes of 16 B to 72 B, committed in main (a.c:3)\n"), "{text}");
+        assert!(text.contains("    the largest:\n      vec 9, stride 16"), "{text}");
     }
 
     #[test]
-    fn what_went_packed_on_some_rank_does_not_stay_as_it_is() {
-        let small = Usage { packed: 0, worth: 0, reason: Some("its messages are small".into()), ..usage(3) };
-        for (one, other) in [(&small, &usage(2)), (&usage(2), &small)] {
-            let mut all = report(true, vec![one.clone()]);
-            all.add(&report(true, vec![other.clone()]));
-            assert_eq!((all.datatypes.len(), all.datatypes[0].reason.clone()), (1, None));
-        }
-        let mut all = report(true, vec![small.clone()]);
-        all.add(&report(true, vec![small.clone()]));
-        assert_eq!(all.datatypes[0].reason, small.reason);
+    fn messages_that_stay_say_why_and_how_many_they_are() {
+        let mut all = report(true, vec![staying(3, "too small")]);
+        all.add(&report(true, vec![usage(2), staying(1, "one block")]));
+        assert_eq!(all.datatypes.len(), 1);
+        let text = all.to_string();
+        let says = "    3 stay as they are: too small\n    1 stays as it is: one block\n";
+        assert!(text.contains(says), "{text}");
+        let alone = Usage { messages: 5, ..staying(4, "too small") };
+        let text = report(true, vec![staying(4, "too small"), alone]).to_string();
+        assert!(text.contains("    stays as it is: too small\n"), "{text}");
+        assert!(text.contains("    1 stays as it is: the whole call stays as it is\n"), "{text}");
+        assert!(text.contains("\n8 messages stay as they are: too small.\n"), "{text}");
+    }
+
+    #[test]
+    fn rows_are_sorted_by_what_they_won_or_lost() {
+        let named = |name: &str, usage: Usage| Usage { place: name.into(), ..usage };
+        let expensive = FirstUse { planning: 1e-3, ..FirstUse::default() };
+        let rows = vec![
+            named("many bytes", Usage { bytes: 1 << 40, ..staying(3, "one block") }),
+            named("wins", usage(100)),
+            named("loses", Usage { first_use: expensive, ..usage(9) }),
+            named("wins less", usage(50)),
+            named("most messages", staying(1000, "too small")),
+        ];
+        let mut all = report(true, rows);
+        let mut sorted = |by| {
+            all.sort(by);
+            all.datatypes.iter().map(|usage| usage.place.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(sorted(SortBy::Time), ["loses", "wins", "wins less", "many bytes", "most messages"]);
+        assert_eq!(sorted(SortBy::Bytes)[..2], ["many bytes", "most messages"]);
+        assert_eq!(sorted(SortBy::Messages)[..2], ["most messages", "wins"]);
+        assert_eq!(sorted(SortBy::FirstUse)[0], "loses");
+        assert!(all.to_string().contains("\n2 rows win 444.0 us, 1 row loses 973.0 us.\n"), "{all}");
+    }
+
+    #[test]
+    fn twenty_rows_are_written_and_the_others_counted() {
+        let row = |i: u64| Usage { place: format!("place {i}"), ..usage(i) };
+        let all = report(true, (1..=23).map(row).collect());
+        let text = all.to_string();
+        assert!(text.contains("place 20\n") && !text.contains("place 21\n"), "{text}");
+        assert!(text.contains("\n… and 3 more: `dtype report --all` shows them\n"), "{text}");
+        let text = all.table(usize::MAX);
+        assert!(text.contains("place 23\n") && !text.contains("more"), "{text}");
+    }
+
+    /// What is spent once is a column, also of datatypes that never go packed.
+    #[test]
+    fn first_use_is_a_column() {
+        let first_use = FirstUse { commit: 1e-6, planning: 3e-6, ..FirstUse::default() };
+        let text = report(true, vec![Usage { first_use, ..staying(2, "one block") }]).to_string();
+        let row =
+            "       2        0      6.4 kB                4.0 us               -4.0 us  indexed_block(f64)";
+        assert!(text.contains(row), "{text}");
     }
 
     #[test]
     fn no_count_in_a_file_is_too_large() {
         let most = Usage { bytes: u64::MAX, packed: u64::MAX, worth: u64::MAX, ..usage(0) };
+        let reasons = BTreeMap::from([("x".to_owned(), u64::MAX), ("y".to_owned(), u64::MAX)]);
+        let most = Usage { packable: u64::MAX, committed: u64::MAX, sizes: [u64::MAX; 2], reasons, ..most };
         let most = Usage { messages: u64::MAX, samples: Samples { bytes: u64::MAX, ..most.samples }, ..most };
         let other = Usage { place: "other (a.c:9)".into(), ..most.clone() };
         let mut all = Report { ranks: u64::MAX, ..report(true, vec![most.clone(), other]) };
@@ -352,20 +664,40 @@ mod tests {
     }
 
     #[test]
-    fn the_table_says_what_was_won() {
+    fn a_row_keeps_a_few_reasons() {
+        let mut all = staying(1, "reason 0");
+        (1..100).for_each(|i| all.add(&staying(1, &format!("reason {i}"))));
+        assert_eq!((all.reasons.len(), all.reasons().len()), (MOST_REASONS, MOST_REASONS + 1));
+    }
+
+    #[test]
+    fn samples_of_a_datatype_are_scaled_to_its_messages() {
+        let samples = Samples { bytes: 100, plan: 1.0, library: 3.0 };
+        assert_eq!(samples.scaled_to(200), Samples { bytes: 200, plan: 2.0, library: 6.0 });
+        assert_eq!(Samples::default().scaled_to(200), Samples::default());
+    }
+
+    #[test]
+    fn the_table_says_first_what_was_won() {
         let mut counted = usage(10);
         counted.layout.as_mut().unwrap().solve(&NodeCosts::default(), &Limits::default()).unwrap();
         let text = report(true, vec![counted.clone()]).to_string();
-        assert!(text.contains("      10       10     32.0 kB    10.0 us    40.0 us    30.0 us"), "{text}");
+        let row =
+            "      10       10     32.0 kB     9.0 us     4.0 us    40.0 us    27.0 us  indexed_block(f64)";
+        assert!(text.contains(row), "{text}");
         assert!(text.contains("at least cost (proven):\n      vec 4, stride 16"), "{text}");
-        assert!(text.contains("where MPI_Pack would have taken 40.0 us: 30.0 us won.\n"), "{text}");
-        counted = Usage { packed: 0, seconds: 0.0, ..counted };
+        let first = "Some MPI 1.2, 1 of 2 ranks: 10 of 10 messages went packed.\nPacking took 9.0 us and first \
+                     use 4.0 us, where MPI_Pack would have taken 40.0 us: 27.0 us won.\n";
+        assert!(text.starts_with(first), "{text}");
+        let first_use = FirstUse { message: 0.0, ..counted.first_use };
+        counted = Usage { packed: 0, packable: 10, seconds: 0.0, first_use, ..counted };
         let text = report(false, vec![counted]).to_string();
-        assert!(text.contains("Packing would take 10.0 us, where MPI_Pack takes 40.0 us: 30.0 us to win.\n"));
-        let none = Usage { worth: 0, reason: Some("its blocks are long".into()), ..usage(1) };
-        let text = report(true, vec![none]).to_string();
-        assert!(
-            text.contains("stays as it is: its blocks") && text.ends_with("Nothing was worth packing.\n")
-        );
+        let first = "Some MPI 1.2, 1 of 2 ranks: messages were counted, 10 of 10 would go packed.\nPacking would \
+                     take 10.0 us and first use 3.0 us, where MPI_Pack takes 40.0 us: 27.0 us to win.\n";
+        assert!(text.starts_with(first), "{text}");
+        let slow = Usage { samples: Samples { bytes: 6400, plan: 8e-6, library: 4e-6 }, ..usage(10) };
+        assert!(report(true, vec![slow]).to_string().contains("6.5 us: 6.5 us lost.\n"));
+        let text = report(true, vec![staying(1, "its blocks are long")]).to_string();
+        assert!(text.contains("\nNothing was worth packing; first use took 0.0 us.\n"), "{text}");
     }
 }

@@ -118,8 +118,13 @@ impl Engine {
 
     /// The datatype of the packed bytes of one where `count` are sent on a communicator, if they go packed.
     pub fn sent(&self, count: usize, communicator: MPI_Comm) -> Option<MPI_Datatype> {
-        let goes = self.gates[0].takes(count.checked_mul(self.size)?);
-        (goes && (!self.for_peers || peers::all(communicator))).then(|| self.packed.as_raw())
+        let goes = self.sends(count) && (!self.for_peers || peers::all(communicator));
+        goes.then(|| self.packed.as_raw())
+    }
+
+    /// Returns `true` if `count` are sent packed where all ranks have preloaded this library.
+    pub fn sends(&self, count: usize) -> bool {
+        count.checked_mul(self.size).is_some_and(|bytes| self.gates[0].takes(bytes))
     }
 
     /// The datatype that the packed bytes of one are received as where there is room for `count`, if it is

@@ -186,7 +186,7 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
 
 /// Plans a datatype, and remembers that.
 fn plan(contents: Contents, datatype: MPI_Datatype, size: usize) -> Arc<Counted> {
-    let counted = Counted::unseen(size);
+    let counted = Counted::new(size);
     let _ = counted.engine.get_or_init(|| Engine::of(datatype));
     remember(contents, Some(&counted));
     counted

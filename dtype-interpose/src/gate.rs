@@ -29,6 +29,12 @@ impl Gate {
         Self::of(least..usize::MAX)
     }
 
+    /// Returns `true` if larger messages than this one go packed, but none of its size or a smaller one.
+    pub fn is_above(&self, bytes: usize) -> bool {
+        let mut ranges = self.0.iter().filter(|(from, to)| from < to).peekable();
+        ranges.peek().is_some() && ranges.all(|(from, _)| bytes < *from)
+    }
+
     /// Whether a message of so many packed bytes goes packed.
     #[inline]
     pub fn takes(&self, bytes: usize) -> bool {
@@ -45,7 +51,14 @@ impl Gate {
     /// Why none go packed.
     pub fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Self, String> {
         let block = mean_block(plan);
-        let long = || format!("its blocks are long ({block} bytes on the average)");
+        let is_one_block = tree
+            .measure()
+            .is_ok_and(|measure| measure.upper_bound - measure.lower_bound == measure.size as i64)
+            && block >= plan.packed_size().min(SOME);
+        let long = || {
+            let blocks = if is_one_block { "one block" } else { "long blocks" };
+            format!("{blocks}, which the library copies as fast")
+        };
         // Where memory is waited for, the time is in that, and one side after the other takes longer.
         // Not so with mixed structs, where it is in the library.
         let most = if base_of(tree).is_some() { IN_CACHE / touched(tree, block) } else { usize::MAX };
@@ -110,7 +123,7 @@ impl Gate {
         let mean = bytes.checked_div(stretches(tree).map_or(1, Stretches::in_a_circle)).unwrap_or(0);
         let most = if is_received { 160 } else { 80 };
         if mean > most {
-            return Err(format!("its values of one type follow each other ({mean} bytes on the average)"));
+            return Err("runs of one type, which the library copies as fast".to_owned());
         }
         Ok(Self::from(LEAST))
     }
@@ -293,5 +306,10 @@ mod tests {
         let taken = |bytes: &usize| gate.takes(*bytes);
         assert_eq!([511, 512, 1024, 1025, 8999, 9000].iter().filter(|bytes| taken(bytes)).count(), 3);
         assert!(!Gate::NONE.takes(0) && !Gate::NONE.takes(usize::MAX));
+        assert_eq!(
+            [511, 512, 1025, 8999, 9000].map(|bytes| gate.is_above(bytes)),
+            [true, false, false, false, false]
+        );
+        assert!(!Gate::NONE.is_above(0) && Gate([(9, 10), NOTHING]).is_above(8));
     }
 }

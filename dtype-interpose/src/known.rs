@@ -21,7 +21,7 @@ use crate::{
     handle::number,
     lock::lock,
     mode,
-    usage::{Counted, is_counting},
+    usage::{Counted, Phase, is_counting, timed},
 };
 
 /// What is known of a committed datatype that is not predefined.
@@ -63,7 +63,11 @@ impl Known {
 
     /// How it is packed, if some messages of it are. `datatype` is the one that this is known of.
     pub fn engine(&self, datatype: MPI_Datatype) -> Option<&Engine> {
-        let engine = self.counted.engine.get_or_init(|| Engine::of(datatype));
+        let engine = self.counted.engine.get_or_init(|| {
+            let (engine, took) = timed(|| Engine::of(datatype));
+            self.counted.spent(Phase::Planning, took);
+            engine
+        });
         decided(datatype, self.gate());
         engine.as_ref().ok()
     }
@@ -232,11 +236,15 @@ unsafe fn look_behind<'a>(datatype: MPI_Datatype, count: usize) -> Option<&'a Kn
     // SAFETY: 1 and 2.
     unsafe {
         let bytes = size_of_derived(datatype)?.checked_mul(count).filter(|bytes| *bytes >= LEAST)?;
-        let engine =
-            Engine::of(datatype).ok().filter(|engine| mode::is_on() && engine.gate().takes(bytes))?;
-        let counted = Counted::new(datatype, size_of_derived(datatype)?);
+        let size = size_of_derived(datatype)?;
+        let (engine, took) = timed(|| Engine::of(datatype));
+        let engine = engine.ok().filter(|engine| mode::is_on() && engine.gate().takes(bytes))?;
+        let counted = Counted::new(size);
+        counted.spent(Phase::Planning, took);
         let _ = counted.engine.set(Ok(engine));
-        keep(datatype, counted);
+        if keep(datatype, Arc::clone(&counted)) {
+            counted.describe(datatype);
+        }
         known(datatype)
     }
 }
@@ -266,26 +274,31 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
     if !is_counting() {
         return first_use::committed(datatype, false);
     }
-    // SAFETY: MPI is usable, and the datatype live.
+    // SAFETY: the caller's condition.
     unsafe {
-        if let Some(size) = size_of_derived(datatype) {
-            keep(datatype, Counted::new(datatype, size));
+        let Some(size) = size_of_derived(datatype) else { return };
+        let counted = Counted::new(size);
+        let (is_new, took) = timed(|| keep(datatype, Arc::clone(&counted)));
+        if is_new {
+            counted.spent(Phase::Commit, took);
+            counted.describe(datatype);
         }
     }
 }
 
-/// Keeps what is known of a datatype, if nothing is kept yet.
+/// Keeps what is known of a datatype, and returns `true` if nothing was kept yet.
 ///
 /// # Safety
 /// MPI is usable, and the datatype live.
-unsafe fn keep(datatype: MPI_Datatype, counted: Arc<Counted>) {
+unsafe fn keep(datatype: MPI_Datatype, counted: Arc<Counted>) -> bool {
     /// Held while it is looked and kept: what another thread has kept must not be replaced, and so freed. No
     /// callback takes it.
     static KEEPING: Mutex<()> = Mutex::new(());
     let _keeping = lock(&KEEPING);
     // SAFETY: MPI is usable, and the datatype live.
     if unsafe { !look(datatype).is_null() } {
-        return first_use::is_known_now(datatype);
+        first_use::is_known_now(datatype);
+        return false;
     }
     let key = *lock(&KEY).get_or_insert_with(|| {
         let mut new = 0;
@@ -302,6 +315,7 @@ unsafe fn keep(datatype: MPI_Datatype, counted: Arc<Counted>) {
     }
     first_use::is_known_now(datatype);
     AGE.fetch_add(1, Ordering::Release);
+    true
 }
 
 /// Packed bytes of one. One that is too large for a number, and one without data, stay as they are; so do

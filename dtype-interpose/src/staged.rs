@@ -20,7 +20,8 @@ use crate::{
     gap::{GAP, Whole},
     gate::LEAST,
     known::{Known, known_with},
-    usage::{Counted, is_counting},
+    mode,
+    usage::{Counted, Stays, is_counting},
 };
 
 /// What a program names in a call: a buffer, how many of a datatype, the datatype.
@@ -64,7 +65,10 @@ impl Argument {
     pub unsafe fn largest_of<'a>(&self, blocks: usize, all: usize) -> Option<Candidate<'a>> {
         // SAFETY: 1 and 2.
         let candidate = unsafe { self.counted(blocks, all) }?;
-        candidate.known.takes(candidate.count).then_some(candidate)
+        if candidate.known.takes(candidate.count) {
+            return Some(candidate);
+        }
+        candidate.stays()
     }
 
     /// The same of what is put into a window of another rank, or got from it: all that is not nothing.
@@ -93,7 +97,7 @@ impl Argument {
         if is_counting() {
             known.counted.note(blocks, all);
         }
-        Some(Candidate { known, argument: *self, count })
+        Some(Candidate { known, argument: *self, count, blocks, all })
     }
 }
 
@@ -103,9 +107,31 @@ pub(crate) struct Candidate<'a> {
     known: &'a Known,
     argument: Argument,
     count: usize,
+    /// How many messages there are, and how many of the datatype in all.
+    blocks: usize,
+    all: usize,
 }
 
 impl<'a> Candidate<'a> {
+    /// Counts that it stays as it is by its layout or size, and returns `None`.
+    #[inline]
+    fn stays<R>(&self) -> Option<R> {
+        if is_counting() {
+            let why = match (self.known.bytes(self.count), self.known.counted.engine.get()) {
+                (None, _) => Stays::Large,
+                (Some(_), Some(Err(_))) => Stays::Layout,
+                (Some(bytes), Some(Ok(engine))) if !engine.gate().is_above(bytes) => Stays::Size,
+                (Some(_), _) => Stays::Small,
+            };
+            self.stays_by(why);
+        }
+        None
+    }
+
+    fn stays_by(&self, why: Stays) {
+        self.known.counted.note_stay(why, self.blocks);
+    }
+
     /// How it is packed, if it should be.
     ///
     /// # Safety
@@ -120,7 +146,8 @@ impl<'a> Candidate<'a> {
     /// # Safety
     /// As of [`engine`](Self::engine).
     pub unsafe fn engine_at(&self, call: &Call, place: isize) -> Option<Found<'a>> {
-        let engine = self.known.engine(self.argument.datatype).filter(|_| self.known.takes(self.count))?;
+        let engine = self.known.engine(self.argument.datatype).filter(|_| self.known.takes(self.count));
+        let Some(engine) = engine else { return self.stays() };
         // SAFETY: the caller's condition.
         unsafe { self.found(call, engine, place, engine.received(self.count).is_some()) }
     }
@@ -136,13 +163,21 @@ impl<'a> Candidate<'a> {
         call: &Call,
         (count, there): (i64, MPI_Datatype),
     ) -> Option<(Found<'a>, MPI_Datatype)> {
-        let bytes = self.known.bytes(self.count).filter(|bytes| *bytes >= LEAST)?;
-        let engine = self.known.engine(self.argument.datatype)?;
+        let Some(bytes) = self.known.bytes(self.count).filter(|bytes| *bytes >= LEAST) else {
+            return self.stays();
+        };
+        let Some(engine) = self.known.engine(self.argument.datatype) else { return self.stays() };
         // SAFETY: the caller's condition.
         unsafe {
             let (size, is_contiguous) = looked_at(there);
-            (size.checked_mul(count)? == bytes as i64).then_some(())?;
-            let packed = engine.moved(bytes, is_contiguous)?;
+            if size.checked_mul(count) != Some(bytes as i64) {
+                self.stays_by(Stays::Target);
+                return None;
+            }
+            let Some(packed) = engine.moved(bytes, is_contiguous) else {
+                self.stays_by(Stays::Size);
+                return None;
+            };
             Some((self.found(call, engine, 0, true)?, packed))
         }
     }
@@ -150,17 +185,26 @@ impl<'a> Candidate<'a> {
     /// # Safety
     /// As of [`engine`](Self::engine).
     unsafe fn found(&self, call: &Call, engine: &'a Engine, place: isize, goes: bool) -> Option<Found<'a>> {
-        let Self { known, argument: Argument { buffer, datatype, is_read, .. }, count } = *self;
-        engine.may_lie_at(buffer).then_some(())?;
+        let Self { known, argument: Argument { buffer, datatype, is_read, .. }, count, blocks, all } = *self;
+        if !engine.may_lie_at(buffer) {
+            self.stays_by(Stays::Address);
+            return None;
+        }
         if is_counting() {
             let origin = buffer.wrapping_byte_offset(place.checked_mul(engine.plan().extent())?);
-            known.counted.note_worth(count, goes);
+            match (mode::is_on(), goes) {
+                (false, true) => known.counted.note_packable(blocks, all),
+                (false, false) => self.stays_by(Stays::Size),
+                (true, _) if call.packs() => {}
+                (true, _) if mode::packs(call.name()) => self.stays_by(Stays::Tool),
+                (true, _) => self.stays_by(Stays::Denied),
+            }
             if is_read {
                 // SAFETY: the caller's condition.
                 unsafe { known.counted.compare(engine, datatype, origin, count) };
             }
         }
-        call.packs().then_some(Found { engine, count, counted: &known.counted })
+        call.packs().then_some(Found { engine, count, blocks, counted: &known.counted })
     }
 }
 
@@ -184,14 +228,28 @@ unsafe fn looked_at(datatype: MPI_Datatype) -> (i64, bool) {
 pub(crate) struct Found<'a> {
     pub engine: &'a Engine,
     pub count: usize,
+    /// How many messages there are.
+    blocks: usize,
     counted: &'a Arc<Counted>,
 }
 
 impl Found<'_> {
+    /// Returns the datatype of the packed bytes of one as it is sent on a communicator, if it goes packed.
+    pub fn sent(&self, communicator: MPI_Comm) -> Option<MPI_Datatype> {
+        let packed = self.engine.sent(self.count, communicator);
+        if packed.is_none() {
+            let why = if self.engine.sends(self.count) { Stays::Peers } else { Stays::Size };
+            self.counted.note_stay(why, self.blocks);
+        }
+        packed
+    }
+
     /// So many of it, with displacement 0 of the first at this place.
     pub fn part(&self, origin: *mut u8, count: usize) -> Part {
         let counted = is_counting().then(|| Arc::clone(self.counted));
-        Part { plan: self.engine.plan().clone(), origin, count, counted }
+        // A part of several blocks has all of one length.
+        let messages = (count / self.count).max(1);
+        Part { plan: self.engine.plan().clone(), origin, count, messages, counted }
     }
 }
 
@@ -206,6 +264,8 @@ pub(crate) struct Part {
     /// Where displacement 0 of the first one is.
     origin: *mut u8,
     count: usize,
+    /// How many messages that is.
+    messages: usize,
     /// Where it is counted, if that is wanted.
     counted: Option<Arc<Counted>>,
 }
@@ -247,7 +307,7 @@ impl Part {
 
     fn timed<R>(&self, bytes: usize, run: impl FnOnce() -> R) -> R {
         match &self.counted {
-            Some(counted) => counted.timed(bytes, run),
+            Some(counted) => counted.timed(self.messages, bytes, run),
             None => run(),
         }
     }
@@ -457,7 +517,7 @@ impl Outgoing {
         // SAFETY: 1.
         let found = unsafe { candidate.engine(call) }?;
         let argument = candidate.argument;
-        let datatype = found.engine.sent(found.count, communicator)?;
+        let datatype = found.sent(communicator)?;
         let staged = Staged::of(Parts::One(found.part(argument.buffer.cast(), found.count)))?;
         Some(Self { staged, datatype, count: argument.count })
     }
@@ -521,7 +581,7 @@ impl Incoming {
         or_else_plain(|| {
             // SAFETY: 1.
             let found = unsafe { candidate.engine(call) }?;
-            found.engine.sent(found.count, communicator)?;
+            found.sent(communicator)?;
             let mut packed = Self::with_gap(found, argument)?;
             // SAFETY: 2.
             unsafe { packed.staged.pack() };
@@ -533,7 +593,10 @@ impl Incoming {
 
     fn with_gap(found: Found<'_>, argument: Argument) -> Option<Self> {
         let Found { engine, count, .. } = found;
-        let datatype = engine.received(count)?;
+        let Some(datatype) = engine.received(count) else {
+            found.counted.note_stay(Stays::Size, found.blocks);
+            return None;
+        };
         let staged = Staged::of(Parts::One(found.part(argument.buffer.cast(), count)))?;
         let Some(gap) = engine.gap() else {
             return Some(Self { staged, datatype, count: argument.count, behind: 0, _whole: None });

@@ -5,6 +5,7 @@
 
 use std::{
     cell::RefCell,
+    collections::BTreeMap,
     env,
     ffi::{OsStr, OsString, c_int, c_void},
     fs::{self, OpenOptions},
@@ -19,7 +20,7 @@ use std::{
 
 use dtype_core::{
     Limits, NodeCosts, TypeTree,
-    usage::{Layout, Report, Samples, Usage},
+    usage::{FirstUse, Layout, Report, Samples, SortBy, Usage},
 };
 use dtype_runtime::{
     decode::{Decoded, constructors},
@@ -39,10 +40,62 @@ struct Counts {
     messages: AtomicU64,
     bytes: AtomicU64,
     packed: AtomicU64,
+    packable: AtomicU64,
     worth: AtomicU64,
     nanoseconds: AtomicU64,
+    /// Nanoseconds of each [`Phase`].
+    spent: [AtomicU64; Phase::ALL],
+    /// Packed bytes of the first message.
+    first_bytes: AtomicU64,
+    /// Messages that stay as they are, for each reason in [`Stays`].
+    stay: [AtomicU64; Stays::TEXTS.len()],
     /// Messages that could be looked at in both ways.
     comparable: AtomicU64,
+}
+
+/// What is done once a datatype, and takes time.
+#[derive(Clone, Copy)]
+pub(crate) enum Phase {
+    /// Looking at it in `MPI_Type_commit`.
+    Commit,
+    /// Taking it apart and making its plan.
+    Planning,
+    /// Packing or unpacking its first message.
+    FirstMessage,
+}
+
+impl Phase {
+    const ALL: usize = 3;
+}
+
+/// Why a message stays as it is.
+#[derive(Clone, Copy)]
+pub(crate) enum Stays {
+    /// The datatype has no engine, which says why.
+    Layout,
+    Small,
+    Large,
+    Size,
+    Peers,
+    Denied,
+    Tool,
+    Address,
+    Target,
+}
+
+impl Stays {
+    /// The reasons as a report tells them, in the order of the variants.
+    const TEXTS: [&str; 9] = [
+        "its layout",
+        "too small to gain",
+        "more than 2 GiB",
+        "the library is as fast at this size",
+        "a rank is not known to have this library (DTYPE_PEERS=all says that all have)",
+        "DTYPE_DENY or DTYPE_ALLOW has it so",
+        "another tool completes the call",
+        "its buffer is at address 0",
+        "the target's datatype is of another size",
+    ];
 }
 
 fn add(count: &AtomicU64, number: u64) -> u64 {
@@ -65,7 +118,7 @@ pub(crate) fn is_counting() -> bool {
 static DATATYPES: Mutex<Vec<Weak<Counted>>> = Mutex::new(Vec::new());
 static REPORT: Mutex<Option<Report>> = Mutex::new(None);
 
-/// What a report says of a datatype, found out when it is committed.
+/// The description of a datatype in a report, found out when the datatype is committed.
 struct Described {
     built: String,
     place: String,
@@ -80,62 +133,76 @@ pub(crate) struct Counted {
     pub engine: OnceLock<Result<Engine, String>>,
     counts: Counts,
     samples: Mutex<Samples>,
-    described: Option<Described>,
+    described: OnceLock<Described>,
 }
 
 impl Counted {
-    /// What is committed now.
+    /// A datatype that is committed now.
+    pub fn new(size: usize) -> Arc<Self> {
+        let (counts, samples) = (Counts::default(), Mutex::default());
+        Arc::new(Self { size, engine: OnceLock::new(), counts, samples, described: OnceLock::new() })
+    }
+
+    /// Looks at what a report says of the datatype, if one is wanted.
     ///
     /// # Safety
     /// MPI is usable, and the datatype live.
-    pub unsafe fn new(datatype: MPI_Datatype, size: usize) -> Arc<Self> {
-        let described = is_counting().then(|| {
-            // SAFETY: the caller's condition.
-            let datatype = unsafe { DatatypeRef::from_raw(datatype) };
-            let built = constructors(&datatype).unwrap_or_else(|error| error.to_string());
-            Described { built, place: place::of_caller(), decoded: Decoded::of(&datatype).ok() }
-        });
-        let (counts, samples) = (Counts::default(), Mutex::default());
-        let counted = Arc::new(Self { size, engine: OnceLock::new(), counts, samples, described });
-        if is_counting() {
-            let mut datatypes = lock(&DATATYPES);
-            if datatypes.len() == datatypes.capacity() {
-                datatypes.retain(|datatype| datatype.strong_count() > 0);
-                // The next time is when there are twice as many.
-                let alive = datatypes.len();
-                datatypes.reserve(alive + 1);
-            }
-            datatypes.push(Arc::downgrade(&counted));
+    pub unsafe fn describe(self: &Arc<Self>, datatype: MPI_Datatype) {
+        if !is_counting() {
+            return;
         }
-        counted
+        // SAFETY: the caller's condition.
+        let datatype = unsafe { DatatypeRef::from_raw(datatype) };
+        let built = constructors(&datatype).unwrap_or_else(|error| error.to_string());
+        let described = Described { built, place: place::of_caller(), decoded: Decoded::of(&datatype).ok() };
+        let _ = self.described.set(described);
+        let mut datatypes = lock(&DATATYPES);
+        if datatypes.len() == datatypes.capacity() {
+            datatypes.retain(|datatype| datatype.strong_count() > 0);
+            // The next time is when there are twice as many.
+            let alive = datatypes.len();
+            datatypes.reserve(alive + 1);
+        }
+        datatypes.push(Arc::downgrade(self));
     }
 
-    /// One that nothing is counted of.
-    pub fn unseen(size: usize) -> Arc<Self> {
-        let (counts, samples) = (Counts::default(), Mutex::default());
-        Arc::new(Self { size, engine: OnceLock::new(), counts, samples, described: None })
-    }
-
-    /// Messages of so many in all have been named, whatever becomes of them.
+    /// Counts messages with so many of the datatype in all, whatever becomes of them.
     pub fn note(self: &Arc<Self>, messages: usize, count: usize) {
-        Noted { counted: Arc::clone(self), messages, count, worth: 0 }.note();
+        self.noted(What::Named, messages, count);
     }
 
-    /// Packs or unpacks so many bytes of a message, with a clock.
-    pub fn timed<R>(&self, bytes: usize, run: impl FnOnce() -> R) -> R {
+    /// Counts messages that would go packed, were messages not only counted.
+    pub fn note_packable(self: &Arc<Self>, messages: usize, count: usize) {
+        self.noted(What::Packable, messages, count);
+    }
+
+    /// Counts messages that stay as they are.
+    #[cold]
+    pub fn note_stay(self: &Arc<Self>, why: Stays, messages: usize) {
+        self.noted(What::Stays(why), messages, 0);
+    }
+
+    fn noted(self: &Arc<Self>, what: What, messages: usize, count: usize) {
+        if is_counting() {
+            Noted { counted: Arc::clone(self), what, messages, count }.note();
+        }
+    }
+
+    /// Counts the time of what is done once for this datatype.
+    pub fn spent(&self, phase: Phase, nanoseconds: u64) {
+        add(&self.counts.spent[phase as usize], nanoseconds);
+    }
+
+    /// Packs or unpacks messages of so many bytes, with a clock.
+    pub fn timed<R>(&self, messages: usize, bytes: usize, run: impl FnOnce() -> R) -> R {
         let (result, took) = timed(run);
-        add(&self.counts.packed, 1);
+        if add(&self.counts.packed, messages as u64) == messages as u64 {
+            self.spent(Phase::FirstMessage, took);
+            add(&self.counts.first_bytes, bytes as u64);
+        }
         add(&self.counts.worth, bytes as u64);
         add(&self.counts.nanoseconds, took);
         result
-    }
-
-    /// A message of so many is large enough. One that would go packed is counted, if that is all that is
-    /// wanted.
-    pub fn note_worth(self: &Arc<Self>, count: usize, goes: bool) {
-        if !mode::is_on() && goes {
-            Noted { counted: Arc::clone(self), messages: 0, count: 0, worth: count }.note();
-        }
     }
 
     /// How long a message takes in both ways is looked at now and then, in memory of ours.
@@ -186,8 +253,7 @@ impl Counted {
     fn tell(&self) {
         let count = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
         let messages = count(&self.counts.messages);
-        let Some(Described { built, place, decoded }) = self.described.as_ref().filter(|_| messages > 0)
-        else {
+        let Some(Described { built, place, decoded }) = self.described.get().filter(|_| messages > 0) else {
             return;
         };
         let layout = decoded.as_ref().map(|decoded| Layout {
@@ -195,41 +261,63 @@ impl Counted {
             bounds: decoded.bounds(),
             least: None,
         });
-        let reason = match self.engine.get() {
-            Some(Ok(_)) => None,
-            Some(Err(reason)) => Some(reason.clone()),
-            None => Some("its messages are small".to_owned()),
-        };
+        let mut reasons = BTreeMap::new();
+        for (messages, text) in self.counts.stay.iter().map(count).zip(Stays::TEXTS) {
+            let of_layout = self.engine.get().and_then(|engine| engine.as_ref().err());
+            let of_layout = of_layout.filter(|_| text == Stays::TEXTS[Stays::Layout as usize]);
+            if messages > 0 {
+                reasons.insert(of_layout.cloned().unwrap_or_else(|| text.to_owned()), messages);
+            }
+        }
+        let seconds = |nanoseconds: &AtomicU64| count(nanoseconds) as f64 * 1e-9;
+        let [commit, planning, message] = [0, 1, 2].map(|phase| seconds(&self.counts.spent[phase]));
+        let worth = count(&self.counts.worth);
+        let samples = std::mem::take(&mut *lock(&self.samples));
         let usage = Usage {
             built: built.clone(),
             place: place.clone(),
             layout,
-            size: self.size as u64,
+            sizes: [self.size as u64; 2],
+            committed: 1,
             messages,
             bytes: count(&self.counts.bytes),
             packed: count(&self.counts.packed),
-            worth: count(&self.counts.worth),
-            seconds: count(&self.counts.nanoseconds) as f64 * 1e-9,
-            samples: std::mem::take(&mut *lock(&self.samples)),
-            reason,
+            packable: count(&self.counts.packable),
+            worth,
+            seconds: seconds(&self.counts.nanoseconds),
+            first_use: FirstUse { commit, planning, message, bytes: count(&self.counts.first_bytes) },
+            // Each datatype has the weight of its messages in its row.
+            samples: if worth > 0 { samples.scaled_to(worth) } else { samples },
+            reasons,
         };
         let mut report = lock(&REPORT);
         let report = report.get_or_insert_default();
-        if report.datatypes.len() < MOST {
+        if report.datatypes.len() < MOST || report.datatypes.iter().any(|other| other.is_like(&usage)) {
             report.add_usage(usage);
         } else {
             let (built, place) = ("others".to_owned(), "many places".to_owned());
-            report.add_usage(Usage { built, place, layout: None, size: 0, reason: None, ..usage });
+            report.add_usage(Usage { built, place, layout: None, ..usage });
         }
     }
 }
 
-/// What a call names: so many messages with so many of a datatype in all, of which so many are worth packing.
+/// What is counted of a call.
+#[derive(Clone, Copy)]
+enum What {
+    /// Messages that it names.
+    Named,
+    /// Messages that would go packed, were messages not only counted.
+    Packable,
+    /// Messages that stay as they are.
+    Stays(Stays),
+}
+
+/// Messages of a call with so many of a datatype in all.
 struct Noted {
     counted: Arc<Counted>,
+    what: What,
     messages: usize,
     count: usize,
-    worth: usize,
 }
 
 impl Noted {
@@ -246,9 +334,18 @@ impl Noted {
 
     fn count(&self) {
         let Counted { size, counts, .. } = &*self.counted;
-        add(&counts.messages, self.messages as u64);
-        add(&counts.bytes, size.saturating_mul(self.count) as u64);
-        add(&counts.worth, size.saturating_mul(self.worth) as u64);
+        let (messages, bytes) = (self.messages as u64, size.saturating_mul(self.count) as u64);
+        match self.what {
+            What::Named => {
+                add(&counts.messages, messages);
+                add(&counts.bytes, bytes);
+            }
+            What::Packable => {
+                add(&counts.packable, messages);
+                add(&counts.worth, bytes);
+            }
+            What::Stays(why) => drop(add(&counts.stay[why as usize], messages)),
+        }
     }
 }
 
@@ -282,7 +379,7 @@ impl Prepared {
     }
 }
 
-/// As many datatypes have a line of their own.
+/// So many constructors and places have a row of their own.
 const MOST: usize = 1000;
 
 impl Drop for Counted {
@@ -291,8 +388,11 @@ impl Drop for Counted {
     }
 }
 
-/// Runs something, and gives the nanoseconds that it took.
-fn timed<R>(run: impl FnOnce() -> R) -> (R, u64) {
+/// Runs something, and returns the nanoseconds that it took: 0 if nothing is counted.
+pub(crate) fn timed<R>(run: impl FnOnce() -> R) -> (R, u64) {
+    if !is_counting() {
+        return (run(), 0);
+    }
     let began = Instant::now();
     let result = run();
     (result, u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX))
@@ -312,7 +412,7 @@ pub(crate) fn end() {
         ffi::MPI_Comm_size(ffi::RSMPI_COMM_WORLD, &raw mut size);
     }
     (report.ranks, report.of, report.packs) = (1, u64::try_from(size).unwrap_or(0), mode::is_on());
-    report.sort();
+    report.sort(SortBy::Time);
     for layout in report.datatypes.iter_mut().filter_map(|usage| usage.layout.as_mut()) {
         // The others `dtype report` looks for.
         if items(&layout.tree) <= 2000 {

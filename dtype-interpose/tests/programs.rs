@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use dtype_core::usage::{Report, Usage};
+use dtype_core::usage::{FirstUse, Report, Usage};
 use object::{Object, ObjectSymbol};
 use xtask::launch;
 
@@ -354,7 +354,7 @@ fn programs_in_fortran_receive_the_same() {
         is_the_same_with_it(&suite, 16, &[]);
         let report = reported(&[suite.as_os_str()], &[]).expect("there is one");
         // MPICH's `mpi_f08` makes a datatype of its own for each array section; those have 3000 numbers.
-        let is_section = |usage: &&Usage| usage.size == 3000 * 8;
+        let is_section = |usage: &&Usage| usage.sizes == [3000 * 8; 2];
         let sections = report.datatypes.iter().filter(is_section).map(|usage| usage.packed).sum::<u64>();
         let are_hidden = name == "mpi_f08" && report.library.starts_with("MPICH");
         assert_eq!(sections, if are_hidden { 8 } else { 0 }, "{name}");
@@ -397,7 +397,11 @@ fn the_example_in_c_goes_packed_unless_it_must_not() {
     let usage = &report.datatypes[0];
     assert_eq!(usage.built, "resized(struct(u8, f64, i16, f32))");
     assert!(usage.place.starts_with("main (structs.c:"), "{}", usage.place);
-    assert_eq!((usage.worth, usage.size, usage.reason.as_ref()), (usage.bytes, 15, None));
+    assert_eq!((usage.worth, usage.sizes, usage.committed), (usage.bytes, [15, 15], 2));
+    assert!(usage.reasons.is_empty(), "{:?}", usage.reasons);
+    let FirstUse { commit, planning, message, bytes } = usage.first_use;
+    assert!(commit > 0.0 && planning > 0.0 && (0.0..usage.seconds).contains(&message) && message > 0.0);
+    assert_eq!(bytes, 2 * 10_000 * 15, "a first message on each rank");
     assert!(usage.samples.bytes > 0 && usage.samples.library > 0.0 && usage.seconds > 0.0);
     assert!(usage.layout.as_ref().is_some_and(|layout| layout.least.is_some()));
     let [messages, packed] = counted(&structs, &[]);
@@ -406,16 +410,86 @@ fn the_example_in_c_goes_packed_unless_it_must_not() {
     let with = |name, value: &str| counted(&structs, &[(name, value.into())]);
     assert_eq!(with("DTYPE_INTERPOSE", "report"), [800, 0]);
     let only = reported(&structs, &[("DTYPE_INTERPOSE", "report".into())]).expect("there is one");
-    assert_eq!((only.packs, only.datatypes[0].worth), (false, usage.bytes));
+    let counted = &only.datatypes[0];
+    assert_eq!((only.packs, counted.worth, counted.packable), (false, usage.bytes, 800));
+    assert!(counted.first_use.planning > 0.0 && counted.first_use.message == 0.0);
+    has_the_report_of_the_readme(&report);
     assert_eq!(with("DTYPE_INTERPOSE", "off"), [0, 0]);
     assert_eq!(with("DTYPE_ALLOW", "MPI_Bcast,MPI_I*"), [800, 0]);
     // MPICH does not receive bytes into structs.
     assert_eq!(with("DTYPE_DENY", "MPI_Send"), [800, 400]);
+    let denied = [("DTYPE_DENY or DTYPE_ALLOW has it so".to_owned(), 400)];
+    assert_eq!(reasons(&structs, "DTYPE_DENY", "MPI_Send"), denied);
     assert_eq!(with("DTYPE_PEERS", "all"), [800, 800]);
     // What is received otherwise on MPICH must not come as bytes.
     let is_mpich = report.library.starts_with("MPICH");
     assert_eq!(with("DTYPE_DENY", "MPI_Recv,MPI_I*"), [800, if is_mpich { 0 } else { 400 }]);
     assert_eq!(with("DTYPE_PEERS", "none"), [800, if is_mpich { 400 } else { 800 }]);
+    let peers = "a rank is not known to have this library (DTYPE_PEERS=all says that all have)";
+    let expected = if is_mpich { vec![(peers.to_owned(), 400)] } else { Vec::new() };
+    assert_eq!(reasons(&structs, "DTYPE_PEERS", "none"), expected);
+}
+
+/// Returns why messages stay as they are, with the number of messages.
+fn reasons(program: &[&OsStr], name: &'static str, value: &str) -> Vec<(String, u64)> {
+    let report = reported(program, &[(name, value.into())]).expect("there is one");
+    report.datatypes.into_iter().flat_map(|usage| usage.reasons).collect()
+}
+
+/// The README shows this report, but for times and for the library's name.
+fn has_the_report_of_the_readme(report: &Report) {
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    let (_, rest) = readme.split_once("$ dtype report seen\n").unwrap();
+    let (shown, _) = rest.split_once("```").unwrap();
+    let bare = |table: &str| -> Vec<String> {
+        let (_, counts) = table.split_once(", ").unwrap();
+        let words = counts.split_whitespace().map(|word| match word.trim_end_matches([',', ':', '.']) {
+            // The bytes, which are always as many.
+            "120.0" => word,
+            // Builds for tests may lose.
+            "us" | "ms" | "s" | "won" | "lost" => "",
+            time if time.contains('.') && time.trim_start_matches('-').parse::<f64>().is_ok() => "#",
+            _ => word,
+        });
+        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    };
+    assert_eq!(bare(shown), bare(&report.table(20)));
+}
+
+/// Many sizes of one constructor from one place are one row, with a range; each message that stays as it is
+/// has a reason, and what is spent once is told.
+#[test]
+fn many_sizes_from_one_place_are_one_row_of_a_report() {
+    let sizes = compiled(&mpicc(), &["-g"], "tests/c/sizes.c", "sizes");
+    let report = reported(&[sizes.as_os_str()], &[]).expect("there is one");
+    let row = |function: &str| {
+        let mut rows = report.datatypes.iter().filter(|usage| usage.place.starts_with(function));
+        let row = rows.next().unwrap_or_else(|| panic!("{function}: {report}"));
+        assert!(rows.next().is_none(), "{function}: {report}");
+        row
+    };
+    assert_eq!(report.datatypes.len(), 4, "{report}");
+    for (function, built, range) in [
+        ("columns", "vector(f64)", [800, 48_000]),
+        ("lists", "indexed(f64)", [808, 48_000]),
+        ("blocks", "contiguous(f64)", [16_000, 960_000]),
+        ("structs", "resized(struct(MPI_CHAR, f64, MPI_SHORT))", [11, 11]),
+    ] {
+        let row = row(function);
+        assert_eq!((row.built.as_str(), row.sizes), (built, range), "{function}");
+        // On both ranks, in five rounds there and back.
+        assert_eq!((row.committed, row.messages), (120, 1200), "{function}");
+        let stay: u64 = row.reasons.values().sum();
+        assert_eq!(row.packed + stay, row.messages, "{function}: {:?}", row.reasons);
+        assert!(row.first_use.commit > 0.0 && (row.packed == 0 || row.first_use.planning > 0.0));
+        let layout = row.layout.as_ref().unwrap_or_else(|| panic!("{function}: no layout"));
+        assert_eq!(layout.tree.measure().unwrap().size, range[1], "{function}: the largest");
+    }
+    let one_block = [("one block, which the library copies as fast".to_owned(), 1200)];
+    assert_eq!(row("blocks").reasons, one_block.into());
+    // One to five structs of 11 bytes, by eights, are less than 512 bytes.
+    let small = row("structs").reasons.get("too small to gain");
+    assert!(small.is_some_and(|small| *small >= 5 * 20), "{:?}", row("structs").reasons);
 }
 
 /// Each mistake in the environment is one line for the job, and the names of calls are right as they are.

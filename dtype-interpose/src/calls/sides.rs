@@ -76,7 +76,7 @@ impl<C: Integer> Named for (C, MPI_Datatype) {
             let all = usize::try_from(count).ok()?.checked_mul(blocks)?;
             around.argument(buffer, count, datatype).largest_of(blocks, all)?.engine(call)
         }?;
-        let packed = found.engine.sent(found.count, communicator)?;
+        let packed = found.sent(communicator)?;
         let part = found.part(buffer.cast(), found.count.checked_mul(blocks)?);
         Some((Staged::of(Parts::One(part))?, Replaced { arguments: (count, packed), lists: Box::new(()) }))
     }
@@ -112,7 +112,7 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, MPI_Datatype) {
             let largest = around.argument(buffer, i64::try_from(largest).ok()?, datatype);
             largest.largest_of(blocks, all)?.engine_at(call, at)
         }?;
-        let packed = found.engine.sent(found.count, communicator)?;
+        let packed = found.sent(communicator)?;
         let (mut parts, mut list, mut end) = (Vec::new(), Vec::new(), 0i64);
         for (count, place) in items {
             list.push(P::try_from(end).ok()?);
@@ -156,7 +156,7 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype)
             // SAFETY: the program's promise.
             let found = named.and_then(|named| unsafe { named.engine(call) });
             let found = found.filter(|found| !found.engine.is_for_peers());
-            let packed = found.and_then(|found| found.engine.sent(found.count, communicator));
+            let packed = found.and_then(|found| found.sent(communicator));
             let Some((found, packed)) = found.zip(packed) else {
                 // The others are only counted.
                 all_go = false;
