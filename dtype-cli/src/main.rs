@@ -171,8 +171,8 @@ enum Action {
     /// Show what a program did with its datatypes, as the preloaded library has reported it.
     ///
     /// Run the program with DTYPE_REPORT=FILE; then this reads FILE.0.json, FILE.1.json and so on, one of
-    /// each rank, and shows their sums: what was won or could be, and why messages stay as they are; a row for
-    /// each constructor and place of a commit; and a picture of each layout as it is and at least cost.
+    /// each rank, and shows their sums: what was won or could be, and why messages stay as they are; a row
+    /// for each constructor and place of a commit; and a picture of each layout as it is and at least cost.
     Report {
         /// How the answer is written. JSON has all rows.
         #[arg(long, value_enum, default_value = "text")]

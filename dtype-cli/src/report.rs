@@ -46,8 +46,8 @@ impl From<Sort> for SortBy {
     }
 }
 
-/// Returns the sum of all ranks: as a table of some or all rows with a picture for each, or as JSON of all rows
-/// with least-cost trees.
+/// Returns the sum of all ranks: as a table of some or all rows with a picture for each, or as JSON of all
+/// rows with least-cost trees.
 pub(crate) fn report(
     format: MapFormat,
     (sort, has_all): (Sort, bool),

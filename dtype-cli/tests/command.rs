@@ -584,8 +584,8 @@ fn report_adds_the_ranks_and_draws_the_layouts() {
     }
     let (code, answer, message) = dtype(&["report", file], "");
     assert_eq!((code, message.as_str()), (0, ""));
-    let begins = "Some MPI 1.2, 2 of 2 ranks: 120 of 960 messages went packed.\nPacking took 120.0 us and first \
-                  use 0.0 us, where MPI_Pack would have taken 600.0 us: 480.0 us won.\n";
+    let begins = "Some MPI 1.2, 2 of 2 ranks: 120 of 960 messages went packed.\nPacking took 120.0 us and \
+                  first use 0.0 us, where MPI_Pack would have taken 600.0 us: 480.0 us won.\n";
     assert!(answer.starts_with(begins) && answer.contains("\n840 messages stay as they are: one block.\n"));
     // Of 25 rows those come first that won most, and 20 are shown.
     let table = |answer: &str| -> Vec<String> {

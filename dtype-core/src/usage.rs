@@ -181,10 +181,10 @@ impl Usage {
         }
     }
 
-    /// Returns the times of this row. If messages went packed, `MPI_Pack` is taken to need the time of the real
-    /// packing at the ratio of the samples, and for first messages, which find memory cold, the time of the
-    /// samples. If messages were only counted, both times are those of the samples. Returns `None` if messages
-    /// went packed and there are no samples to compare with.
+    /// Returns the times of this row. If messages went packed, `MPI_Pack` is taken to need the time of the
+    /// real packing at the ratio of the samples, and for first messages, which find memory cold, the time
+    /// of the samples. If messages were only counted, both times are those of the samples. Returns `None`
+    /// if messages went packed and there are no samples to compare with.
     ///
     /// A library may take longer for a message than for packing it, as MPICH does where it cuts within an
     /// element.
@@ -686,14 +686,15 @@ mod tests {
             "      10       10     32.0 kB     9.0 us     4.0 us    40.0 us    27.0 us  indexed_block(f64)";
         assert!(text.contains(row), "{text}");
         assert!(text.contains("at least cost (proven):\n      vec 4, stride 16"), "{text}");
-        let first = "Some MPI 1.2, 1 of 2 ranks: 10 of 10 messages went packed.\nPacking took 9.0 us and first \
-                     use 4.0 us, where MPI_Pack would have taken 40.0 us: 27.0 us won.\n";
+        let first = "Some MPI 1.2, 1 of 2 ranks: 10 of 10 messages went packed.\nPacking took 9.0 us and \
+                     first use 4.0 us, where MPI_Pack would have taken 40.0 us: 27.0 us won.\n";
         assert!(text.starts_with(first), "{text}");
         let first_use = FirstUse { message: 0.0, ..counted.first_use };
         counted = Usage { packed: 0, packable: 10, seconds: 0.0, first_use, ..counted };
         let text = report(false, vec![counted]).to_string();
-        let first = "Some MPI 1.2, 1 of 2 ranks: messages were counted, 10 of 10 would go packed.\nPacking would \
-                     take 10.0 us and first use 3.0 us, where MPI_Pack takes 40.0 us: 27.0 us to win.\n";
+        let first = "Some MPI 1.2, 1 of 2 ranks: messages were counted, 10 of 10 would go packed.\n\
+                     Packing would take 10.0 us and first use 3.0 us, where MPI_Pack takes 40.0 us: \
+                     27.0 us to win.\n";
         assert!(text.starts_with(first), "{text}");
         let slow = Usage { samples: Samples { bytes: 6400, plan: 8e-6, library: 4e-6 }, ..usage(10) };
         assert!(report(true, vec![slow]).to_string().contains("6.5 us: 6.5 us lost.\n"));

@@ -33,7 +33,8 @@ static void columns(int size) {
 
 /* A list of pairs of numbers, which is another one each time. */
 static void lists(int size) {
-    int count = size * 50, *lengths = malloc(count * sizeof *lengths), *places = malloc(count * sizeof *places);
+    int count = size * 50;
+    int *lengths = malloc(count * sizeof *lengths), *places = malloc(count * sizeof *places);
     for (int i = 0, place = 0; i < count; i++, place += 3 + (i * size) % 3) {
         lengths[i] = 1 + (i * 7 + size) % 3;
         places[i] = place;
