@@ -20,11 +20,9 @@ use ::mpi::ffi::{self, MPI_Comm, MPI_Status};
 use foldhash::fast::FixedState;
 
 use super::{
-    attach::descriptions_on,
-    frame::{DESCRIPTION, checks, compare_described, describe},
-    message::sealed::Read,
+    frame::{DESCRIPTION, compare_described, describe},
+    message::{pack_with_room, sealed::Read},
     request::{Matched, Outgoing, Peer, Request, any_rank, any_tag},
-    send::pack_with_room,
 };
 use crate::{Error, pack::PackBuffer};
 
@@ -66,12 +64,17 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sends the description of a message, before the message itself.
-pub(super) fn announce<M: Read + ?Sized>(message: &M, to: Peer) -> Result<(), Error> {
+/// Sends the description of a message before the message itself. `descriptions` are those of its
+/// communicator.
+pub(super) fn announce<M: Read + ?Sized>(
+    descriptions: Option<&Descriptions>,
+    message: &M,
+    to: Peer,
+) -> Result<(), Error> {
     if to.is_nobody() {
         return Ok(());
     }
-    let Some(descriptions) = Descriptions::on(to.communicator)? else {
+    let Some(descriptions) = descriptions else {
         warn_once();
         return Ok(());
     };
@@ -110,12 +113,6 @@ impl Descriptions {
     /// Those that travel in a communicator of our own.
     pub fn new(communicator: MPI_Comm) -> Self {
         Self { communicator, sent: Mutex::default(), arrived: Mutex::default() }
-    }
-
-    /// Those of the messages on a communicator of the program's, in the checked mode and if it is attached.
-    #[inline]
-    pub fn on(communicator: MPI_Comm) -> Result<Option<Arc<Self>>, Error> {
-        if checks() { descriptions_on(communicator) } else { Ok(None) }
     }
 
     /// Compares a message that has arrived with what it is received into, if its sender has described it.

@@ -9,7 +9,7 @@ use crate::{
     Error, Layout, MpiDatatype, View, ViewMut,
     engine::{Packing, Plan, Spacing},
     layout::{LayoutDatatype, entry::Entry},
-    pack::{Data, DataMut, pack, pack_into, pack_raw, packed_size, unpack_into},
+    pack::{Data, DataMut, PackBuffer, pack, pack_into, pack_raw, packed_size, unpack_into},
     types::{Values, ValuesMut},
 };
 
@@ -497,4 +497,15 @@ unsafe impl sealed::Write for DataMut<'_> {
     fn unpack_range(&mut self, position: usize, packed: &[u8]) -> Result<(), Error> {
         DataMut::unpack_range(self, position, packed)
     }
+}
+
+/// A message packed into a buffer with room for at least `room` bytes.
+pub(super) fn pack_with_room<M: sealed::Read + ?Sized>(
+    message: &M,
+    room: usize,
+) -> Result<PackBuffer, Error> {
+    let mut packed = PackBuffer::with_room(room.max(message.packed_size()))?;
+    // SAFETY: there is room for all of it.
+    unsafe { message.pack(packed.as_mut_ptr()) }?;
+    Ok(packed)
 }

@@ -7,9 +7,11 @@ use ::mpi::Count;
 
 use super::{
     frame::{break_seal, fits, seal, seal_size, unseal},
-    message::sealed::{Read, Write},
+    message::{
+        pack_with_room,
+        sealed::{Read, Write},
+    },
     request::Bytes,
-    send::pack_with_room,
 };
 use crate::{Error, pack::PackBuffer};
 

@@ -10,6 +10,7 @@ use ::mpi::{
 
 use super::{
     Wire,
+    attach::descriptions_on,
     auto::is_typed,
     descriptions::Descriptions,
     frame::{checks, fits},
@@ -110,7 +111,7 @@ fn take<M: Write + ?Sized>(matched: Matched, wire: Wire, message: &mut M) -> Res
             return unsafe { matched.receive_at(typed.place, typed.count, typed.datatype.as_raw()) };
         }
     }
-    let (status, descriptions) = (matched.status, Descriptions::on(matched.sender().communicator)?);
+    let (status, descriptions) = (matched.status, descriptions_on(matched.sender().communicator)?);
     let arrived = matched.receive()?;
     unpack(message, &arrived[..size], &status, descriptions.as_deref())
 }
@@ -149,7 +150,7 @@ impl Posted {
     pub fn new<M: Read + ?Sized>(message: &M, from: Peer) -> Result<Self, Error> {
         let room = room_for(message.packed_size());
         let request = if from.is_nobody() { None } else { Some(Request::receive(Room::of(room)?, from)?) };
-        Ok(Self { request, room, descriptions: Descriptions::on(from.communicator)? })
+        Ok(Self { request, room, descriptions: descriptions_on(from.communicator)? })
     }
 
     /// Goes on as far as that is possible, or to the end if it may wait: then there is a status.

@@ -2,14 +2,15 @@
 
 use super::{
     Wire,
+    attach::descriptions_on,
     auto::is_typed,
     descriptions::announce,
     frame::checks,
-    message::{Typed, sealed::Read},
+    message::{Typed, pack_with_room, sealed::Read},
     request::{Outgoing, Peer, Request},
     segments,
 };
-use crate::{Error, pack::PackBuffer};
+use crate::Error;
 
 /// Sends a message.
 #[inline]
@@ -59,7 +60,7 @@ fn outgoing<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Result<Outgo
         },
     };
     if checks() {
-        announce(message, to)?;
+        announce(descriptions_on(to.communicator)?.as_deref(), message, to)?;
     }
     match (span, typed) {
         // SAFETY: 1, since the message is borrowed until it has been sent.
@@ -71,14 +72,6 @@ fn outgoing<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Result<Outgo
             Outgoing::of_buffer(pack_with_room(message, size)?, size)
         }
     }
-}
-
-/// A message packed into a buffer with room for at least `room` bytes.
-pub(super) fn pack_with_room<M: Read + ?Sized>(message: &M, room: usize) -> Result<PackBuffer, Error> {
-    let mut packed = PackBuffer::with_room(room.max(message.packed_size()))?;
-    // SAFETY: there is room for all of it.
-    unsafe { message.pack(packed.as_mut_ptr()) }?;
-    Ok(packed)
 }
 
 const NOT_AS_IT_LIES: Error = Error::Wire {
