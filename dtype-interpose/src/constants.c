@@ -5,8 +5,8 @@ void *dtype_interpose_in_place(void) { return MPI_IN_PLACE; }
 MPI_Datatype dtype_interpose_packed(void) { return MPI_PACKED; }
 int dtype_interpose_root(void) { return MPI_ROOT; }
 
-/* How a datatype was made, and of how many integers, addresses and datatypes: also by a constructor with
-   large counts, of which the old call to ask knows nothing. */
+/* Stores the constructor of a datatype, and the numbers of its integers, addresses and datatypes: also of a
+   constructor with large counts, of which the old call to ask knows nothing. */
 void dtype_interpose_envelope(MPI_Datatype datatype, int *numbers) {
     int combiner;
 #if MPI_VERSION >= 4

@@ -8,6 +8,7 @@
 //! commits until the next look.
 
 use std::{
+    cell::Cell,
     hash::BuildHasher,
     os::raw::c_int,
     sync::{
@@ -24,18 +25,9 @@ use mpi::{
     raw::FromRaw,
 };
 
-use crate::{
-    engine::Engine,
-    gate::LEAST,
-    handle::number,
-    lock::lock,
-    mode::{self, Mode},
-    peers,
-    usage::Counted,
-};
+use crate::{engine::Engine, gate::LEAST, handle::number, lock::lock, mode, peers, usage::Counted};
 
-/// A handle that was committed here, of which nothing is kept. Two handles may have one slot: the older one
-/// is forgotten, and its messages stay as they are.
+/// A handle that was committed here, of which nothing is kept. A slot has one handle.
 struct Slot {
     /// The number of the handle, or 0.
     handle: AtomicUsize,
@@ -63,10 +55,10 @@ fn slot(handle: usize) -> &'static Slot {
     &COMMITTED[(handle ^ handle >> 4 ^ handle >> 16) % SLOTS]
 }
 
-/// What is known of a handle without asking the library.
+/// The state of a handle, as far as it is known without asking the library.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Nothing: it is predefined, was not committed here, or is forgotten.
+    /// It has no slot: it is predefined, was not committed here, or another handle has its slot.
     Unknown,
     /// It was committed, and nothing is kept on it.
     Unplanned,
@@ -86,15 +78,19 @@ pub(crate) fn state(datatype: MPI_Datatype) -> State {
     }
 }
 
-/// Takes a slot for a datatype that is committed now.
+/// Takes the slot of a datatype that is committed now, and returns `true` unless another handle has it.
 #[inline]
-pub(crate) fn committed(datatype: MPI_Datatype, is_known: bool) {
+pub(crate) fn committed(datatype: MPI_Datatype) -> bool {
     let handle = number(datatype);
     let slot = slot(handle);
-    slot.is_known.store(is_known, Ordering::Relaxed);
+    let taken = slot.handle.compare_exchange(0, handle, Ordering::AcqRel, Ordering::Acquire);
+    if taken.is_err_and(|other| other != handle) {
+        return false;
+    }
+    slot.is_known.store(false, Ordering::Relaxed);
     slot.bytes.store(0, Ordering::Relaxed);
-    slot.worth.store(AT_LEAST, Ordering::Relaxed);
-    slot.handle.store(handle, Ordering::Release);
+    slot.worth.store(AT_LEAST, Ordering::Release);
+    true
 }
 
 /// Gives the slot of a datatype back, which is freed now.
@@ -104,7 +100,7 @@ pub(crate) fn freed(datatype: MPI_Datatype) {
     let _ = slot(handle).handle.compare_exchange(handle, 0, Ordering::AcqRel, Ordering::Relaxed);
 }
 
-/// What is kept on a datatype from now on. The slot says so.
+/// Notes in the slot of a datatype that something is kept on it.
 pub(crate) fn is_known_now(datatype: MPI_Datatype) {
     let handle = number(datatype);
     let slot = slot(handle);
@@ -129,6 +125,19 @@ const WORTH_LOOKING: usize = 2 << 10;
 /// Packed bytes that MPICH 4 cannot receive into a struct where they are sent as `MPI_PACKED`.
 const TOO_LARGE_PACKED: usize = 8 << 10;
 
+thread_local! {
+    /// Set while a thread prepares a call that is started later.
+    static IS_PREPARING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Prepares a call that is started later, again and again: its datatypes are planned then or never.
+pub(crate) fn preparing<R>(prepare: impl FnOnce() -> R) -> R {
+    let _ = IS_PREPARING.try_with(|is_preparing| is_preparing.set(true));
+    let prepared = prepare();
+    let _ = IS_PREPARING.try_with(|is_preparing| is_preparing.set(false));
+    prepared
+}
+
 /// A message of an unplanned datatype.
 #[derive(Clone, Copy)]
 pub(crate) struct Message {
@@ -144,6 +153,9 @@ pub(crate) struct Message {
 /// # Safety
 /// MPI is usable, and the datatype live.
 pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option<Arc<Counted>> {
+    if !mode::is_on() {
+        return None;
+    }
     let mut size: c_int = 0;
     // SAFETY: the caller's condition; there is room for a number.
     unsafe { ffi::MPI_Type_size(datatype, &raw mut size) };
@@ -158,12 +170,18 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
     if let Some(kind) = &kind {
         slot.worth.store(AT_LEAST + FOR_EACH * kind.arguments(), Ordering::Relaxed);
     }
-    let at_once = mode::plans_at_once();
+    let at_once = mode::plans_at_once() || IS_PREPARING.try_with(Cell::get).unwrap_or(false);
     let is_due = at_once || before > 0 && before + bytes as u64 >= slot.worth.load(Ordering::Relaxed);
     let must_agree =
         message.has_to_agree && (message.is_collective || bytes >= TOO_LARGE_PACKED) && peers::are_all_here();
     let comes_again = kind.as_ref().is_some_and(Envelope::comes_again);
-    if mode::mode() != Mode::On || !(is_due || must_agree || comes_again) {
+    if !(is_due || must_agree || comes_again) {
+        return None;
+    }
+    // SAFETY: the caller's condition.
+    if unsafe { Envelope::of(datatype, size) }.is_predefined() {
+        // The program may commit those, too.
+        freed(datatype);
         return None;
     }
     // SAFETY: the caller's condition.
@@ -177,7 +195,7 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
             remember(contents, None);
             None
         }
-        // What was seen twice will come again.
+        // Arguments that were seen twice will come again.
         (Found::Seen | Found::Nothing, true) => Some(plan(contents, datatype, size)),
         (Found::Seen | Found::Nothing, false) if is_due => Some(plan(contents, datatype, size)),
         (Found::Seen | Found::Nothing, false) => None,
@@ -200,8 +218,8 @@ const COUNTS: u64 = (1 << 24) - 1;
 const MISSES: u64 = 7;
 const ONE: u64 = MISSES + 1;
 
-/// How a datatype was made at the outermost: the constructor, the numbers of its integers, addresses and
-/// datatypes, and its size.
+/// The outermost constructor of a datatype, the numbers of its integers, addresses and datatypes, and its
+/// size.
 #[derive(Hash)]
 struct Envelope([c_int; 4], usize);
 
@@ -215,6 +233,11 @@ impl Envelope {
         // SAFETY: the caller's condition; there is room for four numbers.
         unsafe { dtype_interpose_envelope(datatype, numbers.as_mut_ptr()) };
         Self(numbers, size)
+    }
+
+    /// Returns `true` if the datatype was made of no other.
+    fn is_predefined(&self) -> bool {
+        self.0[3] == 0
     }
 
     /// Bytes of the arguments.

@@ -266,13 +266,14 @@ unsafe fn look(datatype: MPI_Datatype) -> *const Known {
     if found == 0 { ptr::null() } else { value.cast_const().cast() }
 }
 
-/// Looks after a datatype from now on. If things are counted, what is known of it is kept on it at once.
+/// Looks after a datatype from now on. If things are counted, or another one has its slot, what is known of
+/// it is kept on it at once.
 ///
 /// # Safety
 /// MPI is usable, and the datatype committed.
 pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
-    if !is_counting() {
-        return first_use::committed(datatype, false);
+    if !is_counting() && first_use::committed(datatype) {
+        return;
     }
     // SAFETY: the caller's condition.
     unsafe {
@@ -368,11 +369,15 @@ pub(crate) unsafe fn freed(datatype: MPI_Datatype) {
     }
 }
 
-/// A duplicate is committed as the original is (MPI 4.1 section 5.1.10).
-pub(crate) fn duplicated(original: MPI_Datatype, new: MPI_Datatype) {
-    match first_use::state(original) {
-        State::Unknown => {}
-        state => first_use::committed(new, state == State::Known),
+/// Looks after a duplicate, which is committed if the original is (MPI 4.1 section 5.1.10). What is kept on
+/// the original is kept on it already.
+///
+/// # Safety
+/// MPI is usable, and both live.
+pub(crate) unsafe fn duplicated(original: MPI_Datatype, new: MPI_Datatype) {
+    if first_use::state(original) == State::Unplanned {
+        // SAFETY: the caller's condition.
+        unsafe { committed(new) };
     }
 }
 

@@ -28,11 +28,15 @@ use crate::{
     lock::lock,
     mode,
     table::{self, Role},
-    tools,
+    tools::{self, Callers},
 };
 
 /// The name that this rank has taken, from `MPI_Init` to `MPI_Finalize`.
 static NAME: Mutex<Option<(Job, UnixDatagram)>> = Mutex::new(None);
+
+/// Set before `MPI_Init` if this rank receives all messages by calls that are intercepted. The others go by
+/// the name that it then takes.
+static RECEIVES_ALL: AtomicBool = AtomicBool::new(false);
 
 /// What was found after `MPI_Init`.
 static ALL: OnceLock<bool> = OnceLock::new();
@@ -48,7 +52,7 @@ struct Job {
 
 impl Job {
     /// As the launcher tells it.
-    fn find() -> Option<Self> {
+    fn find(callers: &Callers) -> Option<Self> {
         if env::var_os("PMI_SPAWNED").is_some_and(|spawned| spawned != "0") {
             return None;
         }
@@ -57,7 +61,7 @@ impl Job {
             (Ok(job), Ok(step)) => format!("slurm-{job}-{step}"),
             _ => launcher()?,
         };
-        let token = format!("{token}-{:x}", calls());
+        let token = format!("{token}-{:x}", calls(callers));
         Some(Self { token, rank })
     }
 
@@ -87,27 +91,34 @@ fn launcher() -> Option<String> {
 
 /// Returns `true` if all messages that come are received by calls that are intercepted, as far as the program
 /// and its libraries import any.
-fn receives_all() -> bool {
+fn receives_all(callers: &Callers) -> bool {
     let receiving = table::names(Role::Receives).filter(|name| !name.starts_with("MPIX_"));
     let packs = |name: &str| mode::packs(name) && tools::complete_here(name);
-    let come_here = || tools::past_us(Role::Receives).is_empty() && tools::unknown().is_empty();
-    !mode::no_peers() && receiving.into_iter().all(packs) && (mode::all_peers() || come_here())
+    let come_here = || callers.past_us(Role::Receives).is_empty() && callers.unknown().is_empty();
+    receiving.into_iter().all(packs) && (mode::all_peers() || come_here())
 }
 
 /// Returns a number that is the same on ranks on which the same calls go packed: those that the user wants,
 /// and collective calls that come here.
-fn calls() -> u64 {
+fn calls(callers: &Callers) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (mode::lists(), tools::past_us(Role::Collective)).hash(&mut hasher);
+    (mode::lists(), callers.past_us(Role::Collective)).hash(&mut hasher);
     hasher.finish()
 }
 
 /// Takes this rank's name, before `MPI_Init`.
 pub(crate) fn arrive() {
-    if cfg!(open_mpi) || mode::all_peers() || !receives_all() {
+    // Open MPI takes packed bytes for the same base types: no rank need be a peer.
+    if mode::no_peers() || cfg!(open_mpi) {
         return;
     }
-    let taken = Job::find().and_then(|job| {
+    let callers = Callers::now();
+    let receives_all = receives_all(&callers);
+    RECEIVES_ALL.store(receives_all, Ordering::Relaxed);
+    if mode::all_peers() || !receives_all {
+        return;
+    }
+    let taken = Job::find(&callers).and_then(|job| {
         let socket = UnixDatagram::bind_addr(&job.address(job.rank)?).ok()?;
         Some((job, socket))
     });
@@ -128,7 +139,8 @@ pub(crate) fn look() {
         let Ok(socket) = UnixDatagram::unbound() else { return false };
         (0..size).all(|rank| job.address(rank).is_some_and(|address| socket.connect_addr(&address).is_ok()))
     };
-    let _ = ALL.set(receives_all() && (mode::all_peers() || size == 1 || all_are_here()));
+    let receives_all = RECEIVES_ALL.load(Ordering::Relaxed);
+    let _ = ALL.set(receives_all && (mode::all_peers() || size == 1 || all_are_here()));
 }
 
 /// Gives the name back, before `MPI_Finalize`.

@@ -18,6 +18,7 @@ use mpi::ffi::{self, MPI_Request, MPI_Status};
 
 use crate::{
     call::SUCCESS,
+    first_use,
     handle::number,
     lock::lock,
     staged::{Block, Incoming, Outgoing},
@@ -54,7 +55,7 @@ pub(crate) fn once<R>(stage: impl FnOnce() -> R) -> (R, Kind) {
 
 /// Stages a call that is started later, again and again.
 pub(crate) fn persistent<R>(stage: impl FnOnce() -> R) -> (R, Kind) {
-    let (staged, named) = usage::prepared(stage);
+    let (staged, named) = usage::prepared(|| first_use::preparing(stage));
     (staged, Kind::Persistent(named))
 }
 

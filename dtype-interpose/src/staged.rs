@@ -107,7 +107,7 @@ pub(crate) struct Candidate<'a> {
     known: &'a Known,
     argument: Argument,
     count: usize,
-    /// How many messages there are, and how many of the datatype in all.
+    /// The number of messages, and that of the datatype in all of them.
     blocks: usize,
     all: usize,
 }
@@ -228,7 +228,7 @@ unsafe fn looked_at(datatype: MPI_Datatype) -> (i64, bool) {
 pub(crate) struct Found<'a> {
     pub engine: &'a Engine,
     pub count: usize,
-    /// How many messages there are.
+    /// The number of messages.
     blocks: usize,
     counted: &'a Arc<Counted>,
 }
@@ -264,7 +264,7 @@ pub(crate) struct Part {
     /// Where displacement 0 of the first one is.
     origin: *mut u8,
     count: usize,
-    /// How many messages that is.
+    /// The number of messages that it is.
     messages: usize,
     /// Where it is counted, if that is wanted.
     counted: Option<Arc<Counted>>,

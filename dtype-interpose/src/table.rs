@@ -1,8 +1,9 @@
 //! All functions of MPI, by what they do with messages: one list for all that has to be known of each.
 //!
-//! What a rank sends packed has to be received, completed and unpacked by calls that are intercepted. Whether
-//! that holds is looked up here by role, and never in a list of some names. A test reads the header, the
-//! symbols and the Fortran bindings of the installed library, and fails on a function that is not here.
+//! A message that a rank sends packed has to be received, completed and unpacked by calls that are
+//! intercepted. The code asks for the functions of a role here, and never keeps a list of some names. A test
+//! reads the header, the symbols and the Fortran bindings of the installed library, and fails on a function
+//! that is not here.
 
 use std::collections::HashMap;
 

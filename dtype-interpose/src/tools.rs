@@ -5,7 +5,12 @@
 //! messages of calls that were intercepted. So these go packed only if all calls that have to follow come
 //! here: the functions of a [`Role`], as far as any loaded object imports them.
 
-use std::{ffi::CString, os::raw::c_void, path::Path, sync::LazyLock};
+use std::{
+    ffi::{CStr, CString},
+    os::raw::c_void,
+    path::Path,
+    sync::LazyLock,
+};
 
 use crate::{
     imports::{Import, object_of, of_mpi},
@@ -14,8 +19,10 @@ use crate::{
 
 /// Returns `true` if the calls that complete this one come here.
 pub(crate) fn complete_here(call: &str) -> bool {
-    static REQUESTS: LazyLock<bool> = LazyLock::new(|| past_us(Role::CompletesRequests).is_empty());
-    static WINDOWS: LazyLock<bool> = LazyLock::new(|| past_us(Role::CompletesMoves).is_empty());
+    static REQUESTS: LazyLock<bool> =
+        LazyLock::new(|| Callers::now().past_us(Role::CompletesRequests).is_empty());
+    static WINDOWS: LazyLock<bool> =
+        LazyLock::new(|| Callers::now().past_us(Role::CompletesMoves).is_empty());
     let name = call.trim_end_matches("_c");
     match name {
         "MPI_Put" | "MPI_Get" => *WINDOWS,
@@ -24,55 +31,67 @@ pub(crate) fn complete_here(call: &str) -> bool {
     }
 }
 
-/// Returns the functions of a role that some object calls past this library.
-pub(crate) fn past_us(role: Role) -> Vec<CString> {
-    let imports = of_mpi();
-    let both = table::names(role).flat_map(|name| [name.to_owned(), format!("{name}_c")]);
-    let names = both.filter_map(|name| CString::new(name).ok());
-    names.filter(|name| goes_past_us(name, &imports)).collect()
+/// The objects that are loaded now, as far as they import functions of MPI. What is loaded later is not seen.
+pub(crate) struct Callers {
+    imports: Vec<Import>,
+    /// The addresses at which this library and the MPI library begin.
+    own: *mut c_void,
+    library: *mut c_void,
 }
 
-/// Returns the functions of MPI that some object imports and that are not in the table: nobody knows what
-/// they receive.
-pub(crate) fn unknown() -> Vec<CString> {
-    let roles = table::roles();
-    // Constants are in upper case.
-    let is_function = |name: &str| name.contains(|letter: char| letter.is_ascii_lowercase());
-    let is_unknown = |import: &Import| {
-        let name = import.name.to_str().unwrap_or_default();
-        let name = name.strip_prefix('P').unwrap_or(name);
-        let is_named_so = name.starts_with("MPI_") || name.starts_with("MPIX_");
-        is_named_so && is_function(name) && !roles.contains_key(name.trim_end_matches("_c"))
-    };
-    let foreign = of_mpi().into_iter().filter(|import| !is_part_of_mpi(import) && is_unknown(import));
-    foreign.map(|import| import.name).collect()
-}
+impl Callers {
+    /// Reads the imports of all loaded objects.
+    pub fn now() -> Self {
+        let (own, library) = (object_of(Self::now as *const c_void), object_of(first_of(c"PMPI_Init")));
+        let imports = of_mpi().into_iter().filter(|import| !is_part_of_mpi(import)).collect();
+        Self { imports, own, library }
+    }
 
-/// Returns `true` if some object calls a function, and the call does not come here.
-fn goes_past_us(name: &CString, imports: &[Import]) -> bool {
-    let (own, library) = (object_of(past_us as *const c_void), object_of(first_of(c"PMPI_Init")));
-    let is_imported = |name: &[u8]| imports.iter().any(|import| import.name.to_bytes() == name);
-    let first = first_of(name);
-    let found = object_of(first);
-    let by_name = match found {
-        _ if first.is_null() || found == own => false,
-        // The library's own function: it is not intercepted here.
-        _ if found == library => is_imported(name.to_bytes()),
-        // Another tool's.
-        _ => true,
-    };
-    let second = [b"P", name.to_bytes()].concat();
-    let goes_behind = |import: &Import| {
-        import.name.to_bytes() == second
-            && import.object != own
-            && !is_part_of_mpi(import)
-            && !defines(import, name)
-    };
-    by_name || imports.iter().any(goes_behind)
+    /// Returns the functions of a role that some object calls past this library.
+    pub fn past_us(&self, role: Role) -> Vec<CString> {
+        let both = table::names(role).flat_map(|name| [name.to_owned(), format!("{name}_c")]);
+        both.filter_map(|name| CString::new(name).ok()).filter(|name| self.goes_past_us(name)).collect()
+    }
+
+    /// Returns the functions of the MPI library that some object imports and that are not in the table:
+    /// nobody knows what they receive.
+    pub fn unknown(&self) -> Vec<&CStr> {
+        let roles = table::roles();
+        // Constants are in upper case.
+        let is_function = |name: &str| name.contains(|letter: char| letter.is_ascii_lowercase());
+        let is_unknown = |import: &&Import| {
+            let name = import.name.to_str().unwrap_or_default();
+            let name = name.strip_prefix('P').unwrap_or(name);
+            let is_named_so = name.starts_with("MPI_") || name.starts_with("MPIX_");
+            is_named_so
+                && is_function(name)
+                && !roles.contains_key(name.trim_end_matches("_c"))
+                && object_of(first_of(&import.name)) == self.library
+        };
+        self.imports.iter().filter(is_unknown).map(|import| import.name.as_c_str()).collect()
+    }
+
+    /// Returns `true` if some object calls a function, and the call does not come here.
+    fn goes_past_us(&self, name: &CStr) -> bool {
+        let first = first_of(name);
+        let found = object_of(first);
+        let by_name = match found {
+            _ if first.is_null() || found == self.own => false,
+            // The library's own function: it is not intercepted here.
+            _ if found == self.library => self.imports.iter().any(|import| *import.name == *name),
+            // Another tool's.
+            _ => true,
+        };
+        let second = [b"P", name.to_bytes()].concat();
+        let goes_behind = |import: &Import| {
+            import.name.to_bytes() == second && import.object != self.own && !defines(import, name)
+        };
+        by_name || self.imports.iter().any(goes_behind)
+    }
 }
 
 /// Returns the address of the first function of a name, in the order in which programs look for it.
-fn first_of(name: &std::ffi::CStr) -> *mut c_void {
+fn first_of(name: &CStr) -> *mut c_void {
     // SAFETY: the name ends in a zero.
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
 }
@@ -85,7 +104,7 @@ fn is_part_of_mpi(import: &Import) -> bool {
 }
 
 /// Returns `true` if the object of an import has a function of this name itself, as tools have.
-fn defines(import: &Import, name: &CString) -> bool {
+fn defines(import: &Import, name: &CStr) -> bool {
     if import.file.is_empty() {
         return false;
     }

@@ -53,7 +53,7 @@ struct Counts {
     comparable: AtomicU64,
 }
 
-/// What is done once a datatype, and takes time.
+/// A step that is done once a datatype, and takes time.
 #[derive(Clone, Copy)]
 pub(crate) enum Phase {
     /// Looking at it in `MPI_Type_commit`.
@@ -301,7 +301,7 @@ impl Counted {
     }
 }
 
-/// What is counted of a call.
+/// An item that is counted of a call.
 #[derive(Clone, Copy)]
 enum What {
     /// Messages that it names.
@@ -379,7 +379,7 @@ impl Prepared {
     }
 }
 
-/// So many constructors and places have a row of their own.
+/// The most constructors and places that have a row of their own.
 const MOST: usize = 1000;
 
 impl Drop for Counted {

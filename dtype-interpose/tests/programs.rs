@@ -110,7 +110,7 @@ fn lines(program: &Path, preloaded: &[bool], arguments: &[&str]) -> BTreeMap<Str
     lines_with(&library().display().to_string(), program, preloaded, arguments, "first")
 }
 
-/// The same with these libraries, and when datatypes are planned.
+/// As [`lines`], with these libraries; `plan` is the value of `DTYPE_PLAN`.
 fn lines_with(
     libraries: &str,
     program: &Path,
@@ -164,8 +164,8 @@ fn counts(report: Option<Report>) -> [u64; 2] {
     counts.fold([0, 0], |sum, counts| [sum[0] + counts[0], sum[1] + counts[1]])
 }
 
-/// What must be the same, with all ways of preloading on two ranks: planned at the first message, and on all
-/// ranks also when it pays.
+/// Checks that a program receives the same with all ways of preloading on two ranks: planned at the first
+/// message, and on all ranks also when it pays.
 fn is_the_same_with_it(program: &Path, least: usize, arguments: &[&str]) {
     let plain = lines(program, &[false, false], arguments);
     assert!(plain.len() >= least, "{} programs", plain.len());
@@ -222,7 +222,7 @@ fn libraries_of(program: &Path) -> Vec<PathBuf> {
 /// The roles of functions that must not be called past the preloaded library.
 const FOLLOWING: [Role; 3] = [Role::Receives, Role::CompletesRequests, Role::CompletesMoves];
 
-/// What the table lacks could be called past us, and nobody would know what it receives.
+/// A function that the table lacks could be called past us, and nobody would know what it receives.
 #[test]
 fn the_table_has_all_functions_of_the_installed_library() {
     let program = compiled(&mpicc(), &[], "tests/c/suite.c", "suite-of-symbols");
@@ -302,6 +302,16 @@ fn the_suite_receives_with_all_functions() {
         for call in [format!("{name}("), format!("{name}_c(")] {
             assert!(suite.contains(&call), "{call}");
         }
+    }
+}
+
+/// A slot has one datatype: those that find theirs taken are looked after all the same.
+#[test]
+fn more_datatypes_than_there_are_slots_arrive() {
+    let many = compiled(&mpicc(), &[], "tests/c/many.c", "many");
+    for preloaded in [[false, false], [true, true], [true, false], [false, true]] {
+        let output = run(&[many.as_os_str()], &preloaded, &[]);
+        assert!(output.contains("318 of 318 messages"), "{preloaded:?}: {output}");
     }
 }
 

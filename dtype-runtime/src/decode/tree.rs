@@ -129,7 +129,9 @@ pub(super) fn add_contents(
                 contents.is_mixed |= base.pair().is_some();
             }
             tree => {
-                contents.bytes.extend_from_slice(tree.to_string().as_bytes());
+                let text = tree.to_string();
+                contents.bytes.extend_from_slice(&text.len().to_ne_bytes());
+                contents.bytes.extend_from_slice(text.as_bytes());
                 contents.is_mixed = true;
             }
         }
