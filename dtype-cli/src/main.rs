@@ -174,10 +174,10 @@ enum Action {
     /// each rank, and shows their sums: what was won or could be, and why messages stay as they are; a row
     /// for each constructor and place of a commit; and a picture of each layout as it is and at least cost.
     Report {
-        /// How the answer is written. JSON has all rows.
+        /// The form of the answer. JSON has all rows.
         #[arg(long, value_enum, default_value = "text")]
         format: MapFormat,
-        /// Which rows come first.
+        /// The order of the rows.
         #[arg(long, value_enum, default_value_t)]
         sort: report::Sort,
         /// Show all rows, not only the first 20.

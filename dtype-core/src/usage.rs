@@ -135,7 +135,7 @@ impl FirstUse {
 pub struct Times {
     /// Packing and unpacking, but for the first message of each datatype.
     pub packing: f64,
-    /// What is spent once a datatype: its commit, its plan and its first message.
+    /// The time that is spent once a datatype: for its commit, its plan and its first message.
     pub first_use: f64,
     /// `MPI_Pack` and `MPI_Unpack` of the same messages.
     pub library: f64,
@@ -292,10 +292,10 @@ impl Report {
     }
 }
 
-/// So many rows are written unless all are asked for.
+/// The most rows that are written unless all are asked for.
 pub const MOST_ROWS: usize = 20;
 
-/// So many lines of a tree are written, and so many characters of each, and of the constructors.
+/// The most lines of a tree that are written, and the most characters of each and of the constructors.
 const MOST_LINES: usize = 12;
 const MOST_CHARACTERS: usize = 90;
 

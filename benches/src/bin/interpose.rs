@@ -42,7 +42,7 @@ struct Case {
     datatype: Description,
     count: usize,
     call: Call,
-    /// The same with other lists, for datatypes that change with each commit.
+    /// Datatypes of the same constructor with other lists, one for each commit; none if the lists stay.
     others: Vec<Description>,
 }
 
@@ -50,7 +50,7 @@ struct Case {
 enum Call {
     Send,
     Gather,
-    /// So many messages of a datatype that is built and committed for them.
+    /// A number of messages of a datatype that is built and committed for them.
     Anew(usize),
 }
 

@@ -44,7 +44,7 @@ unsafe impl Send for Descriptions {}
 // SAFETY: likewise; all else is locked.
 unsafe impl Sync for Descriptions {}
 
-/// Those that are on their way.
+/// Descriptions that are on their way.
 #[derive(Default)]
 struct Requests(VecDeque<Request>);
 
@@ -110,7 +110,7 @@ fn warn_once() {
 }
 
 impl Descriptions {
-    /// Those that travel in a communicator of our own.
+    /// Makes the descriptions that travel in a communicator of our own.
     pub fn new(communicator: MPI_Comm) -> Self {
         Self { communicator, sent: Mutex::default(), arrived: Mutex::default() }
     }

@@ -1,4 +1,4 @@
-//! What travels beside packed bytes, so that nobody takes other bytes for them.
+//! Seals and descriptions: they travel beside packed bytes, so that nobody takes other bytes for them.
 //!
 //! - With messages nothing. With `DTYPE_CHECK=1` a *description* of the values, with which the receiver
 //!   compares its own: in the first piece on the wire of segments, and otherwise in a message of its own

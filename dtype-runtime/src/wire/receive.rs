@@ -142,7 +142,7 @@ pub(super) struct Posted {
     /// Nothing to receive where there is nobody.
     request: Option<Request>,
     room: usize,
-    /// Those of the communicator, which may be gone when the message arrives.
+    /// The descriptions of the communicator, which may be gone when the message arrives.
     descriptions: Option<Arc<Descriptions>>,
 }
 

@@ -435,7 +435,7 @@ impl Liar<'_> {
 struct Fickle<'a> {
     communicators: [&'a SimpleCommunicator; 2],
     ranks: [i32; 2],
-    /// How often each has been asked for.
+    /// The number of times that each was asked for.
     asked: [Cell<usize>; 2],
 }
 
@@ -475,7 +475,7 @@ unsafe impl Source for Fickle<'_> {
     }
 }
 
-/// What a program's own traits say is believed once a call.
+/// Checks that traits of rsmpi are asked once a call, by answers that change from one question to the next.
 pub fn fickle(world: &SimpleCommunicator) {
     let (rank, ranks) = (world.rank(), world.size());
     let alone = world.split_by_color(Color::with_value(rank)).expect("every rank is in one");
