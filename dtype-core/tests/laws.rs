@@ -5,8 +5,8 @@ mod common;
 use common::{Library, cost_models, interpret, repeating_map, small_map, small_tree};
 use dtype_core::{
     ArrayOrder, BaseType, Bounds, Constructor, Datatype, Distributed, Distribution, Error, Limits, NodeCosts,
-    Optimality, Penalty, Program, Shape, Step, Subdimension, TypeMap, TypeTree, Weighting, normalize,
-    normalize_within,
+    OldType, Optimality, Penalty, Program, Shape, Step, Subdimension, TypeMap, TypeTree, Weighting,
+    normalize, normalize_within,
     proposed::{Blocks, Triangular, bucket},
     reconstruct, reconstruct_within, solve_layout,
 };
@@ -244,6 +244,7 @@ proptest! {
             Some(limit) => Program::lower_within(&tree, bounds, limit),
         }.unwrap();
         prop_assert!(program.largest_count() <= limit.unwrap_or(u64::MAX));
+        prop_assert!(most_joined(&program) <= limit.unwrap_or(u64::MAX));
         prop_assert_eq!(format!("{program:#}").parse::<Program>(), Ok(program.clone()));
         let expected: Vec<_> = tree.flatten().map(|map| map.entries().collect()).unwrap_or_default();
         for library in Library::ALL {
@@ -568,6 +569,62 @@ fn no_program_has_an_hvector_of_stride_minus_one() {
     }
     let buckets = TypeTree::index_bucket(-1, [3, 5], [10, 20], TypeTree::Leaf(BaseType::U8));
     assert!(!Program::lower(&buckets, None).unwrap().to_string().contains(", -1, MPI"));
+}
+
+/// The largest number of copies that Open MPI joins to one block: those of an hvector without gaps, and, up to
+/// 4.1, equal neighbours in a struct. It counts them in an int and does not look whether that is enough.
+fn most_joined(program: &Program) -> u64 {
+    let extents: Vec<i64> = (0..program.steps.len())
+        .map(|step| Program { steps: program.steps[..=step].to_vec(), result: OldType::Step(step) })
+        .map(|program| interpret(&program, Library::ALL[0]).2)
+        .collect();
+    let extent = |old: &OldType| match old {
+        OldType::Base(base) => base.size() as i64,
+        OldType::Step(step) => extents[*step],
+    };
+    let joined = |step: &Step| match step {
+        Step::Hvector { count, blocklength, stride, oldtype }
+            if *stride == *blocklength as i64 * extent(oldtype) =>
+        {
+            count * blocklength
+        }
+        Step::Struct { blocklengths, displacements, oldtypes } => {
+            let (mut most, mut copies) = (0, 0);
+            for (i, length) in blocklengths.iter().enumerate() {
+                let is_next = i > 0
+                    && oldtypes[i - 1] == oldtypes[i]
+                    && displacements[i - 1] + blocklengths[i - 1] as i64 * extent(&oldtypes[i])
+                        == displacements[i];
+                copies = if is_next { copies + length } else { *length };
+                most = copies.max(most);
+            }
+            most
+        }
+        _ => 0,
+    };
+    program.steps.iter().map(joined).max().unwrap_or(0)
+}
+
+/// Found with datatypes of 4 GiB: Open MPI 4.1.4 and 5.0.11 make others of these hvectors and structs.
+#[test]
+fn no_library_joins_more_copies_than_the_limit() {
+    let u8 = TypeTree::Leaf(BaseType::U8);
+    let runs = [3, 3, 4].map(|count| TypeTree::vector(count, 1, u8.clone()));
+    let [a, b, c] = runs;
+    let trees = [
+        TypeTree::vector(8, 1, u8.clone()),
+        TypeTree::vector(9, 1, u8.clone()),
+        TypeTree::vector(70, 1, u8.clone()),
+        TypeTree::structure([0, 3, 6, 16], [a, b, c, TypeTree::Leaf(BaseType::F64)]),
+    ];
+    for tree in trees {
+        let expected: Vec<_> = tree.flatten().unwrap().entries().collect();
+        let program = Program::lower_within(&tree, None, 4).unwrap();
+        assert!(program.largest_count() <= 4 && most_joined(&program) <= 4, "{program}");
+        for library in Library::ALL {
+            assert_eq!(interpret(&program, library).0, expected, "{program}");
+        }
+    }
 }
 
 /// A triangle, found with the ready-made layouts: rows of all lengths are the buckets of one idxbuc, even

@@ -247,11 +247,12 @@ impl Lowering {
 
     fn lower(&mut self, tree: &TypeTree) -> Built {
         let (built, count) = self.block(tree);
-        if count == 1 {
-            return built;
-        }
-        let oldtype = self.push(Step::Contiguous { count, oldtype: built.oldtype });
-        spread(oldtype, built, [(0, count, built.extent().unwrap_or(0))])
+        if count == 1 { built } else { self.contiguous(built, count) }
+    }
+
+    fn contiguous(&mut self, block: Built, count: u64) -> Built {
+        let oldtype = self.push(Step::Contiguous { count, oldtype: block.oldtype });
+        spread(oldtype, block, [(0, count, block.extent().unwrap_or(0))])
     }
 
     /// A tree as a block length over a datatype: that many copies, each an extent after the one before.
@@ -273,10 +274,12 @@ impl Lowering {
             TypeTree::Vector { count, stride, child } => {
                 let (block, blocklength) = self.block(child);
                 let extent = block.extent();
-                if extent.and_then(|extent| extent.checked_mul(blocklength as i64)) == Some(*stride)
-                    && let Some(count) = count.checked_mul(blocklength).filter(|count| *count <= self.limit)
-                {
-                    return (block, count);
+                if extent.and_then(|extent| extent.checked_mul(blocklength as i64)) == Some(*stride) {
+                    return match count.checked_mul(blocklength).filter(|count| *count <= self.limit) {
+                        Some(count) => (block, count),
+                        // Open MPI multiplies the two of such an hvector as ints.
+                        None => (self.contiguous(block, blocklength), *count),
+                    };
                 }
                 self.hvector(block, blocklength, *count, *stride)
             }
@@ -363,6 +366,7 @@ impl Lowering {
             }
             return self.hindexed(*first, blocks.iter().map(|(_, length)| *length).collect(), displacements);
         }
+        let blocks = self.not_joined(blocks);
         let spans = blocks.iter().zip(displacements).map(|((block, length), at)| {
             spread(block.oldtype, *block, [(*at, *length, block.extent().unwrap_or(0))])
         });
@@ -373,6 +377,21 @@ impl Lowering {
             oldtypes: blocks.iter().map(|(block, _)| block.oldtype).collect(),
         });
         Built { oldtype, ..bounds }
+    }
+
+    /// The blocks of a struct, changed so that equal neighbours have no more copies than the limit together.
+    /// Open MPI 4.1 joins adjacent ones, and adds up their lengths as ints.
+    fn not_joined(&mut self, blocks: &[(Built, u64)]) -> Vec<(Built, u64)> {
+        let (mut before, mut copies) = (None, 0u64);
+        let apart = blocks.iter().map(|&(mut block, mut length)| {
+            copies = if before == Some(block.oldtype) { copies.saturating_add(length) } else { length };
+            if copies > self.limit {
+                (block, length, copies) = (self.contiguous(block, length), 1, 1);
+            }
+            before = Some(block.oldtype);
+            (block, length)
+        });
+        apart.collect()
     }
 }
 
