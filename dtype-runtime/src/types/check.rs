@@ -84,6 +84,67 @@ pub(crate) fn check<T: MpiDatatype>(packed: &[u8], start: usize) -> Result<(), E
     if T::FACTS.any_pattern || packed.is_empty() {
         return Ok(());
     }
+    let size = T::FACTS.packed_size.max(1);
+    let Some((first, others)) = packed.split_at_checked(start.next_multiple_of(size) - start) else {
+        return look::<T>(packed, start);
+    };
+    let whole = others.chunks_exact(size);
+    let last = whole.remainder();
+    if !whole.fold(true, |all_valid, value| all_valid & Whole::is_valid::<T>(value)) {
+        return look::<T>(packed, start);
+    }
+    look::<T>(first, start)?;
+    look::<T>(last, start + packed.len() - last.len())
+}
+
+/// The packed bytes of one whole value. What is in them is known when this is compiled, so that only the
+/// looks themselves are left of it.
+struct Whole<'a> {
+    value: &'a [u8],
+    /// How many bytes have been passed.
+    at: usize,
+    all_valid: bool,
+}
+
+impl<'a> Whole<'a> {
+    #[inline(always)]
+    fn is_valid<T: MpiDatatype>(value: &'a [u8]) -> bool {
+        let mut whole = Self { value, at: 0, all_valid: true };
+        whole.elements::<T>(1);
+        whole.all_valid
+    }
+}
+
+impl Visitor for Whole<'_> {
+    #[inline(always)]
+    fn leaf<T: MpiDatatype>(&mut self, base: BaseType) {
+        let end = self.at + base.size() as usize;
+        self.all_valid &= T::is_valid(&self.value[self.at..end]);
+        self.at = end;
+    }
+
+    #[inline(always)]
+    fn field<F: MpiDatatype>(&mut self, _offset: usize) {
+        self.elements::<F>(1);
+    }
+
+    #[inline(always)]
+    fn elements<F: MpiDatatype>(&mut self, count: usize) {
+        if F::FACTS.any_pattern || F::FACTS.packed_size == 0 {
+            self.at += F::FACTS.packed_size * count;
+            return;
+        }
+        for _ in 0..count {
+            F::visit(self);
+        }
+    }
+}
+
+/// Looks at packed bytes that may hold values in part, or invalid ones.
+fn look<T: MpiDatatype>(packed: &[u8], start: usize) -> Result<(), Error> {
+    if packed.is_empty() {
+        return Ok(());
+    }
     let bytes = start..start + packed.len();
     let mut looking = Looking { packed, bytes, at: 0, invalid: None };
     looking.elements::<T>(looking.bytes.end.div_ceil(T::FACTS.packed_size.max(1)));
