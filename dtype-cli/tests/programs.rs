@@ -274,6 +274,59 @@ int main(int argc, char **argv) {{
     check(&cases, &run(&mut Command::new(&program)));
 }
 
+/// Sizes around those at which C's `int`, and an unsigned one, end: some libraries overflow there and say
+/// nothing. One that forgets a copy is an error of the program, too.
+#[test]
+fn c_programs_make_datatypes_of_some_gib_or_say_that_the_library_did_not() {
+    let int = i64::from(i32::MAX);
+    let lengths = [int - 1, int, int + 1, int + 2, 2 * int, (1 << 32) + 17, 1 << 33];
+    let case = |notation: String| Case { notation, entries: Vec::new(), extent: 0 };
+    let cases: Vec<_> = lengths
+        .iter()
+        .flat_map(|n| {
+            let run = format!("vec({n}, 1, u8)");
+            [run.clone(), format!("strc([0, {}], [{run}, f64])", n + 9), format!("vec(2, {}, {run})", n + 9)]
+        })
+        .map(case)
+        .collect();
+    let sizes = lengths.iter().flat_map(|n| [*n, n + 8, 2 * n]);
+    let folder = folder("large");
+    let names = write_all(&cases, &folder, "c", "c");
+    let mut main = "#include <mpi.h>\n#include <stdio.h>\n".to_owned();
+    for name in &names {
+        writeln!(main, "#include \"{name}.c\"").unwrap();
+    }
+    main.push_str(
+        "\
+static int forgetful(int count, MPI_Datatype old, MPI_Datatype *new) {
+  return MPI_Type_contiguous(count - 1, old, new);
+}
+#define MPI_Type_contiguous forgetful
+#define convert0_create forgetful_create
+#include \"convert0.c\"
+#undef convert0_create
+static void make(int (*create)(MPI_Datatype *)) {
+  MPI_Datatype type; MPI_Count size = -1;
+  int error = create(&type);
+  if (error == MPI_SUCCESS) { MPI_Type_size_x(type, &size); MPI_Type_free(&type); }
+  printf(\"%lld\\n\", (long long)size);
+}
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+",
+    );
+    for name in names.iter().map(String::as_str).chain(["forgetful"]) {
+        writeln!(main, "  make({name}_create);").unwrap();
+    }
+    main.push_str("  return MPI_Finalize();\n}\n");
+    let (source, program) = (folder.join("main.c"), folder.join("main"));
+    fs::write(&source, main).unwrap();
+    run(Command::new(compiler("mpicc")).arg(&source).arg("-o").arg(&program));
+    let output = run(&mut Command::new(&program));
+    let expected: Vec<_> = sizes.flat_map(|size| [size, size]).chain([-1]).map(|n| n.to_string()).collect();
+    assert_eq!(output.lines().collect::<Vec<_>>(), expected);
+}
+
 #[test]
 fn fortran_programs_pack_what_was_described() {
     fortran("fortran", "mpi_f08", "type(MPI_Datatype)");

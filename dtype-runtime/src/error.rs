@@ -303,6 +303,25 @@ pub enum Error {
         /// The greatest value that fits.
         limit: i128,
     },
+    /// The MPI library has built another datatype than it was asked for, as Open MPI does where counts overflow.
+    /// The datatype is not used.
+    #[error(
+        "asked for a datatype of {asked_size} bytes of data, in bytes {} to {} of memory, {library} has built \
+         one of {built_size}, in bytes {} to {}: divide the message, or use another library",
+        asked_range.0, asked_range.1, built_range.0, built_range.1
+    )]
+    Construction {
+        /// The library, as it calls itself.
+        library: String,
+        /// Bytes of data of the datatype that was asked for.
+        asked_size: u64,
+        /// Its first byte, and one past its last one.
+        asked_range: (i64, i64),
+        /// Bytes of data of the datatype that was built, as `MPI_Type_size_x` says.
+        built_size: i64,
+        /// Its first byte and one past its last one, as `MPI_Type_get_true_extent_x` says.
+        built_range: (i64, i64),
+    },
     /// An MPI call failed.
     #[error("{call} failed: {text} (error code {code})")]
     Mpi {

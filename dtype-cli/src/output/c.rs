@@ -9,7 +9,7 @@ use crate::record::{Field, FieldPlace, Language, Record};
 
 /// A translation unit with one function that builds the datatype.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
-    let Emitted { name, program, bounds, size, .. } = emitted;
+    let Emitted { name, program, bounds, measure, .. } = emitted;
     writeln!(f, "/*")?;
     emitted.comment.lines().try_for_each(|line| writeln!(f, "{}", format!(" * {line}").trim_end()))?;
     writeln!(
@@ -43,7 +43,8 @@ int {name}_create(MPI_Datatype *newtype)
     writeln!(
         f,
         "    MPI_Aint lower_bound, extent;
-    int error, size;
+    MPI_Count size, true_lower_bound, true_extent;
+    int error;
 "
     )?;
     if let OldType::Base(base) = program.result {
@@ -53,20 +54,25 @@ int {name}_create(MPI_Datatype *newtype)
         call(f, i, step)?;
     }
     let result = format!("t{}", made - 1);
-    // Larger ones are not told by this call.
-    let size_differs =
-        if i32::try_from(*size).is_ok() { format!(" || size != {size}") } else { String::new() };
+    let true_bounds_differ = emitted.true_bounds().map_or(String::new(), |bounds| {
+        let [lower_bound, extent] = bounds.map(|bytes| literal(bytes, ""));
+        format!("\n            || true_lower_bound != {lower_bound} || true_extent != {extent}")
+    });
     writeln!(
         f,
         "    if (error == MPI_SUCCESS) error = MPI_Type_commit(&{result});
     if (error == MPI_SUCCESS) error = MPI_Type_get_extent({result}, &lower_bound, &extent);
-    if (error == MPI_SUCCESS) error = MPI_Type_size({result}, &size);
-    if (error == MPI_SUCCESS && (lower_bound != {} || extent != {}{size_differs})) {{
+    if (error == MPI_SUCCESS) error = MPI_Type_size_x({result}, &size);
+    if (error == MPI_SUCCESS)
+        error = MPI_Type_get_true_extent_x({result}, &true_lower_bound, &true_extent);
+    if (error == MPI_SUCCESS
+        && (lower_bound != {} || extent != {} || size != {}{true_bounds_differ})) {{
         error = MPI_ERR_TYPE;
     }}
 ",
         literal(bounds.lower_bound, ""),
-        literal(bounds.extent, "")
+        literal(bounds.extent, ""),
+        measure.size
     )?;
     for i in 0..made - 1 {
         writeln!(f, "    if (t{i} != MPI_DATATYPE_NULL) MPI_Type_free(&t{i});")?;

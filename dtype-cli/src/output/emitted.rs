@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Write};
 
-use dtype_core::{BaseType, Bounds, OldType, Program, Step};
+use dtype_core::{BaseType, Bounds, Measure, OldType, Program, Step};
 
 use crate::record::Record;
 
@@ -12,8 +12,8 @@ pub(super) struct Emitted<'a> {
     pub(super) name: &'a str,
     pub(super) program: Program,
     pub(super) bounds: Bounds,
-    /// Bytes of data.
-    pub(super) size: u64,
+    /// The datatype's size and true extent.
+    pub(super) measure: Measure,
     /// What the program says of itself.
     pub(super) comment: String,
     /// Of a struct, its fields.
@@ -24,6 +24,11 @@ pub(super) struct Emitted<'a> {
 pub(super) const WIDTH: usize = 100;
 
 impl Emitted<'_> {
+    /// The true lower bound and the true extent, unless there is no data: libraries differ in where that begins.
+    pub(super) fn true_bounds(&self) -> Option<[i64; 2]> {
+        (self.measure.size > 0).then(|| [self.measure.lower_bound, self.measure.true_extent()])
+    }
+
     /// The predefined datatypes that the program is made of, as often as they stand in it.
     pub(super) fn bases(&self) -> impl Iterator<Item = BaseType> {
         let Program { steps, result } = &self.program;

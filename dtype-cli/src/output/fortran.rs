@@ -8,6 +8,8 @@ use super::emitted::{Emitted, WIDTH, literal, numbers};
 
 /// What stands behind numbers of bytes.
 const KIND: &str = "_MPI_ADDRESS_KIND";
+/// What stands behind numbers of bytes of any size.
+const COUNT: &str = "_MPI_COUNT_KIND";
 
 /// What a program says that uses one of MPI's modules.
 pub(super) struct Module {
@@ -24,7 +26,7 @@ pub(super) const OLD: Module = Module { name: "mpi", datatype: "integer" };
 /// A module with one subroutine that builds the datatype.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>, module: &Module) -> fmt::Result {
     let Module { name: mpi, datatype } = module;
-    let Emitted { name, program, bounds, size, .. } = emitted;
+    let Emitted { name, program, bounds, measure, .. } = emitted;
     emitted.comment.lines().try_for_each(|line| writeln!(f, "{}", format!("! {line}").trim_end()))?;
     let last = program.steps.len().max(1) - 1;
     writeln!(
@@ -43,7 +45,8 @@ contains
     integer, intent(out) :: ierror
     {datatype} :: t(0:{last})
     integer(kind=MPI_ADDRESS_KIND) :: lower_bound, extent
-    integer :: size, i, ignored"
+    integer(kind=MPI_COUNT_KIND) :: size, true_lower_bound, true_extent
+    integer :: i, ignored"
     )?;
     for (i, step) in program.steps.iter().enumerate() {
         declare(f, i, step)?;
@@ -65,13 +68,17 @@ contains
     leave(f)?;
     writeln!(f, "      call MPI_Type_get_extent(t({last}), lower_bound, extent, ierror)")?;
     leave(f)?;
-    writeln!(f, "      call MPI_Type_size(t({last}), size, ierror)")?;
+    writeln!(f, "      call MPI_Type_size_x(t({last}), size, ierror)")?;
+    leave(f)?;
+    writeln!(f, "      call MPI_Type_get_true_extent_x(t({last}), true_lower_bound, true_extent, ierror)")?;
     leave(f)?;
     for (name, value) in [("lower_bound", bounds.lower_bound), ("extent", bounds.extent)] {
         writeln!(f, "      if ({name} /= {}) ierror = MPI_ERR_TYPE", literal(value, KIND))?;
     }
-    if i32::try_from(*size).is_ok() {
-        writeln!(f, "      if (size /= {size}) ierror = MPI_ERR_TYPE")?;
+    writeln!(f, "      if (size /= {}{COUNT}) ierror = MPI_ERR_TYPE", measure.size)?;
+    let names = ["true_lower_bound", "true_extent"];
+    for (name, value) in names.into_iter().zip(emitted.true_bounds().into_iter().flatten()) {
+        writeln!(f, "      if ({name} /= {}) ierror = MPI_ERR_TYPE", literal(value, COUNT))?;
     }
     writeln!(
         f,

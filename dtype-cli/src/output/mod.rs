@@ -152,16 +152,17 @@ impl Answer<'_> {
         let Solution { tree, cost, optimality } = self.solution;
         // Counts are a C int in every language.
         let program = Program::lower_within(tree, Some(self.bounds), i32::MAX as u64)?;
-        let size = tree.measure()?.size;
+        let measure = tree.measure()?;
         let Bounds { lower_bound, extent } = self.bounds;
         // No name of a file ends a comment.
         let source = self.source.replace(char::is_control, " ").replace("*/", "* /");
         let comment = format!(
             "Written by `dtype` from {source}.\n\
-             {size} bytes of data, lower bound {lower_bound}, extent {extent}; cost {cost} ({}).\n\n{tree}",
+             {} bytes of data, lower bound {lower_bound}, extent {extent}; cost {cost} ({}).\n\n{tree}",
+            measure.size,
             optimality.name()
         );
-        Ok(Emitted { name: self.name, program, bounds: self.bounds, size, comment, record: self.record })
+        Ok(Emitted { name: self.name, program, bounds: self.bounds, measure, comment, record: self.record })
     }
 }
 

@@ -8,7 +8,7 @@ use super::emitted::{Emitted, wrapped};
 
 /// A module with one function that builds the datatype.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
-    let Emitted { name, program, bounds, size, .. } = emitted;
+    let Emitted { name, program, bounds, measure, .. } = emitted;
     emitted.comment.lines().try_for_each(|line| writeln!(f, "{}", format!("# {line}").trim_end()))?;
     writeln!(
         f,
@@ -32,10 +32,16 @@ def create_{name}():
         for datatype in made:
             datatype.Free()
     assert result.Get_extent() == ({}, {}), result.Get_extent()
-    assert result.Get_size() == {size}, result.Get_size()
-    return result",
-        bounds.lower_bound, bounds.extent
-    )
+    assert result.Get_size() == {}, result.Get_size()",
+        bounds.lower_bound, bounds.extent, measure.size
+    )?;
+    if let Some([lower_bound, extent]) = emitted.true_bounds() {
+        writeln!(
+            f,
+            "    assert result.Get_true_extent() == ({lower_bound}, {extent}), result.Get_true_extent()"
+        )?;
+    }
+    writeln!(f, "    return result")
 }
 
 fn call(f: &mut String, step: &Step) -> fmt::Result {

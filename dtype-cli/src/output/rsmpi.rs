@@ -17,7 +17,7 @@ pub(super) fn type_of(base: BaseType) -> Option<&'static str> {
 
 /// A module with one function that builds the datatype.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
-    let Emitted { name, program, bounds, size, .. } = emitted;
+    let Emitted { name, program, bounds, measure, .. } = emitted;
     emitted.comment.lines().try_for_each(|line| writeln!(f, "{}", format!("// {line}").trim_end()))?;
     let is_resized = program.steps.iter().any(|step| matches!(step, Step::Resized { .. }));
     let is_struct =
@@ -47,21 +47,25 @@ pub fn {name}_create() -> UserDatatype {{"
         f,
         "    let newtype = t{last}.commit();
     // SAFETY: the handle is that of a datatype, and the places are those of numbers.
-    let (size, lower_bound, extent) = unsafe {{
-        let (mut size, mut lower_bound, mut extent) = (0, 0, 0);
-        ffi::MPI_Type_size(newtype.as_raw(), &mut size);
-        ffi::MPI_Type_get_extent(newtype.as_raw(), &mut lower_bound, &mut extent);
-        (size, lower_bound, extent)
-    }};"
+    let (size, bounds, true_bounds) = unsafe {{
+        let (mut size, mut bounds, mut true_bounds) = (0, [0; 2], [0; 2]);
+        let [lower_bound, extent] = &mut bounds;
+        let [true_lower_bound, true_extent] = &mut true_bounds;
+        ffi::MPI_Type_size_x(newtype.as_raw(), &mut size);
+        ffi::MPI_Type_get_extent(newtype.as_raw(), lower_bound, extent);
+        ffi::MPI_Type_get_true_extent_x(newtype.as_raw(), true_lower_bound, true_extent);
+        (size, bounds, true_bounds)
+    }};
+    assert_eq!(size, {});",
+        measure.size
     )?;
-    // Larger ones are not told by this call.
-    match i32::try_from(*size) {
-        Ok(size) => writeln!(f, "    assert_eq!(size, {size});")?,
-        Err(_) => writeln!(f, "    let _: i32 = size;")?,
+    match emitted.true_bounds() {
+        Some(bounds) => writeln!(f, "    assert_eq!(true_bounds, {bounds:?});")?,
+        None => writeln!(f, "    let _: [ffi::MPI_Count; 2] = true_bounds;")?,
     }
     writeln!(
         f,
-        "    let bounds: [Address; 2] = [lower_bound, extent];
+        "    let bounds: [Address; 2] = bounds;
     assert_eq!(bounds, [{}, {}]);
     newtype
 }}",

@@ -6,14 +6,21 @@ use ::mpi::{
     Address, Count,
     ffi::{self, MPI_Datatype},
 };
-use dtype_core::{BaseType, OldType, Program, Step};
+use dtype_core::{BaseType, Measure, OldType, Program, Step};
 
 use super::{errors::checked, shim};
 use crate::Error;
 
 /// Runs a program and commits its result; the flag says whether it was built, and so is to be freed. Complex
 /// numbers that the library would tear apart are two numbers each in it, if they may be.
-pub(super) fn construct(program: &Program, may_split: bool) -> Result<(MPI_Datatype, bool), Error> {
+///
+/// # Errors
+/// [`Error::Construction`] if the library has built a datatype of another size or true extent than `asked`.
+pub(super) fn construct(
+    program: &Program,
+    may_split: bool,
+    asked: &Measure,
+) -> Result<(MPI_Datatype, bool), Error> {
     let mut steps = Steps { built: Vec::with_capacity(program.steps.len()), split: Vec::new() };
     for (complex, number) in torn(program).filter(|_| may_split) {
         let two = steps.call(&Step::Contiguous { count: 2, oldtype: OldType::Base(number) })?;
@@ -29,8 +36,35 @@ pub(super) fn construct(program: &Program, may_split: bool) -> Result<(MPI_Datat
     let mut result = steps.built.swap_remove(index);
     // SAFETY: the handle was built by the last step.
     let code = unsafe { ffi::MPI_Type_commit(&raw mut result) };
-    checked("MPI_Type_commit", code).inspect_err(|_| steps.built.push(result))?;
+    let is_right = checked("MPI_Type_commit", code).and_then(|()| compare(result, asked));
+    is_right.inspect_err(|_| steps.built.push(result))?;
     Ok((result, true))
+}
+
+/// Compares a committed datatype with what was asked for. Libraries overflow in silence: to Open MPI 4.1 and
+/// 5.0, an hvector of 4 GiB without gaps is of size 0.
+fn compare(datatype: MPI_Datatype, asked: &Measure) -> Result<(), Error> {
+    let [mut size, mut first, mut extent] = [0; 3];
+    // SAFETY: MPI is usable and the datatype committed; every output is a local of the right type.
+    checked("MPI_Type_size_x", unsafe { ffi::MPI_Type_size_x(datatype, &raw mut size) })?;
+    // SAFETY: MPI is usable and the datatype committed; every output is a local of the right type.
+    checked("MPI_Type_get_true_extent_x", unsafe {
+        ffi::MPI_Type_get_true_extent_x(datatype, &raw mut first, &raw mut extent)
+    })?;
+    // Libraries differ in where a datatype without data begins.
+    let is_right = i64::try_from(asked.size) == Ok(size)
+        && (size == 0 || (first, extent) == (asked.lower_bound, asked.true_extent()));
+    if is_right {
+        return Ok(());
+    }
+    let version = ::mpi::environment::library_version().unwrap_or_default();
+    Err(Error::Construction {
+        library: version.split([',', '\n']).next().unwrap_or_default().trim_end().to_owned(),
+        asked_size: asked.size,
+        asked_range: (asked.lower_bound, asked.upper_bound),
+        built_size: size,
+        built_range: (first, first.wrapping_add(extent)),
+    })
 }
 
 /// The complex numbers that the library tears apart in its copies of the datatype of this program, each with

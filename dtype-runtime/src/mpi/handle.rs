@@ -6,7 +6,7 @@ use std::{
 };
 
 use ::mpi::ffi::{self, MPI_Datatype};
-use dtype_core::Program;
+use dtype_core::{Measure, Program};
 
 use super::{
     construct::construct,
@@ -47,7 +47,7 @@ struct All {
 }
 
 /// What runs a program, and the result of that.
-type Construct = fn(&Program, bool) -> Built;
+type Construct = fn(&Program, bool, &Measure) -> Built;
 type Built = Result<(MPI_Datatype, bool), Error>;
 
 /// The place of a datatype that is built at first use.

@@ -203,11 +203,12 @@ impl LazyDatatype {
         let may_split = self.purpose == Purpose::Messages;
         self.handle.get_or_build(|construct| {
             let program = self.program();
+            let asked = program.datatype()?.tree.measure()?;
             if program.largest_count() <= Count::MAX as u64 || has_large_counts() {
-                construct(program, may_split)
+                construct(program, may_split, &asked)
             } else {
                 let program = Program::lower_within(&self.solution().tree, self.bounds, Count::MAX as u64)?;
-                construct(&program, may_split)
+                construct(&program, may_split, &asked)
             }
         })
     }

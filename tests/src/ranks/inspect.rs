@@ -4,7 +4,8 @@ use std::{any::type_name, mem::MaybeUninit, os::raw::c_int};
 
 use dtype_runtime::{
     Error, Layout, MpiDatatype,
-    dtype_core::{BaseType, Bounds, OldType, Program, Step, TypeTree, normalize, solve_layout},
+    decode::build,
+    dtype_core::{BaseType, Bounds, Measure, OldType, Program, Step, TypeTree, normalize, solve_layout},
     layout,
     layout::{ArrayLike, LayoutOrigin},
     pack, packed_size, unpack_into,
@@ -244,4 +245,63 @@ pub fn large_counts() {
     // What was built is taken apart to the same map.
     let decoded = dtype_runtime::decode(&blocks.datatype().unwrap()).unwrap();
     assert_eq!(decoded.tree().runs().unwrap(), blocks.type_map().unwrap());
+}
+
+/// Every constructor at sizes around those at which C's `int`, and an unsigned one, end. Nothing is sent.
+pub fn large_constructors() {
+    const INT: u64 = i32::MAX as u64;
+    let run = |base: BaseType, count| TypeTree::vector(count, base.extent() as i64, TypeTree::Leaf(base));
+    let large = [INT - 1, INT, INT + 1, INT + 2, 2 * INT, 2 * INT + 1, (1 << 32) + 17, 1 << 33];
+    for (n, base) in large.into_iter().flat_map(|n| [BaseType::U8, BaseType::F64].map(|base| (n, base))) {
+        let (leaf, short) = (TypeTree::Leaf(base), TypeTree::Leaf(BaseType::I16));
+        let (size, at) = (base.size() as i64, n as i64 * base.size() as i64 + 64);
+        let trees = [
+            run(base, n),
+            TypeTree::vector(3, at, run(base, n)),
+            TypeTree::vector(n, 3 * size, run(base, 2)),
+            TypeTree::vector(2, at * 4 * size, TypeTree::vector(n, 2 * size, leaf.clone())),
+            TypeTree::index([0, at, 3 * at], run(base, n)),
+            TypeTree::index([0, at], TypeTree::vector(n, 3 * size, run(base, 2))),
+            TypeTree::index_bucket(2 * size, [n, 5], [0, 2 * at], leaf),
+            TypeTree::structure([0, at], [run(base, n), short.clone()]),
+            TypeTree::structure([0, at, 2 * at], [run(base, n), short, run(base, n + 1)]),
+        ];
+        for tree in trees {
+            let Measure { lower_bound, upper_bound, size, .. } = tree.measure().unwrap();
+            let datatype = build(tree.clone(), Bounds::of_extent(upper_bound));
+            let datatype = datatype.unwrap_or_else(|error| panic!("{error}: {n} × {base}\n{tree}"));
+            let [mut found, mut first, mut true_extent] = [0; 3];
+            // SAFETY: the datatype is committed, and every output is a local of the right type.
+            unsafe {
+                ffi::MPI_Type_size_x(datatype.as_raw(), &raw mut found);
+                ffi::MPI_Type_get_true_extent_x(datatype.as_raw(), &raw mut first, &raw mut true_extent);
+            }
+            let found = (found as u64, first, true_extent);
+            assert_eq!(found, (size, lower_bound, upper_bound - lower_bound), "{n} × {base}\n{tree}");
+        }
+    }
+}
+
+/// What a library builds wrongly is an error that says so, and is not used; the next attempt is another one.
+pub fn built_wrongly() {
+    unsafe extern "C" {
+        /// How many of the next contiguous datatypes are one copy too short: see `c/spy.c`.
+        fn c_make_mistakes(count: c_int);
+    }
+    let n = 1000 + std::hint::black_box(1);
+    let layout = layout!(u8[n] => [..]).unwrap();
+    // SAFETY: it sets a number of this process, which has one thread.
+    unsafe { c_make_mistakes(1) };
+    let error = layout.datatype().err().map(|error| error.to_string());
+    let error = error.expect("an error");
+    let library = mpi::environment::library_version().unwrap_or_default();
+    let library = library.split([',', '\n']).next().unwrap_or_default().trim_end();
+    assert_eq!(
+        error,
+        format!(
+            "asked for a datatype of 1001 bytes of data, in bytes 0 to 1001 of memory, {library} has built one \
+             of 1000, in bytes 0 to 1000: divide the message, or use another library"
+        )
+    );
+    assert_eq!(bounds(layout.datatype().unwrap().as_raw()), (1001, 0, 1001, 0, 1001));
 }

@@ -1,6 +1,8 @@
 //! Messages of gibibytes, and of more values than an MPI count.
 
-use dtype_runtime::{MpiDatatype, Wire, traits::*, wire};
+use std::hint::black_box;
+
+use dtype_runtime::{MpiDatatype, Wire, layout, traits::*, wire};
 use mpi::{topology::SimpleCommunicator, traits::*};
 
 #[derive(MpiDatatype, Clone, Copy, PartialEq)]
@@ -77,4 +79,33 @@ pub fn beyond_counts(world: &SimpleCommunicator) {
     };
     world.all_to_all_varcount_packed(&messages, &mut into).unwrap();
     assert!(into == if rank == 0 { [vec![page(3)], vec![page(4); 2]] } else { [both(), Vec::new()] });
+}
+
+/// More bytes than an unsigned int counts: as a layout by rsmpi's calls, over wires, and received at once.
+pub fn beyond_4_gib(world: &SimpleCommunicator) {
+    let n = (1 << 32) + black_box(17);
+    let layout = layout!(u8[n] => [..]).unwrap();
+    let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
+    let places = || (7..n).step_by(1 << 20).chain([n - 1]);
+    let mut bytes = vec![0u8; n];
+    for round in 1..4 {
+        let mark = |place: usize| (place >> 20) as u8 ^ (place as u8 + round);
+        if world.rank() == 0 {
+            places().for_each(|place| bytes[place] = mark(place));
+            match round {
+                1 => receiver.send(&layout.of(&bytes).unwrap()),
+                2 => receiver.send_over(Wire::Typed, &bytes).unwrap(),
+                _ => receiver.send_packed(&bytes).unwrap(),
+            }
+            continue;
+        }
+        match round {
+            1 => drop(sender.receive_into(&mut layout.of_mut(&mut bytes).unwrap())),
+            2 => drop(sender.receive_values_into(&mut bytes).unwrap()),
+            _ => mpi::request::scope(|scope| {
+                sender.immediate_receive_values_into(scope, &mut bytes).unwrap().wait().unwrap();
+            }),
+        }
+        assert!(places().all(|place| bytes[place] == mark(place)), "round {round}");
+    }
 }

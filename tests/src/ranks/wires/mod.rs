@@ -32,7 +32,7 @@ mod measured;
 pub use checked::checked;
 pub use collective::{collectives, exact, nothing};
 pub use counts::counts;
-pub use large::{beyond_counts, large};
+pub use large::{beyond_4_gib, beyond_counts, large};
 pub use matching::{matching, matching_of_threads};
 pub use measured::measured;
 
