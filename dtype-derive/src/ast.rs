@@ -15,6 +15,8 @@ pub(crate) struct Input<'a> {
     pub(crate) generics: &'a Generics,
     pub(crate) repr: Repr,
     pub(crate) attributes: TypeAttributes,
+    /// An attribute below the derive that may put another item in the place of this one.
+    pub(crate) below: Option<&'a Attribute>,
     pub(crate) kind: Kind<'a>,
 }
 
@@ -58,7 +60,8 @@ impl<'a> Input<'a> {
             Data::Enum(data) => Kind::Enum(variants(data, errors)),
             Data::Union(_) => return None,
         };
-        Some(Self { ident: &input.ident, generics: &input.generics, repr, attributes, kind })
+        let below = attr::may_be_macro(&input.attrs);
+        Some(Self { ident: &input.ident, generics: &input.generics, repr, attributes, below, kind })
     }
 
     /// Whether all bytes are a value, as far as is seen here.

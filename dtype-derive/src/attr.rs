@@ -12,6 +12,28 @@ use syn::{
 
 use crate::errors::Errors;
 
+/// The first attribute that may be a macro, which sees the item after the derive and may put another one in
+/// its place. The other names are the compiler's, which finds them ambiguous where a macro has them, too, and
+/// `mpi`, which below the derive is that of its own options.
+pub(crate) fn may_be_macro(attributes: &[Attribute]) -> Option<&Attribute> {
+    const BUILT_IN: [&str; 12] = [
+        "allow",
+        "automatically_derived",
+        "deny",
+        "deprecated",
+        "doc",
+        "expect",
+        "forbid",
+        "mpi",
+        "must_use",
+        "non_exhaustive",
+        "repr",
+        "warn",
+    ];
+    let is_built_in = |attribute: &Attribute| BUILT_IN.iter().any(|name| attribute.path().is_ident(name));
+    attributes.iter().find(|attribute| !is_built_in(attribute))
+}
+
 /// What stands on a type.
 pub(crate) struct TypeAttributes {
     /// Where the runtime crate is.

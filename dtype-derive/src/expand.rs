@@ -254,7 +254,7 @@ fn struct_members(item: &Input<'_>, fields: &[Field<'_>], types: &Types) -> Toke
         (None, ours!(#(#visits;)*))
     };
     let costs = costs(item);
-    let lazy = lazy(item, fields);
+    let (lazy, unchanged) = (lazy(item, fields), unchanged(item));
     let places = members.iter().map(|member| {
         let name = match member {
             Member::Named(name) => name.unraw().to_string(),
@@ -280,9 +280,34 @@ fn struct_members(item: &Input<'_>, fields: &[Field<'_>], types: &Types) -> Toke
         // Inlined, so that a crate pays for the types only that it uses.
         #[inline]
         fn lazy() -> &'static __dtype::LazyDatatype {
+            #unchanged
             #lazy
         }
     }
+}
+
+/// A statement that never runs, and compiles only if the item is as the derive saw it: with these fields, of
+/// these types, or these variants, and no others. Where no attribute stands below the derive, nothing.
+///
+/// A value of the type is all that, takes no references to packed fields, and moves nothing out of a type with
+/// a destructor. No type that travels coerces to another one.
+fn unchanged(item: &Input<'_>) -> Option<TokenStream> {
+    // What the compiler has to say of it, it says at the attribute.
+    let span = ours_at(item.below?.span());
+    let seen = match &item.kind {
+        Kind::Struct(fields) => {
+            let value = |Field { member, ty, .. }: &Field<'_>| quote_spanned!(span=> #member: loop {} as #ty);
+            let values = fields.iter().map(value);
+            // A union may have such a literal as well, if it has one field, but no pattern with `..`.
+            quote_spanned!(span=> let Self { .. } = Self { #(#values),* };)
+        }
+        Kind::Enum(variants) => quote_spanned! { span=>
+            match (loop {} as Self) {
+                #(Self::#variants {} => {})*
+            }
+        },
+    };
+    Some(quote_spanned!(span=> #[allow(trivial_casts, unreachable_code)] if false { #seen }))
 }
 
 /// One of the constants of type `bool`.
@@ -295,7 +320,7 @@ fn flag(name: &str, value: bool) -> TokenStream {
 fn enum_members(item: &Input<'_>, variants: &[&Ident]) -> TokenStream {
     // The name in `repr` is always the primitive type, whatever else it may mean.
     let integer = item.repr.integer.as_ref().map(|integer| ours!(::core::primitive::#integer));
-    let (costs, lazy) = (costs(item), lazy(item, &[]));
+    let (costs, lazy, unchanged) = (costs(item), lazy(item, &[]), unchanged(item));
     let vouched = item.attributes.vouched.then(|| flag("VOUCHED", true));
     ours! {
         const DESCRIPTION: __dtype::Description = <#integer as __dtype::MpiDatatype>::DESCRIPTION;
@@ -317,6 +342,7 @@ fn enum_members(item: &Input<'_>, variants: &[&Ident]) -> TokenStream {
         // Inlined, so that a crate pays for the types only that it uses.
         #[inline]
         fn lazy() -> &'static __dtype::LazyDatatype {
+            #unchanged
             #lazy
         }
     }

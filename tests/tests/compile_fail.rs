@@ -15,7 +15,7 @@ fn what_cannot_be_sent_or_received_says_why() {
 fn every_refusal_names_the_place_the_reason_and_what_to_do() {
     let cases = trybuild::TestCases::new();
     cases.pass("ui/pass/*.rs");
-    for topic in ["fields", "enums", "items", "attributes", "layout", "received"] {
+    for topic in ["fields", "enums", "items", "attributes", "changed", "layout", "received"] {
         cases.compile_fail(format!("ui/{topic}/*.rs"));
     }
 }
