@@ -91,6 +91,11 @@ impl Runtime {
         LazyDatatype::new::<T>(expansion)
     }
 
+    /// Counts a turn of a loop: see [`pieces::turn`].
+    pub const fn turn(turns: usize) -> usize {
+        pieces::turn(turns)
+    }
+
     /// What the pieces of a layout of elements `T` are written down with.
     pub const fn fixed_pieces<T, const PIECES: usize, const D: usize>(
         lengths: [i128; D],

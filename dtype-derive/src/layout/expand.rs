@@ -166,43 +166,48 @@ impl When {
         }
     }
 
-    /// The statements in all loops. The running program leaves them at the first mistake, too many turns
-    /// being one; the compiler has limits of its own.
-    fn looped(self, loops: &[Loop], body: &TokenStream) -> TokenStream {
-        let goes_on = (self == Self::Running).then(|| {
-            ours! {
+    /// What each turn of a loop begins with, where pieces are pushed. The running program leaves the loops at the
+    /// first mistake, too many turns being one; the compiler has counted them before.
+    fn goes_on(self) -> TokenStream {
+        match self {
+            Self::Compiling => TokenStream::new(),
+            Self::Running => ours! {
                 if !__dtype_pieces.turn() {
                     break;
                 }
-            }
-        });
-        loops.iter().rev().fold(body.clone(), |body, Loop { variable, start, closed, end }| {
-            let body = ours!(#goes_on #body);
-            let turn = if *closed {
-                ours! {
-                    while #variable <= __dtype_end {
-                        #body
-                        if #variable == __dtype_end {
-                            break;
-                        }
-                        #variable += 1;
-                    }
-                }
-            } else {
-                ours! {
-                    while #variable < __dtype_end {
-                        #body
-                        #variable += 1;
-                    }
-                }
-            };
-            ours! {{
-                let mut #variable = #start;
-                let __dtype_end = #end;
-                #turn
-            }}
-        })
+            },
+        }
     }
+}
+
+/// Statements in all loops; each turn of one begins with others.
+fn looped(loops: &[Loop], beginning: &TokenStream, body: &TokenStream) -> TokenStream {
+    loops.iter().rev().fold(body.clone(), |body, Loop { variable, start, closed, end }| {
+        let body = ours!(#beginning #body);
+        let turn = if *closed {
+            ours! {
+                while #variable <= __dtype_end {
+                    #body
+                    if #variable == __dtype_end {
+                        break;
+                    }
+                    #variable += 1;
+                }
+            }
+        } else {
+            ours! {
+                while #variable < __dtype_end {
+                    #body
+                    #variable += 1;
+                }
+            }
+        };
+        ours! {{
+            let mut #variable = #start;
+            let __dtype_end = #end;
+            #turn
+        }}
+    })
 }
 
 impl Term {
@@ -306,7 +311,7 @@ fn pushes(array: &Array, when: When) -> TokenStream {
         }
         pushes.extend(term.push(number, when));
     }
-    before.extend(when.looped(&array.loops, &pushes));
+    before.extend(looped(&array.loops, &when.goes_on(), &pushes));
     before
 }
 
@@ -319,9 +324,10 @@ fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Progressions)>) 
     let count = if let Some((_, pieces)) = literal {
         pieces.len().to_token_stream()
     } else {
-        let turns = When::Compiling.looped(loops, &ours!(__dtype_pieces += #terms;));
+        let turn = ours!(__dtype_turns = __dtype::Runtime::turn(__dtype_turns););
+        let turns = looped(loops, &turn, &ours!(__dtype_pieces += #terms;));
         ours! {{
-            let mut __dtype_pieces = 0;
+            let (mut __dtype_pieces, mut __dtype_turns) = (0, 0);
             #turns
             __dtype_pieces
         }}

@@ -199,6 +199,18 @@ impl<T, const PIECES: usize, const D: usize> FixedPieces<T, PIECES, D> {
     }
 }
 
+/// Counts one more turn of a loop that is known at compile time. Turns without a piece are limited, too: the
+/// compiler takes seconds for millions of them.
+///
+/// # Panics
+/// With too many of them: the compiler refuses the layout.
+pub(crate) const fn turn(turns: usize) -> usize {
+    if turns == 2 * MOST_FIXED_PIECES {
+        refuse(&SelectionError::TooManyPieces { limit: MOST_FIXED_PIECES });
+    }
+    turns + 1
+}
+
 const fn refuse(error: &SelectionError) -> ! {
     panic!("{}", error.message().as_str())
 }
