@@ -6,7 +6,8 @@ use dtype_core::{BaseType, SelectionError};
 
 /// Any error of this crate: of datatypes, layouts, packing, messages and MPI calls.
 ///
-/// `Debug` says the same as `Display`, since a `main` that returns an error prints that.
+/// `Debug` is the variant and the text of `Display`, since `unwrap` and a `main` that returns an error print
+/// that.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -244,7 +245,7 @@ pub enum Error {
     /// Messages or values cannot be divided among all ranks.
     #[error(
         "there are {found} {what}, but the communicator has {ranks} ranks: each must have one message, or an \
-         equal part of whole values"
+         equal part of whole values; an array is one value, so pass a slice of it (`&values[..]`)"
     )]
     Parts {
         /// What is divided.
@@ -341,7 +342,15 @@ fn sender(from: Option<(i32, i32)>) -> String {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        macro_rules! name {
+            ($($variant:ident)*) => { match self { $(Self::$variant { .. } => stringify!($variant),)* } };
+        }
+        let name = name! {
+            Length InvalidValue Tree Reach Range Torn Restricted Signature Plan Checksum Selection Shape Parameter
+            Overlap Meet NotInitialized Finalized Thread Tag Rank Table Fit Mismatch Announced Segment Parts Wire
+            Marshal Memory Datatype Representation Argument Construction Mpi
+        };
+        write!(f, "{name}: {self}")
     }
 }
 
@@ -372,5 +381,19 @@ impl Error {
             }
             other => other,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Error;
+
+    #[test]
+    fn debug_names_the_variant_and_says_what_display_says() {
+        let error = Error::Fit { expected: 12, found: Some(3), from: None };
+        assert_eq!(format!("{error:?}"), format!("Fit: {error}"));
+        assert!(format!("{:?}", Error::Plan).starts_with("Plan: this `Transpack`"));
+        let error = Error::from(dtype_core::Error::EmptyMap);
+        assert!(format!("{error:?}").starts_with("Tree: "));
     }
 }

@@ -11,14 +11,17 @@ use dtype_core::{
     constant::{RunBuffer, Solved},
 };
 
-#[cfg(feature = "mpi")]
-use super::values::{Values, ValuesMut};
 use super::{
     check::validate,
     entry::{COSTS, Description, Expansion, LayoutOrigin, LazyDatatype, unsolved},
     facts::Facts,
     fields::{Field, Fields},
     runtime::Ours,
+};
+#[cfg(feature = "mpi")]
+use super::{
+    marks::AnyPattern,
+    values::{Values, ValuesMut},
 };
 use crate::Error;
 
@@ -74,8 +77,7 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     #[doc(hidden)]
     const COMPLETE: bool = true;
     #[doc(hidden)]
-    const FIELDS: Fields =
-        Fields { list: Self::LIST, order: Self::ORDER, fixed: Self::FIXED, complete: Self::COMPLETE };
+    const FIELDS: Fields = fields::<Self>();
 
     #[doc(hidden)]
     const DESCRIPTION: Description =
@@ -85,7 +87,7 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     const FACTS: Facts = facts_of_fields::<Self>();
 
     #[doc(hidden)]
-    const RUNS: RunBuffer = if Self::BYTES { runs_of_bytes::<Self>() } else { Self::FIELDS.runs() };
+    const RUNS: RunBuffer = if Self::BYTES { runs_of_bytes::<Self>() } else { fields::<Self>().runs() };
 
     /// The type as a field of another one, at its start.
     #[doc(hidden)]
@@ -222,10 +224,12 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         Values(values)
     }
 
-    /// Values as an rsmpi `BufferMut`, to be received into, if the type is
-    /// [`AnyPattern`](crate::types::AnyPattern). Skipped fields are left as they are.
+    /// Values as an rsmpi `BufferMut`, to be received into. Skipped fields are left as they are.
     #[cfg(feature = "mpi")]
-    fn buffer_mut(values: &mut [Self]) -> ValuesMut<'_, Self> {
+    fn buffer_mut(values: &mut [Self]) -> ValuesMut<'_, Self>
+    where
+        Self: AnyPattern,
+    {
         ValuesMut(values)
     }
 
@@ -253,9 +257,15 @@ pub trait Visitor {
     fn elements<F: MpiDatatype>(&mut self, count: usize);
 }
 
+/// The fields of a struct or tuple. The constants of nested types refer to each other through this, not through
+/// `FIELDS`: the compiler stops where 128 of them do.
+const fn fields<T: MpiDatatype>() -> Fields {
+    Fields { list: T::LIST, order: T::ORDER, fixed: T::FIXED, complete: T::COMPLETE }
+}
+
 /// The facts of a struct or tuple.
 const fn facts_of_fields<T: MpiDatatype>() -> Facts {
-    let facts = T::FIELDS.facts();
+    let facts = fields::<T>().facts();
     Facts {
         dense: facts.dense && facts.packed_size == size_of::<T>(),
         wire_size: if T::BYTES { size_of::<T>() } else { facts.wire_size },

@@ -10,7 +10,6 @@ use ::mpi::{
 
 use super::{
     datatype::MpiDatatype,
-    marks::AnyPattern,
     values::{Values, ValuesMut},
 };
 use crate::Error;
@@ -94,13 +93,13 @@ unsafe impl<T: MpiDatatype> Collection for ValuesMut<'_, T> {
     }
 }
 
-// SAFETY: 2, the first element; 3, by the bound.
-unsafe impl<T: MpiDatatype + AnyPattern> PointerMut for ValuesMut<'_, T> {
+// SAFETY: 2, the first element; 3, since only `buffer_mut` makes one, of a type that is `AnyPattern`.
+unsafe impl<T: MpiDatatype> PointerMut for ValuesMut<'_, T> {
     fn pointer_mut(&mut self) -> *mut c_void {
         self.0.as_mut_ptr().cast()
     }
 }
 
-// SAFETY: 1 and 2 by the three implementations before it; 3, by the bound, and since the slice is borrowed
+// SAFETY: 1 and 2 by the three implementations before it; 3, as before, and since the slice is borrowed
 // mutably.
-unsafe impl<T: MpiDatatype + AnyPattern> BufferMut for ValuesMut<'_, T> {}
+unsafe impl<T: MpiDatatype> BufferMut for ValuesMut<'_, T> {}

@@ -5,6 +5,7 @@
 pub struct Values<'a, T>(pub(crate) &'a [T]);
 
 /// Values to receive into, an rsmpi `BufferMut`: see
-/// [`MpiDatatype::buffer_mut`](crate::MpiDatatype::buffer_mut).
+/// [`MpiDatatype::buffer_mut`](crate::MpiDatatype::buffer_mut), which alone makes it, of types that are
+/// [`AnyPattern`](super::AnyPattern).
 #[derive(Debug)]
 pub struct ValuesMut<'a, T>(pub(crate) &'a mut [T]);
