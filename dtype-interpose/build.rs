@@ -5,13 +5,6 @@ use std::{env, fs, path::Path};
 fn main() {
     println!("cargo::rerun-if-changed=src/constants.c");
     println!("cargo::rerun-if-env-changed=MPICC");
-    println!("cargo::rustc-check-cfg=cfg(open_mpi)");
-    println!("cargo::rustc-check-cfg=cfg(open_mpi_5)");
-    println!("cargo::rustc-check-cfg=cfg(standard_abi)");
-    println!("cargo::rustc-check-cfg=cfg(mpich_4_1)");
-    println!("cargo::rustc-check-cfg=cfg(large_counts)");
-    println!("cargo::rustc-check-cfg=cfg(persistent_collectives)");
-    println!("cargo::rustc-check-cfg=cfg(statuses_of_many)");
     // The same library that rsmpi finds, in the same way.
     let library = build_probe_mpi::probe().unwrap_or_else(|errors| {
         let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
@@ -35,6 +28,8 @@ fn main() {
         ("standard_abi", "defined DTYPE_INTERPOSE_ABI"),
         ("mpich_4_1", "defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 40100000"),
         ("large_counts", "MPI_VERSION >= 4"),
+        // Open MPI 5 is ahead of its version of the standard here.
+        ("exchanges_later", "MPI_VERSION >= 4 || defined OPEN_MPI && OMPI_MAJOR_VERSION >= 5"),
         ("statuses_of_many", "MPI_VERSION > 4 || MPI_VERSION == 4 && MPI_SUBVERSION >= 1"),
         // Those of MPICH 4.0 work once, if at all.
         (
@@ -49,6 +44,7 @@ fn main() {
     fs::write(&asked, question).expect("cargo's folder can be written to");
     let answer = String::from_utf8_lossy(&build().file(&asked).expand()).into_owned();
     for (name, _) in questions {
+        println!("cargo::rustc-check-cfg=cfg({name})");
         if answer.lines().any(|line| line.trim() == format!("yes_{name};")) {
             println!("cargo::rustc-cfg={name}");
         }

@@ -32,8 +32,11 @@ pub(crate) struct Engine {
     plan: Plan,
     /// Packed bytes of one.
     size: usize,
-    /// Which messages go packed; and which are received so.
+    /// Which messages go packed; and which are received so. Why none are, if that is by the layout.
     gates: [Gate; 2],
+    reason: Option<String>,
+    /// What `MPI_Pack` and `MPI_Unpack` leave to the plan.
+    packing: Gate,
     /// What is moved so to and from windows, where it has gaps there, and where it has none.
     windows: [Gate; 2],
     /// The datatype of the packed bytes of one.
@@ -55,7 +58,7 @@ impl Engine {
     /// Takes a committed datatype apart.
     ///
     /// # Errors
-    /// Why its messages stay as they are.
+    /// Why all of it stays as it is.
     pub fn of(datatype: MPI_Datatype) -> Result<Self, String> {
         Self::found(datatype).map_err(|error| error.to_string())?
     }
@@ -69,10 +72,12 @@ impl Engine {
         let gate = |is_received| {
             if for_peers { Gate::of_signature(tree, is_received) } else { Gate::of_layout(tree, &plan) }
         };
-        let gates = match (gate(false), gate(true)) {
-            (Ok(sent), Ok(received)) => [sent, received],
-            (_, Err(reason)) => return Ok(Err(reason)),
-            (Err(_), Ok(received)) => [Gate::NONE, received],
+        let packing = Gate::of_packing(&plan);
+        let (gates, reason) = match (gate(false), gate(true)) {
+            (Ok(sent), Ok(received)) => ([sent, received], None),
+            (_, Err(reason)) if packing == Gate::NONE => return Ok(Err(reason)),
+            (_, Err(reason)) => ([Gate::NONE; 2], Some(reason)),
+            (Err(_), Ok(received)) => ([Gate::NONE, received], None),
         };
         // What all ranks agree on is messages.
         let windows = [false, true].map(|is_contiguous| {
@@ -85,7 +90,7 @@ impl Engine {
         };
         let packed = build(gapless.clone(), Bounds::of_extent(size as i64))?;
         let gap = WRITES_TOO_MUCH.then(|| Gap::of(&gapless, &packed)).transpose()?;
-        Ok(Ok(Self { plan, size, gates, windows, packed, for_peers, gap, lowest }))
+        Ok(Ok(Self { plan, size, gates, reason, packing, windows, packed, for_peers, gap, lowest }))
     }
 
     pub fn plan(&self) -> &Plan {
@@ -114,6 +119,16 @@ impl Engine {
     #[inline]
     pub fn gate(&self) -> Gate {
         self.gates[1]
+    }
+
+    /// Why no messages go packed, if that is by the layout.
+    pub fn reason(&self) -> Option<&String> {
+        self.reason.as_ref()
+    }
+
+    /// Returns `true` if `MPI_Pack` and `MPI_Unpack` of so many bytes are left to the plan.
+    pub fn packs(&self, bytes: usize) -> bool {
+        self.packing.takes(bytes)
     }
 
     /// The datatype of the packed bytes of one where `count` are sent on a communicator, if they go packed.

@@ -51,10 +51,7 @@ impl Gate {
     /// Why none go packed.
     pub fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Self, String> {
         let block = mean_block(plan);
-        let is_one_block = tree
-            .measure()
-            .is_ok_and(|measure| measure.upper_bound - measure.lower_bound == measure.size as i64)
-            && block >= plan.packed_size().min(SOME);
+        let is_one_block = is_block(tree) && block >= plan.packed_size().min(SOME);
         let long = || {
             let blocks = if is_one_block { "one block" } else { "long blocks" };
             format!("{blocks}, which the library copies as fast")
@@ -65,9 +62,11 @@ impl Gate {
         if cfg!(open_mpi) {
             // It copies block by block, in 4 to 10 ns each, on both sides at the same time.
             return match block {
-                // Version 5 has fast loops for single numbers at a distance, and for longer blocks.
-                0..=16 if cfg!(open_mpi_5) && is_of_numbers(tree) => Ok(Self::of(1 << 10..(2 << 10) + 1)),
-                33.. if cfg!(open_mpi_5) => Err(long()),
+                // Version 5 has fast loops for blocks at equal distances.
+                0..=16 if cfg!(open_mpi_5) && is_in_loops(tree) => Ok(Self::of(1 << 10..(2 << 10) + 1)),
+                17.. if cfg!(open_mpi_5) && is_in_loops(tree) => {
+                    Err("blocks at equal distances, which the library copies as fast".to_owned())
+                }
                 0..=16 => Ok(Self::of(1 << 10..most)),
                 17..=32 => Ok(Self::of(2 << 10..most)),
                 33..=64 => Ok(Self::of(4 << 10..most)),
@@ -92,6 +91,13 @@ impl Gate {
             _ => 0,
         };
         Ok(Self([few, ((8 << 10) + 1, most)]))
+    }
+
+    /// That of `MPI_Pack` and `MPI_Unpack`, which do nothing else at the same time.
+    pub fn of_packing(plan: &Plan) -> Self {
+        // Open MPI copies long blocks one by one, as a plan does; MPICH is slow with all of them.
+        let longest = if cfg!(open_mpi) { 1 << 10 } else { SOME - 1 };
+        if mean_block(plan) <= longest { Self::from(LEAST) } else { Self::NONE }
     }
 
     /// That of what is put into a window of another rank, or got from it, where its datatype is contiguous or
@@ -157,20 +163,38 @@ fn mean_block(plan: &Plan) -> usize {
 fn is_cut_in_blocks(tree: &TypeTree) -> bool {
     /// What an element may have for few of them to be cut.
     const SMALL: u64 = 4 << 10;
-    tree.children().iter().any(|child| match child.measure() {
-        // One block, or a part of it.
-        Ok(measure) if measure.upper_bound - measure.lower_bound == measure.size as i64 => true,
-        Ok(measure) => measure.size > SMALL && is_cut_in_blocks(child),
-        Err(_) => false,
-    })
+    let is_large = |child: &TypeTree| child.measure().is_ok_and(|measure| measure.size > SMALL);
+    tree.children().iter().any(|child| is_block(child) || is_large(child) && is_cut_in_blocks(child))
 }
 
-/// Whether all data is single numbers at equal distances, in whatever loops around that.
-fn is_of_numbers(tree: &TypeTree) -> bool {
+/// Whether most data is in loops over blocks at equal distances, wherever these loops are.
+fn is_in_loops(tree: &TypeTree) -> bool {
+    let size = tree.measure().map_or(0, |measure| measure.size);
+    in_loops(tree) > size / 2
+}
+
+/// Bytes in such loops.
+fn in_loops(tree: &TypeTree) -> u64 {
     match tree {
-        TypeTree::Vector { child, .. } if matches!(**child, TypeTree::Leaf(_)) => true,
-        tree => !tree.children().is_empty() && tree.children().iter().all(is_of_numbers),
+        _ if is_block(tree) => 0,
+        TypeTree::Vector { child, .. } if is_block(child) => tree.measure().map_or(0, |measure| measure.size),
+        tree => tree.children().iter().map(in_loops).sum::<u64>().saturating_mul(copies(tree)),
     }
+}
+
+/// The number of copies of each child.
+fn copies(tree: &TypeTree) -> u64 {
+    match tree {
+        TypeTree::Vector { count, .. } => *count,
+        TypeTree::Index { displacements, .. } => displacements.len() as u64,
+        TypeTree::IndexBucket { buckets, .. } => buckets.iter().sum(),
+        TypeTree::Leaf(_) | TypeTree::Struct { .. } => 1,
+    }
+}
+
+/// Whether it is one block, or a part of it.
+fn is_block(tree: &TypeTree) -> bool {
+    tree.measure().is_ok_and(|measure| measure.upper_bound - measure.lower_bound == measure.size as i64)
 }
 
 /// Whether there are blocks of different lengths in a list.
@@ -217,18 +241,15 @@ impl Stretches {
 
 /// Those of a tree; nothing of an empty one.
 fn stretches(tree: &TypeTree) -> Option<Stretches> {
-    let times = match tree {
-        TypeTree::Leaf(base) => match base.pair() {
+    if let TypeTree::Leaf(base) = tree {
+        return match base.pair() {
             Some([(_, value), (_, index)]) if value != index => {
-                return Some(Stretches { first: value, last: index, count: 2 });
+                Some(Stretches { first: value, last: index, count: 2 })
             }
-            _ => return Some(Stretches { first: *base, last: *base, count: 1 }),
-        },
-        TypeTree::Vector { count, .. } => *count,
-        TypeTree::Index { displacements, .. } => displacements.len() as u64,
-        TypeTree::IndexBucket { buckets, .. } => buckets.iter().sum(),
-        TypeTree::Struct { .. } => 1,
-    };
+            _ => Some(Stretches { first: *base, last: *base, count: 1 }),
+        };
+    }
+    let times = copies(tree);
     let parts = tree.children().iter().filter_map(stretches);
     parts.reduce(Stretches::then).filter(|_| times > 0).map(|found| found.repeated(times))
 }
@@ -277,6 +298,17 @@ mod tests {
             is_cut_in_blocks(&column(5000)) && is_cut_in_blocks(&TypeTree::vector(10, 1 << 20, column(5000)))
         );
         assert!(!is_cut_in_blocks(&TypeTree::vector(500, 2400, column(50))));
+    }
+
+    #[test]
+    fn loops_over_blocks_are_told_from_lists_of_them() {
+        let block = |length| TypeTree::vector(length, 8, leaf(BaseType::F64));
+        let column = |length| TypeTree::vector(100, 80, block(length));
+        let list = |child| TypeTree::index([0, 16_000, 24_000], child);
+        assert!([column(1), column(3), list(column(3))].iter().all(is_in_loops));
+        assert!(![block(3), list(leaf(BaseType::F64)), list(block(3))].iter().any(is_in_loops));
+        let parts = |child| TypeTree::structure([0, 16_000], [column(2), child]);
+        assert!(is_in_loops(&parts(leaf(BaseType::F64))) && !is_in_loops(&parts(list(block(999)))));
     }
 
     #[test]

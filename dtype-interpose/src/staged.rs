@@ -11,7 +11,7 @@ use std::{
 use dtype_runtime::pack::{Data, DataMut, PackBuffer, Plan};
 use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Status};
 
-#[cfg(all(large_counts, not(open_mpi)))]
+#[cfg(all(exchanges_later, not(open_mpi)))]
 use crate::peers;
 use crate::{
     call::{Call, SUCCESS},
@@ -71,12 +71,12 @@ impl Argument {
         candidate.stays()
     }
 
-    /// The same of what is put into a window of another rank, or got from it: all that is not nothing.
+    /// The same of what is not a message, and has gates of its own: all that is not nothing.
     ///
     /// # Safety
     /// 1 and 2 of [`candidate`](Self::candidate).
     #[inline]
-    pub unsafe fn moved<'a>(&self) -> Option<Candidate<'a>> {
+    pub unsafe fn no_message<'a>(&self) -> Option<Candidate<'a>> {
         // SAFETY: 1 and 2.
         unsafe { self.counted(1, usize::try_from(self.count).unwrap_or(0)) }
     }
@@ -120,6 +120,7 @@ impl<'a> Candidate<'a> {
             let why = match (self.known.bytes(self.count), self.known.counted.engine.get()) {
                 (None, _) => Stays::Large,
                 (Some(_), Some(Err(_))) => Stays::Layout,
+                (Some(_), Some(Ok(engine))) if engine.reason().is_some() => Stays::Layout,
                 (Some(bytes), Some(Ok(engine))) if !engine.gate().is_above(bytes) => Stays::Size,
                 (Some(_), _) => Stays::Small,
             };
@@ -150,6 +151,20 @@ impl<'a> Candidate<'a> {
         let Some(engine) = engine else { return self.stays() };
         // SAFETY: the caller's condition.
         unsafe { self.found(call, engine, place, engine.received(self.count).is_some()) }
+    }
+
+    /// The same in a call that only packs or unpacks.
+    ///
+    /// # Safety
+    /// As of [`engine`](Self::engine).
+    pub unsafe fn packing(&self, call: &Call) -> Option<Found<'a>> {
+        let bytes = self.known.bytes(self.count).filter(|bytes| *bytes >= LEAST);
+        let engine = bytes.and_then(|_| self.known.engine(self.argument.datatype));
+        let Some(engine) = engine.filter(|engine| bytes.is_some_and(|bytes| engine.packs(bytes))) else {
+            return self.stays();
+        };
+        // SAFETY: the caller's condition.
+        unsafe { self.found(call, engine, 0, true) }
     }
 
     /// The same of what is moved to or from a window, where it is so many of a datatype; with the datatype of
@@ -408,7 +423,7 @@ impl Block {
     ///
     /// # Safety
     /// 1. MPI is usable, and the datatype live. 2. What is named is readable, as MPI asks for.
-    #[cfg(all(large_counts, not(open_mpi)))]
+    #[cfg(all(exchanges_later, not(open_mpi)))]
     pub unsafe fn of_peers(
         call: &Call,
         argument: Argument,
@@ -663,7 +678,7 @@ impl Incoming {
     }
 }
 
-#[cfg(all(large_counts, not(open_mpi)))]
+#[cfg(all(exchanges_later, not(open_mpi)))]
 unsafe extern "C" {
     /// `MPI_PACKED`.
     fn dtype_interpose_packed() -> MPI_Datatype;

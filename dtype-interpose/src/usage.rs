@@ -263,7 +263,10 @@ impl Counted {
         });
         let mut reasons = BTreeMap::new();
         for (messages, text) in self.counts.stay.iter().map(count).zip(Stays::TEXTS) {
-            let of_layout = self.engine.get().and_then(|engine| engine.as_ref().err());
+            let of_layout = self.engine.get().and_then(|engine| match engine {
+                Ok(engine) => engine.reason(),
+                Err(reason) => Some(reason),
+            });
             let of_layout = of_layout.filter(|_| text == Stays::TEXTS[Stays::Layout as usize]);
             if messages > 0 {
                 reasons.insert(of_layout.cloned().unwrap_or_else(|| text.to_owned()), messages);

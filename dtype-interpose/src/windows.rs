@@ -55,7 +55,7 @@ impl Move {
     /// 1. MPI is usable, and the datatypes live. 2. What is put is readable, as MPI asks for.
     pub unsafe fn packed(&self, call: &Call, named: Argument) -> Option<(Argument, Block)> {
         // SAFETY: 1.
-        let candidate = unsafe { named.moved() }?;
+        let candidate = unsafe { named.no_message() }?;
         or_else_plain(|| {
             // SAFETY: a constant of the library.
             (self.rank != unsafe { ffi::RSMPI_PROC_NULL }).then_some(())?;

@@ -70,10 +70,10 @@ unsafe fn at<P: Copy + Into<i64>>(position: *const P) -> i64 {
 /// The program's promise.
 unsafe fn pack(call: &Call, named: Argument, packed: *mut c_void, size: i64, position: i64) -> Option<i64> {
     // SAFETY: the program's promise.
-    let candidate = unsafe { named.candidate() }?;
+    let candidate = unsafe { named.no_message() }?;
     or_else_plain(|| {
         // SAFETY: the program's promise.
-        let found @ Found { engine, count, .. } = unsafe { candidate.engine(call) }?;
+        let found @ Found { engine, count, .. } = unsafe { candidate.packing(call) }?;
         let (bytes, place) = room(engine.size().checked_mul(count)?, packed, size, position)?;
         // SAFETY: the program's promise: what is named is there, and `size` bytes for what is packed.
         unsafe {
@@ -96,10 +96,10 @@ unsafe fn unpack(
     position: i64,
 ) -> Option<i64> {
     // SAFETY: the program's promise.
-    let candidate = unsafe { named.candidate() }?;
+    let candidate = unsafe { named.no_message() }?;
     or_else_plain(|| {
         // SAFETY: the program's promise.
-        let found @ Found { engine, count, .. } = unsafe { candidate.engine(call) }?;
+        let found @ Found { engine, count, .. } = unsafe { candidate.packing(call) }?;
         let (bytes, place) = room(engine.size().checked_mul(count)?, packed, size, position)?;
         // SAFETY: the program's promise: what is named is there, and `size` packed bytes.
         unsafe {

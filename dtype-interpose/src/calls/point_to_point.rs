@@ -4,9 +4,9 @@ use std::os::raw::{c_int, c_void};
 
 use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
 
-#[cfg(large_counts)]
+#[cfg(exchanges_later)]
 use crate::call::Call;
-#[cfg(all(large_counts, not(open_mpi)))]
+#[cfg(all(exchanges_later, not(open_mpi)))]
 use crate::staged::Block;
 use crate::{
     call::list,
@@ -197,13 +197,13 @@ pub(crate) mod exchanging {
 }
 
 /// An exchange that is begun: what the library is given, and what is kept until it is complete.
-#[cfg(large_counts)]
+#[cfg(exchanges_later)]
 struct Exchange<const ARGUMENTS: usize> {
     arguments: [Argument; ARGUMENTS],
     work: Option<Work>,
 }
 
-#[cfg(all(large_counts, open_mpi))]
+#[cfg(all(exchanges_later, open_mpi))]
 impl Exchange<2> {
     /// Packs what is sent, and makes room for what is received.
     ///
@@ -219,7 +219,7 @@ impl Exchange<2> {
     }
 }
 
-#[cfg(all(large_counts, open_mpi))]
+#[cfg(all(exchanges_later, open_mpi))]
 impl Exchange<1> {
     /// Packs what is replaced.
     ///
@@ -235,7 +235,7 @@ impl Exchange<1> {
 
 /// MPICH 4 and 5 leave the statuses of these calls unset, and 4.0 frees the derived datatypes that they are
 /// given. So only what has to go packed, because all ranks do so, goes packed, as bytes.
-#[cfg(all(large_counts, not(open_mpi)))]
+#[cfg(all(exchanges_later, not(open_mpi)))]
 impl Exchange<2> {
     /// Packs both sides.
     ///
@@ -252,7 +252,7 @@ impl Exchange<2> {
     }
 }
 
-#[cfg(all(large_counts, not(open_mpi)))]
+#[cfg(all(exchanges_later, not(open_mpi)))]
 impl Exchange<1> {
     /// Packs what is replaced.
     ///
@@ -269,7 +269,7 @@ impl Exchange<1> {
 }
 
 /// Exchanges that are begun (MPI 4.1 section 3.9).
-#[cfg(large_counts)]
+#[cfg(exchanges_later)]
 pub(crate) mod exchanging_later {
     use super::*;
     with_both_counts! { calls! {

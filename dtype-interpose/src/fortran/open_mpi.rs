@@ -420,7 +420,7 @@ with_datatypes! {
         j NewRequest;
 }
 
-#[cfg(open_mpi_5)]
+#[cfg(exchanges_later)]
 with_datatypes! {
     isendrecv "mpi_isendrecv_" "ompi_isendrecv_f" => point_to_point::exchanging_later::integers::Isendrecv:
         a Buffer, b Number, c Type, d Number, e Number, f Buffer, g Number, h Type, i Number, j Number,
