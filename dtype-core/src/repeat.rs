@@ -197,8 +197,11 @@ pub(crate) fn repeat_singles(
     shift: i64,
     child: TypeTree,
 ) -> TypeTree {
-    let moved = |at: i64| at - elements[0].0 + shift;
-    let copies = |(at, count, stride): (i64, u64, i64)| (0..count).map(move |i| at + i as i64 * stride);
+    // Distances may be beyond the range, displacements are within it.
+    let moved = |at: i64| at.wrapping_sub(elements[0].0).wrapping_add(shift);
+    let copies = |(at, count, stride): (i64, u64, i64)| {
+        (0..count).map(move |i| at.wrapping_add((i as i64).wrapping_mul(stride)))
+    };
     match kind {
         Repeat::Vector => TypeTree::vector(elements.iter().map(|(_, count, _)| count).sum(), best, child),
         Repeat::Index => {
@@ -218,7 +221,7 @@ pub(crate) fn repeat_singles(
                             places.push(moved(at));
                         }
                     }
-                    expected = Some(at + together as i64 * best);
+                    expected = Some(at.wrapping_add((together as i64).wrapping_mul(best)));
                 }
             }
             TypeTree::index_bucket(best, buckets, places, child)

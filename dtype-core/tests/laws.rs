@@ -30,6 +30,25 @@ fn extreme_costs() -> impl Strategy<Value = NodeCosts> {
     )
 }
 
+/// The first of these overflowed in the choice between lists.
+#[test]
+fn strides_at_the_limits_of_the_range_are_right() {
+    for stride in [-(1i64 << 61), 1 << 61, -(1 << 62), 1 << 62] {
+        for (buckets, places) in
+            [([2u64, 1, 2], [0, 8, 16]), ([1, 2, 1], [0, stride, 5]), ([2, 2, 1], [3, 1, 2])]
+        {
+            let tree = TypeTree::index_bucket(stride, buckets, places, TypeTree::Leaf(BaseType::U8));
+            if tree.measure().is_ok() {
+                let map = tree.flatten().unwrap();
+                let found = normalize(&tree, &NodeCosts::THESIS).unwrap();
+                assert_eq!(found.tree.flatten().unwrap(), map);
+                let found = reconstruct(&map, Shape::Tree, &NodeCosts::THESIS).unwrap();
+                assert_eq!(found.tree.flatten().unwrap(), map);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_node_is_forbidden_by_its_cost() {
     let fields = || TypeMap::new(vec![BaseType::I32, BaseType::F64, BaseType::U8], vec![0, 8, 16]).unwrap();

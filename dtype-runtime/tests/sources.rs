@@ -9,7 +9,7 @@ use dtype_runtime::{
     pack::{Data, DataMut},
 };
 use nalgebra::{Matrix3x4, Vector6};
-use ndarray::{Array1, Array2, Array3, ArrayD, Axis, ShapeBuilder, s};
+use ndarray::{Array1, Array2, Array3, ArrayD, ArrayView2, Axis, ShapeBuilder, s};
 
 #[test]
 fn arrays_of_ndarray_lie_as_their_strides_say() {
@@ -84,6 +84,18 @@ fn the_plan_of_a_strided_view_reaches_as_far_as_its_elements() {
     let all = layout!(()[3][3] => [.., ..]);
     let plan = all.of(&nothing.slice(s![0..3, 0..3])).unwrap().data().plan().clone();
     assert!(Data::new(&plan, 5, &[], 0).is_ok());
+}
+
+/// ndarray keeps what it is given.
+#[test]
+fn strides_of_single_elements_may_be_any() {
+    let line = [1.0, 2.0, 3.0, 4.0];
+    let ends = layout!(f64[1][4] => [0, ..;3]);
+    for stride in [0, 1, 1 << 61, isize::MAX as usize] {
+        let Ok(row) = ArrayView2::from_shape((1, 4).strides((stride, 1)), &line) else { continue };
+        assert_eq!(ends.of(&row).unwrap().pack(), pack(&[1.0, 4.0]), "{stride}");
+    }
+    assert!(ArrayView2::from_shape((1, 4).strides((1 << 61, 1)), &line).is_ok());
 }
 
 #[test]

@@ -212,6 +212,11 @@ fn sweeps(sh: &Shell, libraries: Vec<mpi::Library>, count: &mut Count) -> Result
         let _environment = library.enter(sh);
         count.cargo_test(sh, &["--package", "dtype-tests", "--release", "--test", "ranks"])?;
     }
+    step("trees at the limits of all ranges");
+    {
+        let _optimized = sh.push_env("CARGO_PROFILE_TEST_OPT_LEVEL", "2");
+        count.cargo_test(sh, &["--package", "dtype-runtime", "--features", "marshal", "--test", "limits"])?;
+    }
     for library in mpi::newest(sh).into_iter().chain(mpi::abi(sh).ok()) {
         step(&format!("programs as they are, on {}", library.version));
         let _environment = library.enter(sh);

@@ -220,11 +220,11 @@ fn list(tree: &TypeTree, within: Within<'_>) -> Vec<Piece> {
             }
             let (first, atom) = solve(child, within);
             if within.allows_copies(displacements.len() as u64, &[&atom]) {
-                return together(displacements.iter().map(|at| (at + first, atom.clone())));
+                return together(displacements.iter().map(|at| (at.wrapping_add(first), atom.clone())));
             }
             let (start, cost) = (displacements[0], atom.cost(within.costs));
-            let starts: Vec<_> = displacements.iter().map(|at| at - start).collect();
-            vec![(first + start, least_cost_path(&starts, (atom, cost), true, within.costs))]
+            let starts: Vec<_> = displacements.iter().map(|at| at.wrapping_sub(start)).collect();
+            vec![(first.wrapping_add(start), least_cost_path(&starts, (atom, cost), true, within.costs))]
         }
         TypeTree::IndexBucket { stride, buckets, displacements, child } => {
             let child = list(child, within);
@@ -235,7 +235,7 @@ fn list(tree: &TypeTree, within: Within<'_>) -> Vec<Piece> {
             {
                 let run = |(count, at): (&u64, &i64)| {
                     let stride = if *count == 1 { 0 } else { *stride };
-                    Run { base, displacement: at + first, count: *count, stride }
+                    Run { base, displacement: at.wrapping_add(first), count: *count, stride }
                 };
                 return list_runs(filled().map(run).collect(), within);
             }
@@ -259,7 +259,8 @@ fn copies(count: u64, stride: i64, child: &[Piece], within: Within<'_>) -> Vec<P
     if child.is_empty() || count == 0 {
         return Vec::new();
     }
-    let at = |i: u64| i as i64 * stride;
+    // Where a copy begins may be beyond the range: its data is within it.
+    let at = |i: u64| (i as i64).wrapping_mul(stride);
     if within.allows_copies(count, &trees_of(child)) {
         return together((0..count).flat_map(|i| moved(child, at(i))));
     }
@@ -268,7 +269,7 @@ fn copies(count: u64, stride: i64, child: &[Piece], within: Within<'_>) -> Vec<P
         return vec![(first, longer)];
     }
     if within.allows_copies(count, &[&atom]) {
-        return together((0..count).map(|i| (first + at(i), atom.clone())));
+        return together((0..count).map(|i| (first.wrapping_add(at(i)), atom.clone())));
     }
     vec![(first, TypeTree::vector(count, stride, atom))]
 }
@@ -295,7 +296,7 @@ fn concatenate(mut parts: Vec<(i64, Vec<Piece>)>, within: Within<'_>) -> Vec<Pie
     }
     let solved = parts.into_iter().map(|(at, list)| {
         let (first, atom) = solve(list, within);
-        (at + first, atom)
+        (at.wrapping_add(first), atom)
     });
     bounded(together(solved), within)
 }
@@ -326,7 +327,7 @@ fn bounded(pieces: Vec<Piece>, within: Within<'_>) -> Vec<Piece> {
     vec![in_buckets(&pieces).unwrap_or_else(|| {
         let first = pieces[0].0;
         let (displacements, children): (Vec<_>, Vec<_>) =
-            pieces.into_iter().map(|(at, atom)| (at - first, atom)).unzip();
+            pieces.into_iter().map(|(at, atom)| (at.wrapping_sub(first), atom)).unzip();
         (first, TypeTree::structure(displacements, children))
     })]
 }
@@ -340,7 +341,7 @@ fn alike(pieces: &[Piece], within: Within<'_>) -> Vec<Piece> {
             list.push((*first, atom.clone()));
             continue;
         }
-        let starts: Vec<_> = stretch.iter().map(|(at, _)| at - first).collect();
+        let starts: Vec<_> = stretch.iter().map(|(at, _)| at.wrapping_sub(*first)).collect();
         let atom = (atom.clone(), atom.cost(within.costs));
         list.push((*first, least_cost_path(&starts, atom, true, within.costs)));
     }
@@ -360,7 +361,7 @@ fn buckets_of(runs: &[Run]) -> Option<Piece> {
         return None;
     }
     let (buckets, displacements): (Vec<_>, Vec<_>) =
-        runs.iter().map(|run| (run.count, run.displacement - first)).unzip();
+        runs.iter().map(|run| (run.count, run.displacement.wrapping_sub(first))).unzip();
     let leaf = TypeTree::Leaf(longer.base);
     Some((first, TypeTree::index_bucket(longer.stride, buckets, displacements, leaf)))
 }
@@ -394,7 +395,7 @@ fn join(last: Run, next: Run) -> Option<Run> {
 }
 
 fn moved(pieces: &[Piece], by: i64) -> impl Iterator<Item = Piece> {
-    pieces.iter().map(move |(at, atom)| (at + by, atom.clone()))
+    pieces.iter().map(move |(at, atom)| (at.wrapping_add(by), atom.clone()))
 }
 
 /// The list as a single piece of the least cost that treating its pieces as atoms allows.
@@ -404,7 +405,7 @@ fn solve(mut pieces: Vec<Piece>, within: Within<'_>) -> Piece {
     }
     let start = pieces[0].0;
     for piece in &mut pieces {
-        piece.0 -= start;
+        piece.0 = piece.0.wrapping_sub(start);
     }
     let runs = pieces.iter().map(|(at, tree)| tree.as_run(*at)).collect::<Option<Vec<_>>>();
     let buckets = in_buckets(&pieces).map(|(_, tree)| tree);

@@ -48,13 +48,14 @@ pub trait LeafVisitor {
 
     /// Blocks of one size at equal distances, in bytes.
     fn vector(&mut self, offset: isize, count: usize, size: usize, stride: isize) {
-        (0..count).for_each(|i| self.contiguous(offset + i as isize * stride, size));
+        let place = |i: usize| offset.wrapping_add((i as isize).wrapping_mul(stride));
+        (0..count).for_each(|i| self.contiguous(place(i), size));
     }
 
     /// Blocks of one size, at these distances from `offset`.
     fn indexed_block(&mut self, offset: isize, displacements: &[isize], size: usize) {
         for at in displacements {
-            self.contiguous(offset + at, size);
+            self.contiguous(offset.wrapping_add(*at), size);
         }
     }
 

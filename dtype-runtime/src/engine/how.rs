@@ -134,14 +134,15 @@ fn collect(node: &Node, at: (isize, isize), most: usize, all: &mut Vec<Block>) -
 
 /// Bytes of the lines of the cache that blocks lie in on side `a`.
 fn lines(blocks: &[Block]) -> usize {
-    let (mut lines, mut last) = (0, None);
+    let (mut lines, mut last) = (0usize, None);
     let line = |at: isize| at.div_euclid(LINE as isize);
     for block in blocks {
-        let (first, end) = (line(block.a), line(block.a + block.size as isize - 1));
-        lines += (end - first + 1) as usize - usize::from(last == Some(first));
+        // Where the block is from where this one is put may be beyond all memory: then this says anything.
+        let (first, end) = (line(block.a), line(block.a.wrapping_add(block.size as isize - 1)));
+        lines = lines.saturating_add(end.abs_diff(first) + usize::from(last != Some(first)));
         last = Some(end);
     }
-    lines * LINE
+    lines.saturating_mul(LINE)
 }
 
 /// Bytes of a line of the cache.

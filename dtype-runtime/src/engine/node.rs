@@ -162,10 +162,9 @@ impl Placed {
         });
         let Some(Block { a, b, size }) = blocks.first().copied() else { return Self::empty() };
         let stride = blocks.get(1).map_or(0, |second| second.b.wrapping_sub(b));
-        let even = blocks
-            .iter()
-            .enumerate()
-            .all(|(i, block)| block.size == size && block.b.wrapping_sub(b) == i as isize * stride);
+        let even = blocks.iter().enumerate().all(|(i, block)| {
+            block.size == size && block.b.wrapping_sub(b) == (i as isize).wrapping_mul(stride)
+        });
         if even {
             let places: Vec<_> = blocks.iter().map(|block| block.a.wrapping_sub(a)).collect();
             return Self::block(size).listed(&places, stride).moved(a, b);
@@ -236,7 +235,8 @@ fn push_all(parts: &mut Vec<Placed>, part: Placed) {
         Kind::Sequence(inner) => inner.into_iter().for_each(|inner| push(parts, inner.moved(part.a, part.b))),
         Kind::Blocks(blocks) if blocks.len() <= Passes::MOST => {
             blocks.iter().for_each(|block| {
-                push(parts, Placed::block(block.size).moved(part.a + block.a, part.b + block.b));
+                let (a, b) = (part.a.wrapping_add(block.a), part.b.wrapping_add(block.b));
+                push(parts, Placed::block(block.size).moved(a, b));
             });
         }
         Kind::Repeat { count: count @ ..=FEW, a, b, child } if child.is_small() => {

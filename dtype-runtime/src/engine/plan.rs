@@ -214,7 +214,8 @@ impl Plan {
     /// `packed` on.
     #[inline]
     pub(crate) unsafe fn copy_all<D: Direction>(&self, count: usize, origin: *mut u8, packed: *mut u8) {
-        if count == 0 {
+        // There may be any number of copies of nothing.
+        if count == 0 || self.packed_size() == 0 {
             return;
         }
         let compiled = self.compiled();

@@ -154,12 +154,14 @@ impl Place {
         if shape != region.shape {
             return Err(Error::Shape { expected: region.shape.to_vec(), found: shape.to_vec() });
         }
-        let (mut strides, contiguous) = (Strides::default(), region.contiguous());
-        for (stride, step) in strides.iter_mut().zip(steps) {
-            *stride = step * size_of::<T>() as isize;
+        let mut strides = region.contiguous();
+        let mut has_gaps = false;
+        // The strides of dimensions without a second element do not matter, and may be any.
+        for (k, step) in steps.iter().enumerate().filter(|(k, _)| shape[*k] > 1) {
+            let stride = step.wrapping_mul(size_of::<T>() as isize);
+            has_gaps |= stride != strides[k];
+            strides[k] = stride;
         }
-        // The strides of dimensions without a second element do not matter.
-        let has_gaps = (0..shape.len()).any(|k| shape[k] > 1 && strides[k] != contiguous[k]);
         Ok(Self { first: first.cast_mut().cast(), copies: 1, strides: has_gaps.then_some(strides) })
     }
 }
