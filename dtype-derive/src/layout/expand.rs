@@ -166,8 +166,8 @@ impl When {
         }
     }
 
-    /// What each turn of a loop begins with, where pieces are pushed. The running program leaves the loops at the
-    /// first mistake, too many turns being one; the compiler has counted them before.
+    /// Counts a turn of a loop in which pieces are pushed: the first tokens of its body. The running program
+    /// leaves the loops at the first mistake, too many turns being one; the compiler has counted them before.
     fn goes_on(self) -> TokenStream {
         match self {
             Self::Compiling => TokenStream::new(),
