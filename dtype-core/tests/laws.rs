@@ -590,8 +590,8 @@ fn no_program_has_an_hvector_of_stride_minus_one() {
     assert!(!Program::lower(&buckets, None).unwrap().to_string().contains(", -1, MPI"));
 }
 
-/// The largest number of copies that Open MPI joins to one block: those of an hvector without gaps, and, up to
-/// 4.1, equal neighbours in a struct. It counts them in an int and does not look whether that is enough.
+/// The largest number of copies that Open MPI joins to one block: those of an hvector without gaps, and, up
+/// to 4.1, equal neighbours in a struct. It counts them in an int and does not look whether that is enough.
 fn most_joined(program: &Program) -> u64 {
     let extents: Vec<i64> = (0..program.steps.len())
         .map(|step| Program { steps: program.steps[..=step].to_vec(), result: OldType::Step(step) })

@@ -289,8 +289,8 @@ fn struct_members(item: &Input<'_>, fields: &[Field<'_>], types: &Types) -> Toke
 /// A statement that never runs, and compiles only if the item is as the derive saw it: with these fields, of
 /// these types, or these variants, and no others. Where no attribute stands below the derive, nothing.
 ///
-/// A value of the type is all that, takes no references to packed fields, and moves nothing out of a type with
-/// a destructor. No type that travels coerces to another one.
+/// A value of the type is all that, takes no references to packed fields, and moves nothing out of a type
+/// with a destructor. No type that travels coerces to another one.
 fn unchanged(item: &Input<'_>) -> Option<TokenStream> {
     // What the compiler has to say of it, it says at the attribute.
     let span = ours_at(item.below?.span());

@@ -49,8 +49,9 @@ mod valid;
 /// assert_eq!(Cell::type_map().unwrap().to_string(), "24 × f64 @ 0 stride 8, u8 @ 192");
 /// ```
 ///
-/// An attribute macro may stand below the derive, which then sees the type as it is before: the compiler refuses
-/// what comes out of that if its fields, their types or its variants differ. Put such a macro above the derive.
+/// An attribute macro may stand below the derive, which then sees the type as it is before: the compiler
+/// refuses what comes out of that if its fields, their types or its variants differ. Put such a macro above
+/// the derive.
 ///
 /// An enum without data says which integer it is, and travels as that. Our own calls check what arrives, as
 /// `unpack_into` does; rsmpi's do not, and so take such a type only with `unsafe_equivalence`, see below.

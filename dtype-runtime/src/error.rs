@@ -304,11 +304,11 @@ pub enum Error {
         /// The greatest value that fits.
         limit: i128,
     },
-    /// The MPI library has built another datatype than it was asked for, as Open MPI does where counts overflow.
-    /// The datatype is not used.
+    /// The MPI library has built another datatype than it was asked for, as Open MPI does where counts
+    /// overflow. The datatype is not used.
     #[error(
-        "asked for a datatype of {asked_size} bytes of data, in bytes {} to {} of memory, {library} has built \
-         one of {built_size}, in bytes {} to {}: divide the message, or use another library",
+        "asked for a datatype of {asked_size} bytes of data, in bytes {} to {} of memory, {library} has \
+         built one of {built_size}, in bytes {} to {}: divide the message, or use another library",
         asked_range.0, asked_range.1, built_range.0, built_range.1
     )]
     Construction {
@@ -346,9 +346,9 @@ impl fmt::Debug for Error {
             ($($variant:ident)*) => { match self { $(Self::$variant { .. } => stringify!($variant),)* } };
         }
         let name = name! {
-            Length InvalidValue Tree Reach Range Torn Restricted Signature Plan Checksum Selection Shape Parameter
-            Overlap Meet NotInitialized Finalized Thread Tag Rank Table Fit Mismatch Announced Segment Parts Wire
-            Marshal Memory Datatype Representation Argument Construction Mpi
+            Length InvalidValue Tree Reach Range Torn Restricted Signature Plan Checksum Selection Shape
+            Parameter Overlap Meet NotInitialized Finalized Thread Tag Rank Table Fit Mismatch Announced
+            Segment Parts Wire Marshal Memory Datatype Representation Argument Construction Mpi
         };
         write!(f, "{name}: {self}")
     }

@@ -24,7 +24,8 @@ pub(super) struct Emitted<'a> {
 pub(super) const WIDTH: usize = 100;
 
 impl Emitted<'_> {
-    /// The true lower bound and the true extent, unless there is no data: libraries differ in where that begins.
+    /// The true lower bound and the true extent, unless there is no data: libraries differ in where that
+    /// begins.
     pub(super) fn true_bounds(&self) -> Option<[i64; 2]> {
         (self.measure.size > 0).then(|| [self.measure.lower_bound, self.measure.true_extent()])
     }

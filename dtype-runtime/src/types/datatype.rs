@@ -257,8 +257,8 @@ pub trait Visitor {
     fn elements<F: MpiDatatype>(&mut self, count: usize);
 }
 
-/// The fields of a struct or tuple. The constants of nested types refer to each other through this, not through
-/// `FIELDS`: the compiler stops where 128 of them do.
+/// The fields of a struct or tuple. The constants of nested types refer to each other through this, not
+/// through `FIELDS`: the compiler stops where 128 of them do.
 const fn fields<T: MpiDatatype>() -> Fields {
     Fields { list: T::LIST, order: T::ORDER, fixed: T::FIXED, complete: T::COMPLETE }
 }

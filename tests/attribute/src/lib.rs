@@ -1,4 +1,5 @@
-//! An attribute macro that does what any attribute macro may do: it puts another item in the place of its own.
+//! An attribute macro that does what any attribute macro may do: it puts another item in the place of its
+//! own.
 
 use proc_macro::TokenStream;
 
