@@ -216,17 +216,22 @@ impl TypeTree {
     /// ```
     ///
     /// # Errors
-    /// Those of [`measure`](Self::measure).
+    /// Those of [`measure`](Self::measure), of this tree or of that of the packed bytes: copies may lie over each
+    /// other, and be more bytes than there are displacements.
     pub fn gapless(&self) -> Result<Self, Error> {
         self.measure()?;
-        Ok(self.without_gaps().0)
+        let packed = self.without_gaps().0;
+        packed.measure().map(|_| packed)
     }
 
-    /// The same of a measured tree, and its bytes.
+    /// The same of a measured tree, and its bytes. Of nothing there may be more copies than can be counted.
     fn without_gaps(&self) -> (Self, i64) {
         let repeated = |count: u64, child: &Self| {
             let (child, size) = child.without_gaps();
-            (Self::vector(count, size, child), size * count as i64)
+            match size * count as i64 {
+                0 => Self::packed_parts([]),
+                all => (Self::vector(count, size, child), all),
+            }
         };
         match self {
             Self::Leaf(base) => match base.pair() {
@@ -237,7 +242,9 @@ impl TypeTree {
             },
             Self::Vector { count, child, .. } => repeated(*count, child),
             Self::Index { displacements, child } => repeated(displacements.len() as u64, child),
-            Self::IndexBucket { buckets, child, .. } => repeated(buckets.iter().sum(), child),
+            Self::IndexBucket { buckets, child, .. } => {
+                repeated(buckets.iter().fold(0, |sum, count| count.wrapping_add(sum)), child)
+            }
             Self::Struct { children, .. } => Self::packed_parts(children.iter().map(Self::without_gaps)),
         }
     }

@@ -284,6 +284,72 @@ proptest! {
         prop_assert!(copy == expected, "a byte beside the layout was written, or one of it was not");
     }
 
+    /// Compares a layout with the list of its leaves, of which one is changed, or none; the copies are in the
+    /// list, some of them.
+    #[test]
+    fn the_first_difference_of_two_signatures_is_found(
+        (tree, count, _) in layouts(), inner in 1usize..4, change: Option<Index>, other in base(),
+    ) {
+        prop_assume!(tree.measure().unwrap().size > 0);
+        let plain = |base: &BaseType| base.plain().unwrap_or(*base);
+        let all = TypeTree::vector(inner as u64, 0, tree.clone()).gapless().unwrap().flatten().unwrap();
+        let (mut leaves, at) = (all.types().to_vec(), all.displacements());
+        let mut expected = None;
+        if let Some(i) = change.map(|i| i.index(leaves.len()))
+            && leaves[i].size() == other.size() && plain(&leaves[i]) != plain(&other) && other.pair().is_none()
+        {
+            expected = Some((at[i] as usize, plain(&leaves[i]), plain(&other))).filter(|_| count > 0);
+            leaves[i] = other;
+        }
+        let leaf = |base: &BaseType| TypeTree::Leaf(*base);
+        let list = TypeTree::structure(at, leaves.iter().map(leaf).collect::<Vec<_>>());
+        let (plan, listed) = (Plan::new(&tree).unwrap(), Plan::new(&list).unwrap());
+        let difference = |from: &Plan, copies, to: &Plan, to_copies| {
+            match Transpack::new(from, copies, to, to_copies) {
+                Ok(_) => None,
+                Err(Error::Signature { byte, from, to }) => Some((byte, from, to)),
+                Err(error) => panic!("{error}"),
+            }
+        };
+        prop_assert_eq!(difference(&plan, inner * count, &listed, count), expected);
+        let swapped = expected.map(|(byte, from, to)| (byte, to, from));
+        prop_assert_eq!(difference(&listed, count, &plan, inner * count), swapped);
+    }
+
+    #[test]
+    fn loops_are_joined_where_their_turns_begin_at_other_bytes(
+        from in (0u64..20, vec((1u64..6, 0i64..3), 1..4), 1u64..40, 1u64..4),
+        to in (0u64..20, vec((1u64..6, 0i64..3), 1..4), 1u64..40, 1u64..4),
+        copies in 1usize..3,
+    ) {
+        let block = |size| TypeTree::vector(size, 1, TypeTree::Leaf(BaseType::U8));
+        let in_a_row = |list: Vec<(u64, i64)>| {
+            let mut at = 0;
+            let places: Vec<_> = list.iter().map(|(size, gap)| (at, at += *size as i64 + gap).0).collect();
+            TypeTree::structure(places, list.iter().map(|(size, _)| block(*size)).collect::<Vec<_>>())
+        };
+        // A block, loops over a few blocks, and a block that makes both as long.
+        let layout = |(first, fields, inner, outer): (u64, Vec<(u64, i64)>, u64, u64), size: u64| {
+            let fields = in_a_row(fields);
+            let extent = fields.measure().unwrap().upper_bound + 1;
+            let inner = TypeTree::vector(inner, extent, fields);
+            let extent = inner.measure().unwrap().upper_bound + 3;
+            let loops = TypeTree::vector(outer, extent, inner);
+            let (end, last) = (first as i64 + extent * outer as i64, size - loops.measure().unwrap().size - first);
+            TypeTree::structure([0, first as i64, end], [block(first), loops, block(last)])
+        };
+        let layouts = [from, to].map(|parts| layout(parts, 3000));
+        let plans = layouts.each_ref().map(|tree| Plan::new(tree).unwrap());
+        let [(memory, origin), (copy, copy_origin)] = layouts.each_ref().map(|tree| {
+            Reference::of(tree, copies, tree.measure().unwrap().extent()).memory(copies as u64)
+        });
+        let data = Data::new(&plans[0], copies, &memory, origin).unwrap();
+        let mut copy: Vec<u8> = copy.iter().map(|byte| !byte).collect();
+        let mut into = DataMut::new(&plans[1], copies, &mut copy, copy_origin).unwrap();
+        Transpack::new(&plans[0], copies, &plans[1], copies).unwrap().copy(&data, &mut into).unwrap();
+        prop_assert_eq!(into.as_data().pack(), data.pack());
+    }
+
     #[test]
     fn any_range_is_that_part_of_the_whole(
         (tree, count, extent) in layouts(), seed: u64, ends in vec((any::<Index>(), any::<Index>()), 1..6),
@@ -952,6 +1018,26 @@ fn what_does_not_fit_is_refused_by_name() {
     ));
     let copies = TypeTree::index_bucket(1, [u64::MAX, u64::MAX], [0, 0], TypeTree::structure([], []));
     assert_eq!(Plan::new(&copies).map_or(0, |plan| plan.packed_size()), 0);
+}
+
+/// Of two signatures with billions of runs no list is made.
+#[test]
+fn repetitions_are_compared_once() {
+    let (letter, number) = (TypeTree::Leaf(BaseType::U8), TypeTree::Leaf(BaseType::F64));
+    let pairs = |count, first: &TypeTree, second: &TypeTree| {
+        TypeTree::vector(count, 16, TypeTree::structure([0, 8], [first.clone(), second.clone()]))
+    };
+    let (count, last) = (1u64 << 33, 1i64 << 40);
+    let ends_with =
+        |base| TypeTree::structure([0, last], [pairs(count, &letter, &number), TypeTree::Leaf(base)]);
+    let turned =
+        [letter.clone(), pairs(count - 1, &number, &letter), number.clone(), TypeTree::Leaf(BaseType::U32)];
+    let turned = Plan::new(&TypeTree::structure([0, 8, last, last + 8], turned)).unwrap();
+    let straight = [BaseType::U32, BaseType::F32].map(|base| Plan::new(&ends_with(base)).unwrap());
+    Transpack::new(&straight[0], 3, &turned, 3).unwrap();
+    let error = Transpack::new(&straight[1], 3, &turned, 3).unwrap_err();
+    let byte = 9 << 33;
+    assert_eq!(error, Error::Signature { byte, from: BaseType::F32, to: BaseType::U32 });
 }
 
 #[test]

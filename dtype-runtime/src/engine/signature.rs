@@ -145,13 +145,8 @@ impl Signature {
             Kind::Run(base) => visit(*base, start + bytes.start..start + bytes.end),
             Kind::Repeat(child) => child.runs_of(start, bytes, visit),
             Kind::Sequence(parts) => {
-                // Bytes beyond the end are those of further copies.
-                for copy in bytes.start / self.size..bytes.end.div_ceil(self.size) {
-                    let at = copy * self.size;
-                    let within = bytes.start.saturating_sub(at)..(bytes.end - at).min(self.size);
-                    for ((begin, part), bytes) in overlapping(parts, |(at, part)| (*at, part.size), within) {
-                        part.runs_of(start + at + begin, bytes, visit);
-                    }
+                for (begin, part, bytes) in in_turn(parts, self.size, bytes) {
+                    part.runs_of(start + begin, bytes, visit);
                 }
             }
         }
@@ -191,66 +186,82 @@ impl Signature {
         }
     }
 
-    /// The same, with runs of the same values joined, by the base type that stands for them; nothing is said
-    /// of empty ones.
-    fn for_each_joined_run(&self, bytes: Bytes, visit: &mut impl FnMut(BaseType, Bytes)) {
-        let mut last: Option<(BaseType, Bytes)> = None;
-        self.for_each_run(bytes, &mut |base, run| match &mut last {
-            Some((before, joined)) if *before == plain(base) => joined.end = run.end,
-            _ => {
-                if let Some((before, joined)) = last.replace((plain(base), run)) {
-                    visit(before, joined);
-                }
-            }
-        });
-        if let Some((base, joined)) = last {
-            visit(base, joined);
-        }
-    }
-
-    /// Where the first `bytes` bytes of `self` and `other`, each again and again, differ: the byte, and both
-    /// base types.
+    /// Returns the first of `bytes` bytes at which `self` and `other`, each again and again, hold different base
+    /// types, and both types. Those with the same values count as one.
     pub fn difference(&self, other: &Self, bytes: usize) -> Option<(usize, BaseType, BaseType)> {
-        // Two sequences with periods p and q that agree on p + q bytes agree for ever (Fine and Wilf).
-        let bytes = bytes.min(self.period().saturating_add(other.period()));
-        let runs = |signature: &Self| {
-            let mut runs: Vec<(BaseType, usize)> = Vec::new();
-            signature.for_each_joined_run(0..bytes, &mut |base, run| runs.push((base, run.end)));
-            runs
-        };
-        let (runs, others) = (runs(self), runs(other));
-        let mut at = 0;
-        for ((base, end), (other_base, other_end)) in runs.into_iter().zip(others) {
-            if base != other_base {
-                return Some((at, base, other_base));
-            }
-            if end != other_end {
-                // One run goes on where the other has ended; what follows there is of another type.
-                let end = end.min(other_end);
-                return Some((end, self.base_at(end), other.base_at(end)));
-            }
-            at = end;
-        }
-        None
+        difference((self, 0), (other, 0), bytes)
     }
 
-    /// A number that is the same for the same base types in the same order, of these bytes of `self`, again
-    /// and again; for others it is another one but by chance (FNV-1a of the joined runs).
+    /// Returns a number that is the same for the same base types in the same order, of these bytes of `self`,
+    /// again and again; for others it is another one but by chance (FNV-1a of the runs of base types that have
+    /// the same values).
     #[cfg(feature = "mpi")]
     pub fn fingerprint(&self, bytes: Bytes) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
-        self.for_each_joined_run(bytes, &mut |base, run| {
-            for byte in [base as u8].into_iter().chain((run.len() as u64).to_le_bytes()) {
+        let mut add = |(base, length): (BaseType, usize)| {
+            for byte in [base as u8].into_iter().chain((length as u64).to_le_bytes()) {
                 hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
             }
+        };
+        let mut joined: Option<(BaseType, usize)> = None;
+        self.for_each_run(bytes, &mut |base, run| match &mut joined {
+            Some((before, length)) if *before == plain(base) => *length += run.len(),
+            _ => joined.replace((plain(base), run.len())).into_iter().for_each(&mut add),
         });
+        joined.into_iter().for_each(add);
         hash
     }
+}
 
-    fn base_at(&self, byte: usize) -> BaseType {
-        let mut found = BaseType::Byte;
-        self.for_each_run(byte..byte + 1, &mut |base, _| found = plain(base));
-        found
+/// Lists the parts of a sequence of `size` bytes, again and again, that hold some of these bytes: where each
+/// begins, and which bytes of its own.
+fn in_turn(
+    parts: &[(usize, Signature)],
+    size: usize,
+    bytes: Bytes,
+) -> impl Iterator<Item = (usize, &Signature, Bytes)> {
+    (bytes.start / size..bytes.end.div_ceil(size)).flat_map(move |copy| {
+        let at = copy * size;
+        let within = bytes.start.saturating_sub(at)..(bytes.end - at).min(size);
+        overlapping(parts, |(begin, part)| (*begin, part.size), within)
+            .map(move |((begin, part), bytes)| (at + begin, part, bytes))
+    })
+}
+
+/// Returns where the next `bytes` bytes of two signatures, each again and again and from a byte on, differ.
+///
+/// Nothing is listed: of two that repeat themselves only as much is compared as shows that they always agree,
+/// and the one that takes longer to repeat itself is taken apart first.
+fn difference(
+    (one, from): (&Signature, usize),
+    (other, other_from): (&Signature, usize),
+    bytes: usize,
+) -> Option<(usize, BaseType, BaseType)> {
+    if bytes == 0 {
+        return None;
+    }
+    let (period, other_period) = (one.period(), other.period());
+    // Two sequences with periods p and q that agree on p + q bytes agree for ever (Fine and Wilf).
+    let bytes = bytes.min(period.saturating_add(other_period));
+    let (from, other_from) = (from % period, other_from % other_period);
+    match (&one.kind, &other.kind) {
+        (Kind::Run(base), Kind::Run(other)) => {
+            let (base, other) = (plain(*base), plain(*other));
+            (base != other).then_some((0, base, other))
+        }
+        (Kind::Repeat(child), kind) if period >= other_period || matches!(kind, Kind::Run(_)) => {
+            difference((child, from), (other, other_from), bytes)
+        }
+        (Kind::Sequence(parts), kind) if period >= other_period || matches!(kind, Kind::Run(_)) => {
+            in_turn(parts, one.size, from..from + bytes).find_map(|(begin, part, within)| {
+                let at = begin + within.start - from;
+                difference((part, within.start), (other, other_from + at), within.len())
+                    .map(|(byte, base, other)| (at + byte, base, other))
+            })
+        }
+        _ => {
+            difference((other, other_from), (one, from), bytes).map(|(byte, other, base)| (byte, base, other))
+        }
     }
 }
 

@@ -30,7 +30,8 @@ impl Transpack {
     /// another base type.
     pub fn new(from: &Plan, copies: usize, to: &Plan, to_copies: usize) -> Result<Self, Error> {
         let (a, b) = (from.compiled(), to.compiled());
-        let size = |signature_size: usize, copies: usize| signature_size.checked_mul(copies);
+        let size =
+            |one: usize, copies: usize| one.checked_mul(copies).filter(|all| isize::try_from(*all).is_ok());
         let (Some(found), Some(expected)) =
             (size(a.signature.size, copies), size(b.signature.size, to_copies))
         else {
@@ -116,9 +117,8 @@ fn cut_at(from: &Node, to: &Node) -> Placed {
     let mut parts = Vec::new();
     let mut start = 0;
     let mut add = |a: isize, node: &Node| {
-        let bytes = start..start + node.size;
-        start = bytes.end;
-        parts.push(joined(&node.clone().at(a, 0), &slice(to, bytes)));
+        parts.push(join_part(node, to, start).moved(a, 0));
+        start += node.size;
     };
     match &from.kind {
         Kind::Block => add(0, from),
@@ -128,11 +128,41 @@ fn cut_at(from: &Node, to: &Node) -> Placed {
         }),
         Kind::Buckets { a, buckets, child, .. } => buckets.iter().for_each(|bucket| {
             let turns = slice_turns(child, a, &(0..bucket.count * child.size));
-            add(bucket.a + turns.a, &turns.node);
+            add(bucket.a.wrapping_add(turns.a), &turns.node);
         }),
         Kind::Sequence(all) => all.iter().for_each(|part| add(part.a, &part.node)),
     }
     Placed::sequence(parts)
+}
+
+/// Joins a part with the bytes of `to` from `start` on.
+fn join_part(part: &Node, to: &Node, start: usize) -> Placed {
+    let join_bytes = |bytes: Bytes| {
+        joined(&slice(part, bytes.clone()), &slice(to, start + bytes.start..start + bytes.end))
+    };
+    let (Kind::Repeat { a, child, .. }, Kind::Repeat { a: b, child: to_child, .. }) = (&part.kind, &to.kind)
+    else {
+        return join_bytes(0..part.size);
+    };
+    let (size, to_size) = (child.size, to_child.size);
+    if start % to_size == 0 && part.size % to_size == 0 {
+        return join_bytes(0..part.size);
+    }
+    // The turns of one begin within those of the other. Again and again both are at the same bytes of a turn.
+    let common = size / gcd(size, to_size) * to_size;
+    let again = part.size / common;
+    if let (Places::Every(a), Places::Every(b), 2..) = (a, b, again) {
+        let (turns, to_turns) = ((common / size) as isize, (common / to_size) as isize);
+        let all = join_bytes(0..common).repeated(again, a.wrapping_mul(turns), b.wrapping_mul(to_turns));
+        return Placed::sequence(vec![all, join_bytes(again * common..part.size)]);
+    }
+    // Cut where the larger turns begin.
+    let first = if size < to_size { to_size - start % to_size } else { size };
+    let cuts = (first..part.size).step_by(size.max(to_size));
+    let ends = cuts.clone().chain([part.size]);
+    Placed::sequence(
+        [0].into_iter().chain(cuts).zip(ends).map(|(begin, end)| join_bytes(begin..end)).collect(),
+    )
 }
 
 /// The same with both memories exchanged.
@@ -178,7 +208,7 @@ fn slice(node: &Node, bytes: Bytes) -> Placed {
             overlapping(blocks, Block::packed, bytes)
                 .map(|(block, bytes)| {
                     let at = bytes.start as isize;
-                    Block { a: block.a + at, b: block.b + at - start as isize, size: bytes.len() }
+                    Block { a: block.a.wrapping_add(at), b: block.b + at - start as isize, size: bytes.len() }
                 })
                 .collect(),
         ),

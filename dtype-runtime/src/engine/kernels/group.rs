@@ -147,7 +147,8 @@ unsafe fn at_places<
     (to, writes, at_to): (*mut u8, &[isize; 4], S),
 ) {
     let (from, to) = (from.wrapping_offset(reads[0]), to.wrapping_offset(writes[0]));
-    let (reads, writes) = (reads.map(|at| at - reads[0]), writes.map(|at| at - writes[0]));
+    let (reads, writes) =
+        (reads.map(|at| at.wrapping_sub(reads[0])), writes.map(|at| at.wrapping_sub(writes[0])));
     for i in 0..count {
         // SAFETY: 1 to 3 hold for the pieces of the i-th turn, and `i < count`.
         unsafe {
@@ -170,7 +171,8 @@ unsafe fn strided<const COUNT: usize, const A: usize, const B: usize, const C: u
 ) {
     // From the first piece on, two turns at a time, so that everything stays in registers.
     let (mut from, mut to) = (from.wrapping_offset(reads[0]), to.wrapping_offset(writes[0]));
-    let (reads, writes) = (reads.map(|at| at - reads[0]), writes.map(|at| at - writes[0]));
+    let (reads, writes) =
+        (reads.map(|at| at.wrapping_sub(reads[0])), writes.map(|at| at.wrapping_sub(writes[0])));
     let turn = |from: *const u8, to: *mut u8| {
         // SAFETY: 1 to 3 hold for the pieces of a turn.
         unsafe { copy_pieces::<COUNT, A, B, C, D>((from, &reads), (to, &writes)) };
