@@ -294,14 +294,20 @@ impl TypeTree {
                     return Err(Error::UnevenNode { node, displacements, of: "buckets", others });
                 }
                 let child = child.measure()?;
-                let mut all = Measure::EMPTY;
+                let (mut copies, mut ends) = (Some(0u64), None);
                 for (count, displacement) in buckets.iter().zip(displacements) {
                     let last = last_copy(*count, *stride).ok_or_else(overflow)?;
                     let first = displacement.checked_add(last.min(0)).ok_or_else(overflow)?;
                     let last = displacement.checked_add(last.max(0)).ok_or_else(overflow)?;
-                    all = all.and(node, child.repeated(node, *count, first, last)?)?;
+                    if *count > 0 {
+                        let (least, greatest) = ends.unwrap_or((first, last));
+                        ends = Some((first.min(least), last.max(greatest)));
+                        copies = copies.and_then(|copies| copies.checked_add(*count));
+                    }
                 }
-                Ok(all)
+                // Of nothing there may be more copies than can be counted.
+                let (Some((first, last)), 1..) = (ends, child.entries) else { return Ok(Measure::EMPTY) };
+                child.repeated(node, copies.ok_or_else(overflow)?, first, last)
             }
             Self::Struct { displacements, children } => {
                 if children.len() != displacements.len() {

@@ -69,11 +69,14 @@ impl Engine {
         let (plan, tree) = (decoded.plan()?, decoded.tree());
         let (size, lowest) = (plan.packed_size(), tree.measure()?.lower_bound);
         let for_peers = base_of(tree).is_none() && !JOINS_STRUCTS;
-        let gate = |is_received| {
-            if for_peers { Gate::of_signature(tree, is_received) } else { Gate::of_layout(tree, &plan) }
+        let [sent, received] = if for_peers {
+            [false, true].map(|is_received| Gate::of_signature(tree, is_received))
+        } else {
+            let both = Gate::of_layout(tree, &plan);
+            [both.clone(), both]
         };
         let packing = Gate::of_packing(&plan);
-        let (gates, reason) = match (gate(false), gate(true)) {
+        let (gates, reason) = match (sent, received) {
             (Ok(sent), Ok(received)) => ([sent, received], None),
             (_, Err(reason)) if packing == Gate::NONE => return Ok(Err(reason)),
             (_, Err(reason)) => ([Gate::NONE; 2], Some(reason)),

@@ -187,7 +187,9 @@ fn copies(tree: &TypeTree) -> u64 {
     match tree {
         TypeTree::Vector { count, .. } => *count,
         TypeTree::Index { displacements, .. } => displacements.len() as u64,
-        TypeTree::IndexBucket { buckets, .. } => buckets.iter().sum(),
+        TypeTree::IndexBucket { buckets, .. } => {
+            buckets.iter().fold(0, |sum, count| count.saturating_add(sum))
+        }
         TypeTree::Leaf(_) | TypeTree::Struct { .. } => 1,
     }
 }

@@ -135,8 +135,8 @@ impl Placed {
         };
         let size = self.node.size;
         if matches!(self.node.kind, Kind::Block) && a == size as isize && b == a {
-            let block = |bucket: &Bucket| Block { a: bucket.a, b: bucket.b, size: bucket.count * size };
-            return Self::blocks(buckets.iter().map(block).collect()).moved(self.a, self.b);
+            let block = |Bucket { a, b, count }| Block { a, b, size: count * size };
+            return Self::blocks(buckets.into_iter().map(block).collect()).moved(self.a, self.b);
         }
         let next = b.wrapping_mul(count as isize);
         let even = |(i, bucket): (usize, &Bucket)| bucket.count == count && bucket.b == i as isize * next;

@@ -316,17 +316,19 @@ impl Layer {
 
     /// At each of these places `count` of this, `stride` bytes apart.
     fn bucketed(self, stride: isize, places: impl Iterator<Item = (isize, usize)>) -> Self {
-        let (size, mut all, mut ends) = (self.signature.size, 0usize, Vec::new());
+        let (size, mut all, mut ends) = (self.signature.size, 0usize, None);
         let buckets = places.map(|(a, count)| {
             let b = size.wrapping_mul(all) as isize;
             all = all.wrapping_add(count);
             if self.bounds.is_some() && count > 0 {
-                ends.extend([a, a + (count as isize - 1) * stride]);
+                let last = a + (count as isize - 1) * stride;
+                let (least, greatest) = ends.unwrap_or((a, a));
+                ends = Some((a.min(last).min(least), a.max(last).max(greatest)));
             }
             Bucket { a, b, count }
         });
         let buckets = buckets.collect();
-        let bounds = self.bounds.and_then(|bounds| moved(bounds, ends));
+        let bounds = self.bounds.zip(ends).map(|((first, end), (least, last))| (least + first, last + end));
         let part = self.part.bucketed(stride, size as isize, buckets);
         Self { part, signature: self.signature.repeated(all), bounds }
     }
@@ -359,8 +361,9 @@ impl Layer {
             }
             TypeTree::Index { displacements, child } => Self::of_tree(child).listed(&places(displacements)),
             TypeTree::IndexBucket { stride, buckets, displacements, child } => {
-                let counts = buckets.iter().map(|count| *count as usize);
-                Self::of_tree(child).bucketed(*stride as isize, places(displacements).into_iter().zip(counts))
+                let places =
+                    displacements.iter().zip(buckets).map(|(at, count)| (*at as isize, *count as usize));
+                Self::of_tree(child).bucketed(*stride as isize, places)
             }
             TypeTree::Struct { displacements, children } => {
                 Self::sequence(places(displacements).into_iter().zip(children.iter().map(Self::of_tree)))
