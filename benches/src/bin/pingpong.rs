@@ -119,27 +119,21 @@ fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: &Case<'_>, t
 #[derive(Default)]
 struct Table(BTreeMap<String, Ratios>);
 
-/// The logarithms of some ratios, and how many they are.
-#[derive(Clone, Copy, Default)]
-struct Ratios(f64, u32);
-
-impl Ratios {
-    fn mean(self) -> f64 {
-        (self.0 / f64::from(self.1.max(1))).exp()
-    }
-}
+/// The least and the greatest of some ratios, and how many they are.
+#[derive(Clone, Copy)]
+struct Ratios(f64, f64, usize);
 
 impl Table {
     /// Takes what was measured of a case, which is one of a row.
     fn add(&mut self, medians: &Medians, row: &str) {
         if let (Some(typed), Some(packed)) = (medians.time("least-cost"), medians.time("packed")) {
-            self.insert(row, Ratios((typed / packed).ln(), 1));
+            self.insert(row, Ratios(typed / packed, typed / packed, 1));
         }
     }
 
     fn insert(&mut self, row: &str, ratios: Ratios) {
-        let all = self.0.entry(row.to_owned()).or_default();
-        (all.0, all.1) = (all.0 + ratios.0, all.1 + ratios.1);
+        let all = self.0.entry(row.to_owned()).or_insert(Ratios(ratios.0, ratios.1, 0));
+        *all = Ratios(all.0.min(ratios.0), all.1.max(ratios.1), all.2 + ratios.2);
     }
 
     /// Writes the rows into a file, in the form that `Wire::Auto` reads, together with those that are there
@@ -148,15 +142,15 @@ impl Table {
         let before = fs::read_to_string(file).unwrap_or_default();
         for line in before.lines().filter(|line| !line.starts_with('#')) {
             let words: Vec<&str> = line.split_whitespace().collect();
-            if let [row @ .., _, ratio, cases] = &words[..]
-                && let (Ok(ratio), Ok(cases)) = (ratio.parse::<f64>(), cases.parse::<u32>())
+            if let [row @ .., _, least, most, cases] = &words[..]
+                && let (Ok(least), Ok(most), Ok(cases)) = (least.parse(), most.parse(), cases.parse())
             {
-                self.insert(&row.join(" "), Ratios(ratio.ln() * f64::from(cases), cases));
+                self.insert(&row.join(" "), Ratios(least, most, cases));
             }
         }
         let mut text = HEADER.to_owned();
         for (row, ratios) in &self.0 {
-            text += &wire::table_line(row, ratios.mean(), ratios.1 as usize);
+            text += &wire::table_line(row, ratios.0..=ratios.1, ratios.2);
         }
         fs::write(file, text)
     }
@@ -165,14 +159,15 @@ impl Table {
 /// The first lines of a table.
 const HEADER: &str = "\
 # Which of two ways is the faster, as `cargo xtask bench pingpong --wires FILE` has found it between two ranks
-# on one machine.
+# on one machine, in several hours and on several machines.
 #
 # LIBRARY strided BLOCK   BYTES   typed|packed  parts of arrays, of one base type, of BYTES in all, whose
 #                                               contiguous blocks of BLOCK bytes are at equal distances
 # LIBRARY nested  BLOCK   BYTES   typed|packed  the same in loops around loops
 # LIBRARY listed  BLOCK   BYTES   typed|packed  the same anywhere
 #
-# Each row ends with how many times as long it takes typed as packed, and in how many cases.
+# Each row ends with how many times as long it takes typed as packed, at least and at most, and in how many
+# cases. The way is the one that loses less where it loses most.
 
 ";
 

@@ -152,8 +152,8 @@ fn measure(bench: &dyn Bench, name: String, size: usize, ours: Ours<'_>, peers: 
     bench.measure(&Case { name, size, ways, travels: ours.travels });
 }
 
-/// One case for each of some sizes, which are constants in the static layout: three for packing, and others
-/// for ping-pong, of about 64 B, 4 KiB, 256 KiB and 16 MiB as far as that is possible.
+/// One case for each of some sizes, which are constants in the static layout: three for packing, or none, and
+/// others for ping-pong, of about 64 B, 4 KiB, 256 KiB and 16 MiB as far as that is possible.
 macro_rules! sizes {
     (
         $bench:ident, $name:literal, [$a:literal $b:literal $c:literal], [$($other:literal)*],
@@ -162,6 +162,9 @@ macro_rules! sizes {
         sizes!(@one $bench, $name, $a, Task::Pack, false, |$n| $body);
         sizes!(@one $bench, $name, $b, Task::Pack, true, |$n| $body);
         sizes!(@one $bench, $name, $c, Task::Pack, false, |$n| $body);
+        $(sizes!(@one $bench, $name, $other, Task::Pingpong, true, |$n| $body);)*
+    };
+    ($bench:ident, $name:literal, [], [$($other:literal)*], |$n:ident| $body:block) => {
         $(sizes!(@one $bench, $name, $other, Task::Pingpong, true, |$n| $body);)*
     };
     (
@@ -191,6 +194,7 @@ fn array(count: usize) -> (Vec<f64>, *mut f64) {
 pub fn run(bench: &dyn Bench) {
     contiguous(bench);
     strided(bench);
+    rows(bench);
     faces(bench);
     flash(bench);
     matrices(bench);
@@ -241,6 +245,23 @@ fn strided(bench: &dyn Bench) {
         let user = User::one(DOUBLE.vector(N as u64, 1, 16));
         let ours = of_static(&column, memory.cast::<[[f64; 16]; N]>(), &user);
         (numbers, 8 * N, ours, every::<16>(memory, N), c::strided(memory, N, black_box(16)))
+    });
+}
+
+/// Parts of the rows of a matrix, 400 bytes of each.
+fn rows(bench: &dyn Bench) {
+    const PART: usize = 50;
+    sizes!(bench, "rows", [], [10 40 200 1000], |N| {
+        let (numbers, memory) = array(1000 * N);
+        let hand = hand(
+            memory,
+            |from, to| (0..N).for_each(|i| unsafe { copy(from.add(1000 * i + 40), to.add(PART * i), PART) }),
+            |to, from| (0..N).for_each(|i| unsafe { copy(from.add(PART * i), to.add(1000 * i + 40), PART) }),
+        );
+        let rows = layout!(f64[N][1000] => [.., 40..90]);
+        let user = User::one(DOUBLE.subarray(vec![N as u64, 1000], vec![N as u64, 50], vec![0, 40]));
+        let ours = of_static(&rows, memory.cast::<[[f64; 1000]; N]>(), &user);
+        (numbers, 8 * PART * N, ours, hand, c::blocks(unsafe { memory.add(40) }, N, PART, 1000))
     });
 }
 

@@ -330,7 +330,8 @@ impl Pair<'_> {
         }
         self.tell(Task { sample: 0, packed: true, journeys: 0 });
         let rows = self.samples.all.iter().zip(&times).filter_map(|(sample, times)| {
-            Some(table_line(&format!("{library} {}", sample.subject), ratio(times)?, times[0].len()))
+            let ratio = ratio(times)?;
+            Some(table_line(&format!("{library} {}", sample.subject), ratio..=ratio, times[0].len()))
         });
         Ok(rows.collect())
     }

@@ -82,7 +82,7 @@ pub use message::{Receivable, Sendable};
 pub use point_to_point::{
     ReceiveOver, SendOver, send_receive_over, send_receive_over_with_tags, send_receive_packed,
 };
-pub use table::{table_library, table_line, table_row};
+pub use table::{table_followed, table_library, table_line, table_row};
 
 /// How a message travels: see the [module](self).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -7,6 +7,7 @@ use std::{
     env, fmt,
     fs::File,
     io::{self, Read as _},
+    ops::RangeInclusive,
     path::Path,
     sync::OnceLock,
 };
@@ -54,6 +55,8 @@ pub(super) struct Table {
     typed: [[[bool; SIZES]; BLOCKS]; ORDERS.len()],
     /// Whether any of that size do.
     any_typed: [bool; SIZES],
+    /// The library whose rows these are.
+    library: String,
     /// Whether messages of a size are faster in pieces than packed.
     in_pieces: [bool; SIZES],
 }
@@ -72,7 +75,7 @@ impl Table {
     #[cold]
     fn load() -> Result<Self, Error> {
         let library = table_library();
-        let of_library = |text: &str| Self::read(text, &library).map(Option::unwrap_or_default);
+        let of_library = |text: &str| Self::nearest(text, &library).map(Option::unwrap_or_default);
         let Some(path) = env::var_os(VARIABLE) else {
             return Ok(of_library(BUILT_IN).unwrap_or_default());
         };
@@ -81,6 +84,15 @@ impl Table {
         let failed = |reason| Error::Table { table: table.clone(), reason };
         let text = limited(path).map_err(|error| failed(error.to_string()))?;
         of_library(&text).map_err(failed)
+    }
+
+    /// Reads the rows of a library; of one that has none, those of the version before it, or else of the one
+    /// behind it.
+    fn nearest(text: &str, library: &str) -> Result<Option<Self>, String> {
+        match Self::read(text, library)? {
+            None => nearest_version(text, library).map_or(Ok(None), |nearest| Self::read(text, nearest)),
+            table => Ok(table),
+        }
     }
 
     /// The rows that begin with the name of a library, if there are any; of others it is only seen whether
@@ -118,7 +130,7 @@ impl Table {
             let near = pieces.iter().min_by_key(|row| row.size.abs_diff(size));
             near.is_some_and(|row| row.is_other_way)
         });
-        Ok(Some(Self { typed, any_typed, in_pieces }))
+        Ok(Some(Self { typed, any_typed, in_pieces, library: library.to_owned() }))
     }
 
     /// Whether a message that is not contiguous is best left to MPI, on either side.
@@ -140,7 +152,12 @@ impl Table {
 impl Default for Table {
     /// All is packed.
     fn default() -> Self {
-        Self { typed: [[[false; SIZES]; BLOCKS]; _], any_typed: [false; SIZES], in_pieces: [false; SIZES] }
+        Self {
+            typed: [[[false; SIZES]; BLOCKS]; _],
+            any_typed: [false; SIZES],
+            in_pieces: [false; SIZES],
+            library: String::new(),
+        }
     }
 }
 
@@ -215,24 +232,32 @@ impl Row {
     }
 }
 
-/// A line of a table for [`Wire::Auto`](super::Wire::Auto): a row that begins so (see [`table_row`]), how
-/// many times as long the way takes that is not packed and whole, and in how many cases this was measured.
+/// Writes a line of a table for [`Wire::Auto`](super::Wire::Auto): a row that begins so (see [`table_row`]), how
+/// many times as long the way takes that is not packed and whole, at least and at most where it was measured,
+/// and in how many cases.
+///
+/// The way is the one that loses less where it loses most: the same machine took 6 or 46 µs for one message in
+/// different hours.
 ///
 /// ```
 /// use dtype_runtime::wire::table_line;
 ///
-/// assert_eq!(table_line("openmpi-4 strided 8 4096", 0.5, 3), "openmpi-4 strided 8 4096 typed 0.50 3\n");
-/// assert_eq!(table_line("mpich-4 pieces 8192 65536", 1.5, 3), "mpich-4 pieces 8192 65536 packed 1.50 3\n");
+/// let line = table_line("openmpi-4 strided 8 4096", 0.5..=1.25, 6);
+/// assert_eq!(line, "openmpi-4 strided 8 4096 typed 0.50 1.25 6\n");
+/// let line = table_line("mpich-4 pieces 8192 65536", 0.75..=1.5, 3);
+/// assert_eq!(line, "mpich-4 pieces 8192 65536 packed 0.75 1.50 3\n");
 /// ```
-pub fn table_line(row: &str, ratio: f64, cases: usize) -> String {
+pub fn table_line(row: &str, ratios: RangeInclusive<f64>, cases: usize) -> String {
     /// Less than this part of the time of the packed way is a reason for another one.
     const LIMIT: f64 = 0.95;
+    let (least, most) = ratios.into_inner();
+    // Packed it takes `1 / least` times as long as the other way at the worst, and that `most` times as long.
     let way = match row.split_whitespace().nth(1) {
-        _ if ratio >= LIMIT => PACKED,
+        _ if (least * most).sqrt() >= LIMIT => PACKED,
         Some(PIECES) => SEGMENTS,
         _ => TYPED,
     };
-    format!("{row} {way} {ratio:.2} {cases}\n")
+    format!("{row} {way} {least:.2} {most:.2} {cases}\n")
 }
 
 /// What a row is about; sizes are bytes. It prints as the row does.
@@ -290,9 +315,45 @@ pub fn table_row<M: Sendable + ?Sized>(message: &M) -> Option<String> {
     Some(format!("{} {}", table_library(), Subject::Blocks { order, block, size }))
 }
 
-/// The library that runs, as tables for [`Wire::Auto`](super::Wire::Auto) call it: `openmpi-4`, for example.
+/// Returns the library that runs, as tables for [`Wire::Auto`](super::Wire::Auto) call it: `openmpi-4`, for
+/// example.
 pub fn table_library() -> String {
     ::mpi::environment::library_version().map_or(String::new(), |text| name(&text))
+}
+
+/// Returns the library by whose rows [`Wire::Auto`](super::Wire::Auto) chooses where nothing was
+/// [measured](super::calibrate) between the ranks: the one that runs, if it has rows in the table; or else the
+/// nearest version of it that has some. Empty where there is none, and everything goes packed.
+///
+/// ```no_run
+/// use dtype_runtime::wire;
+///
+/// let _universe = mpi::initialize().unwrap();
+/// if wire::table_followed()? != wire::table_library() {
+///     println!("{} was not measured; `wire::calibrate` does so.", wire::table_library());
+/// }
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Table`] where `DTYPE_WIRES` names what is no table.
+pub fn table_followed() -> Result<&'static str, Error> {
+    Table::current().map(|table| table.library.as_str())
+}
+
+/// Finds the version of a library that has rows in a text and is nearest to a version without: the last one
+/// before it, or else the first one behind it.
+fn nearest_version<'a>(text: &'a str, library: &str) -> Option<&'a str> {
+    let parts = |name: &'a str| {
+        let (family, version) = name.split_once('-')?;
+        Some((family, version.parse::<u32>().ok()?))
+    };
+    let (family, version) = library.split_once('-')?;
+    let version = version.parse().unwrap_or(u32::MAX);
+    let names = text.lines().filter_map(|line| line.split_whitespace().next());
+    let versions = names.filter_map(|name| Some((parts(name).filter(|(of, _)| *of == family)?.1, name)));
+    let (before, behind): (Vec<_>, Vec<_>) = versions.partition(|(of, _)| *of < version);
+    before.into_iter().max().or(behind.into_iter().min()).map(|(_, name)| name)
 }
 
 /// `openmpi-4` or `mpich-5`, of what a library says of itself.
@@ -341,16 +402,41 @@ mod tests {
     }
 
     #[test]
+    fn a_version_without_rows_follows_the_nearest_one() {
+        let text = "# x-9 strided\nx-4 strided 8 64 typed\nx-6 strided 8 64 packed\nxy-7 strided 8 64 packed\n\
+                    x-6-between-nodes strided 8 64 typed\n";
+        for (library, followed) in [
+            ("x-4", "x-4"),
+            ("x-5", "x-4"),
+            ("x-6", "x-6"),
+            ("x-7", "x-6"),
+            ("x-3", "x-4"),
+            ("x-", "x-6"),
+            ("xy-1", "xy-7"),
+        ] {
+            assert_eq!(Table::nearest(text, library).unwrap().unwrap().library, followed, "{library}");
+        }
+        assert!(
+            Table::nearest(text, "y-4").unwrap().is_none() && Table::nearest(text, "").unwrap().is_none()
+        );
+        for library in ["openmpi-6", "mpich-12"] {
+            assert!(Table::nearest(BUILT_IN, library).unwrap().is_some());
+        }
+    }
+
+    #[test]
     fn rows_that_are_written_are_read_again() {
         for order in [Order::Strided, Order::Nested, Order::Listed] {
             let row = format!("x {}", Subject::Blocks { order, block: 64, size: 4096 });
-            for (ratio, is_typed) in [(0.5, true), (0.99, false), (3.0, false)] {
-                let table = Table::read(&table_line(&row, ratio, 3), "x").unwrap().unwrap();
+            for (least, most, is_typed) in
+                [(0.5, 0.5, true), (0.99, 0.99, false), (0.5, 3.0, false), (0.3, 1.5, true)]
+            {
+                let table = Table::read(&table_line(&row, least..=most, 3), "x").unwrap().unwrap();
                 assert_eq!(table.typed[order as usize][block_class(64)][size_class(4096)], is_typed);
             }
         }
         let row = format!("x {}", Subject::Pieces { piece: 1 << 17, size: 1 << 20 });
-        assert!(Table::read(&table_line(&row, 0.8, 3), "x").unwrap().unwrap().is_in_pieces(1 << 20));
+        assert!(Table::read(&table_line(&row, 0.8..=0.8, 3), "x").unwrap().unwrap().is_in_pieces(1 << 20));
     }
 
     #[test]

@@ -11,6 +11,8 @@ use super::{WIRES, neighbours};
 /// Measures, and sends by it; by tables that say the opposite; on a communicator that is gone afterwards.
 pub fn measured(world: &SimpleCommunicator) {
     travel(world, None);
+    // All libraries that this is tested on were measured.
+    assert_eq!(wire::table_followed().unwrap(), wire::table_library());
     let calibration = wire::calibrate(world).unwrap();
     let text = calibration.to_string();
     agree(world, &text);
@@ -19,10 +21,11 @@ pub fn measured(world: &SimpleCommunicator) {
     let library = wire::table_library();
     for row in &rows {
         let words: Vec<&str> = row.split_whitespace().collect();
-        let [of, _, _, _, _, ratio, rounds] = words[..] else { panic!("{row}") };
+        let [of, _, _, _, _, least, most, rounds] = words[..] else { panic!("{row}") };
         assert!(of.starts_with(&library), "{row}");
         // Where ranks share a processor one way may seem to take no time.
-        assert!(ratio.parse::<f64>().unwrap() >= 0.0 && rounds.parse::<u32>().unwrap() > 0, "{row}");
+        assert_eq!(least, most, "{row}");
+        assert!(least.parse::<f64>().unwrap() >= 0.0 && rounds.parse::<u32>().unwrap() > 0, "{row}");
     }
     travel(world, Some(&calibration));
 
