@@ -5,7 +5,7 @@
 //! have been sent or received as a plan of these lists is worth. What is built anew for each message never
 //! comes so far, but it comes again: from its second commit on its arguments are compared with those that
 //! were planned before. So that what changes with each commit is not read each time, every miss doubles the
-//! commits until the next look.
+//! commits until the next look, and a hit takes that back.
 
 use std::{
     cell::Cell,
@@ -33,7 +33,9 @@ struct Slot {
     handle: AtomicUsize,
     /// Something is kept on the datatype as an attribute.
     is_known: AtomicBool,
-    /// Packed bytes of all messages so far.
+    /// Packed bytes of one, or 0 before the first message.
+    size: AtomicUsize,
+    /// Packed bytes of all messages so far. Some are not counted where threads send at the same time.
     bytes: AtomicU64,
     /// Packed bytes of messages that are worth a plan.
     worth: AtomicU64,
@@ -45,6 +47,7 @@ static COMMITTED: [Slot; SLOTS] = [const {
     Slot {
         handle: AtomicUsize::new(0),
         is_known: AtomicBool::new(false),
+        size: AtomicUsize::new(0),
         bytes: AtomicU64::new(0),
         worth: AtomicU64::new(0),
     }
@@ -88,8 +91,9 @@ pub(crate) fn committed(datatype: MPI_Datatype) -> bool {
         return false;
     }
     slot.is_known.store(false, Ordering::Relaxed);
+    slot.size.store(0, Ordering::Relaxed);
     slot.bytes.store(0, Ordering::Relaxed);
-    slot.worth.store(AT_LEAST, Ordering::Release);
+    slot.worth.store(OF_SMALL, Ordering::Release);
     true
 }
 
@@ -97,7 +101,11 @@ pub(crate) fn committed(datatype: MPI_Datatype) -> bool {
 #[inline]
 pub(crate) fn freed(datatype: MPI_Datatype) {
     let handle = number(datatype);
-    let _ = slot(handle).handle.compare_exchange(handle, 0, Ordering::AcqRel, Ordering::Relaxed);
+    let slot = slot(handle);
+    // Nobody else takes a slot that has a handle.
+    if slot.handle.load(Ordering::Acquire) == handle {
+        slot.handle.store(0, Ordering::Release);
+    }
 }
 
 /// Notes in the slot of a datatype that something is kept on it.
@@ -109,8 +117,10 @@ pub(crate) fn is_known_now(datatype: MPI_Datatype) {
     }
 }
 
-/// Packed bytes that are worth looking at the arguments of a datatype that has few.
+/// Packed bytes that are worth looking at the arguments of a datatype that has few: of one with a large first
+/// message, and of one with small messages.
 const AT_LEAST: u64 = 16 << 10;
+const OF_SMALL: u64 = 64 << 10;
 
 /// Packed bytes that are worth a plan of few arguments, some 10 µs, of a datatype with structs; and of one
 /// without, of which libraries make less.
@@ -130,11 +140,25 @@ thread_local! {
     static IS_PREPARING: Cell<bool> = const { Cell::new(false) };
 }
 
+/// The number of threads that do so.
+static PREPARING: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns `true` if this thread prepares a call that is started later.
+#[inline]
+fn is_preparing() -> bool {
+    PREPARING.load(Ordering::Relaxed) > 0 && IS_PREPARING.try_with(Cell::get).unwrap_or(false)
+}
+
 /// Prepares a call that is started later, again and again: its datatypes are planned then or never.
 pub(crate) fn preparing<R>(prepare: impl FnOnce() -> R) -> R {
-    let _ = IS_PREPARING.try_with(|is_preparing| is_preparing.set(true));
+    let set = |is_preparing| {
+        let _ = IS_PREPARING.try_with(|place| place.set(is_preparing));
+    };
+    PREPARING.fetch_add(1, Ordering::Relaxed);
+    set(true);
     let prepared = prepare();
-    let _ = IS_PREPARING.try_with(|is_preparing| is_preparing.set(false));
+    set(false);
+    PREPARING.fetch_sub(1, Ordering::Relaxed);
     prepared
 }
 
@@ -156,21 +180,28 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
     if !mode::is_on() {
         return None;
     }
-    let mut size: c_int = 0;
-    // SAFETY: the caller's condition; there is room for a number.
-    unsafe { ffi::MPI_Type_size(datatype, &raw mut size) };
-    let size = usize::try_from(size).ok().filter(|size| *size > 0)?;
+    let slot = slot(number(datatype));
+    let size = match slot.size.load(Ordering::Relaxed) {
+        0 => {
+            let mut size: c_int = 0;
+            // SAFETY: the caller's condition; there is room for a number.
+            unsafe { ffi::MPI_Type_size(datatype, &raw mut size) };
+            usize::try_from(size).ok().filter(|size| *size > 0)?
+        }
+        size => size,
+    };
+    slot.size.store(size, Ordering::Relaxed);
     let bytes = size.checked_mul(message.count).filter(|bytes| *bytes >= LEAST)?;
     i32::try_from(bytes).ok()?;
-    let slot = slot(number(datatype));
-    let before = slot.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    let before = slot.bytes.load(Ordering::Relaxed);
+    slot.bytes.store(before + bytes as u64, Ordering::Relaxed);
     let is_first = before == 0 && bytes >= WORTH_LOOKING;
     // SAFETY: the caller's condition.
     let kind = is_first.then(|| unsafe { Envelope::of(datatype, size) });
     if let Some(kind) = &kind {
         slot.worth.store(AT_LEAST + FOR_EACH * kind.arguments(), Ordering::Relaxed);
     }
-    let at_once = mode::plans_at_once() || IS_PREPARING.try_with(Cell::get).unwrap_or(false);
+    let at_once = mode::plans_at_once() || is_preparing();
     let is_due = at_once || before > 0 && before + bytes as u64 >= slot.worth.load(Ordering::Relaxed);
     let must_agree =
         message.has_to_agree && (message.is_collective || bytes >= TOO_LARGE_PACKED) && peers::are_all_here();
@@ -190,7 +221,10 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
     slot.worth.store(worth, Ordering::Relaxed);
     let is_due = at_once || is_due && before + bytes as u64 >= worth || must_agree && contents.is_mixed();
     match (find(&contents), comes_again) {
-        (Found::Planned(counted), _) => Some(counted),
+        (Found::Planned(counted), _) => {
+            kind.inspect(Envelope::was_found);
+            Some(counted)
+        }
         (Found::Nothing, true) if !is_due && kind.is_some_and(|kind| kind.has_missed()) => {
             remember(contents, None);
             None
@@ -272,6 +306,11 @@ impl Envelope {
         let misses = found & MISSES;
         place.store(found & !MISSES | (misses + 1).min(MISSES), Ordering::Relaxed);
         misses > 0
+    }
+
+    /// Counts that it came with arguments that were planned: it is looked at each time again.
+    fn was_found(&self) {
+        self.place().1.fetch_and(!MISSES, Ordering::Relaxed);
     }
 }
 

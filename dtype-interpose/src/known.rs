@@ -187,10 +187,10 @@ pub(crate) unsafe fn is_known(datatype: MPI_Datatype) -> bool {
 pub(crate) unsafe fn known_with<'a>(datatype: MPI_Datatype, message: Message) -> Option<&'a Known> {
     // SAFETY: 1 and 2.
     unsafe {
-        known(datatype).or_else(|| match first_use::state(datatype) {
+        match first_use::state(datatype) {
             State::Unplanned => first(datatype, message),
-            State::Unknown | State::Known => hidden(datatype, message.count),
-        })
+            State::Unknown | State::Known => known(datatype).or_else(|| hidden(datatype, message.count)),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::{
     fmt,
+    os::raw::c_int,
     sync::{Arc, OnceLock},
 };
 
@@ -186,11 +187,15 @@ pub fn constructors<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Str
     without_communicator(|| constructors_of(datatype.as_raw(), 0))
 }
 
-/// The arguments by which a datatype and all that it was made of were constructed, as bytes: two datatypes of
-/// one process with equal contents have the same type map and bounds.
+/// The arguments by which a datatype and all that it was made of were constructed: two datatypes of one
+/// process with equal contents have the same type map and bounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Contents {
-    bytes: Vec<u8>,
+    /// Of each datatype the constructor and the lengths of its lists; of a predefined one what it is.
+    nodes: Vec<i64>,
+    /// The lists of all, one behind the other.
+    integers: Vec<c_int>,
+    addresses: Vec<i64>,
     is_mixed: bool,
 }
 
@@ -218,7 +223,7 @@ impl Contents {
 
     /// The length of the arguments in bytes: 4 for each item of a list of integers.
     pub fn size(&self) -> usize {
-        self.bytes.len()
+        size_of_val(&*self.nodes) + size_of_val(&*self.integers) + size_of_val(&*self.addresses)
     }
 
     /// Returns `true` if the datatype may have values of several base types: it has a struct or a pair in it.

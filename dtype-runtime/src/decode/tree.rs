@@ -121,31 +121,28 @@ pub(super) fn add_contents(
         return Err(refused(datatype, "it is nested 256 deep, as no layout needs to be"));
     }
     let (combiner, numbers) = envelope(datatype)?;
-    contents.bytes.push(combiner as u8);
+    contents.nodes.push(combiner as i64);
     if combiner.is_predefined() {
         match tree_of(datatype, level)?.0 {
             TypeTree::Leaf(base) => {
-                contents.bytes.push(base as u8);
+                contents.nodes.push(base as i64);
                 contents.is_mixed |= base.pair().is_some();
             }
             tree => {
                 let text = tree.to_string();
-                contents.bytes.extend_from_slice(&text.len().to_ne_bytes());
-                contents.bytes.extend_from_slice(text.as_bytes());
+                contents.nodes.push(text.len() as i64);
+                contents.nodes.extend(text.bytes().map(i64::from));
                 contents.is_mixed = true;
             }
         }
         return Ok(());
     }
     contents.is_mixed |= combiner == Combiner::Struct;
-    contents.bytes.extend(numbers.iter().flat_map(|number| number.to_ne_bytes()));
+    contents.nodes.extend(numbers);
     let Arguments { integers, addresses, counts, datatypes } = Arguments::of(datatype, numbers)?;
-    let bytes = &mut contents.bytes;
-    bytes.reserve(size_of_val(integers.as_slice()) + size_of_val(addresses.as_slice()));
-    bytes.extend(integers.as_slice().iter().flat_map(|number| number.to_ne_bytes()));
-    bytes.extend(addresses.as_slice().iter().flat_map(|number| number.to_ne_bytes()));
-    let counts = counts.into_iter().flatten();
-    bytes.extend(counts.flat_map(i64::to_ne_bytes));
+    contents.integers.extend_from_slice(integers.as_slice());
+    contents.addresses.extend(addresses.as_slice().iter().map(|address| *address as i64));
+    contents.addresses.extend(counts.into_iter().flatten());
     datatypes.iter().try_for_each(|Old(old)| add_contents(contents, *old, level + 1))
 }
 
