@@ -216,8 +216,8 @@ impl TypeTree {
     /// ```
     ///
     /// # Errors
-    /// Those of [`measure`](Self::measure), of this tree or of that of the packed bytes: copies may lie over each
-    /// other, and be more bytes than there are displacements.
+    /// Those of [`measure`](Self::measure), of this tree or of that of the packed bytes: copies may lie over
+    /// each other, and be more bytes than there are displacements.
     pub fn gapless(&self) -> Result<Self, Error> {
         self.measure()?;
         let packed = self.without_gaps().0;

@@ -186,15 +186,15 @@ impl Signature {
         }
     }
 
-    /// Returns the first of `bytes` bytes at which `self` and `other`, each again and again, hold different base
-    /// types, and both types. Those with the same values count as one.
+    /// Returns the first of `bytes` bytes at which `self` and `other`, each again and again, hold different
+    /// base types, and both types. Those with the same values count as one.
     pub fn difference(&self, other: &Self, bytes: usize) -> Option<(usize, BaseType, BaseType)> {
         difference((self, 0), (other, 0), bytes)
     }
 
     /// Returns a number that is the same for the same base types in the same order, of these bytes of `self`,
-    /// again and again; for others it is another one but by chance (FNV-1a of the runs of base types that have
-    /// the same values).
+    /// again and again; for others it is another one but by chance (FNV-1a of the runs of base types that
+    /// have the same values).
     #[cfg(feature = "mpi")]
     pub fn fingerprint(&self, bytes: Bytes) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325u64;

@@ -232,12 +232,12 @@ impl Row {
     }
 }
 
-/// Writes a line of a table for [`Wire::Auto`](super::Wire::Auto): a row that begins so (see [`table_row`]), how
-/// many times as long the way takes that is not packed and whole, at least and at most where it was measured,
-/// and in how many cases.
+/// Writes a line of a table for [`Wire::Auto`](super::Wire::Auto): a row that begins so (see [`table_row`]),
+/// how many times as long the way takes that is not packed and whole, at least and at most where it was
+/// measured, and in how many cases.
 ///
-/// The way is the one that loses less where it loses most: the same machine took 6 or 46 µs for one message in
-/// different hours.
+/// The way is the one that loses less where it loses most: the same machine took 6 or 46 µs for one message
+/// in different hours.
 ///
 /// ```
 /// use dtype_runtime::wire::table_line;
@@ -322,8 +322,8 @@ pub fn table_library() -> String {
 }
 
 /// Returns the library by whose rows [`Wire::Auto`](super::Wire::Auto) chooses where nothing was
-/// [measured](super::calibrate) between the ranks: the one that runs, if it has rows in the table; or else the
-/// nearest version of it that has some. Empty where there is none, and everything goes packed.
+/// [measured](super::calibrate) between the ranks: the one that runs, if it has rows in the table; or else
+/// the nearest version of it that has some. Empty where there is none, and everything goes packed.
 ///
 /// ```no_run
 /// use dtype_runtime::wire;
