@@ -296,7 +296,9 @@ proptest! {
         let (mut leaves, at) = (all.types().to_vec(), all.displacements());
         let mut expected = None;
         if let Some(i) = change.map(|i| i.index(leaves.len()))
-            && leaves[i].size() == other.size() && plain(&leaves[i]) != plain(&other) && other.pair().is_none()
+            && leaves[i].size() == other.size()
+            && plain(&leaves[i]) != plain(&other)
+            && other.pair().is_none()
         {
             expected = Some((at[i] as usize, plain(&leaves[i]), plain(&other))).filter(|_| count > 0);
             leaves[i] = other;
@@ -335,7 +337,8 @@ proptest! {
             let inner = TypeTree::vector(inner, extent, fields);
             let extent = inner.measure().unwrap().upper_bound + 3;
             let loops = TypeTree::vector(outer, extent, inner);
-            let (end, last) = (first as i64 + extent * outer as i64, size - loops.measure().unwrap().size - first);
+            let end = first as i64 + extent * outer as i64;
+            let last = size - loops.measure().unwrap().size - first;
             TypeTree::structure([0, first as i64, end], [block(first), loops, block(last)])
         };
         let layouts = [from, to].map(|parts| layout(parts, 3000));

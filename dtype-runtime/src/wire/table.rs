@@ -403,8 +403,8 @@ mod tests {
 
     #[test]
     fn a_version_without_rows_follows_the_nearest_one() {
-        let text = "# x-9 strided\nx-4 strided 8 64 typed\nx-6 strided 8 64 packed\nxy-7 strided 8 64 packed\n\
-                    x-6-between-nodes strided 8 64 typed\n";
+        let text = "# x-9 strided\nx-4 strided 8 64 typed\nx-6 strided 8 64 packed\n\
+                    xy-7 strided 8 64 packed\nx-6-between-nodes strided 8 64 typed\n";
         for (library, followed) in [
             ("x-4", "x-4"),
             ("x-5", "x-4"),
