@@ -129,9 +129,9 @@ impl Engine {
         self.reason.as_ref()
     }
 
-    /// Returns `true` if `MPI_Pack` and `MPI_Unpack` of so many bytes are left to the plan.
-    pub fn packs(&self, bytes: usize) -> bool {
-        self.packing.takes(bytes)
+    /// What `MPI_Pack` and `MPI_Unpack` leave to the plan.
+    pub fn packing(&self) -> Gate {
+        self.packing
     }
 
     /// The datatype of the packed bytes of one where `count` are sent on a communicator, if they go packed.

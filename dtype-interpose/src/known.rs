@@ -54,10 +54,15 @@ impl Known {
     /// Which messages may be worth packing, as far as this is known.
     #[inline]
     fn gate(&self) -> Gate {
+        self.gates().messages
+    }
+
+    #[inline]
+    fn gates(&self) -> Gates {
         match self.counted.engine.get() {
-            Some(Ok(engine)) => engine.gate(),
-            Some(Err(_)) => Gate::NONE,
-            None => Gate::from(LEAST),
+            Some(Ok(engine)) => Gates { messages: engine.gate(), packing: engine.packing() },
+            Some(Err(_)) => Gates::NONE,
+            None => Gates { messages: Gate::from(LEAST), packing: Gate::from(LEAST) },
         }
     }
 
@@ -68,7 +73,7 @@ impl Known {
             self.counted.spent(Phase::Planning, took);
             engine
         });
-        decided(datatype, self.gate());
+        decided(datatype, self.gates());
         engine.as_ref().ok()
     }
 }
@@ -88,11 +93,22 @@ struct Seen {
     known: *const Known,
     /// Packed bytes of one.
     size: usize,
-    /// Which messages may be worth packing.
-    gate: Gate,
+    gates: Gates,
 }
 
-const NOT_SEEN: Seen = Seen { handle: 0, age: 0, known: ptr::null(), size: 0, gate: Gate::NONE };
+/// What may be worth leaving to a plan.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Gates {
+    messages: Gate,
+    /// What `MPI_Pack` and `MPI_Unpack` do.
+    packing: Gate,
+}
+
+impl Gates {
+    const NONE: Self = Self { messages: Gate::NONE, packing: Gate::NONE };
+}
+
+const NOT_SEEN: Seen = Seen { handle: 0, age: 0, known: ptr::null(), size: 0, gates: Gates::NONE };
 
 /// How many handles a thread remembers, each in a place of its own.
 const REMEMBERED: usize = 32;
@@ -133,10 +149,10 @@ pub(crate) unsafe fn known<'a>(datatype: MPI_Datatype) -> Option<&'a Known> {
         let known = unsafe { look(datatype) };
         // SAFETY: by 2 it lives.
         let found = unsafe { known.as_ref() };
-        let (size, gate) = found.map_or((0, Gate::NONE), |known| (known.counted.size, known.gate()));
+        let (size, gates) = found.map_or((0, Gates::NONE), |known| (known.counted.size, known.gates()));
         // SAFETY: 1 and 2. What is not predefined may be committed later.
         if found.is_some() || unsafe { dtype_interpose_parts(datatype) } == 0 {
-            place.set(Seen { handle, age, known, size, gate });
+            place.set(Seen { handle, age, known, size, gates });
         }
         known
     });
@@ -149,22 +165,32 @@ pub(crate) unsafe fn known<'a>(datatype: MPI_Datatype) -> Option<&'a Known> {
 /// What is not significant in a call, and may be no handle at all, may be asked for.
 #[inline]
 pub(crate) fn stays(datatype: MPI_Datatype, count: Option<usize>) -> bool {
-    let (handle, age) = (number(datatype), AGE.load(Ordering::Acquire));
-    let seen = remembered(handle, Cell::get).filter(|seen| seen.handle == handle && seen.age == age);
-    let takes = |seen: Seen| match count {
-        Some(count) => seen.gate.takes(seen.size.saturating_mul(count)),
-        None => seen.gate != Gate::NONE,
-    };
-    seen.is_some_and(|seen| !takes(seen))
+    seen(datatype).is_some_and(|seen| match count {
+        Some(count) => !seen.gates.messages.takes(seen.size.saturating_mul(count)),
+        None => seen.gates.messages == Gate::NONE,
+    })
 }
 
-/// Has a thread remember which messages of a datatype may be worth packing.
-fn decided(datatype: MPI_Datatype, gate: Gate) {
+/// The same of what `MPI_Pack` and `MPI_Unpack` do with so many.
+#[inline]
+pub(crate) fn is_left_to_the_library(datatype: MPI_Datatype, count: usize) -> bool {
+    seen(datatype).is_some_and(|seen| !seen.gates.packing.takes(seen.size.saturating_mul(count)))
+}
+
+/// What a thread remembers of a datatype.
+#[inline]
+fn seen(datatype: MPI_Datatype) -> Option<Seen> {
+    let (handle, age) = (number(datatype), AGE.load(Ordering::Acquire));
+    remembered(handle, Cell::get).filter(|seen| seen.handle == handle && seen.age == age)
+}
+
+/// Has a thread remember what of a datatype may be worth leaving to a plan.
+fn decided(datatype: MPI_Datatype, gates: Gates) {
     let handle = number(datatype);
     remembered(handle, |place| {
         let seen = place.get();
         if seen.handle == handle {
-            place.set(Seen { gate, ..seen });
+            place.set(Seen { gates, ..seen });
         }
     });
 }

@@ -19,7 +19,7 @@ use crate::{
     first_use::Message,
     gap::{GAP, Whole},
     gate::LEAST,
-    known::{Known, known_with},
+    known::{Known, is_left_to_the_library, known_with},
     mode,
     usage::{Counted, Stays, is_counting},
 };
@@ -69,6 +69,20 @@ impl Argument {
             return Some(candidate);
         }
         candidate.stays()
+    }
+
+    /// The same in a call that only packs or unpacks.
+    ///
+    /// # Safety
+    /// 1 and 2 of [`candidate`](Self::candidate).
+    #[inline]
+    pub unsafe fn packing<'a>(&self) -> Option<Candidate<'a>> {
+        let count = usize::try_from(self.count).ok()?;
+        if !is_counting() && is_left_to_the_library(self.datatype, count) {
+            return None;
+        }
+        // SAFETY: 1 and 2.
+        unsafe { self.no_message() }
     }
 
     /// The same of what is not a message, and has gates of its own: all that is not nothing.
@@ -160,7 +174,8 @@ impl<'a> Candidate<'a> {
     pub unsafe fn packing(&self, call: &Call) -> Option<Found<'a>> {
         let bytes = self.known.bytes(self.count).filter(|bytes| *bytes >= LEAST);
         let engine = bytes.and_then(|_| self.known.engine(self.argument.datatype));
-        let Some(engine) = engine.filter(|engine| bytes.is_some_and(|bytes| engine.packs(bytes))) else {
+        let Some(engine) = engine.filter(|engine| bytes.is_some_and(|bytes| engine.packing().takes(bytes)))
+        else {
             return self.stays();
         };
         // SAFETY: the caller's condition.

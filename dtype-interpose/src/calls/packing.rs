@@ -70,7 +70,7 @@ unsafe fn at<P: Copy + Into<i64>>(position: *const P) -> i64 {
 /// The program's promise.
 unsafe fn pack(call: &Call, named: Argument, packed: *mut c_void, size: i64, position: i64) -> Option<i64> {
     // SAFETY: the program's promise.
-    let candidate = unsafe { named.no_message() }?;
+    let candidate = unsafe { named.packing() }?;
     or_else_plain(|| {
         // SAFETY: the program's promise.
         let found @ Found { engine, count, .. } = unsafe { candidate.packing(call) }?;
@@ -96,7 +96,7 @@ unsafe fn unpack(
     position: i64,
 ) -> Option<i64> {
     // SAFETY: the program's promise.
-    let candidate = unsafe { named.no_message() }?;
+    let candidate = unsafe { named.packing() }?;
     or_else_plain(|| {
         // SAFETY: the program's promise.
         let found @ Found { engine, count, .. } = unsafe { candidate.packing(call) }?;
