@@ -191,10 +191,12 @@ pub enum Error {
     },
     /// A message has another size than what it is received into. Nothing has been written.
     #[error(
-        "the message{} has {}, but what it is received into has {expected} packed bytes: sender and receiver \
-         must have the same number of values",
+        "the message{} has {}{expected} packed bytes: sender and receiver must have the same number of \
+         values",
         sender(*from),
-        found.map_or("more bytes than there is room for".to_owned(), |found| format!("{found} packed bytes"))
+        found.map_or("more than what it is received into, which has ".to_owned(), |found| {
+            format!("{found} packed bytes, but what it is received into has ")
+        })
     )]
     Fit {
         /// Packed bytes of what it is received into.

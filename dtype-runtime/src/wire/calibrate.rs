@@ -39,7 +39,7 @@ use crate::{
 /// How long two ranks measure. There may be two such pairs, one after the other.
 const TIME: Duration = Duration::from_millis(180);
 
-/// Measures which wires are the fastest between the ranks of a communicator, in less than half a second: a
+/// Measures which wires are the fastest between the ranks of a communicator, in about half a second: a
 /// collective call, in which two ranks of one node send each other messages, and two of different nodes. All
 /// ranks agree on what they find; a rank alone finds nothing. From then on
 /// [`Wire::Auto`](super::Wire::Auto) goes by it, on this communicator, instead of by the table of the
@@ -297,22 +297,22 @@ impl Pair<'_> {
     /// The part of the first of two ranks. In each round every sample travels in both ways, until the time is
     /// up; what is clear after some rounds is left out.
     fn lead(&mut self, library: &str) -> Result<String, Error> {
-        const CLEAR: usize = 3;
+        const CLEAR: usize = 4;
         let count = self.samples.all.len();
-        // What is made at first use is made.
-        for sample in 0..count {
+        let mut times = vec![[const { Vec::new() }; 2]; count];
+        // What is made at first use is made. If nothing else can be measured, this was.
+        for (sample, times) in times.iter_mut().enumerate() {
             for packed in [false, true] {
-                self.time(Task { sample, packed, journeys: 1 })?;
+                let time = self.time(Task { sample, packed, journeys: 1 })?;
+                times[usize::from(packed)].push(time);
             }
         }
         let began = Instant::now();
-        let mut times = vec![[const { Vec::new() }; 2]; count];
         let mut open: Vec<usize> = (0..count).collect();
         let mut round = 0;
         'rounds: while !open.is_empty() {
-            for (i, sample) in open.iter().copied().enumerate() {
-                // One has been measured, however slow the ranks are.
-                if i > 0 && began.elapsed() > TIME {
+            for sample in open.iter().copied() {
+                if began.elapsed() > TIME {
                     break 'rounds;
                 }
                 for packed in if round % 2 == 0 { [false, true] } else { [true, false] } {
@@ -383,12 +383,13 @@ impl Pair<'_> {
     }
 }
 
-/// How many times as long the other way takes as packed: of medians.
+/// Returns how many times as long the other way takes as packed: of medians, and of two times the shorter
+/// one, as what disturbs a journey makes it longer.
 fn ratio([other, packed]: &[Vec<Duration>; 2]) -> Option<f64> {
     let median = |times: &[Duration]| {
         let mut times = times.to_vec();
         times.sort_unstable();
-        times.get(times.len() / 2).copied()
+        times.get(times.len().saturating_sub(1) / 2).copied()
     };
     let (other, packed) = (median(other)?, median(packed)?);
     Some(other.as_secs_f64() / packed.as_secs_f64().max(1e-9))
