@@ -1043,6 +1043,21 @@ fn repetitions_are_compared_once() {
     assert_eq!(error, Error::Signature { byte, from: BaseType::F32, to: BaseType::U32 });
 }
 
+/// The turns of these loops are together at no byte that can be counted.
+#[test]
+fn loops_whose_common_turn_is_beyond_all_ranges_are_joined() {
+    let bytes = |count: u64| TypeTree::vector(count, 2, TypeTree::Leaf(BaseType::U8));
+    let loops = |turns: u64, size: u64| TypeTree::vector(turns, 1 << 40, bytes(size));
+    for (size, to_size) in [((1 << 33) + 1, (1 << 33) + 5), ((1u64 << 32) + 4, (1 << 32) + 12)] {
+        let from = Plan::new(&loops(5, size)).unwrap();
+        let rest = 5 * size - 1 - 4 * to_size;
+        let parts = [TypeTree::Leaf(BaseType::U8), loops(4, to_size), bytes(rest)];
+        let to = Plan::new(&TypeTree::structure([0, 1 << 41, 1 << 44], parts)).unwrap();
+        Transpack::new(&from, 1, &to, 1).unwrap();
+        Transpack::new(&to, 1, &from, 1).unwrap();
+    }
+}
+
 #[test]
 fn a_transpack_is_for_its_plans() {
     let (column, row) = (layout!(f64[4][4] => [.., 1]), layout!(f64[4][4] => [2, ..]));

@@ -149,7 +149,7 @@ fn join_part(part: &Node, to: &Node, start: usize) -> Placed {
         return join_bytes(0..part.size);
     }
     // The turns of one begin within those of the other. Again and again both are at the same bytes of a turn.
-    let common = size / gcd(size, to_size) * to_size;
+    let common = (size / gcd(size, to_size)).saturating_mul(to_size);
     let again = part.size / common;
     if let (Places::Every(a), Places::Every(b), 2..) = (a, b, again) {
         let (turns, to_turns) = ((common / size) as isize, (common / to_size) as isize);
