@@ -101,11 +101,9 @@ pub(crate) fn committed(datatype: MPI_Datatype) -> bool {
 #[inline]
 pub(crate) fn freed(datatype: MPI_Datatype) {
     let handle = number(datatype);
-    let slot = slot(handle);
-    // Nobody else takes a slot that has a handle.
-    if slot.handle.load(Ordering::Acquire) == handle {
-        slot.handle.store(0, Ordering::Release);
-    }
+    // Threads may free a handle at the same time, as they get it from `MPI_Type_get_contents`: only one of
+    // them gives the slot back, which another handle may take then.
+    let _ = slot(handle).handle.compare_exchange(handle, 0, Ordering::AcqRel, Ordering::Relaxed);
 }
 
 /// Notes in the slot of a datatype that something is kept on it.
