@@ -7,7 +7,8 @@ use crate::TypeTree;
 impl TypeTree {
     /// A tree for the same type map in which no count, no bucket and no list is longer than `limit`, which is
     /// at least 2: longer ones become several nodes. The tree must have passed [`measure`](Self::measure).
-    /// What comes out does not if the copies of a bucket are beyond all ranges before they are displaced.
+    /// The tree that comes out fails it if copies of a bucket are beyond all ranges before they are
+    /// displaced.
     ///
     /// ```
     /// use dtype_core::{BaseType, TypeTree};

@@ -216,15 +216,16 @@ impl TypeTree {
     /// ```
     ///
     /// # Errors
-    /// Those of [`measure`](Self::measure), of this tree or of that of the packed bytes: copies may lie over
-    /// each other, and be more bytes than there are displacements.
+    /// As [`measure`](Self::measure) of this tree and of the new one: copies may lie over each other, and
+    /// then there may be more packed bytes than displacements.
     pub fn gapless(&self) -> Result<Self, Error> {
         self.measure()?;
         let packed = self.without_gaps().0;
         packed.measure().map(|_| packed)
     }
 
-    /// The same of a measured tree, and its bytes. Of nothing there may be more copies than can be counted.
+    /// Builds the gapless tree of a measured one, and counts its bytes. Of nothing there may be more copies
+    /// than can be counted.
     fn without_gaps(&self) -> (Self, i64) {
         let repeated = |count: u64, child: &Self| {
             let (child, size) = child.without_gaps();

@@ -129,7 +129,7 @@ impl Engine {
         self.reason.as_ref()
     }
 
-    /// What `MPI_Pack` and `MPI_Unpack` leave to the plan.
+    /// Returns the gate of `MPI_Pack` and `MPI_Unpack`: the sizes that the plan packs instead of the library.
     pub fn packing(&self) -> Gate {
         self.packing
     }

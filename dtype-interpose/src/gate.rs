@@ -93,8 +93,8 @@ impl Gate {
         Ok(Self([few, ((8 << 10) + 1, most)]))
     }
 
-    /// That of `MPI_Pack` and `MPI_Unpack`, which do nothing else at the same time. A plan takes 20 to 40 ns
-    /// to begin; then it is faster block by block.
+    /// Returns the gate of `MPI_Pack` and `MPI_Unpack`, which do nothing else at the same time. A plan takes
+    /// 20 to 40 ns to begin; then it is faster block by block.
     pub fn of_packing(plan: &Plan) -> Self {
         let block = mean_block(plan);
         if cfg!(open_mpi) {

@@ -96,11 +96,11 @@ struct Seen {
     gates: Gates,
 }
 
-/// What may be worth leaving to a plan.
+/// The gates of a datatype.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Gates {
     messages: Gate,
-    /// What `MPI_Pack` and `MPI_Unpack` do.
+    /// The gate of `MPI_Pack` and `MPI_Unpack`.
     packing: Gate,
 }
 
@@ -171,13 +171,13 @@ pub(crate) fn stays(datatype: MPI_Datatype, count: Option<usize>) -> bool {
     })
 }
 
-/// The same of what `MPI_Pack` and `MPI_Unpack` do with so many.
+/// Returns `true` if a thread remembers that `MPI_Pack` and `MPI_Unpack` of so many stay with the library.
 #[inline]
 pub(crate) fn is_left_to_the_library(datatype: MPI_Datatype, count: usize) -> bool {
     seen(datatype).is_some_and(|seen| !seen.gates.packing.takes(seen.size.saturating_mul(count)))
 }
 
-/// What a thread remembers of a datatype.
+/// Returns the entry of a datatype among those that this thread remembers.
 #[inline]
 fn seen(datatype: MPI_Datatype) -> Option<Seen> {
     let (handle, age) = (number(datatype), AGE.load(Ordering::Acquire));

@@ -71,7 +71,7 @@ impl Argument {
         candidate.stays()
     }
 
-    /// The same in a call that only packs or unpacks.
+    /// Returns what is known of it, if the call only packs or unpacks and may be worth a plan.
     ///
     /// # Safety
     /// 1 and 2 of [`candidate`](Self::candidate).

@@ -219,7 +219,7 @@ fn in_core(tree: &TypeTree, measure: Measure, bounds: Bounds, random: &mut Rando
     assert!(!tree.to_string().is_empty() && measure.extent() >= measure.true_extent());
     match tree.gapless() {
         Ok(gapless) => assert_eq!(gapless.measure().unwrap().size, measure.size),
-        // Where copies lie over each other, there may be more bytes than can lie side by side.
+        // Copies that lie over each other may be more bytes than can lie side by side.
         Err(_) => assert!(measure.size > i64::MAX as u64 - 32),
     }
     let model = models[random.below(2) as usize];

@@ -159,7 +159,7 @@ impl Table {
 /// The first lines of a table.
 const HEADER: &str = "\
 # Which of two ways is the faster, as `cargo xtask bench pingpong --wires FILE` has found it between two ranks
-# on one machine, in several hours and on several machines.
+# on one machine; it is added to in other hours and on other machines.
 #
 # LIBRARY strided BLOCK   BYTES   typed|packed  parts of arrays, of one base type, of BYTES in all, whose
 #                                               contiguous blocks of BLOCK bytes are at equal distances

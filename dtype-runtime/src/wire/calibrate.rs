@@ -300,7 +300,8 @@ impl Pair<'_> {
         const CLEAR: usize = 4;
         let count = self.samples.all.len();
         let mut times = vec![[const { Vec::new() }; 2]; count];
-        // What is made at first use is made. If nothing else can be measured, this was.
+        // The first journeys make plans and datatypes. They count as a round, as there may be time for no
+        // other.
         for (sample, times) in times.iter_mut().enumerate() {
             for packed in [false, true] {
                 let time = self.time(Task { sample, packed, journeys: 1 })?;
