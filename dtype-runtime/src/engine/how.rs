@@ -212,6 +212,17 @@ impl Times {
         times
     }
 
+    /// Returns the time that moves take in addition for blocks that are copied as two overlapping numbers.
+    fn of_overlaps(blocks: &[Block]) -> Time {
+        let is_two = |block: &&Block| block.size < 16 && !block.size.is_power_of_two();
+        2.5 * blocks.iter().filter(is_two).count() as Time
+    }
+
+    /// Returns the time of `count` turns in passes, if there is no other loop around them.
+    fn innermost(self, count: usize) -> Time {
+        250.0 + self.chunk + self.turn * count as Time
+    }
+
     /// Of several turns, within another loop of many.
     fn repeated(self, count: usize, size: usize) -> Self {
         if count >= TURNS || count * size >= CHUNK {
@@ -244,6 +255,8 @@ impl Node {
             self.how.instead = Some(Box::new(instead));
             return times;
         }
+        // An array of structs that is in no other loop.
+        let mut by_itself = None;
         let (mut times, most) = match &mut self.kind {
             Kind::Block => return Times::of_block(self.size),
             Kind::Repeat { count, a: Places::Every(_), b: Places::Every(_), child } if child.is_block() => {
@@ -257,7 +270,11 @@ impl Node {
             Kind::Repeat { count, a, child, .. } => {
                 let (size, is_list) = (child.size, matches!(a, Places::At(_)));
                 let most = if is_list { Moves::MOST } else { Moves::FEW };
-                (child.decide().repeated(*count, size), most)
+                let times = child.decide();
+                if child.how.in_passes && !is_list {
+                    by_itself = Some(times.innermost(*count));
+                }
+                (times.repeated(*count, size), most)
             }
             Kind::Blocks(blocks) => {
                 (blocks.iter().map(Times::of_pass).fold(Times::default(), Times::and), Moves::MOST)
@@ -286,6 +303,10 @@ impl Node {
             return times;
         }
         let by_moves = Times::of_moves(&blocks);
+        let once = by_moves.chunk + by_moves.turn + Times::of_overlaps(&blocks);
+        if by_itself.is_some_and(|time| time < once) {
+            return times;
+        }
         if by_moves.of_turn(size) <= times.of_turn(size) {
             (self.how.in_passes, self.how.turns_of_moves) = (false, usize::MAX);
             return by_moves;
