@@ -75,7 +75,7 @@ impl Engine {
             let both = Gate::of_layout(tree, &plan);
             [both.clone(), both]
         };
-        let packing = Gate::of_packing(&plan);
+        let packing = Gate::of_packing(tree, &plan);
         let (gates, reason) = match (sent, received) {
             (Ok(sent), Ok(received)) => ([sent, received], None),
             (_, Err(reason)) if packing == Gate::NONE => return Ok(Err(reason)),

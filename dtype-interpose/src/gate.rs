@@ -95,11 +95,13 @@ impl Gate {
 
     /// Returns the gate of `MPI_Pack` and `MPI_Unpack`, which do nothing else at the same time. A plan takes
     /// 20 to 40 ns to begin; then it is faster block by block.
-    pub fn of_packing(plan: &Plan) -> Self {
+    pub fn of_packing(tree: &TypeTree, plan: &Plan) -> Self {
         let block = mean_block(plan);
         if cfg!(open_mpi) {
             // It copies long blocks one by one, as a plan does.
             return match block {
+                // Version 5 has fast loops for single numbers at equal distances.
+                0..=8 if cfg!(open_mpi_5) && is_in_loops(tree) => Self::NONE,
                 0..=64 => Self::from(LEAST.max(32 * block)),
                 65..=256 => Self::from(100 * block),
                 _ => Self::NONE,
