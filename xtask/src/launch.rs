@@ -8,6 +8,7 @@ use std::{
     io::{self, Read},
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
+    sync::{Condvar, LazyLock, Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -15,8 +16,8 @@ use std::{
 /// The environment variable that names the `mpiexec` to use; `mpiexec` on the path otherwise.
 pub const MPIEXEC: &str = "DTYPE_MPIEXEC";
 
-/// What makes Open MPI run as root and with more ranks than cores. Other libraries do so by themselves and
-/// ignore these variables; all libraries hand them on to the ranks.
+/// The environment variables by which Open MPI runs as root and with more ranks than cores. Other libraries
+/// do so without them. All libraries hand the variables on to the ranks.
 const PERMISSIONS: [(&str, &str); 6] = [
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -27,22 +28,37 @@ const PERMISSIONS: [(&str, &str); 6] = [
     ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
 ];
 
-/// The `mpiexec` to use, as the environment says.
+/// Returns the `mpiexec` to use, as the environment says.
 pub fn mpiexec() -> OsString {
     env::var_os(MPIEXEC).unwrap_or_else(|| "mpiexec".into())
 }
 
-/// `mpiexec -n ranks program`, ready for arguments: runs as root and with more ranks than cores.
+/// Returns the command `mpiexec -n ranks program`, ready for arguments. It runs as root and with more ranks
+/// than cores.
 pub fn on_ranks(mpiexec: impl AsRef<OsStr>, ranks: usize, program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(mpiexec);
     command.arg("-n").arg(ranks.to_string()).arg(program).envs(PERMISSIONS);
     command
 }
 
-/// Where mpi4py and numpy are, as `cargo xtask test` says it to tests.
+/// The environment variable that is set if tests take a sample of their cases.
+pub const BRIEF: &str = "DTYPE_BRIEF";
+
+/// Returns all cases. In a brief run returns one of them: the last on one MPI library, the one before on the
+/// other.
+pub fn sample<T>(cases: &[T]) -> &[T] {
+    if env::var_os(BRIEF).is_none() || cases.is_empty() {
+        return cases;
+    }
+    let is_mpich = mpiexec().to_string_lossy().contains("mpich");
+    let i = cases.len().saturating_sub(1 + usize::from(is_mpich));
+    &cases[i..=i]
+}
+
+/// Returns the folder of mpi4py and numpy, which `cargo xtask test` passes to the tests.
 ///
 /// # Errors
-/// Where nobody has said it.
+/// If the environment variable is not set.
 pub fn mpi4py() -> io::Result<OsString> {
     env::var_os(MPI4PY).ok_or_else(|| io::Error::other("DTYPE_MPI4PY: where mpi4py is"))
 }
@@ -50,11 +66,11 @@ pub fn mpi4py() -> io::Result<OsString> {
 /// The environment variable of [`mpi4py`].
 pub const MPI4PY: &str = "DTYPE_MPI4PY";
 
-/// The environment in which Python finds mpi4py, which is in a folder of its own, and mpi4py the MPI library
-/// of this compiler wrapper. Files that it needs for that go to `folder`.
+/// Returns the environment in which Python finds mpi4py, and mpi4py finds the MPI library of this compiler
+/// wrapper. Writes the files for that into `folder`.
 ///
 /// # Errors
-/// Where the compiler cannot be asked, or a file not be made.
+/// If the compiler wrapper does not run, or a file cannot be written.
 pub fn python(mpicc: &str, mpi4py: OsString, folder: &Path) -> io::Result<Vec<(&'static str, OsString)>> {
     // Only Open MPI's compiler says its version so.
     if Command::new(mpicc).arg("--showme:version").output()?.status.success() {
@@ -73,11 +89,11 @@ pub fn python(mpicc: &str, mpi4py: OsString, folder: &Path) -> io::Result<Vec<(&
     Ok(vec![("PYTHONPATH", mpi4py), ("MPI4PY_MPIABI", "mpich".into()), ("LD_LIBRARY_PATH", path.into())])
 }
 
-/// A library under a name that `LD_PRELOAD` can have: that ends at spaces and colons, and so a link stands
-/// for a path with one, in the folder for temporary files.
+/// Returns a path of the library that `LD_PRELOAD` can hold. `LD_PRELOAD` separates paths by spaces and
+/// colons, so a path with one gets a link in the folder for temporary files.
 ///
 /// # Errors
-/// Where it cannot be made.
+/// If the link cannot be made.
 pub fn preloaded(library: &Path) -> io::Result<PathBuf> {
     let ends = |path: &Path| path.to_string_lossy().contains([' ', ':']);
     if !ends(library) {
@@ -98,21 +114,62 @@ pub fn preloaded(library: &Path) -> io::Result<PathBuf> {
     Ok(link)
 }
 
-/// What a finished program left behind.
+/// The outcome of a program.
 #[derive(Debug)]
 pub struct Finished {
-    /// How it ended; none if it ran out of time and was stopped.
+    /// The exit status; `None` if the program ran out of time and was stopped.
     pub status: Option<ExitStatus>,
-    /// Its standard output and standard error.
+    /// The standard output, followed by the standard error.
     pub output: String,
 }
 
+/// The cores that launched ranks share. Too many ranks at a time slow each other down until they seem to
+/// hang.
+struct Cores {
+    all: usize,
+    free: Mutex<usize>,
+    given_back: Condvar,
+}
+
+static CORES: LazyLock<Cores> = LazyLock::new(|| {
+    let all = thread::available_parallelism().map_or(1, usize::from);
+    Cores { all, free: Mutex::new(all), given_back: Condvar::new() }
+});
+
+/// Cores that a launch has until this is dropped.
+struct Permit(usize);
+
+impl Permit {
+    /// Waits for a core for each rank, or for all cores if there are fewer.
+    fn of(ranks: usize) -> Self {
+        let wanted = ranks.min(CORES.all);
+        let free = CORES.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = CORES.given_back.wait_while(free, |free| *free < wanted);
+        *free.unwrap_or_else(PoisonError::into_inner) -= wanted;
+        Self(wanted)
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        *CORES.free.lock().unwrap_or_else(PoisonError::into_inner) += self.0;
+        CORES.given_back.notify_all();
+    }
+}
+
+/// Returns the number of ranks that a command starts, as [`on_ranks`] gives it.
+fn ranks_of(command: &Command) -> usize {
+    let mut arguments = command.get_args().skip_while(|argument| *argument != "-n").skip(1);
+    arguments.next().and_then(|number| number.to_str()?.parse().ok()).unwrap_or(1)
+}
+
 /// Runs a command to its end, or for `limit` at most: a rank that waits for a message that never comes must
-/// not hang the tests.
+/// not hang the tests. Waits first until there are cores for its ranks.
 ///
 /// # Errors
-/// Where the command cannot be started.
+/// If the command cannot be started.
 pub fn run(command: &mut Command, limit: Duration) -> io::Result<Finished> {
+    let _permit = Permit::of(ranks_of(command));
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let read = |pipe: Option<Box<dyn Read + Send>>| {
         thread::spawn(move || {
