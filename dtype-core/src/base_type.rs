@@ -1,20 +1,20 @@
-//! The base types: what a leaf of a type tree may be.
+//! The base types: the predefined MPI datatypes that can be leaves of a type tree.
 //!
-//! Fourteen have Rust names: what Rust programs are made of. All others are predefined datatypes of C, C++
-//! and Fortran (MPI 4.1 sections 3.2.2 and 6.9.4) under MPI's names. They are base types of their own, though
-//! most hold the same values as one with a Rust name ([`BaseType::plain`]): MPI tells them apart where it
-//! matches type signatures, in reductions, and in files, where `external32` gives `MPI_LONG` four bytes.
+//! Fourteen of them have Rust names, such as `f64`. All others are predefined datatypes of C, C++ and Fortran
+//! (MPI 4.1 sections 3.2.2 and 6.9.4) under MPI's names. Most of these hold the same values as a base type
+//! with a Rust name ([`BaseType::plain`]), but are base types of their own. MPI tells them apart in type
+//! signatures, in reductions, and in files, where `external32` gives `MPI_LONG` four bytes.
 
 use core::{ffi, fmt, mem::size_of, str::FromStr};
 
-/// What a base type is made of.
+/// The components of a base type.
 #[derive(Clone, Copy)]
 enum Made {
-    /// One number of this size in bytes, or two; no other base type has the same values.
+    /// One or two numbers: their size in bytes and their count. No other base type has the same values.
     Numbers(u64, u64),
-    /// The same numbers as a base type with a Rust name.
+    /// Numbers like those of this base type, which has a Rust name.
     Like(BaseType),
-    /// One or two of this size in bytes, of which only the C compiler knows what they mean.
+    /// One or two numbers whose format only the C compiler knows: their size in bytes and their count.
     Opaque(u64, u64),
     /// A value and an index, laid out as a C struct of both (MPI 4.1 section 6.9.4).
     Pair(BaseType, BaseType),
@@ -22,11 +22,11 @@ enum Made {
 
 struct Row {
     base: BaseType,
-    /// In type maps and JSON: its name in Rust, or MPI's.
+    /// The name in type maps and JSON: Rust's name if there is one, otherwise MPI's.
     name: &'static str,
     /// The handle of the C binding.
     mpi_name: &'static str,
-    /// The variant.
+    /// The name of the variant.
     variant: &'static str,
     made: Made,
 }
@@ -47,7 +47,7 @@ macro_rules! base_types {
             $($(#[$doc])* #[doc = concat!("`", $mpi, "`")] $variant,)*
         }
 
-        /// In the order of the variants.
+        /// The rows of all base types, in the order of the variants.
         const TABLE: &[Row] = &[$(Row {
             base: BaseType::$variant,
             name: [$($name,)? $mpi][0],
@@ -152,7 +152,7 @@ base_types! {
     Packed = "MPI_PACKED" Numbers(1, 1);
 }
 
-/// Bytes of C's `long double`.
+/// The size of C's `long double` in bytes.
 const LONG_DOUBLE: u64 = if cfg!(any(windows, all(target_vendor = "apple", target_arch = "aarch64"))) {
     8
 } else if cfg!(target_arch = "x86") {
@@ -161,7 +161,7 @@ const LONG_DOUBLE: u64 = if cfg!(any(windows, all(target_vendor = "apple", targe
     16
 };
 
-/// Size and extent of each, which are asked for all the time.
+/// The size and the extent of each base type in bytes, computed at compile time because they are read often.
 const SIZES: [(u8, u8); TABLE.len()] = {
     let (mut sizes, mut i) = ([(0, 0); TABLE.len()], 0);
     while i < TABLE.len() {
@@ -174,35 +174,35 @@ const SIZES: [(u8, u8); TABLE.len()] = {
 };
 
 impl BaseType {
-    /// All base types, in the order of the variants.
+    /// Returns all base types, in the order of the variants.
     pub fn all() -> impl Iterator<Item = Self> {
         TABLE.iter().map(|row| row.base)
     }
 
-    /// Those with a Rust name, in the order of the variants.
+    /// Returns the base types with a Rust name, in the order of the variants.
     pub fn all_plain() -> impl Iterator<Item = Self> {
         Self::all().take_while(|base| *base <= Byte)
     }
 
-    /// How many there are.
+    /// The number of base types.
     pub(crate) const COUNT: usize = TABLE.len();
 
-    /// The variant with this number.
+    /// Returns the variant with this number.
     pub(crate) const fn nth(variant: u8) -> Self {
         TABLE[variant as usize].base
     }
 
-    /// What a table has of it.
+    /// Returns the table row of this base type.
     const fn row(self) -> &'static Row {
         &TABLE[self as usize]
     }
 
-    /// Bytes of data of one value.
+    /// Returns the bytes of data in one value, without gaps.
     pub const fn size(self) -> u64 {
         SIZES[self as usize].0 as u64
     }
 
-    /// The same, from what it is made of.
+    /// Computes [`size`](Self::size) from the components.
     const fn made_size(self) -> u64 {
         match self.row().made {
             Numbers(size, count) | Opaque(size, count) => size * count,
@@ -211,7 +211,8 @@ impl BaseType {
         }
     }
 
-    /// Bytes from the first to the last of one value. Only pairs have gaps: `MPI_SHORT_INT` of two bytes.
+    /// Returns the number of bytes from the first to the last byte of one value. Only pairs have gaps, such
+    /// as the two bytes in `MPI_SHORT_INT`.
     pub const fn span(self) -> u64 {
         match self.pair() {
             Some([_, (at, index)]) => at + index.made_size(),
@@ -219,16 +220,16 @@ impl BaseType {
         }
     }
 
-    /// Bytes from one value to the next in an array: the extent of MPI's handle.
+    /// Returns the bytes from one value to the next in an array: the extent of MPI's handle.
     pub const fn extent(self) -> u64 {
         SIZES[self as usize].1 as u64
     }
 
-    /// Natural alignment in bytes: that of the number itself, of one component of a complex number, or of the
-    /// larger number of a pair.
+    /// Returns the natural alignment in bytes: that of the number, of one component of a complex number, or
+    /// of the component of a pair with the larger alignment.
     pub const fn alignment(self) -> u64 {
         match self.row().made {
-            // As a C compiler for x86 has it.
+            // 32-bit x86 aligns a `long double` of 12 bytes to 4 bytes.
             Opaque(12, _) => 4,
             Numbers(size, _) | Opaque(size, _) => size,
             Like(base) => base.alignment(),
@@ -239,8 +240,8 @@ impl BaseType {
         }
     }
 
-    /// The base type with a Rust name that has the same values in the same bytes: `I32` for `MPI_INT`. None
-    /// for pairs, and for what Rust has no name for.
+    /// Returns the base type with a Rust name that has the same values in the same bytes: `I32` for
+    /// `MPI_INT`. Returns `None` for pairs and for values without a Rust name.
     pub const fn plain(self) -> Option<Self> {
         match self.row().made {
             Like(base) => Some(base),
@@ -249,7 +250,7 @@ impl BaseType {
         }
     }
 
-    /// Its name in C, if it has one that C++ has as well.
+    /// Returns the name in C, if there is one that C++ has as well.
     ///
     /// ```
     /// use dtype_core::BaseType;
@@ -260,7 +261,8 @@ impl BaseType {
         IN_C.iter().find(|(name, base)| *base == self && *name != "_Bool").map(|(name, _)| *name)
     }
 
-    /// Of a pair (MPI 4.1 section 6.9.4), the value and the index, each with its offset in bytes.
+    /// Returns the value and the index of a pair (MPI 4.1 section 6.9.4), each with its offset in bytes.
+    /// Returns `None` for other base types.
     pub const fn pair(self) -> Option<[(u64, Self); 2]> {
         match self.row().made {
             Pair(value, index) => {
@@ -270,8 +272,9 @@ impl BaseType {
         }
     }
 
-    /// Bytes of one value in `external32` (MPI 4.1 section 14.5.2), never more than it has here. None where
-    /// that takes more than another order of bytes: a `long double` and what is made of it.
+    /// Returns the bytes of one value in `external32` (MPI 4.1 section 14.5.2), which are never more than in
+    /// memory. Returns `None` if the conversion takes more than another byte order: for `long double`,
+    /// `MPI_REAL16` and types made of them.
     pub const fn external_size(self) -> Option<u64> {
         match self.row().made {
             Opaque(..) => None,
@@ -287,17 +290,17 @@ impl BaseType {
         }
     }
 
-    /// The name used in type maps, trees and JSON: `f64`, `c32`, `byte`, `MPI_LONG`.
+    /// Returns the name used in type maps, trees and JSON: `f64`, `c32`, `byte`, `MPI_LONG`.
     pub const fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// The predefined handle of the C binding: `MPI_DOUBLE`.
+    /// Returns the predefined handle of the C binding: `MPI_DOUBLE`.
     pub const fn mpi_name(self) -> &'static str {
         self.row().mpi_name
     }
 
-    /// The name of the variant, for emitted Rust code: `F64`.
+    /// Returns the name of the variant, for emitted Rust code: `F64`.
     pub const fn variant_name(self) -> &'static str {
         self.row().variant
     }
@@ -309,7 +312,7 @@ impl fmt::Display for BaseType {
     }
 }
 
-/// By their names.
+/// Serialization of base types by their names.
 #[cfg(feature = "serde")]
 mod by_name {
     use alloc::borrow::Cow;
@@ -332,7 +335,7 @@ mod by_name {
     }
 }
 
-/// The name was none of the base types'.
+/// The error for a name that no base type has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownBaseType;
 
@@ -346,7 +349,7 @@ impl fmt::Display for UnknownBaseType {
 
 impl core::error::Error for UnknownBaseType {}
 
-/// From its name in Rust, MPI or C.
+/// Parses the name in Rust, MPI or C.
 impl FromStr for BaseType {
     type Err = UnknownBaseType;
 
@@ -357,7 +360,7 @@ impl FromStr for BaseType {
     }
 }
 
-/// Names in C that are neither Rust's nor MPI's (MPI 4.1 table 3.2).
+/// Names in C that are not names in Rust or MPI (MPI 4.1 table 3.2).
 const IN_C: [(&str, BaseType); 26] = [
     ("char", BaseType::Char),
     ("signed char", BaseType::SignedChar),

@@ -1,33 +1,33 @@
-//! What a tree costs: one trait, and the models of the papers.
+//! Cost models of type trees: one trait, and the models of the papers.
 
 use core::any::Any;
 
 use crate::BaseType;
 
-/// The cost of a node as a function of its child's: `own + times · child`.
+/// The cost of a node as a function of its child's cost: `own + times · child`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Price {
-    /// What the node itself costs.
+    /// The cost of the node itself.
     pub own: u64,
-    /// How often the child's cost counts. Less than once counts as once.
+    /// The factor of the child's cost; 0 counts as 1.
     pub times: u64,
 }
 
 impl Price {
     const FREE: Self = Self { own: 0, times: 0 };
 
-    /// A price that adds `own` to the child's cost.
+    /// Returns a price that adds `own` to the child's cost.
     pub const fn plus(own: u64) -> Self {
         Self { own, times: 1 }
     }
 
-    /// The cost of the node over a child of cost `child`. Saturates at `u64::MAX`.
+    /// Returns the cost of the node over a child of cost `child`. Saturates at `u64::MAX`.
     pub const fn of(self, child: u64) -> u64 {
         let times = if self.times == 0 { 1 } else { self.times };
         self.own.saturating_add(times.saturating_mul(child))
     }
 
-    /// This price and `count` times another: what an idxbuc with that many buckets costs.
+    /// Returns this price plus `count` times another: the price of an idxbuc with `count` buckets.
     pub(crate) const fn with(self, count: u64, other: Self) -> Self {
         Self {
             own: self.own.saturating_add(count.saturating_mul(other.own)),
@@ -36,15 +36,15 @@ impl Price {
     }
 }
 
-/// What the nodes of a type tree cost.
+/// A cost model: the prices of the nodes of a type tree.
 ///
 /// # Why every implementation keeps the searches exact
-/// The dynamic programs combine least-cost subtrees, which is right for any model in which a dearer child
-/// never makes a cheaper parent, a node never costs less than its child, more buckets are never cheaper, and
-/// the parts of a strc add up. An implementation has no way to break this: it returns [`Price`]s, and the
-/// library forms `own + times · child` with `times` at least 1, adds [`bucket`](Self::bucket) once for each
-/// bucket, and sums [`part`](Self::part)s. Counts may be priced in any way. All that is asked is that the
-/// same question gets the same answer.
+/// The dynamic programs combine least-cost subtrees. This is exact for every model with four properties: a
+/// dearer child never makes a cheaper parent, a node never costs less than its child, more buckets are never
+/// cheaper, and the costs of a strc's parts add up. No implementation can violate them. It returns
+/// [`Price`]s, and the library forms `own + times · child` with `times` at least 1, adds
+/// [`bucket`](Self::bucket) once for each bucket, and sums [`part`](Self::part)s. Counts may be priced in any
+/// way. An implementation must return the same result for the same arguments.
 ///
 /// ```
 /// use dtype_core::{BaseType, CostModel, NodeCosts, Price, Shape, TypeMap, reconstruct};
@@ -68,26 +68,26 @@ impl Price {
 /// # Ok::<(), dtype_core::Error>(())
 /// ```
 pub trait CostModel: Any {
-    /// A leaf of a base type.
+    /// Returns the cost of a leaf of a base type.
     fn leaf(&self, base: BaseType) -> u64;
-    /// A vec of `count` copies.
+    /// Returns the price of a vec of `count` copies.
     fn vector(&self, count: u64) -> Price;
-    /// An idx with `count` displacements.
+    /// Returns the price of an idx with `count` displacements.
     fn index(&self, count: u64) -> Price;
-    /// An idxbuc of `copies` copies in all, without its buckets.
+    /// Returns the price of an idxbuc of `copies` copies in all, without its buckets.
     fn index_bucket(&self, copies: u64) -> Price;
-    /// What each bucket of an idxbuc adds to its price; `times` may be 0.
+    /// Returns the price that each bucket adds to an idxbuc; `times` may be 0.
     fn bucket(&self) -> Price;
-    /// A strc, without its parts.
+    /// Returns the cost of a strc, without its parts.
     fn structure(&self) -> u64;
-    /// One child of a strc, with its share of the lists.
+    /// Returns the price of one child of a strc, with its share of the lists.
     fn part(&self) -> Price;
 }
 
 /// Cost constants of the node kinds: the model of thesis section 2.6, and with [`Weighting::Processing`] that
 /// of Träff 2014, section 4.
 ///
-/// The defaults are the thesis's: the words a node takes up.
+/// The defaults are the constants of the thesis: the number of words that a node takes up.
 ///
 /// ```
 /// use dtype_core::{BaseType, NodeCosts, TypeTree};
@@ -102,38 +102,39 @@ pub trait CostModel: Any {
     serde(default, deny_unknown_fields)
 )]
 pub struct NodeCosts {
-    /// A leaf.
+    /// The cost of a leaf.
     pub leaf: u64,
-    /// A vec node.
+    /// The cost of a vec node.
     pub vec: u64,
-    /// An idx node, without its list.
+    /// The cost of an idx node, without its list.
     pub idx: u64,
-    /// A strc node, without its lists.
+    /// The cost of a strc node, without its lists.
     pub strc: u64,
-    /// An idxbuc node, without its lists.
+    /// The cost of an idxbuc node, without its lists.
     pub idxbuc: u64,
-    /// One element of a list: one per displacement of an idx, two per bucket of an idxbuc and per child of a
-    /// strc.
+    /// The cost of one list element. An idx has one for each displacement, an idxbuc two for each bucket, and
+    /// a strc two for each child.
     pub lookup: u64,
-    /// A contiguous block of data. All trees of a type map have as many, so no search looks at it: see
-    /// [`time`](Self::time). It is the same with the next two.
+    /// The cost of a contiguous block of data. All trees of a type map have the same number of blocks, so
+    /// only [`time`](Self::time) uses this constant; the searches ignore it. The same holds for `change` and
+    /// `byte`.
     pub block: u64,
-    /// A change of base type from one entry to the next.
+    /// The cost of a change of base type from one entry to the next.
     pub change: u64,
-    /// A byte of data.
+    /// The cost of a byte of data.
     pub byte: u64,
-    /// Whether a node is paid once or each time it is run.
+    /// The weighting: a node is paid once, or each time it is processed.
     pub weighting: Weighting,
 }
 
-/// How often a node's cost is counted.
+/// The number of times that a node's cost counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Weighting {
-    /// Once: the words that describe the layout (thesis section 2.6).
+    /// Once: the cost is that of storing the description (thesis section 2.6).
     #[default]
     Storage,
-    /// Once for each time the node is run while the data is walked (Träff 2014, section 4).
+    /// Once for each time that a traversal of the data visits the node (Träff 2014, section 4).
     Processing,
 }
 
@@ -158,12 +159,12 @@ impl NodeCosts {
         weighting: Weighting::Storage,
     };
 
-    /// The default constants, each node paid as often as it is run.
+    /// Returns the default constants with [`Weighting::Processing`].
     pub const fn processing() -> Self {
         Self { weighting: Weighting::Processing, ..Self::THESIS }
     }
 
-    /// The model as lines.
+    /// Returns this model as linear costs.
     pub const fn linear(&self) -> LinearCosts {
         let again = Price { own: 0, times: 1 };
         let (once, each) = match self.weighting {
@@ -187,9 +188,9 @@ impl NodeCosts {
 }
 
 /// The *penalty* of "Performance Expectations and Guidelines for MPI Derived Datatypes", section 2: the
-/// operations needed to parse a layout. A node multiplies its child's penalty by the length of its lists (0,
-/// n and 2n for vec, idx and idxbuc) plus a constant overhead; a strc adds up its children's, and 3 a child
-/// for its lists.
+/// number of operations needed to parse a layout. A node multiplies its child's penalty by a constant
+/// overhead plus the length of its lists (0, n and 2n for vec, idx and idxbuc). The penalty of a strc is the
+/// overhead plus the sum of its children's penalties, with 3 more for each child's share of the lists.
 ///
 /// ```
 /// use dtype_core::{BaseType, Penalty, TypeTree};
@@ -198,7 +199,7 @@ impl NodeCosts {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Penalty {
-    /// The O(1) overhead of a constructor, at least 1; at 1 a vec is free.
+    /// The O(1) overhead of a constructor, at least 1. With an overhead of 1, a vec is free.
     pub overhead: u64,
 }
 
@@ -212,7 +213,7 @@ impl Penalty {
     /// An overhead of 2, which is the default.
     pub const GUIDELINES: Self = Self { overhead: 2 };
 
-    /// The model as lines.
+    /// Returns this model as linear costs.
     pub const fn linear(&self) -> LinearCosts {
         let overhead = Line { first: Price { own: 0, times: self.overhead }, more: Price::FREE };
         LinearCosts {
@@ -230,41 +231,41 @@ impl Penalty {
 /// A price that is linear in a count: `first + count · more`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Line {
-    /// The price of no copy.
+    /// The price for a count of 0.
     pub first: Price,
-    /// What each copy adds.
+    /// The price that each copy adds.
     pub more: Price,
 }
 
 impl Line {
-    /// The price of `count` copies. Saturates at `u64::MAX`.
+    /// Returns the price for `count` copies. Saturates at `u64::MAX`.
     pub const fn at(self, count: u64) -> Price {
         if self.is_flat() { self.first } else { self.first.with(count, self.more) }
     }
 
-    /// Whether it is the same for all counts.
+    /// Returns `true` if the price is the same for all counts.
     pub(crate) const fn is_flat(&self) -> bool {
         self.more.own == 0 && self.more.times == 0
     }
 }
 
-/// A cost model that is linear in all counts, as plain data, so that it can be read in a constant.
-/// [`NodeCosts`] and [`Penalty`] are such models.
+/// A cost model that is linear in all counts. It is plain data, so a constant can evaluate it. [`NodeCosts`]
+/// and [`Penalty`] are such models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LinearCosts {
-    /// A leaf of any base type.
+    /// The cost of a leaf of any base type.
     pub leaf: u64,
-    /// A vec, by its copies.
+    /// The price of a vec, linear in its copies.
     pub vector: Line,
-    /// An idx, by its displacements.
+    /// The price of an idx, linear in its displacements.
     pub index: Line,
-    /// An idxbuc without its buckets, by its copies.
+    /// The price of an idxbuc without its buckets, linear in its copies.
     pub index_bucket: Line,
-    /// What each bucket of an idxbuc adds.
+    /// The price that each bucket adds to an idxbuc.
     pub bucket: Price,
-    /// A strc, without its parts.
+    /// The cost of a strc, without its parts.
     pub structure: u64,
-    /// One child of a strc.
+    /// The price of one child of a strc.
     pub part: Price,
 }
 
@@ -273,7 +274,7 @@ impl LinearCosts {
         *self
     }
 
-    /// The model as lines, if it is known to be one.
+    /// Returns a model as linear costs, if its type is one of the linear models of this crate.
     pub(crate) fn of(costs: &dyn CostModel) -> Option<Self> {
         let any = costs as &dyn Any;
         let nodes = || any.downcast_ref::<NodeCosts>().map(NodeCosts::linear);
@@ -281,9 +282,10 @@ impl LinearCosts {
         any.downcast_ref::<Self>().map(Self::linear).or_else(nodes).or_else(penalty)
     }
 
-    /// A cost that no description of `entries` entries, two or more, beats, from the nodes it must at least
-    /// have; `run` says whether they are one strided run, and `shifted` whether they begin elsewhere than at
-    /// 0. Sharp for runs, and for runs of runs; 0 where what a node costs depends on how often it is run.
+    /// Returns a lower bound of the cost of all trees with `entries` entries, two or more. It counts the
+    /// nodes that every such tree must have. `run` means that the entries are one strided run, and `shifted`
+    /// that they do not begin at 0. The bound is sharp for runs and for runs of runs. It is 0 if a node's
+    /// cost depends on how often the node is processed.
     pub(crate) const fn floor(&self, entries: u64, run: bool, shifted: bool) -> u64 {
         let (vector, bucket) = (self.vector.at(2), self.bucket.own);
         let (index, index_bucket) = (self.index.at(2), self.index_bucket.at(2));
@@ -292,15 +294,17 @@ impl LinearCosts {
         }
         let one_bucket = index_bucket.own.saturating_add(bucket);
         let buckets = one_bucket.saturating_add(bucket);
-        // The least a node costs that repeats its child regularly, irregularly, or joins two children.
+        // The least cost of a node that repeats its child regularly, that repeats it irregularly, or that
+        // joins two children.
         let regular = least(vector.own, one_bucket);
         let irregular = least(index.own, buckets);
         let joined = self.structure.saturating_add(self.part.own.saturating_mul(2)).saturating_add(self.leaf);
         let node = least(regular, least(joined, irregular));
-        // A single node over a leaf that is no run lists all entries, or at least two buckets.
+        // If the entries are not a run, a single node over a leaf lists all entries or at least two buckets.
         let listed = self.index.at(entries).own;
         let not_a_run = least(least(listed, buckets), least(joined, node.saturating_mul(2)));
-        // A shift is taken up by a list: that of the only node, or that of a node with a single child.
+        // A list takes up the shift: the list of the only node, or that of a further node with a single
+        // child.
         let single = least(
             self.index.at(1).own,
             least(
@@ -321,7 +325,7 @@ pub(crate) const fn least(a: u64, b: u64) -> u64 {
     if a < b { a } else { b }
 }
 
-/// Models that are known to be linear answer through their lines.
+/// Implements [`CostModel`] for models that are known to be linear.
 macro_rules! answer_through_lines {
     ($($model:ty),*) => {$(
         impl CostModel for $model {

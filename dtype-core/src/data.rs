@@ -1,10 +1,10 @@
-//! What the data of a layout costs beside the nodes that describe it.
+//! The cost of a layout's data, beside the cost of the nodes that describe it.
 
 use crate::{BaseType, NodeCosts, TypeTree};
 
 impl NodeCosts {
-    /// What a tree costs with its data: its nodes, its contiguous blocks, its changes of base type and its
-    /// bytes. Where the constants were measured, that is a time, in their units. Saturates at `u64::MAX`.
+    /// Returns the cost of a tree with its data: its nodes, contiguous blocks, changes of base type and
+    /// bytes. With measured constants, this is a time in their unit. Saturates at `u64::MAX`.
     ///
     /// ```
     /// use dtype_core::{BaseType, NodeCosts, TypeTree};
@@ -18,29 +18,30 @@ impl NodeCosts {
     /// ```
     pub fn time(&self, tree: &TypeTree) -> u64 {
         let nodes = tree.cost(self);
-        let Some(Data { bytes, blocks, changes, .. }) = Data::of(tree) else { return nodes };
+        let Some(Counts { bytes, blocks, changes, .. }) = Counts::of(tree) else { return nodes };
         let data = [(self.block, blocks), (self.change, changes), (self.byte, bytes)];
         data.into_iter().fold(nodes, |all, (price, count)| all.saturating_add(price.saturating_mul(count)))
     }
 }
 
-/// The entries of a tree in their order, as far as their number and what they cost goes: all trees of a type
-/// map have the same.
+/// The entries of a tree in order, reduced to the counts that a cost depends on. All trees of a type map have
+/// the same counts.
 #[derive(Clone, Copy)]
-struct Data {
+struct Counts {
     bytes: u64,
-    /// Its contiguous blocks: an entry that begins where the one before ends is in the same one.
+    /// The number of contiguous blocks. An entry that begins where the entry before ends is in the same
+    /// block.
     blocks: u64,
-    /// How often an entry has another base type than the one before.
+    /// The number of entries whose base type differs from that of the entry before.
     changes: u64,
-    /// Where the first entry begins, in bytes, and its base type.
+    /// The displacement of the first entry in bytes, and its base type.
     first: (i64, BaseType),
-    /// Where the last one ends.
+    /// The end of the last entry in bytes, and its base type.
     last: (i64, BaseType),
 }
 
-impl Data {
-    /// None where there is no entry.
+impl Counts {
+    /// Counts the data of a tree. Returns `None` if there is no entry.
     fn of(tree: &TypeTree) -> Option<Self> {
         match tree {
             TypeTree::Leaf(base) => {
@@ -71,7 +72,7 @@ impl Data {
         Self { first: moved(self.first), last: moved(self.last), ..self }
     }
 
-    /// Copies of it.
+    /// Returns the counts of `count` copies, `stride` bytes apart, or `None` if `count` is 0.
     fn repeated(self, count: u64, stride: i64) -> Option<Self> {
         let more = count.checked_sub(1)?;
         let copy = self.moved(stride);
@@ -86,7 +87,7 @@ impl Data {
         })
     }
 
-    /// This, and then the other.
+    /// Returns the counts of this data followed by `next`.
     fn then(self, next: Self) -> Self {
         let joined = u64::from(self.last.0 == next.first.0);
         let between = u64::from(self.last.1 != next.first.1);

@@ -1,4 +1,4 @@
-//! `Display` of a type tree: one line a node, branches drawn, long lists cut.
+//! `Display` of a type tree: one line for each node, with drawn branches and shortened lists.
 
 use alloc::string::String;
 use core::fmt;
@@ -11,7 +11,7 @@ impl fmt::Display for TypeTree {
     }
 }
 
-/// Draws `tree` and what hangs below it. `at` is its displacement in a strc parent; `margin` is what stands
+/// Draws `tree` and its descendants. `at` is its displacement in a strc parent. `margin` is the text to the
 /// left of its children's branches.
 fn draw(tree: &TypeTree, at: Option<i64>, margin: &mut String, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if let Some(at) = at {
@@ -49,7 +49,7 @@ fn draw(tree: &TypeTree, at: Option<i64>, margin: &mut String, f: &mut fmt::Form
     Ok(())
 }
 
-/// A list as `[a, b, c]`, the middle of a long one left out unless all are wanted.
+/// A list that is written as `[a, b, c]`. The middle of a long list is left out unless `all` is set.
 pub(crate) struct List<'a, T> {
     pub(crate) items: &'a [T],
     pub(crate) all: bool,
@@ -77,7 +77,7 @@ impl<T: fmt::Display> fmt::Display for List<'_, T> {
     }
 }
 
-/// The same, never all of it.
+/// Returns the list in its short form.
 fn short<T>(items: &[T]) -> List<'_, T> {
     List { items, all: false }
 }

@@ -1,56 +1,57 @@
-//! Everything that can be wrong with a type map or a type tree.
+//! The error type for type maps and type trees.
 
 use alloc::string::String;
 use core::fmt;
 
-/// Why a type map or type tree cannot be used. The text names the place, the value and the limit.
+/// The reason why a type map or type tree cannot be used. The message names the place, the value and the
+/// limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// A type map without entries has no type tree to find.
+    /// A type map without entries, which has no type tree.
     EmptyMap,
-    /// A type map's two sequences differ in length.
+    /// A type map whose two sequences differ in length.
     LengthsDiffer {
         /// Number of base types.
         types: usize,
         /// Number of displacements.
         displacements: usize,
     },
-    /// A type path holds one base type only, and the map has two.
+    /// A type map with two base types, although a type path holds only one.
     Heterogeneous {
         /// Index of the first entry whose base type is not that of entry 0.
         entry: usize,
     },
-    /// A byte position does not fit `i64`.
+    /// A byte position that does not fit `i64`.
     Overflow {
-        /// The node kind (leaf, vec, idx, idxbuc, strc), `map`, or `layout` for many copies of one.
+        /// The node kind (leaf, vec, idx, idxbuc, strc), `map`, or `layout` for many copies of a layout.
         node: &'static str,
     },
-    /// The sequences of one tree node differ in length.
+    /// A tree node whose sequences differ in length.
     UnevenNode {
         /// The node kind: `idxbuc` or `strc`.
         node: &'static str,
         /// Number of displacements.
         displacements: usize,
-        /// What there must be as many of: `buckets` or `children`.
+        /// The other sequence: `buckets`, `children` or `block lengths`.
         of: &'static str,
-        /// Their number.
+        /// The length of the other sequence.
         others: usize,
     },
-    /// An argument of a constructor makes no sense.
+    /// An argument of a constructor that has an invalid value.
     Argument {
-        /// Its name.
+        /// The name of the argument.
         argument: String,
-        /// Its value.
+        /// The value of the argument.
         value: i128,
-        /// What it must be.
+        /// The requirement that the value does not meet.
         requirement: String,
     },
-    /// The type map a tree stands for has more entries than can be listed.
+    /// A type map with more entries than can be listed.
     TooLong {
-        /// Entries of the type map.
+        /// The number of entries of the type map.
         entries: u64,
-        /// The most that is listed.
+        /// The largest number of entries that is listed.
         limit: u64,
     },
 }

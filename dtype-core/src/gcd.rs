@@ -1,6 +1,6 @@
 //! Greatest common divisors.
 
-/// The greatest common divisor, where 0 is a multiple of all.
+/// Returns the greatest common divisor. Every number divides 0, so `gcd(0, b)` is `b`.
 ///
 /// ```
 /// assert_eq!((dtype_core::gcd(12, 18), dtype_core::gcd(0, 7)), (6, 7));
@@ -12,7 +12,8 @@ pub const fn gcd(mut a: usize, mut b: usize) -> usize {
     a
 }
 
-/// The greatest common divisor of two positive numbers, and x with a·x ≡ the divisor (mod b), |x| ≤ b.
+/// Returns the greatest common divisor of two positive numbers, and an x with a·x ≡ the divisor (mod b) and
+/// |x| ≤ b.
 pub(crate) const fn gcd_and_inverse(a: i128, b: i128) -> (i128, i128) {
     let (mut remainder, mut next) = (a, b);
     let (mut x, mut next_x) = (1, 0);

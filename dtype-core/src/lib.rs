@@ -1,11 +1,10 @@
-//! The mathematics of MPI derived datatypes: what a layout *is* and the cheapest way to say it.
+//! Type maps, type trees and least-cost descriptions of MPI derived datatypes.
 //!
 //! Data flows one way. A [`TypeMap`] lists base types and byte displacements, as in section 5.1 of the MPI
-//! standard. [`reconstruct`](fn@reconstruct) turns it into the least-cost [`TypeTree`] under a [`CostModel`];
+//! standard. [`reconstruct`](fn@reconstruct) turns it into the least-cost [`TypeTree`] under a [`CostModel`].
 //! [`normalize`](fn@normalize) does the same for a layout that is already given as a tree and may be far too
-//! large to list. [`Program::lower`] ends the journey with a plain list of constructor calls. Nothing here
-//! calls MPI, allocates more than the answer needs, or is `unsafe`: the derive macro runs this very code
-//! during expansion.
+//! large to list. [`Program::lower`] turns the tree into a list of constructor calls. This crate does not
+//! call MPI and has no `unsafe` code: the derive macro runs it during expansion.
 //!
 //! ```
 //! use dtype_core::{BaseType, NodeCosts, Program, Shape, TypeMap, reconstruct};

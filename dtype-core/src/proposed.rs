@@ -1,30 +1,30 @@
 //! Constructors that were proposed for MPI and are not in the standard (thesis section 7.3), as builders of
 //! type trees.
 //!
-//! They give the tree as it is written down; [`normalize`](crate::normalize()) makes it the cheapest. All
-//! distances are in bytes. Errors name the argument: [`Error::Argument`] for one that makes no sense,
-//! [`Error::Overflow`] where the layout reaches beyond `i64`.
+//! The builders return the tree in its literal form; [`normalize`](crate::normalize()) finds the cheapest
+//! one. All distances are in bytes. The builders fail with [`Error::Argument`], which names the argument, if
+//! a value is invalid, and with [`Error::Overflow`] if the layout reaches beyond `i64`.
 
 use alloc::vec::Vec;
 
 use crate::{Error, TypeTree};
 
-/// The blocks of an MPI vector: `blocklength` copies of a child, `extent` bytes apart, in blocks `stride`
-/// bytes apart.
+/// The blocks of an MPI vector, `stride` bytes apart. Each block has `blocklength` copies of a child,
+/// `extent` bytes apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocks {
-    /// Copies in each block, at least one.
+    /// The number of copies in each block, at least one.
     pub blocklength: u64,
     /// Bytes from the start of one block to that of the next.
     pub stride: i64,
     /// Bytes from one copy to the next within a block.
     pub extent: i64,
-    /// What is repeated.
+    /// The child that is repeated.
     pub child: TypeTree,
 }
 
 impl Blocks {
-    /// The *bounded vector*: the first `total` copies, so that the last block may be shorter.
+    /// Returns the *bounded vector*: the first `total` copies. The last block may be shorter than the others.
     ///
     /// ```
     /// use dtype_core::{BaseType, TypeTree, proposed::Blocks};
@@ -40,8 +40,8 @@ impl Blocks {
         self.copies(0, total)
     }
 
-    /// The *circular vector*: `total` copies of a bounded vector of `bound` copies, beginning with copy
-    /// number `first`; after the last one it goes on with copy 0.
+    /// Returns the *circular vector*: `total` copies of a bounded vector of `bound` copies, beginning with
+    /// copy number `first`. Copy 0 follows copy `bound - 1`.
     ///
     /// ```
     /// use dtype_core::{BaseType, TypeTree, proposed::Blocks};
@@ -66,8 +66,8 @@ impl Blocks {
         checked(TypeTree::structure([0; 3], parts))
     }
 
-    /// Copies number `from` up to `to`: what is left of the first block, whole blocks, the beginning of a
-    /// last one.
+    /// Returns the copies `from..to`: the rest of the first block, whole blocks, and the beginning of a last
+    /// block.
     fn copies(&self, from: u64, to: u64) -> Result<TypeTree, Error> {
         let Self { blocklength, stride, extent, child } = self;
         require(*blocklength > 0, "blocklength", *blocklength, "at least 1")?;
@@ -86,7 +86,7 @@ impl Blocks {
     }
 }
 
-/// The *bucket* type: memory in buckets of `size` bytes, of which number i holds `lengths[i]` copies of
+/// Returns the *bucket* type: memory in buckets of `size` bytes. Bucket i holds `lengths[i]` copies of
 /// `child`, `extent` bytes apart.
 ///
 /// # Errors
@@ -100,11 +100,12 @@ pub fn bucket(size: i64, lengths: &[u64], extent: i64, child: TypeTree) -> Resul
 /// The blocks of a *triangular* type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Triangular {
-    /// Number of blocks.
+    /// The number of blocks.
     pub count: u64,
-    /// Copies in block 0.
+    /// The number of copies in block 0.
     pub blocklength: u64,
-    /// How many copies more each block has than the one before; negative for blocks that grow shorter.
+    /// The number of copies that each block has more than the block before; negative if blocks become
+    /// shorter.
     pub blockincrement: i64,
     /// Bytes from the start of one block to that of the next, without the increment.
     pub stride: i64,
@@ -115,7 +116,7 @@ pub struct Triangular {
 }
 
 impl Triangular {
-    /// The tree over `child`.
+    /// Returns the tree over `child`.
     ///
     /// ```
     /// use dtype_core::{BaseType, TypeTree, proposed::Triangular};
@@ -166,7 +167,7 @@ fn require(
     if holds { Ok(()) } else { Err(Error::Argument { argument, value: value.into(), requirement }) }
 }
 
-/// The tree, if its layout fits.
+/// Checks that the layout of a tree fits `i64`, and returns the tree.
 fn checked(tree: TypeTree) -> Result<TypeTree, Error> {
     tree.measure().map(|_| tree)
 }

@@ -1,10 +1,10 @@
-//! Nodes that repeat a child: what the searches choose between, and how such a node is built.
+//! Nodes that repeat a child: their kinds, the counting of strides, and the functions that build the nodes.
 
 use alloc::{borrow::Cow, vec, vec::Vec};
 
 use crate::{TypeTree, run::evenly_spaced};
 
-/// The node that repeats a child of a fixed length, and what it needs beyond the displacements themselves.
+/// The kind of a node that repeats a child of a fixed length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeat {
     Vector,
@@ -12,21 +12,20 @@ pub(crate) enum Repeat {
     Bucket,
 }
 
-/// Counts the differences of consecutive displacements as they are read, and knows which is the most
-/// frequent.
+/// The frequencies of the differences of consecutive displacements, counted while the displacements are read.
 ///
-/// That is the best stride of an idxbuc over what was read: copies that do not follow their predecessor at
-/// the stride begin a new bucket.
+/// The most frequent difference is the best stride of an idxbuc over the displacements read so far. A copy
+/// that does not follow its predecessor at the stride begins a new bucket.
 pub(crate) struct StrideCounts {
     first: i64,
     read: u64,
-    /// Left empty while all differences equal `first`.
+    /// The frequency of each difference; empty while all differences equal `first`.
     counts: Counter,
     best: (u64, i64),
 }
 
 impl StrideCounts {
-    /// Begins with `read` differences, all equal to `first`.
+    /// Returns the frequencies after `read` differences, all equal to `first`.
     pub fn regular(first: i64, read: u64) -> Self {
         Self { first, read, counts: Counter::default(), best: (read, first) }
     }
@@ -48,27 +47,27 @@ impl StrideCounts {
         }
     }
 
-    /// Whether all differences read so far are the same.
+    /// Returns `true` if all differences read so far are equal.
     pub fn is_regular(&self) -> bool {
         self.best.0 == self.read
     }
 
-    /// The most frequent one.
+    /// Returns the most frequent difference.
     pub fn best(&self) -> i64 {
         self.best.1
     }
 
-    /// Number of buckets if the copies read so far go into an idxbuc of the best stride.
+    /// Returns the number of buckets of an idxbuc with the best stride over the copies read so far.
     pub fn buckets(&self) -> u64 {
         self.read + 1 - self.best.0
     }
 }
 
-/// The number that more than half of some numbers are, if any is (Boyer and Moore, "MJRTY", 1991): it takes
-/// no memory, unlike counting them.
+/// The number that makes up more than half of a sequence, if there is one (Boyer and Moore, "MJRTY", 1991).
+/// Unlike counting all numbers, this takes constant memory.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Majority {
-    /// It can be no other.
+    /// The only number that can be the majority.
     pub only: i64,
     lead: u64,
 }
@@ -76,7 +75,8 @@ pub(crate) struct Majority {
 impl Majority {
     /// Reads more numbers.
     pub fn read(&mut self, mut numbers: impl Iterator<Item = i64>) {
-        // Several at once, since each has to wait for the one before; whose leads then are added up.
+        // Each step depends on the one before, so four candidates are tracked independently. Their leads are
+        // combined at the end.
         let mut several = [Self::default(); 4];
         while let Some(first) = numbers.next() {
             let [one, others @ ..] = &mut several;
@@ -95,17 +95,18 @@ impl Majority {
     }
 
     fn push(&mut self, number: i64) {
-        // Without a branch, which would be guessed wrong at every other irregular number.
+        // Branch-free: a branch would be mispredicted at every second irregular number.
         self.only = if self.lead == 0 { number } else { self.only };
         self.lead = if number == self.only { self.lead + 1 } else { self.lead - 1 };
     }
 }
 
-/// A count for each of some numbers: a hash table with linear probing. The derive's own tree has no room for
-/// a crate that has one, and in an ordered map the counting would take most of a search's time.
+/// A count for each number of a set: a hash table with linear probing. This crate has no required dependency,
+/// because the derive builds it for every user, and `alloc` has no hash table. With an ordered map, the
+/// counting would take most of a search's time.
 #[derive(Default)]
 struct Counter {
-    /// A power of two of places, at most half of them taken.
+    /// The slots, of which at most half are taken. Their number is a power of two.
     places: Vec<Option<(i64, u64)>>,
     taken: usize,
 }
@@ -115,7 +116,7 @@ impl Counter {
         self.taken == 0
     }
 
-    /// The count of `number`, 0 when it is first asked for.
+    /// Returns the count of `number`, which is 0 at first.
     fn entry(&mut self, number: i64) -> &mut u64 {
         if 2 * self.taken >= self.places.len() {
             self.grow();
@@ -127,9 +128,10 @@ impl Counter {
         &mut self.places[place].get_or_insert((number, 0)).1
     }
 
-    /// Where `number` is, or the free place where it belongs.
+    /// Returns the slot of `number`, or the free slot where it belongs.
     fn place(&self, number: i64) -> usize {
-        // Fibonacci hashing: strides are multiples of powers of two, whose low bits say nothing.
+        // Fibonacci hashing: the low bits of strides are often equal, since many are multiples of powers of
+        // two.
         let hash = (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mask = self.places.len() - 1;
         let mut place = (hash >> 32) as usize & mask;
@@ -148,7 +150,7 @@ impl Counter {
     }
 }
 
-/// The best stride of an idxbuc over these displacements.
+/// Returns the best stride of an idxbuc over these displacements.
 fn most_frequent_difference(displacements: &[i64]) -> i64 {
     let differences = || displacements.windows(2).map(|pair| pair[1] - pair[0]);
     let mut majority = Majority::default();
@@ -161,8 +163,8 @@ fn most_frequent_difference(displacements: &[i64]) -> i64 {
     strides.best()
 }
 
-/// Builds the node `kind` over `child`, whose copies lie at every `q`th of `segment`, moved to begin at
-/// `shift`. A vec takes no shift: its copies begin at 0.
+/// Builds the node `kind` over `child`. The copies lie at every `q`th displacement of `segment`, moved to
+/// begin at `shift`. A vec ignores `shift`: its copies begin at 0.
 pub(crate) fn repeat(kind: Repeat, segment: &[i64], q: usize, shift: i64, child: TypeTree) -> TypeTree {
     if kind == Repeat::Vector {
         let stride = segment.get(q).map_or(0, |second| second - segment[0]);
@@ -187,9 +189,9 @@ pub(crate) fn repeat(kind: Repeat, segment: &[i64], q: usize, shift: i64, child:
     TypeTree::index_bucket(stride, buckets, starts, child)
 }
 
-/// Builds the node `kind` over a single `child`, of which each element is so many copies at a stride of its
-/// own: `(displacement, count, stride)`. Moved to begin at `shift`, and in buckets of the stride `best`. Only
-/// an idx lists the copies one by one.
+/// Builds the node `kind` over a single `child`. Each element `(displacement, count, stride)` stands for
+/// `count` copies, `stride` bytes apart. The copies are moved to begin at `shift`. A vec and an idxbuc have
+/// the stride `best`; only an idx lists the copies one by one.
 pub(crate) fn repeat_singles(
     kind: Repeat,
     elements: &[(i64, u64, i64)],
@@ -197,7 +199,7 @@ pub(crate) fn repeat_singles(
     shift: i64,
     child: TypeTree,
 ) -> TypeTree {
-    // Distances may be beyond the range, displacements are within it.
+    // A distance may overflow `i64`, but every displacement fits, so wrapping gives the right result.
     let moved = |at: i64| at.wrapping_sub(elements[0].0).wrapping_add(shift);
     let copies = |(at, count, stride): (i64, u64, i64)| {
         (0..count).map(move |i| at.wrapping_add((i as i64).wrapping_mul(stride)))
@@ -211,7 +213,7 @@ pub(crate) fn repeat_singles(
         Repeat::Bucket => {
             let (mut buckets, mut places, mut expected) = (Vec::new(), Vec::new(), None);
             for &(first, count, stride) in elements {
-                // At another stride, every copy begins a bucket.
+                // If the element has another stride than `best`, every copy begins a bucket.
                 let together = if count > 1 && stride != best { 1 } else { count };
                 for at in copies((first, count / together, stride)) {
                     match buckets.last_mut() {

@@ -1,4 +1,4 @@
-//! Runs: maximal strided stretches of one base type, the short form of a type map.
+//! Runs: maximal strided sequences of entries of one base type, the short form of a type map.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -19,19 +19,20 @@ pub struct Run {
 }
 
 impl Run {
-    /// After this number of entries at one stride, whatever they continue, the last run is at that stride.
+    /// The number of entries at one stride after which the last run has that stride, whatever came before.
     pub(crate) const SETTLED: u64 = 4;
 
-    /// A run of one entry.
+    /// Returns a run of one entry.
     pub const fn single(base: BaseType, displacement: i64) -> Self {
         Self { base, displacement, count: 1, stride: 0 }
     }
 
-    /// How an entry continues a type map that ends with the runs `before` and `last`: the one rule of what a
-    /// run is.
+    /// Returns the effect of an entry on a type map that ends with the runs `before` and `last`. No other
+    /// code defines what a run is.
     ///
-    /// Three entries at a regular stride are a run; two only if they are adjacent, since any two have some
-    /// stride. An entry belongs to the first run it can belong to. So the runs depend on the map alone.
+    /// Three entries at a regular stride are a run. Two entries are a run only if they are adjacent, since
+    /// any two have some stride. An entry joins the first run that it can join, so the runs depend on the map
+    /// alone.
     pub(crate) const fn next(before: Option<Self>, last: Option<Self>, base: BaseType, at: i64) -> Next {
         let entry = Self::single(base, at);
         let Some(last) = last else { return Next::New(entry) };
@@ -57,12 +58,13 @@ impl Run {
         Next::New(entry)
     }
 
-    /// Where entry `i` is. Wrapping: for runs of a measured layout there is nothing to wrap.
+    /// Returns the displacement of entry `i`. The arithmetic wraps, but cannot overflow for a run of a
+    /// measured layout.
     pub(crate) const fn entry(&self, i: u64) -> i64 {
         self.displacement.wrapping_add(self.stride.wrapping_mul(i as i64))
     }
 
-    /// The run that both make together, if `next` continues this one at the same stride.
+    /// Returns both runs as one, if `next` continues this one at the same stride.
     pub fn joined(self, next: Self) -> Option<Self> {
         let step = next.displacement.checked_sub(self.displacement)?;
         let stride = match (self.count, next.count) {
@@ -78,10 +80,10 @@ impl Run {
     }
 }
 
-/// How many of the differences of consecutive displacements are `stride`, from the first on.
+/// Counts the leading differences of consecutive displacements that equal `stride`.
 pub(crate) fn evenly_spaced(displacements: &[i64], stride: i64) -> usize {
-    // Short ones end soon; of long ones, whole stretches are compared without a branch, as fast as they can
-    // be read.
+    // A short sequence ends within the first few differences. A long one is compared in stretches without
+    // branches, as fast as memory can be read.
     const FEW: usize = 8;
     const STRETCH: usize = 256;
     let differs = |pair: &[i64]| pair[1].wrapping_sub(pair[0]) != stride;
@@ -99,13 +101,13 @@ pub(crate) fn evenly_spaced(displacements: &[i64], stride: i64) -> usize {
     displacements.len() - rest.len() + more
 }
 
-/// What an entry does to the runs of a type map.
+/// The effect of an entry on the runs of a type map.
 pub(crate) enum Next {
-    /// The last run becomes this one.
+    /// A replacement of the last run.
     Longer(Run),
-    /// The last two runs, an entry each, become this one.
+    /// A replacement of the last two runs, which have one entry each.
     Three(Run),
-    /// A further run begins.
+    /// A new run behind the last one.
     New(Run),
 }
 
@@ -124,7 +126,7 @@ impl fmt::Display for Run {
 pub struct Runs(Vec<Run>);
 
 impl Runs {
-    /// Appends a run, joining it to the ones before where it continues them.
+    /// Appends a run, and joins it to the runs before if it continues them.
     pub fn push(&mut self, run: Run) {
         let singly = run.count.min(Run::SETTLED);
         (0..singly).for_each(|i| self.push_entry(run.base, run.entry(i)));
@@ -147,7 +149,7 @@ impl Runs {
         self.0.push(run);
     }
 
-    /// The runs in order.
+    /// Returns the runs in order.
     pub fn as_slice(&self) -> &[Run] {
         &self.0
     }
@@ -155,7 +157,7 @@ impl Runs {
 
 impl fmt::Display for Runs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// Longer maps are cut here: the reader wants the shape, not the list.
+        /// The number of runs that are shown: the reader needs the shape, not the whole list.
         const SHOWN: usize = 6;
         for (i, run) in self.0.iter().take(SHOWN).enumerate() {
             write!(f, "{}{run}", if i == 0 { "" } else { ", " })?;

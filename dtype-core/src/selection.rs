@@ -1,29 +1,29 @@
-//! What is selected of one dimension of an array: the rules of ndarray's `s![]`, in constants too.
+//! Selections in one dimension of an array, by the rules of ndarray's `s![]`; constants can evaluate them.
 //!
-//! All tiers read the same rules and say the same words about what is wrong: the macro at the token, a
-//! constant in its panic, the running program in an error value.
+//! All tiers have the same rules and the same error messages. The macro reports an error at the token, a
+//! constant in its panic, and the running program in an error value.
 
 use core::fmt;
 
 use crate::gcd::gcd_and_inverse;
 
-/// The most dimensions of an array that a layout is a part of.
+/// The largest number of dimensions of an array in a layout.
 pub const MOST_DIMENSIONS: usize = 8;
 
-/// The most arrays within an element that one path of a layout selects from.
+/// The largest number of arrays within an element that one path of a layout selects from.
 pub const MOST_ARRAYS: usize = 4;
 
-/// The most pieces of a layout that is known at compile time.
+/// The largest number of pieces of a layout that is known at compile time.
 pub const MOST_FIXED_PIECES: usize = 4096;
 
-/// The most pieces of any layout: half a gigabyte of them.
+/// The largest number of pieces of any layout; they take half a gigabyte.
 pub const MOST_PIECES: usize = 1 << 22;
 
-/// The most bytes of an array, and so the greatest length of a dimension: what memory can hold, with room for
-/// what datatypes round up.
+/// The largest size of an array in bytes, and so the largest length of a dimension. Memory holds at most
+/// `isize::MAX` bytes, and 64 of these are reserved for the rounding of datatypes.
 pub const MOST_BYTES: i128 = isize::MAX as i128 - 64;
 
-/// What a layout selects in one dimension, in elements of it. Negative numbers count from its end.
+/// A selection in one dimension, in elements. Negative numbers count from the end of the dimension.
 ///
 /// ```
 /// use dtype_core::{Item, Progression};
@@ -39,66 +39,66 @@ pub const MOST_BYTES: i128 = isize::MAX as i128 - 64;
 pub enum Item {
     /// One index.
     Index(i128),
-    /// `start..end;step`, or `start..=end;step` if closed. With a negative step the same range from its last
-    /// index back, in steps of that size.
+    /// The range `start..end;step`, or `start..=end;step` if it is closed. A negative step selects from the
+    /// same range, but goes from its last index backwards.
     Range {
-        /// The first index; that of the dimension if there is none.
+        /// The first index; `None` stands for 0.
         start: Option<i128>,
-        /// Where the indices end; where the dimension does if there is none.
+        /// The end of the range; `None` stands for the length of the dimension.
         end: Option<i128>,
-        /// Whether the end itself is selected.
+        /// `true` if the end itself is selected.
         closed: bool,
-        /// From one index to the next.
+        /// The distance from one index to the next.
         step: i128,
     },
 }
 
-/// Indices at equal distances: `start`, `start + step`, …, `count` of them.
+/// Indices at equal distances: `start`, `start + step`, …, `count` in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Progression {
     /// The first index.
     pub start: usize,
-    /// How many there are.
+    /// The number of indices.
     pub count: usize,
-    /// From one to the next; 1 if there are fewer than two.
+    /// The distance from one index to the next; 1 if there are fewer than two indices.
     pub step: isize,
 }
 
-/// Why a layout cannot select what it asks for.
+/// The reason why a selection is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SelectionError {
-    /// An index, or an end of a range, beyond its dimension.
+    /// An index, or an end of a range, that is beyond its dimension.
     OutOfBounds {
-        /// Which it is: `index`, `range start` or `range end`.
+        /// The kind of number: `index`, `range start` or `range end`.
         what: &'static str,
         /// The dimension, counted from 0.
         dimension: usize,
-        /// Its length, in elements.
+        /// The length of the dimension, in elements.
         length: usize,
-        /// What was given.
+        /// The number that was given.
         given: i128,
-        /// The greatest number that may be given.
+        /// The greatest number that is allowed.
         greatest: i128,
     },
-    /// An entry of an index list beyond its dimension.
+    /// An entry of an index list that is beyond its dimension.
     ListedOutOfBounds {
-        /// Which entry, counted from 0.
+        /// The position of the entry in the list, counted from 0.
         entry: usize,
         /// The dimension, counted from 0.
         dimension: usize,
-        /// Its length, in elements.
+        /// The length of the dimension, in elements.
         length: usize,
-        /// What was given.
+        /// The number that was given.
         given: i128,
     },
     /// A range that ends before it starts.
     Backwards {
         /// The dimension, counted from 0.
         dimension: usize,
-        /// The index at which it starts.
+        /// The index at which the range starts.
         start: usize,
-        /// The index before which it ends.
+        /// The index before which the range ends.
         end: usize,
     },
     /// A step of 0.
@@ -106,23 +106,23 @@ pub enum SelectionError {
         /// The dimension, counted from 0.
         dimension: usize,
     },
-    /// A dimension whose length is none.
+    /// A dimension whose length is negative or greater than [`MOST_BYTES`].
     Length {
         /// The dimension, counted from 0.
         dimension: usize,
-        /// What was given.
+        /// The length that was given.
         given: i128,
     },
-    /// An array of more than [`MOST_DIMENSIONS`].
+    /// An array of more than [`MOST_DIMENSIONS`] dimensions.
     TooManyDimensions {
-        /// How many were given.
+        /// The number of dimensions that was given.
         given: usize,
     },
-    /// An array, or what is selected of it, beyond all memory: of more than [`MOST_BYTES`].
+    /// An array, or a selection from it, of more than [`MOST_BYTES`] bytes.
     TooLarge,
     /// A layout of too many pieces.
     TooManyPieces {
-        /// How many there may be: [`MOST_FIXED_PIECES`] or [`MOST_PIECES`].
+        /// The largest number of pieces: [`MOST_FIXED_PIECES`] or [`MOST_PIECES`].
         limit: usize,
     },
 }
@@ -131,10 +131,11 @@ impl Item {
     /// All indices of a dimension, `..`.
     pub const ALL: Self = Self::Range { start: None, end: None, closed: false, step: 1 };
 
-    /// The indices selected of dimension number `dimension`, which has `length`.
+    /// Returns the indices selected from dimension number `dimension`, of length `length`. A range may be
+    /// empty.
     ///
     /// # Errors
-    /// [`SelectionError`], but for its last three. A range may be empty.
+    /// [`SelectionError::OutOfBounds`], [`SelectionError::Backwards`] and [`SelectionError::NoStep`].
     pub const fn select(self, dimension: usize, length: usize) -> Result<Progression, SelectionError> {
         match self {
             Self::Index(index) => match at("index", dimension, length, index, 1) {
@@ -163,14 +164,15 @@ impl Item {
                 let length = (past - first) as u128;
                 let count = length.div_ceil(step.unsigned_abs()) as usize;
                 let start = if step < 0 && count > 0 { past - 1 } else { first };
-                // Two indices are no further apart than the dimension is long.
+                // With two or more indices, the step is smaller than the length of the dimension, so it fits
+                // `isize`.
                 Ok(Progression { start, count, step: if count < 2 { 1 } else { step as isize } })
             }
         }
     }
 }
 
-/// An index that must be at least `below` less than the length, counted from the front.
+/// Returns `given` as an index counted from the front, which must be at most `length - below`.
 const fn at(
     what: &'static str,
     dimension: usize,
@@ -187,12 +189,12 @@ const fn at(
 }
 
 impl Progression {
-    /// The i-th index.
+    /// Returns the `i`-th index.
     pub const fn nth(&self, i: usize) -> usize {
         self.start.wrapping_add_signed((i as isize).wrapping_mul(self.step))
     }
 
-    /// The least and the greatest index, if there is any.
+    /// Returns the least and the greatest index, or `None` if there is no index.
     pub const fn bounds(&self) -> Option<(usize, usize)> {
         match self.count {
             0 => None,
@@ -201,7 +203,7 @@ impl Progression {
         }
     }
 
-    /// Whether both have an index in common.
+    /// Returns `true` if both progressions have an index in common.
     pub const fn meets(&self, other: &Self) -> bool {
         let (Some((first, last)), Some((other_first, other_last))) = (self.bounds(), other.bounds()) else {
             return false;
@@ -217,8 +219,8 @@ impl Progression {
         }
         let modulus = other_step / divisor;
         let i = ((apart / divisor) % modulus * inverse).rem_euclid(modulus);
-        // The least common index from `first` on, and then from `low` on: they repeat at the least common
-        // multiple.
+        // First the least common index from `first` on, then from `low` on. Common indices repeat at the
+        // least common multiple of the steps.
         let (common, period) = (first as i128 + i * step, step * modulus);
         let missing = low as i128 - common;
         let steps = if missing > 0 { (missing + period - 1) / period } else { -(-missing / period) };
@@ -227,7 +229,7 @@ impl Progression {
 }
 
 impl SelectionError {
-    /// The message, which a constant can panic with.
+    /// Returns the message, which a constant can panic with.
     pub const fn message(&self) -> Text {
         let text = Text::new();
         match *self {
@@ -293,7 +295,7 @@ impl fmt::Display for SelectionError {
 
 impl core::error::Error for SelectionError {}
 
-/// A text put together in a constant.
+/// A text that a constant can build.
 #[derive(Clone, Copy, Debug)]
 pub struct Text {
     bytes: [u8; Self::CAPACITY],
@@ -307,7 +309,7 @@ impl Text {
         Self { bytes: [0; _], length: 0 }
     }
 
-    /// The text.
+    /// Returns the text.
     pub const fn as_str(&self) -> &str {
         match core::str::from_utf8(self.bytes.split_at(self.length).0) {
             Ok(text) => text,

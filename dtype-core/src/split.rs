@@ -1,14 +1,14 @@
-//! The same type map with smaller counts: for MPI libraries whose counts are C's `int`.
+//! The splitting of large counts, for MPI libraries whose counts are C's `int`.
 
 use alloc::vec::Vec;
 
 use crate::TypeTree;
 
 impl TypeTree {
-    /// A tree for the same type map in which no count, no bucket and no list is longer than `limit`, which is
-    /// at least 2: longer ones become several nodes. The tree must have passed [`measure`](Self::measure).
-    /// The tree that comes out fails it if copies of a bucket are beyond all ranges before they are
-    /// displaced.
+    /// Returns a tree for the same type map in which no count, no bucket and no list length exceeds `limit`,
+    /// which is at least 2. Larger ones become several nodes. The tree must have passed
+    /// [`measure`](Self::measure). The new tree fails `measure` if the copies of a bucket, before they are
+    /// displaced, exceed the range of `i64`.
     ///
     /// ```
     /// use dtype_core::{BaseType, TypeTree};
@@ -51,12 +51,12 @@ impl TypeTree {
     }
 }
 
-/// As many elements of a list as are allowed.
+/// Returns the largest length of a list.
 fn chunk(limit: u64) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
-/// `count` copies, as vecs of vecs and what is left of them.
+/// Returns `count` copies as nested vecs, with a strc for the remainder.
 fn copies(count: u64, stride: i64, child: &TypeTree, limit: u64) -> TypeTree {
     if count <= limit {
         return TypeTree::vector(count, stride, child.clone());
@@ -72,7 +72,7 @@ fn copies(count: u64, stride: i64, child: &TypeTree, limit: u64) -> TypeTree {
     TypeTree::structure([0, last], [whole_copies, rest])
 }
 
-/// Children at their displacements, as strcs of strcs if they are many.
+/// Returns children at their displacements, as nested strcs if there are more than `limit`.
 fn structure(displacements: &[i64], children: Vec<TypeTree>, limit: u64) -> TypeTree {
     if children.len() as u64 <= limit {
         return TypeTree::structure(displacements, children);
@@ -81,7 +81,7 @@ fn structure(displacements: &[i64], children: Vec<TypeTree>, limit: u64) -> Type
     in_turn(parts.map(|(places, children)| TypeTree::structure(places, children)).collect(), limit)
 }
 
-/// One after the other, all at 0.
+/// Returns the parts one after the other, all at displacement 0.
 fn in_turn(mut parts: Vec<TypeTree>, limit: u64) -> TypeTree {
     if parts.len() == 1 {
         return parts.remove(0);

@@ -1,4 +1,4 @@
-//! Type trees: the nodes, their meaning (flattening) and what can be known without flattening.
+//! Type trees: the nodes, their meaning (flattening) and the properties that are known without flattening.
 
 use alloc::{boxed::Box, vec::Vec};
 use core::ops::ControlFlow;
@@ -28,47 +28,48 @@ pub enum TypeTree {
         count: u64,
         /// Bytes from one copy to the next.
         stride: i64,
-        /// What is repeated.
+        /// The child that is repeated.
         child: Box<TypeTree>,
     },
     /// `idx`: the child once at each displacement.
     #[cfg_attr(feature = "serde", serde(rename = "idx"))]
     Index {
-        /// Where the copies lie, in bytes.
+        /// The displacements of the copies, in bytes.
         displacements: Vec<i64>,
-        /// What is repeated.
+        /// The child that is repeated.
         child: Box<TypeTree>,
     },
-    /// `idxbuc`: at each displacement a bucket of copies, `stride` bytes apart within all buckets.
+    /// `idxbuc`: a bucket of copies at each displacement. Within every bucket, the copies are `stride` bytes
+    /// apart.
     #[cfg_attr(feature = "serde", serde(rename = "idxbuc"))]
     IndexBucket {
         /// Bytes from one copy to the next within a bucket.
         stride: i64,
         /// Number of copies in each bucket.
         buckets: Vec<u64>,
-        /// Where the buckets begin, in bytes.
+        /// The displacements of the buckets, in bytes.
         displacements: Vec<i64>,
-        /// What is repeated.
+        /// The child that is repeated.
         child: Box<TypeTree>,
     },
     /// `strc`: different children, one at each displacement.
     #[cfg_attr(feature = "serde", serde(rename = "strc"))]
     Struct {
-        /// Where the children lie, in bytes.
+        /// The displacements of the children, in bytes.
         displacements: Vec<i64>,
         /// The children, in order.
         children: Vec<TypeTree>,
     },
 }
 
-/// What is known of a tree without listing its type map.
+/// The properties of a type map that are computed from its tree, without listing the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measure {
-    /// Entries of the type map.
+    /// The number of entries of the type map.
     pub entries: u64,
     /// Bytes of data: the sum of the base types' sizes, `MPI_Type_size`.
     pub size: u64,
-    /// The least displacement, `MPI_Type_get_true_extent`'s lower bound; 0 for an empty tree.
+    /// The least displacement: the lower bound of `MPI_Type_get_true_extent`; 0 for an empty tree.
     pub lower_bound: i64,
     /// One past the last byte; 0 for an empty tree.
     pub upper_bound: i64,
@@ -79,28 +80,30 @@ pub struct Measure {
 impl Measure {
     const EMPTY: Self = Self { entries: 0, size: 0, lower_bound: 0, upper_bound: 0, alignment: 1 };
 
-    /// Bytes from the first to one past the last byte, without any padding (MPI 4.1 section 5.1.8).
+    /// Returns the bytes from the first to one past the last byte, without padding at the end (MPI 4.1
+    /// section 5.1.8).
     pub fn true_extent(&self) -> i64 {
         self.upper_bound - self.lower_bound
     }
 
-    /// The true extent rounded up to the alignment: the standard's ε (MPI 4.1 section 5.1, equation 5.1).
+    /// Returns the true extent rounded up to the alignment, with the standard's ε as padding (MPI 4.1 section
+    /// 5.1, equation 5.1).
     ///
-    /// Libraries differ in which constructors they round for, so a program that relies on an extent ends
-    /// with an explicit resize; see [`Program::lower`](crate::Program::lower).
+    /// Libraries differ in the constructors for which they round. A program that relies on an extent
+    /// therefore ends with an explicit resize; see [`Program::lower`](crate::Program::lower).
     pub fn extent(&self) -> i64 {
-        // Never negative, and `measure` leaves room for the largest alignment.
+        // The true extent is never negative, and `measure` leaves room for the largest alignment.
         (self.true_extent() as u64).next_multiple_of(self.alignment) as i64
     }
 
-    /// `count` copies whose displacements span `first..=last`.
+    /// Returns the measure of `count` copies whose displacements span `first..=last`.
     fn repeated(self, node: &'static str, count: u64, first: i64, last: i64) -> Result<Self, Error> {
         if count == 0 || self.entries == 0 {
             return Ok(Self::EMPTY);
         }
         let measure = || {
             let (lower, upper) = (self.lower_bound.checked_add(first)?, self.upper_bound.checked_add(last)?);
-            // Room for the largest base type and any rounding behind the last byte, as for a type map.
+            // Leave room behind the last byte for the largest base type and any rounding, as in a type map.
             upper.checked_add(16)?.checked_sub(lower)?;
             let size = self.size.checked_mul(count)?;
             i64::try_from(size).ok()?;
@@ -112,12 +115,12 @@ impl Measure {
                 alignment: self.alignment,
             })
         };
-        // Not `ok_or`, which makes the error first: lists are measured entry by entry.
+        // `ok_or` would construct the error for each entry of a list, even without an overflow.
         let Some(measure) = measure() else { return Err(Error::Overflow { node }) };
         Ok(measure)
     }
 
-    /// Both together, as one after the other in a type map.
+    /// Returns the measure of both, one after the other in a type map.
     fn and(self, node: &'static str, other: Self) -> Result<Self, Error> {
         let overflow = || Error::Overflow { node };
         match (self.entries, other.entries) {
@@ -138,10 +141,10 @@ impl Measure {
 }
 
 impl TypeTree {
-    /// The most entries [`flatten`](Self::flatten) lists: 2 GiB of them.
+    /// The largest number of entries that [`flatten`](Self::flatten) lists; they take more than 1 GiB.
     pub const FLATTEN_LIMIT: u64 = 1 << 27;
 
-    /// The entries of a run, moved to begin at 0: a leaf, or a vec of leaves.
+    /// Returns the entries of a run, moved to begin at 0, as a leaf or a vec of leaves.
     pub(crate) fn of_run(run: &Run) -> Self {
         match (run.count, Self::Leaf(run.base)) {
             (1, leaf) => leaf,
@@ -149,17 +152,17 @@ impl TypeTree {
         }
     }
 
-    /// A `vec` node.
+    /// Returns a `vec` node.
     pub fn vector(count: u64, stride: i64, child: Self) -> Self {
         Self::Vector { count, stride, child: Box::new(child) }
     }
 
-    /// An `idx` node.
+    /// Returns an `idx` node.
     pub fn index(displacements: impl Into<Vec<i64>>, child: Self) -> Self {
         Self::Index { displacements: displacements.into(), child: Box::new(child) }
     }
 
-    /// An `idxbuc` node.
+    /// Returns an `idxbuc` node.
     pub fn index_bucket(
         stride: i64,
         buckets: impl Into<Vec<u64>>,
@@ -174,12 +177,12 @@ impl TypeTree {
         }
     }
 
-    /// A `strc` node.
+    /// Returns a `strc` node.
     pub fn structure(displacements: impl Into<Vec<i64>>, children: impl Into<Vec<Self>>) -> Self {
         Self::Struct { displacements: displacements.into(), children: children.into() }
     }
 
-    /// The node kind's short name: `leaf`, `vec`, `idx`, `idxbuc` or `strc`.
+    /// Returns the short name of the node kind: `leaf`, `vec`, `idx`, `idxbuc` or `strc`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Leaf(_) => "leaf",
@@ -190,7 +193,7 @@ impl TypeTree {
         }
     }
 
-    /// The children, in order; none for a leaf.
+    /// Returns the children, in order; none for a leaf.
     pub fn children(&self) -> &[Self] {
         match self {
             Self::Leaf(_) => &[],
@@ -201,10 +204,10 @@ impl TypeTree {
         }
     }
 
-    /// A tree of the packed bytes: the same base types in the same order (MPI 4.1 section 5.1, the type
-    /// signature), each where the one before ends. Lists become vecs, so it is no larger than what is
-    /// different in this one. Empty parts are left out; pairs with a gap between value and index become the
-    /// two numbers that they are.
+    /// Returns the tree of the packed bytes. It has the same base types in the same order (MPI 4.1 section
+    /// 5.1, the type signature), each where the one before ends. An idx or idxbuc becomes a vec, so only
+    /// strcs have lists. Empty parts are left out. A pair with a gap between value and index becomes two
+    /// leaves.
     ///
     /// ```
     /// use dtype_core::{BaseType, TypeTree};
@@ -216,16 +219,16 @@ impl TypeTree {
     /// ```
     ///
     /// # Errors
-    /// As [`measure`](Self::measure) of this tree and of the new one: copies may lie over each other, and
-    /// then there may be more packed bytes than displacements.
+    /// Those of [`measure`](Self::measure), for this tree and for the new one. If copies overlap, the packed
+    /// bytes may exceed the range of displacements.
     pub fn gapless(&self) -> Result<Self, Error> {
         self.measure()?;
         let packed = self.without_gaps().0;
         packed.measure().map(|_| packed)
     }
 
-    /// Builds the gapless tree of a measured one, and counts its bytes. Of nothing there may be more copies
-    /// than can be counted.
+    /// Returns the gapless tree of a measured tree, and the number of its bytes. A child without data may
+    /// have more copies than can be counted, so their sum wraps.
     fn without_gaps(&self) -> (Self, i64) {
         let repeated = |count: u64, child: &Self| {
             let (child, size) = child.without_gaps();
@@ -250,7 +253,7 @@ impl TypeTree {
         }
     }
 
-    /// Parts one behind the other, and the bytes of all.
+    /// Returns the parts as a strc without gaps, and the number of bytes of all parts.
     fn packed_parts(parts: impl IntoIterator<Item = (Self, i64)>) -> (Self, i64) {
         let (mut displacements, mut children, mut end) = (Vec::new(), Vec::new(), 0);
         for (child, size) in parts.into_iter().filter(|(_, size)| *size > 0) {
@@ -261,11 +264,11 @@ impl TypeTree {
         (Self::structure(displacements, children), end)
     }
 
-    /// Checks the tree and measures the type map it stands for, without listing it.
+    /// Checks the tree and measures its type map, without listing it.
     ///
     /// # Errors
-    /// [`Error::UnevenNode`] and [`Error::Overflow`], which name the node kind. A tree that passes here can
-    /// be walked, lowered and priced without overflow.
+    /// [`Error::UnevenNode`] and [`Error::Overflow`], which name the node kind. A tree that passes this check
+    /// can be walked, lowered and priced without overflow.
     pub fn measure(&self) -> Result<Measure, Error> {
         let node = self.kind();
         let overflow = || Error::Overflow { node };
@@ -306,7 +309,7 @@ impl TypeTree {
                         copies = copies.and_then(|copies| copies.checked_add(*count));
                     }
                 }
-                // Of nothing there may be more copies than can be counted.
+                // A child without entries may have more copies than can be counted.
                 let (Some((first, last)), 1..) = (ends, child.entries) else { return Ok(Measure::EMPTY) };
                 child.repeated(node, copies.ok_or_else(overflow)?, first, last)
             }
@@ -322,7 +325,7 @@ impl TypeTree {
         }
     }
 
-    /// The total cost of the nodes under `costs`, as they stand. Saturates at `u64::MAX`.
+    /// Returns the total cost of all nodes under `costs`, without folding. Saturates at `u64::MAX`.
     pub fn cost(&self, costs: &dyn CostModel) -> u64 {
         match self {
             Self::Leaf(base) => costs.leaf(*base),
@@ -336,7 +339,7 @@ impl TypeTree {
         }
     }
 
-    /// The price of the root itself; of a leaf its cost, and of a strc that of all its lists.
+    /// Returns the price of the root itself. For a leaf, this is its cost; for a strc, it includes all lists.
     fn price(&self, costs: &dyn CostModel) -> Price {
         match self {
             Self::Leaf(base) => Price::plus(costs.leaf(*base)),
@@ -352,10 +355,10 @@ impl TypeTree {
         }
     }
 
-    /// The cost of the DAG that the tree folds to: what each *different* subtree stores, once (thesis section
-    /// 2.7.1).
+    /// Returns the cost of the DAG that the tree folds to: each *different* subtree is stored and counted
+    /// once (thesis section 2.7.1).
     ///
-    /// Counted is the own part of the prices, not how often a node is run: folding saves storage, not
+    /// Only the own part of a price counts, not how often a node is processed: folding saves storage, not
     /// processing.
     ///
     /// ```
@@ -378,7 +381,7 @@ impl TypeTree {
         }
     }
 
-    /// Lists the type map the tree stands for (thesis algorithm 2).
+    /// Lists the type map of the tree (thesis algorithm 2).
     ///
     /// # Errors
     /// Those of [`measure`](Self::measure), [`Error::EmptyMap`], and [`Error::TooLong`] beyond
@@ -400,10 +403,11 @@ impl TypeTree {
         TypeMap::new(types, displacements)
     }
 
-    /// The type map in short: strided runs joined as far as reading from the front allows.
+    /// Returns the type map in short form: strided runs, joined as far as one pass from the front can join
+    /// them.
     ///
     /// # Errors
-    /// Those of [`measure`](Self::measure), and [`Error::TooLong`] where the runs cannot be listed.
+    /// Those of [`measure`](Self::measure), and [`Error::TooLong`] if there are too many runs to list.
     pub fn runs(&self) -> Result<Runs, Error> {
         self.measure()?;
         let listed = self.run_count();
@@ -418,8 +422,8 @@ impl TypeTree {
         Ok(runs)
     }
 
-    /// The runs of the type map, if they are no more than `most`, nor hidden behind many steps. The tree must
-    /// have passed [`measure`](Self::measure).
+    /// Returns the runs of the type map, or `None` if there are more than `most` or if finding them takes too
+    /// many steps. The tree must have passed [`measure`](Self::measure).
     ///
     /// ```
     /// use dtype_core::{BaseType, TypeTree};
@@ -429,7 +433,7 @@ impl TypeTree {
     /// assert!(TypeTree::vector(1 << 40, 8, pair).few_runs(1000).is_none());
     /// ```
     pub fn few_runs(&self, most: usize) -> Option<Runs> {
-        /// Steps for each run: runs may be written copy by copy.
+        /// The number of steps for each run, since a run may be written copy by copy.
         const STEPS: usize = 64;
         if let Some(run) = self.single_run() {
             let mut runs = Runs::default();
@@ -449,8 +453,8 @@ impl TypeTree {
         walk.is_continue().then_some(runs)
     }
 
-    /// The type map, if it is one strided run; found without walking the copies. The tree must have passed
-    /// [`measure`](Self::measure).
+    /// Returns the type map as a run, if it is one strided run, without walking the copies. The tree must
+    /// have passed [`measure`](Self::measure).
     pub(crate) fn single_run(&self) -> Option<Run> {
         let copies = |child: &Self, at: i64, count: u64, stride: i64| {
             let run = child.single_run()?;
@@ -458,7 +462,7 @@ impl TypeTree {
             if count <= 1 {
                 return (count == 1).then_some(first);
             }
-            // Two copies tell the stride, and whether the others continue it.
+            // Two copies determine the stride, and whether the others continue it.
             let second = Run { displacement: first.displacement.wrapping_add(stride), ..first };
             let two = first.joined(second)?;
             Some(Run { count: run.count.checked_mul(count)?, ..two })
@@ -483,7 +487,7 @@ impl TypeTree {
         }
     }
 
-    /// How often [`for_each_run`](Self::for_each_run) calls back, at most.
+    /// Returns an upper bound of the number of runs that [`for_each_run`](Self::for_each_run) visits.
     fn run_count(&self) -> u64 {
         let copies = |count: u64, child: &Self| match child {
             Self::Leaf(_) => count.min(1),
@@ -504,12 +508,12 @@ impl TypeTree {
         }
     }
 
-    /// Whether more than so many nodes are nested; it looks no deeper.
+    /// Returns `true` if more than `levels` nodes are nested, without looking deeper than that.
     pub(crate) fn is_deeper_than(&self, levels: usize) -> bool {
         levels == 0 || self.children().iter().any(|child| child.is_deeper_than(levels - 1))
     }
 
-    /// Whether some part of it has no entry: no copy, nothing at any displacement, an empty bucket.
+    /// Returns `true` if some part of the tree has no copies, no displacements, or an empty bucket.
     pub(crate) fn has_empty_part(&self) -> bool {
         let is_empty = match self {
             Self::Leaf(_) => false,
@@ -522,7 +526,7 @@ impl TypeTree {
         is_empty || self.children().iter().any(Self::has_empty_part)
     }
 
-    /// The tree without its empty parts; nothing where that is all of it.
+    /// Returns the tree without its empty parts, or `None` if nothing is left.
     pub(crate) fn without_empty_parts(&self) -> Option<Self> {
         match self {
             Self::Leaf(_) => Some(self.clone()),
@@ -549,7 +553,7 @@ impl TypeTree {
         }
     }
 
-    /// Whether the type map has any entry.
+    /// Returns `true` if the type map has an entry.
     fn has_entries(&self) -> bool {
         match self {
             Self::Leaf(_) => true,
@@ -562,15 +566,15 @@ impl TypeTree {
         }
     }
 
-    /// Visits the type map in order, vectors of leaves as whole runs. The tree must have passed
-    /// [`measure`](Self::measure): then every displacement fits, though a sum on the way to it need not,
-    /// which is why the additions wrap.
+    /// Visits the type map in order, and vectors of leaves as whole runs. The tree must have passed
+    /// [`measure`](Self::measure). Then every displacement fits `i64`; the additions wrap because an
+    /// intermediate sum may not fit.
     pub(crate) fn for_each_run(
         &self,
         base: i64,
         visit: &mut impl FnMut(Run) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        // Without this, 10¹⁸ copies of nothing would take for ever.
+        // Without this check, visiting 10¹⁸ copies of an empty child would never end.
         if !self.has_entries() {
             return ControlFlow::Continue(());
         }
@@ -598,7 +602,7 @@ impl TypeTree {
         }
     }
 
-    /// The tree as a run that begins at `displacement`, if it is a leaf or a vec of leaves.
+    /// Returns the tree as a run that begins at `displacement`, if it is a leaf or a vec of leaves.
     pub(crate) fn as_run(&self, displacement: i64) -> Option<Run> {
         match self {
             Self::Leaf(base) => Some(Run::single(*base, displacement)),
@@ -610,8 +614,8 @@ impl TypeTree {
         }
     }
 
-    /// Moves the type map by `by` bytes without a further node, where a node with displacements begins it:
-    /// the first one met takes the shift up. Returns whether there was one.
+    /// Moves the type map by `by` bytes without adding a node: the first node with displacements takes up the
+    /// shift. Returns `true` if there is such a node.
     pub(crate) fn shift(&mut self, by: i64) -> bool {
         match self {
             Self::Leaf(_) => false,
@@ -628,13 +632,13 @@ impl TypeTree {
     }
 }
 
-/// Runs that follow each other as one, if they are.
+/// Returns consecutive runs as one run, if each continues the runs before.
 fn one_run(mut runs: impl Iterator<Item = Option<Run>>) -> Option<Run> {
     let first = runs.next()??;
     runs.try_fold(first, |all, next| all.joined(next?))
 }
 
-/// Displacement of the last of `count` copies, if it fits.
+/// Returns the displacement of the last of `count` copies, if it fits `i64`.
 fn last_copy(count: u64, stride: i64) -> Option<i64> {
     i64::try_from(count.saturating_sub(1)).ok()?.checked_mul(stride)
 }

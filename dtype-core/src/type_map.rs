@@ -1,4 +1,4 @@
-//! Type maps: the flat truth that every other representation is measured against.
+//! Type maps: the explicit lists of entries that all other representations describe.
 
 use alloc::{vec, vec::Vec};
 use core::fmt;
@@ -7,8 +7,8 @@ use crate::{BaseType, Error, Run, Runs};
 
 /// A sequence of base types with byte displacements (MPI 4.1 section 5.1, thesis section 2.1).
 ///
-/// The order counts: it is the order in which the data travels. Displacements may repeat, decrease and be
-/// negative. `Display` writes the map in short, run by run.
+/// The order is significant: data is transferred in this order. Displacements may repeat, decrease and be
+/// negative. `Display` writes the map in short form, run by run.
 ///
 /// ```
 /// use dtype_core::{BaseType::*, TypeMap};
@@ -21,16 +21,16 @@ use crate::{BaseType, Error, Run, Runs};
 pub struct TypeMap {
     types: Vec<BaseType>,
     displacements: Vec<i64>,
-    /// The first entry whose base type is not that of entry 0.
+    /// The index of the first entry whose base type is not that of entry 0.
     #[cfg_attr(feature = "serde", serde(skip_serializing))]
     differs: Option<usize>,
 }
 
 impl TypeMap {
-    /// A map of the given base types at the given displacements, in bytes.
+    /// Returns a map of the given base types at the given displacements, in bytes.
     ///
     /// # Errors
-    /// Where the lengths differ, where there is no entry, and where an entry, or the distance of two of them,
+    /// Fails if the lengths differ, if there is no entry, or if an entry or the distance between two entries
     /// reaches beyond `i64`.
     pub fn new(types: Vec<BaseType>, displacements: Vec<i64>) -> Result<Self, Error> {
         if types.len() != displacements.len() {
@@ -39,7 +39,7 @@ impl TypeMap {
         let (Some(least), Some(greatest)) = (displacements.iter().min(), displacements.iter().max()) else {
             return Err(Error::EmptyMap);
         };
-        // With this checked once, no difference of two displacements in the algorithms can overflow.
+        // After this check, no difference of two displacements can overflow in the algorithms.
         let past_the_end = greatest.checked_add(16).and_then(|end| end.checked_sub(*least));
         if past_the_end.is_none() {
             return Err(Error::Overflow { node: "map" });
@@ -48,45 +48,45 @@ impl TypeMap {
         Ok(Self { types, displacements, differs })
     }
 
-    /// A map of one base type at the given displacements, in bytes.
+    /// Returns a map of one base type at the given displacements, in bytes.
     ///
     /// # Errors
-    /// As [`TypeMap::new`].
+    /// Those of [`TypeMap::new`].
     pub fn homogeneous(base: BaseType, displacements: Vec<i64>) -> Result<Self, Error> {
         Self::new(vec![base; displacements.len()], displacements)
     }
 
-    /// The base types: with the displacements left out, the *type signature*.
+    /// Returns the base types. Without the displacements, they are the *type signature*.
     pub fn types(&self) -> &[BaseType] {
         &self.types
     }
 
-    /// The displacements, in bytes.
+    /// Returns the displacements, in bytes.
     pub fn displacements(&self) -> &[i64] {
         &self.displacements
     }
 
-    /// Number of entries, at least one.
+    /// Returns the number of entries, at least one.
     #[allow(clippy::len_without_is_empty)] // a type map is never empty
     pub fn len(&self) -> usize {
         self.types.len()
     }
 
-    /// The entries in order: base type and displacement in bytes.
+    /// Returns the entries in order: base type and displacement in bytes.
     pub fn entries(&self) -> impl Iterator<Item = (BaseType, i64)> {
         self.types.iter().copied().zip(self.displacements.iter().copied())
     }
 
-    /// The base type, if all entries share one.
+    /// Returns the base type that all entries share.
     ///
     /// # Errors
-    /// Names the first entry that differs.
+    /// [`Error::Heterogeneous`] names the first entry that differs.
     pub fn single_type(&self) -> Result<BaseType, Error> {
         self.differs.map_or(Ok(self.types[0]), |entry| Err(Error::Heterogeneous { entry }))
     }
 }
 
-/// A type map as it is read: `types` with one base type an entry, or `type` with one for all.
+/// A type map as it is deserialized: with `types`, one base type for each entry, or with `type`, one for all.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,6 +1,6 @@
-//! Reports of what programs did with datatypes: how often, how long packing took, and how long an MPI library
-//! would have taken. A preloaded library counts, each rank for itself; the command `dtype report` reads the
-//! reports.
+//! Reports of how programs use datatypes: the number of messages, the time for packing, and the time that an
+//! MPI library would have taken. A preloaded library counts on each rank; the command `dtype report` reads
+//! the reports.
 
 use alloc::{
     borrow::ToOwned,
@@ -16,16 +16,16 @@ use core::{
 
 use crate::{Bounds, CostModel, Error, Limits, NodeCosts, Optimality, TypeTree, normalize_within};
 
-/// What one rank or several ranks of a job did.
+/// The use of datatypes by one or several ranks of a job.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Report {
-    /// The MPI library, as it calls itself.
+    /// The MPI library, by the name that it reports.
     pub library: String,
     /// The number of ranks in the report.
     pub ranks: u64,
     /// The number of ranks in the job.
     pub of: u64,
-    /// `true` if messages went packed; otherwise they were only counted.
+    /// `true` if messages were packed; otherwise they were only counted.
     pub packs: bool,
     /// The datatypes that were committed and used, a row for each constructor and place.
     pub datatypes: Vec<Usage>,
@@ -36,55 +36,55 @@ pub struct Report {
 pub struct Usage {
     /// The constructors, the outermost first: `resized(struct(u8, f64))`.
     pub built: String,
-    /// The place of the commit: a function, with its file and line where debug information has them.
+    /// The place of the commit: a function, with its file and line if there is debug information.
     pub place: String,
     /// The layout of the largest datatype, if it is known.
     pub layout: Option<Layout>,
-    /// Packed bytes of the smallest datatype and of the largest one.
+    /// The packed bytes of the smallest and of the largest datatype.
     pub sizes: [u64; 2],
     /// The number of datatypes that were committed and used.
     pub committed: u64,
-    /// Messages that were sent or received, or blocks of collective calls.
+    /// The number of messages that were sent or received; a collective call counts its blocks.
     pub messages: u64,
-    /// Packed bytes of these messages.
+    /// The packed bytes of these messages.
     pub bytes: u64,
-    /// Messages that went packed.
+    /// The number of messages that were packed.
     pub packed: u64,
-    /// Messages that would have gone packed, were messages not only counted.
+    /// The number of messages that would have been packed if packing had been on.
     pub packable: u64,
-    /// Bytes of messages that went packed, or would have.
+    /// The packed bytes of the messages that were packed, or would have been.
     pub worth: u64,
-    /// Seconds in packing and unpacking.
+    /// The seconds spent in packing and unpacking.
     pub seconds: f64,
-    /// Seconds that are spent once a datatype.
+    /// The seconds that are spent once for each datatype.
     pub first_use: FirstUse,
-    /// Messages that were packed in both ways to compare them.
+    /// The times of messages that were packed in both ways to compare them.
     pub samples: Samples,
-    /// Why messages stay as they are: the number of messages for each reason.
+    /// The reasons why messages were not packed, with the number of messages for each reason.
     pub reasons: BTreeMap<String, u64>,
 }
 
-/// Seconds that are spent once a datatype.
+/// The seconds that are spent once for each datatype.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct FirstUse {
-    /// Looking at the datatype in `MPI_Type_commit`.
+    /// Inspecting the datatype in `MPI_Type_commit`.
     pub commit: f64,
-    /// Taking the datatype apart and making its plan.
+    /// Decoding the datatype and making its plan.
     pub planning: f64,
-    /// Packing or unpacking the first message, which [`Usage::seconds`] contains.
+    /// Packing or unpacking the first message, which [`Usage::seconds`] includes.
     pub message: f64,
-    /// Packed bytes of the first message: a number of bytes, not of seconds.
+    /// The packed bytes of the first message; not a time.
     pub bytes: u64,
 }
 
-/// A layout, and its least-cost form if that has been looked for.
+/// A layout, with its least-cost tree if there was a search for it.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Layout {
-    /// The tree as the datatype was made.
+    /// The tree as the datatype was constructed.
     pub tree: TypeTree,
-    /// Its lower bound and its extent.
+    /// The lower bound and the extent of the datatype.
     pub bounds: Bounds,
-    /// The least-cost tree, and whether it is known to be that.
+    /// The least-cost tree that was found, and whether it is proven to be the least.
     pub least: Option<(TypeTree, Optimality)>,
 }
 
@@ -100,7 +100,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Returns the times of so many bytes at the same speeds.
+    /// Returns the times for `bytes` bytes at the same speeds.
     #[must_use]
     pub fn scaled_to(&self, bytes: u64) -> Self {
         if self.bytes == 0 {
@@ -130,40 +130,40 @@ impl FirstUse {
     }
 }
 
-/// Seconds with packed messages, and without them.
+/// The seconds with packed messages, and without them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Times {
-    /// Packing and unpacking, but for the first message of each datatype.
+    /// The time for packing and unpacking, without the first message of each datatype.
     pub packing: f64,
-    /// The time that is spent once a datatype: for its commit, its plan and its first message.
+    /// The time that is spent once for each datatype: for its commit, its plan and its first message.
     pub first_use: f64,
-    /// `MPI_Pack` and `MPI_Unpack` of the same messages.
+    /// The time that `MPI_Pack` and `MPI_Unpack` take for the same messages.
     pub library: f64,
 }
 
 impl Times {
-    /// Returns the seconds that packing wins; they are negative if it loses.
+    /// Returns the seconds that packing wins; negative if packing loses time.
     pub fn won(&self) -> f64 {
         self.library - self.packing - self.first_use
     }
 }
 
-/// Rows have at most so many different reasons.
+/// The largest number of different reasons in a row.
 const MOST_REASONS: usize = 8;
 
 impl Usage {
-    /// Returns `true` if another row is about the same constructors and place.
+    /// Returns `true` if another row has the same constructors and place.
     pub fn is_like(&self, other: &Self) -> bool {
         (&self.place, &self.built) == (&other.place, &other.built)
     }
 
-    /// Adds another row like this one.
+    /// Adds a row with the same constructors and place to this one.
     pub fn add(&mut self, other: &Self) {
         if other.sizes[1] > self.sizes[1] || self.layout.is_none() {
             self.layout.clone_from(&other.layout);
         }
         self.sizes = [self.sizes[0].min(other.sizes[0]), self.sizes[1].max(other.sizes[1])];
-        // Files may say anything.
+        // A report file may contain any numbers, so the sums saturate.
         self.committed = self.committed.saturating_add(other.committed);
         self.messages = self.messages.saturating_add(other.messages);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -181,13 +181,14 @@ impl Usage {
         }
     }
 
-    /// Returns the times of this row. If messages went packed, `MPI_Pack` is taken to need the time of the
-    /// real packing at the ratio of the samples, and for first messages, which find memory cold, the time
-    /// of the samples. If messages were only counted, both times are those of the samples. Returns `None`
-    /// if messages went packed and there are no samples to compare with.
+    /// Returns the times of this row, or `None` if there are messages to compare but no samples.
     ///
-    /// A library may take longer for a message than for packing it, as MPICH does where it cuts within an
-    /// element.
+    /// If messages were only counted, both times are those of the samples. If messages were packed, the time
+    /// of `MPI_Pack` is estimated from the measured packing time by the ratio of the samples. First messages
+    /// find memory cold, so for these the time of the samples counts.
+    ///
+    /// A library may take longer for a message than for packing it, as MPICH does if it splits a message
+    /// within an element.
     pub fn times(&self, packs: bool) -> Option<Times> {
         let (first_use, Samples { bytes, plan, library }) = (self.first_use.total(), self.samples);
         if self.worth == 0 {
@@ -206,7 +207,7 @@ impl Usage {
         Some(Times { packing, first_use, library })
     }
 
-    /// Returns why messages stay as they are, most messages first.
+    /// Returns the reasons why messages were not packed, most messages first.
     fn reasons(&self) -> Vec<(&str, u64)> {
         let named = self.reasons.iter().map(|(reason, messages)| (reason.as_str(), *messages));
         let mut reasons: Vec<_> = named.filter(|(_, messages)| *messages > 0).collect();
@@ -221,7 +222,7 @@ impl Usage {
 }
 
 impl Layout {
-    /// Looks for the least-cost tree, within limits.
+    /// Searches for the least-cost tree, within limits.
     ///
     /// # Errors
     /// Those of [`TypeTree::measure`].
@@ -247,7 +248,7 @@ pub enum SortBy {
 }
 
 impl Report {
-    /// Adds what other ranks of the job did.
+    /// Adds the report of other ranks of the job.
     pub fn add(&mut self, other: &Self) {
         self.ranks = self.ranks.saturating_add(other.ranks);
         self.packs |= other.packs;
@@ -256,7 +257,7 @@ impl Report {
         }
     }
 
-    /// Adds a row to the one like it, or behind all rows if there is none.
+    /// Adds a row to the one with the same constructors and place, or appends it if there is none.
     pub fn add_usage(&mut self, usage: Usage) {
         match self.datatypes.iter_mut().find(|other| other.is_like(&usage)) {
             Some(other) => other.add(&usage),
@@ -281,7 +282,7 @@ impl Report {
         });
     }
 
-    /// Returns the times of all rows together.
+    /// Returns the total times of all rows.
     pub fn times(&self) -> Times {
         let all = self.datatypes.iter().filter_map(|usage| usage.times(self.packs));
         all.fold(Times::default(), |sum, times| Times {
@@ -292,15 +293,15 @@ impl Report {
     }
 }
 
-/// The most rows that are written unless all are asked for.
+/// The largest number of rows that `Display` writes.
 pub const MOST_ROWS: usize = 20;
 
-/// The most lines of a tree that are written, and the most characters of each and of the constructors.
+/// The largest number of lines of a tree, and of characters of each line and of the constructors.
 const MOST_LINES: usize = 12;
 const MOST_CHARACTERS: usize = 90;
 
-/// A table: what was won in all and why messages stay as they are; then the first [`MOST_ROWS`] rows with
-/// their trees.
+/// Writes a table: the time won in all, the reasons why messages were not packed, and the first [`MOST_ROWS`]
+/// rows with their trees.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write(f, MOST_ROWS, true)
@@ -308,7 +309,7 @@ impl fmt::Display for Report {
 }
 
 impl Report {
-    /// Returns the table with at most so many rows, without trees.
+    /// Returns the table with at most `rows` rows, without trees.
     pub fn table(&self, rows: usize) -> String {
         struct Table<'a>(&'a Report, usize);
         impl fmt::Display for Table<'_> {
@@ -336,7 +337,7 @@ impl Report {
         writeln!(f, "  in all")
     }
 
-    /// Writes how many messages went packed, what that won, and why the others stay as they are.
+    /// Writes how many messages were packed, what that won, and why the others were not packed.
     fn write_summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (sum, times) = (self.sum(), self.times());
         let (ranks, of, library, messages) = (self.ranks, self.of, &self.library, sum.messages);
@@ -381,7 +382,7 @@ impl Report {
         writeln!(f)
     }
 
-    /// Writes how much some rows win and others lose, if both are there.
+    /// Writes how much some rows win and others lose, if there are rows of both kinds.
     fn write_both_signs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times = self.datatypes.iter().filter_map(|usage| usage.times(self.packs));
         let all = times.map(|times| times.won()).filter(|won| *won != 0.0);
@@ -398,7 +399,7 @@ impl Report {
         writeln!(f, "{won} {win} {wins}, {lost} {lose} {}.", loses.trim_start_matches('-'))
     }
 
-    /// Returns why messages of all rows stay as they are, most messages first.
+    /// Returns the reasons why messages of all rows were not packed, most messages first.
     fn reasons(&self) -> Vec<(&str, u64)> {
         let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
         for (reason, messages) in self.datatypes.iter().flat_map(Usage::reasons) {
@@ -410,7 +411,7 @@ impl Report {
         sums
     }
 
-    /// Returns the counts of all rows together.
+    /// Returns the total counts of all rows.
     fn sum(&self) -> Usage {
         let sum = |count: fn(&Usage) -> u64| self.datatypes.iter().map(count).fold(0, u64::saturating_add);
         Usage {
@@ -423,7 +424,7 @@ impl Report {
         }
     }
 
-    /// Writes the numbers of a row, or those of all rows if it has no constructor.
+    /// Writes the numbers of a row, or the totals if `usage` has no constructor.
     fn write_row(&self, f: &mut fmt::Formatter<'_>, usage: &Usage) -> fmt::Result {
         let times = if usage.built.is_empty() { Some(self.times()) } else { usage.times(self.packs) };
         let [packing, first_use, library, won] = match times {
@@ -432,7 +433,7 @@ impl Report {
                 let [packing, library] = [times.packing, times.library].map(of_packed);
                 [packing, time(times.first_use), library, time(times.won())]
             }
-            // Nothing was sampled to compare with.
+            // There are no samples to compare with.
             None => ["", &time(usage.first_use.total()), "", ""].map(ToString::to_string),
         };
         let packed = if self.packs { usage.packed } else { usage.packable };
@@ -465,7 +466,7 @@ impl Usage {
     }
 }
 
-/// Returns the front of a line that is too long.
+/// Returns a line, cut off if it is too long.
 fn cut(line: &str) -> String {
     match line.char_indices().nth(MOST_CHARACTERS) {
         Some((end, _)) => format!("{}…", &line[..end]),
@@ -474,7 +475,7 @@ fn cut(line: &str) -> String {
 }
 
 impl Layout {
-    /// The tree, and the least-cost one if it is another, in a few lines.
+    /// Returns a few lines of the tree, and of the least-cost tree if that is cheaper.
     fn in_short(&self) -> String {
         let mut text = short(&self.tree);
         let costs = NodeCosts::default();
@@ -492,7 +493,7 @@ impl Layout {
     }
 }
 
-/// The first lines of a tree, indented.
+/// Returns the first lines of a tree, indented.
 fn short(tree: &TypeTree) -> String {
     let drawn = tree.to_string();
     let mut text = String::new();
@@ -506,14 +507,14 @@ fn short(tree: &TypeTree) -> String {
     text
 }
 
-/// A number of bytes with its unit.
+/// Returns a number of bytes with its unit.
 fn bytes(bytes: u64) -> String {
     let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
     let unit = units.into_iter().find(|(unit, _)| bytes as f64 >= *unit);
     unit.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{:.1} {name}", bytes as f64 / unit))
 }
 
-/// A time with its unit.
+/// Returns a time with its unit.
 fn time(seconds: f64) -> String {
     let size = if seconds < 0.0 { -seconds } else { seconds };
     let units = [(1.0, "s"), (1e-3, "ms"), (0.0, "us")];
@@ -550,7 +551,7 @@ mod tests {
         }
     }
 
-    /// A row whose messages stay as they are.
+    /// Returns a row whose messages were not packed.
     fn staying(messages: u64, reason: &str) -> Usage {
         let (first_use, samples) = (FirstUse::default(), Samples::default());
         let reasons = [(reason.to_owned(), messages)].into();
@@ -574,7 +575,7 @@ mod tests {
         assert!((times.library - 22.0 * 4e-6).abs() < 1e-9, "{times:?}");
     }
 
-    /// The sizes of one constructor at one place are a range, and the tree is that of the largest.
+    /// Datatypes of one constructor and place share a row, with a range of sizes and the tree of the largest.
     #[test]
     fn sizes_of_one_place_and_constructor_are_one_row() {
         let mut all = report(true, vec![]);
@@ -640,7 +641,7 @@ mod tests {
         assert!(text.contains("place 23\n") && !text.contains("more"), "{text}");
     }
 
-    /// What is spent once is a column, also of datatypes that never go packed.
+    /// The time of first use has a column, even for datatypes that are never packed.
     #[test]
     fn first_use_is_a_column() {
         let first_use = FirstUse { commit: 1e-6, planning: 3e-6, ..FirstUse::default() };

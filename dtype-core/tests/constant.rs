@@ -1,4 +1,4 @@
-//! The constant-evaluation solver against the general one: same maps, same costs.
+//! Compares the constant-evaluation solver with the general one: equal maps must have equal costs.
 
 mod common;
 
@@ -10,7 +10,7 @@ use dtype_core::{
 };
 use proptest::prelude::*;
 
-/// The linear ones of the models that all searches are tested with.
+/// Returns the linear models among those with which all searches are tested.
 fn models() -> [LinearCosts; 5] {
     let [a, b, c, d] = node_costs().map(|costs| costs.linear());
     [a, b, c, d, Penalty::default().linear()]
@@ -88,8 +88,8 @@ proptest! {
     }
 }
 
-/// 64 runs of two base types in turn, or of one, of irregular lengths at irregular distances: as much work as
-/// there can be. The compiler would stop these constants at two million steps.
+/// Solves the hardest constants: 64 runs of two alternating base types, or of one, of irregular lengths at
+/// irregular distances. The compiler stops a constant after two million steps.
 #[test]
 fn sixty_four_runs_are_few_steps_for_the_compiler() {
     const fn irregular(types: usize, longest: u64) -> RunBuffer {
@@ -123,8 +123,8 @@ fn sixty_four_runs_are_few_steps_for_the_compiler() {
     }
 }
 
-/// Found by fuzzing: a vec that goes on as far as pairs of its copies are the same does not spare an idx over
-/// such pairs, which goes on beyond at other distances.
+/// Found by fuzzing: a vec may extend as far as pairs of its copies are equal. An idx over such pairs must be
+/// tried nevertheless, because it extends further, at other distances.
 #[test]
 fn pairs_of_rows_are_tried_beyond_a_vec_of_single_rows() {
     let pairs = [0, 192, 376, 560, 744, 928i64];
@@ -135,7 +135,7 @@ fn pairs_of_rows_are_tried_beyond_a_vec_of_single_rows() {
     assert_eq!((solution.cost, solution.optimality), (24, Optimality::Proven));
 }
 
-/// Found by fuzzing: the first copy of nine entries begins with the last one of another run.
+/// Found by fuzzing: the first copy of nine entries begins with the last entry of another run.
 #[test]
 fn a_copy_may_begin_with_the_last_entry_of_the_run_before() {
     let blocks = (0..3).flat_map(|i| [0, 8, 16, 32].map(|at| 320 * i + at));
@@ -146,7 +146,7 @@ fn a_copy_may_begin_with_the_last_entry_of_the_run_before() {
     assert_eq!((solution.cost, solution.optimality), (51, Optimality::Proven));
 }
 
-/// A strc counts its part twice here, so it shifts the leaf of a vec rather than the vec.
+/// Here a strc counts its part twice, so the best tree shifts the leaf of a vec rather than the vec.
 #[test]
 fn models_that_shift_leaves_are_left_to_the_general_search() {
     let costs = NodeCosts { leaf: 1, vec: 1, idx: 4, strc: 1, idxbuc: 3, ..NodeCosts::THESIS }.linear();
@@ -158,7 +158,8 @@ fn models_that_shift_leaves_are_left_to_the_general_search() {
     assert_eq!((solution.tree, solution.cost), (TypeTree::vector(2, -637, leaf), 4));
 }
 
-/// Found by fuzzing: pairs that are no runs by themselves, being no neighbours, are worth cutting a run for.
+/// Found by fuzzing: a run is worth cutting into pairs if there are many other pairs. Those are not runs,
+/// because their entries are not adjacent.
 #[test]
 fn a_run_is_cut_into_pairs_where_there_are_many_others() {
     let starts = [0, 8, 16, 24, 32, 40, 100, 132, 156, 184, 220, 252, 300, 336, 400i64];
@@ -171,8 +172,8 @@ fn a_run_is_cut_into_pairs_where_there_are_many_others() {
 }
 
 proptest! {
-    /// Boxes of more runs than a buffer holds: the levels put around what was solved are no worse than what
-    /// normalization finds, and it says the same of them.
+    /// Repeats solved maps until they have more runs than a buffer holds. The repeated tree must not cost
+    /// more than the normalized one. If its cost is claimed to be proven, both must cost the same.
     #[test]
     fn repetitions_of_a_solved_map_are_as_cheap_as_normalized(
         inner in small_tree(), levels in prop::collection::vec((3u64..70, 1i64..60), 1..4),

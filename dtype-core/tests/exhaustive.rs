@@ -1,4 +1,7 @@
-//! The reconstruction programs against a search over all trees, on small maps.
+//! Compares the reconstruction programs with a search over all trees, on small maps.
+//!
+//! Takes minutes without optimization, and so runs in release builds only: `cargo test --release`.
+#![cfg(not(debug_assertions))]
 
 mod common;
 
@@ -32,8 +35,8 @@ proptest! {
     }
 }
 
-/// How far the search for DAGs is off, on maps small enough to try every tree: never below the least cost,
-/// and above it seldom and by little.
+/// Measures the error of the search for DAGs on maps small enough to try every tree. The result must never be
+/// below the least cost, and must seldom be above it, by little.
 #[test]
 fn dags_are_close_to_what_exhaustive_search_finds() {
     let costs = NodeCosts::default();
@@ -66,7 +69,8 @@ fn dags_are_close_to_what_exhaustive_search_finds() {
     assert!(found * 100 <= least * 101, "{found} against {least}");
 }
 
-/// All maps of up to five entries of one type with steps from a small set: the corners that random maps miss.
+/// Solves all maps of up to five entries of one type with steps from a small set, which include corner cases
+/// that random maps miss.
 #[test]
 fn every_tiny_map_is_solved_exactly() {
     let steps = [-4i64, 0, 4, 8];
@@ -93,7 +97,7 @@ fn every_tiny_map_is_solved_exactly() {
     }
 }
 
-/// A shift may be cheapest deep in the tree: trying irregular roots only gives 19 here.
+/// A shift may be cheapest deep in the tree: with the shift at irregular roots only, this map costs 19.
 #[test]
 fn a_shift_is_absorbed_below_a_vec_where_that_is_cheapest() {
     let tree = TypeTree::vector(10, 10, TypeTree::index([5, 6], TypeTree::Leaf(BaseType::U8)));

@@ -1,4 +1,5 @@
-//! The laws that hold for every map and tree: flattening, order of costs, lowering, normal forms, bad input.
+//! The laws that hold for every map and tree: flattening, order of costs, lowering, normal forms, invalid
+//! input.
 
 mod common;
 
@@ -12,7 +13,7 @@ use dtype_core::{
 };
 use proptest::prelude::*;
 
-/// Costs at the limits of what can be told, and others between them.
+/// Generates costs at the limits of `u64`, and costs between them.
 fn extreme_costs() -> impl Strategy<Value = NodeCosts> {
     let cost = || prop::sample::select(vec![0, 1, 5, 1 << 32, u64::MAX / 2, u64::MAX - 1, u64::MAX]);
     let weighting = prop::sample::select(vec![Weighting::Storage, Weighting::Processing]);
@@ -30,7 +31,7 @@ fn extreme_costs() -> impl Strategy<Value = NodeCosts> {
     )
 }
 
-/// The first of these overflowed in the choice between lists.
+/// Covers strides for which the choice between kinds of list may overflow `i64`.
 #[test]
 fn strides_at_the_limits_of_the_range_are_right() {
     for stride in [-(1i64 << 61), 1 << 61, -(1 << 62), 1 << 62] {
@@ -59,7 +60,7 @@ fn a_node_is_forbidden_by_its_cost() {
         (found.tree.kind(), found.cost, found.optimality)
     };
     let costs = NodeCosts::default();
-    // It cannot be done without: whatever it costs is more than can be told.
+    // These fields have no tree without a strc, so the cost saturates.
     let without = NodeCosts { strc: u64::MAX, ..costs };
     assert_eq!(solved(fields(), without), ("strc", u64::MAX, Optimality::UpperBound));
     assert_eq!(solved(row(), without), ("vec", 8, Optimality::Proven));
@@ -69,7 +70,7 @@ fn a_node_is_forbidden_by_its_cost() {
     assert_eq!(solved(row(), NodeCosts { leaf: u64::MAX, ..costs }).1, u64::MAX);
 }
 
-/// The map backwards, as a mirror shows it.
+/// Returns the mirror image of a map: its entries in reverse order.
 fn mirrored(map: &TypeMap) -> TypeMap {
     let (types, displacements) = (map.types(), map.displacements());
     let last = displacements[displacements.len() - 1];
@@ -77,10 +78,10 @@ fn mirrored(map: &TypeMap) -> TypeMap {
     TypeMap::new(types, displacements.iter().rev().map(|at| last - at).collect::<Vec<_>>()).unwrap()
 }
 
-/// What a row begins with may be of use only beyond the later row that it begins like.
+/// A row may begin like a later row, with a beginning that is of use only for longer segments.
 #[test]
 fn rows_that_begin_alike_keep_what_is_of_use_only_beyond() {
-    // Each is a number and two others behind it; between them are eight bytes or more, or they overlap.
+    // Each place has a number, and two others 16 and 24 bytes after it. The triples interleave.
     let places = [
         -504, -480, -472, -464, -448, -424, -400, -376, -368, -384, -360, -352, -344, -328, -304, -280, -256,
         -248, -264, -240, -232, -224, -208, -184, -160, -136, -128,
@@ -172,7 +173,7 @@ proptest! {
         let expected = tree.flatten();
         for found in [normalize(&tree, &costs).unwrap(), solve_layout(&tree, &costs.linear()).unwrap()] {
             prop_assert!(all_cost(&found.tree, found.cost));
-            // Of nothing there is one tree, whatever it costs.
+            // There is only one tree without entries, so it may cost more than the given tree.
             prop_assert!(found.cost <= tree.cost(&costs) || tree.measure().unwrap().entries == 0);
             if let Ok(expected) = &expected {
                 prop_assert_eq!(&found.tree.flatten().unwrap(), expected);
@@ -196,7 +197,7 @@ proptest! {
         }
     }
 
-    /// Beyond the exact limit: copies of a random tree, far apart or overlapping.
+    /// Covers trees beyond the exact limit: copies of a random tree, far apart or overlapping.
     #[test]
     fn normalizing_a_large_tree_keeps_its_map(
         tree in small_tree(),
@@ -211,7 +212,7 @@ proptest! {
         prop_assert_eq!(normalized(&solution.tree), solution);
     }
 
-    /// Beyond the exact limit: paths, whose normal form is found level by level.
+    /// Covers trees beyond the exact limit: paths, whose normal form is found level by level.
     #[test]
     fn normalizing_a_path_equals_reconstructing_its_map(
         nodes in proptest::collection::vec(
@@ -252,9 +253,9 @@ proptest! {
         copies in 1u64..4,
         limit in proptest::option::of(2u64..6),
     ) {
-        // Adjacent copies show what a library makes of the extent of one.
+        // Adjacent copies reveal the extent that a library gives to one copy.
         let tree = TypeTree::vector(copies, tree.measure().unwrap().true_extent(), tree);
-        // Also those that it has without any resize.
+        // Also test the bounds that the tree has without a resize.
         let measure = tree.measure().unwrap();
         let own = Bounds { lower_bound: measure.lower_bound, extent: measure.true_extent() };
         let bounds = bounds.map(|bounds| if natural { own } else { bounds });
@@ -273,7 +274,7 @@ proptest! {
                 prop_assert_eq!((lower_bound, found), (bounds.lower_bound, bounds.extent));
             }
         }
-        // And the way back.
+        // The program must also convert back to the datatype.
         let made = program.datatype().unwrap();
         let listed: Vec<_> = made.tree.flatten().map(|map| map.entries().collect()).unwrap_or_default();
         prop_assert_eq!(&listed, &expected);
@@ -303,7 +304,8 @@ proptest! {
 }
 
 proptest! {
-    /// The law of [`NodeCosts::time`]: what the data costs is what is counted entry by entry.
+    /// A gapless tree has the base types of the original in the same order, without gaps and with pair types
+    /// split into their numbers.
     #[test]
     fn a_gapless_tree_has_the_same_signature_one_behind_the_other(tree in small_tree()) {
         let numbers = |tree: &TypeTree| {
@@ -325,6 +327,7 @@ proptest! {
         }
     }
 
+    /// The law of [`NodeCosts::time`]: the cost of the data is the cost counted entry by entry.
     #[test]
     fn all_trees_of_a_map_have_the_same_data(tree in small_tree()) {
         let map = tree.flatten();
@@ -415,7 +418,8 @@ fn huge_trees_are_normalized_without_listing_them() {
     assert_eq!(solved(&halves), (run(500), 8, Optimality::Proven));
 }
 
-/// `a¹⁰⁰ x a²⁵⁰ x a²⁵⁰ x a¹⁵⁰` at a regular stride repeats `a¹⁰⁰ x a¹⁵⁰` three times, across the runs.
+/// Covers `a¹⁰⁰ x a²⁵⁰ x a²⁵⁰ x a¹⁵⁰` at a regular stride, which repeats `a¹⁰⁰ x a¹⁵⁰` three times, across
+/// the runs.
 #[test]
 fn long_runs_are_cut_where_others_of_their_kind_end() {
     let (a, x) = (TypeTree::Leaf(BaseType::F64), TypeTree::Leaf(BaseType::I32));
@@ -457,7 +461,7 @@ fn bad_maps_and_trees_give_errors_that_name_the_place() {
     assert_eq!(long.flatten(), Err(Error::TooLong { entries: 1 << 40, limit }));
 }
 
-/// Found by fuzzing: a run in disguise was walked copy by copy.
+/// Found by fuzzing: a run written as another tree must not be walked copy by copy.
 #[test]
 fn a_huge_run_written_in_a_roundabout_way_is_seen_at_once() {
     let leaf = TypeTree::Leaf(BaseType::U8);
@@ -467,7 +471,7 @@ fn a_huge_run_written_in_a_roundabout_way_is_seen_at_once() {
     assert_eq!(solution.optimality, Optimality::Proven);
 }
 
-/// Found by fuzzing: a tree must not be measured well whose map cannot be listed.
+/// Found by fuzzing: `measure` must not accept a tree whose map cannot be listed.
 #[test]
 fn positions_at_the_very_end_of_the_range_are_refused_by_trees_and_maps_alike() {
     let tree = TypeTree::index([i64::MAX - 12], TypeTree::Leaf(BaseType::U8));
@@ -502,8 +506,8 @@ fn lowering_folds_blocks_into_their_parents() {
     assert_eq!(steps(&deep, None).len(), 100, "deep trees are lowered in linear time");
 }
 
-/// Found by random structs between ranks: a packed struct inside another ends where no library rounds to, so
-/// that what the library makes of the inner extent shows in the outer one.
+/// Found by random structs sent between ranks: the outer struct ends at a multiple of its alignment, but a
+/// packed struct inside it does not. So if a library rounds the inner extent, the outer extent grows as well.
 #[test]
 fn an_extent_within_that_libraries_may_round_is_not_relied_on() {
     let (f64, u32) = (TypeTree::Leaf(BaseType::F64), TypeTree::Leaf(BaseType::I32));
@@ -519,9 +523,9 @@ fn an_extent_within_that_libraries_may_round_is_not_relied_on() {
     }
 }
 
-/// Found by reading MPI 4.1 section 5.1.7 again: what was resized marks the bounds of all that is made of it,
-/// in Open MPI and not in MPICH. So the extent of these structs was 148 in one and 208 in the other, and
-/// arrays of them were wrong.
+/// MPI 4.1 section 5.1.7: a resized part marks the bounds of everything built from it. Open MPI follows this
+/// rule, MPICH does not. Without a resize, the extent of these structs is 148 with Open MPI and 208 with
+/// MPICH, and arrays of them are wrong.
 #[test]
 fn an_extent_that_a_part_which_was_resized_may_mark_is_not_relied_on() {
     let buckets = TypeTree::index_bucket(16, [2, 3], [0, 100], TypeTree::Leaf(BaseType::F64));
@@ -536,8 +540,8 @@ fn an_extent_that_a_part_which_was_resized_may_mark_is_not_relied_on() {
     }
 }
 
-/// Found by random structs: Open MPI rounds the upper bound after each part of a struct, so that one which
-/// begins further on than a later part may leave it too high.
+/// Found by random structs: Open MPI rounds the upper bound after each part of a struct. A part that begins
+/// further on than a later part may leave the bound too high.
 #[test]
 fn an_extent_that_depends_on_the_order_of_parts_is_not_relied_on() {
     let (long, int, short) =
@@ -545,13 +549,13 @@ fn an_extent_that_depends_on_the_order_of_parts_is_not_relied_on() {
     let tree = TypeTree::structure([20, 4, 12, 0], [int.clone(), long.clone(), long, short]);
     let program = Program::lower(&tree, Some(Bounds::of_extent(24))).unwrap();
     assert!(matches!(program.steps.last(), Some(Step::Resized { extent: 24, .. })), "{program}");
-    // In the order of memory there is nothing to round on the way.
+    // If the parts are in the order of memory, no bound needs rounding on the way.
     let sorted = TypeTree::structure([0, 8], [int, TypeTree::Leaf(BaseType::F64)]);
     assert_eq!(Program::lower(&sorted, Some(Bounds::of_extent(16))).unwrap().calls(), 1);
 }
 
-/// Found by fuzzing: five long runs, each written copy by copy, were few runs only once they had been
-/// normalized.
+/// Found by fuzzing: five long runs, each written copy by copy, must be recognized as few runs at once, not
+/// only after they have been normalized.
 #[test]
 fn runs_written_copy_by_copy_have_their_normal_form_at_once() {
     let roundabout = TypeTree::structure([-400], [TypeTree::Leaf(BaseType::U8)]);
@@ -562,7 +566,7 @@ fn runs_written_copy_by_copy_have_their_normal_form_at_once() {
     assert_eq!(normalize(&solution.tree, costs).unwrap().cost, solution.cost);
 }
 
-/// Found by fuzzing: a shift that a list takes up lets an idxbuc be cheaper than the path of the same regular
+/// Found by fuzzing: if a list carries the shift, an idxbuc may be cheaper than the path of the same regular
 /// levels.
 #[test]
 fn a_shifted_path_of_regular_levels_has_its_normal_form_at_once() {
@@ -574,8 +578,8 @@ fn a_shifted_path_of_regular_levels_has_its_normal_form_at_once() {
     assert_eq!(normalize(&solution.tree, costs).unwrap().cost, 14);
 }
 
-/// Found by random layouts between ranks: Open MPI 4.1.4 packs an hvector of stride −1 as if it went
-/// forwards.
+/// Found by random layouts sent between ranks: Open MPI 4.1.4 packs an hvector of stride −1 as if its stride
+/// were positive.
 #[test]
 fn no_program_has_an_hvector_of_stride_minus_one() {
     for count in 2..12 {
@@ -590,8 +594,9 @@ fn no_program_has_an_hvector_of_stride_minus_one() {
     assert!(!Program::lower(&buckets, None).unwrap().to_string().contains(", -1, MPI"));
 }
 
-/// The largest number of copies that Open MPI joins to one block: those of an hvector without gaps, and, up
-/// to 4.1, equal neighbours in a struct. It counts them in an int and does not look whether that is enough.
+/// Returns the largest number of copies that Open MPI joins to one block. It joins the copies of an hvector
+/// without gaps and, up to 4.1, equal neighbours in a struct. It counts them in an int, without a check for
+/// overflow.
 fn most_joined(program: &Program) -> u64 {
     let extents: Vec<i64> = (0..program.steps.len())
         .map(|step| Program { steps: program.steps[..=step].to_vec(), result: OldType::Step(step) })
@@ -624,7 +629,8 @@ fn most_joined(program: &Program) -> u64 {
     program.steps.iter().map(joined).max().unwrap_or(0)
 }
 
-/// Found with datatypes of 4 GiB: Open MPI 4.1.4 and 5.0.11 make others of these hvectors and structs.
+/// Found with datatypes of 4 GiB: Open MPI 4.1.4 and 5.0.11 build wrong datatypes from such hvectors and
+/// structs.
 #[test]
 fn no_library_joins_more_copies_than_the_limit() {
     let u8 = TypeTree::Leaf(BaseType::U8);
@@ -646,8 +652,8 @@ fn no_library_joins_more_copies_than_the_limit() {
     }
 }
 
-/// A triangle, found with the ready-made layouts: rows of all lengths are the buckets of one idxbuc, even
-/// where they are too many for a search, and a band is its equal rows between those at its ends.
+/// Covers a triangle, found with the ready-made layouts: rows of all lengths are the buckets of one idxbuc,
+/// even if there are too many for a search. Also covers a band: its equal rows, between those at its ends.
 #[test]
 fn long_lists_of_rows_are_put_together_by_what_they_have_in_common() {
     let costs = NodeCosts::THESIS.linear();
@@ -665,7 +671,7 @@ fn long_lists_of_rows_are_put_together_by_what_they_have_in_common() {
     }
 }
 
-/// Found by programs of random trees on four libraries, which differ in what parts without entries count for
+/// Found by programs of random trees on four libraries. These differ in how parts without entries affect
 /// bounds.
 #[test]
 fn empty_parts_are_not_built() {
@@ -708,7 +714,7 @@ fn empty_parts_are_not_built() {
     }
 }
 
-/// MPI 4.1 sections 5.1.2 to 5.1.7.
+/// Covers MPI 4.1 sections 5.1.2 to 5.1.7.
 #[test]
 fn constructors_make_what_the_standard_says() {
     let f64 = || Datatype::base(BaseType::F64);
@@ -724,7 +730,7 @@ fn constructors_make_what_the_standard_says() {
     let indexed = indexed.datatype().unwrap();
     assert_eq!((entries(&indexed), indexed.bounds), (vec![8, 16, 32], bounds(8, 32)));
 
-    // A struct is rounded up to its alignment, but not one with a part that was resized, whose bounds count.
+    // A struct is rounded up to its alignment, unless it has a resized part, whose bounds count instead.
     let structure =
         |oldtypes| Constructor::Struct { blocklengths: vec![1, 1], displacements: vec![0, 8], oldtypes };
     let byte = Datatype::base(BaseType::U8);
@@ -746,7 +752,7 @@ fn constructors_make_what_the_standard_says() {
     let columns = part(ArrayOrder::ColumnMajor);
     assert_eq!(entries(&columns), [9, 10, 13, 14, 17, 18].map(|i| 8 * i));
 
-    // Rows in blocks over two processes, columns in turn over three.
+    // Rows are in blocks over two processes, and columns are cyclic over three.
     let dimension = |size, distribution, processes| Distributed { size, distribution, processes };
     let own = |rank| Constructor::Darray {
         rank,

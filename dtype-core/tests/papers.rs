@@ -1,4 +1,4 @@
-//! The worked examples of the papers, with the costs they state.
+//! The worked examples of the papers, with the costs that the papers state.
 
 use dtype_core::{BaseType, NodeCosts, Optimality, Shape, TypeMap, TypeTree, reconstruct};
 
@@ -59,7 +59,8 @@ fn thesis_figure_2_8_unnatural_trees_cost_15_20_26_26() {
     assert_eq!(least(&map, Shape::Tree, &costs), trees[0]);
 }
 
-/// The thesis prices the second tree with 2·lookup for two children; by its definition 4 it is 4·lookup.
+/// The thesis prices the second tree with 2·lookup for two children. By its definition 4 the price is
+/// 4·lookup.
 #[test]
 fn thesis_figure_2_11_a_partially_regular_struct() {
     let costs = NodeCosts::default();
@@ -98,7 +99,7 @@ fn thesis_figure_2_13_path_26_tree_25_dag_22() {
     assert_eq!((dag.tree, dag.cost), (tree, 22));
 }
 
-/// Träff 2014, section 2. The first layout is printed with a stray 17; its tree flattens to twelve entries.
+/// Träff 2014, section 2. The first layout is printed with an extra 17; its tree flattens to twelve entries.
 #[test]
 fn traff_section_2_both_layouts() {
     let costs = NodeCosts::default();
@@ -115,13 +116,13 @@ fn traff_section_2_both_layouts() {
     assert_eq!(least(&second, Shape::Path, &costs), (better, 16));
 }
 
-/// Träff 2014, table 2: idx(3) vec(4) idx(3) against idx(6) idx(6), whichever the constants favour.
+/// Träff 2014, table 2: idx(3) vec(4) idx(3) or idx(6) idx(6), depending on the constants.
 #[test]
 fn traff_table_2_the_cheapest_path_depends_on_the_constants() {
     let inner = TypeTree::index([0, 1, 5], char());
     let layout = TypeTree::index([0, 1000, 1700], TypeTree::vector(4, 100, inner));
     let map = layout.flatten().unwrap();
-    // The table lists partial paths: without the leaf.
+    // The table lists partial paths, without the leaf.
     for (idx, vec, expected) in [(3, 4, 16), (10, 10, 32)] {
         let costs = NodeCosts { idx, vec, ..NodeCosts::default() };
         let (tree, cost) = least(&map, Shape::Path, &costs);

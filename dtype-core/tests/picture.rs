@@ -12,7 +12,7 @@ fn drawn(tree: &TypeTree, extent: i64) -> Picture {
     picture.tree("tree", tree, 0, &NodeCosts::default()).unwrap()
 }
 
-/// Every element that is opened is closed, in order, and there is one root.
+/// Asserts that elements are closed in the order of nesting, and that there is one root.
 fn is_well_formed(svg: &str) {
     let (mut open, mut rest) = (Vec::new(), svg);
     while let Some(at) = rest.find('<') {
@@ -54,7 +54,7 @@ strc 3              20
     assert!(coloured.contains("\u{1b}[30;48;2;230;159;0mBbbbbbbb\u{1b}[0m"), "{coloured}");
     let svg = picture.svg();
     is_well_formed(&svg);
-    // The bytes of the second child are marked when it or the root is pointed at.
+    // The bytes of the second child are marked when the pointer is on it or on the root.
     assert!(svg.contains("<rect class=\"c a2 a0\""), "{svg}");
     assert!(svg.contains(".dtype .ha2:hover~.ribbon .a2{"), "{svg}");
 }
@@ -68,7 +68,7 @@ fn an_array_is_a_grid() {
     let picture = Picture::new("planes", &planes, Bounds::of_extent(48)).unwrap();
     let text = picture.array(&planes, &[2, 3, 2], 4).unwrap().text(false);
     assert!(text.contains("\n■ ·\n■ ·\n· ·\n\n■ ·\n■ ·\n· ·\n"), "{text}");
-    // An array that the layout does not fit into is not drawn.
+    // An array is not drawn if the layout does not fit into it.
     let picture = Picture::new("outside", &column, Bounds::of_extent(9)).unwrap();
     assert!(!picture.array(&column, &[2, 2], 1).unwrap().text(false).contains('■'));
 }
@@ -103,12 +103,12 @@ fn copies_beyond_counting_are_not_visited_one_by_one() {
         TypeTree::index(many.clone(), TypeTree::index(many, TypeTree::index([0, 1 << 40], number()))),
     ] {
         let picture = drawn(&tree, 1 << 45);
-        // What is drawn is there, and what was not looked at is not said to be padding.
+        // The drawn copies appear, and the parts that were not visited are not called padding.
         let text = picture.text(false);
         assert!(text.contains("Aaaaaaaa"), "{text}");
         is_well_formed(&picture.svg());
     }
-    // The first numbers of each column, in an order in which they are not found one after the other.
+    // The first numbers of each column, which the traversal does not find one after the other.
     let columns = TypeTree::vector(1 << 40, -8, TypeTree::vector(2, 1 << 44, number()));
     let picture =
         Picture::new("columns", &columns, Bounds { lower_bound: -(1 << 43), extent: 1 << 45 }).unwrap();

@@ -1,4 +1,7 @@
-//! Searches over the runs of a map, however long these are, against the search over its entries.
+//! Compares the search over the runs of a map, of any length, with the search over its entries.
+//!
+//! Takes minutes without optimization, and so runs in release builds only: `cargo test --release`.
+#![cfg(not(debug_assertions))]
 
 mod common;
 
@@ -8,7 +11,7 @@ use dtype_core::{
 };
 use proptest::prelude::*;
 
-/// The default constants, and others that take runs for atoms, lists being dear or cheap.
+/// Returns the default constants, and others that take runs for atoms, with dear or cheap lists.
 fn models() -> [NodeCosts; 4] {
     let thesis = NodeCosts::THESIS;
     let [dear, cheap] = [3, 1].map(|lookup| NodeCosts { lookup, idx: 6, idxbuc: 4, ..thesis });
@@ -47,7 +50,7 @@ fn runs(lengths: impl Iterator<Item = u64>, gap: impl Fn(usize) -> i64) -> TypeT
     TypeTree::structure(places, rows)
 }
 
-/// Numbers that repeat nowhere.
+/// Returns numbers that repeat nowhere.
 fn irregular(i: usize) -> u64 {
     let i = i as u64;
     (i * i * 31 + i * 7) % 1009 * (i % 13 + 1) % 997
@@ -60,15 +63,15 @@ fn hundreds_of_runs_of_any_length_are_solved() {
         assert_eq!((solution.cost, solution.optimality), (cost, Optimality::Proven), "{}", solution.tree);
         assert_eq!(solution.tree.runs(), tree.runs());
     };
-    // Nothing repeats: an idxbuc with a bucket for each run.
+    // If nothing repeats, the best tree is an idxbuc with a bucket for each run.
     proven(
         &runs((0..400).map(|i| 1_000_000 + 1000 * irregular(i)), |i| 8 * (1 + irregular(i + 7)) as i64),
         810,
     );
-    // Irregular rows, ten times.
+    // Irregular rows, repeated ten times.
     let unit = runs((0..40).map(|i| 10 + irregular(i)), |i| 8 * (1 + irregular(i + 3)) as i64);
     proven(&TypeTree::vector(10, 1 << 20, unit), 5 + 7 + 80 + 3);
-    // The rows of a ball, which grow and shrink.
+    // The rows of a ball, which become longer and shorter.
     let half = |y: i64| (100 * 100 - (y - 100) * (y - 100)).isqrt();
     let row = |y| TypeTree::vector(1 + 2 * half(y) as u64, 8, TypeTree::Leaf(BaseType::F64));
     let places = (0..201).map(|y| 8 * (300 * y + 100 - half(y)));
@@ -76,7 +79,7 @@ fn hundreds_of_runs_of_any_length_are_solved() {
     proven(&ball, 412);
 }
 
-/// Found by fuzzing: where rows begin and end in shorter ones, halves of neighbours are the copies of a vec.
+/// Found by fuzzing: if rows begin and end with a shorter one, halves of neighbours are the copies of a vec.
 #[test]
 fn rows_are_cut_in_halves_where_they_begin_and_end_in_shorter_ones() {
     let row = |i: i64, columns: std::ops::Range<i64>| columns.map(move |j| 1000 * i + 8 * j - 232);
@@ -88,7 +91,7 @@ fn rows_are_cut_in_halves_where_they_begin_and_end_in_shorter_ones() {
     assert_eq!((solution.cost, solution.optimality), (35, Optimality::Proven));
 }
 
-/// The first two pairs of rows are four at one distance too; they are cut like the others nevertheless.
+/// The first two pairs of rows also form four rows at one distance. They must be cut like the other pairs.
 #[test]
 fn pairs_of_rows_at_irregular_places_are_found_where_some_are_regular() {
     let rows = [0, 8, 16, 24, 80, 88, 112, 120, 120, 128, 128, 136i64];
@@ -100,7 +103,7 @@ fn pairs_of_rows_at_irregular_places_are_found_where_some_are_regular() {
     assert_eq!((solution.cost, solution.optimality), (24, Optimality::Proven));
 }
 
-/// A list of all entries would be the least-cost tree, and not fit any memory.
+/// The least-cost tree would be a list of all entries, which does not fit any memory.
 #[test]
 fn lists_that_cost_nothing_are_not_longer_than_they_need_to_be() {
     let free = NodeCosts { lookup: 0, ..NodeCosts::THESIS };

@@ -1,13 +1,13 @@
-//! Solving layouts in constants: maps of at most 64 runs, without allocation.
+//! The solver for layouts in constants: maps of at most 64 runs, without allocation.
 //!
-//! A library knows the layout of a nested or generic type only when constants are evaluated. What is here
-//! works there, and serves all other tiers for the same layouts, so that they agree:
-//! [`normalize`](fn@crate::normalize) takes long layouts of few runs to it.
+//! A library knows the layout of a nested or generic type only when constants are evaluated. This module
+//! works there. All other tiers use it for the same layouts, so that they agree:
+//! [`normalize`](fn@crate::normalize) passes it long layouts of few runs.
 //!
-//! A map is first parted where no repetition can reach across. The runs of a part are cut wherever a
-//! least-cost tree may have a border, and the pieces are solved like the entries of a short map; under models
-//! that price runs as the thesis does, that is exact however long the runs are. The parts make one strc.
-//! DESIGN.md has the arguments.
+//! A map is first split into parts, at the places that no repetition can cross. The runs of a part are cut
+//! wherever a least-cost tree may have a border. The pieces are then solved like the entries of a short map.
+//! Under models that price runs as the thesis does, this is exact however long the runs are. A strc joins the
+//! parts. docs/search.md has the proofs.
 
 use alloc::vec::Vec;
 
@@ -28,7 +28,8 @@ use recipe::{Node, Recipe};
 pub use runs::RunBuffer;
 use table::{Cost, Table, UNKNOWN, at_most, sum, times};
 
-/// Where there are no more entries than this to be had by cutting, runs are cut into entries.
+/// A limit for parts of short runs. If a part has at most this many more entries than runs, it is cut into
+/// single entries.
 const FEW: u64 = 8;
 
 /// A layout solved in a constant.
@@ -50,22 +51,25 @@ pub struct Solved {
     cost: Cost,
     optimality: Optimality,
     recipe: Recipe,
-    /// Repetitions of what the recipe makes: counts and strides, the innermost first.
+    /// The repetitions of the recipe's tree: counts and strides, the innermost first.
     levels: [(u64, i64); Self::MOST_LEVELS],
     depth: usize,
-    /// Whether the model takes runs for atoms.
+    /// `true` if the model takes runs for atoms.
     atoms: bool,
-    /// How runs are cut under the model.
+    /// The rules for cutting runs under the model.
     tiling: Tiling,
 }
 
 impl Solved {
-    /// The most repetitions around a layout.
+    /// The largest number of repetitions around a layout.
     const MOST_LEVELS: usize = 12;
 
-    /// Solves a layout. Nothing if the runs are too many, if they are long and the model may take them apart,
-    /// if they begin elsewhere than at 0 and it would shift the leaves of a vec rather than the vec, or if
-    /// costs or displacements are beyond all reason.
+    /// Solves a layout. Returns `None` in these cases:
+    ///
+    /// - There are too many runs.
+    /// - The runs are long, and the model may take them apart.
+    /// - The layout does not begin at 0, and the model would shift the leaves of a vec rather than the vec.
+    /// - Costs or displacements are so large that arithmetic may overflow.
     pub const fn of(runs: &RunBuffer, costs: &LinearCosts) -> Option<Self> {
         let Some((list, length)) = runs.list() else { return None };
         let list = list.split_at(length).0;
@@ -84,9 +88,13 @@ impl Solved {
         if solved.cost < UNKNOWN && solved.recipe.is_complete() { Some(solved) } else { None }
     }
 
-    /// The layout `count` times, `stride` bytes apart, where that has more runs than fit a buffer. Nothing
-    /// where it has not; nor where the repetition might better be joined with what is repeated than put
-    /// around it: where it continues that or is of but two, or the model may take runs apart.
+    /// Returns the layout repeated `count` times, `stride` bytes apart, if that has more runs than fit a
+    /// buffer. Returns `None` in these cases:
+    ///
+    /// - The runs of the repeated layout fit a buffer.
+    /// - The repetition may be cheaper joined with the repeated tree than put around it: it continues that
+    ///   tree, or has fewer than three copies, or the model may take runs apart.
+    /// - There are no entries or too many levels, or the numbers are so large that arithmetic may overflow.
     ///
     /// The cost is claimed to be the least only if no description of that number of entries can cost less.
     #[must_use]
@@ -121,7 +129,7 @@ impl Solved {
         Some(self)
     }
 
-    /// A strc of all parts.
+    /// Solves the parts separately and joins them by a strc.
     const fn solve_parts(&mut self, runs: &[Run], begins: &[bool], costs: &LinearCosts) {
         let (root, mut count, mut start) = (self.recipe.reserve(), 0, 0);
         self.cost = at_most(costs.structure);
@@ -150,7 +158,7 @@ impl Solved {
         self.recipe.set(root, Node::Struct(count as u16));
     }
 
-    /// A tree without parts that could be solved apart.
+    /// Solves a map that cannot be split into parts.
     const fn solve_single(&mut self, runs: &[Run], costs: &LinearCosts) {
         if self.is_single(runs, false) {
             self.recipe.push(single(&runs[0]));
@@ -172,12 +180,12 @@ impl Solved {
         self.judge(&table, self.cost as u64 <= floor(runs, shift, costs));
     }
 
-    /// Whether a part, one of several or the only one, is a run that needs no search.
+    /// Returns `true` if a part is a run that needs no search. `several` is `true` if there are other parts.
     const fn is_single(&self, part: &[Run], several: bool) -> bool {
         self.atoms && part.len() == 1 && (several || part[0].displacement == 0)
     }
 
-    /// A part, one of several or the only one, in pieces.
+    /// Returns the pieces of a part. `several` is `true` if there are other parts.
     const fn pieces(&self, part: &[Run], several: bool) -> PieceList {
         let grain = if self.is_single(part, several) {
             Grain::Runs
@@ -189,22 +197,22 @@ impl Solved {
         PieceList::of(part, grain, &self.tiling)
     }
 
-    /// Notes what is known of the tree of a part, which may be `least` for another reason than an exact
-    /// search.
+    /// Records the optimality of the tree of a part. `least` means that the tree is known to be optimal
+    /// without an exact search.
     const fn judge(&mut self, table: &Table, least: bool) {
         if !table.is_exact() && !least {
             self.optimality = Optimality::UpperBound;
-            // Runs are no good atoms for a model that may take them apart.
+            // For a model that may take runs apart, a tree over whole runs may be far from the best.
             self.cost = if self.atoms { self.cost } else { UNKNOWN };
         }
     }
 
-    /// The cost of the tree.
+    /// Returns the cost of the tree.
     pub const fn cost(&self) -> u64 {
         self.cost as u64
     }
 
-    /// The tree, its cost, and whether that is the least.
+    /// Returns the tree, its cost and its optimality.
     pub fn solution(&self) -> Solution {
         Solution { tree: self.tree(), cost: self.cost(), optimality: self.optimality }
     }
@@ -226,13 +234,14 @@ impl Solved {
     }
 }
 
-/// Whether a vec over a shifted leaf may cost less than any shifted vec, which is not looked for.
+/// Returns `true` if a vec over a shifted leaf may cost less than any other shifted vec. The search does not
+/// try such vecs.
 const fn shifts_go_down(costs: &LinearCosts) -> bool {
     let (index, bucket) = (costs.index.at(1), costs.index_bucket.at(1).with(1, costs.bucket));
     costs.vector.at(2).own > 0 && (costs.part.times > 1 || index.times > 1 || bucket.times > 1)
 }
 
-/// The node for a run that is left whole, and its cost.
+/// Returns the node for a run that is left whole.
 const fn single(run: &Run) -> Node {
     if run.count == 1 { Node::Leaf } else { Node::Leaves(Repeat::Vector, 1) }
 }
@@ -242,7 +251,7 @@ const fn cost_of_run(run: &Run, costs: &LinearCosts) -> Cost {
     if run.count == 1 { leaf } else { times(costs.vector.at(run.count), leaf) }
 }
 
-/// The floor of all trees of a part.
+/// Returns a lower bound of the cost of all trees of a part.
 const fn floor(runs: &[Run], shifted: bool, costs: &LinearCosts) -> u64 {
     costs.floor(entries(runs), runs.len() == 1, shifted)
 }

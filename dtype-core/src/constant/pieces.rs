@@ -1,4 +1,4 @@
-//! What the small tree program works on: parts of a map that can be solved apart, and the pieces of each.
+//! The input of the small tree program: the parts of a map that are solved separately, and their pieces.
 
 use super::RunBuffer;
 use crate::{
@@ -6,19 +6,18 @@ use crate::{
     cuts::{Anchor, Repetition, Room, Stretch, Tiling, cut, entries},
 };
 
-/// The most pieces of a part: as many entries are solved exactly in an expansion, one by one.
+/// The largest number of pieces of a part. An expansion solves as many entries exactly, one by one.
 pub(super) const MOST: usize = Limits::EXPANSION.exact_entries as usize;
 
-/// The most repetitions of a part that are looked at.
+/// The largest number of repetitions of a part that are considered.
 const REPETITIONS: usize = 64;
 
-/// Where a map falls apart: `true` before each run that begins a part.
+/// Splits a map into parts. Returns `true` for each run that begins a part.
 ///
-/// If the entries of one base type follow each other, then no vec, idx or idxbuc of two or more copies
-/// reaches across either end of that stretch: its child would hold the type and another one, and in two
-/// copies of the child the type would not follow itself. So above both sides there are only strcs, which
-/// merge into one at the root; and within a part the argument holds again, with fewer occurrences of the
-/// other types.
+/// If the entries of one base type follow each other, no vec, idx or idxbuc of two or more copies crosses
+/// either end of that stretch. Its child would hold this type and another one, so between two copies of the
+/// child the type would not follow itself. So only strcs cross these ends, and they merge into one strc at
+/// the root. The argument applies again within a part, where the other types have fewer occurrences.
 pub(super) const fn parts(runs: &[Run]) -> [bool; RunBuffer::CAPACITY] {
     let mut begins = [false; RunBuffer::CAPACITY];
     begins[0] = true;
@@ -28,7 +27,7 @@ pub(super) const fn parts(runs: &[Run]) -> [bool; RunBuffer::CAPACITY] {
         let mut start = 0;
         while start < runs.len() {
             let end = end_of(&begins, start, runs.len());
-            // There is nothing to part in a single run.
+            // A single run cannot be split.
             changed |= end > start + 1 && part_at_stretches(runs, start, end, &mut begins);
             start = end;
         }
@@ -36,7 +35,7 @@ pub(super) const fn parts(runs: &[Run]) -> [bool; RunBuffer::CAPACITY] {
     begins
 }
 
-/// Where the part that begins at `start` ends.
+/// Returns the end of the part that begins at `start`.
 pub(super) const fn end_of(begins: &[bool], start: usize, end: usize) -> usize {
     let mut at = start + 1;
     while at < end && !begins[at] {
@@ -45,10 +44,10 @@ pub(super) const fn end_of(begins: &[bool], start: usize, end: usize) -> usize {
     at
 }
 
-/// Parts the runs `start..end` at the ends of every stretch that holds all entries of its type. Whether there
-/// was any.
+/// Splits the runs `start..end` at both ends of every stretch that holds all entries of its type. Returns
+/// `true` if it split any runs.
 const fn part_at_stretches(runs: &[Run], start: usize, end: usize, begins: &mut [bool]) -> bool {
-    // By base type: the number of stretches.
+    // The number of stretches of each base type.
     let mut stretches = [0u8; BaseType::COUNT];
     let mut at = start;
     while at < end {
@@ -71,12 +70,12 @@ const fn part_at_stretches(runs: &[Run], start: usize, end: usize, begins: &mut 
     changed
 }
 
-/// How the runs of a part become pieces.
+/// The rule by which the runs of a part become pieces.
 #[derive(Clone, Copy)]
 pub(super) enum Grain {
     /// A piece for each run.
     Runs,
-    /// Runs, cut wherever that can help; entries, where that would be too many cuts.
+    /// Pieces of runs, cut wherever this can help. If that needs too many cuts, a piece for each entry.
     Cut,
     /// A piece for each entry.
     Entries,
@@ -84,22 +83,22 @@ pub(super) enum Grain {
 
 /// The pieces of a part.
 pub(super) struct PieceList {
-    /// The pieces, `length` of them; a piece is a run itself, with the stride of the whole even if it is a
-    /// single entry.
+    /// The pieces, `length` of them. A piece is a run itself. It has the stride of its whole run, even if it
+    /// is a single entry.
     pub(super) list: [Run; MOST],
     pub(super) length: usize,
-    /// For each piece, where the stretch of one base type at one stride ends that begins with it, and the
-    /// stride.
+    /// The end of the stretch that begins with each piece, and the stride of that stretch. A stretch has one
+    /// base type and one stride.
     pub(super) end: [u8; MOST],
     pub(super) stride: [i64; MOST],
-    /// Equal for pieces that are the same but for their place.
+    /// The symbol of each piece. Pieces that differ only in their displacements have the same symbol.
     pub(super) symbol: [u8; MOST],
-    /// Whether solving the pieces solves the map.
+    /// `true` if solving the pieces solves the map.
     pub(super) exact: bool,
 }
 
 impl PieceList {
-    /// Of the runs of a part.
+    /// Cuts the runs of a part into pieces.
     pub(super) const fn of(runs: &[Run], grain: Grain, tiling: &Tiling) -> Self {
         let mut pieces = Self {
             list: [runs[0]; MOST],
@@ -124,7 +123,7 @@ impl PieceList {
         pieces
     }
 
-    /// The symbol of a piece is the first one that is like it.
+    /// Gives each piece the symbol of the first piece that is like it.
     const fn find_symbols(&mut self) {
         let mut i = 0;
         while i < self.length {
@@ -178,7 +177,7 @@ impl PieceList {
         }
     }
 
-    /// Whether there was room for all that the cuts leave.
+    /// Adds the pieces between the cuts. Returns `false` if there is not enough room for the cuts.
     const fn add_cut(&mut self, runs: &[Run], tiling: &Tiling) -> bool {
         let mut cuts = [0; MOST + 1];
         let room = Room {
@@ -206,7 +205,7 @@ impl PieceList {
         self.length += 1;
     }
 
-    /// From one piece to a later one, in bytes.
+    /// Returns the distance from one piece to a later one, in bytes.
     pub(super) const fn distance(&self, from: usize, to: usize) -> i64 {
         self.list[to].displacement - self.list[from].displacement
     }

@@ -1,4 +1,4 @@
-//! A tree in a constant: its nodes without their lists, which the pieces of the map give.
+//! Trees in constants: the nodes without their lists. The lists follow from the pieces of the map.
 
 use alloc::vec::Vec;
 
@@ -8,12 +8,12 @@ use crate::{
     repeat::{Repeat, repeat, repeat_singles},
 };
 
-/// A node of a tree, before its children. Numbers are pieces, copies and parts.
+/// A node of a tree, which precedes its children. The numbers count pieces, copies or parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Node {
     /// A piece of one entry.
     Leaf,
-    /// A node over the leaf that all entries of this number of pieces are.
+    /// A node over a leaf. All entries of this number of pieces are copies of the leaf.
     Leaves(Repeat, u16),
     /// A node with this number of copies.
     Repeat(Repeat, u16),
@@ -22,7 +22,7 @@ pub(super) enum Node {
 }
 
 impl Node {
-    /// What a node is, and its number, as one number.
+    /// Returns the kind of the node and its number as one number.
     const fn encoded(self) -> u16 {
         let (kind, number) = match self {
             Self::Leaf => (0, 0),
@@ -55,25 +55,25 @@ impl Node {
 /// The nodes of a tree, parents before children.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recipe {
-    /// Encoded, for the reason that [`super::RunBuffer`] gives.
+    /// The encoded nodes. They are plain numbers for the reason that [`super::RunBuffer`] gives.
     nodes: [u16; Self::CAPACITY],
     length: usize,
 }
 
 impl Recipe {
-    /// Least-cost trees of 64 runs have fewer nodes unless leaves are next to free.
+    /// Enough for the least-cost trees of 64 runs, unless leaves are next to free.
     const CAPACITY: usize = 256;
 
     pub(super) const fn new() -> Self {
         Self { nodes: [0; _], length: 0 }
     }
 
-    /// Whether all nodes had room.
+    /// Returns `true` if all nodes had room.
     pub(super) const fn is_complete(&self) -> bool {
         self.length <= Self::CAPACITY
     }
 
-    /// Whether the root is a vec over more than a leaf.
+    /// Returns `true` if the root is a vec over more than a leaf.
     pub(super) const fn repeats_regularly(&self) -> bool {
         self.length > 0 && self.nodes[0] & 7 == Node::Repeat(Repeat::Vector, 0).encoded()
     }
@@ -83,7 +83,7 @@ impl Recipe {
         self.set(place, node);
     }
 
-    /// The place of a node that is known only when its children are written.
+    /// Reserves the place of a node that is known only after its children are written.
     pub(super) const fn reserve(&mut self) -> usize {
         self.length += 1;
         self.length - 1
@@ -95,7 +95,7 @@ impl Recipe {
         }
     }
 
-    /// The tree that the recipe makes of the pieces it was written for.
+    /// Builds the tree from the pieces for which the recipe was written.
     pub(super) fn tree(&self, pieces: &[Run]) -> TypeTree {
         let shift = pieces.first().map_or(0, |piece| piece.displacement);
         Builder { nodes: self.nodes[..self.length].iter(), pieces }.node(0, shift).0
@@ -108,8 +108,8 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// The next node, over the pieces from `start` on and moved to begin at `shift`, and the number of its
-    /// pieces.
+    /// Builds the next node, over the pieces from `start` on and moved to begin at `shift`. Returns it with
+    /// the number of its pieces.
     fn node(&mut self, start: usize, shift: i64) -> (TypeTree, usize) {
         let Some(node) = self.nodes.next() else { return (TypeTree::structure([], []), 0) };
         match Node::decoded(*node) {
@@ -119,11 +119,11 @@ impl Builder<'_> {
                 (leaves(kind, pieces, shift), pieces.len())
             }
             Node::Repeat(kind, copies) => {
-                // A vec hands a shift down; the others carry it in their lists.
+                // A vec passes a shift down to its child; the other kinds carry it in their lists.
                 let below = if kind == Repeat::Vector { shift } else { 0 };
                 let (child, pieces) = self.node(start, below);
                 let length = self.pieces[start..start + pieces].iter().map(|piece| piece.count).sum::<u64>();
-                // The other copies may be of more pieces, or fewer.
+                // The other copies may consist of more pieces, or fewer.
                 let (mut starts, mut entries, mut end) = (Vec::new(), 0, start);
                 while entries < length * u64::from(copies) {
                     if entries % length == 0 {
@@ -149,7 +149,7 @@ impl Builder<'_> {
     }
 }
 
-/// A node over the entries of pieces of one base type.
+/// Builds a node over the entries of pieces of one base type.
 fn leaves(kind: Repeat, pieces: &[Run], shift: i64) -> TypeTree {
     let mut strides = StrideCounts::new();
     (0..pieces.len()).for_each(|piece| strides.push_piece(pieces, 0, piece));

@@ -2,11 +2,10 @@
 
 use crate::{BaseType, Run, Runs, TypeTree, run::Next};
 
-/// A type map of at most [`CAPACITY`](Self::CAPACITY) runs, in order, that can be put together and read in a
-/// constant.
+/// A type map of at most [`CAPACITY`](Self::CAPACITY) runs, in order. A constant can build and read it.
 ///
-/// The runs depend on the map alone, not on the steps in which it was put together. A map of more runs makes
-/// the buffer [incomplete](Self::runs) for good.
+/// The runs depend on the map alone, not on the steps that built it. A map of more runs makes the buffer
+/// [incomplete](Self::runs) for good.
 ///
 /// ```
 /// use dtype_core::{BaseType, constant::RunBuffer};
@@ -23,7 +22,8 @@ use crate::{BaseType, Run, Runs, TypeTree, run::Next};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct RunBuffer {
-    // Not an array of `Run`s: the compiler validates every constant, numbers without padding all at once.
+    // Not an array of `Run`s: the compiler validates every constant, and checks numbers without padding all
+    // at once.
     bases: [u8; Self::CAPACITY],
     displacements: [i64; Self::CAPACITY],
     counts: [u64; Self::CAPACITY],
@@ -33,10 +33,10 @@ pub struct RunBuffer {
 }
 
 impl RunBuffer {
-    /// The most runs a buffer holds.
+    /// The largest number of runs that a buffer holds.
     pub const CAPACITY: usize = 64;
 
-    /// An empty map.
+    /// Creates an empty map.
     pub const fn new() -> Self {
         Self {
             bases: [0; _],
@@ -48,14 +48,14 @@ impl RunBuffer {
         }
     }
 
-    /// One entry at displacement 0.
+    /// Creates a map of one entry at displacement 0.
     pub const fn of_base(base: BaseType) -> Self {
         let mut runs = Self::new();
         runs.push(Run::single(base, 0));
         runs
     }
 
-    /// The type map of a tree. It must have been measured.
+    /// Returns the type map of a tree. The tree must have been measured.
     pub(crate) fn of(tree: &TypeTree) -> Self {
         let (mut runs, few) = (Self::new(), tree.few_runs(Self::CAPACITY));
         few.iter().flat_map(Runs::as_slice).for_each(|run| runs.push(*run));
@@ -63,17 +63,17 @@ impl RunBuffer {
         runs
     }
 
-    /// Whether the runs were not too many.
+    /// Returns `true` if all runs fit the buffer.
     pub const fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// All runs, or nothing if they were too many.
+    /// Returns all runs, or `None` if they did not fit.
     pub fn runs(&self) -> Option<impl Iterator<Item = Run>> {
         self.complete.then(|| (0..self.length).map(|i| self.get(i)))
     }
 
-    /// All runs at the front of a list, and their number; nothing if they were too many.
+    /// Returns an array that begins with all runs, and their number. Returns `None` if they did not fit.
     pub(crate) const fn list(&self) -> Option<([Run; Self::CAPACITY], usize)> {
         let mut list = [Run::single(BaseType::Byte, 0); Self::CAPACITY];
         let mut i = 0;
@@ -100,12 +100,13 @@ impl RunBuffer {
         self.strides[i] = run.stride;
     }
 
-    /// Appends a run.
+    /// Appends a run, and joins it to the runs before if it continues them.
     pub const fn push(&mut self, run: Run) {
-        // Most runs continue nothing; and the fewer steps this takes, the sooner the compiler is done.
+        // This shortcut serves most runs, which continue nothing. It saves the compiler many steps.
         let alone = self.length == 0 || self.bases[self.length - 1] != run.base as u8;
         let adjacent = run.count == 1 || run.stride == run.base.extent() as i64;
-        // Entry by entry, two that are not adjacent are two runs until the third comes.
+        // Pushed entry by entry, a run of entries that are not adjacent takes two places until its third
+        // entry.
         let room = if adjacent { Self::CAPACITY } else { Self::CAPACITY - 1 };
         if alone && run.count > 0 && (adjacent || run.count > 2) && self.length < room {
             let stride = if run.count == 1 { 0 } else { run.stride };
@@ -155,7 +156,7 @@ impl RunBuffer {
         self.complete &= other.complete;
     }
 
-    /// The map `count` times, `stride` bytes apart.
+    /// Returns the map repeated `count` times, `stride` bytes apart.
     #[must_use]
     pub const fn repeated(&self, count: u64, stride: i64) -> Self {
         let mut copies = Self::new();
@@ -163,7 +164,7 @@ impl RunBuffer {
         let run = self.get(0);
         match self.length {
             0 => {}
-            // All copies at once, where they are one run.
+            // If all copies are one run, they are added at once.
             1 if run.count == 1 => copies.push(Run { count, stride, ..run }),
             1 if run.entry(run.count).wrapping_sub(run.displacement) == stride => {
                 match run.count.checked_mul(count) {
@@ -171,7 +172,7 @@ impl RunBuffer {
                     None => copies.complete = false,
                 }
             }
-            // Otherwise every copy begins a run, so that this ends soon.
+            // Otherwise every copy begins a run, so the loop ends soon.
             _ => {
                 let mut i = 0;
                 while i < count && copies.complete {

@@ -1,21 +1,21 @@
-//! The strides of pieces, counted in a constant.
+//! The frequencies of the strides of pieces, counted in a constant.
 
 use super::pieces::MOST;
 use crate::{Run, cuts::Long};
 
-/// How often each difference of displacements occurs, and which is the most frequent: the best stride of an
-/// idxbuc. What the general search counts with a hash table is searched here.
+/// The frequencies of the differences of displacements. The most frequent one is the best stride of an
+/// idxbuc. The general search uses a hash table; this one uses a list.
 pub(super) struct StrideCounts {
     pub differences: [i64; 2 * MOST],
     counts: [u64; 2 * MOST],
     pub length: usize,
     pub pushed: u64,
-    /// Which occurs most often, and how often.
+    /// The index of the most frequent difference. `most` is its frequency.
     best: usize,
     pub most: u64,
-    /// Whether there were entries of different base types, so that the rest says nothing.
+    /// `true` if entries of different base types were pushed, so that the other fields have no meaning.
     pub mixed: bool,
-    /// The pieces whose entries are not listed one by one.
+    /// The pieces whose entries are too many to be listed.
     pub long: Long,
 }
 
@@ -33,13 +33,13 @@ impl StrideCounts {
         }
     }
 
-    /// The most frequent difference.
+    /// Returns the most frequent difference.
     pub const fn best(&self) -> i64 {
         self.differences[self.best]
     }
 
-    /// Adds the piece `at` to the entries of the pieces from `start` on: its distance to the one before, and
-    /// those within.
+    /// Adds the piece `at` to the pieces from `start` on. Counts its distance to the piece before, and the
+    /// distances within it.
     pub const fn push_piece(&mut self, pieces: &[Run], start: usize, at: usize) {
         let piece = &pieces[at];
         if piece.base as u8 != pieces[start].base as u8 {

@@ -1,5 +1,6 @@
-//! The tree program for few pieces, in a constant: what [`crate::reconstruct`] does for any number, without
-//! allocation and without its devices for large maps. The argument is the same: see DESIGN.md.
+//! The tree program for few pieces, in a constant. It does what [`crate::reconstruct`] does for any number,
+//! without allocation and without the optimizations for large maps. The proof is the same: see
+//! docs/search.md.
 
 use super::{
     pieces::{MOST, PieceList},
@@ -8,10 +9,10 @@ use super::{
 };
 use crate::{LinearCosts, Price, repeat::Repeat};
 
-/// A cost. Small, for the tables to fit any thread's stack.
+/// A cost. The type is small so that the tables fit the stack of any thread.
 pub(super) type Cost = u32;
 
-/// More than any cost: the sum of two still fits.
+/// A cost above any known cost. The sum of two such costs does not overflow.
 pub(super) const UNKNOWN: Cost = Cost::MAX >> 1;
 
 /// The least-cost trees of all segments of up to [`MOST`] pieces.
@@ -20,21 +21,23 @@ pub(super) struct Table {
     costs: LinearCosts,
     leaf: Cost,
     structure: Cost,
-    /// Whether a vec costs the same for all counts, and never more than an idx or an idxbuc of one bucket.
+    /// `true` if a vec costs the same for all counts, and never more than an idx or an idxbuc of one bucket.
     flat: bool,
-    /// By first piece and end of a segment: where the segment behind ends that repeats it, or 0 if there is
+    /// By first piece and end of a segment: the end of the segment after it that repeats it, or 0 if there is
     /// none.
     again: [[u8; MOST + 1]; MOST],
-    /// By first piece and length − 1: how to make that segment.
+    /// By first piece and length − 1: the way to make that segment.
     choices: [[Choice; MOST]; MOST],
-    /// By first piece and length − 1: its least cost, and that as a sequence of parts.
+    /// By first piece and length − 1: the least cost of the segment, as a tree (`aligned`) and as a sequence
+    /// of parts (`before`).
     aligned: [[Cost; MOST]; MOST],
     before: [[Cost; MOST]; MOST],
-    /// By length − 1: how to make the segment from piece 0 on, moved to begin anywhere but at 0.
+    /// By length − 1: the root of the segment from piece 0 on, moved to begin anywhere except at 0.
     shifted: [Root; MOST],
-    /// Segments that may be a part of a strc: where they end.
+    /// The ends of the segments that may be a part of a strc.
     kept_end: [u8; MOST * (MOST + 1) / 2],
-    /// By first piece: the last of its kept segments is before this, and so is the last of the pieces behind.
+    /// By first piece: the end in `kept_end` of its kept segments. They begin where those of the next piece
+    /// end.
     kept: [usize; MOST + 1],
 }
 
@@ -43,9 +46,9 @@ pub(super) struct Table {
 enum Root {
     /// A single entry.
     Leaf,
-    /// A node over the leaf that all entries are.
+    /// A node over a leaf of which all entries are copies.
     Leaves(Repeat),
-    /// A node of `copies` copies of the first `pieces` pieces.
+    /// A node over a child. The numbers are its copies, and the pieces of the first copy.
     Copies(Repeat, u8, u8),
     /// A strc of two or more parts.
     Parts,
@@ -54,24 +57,24 @@ enum Root {
 }
 
 impl Root {
-    /// Any root will do where there is none; this one has no bytes without a value, so that the interpreter
-    /// of constants copies whole arrays of it at once.
+    /// A placeholder for a missing root. It has no bytes without a value, so the interpreter of constants
+    /// copies whole arrays of it at once.
     const UNKNOWN: Self = Self::Copies(Repeat::Vector, 0, 0);
 }
 
 #[derive(Clone, Copy)]
 struct Choice {
-    /// The root of the tree without a strc at its root.
+    /// The root of the cheapest tree without a strc at its root.
     whole: Root,
-    /// Whether a strc at the root is cheaper.
+    /// `true` if a strc at the root is cheaper.
     strc: bool,
-    /// Whether the whole is the best sequence of parts.
+    /// `true` if the best sequence of parts is the whole as a single part.
     single: bool,
-    /// Where the last part begins in the best sequence of two or more.
+    /// The first piece of the last part in the best sequence of two or more parts.
     last: u8,
 }
 
-/// By length: the least cost of a segment so far, and its root.
+/// The least cost of a segment so far, and its root, by length.
 struct Least {
     cost: [Cost; MOST + 1],
     root: [Root; MOST + 1],
@@ -90,17 +93,17 @@ impl Least {
     }
 }
 
-/// All segments that begin at one piece, by length.
+/// The segments that begin at one piece, by length.
 struct Row {
     start: usize,
-    /// Up to this length they are known already.
+    /// The length up to which the segments are solved.
     known: usize,
     whole: Least,
     shifted: Least,
-    /// The best sequence of two or more parts: its cost, and where the last part begins.
+    /// The best sequence of two or more parts: its cost, and the place where the last part begins.
     parts: [Cost; MOST + 1],
     last: [u8; MOST + 1],
-    /// By the length of a child: up to where its copies follow each other at one stride.
+    /// By the length of a child: the length up to which its copies follow each other at one stride.
     regular: [u8; MOST + 1],
 }
 
@@ -118,9 +121,9 @@ impl Row {
     }
 }
 
-/// The segments up to some length that begin at one piece are the same as those that begin at a later one.
+/// A match: the segments of up to `length` pieces from one piece on are the same as those from piece `start`.
 #[derive(Clone, Copy)]
-struct Known {
+struct Match {
     length: usize,
     start: usize,
 }
@@ -128,16 +131,16 @@ struct Known {
 /// The least costs of all pieces together.
 #[derive(Clone, Copy)]
 pub(super) struct Costs {
-    /// As a tree that begins at 0.
+    /// The cost as a tree that begins at 0.
     pub(super) aligned: Cost,
-    /// As a tree that begins elsewhere, if that was asked for.
+    /// The cost as a tree that begins elsewhere, if that was requested.
     pub(super) shifted: Cost,
-    /// As a sequence of parts of a strc.
+    /// The cost as a sequence of parts of a strc.
     pub(super) parts: Cost,
 }
 
 impl Table {
-    /// An empty table.
+    /// Creates an empty table.
     pub(super) const fn new(pieces: PieceList, costs: &LinearCosts) -> Self {
         let unknown = Choice { whole: Root::UNKNOWN, strc: false, single: false, last: 0 };
         Self {
@@ -156,7 +159,8 @@ impl Table {
         }
     }
 
-    /// Solves all segments. With `shift`, also those from piece 0 on that begin anywhere but at 0.
+    /// Solves all segments. If `shift` is set, also solves those from piece 0 on that begin anywhere except
+    /// at 0.
     pub(super) const fn fill(&mut self, shift: bool) -> Costs {
         let (mut start, mut matched) = (self.pieces.length, [0; MOST]);
         let mut all = Costs { aligned: UNKNOWN, shifted: UNKNOWN, parts: UNKNOWN };
@@ -168,18 +172,20 @@ impl Table {
         all
     }
 
-    /// Whether solving the pieces solves the map.
+    /// Returns `true` if solving the pieces solves the map.
     pub(super) const fn is_exact(&self) -> bool {
         self.pieces.exact
     }
 
-    /// Finds where the segments end that repeat those which begin at `start`; `matched` has, for each shift,
-    /// how many pieces match those a shift behind. Gives the longest match, and where it begins.
+    /// Finds the ends of the segments that repeat those which begin at `start`. For each shift, `matched` has
+    /// the length of the match between the pieces from `start` on and those a shift later. Returns the
+    /// longest match.
     ///
-    /// Of repetitions across the ends of runs, all copies are cut alike; so the number of matching pieces
-    /// tells them. Parts of stretches may be cut in different ways: these are told by their entries.
-    const fn find_repeats(&mut self, start: usize, matched: &mut [usize; MOST]) -> Known {
-        let (pieces, mut known) = (&self.pieces, Known { length: 0, start });
+    /// All copies of a repetition that crosses the ends of runs are cut alike. So the number of matching
+    /// pieces shows such a repetition. Parts of stretches may be cut in different ways, so their entries are
+    /// compared.
+    const fn find_repeats(&mut self, start: usize, matched: &mut [usize; MOST]) -> Match {
+        let (pieces, mut known) = (&self.pieces, Match { length: 0, start });
         let (symbol, mut shift) = (pieces.symbol[start], 1);
         while start + shift < pieces.length {
             let middle = start + shift;
@@ -198,15 +204,16 @@ impl Table {
                 self.again[start][middle] = self.as_many_of_a_stretch(start, middle) as u8;
             }
             if same > known.length {
-                known = Known { length: same, start: middle };
+                known = Match { length: same, start: middle };
             }
             shift += 1;
         }
         known
     }
 
-    /// Where the segment ends that has as many entries as the one from `start` to `middle`, which is of one
-    /// stretch, and is of one like that itself; or 0.
+    /// Returns the end of the segment from `middle` on that has as many entries as the one from `start` to
+    /// `middle`. The first segment must lie in one stretch. Returns 0 if the second one does not lie in a
+    /// stretch of the same base type and stride.
     const fn as_many_of_a_stretch(&self, start: usize, middle: usize) -> usize {
         let (pieces, mut first, mut second, mut i) = (&self.pieces, 0, 0, start);
         while i < middle {
@@ -222,11 +229,11 @@ impl Table {
         if second == first && alike { i } else { 0 }
     }
 
-    /// Solves all segments that begin at `start`, given those of all later pieces. Where they are the same as
-    /// ones that begin later, there is nothing to do.
-    const fn solve(&mut self, start: usize, known: Known, matched: &[usize; MOST], shift: bool) -> Costs {
+    /// Solves all segments that begin at `start`, given those of all later pieces. Segments that are the same
+    /// as later ones are copied.
+    const fn solve(&mut self, start: usize, known: Match, matched: &[usize; MOST], shift: bool) -> Costs {
         let reach = self.pieces.length - start;
-        let known = if shift { Known { length: 0, start } } else { known };
+        let known = if shift { Match { length: 0, start } } else { known };
         if known.length > 0 {
             self.choices[start] = self.choices[known.start];
             self.aligned[start] = self.aligned[known.start];
@@ -265,8 +272,8 @@ impl Table {
         }
     }
 
-    /// Keeps what is kept of the known segments, and gives where the list ends.
-    const fn keep_known(&mut self, start: usize, known: Known) -> usize {
+    /// Copies the kept segments from the row that `known` matches, and returns the end of the list.
+    const fn keep_known(&mut self, start: usize, known: Match) -> usize {
         let mut kept = self.kept[start + 1];
         let (mut i, end) = (self.kept[known.start + 1], self.kept[known.start]);
         let behind = known.start - start;
@@ -278,8 +285,8 @@ impl Table {
         kept
     }
 
-    /// Decides how to make the row's first `length` pieces, for which everything has been tried. Whether they
-    /// may be a part.
+    /// Decides how to make the row's first `length` pieces, after all nodes have been tried. Returns `true`
+    /// if they may be a part of a strc.
     const fn settle(&mut self, row: &mut Row, length: usize, leaves: &StrideCounts, shift: bool) -> bool {
         let (whole, sequence) = (row.whole.cost[length], row.parts[length]);
         let joined = sum(self.structure, sequence);
@@ -290,10 +297,10 @@ impl Table {
             last: row.last[length],
         };
         let (mut aligned, mut before) = (joined, sequence);
-        // Most segments are nothing but sequences of parts.
+        // For most segments, a strc of parts is the only tree.
         if whole < UNKNOWN {
             let part = times(self.costs.part, whole);
-            // At equal cost adjacent leaves are a part: MPI takes them as a block length.
+            // At equal cost, adjacent leaves are a part, because MPI takes them as a block length.
             choice.single = part < sequence || (part == sequence && self.adjacent(row.start, leaves));
             before = if choice.single { part } else { sequence };
             aligned = if choice.strc { joined } else { whole };
@@ -308,13 +315,13 @@ impl Table {
         choice.single
     }
 
-    /// Whether these are adjacent leaves.
+    /// Returns `true` if these are adjacent leaves.
     const fn adjacent(&self, start: usize, leaves: &StrideCounts) -> bool {
         let extent = self.pieces.list[start].base.extent() as i64;
         !leaves.mixed && leaves.length == 1 && leaves.differences[0] == extent
     }
 
-    /// The row's first `length` pieces are entries of one base type: what takes them all at once.
+    /// Tries the nodes over a leaf for the row's first `length` pieces, whose entries have one base type.
     const fn leaves(&self, row: &mut Row, length: usize, leaves: &StrideCounts, shift: bool) {
         let (costs, leaf, count) = (&self.costs, self.leaf, leaves.pushed + 1);
         if count == 1 {
@@ -339,8 +346,8 @@ impl Table {
         }
     }
 
-    /// What can carry a shift of the row's first `length` pieces as a whole: a strc of parts, or a node with
-    /// a single child.
+    /// Relaxes the row's first `length` pieces, shifted as a whole. A strc of parts can carry the shift, or a
+    /// node with a single child.
     const fn shift(&self, row: &mut Row, length: usize, aligned: Cost) {
         let (costs, all) = (&self.costs, length as u8);
         let part = times(costs.part, row.whole.cost[length]);
@@ -352,8 +359,8 @@ impl Table {
         shifted.relax(length, sum(self.structure, part), Root::Part);
     }
 
-    /// Relaxes every longer segment that repeats the row's first `child` pieces, as there is one; they match
-    /// that number of pieces behind them.
+    /// Relaxes every longer segment that repeats the row's first `child` pieces. There must be one. `matched`
+    /// is the length of the match between the pieces of the row and those `child` places later.
     const fn repeat(&self, row: &mut Row, child: usize, matched: usize, shift: bool) {
         let (start, pieces, costs) = (row.start, &self.pieces, &self.costs);
         let (mut last, mut end) = (start, start + child);
@@ -362,7 +369,8 @@ impl Table {
             return;
         }
         let choice = &self.choices[start][child - 1];
-        // A vec of copies that goes on as far as this could is better than any node over several of them.
+        // No node over several copies is better than a vec of the copies that extends as far as the node
+        // could.
         let regular = start + matched / child * child;
         let ends = regular + child >= pieces.length || self.again[regular][regular + child] == 0;
         if self.flat
@@ -389,7 +397,7 @@ impl Table {
             if length <= row.known {
                 continue;
             }
-            // Nothing over several copies is better than the vec that goes on beyond them.
+            // No node over several copies is better than a vec of these copies that extends beyond them.
             if self.flat && !shift && !choice.strc && go_on(choice.whole, row.whole.root[length]) {
                 continue;
             }
@@ -428,7 +436,7 @@ impl Table {
             if end <= known {
                 return;
             }
-            // As a part it is the best sequence.
+            // A kept segment is its own best sequence of parts.
             let (cost, longer) = (before + self.before[next][end - next - 1], end - row.start);
             if cost < row.parts[longer] {
                 row.parts[longer] = cost;
@@ -437,7 +445,7 @@ impl Table {
         }
     }
 
-    /// Writes down the tree of all pieces.
+    /// Writes the tree of all pieces.
     pub(super) const fn write(&self, recipe: &mut Recipe, shift: bool) {
         let n = self.pieces.length;
         let root = if shift {
@@ -450,7 +458,7 @@ impl Table {
         self.write_root(recipe, root, 0, n, shift);
     }
 
-    /// Writes down the best sequence of parts for all pieces, and gives their number.
+    /// Writes the best sequence of parts for all pieces, and returns the number of parts.
     pub(super) const fn write_parts(&self, recipe: &mut Recipe) -> usize {
         let n = self.pieces.length;
         if self.choices[0][n - 1].single {
@@ -481,7 +489,7 @@ impl Table {
             }
         };
         let choice = &self.choices[start][child - 1];
-        // A vec hands a shift down; the others carry it in their lists.
+        // A vec passes a shift down to its child; the other kinds carry it in their lists.
         let below = shift && matches!(kind, Repeat::Vector);
         let root = if below {
             self.shifted[child - 1]
@@ -493,14 +501,14 @@ impl Table {
         self.write_root(recipe, root, start, child, below);
     }
 
-    /// Writes down the best sequence of two or more parts.
+    /// Writes the best sequence of two or more parts, and returns the number of parts.
     const fn write_sequence(&self, recipe: &mut Recipe, start: usize, length: usize) -> usize {
-        // Where the parts begin, from the last one to the first.
+        // The places where the parts begin, from the last part to the first.
         let mut begins = [0; MOST];
         let (mut count, mut end) = (0, length);
         while end > 0 {
             let choice = &self.choices[start][end - 1];
-            // What stands before the last part is a single part, or a sequence of parts again.
+            // The pieces before the last part are a single part, or again a sequence of parts.
             end = if end < length && choice.single { 0 } else { choice.last as usize };
             begins[count] = end;
             count += 1;
@@ -524,7 +532,7 @@ const fn is_flat(costs: &LinearCosts) -> bool {
     less && vector.is_flat()
 }
 
-/// Whether a longer segment is a vec of more copies of what a shorter one is a vec of.
+/// Returns `true` if both segments are vecs of the same child, so that the longer one has more copies.
 const fn go_on(shorter: Root, longer: Root) -> bool {
     match (shorter, longer) {
         (Root::Leaves(Repeat::Vector), Root::Leaves(Repeat::Vector)) => true,
@@ -533,22 +541,22 @@ const fn go_on(shorter: Root, longer: Root) -> bool {
     }
 }
 
-/// The cost of a node over a child, [`UNKNOWN`] where it is more.
+/// Returns the cost of a node over a child, or [`UNKNOWN`] if the cost is higher.
 pub(super) const fn times(price: Price, child: Cost) -> Cost {
-    // Nearly always, and much less for the interpreter of constants to do.
+    // This is the usual case, and much cheaper for the interpreter of constants.
     if price.times <= 1 && price.own <= UNKNOWN as u64 {
         return sum(price.own as Cost, child);
     }
     at_most(price.of(child as u64))
 }
 
-/// The sum of two costs up to [`UNKNOWN`], which is that where it is more.
+/// Returns the sum of two costs of at most [`UNKNOWN`], or [`UNKNOWN`] if the sum is higher.
 pub(super) const fn sum(a: Cost, b: Cost) -> Cost {
     let sum = a + b;
     if sum > UNKNOWN { UNKNOWN } else { sum }
 }
 
-/// The cost, [`UNKNOWN`] where it is more.
+/// Returns the cost, or [`UNKNOWN`] if it is higher.
 pub(super) const fn at_most(cost: u64) -> Cost {
     if cost > UNKNOWN as u64 { UNKNOWN } else { cost as Cost }
 }

@@ -1,4 +1,4 @@
-//! Where runs must be cut, so that solving the pieces solves the map. DESIGN.md has the argument.
+//! The cuts of runs that are needed so that solving the pieces solves the map. docs/search.md has the proof.
 
 use crate::Run;
 
@@ -11,15 +11,15 @@ pub(crate) use model::{FAR, LISTED, Long, Tiling, entries, is_within_reason, tak
 pub(crate) use work::{Anchor, Repetition, Room, Stretch};
 use work::{Cuts, START};
 
-/// Where to cut a map: at the ends of its runs, at what a repetition makes of these, and where runs of one
-/// length would fit into others. Solving the pieces solves the map under any model that takes [runs for
-/// atoms](takes_runs_for_atoms).
+/// Finds the cuts of a map. Cuts are at the ends of its runs, wherever a repetition copies these ends, and
+/// where a run can be divided into runs of another's length. Solving the pieces solves the map under any
+/// model that takes [runs for atoms](takes_runs_for_atoms).
 ///
-/// `a² x a⁵ x a⁵ x a³` at a regular stride repeats with a period of six entries; so both runs of five are cut
-/// behind the third entry, and what is found is `vec(3, strc(a², x, a³))`.
+/// For example, `a² x a⁵ x a⁵ x a³` at a regular stride repeats with a period of six entries. So both runs of
+/// five are cut after the third entry, and the search finds `vec(3, strc(a², x, a³))`.
 ///
-/// Writes the cuts, both ends of the map among them, and gives their number; nothing if there is no room for
-/// all.
+/// Writes the cuts, including both ends of the map, and returns their number. Returns `None` if there is not
+/// enough room for all.
 pub(crate) const fn cut(runs: &[Run], tiling: &Tiling, room: Room<'_>) -> Option<usize> {
     let mut cuts = Cuts::none(runs, tiling, room);
     cuts.insert_ends();
@@ -31,8 +31,8 @@ pub(crate) const fn cut(runs: &[Run], tiling: &Tiling, room: Room<'_>) -> Option
 }
 
 impl Cuts<'_> {
-    /// The ends of all runs. Where one base type goes on at another stride, an entry more or less on either
-    /// side may belong to something else by chance.
+    /// Cuts at the ends of all runs. If the base type continues at another stride, also cuts one entry before
+    /// and one after, because the entry on either side may fit both strides.
     const fn insert_ends(&mut self) {
         let mut at = START;
         self.insert(0);

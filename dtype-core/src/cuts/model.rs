@@ -1,11 +1,14 @@
-//! What a model must be like for its trees to be found in pieces of runs, and which pieces it takes.
+//! The requirements on a model for which the pieces of runs suffice, and the rules for those pieces.
 
 use crate::{LinearCosts, Run, cost::least};
 
-/// Whether a least-cost tree of a map need not cut runs but where [`cut`] does: the counts of vecs are free,
-/// but each costs something, and no more than a leaf that is a part; an idx over longer runs gains nothing
-/// against an idxbuc over leaves; and lists are not free, so that one of more than [`LISTED`] entries of a
-/// run is no better than the run by itself.
+/// Returns `true` if a least-cost tree of a map need not cut runs except where [`cut`](super::cut) does. The
+/// conditions are:
+///
+/// - The counts of vecs are free. Each vec costs something, but no more than a leaf that is a part.
+/// - An idx over longer runs gains nothing against an idxbuc over leaves.
+/// - Lists are not free, so a list of more than [`LISTED`] entries of a run is no better than the run by
+///   itself.
 pub(crate) const fn takes_runs_for_atoms(costs: &LinearCosts) -> bool {
     let vector = costs.vector.at(2).of(costs.leaf);
     let (index, bucket) = (costs.index, costs.index_bucket);
@@ -24,22 +27,22 @@ pub(crate) const fn takes_runs_for_atoms(costs: &LinearCosts) -> bool {
         && Tiling::of(costs).within <= LISTED
 }
 
-/// The entries of a run of more than this number are not listed one by one, neither by an idx nor by an
-/// idxbuc of another stride: where lists cost next to nothing, that would be the least-cost tree, and not fit
-/// the memory.
+/// The longest run whose entries are listed one by one. The entries of longer runs are listed neither by an
+/// idx nor by an idxbuc of another stride. If lists cost next to nothing, such a list would be the least-cost
+/// tree, but would not fit the memory.
 pub(crate) const LISTED: u64 = 1 << 12;
 
-/// Which of some runs are too long to be listed.
+/// The runs of a set that are too long to be listed.
 #[derive(Clone, Copy)]
 pub(crate) enum Long {
     None,
-    /// All are of this stride.
+    /// The stride that all long runs have.
     At(i64),
     Several,
 }
 
 impl Long {
-    /// With a further run.
+    /// Adds a further run.
     pub(crate) const fn with(self, count: u64, stride: i64) -> Self {
         match self {
             _ if count <= LISTED => self,
@@ -49,12 +52,12 @@ impl Long {
         }
     }
 
-    /// Whether an idx may list them all.
+    /// Returns `true` if an idx may list all runs.
     pub(crate) const fn can_be_listed(self) -> bool {
         matches!(self, Self::None)
     }
 
-    /// Whether they can be in buckets of a stride.
+    /// Returns `true` if the buckets of an idxbuc with this stride can hold all runs.
     pub(crate) const fn fits_buckets(self, stride: i64) -> bool {
         match self {
             Self::None => true,
@@ -64,10 +67,11 @@ impl Long {
     }
 }
 
-/// What is beyond all reason, so that differences and sums of what is not stay within the range.
+/// The bound on displacements and counts. Differences and sums of smaller numbers stay within the range.
 pub(crate) const FAR: u64 = 1 << 60;
 
-/// Whether differences of displacements, and numbers of entries, are far from the end of their range.
+/// Returns `true` if differences of displacements, and numbers of entries, are far from the end of their
+/// range.
 pub(crate) const fn is_within_reason(runs: &[Run]) -> bool {
     let mut i = 0;
     while i < runs.len() {
@@ -80,7 +84,7 @@ pub(crate) const fn is_within_reason(runs: &[Run]) -> bool {
     entries(runs) < FAR
 }
 
-/// Entries of all runs together.
+/// Returns the number of entries of all runs together.
 pub(crate) const fn entries(runs: &[Run]) -> u64 {
     let (mut i, mut sum) = (0, 0u64);
     while i < runs.len() {
@@ -90,26 +94,27 @@ pub(crate) const fn entries(runs: &[Run]) -> u64 {
     sum
 }
 
-/// When an idx or idxbuc over vecs of one length, which takes longer runs for several copies, may cost less
-/// than an idxbuc over the leaves.
+/// The conditions under which an idx or idxbuc over vecs of one length may cost less than an idxbuc over the
+/// leaves. Such a node takes a longer run for several copies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tiling {
-    /// What a copy adds to an idx, and a bucket to an idxbuc.
+    /// The cost that a copy adds to an idx, and a bucket to an idxbuc.
     pub(super) lookup: i64,
     pub(super) bucket: i64,
-    /// What that must save: of an idx, and of an idxbuc.
+    /// The amount that an idx, or an idxbuc, must save to be worth it.
     pub(super) index: i64,
     pub(super) index_bucket: i64,
-    /// The most copies that are worth taking from a run at either end of such a node, and from one within.
+    /// The largest number of copies that are worth taking from a run at either end of such a node, and from a
+    /// run within it.
     pub(super) at_end: u64,
     pub(super) within: u64,
-    /// The most entries of a run that are worth leaving to an idx over leaves, so that the rest is as long as
-    /// the run beside it.
+    /// The largest number of entries of a run that are worth leaving to an idx over leaves, so that the rest
+    /// is as long as the run beside it.
     pub(super) left: u64,
 }
 
 impl Tiling {
-    /// Of a model that takes runs for atoms; under others it may leave cuts out.
+    /// Returns the conditions for a model that takes runs for atoms. For other models, cuts may be missing.
     pub(crate) const fn of(costs: &LinearCosts) -> Self {
         const fn at_most(cost: u64) -> i64 {
             least(cost, 1 << 40) as i64
@@ -117,7 +122,7 @@ impl Tiling {
         let (lookup, bucket) = (at_most(costs.index.more.own), at_most(costs.bucket.own));
         let (vector, leaf) = (at_most(costs.vector.at(2).own), at_most(costs.leaf));
         let (index, index_bucket) = (at_most(costs.index.first.own), at_most(costs.index_bucket.first.own));
-        // What is taken from a run may be a part of its own, and what is behind it a node again.
+        // The entries taken from a run may be a part of their own, and the entries after them a node again.
         let part = at_most(costs.part.own);
         let run = at_most(costs.structure) + 2 * part + vector + leaf;
         let node = index + index_bucket + lookup + bucket + vector + leaf + part;
@@ -142,7 +147,7 @@ impl Tiling {
         }
     }
 
-    /// What so many copies of a run save, in an idx and in an idxbuc.
+    /// Returns the cost that a run of `copies` copies saves, in an idx and in an idxbuc.
     pub(super) const fn saved(&self, copies: u64) -> (i64, i64) {
         (self.bucket - copies as i64 * self.lookup, (2 - copies as i64) * self.bucket)
     }

@@ -1,11 +1,11 @@
-//! Repetitions across the ends of runs, whose copies are cut alike.
+//! Repetitions that cross the ends of runs. Their copies are cut alike.
 
 use super::work::{Anchor, Cuts, Place, Repetition, START};
 use crate::cost::least;
 
 impl Cuts<'_> {
-    /// All repetitions that reach across the end of a run: they show at two places with the same on either
-    /// side.
+    /// Finds all repetitions that cross the end of a run. They show at pairs of places with the same base
+    /// types on either side and the same distance across.
     pub(super) const fn find_repetitions(&mut self) {
         let (mut place, mut count, mut i) = (START, 0, 1);
         while i + 1 < self.length && count < self.room.anchors.len() {
@@ -34,7 +34,7 @@ impl Cuts<'_> {
         }
     }
 
-    /// The place of a cut, not before another one.
+    /// Returns the place of a cut. The search begins at `from`, which must not be after the cut.
     const fn place(&self, at: u64, mut from: Place) -> Place {
         while from.run < self.runs.len() {
             let end = self.end_of(from);
@@ -47,8 +47,9 @@ impl Cuts<'_> {
     }
 
     const fn find_repetition(&mut self, a: Place, b: Place) {
-        // A place inside a run repeats with the run, and so does its beginning where the entry before belongs
-        // to it as well; others repeat with the one before where the runs between are alike.
+        // Some pairs need no search. Two places inside runs repeat with the runs. The beginning of a run and
+        // a place inside it repeat with the run, because the entry before fits its stride. Two ends of runs
+        // that are alike repeat with the beginnings of these runs.
         if b.offset > 0 && (a.offset > 0 || a.run == b.run) || self.are_behind_others(a, b) {
             return;
         }
@@ -68,8 +69,8 @@ impl Cuts<'_> {
         self.repetitions += 1;
     }
 
-    /// Whether both places, with the same on either side, are the ends of runs that are alike, and so are
-    /// the other ends of these.
+    /// Returns `true` if both places are the ends of runs that are alike, and the beginnings of these runs
+    /// match as well. The places must match on either side.
     const fn are_behind_others(&self, a: Place, b: Place) -> bool {
         if a.offset > 0 || b.offset > 0 || a.run < 2 {
             return false;
@@ -82,8 +83,8 @@ impl Cuts<'_> {
             && self.step(a) == self.step(b)
     }
 
-    /// Whether both places lie in a repetition that is known, a number of periods apart: a multiple of a
-    /// period ends where the period does.
+    /// Returns `true` if both places lie in a known repetition, a whole number of periods apart. A repetition
+    /// with a multiple of the period ends where the repetition with the period does.
     const fn is_known(&self, a: Place, b: Place) -> bool {
         let mut i = self.repetitions;
         while i > 0 {
@@ -96,7 +97,7 @@ impl Cuts<'_> {
         false
     }
 
-    /// How many entries behind both places have the same shape.
+    /// Returns the number of entries after both places that have the same shape.
     const fn matching_behind(&self, mut a: Place, mut b: Place) -> u64 {
         let (from, distance) = (a.at, self.distance(a, b));
         while b.run < self.runs.len() {
@@ -114,7 +115,8 @@ impl Cuts<'_> {
         a.at - from
     }
 
-    /// How many entries before both places have the same shape, and lie the same way to what is behind.
+    /// Returns the number of entries before both places that have the same shape and the same position
+    /// relative to the entries after the places.
     const fn matching_before(&self, mut a: Place, mut b: Place) -> u64 {
         let (from, distance) = (a.at, self.distance(a, b));
         while a.at > 0 {
@@ -135,7 +137,7 @@ impl Cuts<'_> {
         from - a.at
     }
 
-    /// The same place, as the end of a run rather than the beginning of one.
+    /// Returns the place as the end of a run instead of the beginning of the next one.
     const fn before_end(&self, place: Place) -> Place {
         match place.offset {
             0 => Place { run: place.run - 1, offset: self.runs[place.run - 1].count, ..place },
@@ -143,12 +145,12 @@ impl Cuts<'_> {
         }
     }
 
-    /// In bytes, from the entry behind one place to the entry behind the other.
+    /// Returns the distance in bytes from the entry after one place to the entry after the other.
     const fn distance(&self, a: Place, b: Place) -> i64 {
         self.runs[b.run].entry(b.offset).wrapping_sub(self.runs[a.run].entry(a.offset))
     }
 
-    /// The ends of all repetitions, and whatever cut lies in one copy in the other as well.
+    /// Cuts at the ends of all repetitions, and repeats every cut in one copy in the other copies.
     pub(super) const fn repeat(&mut self) {
         let mut i = 0;
         while i < self.repetitions {
@@ -171,7 +173,7 @@ impl Cuts<'_> {
         }
     }
 
-    /// Makes all cuts of a repetition's copies in the copies behind them, from front to back.
+    /// Repeats the cuts of a repetition's copies in the copies after them, from front to back.
     const fn repeat_behind(&mut self, Repetition { start, end, period }: Repetition) {
         let (mut first, mut second) = (self.find(start), self.find(start + period));
         while first < self.length && self.room.cuts[first] <= end && self.complete {
@@ -186,7 +188,7 @@ impl Cuts<'_> {
         }
     }
 
-    /// And in the copies before them, from back to front.
+    /// Repeats the cuts of a repetition's copies in the copies before them, from back to front.
     const fn repeat_before(&mut self, Repetition { start, end, period }: Repetition) {
         let (mut first, mut second) = (self.find(end + 1), self.find(end + period + 1));
         while second > 0 && self.room.cuts[second - 1] >= start + period && self.complete {
@@ -197,7 +199,7 @@ impl Cuts<'_> {
             if first > 0 && self.room.cuts[first - 1] == copy {
                 second -= 1;
             } else {
-                // What comes next has moved to where the last one was.
+                // The insertion moved the next cut to the index of the last one.
                 self.insert_at(first, copy);
             }
         }

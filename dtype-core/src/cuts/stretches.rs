@@ -1,4 +1,5 @@
-//! Stretches of one base type at one stride, and where one is several copies of another.
+//! Stretches of one base type at one stride, and the cuts where one stretch consists of several copies of
+//! another.
 
 use super::{
     model::Tiling,
@@ -7,7 +8,7 @@ use super::{
 use crate::{Run, cost::least};
 
 impl Cuts<'_> {
-    /// All stretches, in order.
+    /// Finds all stretches, in order.
     pub(super) const fn find_stretches(&mut self) {
         let (mut run, mut start, mut before) = (0, 0, None);
         while run < self.runs.len() {
@@ -44,7 +45,8 @@ impl Cuts<'_> {
         self.stretches += 1;
     }
 
-    /// A stretch may be several copies of what is a stretch beside it, or one of them with little left over.
+    /// Cuts each stretch that consists of several copies of a stretch beside it, or of one copy and few
+    /// entries more.
     pub(super) const fn tile(&mut self) {
         let mut i = 0;
         while i < self.stretches && self.complete {
@@ -59,7 +61,7 @@ impl Cuts<'_> {
         }
     }
 
-    /// Cuts the longer one of two neighbours where it is as long as the shorter one, if little is left.
+    /// Cuts the longer one of two neighbours to the length of the shorter one, if few entries are left over.
     const fn make_equal(&mut self, one: usize, other: usize) {
         let (before, behind) = (self.room.stretches[one], self.room.stretches[other]);
         let (first, second) = (before.length(), behind.length());
@@ -70,8 +72,8 @@ impl Cuts<'_> {
         }
     }
 
-    /// Halves of two neighbours may be the copies of a vec that repeats, where it begins and ends in shorter
-    /// ones.
+    /// Cuts stretches of equal length in halves, if they begin and end with a shorter one. Then the halves of
+    /// two neighbours may be the copies of a vec that repeats.
     const fn halve(&mut self, one: usize) {
         let length = self.room.stretches[one].length();
         let half = length / 2;
@@ -96,13 +98,13 @@ impl Cuts<'_> {
         }
     }
 
-    /// Whether a stretch is shorter than a length, but not than half of it.
+    /// Returns `true` if a stretch is shorter than `length`, but not shorter than half of it.
     const fn is_shorter(&self, stretch: usize, length: u64) -> bool {
         let own = self.room.stretches[stretch].length();
         length / 2 <= own && own < length
     }
 
-    /// Cuts the neighbours of a stretch, as far as they are several of it, where enough of them are but one.
+    /// Cuts the neighbours of a stretch that are several copies of it, if enough of them are single copies.
     const fn tile_by(&mut self, one: usize) {
         let Tiling { at_end, within, index, index_bucket, .. } = *self.tiling;
         let length = self.room.stretches[one].length();
@@ -110,7 +112,7 @@ impl Cuts<'_> {
         while let Some(before) = self.neighbour(first, false) {
             let copies = self.copies(before, length);
             if copies == 1 && self.is_tiled(before, length) {
-                // It has been done with that one.
+                // The cuts were made for that stretch.
                 return;
             }
             if copies > within || !self.is_tiled(before, length) {
@@ -119,7 +121,7 @@ impl Cuts<'_> {
             }
             (first, start) = (before, self.room.stretches[before].start);
         }
-        // At either end of a node that is worth it there may be a single copy of a longer stretch.
+        // At either end of a node that is worth it, there may be a single copy from a longer stretch.
         let single = self.tiling.saved(1);
         let (mut saved, mut most, mut next) = (single, single, Some(first));
         let mut end = start;
@@ -145,9 +147,10 @@ impl Cuts<'_> {
         }
     }
 
-    /// The stretch at the same stride that begins where one ends, or ends where it begins.
+    /// Returns the stretch at the same stride that begins where this one ends or, unless `behind`, ends where
+    /// it begins.
     const fn neighbour(&self, one: usize, behind: bool) -> Option<usize> {
-        /// They are in order, and overlap by no more than an entry.
+        /// The number of stretches to look through. Stretches are in order, and overlap by at most one entry.
         const NEAR: usize = 6;
         let a = &self.room.stretches[one];
         let mut i = 1;
@@ -166,12 +169,12 @@ impl Cuts<'_> {
         None
     }
 
-    /// How many copies of a length fit into a stretch.
+    /// Returns the number of copies of a length that fit into a stretch.
     const fn copies(&self, stretch: usize, length: u64) -> u64 {
         self.room.stretches[stretch].length() / length
     }
 
-    /// Whether they fill it.
+    /// Returns `true` if copies of a length fill a stretch.
     const fn is_tiled(&self, stretch: usize, length: u64) -> bool {
         self.room.stretches[stretch].length().is_multiple_of(length)
     }

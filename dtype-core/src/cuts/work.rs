@@ -1,4 +1,4 @@
-//! What is worked on: the cuts so far, and what is known of the runs.
+//! The working state: the cuts so far, and the properties of the runs.
 
 use super::model::Tiling;
 use crate::Run;
@@ -6,17 +6,17 @@ use crate::Run;
 /// A place in a map, between two entries or at an end.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
-    /// Entries before it.
+    /// The number of entries before the place.
     pub(super) at: u64,
-    /// The run behind it, or the number of runs.
+    /// The run after the place, or the number of runs.
     pub(super) run: usize,
-    /// Entries of that run before it.
+    /// The number of entries of that run before the place.
     pub(super) offset: u64,
 }
 
 pub(super) const START: Place = Place { at: 0, run: 0, offset: 0 };
 
-/// A place where a repetition may show: the base types on either side, and the distance across.
+/// A place that a repetition may cross: the base types on either side, and the distance across.
 #[derive(Clone, Copy)]
 pub(crate) struct Anchor {
     pub(super) place: Place,
@@ -29,7 +29,7 @@ impl Anchor {
     pub(crate) const NONE: Self = Self { place: START, before: 0, behind: 0, step: 0 };
 }
 
-/// Whatever is cut in the entries `start..end` is cut `period` behind as well: both are alike.
+/// A repetition: the entries `start..end` have the same shape as those `period` later, so they are cut alike.
 #[derive(Clone, Copy)]
 pub(crate) struct Repetition {
     pub(super) start: u64,
@@ -41,8 +41,8 @@ impl Repetition {
     pub(crate) const NONE: Self = Self { start: 0, end: 0, period: 0 };
 }
 
-/// The longest stretch of one base type at one stride: a run, with the last entry of the one before where
-/// that fits, or two neighbours of different runs.
+/// The longest stretch of one base type at one stride. It is either a run, with the last entry of the run
+/// before if that fits, or two neighbours of different runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Stretch {
     pub(super) start: u64,
@@ -59,7 +59,7 @@ impl Stretch {
     }
 }
 
-/// Memory to work in, whose lengths are limits. There are at most two stretches for each run, and no more
+/// The memory to work in, whose lengths are limits. There are at most two stretches for each run, and no more
 /// anchors than cuts.
 pub(crate) struct Room<'a> {
     /// The cuts, in entries from the start of the map and in order.
@@ -76,7 +76,7 @@ pub(super) struct Cuts<'a> {
     pub(super) length: usize,
     pub(super) stretches: usize,
     pub(super) repetitions: usize,
-    /// Whether there was room for everything.
+    /// `true` as long as there was room for everything.
     pub(super) complete: bool,
 }
 
@@ -85,12 +85,13 @@ impl<'a> Cuts<'a> {
         Self { runs, tiling, room, length: 0, stretches: 0, repetitions: 0, complete: true }
     }
 
-    /// Whether a run, not the first one, is of the same base type as the one before.
+    /// Returns `true` if a run has the same base type as the run before. The run must not be the first.
     pub(super) const fn goes_on(&self, run: usize) -> bool {
         self.runs[run].base as u8 == self.runs[run - 1].base as u8
     }
 
-    /// In bytes, to a run, not the first one, from the last entry of the one before.
+    /// Returns the distance in bytes to a run from the last entry of the run before. The run must not be the
+    /// first.
     pub(super) const fn step(&self, run: usize) -> i64 {
         let last = &self.runs[run - 1];
         self.runs[run].displacement.wrapping_sub(last.entry(last.count - 1))
@@ -100,7 +101,7 @@ impl<'a> Cuts<'a> {
         Place { at: place.at + self.runs[place.run].count - place.offset, run: place.run + 1, offset: 0 }
     }
 
-    /// The first cut that is not before a place.
+    /// Returns the index of the first cut that is not before `at`.
     pub(super) const fn find(&self, at: u64) -> usize {
         let (mut low, mut high) = (0, self.length);
         while low < high {

@@ -1,11 +1,11 @@
 //! Normalization: the least-cost tree for a layout that is given as a tree (Träff 2014, section 5).
 //!
 //! A layout of few entries is flattened and solved exactly, and a longer one of few runs by [`Solved`]. Of
-//! what is left, a path is normalized level by level, see [`path`]. Any other, and paths with irregular
-//! levels too, is solved as exactly as the limits allow, from the leaves up: every subtree is a short list of
-//! displaced *atoms*; where a list would grow too long, the lists below it are solved and each becomes a
-//! single atom, and atoms that are alike become one. The work is bounded by the size of the given tree, never
-//! by the length of its type map.
+//! the others, a path is normalized level by level, see [`path`]. All other trees, and paths with irregular
+//! levels, are solved from the leaves up, as exactly as the limits allow. Every subtree becomes a short list
+//! of displaced *atoms*. If a list would grow too long, the lists below it are solved, each becomes a single
+//! atom, and atoms that are alike become one. The work is bounded by the size of the given tree, never by the
+//! length of its type map.
 
 use alloc::{borrow::Cow, vec, vec::Vec};
 
@@ -17,15 +17,15 @@ use crate::{
 
 mod path;
 
-/// Finds a cheap tree with the type map of `tree`: the least-cost one for up to 1,000 entries, for most maps
-/// of up to 2,000 runs, of whatever length, and wherever [`Optimality::Proven`] says so; a good one beyond.
-/// Never costs more than `tree` itself; normalizing the result again changes nothing.
+/// Finds a cheap tree with the type map of `tree`. The result is the least-cost tree for up to 1,000 entries,
+/// for most maps of up to 2,000 runs of any length, and wherever [`Optimality::Proven`] says so. Beyond that,
+/// it is a good one. It never costs more than `tree` itself, and normalizing it again changes nothing.
 ///
-/// Runs are solved so under models that count a vec once however many copies it has, as the default one does.
-/// It takes about a second where thousands of them are irregular, and longer where they repeat at all scales;
+/// Runs are solved this way under models that count a vec once for any number of copies, like the default
+/// model. Thousands of irregular runs take about a second, and longer if they repeat at all scales.
 /// [`normalize_within`] sets limits.
 ///
-/// A tree without entries gives a strc without children.
+/// For a tree without entries, the result is a strc without children.
 ///
 /// # Errors
 /// Those of [`TypeTree::measure`].
@@ -44,16 +44,17 @@ pub fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Result<Solution, Err
     normalize_measured(tree, entries, costs, (&Limits { exact_entries: 1000, ..limits }, &limits))
 }
 
-/// As [`normalize`](fn@normalize), within given limits: exact for up to as many entries as they allow, or
-/// pieces of runs, and no list of atoms longer than that beyond.
+/// Like [`normalize`](fn@normalize), within the given limits. Maps of up to `exact_entries` entries, or
+/// pieces of runs, are solved exactly. For larger maps, no list of atoms is longer than that.
 ///
 /// # Errors
-/// As [`normalize`](fn@normalize).
+/// Those of [`normalize`](fn@normalize).
 pub fn normalize_within(tree: &TypeTree, costs: &dyn CostModel, limits: &Limits) -> Result<Solution, Error> {
     normalize_measured(tree, tree.measure()?.entries, costs, (limits, limits))
 }
 
-/// The same of a tree that has been measured; within other limits as far as it is solved by its runs.
+/// Like [`normalize_within`](fn@normalize_within), for a tree that has been measured. The search over its
+/// runs has limits of its own, `of_runs`.
 fn normalize_measured(
     tree: &TypeTree,
     entries: u64,
@@ -69,7 +70,7 @@ fn normalize_measured(
         return reconstruct_within(&tree.flatten()?, Shape::Tree, costs, limits);
     }
     let linear = LinearCosts::of(costs);
-    // All trees of one map have the same floor.
+    // All trees of a map have the same floor.
     let floor = linear.map_or(0, |costs| costs.floor(entries, tree.single_run().is_some(), false));
     let (mut tree, mut cost) = (Cow::Borrowed(tree), tree.cost(costs));
     match linear.and_then(|linear| solve_runs(&tree, costs, &linear, of_runs)) {
@@ -77,8 +78,8 @@ fn normalize_measured(
         Some(solution) if solution.cost < cost => (cost, tree) = (solution.cost, Cow::Owned(solution.tree)),
         _ => {}
     }
-    // A cheaper tree may show what the one before did not, so only a tree that nothing improves is a normal
-    // form. That of few runs is one at once, and that of a path with regular levels only.
+    // A cheaper tree may show structure that the last one did not. So only a tree that no step improves is a
+    // normal form. The trees of few runs, and of paths with regular levels only, are normal forms at once.
     loop {
         let solved = linear.and_then(|costs| Solved::of(&RunBuffer::of(&tree), &costs));
         if let Some(solved) = solved.filter(|solved| solved.cost() <= cost) {
@@ -88,7 +89,8 @@ fn normalize_measured(
             break;
         }
         let (regular, candidates) = match &*tree {
-            // All paths of an irregular list of entries are known, and there is nothing else to search.
+            // The least-cost path over an irregular list of entries is found directly, so nothing else is
+            // searched.
             TypeTree::Index { displacements, child }
                 if matches!(**child, TypeTree::Leaf(_)) && !path::is_regular(displacements) =>
             {
@@ -113,7 +115,7 @@ fn normalize_measured(
     Ok(Solution { tree: tree.into_owned(), cost, optimality })
 }
 
-/// A tree of a map of few runs, under a model under which it may be the least-cost one.
+/// Returns a tree of a map of few runs, if the model allows this tree to be the least-cost one.
 fn solve_runs(
     tree: &TypeTree,
     costs: &dyn CostModel,
@@ -129,9 +131,9 @@ fn solve_runs(
     })
 }
 
-/// The tree for the layout of a type or of a view, as all tiers of the compiler find it: by [`Solved`] for
-/// maps of few runs, which constants can do as well, and within [`Limits::EXPANSION`] for others. Its cost
-/// depends on the type map alone wherever it is [`Optimality::Proven`] or [`Solved`].
+/// Finds the tree for the layout of a type or of a view, as all tiers of the compiler find it. Maps of few
+/// runs are solved by [`Solved`], which constants can use as well, and others within [`Limits::EXPANSION`].
+/// The cost depends on the type map alone if the result is [`Optimality::Proven`] or comes from [`Solved`].
 ///
 /// # Errors
 /// Those of [`TypeTree::measure`].
@@ -145,7 +147,7 @@ fn solve_runs(
 /// ```
 pub fn solve_layout(tree: &TypeTree, costs: &LinearCosts) -> Result<Solution, Error> {
     let entries = tree.measure()?.entries;
-    // A box of an array needs no search where nothing can cost less.
+    // A box of an array needs no search if its path meets the lower bound.
     if entries > 1
         && is_box(tree)
         && let Some(found) = path::normalize(tree, costs)
@@ -161,7 +163,7 @@ pub fn solve_layout(tree: &TypeTree, costs: &LinearCosts) -> Result<Solution, Er
     }
 }
 
-/// Whether a tree is vecs over a leaf.
+/// Returns `true` if a tree consists of vecs over a leaf.
 fn is_box(tree: &TypeTree) -> bool {
     match tree {
         TypeTree::Leaf(_) => true,
@@ -178,13 +180,13 @@ struct Within<'a> {
 }
 
 impl Within<'_> {
-    /// Whether a list of this number of pieces is short enough to be solved.
+    /// Returns `true` if a list of this number of pieces is short enough to be solved.
     fn allows(&self, pieces: u64) -> bool {
         pieces <= self.limits.exact_entries
     }
 
-    /// Whether as many copies of pieces are few enough to be solved, and small enough to be kept, each with
-    /// its own lists: up to 2²² words.
+    /// Returns `true` if `count` copies of the pieces are few enough to be solved, and small enough to be
+    /// stored. Each copy has its own lists, and together they may take 2²² words.
     fn allows_copies(&self, count: u64, pieces: &[&TypeTree]) -> bool {
         const MOST_WORDS: u64 = 1 << 22;
         let words = pieces.iter().fold(0u64, |all, piece| all.saturating_add(piece.cost(&NodeCosts::THESIS)));
@@ -196,7 +198,7 @@ impl Within<'_> {
     }
 }
 
-/// The tree for the atoms of `tree`.
+/// Finds the tree for the atoms of `tree`.
 fn search(tree: &TypeTree, within: Within<'_>) -> TypeTree {
     let (first, mut found) = solve(list(tree, within), within);
     if first != 0 && !found.shift(first) {
@@ -205,10 +207,10 @@ fn search(tree: &TypeTree, within: Within<'_>) -> TypeTree {
     found
 }
 
-/// A tree that begins at 0, and where it lies.
+/// A tree that begins at 0, with its displacement.
 type Piece = (i64, TypeTree);
 
-/// The layout of `tree` as pieces in order, no more of them than the limits allow.
+/// Returns the layout of `tree` as pieces in order, no more than the limits allow.
 fn list(tree: &TypeTree, within: Within<'_>) -> Vec<Piece> {
     match tree {
         TypeTree::Leaf(_) => vec![(0, tree.clone())],
@@ -249,17 +251,17 @@ fn list(tree: &TypeTree, within: Within<'_>) -> Vec<Piece> {
     }
 }
 
-/// The trees of pieces.
+/// Returns the trees of pieces.
 fn trees_of(pieces: &[Piece]) -> Vec<&TypeTree> {
     pieces.iter().map(|(_, tree)| tree).collect()
 }
 
-/// `count` copies of a list, `stride` bytes apart.
+/// Returns `count` copies of a list, `stride` bytes apart.
 fn copies(count: u64, stride: i64, child: &[Piece], within: Within<'_>) -> Vec<Piece> {
     if child.is_empty() || count == 0 {
         return Vec::new();
     }
-    // Where a copy begins may be beyond the range: its data is within it.
+    // The beginning of a copy may be out of range, but its data is within the range.
     let at = |i: u64| (i as i64).wrapping_mul(stride);
     if within.allows_copies(count, &trees_of(child)) {
         return together((0..count).flat_map(|i| moved(child, at(i))));
@@ -274,7 +276,7 @@ fn copies(count: u64, stride: i64, child: &[Piece], within: Within<'_>) -> Vec<P
     vec![(first, TypeTree::vector(count, stride, atom))]
 }
 
-/// `count` copies of a vec that follow each other at its own stride are one longer vec.
+/// Returns `count` copies of a vec as one longer vec, if they continue it at its stride.
 fn lengthened(atom: &TypeTree, count: u64, stride: i64) -> Option<TypeTree> {
     match atom {
         TypeTree::Leaf(_) => Some(TypeTree::vector(count, stride, atom.clone())),
@@ -287,7 +289,8 @@ fn lengthened(atom: &TypeTree, count: u64, stride: i64) -> Option<TypeTree> {
     }
 }
 
-/// Lists one after the other, each moved to its place; solved one by one where they are too many together.
+/// Concatenates lists, each moved to its displacement. If they have too many pieces together, each list is
+/// solved first.
 fn concatenate(mut parts: Vec<(i64, Vec<Piece>)>, within: Within<'_>) -> Vec<Piece> {
     parts.retain(|(_, pieces)| !pieces.is_empty());
     let total: usize = parts.iter().map(|(_, pieces)| pieces.len()).sum();
@@ -301,7 +304,7 @@ fn concatenate(mut parts: Vec<(i64, Vec<Piece>)>, within: Within<'_>) -> Vec<Pie
     bounded(together(solved), within)
 }
 
-/// Runs as pieces, no more of them than the limits allow.
+/// Returns runs as pieces, no more than the limits allow.
 fn list_runs(mut runs: Vec<Run>, within: Within<'_>) -> Vec<Piece> {
     if runs.iter().any(|run| run.count > 1) {
         runs.dedup_by(|next, last| join(*last, *next).map(|run| *last = run).is_some());
@@ -309,13 +312,13 @@ fn list_runs(mut runs: Vec<Run>, within: Within<'_>) -> Vec<Piece> {
     let alike = |a: &Run, b: &Run| Run { displacement: 0, ..*a } == Run { displacement: 0, ..*b };
     let stretches = runs.chunk_by(alike).count() as u64;
     match buckets_of(&runs) {
-        // It is what it was, and far too much for a search.
+        // The layout was given as this idxbuc, and is far too large for a search.
         Some(buckets) if !within.allows(stretches) => vec![buckets],
         _ => bounded(runs.iter().map(|run| (run.displacement, TypeTree::of_run(run))).collect(), within),
     }
 }
 
-/// The pieces, or, if they are too many, fewer.
+/// Returns the pieces, or fewer if they are too many.
 fn bounded(pieces: Vec<Piece>, within: Within<'_>) -> Vec<Piece> {
     if within.allows(pieces.len() as u64) {
         return pieces;
@@ -332,7 +335,7 @@ fn bounded(pieces: Vec<Piece>, within: Within<'_>) -> Vec<Piece> {
     })]
 }
 
-/// The pieces, each stretch of equal ones as the least-cost path over them.
+/// Returns the pieces with each stretch of equal ones replaced by the least-cost path over it.
 fn alike(pieces: &[Piece], within: Within<'_>) -> Vec<Piece> {
     let mut list: Vec<Piece> = Vec::new();
     for stretch in pieces.chunk_by(|(_, a), (_, b)| a == b) {
@@ -348,7 +351,7 @@ fn alike(pieces: &[Piece], within: Within<'_>) -> Vec<Piece> {
     list
 }
 
-/// Runs of one base type and one stride, of whatever lengths, as one idxbuc over a leaf.
+/// Returns runs of one base type and one stride, of any lengths, as one idxbuc over a leaf.
 fn in_buckets(pieces: &[Piece]) -> Option<Piece> {
     let runs = pieces.iter().map(|(at, tree)| tree.as_run(*at)).collect::<Option<Vec<_>>>()?;
     buckets_of(&runs)
@@ -366,8 +369,8 @@ fn buckets_of(runs: &[Run]) -> Option<Piece> {
     Some((first, TypeTree::index_bucket(longer.stride, buckets, displacements, leaf)))
 }
 
-/// The pieces in order. A list of leaves alone is exact and stays as it is; in any other, runs are joined
-/// where one continues the one before.
+/// Collects the pieces in order. A list of leaves only is exact, so it stays as it is. In any other list, a
+/// run is joined to the one before if it continues it.
 fn together(pieces: impl Iterator<Item = Piece>) -> Vec<Piece> {
     let pieces: Vec<Piece> = pieces.collect();
     if pieces.iter().all(|(_, atom)| matches!(atom, TypeTree::Leaf(_))) {
@@ -383,7 +386,8 @@ fn together(pieces: impl Iterator<Item = Piece>) -> Vec<Piece> {
     list
 }
 
-/// Both as one run, where they make one. Two leaves must be adjacent: any two are a run of some stride.
+/// Returns both pieces as one run, if they make one. Two leaves must be adjacent, because any two are a run
+/// of some stride.
 fn joined(last: &Piece, next: (i64, &TypeTree)) -> Option<TypeTree> {
     join(last.1.as_run(last.0)?, next.1.as_run(next.0)?).map(|run| TypeTree::of_run(&run))
 }
@@ -398,7 +402,7 @@ fn moved(pieces: &[Piece], by: i64) -> impl Iterator<Item = Piece> {
     pieces.iter().map(move |(at, atom)| (at.wrapping_add(by), atom.clone()))
 }
 
-/// The list as a single piece of the least cost that treating its pieces as atoms allows.
+/// Solves the list. Returns a single piece of the least cost, with the pieces of the list as atoms.
 fn solve(mut pieces: Vec<Piece>, within: Within<'_>) -> Piece {
     if pieces.len() == 1 {
         return pieces.remove(0);

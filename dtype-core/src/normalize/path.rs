@@ -1,18 +1,19 @@
 //! Normalization of paths without flattening (Träff 2014, theorem 2): trees of vec and idx nodes only.
 //!
-//! Each node gives its levels: a vec one, an idx those of its list. Neighbouring regular levels that continue
-//! each other are one. What is left are the levels of the flattened map, which was never looked at, and the
-//! least-cost path joins or splits them: a shortest path over the places where a level may be cut.
+//! Each node has levels: a vec has one, and an idx has those of its list. Neighbouring regular levels that
+//! continue each other are joined. The result is the levels of the flattened map, found without flattening
+//! it. The least-cost path joins or splits these levels: it is a shortest path over the places where a level
+//! may be cut.
 
 use alloc::{vec, vec::Vec};
 
 use crate::{CostModel, TypeTree, reconstruct::levels};
 
-/// Lists of more displacements than this are never made where there were none.
+/// The longest list of displacements that is made for levels that had no list.
 const LONGEST_LIST: u64 = 1 << 16;
 
-/// A regular level is cut at divisors up to this, and at what they leave: a longer list could only pay where
-/// the lists around it are as long.
+/// The largest divisor at which a regular level is cut; it is also cut at the quotients. A longer list could
+/// pay only if the lists around it are as long.
 const LARGEST_CUT: u64 = 64;
 
 /// One level, from the leaf up.
@@ -21,12 +22,12 @@ struct Level<'a> {
     offsets: Offsets<'a>,
 }
 
-/// Where the copies of a level lie.
+/// The places of the copies of a level.
 #[derive(Clone, Copy)]
 enum Offsets<'a> {
-    /// That many bytes apart.
+    /// Copies at this distance in bytes.
     Regular(i64),
-    /// At elements of a list at equal distances, relative to its first.
+    /// Copies at the elements of a list, taken at equal steps, relative to its first element.
     Listed(&'a [i64], usize),
 }
 
@@ -39,22 +40,22 @@ impl Level<'_> {
     }
 }
 
-/// A path found for a path.
+/// The result of normalizing a path.
 pub(super) struct Found {
     /// The tree.
     pub(super) tree: TypeTree,
-    /// Whether all levels are regular, and there is no shift to be taken up by a list: then no other kind of
-    /// tree is worth a search.
+    /// `true` if all levels are regular and no list has to carry a shift. Then no other kind of tree is worth
+    /// a search.
     pub(super) regular: bool,
 }
 
-/// Whether a list begins at 0 and has regular levels only.
+/// Returns `true` if a list begins at 0 and has regular levels only.
 pub(super) fn is_regular(displacements: &[i64]) -> bool {
     displacements.first() == Some(&0) && levels(displacements).iter().all(|level| level.regular)
 }
 
-/// The least-cost path with the type map of `tree`, if that is one of vecs and idxs. The tree must have been
-/// measured, and have entries.
+/// Returns the least-cost path with the type map of `tree`, if `tree` is a path of vecs and idxs. The tree
+/// must have been measured, and must have entries.
 pub(super) fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Option<Found> {
     let mut nodes = Vec::new();
     let mut node = tree;
@@ -92,7 +93,7 @@ pub(super) fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Option<Found>
     Some(Found { tree, regular })
 }
 
-/// Appends a level, joining it to the last one where both are regular and continue each other.
+/// Appends a level. Joins it to the last one if both are regular and continue each other.
 fn push<'a>(levels: &mut Vec<Level<'a>>, next: Level<'a>) {
     if let (Some(last), Offsets::Regular(stride)) = (levels.last_mut(), next.offsets)
         && let Offsets::Regular(inner) = last.offsets
@@ -105,14 +106,14 @@ fn push<'a>(levels: &mut Vec<Level<'a>>, next: Level<'a>) {
     }
 }
 
-/// A place where the path may be cut: below the level, or inside it, after a number of copies.
+/// A place where the path may be cut: below a level, or inside it after a number of copies.
 #[derive(Clone, Copy)]
 struct Cut {
     level: usize,
     copies: u64,
 }
 
-/// The cheapest node that ends at a cut, and the cut it stands on.
+/// The cheapest node that ends at a cut, and the cut below it.
 #[derive(Clone, Copy)]
 struct Choice {
     cost: u64,
@@ -142,7 +143,7 @@ impl<'a> Search<'a> {
         let mut cuts = Vec::new();
         for (level, Level { count, offsets }) in levels.iter().enumerate() {
             cuts.push(Cut { level, copies: 1 });
-            // A lone regular level gains nothing from being cut.
+            // A single regular level gains nothing from a cut.
             if matches!(offsets, Offsets::Regular(_)) && levels.len() > 1 {
                 let small = (2..=LARGEST_CUT).filter(|d| count.is_multiple_of(*d) && d < count);
                 let mut inside: Vec<u64> = small.flat_map(|d| [d, count / d]).collect();
@@ -155,8 +156,8 @@ impl<'a> Search<'a> {
         Self { levels, leaf, costs, cuts }
     }
 
-    /// The least-cost path, moved to begin at `shift`. As in [`crate::reconstruct`], a shift is carried by a
-    /// list, and a vec hands it down.
+    /// Returns the least-cost path, moved to begin at `shift`. As in [`crate::reconstruct`], lists carry a
+    /// shift, and a vec passes it down to its child.
     fn shortest(&self, shift: i64) -> Option<TypeTree> {
         let (cuts, costs) = (&self.cuts, self.costs);
         let mut aligned = vec![Choice::UNKNOWN; cuts.len()];
@@ -177,14 +178,14 @@ impl<'a> Search<'a> {
                     shifted[to].relax(cost, from, false);
                 }
             }
-            // A list of one displacement.
+            // An idx with a single displacement carries the shift.
             shifted[to].relax(costs.index(1).of(aligned[to].cost), to, false);
         }
         self.build(&aligned, &shifted, cuts.len() - 1, shift)
     }
 
-    /// The tree below cut `to`. The recursion is as deep as there are cuts: fewer than nodes in the tree
-    /// given, and [`LARGEST_CUT`] for each.
+    /// Builds the tree below cut `to`. The recursion is at most as deep as there are cuts: one for each
+    /// level, and fewer than twice [`LARGEST_CUT`] inside it.
     fn build(&self, aligned: &[Choice], shifted: &[Choice], to: usize, shift: i64) -> Option<TypeTree> {
         let choice = if shift == 0 { aligned[to] } else { shifted[to] };
         if to == 0 && shift == 0 {
@@ -208,7 +209,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// How many copies of what is below `from` make what is below `to`, if that is a whole number of them.
+/// Returns the number of copies of the tree below `from` that make the tree below `to`, if it is a whole
+/// number.
 fn count(levels: &[Level<'_>], from: Cut, to: Cut) -> Option<u64> {
     if from.level == to.level {
         return to.copies.is_multiple_of(from.copies).then(|| to.copies / from.copies);
@@ -217,18 +219,18 @@ fn count(levels: &[Level<'_>], from: Cut, to: Cut) -> Option<u64> {
     whole.chain([to.copies]).try_fold(levels[from.level].count / from.copies, u64::checked_mul)
 }
 
-/// Whether both cuts bound one regular level, or a part of it.
+/// Returns `true` if the cuts bound one regular level, or a part of it.
 fn is_vector(levels: &[Level<'_>], from: Cut, to: Cut) -> bool {
     matches!(levels[from.level].offsets, Offsets::Regular(_))
         && (from.level == to.level || (from.level + 1 == to.level && to.copies == 1))
 }
 
-/// Whether both cuts bound one listed level: its list is there already.
+/// Returns `true` if the cuts bound one listed level, whose list already exists.
 fn is_listed(levels: &[Level<'_>], from: Cut, to: Cut) -> bool {
     matches!(levels[from.level].offsets, Offsets::Listed(..)) && from.level + 1 == to.level && to.copies == 1
 }
 
-/// The displacements of the copies between two cuts, the outermost level varying slowest.
+/// Returns the displacements of the copies between two cuts. The outermost level varies slowest.
 fn offsets(levels: &[Level<'_>], from: Cut, to: Cut) -> Vec<i64> {
     let mut list = vec![0];
     let last = if to.copies > 1 { to.level } else { to.level - 1 };

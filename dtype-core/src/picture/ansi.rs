@@ -1,4 +1,4 @@
-//! A picture as text, for terminals: with the same colours, or without any.
+//! A picture as text for terminals, with the colours of the SVG or without any.
 
 use alloc::{format, string::String, vec, vec::Vec};
 use core::fmt::{self, Write};
@@ -6,12 +6,12 @@ use core::fmt::{self, Write};
 use super::{MOST_IN_ROW, MOST_NODES, Picture, colours::Palette};
 
 impl Picture {
-    /// The picture as lines of text; with escape sequences for colours, if wanted.
+    /// Returns the picture as lines of text, with escape sequences for colours if `is_coloured`.
     ///
-    /// Each byte is a letter: that of its field or base type, a capital one where an entry begins. Padding,
-    /// and what is not selected, is `░`.
+    /// A byte is drawn as the letter of its field or base type, a capital one where an entry begins. Padding
+    /// and bytes that are not selected are drawn as `░`.
     pub fn text(&self, is_coloured: bool) -> String {
-        // Writing to a text does not fail.
+        // Writing to a `String` does not fail.
         self.write_text(is_coloured).unwrap_or_default()
     }
 
@@ -80,7 +80,7 @@ impl Picture {
             write!(text, "{begin:>digits$}  ")?;
             let row_of_bytes =
                 &bytes[(begin - from) as usize..(begin + row).min(to).saturating_sub(from) as usize];
-            // Bytes of one colour in one go.
+            // Paint adjacent bytes of one colour together.
             for same in row_of_bytes.chunk_by(|a, b| a.0 == b.0) {
                 let drawn: String = same.iter().map(|(_, letter)| *letter).collect();
                 paint(&mut text, same[0].0, &drawn)?;

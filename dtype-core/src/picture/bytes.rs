@@ -1,5 +1,4 @@
-//! Which bytes a layout has, and whose they are: one by one in a window, or how many in each part of the
-//! whole.
+//! The bytes of a layout and their leaves: one by one in a window, or counted in each part of the whole.
 
 use alloc::{collections::BTreeSet, vec, vec::Vec};
 use core::ops::{ControlFlow, Range};
@@ -11,7 +10,7 @@ use crate::{BaseType, Measure, TypeTree};
 pub(super) struct Cell {
     pub(super) at: i64,
     pub(super) base: BaseType,
-    /// The leaf that it is of.
+    /// The number of the leaf that the entry belongs to.
     pub(super) leaf: usize,
 }
 
@@ -23,14 +22,14 @@ impl Cell {
 
 /// The entries that begin in a window.
 pub(super) struct Cells {
-    /// By their displacements. Of a pair, the value and the index are one each.
+    /// The entries, sorted by displacement. The value and the index of a pair are two entries.
     pub(super) all: Vec<Cell>,
-    /// Whether there are no others.
+    /// `true` if no entry is missing.
     pub(super) are_all: bool,
 }
 
 impl Cells {
-    /// Those of a tree, whose displacement 0 is at `at`.
+    /// Finds the entries of a tree whose displacement 0 is at `at`.
     pub(super) fn of(nodes: &Nodes<'_>, at: i64, window: (i64, i64)) -> Self {
         let mut search = Search { nodes, window, seen: BTreeSet::new(), left: 1 << 26, found: Vec::new() };
         let are_all = search.node(0, at).is_continue();
@@ -45,18 +44,19 @@ impl Cells {
 struct Search<'s, 'a> {
     nodes: &'s Nodes<'a>,
     window: (i64, i64),
-    /// Copies of a node may lie on each other: what was seen is not looked at again.
+    /// The nodes visited so far, with their displacements. Copies may coincide; a node is visited only once
+    /// at each displacement.
     seen: BTreeSet<(usize, i64)>,
-    /// Steps that may still be made.
+    /// The number of steps that are left.
     left: u64,
     found: Vec<Cell>,
 }
 
-/// As many steps a node takes that is looked at, beside one for each of its displacements.
+/// The number of steps for each visited node, in addition to one for each of its displacements.
 const NODE: u64 = 256;
 
 impl Search<'_, '_> {
-    /// Makes so many steps, if they may be made.
+    /// Takes a number of steps, if that many are left.
     fn takes(&mut self, steps: u64) -> ControlFlow<()> {
         match self.left.checked_sub(steps) {
             Some(left) => {
@@ -117,7 +117,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// Which of the strided copies of what is measured may reach into a window.
+/// Returns the range of the strided copies of a node that may reach into a window.
 fn within(measure: &Measure, at: i64, stride: i64, count: u64, window: (i64, i64)) -> Range<i64> {
     let count = count as i64;
     let wide = |number: i64| i128::from(number);
@@ -133,14 +133,14 @@ fn within(measure: &Measure, at: i64, stride: i64, count: u64, window: (i64, i64
     clamp(first)..clamp(last).max(clamp(first))
 }
 
-/// How much of each part of a large layout is data.
+/// The amount of data in each part of a large layout.
 pub(super) struct Overview {
     from: i64,
-    /// Bytes of each part.
+    /// The length of a part in bytes.
     pub(super) part: i64,
-    /// Bytes of data in each.
+    /// The bytes of data in each part.
     pub(super) data: Vec<u64>,
-    /// Steps that may still be made. Then data are taken to be spread evenly.
+    /// The number of steps that are left. Once there are none, data is assumed to be spread evenly.
     left: u64,
 }
 
@@ -150,7 +150,8 @@ impl Overview {
     pub(super) fn of(nodes: &Nodes<'_>, from: i64, to: i64) -> Self {
         let whole = to.saturating_sub(from);
         let least = whole / PARTS + 1;
-        // Whole periods, if they are not too long: then parts are alike where copies are.
+        // If the period is not too long, a part is a whole number of periods, so that parts of equal copies
+        // look equal.
         let part = match nodes.period() {
             Some(period) if period <= 16 * least => {
                 least.div_euclid(period).saturating_add(1).saturating_mul(period)
@@ -163,7 +164,7 @@ impl Overview {
         overview
     }
 
-    /// The part that a byte is in.
+    /// Returns the part that contains a byte.
     fn of_byte(&self, at: i64) -> usize {
         (at.saturating_sub(self.from) / self.part).clamp(0, self.data.len() as i64 - 1) as usize
     }
@@ -208,15 +209,15 @@ impl Overview {
         }
     }
 
-    /// Makes so many steps, if they may be made.
+    /// Takes a number of steps, if that many are left.
     fn takes(&mut self, steps: u64) -> bool {
         let left = self.left.checked_sub(steps);
         self.left = left.unwrap_or(self.left);
         left.is_some()
     }
 
-    /// Adds strided copies of a node: where they are close and small it is enough to count those that begin
-    /// in each part.
+    /// Adds strided copies of a node. For close and small copies, it is enough to count those that begin in
+    /// each part.
     fn copies(&mut self, nodes: &Nodes<'_>, child: usize, at: i64, stride: i64, count: u64) {
         let measure = &nodes.node(child).measure;
         if count == 0 || measure.entries == 0 {
@@ -234,7 +235,7 @@ impl Overview {
         }
     }
 
-    /// Adds copies that begin at equal distances.
+    /// Adds copies of `size` bytes of data that begin at equal distances.
     fn spread_over(&mut self, from: i64, step: i64, count: u64, size: u64) {
         if step == 0 {
             let part = self.of_byte(from);

@@ -1,8 +1,8 @@
-//! The colours: those of Okabe and Ito, which people who do not see all colours tell apart.
+//! The colours of Okabe and Ito, which people with colour blindness can tell apart.
 
 use alloc::{string::String, vec::Vec};
 
-/// Red, green, blue; and whether black can be read on it.
+/// The red, green and blue of each colour; and `true` if black text is readable on it.
 pub(super) const COLOURS: [((u8, u8, u8), bool); 7] = [
     ((0x56, 0xB4, 0xE9), true),
     ((0xE6, 0x9F, 0x00), true),
@@ -13,15 +13,15 @@ pub(super) const COLOURS: [((u8, u8, u8), bool); 7] = [
     ((0x00, 0x72, 0xB2), false),
 ];
 
-/// Who has which colour, in the order in which they appear.
+/// The names in the order of their colours, and the name of each cell.
 pub(super) struct Palette {
     pub(super) names: Vec<String>,
-    /// Of each cell, the number of its name.
+    /// The index of each cell's name in `names`.
     pub(super) of_cells: Vec<usize>,
 }
 
 impl Palette {
-    /// Those that are known come first, as far as cells have them.
+    /// Returns the palette of the cells. Known names come first, if a cell has them.
     pub(super) fn of<'a>(
         known: impl Iterator<Item = &'a String>,
         names_of_cells: impl Iterator<Item = String>,
@@ -43,7 +43,7 @@ impl Palette {
         Self { names, of_cells }
     }
 
-    /// The colour of a name. They repeat where there are more names than colours.
+    /// Returns the colour of a name. Colours repeat if there are more names than colours.
     pub(super) fn colour(number: usize) -> ((u8, u8, u8), bool) {
         COLOURS[number % COLOURS.len()]
     }

@@ -1,31 +1,31 @@
-//! A layout as a part of an array: which of its elements are there.
+//! A layout as a part of an array: the elements that the layout contains.
 
 use alloc::{vec, vec::Vec};
 
 use super::nodes::Nodes;
 use crate::TypeTree;
 
-/// The elements of an array of up to three dimensions, in planes of rows; where there are too many to draw,
-/// each square stands for several.
+/// The elements of an array of up to three dimensions, drawn as squares in planes of rows. If there are too
+/// many elements to draw, a square stands for several.
 pub(super) struct Grid {
-    /// Of the array.
+    /// The dimensions of the array.
     pub(super) dimensions: Vec<u64>,
-    /// Planes that are drawn, rows of each, and squares of each row.
+    /// The number of planes that are drawn, of rows in a plane, and of squares in a row.
     pub(super) shown: [usize; 3],
-    /// Elements of a square: planes, rows, columns.
+    /// The number of elements in a square: planes, rows, columns.
     pub(super) step: [u64; 3],
-    /// How much of each square is there, of 255.
+    /// The filled part of each square, from 0 to 255.
     pub(super) filled: Vec<u8>,
 }
 
-/// As many squares are drawn of each dimension.
+/// The largest number of squares that are drawn in each dimension.
 const MOST: [u64; 3] = [8, 40, 64];
-/// As many runs are looked at, and so many steps made.
+/// The largest number of runs that are read, and of steps that are made.
 const MOST_RUNS: usize = 1 << 20;
 const MOST_STEPS: u64 = 1 << 24;
 
 impl Grid {
-    /// The array that the strides of a tree tell of, if they tell of one.
+    /// Infers the array from the strides of a tree, if they suggest one.
     pub(super) fn inferred(nodes: &Nodes<'_>, from: i64, to: i64) -> Option<Self> {
         let mut leaves = nodes.iter().filter_map(|tree| match tree {
             TypeTree::Leaf(base) => Some(base),
@@ -48,7 +48,7 @@ impl Grid {
         strides.dedup();
         let rows = *strides.first()?;
         let whole = to as u64;
-        // A row of a few elements only is a stride within a row.
+        // A stride of fewer than four elements lies within a row, so it is not the length of a row.
         let within =
             strides.iter().find(|inner| **inner < rows && rows % **inner == 0 && **inner / element >= 4);
         let dimensions = match within {
@@ -67,14 +67,14 @@ impl Grid {
         // Planes, rows, columns.
         let mut counts = [1; 3];
         counts[3 - dimensions.len()..].copy_from_slice(dimensions);
-        // Of several planes, smaller ones are drawn.
+        // If there are several planes, they are drawn smaller.
         let most = |k: usize| if counts[0] > 1 && k > 0 { MOST[k] / 2 } else { MOST[k] };
         let step = [0, 1, 2].map(|k| counts[k].div_ceil(most(k)));
         let shown = [0, 1, 2].map(|k| counts[k].div_ceil(step[k]) as usize);
         let mut there = vec![0u64; shown.iter().product()];
         let mut steps = 0;
         for run in tree.few_runs(MOST_RUNS)?.as_slice() {
-            // Adjacent elements a row at a time, others one by one.
+            // Count adjacent elements a row at a time, and other elements one by one.
             let is_whole = run.stride == element as i64;
             let mut i = 0;
             while i < run.count {

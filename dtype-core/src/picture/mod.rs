@@ -1,8 +1,8 @@
-//! Pictures of layouts: memory as a ribbon of bytes, or an array as a grid, and the trees that describe it,
-//! with what each node costs.
+//! Pictures of layouts: memory as rows of bytes, or an array as a grid, and the trees that describe it, with
+//! the cost of each node.
 //!
-//! What a picture is of is worked out here, and how it is drawn in `svg`, for browsers and papers, and
-//! `ansi`, for terminals. `bytes` finds out which node a byte belongs to, `nodes` lists a tree's nodes.
+//! This module computes the contents of a picture. `svg` draws it for browsers and papers, and `ansi` for
+//! terminals. `bytes` finds the leaf that a byte belongs to, and `nodes` lists the nodes of a tree.
 
 mod ansi;
 mod bytes;
@@ -24,7 +24,7 @@ use grid::Grid;
 use nodes::Nodes;
 pub use svg::PATTERNS;
 
-/// A picture of a layout, with one tree that describes it, or several.
+/// A picture of a layout, with one or several trees that describe it.
 ///
 /// ```
 /// use dtype_core::{BaseType, Bounds, NodeCosts, TypeTree, picture::Picture};
@@ -39,23 +39,23 @@ pub use svg::PATTERNS;
 /// ```
 pub struct Picture {
     title: String,
-    /// Bytes of data, and where they and what is between them lie.
+    /// The number of bytes of data, and the range that contains the data and the bounds.
     size: u64,
     from: i64,
     to: i64,
     fields: Vec<Field>,
-    /// The bytes that are drawn one by one, and what is said of them.
+    /// The bytes that are drawn one by one, and notes on the repetition around them.
     window: (i64, i64),
     zoom: Vec<String>,
     cells: Vec<Cell>,
-    /// Whether these are all entries in the window.
+    /// `true` if `cells` has all entries in the window.
     are_all: bool,
     overview: Option<Overview>,
     grid: Option<Grid>,
     trees: Vec<Drawn>,
 }
 
-/// A part of the bytes with a name.
+/// A range of bytes with a name.
 struct Field {
     name: String,
     from: i64,
@@ -66,26 +66,26 @@ struct Field {
 struct Drawn {
     heading: String,
     lines: Vec<Line>,
-    /// Of each cell, the leaf that it is of, and all nodes that are above it.
+    /// The leaf of each cell, and all nodes above it.
     covers: Vec<Vec<usize>>,
 }
 
-/// A node, as a line of its tree.
+/// A node, drawn as a line of its tree.
 struct Line {
     text: String,
     cost: u64,
 }
 
-/// As many bytes are drawn one by one.
+/// The largest number of bytes that are drawn one by one.
 const MOST_BYTES: i64 = 1024;
-/// As many bytes stand in a row.
+/// The largest number of bytes in a row, unless the pattern of the data is longer.
 const MOST_IN_ROW: i64 = 64;
-/// As many nodes of a tree are drawn.
+/// The largest number of nodes that are drawn for each tree.
 const MOST_NODES: usize = 100;
 
 impl Picture {
-    /// A picture of the layout that `tree` describes, of a datatype with these bounds. No tree stands beside
-    /// it yet.
+    /// Returns a picture of the layout that `tree` describes, for a datatype with these bounds. The picture
+    /// shows no tree yet.
     ///
     /// # Errors
     /// Those of [`TypeTree::measure`].
@@ -122,7 +122,7 @@ impl Picture {
         })
     }
 
-    /// Gives `size` bytes at `offset` a name, and a colour of their own.
+    /// Gives a name and a colour to `size` bytes at `offset`.
     #[must_use]
     pub fn field(mut self, name: &str, offset: i64, size: u64) -> Self {
         let to = offset.saturating_add(i64::try_from(size).unwrap_or(i64::MAX));
@@ -130,8 +130,9 @@ impl Picture {
         self
     }
 
-    /// Draws the layout as a part of an array of these dimensions, the last one the fastest, with elements of
-    /// `element` bytes, the first one at displacement 0: as a grid, for up to three dimensions.
+    /// Draws the layout as a part of an array with these dimensions: as a grid, for up to three dimensions.
+    /// The last dimension is the fastest. An element has `element` bytes, and the first one is at
+    /// displacement 0.
     ///
     /// # Errors
     /// Those of [`TypeTree::measure`].
@@ -140,7 +141,7 @@ impl Picture {
         Ok(self)
     }
 
-    /// Puts a tree with the same type map beside it, its displacement 0 at `at`, and what its nodes cost.
+    /// Adds a tree with the same type map, whose displacement 0 is at `at`, with the costs of its nodes.
     ///
     /// # Errors
     /// Those of [`TypeTree::measure`].
@@ -172,7 +173,7 @@ impl Picture {
         Ok(self)
     }
 
-    /// What is between the data.
+    /// Returns the meaning of the bytes between the data.
     fn gap(&self) -> &'static str {
         match (self.are_all, &self.grid) {
             (false, _) => "not looked at, or no data",
@@ -181,7 +182,7 @@ impl Picture {
         }
     }
 
-    /// Whether there is anything between the data that are drawn.
+    /// Returns `true` if there are gaps between the data in the window.
     fn has_gap(&self) -> bool {
         let mut covered = self.window.0;
         for cell in &self.cells {
@@ -193,7 +194,7 @@ impl Picture {
         covered < self.window.1
     }
 
-    /// The first line of every form.
+    /// Returns the first line, which all output formats share.
     fn summary(&self) -> String {
         const MOST: usize = 70;
         let mut title: String = self.title.chars().take(MOST).collect();
@@ -205,21 +206,21 @@ impl Picture {
         format!("{title}: {} of data in {whole}{twice}", bytes_of(self.size))
     }
 
-    /// Which colour a cell has: that of its field, or of its base type.
+    /// Returns the colours of the cells: each has that of its field, or else that of its base type.
     fn palette(&self) -> Palette {
-        // Of fields that overlap, the one that begins last.
+        // If fields overlap, the one that begins last applies.
         let field_of = |cell: &Cell| {
             let holding = self.fields.iter().filter(|field| (field.from..field.to).contains(&cell.at));
             holding.max_by_key(|field| field.from)
         };
         let name_of =
             |cell: &Cell| field_of(cell).map_or_else(|| cell.base.to_string(), |field| field.name.clone());
-        // A field keeps its colour wherever it lies.
+        // Fields come first, so a field keeps its colour wherever it lies.
         Palette::of(self.fields.iter().map(|field| &field.name), self.cells.iter().map(name_of))
     }
 
-    /// As many bytes stand in a row: a multiple of the period if there is one of up to `most` bytes, so that
-    /// copies lie below each other.
+    /// Returns the number of bytes in a row. If the data has a period of up to `most` bytes, the row is a
+    /// multiple of the period, so that copies line up.
     fn row(&self, most: i64) -> i64 {
         let length = self.window.1 - self.window.0;
         if length <= MOST_IN_ROW {
@@ -230,13 +231,13 @@ impl Picture {
             let covered = |at: i64| starts.binary_search(&at).is_ok();
             starts.iter().all(|at| at + period >= self.window.1 || covered(at + period))
         };
-        // Fewer than three copies are a coincidence, unless they are all there is.
+        // Fewer than three copies are a coincidence, unless they fill the window.
         let is_likely = |period: &i64| length % period == 0 || 3 * period <= length;
         let period = (1..=most).filter(is_likely).find(repeats).unwrap_or(8);
         (MOST_IN_ROW / period).max(1) * period
     }
 
-    /// The rows of this many bytes, by their first bytes; none where there are several in a row without data.
+    /// Returns the first byte of each row of `row` bytes. `None` stands for several rows without data.
     fn rows(&self, row: i64) -> Vec<Option<i64>> {
         let (from, to) = self.window;
         let has_data = |begin: i64| {

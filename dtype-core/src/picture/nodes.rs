@@ -1,4 +1,4 @@
-//! The nodes of a tree in the order in which they are drawn, and where to look in a large one.
+//! The nodes of a tree in the order in which they are drawn, and the part of a large tree to zoom in on.
 
 use alloc::{format, string::String, vec, vec::Vec};
 
@@ -47,7 +47,7 @@ impl<'a> Nodes<'a> {
         self.all.iter().map(|node| node.tree)
     }
 
-    /// A node and all that it hangs on.
+    /// Returns a node and all its ancestors.
     pub(super) fn above(&self, number: usize) -> Vec<usize> {
         let mut all = vec![number];
         while let Some(parent) = all.last().and_then(|last| self.all[*last].parent) {
@@ -56,7 +56,7 @@ impl<'a> Nodes<'a> {
         all
     }
 
-    /// How far apart the copies of the outermost vec are.
+    /// Returns the distance between copies of the outermost vec in bytes, if there is one.
     pub(super) fn period(&self) -> Option<i64> {
         let mut trees = self.iter().skip_while(|tree| match tree {
             TypeTree::Index { displacements, .. } => displacements.len() == 1,
@@ -68,7 +68,8 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// The first bytes of what repeats, up to `most` of them, and how it repeats, from the outside in.
+    /// Returns a window of at most `most` bytes at the beginning of the repeated part, and notes on the
+    /// repetition from the outside in.
     pub(super) fn zoomed(&self, most: i64) -> ((i64, i64), Vec<String>) {
         let (mut number, mut at, mut said) = (0, 0i64, Vec::new());
         loop {
@@ -82,7 +83,7 @@ impl<'a> Nodes<'a> {
                 return (window(&node.measure, at, length.min(most)), said);
             };
             let measure = &self.all[child].measure;
-            // How many bytes to show of several children, if they are small enough.
+            // The number of bytes to show of several children, if these are small enough.
             let of_copies = |stride: i64| {
                 let copies = if stride > 0 { (most / stride).min((most / 2 / stride).max(2)) } else { 0 };
                 (copies > 1 && measure.true_extent() <= stride).then(|| copies * stride)
@@ -96,7 +97,7 @@ impl<'a> Nodes<'a> {
                     (None, of_copies(*stride))
                 }
                 TypeTree::Index { displacements, .. } => {
-                    // One only moves what is below.
+                    // A single displacement only moves the child.
                     if displacements.len() > 1 {
                         said.push(format!("{} copies at irregular places", displacements.len()));
                     }

@@ -1,64 +1,65 @@
-//! A picture as SVG: what is pointed at in a tree is marked in memory, by CSS alone.
+//! A picture as SVG. Pointing at a node of a tree marks its bytes in memory, by CSS alone.
 
 use alloc::{format, string::String, vec::Vec};
 use core::fmt::{self, Write};
 
 use super::{Drawn, MOST_IN_ROW, MOST_NODES, Picture, colours::Palette};
 
-/// Pixels of the whole width, of a line of text, and of one character of a tree.
+/// The width of the picture, the height of a line of text, and the width of a character of a tree, in pixels.
 const WIDTH: i64 = 960;
 const LINE: i64 = 18;
 const CHARACTER: i64 = 8;
-/// As many characters of a line of a tree are drawn.
+/// The largest number of characters in a line of a tree.
 const MOST_CHARACTERS: i64 = 300;
-/// Where the bytes begin, behind their offsets, and how high a row of them is.
+/// The left edge of the bytes, to the right of their offsets, and the height of a row of bytes, in pixels.
 const LEFT: i64 = 84;
 const ROW: i64 = 26;
-/// As many colours are explained.
+/// The largest number of colours in the legend.
 const MOST_NAMES: usize = 24;
-/// Pixels of one character of the names in memory.
+/// The width of a character of the names in memory, in pixels.
 const SMALL: i64 = 7;
 
 /// A row of bytes.
 struct Strip<'a> {
     palette: &'a Palette,
-    /// The first byte, and that behind the last one.
+    /// The first byte, and the byte after the last one.
     begin: i64,
     end: i64,
-    /// Of a byte.
+    /// The width of a byte in pixels.
     wide: i64,
-    /// Of the upper edge.
+    /// The upper edge in pixels.
     y: i64,
 }
 
 impl Strip<'_> {
-    /// Where a range of bytes begins in this row, and how wide it is.
+    /// Returns the left edge and the width in pixels of a range of bytes in this row.
     fn across(&self, from: i64, to: i64) -> (i64, i64) {
         let (from, to) = (from.max(self.begin), to.min(self.end));
         (LEFT + (from - self.begin) * self.wide, (to - from) * self.wide)
     }
 }
 
-/// An SVG element with text in it, and how low it reaches.
-struct Part {
+/// A part of the SVG, and its height in pixels.
+struct Section {
     text: String,
     height: i64,
 }
 
-/// The hatching of padding, which each picture has. A page with several pictures, some of them hidden, needs
-/// it in an SVG element in front of them, since browsers take the first one, and a hidden one is not drawn.
+/// The hatching of padding, which each picture defines. Browsers use the first definition in a page, but do
+/// not draw a hidden one. A page with several pictures, some of them hidden, needs it in an SVG element
+/// before them.
 pub const PATTERNS: &str = "<defs><pattern id=\"gap\" width=\"6\" height=\"6\" \
                             patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect \
                             width=\"6\" height=\"6\" fill=\"#fff\"/><line y2=\"6\" stroke=\"#999\" \
                             stroke-width=\"2\"/></pattern></defs>";
 
 impl Picture {
-    /// The picture as a whole SVG file.
+    /// Returns the picture as a whole SVG file.
     ///
-    /// Colours are those of the fields that were named, or of base types; they can be told apart without
-    /// seeing all colours. Padding is hatched. Where a tree is pointed at, the bytes of the node are marked.
+    /// Named fields and base types have colours that people with colour blindness can tell apart. Padding is
+    /// hatched. Pointing at a node of a tree marks its bytes.
     pub fn svg(&self) -> String {
-        // Writing to a text does not fail.
+        // Writing to a `String` does not fail.
         self.write_svg().unwrap_or_default()
     }
 
@@ -85,7 +86,7 @@ impl Picture {
         writeln!(svg, "{PATTERNS}")?;
         writeln!(svg, "<rect width=\"{width}\" height=\"{height}\" fill=\"#fff\"/>")?;
         writeln!(svg, "<text x=\"12\" y=\"20\" class=\"head\">{}</text>", escaped(&self.summary()))?;
-        // Trees stand before what they mark, as CSS asks for.
+        // CSS can mark only elements after the one that is pointed at, so the trees come first.
         svg.push_str(&trees.text);
         svg.push_str(&below);
         svg.push_str("</svg>\n");
@@ -113,8 +114,8 @@ impl Picture {
         Ok(css)
     }
 
-    /// A strip for the whole of a large layout.
-    fn overview(&self) -> Result<Option<Part>, fmt::Error> {
+    /// Draws a strip for the whole of a large layout.
+    fn overview(&self) -> Result<Option<Section>, fmt::Error> {
         let Some(overview) = &self.overview else { return Ok(None) };
         let (mut text, parts) = (String::new(), overview.data.len() as i64);
         let (width, high) = ((WIDTH - LEFT - 12) / parts, 40);
@@ -152,11 +153,11 @@ impl Picture {
             "<text x=\"12\" y=\"{y}\" class=\"note\">of that, bytes {from} to {}:</text>",
             to - 1
         )?;
-        Ok(Some(Part { text, height: y + 8 }))
+        Ok(Some(Section { text, height: y + 8 }))
     }
 
-    /// The array that the layout is a part of: planes of squares, four in a line.
-    fn grid(&self) -> Result<Option<Part>, fmt::Error> {
+    /// Draws the array that the layout is a part of: planes of squares, four side by side.
+    fn grid(&self) -> Result<Option<Section>, fmt::Error> {
         let Some(grid) = &self.grid else { return Ok(None) };
         let [planes, rows, columns] = grid.shown.map(|count| count as i64);
         let beside = planes.min(4);
@@ -183,7 +184,7 @@ impl Picture {
             for row in 0..rows {
                 let first = ((plane * rows + row) * columns) as usize;
                 let mut x = 0;
-                // Squares that are filled alike in one go; the lines between them are drawn over.
+                // Draw adjacent squares of the same fill as one; the lines between squares are drawn over it.
                 for same in grid.filled[first..first + columns as usize].chunk_by(|a, b| a == b) {
                     let (y, width) = (row * side, same.len() as i64 * side);
                     if same[0] > 0 {
@@ -208,11 +209,11 @@ impl Picture {
             text.push_str("\"/></g>\n");
         }
         let (_, y) = place(planes - 1);
-        Ok(Some(Part { text, height: y + (rows + 1) * side + 8 }))
+        Ok(Some(Section { text, height: y + (rows + 1) * side + 8 }))
     }
 
-    /// The bytes in rows.
-    fn ribbon(&self) -> Result<Part, fmt::Error> {
+    /// Draws the bytes in rows.
+    fn ribbon(&self) -> Result<Section, fmt::Error> {
         let (_, to) = self.window;
         let row = self.row(2 * MOST_IN_ROW);
         let (rows, palette) = (self.rows(row), self.palette());
@@ -243,10 +244,10 @@ impl Picture {
             self.cells_of_row(&mut text, &strip)?;
             self.labels_of_row(&mut text, &strip)?;
         }
-        Ok(Part { text, height: 24 + rows.len() as i64 * ROW })
+        Ok(Section { text, height: 24 + rows.len() as i64 * ROW })
     }
 
-    /// The numbers of the cells that reach into a row.
+    /// Returns the numbers of the cells that reach into a row.
     fn cells_in(&self, row: &Strip<'_>) -> impl Iterator<Item = usize> {
         let (begin, behind) = (row.begin, self.cells.partition_point(|cell| cell.at < row.end));
         (0..behind).filter(move |number| self.cells[*number].end() > begin)
@@ -278,11 +279,11 @@ impl Picture {
         Ok(())
     }
 
-    /// Names on fields, or base types on entries, where there is room.
+    /// Draws names on fields, or base types on entries, if there is room.
     fn labels_of_row(&self, text: &mut String, row: &Strip<'_>) -> fmt::Result {
         let palette = row.palette;
         let in_row: Vec<usize> = self.cells_in(row).collect();
-        // What is of one field, and adjacent, has its name once.
+        // Adjacent cells of one field share a name.
         let is_one = |a: &usize, b: &usize| {
             let name = palette.of_cells[*a];
             name == palette.of_cells[*b]
@@ -303,8 +304,8 @@ impl Picture {
         Ok(())
     }
 
-    /// What the colours mean.
-    fn legend(&self) -> Result<Part, fmt::Error> {
+    /// Draws the legend of the colours.
+    fn legend(&self) -> Result<Section, fmt::Error> {
         let (mut text, mut x, mut y) = (String::new(), LEFT, 0);
         let palette = self.palette();
         let fills = palette.names.iter().enumerate().map(|(i, name)| {
@@ -331,11 +332,11 @@ impl Picture {
             )?;
             x += width;
         }
-        Ok(Part { text, height: y + 32 })
+        Ok(Section { text, height: y + 32 })
     }
 
-    /// The trees side by side, or where they are wide, below each other; with the width of all.
-    fn trees_at(&self, y: i64) -> Result<(Part, i64), fmt::Error> {
+    /// Draws the trees side by side, or below each other if they are wide, and returns the width of all.
+    fn trees_at(&self, y: i64) -> Result<(Section, i64), fmt::Error> {
         let width = |drawn: &Drawn| {
             let lines = drawn.lines.iter().map(|line| &line.text).chain([&drawn.heading]);
             (lines.map(|line| line.chars().count()).max().unwrap_or(0) as i64).min(MOST_CHARACTERS) + 10
@@ -378,17 +379,17 @@ impl Picture {
                 height = y - top;
             }
         }
-        Ok((Part { text, height: height + 8 }, widest))
+        Ok((Section { text, height: height + 8 }, widest))
     }
 }
 
-/// The class of a node of a tree: `a0` is the root of the first one.
+/// Returns the class of a node of a tree: `a0` is the root of the first tree.
 fn node_name(tree: usize, node: usize) -> String {
     let letter = char::from(b'a' + (tree % 26) as u8);
     format!("{letter}{node}")
 }
 
-/// The first characters of a text.
+/// Returns a text, cut off after `most` characters.
 fn cut(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.into();
@@ -398,7 +399,7 @@ fn cut(text: &str, most: usize) -> String {
     shown
 }
 
-/// A text in XML.
+/// Returns a text escaped for XML.
 fn escaped(text: &str) -> String {
     let mut all = String::new();
     for c in text.chars() {
@@ -407,7 +408,7 @@ fn escaped(text: &str) -> String {
             '>' => all.push_str("&gt;"),
             '&' => all.push_str("&amp;"),
             '"' => all.push_str("&quot;"),
-            // XML has no way to write these.
+            // XML cannot represent these characters.
             c if c.is_control() => all.push(' '),
             c => all.push(c),
         }

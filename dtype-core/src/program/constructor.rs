@@ -1,6 +1,6 @@
-//! MPI's constructors with their arguments, and what they make: the way from calls to a type tree.
+//! MPI's constructors with their arguments, and the type trees of the datatypes that they create.
 //!
-//! [`Program::lower`] is the other way. It has the six constructors that it needs; here are all.
+//! [`Program::lower`] goes from trees to calls and needs only six constructors; this module has all of them.
 
 use alloc::{format, string::String, vec::Vec};
 use core::slice;
@@ -8,20 +8,20 @@ use core::slice;
 use super::distribution::{ArrayOrder, Distribution, Share};
 use crate::{BaseType, Bounds, Error, OldType, Program, Step, TypeTree};
 
-/// What MPI knows of a datatype: its type map, and its bounds (MPI 4.1 section 5.1.7).
+/// A datatype as MPI sees it: its type map and its bounds (MPI 4.1 section 5.1.7).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datatype {
-    /// The type map, node for node as the datatype was made.
+    /// The type map as a tree, node for node as the datatype was constructed.
     pub tree: TypeTree,
     /// The lower bound and the extent.
     pub bounds: Bounds,
-    /// Whether a resize has set the bounds, of this datatype or of one that it is made of. In what is made of
-    /// it, only such parts then count for the bounds.
+    /// `true` if a resize, a subarray or a darray has set the bounds of this datatype, or of one that it is
+    /// made of. If a datatype has resized parts, only these count for its bounds.
     pub resized: bool,
 }
 
 impl Datatype {
-    /// A predefined one.
+    /// Returns a predefined datatype.
     ///
     /// ```
     /// use dtype_core::{BaseType, Bounds, Datatype};
@@ -31,8 +31,8 @@ impl Datatype {
         Self { tree: TypeTree::Leaf(base), bounds: Bounds::of_extent(base.extent() as i64), resized: false }
     }
 
-    /// What a tree describes, with the bounds that the standard gives it: from its first byte to its last
-    /// one, rounded up to the alignment (equation 5.1).
+    /// Returns the datatype of a tree, with the bounds of the standard: from the first byte to the last one,
+    /// rounded up to the alignment (equation 5.1).
     ///
     /// # Errors
     /// Those of [`TypeTree::measure`].
@@ -43,8 +43,8 @@ impl Datatype {
     }
 }
 
-/// A constructor call, with its arguments under the standard's names (MPI 4.1 section 5.1.2). Of what is an
-/// element or a datatype there are copies an extent apart.
+/// A constructor call, with its arguments under the standard's names (MPI 4.1 section 5.1.2). Consecutive
+/// copies of a datatype or an array element are one extent apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the fields are the standard's arguments
 pub enum Constructor {
@@ -68,7 +68,8 @@ pub enum Constructor {
     Struct { blocklengths: Vec<u64>, displacements: Vec<i64>, oldtypes: Vec<Datatype> },
     /// `MPI_Type_create_subarray` (MPI 4.1 section 5.1.3)
     Subarray { dimensions: Vec<Subdimension>, order: ArrayOrder, oldtype: Datatype },
-    /// `MPI_Type_create_darray` (MPI 4.1 section 5.1.4). The number of processes is the product of theirs.
+    /// `MPI_Type_create_darray` (MPI 4.1 section 5.1.4). The number of processes is the product over all
+    /// dimensions.
     Darray { rank: u64, dimensions: Vec<Distributed>, order: ArrayOrder, oldtype: Datatype },
     /// `MPI_Type_create_resized`
     Resized { lower_bound: i64, extent: i64, oldtype: Datatype },
@@ -77,30 +78,30 @@ pub enum Constructor {
 /// A dimension of a subarray, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subdimension {
-    /// Of the whole array.
+    /// The size of the whole array.
     pub size: u64,
-    /// Of the part.
+    /// The size of the part.
     pub subsize: u64,
-    /// Where that begins.
+    /// The index at which the part begins.
     pub start: u64,
 }
 
 /// A dimension of a distributed array, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distributed {
-    /// Of the whole array.
+    /// The size of the whole array.
     pub size: u64,
-    /// How it is distributed.
+    /// The distribution of the dimension.
     pub distribution: Distribution,
-    /// Over how many processes.
+    /// The number of processes that share the dimension.
     pub processes: u64,
 }
 
 impl Constructor {
-    /// The datatype that the call makes.
+    /// Returns the datatype that the call creates.
     ///
-    /// Its bounds are the standard's: from the first byte to the last one, rounded up to the alignment, or,
-    /// where it is made of datatypes that were resized, those of these alone.
+    /// Its bounds are those of the standard: from the first byte to the last one, rounded up to the
+    /// alignment. If the datatype has resized parts, its bounds are those of these parts alone.
     ///
     /// ```
     /// use dtype_core::{BaseType, Bounds, Constructor, Datatype};
@@ -118,8 +119,8 @@ impl Constructor {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Argument`] for one that the standard does not allow, and for datatypes that are nested 1,000
-    /// deep; [`Error::UnevenNode`] for lists that are not as long as each other, and [`Error::Overflow`].
+    /// [`Error::Argument`] for an argument that the standard does not allow, and for datatypes that are
+    /// nested more than 1,000 deep; [`Error::UnevenNode`] if lists differ in length; and [`Error::Overflow`].
     pub fn datatype(mut self) -> Result<Datatype, Error> {
         let resized = match &self {
             Self::Resized { lower_bound, extent, .. } => {
@@ -146,11 +147,11 @@ impl Constructor {
         })
     }
 
-    /// What the datatype that the call makes describes; its bounds are not looked at.
+    /// Returns the tree of the datatype that the call creates, without computing its bounds.
     ///
     /// # Errors
-    /// As for [`datatype`](Self::datatype), but that displacements may be beyond `i64`: [`TypeTree::measure`]
-    /// tells.
+    /// Those of [`datatype`](Self::datatype), but without a check of the depth; [`TypeTree::measure`] may
+    /// still fail for the tree.
     pub fn tree(self) -> Result<TypeTree, Error> {
         Ok(match self {
             Self::Dup { oldtype } | Self::Resized { oldtype, .. } => oldtype.tree,
@@ -198,13 +199,13 @@ impl Constructor {
         })
     }
 
-    /// The bounds, where some of what it is made of was resized: those of these parts alone.
+    /// Returns the bounds of the resized parts alone, or `None` if there is no copy of such a part.
     fn resized_before(&mut self) -> Result<Option<Bounds>, Error> {
         if self.oldtypes_mut().iter().all(|oldtype| !oldtype.resized) {
             return Ok(None);
         }
-        // With a byte where each of these parts begins, and in all others nothing; then with one where they
-        // end.
+        // Measure twice: each resized part becomes a byte, first at its beginning and then at its end. All
+        // other parts become empty.
         let measure = |byte: fn(Bounds) -> i64| {
             let mut marked = self.clone();
             for Datatype { tree, bounds, resized } in marked.oldtypes_mut() {
@@ -219,7 +220,7 @@ impl Constructor {
         Ok((first.entries > 0).then_some(Bounds { lower_bound: first.lower_bound, extent }))
     }
 
-    /// The datatypes that it is made of.
+    /// Returns the datatypes that the new datatype is made of.
     fn oldtypes_mut(&mut self) -> &mut [Datatype] {
         match self {
             Self::Struct { oldtypes, .. } => oldtypes,
@@ -238,12 +239,12 @@ impl Constructor {
     }
 }
 
-/// How deep a tree may be: each node is a call.
+/// The largest depth of a tree: each node is a call.
 const MOST_LEVELS: usize = 1000;
 
 const TOO_FAR: Error = Error::Overflow { node: "map" };
 
-/// A number of extents, in bytes.
+/// Converts a number of extents to bytes.
 fn bytes(extents: i64, oldtype: &Datatype) -> Result<i64, Error> {
     extents.checked_mul(oldtype.bounds.extent).ok_or(TOO_FAR)
 }
@@ -252,24 +253,25 @@ fn all_bytes(extents: &[i64], oldtype: &Datatype) -> Result<Vec<i64>, Error> {
     extents.iter().map(|at| bytes(*at, oldtype)).collect()
 }
 
-/// `count` copies, `stride` bytes apart.
+/// Returns `count` copies, `stride` bytes apart.
 fn copies(count: u64, stride: i64, child: TypeTree) -> TypeTree {
     if count == 1 { child } else { TypeTree::vector(count, stride, child) }
 }
 
-/// `count` copies, an extent apart.
+/// Returns `count` copies, one extent apart.
 fn block(count: u64, oldtype: Datatype) -> TypeTree {
     copies(count, oldtype.bounds.extent, oldtype.tree)
 }
 
-/// The bounds of an array, of dimensions of these sizes.
+/// Returns the bounds of an array whose dimensions have these sizes.
 fn whole(mut sizes: impl Iterator<Item = u64>, element: &Datatype) -> Result<Bounds, Error> {
     let extent =
         sizes.try_fold(element.bounds.extent, |extent, size| extent.checked_mul(i64::try_from(size).ok()?));
     Ok(Bounds::of_extent(extent.ok_or(TOO_FAR)?))
 }
 
-/// A part of an array of elements an extent apart: of each dimension its size, and what the part has of it.
+/// Returns a part of an array whose elements are one extent apart. Each dimension is given by its size and
+/// the share of it that the part has.
 fn part(dimensions: Vec<(u64, Share)>, order: ArrayOrder, element: Datatype) -> Result<TypeTree, Error> {
     let (mut tree, mut stride, mut first) = (element.tree, element.bounds.extent, 0i64);
     let mut add = |(size, share): (u64, Share)| {
@@ -287,7 +289,7 @@ fn part(dimensions: Vec<(u64, Share)>, order: ArrayOrder, element: Datatype) -> 
         stride = stride.checked_mul(i64::try_from(size).ok()?)?;
         Some(())
     };
-    // From the dimension on whose elements are neighbours.
+    // Begin with the dimension whose elements are adjacent.
     let added = match order {
         ArrayOrder::RowMajor => dimensions.into_iter().rev().try_for_each(&mut add),
         ArrayOrder::ColumnMajor => dimensions.into_iter().try_for_each(&mut add),
@@ -296,14 +298,14 @@ fn part(dimensions: Vec<(u64, Share)>, order: ArrayOrder, element: Datatype) -> 
     Ok(if first == 0 { tree } else { TypeTree::index([first], tree) })
 }
 
-/// A leaf, while its tree is elsewhere.
+/// A placeholder for a tree that was moved out.
 const EMPTY: TypeTree = TypeTree::Leaf(BaseType::Byte);
 
 impl Subdimension {
-    /// What the part has of dimension `k`.
+    /// Returns the share of dimension `k` that the part has.
     ///
     /// # Errors
-    /// [`Error::Argument`], with the number of the dimension, where the part is not within the array.
+    /// [`Error::Argument`], with the number of the dimension, if the part is not within the array.
     pub fn share(self, k: usize) -> Result<Share, Error> {
         let Self { size, subsize, start } = self;
         let refused = |name: &str, value: u64, requirement: String| {
@@ -321,11 +323,12 @@ impl Subdimension {
 }
 
 impl Distributed {
-    /// What a process of the grid has of each dimension. Processes are counted with the last dimension
-    /// fastest.
+    /// Returns the share of each dimension that a process of the grid has. Ranks are counted with the last
+    /// dimension fastest.
     ///
     /// # Errors
-    /// [`Error::Argument`] where there is no such process, and those of [`Distribution::share`].
+    /// [`Error::Argument`] if a dimension has no processes or the grid has no process `rank`, and those of
+    /// [`Distribution::share`].
     pub fn shares(rank: u64, dimensions: &[Self]) -> Result<Vec<Share>, Error> {
         let refused = |argument: String, value: u64, requirement: String| {
             Err(Error::Argument { argument, value: value.into(), requirement })
@@ -354,10 +357,10 @@ impl Distributed {
 }
 
 impl Program {
-    /// What the calls make: the way back from [`lower`](Self::lower).
+    /// Returns the datatype that the calls create: the inverse of [`lower`](Self::lower).
     ///
     /// # Errors
-    /// Those of [`Constructor::datatype`]; and [`Error::Argument`] for a step that uses a later one.
+    /// Those of [`Constructor::datatype`], and [`Error::Argument`] for a step that uses a later one.
     pub fn datatype(&self) -> Result<Datatype, Error> {
         let mut made: Vec<Datatype> = Vec::with_capacity(self.steps.len());
         let old = |made: &[Datatype], oldtype: OldType| match oldtype {

@@ -1,54 +1,57 @@
-//! Arrays that are distributed over processes: what a process has of a dimension (MPI 4.1 section 5.1.4).
+//! Arrays that are distributed over processes: the share of a dimension that a process has (MPI 4.1 section
+//! 5.1.4).
 
 use alloc::{format, string::String, vec::Vec};
 use core::mem::size_of;
 
 use crate::Error;
 
-/// Which index of an array runs fastest, in memory and on the way.
+/// The order of an array's elements in memory and in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ArrayOrder {
-    /// The last one: C, Rust, `MPI_ORDER_C`.
+    /// The last index runs fastest: C, Rust, `MPI_ORDER_C`.
     RowMajor,
-    /// The first one: Fortran, nalgebra, `MPI_ORDER_FORTRAN`.
+    /// The first index runs fastest: Fortran, nalgebra, `MPI_ORDER_FORTRAN`.
     ColumnMajor,
 }
 
-/// How one dimension is distributed over processes.
+/// The distribution of one dimension over processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Distribution {
-    /// Not at all: `MPI_DISTRIBUTE_NONE`. There is one process.
+    /// A dimension that is not distributed: `MPI_DISTRIBUTE_NONE`. There is one process.
     None,
-    /// One block for each process: `MPI_DISTRIBUTE_BLOCK`. Of this number of elements, or, by default, as
-    /// equal as can be.
+    /// One block for each process: `MPI_DISTRIBUTE_BLOCK`. A block has this number of elements; by default,
+    /// blocks are as equal as possible.
     Block(Option<usize>),
-    /// Blocks dealt in turn: `MPI_DISTRIBUTE_CYCLIC`. Of this number of elements, or of one.
+    /// Blocks dealt out in turn: `MPI_DISTRIBUTE_CYCLIC`. A block has this number of elements; by default,
+    /// one.
     Cyclic(Option<usize>),
 }
 
-/// What one process has of a dimension.
+/// The share of a dimension that one process has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Share {
     /// `count` elements from `start` on, `step` apart.
     Strided {
-        /// The first one.
+        /// The first element.
         start: usize,
-        /// How many.
+        /// The number of elements.
         count: usize,
-        /// From one to the next.
+        /// The distance from one element to the next.
         step: usize,
     },
-    /// These elements.
+    /// A list of elements.
     Listed(Vec<usize>),
 }
 
 impl Distribution {
-    /// What the process at `coordinate` of `processes` has of the `length` elements of a dimension.
+    /// Returns the share that the process at `coordinate` of `processes` has of the `length` elements of a
+    /// dimension.
     ///
     /// # Errors
-    /// [`Error::Argument`] where a block has no elements, blocks do not reach through the array, or a
-    /// dimension that is not distributed has several processes, with the number of the `dimension`;
-    /// [`Error::TooLong`] where there is no memory for the list of the elements.
+    /// [`Error::Argument`], with the number of the `dimension`, if a block has no elements, if the blocks do
+    /// not cover the array, or if a dimension that is not distributed has several processes.
+    /// [`Error::TooLong`] if there is no memory for the list of elements.
     pub fn share(
         self,
         dimension: usize,
@@ -86,7 +89,7 @@ impl Distribution {
                 }
                 let blocks = || (coordinate..length.div_ceil(block)).step_by(processes);
                 let of_block = |i: usize| i * block..i.saturating_add(1).saturating_mul(block).min(length);
-                // The first block is never a shorter one, unless it is the only one.
+                // Only the last block of the array may be shorter, so no block is longer than the first.
                 let most = blocks().next().map_or(0, |i| of_block(i).len()).saturating_mul(blocks().len());
                 let mut indices = Vec::new();
                 let entries = most as u64;
@@ -100,7 +103,7 @@ impl Distribution {
     }
 }
 
-/// The most indices that a list may have, for memory at all.
+/// The largest number of indices that a list in memory can have.
 const MOST_LISTED: u64 = isize::MAX as u64 / size_of::<usize>() as u64;
 
 fn refused(argument: String, value: usize, requirement: String) -> Error {

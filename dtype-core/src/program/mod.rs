@@ -1,7 +1,7 @@
 //! Constructor programs: the list of MPI calls that builds a datatype from a type tree.
 //!
-//! A program is plain data. The derive macro writes one into the expansion, as the text of its calls; the
-//! runtime reads that and turns it into `MPI_Type_*` calls.
+//! A program is plain data. The derive macro writes the text of its calls into the expansion. The runtime
+//! parses this text and makes the `MPI_Type_*` calls.
 
 mod constructor;
 mod distribution;
@@ -17,7 +17,7 @@ pub use self::{
 };
 use crate::{BaseType, Error, TypeTree};
 
-/// What a constructor call builds on.
+/// The datatype that a constructor call builds on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OldType {
     /// A predefined datatype.
@@ -26,8 +26,8 @@ pub enum OldType {
     Step(usize),
 }
 
-/// One constructor call (MPI 4.1 section 5.1.2), its arguments in the standard's order and under its names.
-/// Strides and displacements are in bytes.
+/// One constructor call (MPI 4.1 section 5.1.2), with its arguments under the standard's names. Strides and
+/// displacements are in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)] // the fields are the standard's arguments
 pub enum Step {
@@ -46,7 +46,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The largest of its counts and block lengths, and the length of its lists.
+    /// Returns the largest of the call's counts, block lengths and list lengths.
     pub fn largest_count(&self) -> u64 {
         match self {
             Self::Contiguous { count, .. } => *count,
@@ -61,7 +61,7 @@ impl Step {
         }
     }
 
-    /// The datatypes that it is made of.
+    /// Returns the datatypes that the call builds on.
     pub fn oldtypes(&self) -> &[OldType] {
         match self {
             Self::Contiguous { oldtype, .. }
@@ -73,7 +73,7 @@ impl Step {
         }
     }
 
-    /// Its stride, displacements or extent, in bytes.
+    /// Returns the stride, the displacements or the extent, in bytes; empty for `MPI_Type_contiguous`.
     pub fn strides(&self) -> &[i64] {
         match self {
             Self::Contiguous { .. } => &[],
@@ -90,35 +90,35 @@ impl Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Bounds {
-    /// Where it begins, relative to displacement 0.
+    /// The lower bound, relative to displacement 0.
     pub lower_bound: i64,
-    /// From one copy to the next.
+    /// The extent: the bytes from one copy to the next.
     pub extent: i64,
 }
 
 impl Bounds {
-    /// Those of a datatype that begins at displacement 0.
+    /// Returns the bounds of a datatype that begins at displacement 0.
     pub const fn of_extent(extent: i64) -> Self {
         Self { lower_bound: 0, extent }
     }
 }
 
-/// A list of constructor calls and which of them is the datatype. Only that one is committed.
+/// A list of constructor calls, and the datatype that they build. Only this datatype is committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// The calls in order; each uses predefined types and earlier steps only.
+    /// The calls in order; each uses only predefined types and earlier steps.
     pub steps: Vec<Step>,
     /// The finished datatype: the last step, or a predefined type if there is none.
     pub result: OldType,
 }
 
 impl Program {
-    /// The shortest program found for `tree`, so that flattening is preserved: a vec of adjacent copies
-    /// becomes a block length of its parent, an idxbuc an hindexed over a child resized to the bucket stride,
-    /// a strc of like children an hindexed; equal calls are made once.
+    /// Returns the shortest program found for `tree`. The program preserves the type map. A vec of adjacent
+    /// copies becomes a block length of its parent. An idxbuc becomes an hindexed over a child that is
+    /// resized to the bucket stride. A strc of equal children becomes an hindexed. Equal calls are made once.
     ///
-    /// With `bounds`, the datatype has these, by a final resize unless every MPI library must arrive at them
-    /// anyway. Without, they are left to the library.
+    /// If `bounds` are given, the datatype has them: a final resize sets them, unless every MPI library must
+    /// compute the same bounds. Without `bounds`, the library computes them.
     ///
     /// # Errors
     /// Those of [`TypeTree::measure`].
@@ -127,8 +127,8 @@ impl Program {
         Ok(Lowering::new(u64::MAX).program(tree, bounds))
     }
 
-    /// The same for an MPI library that takes no count beyond a limit, of at least 2: longer lists and larger
-    /// counts are split.
+    /// Like [`lower`](Self::lower), for an MPI library whose counts must not exceed `limit`, which is at
+    /// least 2. Longer lists and larger counts are split.
     ///
     /// # Errors
     /// Those of [`TypeTree::measure`].
@@ -137,35 +137,35 @@ impl Program {
         Ok(Lowering::new(limit).program(tree, bounds))
     }
 
-    /// The largest count, block length or list length of all calls.
+    /// Returns the largest count, block length or list length of all calls.
     pub fn largest_count(&self) -> u64 {
         self.steps.iter().map(Step::largest_count).max().unwrap_or(0)
     }
 
-    /// Number of constructor calls.
+    /// Returns the number of constructor calls.
     pub fn calls(&self) -> usize {
         self.steps.len()
     }
 }
 
-/// A datatype as far as it is built, with the bounds a library will give it.
+/// A datatype under construction, with the bounds that a library will give it.
 #[derive(Clone, Copy)]
 struct Built {
     oldtype: OldType,
     lower_bound: i64,
     upper_bound: i64,
-    /// The largest size of a base type in it. Where it does not divide the span, libraries round up the upper
-    /// bound of some constructors to an alignment and leave others, so the extent is not known.
+    /// The largest extent of a base type in the datatype. If it does not divide the span, libraries round up
+    /// the upper bound for some constructors to an alignment, but not for others. Then the extent is unknown.
     granularity: i64,
-    /// The upper bound if a library rounds after each part that it adds, and so do those of the parts.
+    /// The upper bound in a library that rounds after each part that it adds, within the parts as well.
     rounded: i64,
-    /// The lower and upper bound of those parts that were resized, if any were: only these count in a library
-    /// that keeps to MPI 4.1 section 5.1.7, as Open MPI does and MPICH does not.
+    /// The lower and upper bound of the resized parts, if there are any. Only these count in a library that
+    /// follows MPI 4.1 section 5.1.7, as Open MPI does and MPICH does not.
     marked: Option<(i64, i64)>,
 }
 
 impl Built {
-    /// With the upper bound rounded once more.
+    /// Returns the datatype with `rounded` rounded up once more.
     fn round(self) -> Self {
         let span = self.rounded.wrapping_sub(self.lower_bound);
         let beyond = span.checked_rem_euclid(self.granularity).filter(|beyond| *beyond > 0);
@@ -176,8 +176,8 @@ impl Built {
         }
     }
 
-    /// The extent, where all libraries agree on both bounds. For a wrapped span, which only a resize can
-    /// want, none.
+    /// Returns the extent, if all libraries agree on both bounds. Returns `None` if the span overflows, which
+    /// only a resize can cause.
     fn extent(&self) -> Option<i64> {
         let span = self.upper_bound.checked_sub(self.lower_bound)?;
         let is_marked = self.marked.is_none_or(|marked| marked == (self.lower_bound, self.upper_bound));
@@ -187,9 +187,9 @@ impl Built {
 
 struct Lowering {
     steps: Vec<Step>,
-    /// Equal calls are made once: a handle may be used many times.
+    /// The step of each call so far. Equal calls are made once, since a handle can be used many times.
     known: BTreeMap<Step, usize>,
-    /// No count may become larger.
+    /// The largest count that the library takes.
     limit: u64,
 }
 
@@ -198,8 +198,8 @@ impl Lowering {
         Self { steps: Vec::new(), known: BTreeMap::new(), limit }
     }
 
-    /// Of a tree that has been measured. Its empty parts are left out: libraries differ in what these count
-    /// for the bounds, and MPICH divides by the size of some.
+    /// Returns the program of a measured tree. Its empty parts are left out: libraries differ in how empty
+    /// parts count for the bounds, and MPICH divides by the size of some.
     fn program(self, tree: &TypeTree, bounds: Option<Bounds>) -> Program {
         if !tree.has_empty_part() {
             return self.run(tree, bounds);
@@ -210,7 +210,7 @@ impl Lowering {
         }
     }
 
-    /// Of no data at all.
+    /// Returns the program of a datatype without data.
     fn nothing(mut self, bounds: Option<Bounds>) -> Program {
         let oldtype = self.push(Step::Contiguous { count: 0, oldtype: OldType::Base(BaseType::Byte) });
         let built = Built { oldtype, ..EMPTY };
@@ -255,8 +255,8 @@ impl Lowering {
         spread(oldtype, block, [(0, count, block.extent().unwrap_or(0))])
     }
 
-    /// A tree as a block length over a datatype: that many copies, each an extent after the one before.
-    /// Where the extent is not known for all libraries, the length is 1.
+    /// Lowers a tree to a datatype and a block length: that many copies, each one extent after the one
+    /// before. If the extent is not known for all libraries, the block length is 1.
     fn block(&mut self, tree: &TypeTree) -> (Built, u64) {
         let built = match tree {
             TypeTree::Leaf(base) => {
@@ -277,7 +277,7 @@ impl Lowering {
                 if extent.and_then(|extent| extent.checked_mul(blocklength as i64)) == Some(*stride) {
                     return match count.checked_mul(blocklength).filter(|count| *count <= self.limit) {
                         Some(count) => (block, count),
-                        // Open MPI multiplies the two of such an hvector as ints.
+                        // Open MPI multiplies the count and the block length of such an hvector as ints.
                         None => (self.contiguous(block, blocklength), *count),
                     };
                 }
@@ -308,7 +308,7 @@ impl Lowering {
         spread(oldtype, block, [0, last].map(|at| (at, copies, extent)))
     }
 
-    /// An hvector of stride −1. Open MPI 4.1.4 reads that stride as another one, so the copies go in pairs.
+    /// Builds an hvector of stride −1. Open MPI 4.1.4 misreads that stride, so the copies are built in pairs.
     fn backwards(&mut self, block: Built, blocklength: u64, count: u64) -> Built {
         if count < 4 {
             return self.hindexed_block(block, blocklength, &[0, -1, -2][..count as usize]);
@@ -346,7 +346,7 @@ impl Lowering {
     fn buckets(&mut self, stride: i64, buckets: &[u64], displacements: &[i64], child: &TypeTree) -> Built {
         let mut built = self.lower(child);
         if stride <= 0 {
-            // An extent of zero or less is where libraries differ, so each bucket becomes an hvector.
+            // Libraries differ for an extent of zero or less, so each bucket becomes an hvector.
             let hvectors: Vec<_> =
                 buckets.iter().map(|count| (self.hvector(built, 1, *count, stride), 1)).collect();
             return self.structure(displacements, &hvectors);
@@ -379,8 +379,8 @@ impl Lowering {
         Built { oldtype, ..bounds }
     }
 
-    /// The blocks of a struct, changed so that equal neighbours have no more copies than the limit together.
-    /// Open MPI 4.1 joins adjacent ones, and adds up their lengths as ints.
+    /// Returns the blocks of a struct, changed so that equal neighbours together have no more copies than the
+    /// limit. Open MPI 4.1 joins adjacent blocks of a datatype and adds up their lengths as ints.
     fn not_joined(&mut self, blocks: &[(Built, u64)]) -> Vec<(Built, u64)> {
         let (mut before, mut copies) = (None, 0u64);
         let apart = blocks.iter().map(|&(mut block, mut length)| {
@@ -395,7 +395,7 @@ impl Lowering {
     }
 }
 
-/// The bounds of no data at all. The type stands for any.
+/// The bounds of a datatype without data; its `oldtype` is a placeholder.
 const EMPTY: Built = Built {
     oldtype: OldType::Base(BaseType::Byte),
     lower_bound: 0,
@@ -405,7 +405,8 @@ const EMPTY: Built = Built {
     marked: None,
 };
 
-/// The bounds of copies of `block`: at each displacement, a number of them a stride apart.
+/// Returns the bounds of copies of `block`. Each item of `copies` is a displacement, a number of copies, and
+/// the stride between them.
 fn spread(oldtype: OldType, block: Built, copies: impl IntoIterator<Item = (i64, u64, i64)>) -> Built {
     let spans = copies.into_iter().filter(|(_, count, _)| *count > 0).map(|(at, count, stride)| {
         let last = (count as i64 - 1).wrapping_mul(stride);
@@ -423,7 +424,7 @@ fn spread(oldtype: OldType, block: Built, copies: impl IntoIterator<Item = (i64,
     spans.reduce(join).unwrap_or(Built { oldtype, ..EMPTY })
 }
 
-/// Both, as a library has them after it has added the second.
+/// Returns the bounds of both, as a library computes them after it has added the second.
 fn join(a: Built, b: Built) -> Built {
     let both = |a: (i64, i64), b: (i64, i64)| (a.0.min(b.0), a.1.max(b.1));
     let joined = Built {

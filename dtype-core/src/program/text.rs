@@ -1,4 +1,4 @@
-//! Programs as text: `Display`, and what reads it again.
+//! Programs as text: `Display`, and the parser of its output.
 
 use alloc::{string::String, vec::Vec};
 use core::{fmt, str::FromStr};
@@ -6,7 +6,7 @@ use core::{fmt, str::FromStr};
 use super::{OldType, Program, Step};
 use crate::draw::List;
 
-/// What the last line begins with, and what it ends with where there is nothing to build.
+/// The beginning of the last line, and its end if there is nothing to build.
 const COMMIT: &str = "MPI_Type_commit";
 const PREDEFINED: &str = "(predefined, nothing to build)";
 
@@ -52,8 +52,8 @@ impl fmt::Display for Step {
     }
 }
 
-/// The calls as C, one a line, the result of step i called `t`i, ending with the commit. Of long lists the
-/// middle is left out; `{:#}` prints all, and that is what a program is read from.
+/// Writes the calls as C, one on each line, and ends with the commit. `t`i is the result of step i. The
+/// middle of a long list is left out. `{:#}` writes whole lists; only this form can be parsed.
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, step) in self.steps.iter().enumerate() {
@@ -70,13 +70,13 @@ impl fmt::Display for Program {
     }
 }
 
-/// Why a text is no list of constructor calls.
+/// The reason why a text is not a list of constructor calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallsError {
     /// The line, counted from 1.
     line: usize,
     expected: &'static str,
-    /// What stands there instead.
+    /// The text that was found instead.
     found: String,
 }
 
@@ -90,7 +90,7 @@ impl fmt::Display for CallsError {
 
 impl core::error::Error for CallsError {}
 
-/// From what `{:#}` prints.
+/// Parses the output of `{:#}`.
 ///
 /// ```
 /// use dtype_core::{BaseType, Program, TypeTree};
@@ -132,7 +132,7 @@ impl FromStr for Program {
     }
 }
 
-/// What was expected where something else stands.
+/// A description of the text that was expected.
 type Expected = &'static str;
 
 enum Line {
@@ -140,12 +140,12 @@ enum Line {
     Result(OldType),
 }
 
-/// What is left of a line.
+/// The rest of a line.
 struct Reader<'a> {
     rest: &'a str,
-    /// Steps on the lines before.
+    /// The number of steps on the lines before.
     steps: usize,
-    /// Whether no argument has been read.
+    /// `true` if no argument has been read yet.
     is_first: bool,
 }
 
@@ -227,13 +227,13 @@ impl<'a> Reader<'a> {
         Ok(step)
     }
 
-    /// A number as an argument.
+    /// Reads a number as an argument.
     fn number<T: FromStr>(&mut self, expected: Expected) -> Result<T, Expected> {
         self.separator()?;
         self.accept(expected, |word| word.parse().ok())
     }
 
-    /// A datatype as an argument.
+    /// Reads a datatype as an argument.
     fn oldtype(&mut self) -> Result<OldType, Expected> {
         self.separator()?;
         let steps = self.steps;
@@ -247,7 +247,7 @@ impl<'a> Reader<'a> {
         word.starts_with("MPI_").then(|| word.parse().ok().map(OldType::Base))?
     }
 
-    /// A list of so many arguments as an argument.
+    /// Reads a list of `count` arguments as an argument.
     fn list<T>(
         &mut self,
         count: usize,
@@ -268,12 +268,12 @@ impl<'a> Reader<'a> {
         Ok(items)
     }
 
-    /// What stands between two arguments.
+    /// Reads the separator between two arguments.
     fn separator(&mut self) -> Result<(), Expected> {
         if core::mem::take(&mut self.is_first) { Ok(()) } else { self.expect(",", "`,`") }
     }
 
-    /// The next word, if it is what is expected.
+    /// Reads the next word, if `known` accepts it.
     fn accept<T>(
         &mut self,
         expected: Expected,

@@ -1,27 +1,27 @@
-//! What the tree program works on, and what it may take for free.
+//! The input of the tree program: sequences of displaced elements, and trees that cost nothing.
 
 use alloc::vec::Vec;
 
 use crate::{BaseType, CostModel, Run, TypeMap, TypeTree};
 
-/// A sequence of displaced elements, each a run of one *atom*: a small tree that is not looked into.
-/// Where all atoms are leaves it is a type map.
+/// A sequence of displaced elements. Each element is a run of one *atom*: a small tree that the search treats
+/// as a unit. If all atoms are leaves, the sequence is a type map.
 pub(crate) struct Atoms {
-    /// The different atoms with their costs. An atom begins at displacement 0.
+    /// The distinct atoms with their costs. An atom begins at displacement 0.
     pub(super) kinds: Vec<(TypeTree, u64)>,
-    /// Which atom each element is of: an index into `kinds`.
+    /// The atom of each element: an index into `kinds`.
     pub(super) symbols: Vec<u32>,
-    /// Where each element lies, in bytes.
+    /// The displacement of each element, in bytes.
     pub(super) displacements: Vec<i64>,
-    /// How many copies of the atom it is, and how far apart they are: 0 for a single one.
+    /// The number of copies of the atom in each element, and their stride in bytes: 0 for a single copy.
     pub(super) counts: Vec<u64>,
     pub(super) strides: Vec<i64>,
-    /// From the last copy of an element's atom to the first one of the next.
+    /// The distance from the last copy in each element to the first copy in the next, in bytes.
     pub(super) steps: Vec<i64>,
 }
 
 impl Atoms {
-    /// One leaf an entry.
+    /// Returns a sequence of one leaf for each entry of a map.
     pub(crate) fn of_map(map: &TypeMap, costs: &dyn CostModel) -> Self {
         let mut atoms = Self::none(map.len());
         let mut known = [None; BaseType::COUNT];
@@ -32,7 +32,8 @@ impl Atoms {
         atoms
     }
 
-    /// An element for each piece of some runs; `cuts` are its ends, in entries from the start of the map.
+    /// Returns a sequence with an element for each piece of some runs. `cuts` are the ends of the pieces, in
+    /// entries from the start of the map.
     pub(crate) fn of_runs(runs: &[Run], cuts: &[u64], costs: &dyn CostModel) -> Self {
         let mut atoms = Self::none(cuts.len());
         let (mut known, mut pieces, mut start) = ([None; BaseType::COUNT], cuts.windows(2).peekable(), 0);
@@ -47,7 +48,8 @@ impl Atoms {
         atoms
     }
 
-    /// Given trees at given displacements; each begins at 0.
+    /// Returns a sequence with an element for each of the given trees, at the given displacements. Each tree
+    /// begins at 0.
     pub(crate) fn of_pieces(pieces: impl Iterator<Item = (i64, TypeTree)>, costs: &dyn CostModel) -> Self {
         let mut atoms = Self::none(0);
         for (at, tree) in pieces {
@@ -62,7 +64,7 @@ impl Atoms {
         atoms
     }
 
-    /// Nothing, with room for so many elements.
+    /// Returns an empty sequence with room for `elements` elements.
     fn none(elements: usize) -> Self {
         Self {
             kinds: Vec::new(),
@@ -85,7 +87,7 @@ impl Atoms {
         self.strides.push(stride);
     }
 
-    /// The symbol of a leaf, which may be known.
+    /// Returns the symbol of a leaf, and adds the leaf if it is not in `known`.
     fn leaf(
         &mut self,
         base: BaseType,
@@ -98,7 +100,7 @@ impl Atoms {
         })
     }
 
-    /// Makes one kind of atom cost nothing.
+    /// Sets the cost of one kind of atom to 0.
     pub(super) fn set_free(&mut self, atom: &TypeTree) {
         for (kind, cost) in &mut self.kinds {
             if kind == atom {
@@ -107,7 +109,7 @@ impl Atoms {
         }
     }
 
-    /// The same atoms under another model.
+    /// Returns the same elements, with the atoms priced by another model.
     pub(super) fn priced(&self, costs: &dyn CostModel) -> Self {
         Self {
             kinds: self.kinds.iter().map(|(tree, _)| (tree.clone(), tree.cost(costs))).collect(),
@@ -123,18 +125,18 @@ impl Atoms {
         self.symbols.len()
     }
 
-    /// The atom of an element, and its cost.
+    /// Returns the atom of an element, and its cost.
     pub(super) fn atom(&self, at: usize) -> &(TypeTree, u64) {
         &self.kinds[self.symbols[at] as usize]
     }
 
-    /// Whether two elements are the same but for where they lie.
+    /// Returns `true` if two elements differ at most in their displacements.
     pub(super) fn are_alike(&self, one: usize, other: usize) -> bool {
         let of = |at: usize| (self.symbols[at], self.counts[at], self.strides[at]);
         of(one) == of(other)
     }
 
-    /// For each element, the same number as others like it.
+    /// Returns a number for each element. Elements that are alike have the same number.
     pub(super) fn alike(&self) -> Vec<u32> {
         let of = |at: &u32| {
             let at = *at as usize;
@@ -151,13 +153,13 @@ impl Atoms {
         alike
     }
 
-    /// From an element to the next one.
+    /// Returns the distance from an element to the next, in bytes.
     pub(super) fn difference(&self, at: usize) -> i64 {
         self.displacements[at + 1] - self.displacements[at]
     }
 
-    /// Whether an element and the next one are a vec of their atom; and whether it goes on with the one
-    /// after.
+    /// Returns two flags for each element. The first is `true` if the element and the next one are a vec of
+    /// their atom. The second is `true` if the element after these two continues the vec.
     pub(super) fn pairs(&self) -> (Vec<bool>, Vec<bool>) {
         let n = self.len();
         let is_single = |i: usize| self.counts[i] == 1;
@@ -174,7 +176,7 @@ impl Atoms {
     }
 }
 
-/// Each number's place among the different ones, in order.
+/// Returns the rank of each number among the distinct numbers in ascending order.
 pub(super) fn numbered(numbers: &[i64]) -> Vec<u32> {
     let mut sorted = numbers.to_vec();
     sorted.sort_unstable();
@@ -182,17 +184,17 @@ pub(super) fn numbered(numbers: &[i64]) -> Vec<u32> {
     numbers.iter().map(|number| sorted.partition_point(|known| known < number) as u32).collect()
 }
 
-/// A tree that costs nothing, and where.
+/// A tree that costs nothing, and the places where it occurs.
 pub(crate) struct Paid {
     pub(super) tree: TypeTree,
-    /// Its entries.
+    /// The number of its entries.
     pub(super) length: usize,
-    /// For each element, whether a copy begins there.
+    /// `true` for each element where a copy of the tree begins.
     pub(super) at: Vec<bool>,
 }
 
 impl Paid {
-    /// The places in `map` where `tree`, which begins at 0, occurs.
+    /// Finds the places in `map` where `tree` occurs. The tree must begin at 0.
     pub(crate) fn of(tree: &TypeTree, map: &TypeMap) -> Option<Self> {
         let shape = tree.flatten().ok()?;
         let length = shape.len();

@@ -1,4 +1,4 @@
-//! From solved rows to the tree: see [`super::tree`].
+//! Building the tree from solved rows: see [`super::tree`].
 
 use alloc::{vec, vec::Vec};
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Search<'_> {
-    /// The tree of the first `length` elements of the row, moved to begin at `shift`.
+    /// Builds the tree of the first `length` elements of the row, moved to begin at `shift`.
     ///
     /// The recursion is at most 2·log₂ n + 2 deep: repeats halve the segment, and a strc is never directly
     /// below a strc.
@@ -24,7 +24,7 @@ impl Search<'_> {
         }
     }
 
-    /// As [`build`](Self::build), for the tree without a strc at its root.
+    /// Like [`build`](Self::build), for the cheapest tree without a strc at its root.
     fn build_whole(&self, row: &Row, length: usize) -> TypeTree {
         self.build_repeat(row, row.whole[length].root, length, 0)
     }
@@ -37,7 +37,7 @@ impl Search<'_> {
             _ if self.atoms.counts[row.start] == 1 => return self.atoms.atom(row.start).0.clone(),
             _ => return self.build_singles(row.start, Repeat::Vector, 1, 0),
         };
-        // A vec hands the shift down; the others carry it in their lists.
+        // A vec passes the shift down to its child; the other kinds carry it in their lists.
         let below = if kind == Repeat::Vector { shift } else { 0 };
         let child = self.build(row, q, below);
         let (mut last, mut here) = (row.start, row.start + q);
@@ -50,7 +50,7 @@ impl Search<'_> {
         repeat(kind, &places, 1, shift - below, child)
     }
 
-    /// The node over the single atom that some elements are of.
+    /// Builds a node over a single atom, of which all the elements are copies.
     fn build_singles(&self, start: usize, kind: Repeat, length: usize, shift: i64) -> TypeTree {
         let (atom, cost) = self.atoms.atom(start).clone();
         let elements = start..start + length;
@@ -71,7 +71,7 @@ impl Search<'_> {
         let (mut displacements, mut children) = (Vec::new(), Vec::new());
         let mut end = length;
         while end > 0 {
-            // What stands before the last part is a single part, or a sequence of parts again.
+            // The elements before the last part are a single part, or again a sequence of parts.
             let single = end < length && self.is_part(row, end);
             let begin = if single { 0 } else { row.parts[end].1 };
             let start = row.start + begin;

@@ -1,9 +1,9 @@
-//! Type DAGs: equal subtrees are built once, so they should be paid once (thesis sections 2.7.1 and 7.1).
+//! Type DAGs: equal subtrees are built once, so they are paid for once (thesis sections 2.7.1 and 7.1).
 //!
-//! The principle of optimality fails for DAGs: a dearer subtree may be the better one because it occurs
-//! elsewhere. So the least-cost tree is folded, and then improved by search: each of its subtrees in turn is
-//! taken as paid for, the map is solved again with it at cost 0, and what comes out is folded and kept if it
-//! is cheaper.
+//! The principle of optimality fails for DAGs: a dearer subtree may be better because it also occurs
+//! elsewhere. So the least-cost tree is folded and then improved by search. The search takes each subtree in
+//! turn as paid for and solves the map again with that subtree at cost 0. It folds the result, and keeps it
+//! if it is cheaper.
 
 use alloc::vec::Vec;
 
@@ -13,14 +13,15 @@ use super::{
 };
 use crate::{CostModel, Limits, TypeMap, TypeTree};
 
-/// Subtrees tried in a round, and rounds; a round solves the map once for each.
+/// The limits of the search: subtrees tried in a round, and rounds. A round solves the map once for each
+/// subtree.
 const TRIED: usize = 32;
 const ROUNDS: usize = 8;
 
-/// Maps of more entries than this are folded only.
+/// The largest number of entries of a map that is searched. Longer maps are only folded.
 const LONGEST: usize = 1000;
 
-/// A tree of `map` whose folded cost is at most that of `tree`.
+/// Returns a tree of `map` whose folded cost is at most that of `tree`.
 pub(super) fn improve(tree: TypeTree, map: &TypeMap, costs: &dyn CostModel, limits: &Limits) -> TypeTree {
     if map.len() > LONGEST {
         return tree;

@@ -1,7 +1,7 @@
 //! Type reconstruction: the least-cost description of a type map (thesis section 2.7).
 //!
-//! One module an algorithm: [`path`] for homogeneous maps in near-linear time, [`tree`] for all maps in
-//! quadratic time. This file holds the entry point that chooses.
+//! The algorithms have a module each: [`path`] for homogeneous maps in near-linear time, [`tree`] for all
+//! maps in quadratic time. This file holds the entry points, which choose between them.
 
 use alloc::{vec, vec::Vec};
 use core::iter;
@@ -26,30 +26,30 @@ pub(crate) use atoms::Atoms;
 pub(crate) use path::{least_cost as least_cost_path, levels};
 pub(crate) use tree::least_cost;
 
-/// Which descriptions are searched.
+/// The set of descriptions that a search considers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Shape {
-    /// Leaf, vec and idx, one child a node: homogeneous maps only (Träff 2014).
+    /// Paths of leaf, vec and idx nodes, which have at most one child: homogeneous maps only (Träff 2014).
     Path,
-    /// As `Path`, and idxbuc.
+    /// Like `Path`, with idxbuc nodes as well.
     ExtendedPath,
-    /// All five node kinds.
+    /// Trees of all five node kinds.
     #[default]
     Tree,
-    /// All five node kinds, equal subtrees counted once (thesis section 2.7.1). No algorithm is known that
-    /// finds the least cost, so the answer is never more than an upper bound.
+    /// DAGs of all five node kinds: equal subtrees count once (thesis section 2.7.1). No algorithm is known
+    /// that finds the least cost, so the result is an upper bound.
     Dag,
 }
 
 /// Finds a least-cost description of `map` under `costs`.
 ///
-/// Time, for n entries: expected O(n log log n) for the paths, O(n² + n·Z) for trees, Z being the number of
-/// segments worth keeping as parts of a strc. See DESIGN.md for the arguments.
+/// For n entries, paths take expected time O(n log log n), and trees take time O(n² + n·Z). Z is the number
+/// of segments worth keeping as parts of a strc. docs/search.md has the proofs.
 ///
-/// Within the default [`Limits`]; see [`reconstruct_within`] for others.
+/// The search stays within the default [`Limits`]; [`reconstruct_within`] takes others.
 ///
 /// # Errors
-/// [`Error::Heterogeneous`] where a path is asked for a map of several base types.
+/// [`Error::Heterogeneous`] if a path is requested for a map of several base types.
 ///
 /// ```
 /// use dtype_core::{BaseType, NodeCosts, Shape, TypeMap, TypeTree, reconstruct};
@@ -64,10 +64,10 @@ pub fn reconstruct(map: &TypeMap, shape: Shape, costs: &dyn CostModel) -> Result
     reconstruct_within(map, shape, costs, &Limits::default())
 }
 
-/// As [`reconstruct`](fn@reconstruct), within given limits.
+/// Like [`reconstruct`](fn@reconstruct), within the given limits.
 ///
 /// # Errors
-/// As [`reconstruct`](fn@reconstruct).
+/// Those of [`reconstruct`](fn@reconstruct).
 ///
 /// ```
 /// use dtype_core::{BaseType, Limits, NodeCosts, Optimality, Shape, TypeMap, reconstruct_within};
@@ -95,7 +95,7 @@ pub fn reconstruct_within(
         }
         Shape::Tree | Shape::Dag if map.len() as u64 > limits.exact_entries => {
             let (tree, optimality) = from_map(map, costs, limits);
-            // What no tree can beat needs no search.
+            // A tree whose cost meets the floor is optimal, however it was found.
             let shifted = map.displacements()[0] != 0;
             let floor = LinearCosts::of(costs)
                 .map_or(0, |costs| costs.floor(map.len() as u64, tree.single_run().is_some(), shifted));
@@ -116,20 +116,21 @@ pub fn reconstruct_within(
         return Ok(Solution { cost: tree.folded_cost(costs), tree, optimality: Optimality::UpperBound });
     }
     let cost = tree.cost(costs);
-    // What costs more than can be told may cost less in another way.
+    // The sum saturated, so a tree of lower cost may exist.
     let optimality = if cost < u64::MAX { optimality } else { Optimality::UpperBound };
     Ok(Solution { tree, cost, optimality })
 }
 
-/// A good tree for a map that is too long to be solved entry by entry: that over its runs, or for maps of one
-/// base type the least-cost path.
+/// Returns a good tree for a map that is too long to be solved entry by entry: the tree over its runs or, for
+/// maps of one base type, the least-cost path.
 fn from_map(map: &TypeMap, costs: &dyn CostModel, limits: &Limits) -> (TypeTree, Optimality) {
     let Ok(base) = map.single_type() else {
         let runs = runs_of(map, u64::MAX).unwrap_or_default();
         return from_runs(runs.as_slice(), costs, limits);
     };
     let leaf = (TypeTree::Leaf(base), costs.leaf(base));
-    // More runs than can be solved are parts of a strc: of so many of these, it costs more than the path.
+    // If there are too many runs to solve, `from_runs` makes each of them a part of a strc. With more than
+    // `cost / part` parts, the strc costs more than the path.
     let part = costs.part().of(leaf.1).max(1);
     let path = path::least_cost(map.displacements(), leaf, true, costs);
     let cost = path.cost(costs);
@@ -140,10 +141,10 @@ fn from_map(map: &TypeMap, costs: &dyn CostModel, limits: &Limits) -> (TypeTree,
     better.unwrap_or((path, Optimality::UpperBound))
 }
 
-/// Most runs are cut into three pieces, some into more.
+/// The assumed number of pieces per run: most runs are cut into three pieces, some into more.
 pub(crate) const PIECES: u64 = 5;
 
-/// The runs of a map, if they are no more than `most`.
+/// Returns the runs of a map, or `None` if there are more than `most`.
 fn runs_of(map: &TypeMap, most: u64) -> Option<Runs> {
     let mut runs = Runs::default();
     map.entries().try_for_each(|(base, at)| {
@@ -153,13 +154,13 @@ fn runs_of(map: &TypeMap, most: u64) -> Option<Runs> {
     Some(runs)
 }
 
-/// Whether [`from_runs`] may find the least-cost tree under a model.
+/// Returns `true` if [`from_runs`] may find the least-cost tree under this model.
 pub(crate) fn solves_runs(costs: &dyn CostModel) -> bool {
     LinearCosts::of(costs).is_some_and(|costs| takes_runs_for_atoms(&costs))
 }
 
-/// The tree over some runs, which are cut as far as the limits and what is known of the model allow: the
-/// least-cost one where it says so.
+/// Returns a tree over some runs. The runs are cut as far as the limits and the model allow. If the result
+/// says `Proven`, the tree is the least-cost one.
 pub(crate) fn from_runs(runs: &[Run], costs: &dyn CostModel, limits: &Limits) -> (TypeTree, Optimality) {
     let most = usize::try_from(limits.exact_entries).unwrap_or(usize::MAX);
     if runs.len() > most {
@@ -180,7 +181,7 @@ pub(crate) fn from_runs(runs: &[Run], costs: &dyn CostModel, limits: &Limits) ->
     (tree, if exact { optimality } else { Optimality::UpperBound })
 }
 
-/// The ends of runs, in entries from the start of the map.
+/// Returns the ends of the runs, in entries from the start of the map.
 fn ends(runs: &[Run]) -> Vec<u64> {
     let end = |at: &mut u64, run: &Run| {
         *at += run.count;
@@ -189,9 +190,9 @@ fn ends(runs: &[Run]) -> Vec<u64> {
     iter::once(0).chain(runs.iter().scan(0, end)).collect()
 }
 
-/// Where to cut runs into `most` pieces or fewer.
+/// Cuts the runs into at most `most` pieces and returns the cuts, or `None` if more pieces are needed.
 fn cuts(runs: &[Run], tiling: &Tiling, most: usize) -> Option<Vec<u64>> {
-    /// As many pieces of a run as are worth the memory, on an average.
+    /// The largest average number of pieces per run that is worth the memory.
     const MOST: usize = 64;
     let pieces = most.min(MOST * runs.len()).min(usize::try_from(entries(runs)).unwrap_or(usize::MAX));
     let mut cuts = vec![0; pieces + 1];

@@ -1,5 +1,5 @@
-//! Sequences of parts that end in a node over single atoms, extended element by element: see
-//! [`super::tree`].
+//! Open runs: sequences of parts that end in a node over single atoms and are extended element by element.
+//! See [`super::tree`].
 
 use alloc::{vec, vec::Vec};
 
@@ -9,38 +9,40 @@ use super::{
 };
 use crate::{TypeTree, cuts::LISTED};
 
-/// What is known of the atoms before a search, for all rows.
+/// Properties of the atoms, computed once before a search and used by all rows.
 pub(super) struct AtomRuns {
-    /// For each kind of atom, what nodes over it cost as parts of a strc.
+    /// The costs of nodes over each kind of atom, as parts of a strc.
     costs: Vec<AtomCosts>,
-    /// For each element, how many copies of its atom it is.
+    /// The number of copies of the atom in each element.
     copies: Vec<i64>,
-    /// Which of the different strides is that from an element to the next, and which its own.
+    /// The strides from each element to the next, and within each element, as numbers among the distinct
+    /// strides.
     step: Vec<u32>,
     own: Vec<u32>,
     strides: usize,
-    /// For each element, how many from it on are like it and evenly spaced, all copies of the atom.
+    /// The number of elements from each element on that are copies of one atom, alike and evenly spaced.
     length: Vec<u32>,
-    /// Whether an element and the next one are a vec of their atom, whether that goes on with the one after,
-    /// and whether all are adjacent in memory, being leaves.
+    /// Three flags for each element. `pair` is `true` if the element and the next one are a vec of their
+    /// atom, `goes_on` if the element after these two continues the vec, `adjacent` if both are leaves
+    /// adjacent in memory.
     pair: Vec<bool>,
     goes_on: Vec<bool>,
     adjacent: Vec<bool>,
 }
 
-/// Costs of parts over one kind of atom. All sums of as many as there are atoms fit `i64`.
+/// The costs of parts over one kind of atom. The sums for all atoms of the map fit `i64`.
 #[derive(Clone, Copy)]
 struct AtomCosts {
     single: i64,
     vector: Growing,
     index: Growing,
-    /// With its first bucket; `more` is a copy in the last bucket.
+    /// The cost with the first bucket; `more` is for a copy in the last bucket.
     bucket: Growing,
-    /// What a further bucket adds.
+    /// The cost of a further bucket.
     next_bucket: i64,
 }
 
-/// A part with no copy yet, and what each copy adds.
+/// The cost of a part without copies, and the cost of each copy.
 #[derive(Clone, Copy)]
 struct Growing {
     first: i64,
@@ -48,7 +50,7 @@ struct Growing {
 }
 
 impl AtomRuns {
-    /// Nothing where the prices are not linear, or so high that sums might not fit.
+    /// Returns `None` if the prices are not linear, or so high that sums may overflow.
     pub(super) fn of(atoms: &Atoms, prices: &Prices<'_>) -> Option<Self> {
         let linear = prices.linear.as_ref()?;
         let n = atoms.len();
@@ -56,7 +58,7 @@ impl AtomRuns {
         let part = |cost: u128| -> Option<i64> {
             let cost = u128::from(prices.part.own)
                 .checked_add(u128::from(prices.part.times.max(1)).checked_mul(cost)?)?;
-            // Each of the copies adds at most a first and a further cost and a bucket.
+            // Each copy adds at most a first cost, a further cost and a bucket.
             (cost <= (i64::MAX / 8) as u128 / (copies + 1)).then_some(cost as i64)
         };
         let more = |cost: u128| Some(part(cost)? - i64::try_from(prices.part.own).ok()?);
@@ -74,7 +76,7 @@ impl AtomRuns {
         };
         let costs = atoms.kinds.iter().map(of_kind).collect::<Option<Vec<_>>>()?;
 
-        // A bucket's stride may be either.
+        // The stride of a bucket may be a step between elements or a stride within one.
         let mut step = numbered(&[&atoms.steps[..], &atoms.strides].concat());
         let strides = step.iter().max().map_or(0, |last| *last as usize + 1);
         let own = step.split_off(atoms.steps.len());
@@ -104,13 +106,13 @@ impl AtomRuns {
         })
     }
 
-    /// How many elements from `start` on are alike and evenly spaced, all copies of one atom.
+    /// Returns the number of elements from `start` on that are alike, copies of one atom, and evenly spaced.
     pub(super) fn length(&self, start: usize) -> usize {
         self.length[start] as usize
     }
 
-    /// Whether no node over the first `q > 1` atoms of such a run, of cost `child`, is cheaper than a vec
-    /// over its atoms, for any number of copies.
+    /// Returns `true` if no node over the first `q > 1` atoms of a run is cheaper than a vec over its atoms,
+    /// for any number of copies. The tree of these `q` atoms costs `child`.
     pub(super) fn dominates(&self, prices: &Prices<'_>, symbol: u32, q: u64, child: u64) -> bool {
         let Some(linear) = &prices.linear else { return false };
         let vector = self.costs[symbol as usize].vector;
@@ -118,7 +120,7 @@ impl AtomRuns {
         if q == 1 {
             return false;
         }
-        // Both sides are lines in the number of copies, from two copies on.
+        // Both costs are linear in the number of copies, from two copies on.
         let (first, more) = linear.index_bucket.over(child);
         let lines =
             [linear.vector.over(child), linear.index.over(child), (first + linear.bucket_over(child), more)];
@@ -130,20 +132,22 @@ impl AtomRuns {
         })
     }
 
-    /// Whether that is so for any `q` and `child`, which is no less than what an atom costs.
+    /// Returns `true` if [`dominates`](Self::dominates) holds for every `q`, and every `child` that costs at
+    /// least as much as an atom.
     pub(super) fn dominates_all(&self, prices: &Prices<'_>, symbol: u32, atom: u64) -> bool {
         self.costs[symbol as usize].vector.more == 0 && self.dominates(prices, symbol, 2, atom)
     }
 }
 
-/// The cheapest sequence of parts whose last part is an open node, and where that part begins in the row.
+/// The cheapest sequence of parts whose last part is an open node, and the place in the row where that part
+/// begins.
 #[derive(Clone, Copy, Default)]
 struct Open {
     cost: i64,
     begin: usize,
 }
 
-/// More than any cost, and far from overflow.
+/// The value for a missing sequence: a cost above any real cost, and far from overflow.
 const NONE: Open = Open { cost: i64::MAX / 2, begin: 0 };
 
 impl Open {
@@ -161,39 +165,41 @@ impl Open {
 pub(super) struct OpenRuns {
     vector: Open,
     index: Open,
-    /// An idxbuc grows by a bucket with each copy, unless that follows at the stride. So costs are kept
-    /// relative to that of a bucket a copy, and change only for the stride that is met.
+    /// The cheapest sequence that ends in an open idxbuc. Each copy adds a bucket to an idxbuc, unless it
+    /// follows at the stride. So the costs here are relative to one bucket per copy, and a step changes only
+    /// the cost for the stride at which it follows.
     bucket: Open,
     by_stride: Vec<Open>,
-    /// The strides met in this run of one kind.
+    /// The strides that occurred since the atom last changed.
     met: Vec<u32>,
-    /// Of any stride: those that have met none of theirs yet.
+    /// The cheapest sequence whose idxbuc has no fixed stride yet.
     fresh: Open,
-    /// The atoms of one kind in a row so far, less one.
+    /// The number of consecutive copies of one atom so far, less one.
     copies: i64,
 }
 
 impl OpenRuns {
-    /// Those of no elements.
+    /// Begins a row without elements.
     pub(super) fn begin(&mut self, runs: &AtomRuns) {
         self.forget_strides();
         self.by_stride.resize(runs.strides, NONE);
         (self.vector, self.index) = (NONE, NONE);
     }
 
-    /// For another kind of atom all strides begin anew.
+    /// Restarts all strides, because another kind of atom begins.
     fn forget_strides(&mut self) {
         self.met.drain(..).for_each(|stride| self.by_stride[stride as usize] = NONE);
         (self.bucket, self.fresh, self.copies) = (NONE, NONE, 0);
     }
 
-    /// Numbers that this takes.
+    /// Returns the number of values that this stores.
     pub(super) fn size(&self) -> usize {
         self.by_stride.len()
     }
 
-    /// Takes in element number `length` of the row that begins at `start`, and relaxes the best sequence of
-    /// two or more parts for so many. `before` holds the best sequences for fewer.
+    /// Takes in the last of the first `length` elements of the row that begins at `start`. Relaxes the best
+    /// sequence of two or more parts for these elements. `before` holds the costs of the best sequences for
+    /// fewer elements.
     pub(super) fn step(
         &mut self,
         (runs, symbols): (&AtomRuns, &[u32]),
@@ -262,7 +268,7 @@ impl OpenRuns {
         }
     }
 
-    /// Forgets all strides but one.
+    /// Forgets all strides except one.
     fn keep_stride(&mut self, stride: u32) {
         let (kept, copies) = (self.by_stride[stride as usize], self.copies);
         self.forget_strides();
@@ -271,7 +277,7 @@ impl OpenRuns {
         (self.bucket, self.copies) = (kept, copies);
     }
 
-    /// Takes in copies that follow at a stride, which saves so much where it is the idxbuc's.
+    /// Takes in copies that follow at `stride`, which saves `saved` if the idxbuc has that stride.
     fn meet(&mut self, stride: u32, saved: i64) {
         let same = &mut self.by_stride[stride as usize];
         *same = same.or(self.fresh).plus(-saved);

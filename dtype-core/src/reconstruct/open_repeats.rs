@@ -1,28 +1,30 @@
-//! Sequences of parts that end in a node over more than a single atom, extended copy by copy: see
-//! [`super::tree`].
+//! Open repeats: sequences of parts that end in a node over more than a single atom and are extended copy by
+//! copy. See [`super::tree`].
 
 use alloc::{boxed::Box, vec, vec::Vec};
 
 use crate::{Price, repeat::Repeat};
 
-/// A node over more than a single atom that may be the last part of a sequence.
+/// The first two copies of a node over more than a single atom, which may become the last part of a sequence.
 #[derive(Clone)]
 pub(super) struct Beginning {
     kind: Repeat,
-    /// Elements of its first copy, and of both.
+    /// The numbers of elements of its first copy, and of both copies.
     q: usize,
     length: usize,
-    /// From one copy to the other, in bytes.
+    /// The distance between the two copies, in bytes.
     stride: i64,
-    /// Its cost as a part with two copies, in one bucket, and what each further copy adds, and bucket.
+    /// The cost as a part with two copies in one bucket, the cost of each further copy, and the cost of each
+    /// further bucket.
     two: u64,
     more: u64,
     bucket: u64,
 }
 
 impl Beginning {
-    /// Of a node over `q` elements, which repeat until `length` and `stride` bytes apart. Its cost begins at
-    /// `first` and grows by `more` a copy and by `bucket` a bucket, given the price of a part.
+    /// Returns the beginning of a node whose child has `q` elements. Its two copies have `length` elements in
+    /// all and are `stride` bytes apart. The cost is `first`, plus `more` for each copy and `bucket` for each
+    /// bucket, at the price of a part.
     pub(super) fn of(
         (kind, q): (Repeat, usize),
         (length, stride): (usize, i64),
@@ -43,12 +45,12 @@ impl Beginning {
         self.is(other.kind, other.q)
     }
 
-    /// Elements of two copies.
+    /// Returns the number of elements of both copies.
     pub(super) fn length(&self) -> usize {
         self.length
     }
 
-    /// The sequence that it ends behind `begin` elements that cost `before`.
+    /// Returns the sequence that ends with this node after the first `begin` elements, which cost `before`.
     fn behind(&self, begin: usize, before: u64) -> OpenRepeat {
         let Self { kind, q, length, stride, two, more, bucket } = *self;
         let (two, one) = (End { cost: at_most(before.saturating_add(two)), begin }, at_most(bucket));
@@ -62,23 +64,23 @@ impl Beginning {
     }
 }
 
-/// Whether an open repeat has a further copy.
+/// The next copy of an open repeat, if it has one.
 pub(super) enum NextCopy {
-    /// One of so many elements, so far behind the last one.
+    /// A copy of this many elements, at this distance in bytes from the last one.
     Of(usize, i64),
-    /// It would end behind the row.
+    /// The end of the row: a further copy would end beyond it.
     Behind,
     None,
 }
 
-/// What a sequence costs whose last part is an open node, and where that begins in the row.
+/// The cost of a sequence whose last part is an open node, and the place in the row where that part begins.
 #[derive(Clone, Copy)]
 struct End {
     cost: i64,
     begin: usize,
 }
 
-/// More than any least-cost tree costs where nodes are open, and far from overflow.
+/// A cost above that of any least-cost tree with open nodes, and far from overflow.
 const NONE: i64 = i64::MAX / 4;
 
 fn at_most(cost: u64) -> i64 {
@@ -95,33 +97,36 @@ impl End {
     }
 }
 
-/// The cheapest sequences that end in a certain place, with a node of one kind over as many elements. What
-/// can follow depends on the last two copies only, and those are the same; of an idxbuc, on its stride too.
+/// The cheapest sequences that end at one place in a node of one kind, whose copies have the same number of
+/// elements. The further copies depend only on the last two copies, which all these sequences share. For an
+/// idxbuc, the cost also depends on its stride.
 pub(super) struct OpenRepeat {
     kind: Repeat,
-    /// Elements of the last copy, and how far it is from the one before.
+    /// The number of elements of the last copy. `stride` is its distance in bytes from the copy before.
     pub(super) q: usize,
     stride: i64,
-    /// Relative to what all copies beyond the first two have cost, which is `each` a copy, for an idxbuc with
-    /// a bucket.
+    /// The cheapest sequence; for an idxbuc, that of a stride that has not occurred. Its cost excludes `all`,
+    /// the cost of all copies beyond the first two. Each of these copies costs `each`, which includes a
+    /// bucket for an idxbuc.
     any: End,
     all: i64,
     each: i64,
     buckets: Option<Box<Buckets>>,
 }
 
-/// Of an open idxbuc, the cheapest sequence for each stride that was met, and of all. They change only where
-/// their stride is met.
+/// The cheapest sequences that end in an open idxbuc: for each stride that occurred, and over all strides. A
+/// value changes only when its stride occurs.
 struct Buckets {
-    /// In the order of the strides.
+    /// Sorted by stride.
     by_stride: Vec<(i64, End)>,
     best: End,
-    /// What a bucket costs.
+    /// The cost of one bucket.
     one: i64,
 }
 
 impl Buckets {
-    /// The sequence of a stride becomes the cheaper one of that, if it was met, and `other`, plus `cost`.
+    /// Sets the sequence of a stride to the cheaper one of `other` and, if the stride is known, its present
+    /// sequence. Adds `cost` to it.
     fn relax(&mut self, stride: i64, other: End, cost: i64) {
         let end = match self.by_stride.binary_search_by_key(&stride, |(known, _)| *known) {
             Ok(place) => {
@@ -143,8 +148,8 @@ impl OpenRepeat {
         self.buckets.as_ref().map_or(self.any, |buckets| buckets.best.or(self.any)).plus(self.all)
     }
 
-    /// Takes in a copy more, of `q` elements and `stride` bytes behind the last one; unless a vec has another
-    /// stride, or it costs too much.
+    /// Takes in a further copy of `q` elements, `stride` bytes after the last one. Returns `false` if this is
+    /// a vec of another stride, or if the cost would be too high.
     fn grow(&mut self, q: usize, stride: i64) -> bool {
         let all = self.all + self.each;
         if all >= NONE || self.kind == Repeat::Vector && stride != self.stride {
@@ -157,12 +162,12 @@ impl OpenRepeat {
         true
     }
 
-    /// Leaves it without its buckets.
+    /// Moves the value out and leaves it without its buckets.
     fn take(&mut self) -> Self {
         Self { buckets: self.buckets.take(), ..*self }
     }
 
-    /// Takes in others that end in the same place, with the same copies.
+    /// Merges in sequences that end at the same place with the same copies.
     fn merge(&mut self, other: &Self) {
         let moved = |end: End| end.plus(other.all - self.all);
         self.any = self.any.or(moved(other.any));
@@ -174,42 +179,43 @@ impl OpenRepeat {
     }
 }
 
-/// Open repeats of a row whose next copy would end behind it, and where they end.
+/// Open repeats of a row whose next copy would end beyond the row, and the places where they end.
 pub(super) type Waiting = Vec<(usize, OpenRepeat)>;
 
-/// Open repeats of a row, by where they end: lists in one memory, as few are open at a time.
+/// The open repeats of a row, by the place where they end. Few are open at a time, so all lists share one
+/// vector.
 pub(super) struct OpenRepeats {
     places: Vec<Place>,
-    /// The first place of each list, and of one of those that are free.
+    /// The first place of each list. `free` is the first place of the list of free places.
     first: Vec<u32>,
     free: u32,
 }
 
 struct Place {
     open: OpenRepeat,
-    /// In the same list.
+    /// The next place in the same list.
     next: u32,
 }
 
-/// Where a list ends.
+/// The end of a list.
 const END: u32 = u32::MAX;
 
 impl OpenRepeats {
-    /// Room for rows of up to `n` elements.
+    /// Creates the lists for rows of up to `n` elements.
     pub(super) fn new(n: usize) -> Self {
         Self { places: Vec::new(), first: vec![END; n + 1], free: END }
     }
 
-    /// Begins a part after the first `length` elements, of which the best sequence costs `before`. The row
-    /// has `row` elements.
+    /// Begins a part after the first `length` elements, whose best sequence costs `before`. The row has `row`
+    /// elements.
     pub(super) fn begin(&mut self, beginning: &Beginning, length: usize, before: u64, row: usize) {
         if length + beginning.length <= row {
             self.offer(length + beginning.length, beginning.behind(length, before));
         }
     }
 
-    /// Begins a part after the first `length` elements of a row that has been solved for `known` elements: of
-    /// as many copies as end behind them, as `next` tells.
+    /// Begins a part after the first `length` elements of a row that is solved up to `known` elements. The
+    /// part gets as many copies as it needs to end beyond those elements; `next` finds the copies.
     pub(super) fn begin_again(
         &mut self,
         beginning: &Beginning,
@@ -230,8 +236,9 @@ impl OpenRepeats {
         }
     }
 
-    /// Takes all that end at `length`, relaxes `parts` by them, and hands on those that have a further copy,
-    /// as `next` tells; those of which it would end behind the row wait, should that become longer.
+    /// Takes all open repeats that end at `length` and relaxes `parts` by them. Those for which `next` finds
+    /// a further copy move to the end of that copy. Those whose next copy would end beyond the row go to
+    /// `waiting`, since the row may become longer.
     pub(super) fn advance(
         &mut self,
         length: usize,
@@ -259,7 +266,7 @@ impl OpenRepeats {
         }
     }
 
-    /// Those that have waited while the row was shorter.
+    /// Continues the open repeats that waited because the row was too short.
     pub(super) fn go_on(&mut self, waiting: &mut Waiting, next: impl Fn(usize, &OpenRepeat) -> NextCopy) {
         for (length, mut open) in core::mem::take(waiting) {
             match next(length, &open) {
@@ -280,7 +287,7 @@ impl OpenRepeats {
         }
     }
 
-    /// Moves what is in a place, and in no list, to those that end at `end`.
+    /// Moves the entry at a place, which is in no list, to the list of those that end at `end`.
     fn hand_on(&mut self, place: u32, end: usize) {
         match self.find(end, &self.places[place as usize].open) {
             (known, true) => {
@@ -292,7 +299,8 @@ impl OpenRepeats {
         }
     }
 
-    /// The place of one that ends at `end` and is like `open`, or else the last of that list.
+    /// Returns the place of an entry that ends at `end` and is like `open`, and `true`. If there is none,
+    /// returns the last place of that list, and `false`.
     fn find(&self, end: usize, open: &OpenRepeat) -> (u32, bool) {
         let (mut last, mut here) = (END, self.first[end]);
         while here != END {
@@ -313,7 +321,7 @@ impl OpenRepeats {
         }
     }
 
-    /// The place where it is put.
+    /// Stores the value and returns its place.
     fn keep(&mut self, open: OpenRepeat) -> u32 {
         match self.free {
             END => {

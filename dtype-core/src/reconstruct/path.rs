@@ -5,15 +5,17 @@
 //! least-cost path is a shortest one through all of them.
 //!
 //! The repeated prefixes come in *levels*, from the leaf up (Träff 2014, lemmas 1 and 2). Let c be the length
-//! of the longest repeated prefix that is regularly strided. If c > 1, the repeated prefixes are the divisors
-//! of c, all of them strided, and the multiples of c that are repeated in D[0], D[c], D[2c], …, the next
-//! level. If c = 1, they are multiples of the shortest repeated prefix, and again the next level tells which.
-//! Each level reads a sequence at most half as long as the one before; that a shortest repeated prefix takes
-//! linear time, not one pass a divisor, is the Z-function's doing: with S the differences, q is repeated iff
-//! Z[m] ≥ q − 1 at every multiple m of q. DESIGN.md has the arguments.
+//! of the longest repeated prefix that is regularly strided. If there is one, the repeated prefixes up to c
+//! are the divisors of c, all of them strided. If there is none, let c be the length of the shortest repeated
+//! prefix of two or more elements. In both cases, the longer repeated prefixes are multiples of c. The next
+//! level, the sequence D[0], D[c], D[2c], …, tells which multiples.
 //!
-//! Outside regular levels no prefix is strided over another, so vec or not is known without a look at the
-//! displacements. No list of displacements is built before the answer is known.
+//! Each level reads a sequence at most half as long as the one before. The Z-function finds a shortest
+//! repeated prefix in linear time, without a pass for each divisor. With S the differences, q is repeated iff
+//! Z[m] ≥ q − 1 at every multiple m of q. docs/search.md has the proofs.
+//!
+//! Outside regular levels no prefix is strided over another. So the levels alone show if a node can be a vec,
+//! and no displacement is read for that. No list of displacements is built before the answer is known.
 
 use alloc::{vec, vec::Vec};
 use core::{iter::successors, ops::Range};
@@ -24,8 +26,8 @@ use crate::{
     run::evenly_spaced,
 };
 
-/// The least-cost path over a given leaf: `displacements` must not be empty, and no two may be further apart
-/// than `i64` tells. With `buckets`, idxbuc nodes may be used.
+/// Returns the least-cost path over a given leaf. `displacements` must not be empty, and every difference of
+/// two displacements must fit `i64`. If `buckets` is set, the path may use idxbuc nodes.
 pub(crate) fn least_cost(
     displacements: &[i64],
     (leaf, leaf_cost): (TypeTree, u64),
@@ -37,7 +39,7 @@ pub(crate) fn least_cost(
     let mut best = vec![Prefix::default(); prefixes.len()];
     best[0].aligned = Choice { cost: leaf_cost, node: None };
     for (from, &p) in prefixes.iter().enumerate() {
-        // An idx or idxbuc of a single element carries a first displacement other than 0.
+        // An idx or idxbuc with a single displacement carries a first displacement other than 0.
         let Prefix { aligned, shifted } = &mut best[from];
         shifted.relax(costs.index(1).of(aligned.cost), Repeat::Index, from);
         if buckets {
@@ -72,15 +74,15 @@ pub(crate) fn least_cost(
     if (if first == 0 { aligned } else { shifted }).cost < u64::MAX {
         return build(displacements, &prefixes, &best, last, first, leaf);
     }
-    // All paths cost more than can be told. Any will do, and of those that are cheap otherwise.
+    // The costs of all paths saturate. Any path is valid, so the default constants choose one.
     least_cost(displacements, (leaf, 0), buckets, &NodeCosts::THESIS)
 }
 
-/// The cheapest way found to describe a prefix.
+/// The cheapest known description of a prefix.
 #[derive(Clone, Copy)]
 struct Choice {
     cost: u64,
-    /// The root, and the index of the prefix it stands on; none for a leaf.
+    /// The root, and the index of the prefix below it; `None` for a leaf.
     node: Option<(Repeat, usize)>,
 }
 
@@ -92,7 +94,7 @@ impl Choice {
     }
 }
 
-/// One repeated prefix: moved so that it begins at 0, and moved to begin elsewhere.
+/// The choices for one repeated prefix: moved to begin at 0, and moved to begin elsewhere.
 #[derive(Clone, Copy)]
 struct Prefix {
     aligned: Choice,
@@ -106,7 +108,8 @@ impl Default for Prefix {
     }
 }
 
-/// The most buckets, of at most `copies`, whose cost is below this one. The cost grows with their number.
+/// Returns the largest number of buckets, up to `copies`, whose cost is below `other`. The cost must not fall
+/// as the number of buckets grows.
 fn most_below(other: u64, copies: u64, cost: impl Fn(u64) -> u64) -> u64 {
     let (mut below, mut above) = (0, copies + 1);
     while above - below > 1 {
@@ -116,16 +119,17 @@ fn most_below(other: u64, copies: u64, cost: impl Fn(u64) -> u64) -> u64 {
     below
 }
 
-/// Reads the differences of D[0], D[p], D[2p], … as far as it is asked, and knows the fewest buckets for
-/// that.
+/// A reader of the differences of D[0], D[p], D[2p], …, which finds the fewest buckets for a prefix of them.
+/// It reads no further than it is asked to.
 struct Buckets<'a> {
     displacements: &'a [i64],
     p: usize,
-    /// The difference that more than half are, as far as it has been read;
+    /// The candidate for the majority of the differences, and the number of differences read for it.
     majority: (Majority, usize),
-    /// one that was thought to be it, how often it is there, and up to where that was counted.
+    /// The candidate that was counted last, its frequency, and the number of differences counted.
     counted: (i64, u64, usize),
-    /// All differences, where none need be the majority, and how many.
+    /// The frequencies of all differences, counted if the best stride may not be the majority, and the number
+    /// of differences read.
     strides: Option<(StrideCounts, usize)>,
 }
 
@@ -139,14 +143,15 @@ impl<'a> Buckets<'a> {
         range.map(move |i| displacements[(i + 1) * p] - displacements[i * p])
     }
 
-    /// The fewest buckets of an idxbuc of `copies` copies, more than were asked for before; nothing if they
-    /// are more than `most`.
+    /// Returns the fewest buckets of an idxbuc of `copies` copies, or `None` if there are more than `most`.
+    /// Each call must ask for more copies than the last.
     fn of(&mut self, copies: usize, most: u64) -> Option<u64> {
         let length = copies - 1;
         let fewest = if most == 0 {
             return None;
         } else if 2 * most <= copies as u64 {
-            // All but the first of the buckets begin at a difference that is not the stride: fewer than half.
+            // Each bucket but the first begins at a difference other than the stride. So with up to `most`
+            // buckets, more than half of the differences equal the stride: it is the majority.
             let (mut majority, read) = self.majority;
             majority.read(self.differences(read..length));
             self.majority = (majority, length);
@@ -168,7 +173,7 @@ impl<'a> Buckets<'a> {
     }
 }
 
-/// The tree of prefix `at`, moved to begin at `shift`. The depth is at most log₂ n + 1.
+/// Builds the tree of prefix `at`, moved to begin at `shift`. The depth is at most log₂ n + 1.
 fn build(
     displacements: &[i64],
     prefixes: &[usize],
@@ -180,7 +185,7 @@ fn build(
     let choice = if shift == 0 { &best[at].aligned } else { &best[at].shifted };
     let Some((kind, child)) = choice.node else { return leaf };
     let (q, p) = (prefixes[at], prefixes[child]);
-    // A vec hands the shift down; the others carry it in their lists.
+    // A vec passes the shift down to its child; the other kinds carry it in their lists.
     let below = if kind == Repeat::Vector { shift } else { 0 };
     let child = build(displacements, prefixes, best, child, below, leaf);
     repeat(kind, &displacements[..q], p, shift - below, child)
@@ -188,22 +193,22 @@ fn build(
 
 /// One step from a repeated prefix to a longer one.
 pub(crate) struct Level {
-    /// The length of the prefix it stands on.
+    /// The length of the shorter prefix.
     pub(crate) start: usize,
-    /// How many of them make the longer one.
+    /// The number of copies of the shorter prefix in the longer one.
     pub(crate) count: usize,
-    /// Whether they are evenly spaced. If not, no prefix between the two is repeated.
+    /// `true` if the copies are evenly spaced. If not, no prefix between the two is repeated.
     pub(crate) regular: bool,
 }
 
 impl Level {
-    /// Whether prefix `q` is a vec of prefix `p` in this level.
+    /// Returns `true` if prefix `q` is a vec of prefix `p` in this level.
     fn is_vector(&self, p: usize, q: usize) -> bool {
         self.regular && self.start <= p && q <= self.start * self.count
     }
 }
 
-/// The levels of a displacement sequence, from the leaf up.
+/// Returns the levels of a displacement sequence, from the leaf up.
 pub(crate) fn levels(displacements: &[i64]) -> Vec<Level> {
     let mut levels = Vec::new();
     let mut start = 1;
@@ -218,7 +223,7 @@ pub(crate) fn levels(displacements: &[i64]) -> Vec<Level> {
     levels
 }
 
-/// The lengths of all repeated prefixes, ascending: 1 first, n last.
+/// Returns the lengths of all repeated prefixes in ascending order. The first is 1 and the last is n.
 fn repeated_prefixes(levels: &[Level]) -> Vec<usize> {
     let mut prefixes = vec![1];
     for Level { start, count, regular } in levels {
@@ -228,7 +233,7 @@ fn repeated_prefixes(levels: &[Level]) -> Vec<usize> {
     prefixes
 }
 
-/// D[0], D[step], D[2·step], …
+/// The sequence D[0], D[step], D[2·step], …
 #[derive(Clone, Copy)]
 struct Sequence<'a> {
     displacements: &'a [i64],
@@ -237,13 +242,13 @@ struct Sequence<'a> {
 }
 
 impl Sequence<'_> {
-    /// The difference of element i and the next, S[i].
+    /// Returns S[i], the difference between element i and the next.
     fn s(&self, i: usize) -> i64 {
         self.displacements[(i + 1) * self.step] - self.displacements[i * self.step]
     }
 
-    /// The length of the longest repeated prefix that is regularly strided (Träff 2014, listing 2); 1 if
-    /// there is none.
+    /// Returns the length of the longest repeated prefix that is regularly strided (Träff 2014, listing 2),
+    /// or 1 if there is none.
     fn longest_vector(&self) -> usize {
         let (n, first) = (self.length, self.s(0));
         let (mut c, mut i) = (n, 0);
@@ -262,7 +267,7 @@ impl Sequence<'_> {
         }
     }
 
-    /// The first of `range` whose difference is not `value`, or its end.
+    /// Returns the first index in `range` whose difference is not `value`, or the end of the range.
     fn first_other_than(&self, value: i64, range: Range<usize>) -> usize {
         if self.step == 1 {
             return range.start + evenly_spaced(&self.displacements[range.start..=range.end], value);
@@ -270,7 +275,7 @@ impl Sequence<'_> {
         range.clone().find(|i| self.s(*i) != value).unwrap_or(range.end)
     }
 
-    /// Whether the prefix of length `q` is repeated, by comparing each block with the next.
+    /// Returns `true` if the prefix of length `q` is repeated. Compares each block with the next.
     fn is_repeated(&self, q: usize) -> bool {
         if self.step == 1 {
             let first: Vec<i64> = (0..q - 1).map(|i| self.s(i)).collect();
@@ -282,15 +287,16 @@ impl Sequence<'_> {
         blocks.flat_map(|block| block..block + q - 1).all(|i| self.s(i) == self.s(i + q))
     }
 
-    /// The length of the shortest repeated prefix of at least two elements, of a sequence without a regular
-    /// one.
+    /// Returns the length of the shortest repeated prefix of at least two elements. The sequence must have no
+    /// regularly strided prefix.
     fn shortest_repeated(&self) -> usize {
-        /// More candidates than this are told apart by the Z-function, in one pass for all.
+        /// The most candidates that are checked one by one. The Z-function checks more of them in one pass
+        /// for all.
         const CHECKED_ONE_BY_ONE: usize = 4;
         let n = self.length;
         let mut candidates = proper_divisors(n);
         candidates.retain(|q| *q > 1);
-        // A difference that is not the one before shows of nearly every wrong candidate that it is wrong.
+        // The places where the difference changes rule out nearly every wrong candidate.
         let next_change = |i: &usize| {
             let next = self.first_other_than(self.s(*i), i + 1..n - 1);
             (next < n - 1).then_some(next)
@@ -311,8 +317,8 @@ impl Sequence<'_> {
         found.unwrap_or(n)
     }
 
-    /// Z[i] is the length of the longest common prefix of the differences S and S[i..], at most `u32::MAX`;
-    /// Z[0] is 0.
+    /// Returns the Z-function: Z[i] is the length of the longest common prefix of the differences S and
+    /// S[i..], at most `u32::MAX`. Z[0] is 0.
     fn z_function(&self) -> Vec<u32> {
         let n = self.length - 1;
         let mut z = vec![0u32; n];
@@ -331,7 +337,7 @@ impl Sequence<'_> {
     }
 }
 
-/// The divisors of `n` below it, ascending. Time O(√n).
+/// Returns the divisors of `n` below `n`, in ascending order. Time O(√n).
 fn proper_divisors(n: usize) -> Vec<usize> {
     let small = || (1..).take_while(|d| d * d <= n).filter(|d| n.is_multiple_of(*d));
     let large = small().filter(|d| d * d < n).map(|d| n / d).collect::<Vec<_>>();
@@ -342,7 +348,7 @@ fn proper_divisors(n: usize) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// All maps of twelve entries with differences from a set of two, against the definition.
+    /// Compares with the definition, on all maps of twelve entries with differences from a set of two.
     #[test]
     fn the_levels_hold_all_repeated_prefixes() {
         for code in 0..1 << 11 {
@@ -359,7 +365,7 @@ mod tests {
         }
     }
 
-    /// However many are allowed, and whatever was asked for before.
+    /// Tries all limits on the number of buckets, and all sequences of earlier requests.
     #[test]
     fn the_fewest_buckets_are_found_where_they_are_worth_it() {
         for code in 0..3u32.pow(7) {
@@ -393,8 +399,8 @@ mod tests {
         }
     }
 
-    /// Design section 4, errata (a): the published procedures lose the 2 in the first and find a false 2 in
-    /// the second.
+    /// Covers design section 4, errata (a): the published procedures lose the prefix 2 in the first map and
+    /// find a false 2 in the second.
     #[test]
     fn repeated_prefixes_follow_the_definition_where_the_published_procedures_do_not() {
         let lost = [0, 15, 15, 30, 18, 33, 15, 30, 30, 45, 33, 48, 18, 33, 33, 48, 36, 51];

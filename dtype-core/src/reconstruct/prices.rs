@@ -1,11 +1,11 @@
-//! A cost model, read once for all counts that a search can meet.
+//! The prices of a cost model, read once for all counts that a search can meet.
 
 use alloc::vec::Vec;
 
 use crate::{CostModel, Line, Price};
 
-/// The prices of a model, by count: up to as many copies as there are elements, or for any number where they
-/// are linear.
+/// The prices of a model by count. The tables have the prices for up to as many copies as there are elements.
+/// Linear prices are known for any count.
 pub(super) struct Prices<'a> {
     costs: &'a dyn CostModel,
     vector: Vec<Price>,
@@ -14,7 +14,7 @@ pub(super) struct Prices<'a> {
     bucket: Price,
     pub(super) part: Price,
     pub(super) structure: u64,
-    /// The same as functions of the count, where they are linear.
+    /// The prices as functions of the count, if they are linear.
     pub(super) linear: Option<Linear>,
 }
 
@@ -22,13 +22,13 @@ pub(super) struct Prices<'a> {
 pub(super) struct Linear {
     pub(super) vector: Line,
     pub(super) index: Line,
-    /// Without the buckets.
+    /// The price without the buckets.
     pub(super) index_bucket: Line,
     bucket: Price,
 }
 
 impl<'a> Prices<'a> {
-    /// The prices for counts up to `n`, and up to 2 to tell a line.
+    /// Reads the prices for counts up to `n`, and at least up to 2, so that a line can be recognized.
     pub(super) fn of(costs: &'a dyn CostModel, n: usize) -> Self {
         let table = |price: &dyn Fn(u64) -> Price| (0..=n.max(2) as u64).map(price).collect::<Vec<_>>();
         let (bucket, part) = (costs.bucket(), costs.part());
@@ -46,7 +46,7 @@ impl<'a> Prices<'a> {
         prices
     }
 
-    /// The price of a vec.
+    /// Returns the price of a vec.
     pub(super) fn vector(&self, copies: u64) -> Price {
         match &self.linear {
             Some(linear) => linear.vector.at(copies),
@@ -54,7 +54,7 @@ impl<'a> Prices<'a> {
         }
     }
 
-    /// The price of an idx.
+    /// Returns the price of an idx.
     pub(super) fn index(&self, copies: u64) -> Price {
         match &self.linear {
             Some(linear) => linear.index.at(copies),
@@ -62,7 +62,7 @@ impl<'a> Prices<'a> {
         }
     }
 
-    /// The price of an idxbuc.
+    /// Returns the price of an idxbuc.
     pub(super) fn index_bucket(&self, copies: u64, buckets: u64) -> Price {
         let all = match &self.linear {
             Some(linear) => linear.index_bucket.at(copies),
@@ -74,7 +74,7 @@ impl<'a> Prices<'a> {
     fn lines(&self) -> Option<Linear> {
         let mut index_bucket = Line::through(&self.index_bucket)?;
         if self.bucket.times == 0 {
-            // Otherwise there is at least one bucket, and the child counts at least once anyway.
+            // If buckets count the child, there is at least one bucket, so the child counts at least once.
             index_bucket = index_bucket.at_least_once()?;
         }
         Some(Linear {
@@ -87,19 +87,19 @@ impl<'a> Prices<'a> {
 }
 
 impl Linear {
-    /// What each bucket of an idxbuc over a child of cost `child` adds.
+    /// Returns the cost that each bucket adds to an idxbuc over a child of cost `child`.
     pub(super) fn bucket_over(&self, child: u64) -> u128 {
         u128::from(self.bucket.own) + u128::from(self.bucket.times) * u128::from(child)
     }
 }
 
 impl Line {
-    /// The line through all prices for counts from 1 on, if they lie on one that does not fall.
+    /// Returns the line through all prices for counts from 1 on, if they lie on one that does not fall.
     fn through(prices: &[Price]) -> Option<Self> {
         let one = *prices.get(1)?;
         let two = prices.get(2).copied().unwrap_or(one);
         let more = Price { own: two.own.checked_sub(one.own)?, times: two.times.checked_sub(one.times)? };
-        // Taken one copy back, the line may begin below 0: then it is left to the tables.
+        // Extended back to a count of 0, the line may fall below 0. The tables serve such prices.
         let first = Price { own: one.own.checked_sub(more.own)?, times: one.times.checked_sub(more.times)? };
         let line = Self { first, more };
         let on_it = |(count, price): (usize, &Price)| {
@@ -108,8 +108,8 @@ impl Line {
         prices.iter().enumerate().skip(1).all(on_it).then_some(line)
     }
 
-    /// The same line, if the child counts once or more for every count; a constant 0 is raised to 1, as
-    /// [`Price::of`] does.
+    /// Returns the line if the child counts at least once for every count. Raises a constant factor of 0 to
+    /// 1, as [`Price::of`] does.
     fn at_least_once(mut self) -> Option<Self> {
         if self.first.times == 0 && self.more.times == 0 {
             self.first.times = 1;
@@ -117,7 +117,8 @@ impl Line {
         (self.first.times + self.more.times >= 1).then_some(self)
     }
 
-    /// Over a child of cost `child`: what the node costs with no copy yet, and what each copy adds.
+    /// Returns the cost of a node without copies over a child of cost `child`, and the cost that each copy
+    /// adds.
     pub(crate) fn over(&self, child: u64) -> (u128, u128) {
         let cost = |price: Price| u128::from(price.own) + u128::from(price.times) * u128::from(child);
         (cost(self.first), cost(self.more))

@@ -1,28 +1,31 @@
-//! Where segments of a map repeat: see [`super::tree`].
+//! The repetitions of segments of a map: see [`super::tree`].
 
 use alloc::{vec, vec::Vec};
 use core::iter::successors;
 
 use super::atoms::{Atoms, numbered};
 
-/// For each element i and length q with i + 2q ≤ n: whether the segments of length q at i and at i + q have
-/// the same shape. One bit each, those of 64 lengths in a word, for all elements one after the other.
+/// The repetitions of a map. For each element i and length q with i + 2q ≤ n, one bit is set if the segments
+/// of length q at i and at i + q have the same shape. A word holds the bits of 64 lengths. The words for the
+/// same lengths lie in the order of their elements.
 pub(super) struct Repeats {
     bits: Vec<u64>,
-    /// For each i, the q that E_q(i) is the largest of, and that: see [`Repeats::of`].
+    /// For each i, the q with the largest E_q(i), and that value: see [`Repeats::of`].
     pub(super) alike: Vec<(usize, usize)>,
-    /// Where elements are more than single atoms: repetitions of vecs, as many elements as either copy is.
+    /// The repetitions of vecs whose copies consist of different numbers of elements. `None` if all elements
+    /// are single atoms.
     vectors: Option<Vectors>,
 }
 
 impl Repeats {
-    /// O(n²): for each i from the back, the length E_q(i) of the match between the map at i and at i + q.
+    /// Finds all repetitions in O(n²). For each i from the back, computes E_q(i): the length of the match
+    /// between the map at i and at i + q.
     pub(super) fn of(atoms: &Atoms) -> Self {
         let n = atoms.len();
         let bits = vec![0; (n / 2 / 64 + 1) * n];
         let vectors = Vectors::of(atoms);
         let mut repeats = Self { bits, alike: vec![(0, 0); n], vectors };
-        // Behind the last element there is no other, so a match ends there.
+        // No element follows the last one, so every match ends there.
         let differences: Vec<i64> = (1..n).map(|i| atoms.difference(i - 1)).collect();
         let (kinds, mut steps) = (atoms.alike(), numbered(&differences));
         steps.push(u32::MAX);
@@ -54,8 +57,9 @@ impl Repeats {
         repeats
     }
 
-    /// For each element, how many from it on are the longest repetition of a segment of as many elements as
-    /// `shortest` says, or more; but not one within as many as `left_out` says. O(n²).
+    /// Returns for each element the length, in elements, of the longest repetition that begins there. A
+    /// repetition counts if its segment has at least `shortest` elements, and if it is longer than `left_out`
+    /// elements. O(n²).
     pub(super) fn reach(
         &self,
         n: usize,
@@ -64,7 +68,7 @@ impl Repeats {
     ) -> Vec<usize> {
         let left_out: Vec<_> = (0..n).map(left_out).collect();
         let mut reach = vec![0; n];
-        // Of 64 lengths at a time, how far the repetition goes from each element on.
+        // The end of the repetition from each element on, for 64 lengths at a time.
         let mut ends = vec![[0u32; 64]; n];
         for (word, words) in self.bits.chunks(n).enumerate() {
             for i in (0..n).rev() {
@@ -89,9 +93,9 @@ impl Repeats {
         reach
     }
 
-    /// The same of vecs of a single atom.
+    /// Like [`reach`](Self::reach), for vecs of a single atom.
     fn reach_of_vectors(&self, vectors: &Vectors, left_out: &[usize], reach: &mut [usize]) {
-        // For each element, where segments end that repeat, and where they do for the last time.
+        // The segments from each element on that repeat: the end of each, and the end of its last copy.
         let mut ends: Vec<Vec<(usize, usize)>> = vec![Vec::new(); reach.len()];
         for i in (0..reach.len()).rev() {
             for middle in i + 1..=vectors.end[i] {
@@ -106,7 +110,7 @@ impl Repeats {
         }
     }
 
-    /// All q that hold at i, in order.
+    /// Returns all lengths q for which the segment at `i` repeats, in ascending order.
     pub(super) fn of_row(&self, i: usize) -> impl Iterator<Item = usize> {
         let words = self.bits[i..].iter().step_by(self.alike.len());
         words.enumerate().flat_map(|(word, bits)| {
@@ -115,12 +119,13 @@ impl Repeats {
         })
     }
 
-    /// Whether the segment of length `q` at `i` has the same shape as the one behind it, element by element.
+    /// Returns `true` if the segment of length `q` at `i` and the one after it have the same shape, element
+    /// by element.
     pub(super) fn holds(&self, i: usize, q: usize) -> bool {
         self.bits[q / 64 * self.alike.len() + i] >> (q % 64) & 1 == 1
     }
 
-    /// Where the copy ends of the segment `from..middle` that begins at `middle`, if there is one.
+    /// Returns the end of the copy of the segment `from..middle` that begins at `middle`, if there is one.
     pub(super) fn next(&self, from: usize, middle: usize) -> Option<usize> {
         let end = 2 * middle - from;
         if end <= self.alike.len() && self.holds(from, middle - from) {
@@ -129,7 +134,7 @@ impl Repeats {
         self.vectors.as_ref()?.next(from, middle)
     }
 
-    /// How many atoms the elements `from..to` are.
+    /// Returns the number of atoms in the elements `from..to`.
     pub(super) fn atoms(&self, from: usize, to: usize) -> u64 {
         match &self.vectors {
             Some(vectors) => vectors.atoms[to] - vectors.atoms[from],
@@ -137,12 +142,13 @@ impl Repeats {
         }
     }
 
-    /// Whether equal segments are always of as many elements.
+    /// Returns `true` if equal segments always have equal numbers of elements.
     pub(super) fn are_alike(&self) -> bool {
         self.vectors.is_none()
     }
 
-    /// Where the segments at `i` end that are vecs of a single atom and repeat in other elements.
+    /// Returns the ends of the segments from `i` on that are vecs of a single atom and repeat in other
+    /// elements.
     pub(super) fn vectors(&self, i: usize) -> impl Iterator<Item = usize> {
         let ends = self.vectors.as_ref().map_or(0..0, |vectors| i + 1..vectors.end[i] + 1);
         let unlike = move |middle: &usize| 2 * middle - i > self.alike.len() || !self.holds(i, middle - i);
@@ -150,10 +156,11 @@ impl Repeats {
     }
 }
 
-/// Stretches of elements that are a vec of one atom, and may be cut in different ways.
+/// The stretches of elements that are a vec of one atom. Two equal vecs may be cut into elements in different
+/// ways.
 struct Vectors {
-    /// For each element, the atoms before it, its symbol, how far apart they are from it on, and where the
-    /// stretch ends that begins with it.
+    /// Four values for each element: the number of atoms before it, its symbol, the stride of the atoms from
+    /// it on, and the end of the stretch that begins with it.
     atoms: Vec<u64>,
     symbol: Vec<u32>,
     stride: Vec<i64>,
@@ -161,7 +168,8 @@ struct Vectors {
 }
 
 impl Vectors {
-    /// Nothing where all elements are single atoms, so that equal ones are of equal elements.
+    /// Returns `None` if all elements are single atoms, because then equal segments consist of equal
+    /// elements.
     fn of(atoms: &Atoms) -> Option<Self> {
         if atoms.counts.iter().all(|count| *count == 1) {
             return None;
@@ -192,7 +200,7 @@ impl Vectors {
         })
     }
 
-    /// As [`Repeats::next`], of a segment that is a vec of atoms.
+    /// Like [`Repeats::next`], for a segment that is a vec of atoms.
     fn next(&self, from: usize, middle: usize) -> Option<usize> {
         if middle >= self.end.len() || middle > self.end[from] {
             return None;

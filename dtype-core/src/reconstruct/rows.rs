@@ -1,4 +1,4 @@
-//! Rows of the tree search, and those of them that others begin like: see [`super::tree`].
+//! The rows of the tree search, and the storage of rows for reuse: see [`super::tree`].
 
 use alloc::{boxed::Box, vec, vec::Vec};
 
@@ -8,17 +8,18 @@ use crate::{
     repeat::{Repeat, StrideCounts},
 };
 
-/// How the cheapest tree of a segment is made.
+/// The root of the cheapest tree of a segment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Root {
     Unknown,
     /// A single element.
     Atom,
-    /// The node over the single atom that all elements are of.
+    /// A node over the single atom of which all elements are copies.
     Singles(Repeat),
-    /// The node over the segment's first `length` elements; `length` may be the whole where it only shifts.
+    /// A node over the segment's first `length` elements. If `length` is the whole segment, the node only
+    /// shifts it.
     Repeat(Repeat, u32),
-    /// The tree that is paid for already.
+    /// The tree that is paid for.
     Paid,
     /// A strc of the best sequence of parts.
     Parts,
@@ -33,8 +34,8 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// No tree has been found. One whose cost is `u64::MAX`, or more, is none either: no tree that costs less
-    /// has it as a part.
+    /// The value for a segment without a known tree. A tree of cost `u64::MAX` or more counts as unknown,
+    /// because no cheaper tree has it as a part.
     pub(super) const UNKNOWN: Self = Self { cost: u64::MAX, root: Root::Unknown };
 
     pub(super) fn relax(&mut self, cost: u64, root: Root) {
@@ -44,32 +45,33 @@ impl Choice {
     }
 }
 
-/// All segments that begin at `start`, by length.
+/// The segments that begin at `start`, by length.
 #[derive(Default)]
 pub(super) struct Row {
     pub(super) start: usize,
-    /// Least cost without a strc at the root: the cost as a part of a strc.
+    /// The least cost without a strc at the root, which is the cost that counts in a strc.
     pub(super) whole: Vec<Choice>,
-    /// Least cost of the segment moved to begin anywhere but at 0. Only for the first row.
+    /// The least cost of the segment moved to begin anywhere except at 0. Only for the first row.
     pub(super) shifted: Vec<Choice>,
-    /// The best sequence of two or more parts: its cost, and where its last part begins in the segment.
+    /// The best sequence of two or more parts: its cost, and the place in the segment where its last part
+    /// begins.
     pub(super) parts: Vec<(u64, usize)>,
     /// The cost of the best sequence of one or more parts.
     pub(super) before: Vec<u64>,
-    /// What it takes to make the row longer: sequences that end in open nodes, and the elements of the first
-    /// atom that have been looked at.
+    /// The state needed to make the row longer: the sequences that end in open nodes, and the elements of the
+    /// first atom that have been read.
     pub(super) open: OpenRuns,
     pub(super) waiting: Waiting,
     pub(super) singles: Singles,
 }
 
-/// How many elements of one atom lie one after the other, how many copies of it they are, and the distances
-/// of all but the first.
+/// The elements that follow each other and are copies of the row's first atom: their number, the number of
+/// copies in them, and the frequencies of the distances between the copies.
 pub(super) struct Singles {
     pub(super) elements: usize,
     pub(super) copies: u64,
     pub(super) strides: Option<StrideCounts>,
-    /// The elements whose copies are not listed one by one.
+    /// The elements whose copies are too many to be listed.
     pub(super) long: Long,
 }
 
@@ -98,26 +100,26 @@ impl Row {
         self.before.resize(length + 1, u64::MAX);
     }
 
-    /// Elements of the longest segment.
+    /// Returns the number of elements of the longest segment.
     pub(super) fn length(&self) -> usize {
         self.whole.len() - 1
     }
 
-    /// Memory that it takes, in segments.
+    /// Returns the memory that the row takes, in segments.
     fn size(&self) -> usize {
         self.length() + self.open.size()
     }
 }
 
-/// Something of each row, in the order in which rows are solved: from the last one on.
+/// Values for each row, stored in the order in which rows are solved: from the last row on.
 pub(super) struct ByRow<T> {
     all: Vec<T>,
-    /// By first element of a row, where what is of it ends. It begins where the next row's ends.
+    /// The end of each row's values, by the row's first element. They begin where those of the next row end.
     ends: Vec<usize>,
 }
 
 impl<T: Clone> ByRow<T> {
-    /// Nothing of any of `n` rows.
+    /// Creates the storage for `n` rows, without values.
     pub(super) fn new(n: usize) -> Self {
         Self { all: Vec::new(), ends: vec![0; n + 1] }
     }
@@ -126,41 +128,41 @@ impl<T: Clone> ByRow<T> {
         &self.all[self.ends[row + 1]..self.ends[row]]
     }
 
-    /// Goes on with the row before the last one, which has nothing yet.
+    /// Begins a row, which has no values yet. It must be the row before the last one begun.
     pub(super) fn begin(&mut self, row: usize) {
         self.ends[row] = self.all.len();
     }
 
-    /// Adds something to the last row.
+    /// Adds a value to the last row begun.
     pub(super) fn push(&mut self, row: usize, one: T) {
         self.all.push(one);
         self.ends[row] = self.all.len();
     }
 
-    /// Adds to the last row what another one has.
+    /// Adds the values of another row to the last row begun.
     pub(super) fn push_again(&mut self, row: usize, other: usize) {
         self.all.extend_from_within(self.ends[other + 1]..self.ends[other]);
         self.ends[row] = self.all.len();
     }
 }
 
-/// Rows that others will begin like.
+/// The solved rows that are kept for reuse, because another row begins with the same segments.
 pub(super) struct Rows {
-    /// By first element.
+    /// `true` for each row to keep, by first element.
     wanted: Vec<bool>,
     solved: Vec<Option<Box<Row>>>,
     size: usize,
-    /// A row that may be overwritten.
+    /// A row whose memory may be used again.
     spare: Option<Box<Row>>,
 }
 
 impl Rows {
-    /// Shorter ones are solved as quickly as kept.
+    /// The length from which rows are kept. Shorter rows are solved as quickly as kept.
     pub(super) const SHORT: usize = 8;
-    /// The most that are kept, in segments: about 50 MB.
+    /// The largest memory of the kept rows, in segments: about 50 MB.
     const MOST: usize = 1 << 20;
 
-    /// For `n` rows, of which these are wanted.
+    /// Creates the storage for `n` rows. `wanted` are the rows to keep.
     pub(super) fn new<'a>(n: usize, wanted: impl Iterator<Item = &'a usize>) -> Self {
         let mut rows =
             Self { wanted: vec![false; n], solved: (0..n).map(|_| None).collect(), size: 0, spare: None };
@@ -177,7 +179,7 @@ impl Rows {
         }
     }
 
-    /// The row from `start` on, if it is there.
+    /// Removes and returns the row from `start` on, if it is there.
     pub(super) fn take(&mut self, start: usize) -> Option<Box<Row>> {
         let row = self.solved[start].take()?;
         self.size -= row.size();

@@ -1,27 +1,29 @@
 //! Least-cost type trees with all five node kinds: the sparse interval program.
 //!
 //! Let W(i, j) be the least cost of the segment `i..j`, moved so that it begins at 0. Its root is a leaf, a
-//! strc, or a vec, idx or idxbuc over the segment `i..i+q` wherever that repeats (j − i)/q times from i on. A
-//! strc joins parts that follow each other, at 2·lookup each; the cheapest sequence of parts is a shortest
-//! path over segments. Rows are solved from i = n − 1 down, each with j ascending, so that everything a
-//! segment needs is either in its own row or a *kept* segment of a later one.
+//! strc, or a vec, idx or idxbuc. The last three have the child `i..i+q`, if that segment repeats (j − i)/q
+//! times from i on. A strc joins parts that follow each other, at 2·lookup each. The cheapest sequence of
+//! parts is a shortest path over segments. Rows are solved from i = n − 1 down, each with j ascending. So
+//! everything that a segment needs is in its own row, or is a *kept* segment of a later row.
 //!
-//! A segment is kept as a possible part only if, whole, it is cheaper than the best sequence of two or more
-//! parts for the same entries: otherwise that sequence can take its place in any strc, and it is made of kept
-//! segments itself. This alone removes all segments whose best root is a strc.
+//! A segment is kept as a possible part only if, as a whole, it is cheaper than the best sequence of two or
+//! more parts for the same entries. Otherwise that sequence can replace it in any strc, and consists of kept
+//! segments itself. This rule alone removes all segments whose best root is a strc.
 //!
-//! *Open runs.* For models whose prices are linear in the counts, nodes over a single atom (a vec, idx or
-//! idxbuc of leaves) need not be kept at all. A sequence of parts that ends in such a node is extended atom
-//! by atom in constant time: one open vec, one open idx, and for idxbuc one value a stride, of which only
-//! those change whose stride is met. On maps of one base type nearly all segments are of this form. In the
-//! same way, of a node over longer segments only its beginning is kept, and sequences that end in it are
-//! extended copy by copy.
+//! *Open runs.* If the prices are linear in the counts, nodes over a single atom (a vec, idx or idxbuc of
+//! leaves) need not be kept. A sequence of parts that ends in such a node is extended atom by atom in
+//! constant time. The state is one open vec, one open idx, and for idxbuc one value per stride; an atom
+//! changes only the values of the strides at which it follows. On maps of one base type nearly all segments
+//! have this form.
 //!
-//! A row ends with the last repetition from its start on, and one that begins like a later row goes on where
-//! that ends.
+//! *Open repeats.* Of a node over longer segments, only the beginning is kept. Sequences that end in such a
+//! node are extended copy by copy.
 //!
-//! Time O(n² log n + n·Z) at worst for Z kept segments and beginnings, O(n²) where few are kept; space n²/2
-//! bits and O(n + Z).
+//! A row ends with the last repetition from its start on. If a row begins like a later row, it reuses that
+//! row and continues where it ends.
+//!
+//! The worst-case time is O(n² log n + n·Z) for Z kept segments and beginnings, and O(n²) if few are kept.
+//! The space is n²/2 bits and O(n + Z).
 
 use alloc::{vec, vec::Vec};
 use core::cell::RefCell;
@@ -39,11 +41,11 @@ use crate::{
     repeat::{Repeat, StrideCounts},
 };
 
-/// The least-cost tree over `atoms`, and whether it is known to be that: not if more than `limit` segments
-/// had to be kept. There must be at least one atom, and no two displacements may be further apart than `i64`
-/// tells.
+/// Returns the least-cost tree over `atoms`, and its optimality. If more than `limit` segments had to be
+/// kept, the tree is not known to be optimal. There must be at least one atom, and every difference of two
+/// displacements must fit `i64`.
 ///
-/// With `paid`, that tree of at least two atoms costs nothing wherever its type map occurs.
+/// If `paid` is given, that tree of at least two atoms costs nothing wherever its type map occurs.
 pub(crate) fn least_cost(
     atoms: &Atoms,
     costs: &dyn CostModel,
@@ -55,12 +57,12 @@ pub(crate) fn least_cost(
     if search.choice(&row, length, shift).cost < u64::MAX {
         return (search.build(&row, length, shift), search.optimality);
     }
-    // All trees cost more than can be told. Any will do, and of those that are cheap otherwise.
+    // The costs of all trees saturate. Any tree is valid, so the default constants choose one.
     let costs = &NodeCosts::THESIS;
     (least_cost(&atoms.priced(costs), costs, limit, None).0, Optimality::UpperBound)
 }
 
-/// A segment that may stand as a part of a strc.
+/// A segment that may be a part of a strc.
 #[derive(Clone)]
 struct Kept {
     length: usize,
@@ -71,22 +73,23 @@ pub(super) struct Search<'a> {
     pub(super) atoms: &'a Atoms,
     prices: Prices<'a>,
     pub(super) repeats: Repeats,
-    /// What open runs need to know of the atoms, where the prices allow them.
+    /// The data for open runs, if the prices allow them.
     runs: Option<AtomRuns>,
-    /// The segments of a row, in the order of their lengths. They are kept once it is solved.
+    /// The kept segments of each row, in ascending order of length, complete once the row is solved.
     kept: ByRow<Kept>,
-    /// Nodes over more than one atom, where the prices are linear.
+    /// The beginnings of nodes over more than one atom, if the prices are linear.
     beginnings: ByRow<Beginning>,
-    /// By first element: where the longest kept segment ends, or the longest two copies of a beginning.
+    /// By first element: the furthest end of a kept segment, or of the two copies of a beginning.
     furthest: Vec<usize>,
-    /// By first element: how many elements later its beginnings have been found, and how many of them.
+    /// By first element: the distance in elements to the row whose beginnings were inherited, and the number
+    /// of these.
     inherited: Vec<(usize, usize)>,
-    /// Room for open repeats, empty between rows.
+    /// The storage for open repeats, empty between rows.
     open_repeats: RefCell<OpenRepeats>,
     pub(super) paid: Option<Paid>,
-    /// How many more segments may be kept.
+    /// The number of segments that may still be kept.
     room: u64,
-    /// Whether there was room for all.
+    /// `Proven` as long as all segments could be kept.
     optimality: Optimality,
 }
 
@@ -110,13 +113,13 @@ impl<'a> Search<'a> {
             optimality: Optimality::Proven,
         };
         if search.runs.is_none() && atoms.counts.iter().any(|count| *count > 1) {
-            // Nodes over single atoms are not looked for behind other parts.
+            // Without open runs, nodes over single atoms are not searched as later parts of a strc.
             search.optimality = Optimality::UpperBound;
         }
         let lengths = search.row_lengths();
         let alike = search.alike(&lengths);
         let mut rows = Rows::new(n, alike.iter().flatten());
-        // Row 0 is solved last, by the caller, who needs more of it than what is kept.
+        // Row 0 is solved last, by the caller, which needs more of it than the kept segments.
         for start in (1..n).rev() {
             let end = start + lengths[start];
             search.kept.begin(start);
@@ -138,11 +141,13 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// For each row, how long a segment may be kept: nothing else of a row is looked at, but of row 0.
+    /// Returns for each row the length of the longest segment that may be kept. No row except row 0 needs
+    /// longer segments.
     fn row_lengths(&self) -> Vec<usize> {
         let atoms = self.atoms;
-        // Nodes over single atoms are left to open runs, and runs are, where nodes over more are no better:
-        // whose children cost as much as an atom, unless they are paid for.
+        // Open runs handle nodes over single atoms. If no node over more atoms of a run is better, they
+        // handle the whole run. That holds if a child costs at least as much as an atom, so not if some tree
+        // is paid for.
         let (runs, runs_are_open) = (self.runs.as_ref().filter(|_| self.paid.is_none()), self.runs.is_some());
         let left_out = |at: usize| match runs {
             Some(runs) if runs.dominates_all(&self.prices, atoms.symbols[at], atoms.atom(at).1) => {
@@ -159,7 +164,8 @@ impl<'a> Search<'a> {
         lengths
     }
 
-    /// For each row but row 0, a later one that it is like, as far as that goes; nothing where it is short.
+    /// Returns for each row a later row that it begins like. `None` for row 0, and if the later row is too
+    /// short to be worth it.
     fn alike(&self, lengths: &[usize]) -> Vec<Option<usize>> {
         let is_plain = self.runs.is_some() && self.paid.is_none();
         let alike = |start: usize| {
@@ -177,8 +183,8 @@ impl<'a> Search<'a> {
         row
     }
 
-    /// Solves all segments from `start` that end by `end`, given what is kept of all later rows. Whatever the
-    /// row held is gone; its memory serves again.
+    /// Solves all segments from `start` that end by `end`, given the kept segments of all later rows.
+    /// Discards the contents of the row and reuses its memory.
     fn solve(&self, row: &mut Row, start: usize, end: usize) {
         row.reset(start, end - start);
         if let Some(runs) = &self.runs {
@@ -187,12 +193,13 @@ impl<'a> Search<'a> {
         self.go_on(row, 1, end);
     }
 
-    /// Makes a row longer that begins like the one from `start` on: of a later one, alike as far as it goes.
+    /// Turns a solved later row into the row from `start`, which begins like it, and solves the longer
+    /// segments.
     fn prolong(&self, row: &mut Row, start: usize, end: usize) {
         let (known, period) = (row.length(), row.start - start);
         row.start = start;
         row.resize(end - start);
-        // What reaches beyond the row as it was.
+        // Relax the segments that end beyond the old row.
         self.singles(row, end);
         for q in self.repeats.of_row(start).take_while(|q| *q <= known) {
             if self.repeats.are_alike() && (known / q + 1) * q > end - start {
@@ -218,7 +225,7 @@ impl<'a> Search<'a> {
                 if next + beginning.length() > start + known {
                     repeats.begin(beginning, length, row.before[length], end - start);
                 } else if self.beginnings.of(next + period).iter().all(|later| !later.is_like(beginning)) {
-                    // It is of use only for longer segments than the later row has.
+                    // The beginning is of use only for segments that are longer than the later row.
                     let next = |length: usize, open: &OpenRepeat| self.next_copy(start + length, open, end);
                     let row = (known, end - start, row.before[length], &mut row.waiting);
                     repeats.begin_again(beginning, length, row, next);
@@ -229,13 +236,13 @@ impl<'a> Search<'a> {
         self.go_on(row, known + 1, end);
     }
 
-    /// Solves the segments of a row from a length on, all shorter ones being solved.
+    /// Solves the segments of a row from length `from` on. All shorter segments must be solved.
     fn go_on(&self, row: &mut Row, from: usize, end: usize) {
         let start = row.start;
         let mut repeats = self.open_repeats.borrow_mut();
         for length in from..=end - start {
             if let Some(runs) = &self.runs {
-                // What was kept has been relaxed already, when the rows before reached its first element.
+                // Kept segments have been relaxed, when the row reached their first element.
                 let (atoms, parts) = ((runs, &self.atoms.symbols[..]), &mut row.parts[length]);
                 row.open.step(atoms, (start, length), &row.before, parts);
                 let next = |length: usize, open: &OpenRepeat| self.next_copy(start + length, open, end);
@@ -265,13 +272,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What an element costs by itself.
+    /// Returns the cost of an element by itself.
     fn element_cost(&self, at: usize) -> u64 {
         let (cost, count) = (self.atoms.atom(at).1, self.atoms.counts[at]);
         if count == 1 { cost } else { self.prices.vector(count).of(cost) }
     }
 
-    /// The least-cost root of the row's first `length` elements, moved to begin at `shift`.
+    /// Returns the least-cost root of the row's first `length` elements, moved to begin at `shift`.
     pub(super) fn choice(&self, row: &Row, length: usize, shift: i64) -> Choice {
         if shift != 0 {
             return row.shifted[length];
@@ -281,7 +288,7 @@ impl<'a> Search<'a> {
         choice
     }
 
-    /// Whether an open repeat that ends before element `here` has a further copy, in a row that ends before
+    /// Finds the next copy of an open repeat that ends before element `here`, in a row that ends before
     /// `end`.
     fn next_copy(&self, here: usize, open: &OpenRepeat, end: usize) -> NextCopy {
         let (from, at) = (here - open.q, &self.atoms.displacements);
@@ -294,8 +301,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Keeps of a row what was kept of a later one, which is alike as far as that goes. Not where there is no
-    /// room.
+    /// Keeps for a row what is kept for the later row `known`, which the row begins like. Returns `false` if
+    /// there is not enough room.
     fn keep_again(&mut self, known: &Row, start: usize) -> bool {
         let period = known.start - start;
         let count = (self.kept.of(known.start).len() + self.beginnings.of(known.start).len()) as u64;
@@ -310,8 +317,9 @@ impl<'a> Search<'a> {
         true
     }
 
-    /// Keeps the row's first `length` elements, whole, as a part of a strc, if they are worth it: by its
-    /// beginning where open repeats offer it from there on, and not at all where open runs do.
+    /// Keeps the row's first `length` elements, as a whole, as a part of a strc, if they are worth it. If
+    /// open repeats can extend the segment from its first two copies, only this beginning is kept. If open
+    /// runs cover the segment, nothing is kept.
     fn keep(&mut self, row: &Row, length: usize) {
         if !self.is_part(row, length) {
             return;
@@ -320,7 +328,7 @@ impl<'a> Search<'a> {
         let linear = self.prices.linear.as_ref().filter(|_| self.runs.is_some());
         match (linear, whole.root) {
             (Some(_), Root::Atom | Root::Singles(_)) => {}
-            // Single atoms are kept in any case: of them every sequence can be made.
+            // Single atoms are kept even without room, because every sequence can be made of them.
             (_, root) if self.room == 0 && root != Root::Atom => self.optimality = Optimality::UpperBound,
             (Some(linear), Root::Repeat(kind, q)) => {
                 let q = q as usize;
@@ -349,9 +357,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether the row's first `length` elements, whole, are a better part of a strc than any sequence of two
-    /// or more parts. At equal cost the whole is taken where it is a run of adjacent leaves, which MPI takes
-    /// as a block length.
+    /// Returns `true` if the row's first `length` elements, as a whole, are a better part of a strc than any
+    /// sequence of two or more parts. At equal cost, the whole is better if it is a run of adjacent leaves,
+    /// because MPI takes that as a block length.
     pub(super) fn is_part(&self, row: &Row, length: usize) -> bool {
         let whole = &row.whole[length];
         let (part, sequence) = (self.prices.part.of(whole.cost), row.parts[length].0);
@@ -366,7 +374,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What can carry a shift of the segment as a whole: a strc of parts, or a node with a single element.
+    /// Relaxes the first `length` elements, shifted as a whole. A strc of parts can carry the shift, or a
+    /// node with a single child.
     fn shift(&self, row: &mut Row, length: usize) {
         let aligned = self.choice(row, length, 0).cost;
         let shifted = &mut row.shifted[length];
@@ -375,8 +384,8 @@ impl<'a> Search<'a> {
         shifted.relax(carried.cost, carried.root);
     }
 
-    /// The node with a single child that moves it: `length` elements that cost `aligned`, or as a part of a
-    /// strc, which is no strc itself, `whole`.
+    /// Returns the cheapest node with a single child that carries a shift. The child has `length` elements
+    /// and costs `aligned`, or `whole` without a strc at its root. A part of a strc is never a strc itself.
     pub(super) fn carried(&self, aligned: u64, whole: u64, length: usize) -> Choice {
         let (prices, length) = (&self.prices, length as u32);
         let mut choice = Choice::UNKNOWN;
@@ -386,8 +395,8 @@ impl<'a> Search<'a> {
         choice
     }
 
-    /// Relaxes every segment that is copies of the row's first atom, from as many elements on as have been
-    /// looked at.
+    /// Relaxes every segment that consists of copies of the row's first atom, from the elements on that have
+    /// not been read.
     fn singles(&self, row: &mut Row, end: usize) {
         let (prices, atoms, start) = (&self.prices, self.atoms, row.start);
         let cost = atoms.atom(start).1;
@@ -423,8 +432,8 @@ impl<'a> Search<'a> {
         row.singles = singles;
     }
 
-    /// Reads how far apart the copies are that an element is, and unless it is the first one, how far it is
-    /// from the one before.
+    /// Reads the distances between the copies within an element and, unless it is the first element, the
+    /// distance from the element before.
     pub(super) fn read(&self, at: usize, first: bool, strides: &mut Option<StrideCounts>) {
         let mut push = |stride: i64, times: u64| {
             strides.get_or_insert_with(|| StrideCounts::regular(stride, 0)).push(stride, times);
@@ -440,14 +449,14 @@ impl<'a> Search<'a> {
     /// Relaxes every longer segment that repeats the first `q` elements of the row.
     fn repeat(&self, row: &mut Row, q: usize, end: usize) {
         let (prices, start) = (&self.prices, row.start);
-        // A single atom has been repeated already.
+        // A single atom is repeated by `singles`.
         let is_atom = q == 1 && self.atoms.counts[start] == 1;
         if is_atom || start + q >= end || self.repeats.next(start, start + q).is_none_or(|next| next > end) {
             return;
         }
         let (aligned, at) = (self.choice(row, q, 0).cost, &self.atoms.displacements);
         let mut copies = self.runs.as_ref().map_or(1, |runs| {
-            // Segments within the run of atoms at `start` may all be left to that run itself.
+            // If the run of atoms at `start` dominates, nodes over several atoms need not be tried within it.
             let within = runs.length(start).min(end - start) / q;
             let (symbol, atoms) = (self.atoms.symbols[start], q as u64 * self.atoms.counts[start]);
             if within > 1 && start > 0 && runs.dominates(prices, symbol, atoms, aligned) { within } else { 1 }
@@ -483,7 +492,7 @@ impl<'a> Search<'a> {
     }
 
     /// Relaxes every longer sequence of parts whose last part is kept and begins after the first `length`
-    /// elements, if it ends beyond `known`.
+    /// elements. The last part must end after the first `known` elements of the map.
     fn append_kept(&self, row: &mut Row, length: usize, known: usize, end: usize) {
         let (before, begin) = (row.before[length], row.start + length);
         let kept = self.kept.of(begin);

@@ -1,12 +1,12 @@
-//! What the integration tests share: the exhaustive oracle, the interpreter of constructor programs, and the
-//! generators of random maps and trees.
+//! Shared code of the integration tests: the exhaustive search, the interpreter of constructor programs, and
+//! the generators of random maps and trees.
 #![allow(dead_code)] // each test file uses its part
 
 use dtype_core::{BaseType, CostModel, NodeCosts, OldType, Penalty, Price, Program, Step, TypeMap, TypeTree};
 use proptest::prelude::*;
 
-/// The least cost over *all* type trees of a small map, by trying every node at every place. Nothing is
-/// shared with the programs under test: no repeat tables, no pruning, no memory of subproblems.
+/// Returns the least cost over *all* type trees of a small map. Tries every node at every place. Shares
+/// nothing with the programs under test: no repeat tables, no pruning, no memory of subproblems.
 pub fn exhaustive(types: &[BaseType], displacements: &[i64], costs: &dyn CostModel) -> u64 {
     let (n, first) = (types.len(), displacements[0]);
     let mut best = if n == 1 && first == 0 { costs.leaf(types[0]) } else { u64::MAX };
@@ -41,7 +41,7 @@ pub fn exhaustive(types: &[BaseType], displacements: &[i64], costs: &dyn CostMod
     best
 }
 
-/// The best sequence of parts whose first part has `end` entries.
+/// Returns the cost of the best sequence of parts whose first part has `end` entries.
 fn exhaustive_parts(types: &[BaseType], displacements: &[i64], end: usize, costs: &dyn CostModel) -> u64 {
     let first = costs.part().of(exhaustive(&types[..end], &aligned(&displacements[..end]), costs));
     let (types, displacements) = (&types[end..], &displacements[end..]);
@@ -49,7 +49,7 @@ fn exhaustive_parts(types: &[BaseType], displacements: &[i64], end: usize, costs
     first + rest.min().unwrap_or(0)
 }
 
-/// The same for type paths: vec and idx, and idxbuc if `buckets`.
+/// Like [`exhaustive`], for type paths: vec and idx, and idxbuc if `buckets` is set.
 pub fn exhaustive_path(displacements: &[i64], buckets: bool, costs: &dyn CostModel) -> u64 {
     let (n, first) = (displacements.len(), displacements[0]);
     let mut best = if n == 1 && first == 0 { costs.leaf(BaseType::I32) } else { u64::MAX };
@@ -76,8 +76,8 @@ pub fn exhaustive_path(displacements: &[i64], buckets: bool, costs: &dyn CostMod
     best
 }
 
-/// All trees of a small map that begins at 0, but for nodes with a single copy: what a least-cost DAG folds
-/// from.
+/// Returns all trees of a small map that begins at 0, except trees with nodes that have a single copy. The
+/// least-cost DAG folds from one of these trees.
 pub fn all_trees(types: &[BaseType], displacements: &[i64]) -> Vec<TypeTree> {
     let n = types.len();
     if n == 1 {
@@ -107,7 +107,7 @@ pub fn all_trees(types: &[BaseType], displacements: &[i64]) -> Vec<TypeTree> {
             }
         }
     }
-    // All ways to cut the map into two or more parts, and all trees of each.
+    // Try all ways to cut the map into two or more parts, and all trees of each part.
     for cuts in 1..1usize << (n - 1) {
         let ends = (1..=n).filter(|end| *end == n || cuts >> (end - 1) & 1 == 1);
         let mut strcs: Vec<(Vec<i64>, Vec<TypeTree>)> = vec![(Vec::new(), Vec::new())];
@@ -136,13 +136,13 @@ fn aligned(displacements: &[i64]) -> Vec<i64> {
     displacements.iter().map(|at| at - displacements[0]).collect()
 }
 
-/// What libraries do with bounds, each in its own way.
+/// The rules for bounds in which libraries differ.
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
-    /// Rounds upper bounds up to the alignment after every constructor.
+    /// `true` if every constructor rounds upper bounds up to the alignment.
     pub rounds: bool,
-    /// Has only those parts of a datatype count for its bounds that were resized, if any were (MPI 4.1
-    /// section 5.1.7): Open MPI does, MPICH does not.
+    /// `true` if only the resized parts of a datatype count for its bounds, provided that there are any (MPI
+    /// 4.1 section 5.1.7). Open MPI has this rule, MPICH does not.
     pub marks: bool,
 }
 
@@ -155,11 +155,11 @@ impl Library {
     ];
 }
 
-/// Type map, lower bound, extent, and whether these were resized.
+/// A type map with lower bound and extent; the last field is `true` if these were resized.
 type Datatype = (Vec<(BaseType, i64)>, i64, i64, bool);
 
-/// What a library makes of a program: the type map of its result with lower bound and extent, by the rules of
-/// MPI 4.1 section 5.1.
+/// Runs a program as a library does. Returns the type map of its result with lower bound and extent, by the
+/// rules of MPI 4.1 section 5.1.
 pub fn interpret(program: &Program, library: Library) -> (Vec<(BaseType, i64)>, i64, i64) {
     let mut built: Vec<Datatype> = Vec::new();
     let get = |built: &[Datatype], old: OldType| match old {
@@ -214,7 +214,7 @@ pub fn interpret(program: &Program, library: Library) -> (Vec<(BaseType, i64)>, 
     (map, lower_bound, extent)
 }
 
-/// Small maps in which repeats, runs, overlaps and changes of type are all likely.
+/// Generates small maps in which repetitions, runs, overlaps and changes of type are all likely.
 pub fn small_map(entries: usize) -> impl Strategy<Value = TypeMap> {
     let base = prop_oneof![4 => Just(BaseType::I32), 1 => Just(BaseType::F64)];
     let step = prop_oneof![4 => Just(4i64), 2 => Just(8), 1 => -8i64..20];
@@ -241,7 +241,8 @@ pub fn small_map(entries: usize) -> impl Strategy<Value = TypeMap> {
     )
 }
 
-/// Trees of all five kinds, up to a few hundred entries, shifts, overlaps and negative strides included.
+/// Generates trees of all five kinds, up to a few hundred entries, with shifts, overlaps and negative
+/// strides.
 pub fn small_tree() -> impl Strategy<Value = TypeTree> {
     let leaf = proptest::sample::select(vec![BaseType::U8, BaseType::I16, BaseType::I32, BaseType::F64])
         .prop_map(TypeTree::Leaf);
@@ -272,7 +273,7 @@ fn index_bucket(costs: &dyn CostModel, buckets: usize, copies: usize) -> Price {
     Price { own: base.own + buckets * bucket.own, times: base.times + buckets * bucket.times }
 }
 
-/// A model whose prices are not linear in the counts, and not even monotone.
+/// A model whose prices are neither linear nor monotone in the counts.
 struct Crooked;
 
 impl CostModel for Crooked {
@@ -299,7 +300,7 @@ impl CostModel for Crooked {
     }
 }
 
-/// The thesis's model, two with skewed constants that make other nodes attractive, and Träff's.
+/// Returns the thesis's model, two with skewed constants that make other nodes attractive, and Träff's.
 pub fn node_costs() -> [NodeCosts; 4] {
     let default = NodeCosts::default();
     [
@@ -310,13 +311,13 @@ pub fn node_costs() -> [NodeCosts; 4] {
     ]
 }
 
-/// The models of the papers, some with skewed constants, and a crooked one.
+/// Returns the models of the papers, some with skewed constants, and a model that is not linear.
 pub fn cost_models() -> [Box<dyn CostModel>; 6] {
     let [a, b, c, d] = node_costs().map(|costs| Box::new(costs) as Box<dyn CostModel>);
     [a, b, c, d, Box::new(Penalty::default()), Box::new(Crooked)]
 }
 
-/// A model that is not known to be linear, so that every search of a tree goes by single entries.
+/// A model that is not known to be linear, so every tree search works on single entries.
 pub struct ByEntry(pub NodeCosts);
 
 impl CostModel for ByEntry {
@@ -349,7 +350,7 @@ impl CostModel for ByEntry {
     }
 }
 
-/// Maps of a few long runs: fields and arrays of structs, some of them cut off at either end.
+/// Generates maps of a few long runs: fields and arrays of structs, some of them cut off at either end.
 pub fn long_map() -> impl Strategy<Value = TypeMap> {
     let base = prop_oneof![3 => Just(BaseType::F64), 1 => Just(BaseType::U64), 1 => Just(BaseType::U32)];
     let length = prop_oneof![Just(1u64), Just(2), 1u64..9, 40u64..90, Just(50)];
@@ -377,8 +378,8 @@ pub fn long_map() -> impl Strategy<Value = TypeMap> {
     )
 }
 
-/// Maps of up to `most` runs whose lengths are a few, their multiples, and one more or less, at few
-/// distances; some of another stride or base type; cut off at either end.
+/// Generates maps of up to `most` runs at few distances. Many of their lengths are one number, its multiples,
+/// and its successor. Some runs have another stride or base type, and the map may be cut off at either end.
 pub fn rows(most: usize) -> impl Strategy<Value = TypeMap> {
     let length = (0usize..4, 1u64..6, 1u64..13);
     let lengths = (1u64..10, proptest::collection::vec(length, 1..5)).prop_map(|(one, others)| {
@@ -403,7 +404,7 @@ pub fn rows(most: usize) -> impl Strategy<Value = TypeMap> {
                     types.push(base);
                     displacements.push(at + i * stride);
                 }
-                // Without gaps, runs begin at one distance.
+                // If there are no gaps, all runs begin at the same distance.
                 at += if gaps.is_empty() { 400 } else { stride * length as i64 + gap.get(&gaps) };
             }
             let front = front.min(types.len() - 1);
@@ -415,7 +416,7 @@ pub fn rows(most: usize) -> impl Strategy<Value = TypeMap> {
     )
 }
 
-/// Parts of up to 700 entries of repetitions of repetitions, beginning at 0.
+/// Generates extracts of repetitions of repetitions. They begin at 0 and have up to 700 entries.
 pub fn repeating_map() -> impl Strategy<Value = TypeMap> {
     let stride = || (-9i64..40).prop_map(|i| 8 * i);
     let part = || (small_tree(), 1u64..40, stride(), stride());
