@@ -1,4 +1,4 @@
-//! The model of a deriving type: what the other rooms need, taken from syn's tree.
+//! The model of the item that the derive is applied to: the parts of syn's tree that the other modules need.
 
 use syn::{
     Attribute, Data, DataEnum, DataStruct, DeriveInput, Generics, Ident, Index, LitInt, Member, Result, Type,
@@ -9,21 +9,21 @@ use crate::{
     errors::Errors,
 };
 
-/// A type to derive for.
+/// The item that the derive is applied to.
 pub(crate) struct Input<'a> {
     pub(crate) ident: &'a Ident,
     pub(crate) generics: &'a Generics,
     pub(crate) repr: Repr,
     pub(crate) attributes: TypeAttributes,
-    /// An attribute below the derive that may put another item in the place of this one.
+    /// The first attribute below the derive that may be a macro and replace the item.
     pub(crate) below: Option<&'a Attribute>,
     pub(crate) kind: Kind<'a>,
 }
 
-/// What it is.
+/// The kind of an item, with its fields or variants.
 pub(crate) enum Kind<'a> {
     Struct(Vec<Field<'a>>),
-    /// An enum, by the names of its variants.
+    /// An enum, with the names of its variants.
     Enum(Vec<&'a Ident>),
 }
 
@@ -31,24 +31,23 @@ pub(crate) enum Kind<'a> {
 pub(crate) struct Field<'a> {
     pub(crate) member: Member,
     pub(crate) ty: &'a Type,
-    /// Whether it stays at home.
+    /// `true` if the field has `#[mpi(skip)]`.
     pub(crate) skipped: bool,
 }
 
-/// What the `repr` attributes say about the layout.
+/// The parts of the `repr` attributes that affect the layout.
 #[derive(Default)]
 pub(crate) struct Repr {
     pub(crate) c: bool,
     pub(crate) transparent: bool,
     pub(crate) packed: Option<u64>,
     pub(crate) align: Option<u64>,
-    /// The integer type that an enum is.
+    /// The integer type of an enum's discriminant.
     pub(crate) integer: Option<Ident>,
 }
 
 impl<'a> Input<'a> {
-    /// The model of `input`, or nothing for a union. What is wrong with its attributes is added to the
-    /// errors.
+    /// Returns the model of `input`, or `None` for a union. Adds the mistakes in its attributes to `errors`.
     pub(crate) fn of(input: &'a DeriveInput, errors: &mut Errors) -> Option<Self> {
         let attributes = TypeAttributes::of(&input.attrs, errors);
         let repr = Repr::of(&input.attrs).unwrap_or_else(|error| {
@@ -64,12 +63,13 @@ impl<'a> Input<'a> {
         Some(Self { ident: &input.ident, generics: &input.generics, repr, attributes, below, kind })
     }
 
-    /// Whether all bytes are a value, as far as is seen here.
+    /// Returns `true` if the item itself restricts no byte pattern: a struct (its fields may still be
+    /// restricted), or any type with `unsafe_equivalence`.
     pub(crate) fn is_any_pattern(&self) -> bool {
         matches!(self.kind, Kind::Struct(_)) || self.attributes.vouched
     }
 
-    /// Whether every field travels.
+    /// Returns `true` if no field has `#[mpi(skip)]`.
     pub(crate) fn is_complete(&self) -> bool {
         match &self.kind {
             Kind::Struct(fields) => fields.iter().all(|field| !field.skipped),
@@ -110,7 +110,7 @@ impl Repr {
                     syn::parenthesized!(content in meta.input);
                     content.parse::<LitInt>()?.base10_parse().map(Some)
                 };
-                // What else there is (`Rust`, `simd`) leaves the layout to the compiler.
+                // Any other argument (`Rust`, `simd`) leaves the layout to the compiler.
                 if meta.path.is_ident("C") {
                     repr.c = true;
                 } else if meta.path.is_ident("transparent") {

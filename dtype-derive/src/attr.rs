@@ -1,4 +1,4 @@
-//! The attribute `#[mpi(...)]`, on a type and on a field.
+//! The options in `#[mpi(...)]`, on a type and on a field.
 
 use dtype_core::{LinearCosts, NodeCosts, Penalty, Weighting};
 use proc_macro2::{Span, TokenStream, TokenTree};
@@ -12,9 +12,9 @@ use syn::{
 
 use crate::errors::Errors;
 
-/// The first attribute that may be a macro, which sees the item after the derive and may put another one in
-/// its place. The other names are the compiler's, which finds them ambiguous where a macro has them, too, and
-/// `mpi`, which below the derive is that of its own options.
+/// Returns the first attribute that may be an attribute macro. Such a macro runs after the derive, and may
+/// replace the item. The attributes in `BUILT_IN` cannot be macros. If a macro has the name of a built-in
+/// attribute, the compiler reports an ambiguity; and `mpi` below the derive is the derive's helper attribute.
 pub(crate) fn may_be_macro(attributes: &[Attribute]) -> Option<&Attribute> {
     const BUILT_IN: [&str; 12] = [
         "allow",
@@ -34,30 +34,30 @@ pub(crate) fn may_be_macro(attributes: &[Attribute]) -> Option<&Attribute> {
     attributes.iter().find(|attribute| !is_built_in(attribute))
 }
 
-/// What stands on a type.
+/// The options on a type.
 pub(crate) struct TypeAttributes {
-    /// Where the runtime crate is.
+    /// The path of the crate dtype-runtime.
     pub(crate) runtime: Path,
-    /// The bounds to write instead of one for each type parameter.
+    /// The predicates that replace the inferred bound for each type parameter.
     pub(crate) bound: Option<Vec<WherePredicate>>,
-    /// Whether fields travel in the order they have in memory.
+    /// `true` if fields travel in the order of their offsets.
     pub(crate) memory_order: bool,
-    /// Whether MPI carries the bytes that the type takes in memory.
+    /// `true` if MPI carries the bytes of the type in memory.
     pub(crate) bytes: bool,
-    /// Whether the user vouches for what rsmpi's own calls receive.
+    /// `true` if the user guarantees that the calls of rsmpi receive only valid values.
     pub(crate) vouched: bool,
     pub(crate) cost: Cost,
 }
 
-/// A cost model: for solving here, and as a constant expression.
+/// A cost model, both as a value for the macro and as a constant expression for the expansion.
 pub(crate) struct Cost {
     pub(crate) model: LinearCosts,
-    /// Nothing for the default.
+    /// The constant expression, or `None` for the default model.
     pub(crate) tokens: Option<TokenStream>,
 }
 
 impl TypeAttributes {
-    /// All `#[mpi(...)]` on a type. What is wrong with them is added to the errors.
+    /// Parses all `#[mpi(...)]` on a type. Adds their mistakes to `errors`.
     pub(crate) fn of(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut found = Self {
             runtime: parse_quote_spanned!(Span::mixed_site()=> ::dtype_runtime),
@@ -100,7 +100,7 @@ impl TypeAttributes {
     }
 }
 
-/// Whether a field has `#[mpi(skip)]`. What is wrong with its attributes is added to the errors.
+/// Returns `true` if a field has `#[mpi(skip)]`. Adds the mistakes in its attributes to `errors`.
 pub(crate) fn is_skipped(attributes: &[Attribute], errors: &mut Errors) -> bool {
     let mut skipped = false;
     for_each_option(attributes, &["skip"], "a field", errors, |_, _| {
@@ -110,12 +110,13 @@ pub(crate) fn is_skipped(attributes: &[Attribute], errors: &mut Errors) -> bool 
     skipped
 }
 
-/// Refuses `#[mpi(...)]` where it means nothing.
+/// Rejects `#[mpi(...)]` in a place that has no options.
 pub(crate) fn refuse(attributes: &[Attribute], place: &str, errors: &mut Errors) {
     for_each_option(attributes, &[], place, errors, |_, _| Ok(()));
 }
 
-/// Hands on each option of all `#[mpi(...)]`; unknown and doubled ones are errors that name the known ones.
+/// Calls `visit` for each option in all `#[mpi(...)]`. An unknown or repeated option is an error; for an
+/// unknown one, the message lists the known ones.
 fn for_each_option(
     attributes: &[Attribute],
     known: &[&str],
@@ -143,7 +144,7 @@ fn for_each_option(
             };
             let refused = outcome.is_err();
             outcome.unwrap_or_else(|error| errors.push(error));
-            // On with the next option, so that all mistakes show.
+            // Skips to the next option, so that all mistakes are reported.
             let (mut rest, at) = (false, meta.input.span());
             while !meta.input.is_empty() && !meta.input.peek(Token![,]) {
                 meta.input.parse::<TokenTree>()?;
@@ -158,19 +159,19 @@ fn for_each_option(
     }
 }
 
-/// The text in `option = "text"`.
+/// Parses the text in `option = "text"`.
 fn text(meta: &ParseNestedMeta<'_>) -> Result<LitStr> {
     let name = option(meta);
     let missing = || meta.error(format!("`{name}` takes a text: `{name} = \"…\"`"));
     meta.value().and_then(ParseBuffer::parse).map_err(|_| missing())
 }
 
-/// Its name.
+/// Returns the option's name.
 fn option(meta: &ParseNestedMeta<'_>) -> String {
     meta.path.get_ident().map(ToString::to_string).unwrap_or_default()
 }
 
-/// One of some texts.
+/// Parses a text that must be one of `choices`.
 fn choice(meta: &ParseNestedMeta<'_>, choices: &[&str]) -> Result<String> {
     let text = text(meta)?;
     let value = text.value();
@@ -182,7 +183,7 @@ fn choice(meta: &ParseNestedMeta<'_>, choices: &[&str]) -> Result<String> {
 }
 
 impl Cost {
-    /// By the name of a model, or by a cost file.
+    /// Returns the cost model with that name, or the one in that cost file.
     fn of(text: &LitStr) -> Result<Self> {
         Ok(match text.value().as_str() {
             "storage" => Self { model: NodeCosts::THESIS.linear(), tokens: None },
@@ -215,7 +216,7 @@ impl Cost {
         };
         let path = path.to_string_lossy();
         let tokens = ours! {{
-            // Changes of the file are changes of this.
+            // If the file changes, `include_str!` makes cargo compile the crate again.
             const _: &::core::primitive::str = ::core::include_str!(#path);
             __dtype::NodeCosts {
                 leaf: #leaf, vec: #vec, idx: #idx, strc: #strc, idxbuc: #idxbuc, lookup: #lookup,
@@ -227,8 +228,8 @@ impl Cost {
     }
 }
 
-/// A cost file: `{"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}`, a flat
-/// JSON object whose tokens are Rust's, too. What is left out has its default.
+/// Parses a cost file: `{"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}`, a
+/// flat JSON object whose tokens are also Rust tokens. An omitted cost has its default value.
 fn cost_file(input: ParseStream<'_>) -> Result<NodeCosts> {
     let content;
     braced!(content in input);
@@ -244,7 +245,7 @@ fn cost_file(input: ParseStream<'_>) -> Result<NodeCosts> {
     Ok(costs)
 }
 
-/// Reads the value of the cost with that name.
+/// Parses the value of the cost `name`.
 fn set_cost(costs: &mut NodeCosts, name: &LitStr, value: ParseStream<'_>) -> Result<()> {
     let field = match name.value().as_str() {
         "leaf" => &mut costs.leaf,

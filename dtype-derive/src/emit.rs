@@ -1,27 +1,29 @@
-//! From a type tree to tokens: the constructor calls of its least-cost tree, as the text that the runtime
-//! reads.
+//! Code generation for a type tree: the constructor calls of the least-cost tree, as the text that the
+//! runtime parses.
 //!
-//! All names are those of `dtype_runtime::__private`, which the expansion calls `__dtype`. What is called is
-//! a function of `__dtype::Runtime`: see `expand.rs`.
+//! All names in the tokens are items of `dtype_runtime::__private`, which the expansion imports as `__dtype`.
+//! The expansion calls functions of `__dtype::Runtime` only; `expand.rs` explains why.
 
 use dtype_core::{Bounds, LinearCosts, Program, TypeTree, solve_layout};
 use proc_macro2::{Literal, Span, TokenStream};
 
-/// What is ours, but shown where the user's tokens are.
+/// Returns a span with the hygiene of this crate and the source location of the user's tokens.
 pub(crate) fn ours_at(span: Span) -> Span {
     Span::mixed_site().located_at(span)
 }
 
-/// The type that the compiler compares.
+/// Returns the associated type by which the compiler checks that `__dtype` is this library's module.
 pub(crate) fn witness() -> TokenStream {
     ours!(
         type DtypeRuntime = __dtype::Runtime;
     )
 }
 
-/// Solves a layout, as all tiers do, and gives the expression of type `Option<Expansion>` for it: none where
-/// one of `facts` does not hold. With `extent`, in bytes, the datatype has that extent. Nothing where the
-/// layout cannot be solved here.
+/// Solves a layout, as all tiers do, and returns an expression of type `Option<Expansion>` for it. The
+/// expression is `None` if one of `facts` does not hold. If `extent` (in bytes) is given, the datatype has
+/// that extent.
+///
+/// Returns `None` if the layout cannot be solved here.
 pub(crate) fn expansion(
     tree: &TypeTree,
     extent: Option<i64>,

@@ -1,9 +1,9 @@
-//! Mistakes of the user: collected, and written into the expansion.
+//! The user's mistakes: collected, and written into the expansion as compile errors.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::{Error, Result};
 
-/// Collects errors, so that a user sees every mistake at once.
+/// A collection of errors, so that a user sees every mistake at once.
 #[derive(Default)]
 pub(crate) struct Errors(Option<Error>);
 
@@ -20,8 +20,8 @@ impl Errors {
     }
 }
 
-/// The errors as calls of `compile_error!`. Syn's begin with `::core`, which is nothing in a crate of edition
-/// 2015.
+/// Returns the errors as calls of `compile_error!`. The calls that syn writes begin with `::core`, which does
+/// not resolve in a crate of edition 2015; so that prefix is removed.
 pub(crate) fn refusals(errors: Error) -> TokenStream {
     let is_path = |token: &TokenTree| match token {
         TokenTree::Punct(punct) => punct.as_char() == ':',

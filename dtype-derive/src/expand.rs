@@ -1,4 +1,4 @@
-//! The implementation that the derive writes.
+//! The implementations that the derive writes.
 
 use proc_macro2::{Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
@@ -15,17 +15,18 @@ use crate::{
     valid,
 };
 
-/// The expansion of `#[derive(MpiDatatype)]`.
+/// Returns the expansion of `#[derive(MpiDatatype)]`.
 ///
-/// Its `unsafe impl`s must hold whatever module `#[mpi(crate = "…")]` names. So each of them names the type
-/// `Runtime` as its `DtypeRuntime`, and the compiler refuses any but ours; and what they say they say in
-/// functions of that type and of the trait, which nobody else can write.
+/// The `unsafe impl`s must be sound whatever module `#[mpi(crate = "…")]` names. So each `unsafe impl` sets
+/// `DtypeRuntime` to the type `Runtime`, and the compiler accepts only the `Runtime` of this library.
+/// Everything else in an `unsafe impl` comes from functions of that type and of the trait, which no other
+/// crate can define.
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let mut errors = Errors::default();
     let item = Input::of(input, &mut errors);
     valid::check(input, item.as_ref(), &mut errors);
     errors.finish()?;
-    // What is neither struct nor enum has been refused.
+    // A union has been rejected above.
     let Some(item) = item else { return Ok(TokenStream::new()) };
     let ident = item.ident;
     let generics = bounded(&item);
@@ -42,12 +43,14 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         }
         Kind::Enum(_) => " SAFETY: the enum is its discriminant, of the integer type that `repr` says.",
     };
-    // Constants of their own, so that what they assert is refused at the field, without further use.
+    // One constant for each field, so that a failed assertion is reported at the field, even if the type is
+    // unused.
     let fixed = match &item.kind {
         Kind::Struct(fields) if item.attributes.bytes && item.generics.params.is_empty() => fields.as_slice(),
         _ => &[],
     };
-    // Only within the type itself is there a `Self`; of such a field the whole type says it.
+    // `Self` exists only within the item: a field that names it is checked by the constants of the whole
+    // type.
     let fixed = fixed.iter().filter(|field| !known::may_name_self(field.ty)).map(|field| {
         let ty = field.ty;
         quote_spanned!(ours_at(ty.span())=> const _: () = __dtype::Runtime::must_be_fixed::<#ty>();)
@@ -56,7 +59,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let (equivalence, marks) = (equivalence(&item, &generics), marks(&item, &generics, &types));
     let aliases = &types.aliases;
     Ok(ours! {
-        // The user's own type and fields are named here, and not used.
+        // The expansion names the user's type and fields, which may be deprecated, but does not use them.
         #[allow(deprecated)]
         const _: () = {
             use #runtime::__private as __dtype;
@@ -76,15 +79,15 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// The types of the fields that travel, as they are named here. The length of an array is an expression to
-/// the compiler, each time that it is written: so arrays and tuples have an alias, unless only the type
-/// itself can name them.
+/// The types of the fields that travel, as the expansion names them.
 ///
-/// Each has its own. What reads the same need not be the same type: a `$crate` is that of the macro which
+/// The compiler evaluates the length of an array type each time that the type is written. So arrays and
+/// tuples have an alias, unless only the item itself can name them. Each field has an alias of its own,
+/// because equal tokens need not name equal types: `$crate` means the crate of the macro that wrote it.
 /// wrote it.
 struct Types {
     aliases: TokenStream,
-    /// One a field.
+    /// The types, one for each field.
     of_fields: Vec<TokenStream>,
 }
 
@@ -94,7 +97,7 @@ impl Types {
             Kind::Struct(fields) => fields.as_slice(),
             Kind::Enum(_) => &[],
         };
-        // An alias must not be what another field names: then there are none.
+        // If a field may name a type that is called like an alias, no aliases are declared.
         let has_aliases =
             item.generics.params.is_empty() && !fields.iter().any(|field| known::may_name_alias(field.ty));
         let mut types = Self { aliases: TokenStream::new(), of_fields: Vec::new() };
@@ -103,7 +106,7 @@ impl Types {
             let has_alias =
                 has_aliases && matches!(ty, Type::Array(_) | Type::Tuple(_)) && !known::may_name_self(ty);
             types.of_fields.push(if has_alias {
-                // What the compiler has to say of it, it says at the field.
+                // With this span, the compiler reports errors about the alias at the field.
                 let alias = format_ident!("__DtypeField{number}", span = ty.span());
                 types.aliases.extend(ours!(type #alias = #ty;));
                 ours!(#alias)
@@ -114,7 +117,7 @@ impl Types {
         types
     }
 
-    /// Each once, as far as that can be seen: single names.
+    /// Returns the types without duplicates. Only single names are compared.
     fn distinct(&self) -> Vec<&TokenStream> {
         let mut names = Vec::new();
         let mut is_new = |ty: &&TokenStream| match parse2::<Ident>((*ty).clone()) {
@@ -129,8 +132,9 @@ impl Types {
     }
 }
 
-/// What rsmpi may do with values: receive them, if every pattern of each field is a value or the user vouches
-/// for it; and make new ones, if there are no fields that do not travel.
+/// Returns the implementations of the marks that rsmpi's `Equivalence` needs. `AnyPattern` holds if every
+/// byte pattern of each field is a valid value or the user guarantees valid values: rsmpi may receive such a
+/// type. `Complete` holds if no field is skipped: rsmpi may construct values of such a type.
 fn marks(item: &Input<'_>, generics: &Generics, types: &Types) -> TokenStream {
     let of_all = types.distinct();
     let any_pattern = item.is_any_pattern().then(|| {
@@ -141,7 +145,7 @@ fn marks(item: &Input<'_>, generics: &Generics, types: &Types) -> TokenStream {
     ours!(#any_pattern #complete)
 }
 
-/// The implementation of a mark that types have whose fields have it.
+/// Returns the implementation of one mark, bounded by the same mark for the types of the fields.
 fn mark(item: &Input<'_>, generics: &Generics, name: &TokenStream, types: &[&TokenStream]) -> TokenStream {
     let (ident, witness) = (item.ident, emit::witness());
     let (parameters, arguments, _) = generics.split_for_impl();
@@ -155,21 +159,22 @@ fn mark(item: &Input<'_>, generics: &Generics, name: &TokenStream, types: &[&Tok
     }
 }
 
-/// A type has a mark. Of references, which have it as what they refer to, the compiler asks it only where it
-/// matters.
+/// Returns the bound that a type has a mark. The bound is on a reference, which has the marks of its
+/// referent. A bound on the reference is checked where the implementation is used, not where it is defined.
 fn marked(ty: &impl ToTokens, name: &TokenStream) -> TokenStream {
     ours!(for<'__dtype> &'__dtype #ty: __dtype::#name)
 }
 
-/// The conditions of generics, and more.
+/// Returns the `where` clause of `generics`, extended by `more`.
 fn with_bounds(generics: &Generics, more: impl IntoIterator<Item = TokenStream>) -> TokenStream {
     let own = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
     let all: Vec<_> = own.map(ToTokens::to_token_stream).chain(more).collect();
     if all.is_empty() { TokenStream::new() } else { ours!(where #(#all),*) }
 }
 
-/// rsmpi's `Equivalence`, for whoever has both marks. Where it is seen here that one is missing, a bound that
-/// nobody satisfies says so: of a mark that the type itself lacks the compiler would not tell.
+/// Returns the implementation of rsmpi's `Equivalence`, bounded by both marks. If the item itself shows that
+/// it lacks a mark, the bound is a trait that no type implements, and its message gives the reason. The
+/// compiler would not give the reason for an unsatisfied bound on the mark itself.
 fn equivalence(item: &Input<'_>, generics: &Generics) -> TokenStream {
     let ident = item.ident;
     let (parameters, arguments, _) = generics.split_for_impl();
@@ -194,8 +199,9 @@ fn equivalence(item: &Input<'_>, generics: &Generics) -> TokenStream {
     }
 }
 
-/// The generics with the bounds that the implementation needs: one for each type parameter that a travelling
-/// field mentions, as serde does it, or those that `#[mpi(bound = "…")]` gives.
+/// Returns the generics with the bounds that the implementation needs: the predicates of
+/// `#[mpi(bound = "…")]`, or one bound for each type parameter. As in serde, only parameters that a
+/// travelling field mentions must be `MpiDatatype`.
 fn bounded(item: &Input<'_>) -> Generics {
     let mut generics = item.generics.clone();
     let inferred = || {
@@ -220,11 +226,11 @@ fn bounded(item: &Input<'_>) -> Generics {
     generics
 }
 
-/// The members of the implementation for a struct.
+/// Returns the members of the implementation for a struct.
 fn struct_members(item: &Input<'_>, fields: &[Field<'_>], types: &Types) -> TokenStream {
     let travelling = fields.iter().filter(|field| !field.skipped);
     let (types, members) = (&types.of_fields, travelling.map(|field| &field.member).collect::<Vec<_>>());
-    // What there is to say beyond the fields.
+    // Each constant is written only if it differs from the trait's default.
     let loose = (!item.repr.c && !item.repr.transparent).then(|| flag("FIXED", false));
     let incomplete = (!item.is_complete()).then(|| flag("COMPLETE", false));
     let bytes = item.attributes.bytes.then(|| flag("BYTES", true));
@@ -277,7 +283,7 @@ fn struct_members(item: &Input<'_>, fields: &[Field<'_>], types: &Types) -> Toke
             #visits
         }
 
-        // Inlined, so that a crate pays for the types only that it uses.
+        // Inlined, so that the crate generates code only for the types that it uses.
         #[inline]
         fn lazy() -> &'static __dtype::LazyDatatype {
             #unchanged
@@ -286,19 +292,21 @@ fn struct_members(item: &Input<'_>, fields: &[Field<'_>], types: &Types) -> Toke
     }
 }
 
-/// A statement that never runs, and compiles only if the item is as the derive saw it: with these fields, of
-/// these types, or these variants, and no others. Where no attribute stands below the derive, nothing.
+/// Returns a statement that never runs, and compiles only if the item still has the fields, field types or
+/// variants that the derive saw, and no others. Returns `None` if no attribute that may be a macro stands
+/// below the derive.
 ///
-/// A value of the type is all that, takes no references to packed fields, and moves nothing out of a type
-/// with a destructor. No type that travels coerces to another one.
+/// For a struct, the statement constructs a value. This checks all of the above, takes no references to
+/// packed fields, and moves nothing out of a type with a destructor. A coercion cannot hide a changed field
+/// type, because no type that travels coerces to another one.
 fn unchanged(item: &Input<'_>) -> Option<TokenStream> {
-    // What the compiler has to say of it, it says at the attribute.
+    // With this span, the compiler reports errors about the statement at the attribute.
     let span = ours_at(item.below?.span());
     let seen = match &item.kind {
         Kind::Struct(fields) => {
             let value = |Field { member, ty, .. }: &Field<'_>| quote_spanned!(span=> #member: loop {} as #ty);
             let values = fields.iter().map(value);
-            // A union may have such a literal as well, if it has one field, but no pattern with `..`.
+            // A union with one field also accepts such a literal, but no pattern with `..`.
             quote_spanned!(span=> let Self { .. } = Self { #(#values),* };)
         }
         Kind::Enum(variants) => quote_spanned! { span=>
@@ -310,15 +318,15 @@ fn unchanged(item: &Input<'_>) -> Option<TokenStream> {
     Some(quote_spanned!(span=> #[allow(trivial_casts, unreachable_code)] if false { #seen }))
 }
 
-/// One of the constants of type `bool`.
+/// Returns an associated constant of type `bool`.
 fn flag(name: &str, value: bool) -> TokenStream {
     let name = Ident::new(name, Span::mixed_site());
     ours!(const #name: ::core::primitive::bool = #value;)
 }
 
-/// The members of the implementation for an enum without data, which travels as the integer it is.
+/// Returns the members of the implementation for an enum without data, which travels as its discriminant.
 fn enum_members(item: &Input<'_>, variants: &[&Ident]) -> TokenStream {
-    // The name in `repr` is always the primitive type, whatever else it may mean.
+    // The name in `repr` always means the primitive type, even if the name is shadowed.
     let integer = item.repr.integer.as_ref().map(|integer| ours!(::core::primitive::#integer));
     let (costs, lazy, unchanged) = (costs(item), lazy(item, &[]), unchanged(item));
     let vouched = item.attributes.vouched.then(|| flag("VOUCHED", true));
@@ -335,11 +343,12 @@ fn enum_members(item: &Input<'_>, variants: &[&Ident]) -> TokenStream {
         }
 
         fn is_valid(__dtype_packed: &[::core::primitive::u8]) -> ::core::primitive::bool {
-            // Braces make a value of a variant `A()` as well, and not its constructor.
+            // With braces, the path of a variant `A()` also constructs a value, and does not name the
+            // constructor.
             __dtype::Runtime::is_one_of::<#integer>(__dtype_packed, &[#(Self::#variants {} as #integer),*])
         }
 
-        // Inlined, so that a crate pays for the types only that it uses.
+        // Inlined, so that the crate generates code only for the types that it uses.
         #[inline]
         fn lazy() -> &'static __dtype::LazyDatatype {
             #unchanged
@@ -348,15 +357,17 @@ fn enum_members(item: &Input<'_>, variants: &[&Ident]) -> TokenStream {
     }
 }
 
-/// The cost model, where it is not the default.
+/// Returns the constant with the cost model, unless the model is the default.
 fn costs(item: &Input<'_>) -> Option<TokenStream> {
     let tokens = item.attributes.cost.tokens.as_ref()?;
     Some(ours!(const COSTS: __dtype::LinearCosts = #tokens;))
 }
 
-/// The body of `lazy`: a `static` with the finished constructor calls where the macro can see the whole
-/// layout. For other types, an entry found by type: generic ones cannot have a `static` of their own, and
-/// those that constant evaluation is to solve would be solved with it, used or not.
+/// Returns the body of `lazy`. If the macro can see the whole layout, the body is a `static` with the
+/// finished constructor calls.
+///
+/// Otherwise the body looks up an entry by type. A generic type cannot have a `static` of its own. A type
+/// that constant evaluation solves could have one, but would then be solved even if it is unused.
 fn lazy(item: &Input<'_>, fields: &[Field<'_>]) -> TokenStream {
     let mut facts = Facts::default();
     let known = match item.kind {

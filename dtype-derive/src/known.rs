@@ -1,8 +1,9 @@
-//! Types the macro can see through: base types by their names, arrays of literal length and tuples of such.
+//! The layouts of types that the macro can see through: base types by name, arrays of literal length, and
+//! tuples of these.
 //!
-//! What is worked out here is a well-founded guess: a name may be shadowed, another target may align
-//! otherwise, and how tuples are laid out is the compiler's own affair. So every guess leaves *facts* behind,
-//! and the expansion compares each with the truth in a constant; where one fails, the layout is solved at run
+//! A layout computed here rests on assumptions. A name may be shadowed, another target may have other
+//! alignments, and the compiler alone decides how a tuple lies in memory. So each assumption is recorded as a
+//! *fact*, which the expansion checks in a constant. If a fact does not hold, the layout is solved at run
 //! time instead.
 
 use std::cmp::Reverse;
@@ -14,23 +15,23 @@ use syn::{Expr, Lit, Member, Type};
 
 use crate::ast::{Field, Input};
 
-/// A layout worked out by the macro.
-pub(crate) struct Known {
-    /// The layout, not yet normalized; displacements are in bytes.
+/// A layout computed by the macro.
+pub(crate) struct KnownLayout {
+    /// The type tree before normalization; displacements are in bytes.
     pub(crate) tree: TypeTree,
     pub(crate) size: u64,
     align: u64,
-    /// Whether some byte patterns are no value, which the compiler counts when it orders the fields of a
-    /// tuple.
+    /// `true` if some byte patterns are not valid values. The compiler considers this when it orders the
+    /// fields of a tuple.
     niche: bool,
 }
 
-/// Constant expressions of type `bool`, all of which must hold, and their texts.
+/// A list of constant expressions of type `bool`, each with its text. All of them must hold.
 #[derive(Default)]
 pub(crate) struct Facts(Vec<(TokenStream, String)>);
 
 impl Facts {
-    /// Adds one, unless it is there already.
+    /// Adds a fact, unless the list contains it already.
     pub(crate) fn push(&mut self, fact: TokenStream) {
         let text = fact.to_string();
         if self.0.iter().all(|(_, known)| *known != text) {
@@ -38,15 +39,16 @@ impl Facts {
         }
     }
 
-    /// All of them as one expression.
+    /// Returns the conjunction of all facts as one expression.
     pub(crate) fn expression(&self) -> TokenStream {
         let facts = self.0.iter().map(|(fact, _)| fact);
         ours!(#(#facts)&&*)
     }
 }
 
-/// The layout of a struct, if all of its fields can be seen through and the compiler may not reorder them.
-pub(crate) fn of_struct(item: &Input<'_>, fields: &[Field<'_>], facts: &mut Facts) -> Option<Known> {
+/// Returns the layout of a struct if the macro can see through all of its fields and the compiler may not
+/// reorder them.
+pub(crate) fn of_struct(item: &Input<'_>, fields: &[Field<'_>], facts: &mut Facts) -> Option<KnownLayout> {
     let repr = &item.repr;
     let ordered = repr.c || repr.transparent || repr.packed.is_some();
     if !ordered || !item.generics.params.is_empty() || item.attributes.bytes {
@@ -74,11 +76,11 @@ pub(crate) fn of_struct(item: &Input<'_>, fields: &[Field<'_>], facts: &mut Fact
     facts.push(ours!(__dtype::Runtime::lies_as::<#ident>(&[#(#offsets),*], #bytes)));
     let tree = TypeTree::structure(displacements, children);
     tree.measure().ok()?;
-    Some(Known { tree, size, align, niche: false })
+    Some(KnownLayout { tree, size, align, niche: false })
 }
 
-/// The layout of a type, if the macro can see through it.
-fn of_type(ty: &Type, facts: &mut Facts) -> Option<Known> {
+/// Returns the layout of a type if the macro can see through it.
+fn of_type(ty: &Type, facts: &mut Facts) -> Option<KnownLayout> {
     match ty {
         Type::Paren(paren) => of_type(&paren.elem, facts),
         Type::Group(group) => of_type(&group.elem, facts),
@@ -88,7 +90,7 @@ fn of_type(ty: &Type, facts: &mut Facts) -> Option<Known> {
             facts.push(is_base(ty, base));
             let size = base.size();
             let niche = name == "bool" || name == "char";
-            Some(Known { tree: TypeTree::Leaf(base), size, align: base.alignment(), niche })
+            Some(KnownLayout { tree: TypeTree::Leaf(base), size, align: base.alignment(), niche })
         }
         Type::Array(array) => {
             let Expr::Lit(literal) = &array.len else { return None };
@@ -99,7 +101,7 @@ fn of_type(ty: &Type, facts: &mut Facts) -> Option<Known> {
             let stride = i64::try_from(element.size).ok()?;
             let tree = TypeTree::vector(length, stride, element.tree);
             tree.measure().ok()?;
-            Some(Known { tree, size, align: element.align, niche: element.niche && length > 0 })
+            Some(KnownLayout { tree, size, align: element.align, niche: element.niche && length > 0 })
         }
         Type::Tuple(tuple) => {
             let fields: Option<Vec<_>> = tuple.elems.iter().map(|ty| of_type(ty, facts)).collect();
@@ -109,13 +111,16 @@ fn of_type(ty: &Type, facts: &mut Facts) -> Option<Known> {
     }
 }
 
-/// The compiler leaves the last field of a tuple where it is and orders the others by alignment, the largest
-/// first, an array counting as aligned as its whole size would be. Where a field has invalid patterns, no
-/// array counts as more than the best aligned field, and such fields come first among equals.
-fn of_tuple(ty: &Type, fields: Vec<Known>, facts: &mut Facts) -> Option<Known> {
+/// Returns the layout of a tuple, with the field order that the compiler chooses.
+///
+/// The compiler keeps the last field in place and sorts the others by alignment, largest first. For this
+/// sort, an array counts as aligned as its whole size would be. If a field is of a restricted type, no array
+/// counts as more aligned than the field with the largest alignment, and restricted fields come first among
+/// equals.
+fn of_tuple(ty: &Type, fields: Vec<KnownLayout>, facts: &mut Facts) -> Option<KnownLayout> {
     let largest = fields.iter().map(|field| field.align).max().unwrap_or(1);
     let niche = fields.iter().any(|field| field.niche);
-    let group = |field: &Known| {
+    let group = |field: &KnownLayout| {
         let zeros = field.align.max(field.size).trailing_zeros();
         if niche { zeros.min(largest.trailing_zeros()) } else { zeros }
     };
@@ -140,11 +145,11 @@ fn of_tuple(ty: &Type, fields: Vec<Known>, facts: &mut Facts) -> Option<Known> {
     let children: Vec<_> = fields.into_iter().map(|field| field.tree).collect();
     let tree = TypeTree::structure(displacements, children);
     tree.measure().ok()?;
-    Some(Known { tree, size, align: largest, niche })
+    Some(KnownLayout { tree, size, align: largest, niche })
 }
 
-/// Whether values of a type may hold values of a type parameter: whether its name is in it, but for
-/// `PhantomData`.
+/// Returns `true` if values of a type may hold values of a type parameter: the type names the parameter and
+/// is not `PhantomData`.
 pub(crate) fn holds(ty: &Type, parameter: &Ident) -> bool {
     let last = match ty {
         Type::Path(path) => path.path.segments.last(),
@@ -153,13 +158,13 @@ pub(crate) fn holds(ty: &Type, parameter: &Ident) -> bool {
     last.is_none_or(|last| last.ident != "PhantomData") && names(ty, parameter)
 }
 
-/// Whether a name is in a type.
+/// Returns `true` if a type contains a name.
 pub(crate) fn names(ty: &Type, name: &Ident) -> bool {
     has_token(ty, &|token| matches!(token, TokenTree::Ident(ident) if ident == name))
 }
 
-/// Whether `Self` may be in a type, which is nothing outside of the item: it is, or a macro, which may name
-/// anything.
+/// Returns `true` if a type may contain `Self`, which has no meaning outside the item. A macro call counts,
+/// because it may expand to any name.
 pub(crate) fn may_name_self(ty: &Type) -> bool {
     has_token(ty, &|token| match token {
         TokenTree::Ident(ident) => ident == "Self",
@@ -168,8 +173,8 @@ pub(crate) fn may_name_self(ty: &Type) -> bool {
     })
 }
 
-/// Whether a type may name one of the aliases that the expansion declares, as a type of the user's: it does,
-/// or a macro, which may name anything.
+/// Returns `true` if a type of the user's may name one of the aliases that the expansion declares. A macro
+/// call counts, because it may expand to any name.
 pub(crate) fn may_name_alias(ty: &Type) -> bool {
     has_token(ty, &|token| match token {
         TokenTree::Ident(ident) => ident.to_string().starts_with("__DtypeField"),
@@ -188,19 +193,19 @@ fn has_token(ty: &Type, is_it: &impl Fn(&TokenTree) -> bool) -> bool {
     among(ty.to_token_stream(), is_it)
 }
 
-/// The base type a name stands for, unless it is shadowed.
+/// Returns the base type that a name stands for, unless the name is shadowed.
 pub(crate) fn base_type(name: &syn::Ident) -> Option<BaseType> {
     if name == "char" {
         return Some(BaseType::U32);
     }
     let base = name.to_string().parse().ok()?;
-    // These are names of type maps, not of Rust types.
+    // These names appear in type maps, and are not Rust types.
     (!matches!(base, BaseType::C32 | BaseType::C64 | BaseType::Byte)).then_some(base)
 }
 
-/// The fact that `ty` means the base type here.
+/// Returns the fact that `ty` is the base type `base` where the expansion stands.
 pub(crate) fn is_base(ty: &impl ToTokens, base: BaseType) -> TokenStream {
-    // As text, which is the same whatever module the expansion names.
+    // The base type is passed as text, whose meaning does not depend on the module that the expansion names.
     let base = base.name();
     ours!(__dtype::Runtime::is_base::<#ty>(#base))
 }

@@ -1,16 +1,16 @@
-//! The macros of dtype-runtime: `#[derive(MpiDatatype)]` and `layout!`. Use them from there.
+//! The macros of dtype-runtime: `#[derive(MpiDatatype)]` and `layout!`. Use them through that crate.
 //!
-//! Data flows one way, a room a step: `attr` and `ast` parse into a small model, `valid` refuses what MPI
-//! cannot carry, `known` works out the layout of types the macro can see through, `expand` writes the
-//! implementation. `layout!` has the same rooms in `layout`. Both have `emit` solve the layout and write its
-//! program, and `errors` collect what is wrong.
+//! Each module is one step. `attr` and `ast` parse the item into a small model, and `valid` rejects types
+//! that MPI cannot carry. `known` computes the layout of types that the macro can see through, and `expand`
+//! writes the implementation. The modules in `layout` do the same for `layout!`. Both macros use `emit` to
+//! solve the layout and to write its program, and `errors` to collect the user's mistakes.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 use proc_macro::TokenStream;
 
-/// `quote!` of what is ours: its variables are its own, and its paths mean what they mean in this crate's
-/// edition.
+/// `quote!` with the hygiene of this crate: variables are invisible to the user's code, and paths resolve by
+/// the rules of this crate's edition.
 macro_rules! ours {
     ($($tokens:tt)*) => {
         ::quote::quote_spanned!(::proc_macro2::Span::mixed_site()=> $($tokens)*)
@@ -31,11 +31,13 @@ mod valid;
 /// Implements `MpiDatatype`, and with it rsmpi's `Equivalence`, for a struct, or an enum without data.
 ///
 /// Fields may be integers of up to 64 bits, floats, `bool`, `char`, `NonZero`, `Wrapping`, arrays and tuples
-/// of such, `PhantomData`, and other types that derive it; with features of `dtype-runtime`, complex numbers,
-/// 16-bit floats, and nalgebra's vectors and matrices of fixed size. Type parameters are bounded by
-/// `MpiDatatype` where a field holds them. The layout of a `repr(C)`, `repr(C, packed)`, `repr(C, align)` or
-/// `repr(transparent)` struct of base types, arrays and tuples is solved here, during expansion; that of
-/// others while constants are evaluated, or, beyond 64 runs, when their datatype is first used.
+/// of these, `PhantomData`, and other types that derive `MpiDatatype`. Features of `dtype-runtime` add
+/// complex numbers, 16-bit floats, and nalgebra's vectors and matrices of fixed size. A type parameter is
+/// bounded by `MpiDatatype` if a field holds it.
+///
+/// If a struct of base types, arrays and tuples is `repr(C)`, `repr(C, packed)`, `repr(C, align)` or
+/// `repr(transparent)`, its layout is solved during macro expansion. The layout of other types is solved
+/// during constant evaluation or, beyond 64 runs, when the datatype is first used.
 ///
 /// ```
 /// use dtype_runtime::MpiDatatype;
@@ -49,12 +51,13 @@ mod valid;
 /// assert_eq!(Cell::type_map().unwrap().to_string(), "24 × f64 @ 0 stride 8, u8 @ 192");
 /// ```
 ///
-/// An attribute macro may stand below the derive, which then sees the type as it is before: the compiler
-/// refuses what comes out of that if its fields, their types or its variants differ. Put such a macro above
-/// the derive.
+/// An attribute macro may stand below the derive. The derive sees the item before that macro runs. If the
+/// macro changes the fields, their types or the variants, the compiler rejects the expansion. Put such a
+/// macro above the derive.
 ///
-/// An enum without data says which integer it is, and travels as that. Our own calls check what arrives, as
-/// `unpack_into` does; rsmpi's do not, and so take such a type only with `unsafe_equivalence`, see below.
+/// An enum without data needs a `repr` with an integer type, and travels as that integer. The calls of this
+/// library check the values they receive, as `unpack_into` does. The calls of rsmpi do not, and so accept
+/// such a type only with `unsafe_equivalence` (see below).
 ///
 /// ```
 /// # use dtype_runtime::{MpiDatatype, unpack_into};
@@ -68,9 +71,10 @@ mod valid;
 ///
 /// # On a field
 ///
-/// `#[mpi(skip)]`: the field neither leaves nor is touched on receipt. Its type may be any. rsmpi may make
-/// values out of what it receives, which would lack the field; so such a type is no `Equivalence`, and goes
-/// into rsmpi's calls as `T::buffer(&values)` and `T::buffer_mut(&mut values)`.
+/// `#[mpi(skip)]`: the field is neither sent nor written on receipt, and may have any type. rsmpi may
+/// construct values from received data, and such values would lack the field. So a type with a skipped field
+/// does not implement `Equivalence`; pass `T::buffer(&values)` and `T::buffer_mut(&mut values)` to the calls
+/// of rsmpi.
 ///
 /// ```
 /// # use dtype_runtime::MpiDatatype;
@@ -87,10 +91,10 @@ mod valid;
 ///
 /// # On the type
 ///
-/// `#[mpi(order = "declared")]`, the default: fields travel in the order in which they are written down. That
-/// is the type signature, the same on every machine. `#[mpi(order = "memory")]`: in the order in which they
-/// lie in memory, which the compiler chooses unless the struct is `repr(C)`; both sides must be the same
-/// program.
+/// `#[mpi(order = "declared")]`, the default: fields travel in the order of their declaration. This order
+/// gives the type signature, which is the same on every machine. `#[mpi(order = "memory")]`: fields travel in
+/// the order of their offsets, which the compiler chooses unless the struct is `repr(C)`. Both sides must
+/// then run the same program.
 ///
 /// ```
 /// # use dtype_runtime::{MpiDatatype, pack};
@@ -100,10 +104,10 @@ mod valid;
 /// assert_eq!(pack(&[Loose { tag: 1, value: 2 }]).len(), 9);
 /// ```
 ///
-/// `#[mpi(wire = "typed")]`, the default: MPI knows every field. `#[mpi(wire = "bytes")]`: MPI carries one
-/// contiguous block of bytes, padding included, and so does every wire. That is quick, and right only between
-/// machines of one kind. It needs a layout that is the same in every program: `repr(C)`, for the structs in
-/// it too, and no tuples. Packing is by field in any case.
+/// `#[mpi(wire = "typed")]`, the default: MPI knows every field. `#[mpi(wire = "bytes")]`: MPI and every
+/// other wire carry one contiguous block of bytes, including padding. This is fast, but correct only between
+/// machines of one kind. The type must have the same layout in every program: it and the structs in it must
+/// be `repr(C)`, and it must contain no tuples. `pack` packs field by field in any case.
 ///
 /// ```
 /// # use dtype_runtime::MpiDatatype;
@@ -115,9 +119,10 @@ mod valid;
 /// ```
 ///
 /// `#[mpi(cost = "storage")]`, the default, `"processing"`, `"penalty"`, or the path of a cost file relative
-/// to the crate's `Cargo.toml`: what the least-cost tree is least in. A cost file is JSON, each of its fields
-/// optional: `{"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}`; `block`,
-/// `change` and `byte`, which the files of `cargo xtask bench guidelines` have, too, alter no choice.
+/// to the crate's `Cargo.toml`: the cost model that the type tree minimizes. A cost file is JSON, and each of
+/// its fields is optional: `{"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}`.
+/// The fields `block`, `change` and `byte` in files of `cargo xtask bench guidelines` are accepted, and do
+/// not affect the tree.
 ///
 /// ```
 /// # use dtype_runtime::MpiDatatype;
@@ -128,10 +133,11 @@ mod valid;
 /// assert_eq!(Row::cost(), 5 + 10 * 3);
 /// ```
 ///
-/// `#[mpi(unsafe_equivalence)]`: rsmpi's own calls take the type though not all bytes are values of it, being
-/// an enum, or holding one, or a `char` or `NonZero`. Whoever writes it vouches for it that no rank ever
-/// sends anything else; if one does, the behaviour is undefined. Without it such a type is sent with
-/// `T::buffer(&values)`, and received with the calls of `dtype_runtime::traits`.
+/// `#[mpi(unsafe_equivalence)]`: the calls of rsmpi accept a restricted type, for which not every byte
+/// pattern is a valid value: an enum, or a type that holds an enum, a `char` or a `NonZero`. The user who
+/// writes the option guarantees that every rank sends only valid values; otherwise the behaviour is
+/// undefined. Without the option, send such a type with `T::buffer(&values)`, and receive it with the calls
+/// of `dtype_runtime::traits`.
 ///
 /// ```
 /// # use dtype_runtime::{MpiDatatype, types::AnyPattern};
@@ -142,7 +148,7 @@ mod valid;
 /// # any::<Name>();
 /// ```
 ///
-/// `#[mpi(bound = "…")]`: what stands behind `where`, instead of the inferred bounds.
+/// `#[mpi(bound = "…")]`: the predicates of the `where` clause, instead of the inferred bounds.
 ///
 /// ```
 /// # use dtype_runtime::MpiDatatype;
@@ -155,7 +161,7 @@ mod valid;
 /// struct Point<S: Scalar> { coordinates: [S::Number; 3] }
 /// ```
 ///
-/// `#[mpi(crate = "…")]`: where `dtype_runtime` is, if it has another name or is re-exported.
+/// `#[mpi(crate = "…")]`: the path of `dtype_runtime`, if the crate is renamed or re-exported.
 ///
 /// ```
 /// mod vendor {
@@ -172,12 +178,12 @@ pub fn derive_mpi_datatype(input: TokenStream) -> TokenStream {
     input.unwrap_or_else(errors::refusals).into()
 }
 
-/// What `dtype_runtime::layout!` calls: the path of dtype-runtime, `;`, and what it was given.
+/// Expands `dtype_runtime::layout!`, which passes the path of dtype-runtime, `;`, and the user's input.
 #[proc_macro]
 pub fn layout(input: TokenStream) -> TokenStream {
     let expanded = syn::parse(input)
         .and_then(|layout::Call { runtime, input }: layout::Call| layout::expand(&runtime, &input));
-    // Several errors are several macro calls, which are an expression only inside a block.
+    // Each error becomes one macro call. Several calls are an expression only inside a block.
     let expanded = expanded.unwrap_or_else(|error| {
         let errors = errors::refusals(error);
         ours!({ #errors })

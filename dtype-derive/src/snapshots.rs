@@ -1,5 +1,5 @@
-//! Expansions of typical types, kept in `snapshots/` as a person would read them. After a change:
-//! `INSTA_UPDATE=always cargo test -p dtype-derive`, and read the difference.
+//! Expansions of typical types, kept in `snapshots/` as formatted Rust code. After a change, run
+//! `INSTA_UPDATE=always cargo test -p dtype-derive` and read the difference.
 
 use insta::assert_snapshot;
 use quote::quote;

@@ -1,7 +1,8 @@
-//! Every refusal of the derive, each at the offending token, all of a struct at once.
+//! The checks of the derive. Each error points at the offending token, and all errors of a type are reported
+//! together.
 //!
-//! What cannot be refused by its name alone, a type that does not implement `MpiDatatype`, the compiler
-//! refuses at the same token through the trait's own message.
+//! If the name of a field type does not show that the type lacks `MpiDatatype`, the compiler rejects the type
+//! at the same token, with the message of the trait.
 
 use proc_macro2::Span;
 use syn::{
@@ -15,7 +16,7 @@ use crate::{
     known,
 };
 
-/// Refuses what no MPI datatype can describe.
+/// Rejects items that no MPI datatype can describe.
 pub(crate) fn check(input: &DeriveInput, item: Option<&Input<'_>>, errors: &mut Errors) {
     for parameter in &input.generics.params {
         if let GenericParam::Lifetime(lifetime) = parameter {
@@ -115,7 +116,8 @@ fn check_enum(data: &DataEnum, item: &Input<'_>, errors: &mut Errors) {
             Some(_) => {}
         }
     }
-    // The compiler casts such variants only where all of them count up from 0.
+    // An enum with variants such as `A()` can be cast to an integer only if no variant has an explicit
+    // discriminant.
     let is_explicit = data.variants.iter().any(|variant| variant.discriminant.is_some());
     if is_explicit && data.variants.iter().any(|variant| !matches!(variant.fields, Fields::Unit)) {
         refuse(format!(
@@ -136,14 +138,14 @@ fn check_enum(data: &DataEnum, item: &Input<'_>, errors: &mut Errors) {
     }
 }
 
-/// Why anything that points cannot travel.
+/// The reason why references and pointers of all kinds cannot travel.
 const ADDRESS: &str = "is an address, which means nothing to another process";
 
-/// Refuses a field's type wherever its outermost form shows that it cannot travel, inside arrays and tuples
-/// too.
+/// Rejects a field type whose outermost form shows that it cannot travel. Looks inside arrays and tuples.
 fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
     let mut refuse = |what: &str, why: &str, instead: &str| {
-        // What has no size cannot be in a struct that MPI carries, even at home.
+        // `skip` does not help for these types: a struct with such a field is unsized, has no values, or does
+        // not compile.
         let sized =
             !matches!(ty, Type::Slice(_) | Type::TraitObject(_) | Type::ImplTrait(_) | Type::Never(_))
                 && what != "a `str`";
@@ -172,7 +174,8 @@ fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
         Type::Never(_) => refuse("`!`", "has no values", "Remove the field"),
         Type::Path(path) => {
             let Some(last) = path.path.segments.last().filter(|_| may_be_of_std(&path.path)) else { return };
-            // All of the library's that are generic are so over types.
+            // The generic types listed below take types, never constants. So a path with a constant argument
+            // names another type.
             let is_constant = |argument: &GenericArgument| matches!(argument, GenericArgument::Const(_));
             let generic = match &last.arguments {
                 PathArguments::AngleBracketed(list) if list.args.iter().any(is_constant) => return,
@@ -231,8 +234,8 @@ fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
     }
 }
 
-/// Whether a path may lead to a type of the standard library: a single name, or one in a module of the
-/// library's. A type of that name in another module is left to the trait.
+/// Returns `true` if a path may name a type of the standard library: a single name, or a name in one of the
+/// library's modules. A type of the same name in another module is checked only by the trait bound.
 fn may_be_of_std(path: &Path) -> bool {
     const MODULES: [&str; 16] = [
         "atomic",
@@ -264,7 +267,7 @@ fn is_atomic(name: &str) -> bool {
     )
 }
 
-/// As one says it: a `Box`, an `Rc`.
+/// Returns a type's name in backquotes with its indefinite article: a `Box`, an `Rc`.
 fn with_article(name: &str) -> String {
     let vowel = name.starts_with(['A', 'U']) || matches!(name, "Rc" | "RwLock" | "OsString");
     format!("{} `{name}`", if vowel { "an" } else { "a" })

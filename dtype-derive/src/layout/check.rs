@@ -1,5 +1,6 @@
-//! What is refused by the macro itself, in one go, as far as literals show it. The same rules are checked
-//! again where the layout is made, so that this is for the messages: they point at the token.
+//! The checks of `layout!` that literals allow; all mistakes are reported together. The library checks the
+//! same rules again when it makes the layout. So these checks exist for their messages, which point at the
+//! token.
 
 use std::fmt::Display;
 
@@ -11,14 +12,14 @@ use syn::{Error, Result};
 
 use super::{
     number::{Expression, Variables},
-    parse::{Array, Entry, Item, Loop, Range, Step, Term},
+    parse::{Array, Item, Loop, MapEntry, Range, Step, Term},
 };
 use crate::errors::Errors;
 
-/// The pieces of a layout all of whose numbers are literals: the indices of each dimension.
+/// The pieces of a layout whose numbers are all literals: for each piece, the indices in each dimension.
 pub(crate) type Progressions = Vec<Vec<Progression>>;
 
-/// Refuses what is wrong. The lengths and the pieces, if they are literals all.
+/// Rejects an array layout with mistakes. Returns its lengths and its pieces if all of them are literals.
 pub(crate) fn array(array: &Array) -> Result<Option<(Vec<usize>, Progressions)>> {
     let mut errors = Errors::default();
     lengths(array, &mut errors);
@@ -26,7 +27,7 @@ pub(crate) fn array(array: &Array) -> Result<Option<(Vec<usize>, Progressions)>>
     for term in &array.terms {
         check_term(array, term, &mut errors);
     }
-    // Only where all of this is right do items and dimensions belong together.
+    // The walk assigns items to dimensions by position, which works only if their numbers match.
     errors.finish()?;
     let mut walk = Walk { array, errors: Errors::default(), turns: 0, pieces: Some(Vec::new()) };
     walk.all(0, &mut Vec::new());
@@ -35,10 +36,10 @@ pub(crate) fn array(array: &Array) -> Result<Option<(Vec<usize>, Progressions)>>
     Ok(lengths.zip(walk.pieces))
 }
 
-/// Refuses what is wrong with a type map.
-pub(crate) fn type_map(entries: &[Entry]) -> Result<()> {
+/// Rejects a type map with mistakes.
+pub(crate) fn type_map(entries: &[MapEntry]) -> Result<()> {
     let mut errors = Errors::default();
-    for Entry { ty, displacement } in entries {
+    for MapEntry { ty, displacement } in entries {
         match displacement.value(&Vec::new()) {
             Some(value) if value < 0 => errors.push(Error::new_spanned(
                 displacement,
@@ -131,24 +132,24 @@ fn check_term(array: &Array, term: &Term, errors: &mut Errors) {
     }
 }
 
-/// The walk through all loops, as far as they are literals.
+/// A walk through all iterations of the loops whose bounds are literals.
 struct Walk<'a> {
     array: &'a Array,
     errors: Errors,
-    /// Turns of loops so far, of which each makes a piece, or is of an outer loop.
+    /// The number of iterations so far, over all loops: an iteration of an outer loop counts as well.
     turns: usize,
-    /// What has been selected so far, as long as all of it is literals.
+    /// The pieces so far, or `None` once a term has a path or a number that is not a literal.
     pieces: Option<Progressions>,
 }
 
 impl<'a> Walk<'a> {
-    /// Runs the loops from number `depth` on; the answer is whether to go on.
+    /// Runs the loops from number `depth` on. Returns `true` if the walk should continue.
     fn all(&mut self, depth: usize, variables: &mut Variables<'a>) -> bool {
         let Some(Loop { variable, start, closed, end }) = self.array.loops.get(depth) else {
             return self.terms(variables);
         };
         let (Some(start), Some(last)) = (start.value(variables), end.value(variables)) else {
-            // Nothing is known of what is in the loop, but what does not depend on it.
+            // The loop variable has no known value. Items that do not mention the variable are still checked.
             self.pieces = None;
             return self.terms(variables);
         };
@@ -172,7 +173,7 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Selects in one turn of all loops.
+    /// Checks all terms in one iteration of the loops. Returns `true` if the walk should continue.
     fn terms(&mut self, variables: &Variables<'a>) -> bool {
         let mut right = true;
         for term in &self.array.terms {
@@ -202,13 +203,13 @@ impl<'a> Walk<'a> {
                 }
             }
         }
-        // A loop whose every turn is wrong is reported once, and one of which nothing is known is not walked
-        // through.
+        // After a mistake the walk stops, so that a loop reports one iteration only. The walk also stops if
+        // the pieces are unknown.
         right && self.pieces.is_some()
     }
 }
 
-/// What an item selects, if that is known.
+/// Returns the indices that an item selects, or `None` if they are unknown.
 fn select(
     item: &Item,
     dimension: usize,
@@ -243,7 +244,7 @@ fn known_range(range: &Range, variables: &Variables<'_>) -> Option<Selected> {
     Some(Selected::Range { start, end, closed: range.closed(), step: step.unwrap_or(1) })
 }
 
-/// The error, at the token that is to blame.
+/// Returns the error, located at the token that caused it.
 fn at_fault(item: &Item, error: &SelectionError, message: impl Display) -> Error {
     match (item, error) {
         (Item::Index(index), _) => Error::new_spanned(index, message),

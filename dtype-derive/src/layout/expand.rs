@@ -1,7 +1,8 @@
-//! What `layout!` writes: a type with the region in constants, where all is known at compile time, and
-//! otherwise the calls that put the region together.
+//! The code that `layout!` writes. If everything is known at compile time, this is a type whose region is a
+//! constant; otherwise, the calls that assemble the region at run time.
 //!
-//! Both are the same loops around the same `push`; the compiler evaluates the one, the program the other.
+//! Both forms have the same loops around the same calls of `push`. The compiler evaluates the first form, and
+//! the running program the second.
 
 use dtype_core::{NodeCosts, TypeTree};
 use proc_macro2::{Ident, Literal, Span, TokenStream};
@@ -11,14 +12,14 @@ use syn::{Error, Path, Result, Type, ext::IdentExt, spanned::Spanned};
 use super::{
     check,
     number::{Expression, mentions},
-    parse::{Array, Body, Entry, Item, LayoutInput, Loop, Name, Range, Step, Term},
+    parse::{Array, Body, Item, LayoutInput, Loop, MapEntry, Name, Range, Step, Term},
 };
 use crate::{
     emit::{self, ours_at, witness},
     known,
 };
 
-/// The expansion of `layout!`.
+/// Returns the expansion of `layout!`.
 pub(crate) fn expand(runtime: &Path, input: &LayoutInput) -> Result<TokenStream> {
     let name = input.name.as_ref();
     match &input.body {
@@ -44,16 +45,16 @@ pub(crate) fn expand(runtime: &Path, input: &LayoutInput) -> Result<TokenStream>
     }
 }
 
-/// What is written down for a layout that is known at compile time.
+/// The parts of the expansion for a layout that is known at compile time.
 struct Fixed {
     element: TokenStream,
     shape: TokenStream,
-    /// Constants that end with `__DTYPE_PIECES`.
+    /// The constants of the layout, the last of which is `__DTYPE_PIECES`.
     constants: TokenStream,
     order: TokenStream,
-    /// Whether it is seen here that nothing is selected twice: otherwise the compiler finds out.
+    /// `true` if the macro can see that no element is selected twice. Otherwise the compiler checks this.
     disjoint: bool,
-    /// An expression of type `Option<Expansion>`.
+    /// The solved layout, an expression of type `Option<Expansion>`, if the macro could solve it.
     expansion: Option<TokenStream>,
 }
 
@@ -62,7 +63,7 @@ impl Array {
         self.loops.iter().map(|a_loop| &a_loop.variable).collect()
     }
 
-    /// Where the first thing is that only the running program knows.
+    /// Returns the location of the first expression whose value is known only at run time.
     fn first_value(&self) -> Option<Span> {
         let variables = self.variables();
         let value = |expression: &Expression| {
@@ -101,7 +102,7 @@ impl Item {
 }
 
 impl Term {
-    /// What is selected of the arrays on the path.
+    /// Returns the selections from the arrays on the path.
     fn inner(&self) -> impl Iterator<Item = &Item> {
         self.path.iter().flat_map(|step| match step {
             Step::Items(items) => &items[..],
@@ -110,7 +111,7 @@ impl Term {
     }
 }
 
-/// When the expansion is evaluated.
+/// The time at which the expansion is evaluated.
 #[derive(Clone, Copy, PartialEq)]
 enum When {
     Compiling,
@@ -118,7 +119,7 @@ enum When {
 }
 
 impl When {
-    /// An expression of type `i128`.
+    /// Returns an expression of type `i128`.
     fn number(self, expression: &Expression) -> TokenStream {
         if let Some(value) = expression.value(&Vec::new()) {
             let value = Literal::i128_suffixed(value);
@@ -126,7 +127,7 @@ impl When {
         }
         let span = ours_at(expression.to_token_stream().span());
         match self {
-            // Constants have no traits, but the type can be asked for.
+            // A constant cannot call trait methods; a call of `is_integer` checks the type instead.
             Self::Compiling => {
                 quote_spanned!(span=> { __dtype::is_integer(#expression); (#expression) as i128 })
             }
@@ -134,7 +135,7 @@ impl When {
         }
     }
 
-    /// What an item selects of a dimension, or of an array on a path.
+    /// Returns the expression that selects an item's indices in a dimension, or in an array on a path.
     fn select(self, dimension: usize, length: &TokenStream, item: &Item) -> TokenStream {
         let span = ours_at(item.span());
         let item = self.item(item);
@@ -161,13 +162,14 @@ impl When {
                 let step = range.step.as_ref().map_or_else(|| ours!(1), |step| self.number(step));
                 ours!(__dtype::Item::Range { start: #start, end: #end, closed: #closed, step: #step })
             }
-            // Refused where it stands within an element, and elsewhere selected by another call.
+            // A list within an element has been rejected. Other lists are selected by a call of `list`.
             Item::List(_) => TokenStream::new(),
         }
     }
 
-    /// Counts a turn of a loop in which pieces are pushed: the first tokens of its body. The running program
-    /// leaves the loops at the first mistake, too many turns being one; the compiler has counted them before.
+    /// Returns the tokens that begin the body of each loop and count an iteration. The running program leaves
+    /// the loops at the first mistake; too many iterations are a mistake. For a constant layout, the compiler
+    /// has counted the iterations before.
     fn goes_on(self) -> TokenStream {
         match self {
             Self::Compiling => TokenStream::new(),
@@ -180,7 +182,7 @@ impl When {
     }
 }
 
-/// Statements in all loops; each turn of one begins with others.
+/// Returns `body` within all loops. The body of each loop begins with `beginning`.
 fn looped(loops: &[Loop], beginning: &TokenStream, body: &TokenStream) -> TokenStream {
     loops.iter().rev().fold(body.clone(), |body, Loop { variable, start, closed, end }| {
         let body = ours!(#beginning #body);
@@ -211,7 +213,7 @@ fn looped(loops: &[Loop], beginning: &TokenStream, body: &TokenStream) -> TokenS
 }
 
 impl Term {
-    /// The path from an element: `let __dtype_path0 = …;`
+    /// Returns the statement `let __dtype_path0 = …;` for the path from an element to the selected part.
     fn path(&self, number: usize, element: &Type, when: When) -> TokenStream {
         let name = path_name(number);
         if self.path.is_empty() {
@@ -220,9 +222,9 @@ impl Term {
                 When::Running => ours!(let #name = __dtype_pieces.whole();),
             };
         }
-        // The place so far, with the first entry of every array; what it leads through, which no union, box
-        // or reference may be; and the arrays on the way. Tokens of the user's name places, outside of what
-        // is `unsafe`.
+        // `place` is the path so far, with the first entry of every array. `carried` asserts that every step
+        // leads through a type that MPI carries, and so through no union, box or reference. `arrays` are the
+        // arrays on the path. The user's tokens occur in places only, outside of `unsafe` blocks.
         let (mut place, mut carried, mut arrays) = (TokenStream::new(), Vec::new(), Vec::new());
         let mut span = ours_at(self.span);
         for (k, step) in self.path.iter().enumerate() {
@@ -239,7 +241,7 @@ impl Term {
                 Step::Items(items) => items.iter().for_each(|_| {
                     arrays.push(quote_spanned! {span=>
                         let __dtype_array = &raw const __dtype_element #place;
-                        // SAFETY: the array is on the path, and its entries are what comes next.
+                        // SAFETY: the array is on the path, and the next steps lead to its entries.
                         let __dtype_path = unsafe { __dtype_path.through(__dtype_array) };
                     });
                     place.extend(quote_spanned!(span=> [0]));
@@ -248,14 +250,14 @@ impl Term {
         }
         let to = quote_spanned! {span=>
             let __dtype_field = &raw const __dtype_element #place;
-            // SAFETY: a part of the element.
+            // SAFETY: the field is part of the element.
             let __dtype_path = unsafe { __dtype::Path::to(__dtype_runtime, __dtype_element, __dtype_field) };
         };
         ours! {
             let #name = const {
                 let __dtype_runtime: __dtype::Runtime = __dtype::Runtime::OURS;
                 let __dtype_memory = ::core::mem::MaybeUninit::<#element>::uninit();
-                // SAFETY: nothing is read.
+                // SAFETY: nothing is read through the reference.
                 let __dtype_element = unsafe { __dtype::Runtime::unwritten(&__dtype_memory) };
                 #(#carried)*
                 #to
@@ -265,7 +267,7 @@ impl Term {
         }
     }
 
-    /// The statements that select all of it, and push it as a piece.
+    /// Returns the statements that select the term's items and push them as a piece.
     fn push(&self, number: usize, when: When) -> TokenStream {
         let path = path_name(number);
         let dimensions = self.items.len();
@@ -293,7 +295,7 @@ fn list_name(term: usize, dimension: usize) -> Ident {
     format_ident!("__dtype_list{term}_{dimension}", span = Span::mixed_site())
 }
 
-/// The statements that push all pieces, and before them those that need no loop.
+/// Returns the statements that push all pieces, after those that need no loop.
 fn pushes(array: &Array, when: When) -> TokenStream {
     let (mut before, mut pushes) = (TokenStream::new(), TokenStream::new());
     for (number, term) in array.terms.iter().enumerate() {
@@ -303,7 +305,7 @@ fn pushes(array: &Array, when: When) -> TokenStream {
                 let name = list_name(number, k);
                 let list_of =
                     quote_spanned!(ours_at(list.span())=> let #name = __dtype_pieces.list(#k, &(#list)););
-                // A list is read once, unless each turn of a loop has its own.
+                // A list is read once, unless it mentions a loop variable.
                 let place =
                     if mentions(list.clone(), &array.variables()) { &mut pushes } else { &mut before };
                 place.extend(list_of);
@@ -340,7 +342,7 @@ fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Progressions)>) 
             __dtype_pieces
         };
     };
-    // From the innermost dimension in memory.
+    // The fold begins at the innermost dimension in memory.
     let nest = |shape, (k, length): (usize, &Expression)| {
         let Some(length) = length.value(&Vec::new()) else {
             return ours!([#shape; __DTYPE_PIECES.length(#k)]);
@@ -358,17 +360,17 @@ fn of_array(array: &Array, literal: Option<&(Vec<usize>, check::Progressions)>) 
         shape,
         constants,
         order: array.order(),
-        // One box of different elements.
+        // A single piece selects each of its elements once.
         disjoint: literal.is_some_and(|(_, pieces)| pieces.len() == 1),
         expansion: literal.and_then(|(lengths, pieces)| solve(array, lengths, pieces)),
     }
 }
 
-/// The finished constructor calls, where the element is a base type and all numbers are literals.
+/// Returns the finished constructor calls if the element is a base type and all numbers are literals.
 fn solve(array: &Array, lengths: &[usize], pieces: &check::Progressions) -> Option<TokenStream> {
     let Type::Path(path) = &array.element else { return None };
     let base = known::base_type(path.path.get_ident()?)?;
-    // From the innermost loop out, the strides in bytes.
+    // The dimensions from the innermost in memory out; strides are in bytes.
     let mut walk: Vec<usize> = (0..lengths.len()).rev().collect();
     if array.column_major {
         walk.reverse();
@@ -392,7 +394,7 @@ fn solve(array: &Array, lengths: &[usize], pieces: &check::Progressions) -> Opti
     expansion(displacements, children, &known::is_base(&array.element, base))
 }
 
-/// The finished constructor calls of these trees, moved to begin at the first one.
+/// Returns the finished constructor calls for these trees, displaced so that the first one begins at 0.
 fn expansion(
     mut displacements: Vec<i64>,
     children: Vec<TypeTree>,
@@ -409,7 +411,7 @@ fn expansion(
     emit::expansion(&tree, None, &NodeCosts::THESIS.linear(), facts)
 }
 
-fn of_type_map(entries: &[Entry]) -> Fixed {
+fn of_type_map(entries: &[MapEntry]) -> Fixed {
     let types: Vec<_> = entries.iter().map(|entry| &entry.ty).collect();
     let displacements: Vec<_> =
         entries.iter().map(|entry| When::Compiling.number(&entry.displacement)).collect();
@@ -438,10 +440,10 @@ fn of_type_map(entries: &[Entry]) -> Fixed {
     }
 }
 
-/// The finished constructor calls, where all types are base types and all displacements literals.
-fn solve_type_map(entries: &[Entry]) -> Option<TokenStream> {
+/// Returns the finished constructor calls if all types are base types and all displacements are literals.
+fn solve_type_map(entries: &[MapEntry]) -> Option<TokenStream> {
     let (mut displacements, mut children, mut facts) = (Vec::new(), Vec::new(), known::Facts::default());
-    for Entry { ty, displacement } in entries {
+    for MapEntry { ty, displacement } in entries {
         let Type::Path(path) = ty else { return None };
         let base = known::base_type(path.path.get_ident()?)?;
         facts.push(known::is_base(ty, base));
@@ -451,7 +453,7 @@ fn solve_type_map(entries: &[Entry]) -> Option<TokenStream> {
     expansion(displacements, children, &facts.expression())
 }
 
-/// The layout as a value, or as a type and a value of that name.
+/// Returns the layout as a value or, if it has a name, as a type and a constant of that name.
 fn fixed(runtime: &Path, name: Option<&Name>, layout: &Fixed) -> TokenStream {
     let Fixed { element, shape, constants, order, disjoint, expansion } = layout;
     let selection = match name {
@@ -521,12 +523,13 @@ fn fixed(runtime: &Path, name: Option<&Name>, layout: &Fixed) -> TokenStream {
     }
 }
 
-/// Bounds are written between brackets, and so without any others that they would need elsewhere.
+/// Returns the `allow` attribute for the user's expressions. A bound may stand in brackets that it does not
+/// need where the expansion puts it.
 fn lints() -> TokenStream {
     ours!(#[allow(unused_parens, unused_braces, clippy::all, clippy::pedantic)])
 }
 
-/// The calls that make the layout in the running program.
+/// Returns the calls that make the layout in the running program.
 fn dynamic(runtime: &Path, array: &Array) -> TokenStream {
     let Array { element, lengths, .. } = array;
     let (dimensions, order) = (lengths.len(), array.order());

@@ -1,6 +1,6 @@
-//! `layout!`. As in the derive, data flows one way: `parse` reads the language into a small model, `number`
-//! says of each expression in it when it is known, `check` refuses what is wrong as far as literals show it,
-//! `expand` writes.
+//! The implementation of `layout!`. As in the derive, each module is one step: `parse` reads the input into a
+//! small model, `number` finds out which expressions are constant, `check` rejects mistakes that literals
+//! show, and `expand` writes the expansion.
 
 mod check;
 mod expand;

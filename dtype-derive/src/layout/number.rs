@@ -1,18 +1,18 @@
-//! Expressions for lengths, bounds and steps: when they are known, and what they are where the macro can
-//! tell.
+//! Expressions for lengths, bounds and steps: which of them are constant, and the values that the macro can
+//! compute.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{BinOp, Expr, ExprBinary, ExprLit, ExprUnary, Lit, UnOp};
 
-/// Tokens that stand for an integer.
+/// An expression of integer type.
 pub(crate) struct Expression {
     tokens: TokenStream,
-    /// How they are read, if the macro understands them.
+    /// The parsed expression, if syn can parse the tokens.
     read: Option<Box<Expr>>,
 }
 
-/// The variables of loops and their values.
+/// The loop variables and their values, from the outermost loop in.
 pub(crate) type Variables<'a> = Vec<(&'a Ident, i128)>;
 
 impl Expression {
@@ -20,13 +20,13 @@ impl Expression {
         Self { read: syn::parse2(tokens.clone()).ok().map(Box::new), tokens }
     }
 
-    /// Its value, if it is made of literals and variables of loops only.
+    /// Returns the value if the expression consists of literals and loop variables only.
     pub(crate) fn value(&self, variables: &Variables<'_>) -> Option<i128> {
         value(self.read.as_deref()?, variables)
     }
 
-    /// Whether it can be evaluated while the program is compiled: names in upper case are constants, as Rust
-    /// has it, and all others values, but for the variables of loops.
+    /// Returns `true` if the compiler can evaluate the expression. By Rust's naming convention, names in
+    /// upper case are constants; all other names are run-time values, except loop variables.
     pub(crate) fn is_constant(&self, variables: &[&Ident]) -> bool {
         is_constant(self.tokens.clone(), variables)
     }
@@ -38,7 +38,7 @@ impl ToTokens for Expression {
     }
 }
 
-/// Whether tokens name one of these variables.
+/// Returns `true` if `tokens` name one of the variables.
 pub(crate) fn mentions(tokens: TokenStream, variables: &[&Ident]) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Ident(ident) => variables.contains(&&ident),
@@ -79,7 +79,7 @@ fn is_constant(tokens: TokenStream, variables: &[&Ident]) -> bool {
     };
     let mut insisted = false;
     tokens.iter().enumerate().all(|(k, token)| match token {
-        // `const { … }` says so itself.
+        // A block `const { … }` is constant whatever its content.
         TokenTree::Ident(ident) if ident == "const" => {
             insisted = true;
             true
@@ -94,7 +94,7 @@ fn is_constant(tokens: TokenStream, variables: &[&Ident]) -> bool {
                 .is_some_and(|token| matches!(token, TokenTree::Ident(before) if before == "as"));
             name == "as"
                 || after_as
-                // The field or method of a constant, and the module or type that a path leads through.
+                // A field or method of a constant, or a module or type within a path.
                 || is(k.checked_sub(1), '.')
                 || (is(Some(k + 1), ':') && is(Some(k + 2), ':'))
                 || variables.contains(&ident)

@@ -1,4 +1,5 @@
-//! The language of `layout!`, read into a small model. The grammar is in the documentation of the macro.
+//! The parser of `layout!`, which reads the input into a small model. The grammar is in the macro's
+//! documentation.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -10,19 +11,19 @@ use syn::{
 
 use super::number::Expression;
 
-/// What the macro is called with: where dtype-runtime is, and what a user has written.
+/// The input of the procedural macro: the path of dtype-runtime, and the user's input.
 pub(crate) struct Call {
     pub(crate) runtime: Path,
     pub(crate) input: LayoutInput,
 }
 
-/// Everything between the parentheses.
+/// The user's input: everything between the parentheses of `layout!`.
 pub(crate) struct LayoutInput {
     pub(crate) name: Option<Name>,
     pub(crate) body: Body,
 }
 
-/// `pub type Column =`
+/// The name of a layout: `pub type Column =`.
 pub(crate) struct Name {
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) visibility: Visibility,
@@ -31,10 +32,10 @@ pub(crate) struct Name {
 
 pub(crate) enum Body {
     Array(Box<Array>),
-    TypeMap(Vec<Entry>),
+    TypeMap(Vec<MapEntry>),
 }
 
-/// `column_major f64[100][100] => [.., 3] + [3, ..] for i in 0..8`
+/// A layout of an array: `column_major f64[100][100] => [.., 3] + [3, ..] for i in 0..8`.
 pub(crate) struct Array {
     pub(crate) column_major: bool,
     pub(crate) element: Type,
@@ -43,12 +44,12 @@ pub(crate) struct Array {
     pub(crate) loops: Vec<Loop>,
 }
 
-/// `[.., 3].velocity[0..2]`
+/// A selection from the array: `[.., 3].velocity[0..2]`.
 pub(crate) struct Term {
-    /// One for each dimension.
+    /// The selections, one for each dimension.
     pub(crate) items: Vec<Item>,
     pub(crate) path: Vec<Step>,
-    /// What a message about the whole of it points at.
+    /// The source location for messages about the whole term.
     pub(crate) span: Span,
 }
 
@@ -58,14 +59,14 @@ pub(crate) enum Step {
     Items(Vec<Item>),
 }
 
-/// What is selected in one dimension.
+/// A selection in one dimension.
 pub(crate) enum Item {
     Index(Expression),
     Range(Range),
     List(TokenStream),
 }
 
-/// `1..-1;2`
+/// A range of indices: `1..-1;2`.
 pub(crate) struct Range {
     pub(crate) start: Option<Expression>,
     pub(crate) dots: Dots,
@@ -73,13 +74,13 @@ pub(crate) struct Range {
     pub(crate) step: Option<Expression>,
 }
 
-/// What stands between the bounds of a range.
+/// The operator between the bounds of a range.
 pub(crate) enum Dots {
     HalfOpen(Token![..]),
     Closed(Token![..=]),
 }
 
-/// `i in 0..8`
+/// A loop over a variable: `i in 0..8`.
 pub(crate) struct Loop {
     pub(crate) variable: Ident,
     pub(crate) start: Expression,
@@ -87,8 +88,8 @@ pub(crate) struct Loop {
     pub(crate) end: Expression,
 }
 
-/// `f64 @ 8`
-pub(crate) struct Entry {
+/// An entry of a type map: `f64 @ 8`.
+pub(crate) struct MapEntry {
     pub(crate) ty: Type,
     pub(crate) displacement: Expression,
 }
@@ -135,21 +136,22 @@ impl Parse for LayoutInput {
     }
 }
 
-/// Whether a list such as `<f64 @ 8>` begins here, and not a type such as `<T as Trait>::Type`.
+/// Returns `true` if a type map such as `<f64 @ 8>` begins here, and not a type such as `<T as Trait>::Type`.
 fn is_type_map(input: ParseStream<'_>) -> bool {
     let ahead = input.fork();
     ahead.parse::<Token![<]>().is_ok()
         && (ahead.peek(Token![>]) || (ahead.parse::<Type>().is_ok() && !ahead.peek(Token![as])))
 }
 
-fn type_map(input: ParseStream<'_>) -> Result<Vec<Entry>> {
+fn type_map(input: ParseStream<'_>) -> Result<Vec<MapEntry>> {
     input.parse::<Token![<]>()?;
     let mut entries = Vec::new();
     while !input.peek(Token![>]) {
         let ty = input.parse()?;
         let example = "expected `@` and a displacement in bytes, as in `<i32 @ 0, f64 @ 8>`";
         input.parse::<Token![@]>().map_err(|error| Error::new(error.span(), example))?;
-        entries.push(Entry { ty, displacement: Expression::parse(input, &|input| input.peek(Token![>]))? });
+        entries
+            .push(MapEntry { ty, displacement: Expression::parse(input, &|input| input.peek(Token![>]))? });
         if !input.peek(Token![>]) {
             input.parse::<Token![,]>()?;
         }
@@ -224,7 +226,7 @@ impl Parse for Term {
     }
 }
 
-/// `[.., 3]`
+/// Parses `[.., 3]`.
 fn bracketed_items(input: ParseStream<'_>) -> Result<(Vec<Item>, Span)> {
     let content;
     let span = bracketed!(content in input).span.join();
@@ -301,8 +303,8 @@ impl Parse for Loop {
 }
 
 impl Expression {
-    /// The tokens up to the end, a comma, a semicolon, a range's dots, a loop's `for`, or what `ends` says.
-    /// What they mean is the compiler's affair.
+    /// Parses the tokens of an expression, which the compiler interprets later. The expression ends at the
+    /// end of the input, a comma, a semicolon, the dots of a range, or where `ends` returns `true`.
     fn parse(input: ParseStream<'_>, ends: &dyn Fn(ParseStream<'_>) -> bool) -> Result<Self> {
         let mut tokens = TokenStream::new();
         while !(input.is_empty()
@@ -329,7 +331,7 @@ impl ToTokens for Dots {
     }
 }
 
-/// A range without its step: what a message about it points at.
+/// Writes a range without its step: the tokens that a message about the range points at.
 impl ToTokens for Range {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         self.start.to_tokens(tokens);
