@@ -11,19 +11,19 @@ use crate::{
     outcome::{MapFormat, Outcome, json},
 };
 
-/// What a description costs, given and at least.
+/// The cost of a description as given, and the least cost.
 #[derive(Serialize)]
 struct Priced<'a> {
     model: &'a str,
     given: u64,
     least: u64,
     optimality: &'static str,
-    /// Both with their data, where a cost file prices that.
+    /// The two costs with the data included, if a cost file prices the data.
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<[u64; 2]>,
 }
 
-/// What a datatype costs under each model.
+/// Returns the costs of a datatype under each model.
 pub(crate) fn cost(format: MapFormat, models: &Models, Datatype { tree, .. }: &Datatype) -> Result<Outcome> {
     let mut all = Vec::new();
     for (model, costs) in models.iter() {
@@ -52,7 +52,7 @@ pub(crate) fn cost(format: MapFormat, models: &Models, Datatype { tree, .. }: &D
     Ok(text.into())
 }
 
-/// How two descriptions differ.
+/// The comparison of two descriptions.
 #[derive(Serialize)]
 struct Compared {
     same_type_map: bool,
@@ -60,14 +60,14 @@ struct Compared {
     costs: [u64; 2],
 }
 
-/// Whether two datatypes have the same type map, and which is cheaper.
+/// Compares the type maps and the costs of two datatypes.
 pub(crate) fn compare(
     format: MapFormat,
     costs: &dyn CostModel,
     (one, a): (String, Datatype),
     (other, b): (String, Datatype),
 ) -> Result<Outcome> {
-    // Of the same type map the runs are the same, and they need not be listed one by one.
+    // Equal type maps have equal runs, so the entries need not be listed one by one.
     let same_type_map = a.tree.runs()? == b.tree.runs()?;
     let same_bounds = a.bounds == b.bounds;
     let [first, second] = [&a, &b].map(|datatype| datatype.tree.cost(costs));

@@ -12,12 +12,12 @@ use clap::ValueEnum;
 use dtype_core::{Datatype, normalize};
 
 use crate::{
-    input::Layout,
+    input::InputLayout,
     models::Models,
     output::{Answer, Format},
 };
 
-/// How a picture is drawn.
+/// The format of a picture.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DrawFormat {
     /// A picture for browsers and papers.
@@ -25,9 +25,9 @@ pub(crate) enum DrawFormat {
     Svg,
     /// A page on which the cost model and the order of a struct's fields can be changed.
     Html,
-    /// For the terminal.
+    /// A picture for the terminal.
     Ansi,
-    /// The least-cost tree, for Graphviz.
+    /// The least-cost tree as a graph for Graphviz.
     Dot,
 }
 
@@ -51,12 +51,12 @@ impl Color {
     }
 }
 
-/// Draws a layout, as it is given and at least cost.
+/// Returns a picture of a layout with its given tree and its least-cost tree.
 pub(crate) fn draw(
     format: DrawFormat,
     color: Color,
     models: &Models,
-    layout: Layout,
+    layout: InputLayout,
     source: String,
 ) -> Result<String> {
     let record = layout.record.clone();
@@ -80,7 +80,7 @@ pub(crate) fn draw(
     })
 }
 
-/// Writes a page to a file of its own, and opens it in the browser that is there.
+/// Writes a page to a file in the temporary directory, and opens the file in an installed browser.
 pub(crate) fn open(page: &str, ending: &str) -> Result<String> {
     let mut file = tempfile::Builder::new().prefix("dtype-").suffix(ending).tempfile()?;
     file.write_all(page.as_bytes())?;

@@ -1,5 +1,5 @@
-//! Why a layout is described as it is: its runs, what repeats in it, and what each node of the least-cost
-//! tree costs, and would cost otherwise.
+//! The command `explain`: the runs of a layout, its repetitions, and the cost of each node of the given and
+//! the least-cost tree.
 
 use std::{
     collections::HashSet,
@@ -9,12 +9,12 @@ use std::{
 use anyhow::Result;
 use dtype_core::{CostModel, Datatype, Run, Solution, TypeMap, TypeTree, normalize};
 
-/// As many runs, and repetitions, are listed.
+/// The largest number of runs, and of repetitions, that are listed.
 const SHOWN: usize = 8;
-/// Repetitions are looked for in maps of up to so many entries, and as many runs are looked at.
+/// The largest number of entries for which repetitions are searched, and of runs that are examined.
 const MOST: u64 = 1 << 20;
 
-/// The explanation of a layout under a cost model.
+/// Returns the explanation of a layout under a cost model.
 pub(crate) fn explain(Datatype { tree, bounds, .. }: &Datatype, costs: &dyn CostModel) -> Result<String> {
     let measure = tree.measure()?;
     let Solution { tree: least, cost, optimality } = normalize(tree, costs)?;
@@ -59,7 +59,7 @@ fn list(f: &mut String, runs: &[Run]) -> fmt::Result {
     if runs.len() > SHOWN { writeln!(f, "  … and {} more", runs.len() - SHOWN) } else { Ok(()) }
 }
 
-/// The repeated prefixes (thesis section 4.2): segments from the front that the whole map is copies of.
+/// Writes the repeated prefixes (thesis section 4.2): leading segments whose copies make up the whole map.
 fn repetitions(f: &mut String, map: &TypeMap) -> fmt::Result {
     let (types, at) = (map.types(), map.displacements());
     let n = map.len();
@@ -86,7 +86,7 @@ fn repetitions(f: &mut String, map: &TypeMap) -> fmt::Result {
     if lengths.len() > SHOWN { writeln!(f, "  … and longer ones") } else { Ok(()) }
 }
 
-/// A tree, node by node, each with what it costs with all below it, and why it is what it is.
+/// Writes a tree, one node per line, each with the cost of its subtree and the reason for its kind.
 fn nodes(f: &mut String, tree: &TypeTree, costs: &dyn CostModel) -> fmt::Result {
     let drawn = tree.to_string();
     let mut all = Vec::new();
@@ -100,13 +100,13 @@ fn nodes(f: &mut String, tree: &TypeTree, costs: &dyn CostModel) -> fmt::Result 
     Ok(())
 }
 
-/// The nodes in the order in which they are drawn.
+/// Appends the nodes in the order in which they are drawn.
 fn in_order<'a>(tree: &'a TypeTree, all: &mut Vec<&'a TypeTree>) {
     all.push(tree);
     tree.children().iter().for_each(|child| in_order(child, all));
 }
 
-/// Why a node is of its kind, and what another kind would cost.
+/// Returns the reason why a node is of its kind, with the cost of another kind.
 fn reason(node: &TypeTree, costs: &dyn CostModel) -> String {
     let as_index = |copies: u64, child: &TypeTree| costs.index(copies).of(child.cost(costs));
     match node {
@@ -137,7 +137,7 @@ fn reason(node: &TypeTree, costs: &dyn CostModel) -> String {
     }
 }
 
-/// How many different distances there are from one to the next.
+/// Returns the number of different distances between neighbouring displacements.
 fn distances(displacements: &[i64]) -> usize {
     let mut steps: Vec<i64> = displacements.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
     steps.sort_unstable();

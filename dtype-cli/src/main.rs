@@ -1,7 +1,9 @@
-//! The command `dtype`: descriptions of layouts in, least-cost trees, type maps and programs out.
+//! The command `dtype`, which reads descriptions of layouts and writes least-cost trees, type maps and
+//! programs.
 //!
-//! Exit code 0 and the answer on standard output, or a message on standard error and exit code 2. `compare`
-//! has 1 as well, for two descriptions that are not the same.
+//! If the command succeeds, the exit code is 0 and the answer is on standard output. If it fails, the exit
+//! code is 2 and a message is on standard error. `compare` also has the exit code 1, for two descriptions
+//! that differ.
 #![forbid(unsafe_code)]
 
 mod compare;
@@ -48,10 +50,11 @@ enum Action {
     ///
     /// The type map is JSON, such as `{"types": ["i32", "f64"], "displacements": [0, 8]}` or `{"type": "f64",
     /// "displacements": [0, 8, 16]}`, or any other form (`--from`). Displacements are in bytes. Base types
-    /// have their names of Rust, i8 to i64, u8 to u64, f32, f64 and bool; c32 and c64 are complex numbers of
-    /// these, and byte is one; or their names of C, such as double, or of MPI, such as MPI_LONG.
+    /// have their Rust names: i8 to i64, u8 to u64, f32, f64 and bool. There are also byte, and the complex
+    /// numbers c32 and c64, whose parts are f32 and f64. The names of C, such as double, and of MPI, such as
+    /// MPI_LONG, are valid, too.
     Reconstruct {
-        /// Which descriptions are searched.
+        /// The kind of descriptions to search.
         #[arg(long, value_enum, default_value_t)]
         shape: ShapeName,
         #[command(flatten)]
@@ -59,16 +62,16 @@ enum Action {
         #[command(flatten)]
         common: Common,
     },
-    /// Find a cheap tree with the type map of a given tree, however long that map is.
+    /// Find a low-cost tree for the type map of a given tree, however long that map is.
     ///
-    /// The answer is the least-cost tree where it says "proven".
+    /// If the answer says "proven", the tree has the least cost.
     Normalize {
         #[command(flatten)]
         costs: Costs,
         #[command(flatten)]
         common: Common,
     },
-    /// Write a description as it stands in another format.
+    /// Write a description in another format, without changing its tree.
     Convert {
         #[command(flatten)]
         costs: Costs,
@@ -77,104 +80,106 @@ enum Action {
     },
     /// List the type map of a description.
     ///
-    /// That may be a tree in JSON, such as {"vec":{"count":3,"stride":16,"child":{"leaf":"f64"}}}.
+    /// The description may be a tree in JSON, such as {"vec":{"count":3,"stride":16,"child":{"leaf":"f64"}}}.
     Flatten {
-        /// How the answer is written.
+        /// The format of the answer.
         #[arg(long, value_enum, default_value_t)]
         format: MapFormat,
         #[command(flatten)]
         source: Source,
-        /// The input; standard input if left out or `-`.
+        /// The input; standard input if omitted or `-`.
         file: Option<PathBuf>,
     },
-    /// Say what a description costs, under all cost models, and what the least-cost one does.
+    /// Print the cost of a description, and the least cost, under all cost models.
     Cost {
-        /// How the answer is written.
+        /// The format of the answer.
         #[arg(long, value_enum, default_value = "text")]
         format: MapFormat,
         #[command(flatten)]
         costs: Costs,
         #[command(flatten)]
         source: Source,
-        /// The input; standard input if left out or `-`.
+        /// The input; standard input if omitted or `-`.
         file: Option<PathBuf>,
     },
-    /// Say what is in a layout, what repeats in it, and why the cheapest tree is what it is.
+    /// Explain a layout: what it contains, what repeats in it, and why the cheapest tree has its form.
     Explain {
         #[command(flatten)]
         costs: Costs,
         #[command(flatten)]
         source: Source,
-        /// The input; standard input if left out or `-`.
+        /// The input; standard input if omitted or `-`.
         file: Option<PathBuf>,
     },
     /// Say whether two descriptions have the same type map, and which is cheaper.
     ///
-    /// Exit code 0 where they have the same one, and 1 where not.
+    /// The exit code is 0 if the type maps are the same, and 1 if they differ.
     Compare {
-        /// How the answer is written.
+        /// The format of the answer.
         #[arg(long, value_enum, default_value = "text")]
         format: MapFormat,
         #[command(flatten)]
         costs: Costs,
         #[command(flatten)]
         source: Source,
-        /// One description; standard input if `-`.
+        /// The first description; standard input if `-`.
         one: PathBuf,
-        /// The other one.
+        /// The second description; standard input if `-`.
         other: PathBuf,
     },
-    /// Draw a layout: memory byte by byte, and the trees that describe it, as it is given and at least cost.
+    /// Draw a layout: its memory byte by byte, the given tree and the least-cost tree.
     ///
-    /// Of a large layout one period is drawn, and how much of each part of the whole is data.
+    /// If the layout is large, one period is drawn, and the share of data in each part of the whole.
     Draw {
-        /// How it is drawn.
+        /// The format of the picture.
         #[arg(long, value_enum, default_value_t)]
         format: DrawFormat,
         /// Open the page, or the picture, in a browser.
         #[arg(long)]
         open: bool,
-        /// Whether the form for the terminal has colours: `auto` if it goes to one, and NO_COLOR is not set.
+        /// Use colours in the terminal format: `auto` does if the output is a terminal and NO_COLOR is not
+        /// set.
         #[arg(long, value_enum, default_value_t)]
         color: Color,
         #[command(flatten)]
         costs: Costs,
         #[command(flatten)]
         source: Source,
-        /// The input; standard input if left out or `-`.
+        /// The input; standard input if omitted or `-`.
         file: Option<PathBuf>,
     },
-    /// Show the structs of a compiled program, or of a header, and the datatype of one.
+    /// Show the structs of a compiled program or of a header, and the datatype of one.
     ///
-    /// Programs in C, C++, Fortran and Rust are read by their debug information (compile with `-g`). Of a
-    /// header in C or C++ a compiler makes it. Without a name, all structs are listed, with their padding and
-    /// the bytes that another order of the fields would save.
+    /// Programs in C, C++, Fortran and Rust are read from their debug information (compile with `-g`). For a
+    /// header in C or C++, a compiler creates that information. Without a name, all structs are listed, with
+    /// their padding and the bytes that another order of the fields would save.
     Struct {
-        /// List the structs that have the name in theirs.
+        /// List the structs whose names contain the given name.
         #[arg(long)]
         list: bool,
-        /// How the answer is written; if left out, as a table and a tree.
+        /// The format of the answer; if omitted, a table and a tree.
         #[arg(long, value_enum)]
         format: Option<Format>,
-        /// What a function is called that makes the datatype.
+        /// The name of the written function that makes the datatype.
         #[arg(long, default_value = "layout")]
         function: String,
         #[command(flatten)]
         costs: Costs,
         #[command(flatten)]
         source: Source,
-        /// The program, library, object file or header; standard input if left out or `-`.
+        /// The program, library, object file or header; standard input if omitted or `-`.
         file: Option<PathBuf>,
         /// The struct, as in 'struct particle', sim::Particle or 'type(particle)'.
         struct_name: Option<String>,
     },
-    /// Show what a program did with its datatypes, as the preloaded library has reported it.
+    /// Show how a program used its datatypes, as the preloaded library reported it.
     ///
-    /// Run the program with DTYPE_REPORT=FILE; then this reads FILE.0.json, FILE.1.json and so on, one of
-    /// each rank, and shows their sums: what was won or could be, and why messages stay as they are; a row
-    /// for each constructor and place of a commit; and a picture of each layout as it is and at least cost.
+    /// Run the program with DTYPE_REPORT=FILE. This command then reads FILE.0.json, FILE.1.json and so on,
+    /// one for each rank, and shows their sums. It shows the time that was or could be won, and why messages
+    /// were not packed. A table has a row for each constructor and place of a commit. Each layout is drawn
+    /// with its given and its least-cost tree.
     Report {
-        /// The form of the answer. JSON has all rows.
+        /// The format of the answer. JSON contains all rows.
         #[arg(long, value_enum, default_value = "text")]
         format: MapFormat,
         /// The order of the rows.
@@ -183,15 +188,15 @@ enum Action {
         /// Show all rows, not only the first 20.
         #[arg(long)]
         all: bool,
-        /// Whether pictures have colours: `auto` if they go to a terminal, and NO_COLOR is not set.
+        /// Use colours in pictures: `auto` does if the output is a terminal and NO_COLOR is not set.
         #[arg(long, value_enum, default_value_t)]
         color: Color,
         #[command(flatten)]
         costs: Costs,
-        /// The FILE of DTYPE_REPORT, or the file of one rank.
+        /// The FILE of DTYPE_REPORT, or the report file of one rank.
         file: PathBuf,
     },
-    /// Print what a shell needs to complete this command.
+    /// Print the completion script of a shell.
     Completions { shell: Shell },
     /// Print the manual page of this command, or of one of its commands.
     Man { command: Option<String> },
@@ -199,28 +204,28 @@ enum Action {
 
 #[derive(Args)]
 struct Common {
-    /// How the answer is written.
+    /// The format of the answer.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// What a function is called that makes the datatype.
+    /// The name of the written function that makes the datatype.
     #[arg(long, default_value = "layout")]
     function: String,
     #[command(flatten)]
     source: Source,
-    /// The input; standard input if left out or `-`.
+    /// The input; standard input if omitted or `-`.
     file: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Default, ValueEnum)]
 enum ShapeName {
-    /// Leaf, vec and idx; maps of one base type.
+    /// Leaf, vec and idx; for maps of one base type.
     Path,
-    /// And idxbuc.
+    /// Leaf, vec, idx and idxbuc; for maps of one base type.
     ExtendedPath,
-    /// All five nodes.
+    /// All five kinds of nodes.
     #[default]
     Tree,
-    /// All five nodes, equal subtrees counted once; an upper bound.
+    /// All five kinds of nodes, equal subtrees counted once; the cost is an upper bound.
     Dag,
 }
 
@@ -237,10 +242,10 @@ impl ShapeName {
 
 fn main() -> ExitCode {
     let action = Command::parse().action;
-    // Trees of a thousand levels are walked by functions that call themselves.
+    // Recursive functions walk trees of a thousand levels, which takes a large stack.
     let walks = thread::Builder::new().stack_size(1 << 28).spawn(|| run(action));
     let outcome = walks.map_err(Into::into).and_then(|walks| {
-        // What was wrong has been said.
+        // The panic's message has been printed.
         walks.join().unwrap_or_else(|_| Err(anyhow!("this should not have happened")))
     });
     match outcome.and_then(|outcome| print(&outcome.answer).context("standard output").map(|()| outcome.yes))
@@ -254,7 +259,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes the answer. A reader that has seen enough, such as `head`, is no error.
+/// Writes the answer. A reader that closes its end early, such as `head`, is not an error.
 fn print(answer: &str) -> io::Result<()> {
     let mut output = io::stdout().lock();
     match output.write_all(answer.as_bytes()).and_then(|()| output.flush()) {
@@ -355,7 +360,7 @@ fn run(action: Action) -> Result<Outcome> {
     }
 }
 
-/// The structs of a program.
+/// Returns the structs of a program as a table or as JSON.
 fn structs(format: Option<Format>, all: &[Listed]) -> Result<Outcome> {
     match format {
         None | Some(Format::Text) => {
@@ -368,10 +373,10 @@ fn structs(format: Option<Format>, all: &[Listed]) -> Result<Outcome> {
     }
 }
 
-/// The manual page of the whole, or of one command.
+/// Returns the manual page of `dtype`, or of one of its commands.
 fn manual(command: Option<&str>) -> Result<Outcome> {
     let mut all = Command::command();
-    // Gives each command its full name.
+    // `build` gives each command its full name.
     all.build();
     let page = match command {
         None => all,
@@ -386,7 +391,7 @@ fn manual(command: Option<&str>) -> Result<Outcome> {
 }
 
 impl Common {
-    /// The datatype that is described, and of a struct its fields.
+    /// Reads the datatype and, for a struct, its fields.
     fn datatype(&self) -> Result<(Datatype, Option<Record>)> {
         let mut layout = self.source.read(self.file.as_ref())?;
         let record = layout.record.take();

@@ -1,4 +1,4 @@
-//! The cost models: those with a name, and those in files.
+//! The cost models: the named ones, and those in cost files.
 
 use std::fs;
 
@@ -8,20 +8,19 @@ use dtype_core::{CostModel, NodeCosts, Penalty};
 
 #[derive(Args)]
 pub(crate) struct Costs {
-    /// What a description costs: storage, processing, penalty, or the path of a cost file.
+    /// The cost model: storage, processing, penalty, or the path of a cost file.
     ///
-    /// A cost file is JSON:
-    /// {"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}, and for what the data
-    /// takes, whatever describes it, "block", "change" and "byte". `cargo xtask bench guidelines` measures
-    /// such files.
+    /// A cost file is JSON: {"leaf":3,"vec":5,"idx":5,"strc":5,"idxbuc":7,"lookup":1,"weighting":"storage"}.
+    /// The keys "block", "change" and "byte" price the data itself, which is the same for all trees.
+    /// Benchmarks measure such files: `cargo xtask bench guidelines`.
     #[arg(long, default_value = "storage")]
     cost: String,
 }
 
-/// Cost models with their names: the one that is wanted, and the other ones that have a name.
+/// The cost models with their names: the chosen model, then the other named ones.
 pub(crate) struct Models(Vec<(String, Box<dyn CostModel>)>);
 
-/// The models with a name.
+/// Returns the named models.
 fn named() -> [(&'static str, Box<dyn CostModel>); 3] {
     [
         ("storage", Box::new(NodeCosts::default())),
@@ -31,7 +30,7 @@ fn named() -> [(&'static str, Box<dyn CostModel>); 3] {
 }
 
 impl Models {
-    /// The one that is wanted.
+    /// Returns the chosen model.
     pub(crate) fn wanted(&self) -> &dyn CostModel {
         &*self.0[0].1
     }
@@ -56,7 +55,7 @@ impl Costs {
 
     fn read(&self) -> Result<NodeCosts> {
         let costs = fs::read_to_string(&self.cost).map_err(anyhow::Error::from).and_then(|text| {
-            // A list would be read, too.
+            // Deserialization of a struct would also accept a JSON array.
             let object: serde_json::Map<_, _> = serde_json::from_str(&text)?;
             Ok(serde_json::from_value(object.into())?)
         });

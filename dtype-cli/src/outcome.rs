@@ -1,10 +1,10 @@
-//! What a command ends with.
+//! The result of a command.
 
 use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// How what is no tree is written.
+/// The format of an answer that is not a tree.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MapFormat {
     #[default]
@@ -12,7 +12,7 @@ pub(crate) enum MapFormat {
     Text,
 }
 
-/// What the command ends with: its answer, and whether that is a yes.
+/// The answer of a command. `yes` is `false` if the exit code is 1.
 pub(crate) struct Outcome {
     pub(crate) answer: String,
     pub(crate) yes: bool,
@@ -24,7 +24,7 @@ impl From<String> for Outcome {
     }
 }
 
-/// An answer as one line of JSON.
+/// Returns an answer as one line of JSON.
 pub(crate) fn json(answer: &impl Serialize) -> Result<String> {
     Ok(serde_json::to_string(answer)? + "\n")
 }

@@ -1,27 +1,27 @@
-//! A struct with names: its fields, the padding between them, and an order of the fields that needs less.
+//! A struct with named fields, the padding between them, and an order of the fields that takes less memory.
 
 use serde::Serialize;
 
-/// A struct of a program, or a record of numpy's.
+/// A struct of a program, or a record of numpy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Record {
-    /// As the language writes it: `struct particle`, `sim::Particle`, `type(particle)`.
+    /// The name as the language writes it: `struct particle`, `sim::Particle`, `type(particle)`.
     pub(crate) name: String,
     pub(crate) language: Language,
-    /// Where it is declared: a file, and a line.
+    /// The file and the line of the declaration.
     pub(crate) declared: Option<(String, u64)>,
-    /// The header that declares it, as a program includes it, if there is one.
+    /// The header that declares the struct, as a program includes it.
     pub(crate) header: Option<String>,
-    /// Bytes of it, and what they are a multiple of.
+    /// The size in bytes, a multiple of `alignment`.
     pub(crate) size: u64,
     pub(crate) alignment: u64,
-    /// Bytes that are no padding.
+    /// The bytes that are not padding.
     pub(crate) data: u64,
-    /// By offset.
+    /// The fields, by offset.
     pub(crate) fields: Vec<Field>,
 }
 
-/// What a record was written in.
+/// The language in which a record is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Language {
@@ -37,38 +37,38 @@ pub(crate) enum Language {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Field {
     pub(crate) name: String,
-    /// As the language writes it.
+    /// The type as the language writes it.
     pub(crate) type_name: String,
-    /// Bytes from the beginning of the record.
+    /// The offset from the beginning of the record in bytes.
     pub(crate) offset: u64,
     pub(crate) size: u64,
     pub(crate) alignment: u64,
-    /// Bytes of padding within it.
+    /// The bytes of padding within the field.
     pub(crate) padding: u64,
     pub(crate) place: FieldPlace,
 }
 
-/// Whether a field may stand elsewhere.
+/// The constraint on a field's position in its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FieldPlace {
     Free,
-    /// What a class inherits, and the pointer to its table of functions, come first.
+    /// A part that must come first, such as a base class or the pointer to the table of virtual functions.
     First,
-    /// So many bits of the bytes that it shares with others.
+    /// A bit-field of this many bits, which shares its bytes with other bit-fields.
     Bits(u64),
 }
 
-/// Fields in another order.
+/// The fields of a record in another order.
 pub(crate) struct Reordered<'a> {
-    /// With their new offsets.
+    /// The fields with their new offsets.
     pub(crate) fields: Vec<(&'a Field, u64)>,
-    /// Bytes of the record then.
+    /// The size of the record in this order, in bytes.
     pub(crate) size: u64,
 }
 
 impl Field {
-    /// What tables and messages call it.
+    /// Returns the name for tables and messages.
     pub(crate) fn label(&self) -> String {
         match (self.place, self.name.as_str()) {
             (FieldPlace::Bits(bits), name) => format!("{name}:{bits}"),
@@ -79,12 +79,12 @@ impl Field {
 }
 
 impl Record {
-    /// Bytes of padding: between fields, behind the last one, and within them.
+    /// Returns the bytes of padding: between fields, after the last one, and within them.
     pub(crate) fn padding(&self) -> u64 {
         self.size.saturating_sub(self.data)
     }
 
-    /// Where no field is: offset and size.
+    /// Returns the offset and the size of each gap that no field covers.
     pub(crate) fn gaps(&self) -> Vec<(u64, u64)> {
         let (mut gaps, mut covered) = (Vec::new(), 0);
         for field in &self.fields {
@@ -99,11 +99,12 @@ impl Record {
         gaps
     }
 
-    /// The order of the fields that needs the least memory, if that is less than the record has. None where
-    /// the fields do not lie as their alignments say: in packed records, with bit-fields, and where they
-    /// overlap.
+    /// Returns the order of the fields that takes the least memory, or `None` if it does not take less than
+    /// the record.
     ///
-    /// Sizes are multiples of alignments, so the largest alignment first leaves no gap.
+    /// The result is also `None` if the fields do not lie where their alignments put them. This concerns
+    /// packed records, bit-fields, and fields that overlap. Sizes are multiples of alignments, so fields of
+    /// decreasing alignment leave no gap.
     pub(crate) fn reordered(&self) -> Option<Reordered<'_>> {
         if !self.is_laid_out() {
             return None;
@@ -113,7 +114,7 @@ impl Record {
         let mut end = first.iter().map(|field| field.offset + field.size).max().unwrap_or(0);
         let mut fields: Vec<_> = first.iter().map(|field| (*field, field.offset)).collect();
         while !free.is_empty() {
-            // One that leaves no gap, else one that leaves the smallest.
+            // A field that leaves no gap, or else the field that leaves the smallest one.
             let fits = |field: &&Field| end % field.alignment == 0;
             let large = (0..free.len()).rev().filter(|i| fits(&free[*i])).max_by_key(|i| free[*i].alignment);
             let next = large.or_else(|| (0..free.len()).min_by_key(|i| free[*i].alignment))?;
@@ -126,7 +127,8 @@ impl Record {
         (size < self.size).then_some(Reordered { fields, size })
     }
 
-    /// Whether each field lies at the next place that its alignment allows, and the record ends likewise.
+    /// Returns `true` if each field lies at the next offset that its alignment allows. The size of the record
+    /// must also be the next multiple of its alignment.
     pub(crate) fn is_laid_out(&self) -> bool {
         let mut end = 0u64;
         for field in &self.fields {

@@ -1,4 +1,4 @@
-//! The command `report`: what a program did with its datatypes, as the preloaded library has reported it.
+//! The command `report`: the use that a program made of its datatypes, as the preloaded library reported it.
 
 use std::{
     collections::BTreeMap,
@@ -46,8 +46,8 @@ impl From<Sort> for SortBy {
     }
 }
 
-/// Returns the sum of all ranks: as a table of some or all rows with a picture for each, or as JSON of all
-/// rows with least-cost trees.
+/// Returns the sum of all ranks, as a table or as JSON. The table has some or all rows, with a picture for
+/// each. The JSON has all rows, with least-cost trees.
 pub(crate) fn report(
     format: MapFormat,
     (sort, has_all): (Sort, bool),
@@ -80,7 +80,7 @@ pub(crate) fn report(
     })
 }
 
-/// The report of one rank, or those of all ranks together.
+/// Reads the report of one rank, or the reports of all ranks together.
 fn read(file: &Path) -> Result<Report> {
     let parsed = |path: &Path| -> Result<Report> {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
@@ -94,7 +94,7 @@ fn read(file: &Path) -> Result<Report> {
     for (rank, path) in of_ranks(file)? {
         match &mut sum {
             None => sum = Some(parsed(&path)?),
-            // What is beyond is left from a larger job.
+            // Files of higher ranks are left over from a larger job.
             Some(sum) if rank >= sum.of => break,
             Some(sum) => sum.add(&parsed(&path)?),
         }
@@ -107,7 +107,7 @@ fn read(file: &Path) -> Result<Report> {
     })
 }
 
-/// The files of ranks that are there, in their order.
+/// Returns the report files that exist, by rank.
 fn of_ranks(file: &Path) -> Result<BTreeMap<u64, PathBuf>> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -1,11 +1,11 @@
-//! The command as a user meets it: JSON in, JSON out, exit codes and messages.
+//! Tests of the command as users run it: JSON in, JSON out, exit codes and messages.
 
 use std::{
     io::Write,
     process::{Command, Stdio},
 };
 
-/// Runs `dtype` with `input` on standard input: exit code, standard output, standard error.
+/// Runs `dtype` with `input` on standard input. Returns the exit code, standard output and standard error.
 fn dtype(arguments: &[&str], input: &str) -> (i32, String, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_dtype"))
         .args(arguments)
@@ -14,7 +14,7 @@ fn dtype(arguments: &[&str], input: &str) -> (i32, String, String) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // A command that refuses its arguments does not read.
+    // A command that refuses its arguments does not read its input.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let output = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -25,13 +25,13 @@ fn answers(arguments: &[&str], input: &str, expected: &str) {
     assert_eq!(dtype(arguments, input), (0, format!("{expected}\n"), String::new()));
 }
 
-/// `dtype flatten --format text` says this of a description.
+/// Checks the answer of `dtype flatten --format text` for a description.
 fn flattens(more: &[&str], input: &str, expected: &str) {
     let (code, answer, error) = dtype(&[&["flatten", "--format", "text"], more].concat(), input);
     assert_eq!((code, answer.trim_end(), error.as_str()), (0, expected, ""), "{input}");
 }
 
-/// `dtype flatten` says this of what is wrong with a description, and nothing else.
+/// Checks that `dtype flatten` refuses a description, with a message that contains `expected` and no answer.
 fn is_refused(more: &[&str], input: &str, expected: &str) {
     let (code, output, message) = dtype(&[&["flatten"], more].concat(), input);
     assert_eq!((code, output.as_str()), (2, ""), "{input}");
@@ -78,7 +78,7 @@ fn base_types_may_have_their_names_of_mpi() {
     assert!(error.contains("such as MPI_LONG, and C's, such as double"), "{error}");
 }
 
-/// What a description says, in every form, with no form named.
+/// Checks the type map of a description in every form, without `--from`.
 #[test]
 fn descriptions_are_recognized_in_all_forms() {
     let cases: [(&[&str], &str, &str); 18] = [
@@ -129,7 +129,7 @@ fn descriptions_are_recognized_in_all_forms() {
     }
 }
 
-/// Found by somebody who knew nothing of how it is written.
+/// The cases are from a tester who did not know the implementation.
 #[test]
 fn calls_are_read_as_people_write_them() {
     let program = "#include <mpi.h>\n#define N 4\nMPI_Init(&argc, &argv);\nint n = 2 + N; n = n * \
@@ -199,7 +199,7 @@ fn calls_are_read_as_people_write_them() {
     }
 }
 
-/// As numpy 2.4 has it.
+/// The expected layouts are those of numpy 2.4.
 #[test]
 fn numpy_dtypes_are_laid_out_as_numpy_does() {
     let cases = [
@@ -227,7 +227,7 @@ fn numpy_dtypes_are_laid_out_as_numpy_does() {
     }
 }
 
-/// Where something else stands than what is expected.
+/// Checks that a message names the position of the unexpected text.
 #[test]
 fn what_is_wrong_with_a_description_is_said_with_its_place() {
     let cases: [(&[&str], &str, &str); 17] = [
@@ -409,7 +409,7 @@ fn fields_are_kept_at_any_cost() {
     std::fs::remove_file(&file).unwrap();
 }
 
-/// A full disk is one; a reader that goes away is none.
+/// A full disk is an error. A reader that closes the pipe is not.
 #[test]
 #[cfg(target_os = "linux")]
 fn what_cannot_be_written_is_an_error() {
@@ -506,7 +506,7 @@ fn shells_complete_it_and_it_has_manual_pages() {
     );
 }
 
-/// Lines of Fortran have 132 columns, and the least number cannot be written in C and Fortran.
+/// Fortran lines have at most 132 columns. The least `i64` cannot be written as one literal in C or Fortran.
 #[test]
 fn programs_of_huge_layouts_keep_to_their_languages() {
     let wide = "strc([0, 8], [vec(2147483647, -1000000000, vec(2, -500000000000000000, u8)), f64])";
@@ -555,7 +555,7 @@ fn report_adds_the_ranks_and_draws_the_layouts() {
             samples: Samples { bytes: 32, plan: 1e-6, library: 5e-6 },
             ..Usage::default()
         };
-        // One of those has most bytes, and one most messages.
+        // Among these rows, the last one has the most bytes and the first one the most messages.
         let other = |i: u64| Usage {
             place: format!("other (a.c:{i})"),
             layout: None,
@@ -578,7 +578,7 @@ fn report_adds_the_ranks_and_draws_the_layouts() {
     let (code, _, message) = dtype(&["report", file], "");
     assert_eq!(code, 2);
     assert!(message.contains("run the program with DTYPE_REPORT="), "{message}");
-    // The last one is left from a larger job.
+    // The third file is left over from a larger job.
     for (i, messages) in [100, 20, 7].into_iter().enumerate() {
         std::fs::write(format!("{file}.{i}.json"), rank(messages)).unwrap();
     }
@@ -587,7 +587,7 @@ fn report_adds_the_ranks_and_draws_the_layouts() {
     let begins = "Some MPI 1.2, 2 of 2 ranks: 120 of 960 messages went packed.\nPacking took 120.0 us and \
                   first use 0.0 us, where MPI_Pack would have taken 600.0 us: 480.0 us won.\n";
     assert!(answer.starts_with(begins) && answer.contains("\n840 messages stay as they are: one block.\n"));
-    // Of 25 rows those come first that won most, and 20 are shown.
+    // The answer shows 20 of the 25 rows, those with the most time won first.
     let table = |answer: &str| -> Vec<String> {
         let table = answer.split("  in all\n").next().unwrap();
         table.lines().filter_map(|line| Some(line.split_once("committed in ")?.1.to_owned())).collect()

@@ -1,13 +1,14 @@
-//! Every format that the command writes, of a layout in an array and of a struct, as it was last looked at.
+//! Snapshots of every format that the command writes, for a layout in an array and for a struct.
 //!
-//! `INSTA_UPDATE=always cargo test -p dtype-cli --test formats` takes what is written now; look at it.
+//! `INSTA_UPDATE=always cargo test -p dtype-cli --test formats` accepts the current output. Review it
+//! afterwards.
 
 use std::{
     io::Write,
     process::{Command, Stdio},
 };
 
-/// What the command answers, colours in brackets.
+/// Runs `dtype` and returns its answer without escape characters, so that colours appear in brackets.
 fn dtype(arguments: &[&str], input: &str) -> String {
     let mut child = Command::new(env!("CARGO_BIN_EXE_dtype"))
         .args(arguments)
@@ -22,7 +23,7 @@ fn dtype(arguments: &[&str], input: &str) -> String {
     String::from_utf8(output.stdout).unwrap().replace('\u{1b}', "")
 }
 
-/// Two rows of a matrix, and what is left of a third, with counts in front of them.
+/// Two counts, followed by two rows of a matrix and the beginning of a third row.
 const LAYOUT: &str = "strc([0, 16], [vec(2, 4, int), idxbuc(8, [4, 4, 2], [0, 40, 80], double)])";
 
 macro_rules! format_is {
@@ -69,7 +70,7 @@ fn a_drawing_in_colours() {
 #[test]
 fn a_page() {
     let page = dtype(&["draw", "--format", "html"], LAYOUT);
-    // The pictures are those of `draw`, which are looked at by themselves.
+    // The pictures themselves are in the snapshots of `draw`.
     assert_eq!(page.matches("<svg ").count(), 1 + 3);
     let frame: Vec<_> = page.split("<svg ").map(|part| part.split("</svg>").last().unwrap()).collect();
     insta::assert_snapshot!(frame.join("<svg>…</svg>"));

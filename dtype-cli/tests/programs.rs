@@ -1,7 +1,7 @@
-//! The programs that the command writes: compiled, and run against the MPI library that `MPICC` names. What
-//! their datatypes pack must be what the description says, entry by entry.
+//! Tests of the programs that the command writes. They are compiled, and run against the MPI library that
+//! `MPICC` names. Their datatypes must pack the entries of the description, one by one.
 //!
-//! `cargo xtask test` runs this on every library; with `DTYPE_LONG`, with 500 descriptions.
+//! `cargo xtask test` runs these tests on every library. With `DTYPE_LONG`, they use 500 descriptions.
 
 use std::{
     env,
@@ -13,14 +13,14 @@ use std::{
 
 use dtype_core::{BaseType, TypeTree};
 
-/// A description, what its entries are, and how far apart two copies lie.
+/// A description, its entries, and the distance between two copies in bytes.
 struct Case {
     notation: String,
     entries: Vec<(BaseType, i64)>,
     extent: i64,
 }
 
-/// Numbers that look random (splitmix64).
+/// A pseudo-random number generator (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -52,7 +52,7 @@ impl Random {
         TypeTree::Leaf(BASES[self.below(8) as usize])
     }
 
-    /// What a struct is: fields one behind the other, with gaps, some of them arrays.
+    /// Returns a tree like that of a struct: fields one after the other, with gaps, some of them arrays.
     fn structure(&mut self) -> TypeTree {
         let (mut end, mut places, mut children) = (0, Vec::new(), Vec::new());
         for _ in 0..=self.below(5) {
@@ -60,7 +60,7 @@ impl Random {
             let size = leaf.measure().unwrap().extent();
             let count = 1 + self.below(8).saturating_sub(4);
             end += self.below(3) as i64 * self.below(9) as i64;
-            // In a packed struct, anywhere.
+            // In a packed struct, a field may have any offset.
             let place =
                 if self.below(8) > 0 { (end as u64).next_multiple_of(size as u64) as i64 } else { end };
             places.push(place);
@@ -101,7 +101,7 @@ impl Random {
     }
 }
 
-/// A tree as a user would write it.
+/// Returns a tree in the notation that a user would write.
 fn notation(tree: &TypeTree) -> String {
     match tree {
         TypeTree::Leaf(base) => base.to_string(),
@@ -134,15 +134,15 @@ fn cases() -> Vec<Case> {
     (0..count).map(case).collect()
 }
 
-/// Bytes of memory before and behind where a buffer begins.
+/// The size in bytes of the memory before the beginning of a buffer, and of the memory after it.
 const ROOM: i64 = 1 << 16;
 
-/// The byte of memory at a place.
+/// Returns the byte of memory at an offset from the beginning of the buffer.
 fn byte(at: i64) -> u8 {
     (7 * at + 3 + at.div_euclid(256)) as u8
 }
 
-/// Two copies, packed.
+/// Returns two packed copies, in hexadecimal.
 fn packed(case: &Case) -> String {
     let mut text = String::new();
     for copy in 0..2 {
@@ -162,7 +162,7 @@ fn packed(case: &Case) -> String {
     text
 }
 
-/// A folder of the test's own.
+/// Creates an empty folder for a test.
 fn folder(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&path);
@@ -170,7 +170,8 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// What `dtype` writes of each case into a folder, as it stands and solved: the names of the functions.
+/// Writes the programs for all cases into a folder, from `convert` and `normalize`. Returns the names of the
+/// functions.
 fn write_all(cases: &[Case], folder: &Path, format: &str, ending: &str) -> Vec<String> {
     let mut names = Vec::new();
     for (i, case) in cases.iter().enumerate() {
@@ -191,7 +192,7 @@ fn write_all(cases: &[Case], folder: &Path, format: &str, ending: &str) -> Vec<S
     names
 }
 
-/// The compiler for C of the library that is tested; another one has the same name but for its beginning.
+/// Returns a compiler of the tested library: the name of its C compiler with `mpicc` replaced.
 fn compiler(beginning: &str) -> String {
     let mpicc = env::var("MPICC").unwrap_or_else(|_| "mpicc".into());
     let (folder, name) = mpicc
@@ -211,7 +212,7 @@ fn run(command: &mut Command) -> String {
     text(&output.stdout)
 }
 
-/// What a program has packed, line by line.
+/// Checks what a program has packed, line by line.
 fn check(cases: &[Case], output: &str) {
     let lines: Vec<_> = output.lines().map(|line| line.trim().to_lowercase()).collect();
     assert_eq!(lines.len(), 2 * cases.len());
@@ -274,8 +275,8 @@ int main(int argc, char **argv) {{
     check(&cases, &run(&mut Command::new(&program)));
 }
 
-/// Sizes around those at which C's `int`, and an unsigned one, end: some libraries overflow there and say
-/// nothing. One that forgets a copy is an error of the program, too.
+/// Tests sizes around the limits of C's `int` and `unsigned int`: some libraries overflow there without an
+/// error. If a library forgets a copy, the program must report an error as well.
 #[test]
 fn c_programs_make_datatypes_of_some_gib_or_say_that_the_library_did_not() {
     let int = i64::from(i32::MAX);
@@ -337,7 +338,7 @@ fn fortran_programs_of_the_old_module_pack_what_was_described() {
     fortran("fortran-mpi", "mpi", "integer");
 }
 
-/// A format that is a program with a module of MPI, in which datatypes are of this type.
+/// Tests a format that uses the given module of MPI, in which handles of datatypes have the type `datatype`.
 fn fortran(format: &str, module: &str, datatype: &str) {
     let (cases, folder) = (cases(), folder(format));
     let names = write_all(&cases, &folder, format, "f90");
@@ -388,12 +389,12 @@ end program
     check(&cases, &run(&mut Command::new(&program)));
 }
 
-/// `cargo xtask test` installs mpi4py, and says where it is.
+/// `cargo xtask test` installs mpi4py, and `xtask::launch` knows its location.
 #[test]
 fn python_programs_pack_what_was_described() {
     let (cases, folder) = (cases(), folder("python"));
     let names = write_all(&cases, &folder, "python", "py");
-    // As many copies as fit are packed.
+    // mpi4py packs as many copies as the buffer holds, so the buffer holds two.
     let mut main = format!(
         "\
 from mpi4py import MPI
@@ -439,7 +440,8 @@ fn pack(datatype: &impl AsRaw<Raw = ffi::MPI_Datatype>) {{
 }}
 "
     );
-    // What rsmpi has no name for is refused; of the rest, some are structs, or parts of arrays.
+    // Base types that rsmpi has no name for are refused. Some of the other layouts are structs or parts of
+    // arrays.
     let (mut modules, mut calls, mut packed_by) = (String::new(), String::new(), Vec::new());
     for (i, case) in cases.iter().enumerate() {
         let input = folder.join(format!("{i}.txt"));

@@ -1,5 +1,5 @@
-//! Structs of compiled programs: what `dtype` reads from the debug information must be what the programs
-//! print of themselves with `offsetof`, in C, C++, Fortran and Rust, with and without optimization.
+//! Tests of structs of compiled programs in C, C++, Fortran and Rust, with and without optimization. The
+//! layout that `dtype` reads from the debug information must be the one that the program itself prints.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use std::{
 
 use serde_json::Value;
 
-/// What a field is made of: a number of the table of base types, or an earlier struct; and its dimensions.
+/// A field: a base type (a row of the table) or an earlier struct, and the dimensions of an array.
 struct Field {
     kind: Kind,
     dimensions: Vec<u64>,
@@ -24,14 +24,14 @@ enum Kind {
     Struct(usize),
 }
 
-/// A struct, whether it is packed, and which one it inherits from.
+/// A struct. `inherits` is the number of its base struct.
 struct Struct {
     fields: Vec<Field>,
     is_packed: bool,
     inherits: Option<usize>,
 }
 
-/// Base types: their names in the language, and in type maps.
+/// The base types of a language: their names there, and in type maps.
 type Bases = &'static [(&'static str, &'static str)];
 
 const IN_C: Bases = &[
@@ -72,7 +72,7 @@ const IN_RUST: Bases = &[
     ("usize", "u64"),
 ];
 
-/// Numbers that look random (splitmix64).
+/// A pseudo-random number generator (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -108,7 +108,7 @@ fn structs(seed: u64, bases: Bases) -> Vec<Struct> {
     all
 }
 
-/// What a program says of a struct: its size, and offset and size of each field.
+/// The layout of a struct as the program prints it: its size, and the offset and size of each field.
 #[derive(Default, Debug)]
 struct Printed {
     size: u64,
@@ -122,7 +122,7 @@ fn run(command: &mut Command) -> String {
     text(&output.stdout)
 }
 
-/// Lines of four: struct, field (the struct itself if `-`), offset, size.
+/// Parses lines of four words: struct, field (`-` for the struct itself), offset, size.
 fn printed(output: &str) -> Vec<Printed> {
     let mut all: Vec<Printed> = (0..STRUCTS).map(|_| Printed::default()).collect();
     for line in output.lines() {
@@ -139,7 +139,7 @@ fn printed(output: &str) -> Vec<Printed> {
     all
 }
 
-/// The entries of a struct by what the program says, at an offset, in the order of its fields.
+/// Returns the entries of a struct at offset `at`, as the program prints them, in the order of the fields.
 fn entries(
     structs: &[Struct],
     bases: Bases,
@@ -171,7 +171,7 @@ fn dtype(arguments: &[&str]) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Compares what the command says of a program with what the program says.
+/// Compares the command's description of a program with the program's own.
 fn check(program: &Path, names: &dyn Fn(usize) -> String, structs: &[Struct], bases: Bases) {
     let said = printed(&run(&mut Command::new(program)));
     let program = program.to_str().unwrap();
@@ -185,7 +185,7 @@ fn check(program: &Path, names: &dyn Fn(usize) -> String, structs: &[Struct], ba
         let mut fields = BTreeMap::new();
         for field in record["fields"].as_array().unwrap() {
             let named = field["name"].as_str().unwrap();
-            // Fortran's have the number of the struct behind them.
+            // The names of Fortran fields end with the number of the struct.
             let named = named.split('_').next().unwrap();
             let named = if named.starts_with('f') { named } else { "base" };
             let number = |key: &str| field[key].as_u64().unwrap();
@@ -215,8 +215,8 @@ fn check(program: &Path, names: &dyn Fn(usize) -> String, structs: &[Struct], ba
     }
 }
 
-/// Compiles the structs with their fields in the order that the command proposes: they must be as small as it
-/// says.
+/// Compiles the structs with their fields in the order that the command proposes. Their sizes must be those
+/// that it predicts.
 fn check_orders(compiler: &str, program: &Path, structs: &[Struct], folder: &Path) {
     let listed = dtype(&["struct", program.to_str().unwrap(), "--list", "--format", "json"]);
     let (mut text, mut main, mut expected) = (in_c(structs, false), String::new(), String::new());
@@ -242,7 +242,7 @@ fn check_orders(compiler: &str, program: &Path, structs: &[Struct], folder: &Pat
     assert_eq!(run(&mut Command::new(&program)), expected);
 }
 
-/// A field in C.
+/// Returns the declaration of a field in C.
 fn declaration(Field { kind, dimensions }: &Field, i: usize) -> String {
     let name = match kind {
         Kind::Base(base) => IN_C[*base].0.to_owned(),
@@ -262,7 +262,8 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// Structs of C, or with inheritance of C++, and a program that prints where their fields are.
+/// Returns a program that declares structs in C, or in C++ with inheritance, and prints the offsets of their
+/// fields.
 fn in_c(structs: &[Struct], is_cxx: bool) -> String {
     let mut text = "#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n".to_owned();
     if is_cxx {
@@ -298,7 +299,7 @@ fn in_c(structs: &[Struct], is_cxx: bool) -> String {
     text + "  return 0;\n}\n"
 }
 
-/// A compiler that is installed.
+/// Returns `true` if a compiler is installed.
 fn is_there(compiler: &str) -> bool {
     Command::new(compiler).arg("--version").output().is_ok_and(|output| output.status.success())
 }
@@ -313,7 +314,7 @@ fn in_c_or_cxx(compilers: [&str; 2], is_cxx: bool, seed: u64) {
     let folder = folder(if is_cxx { "structs-cxx" } else { "structs-c" });
     let source = folder.join(if is_cxx { "all.cpp" } else { "all.c" });
     fs::write(&source, in_c(&structs, is_cxx)).unwrap();
-    // The second compiler need not be there.
+    // The second compiler is optional.
     assert!(is_there(compilers[0]), "{}", compilers[0]);
     for compiler in compilers.into_iter().filter(|compiler| is_there(compiler)) {
         for options in
@@ -354,7 +355,7 @@ fn derived_types_of_fortran_are_where_the_program_says() {
             };
             let counts: Vec<_> = dimensions.iter().map(u64::to_string).collect();
             let shape = if counts.is_empty() { String::new() } else { format!("({})", counts.join(", ")) };
-            // What is inherited has names of its own.
+            // A Fortran type cannot reuse the names of inherited fields.
             writeln!(text, "    {name} :: f{i}_{number}{shape}").unwrap();
         }
         writeln!(text, "  end type\n  type(s{number}), target, save :: g{number}").unwrap();
@@ -458,7 +459,7 @@ fn structs_of_rust_are_where_the_program_says() {
     }
 }
 
-/// What the command answers, or its message, and its exit code, for declarations in C on standard input.
+/// Runs `dtype struct` on declarations in C. Returns the exit code, and the answer or the message.
 fn of_declared(declarations: &str, arguments: &[&str]) -> (i32, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_dtype"))
         .args(["struct", "-"])
@@ -530,7 +531,7 @@ fn what_is_skipped_must_be_a_field_of_the_struct_that_is_meant() {
     let two = "struct a { struct a *next; int i; };\nstruct b { int j; double d; };\n";
     let (code, text) = of_declared(two, &["b", "--skip", "next", "--format", "json"]);
     assert_eq!((code, text.contains("has no field `next` to skip; it has j, d")), (2, true), "{text}");
-    // If none is named, the last one is meant.
+    // If no struct is named, the last one is meant.
     let folder = folder("structs-skipped");
     let header = folder.join("two.h");
     fs::write(&header, two).unwrap();
@@ -665,7 +666,7 @@ fn written_c_checks_the_struct_in_its_header() {
         .arg("loose"));
     assert!(program.contains("#include \"loose.h\""), "{program}");
     assert!(program.contains("static_assert(offsetof(struct loose, b) == 8,"), "{program}");
-    // Without MPI's header: the checks alone.
+    // MPI's header is left out: only the checks are compiled.
     let checks: String = program
         .lines()
         .filter(|line| {

@@ -1,21 +1,21 @@
-//! The arguments of MPI's constructors, as they stand in a call.
+//! The arguments of MPI's constructors in a call.
 
 use anyhow::{Result, bail};
 use dtype_core::{ArrayOrder, BaseType, Constructor, Datatype, Distributed, Distribution, Subdimension};
 
-/// What a name stands for.
+/// The value of an argument or of a variable.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Number(i64),
     List(Vec<Value>),
     Datatype(Datatype),
-    /// One that has not been given a value: of a constant, or of a variable.
+    /// A name without a value: of a constant, or of a variable.
     Name(String),
 }
 
-/// A constructor.
+/// A constructor of datatypes.
 #[derive(Clone, Copy)]
-pub(super) enum Known {
+pub(super) enum ConstructorKind {
     Contiguous,
     Vector,
     Hvector,
@@ -30,9 +30,10 @@ pub(super) enum Known {
     Dup,
 }
 
-impl Known {
-    /// By what follows `MPI_Type_`, also of the names before MPI 2.
-    pub(super) fn named(name: &str) -> Option<Self> {
+impl ConstructorKind {
+    /// Returns the constructor whose name after `MPI_Type_` is `name`. The names from before MPI 2 are known,
+    /// too.
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "contiguous" => Self::Contiguous,
             "vector" => Self::Vector,
@@ -50,7 +51,7 @@ impl Known {
         })
     }
 
-    /// The standard's names of its arguments.
+    /// Returns the standard's names of the arguments.
     pub(super) fn arguments(self) -> &'static [&'static str] {
         const LISTS: [&str; 4] = ["count", "array_of_blocklengths", "array_of_displacements", "oldtype"];
         const BLOCKS: [&str; 4] = ["count", "blocklength", "array_of_displacements", "oldtype"];
@@ -81,15 +82,15 @@ impl Known {
     }
 }
 
-/// The constructor call with these arguments, and more behind them or not.
-pub(super) fn constructor(call: &str, known: Known, values: Vec<Value>) -> Result<Constructor> {
+/// Returns the constructor with these arguments. Values after the last argument are ignored.
+pub(super) fn constructor(call: &str, known: ConstructorKind, values: Vec<Value>) -> Result<Constructor> {
     Arguments { call, known, values: values.into_iter(), next: 0 }.constructor()
 }
 
-/// The arguments of a call, taken one after the other.
+/// The arguments of a call, which are taken one after the other.
 struct Arguments<'a> {
     call: &'a str,
-    known: Known,
+    known: ConstructorKind,
     values: std::vec::IntoIter<Value>,
     next: usize,
 }
@@ -143,7 +144,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// A list with as many items as a count says, each read so.
+    /// Takes a list of `count` items, each of which `item` converts.
     fn list<T>(&mut self, count: u64, expected: &str, item: impl Fn(Value) -> Option<T>) -> Result<Vec<T>> {
         let (name, value) = self.take();
         match value {
@@ -182,40 +183,42 @@ impl Arguments<'_> {
 
     fn constructor(mut self) -> Result<Constructor> {
         Ok(match self.known {
-            Known::Contiguous => Constructor::Contiguous { count: self.count()?, oldtype: self.datatype()? },
-            Known::Vector => Constructor::Vector {
+            ConstructorKind::Contiguous => {
+                Constructor::Contiguous { count: self.count()?, oldtype: self.datatype()? }
+            }
+            ConstructorKind::Vector => Constructor::Vector {
                 count: self.count()?,
                 blocklength: self.count()?,
                 stride: self.integer()?,
                 oldtype: self.datatype()?,
             },
-            Known::Hvector => Constructor::Hvector {
+            ConstructorKind::Hvector => Constructor::Hvector {
                 count: self.count()?,
                 blocklength: self.count()?,
                 stride: self.integer()?,
                 oldtype: self.datatype()?,
             },
-            Known::Indexed => {
+            ConstructorKind::Indexed => {
                 let count = self.count()?;
                 let (blocklengths, displacements) = (self.counts(count)?, self.integers(count)?);
                 Constructor::Indexed { blocklengths, displacements, oldtype: self.datatype()? }
             }
-            Known::Hindexed => {
+            ConstructorKind::Hindexed => {
                 let count = self.count()?;
                 let (blocklengths, displacements) = (self.counts(count)?, self.integers(count)?);
                 Constructor::Hindexed { blocklengths, displacements, oldtype: self.datatype()? }
             }
-            Known::IndexedBlock => {
+            ConstructorKind::IndexedBlock => {
                 let (count, blocklength) = (self.count()?, self.count()?);
                 let displacements = self.integers(count)?;
                 Constructor::IndexedBlock { blocklength, displacements, oldtype: self.datatype()? }
             }
-            Known::HindexedBlock => {
+            ConstructorKind::HindexedBlock => {
                 let (count, blocklength) = (self.count()?, self.count()?);
                 let displacements = self.integers(count)?;
                 Constructor::HindexedBlock { blocklength, displacements, oldtype: self.datatype()? }
             }
-            Known::Struct => {
+            ConstructorKind::Struct => {
                 let count = self.count()?;
                 let (blocklengths, displacements) = (self.counts(count)?, self.integers(count)?);
                 let oldtypes = self.list(count, "a list of datatypes", |value| match value {
@@ -224,7 +227,7 @@ impl Arguments<'_> {
                 })?;
                 Constructor::Struct { blocklengths, displacements, oldtypes }
             }
-            Known::Subarray => {
+            ConstructorKind::Subarray => {
                 let count = self.count()?;
                 let (sizes, subsizes, starts) =
                     (self.counts(count)?, self.counts(count)?, self.counts(count)?);
@@ -233,12 +236,12 @@ impl Arguments<'_> {
                 let dimensions = (0..sizes.len()).map(dimension).collect();
                 Constructor::Subarray { dimensions, order: self.order()?, oldtype: self.datatype()? }
             }
-            Known::Darray => self.darray()?,
-            Known::Resized => {
+            ConstructorKind::Darray => self.darray()?,
+            ConstructorKind::Resized => {
                 let oldtype = self.datatype()?;
                 Constructor::Resized { lower_bound: self.integer()?, extent: self.integer()?, oldtype }
             }
-            Known::Dup => Constructor::Dup { oldtype: self.datatype()? },
+            ConstructorKind::Dup => Constructor::Dup { oldtype: self.datatype()? },
         })
     }
 

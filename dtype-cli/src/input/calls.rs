@@ -1,9 +1,9 @@
-//! MPI calls as they stand in a program: `MPI_Type_vector(3, 1, 16, MPI_DOUBLE)`.
+//! MPI calls as in a program: `MPI_Type_vector(3, 1, 16, MPI_DOUBLE)`.
 //!
-//! A result has a name as in C, `MPI_Type_vector(3, 1, 16, MPI_DOUBLE, &column);`, as in Fortran, with an
-//! `ierror` behind it, or as `constructor_calls()` prints it, `t0 = …`. Lists stand in square, curly or
-//! pointed brackets, or were given a name before: `int lengths[2] = {1, 3};`. The answer is the datatype that
-//! is committed last, or else the one that is made last.
+//! The result may be an argument as in C, `MPI_Type_vector(3, 1, 16, MPI_DOUBLE, &column);`, or as in
+//! Fortran, where `ierror` follows. It may also be assigned, as `constructor_calls()` prints it: `t0 = …`.
+//! Lists are in square, curly or angle brackets, or are variables: `int lengths[2] = {1, 3};`. The answer is
+//! the last committed datatype. If none is committed, it is the last one made.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use anyhow::{Result, anyhow, bail};
 use dtype_core::{BaseType, Datatype};
 
 use super::{
-    arguments::{Known, Value, constructor},
+    arguments::{ConstructorKind, Value, constructor},
     scanner::{Read, Scanner, Wrong},
 };
 
-/// Reads the calls of `text`; of several datatypes that are made, `name` chooses one.
+/// Reads the calls in `text`. If they make several datatypes, `name` chooses one.
 pub(super) fn read(text: &str, name: Option<&str>) -> Result<Datatype> {
     let mut reader =
         Reader { scanner: Scanner::new(text), values: HashMap::new(), made: None, committed: None };
@@ -39,7 +39,7 @@ pub(super) fn read(text: &str, name: Option<&str>) -> Result<Datatype> {
     reader.committed.or(reader.made).ok_or_else(|| anyhow!("no call here makes a datatype"))
 }
 
-/// Why a statement is refused: how it is written, or what it says.
+/// An error in a statement: in its syntax, or in the call that it makes.
 enum Refused {
     Text(Wrong),
     Call(anyhow::Error),
@@ -66,7 +66,7 @@ impl From<dtype_core::Error> for Refused {
 struct Reader<'a> {
     scanner: Scanner<'a>,
     values: HashMap<String, Value>,
-    /// The last datatypes that were made, and committed.
+    /// The last datatype that was made. `committed` is the last one that was committed.
     made: Option<Datatype>,
     committed: Option<Datatype>,
 }
@@ -90,7 +90,7 @@ impl Reader<'_> {
         } else if self.scanner.sees("(") && !self.scanner.sees("(/") {
             self.call(word, None)?;
         } else if word.eq_ignore_ascii_case("call") {
-            // Fortran's statement: what is called follows.
+            // After Fortran's `call`, the next statement is the call itself.
         } else {
             self.scanner.go_back(place);
             self.variables()?;
@@ -98,7 +98,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A line of the preprocessor, of which a name with a number is of interest.
+    /// Reads a line of the preprocessor. Only the definition of a name as a number has an effect.
     fn directive(&mut self) {
         let line = self.scanner.until(&['\n']);
         let Some(definition) = line.strip_prefix("define") else { return };
@@ -112,7 +112,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Variables, with the words of their type before them or not, and values behind them or not.
+    /// Reads variables, with or without their type in front, and with or without values.
     fn variables(&mut self) -> Result<(), Refused> {
         let (mut words, mut name) = (0, None);
         while let Some(word) = self.scanner.word() {
@@ -128,7 +128,7 @@ impl Reader<'_> {
                 let reason = format!("`{own}` is a predefined datatype, and no variable");
                 return Err(self.scanner.wrong_at(place, reason).into());
             }
-            // The length of an array that is declared, or the number of an item that is given a value.
+            // The length of a declared array, or the index of the item that is assigned.
             let mut number = None;
             if self.scanner.takes("[") && !self.scanner.takes("]") {
                 number = usize::try_from(self.expression(MOST_LEVELS)?).ok();
@@ -157,7 +157,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The list that an array of so many items begins as: what is not given is 0.
+    /// Returns the initial list of an array of `length` items. In an array of numbers, items without a value
+    /// are 0.
     fn filled(&self, place: usize, value: Value, length: usize) -> Read<Value> {
         let Value::List(mut items) = value else { return Err(self.scanner.unexpected_at(place, "a list")) };
         if items.len() > length {
@@ -170,7 +171,7 @@ impl Reader<'_> {
         Ok(Value::List(items))
     }
 
-    /// An array with another item.
+    /// Returns the array `name` with `value` at index `item`.
     fn with_item(&mut self, place: usize, name: &str, item: usize, value: Value) -> Read<Value> {
         if item >= MOST_ITEMS {
             return Err(self.scanner.unexpected_at(place, format!("an item before number {MOST_ITEMS}")));
@@ -186,7 +187,7 @@ impl Reader<'_> {
         Ok(Value::List(items))
     }
 
-    /// A list, or an item of one.
+    /// Reads a list or a single item.
     fn value(&mut self) -> Read<Value> {
         let Some(close) = self.scanner.opens() else { return self.item() };
         let mut items = Vec::new();
@@ -197,7 +198,7 @@ impl Reader<'_> {
         Ok(Value::List(items))
     }
 
-    /// A datatype, a constant of MPI, or the value of an expression.
+    /// Reads a datatype, a constant of MPI, or an expression.
     fn item(&mut self) -> Read<Value> {
         self.scanner.takes("&");
         let place = self.scanner.place();
@@ -226,7 +227,7 @@ impl Reader<'_> {
         self.expression(MOST_LEVELS).map(Value::Number)
     }
 
-    /// A name that has no value, or an item of one.
+    /// Returns a name without a value, with the index after the name if there is one.
     fn unknown(&mut self, word: &str) -> Read<Value> {
         if !self.scanner.takes("[") {
             return Ok(Value::Name(word.to_owned()));
@@ -236,7 +237,7 @@ impl Reader<'_> {
         Ok(Value::Name(format!("{word}[{number}]")))
     }
 
-    /// A sum of products, as C has it.
+    /// Reads a sum of products, as in C.
     fn expression(&mut self, levels: usize) -> Read<i64> {
         let place = self.scanner.place();
         let mut sum = self.product(levels)?;
@@ -286,7 +287,7 @@ impl Reader<'_> {
         }
         if self.scanner.takes("(") {
             let inner = self.scanner.place();
-            // A cast changes no number that fits.
+            // A cast does not change a number that fits.
             if self.type_name().is_some_and(|name| is_integer(&name)) && self.scanner.takes(")") {
                 return self.factor(levels);
             }
@@ -312,13 +313,13 @@ impl Reader<'_> {
         }
     }
 
-    /// The words of a type, if words come next.
+    /// Reads the words of a type, if words come next.
     fn type_name(&mut self) -> Option<String> {
         let words: Vec<_> = std::iter::from_fn(|| self.scanner.word()).collect();
         (!words.is_empty()).then(|| words.join(" "))
     }
 
-    /// A call whose name has been read; its result may have been given a name before it.
+    /// Reads a call after its name. `result` is the variable to which the call is assigned.
     fn call(&mut self, call: &str, result: Option<&str>) -> Result<(), Refused> {
         self.scanner.expect("(")?;
         if is_of_mpi(call) && !is_of_types(call) {
@@ -343,7 +344,7 @@ impl Reader<'_> {
             }
             return Ok(());
         }
-        let Some(known) = Known::named(short) else {
+        let Some(known) = ConstructorKind::from_name(short) else {
             return Err(anyhow!(
                 "`{call}` is no constructor of datatypes; known are MPI_Type_contiguous, MPI_Type_vector, \
                  MPI_Type_create_hvector, MPI_Type_indexed, MPI_Type_create_hindexed, \
@@ -353,14 +354,14 @@ impl Reader<'_> {
             .into());
         };
         let wanted = known.arguments().len();
-        // Behind the arguments there may be the result, and behind that Fortran's error code.
+        // The result may follow the arguments, and Fortran's error code may follow the result.
         if values.len() < wanted || values.len() > wanted + 2 {
             let (names, found) = (known.arguments().join(", "), values.len());
             let error = anyhow!("{call} takes {wanted} arguments ({names}) and its result, not {found}");
             return Err(error.into());
         }
         let datatype = constructor(call, known, values)?.datatype()?;
-        // With an argument for the datatype, the result of the call is an error code.
+        // If the datatype is an argument, the call returns an error code.
         if let Some(place) = places.get(wanted) {
             self.keep(*place, datatype.clone())?;
         } else if let Some(name) = result {
@@ -370,7 +371,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Gives a result to the variable, or the item of one, that is named as an argument.
+    /// Stores a datatype in the variable or the array item that the argument at `place` names.
     fn keep(&mut self, place: usize, datatype: Datatype) -> Read<()> {
         let behind = self.scanner.place();
         self.scanner.go_back(place);
@@ -387,7 +388,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Passes over the arguments of a call that makes no datatype.
+    /// Skips the arguments of a call that does not make a datatype.
     fn skip_call(&mut self) -> Result<(), Refused> {
         let mut open = 1;
         while open > 0 {
@@ -405,18 +406,18 @@ impl Reader<'_> {
     }
 }
 
-/// How deep brackets may be nested: each level is a call.
+/// The greatest depth of nested brackets. Each level is a recursive call.
 const MOST_LEVELS: usize = 256;
 
-/// As many items as arrays may have that are made item by item.
+/// The largest length of an array that is filled item by item.
 const MOST_ITEMS: usize = 1 << 20;
 
-/// Whether a name begins as MPI's do; Fortran knows no cases.
+/// Returns `true` if a name begins with `MPI_`. Case is ignored, as in Fortran.
 fn is_of_mpi(name: &str) -> bool {
     name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("MPI_"))
 }
 
-/// Whether a call is about datatypes, and not only asks for something.
+/// Returns `true` if a call begins with `MPI_Type_` and does more than query or annotate a datatype.
 fn is_of_types(call: &str) -> bool {
     let call = call.to_ascii_lowercase();
     call.strip_prefix("mpi_type_").is_some_and(|rest| {
@@ -424,14 +425,14 @@ fn is_of_types(call: &str) -> bool {
     })
 }
 
-/// Whether a type of C or of MPI is one of integers.
+/// Returns `true` if `name` is an integer type of C or of MPI.
 fn is_integer(name: &str) -> bool {
     let is_of_c = |base: BaseType| !matches!(base, BaseType::F32 | BaseType::F64 | BaseType::LongDouble);
     matches!(name, "MPI_Aint" | "MPI_Count" | "MPI_Offset" | "ptrdiff_t" | "intptr_t" | "ssize_t")
         || name.parse().is_ok_and(is_of_c)
 }
 
-/// A predefined datatype.
+/// Returns the predefined datatype with this name.
 fn predefined(name: &str) -> Option<BaseType> {
     is_of_mpi(name).then(|| name.to_ascii_uppercase().parse().ok())?
 }

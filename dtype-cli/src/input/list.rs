@@ -1,10 +1,10 @@
-//! An index list: numbers, one a line or with blanks or commas between them, in elements of one base type.
+//! An index list: indices of elements of one base type, one per line or separated by blanks or commas.
 
 use anyhow::{Context, Result, bail};
 use dtype_core::{BaseType, TypeMap};
 
-/// Reads the list of `text`: how many elements of `base` lie before each. Brackets, and what follows a `#`,
-/// are left out.
+/// Reads the index list in `text`. Each index is the number of elements of `base` before that element.
+/// Brackets, and the text after a `#`, are ignored.
 pub(super) fn read(text: &[u8], base: Option<BaseType>) -> Result<TypeMap> {
     let Some(base) = base else {
         bail!("a list of indices does not say what it is a list of: add `--type`, as in `--type double`");

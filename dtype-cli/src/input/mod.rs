@@ -1,4 +1,4 @@
-//! What the command reads: a layout, described in one of several forms, each a file here.
+//! The input of the command: a layout, described in one of several forms. Each form has a file here.
 
 mod arguments;
 mod calls;
@@ -30,52 +30,53 @@ pub(crate) enum Form {
     Json,
     /// The papers' notation: vec(3, 16, idx([0, 8], f64)), subarray([4, 4], [2, 2], [1, 1], f64).
     Notation,
-    /// Indices of elements of `--type`, one a line or with commas between them.
+    /// Indices of elements of `--type`, one per line or with commas between them.
     List,
-    /// MPI calls, in C or Fortran: MPI_Type_vector(3, 1, 16, MPI_DOUBLE, &t). Variables may have values
-    /// before, as in int n = 3; and n * sizeof(double) is read.
+    /// MPI calls in C or Fortran: MPI_Type_vector(3, 1, 16, MPI_DOUBLE, &t). Variables may be given values
+    /// first, as in int n = 3, and arguments may be expressions such as n * sizeof(double).
     Calls,
     /// The description of a numpy dtype, such as [('x', '<f8'), ('n', '<i4', 3)].
     Numpy,
-    /// A struct (`--name`) of a compiled program, library or object file, by its debug information.
+    /// A struct (`--name`) of a compiled program, library or object file, read from its debug information.
     Program,
-    /// A struct that is declared in C: a header, which a C compiler reads.
+    /// A struct declared in C, for example in a header; a C compiler reads the declarations.
     C,
-    /// The same in C++.
+    /// A struct declared in C++; a C++ compiler reads the declarations.
     #[value(name = "c++")]
     Cxx,
 }
 
-/// Where a description is, and how it is to be read.
+/// The options that say which description is read, and how.
 #[derive(Args)]
 pub(crate) struct Source {
-    /// The form of the input; recognized if left out.
+    /// The form of the input; recognized if omitted.
     #[arg(long, value_enum)]
     from: Option<Form>,
-    /// The base type of lists, and of leaves that have none.
+    /// The base type of lists, and of leaves without a type.
     #[arg(long = "type", value_name = "BASE")]
     base: Option<BaseType>,
-    /// Which of several datatypes that calls make: the variable; if left out, the last that is committed, or
-    /// made. Which struct of a program: its name, as in 'struct particle'.
+    /// The variable of the datatype to read, if MPI calls make several. If omitted: the last one committed,
+    /// or else the last one made. For a program: the name of the struct, as in 'struct particle'.
     #[arg(long)]
     name: Option<String>,
-    /// A field of a struct that stays at home, as in `next` or `list.next`. May be given several times.
+    /// A field of the struct to leave out of the datatype, as in `next` or `list.next`. May be given several
+    /// times.
     #[arg(long, value_name = "FIELD")]
     skip: Vec<String>,
-    /// The compiler for declarations, with its arguments, as in 'mpicc -Iinclude'; if left out, CC or CXX,
-    /// or `cc` or `c++`.
+    /// The compiler for declarations, with its arguments, as in 'mpicc -Iinclude'. If omitted: CC or CXX, or
+    /// else `cc` or `c++`.
     #[arg(long, value_name = "COMMAND")]
     compiler: Option<String>,
-    /// The header that declares the struct. Programs that are written include it, and check the offsets of
-    /// its fields; if left out, the header that is read.
+    /// The header that declares the struct. Written programs include it and check the offsets of its fields.
+    /// If omitted: the header that is read.
     #[arg(long, value_name = "HEADER")]
     include: Option<String>,
 }
 
-/// A layout as it was described.
-pub(crate) struct Layout {
+/// A layout as it is described.
+pub(crate) struct InputLayout {
     described: Described,
-    /// Of a struct, its fields.
+    /// The fields, if the layout is a struct.
     pub(crate) record: Option<Record>,
 }
 
@@ -84,12 +85,12 @@ enum Described {
     Datatype(Datatype),
 }
 
-impl Layout {
+impl InputLayout {
     fn of(described: Described) -> Self {
         Self { described, record: None }
     }
 
-    /// Its type map.
+    /// Returns the type map.
     pub(crate) fn map(self) -> Result<TypeMap> {
         match self.described {
             Described::Map(map) => Ok(map),
@@ -97,7 +98,7 @@ impl Layout {
         }
     }
 
-    /// The bounds: of a type map those that the standard gives a datatype of it.
+    /// Returns the bounds. For a type map, these are the standard's bounds of a datatype with this map.
     pub(crate) fn bounds(&self) -> Result<Bounds> {
         Ok(match &self.described {
             Described::Datatype(datatype) => datatype.bounds,
@@ -105,7 +106,7 @@ impl Layout {
         })
     }
 
-    /// A tree of it: of a type map the one that lists all entries.
+    /// Returns the datatype. For a type map, its tree lists all entries.
     pub(crate) fn datatype(self) -> Result<Datatype> {
         Ok(match self.described {
             Described::Datatype(datatype) => datatype,
@@ -114,7 +115,7 @@ impl Layout {
     }
 }
 
-/// The tree that lists the entries of a map: an idx, or a strc of all leaves.
+/// Returns the tree that lists the entries of a map: an idx, or a strc of all leaves.
 fn listing(map: &TypeMap) -> TypeTree {
     if let Ok(base) = map.single_type() {
         return TypeTree::index(map.displacements(), TypeTree::Leaf(base));
@@ -123,15 +124,15 @@ fn listing(map: &TypeMap) -> TypeTree {
     TypeTree::structure(map.displacements(), leaves)
 }
 
-/// The file that is no standard input.
+/// Returns the file, or `None` for standard input.
 fn named(file: Option<&PathBuf>) -> Option<&PathBuf> {
     file.filter(|path| path.as_os_str() != "-")
 }
 
-/// What messages and programs call an input.
+/// Returns the name of an input for messages and written programs.
 pub(crate) fn name_of(file: Option<&PathBuf>) -> String {
     match named(file) {
-        // What a terminal would obey is not written to it.
+        // A terminal would interpret control characters.
         Some(path) => path.display().to_string().replace(char::is_control, "?"),
         None => "standard input".to_owned(),
     }
@@ -139,27 +140,27 @@ pub(crate) fn name_of(file: Option<&PathBuf>) -> String {
 
 impl Source {
     /// Reads the description in a file, or on standard input.
-    pub(crate) fn read(&self, file: Option<&PathBuf>) -> Result<Layout> {
+    pub(crate) fn read(&self, file: Option<&PathBuf>) -> Result<InputLayout> {
         bytes_of(file).and_then(|bytes| self.parse(&bytes, file)).with_context(|| name_of(file))
     }
 
-    /// The same with another `--name`.
+    /// Replaces `--name`, if a name is given.
     pub(crate) fn named(self, name: Option<String>) -> Self {
         Self { name: name.or(self.name), ..self }
     }
 
-    /// Whether a name was given.
+    /// Returns `true` if a name was given.
     pub(crate) fn has_name(&self) -> bool {
         self.name.is_some()
     }
 
-    /// A struct of a program, or of declarations, and its datatype, or what MPI cannot carry of it.
+    /// Reads a struct of a program or of declarations. The inner error says what MPI cannot carry of it.
     pub(crate) fn structure_of(&self, file: Option<&PathBuf>) -> Result<(Record, Result<Datatype>)> {
         let structure = |bytes: Vec<u8>| self.structure(self.form(&bytes, file)?, &bytes, file);
         bytes_of(file).and_then(structure).with_context(|| name_of(file))
     }
 
-    /// The structs of a program, or of declarations, whose names have `--name` in them.
+    /// Lists the structs of a program or of declarations whose names contain `--name`.
     pub(crate) fn list(&self, file: Option<&PathBuf>) -> Result<Vec<Listed>> {
         let list = |bytes: Vec<u8>| {
             let form = self.form(&bytes, file)?;
@@ -169,7 +170,8 @@ impl Source {
         bytes_of(file).and_then(list).with_context(|| name_of(file))
     }
 
-    /// The form of the input: as it is named, by how the file is called, or by its beginning.
+    /// Returns the form of the input: as given by `--from`, or as recognized from the content and the file
+    /// name.
     fn form(&self, bytes: &[u8], file: Option<&PathBuf>) -> Result<Form> {
         if let Some(form) = self.from {
             return Ok(form);
@@ -179,7 +181,7 @@ impl Source {
         }
         let is_of = |compiled: Compiled| file.is_some_and(|file| compiled.is_of(file));
         match recognized(bytes) {
-            // A file in C may also be read for the calls in it.
+            // A C file that contains MPI calls is read for these calls.
             Ok(Form::Calls) => Ok(Form::Calls),
             _ if is_of(Compiled::C) => Ok(Form::C),
             _ if is_of(Compiled::CXX) => Ok(Form::Cxx),
@@ -187,7 +189,8 @@ impl Source {
         }
     }
 
-    /// Of declarations, the object file of them, and what it calls the file that they are in.
+    /// Compiles declarations. Returns the object file, and the name of the source file in its debug
+    /// information. For a program, returns neither.
     fn compiled(
         &self,
         form: Form,
@@ -226,23 +229,23 @@ impl Source {
         Wanted { name: self.name.as_deref(), file, skip: &self.skip }
     }
 
-    fn parse(&self, bytes: &[u8], file: Option<&PathBuf>) -> Result<Layout> {
+    fn parse(&self, bytes: &[u8], file: Option<&PathBuf>) -> Result<InputLayout> {
         let form = self.form(bytes, file)?;
         if matches!(form, Form::Program | Form::C | Form::Cxx) {
             let (record, datatype) = self.structure(form, bytes, file)?;
-            return Ok(Layout { described: Described::Datatype(datatype?), record: Some(record) });
+            return Ok(InputLayout { described: Described::Datatype(datatype?), record: Some(record) });
         }
         let is_plain = self.skip.is_empty() && self.include.is_none();
         ensure!(is_plain, "`--skip` and `--include` are for structs of programs and headers");
         if form == Form::List {
-            return Ok(Layout::of(Described::Map(list::read(bytes, self.base)?)));
+            return Ok(InputLayout::of(Described::Map(list::read(bytes, self.base)?)));
         }
         let text = std::str::from_utf8(bytes).context(NO_TEXT)?;
         if form == Form::Numpy {
             let (datatype, record) = numpy::read(text)?;
-            return Ok(Layout { described: Described::Datatype(datatype), record });
+            return Ok(InputLayout { described: Described::Datatype(datatype), record });
         }
-        Ok(Layout::of(match form {
+        Ok(InputLayout::of(match form {
             Form::Json => json(text)?,
             Form::Notation => Described::Datatype(notation::read(text, self.base)?),
             _ => Described::Datatype(calls::read(text, self.name.as_deref())?),
@@ -250,14 +253,14 @@ impl Source {
     }
 }
 
-/// All of the input.
+/// Reads the whole input, and removes a byte order mark.
 fn bytes_of(file: Option<&PathBuf>) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     match named(file) {
         Some(path) => bytes = fs::read(path)?,
         None => drop(io::stdin().read_to_end(&mut bytes)?),
     }
-    // Some editors write a mark before the first byte.
+    // Some editors begin a file with a byte order mark.
     if bytes.starts_with("\u{feff}".as_bytes()) {
         bytes.drain(.."\u{feff}".len());
     }
@@ -266,14 +269,14 @@ fn bytes_of(file: Option<&PathBuf>) -> Result<Vec<u8>> {
 
 const NO_TEXT: &str = "this is no text (it is not UTF-8), and no program that is understood";
 
-/// The form of a text that nobody has named.
+/// Recognizes the form of a text.
 fn recognized(text: &[u8]) -> Result<Form> {
     const UNKNOWN: &str = "this is in no form that is recognized; name it with `--from json`, `notation`, \
                            `list`, `calls`, `numpy`, `program`, `c` or `c++`";
     let first = text.iter().position(|byte| !byte.is_ascii_whitespace());
     match first.map(|first| text[first]) {
         None => bail!("there is nothing to read"),
-        // These may be very long.
+        // Index lists may be very long, so only their beginning is examined.
         Some(b'0'..=b'9' | b'-' | b'+') => return Ok(Form::List),
         Some(b'[') if is_of_numbers(text) => return Ok(Form::List),
         Some(b'[' | b'(' | b'\'' | b'"' | b'<' | b'>' | b'=' | b'|') => return Ok(Form::Numpy),
@@ -304,28 +307,28 @@ fn recognized(text: &[u8]) -> Result<Form> {
     }
 }
 
-/// Whether what opens first is a list of numbers.
+/// Returns `true` if the first item within the brackets is a number, or if there is none.
 fn is_of_numbers(text: &[u8]) -> bool {
     let inner = text.iter().find(|byte| !byte.is_ascii_whitespace() && **byte != b'[');
     inner.is_some_and(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b']'))
 }
 
-/// The first key of a dictionary.
+/// Returns the first key of a dictionary.
 fn first_key(text: &str) -> Option<&str> {
     let key = text.strip_prefix('{')?.trim_start();
     let mark = key.chars().next().filter(|mark| matches!(mark, '"' | '\''))?;
     key[1..].split(mark).next()
 }
 
-/// An answer of this command: the tree in it.
+/// The tree in an answer of this command.
 #[derive(Deserialize)]
 struct Answer {
     tree: TypeTree,
 }
 
-/// A type map, a tree, or an answer with one.
+/// Reads a type map, a tree, or an answer with a tree.
 fn json(text: &str) -> Result<Described> {
-    /// As deep as this brackets may be nested: trees of a thousand levels, of which each has up to four.
+    /// The greatest depth of nested brackets: trees have up to a thousand levels of up to four brackets each.
     const MOST_LEVELS: usize = 4096;
     ensure!(levels(text) <= MOST_LEVELS, "trees may have a thousand levels, and this one has more");
     let tree = match first_key(text.trim_start()) {
@@ -338,7 +341,7 @@ fn json(text: &str) -> Result<Described> {
     Ok(Described::Datatype(Datatype::of_tree(tree)?))
 }
 
-/// What JSON says. How deep it is has been checked.
+/// Parses JSON. The caller must have checked the depth.
 fn parsed<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     let mut reader = serde_json::Deserializer::from_str(text);
     reader.disable_recursion_limit();
@@ -347,7 +350,7 @@ fn parsed<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     Ok(value)
 }
 
-/// How deep the brackets of a text are nested; those in names count, too.
+/// Returns the greatest depth of nested brackets in a text, including brackets within strings.
 fn levels(text: &str) -> usize {
     let (mut open, mut most) = (0usize, 0);
     for byte in text.bytes() {

@@ -7,10 +7,10 @@
 //! - `idxbuc(stride, [buckets], [displacements], tree)`
 //! - `strc([displacements], [trees])`
 //!
-//! The papers' counts before lists may be there; so may be `⟨…⟩` for `[…]`, and round brackets. Strides and
-//! displacements are in bytes. And arrays, in elements, with the arguments of MPI's constructors:
+//! The counts that the papers write before lists are optional. Lists may also be in `⟨…⟩` or round brackets.
+//! Strides and displacements are in bytes. Arrays have the arguments of MPI's constructors, in elements:
 //!
-//! - `subarray([sizes], [subsizes], [starts], tree)`, or with `C` or `Fortran` before the tree
+//! - `subarray([sizes], [subsizes], [starts], tree)`, optionally with `C` or `Fortran` before the tree
 //! - `darray(rank, [sizes], [block, cyclic(2), none], [processes], tree)`, likewise
 
 use dtype_core::{
@@ -19,10 +19,10 @@ use dtype_core::{
 
 use super::scanner::{Read, Scanner};
 
-/// How deep nodes may be nested: each level is a call.
+/// The greatest depth of nested nodes. Each level is a recursive call.
 const MOST_LEVELS: usize = 256;
 
-/// Reads a tree; a leaf without a type is of `base`.
+/// Reads a tree. A leaf without a type has the type `base`.
 pub(super) fn read(text: &str, base: Option<BaseType>) -> Read<Datatype> {
     let mut reader = Reader { scanner: Scanner::new(text), base };
     let datatype = reader.tree(MOST_LEVELS)?;
@@ -30,7 +30,7 @@ pub(super) fn read(text: &str, base: Option<BaseType>) -> Read<Datatype> {
     Ok(datatype)
 }
 
-/// The words that a tree may begin with, but for base types.
+/// The words that a tree may begin with, except base types.
 pub(super) const NODES: [&str; 8] = ["leaf", "con", "vec", "idx", "idxbuc", "strc", "subarray", "darray"];
 
 struct Reader<'a> {
@@ -123,7 +123,7 @@ impl Reader<'_> {
         Ok(number)
     }
 
-    /// An idxbuc's count, which may be left out, and its stride.
+    /// Reads the optional count and the stride of an idxbuc.
     fn count_and_stride(&mut self) -> Read<(Option<usize>, i64)> {
         let first: i64 = self.argument("a stride in bytes")?;
         match usize::try_from(first) {
@@ -132,13 +132,13 @@ impl Reader<'_> {
         }
     }
 
-    /// A list, with a count before it or not.
+    /// Reads a list with an optional count before it.
     fn counted<T: std::str::FromStr>(&mut self, expected: &str) -> Read<Vec<T>> {
         let count = if self.scanner.sees_number() { Some(self.argument("a count")?) } else { None };
         self.list(expected, count)
     }
 
-    /// A list as an argument, which has so many numbers.
+    /// Reads a list as an argument. If `count` is given, the list must have that many numbers.
     fn list<T: std::str::FromStr>(&mut self, expected: &str, count: Option<usize>) -> Read<Vec<T>> {
         let place = self.scanner.place();
         let list = if self.scanner.takes("(") {
@@ -210,7 +210,7 @@ impl Reader<'_> {
         Ok(Constructor::Darray { rank, dimensions, order, oldtype }.datatype())
     }
 
-    /// `block`, `cyclic` or `none`, the first two with the length of a block in brackets or not.
+    /// Reads `block`, `cyclic` or `none`. The first two may have a block length in brackets.
     fn distribution(&mut self) -> Read<Distribution> {
         const EXPECTED: &str = "`block`, `cyclic` or `none`";
         let place = self.scanner.place();

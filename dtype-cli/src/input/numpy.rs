@@ -1,5 +1,5 @@
-//! Descriptions of numpy dtypes, as Python prints them: a string, a list of fields, a dictionary, nested, and
-//! inside `dtype(…, align=True)`.
+//! numpy dtypes as Python prints them: a string, a list of fields or a dictionary, possibly nested, and
+//! possibly inside `dtype(…, align=True)`.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,10 @@ use dtype_core::{BaseType, Bounds, Constructor, Datatype, TypeTree};
 use super::scanner::{Read, Scanner};
 use crate::record::{self, FieldPlace, Language, Record};
 
-/// How deep records may be nested: each level is a call.
+/// The greatest depth of nested records. Each level is a recursive call.
 const MOST_LEVELS: usize = 256;
 
-/// What is described, and of a record its fields.
+/// Reads a dtype. Returns the datatype and, for a record, the fields.
 pub(super) fn read(text: &str) -> Read<(Datatype, Option<Record>)> {
     let mut reader = Reader { scanner: Scanner::new(text) };
     let described = reader.whole()?;
@@ -23,19 +23,19 @@ pub(super) fn read(text: &str) -> Read<(Datatype, Option<Record>)> {
 struct Described {
     datatype: Datatype,
     alignment: u64,
-    /// Of a record, its fields.
+    /// The fields, if the dtype is a record.
     record: Option<Record>,
 }
 
-/// A field of a record, before it has a place.
+/// A field of a record, before its offset is computed.
 struct Field<'a> {
     name: &'a str,
     described: Described,
-    /// Where a dictionary says that it is.
+    /// The offset in bytes, if a dictionary gives it.
     offset: Option<i64>,
 }
 
-/// A field as tables and pictures have it.
+/// Returns a field for tables and pictures.
 fn listed_field(
     name: &str,
     at: i64,
@@ -60,7 +60,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// With `dtype(…)` or `np.dtype(…)` around it, or not.
+    /// Reads a dtype, with or without `dtype(…)` or `np.dtype(…)` around it.
     fn whole(&mut self) -> Read<Described> {
         let place = self.scanner.place();
         let is_wrapped = match self.scanner.word() {
@@ -74,7 +74,7 @@ impl<'a> Reader<'a> {
         }
         self.scanner.expect("(")?;
         let inner = self.scanner.place();
-        // What is behind says how what is before is laid out.
+        // `align` follows the description that it affects, so the description is read twice.
         self.dtype(false, MOST_LEVELS)?;
         let align = self.align()?;
         let behind = self.scanner.place();
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
             return self.dictionary(place, align, levels - 1);
         }
         if self.scanner.takes("(") {
-            // A type and a shape.
+            // A pair of a type and a shape.
             let described = self.dtype(align, levels - 1)?;
             self.scanner.expect(",")?;
             let described = self.shaped(place, described)?;
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
         }
         let name = match self.scanner.quoted() {
             Some(name) => name,
-            // As numpy prints a type that has no fields.
+            // numpy prints a type without fields without quotation marks.
             None => self.scanner.until(&[',', ')', ']', '}', '\n', '\'', '"']),
         };
         if name.is_empty() {
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
         self.named(place, name)
     }
 
-    /// The fields of a list: a name, a dtype, and a shape or not.
+    /// Reads the fields of a list: each has a name, a dtype and optionally a shape.
     fn fields(&mut self, align: bool, levels: usize) -> Read<Vec<Field<'a>>> {
         let mut fields = Vec::new();
         while !self.scanner.takes("]") {
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
         Ok(fields)
     }
 
-    /// A field's name, or its title and its name.
+    /// Reads a field's name, or a pair of its title and its name.
     fn name(&mut self) -> Read<&'a str> {
         if self.scanner.takes("(") {
             self.quoted("a title")?;
@@ -171,7 +171,8 @@ impl<'a> Reader<'a> {
         self.scanner.quoted().ok_or_else(|| self.scanner.unexpected(expected))
     }
 
-    /// `'names'`, `'formats'`, and with them or not `'offsets'`, `'itemsize'`, `'titles'` and `'aligned'`.
+    /// Reads a dictionary with `'names'`, `'formats'` and the optional keys `'offsets'`, `'itemsize'`,
+    /// `'titles'` and `'aligned'`.
     fn dictionary(&mut self, place: usize, align: bool, levels: usize) -> Read<Described> {
         let (begin, mut aligned) = (self.scanner.place(), align);
         let (mut names, mut formats) = (None, None);
@@ -217,7 +218,7 @@ impl<'a> Reader<'a> {
             self.scanner.behind_item("}")?;
         }
         if aligned && !align {
-            // It is said behind the formats, and is about them as well.
+            // `aligned` may follow the formats that it affects, so the dictionary is read again.
             self.scanner.go_back(begin);
             return self.dictionary(place, true, levels);
         }
@@ -237,7 +238,7 @@ impl<'a> Reader<'a> {
         self.record(place, fields, itemsize, align)
     }
 
-    /// A record: fields one behind the other, aligned or not, or where they say.
+    /// Returns a record. Fields without an offset follow the field before them, aligned if `align` is set.
     fn record(
         &self,
         place: usize,
@@ -297,7 +298,8 @@ impl<'a> Reader<'a> {
         Ok(Described { datatype, alignment, record: Some(record) })
     }
 
-    /// So many elements as a shape says: a number, or the lengths of an array in C order.
+    /// Reads a shape, which is a number or the lengths of an array in C order, and returns that many
+    /// elements.
     fn shaped(&mut self, place: usize, described: Described) -> Read<Described> {
         let shape: Vec<u64> = if self.scanner.takes("(") {
             self.scanner.items(")", |scanner| scanner.number("a length"))?
@@ -317,7 +319,7 @@ impl<'a> Reader<'a> {
         Ok(Described { datatype: array.map_err(refused)?, alignment, record: None })
     }
 
-    /// A dtype by its name: `f8`, `<f8`, `float64`, `S10`, `(2,3)i4`.
+    /// Returns the dtype with this name: `f8`, `<f8`, `float64`, `S10`, `(2,3)i4`.
     fn named(&self, place: usize, name: &str) -> Read<Described> {
         let unknown = |expected: &str| Err(self.scanner.unexpected_at(place, expected));
         let (shape, rest) = shape_before(name);
@@ -341,7 +343,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Characters and bytes of a fixed length, which may be none at all.
+    /// Returns `count` characters or bytes. The count may be 0.
     fn bytes(&self, place: usize, count: u64, one: Described) -> Read<Described> {
         if count > 0 {
             return self.copies(place, &[count], one);
@@ -355,7 +357,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The shape before a name, as in `(2,3)f8` or `3f8`, and the rest.
+/// Splits a name such as `(2,3)f8` or `3f8` into the shape and the rest.
 fn shape_before(name: &str) -> (Option<Vec<u64>>, &str) {
     if let Some((lengths, rest)) = name.strip_prefix('(').and_then(|name| name.split_once(')')) {
         let lengths = lengths.split(',').map(str::trim).filter(|length| !length.is_empty());
@@ -368,12 +370,12 @@ fn shape_before(name: &str) -> (Option<Vec<u64>>, &str) {
     }
 }
 
-/// Whether this is the name of a type in numpy.
+/// Returns `true` if `name` is a type in numpy.
 pub(super) fn is_name(name: &str) -> bool {
     element(name).is_some()
 }
 
-/// The base type of an element, and how many of them it is.
+/// Returns the base type of an element, and the number of these in the element.
 fn element(name: &str) -> Option<(BaseType, u64)> {
     use BaseType::{Bool, Byte, C32, C64, Char, F32, F64, I8, I16, I32, I64, LongDouble, U8, U16, U32, U64};
     let one = |base| Some((base, 1));
@@ -399,7 +401,7 @@ fn element(name: &str) -> Option<(BaseType, u64)> {
         _ => {
             let (base, length) = match name.split_at_checked(1)? {
                 ("S" | "a", length) => (Char, length),
-                // Four bytes each.
+                // Each character has four bytes.
                 ("U", length) => (U32, length),
                 ("V", length) => (Byte, length),
                 _ => return None,

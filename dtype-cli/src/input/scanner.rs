@@ -1,14 +1,15 @@
-//! Text with a place in it: the words, numbers and signs of all forms that are no JSON.
+//! A scanner that reads words, numbers and signs and knows its position. The notation, MPI calls and numpy
+//! dtypes are read with it.
 
 use std::fmt;
 
-/// What is read, and how far it has been.
+/// A text, and the position up to which it has been read.
 pub(super) struct Scanner<'a> {
     text: &'a str,
     at: usize,
 }
 
-/// What is wrong in a text, and where.
+/// An error in a text, with its position.
 #[derive(Debug)]
 pub(super) struct Wrong {
     line: usize,
@@ -38,7 +39,7 @@ impl<'a> Scanner<'a> {
         &self.text[self.at..]
     }
 
-    /// Passes over so many bytes, and over blanks and comments behind them.
+    /// Advances by `bytes` bytes, and past the blanks and comments after them.
     fn pass(&mut self, bytes: usize) {
         self.at += bytes;
         self.skip();
@@ -52,7 +53,7 @@ impl<'a> Scanner<'a> {
             let comment = if behind.starts_with("//") {
                 behind.find('\n').unwrap_or(behind.len())
             } else if behind.starts_with("/*") {
-                // One that does not end is no comment.
+                // `/*` without an end is not a comment.
                 behind.find("*/").map_or(0, |end| end + 2)
             } else {
                 0
@@ -64,12 +65,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Something else is expected than what stands here.
+    /// Returns an error for unexpected text at the current position.
     pub(super) fn unexpected(&self, expected: impl fmt::Display) -> Wrong {
         self.unexpected_at(self.at, expected)
     }
 
-    /// The same of what stands at a [`place`](Self::place) before.
+    /// Like [`unexpected`](Self::unexpected), for the text at an earlier [`place`](Self::place).
     pub(super) fn unexpected_at(&self, place: usize, expected: impl fmt::Display) -> Wrong {
         const SHOWN: usize = 30;
         let found = self.text[place..].lines().next().unwrap_or("").trim_end();
@@ -84,7 +85,7 @@ impl<'a> Scanner<'a> {
         )
     }
 
-    /// What begins at a place is wrong for this reason.
+    /// Returns an error at a place, with the reason as its message.
     pub(super) fn wrong_at(&self, place: usize, reason: impl fmt::Display) -> Wrong {
         let before = &self.text[..place];
         let line = before.matches('\n').count() + 1;
@@ -92,7 +93,7 @@ impl<'a> Scanner<'a> {
         Wrong { line, column, message: reason.to_string() }
     }
 
-    /// Where the next word begins.
+    /// Returns the current position: the beginning of the next word or sign.
     pub(super) fn place(&self) -> usize {
         self.at
     }
@@ -110,12 +111,12 @@ impl<'a> Scanner<'a> {
         if self.is_at_end() { Ok(()) } else { Err(self.unexpected("nothing more")) }
     }
 
-    /// Whether this sign comes next.
+    /// Returns `true` if `sign` comes next.
     pub(super) fn sees(&self, sign: &str) -> bool {
         self.rest().starts_with(sign)
     }
 
-    /// Takes this sign, if it comes next.
+    /// Consumes `sign` if it comes next, and returns `true` in this case.
     pub(super) fn takes(&mut self, sign: &str) -> bool {
         let is_next = self.sees(sign);
         if is_next {
@@ -128,7 +129,8 @@ impl<'a> Scanner<'a> {
         if self.takes(sign) { Ok(()) } else { Err(self.unexpected(format!("`{sign}`"))) }
     }
 
-    /// The next word, if one comes next: letters, digits and underscores, not beginning with a digit.
+    /// Consumes the next word, if one comes next: letters, digits and underscores, not beginning with a
+    /// digit.
     pub(super) fn word(&mut self) -> Option<&'a str> {
         let rest = self.rest();
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -140,7 +142,7 @@ impl<'a> Scanner<'a> {
         Some(&rest[..length])
     }
 
-    /// Takes this word, if it comes next, whatever its case.
+    /// Consumes `word` if it comes next, and returns `true` in this case. Case is ignored.
     pub(super) fn takes_word(&mut self, word: &str) -> bool {
         let place = self.at;
         let is_next = self.word().is_some_and(|found| found.eq_ignore_ascii_case(word));
@@ -150,12 +152,12 @@ impl<'a> Scanner<'a> {
         is_next
     }
 
-    /// The next number, as an expectation calls it.
+    /// Consumes the next number. `expected` describes it in an error.
     pub(super) fn number<T: std::str::FromStr>(&mut self, expected: &str) -> Read<T> {
         self.number_with(&[], expected)
     }
 
-    /// The next number, with letters right behind it that say nothing of its value.
+    /// Like [`number`](Self::number), but also consumes `letters` that follow and do not affect the value.
     pub(super) fn number_with<T: std::str::FromStr>(&mut self, letters: &[char], expected: &str) -> Read<T> {
         let rest = self.rest();
         let sign = usize::from(rest.starts_with(['-', '+']));
@@ -179,12 +181,12 @@ impl<'a> Scanner<'a> {
         rest.strip_prefix(['-', '+']).unwrap_or(rest).starts_with(|c: char| c.is_ascii_digit())
     }
 
-    /// Passes over one sign, whatever it is.
+    /// Consumes one character, whatever it is.
     pub(super) fn skip_sign(&mut self) {
         self.pass(self.rest().chars().next().map_or(0, char::len_utf8));
     }
 
-    /// The text up to one of these signs, or to the end.
+    /// Consumes the text up to one of these signs, or to the end.
     pub(super) fn until(&mut self, signs: &[char]) -> &'a str {
         let rest = self.rest();
         let length = rest.find(signs).unwrap_or(rest.len());
@@ -192,7 +194,7 @@ impl<'a> Scanner<'a> {
         rest[..length].trim_end()
     }
 
-    /// What stands between quotation marks of either kind.
+    /// Consumes a text in quotation marks of either kind, and returns the text between them.
     pub(super) fn quoted(&mut self) -> Option<&'a str> {
         let rest = self.rest();
         let mark = rest.chars().next().filter(|mark| matches!(mark, '"' | '\''))?;
@@ -201,7 +203,7 @@ impl<'a> Scanner<'a> {
         Some(&rest[1..=length])
     }
 
-    /// What a list opens with, and closes with, if one comes next.
+    /// Consumes the opening bracket of a list, if one comes next, and returns the closing one.
     pub(super) fn opens(&mut self) -> Option<&'static str> {
         let all = [("[", "]"), ("{", "}"), ("⟨", "⟩"), ("<", ">"), ("\\langle", "\\rangle"), ("(/", "/)")];
         let (open, close) = all.into_iter().find(|(open, _)| self.sees(open))?;
@@ -209,7 +211,7 @@ impl<'a> Scanner<'a> {
         Some(close)
     }
 
-    /// The items of a list that has been opened, to its end. A comma may stand behind the last one.
+    /// Reads the items of a list after its opening bracket, to its end. A comma may follow the last item.
     pub(super) fn items<T>(
         &mut self,
         close: &str,
@@ -223,13 +225,13 @@ impl<'a> Scanner<'a> {
         Ok(items)
     }
 
-    /// What stands behind an item of a list: a comma, or the end.
+    /// Consumes the comma after an item, unless the list ends there.
     pub(super) fn behind_item(&mut self, close: &str) -> Read<()> {
         let is_there = self.takes(",") || self.sees(close);
         is_there.then_some(()).ok_or_else(|| self.unexpected(format!("`,` or `{close}`")))
     }
 
-    /// A list.
+    /// Reads a list with its brackets.
     pub(super) fn list<T>(&mut self, expected: &str, item: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
         match self.opens() {
             Some(close) => self.items(close, item),

@@ -1,4 +1,4 @@
-//! The calls as a C function, or a C++ one.
+//! A C or C++ function that makes the calls.
 
 use std::fmt::{self, Write};
 
@@ -7,7 +7,7 @@ use dtype_core::{BaseType, OldType, Step};
 use super::emitted::{Emitted, literal, numbers, wrapped};
 use crate::record::{Field, FieldPlace, Language, Record};
 
-/// A translation unit with one function that builds the datatype.
+/// Writes a translation unit with one function that builds the datatype.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
     let Emitted { name, program, bounds, measure, .. } = emitted;
     writeln!(f, "/*")?;
@@ -86,7 +86,7 @@ int {name}_create(MPI_Datatype *newtype)
     )
 }
 
-/// Checks that a struct has the layout that is described, if it is known which header declares it.
+/// Writes checks that a struct has the described layout, if the header that declares the struct is known.
 fn layout_of(f: &mut String, record: &Record) -> fmt::Result {
     let Record { name, language, header: Some(header), size, fields, .. } = record else { return Ok(()) };
     if !matches!(language, Language::C | Language::Cxx) {
@@ -94,7 +94,7 @@ fn layout_of(f: &mut String, record: &Record) -> fmt::Result {
     }
     writeln!(f, "\n#include <stddef.h>\n#include \"{}\"\n", header.replace(['"', '\n'], "_"))?;
     writeln!(f, "static_assert(sizeof({name}) == {size}, \"{name} has another size here\");")?;
-    // In C++, fields may be private, and where they are cannot always be asked for.
+    // In C++, fields may be private, and not every class allows `offsetof`.
     if *language == Language::Cxx {
         return Ok(());
     }
@@ -109,7 +109,7 @@ fn layout_of(f: &mut String, record: &Record) -> fmt::Result {
     Ok(())
 }
 
-/// The types of C that the predefined datatypes of a program stand for, each once.
+/// Returns the C types of the program's predefined datatypes, each once.
 fn types_of(emitted: &Emitted<'_>) -> Vec<(&'static str, BaseType)> {
     let mut found = Vec::new();
     for base in emitted.bases() {
@@ -122,7 +122,7 @@ fn types_of(emitted: &Emitted<'_>) -> Vec<(&'static str, BaseType)> {
     found
 }
 
-/// The lists of a step, as constants.
+/// Writes the lists of a step as constants.
 fn lists(f: &mut String, i: usize, step: &Step) -> fmt::Result {
     let (lengths, displacements) = numbers(step);
     if !lengths.is_empty() {

@@ -1,10 +1,10 @@
-//! A tree for Graphviz: equal subtrees once.
+//! A tree as a graph for Graphviz, with equal subtrees drawn once.
 
 use std::fmt::{self, Write};
 
 use dtype_core::{CostModel, TypeTree};
 
-/// The graph of a tree, with what each node costs with all below it.
+/// Writes the graph of a tree. Each node shows the cost of its subtree.
 pub(super) fn write(f: &mut String, tree: &TypeTree, costs: &dyn CostModel) -> fmt::Result {
     writeln!(f, "digraph layout {{")?;
     writeln!(f, "    node [shape=box, fontname=\"monospace\"];\n    edge [fontname=\"monospace\"];")?;
@@ -15,12 +15,12 @@ pub(super) fn write(f: &mut String, tree: &TypeTree, costs: &dyn CostModel) -> f
 
 struct Graph<'a> {
     costs: &'a dyn CostModel,
-    /// Those that are written.
+    /// The nodes that are already written.
     nodes: Vec<&'a TypeTree>,
 }
 
 impl<'a> Graph<'a> {
-    /// Writes a node, and those below it, unless they are there. Its number.
+    /// Writes a node and its subtree, unless an equal one is already written. Returns the node's number.
     fn node(&mut self, f: &mut String, tree: &'a TypeTree) -> Result<usize, fmt::Error> {
         if let Some(number) = self.nodes.iter().position(|known| *known == tree) {
             return Ok(number);

@@ -1,4 +1,5 @@
-//! What a program in any language is written from, and how its lists are.
+//! The data from which programs in all languages are written, and functions that write their numbers and
+//! lists.
 
 use std::fmt::{self, Display, Write};
 
@@ -6,31 +7,31 @@ use dtype_core::{BaseType, Bounds, Measure, OldType, Program, Step};
 
 use crate::record::Record;
 
-/// A datatype that a program makes.
+/// A datatype for which a program is written.
 pub(super) struct Emitted<'a> {
-    /// What functions are called.
+    /// The name from which the function names are formed.
     pub(super) name: &'a str,
     pub(super) program: Program,
     pub(super) bounds: Bounds,
     /// The datatype's size and true extent.
     pub(super) measure: Measure,
-    /// What the program says of itself.
+    /// The comment at the beginning of the program.
     pub(super) comment: String,
-    /// Of a struct, its fields.
+    /// The fields, if the layout is a struct.
     pub(super) record: Option<&'a Record>,
 }
 
-/// Columns of a line of a program.
+/// The width of a program's lines in columns.
 pub(super) const WIDTH: usize = 100;
 
 impl Emitted<'_> {
-    /// The true lower bound and the true extent, unless there is no data: libraries differ in where that
-    /// begins.
+    /// Returns the true lower bound and the true extent. If there is no data, the result is `None`, because
+    /// libraries then report different true lower bounds.
     pub(super) fn true_bounds(&self) -> Option<[i64; 2]> {
         (self.measure.size > 0).then(|| [self.measure.lower_bound, self.measure.true_extent()])
     }
 
-    /// The predefined datatypes that the program is made of, as often as they stand in it.
+    /// Returns the predefined datatypes of the program, with repetitions.
     pub(super) fn bases(&self) -> impl Iterator<Item = BaseType> {
         let Program { steps, result } = &self.program;
         let all = steps.iter().flat_map(Step::oldtypes).chain([result]);
@@ -41,7 +42,7 @@ impl Emitted<'_> {
     }
 }
 
-/// A number of a kind; the least one cannot be written in C, nor in Fortran.
+/// Returns a number with its kind suffix. The least `i64` cannot be written as one literal in C or Fortran.
 pub(super) fn literal(number: i64, kind: &str) -> String {
     match number {
         i64::MIN => format!("{}{kind} - 1{kind}", i64::MIN + 1),
@@ -49,7 +50,7 @@ pub(super) fn literal(number: i64, kind: &str) -> String {
     }
 }
 
-/// A step's block lengths and displacements.
+/// Returns the block lengths and the displacements of a step.
 pub(super) fn numbers(step: &Step) -> (&[u64], &[i64]) {
     match step {
         Step::HindexedBlock { displacements, .. } => (&[], displacements),
@@ -59,7 +60,7 @@ pub(super) fn numbers(step: &Step) -> (&[u64], &[i64]) {
     }
 }
 
-/// Writes `start`, a list, and `end`, in lines of [`WIDTH`] columns, those behind the first one indented.
+/// Writes `start`, a list and `end` in lines of [`WIDTH`] columns. Lines after the first one are indented.
 pub(super) fn wrapped<T: Display>(f: &mut String, start: &str, items: &[T], end: &str) -> fmt::Result {
     let indent = start.len() - start.trim_start().len() + 4;
     f.push_str(start);

@@ -1,4 +1,5 @@
-//! The calls as a Fortran subroutine, with the module `mpi_f08`, or with `mpi`, where handles are integers.
+//! A Fortran subroutine that makes the calls, with the module `mpi_f08`, or with `mpi`, where handles are
+//! integers.
 
 use std::fmt::{self, Write};
 
@@ -6,24 +7,24 @@ use dtype_core::{OldType, Step};
 
 use super::emitted::{Emitted, WIDTH, literal, numbers};
 
-/// What stands behind numbers of bytes.
+/// The kind suffix of strides, displacements and bounds in bytes.
 const KIND: &str = "_MPI_ADDRESS_KIND";
-/// What stands behind numbers of bytes of any size.
+/// The kind suffix of sizes and true bounds in bytes.
 const COUNT: &str = "_MPI_COUNT_KIND";
 
-/// What a program says that uses one of MPI's modules.
+/// A Fortran module of MPI.
 pub(super) struct Module {
     name: &'static str,
-    /// The type of a datatype.
+    /// The type of a datatype's handle.
     datatype: &'static str,
 }
 
-/// Fortran 2008 and newer.
+/// The module for Fortran 2008 and newer.
 pub(super) const F08: Module = Module { name: "mpi_f08", datatype: "type(MPI_Datatype)" };
-/// Before.
+/// The module for older programs.
 pub(super) const OLD: Module = Module { name: "mpi", datatype: "integer" };
 
-/// A module with one subroutine that builds the datatype.
+/// Writes a module with one subroutine that builds the datatype.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>, module: &Module) -> fmt::Result {
     let Module { name: mpi, datatype } = module;
     let Emitted { name, program, bounds, measure, .. } = emitted;
@@ -94,7 +95,7 @@ end module {name}_datatype"
     )
 }
 
-/// Goes on only if nothing is wrong.
+/// Writes a statement that leaves the block if the call has failed.
 fn leave(f: &mut String) -> fmt::Result {
     writeln!(f, "      if (ierror /= MPI_SUCCESS) exit build")
 }
@@ -110,7 +111,8 @@ fn declare(f: &mut String, i: usize, step: &Step) -> fmt::Result {
     Ok(())
 }
 
-/// Gives the lists of a step their values, a line at a time: a statement has no more than 256 lines.
+/// Writes the assignments to a step's lists, with one line per statement. A statement may have at most 256
+/// lines.
 fn assign(f: &mut String, i: usize, step: &Step) -> fmt::Result {
     let (lengths, displacements) = numbers(step);
     pieces(f, &format!("blocklengths{i}"), lengths)?;
@@ -135,7 +137,7 @@ fn pieces<T: fmt::Display>(f: &mut String, name: &str, items: &[T]) -> fmt::Resu
 }
 
 fn call(f: &mut String, i: usize, step: &Step, datatype: &str) -> fmt::Result {
-    // What the call is, but for its arguments and its result.
+    // The name and the arguments of the call, without the result.
     let (call, arguments) = match step {
         Step::Contiguous { count, oldtype } => ("contiguous", format!("{count}, {}", of(*oldtype))),
         Step::Hvector { count, blocklength, stride, oldtype } => (
@@ -160,7 +162,7 @@ fn call(f: &mut String, i: usize, step: &Step, datatype: &str) -> fmt::Result {
         }
     };
     let Step::Struct { oldtypes, .. } = step else {
-        // A line has up to 132 columns.
+        // A line may have at most 132 columns.
         let blank = if arguments.len() < WIDTH - 40 { " " } else { " &\n        " };
         return writeln!(f, "      call MPI_Type_{call}({arguments},{blank}t({i}), ierror)");
     };
@@ -173,7 +175,7 @@ fn call(f: &mut String, i: usize, step: &Step, datatype: &str) -> fmt::Result {
 
 fn of(oldtype: OldType) -> String {
     match oldtype {
-        // C's are there in Fortran, too (MPI 4.1 section 19.3.9).
+        // The predefined datatypes of C also exist in Fortran (MPI 4.1 section 19.3.9).
         OldType::Base(base) => base.mpi_name().to_owned(),
         OldType::Step(step) => format!("t({step})"),
     }

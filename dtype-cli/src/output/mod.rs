@@ -1,4 +1,4 @@
-//! What the command writes: an answer in one of several formats. Those that are programs are a file each.
+//! The answers of the command, in several formats. Formats that are programs have a file each.
 
 mod c;
 mod dot;
@@ -22,59 +22,59 @@ pub(crate) use table::{fields, structs};
 
 use crate::{models::Models, record::Record};
 
-/// How an answer is written.
+/// The format of an answer.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// One JSON object: the tree, without the bounds of a datatype.
+    /// One JSON object: the tree, without the bounds of the datatype.
     #[default]
     Json,
-    /// The tree, a node a line.
+    /// The tree, one node per line.
     Text,
-    /// The papers' notation, likewise.
+    /// The tree in the papers' notation, without the bounds.
     Notation,
-    /// The MPI calls.
+    /// The MPI calls that make the datatype.
     Calls,
     /// A C function that makes the datatype.
     C,
-    /// A Fortran subroutine that makes it, with the module `mpi_f08`.
+    /// A Fortran subroutine that makes the datatype, with the module `mpi_f08`.
     Fortran,
-    /// The same with the module `mpi`.
+    /// A Fortran subroutine that makes the datatype, with the module `mpi`.
     FortranMpi,
-    /// A Python function that makes it, with mpi4py.
+    /// A Python function that makes the datatype, with mpi4py.
     Python,
-    /// Rust as users of dtype-runtime write it: a struct that derives `MpiDatatype`, or `layout!`.
+    /// Rust code for dtype-runtime: a struct that derives `MpiDatatype`, or `layout!`.
     Rust,
-    /// A Rust function that makes it, with rsmpi alone.
+    /// A Rust function that makes the datatype, with rsmpi alone.
     Rsmpi,
-    /// The tree as a graph for Graphviz, equal subtrees once.
+    /// The tree as a graph for Graphviz, with equal subtrees drawn once.
     Dot,
-    /// A picture: memory, and the tree beside it.
+    /// A picture of the memory and of the tree.
     Svg,
-    /// A page with pictures, for a browser: the cost model and the order of a struct's fields can be changed.
+    /// A page with pictures, for a browser; the cost model and the order of a struct's fields can be changed.
     Html,
-    /// A picture for the terminal, in colours if it is one.
+    /// A picture for the terminal, in colours if the output is one.
     Ansi,
 }
 
-/// An answer: a tree, what it costs, and the bounds of the datatype.
+/// An answer: a tree, its cost, and the bounds of the datatype.
 pub(crate) struct Answer<'a> {
     pub(crate) solution: &'a Solution,
-    /// The tree before it was solved, if pictures show it.
+    /// The given tree, if pictures show it.
     pub(crate) given: Option<&'a TypeTree>,
-    /// The cost model, and others for pages.
+    /// The cost model, and the other ones for pages.
     pub(crate) models: &'a Models,
-    /// Whether escape sequences may be written.
+    /// `true` if escape sequences may be written.
     pub(crate) is_coloured: bool,
     pub(crate) bounds: Bounds,
-    /// Where the description came from.
+    /// The name of the input.
     pub(crate) source: String,
-    /// What functions and their files are called.
+    /// The name from which the names of functions and modules are formed.
     pub(crate) name: &'a str,
-    /// Of a struct, its fields.
+    /// The fields, if the layout is a struct.
     pub(crate) record: Option<&'a Record>,
 }
 
-/// The JSON form.
+/// The JSON form of an answer.
 #[derive(Serialize)]
 struct Json<'a> {
     cost: u64,
@@ -83,7 +83,7 @@ struct Json<'a> {
 }
 
 impl Answer<'_> {
-    /// The text of the answer.
+    /// Returns the answer as text in a format.
     pub(crate) fn write(&self, format: Format) -> Result<String> {
         let Solution { tree, cost, optimality } = self.solution;
         let mut text = String::new();
@@ -124,7 +124,7 @@ impl Answer<'_> {
         Ok(text)
     }
 
-    /// What pictures are called.
+    /// Returns the title of pictures.
     fn title(&self) -> String {
         self.record.map_or_else(|| self.source.clone(), |record| record.name.clone())
     }
@@ -150,11 +150,11 @@ impl Answer<'_> {
             self.name
         );
         let Solution { tree, cost, optimality } = self.solution;
-        // Counts are a C int in every language.
+        // Counts have the range of C's `int` in every language.
         let program = Program::lower_within(tree, Some(self.bounds), i32::MAX as u64)?;
         let measure = tree.measure()?;
         let Bounds { lower_bound, extent } = self.bounds;
-        // No name of a file ends a comment.
+        // A file name must not end the comment.
         let source = self.source.replace(char::is_control, " ").replace("*/", "* /");
         let comment = format!(
             "Written by `dtype` from {source}.\n\
@@ -166,12 +166,12 @@ impl Answer<'_> {
     }
 }
 
-/// The message where a library has no name for a predefined datatype.
+/// Returns the message for a predefined datatype that a library has no name for.
 fn no_name(library: &str, base: BaseType) -> String {
     format!("{library} has no name for {}; write the datatype in another language", base.mpi_name())
 }
 
-/// A tree in the papers' notation, as it is read.
+/// A tree in the papers' notation, in the form that `input` reads.
 struct Notation<'a>(&'a TypeTree);
 
 impl Display for Notation<'_> {

@@ -1,5 +1,5 @@
-//! Pictures: a layout with the tree that is given and the least-cost one, and a page on which the cost model
-//! and the order of a struct's fields can be changed.
+//! Pictures of a layout with its given tree and its least-cost tree. On a page of pictures, the reader can
+//! change the cost model and the order of a struct's fields.
 
 use std::fmt::{self, Write};
 
@@ -14,18 +14,18 @@ use crate::{
     record::{Field, FieldPlace, Record},
 };
 
-/// What is drawn.
+/// The content of a picture.
 pub(crate) struct Drawn<'a> {
     pub(crate) title: &'a str,
     pub(crate) bounds: Bounds,
-    /// Trees with their headings.
+    /// The trees with their headings.
     pub(crate) trees: Vec<(&'a str, &'a TypeTree)>,
     pub(crate) costs: &'a dyn CostModel,
-    /// Of a struct, its fields.
+    /// The fields, if the layout is a struct.
     pub(crate) record: Option<&'a Record>,
 }
 
-/// The picture of a layout.
+/// Returns the picture of a layout.
 pub(crate) fn picture(drawn: &Drawn<'_>) -> Result<Picture> {
     let (_, tree) = drawn.trees.first().context("a tree to draw")?;
     let mut picture = Picture::new(drawn.title, tree, drawn.bounds)?;
@@ -38,7 +38,8 @@ pub(crate) fn picture(drawn: &Drawn<'_>) -> Result<Picture> {
     Ok(picture)
 }
 
-/// The trees of a layout as it is given and at least cost, with their headings; one, if that is the same.
+/// Returns the given tree and the least-cost tree with their headings, or only the given one if no cheaper
+/// one was found.
 pub(crate) fn compared<'a>(
     given: &'a TypeTree,
     least: &'a Solution,
@@ -51,12 +52,13 @@ pub(crate) fn compared<'a>(
     vec![("as it is given".to_owned(), given), (format!("least-cost tree ({optimality})"), &least.tree)]
 }
 
-/// As many pictures are on a page, and as many bytes.
+/// The largest number of pictures on a page. Once the pictures exceed `MOST_BYTES` bytes, no further order of
+/// fields is added.
 const MOST_PICTURES: usize = 150;
 const MOST_BYTES: usize = 1 << 20;
 
-/// A page with pictures of a layout under several cost models, and of a struct with its fields in several
-/// orders, of which one is shown at a time. It is whole: no script, and nothing from elsewhere.
+/// Returns a page with pictures of a layout under several cost models and, for a struct, in several orders of
+/// the fields. The page shows one picture at a time. It has no script and loads no other files.
 pub(crate) fn page(
     title: &str,
     tree: &TypeTree,
@@ -109,7 +111,7 @@ struct Page {
 }
 
 impl Page {
-    /// One of several choices; the first one is chosen. Without a name it is not shown.
+    /// Writes one of several choices. The first one is selected. A choice without a name is not shown.
     fn choice(&mut self, group: &str, letter: char, number: usize, name: &str) -> fmt::Result {
         let id = format!("{letter}{number}");
         let checked = if number == 0 { " checked" } else { "" };
@@ -169,11 +171,12 @@ struct Order {
     record: Option<Record>,
 }
 
-/// The struct with its fields in other orders, as C would lay them out: the one with the least padding; then
-/// all of them if they are few, or each field first, and each last.
+/// Returns the struct with its fields in other orders, as C would lay them out. The order with the least
+/// padding is the first. If at most four fields can move, all orders follow. Otherwise, each field is put
+/// first and last.
 fn other_orders(tree: &TypeTree, record: &Record, most: usize) -> Vec<Order> {
     let TypeTree::Struct { displacements, children } = tree else { return Vec::new() };
-    // What is packed, or lies otherwise where no rule puts it, is not moved.
+    // If C would place the fields elsewhere, as for a packed struct, no field is moved.
     if !record.is_laid_out() {
         return Vec::new();
     }
@@ -208,11 +211,11 @@ fn other_orders(tree: &TypeTree, record: &Record, most: usize) -> Vec<Order> {
         })
         .filter_map(|(name, order)| {
             let other = laid_out(record, &first, &order)?;
-            // A part moves with the field that it is in.
+            // A part moves with the field that contains it.
             let moved = displacements.iter().zip(children).map(|(at, child)| {
                 let holds = |field: &Field| (field.offset..field.offset + field.size).contains(&(*at as u64));
                 let field = record.fields.iter().position(holds)?;
-                // It moves with one field only.
+                // A part that extends beyond its field cannot be moved.
                 let Field { offset, size, .. } = &record.fields[field];
                 let end = at.checked_add(child.measure().ok()?.upper_bound)?;
                 if end > i64::try_from(offset + size).ok()? {
@@ -231,8 +234,8 @@ fn other_orders(tree: &TypeTree, record: &Record, most: usize) -> Vec<Order> {
         .collect()
 }
 
-/// A record with fields behind those that come first, each at the next place that its alignment allows. The
-/// fields are listed as they were.
+/// Returns a record with the fields in `order` after those in `first`, each at the next offset that its
+/// alignment allows. The fields stay in the same order in the list.
 fn laid_out(record: &Record, first: &[&Field], order: &[&Field]) -> Option<Record> {
     let mut end = first.iter().map(|field| field.offset + field.size).max().unwrap_or(0);
     let mut fields = record.fields.clone();
@@ -245,7 +248,7 @@ fn laid_out(record: &Record, first: &[&Field], order: &[&Field]) -> Option<Recor
     Some(Record { fields, size: end.checked_next_multiple_of(record.alignment)?, ..record.clone() })
 }
 
-/// All orders of a few things.
+/// Returns all orders of the given fields.
 fn permutations<'a>(all: &[&'a Field]) -> Vec<Vec<&'a Field>> {
     if all.is_empty() {
         return vec![Vec::new()];

@@ -1,4 +1,4 @@
-//! The calls as a Python function, with mpi4py.
+//! A Python function that makes the calls, with mpi4py.
 
 use std::fmt::{self, Write};
 
@@ -6,7 +6,7 @@ use dtype_core::{BaseType, OldType, Step};
 
 use super::emitted::{Emitted, wrapped};
 
-/// A module with one function that builds the datatype.
+/// Writes a module with one function that builds the datatype.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
     let Emitted { name, program, bounds, measure, .. } = emitted;
     emitted.comment.lines().try_for_each(|line| writeln!(f, "{}", format!("# {line}").trim_end()))?;
@@ -108,12 +108,12 @@ fn of(oldtype: OldType) -> String {
     }
 }
 
-/// Whether mpi4py has a name for a predefined datatype: not for Fortran's pairs.
+/// Returns `true` if mpi4py has a name for a predefined datatype. Fortran's pairs have none.
 pub(super) fn is_named(base: BaseType) -> bool {
     !matches!(base, BaseType::TwoReal | BaseType::TwoDoublePrecision | BaseType::TwoInteger)
 }
 
-/// A predefined datatype in mpi4py, whose names cannot begin with a digit.
+/// Returns mpi4py's name of a predefined datatype. Python names cannot begin with a digit.
 fn of_base(base: BaseType) -> String {
     match base {
         BaseType::LongLong => "MPI.LONG_LONG".to_owned(),

@@ -1,4 +1,4 @@
-//! The calls as a Rust function, with rsmpi alone.
+//! A Rust function that makes the calls, with rsmpi alone.
 
 use std::fmt::{self, Write};
 
@@ -6,7 +6,7 @@ use dtype_core::{BaseType, OldType, Step};
 
 use super::emitted::{Emitted, numbers, wrapped};
 
-/// The Rust type that rsmpi carries as a predefined datatype with the same values.
+/// Returns the Rust type whose predefined datatype in rsmpi has the same values as `base`.
 pub(super) fn type_of(base: BaseType) -> Option<&'static str> {
     match base.plain()? {
         BaseType::Byte => Some("u8"),
@@ -15,7 +15,7 @@ pub(super) fn type_of(base: BaseType) -> Option<&'static str> {
     }
 }
 
-/// A module with one function that builds the datatype.
+/// Writes a module with one function that builds the datatype.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>) -> fmt::Result {
     let Emitted { name, program, bounds, measure, .. } = emitted;
     emitted.comment.lines().try_for_each(|line| writeln!(f, "{}", format!("// {line}").trim_end()))?;
@@ -149,7 +149,7 @@ fn of(oldtype: OldType) -> String {
     }
 }
 
-/// The types of a struct are all references.
+/// Returns the old type as a reference, as rsmpi's constructor of structs requires.
 fn as_reference(oldtype: OldType) -> String {
     match oldtype {
         OldType::Base(base) => format!("UncommittedDatatypeRef::from({})", of_base(base)),

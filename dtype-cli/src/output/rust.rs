@@ -1,5 +1,5 @@
-//! A layout as our users write it in Rust: a struct that derives `MpiDatatype`, or a part of an array that
-//! `layout!` names.
+//! A layout as users of dtype-runtime write it: a struct that derives `MpiDatatype`, or a part of an array
+//! that `layout!` names.
 
 use std::{
     collections::HashSet,
@@ -12,10 +12,11 @@ use dtype_core::{BaseType, Bounds, Run, TypeTree};
 use super::{emitted::Emitted, rsmpi::type_of};
 use crate::record::Record;
 
-/// As many fields, or pieces of an array, are written.
+/// The largest number of fields, or of pieces of an array, that are written.
 const MOST: usize = 200;
 
-/// A struct if there are several types or fields, and else a part of an array.
+/// Writes a part of an array if the layout has one base type and no fields with names. Otherwise, writes a
+/// struct.
 pub(super) fn write(f: &mut String, emitted: &Emitted<'_>, tree: &TypeTree) -> Result<()> {
     let Emitted { name, bounds, record, .. } = *emitted;
     if let Some(base) = emitted.bases().find(|base| type_of(*base).is_none()) {
@@ -53,7 +54,7 @@ pub(super) fn write(f: &mut String, emitted: &Emitted<'_>, tree: &TypeTree) -> R
     Ok(structure.write(f, record.map_or_else(|| camel(name), |record| camel(&record.name)).as_str())?)
 }
 
-/// A name as Rust writes those of types, without the namespaces that it is in.
+/// Returns the name of a type in Rust's style, without its namespaces.
 fn camel(name: &str) -> String {
     let name = name.trim_start_matches("struct ").trim_start_matches("union ");
     let name = name.strip_prefix("type(").map_or(name, |name| name.trim_end_matches(')'));
@@ -70,11 +71,11 @@ fn camel(name: &str) -> String {
     if is_free && all.starts_with(|c: char| c.is_ascii_alphabetic()) { all } else { format!("Layout{all}") }
 }
 
-/// A struct, as C lays it out.
+/// A struct with the layout of C.
 struct Structure {
     fields: Vec<Field>,
     is_packed: bool,
-    /// What it is aligned to beyond its fields.
+    /// The alignment, if it is greater than that of the fields.
     aligned: Option<i64>,
     size: i64,
 }
@@ -82,13 +83,13 @@ struct Structure {
 struct Field {
     name: String,
     type_name: String,
-    /// None for padding that has to be said.
+    /// The offset in bytes, or `None` for explicit padding.
     at: Option<i64>,
 }
 
-/// The struct whose fields are the runs, if they lie one behind the other.
+/// Returns the struct whose fields are the runs, if these follow one another without overlap.
 fn structure(runs: &[Run], bounds: Bounds, record: Option<&Record>) -> Option<Structure> {
-    // Larger ones are no types of Rust.
+    // Rust does not accept larger types.
     const MOST_BYTES: i64 = 1 << 46;
     let pieces = pieces(runs, record)?;
     let natural = pieces.iter().map(|piece| piece.base.alignment() as i64).max()?;
@@ -131,7 +132,7 @@ fn structure(runs: &[Run], bounds: Bounds, record: Option<&Record>) -> Option<St
     Some(Structure { fields, is_packed, aligned, size: bounds.extent })
 }
 
-/// A field to be: an element, or an array of adjacent ones.
+/// A future field: an element, or an array of adjacent elements.
 struct Piece {
     name: String,
     base: BaseType,
@@ -139,7 +140,7 @@ struct Piece {
     count: Option<u64>,
 }
 
-/// The runs, cut where fields begin and end, under the names of these.
+/// Splits the runs at the boundaries of fields, and names the pieces after the fields.
 fn pieces(runs: &[Run], record: Option<&Record>) -> Option<Vec<Piece>> {
     let mut pieces: Vec<Piece> = Vec::new();
     for run in runs {
@@ -166,7 +167,7 @@ fn pieces(runs: &[Run], record: Option<&Record>) -> Option<Vec<Piece>> {
             i += count;
         }
     }
-    // Parts of one field are told apart by where they are.
+    // The names of several parts of one field contain their offsets.
     let names: Vec<String> = pieces.iter().map(|piece| snake(&piece.name)).collect();
     let mut used: HashSet<String> = HashSet::new();
     for (i, piece) in pieces.iter_mut().enumerate() {
@@ -185,7 +186,7 @@ fn pieces(runs: &[Run], record: Option<&Record>) -> Option<Vec<Piece>> {
     Some(pieces)
 }
 
-/// What cannot be a name as it is.
+/// The words that `snake` writes with `r#`.
 const KEYWORDS: [&str; 51] = [
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else",
     "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",
@@ -194,7 +195,7 @@ const KEYWORDS: [&str; 51] = [
     "union", "raw", "auto",
 ];
 
-/// A name as Rust writes those of fields.
+/// Returns a valid name of a field.
 fn snake(name: &str) -> String {
     let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     match name.as_str() {
@@ -212,7 +213,7 @@ impl Structure {
             Some(alignment) => format!(", align({alignment})"),
             None => if self.is_packed { ", packed" } else { "" }.to_owned(),
         };
-        // With fields that stay at home, rsmpi does not take the type as it is.
+        // rsmpi's calls do not accept slices of a type with skipped fields.
         let usage = if self.fields.iter().any(|field| field.at.is_none()) {
             format!(
                 "`{name}::buffer(&values)` and `{name}::buffer_mut(&mut values)` go\n/// into rsmpi's calls."
@@ -247,23 +248,24 @@ pub struct {name} {{"
 }
 
 /// A part of an array.
-struct Part {
+struct ArrayPart {
     element: &'static str,
     dimensions: Vec<i64>,
-    /// Its pieces, as `layout!` names them.
+    /// The pieces, as `layout!` writes them.
     pieces: Vec<String>,
 }
 
-/// The part of an array that a tree of one base type describes.
-fn part(tree: &TypeTree, runs: Option<&[Run]>, bounds: Bounds) -> Option<Part> {
+/// Returns the part of an array that a tree of one base type describes.
+fn part(tree: &TypeTree, runs: Option<&[Run]>, bounds: Bounds) -> Option<ArrayPart> {
     if bounds.lower_bound != 0 || bounds.extent <= 0 {
         return None;
     }
     nest(tree, bounds.extent).or_else(|| list(runs?, bounds.extent))
 }
 
-/// Loops at strides that divide each other: a block of an array of several dimensions.
-fn nest(tree: &TypeTree, extent: i64) -> Option<Part> {
+/// Returns the block of a multidimensional array that nested loops describe, if each stride divides the next
+/// outer one.
+fn nest(tree: &TypeTree, extent: i64) -> Option<ArrayPart> {
     let (mut at, mut loops, mut inner) = (0i64, Vec::new(), tree);
     let base = loop {
         match inner {
@@ -306,11 +308,11 @@ fn nest(tree: &TypeTree, extent: i64) -> Option<Part> {
         (at, outer) = (at % stride, stride);
     }
     let pieces = vec![format!("[{}]", indices.join(", "))];
-    (at == 0).then_some(Part { element: type_of(base)?, dimensions, pieces })
+    (at == 0).then_some(ArrayPart { element: type_of(base)?, dimensions, pieces })
 }
 
-/// Pieces of an array of one dimension.
-fn list(runs: &[Run], extent: i64) -> Option<Part> {
+/// Returns the pieces of a one-dimensional array.
+fn list(runs: &[Run], extent: i64) -> Option<ArrayPart> {
     let base = runs.first()?.base;
     let element = base.extent() as i64;
     let mut pieces = Vec::new();
@@ -331,10 +333,10 @@ fn list(runs: &[Run], extent: i64) -> Option<Part> {
             _ => return None,
         });
     }
-    Some(Part { element: type_of(base)?, dimensions: vec![extent / element], pieces })
+    Some(ArrayPart { element: type_of(base)?, dimensions: vec![extent / element], pieces })
 }
 
-impl Part {
+impl ArrayPart {
     fn write(&self, f: &mut String, name: &str) -> fmt::Result {
         let Self { element, dimensions, pieces } = self;
         let array: String = dimensions.iter().fold(String::new(), |all, length| all + &format!("[{length}]"));

@@ -1,4 +1,4 @@
-//! Structs as tables: one field a line, or one struct a line.
+//! Tables of structs: one field per line, or one struct per line.
 
 use std::fmt::{self, Write};
 
@@ -7,14 +7,14 @@ use crate::{
     record::{Record, Reordered},
 };
 
-/// The fields of a struct, the padding between them, and a better order of them.
+/// Writes the fields of a struct, the padding between them, and a better order of the fields.
 pub(crate) fn fields(f: &mut String, record: &Record) -> fmt::Result {
     let Record { name, declared, size, .. } = record;
     match declared {
         Some((file, line)) => writeln!(f, "{name}, {file}:{line}")?,
         None => writeln!(f, "{name}")?,
     }
-    // Fields and gaps, by their offsets.
+    // The offset, size, name and type of each field and each gap.
     let mut rows: Vec<(u64, u64, String, &str)> = Vec::new();
     for field in &record.fields {
         rows.push((field.offset, field.size, field.label(), &field.type_name));
@@ -38,7 +38,7 @@ pub(crate) fn fields(f: &mut String, record: &Record) -> fmt::Result {
     }
 }
 
-/// The structs of a program: those first whose fields waste the most.
+/// Writes the structs of a program, first those that another order of the fields would shrink the most.
 pub(crate) fn structs(f: &mut String, all: &[Listed]) -> fmt::Result {
     let mut rows: Vec<_> = all
         .iter()

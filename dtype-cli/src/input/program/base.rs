@@ -1,12 +1,12 @@
-//! The base types of a language, as debug information names them.
+//! The predefined datatypes of a language's base types, as debug information describes them.
 
 use dtype_core::BaseType;
 use gimli::constants as dw;
 
 use crate::record::Language;
 
-/// The predefined datatype of a base type: by its name, or by how it is encoded (DWARF 5, section 5.1.1), and
-/// its size in bytes.
+/// Returns the predefined datatype of a base type. The name decides, or else the encoding (DWARF 5, section
+/// 5.1.1) and the size in bytes.
 pub(super) fn base_type(
     language: Language,
     name: &str,
@@ -16,12 +16,13 @@ pub(super) fn base_type(
     let is_of_size = |base: &BaseType| base.size() == size;
     match language {
         Language::Fortran => in_fortran(name, encoding, size),
-        // A `char` is four bytes in Rust.
+        // The size is compared because Rust's `char` has four bytes.
         _ => by_name(name).filter(is_of_size).or_else(|| by_encoding(name, encoding, size)),
     }
 }
 
-/// What a name says: of a base type, or one that is given to it (`typedef`), as in `int32_t` or `MPI_Aint`.
+/// Returns the predefined datatype that a name implies. The name is that of a base type, or of a `typedef`
+/// such as `int32_t` or `MPI_Aint`.
 pub(super) fn by_name(name: &str) -> Option<BaseType> {
     Some(match name {
         "MPI_Aint" => BaseType::Aint,
@@ -50,7 +51,7 @@ fn by_encoding(name: &str, encoding: gimli::DwAte, size: u64) -> Option<BaseType
         (dw::DW_ATE_float, 8) => BaseType::F64,
         (dw::DW_ATE_complex_float, 8) => BaseType::C32,
         (dw::DW_ATE_complex_float, 16) => BaseType::C64,
-        // As clang calls that of `long double`.
+        // clang's name for the complex type of `long double`.
         (dw::DW_ATE_complex_float, _) if name == "complex" => BaseType::CLongDoubleComplex,
         (dw::DW_ATE_boolean, 1) => BaseType::Bool,
         (dw::DW_ATE_signed | dw::DW_ATE_signed_char, 1) => BaseType::I8,
@@ -65,7 +66,7 @@ fn by_encoding(name: &str, encoding: gimli::DwAte, size: u64) -> Option<BaseType
     })
 }
 
-/// The kinds that have a name without a number are the default ones.
+/// Returns the predefined datatype of a Fortran type. Default kinds have the names without a number.
 fn in_fortran(name: &str, encoding: gimli::DwAte, size: u64) -> Option<BaseType> {
     Some(match (encoding, size) {
         (dw::DW_ATE_signed, 1) => BaseType::Integer1,

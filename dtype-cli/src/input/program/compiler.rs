@@ -1,5 +1,4 @@
-//! Declarations that are typed in: a compiler that is there turns them into an object file with debug
-//! information.
+//! Declarations in C and C++. An installed compiler turns them into an object file with debug information.
 
 use std::{
     env, fs,
@@ -9,14 +8,14 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-/// Declarations, and what they are in.
+/// A language of declarations, with its compiler.
 pub(crate) struct Compiled {
-    /// The environment variable that names a compiler, and which one else.
+    /// The environment variable that names a compiler. If it is not set, the compiler is `usual`.
     variable: &'static str,
     usual: &'static str,
-    /// What it calls the language.
+    /// The compiler's name for the language.
     language: &'static str,
-    /// How files of the language end.
+    /// The extensions of the language's files.
     endings: &'static [&'static str],
 }
 
@@ -29,15 +28,15 @@ impl Compiled {
         endings: &["hpp", "hh", "hxx", "H", "cpp", "cc", "cxx", "C"],
     };
 
-    /// The language of a file, by its ending.
+    /// Returns `true` if the extension of a file is one of this language.
     pub(crate) fn is_of(&self, file: &Path) -> bool {
         let ending = file.extension().and_then(|ending| ending.to_str());
         ending.is_some_and(|ending| self.endings.contains(&ending))
     }
 }
 
-/// Compiles declarations, as they would be in the file of that name. `compiler` is a command with or without
-/// arguments.
+/// Compiles declarations as if they were in `file`, and returns the object file. `compiler` is a command with
+/// or without arguments.
 pub(crate) fn compile(
     text: &[u8],
     file: Option<&PathBuf>,

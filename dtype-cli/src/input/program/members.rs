@@ -1,4 +1,4 @@
-//! The members of structs: where they lie, and what MPI carries of each.
+//! The members of structs: their offsets, and what MPI carries of each.
 
 use anyhow::{Result, bail};
 use dtype_core::TypeTree;
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::record::{Field, FieldPlace, Language, Record};
 
-/// Describes a struct under a name, without the fields that are skipped.
+/// Describes a struct under `name`, without the skipped fields.
 pub(super) fn describe(
     types: &Types<'_>,
     place: Place,
@@ -30,18 +30,18 @@ pub(super) fn describe(
     Ok(Described { record, tree, refused })
 }
 
-/// The members of a struct, and what MPI carries of each.
+/// The members of a struct, with the tree that MPI carries of each.
 struct Members {
     fields: Vec<Field>,
     trees: Vec<(u64, TypeTree)>,
     size: u64,
     alignment: u64,
-    /// Bytes that are no padding.
+    /// The bytes that are not padding.
     data: u64,
 }
 
 impl Members {
-    /// All of them, by offset.
+    /// Returns the tree of all members that have data, by offset.
     fn tree(&self) -> TypeTree {
         let carried = |tree: &TypeTree| tree.measure().is_ok_and(|measure| measure.entries > 0);
         let (places, trees): (Vec<i64>, Vec<TypeTree>) = self
@@ -86,7 +86,7 @@ impl<'a> Walk<'_, 'a> {
         Ok(Type { name: title, size, alignment, padding: size.saturating_sub(data), tree })
     }
 
-    /// The members of a struct, a class or a union.
+    /// Returns the members of a struct, a class or a union.
     fn members(&mut self, place: Place, entry: &Entry<'a>, path: &str, levels: usize) -> Result<Members> {
         let is_union = entry.tag() == dw::DW_TAG_union_type;
         let size = entry.attr_value(dw::DW_AT_byte_size).and_then(|size| size.udata_value()).unwrap_or(0);
@@ -115,7 +115,7 @@ impl<'a> Walk<'_, 'a> {
                 }
                 _ => continue,
             }
-            // What belongs to the class, and not to each object.
+            // A static member belongs to the class and not to an object.
             if child.has_attr(dw::DW_AT_external) || child.has_attr(dw::DW_AT_declaration) {
                 continue;
             }
@@ -148,7 +148,7 @@ impl<'a> Walk<'_, 'a> {
             name => name,
         };
         let path = match (&name, inside) {
-            // The fields of an unnamed struct, and what is inherited, are the outer one's own.
+            // The fields of an unnamed struct and of a base class are named like the outer struct's own.
             (None, inside) => inside.to_owned(),
             _ if is_base => inside.to_owned(),
             (Some(name), "") => name.clone(),
@@ -161,7 +161,7 @@ impl<'a> Walk<'_, 'a> {
         let offset = match child.attr_value(dw::DW_AT_data_member_location) {
             None => {
                 let bit = child.attr_value(dw::DW_AT_data_bit_offset).and_then(|bit| bit.udata_value());
-                // The unit that holds the bits.
+                // The offset of the storage unit that holds the bits.
                 bit.unwrap_or(0) / 8 / found.size.max(1) * found.size
             }
             Some(AttributeValue::Exprloc(expression)) => constant(expression, self.types, place)
@@ -190,7 +190,7 @@ impl<'a> Walk<'_, 'a> {
             let why = "is the pointer to the table of virtual functions, which each process has its own of";
             found.tree = self.refuse(&path, why);
         }
-        // What is inherited is skipped by the name of the class; the length of a text with the text.
+        // A base class is skipped by its name. The hidden length of a Fortran text is skipped with the text.
         let skipped = if is_base { name.as_str() } else { path.as_str() };
         let text = path.rsplit('.').next().and_then(|own| own.strip_prefix('_')?.strip_suffix("_length"));
         let is_length = self.types.language(place.unit) == Language::Fortran
@@ -218,7 +218,8 @@ impl<'a> Walk<'_, 'a> {
         Ok(())
     }
 
-    /// Of a union there is one member at a time. It can be carried where all have the same type map.
+    /// Merges the members of a union into one, if all of them have the same type map. Otherwise, refuses the
+    /// union, because MPI cannot know which member is present.
     fn union(&mut self, members: &mut Members, path: &str) {
         let size = |tree: &TypeTree| tree.measure().map_or(0, |measure| measure.entries);
         let mut carried = members.trees.iter().filter(|(_, tree)| size(tree) > 0);
@@ -245,7 +246,8 @@ impl<'a> Walk<'_, 'a> {
     }
 }
 
-/// Bytes of fields that are no padding: of those of a union the most, and of bit-fields in one unit all.
+/// Returns the bytes of fields that are not padding. In a union, only the member with the most data counts.
+/// Bit-fields in one storage unit count as that unit.
 fn data(fields: &[Field], is_union: bool) -> u64 {
     let mut units = Vec::new();
     let data = fields.iter().map(|field| match field.place {
@@ -260,7 +262,7 @@ fn data(fields: &[Field], is_union: bool) -> u64 {
     if is_union { data.max().unwrap_or(0) } else { data.fold(0, u64::saturating_add) }
 }
 
-/// Gives fields of a size that is not told what there is up to the next one.
+/// Sets the size of allocatable fields, which debug information omits, to the distance to the next field.
 fn spread(members: &mut Members) {
     let ends: Vec<u64> =
         members.fields.iter().skip(1).map(|next| next.offset).chain([members.size]).collect();
@@ -279,7 +281,8 @@ fn count_of(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// An offset that is written as an expression, as DWARF 2 does: only what adds a number to the address.
+/// Returns an offset that is written as an expression, as in DWARF 2. The only accepted expression adds a
+/// constant to the address.
 fn constant(expression: gimli::Expression<Slice<'_>>, types: &Types<'_>, place: Place) -> Option<u64> {
     let mut operations = expression.operations(types.units[place.unit].encoding());
     let gimli::Operation::PlusConstant { value: offset } = operations.next().ok()?? else { return None };

@@ -1,8 +1,8 @@
-//! Structs of compiled programs, in C, C++, Fortran and Rust, by their debug information (DWARF).
+//! Structs of compiled programs in C, C++, Fortran and Rust, read from their debug information (DWARF).
 //!
-//! Declarations that are typed in go through a compiler first (`compiler`). No language is parsed here.
-//! `sections` finds the information in a file, `types` the structs in it, and `walk` says what MPI carries of
-//! one.
+//! This module does not parse any language: declarations go through a compiler first (`compiler`). `sections`
+//! finds the debug information in a file, `types` finds the structs in it, and `walk` determines what MPI
+//! carries of a struct.
 
 mod base;
 mod compiler;
@@ -27,25 +27,25 @@ use walk::{Described, Refused};
 
 use crate::record::{Language, Record};
 
-/// Which struct is wanted, and what of it.
+/// The selection of a struct and its fields.
 pub(super) struct Wanted<'a> {
     pub(super) name: Option<&'a str>,
-    /// Only structs that this file declares, of which the last one is meant if none is named.
+    /// The file whose structs are listed. If no struct is named, the last one in the file is chosen.
     pub(super) file: Option<&'a str>,
-    /// Fields that stay at home.
+    /// The fields to leave out.
     pub(super) skip: &'a [String],
 }
 
-/// A struct of a program, and why MPI cannot carry it, if it cannot.
+/// A struct of a program, with the reason if MPI cannot carry it.
 #[derive(Serialize)]
 pub(crate) struct Listed {
     pub(crate) record: Record,
     pub(crate) refused: Option<String>,
-    /// Its size with its fields in the order that needs the least memory, and that order, if it is another.
+    /// The least size of the struct in another order of its fields, and that order, if it saves memory.
     pub(crate) least: Option<(u64, Vec<String>)>,
 }
 
-/// Whether a file is a program, a library, or an object file.
+/// Returns `true` if a file is a program, a library, or an object file.
 pub(super) fn is_program(file: &[u8]) -> bool {
     use FileKind::{Archive, Elf32, Elf64, MachO32, MachO64, MachOFat32, MachOFat64, Pe32, Pe64};
     let kind = FileKind::parse(file);
@@ -54,7 +54,7 @@ pub(super) fn is_program(file: &[u8]) -> bool {
     })
 }
 
-/// The struct that is wanted, and its datatype, or what MPI cannot carry of it.
+/// Reads the chosen struct. The inner error says what MPI cannot carry of it.
 pub(super) fn read(file: &[u8], wanted: &Wanted<'_>) -> Result<(Record, Result<Datatype>)> {
     let sections = Sections::load(file)?;
     let dwarf = sections.dwarf();
@@ -77,7 +77,7 @@ pub(super) fn read(file: &[u8], wanted: &Wanted<'_>) -> Result<(Record, Result<D
     Ok((record, datatype))
 }
 
-/// All structs whose names have a text in them, each once.
+/// Lists the structs whose names contain `wanted.name`, each once.
 pub(super) fn list(file: &[u8], wanted: &Wanted<'_>) -> Result<Vec<Listed>> {
     let sections = Sections::load(file)?;
     let dwarf = sections.dwarf();
@@ -87,7 +87,7 @@ pub(super) fn list(file: &[u8], wanted: &Wanted<'_>) -> Result<Vec<Listed>> {
         if wanted.name.is_some_and(|part| !found.name.contains(bare(part))) {
             continue;
         }
-        // Only C has different structs of one name.
+        // Only C allows different structs of one name in one program.
         let file = match types.language(found.place.unit) {
             Language::C => types.declared(found.place.unit, &types.entry(found.place)?),
             _ => None,
@@ -117,7 +117,7 @@ pub(super) fn list(file: &[u8], wanted: &Wanted<'_>) -> Result<Vec<Listed>> {
     Ok(all)
 }
 
-/// The message for all that MPI cannot carry of a struct.
+/// Returns the message for the parts of a struct that MPI cannot carry.
 fn refusal(record: &Record, refused: &[Refused]) -> String {
     const SHOWN: usize = 12;
     let declared = record.declared.as_ref().map(|(file, line)| format!(" ({file}:{line})"));
@@ -141,14 +141,14 @@ fn refusal(record: &Record, refused: &[Refused]) -> String {
     lines.join("\n")
 }
 
-/// A refusal for a table.
+/// Returns a refusal in short form, for a table.
 fn short(Refused { path, why }: &Refused) -> String {
     let end = [": ", " (", ", "].iter().filter_map(|mark| why.find(mark)).min();
     let why = &why[..end.unwrap_or(why.len())];
     format!("{path} {why}").trim_start().to_owned()
 }
 
-/// A name without what languages write around it.
+/// Returns a name without the language's keywords around it.
 fn bare(name: &str) -> &str {
     let name = name.trim();
     for word in ["struct ", "class ", "union "] {
@@ -174,7 +174,7 @@ impl Types<'_> {
         describe(self, found.place, name, skipped)
     }
 
-    /// The struct that is wanted.
+    /// Returns the struct that `wanted` selects.
     fn chosen<'f>(&self, all: &'f [Found], wanted: &Wanted<'_>) -> Result<&'f Found> {
         let Some(wanted_name) = wanted.name else { return self.only(all, wanted) };
         let (name, place) = wanted_name.split_once('@').map_or((wanted_name, None), |(n, at)| (n, Some(at)));
@@ -194,7 +194,7 @@ impl Types<'_> {
             })
         };
         let mut candidates: Vec<_> = all.iter().filter(is_whole).collect();
-        // Types of Fortran are not called by their modules.
+        // Users name a Fortran type without its module, so other modules are searched, too.
         let is_fortran = |found: &&Found| self.language(found.place.unit) == Language::Fortran;
         if candidates.is_empty() || place.is_some() || candidates.iter().all(is_fortran) {
             candidates.extend(all.iter().filter(is_end));
@@ -227,7 +227,8 @@ impl Types<'_> {
         }
     }
 
-    /// The struct that is meant if none is named: the only one, or the last that a file declares.
+    /// Returns the struct that is meant if none is named: the only one, or the last that `wanted.file`
+    /// declares.
     fn only<'f>(&self, all: &'f [Found], wanted: &Wanted<'_>) -> Result<&'f Found> {
         if let Some(file) = wanted.file {
             let mut last: Option<(u64, &Found)> = None;
@@ -252,7 +253,7 @@ impl Types<'_> {
     }
 }
 
-/// The message for a name that no struct has.
+/// Returns the message for a name that no struct has.
 fn unknown(all: &[Found], wanted: &str, name: &str) -> String {
     let (small, mut near) = (name.to_lowercase(), Vec::new());
     for found in all {

@@ -1,4 +1,4 @@
-//! The debug information of a file: its sections, decompressed, and in an object file relocated.
+//! The debug information of a file: its sections, decompressed and, in an object file, relocated.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use gimli::{DwarfSections, SectionId};
 use object::{File, FileKind, Object, ObjectKind, ObjectSection, RelocationMap, Section};
 
-/// What sections are read from.
+/// The debug sections of a file, which a [`Dwarf`] borrows.
 pub(super) struct Sections<'a> {
     sections: DwarfSections<Cow<'a, [u8]>>,
     endian: gimli::RunTimeEndian,
@@ -44,13 +44,14 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// A section's bytes; none if it is not there.
+/// Returns the bytes of a section, or no bytes if the section does not exist.
 fn section<'a>(object: &File<'a>, id: SectionId) -> Result<Cow<'a, [u8]>> {
     if object.kind() != ObjectKind::Relocatable {
         let Some(section) = object.section_by_name(id.name()) else { return Ok(Cow::Borrowed(&[])) };
         return section.uncompressed_data().with_context(|| id.name());
     }
-    // There may be several, with units of their own; some formats call theirs otherwise.
+    // An object file may have several sections of one name, each with its own units. In some formats the
+    // sections have other names, which `section_by_name` knows.
     let (mut all, is_it) = (Vec::new(), |section: &Section<'_, '_>| section.name() == Ok(id.name()));
     let mut sections: Vec<_> = object.sections().filter(is_it).collect();
     if sections.is_empty() {
@@ -62,13 +63,13 @@ fn section<'a>(object: &File<'a>, id: SectionId) -> Result<Cow<'a, [u8]>> {
     Ok(Cow::Owned(all))
 }
 
-/// The bytes of a section of an object file, with the offsets into other sections filled in.
+/// Returns the bytes of an object file's section, with the offsets into other sections filled in.
 fn relocated<'a>(object: &File<'a>, section: &Section<'a, '_>) -> Result<Vec<u8>> {
     let mut data = section.uncompressed_data()?.into_owned();
     for (at, relocation) in section.relocations() {
         let size = usize::from(relocation.size()) / 8;
         let mut map = RelocationMap::default();
-        // What is not understood is where something is at run time.
+        // Other relocations are of run-time addresses, which no type depends on.
         if size == 0 || size > 8 || map.add(object, at, relocation).is_err() {
             continue;
         }

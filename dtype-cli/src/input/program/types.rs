@@ -1,4 +1,4 @@
-//! The types of a program: where they are described, and what they are called.
+//! The types of a program: the places of their descriptions, and their names.
 
 use std::{cell::RefCell, collections::HashMap};
 
@@ -11,7 +11,7 @@ use crate::record::Language;
 pub(super) type Unit<'a> = gimli::Unit<Slice<'a>>;
 pub(super) type Entry<'a> = DebuggingInformationEntry<Slice<'a>>;
 
-/// Where a type is described: the number of a unit, and an offset in it.
+/// The place where a type is described: the number of a unit, and an offset in it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub(super) unit: usize,
@@ -22,21 +22,21 @@ pub(super) struct Place {
 pub(super) struct Types<'a> {
     pub(super) dwarf: &'a Dwarf<'a>,
     pub(super) units: Vec<Unit<'a>>,
-    /// Of each unit.
+    /// The language of each unit.
     languages: Vec<Language>,
-    /// Where the types with a signature are.
+    /// The places of the types that have a signature.
     pub(super) signed: HashMap<u64, Place>,
-    /// Where the structs with a name are that some unit only mentions.
+    /// The places of the defined structs, by their names without namespaces. `definition` fills the map.
     pub(super) defined: RefCell<Option<HashMap<String, Place>>>,
 }
 
-/// Where a struct is described.
+/// A struct that is defined in the debug information.
 pub(super) struct Found {
     pub(super) place: Place,
-    /// With the namespaces or modules that it is in.
+    /// The name, with its namespaces or modules.
     pub(super) name: String,
     pub(super) tag: gimli::DwTag,
-    /// What tells two of one name apart.
+    /// The line of the declaration. With the size, it distinguishes structs of one name.
     pub(super) line: u64,
     pub(super) size: u64,
 }
@@ -75,7 +75,7 @@ impl<'a> Types<'a> {
         Ok(self.units[place.unit].entry(place.offset)?)
     }
 
-    /// What an attribute names: another entry, if it is in this file.
+    /// Returns the entry that an attribute refers to, if it is in this file.
     pub(super) fn referred(&self, unit: usize, entry: &Entry<'a>, at: gimli::DwAt) -> Option<Place> {
         match entry.attr_value(at)? {
             AttributeValue::UnitRef(offset) => Some(Place { unit, offset }),
@@ -101,7 +101,7 @@ impl<'a> Types<'a> {
         self.languages[unit]
     }
 
-    /// The file and the line of a declaration.
+    /// Returns the file and the line of a declaration.
     pub(super) fn declared(&self, unit: usize, entry: &Entry<'a>) -> Option<(String, u64)> {
         let line = entry.attr_value(dw::DW_AT_decl_line)?.udata_value()?;
         let file = match entry.attr_value(dw::DW_AT_decl_file)? {
@@ -115,7 +115,7 @@ impl<'a> Types<'a> {
         (!file.is_empty()).then(|| (file.to_owned(), line))
     }
 
-    /// How a struct is called in its language.
+    /// Returns the name of a struct as its language writes it.
     pub(super) fn title(language: Language, tag: gimli::DwTag, name: &str) -> String {
         match (language, tag) {
             (Language::C | Language::Other, dw::DW_TAG_union_type) => format!("union {name}"),
@@ -127,7 +127,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// All structs, classes and unions that are defined, and have a name or are given one (`typedef`).
+    /// Returns all defined structs, classes and unions that have a name of their own or from a `typedef`.
     pub(super) fn structs(&self) -> Result<Vec<Found>> {
         let mut all = Vec::new();
         for unit in 0..self.units.len() {
@@ -139,10 +139,11 @@ impl<'a> Types<'a> {
     fn structs_of(&self, number: usize, all: &mut Vec<Found>) -> Result<()> {
         let unit = &self.units[number];
         let mut entries = unit.entries_raw(None)?;
-        // The scopes that are open, with their depths, and whether they are enums, whose variants are structs
-        // of the compiler's.
+        // The open scopes, each with its depth, its name, and `true` for an enum. The structs in an enum are
+        // its variants, which the compiler generates.
         let mut scopes: Vec<(isize, String, bool)> = Vec::new();
-        // What is declared in its scope, and defined elsewhere; and structs that have no name of their own.
+        // `declared` has the names of structs that are defined outside their scope. `unnamed` has the structs
+        // without a name.
         let mut declared: HashMap<usize, String> = HashMap::new();
         let mut unnamed: HashMap<usize, Found> = HashMap::new();
         let mut given: Vec<(usize, String)> = Vec::new();
@@ -204,7 +205,7 @@ impl<'a> Types<'a> {
             let (true, Some(size), false) = (is_struct, size, is_declaration) else { continue };
             let place = Place { unit: number, offset };
             match name {
-                // Compilers make some of their own.
+                // Compilers generate some structs themselves.
                 Some(name) if !name.contains('{') && !name.contains("__vtype_") => {
                     all.push(Found { place, name, tag, line, size });
                 }
@@ -214,7 +215,7 @@ impl<'a> Types<'a> {
                 }
             }
         }
-        // The name of a type that has no other, and another name of one that has.
+        // A `typedef` names a struct that has no name of its own.
         for (target, name) in given {
             if let Some(found) = unnamed.remove(&target) {
                 all.push(Found { name, tag: dw::DW_TAG_typedef, ..found });
@@ -223,7 +224,7 @@ impl<'a> Types<'a> {
         Ok(())
     }
 
-    /// Where a struct is defined that is only declared somewhere else.
+    /// Returns the definition of a struct that a unit only declares.
     pub(super) fn definition(&self, name: &str) -> Result<Option<Place>> {
         if self.defined.borrow().is_none() {
             let mut all = HashMap::new();
@@ -240,9 +241,9 @@ impl<'a> Types<'a> {
     }
 }
 
-/// What a unit was compiled from.
+/// Returns the source language of a unit.
 fn language(unit: &Unit<'_>) -> Language {
-    // Those of 2023 are newer than gimli's names of DWARF's languages.
+    // gimli does not name the language standards of 2023.
     const CXX_23: gimli::DwLang = gimli::DwLang(0x3a);
     const C_23: gimli::DwLang = gimli::DwLang(0x3e);
     const FORTRAN_23: gimli::DwLang = gimli::DwLang(0x3f);
@@ -274,7 +275,7 @@ fn language(unit: &Unit<'_>) -> Language {
     }
 }
 
-/// Where in its unit something is.
+/// Returns the offset to which a reference within the unit points.
 fn in_unit(value: &AttributeValue<Slice<'_>>) -> Option<usize> {
     match value {
         AttributeValue::UnitRef(offset) => Some(offset.0),

@@ -1,4 +1,5 @@
-//! What a type of a program is to MPI: its bytes, or why MPI cannot carry them. Structs are in `members`.
+//! The types of a program as MPI sees them: their bytes, or the reason why MPI cannot carry them. Structs are
+//! in `members`.
 
 use anyhow::{Result, bail};
 use dtype_core::{BaseType, TypeTree};
@@ -11,38 +12,38 @@ use super::{
 };
 use crate::record::{Language, Record};
 
-/// As deep as this, types are followed: each level is a call.
+/// The greatest depth to which types are followed. Each level is a recursive call.
 pub(super) const MOST_LEVELS: usize = 200;
 
-/// A type as it is described.
+/// The properties of a type in the program.
 pub(super) struct Type {
     pub(super) name: String,
     pub(super) size: u64,
     pub(super) alignment: u64,
-    /// Bytes of padding.
+    /// The bytes of padding.
     pub(super) padding: u64,
-    /// What MPI carries of it.
+    /// The tree of the bytes that MPI carries.
     pub(super) tree: TypeTree,
 }
 
-/// A struct: its fields, what MPI carries of them, and what it cannot.
+/// A struct: its fields, the tree that MPI carries, and the fields that MPI cannot carry.
 pub(super) struct Described {
     pub(super) record: Record,
     pub(super) tree: TypeTree,
     pub(super) refused: Vec<Refused>,
 }
 
-/// Something that MPI cannot carry.
+/// A field, or a whole struct, that MPI cannot carry.
 pub(super) struct Refused {
-    /// The field, with the fields that it is in.
+    /// The field, with the fields that contain it; empty for the whole struct.
     pub(super) path: String,
     pub(super) why: String,
 }
 
-/// One walk through the types of a struct.
+/// A walk through the types of a struct.
 pub(super) struct Walk<'w, 'a> {
     pub(super) types: &'w Types<'a>,
-    /// Fields to be left out, and whether they were found.
+    /// The fields to leave out, each with `true` if it was found.
     pub(super) skipped: &'w mut [(String, bool)],
     pub(super) refused: Vec<Refused>,
 }
@@ -52,7 +53,7 @@ pub(super) fn nothing() -> TypeTree {
 }
 
 impl<'a> Walk<'_, 'a> {
-    /// Notes that MPI cannot carry something, of which nothing is left.
+    /// Records that MPI cannot carry `path`, and returns an empty tree.
     pub(super) fn refuse(&mut self, path: &str, why: impl Into<String>) -> TypeTree {
         self.refused.push(Refused { path: path.to_owned(), why: why.into() });
         nothing()
@@ -63,7 +64,7 @@ impl<'a> Walk<'_, 'a> {
         found.map(|(_, is_found)| *is_found = true).is_some()
     }
 
-    /// What an entry's attribute `DW_AT_type` says.
+    /// Returns the type to which the entry's attribute `DW_AT_type` refers.
     pub(super) fn type_of(
         &mut self,
         place: Place,
@@ -133,7 +134,7 @@ impl<'a> Walk<'_, 'a> {
                 };
                 let language = self.types.language(place.unit);
                 let name = match (tag, self.pointed_name(place, &entry)) {
-                    // Rust gives its pointers names.
+                    // Rust's pointer types have names.
                     (dw::DW_TAG_pointer_type, _) if name.is_some() => name.unwrap_or_default(),
                     (dw::DW_TAG_pointer_type, pointed) if language == Language::Fortran => {
                         format!("{pointed}, pointer")
@@ -152,7 +153,7 @@ impl<'a> Walk<'_, 'a> {
                     format!("is {what} (`{name}`): an address means nothing to another process")
                 };
                 let tree = self.refuse(path, why);
-                // Those to functions of a class are two words.
+                // A pointer to a member function takes two words.
                 let words = match tag {
                     dw::DW_TAG_ptr_to_member_type if self.is_of_function(place, &entry) => 2,
                     _ => 1,
@@ -164,14 +165,14 @@ impl<'a> Walk<'_, 'a> {
         Ok(found)
     }
 
-    /// Whether a pointer is one to a function.
+    /// Returns `true` if a pointer points to a function.
     fn is_of_function(&self, place: Place, entry: &Entry<'a>) -> bool {
         let pointed = self.types.referred(place.unit, entry, dw::DW_AT_type);
         let tag = pointed.and_then(|place| self.types.entry(place).ok()).map(|entry| entry.tag());
         tag == Some(dw::DW_TAG_subroutine_type)
     }
 
-    /// The name of what a pointer points to, without a look at what that is made of.
+    /// Returns the name of the type that a pointer points to, without examining that type.
     pub(super) fn pointed_name(&self, place: Place, entry: &Entry<'a>) -> String {
         let Some(at) = self.types.referred(place.unit, entry, dw::DW_AT_type) else {
             return "void".to_owned();
@@ -209,7 +210,7 @@ impl<'a> Walk<'_, 'a> {
         };
         let language = self.types.language(place.unit);
         let (tree, alignment) = match base_type(language, &name, encoding, size) {
-            // Fortran's complex numbers, too, are aligned as their parts.
+            // A complex number is aligned like its parts, in Fortran as well.
             Some(base) => (TypeTree::Leaf(base), base.alignment()),
             None if size == 0 => (nothing(), 1),
             None => {
@@ -220,7 +221,8 @@ impl<'a> Walk<'_, 'a> {
         Type { name, size, alignment, padding: 0, tree }
     }
 
-    /// A name for another type. That of a base type, such as `int32_t`, may say more than what is behind it.
+    /// Returns the type that a `typedef` names. A name such as `int32_t` may determine the predefined
+    /// datatype better than the base type does.
     fn typedef(
         &mut self,
         place: Place,
@@ -242,7 +244,7 @@ impl<'a> Walk<'_, 'a> {
         Ok(meant)
     }
 
-    /// An enumeration, as the whole number that it is.
+    /// Returns an enumeration as the integer that represents it.
     fn enumeration(
         &mut self,
         place: Place,
@@ -264,7 +266,7 @@ impl<'a> Walk<'_, 'a> {
         Ok(Type { name, size, alignment: power_of_two_in(size), padding: 0, tree })
     }
 
-    /// An array: its elements lie one behind the other, in whichever order its dimensions are counted.
+    /// Returns an array. Its elements are equally spaced, so the order of its dimensions does not matter.
     fn array(&mut self, place: Place, entry: &Entry<'a>, path: &str, levels: usize) -> Result<Type> {
         let is_elsewhere = [dw::DW_AT_data_location, dw::DW_AT_allocated, dw::DW_AT_associated]
             .into_iter()
@@ -274,7 +276,7 @@ impl<'a> Walk<'_, 'a> {
                        their own";
             let tree = self.refuse(path, why);
             let word = u64::from(self.types.units[place.unit].header.address_size());
-            // A descriptor, whose size is not told; it is what is left up to the next field.
+            // Debug information omits the size of the descriptor. The descriptor extends to the next field.
             return Ok(Type { name: "allocatable".to_owned(), size: 0, alignment: word, padding: 0, tree });
         }
         let element = self.type_of(place, entry, path, levels)?;
@@ -317,7 +319,7 @@ impl<'a> Walk<'_, 'a> {
         let stride = stride.unwrap_or(element.size);
         let count = dimensions.iter().try_fold(1u64, |all, count| all.checked_mul((*count)?));
         let Some((count, size)) = count.and_then(|count| Some((count, count.checked_mul(stride)?))) else {
-            // A flexible array member is no part of the struct.
+            // A flexible array member does not add to the size of the struct.
             let why = "is an array without a length: how many elements there are is known only at run time";
             let tree = self.refuse(path, why);
             return Ok(Type { name, size: 0, alignment: element.alignment, padding: 0, tree });
@@ -327,7 +329,7 @@ impl<'a> Walk<'_, 'a> {
                 .refuse(path, "is an array of length 0: what is behind the struct is known only at run time");
             return Ok(Type { name, size: 0, alignment: element.alignment, padding: 0, tree });
         }
-        // Vectors of a machine are aligned as a whole.
+        // A SIMD vector is aligned to its whole size.
         let alignment = if entry.has_attr(dw::DW_AT_GNU_vector) && size.is_power_of_two() {
             size
         } else {
@@ -339,13 +341,13 @@ impl<'a> Walk<'_, 'a> {
     }
 }
 
-/// An alignment that a program asks for.
+/// Returns the alignment that a program requests explicitly.
 pub(super) fn alignment(entry: &Entry<'_>) -> Option<u64> {
     let alignment = entry.attr_value(dw::DW_AT_alignment)?.udata_value()?;
     alignment.is_power_of_two().then_some(alignment)
 }
 
-/// The copies of an array.
+/// Returns the tree of an array: `count` copies of `child`.
 fn repeated(count: u64, stride: u64, child: TypeTree) -> TypeTree {
     if count == 0 {
         return nothing();
@@ -353,12 +355,12 @@ fn repeated(count: u64, stride: u64, child: TypeTree) -> TypeTree {
     TypeTree::vector(count, stride as i64, child)
 }
 
-/// The largest power of two that divides a size, up to 16.
+/// Returns the largest power of two, up to 16, that divides `size`.
 pub(super) fn power_of_two_in(size: u64) -> u64 {
     if size == 0 { 1 } else { 1 << size.trailing_zeros().min(4) }
 }
 
-/// A whole number.
+/// Returns the value of an integer attribute.
 pub(super) fn whole(value: &AttributeValue<Slice<'_>>) -> Option<i64> {
     value.sdata_value().or_else(|| value.udata_value().and_then(|value| i64::try_from(value).ok()))
 }
