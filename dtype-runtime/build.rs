@@ -1,4 +1,4 @@
-//! With the feature `mpi`: compiles the few lines of C that know the constants of `mpi.h`.
+//! Compiles the few lines of C that know the constants of `mpi.h`, if the feature `mpi` is enabled.
 
 fn main() {
     println!("cargo::rerun-if-changed=src/mpi/shim.c");
@@ -9,7 +9,7 @@ fn main() {
 
 #[cfg(feature = "mpi")]
 fn compile() {
-    // The same library that rsmpi finds, in the same way.
+    // The library that rsmpi finds, by the same method.
     let library = build_probe_mpi::probe().unwrap_or_else(|errors| {
         let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
         panic!("no MPI library was found:\n{}", reasons.join("\n"));

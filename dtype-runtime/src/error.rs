@@ -1,4 +1,4 @@
-//! What can go wrong at run time.
+//! The error type of this crate.
 
 use std::{convert::Infallible, fmt};
 
@@ -6,33 +6,33 @@ use dtype_core::{BaseType, SelectionError};
 
 /// Any error of this crate: of datatypes, layouts, packing, messages and MPI calls.
 ///
-/// `Debug` is the variant and the text of `Display`, since `unwrap` and a `main` that returns an error print
-/// that.
+/// `Debug` prints the variant and the text of `Display`, since `unwrap` and a `main` that returns an error
+/// use `Debug`.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A buffer of packed bytes has the wrong length.
     #[error("{what} takes {expected} packed bytes, but the buffer has {found}")]
     Length {
-        /// What is packed or unpacked.
+        /// The name of the type or object that is packed or unpacked.
         what: &'static str,
-        /// Bytes needed.
+        /// The required length in bytes.
         expected: usize,
-        /// Bytes given.
+        /// The length of the buffer in bytes.
         found: usize,
     },
-    /// Packed bytes hold a pattern that is not a valid value of its type. Nothing of this message or segment
-    /// has been written.
+    /// Packed bytes hold a pattern that is not a valid value of their type. Nothing of this message or
+    /// segment has been written.
     #[error(
         "byte {offset} of the packed data: {found:#x} is not a valid `{what}`; the sender's layout differs, \
          or the data is damaged"
     )]
     InvalidValue {
-        /// The type.
+        /// The name of the type.
         what: &'static str,
-        /// The packed byte at which it begins.
+        /// The position of the value's first packed byte.
         offset: usize,
-        /// Its bytes as a number, the first one lowest.
+        /// The bytes of the value as a little-endian number.
         found: u64,
     },
     /// A type tree is invalid, or its bytes cannot be counted.
@@ -41,21 +41,21 @@ pub enum Error {
     /// A layout reaches beyond the memory that it is joined to.
     #[error("the layout reaches from byte {first} to byte {end}, but the memory has {found} bytes")]
     Reach {
-        /// Its first byte.
+        /// The first byte of the layout.
         first: i128,
-        /// One past its last byte.
+        /// One past the last byte of the layout.
         end: i128,
-        /// Bytes of the memory.
+        /// The size of the memory in bytes.
         found: usize,
     },
-    /// A range of packed bytes is not within those of the layout.
+    /// A range is not within the packed bytes of the layout.
     #[error("{start}..{end} is not a range of the {size} packed bytes")]
     Range {
-        /// The first byte.
+        /// The first byte of the range.
         start: usize,
-        /// One past the last byte.
+        /// One past the last byte of the range.
         end: usize,
-        /// How many there are.
+        /// The number of packed bytes.
         size: usize,
     },
     /// Packed bytes begin or end within a value of a restricted type.
@@ -65,34 +65,34 @@ pub enum Error {
          for the rest"
     )]
     Torn {
-        /// The byte.
+        /// The position at which they begin or end.
         position: usize,
     },
-    /// Bytes cannot be written unchecked where a value of a restricted type is.
+    /// Bytes cannot be written unchecked over values of a restricted type.
     #[error(
         "the layout holds values of a restricted type (`bool`, `char`, `NonZero` or an enum), so bytes \
          cannot be written there unchecked: unpack them"
     )]
     Restricted,
-    /// Two layouts hold different base types, so that one cannot be copied into the other.
+    /// Two layouts hold different base types, so one cannot be copied into the other.
     #[error(
         "the layouts differ at packed byte {byte}: the source has a value of type {from}, the destination \
          one of type {to}"
     )]
     Signature {
-        /// The first packed byte of the value.
+        /// The position of the value's first packed byte.
         byte: usize,
-        /// Its base type in the source.
+        /// The base type of the value in the source.
         from: BaseType,
-        /// And in the destination.
+        /// The base type of the value in the destination.
         to: BaseType,
     },
-    /// A [`Transpack`](crate::pack::Transpack) was used with other plans, or other numbers of copies, than it
-    /// was made for.
+    /// A [`Transpack`](crate::pack::Transpack) was used with other plans, or other numbers of copies, than
+    /// those that it was made for.
     #[error("this `Transpack` was made for other plans, or for other numbers of copies: make one for these")]
     Plan,
     /// A segment given to an [`Unpacker`](crate::pack::Unpacker) does not have the checksum that its sender
-    /// computed. Nothing of it has been written. (The wire of segments has no checksums.)
+    /// computed. Nothing of the segment has been written. (Messages on the segments wire have no checksums.)
     #[error(
         "the segment is damaged: its CRC-32C is {found:#010x}, but the sender computed {expected:#010x}; \
          have it sent again"
@@ -100,10 +100,10 @@ pub enum Error {
     Checksum {
         /// The checksum that the sender computed.
         expected: u32,
-        /// The checksum of what arrived.
+        /// The checksum of the bytes that arrived.
         found: u32,
     },
-    /// A layout selects what its array does not have, or the array is too large.
+    /// The selection of a layout is invalid, or its array is too large.
     #[error(transparent)]
     Selection(#[from] SelectionError),
     /// A source has another shape than the array of the layout.
@@ -111,10 +111,10 @@ pub enum Error {
     Shape {
         /// The lengths of the dimensions of the layout's array.
         expected: Vec<usize>,
-        /// Those of the source, or its length if it is a slice.
+        /// The lengths of the dimensions of the source, or its length if it is a slice.
         found: Vec<usize>,
     },
-    /// A ready-made layout does not exist with these parameters.
+    /// A parameter of a ready-made layout has an invalid value.
     #[error("{shape}: {parameter} is {value}, but must be {requirement}")]
     Parameter {
         /// The layout: `Subarray`, `Darray`, `Halo` or `Tile`.
@@ -123,10 +123,10 @@ pub enum Error {
         parameter: String,
         /// The value.
         value: i128,
-        /// What it must be.
+        /// The requirement that the value does not meet.
         requirement: String,
     },
-    /// A layout that selects something twice cannot be received into.
+    /// A layout that selects a byte twice cannot be received into.
     #[error(
         "the layout covers some bytes more than once, so the result would depend on the order of writing: it \
          can be sent with `of`, but not received into"
@@ -139,11 +139,11 @@ pub enum Error {
         if *is_read { "to be read" } else { "to be written" }
     )]
     Meet {
-        /// Which of the layouts to be written.
+        /// The position of the layout among those to be written.
         write: usize,
-        /// Which other one.
+        /// The position of the other layout in its list.
         other: usize,
-        /// Whether that is one to be read.
+        /// `true` if the other layout is in the list of those to be read.
         is_read: bool,
     },
     /// MPI has not been initialized.
@@ -152,13 +152,13 @@ pub enum Error {
          in a program of sessions"
     )]
     NotInitialized,
-    /// MPI has been finalized, and its datatypes with it; or `in_session` has returned.
+    /// MPI has been finalized, so its datatypes are gone; or `in_session` has returned.
     #[error(
         "MPI datatypes cannot be used any more: MPI is finalized, as when the `Universe` is dropped, or \
          `in_session` has returned, which a program can run once"
     )]
     Finalized,
-    /// MPI was initialized for calls from its main thread only.
+    /// MPI was initialized for calls from the main thread only, and another thread called it.
     #[error(
         "MPI was initialized for calls from one thread, and this is another one: call from the thread that \
          has initialized it, or use `mpi::initialize_with_threading(mpi::Threading::Multiple)`"
@@ -169,7 +169,7 @@ pub enum Error {
     Tag {
         /// The tag.
         tag: i32,
-        /// The greatest tag.
+        /// The greatest valid tag.
         greatest: i32,
     },
     /// A rank is out of range.
@@ -180,16 +180,16 @@ pub enum Error {
         /// The size of the communicator.
         ranks: i32,
     },
-    /// A table of wires cannot be used: that which the environment variable `DTYPE_WIRES` names, or one that
-    /// was handed to `wire::calibrate_with`.
+    /// A table of wires cannot be used. The environment variable `DTYPE_WIRES` names it, or the program
+    /// passed it to `wire::calibrate_with`.
     #[error("the table of wires {table} cannot be used: {reason}")]
     Table {
-        /// Which one.
+        /// The origin of the table.
         table: String,
-        /// What is wrong with it.
+        /// The reason why the table cannot be used.
         reason: String,
     },
-    /// A message has another size than what it is received into. Nothing has been written.
+    /// A message has another size than its destination. Nothing has been written.
     #[error(
         "the message{} has {}{expected} packed bytes: sender and receiver must have the same number of \
          values",
@@ -199,29 +199,29 @@ pub enum Error {
         })
     )]
     Fit {
-        /// Packed bytes of what it is received into.
+        /// The packed size of the destination in bytes.
         expected: usize,
-        /// Packed bytes of the message; nothing where it is only known that there are more.
+        /// The packed size of the message in bytes; `None` if it is only known to be larger than `expected`.
         found: Option<usize>,
-        /// The rank that sent it, and its tag; nothing in a collective call, and where they are not known.
+        /// The rank that sent the message, and its tag; `None` in a collective call, or if they are not
+        /// known.
         from: Option<(i32, i32)>,
     },
-    /// A message holds other base types than what it is received into (only with `DTYPE_CHECK=1`, and between
-    /// two ranks only on communicators with [`wire::attach`](crate::wire::attach())). Nothing has been
-    /// written.
+    /// A message holds other base types than its destination. Nothing has been written. (The check needs
+    /// `DTYPE_CHECK=1`, and between two ranks a communicator with [`wire::attach`](crate::wire::attach()).)
     #[error(
         "{} from rank {rank} holds {found}, but what it is received into holds {expected}: sender and \
          receiver must have the same base types in the same order",
         tag.map_or("the part".to_owned(), |tag| format!("the message with tag {tag}"))
     )]
     Mismatch {
-        /// The rank that sent it.
+        /// The rank that sent the message.
         rank: i32,
-        /// Its tag, unless it is a part of a collective call.
+        /// The tag of the message; `None` for a part of a collective call.
         tag: Option<i32>,
-        /// The type signature of what it is received into.
+        /// The type signature of the destination.
         expected: String,
-        /// That of the message.
+        /// The type signature of the message.
         found: String,
     },
     /// Bytes that a rank announced in a collective call did not arrive. Nothing has been written.
@@ -232,16 +232,16 @@ pub enum Error {
     Announced {
         /// The rank.
         rank: i32,
-        /// The packed bytes that it announced.
+        /// The number of packed bytes that the rank announced.
         bytes: usize,
     },
-    /// A message on the wire of segments is not a segment of ours. Some of what it is received into may have
-    /// been written.
+    /// A message on the segments wire is not a segment of the expected message. Part of the destination may
+    /// have been written.
     #[error("rank {rank} sent something else than a segment of this message: {reason}")]
     Segment {
-        /// The rank that sent it.
+        /// The rank that sent the message.
         rank: i32,
-        /// What is wrong with it.
+        /// The reason why the message is not such a segment.
         reason: &'static str,
     },
     /// Messages or values cannot be divided among all ranks.
@@ -250,9 +250,9 @@ pub enum Error {
          equal part of whole values; an array is one value, so pass a slice of it (`&values[..]`)"
     )]
     Parts {
-        /// What is divided.
+        /// The name of the items that are divided, such as `packed bytes`.
         what: &'static str,
-        /// How many there are.
+        /// The number of items.
         found: usize,
         /// The number of ranks.
         ranks: usize,
@@ -262,30 +262,30 @@ pub enum Error {
     Wire {
         /// The wire.
         wire: &'static str,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
     /// Bytes do not describe a layout, or a layout cannot be described in bytes.
     #[error("these bytes do not describe a layout: {reason}")]
     Marshal {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// There is no memory for a buffer.
     #[error("out of memory: a buffer of {bytes} bytes cannot be allocated")]
     Memory {
-        /// The size of the buffer.
+        /// The size of the buffer in bytes.
         bytes: usize,
     },
     /// A datatype has no type tree, or a base type has no datatype in this library.
     #[error("the datatype {name} cannot be used: {reason}")]
     Datatype {
-        /// Its name.
+        /// The name of the datatype.
         name: String,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
-    /// A base type can only be packed as this machine stores it.
+    /// A base type can be packed only in the representation of this machine.
     #[error(
         "{base} can only be packed as this machine stores it: in another representation its bits would mean \
          something else"
@@ -294,19 +294,19 @@ pub enum Error {
         /// The base type.
         base: BaseType,
     },
-    /// An argument does not fit the type that the MPI call has for it.
+    /// A value does not fit the type of an argument of an MPI call.
     #[error("{call}: {value} does not fit its argument `{argument}`; the limit is {limit}")]
     Argument {
         /// The MPI function.
         call: &'static str,
-        /// The standard's name of the argument.
+        /// The name of the argument in the MPI standard.
         argument: &'static str,
         /// The value.
         value: i128,
         /// The greatest value that fits.
         limit: i128,
     },
-    /// The MPI library has built another datatype than it was asked for, as Open MPI does where counts
+    /// The MPI library has built another datatype than the requested one, as Open MPI does if counts
     /// overflow. The datatype is not used.
     #[error(
         "asked for a datatype of {asked_size} bytes of data, in bytes {} to {} of memory, {library} has \
@@ -314,15 +314,16 @@ pub enum Error {
         asked_range.0, asked_range.1, built_range.0, built_range.1
     )]
     Construction {
-        /// The library, as it calls itself.
+        /// The library's own name for itself.
         library: String,
-        /// Bytes of data of the datatype that was asked for.
+        /// The size of the requested datatype: its bytes of data.
         asked_size: u64,
-        /// Its first byte, and one past its last one.
+        /// The first byte of the requested datatype, and one past its last byte.
         asked_range: (i64, i64),
-        /// Bytes of data of the datatype that was built, as `MPI_Type_size_x` says.
+        /// The size of the built datatype, from `MPI_Type_size_x`.
         built_size: i64,
-        /// Its first byte and one past its last one, as `MPI_Type_get_true_extent_x` says.
+        /// The first byte of the built datatype, and one past its last byte, from
+        /// `MPI_Type_get_true_extent_x`.
         built_range: (i64, i64),
     },
     /// An MPI call failed.
@@ -330,14 +331,14 @@ pub enum Error {
     Mpi {
         /// The MPI function.
         call: &'static str,
-        /// What it returned.
+        /// The error code.
         code: i32,
-        /// The library's text of the error code.
+        /// The library's text for the error code.
         text: String,
     },
 }
 
-/// Who sent a message, and with which tag, if that is known.
+/// Returns the text ` from rank … with tag …`, or no text if the sender is not known.
 fn sender(from: Option<(i32, i32)>) -> String {
     from.map_or_else(String::new, |(rank, tag)| format!(" from rank {rank} with tag {tag}"))
 }
@@ -363,19 +364,19 @@ impl From<Infallible> for Error {
 }
 
 impl Error {
-    /// Checks that a buffer has just the length that is needed.
+    /// Checks that a buffer has exactly the required length.
     #[inline]
     pub(crate) fn unless_exactly(what: &'static str, expected: usize, found: usize) -> Result<(), Self> {
         if found == expected { Ok(()) } else { Err(Self::Length { what, expected, found }) }
     }
 
-    /// Checks that a buffer has the length that is needed, or more.
+    /// Checks that a buffer has at least the required length.
     #[inline]
     pub(crate) fn unless_room(what: &'static str, expected: usize, found: usize) -> Result<(), Self> {
         if found >= expected { Ok(()) } else { Err(Self::Length { what, expected, found }) }
     }
 
-    /// The same error in bytes that `bytes` others precede.
+    /// Adds `bytes` to the offset of an invalid value, for packed bytes that follow `bytes` other ones.
     pub(crate) fn behind(self, bytes: usize) -> Self {
         match self {
             Self::InvalidValue { what, offset, found } => {

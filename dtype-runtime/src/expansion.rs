@@ -1,4 +1,4 @@
-//! What the macros' expansions call.
+//! The functions and traits that expansions of the macros use.
 
 use std::{mem::MaybeUninit, slice::from_ref};
 
@@ -32,7 +32,7 @@ impl Runtime {
         const fn nth<T: MpiDatatype>(place: usize) -> usize {
             if place < T::ORDER.len() { T::ORDER[place] } else { usize::MAX }
         }
-        // The optimizer finds out which field each turn of a loop visits only if there is no loop.
+        // Unrolled: in a loop, the optimizer does not find out which field an iteration visits.
         macro_rules! one_by_one {
             ($($place:literal)*) => { $(T::visit_nth(visitor, const { nth::<T>($place) });)* };
         }
@@ -50,16 +50,17 @@ impl Runtime {
         datatype::must_be_fixed::<T>();
     }
 
-    /// The facts of an enum that travels as an integer.
+    /// Returns the facts of an enum that is transferred as the integer `I`.
     ///
     /// # Panics
-    /// Where constants are evaluated, if it is larger: the derive refuses what would make it so.
+    /// In constant evaluation, if the sizes of the enum and the integer differ. The derive refuses such
+    /// enums.
     pub const fn facts_of_enum<T: MpiDatatype, I: MpiDatatype>() -> Facts {
         assert!(size_of::<T>() == size_of::<I>(), "an enum is as large as its integer");
         Facts { any_pattern: false, receivable: T::VOUCHED, ..I::FACTS }
     }
 
-    /// Visits a type that is an integer with fewer values.
+    /// Visits a type that is transferred as the integer `I` and has fewer values.
     #[inline(always)]
     pub fn visit_integer<T: MpiDatatype, I: MpiDatatype>(visitor: &mut impl Visitor) {
         if let Some(base) = I::FACTS.base {
@@ -67,7 +68,7 @@ impl Runtime {
         }
     }
 
-    /// Whether packed bytes are those of one of these integers.
+    /// Returns `true` if the packed bytes are those of one of these integers.
     pub fn is_one_of<I: MpiDatatype>(packed: &[u8], integers: &[I]) -> bool {
         let mut bytes = [0; 8];
         integers.iter().any(|integer| {
@@ -75,8 +76,8 @@ impl Runtime {
         })
     }
 
-    /// Whether a type is laid out as a macro took it to be: the offsets of its travelling fields, in declared
-    /// order, and its size.
+    /// Returns `true` if a type has the layout that a macro assumed: the offsets of the fields that are sent,
+    /// in declared order, and the size of the type.
     pub const fn lies_as<T: MpiDatatype>(offsets: &[usize], size: usize) -> bool {
         size_of::<T>() == size && T::FIELDS.lie_at(offsets)
     }
@@ -91,19 +92,19 @@ impl Runtime {
         LazyDatatype::new::<T>(expansion)
     }
 
-    /// Counts a turn of a loop: see [`pieces::turn`].
+    /// Counts an iteration of a loop: see [`pieces::turn`].
     pub const fn turn(turns: usize) -> usize {
         pieces::turn(turns)
     }
 
-    /// What the pieces of a layout of elements `T` are written down with.
+    /// Returns a builder of pieces for a layout of elements `T`.
     pub const fn fixed_pieces<T, const PIECES: usize, const D: usize>(
         lengths: [i128; D],
     ) -> FixedPieces<T, PIECES, D> {
         FixedPieces::new(lengths, size_of::<T>())
     }
 
-    /// The same of a type map, in an array of bytes.
+    /// Returns a builder of pieces for a type map of this number of bytes.
     pub const fn fixed_entries<const PIECES: usize>(bytes: usize) -> FixedPieces<Memory, PIECES, 0> {
         FixedPieces::new([], bytes)
     }
@@ -113,11 +114,12 @@ impl Runtime {
     /// # Safety
     /// Nothing is read through the reference.
     pub const unsafe fn unwritten<T>(memory: &MaybeUninit<T>) -> &T {
-        // SAFETY: the caller reads nothing through it.
+        // SAFETY: the caller reads nothing through the reference.
         unsafe { pieces::unwritten(memory) }
     }
 
-    /// Refuses what no path can lead through: MPI carries no unions, boxes or references.
+    /// Checks that a path leads through a type that MPI can carry: with a union, a box or a reference, the
+    /// call does not compile.
     pub const fn is_carried<T: MpiDatatype>(_: *const T) {}
 
     /// See [`entry_of_selection`].
@@ -130,7 +132,7 @@ impl Runtime {
         of_type::<T>()
     }
 
-    /// What a macro has worked out, if what it took for granted is so.
+    /// Returns the results of a macro, or `None` if an assumption of the macro does not hold.
     pub const fn expansion(cost: u64, calls: &'static str, is_so: bool) -> Option<Expansion> {
         if is_so { Some(Expansion { cost, calls }) } else { None }
     }
@@ -141,7 +143,7 @@ impl Runtime {
         crate::types::rsmpi::equivalent_datatype::<T>()
     }
 
-    /// Without the feature `mpi` there is none.
+    /// Returns nothing: without the feature `mpi` there are no datatypes.
     #[cfg(not(feature = "mpi"))]
     pub fn equivalent_datatype<T: MpiDatatype>() -> EquivalentDatatype {}
 }
@@ -150,25 +152,25 @@ impl Runtime {
 mod equivalence {
     pub use ::mpi::datatype::Equivalence;
 
-    /// What rsmpi takes for a datatype.
+    /// The type of datatypes in implementations of rsmpi's `Equivalence`.
     pub type EquivalentDatatype = ::mpi::datatype::DatatypeRef<'static>;
 }
 
 #[cfg(not(feature = "mpi"))]
 mod equivalence {
-    /// In the place of rsmpi's, so that expansions are the same without it.
+    /// A stand-in for rsmpi's trait, so that expansions are the same without rsmpi.
     ///
     /// # Safety
-    /// None is needed.
+    /// There are no conditions.
     pub unsafe trait Equivalence {
-        /// Nothing.
+        /// The stand-in for the type of a datatype.
         type Out;
 
-        /// Nothing.
+        /// Returns the stand-in for a datatype.
         fn equivalent_datatype() -> Self::Out;
     }
 
-    /// Nothing.
+    /// The stand-in for a datatype.
     pub type EquivalentDatatype = ();
 }
 

@@ -1,12 +1,11 @@
-//! The macro `layout!`: its language is told here, and read in dtype-derive.
+//! The macro `layout!`. Its language is described here and parsed in dtype-derive.
 
-/// Names a part of an array, the way one writes an index: `layout!(f64[100][100] => [.., 3])` is column 3 of
-/// a matrix.
+/// Names a part of an array in the notation of an index: `layout!(f64[100][100] => [.., 3])` is column 3 of a
+/// matrix.
 ///
-/// The result is a layout. Its `of(&source)` and `of_mut(&mut source)` are views of that part of an array,
-/// which are buffers of every rsmpi call, and can be packed and unpacked without MPI. Nothing about them
-/// needs `unsafe`: bounds, the type of elements and overlaps are checked, by the compiler as far as it knows
-/// them.
+/// The result is a layout. Its methods `of(&source)` and `of_mut(&mut source)` return views of that part of
+/// an array. Views are buffers for every rsmpi call, and can be packed and unpacked without MPI. They need no
+/// `unsafe` code: bounds, element types and overlaps are checked, at compile time if the compiler knows them.
 ///
 /// ```
 /// use dtype_runtime::layout;
@@ -38,12 +37,12 @@
 /// list      := an expression of type &[usize], &Vec<i32>, [u64; 4], …, of the same integer types
 /// ```
 ///
-/// As in ndarray's `s![]`, a negative index or bound counts from the end, a range may be empty, and one with
-/// a negative step is walked from its last index to its first. The entries of a list count from the
+/// As in ndarray's `s![]`, a negative index or bound counts from the end, a range may be empty, and a range
+/// with a negative step goes from its last index to its first. The entries of a list count from the
 /// beginning.
 ///
-/// *Parts* travel one after the other, each with its last index fastest; so do the turns of a *loop*, the
-/// last one fastest, each turn with all parts:
+/// *Parts* are packed one after another. Within a part, the last index runs fastest. A *loop* packs all parts
+/// in each iteration. Of several loops, the last one runs fastest:
 ///
 /// ```
 /// # use dtype_runtime::layout;
@@ -68,8 +67,8 @@
 /// assert_eq!(layout!(Particle => .position + .id).of(&particles[0]).pack().len(), 16);
 /// ```
 ///
-/// `column_major`: the first index runs fastest, in memory and on the way, as in Fortran and nalgebra. Nested
-/// arrays are then nested the other way round.
+/// With `column_major`, the first index runs fastest, in memory and in packed bytes, as in Fortran and
+/// nalgebra. Nested arrays are then nested in the reverse order:
 ///
 /// ```
 /// # use dtype_runtime::layout;
@@ -77,7 +76,7 @@
 /// assert_eq!(layout!(column_major u8[2][3] => [1, ..]).of(&a).pack(), [2, 4, 6]);
 /// ```
 ///
-/// A *type map* lists types and displacements in bytes, as MPI does, and is taken of bytes:
+/// A *type map* lists types and displacements in bytes, as in MPI, and applies to a source of bytes:
 ///
 /// ```
 /// # use dtype_runtime::layout;
@@ -89,13 +88,17 @@
 ///
 /// # Literals, constants, values
 ///
-/// What a number is decides when the layout is known. *Literals* the macro understands itself, with `+ - * /
-/// %`; it solves such a layout, and points at a wrong bound. Names in upper case are *constants*, as Rust has
-/// it, and so is `const { … }`: such a layout is solved while the compiler evaluates constants. Both give a
-/// `StaticLayout`, which takes no space.
+/// The kind of its numbers determines when a layout is known:
 ///
-/// Any other number is a *value*. The macro then gives a `Result` of a `DynamicLayout`, with an error in the
-/// same words; it is solved when it is first used, and remembered. So is a layout with a list of indices.
+/// - The macro itself computes with *literals*, also with the operators `+`, `-`, `*`, `/` and `%`. It solves
+///   the layout, and its errors point at the wrong bound.
+/// - Names in upper case are *constants*, by Rust's convention, and so are blocks `const { … }`. The compiler
+///   solves such a layout in constant evaluation.
+/// - Any other number is a *value*. The layout is solved at its first use, and cached. A layout with a list
+///   of indices is of this kind, too.
+///
+/// With literals and constants the macro returns a `StaticLayout`, which takes no space. With values it
+/// returns a `Result` of a `DynamicLayout`. Its errors have the same words as those of the compiler.
 ///
 /// ```
 /// # use dtype_runtime::layout;
@@ -112,8 +115,8 @@
 /// # Ok::<(), dtype_runtime::Error>(())
 /// ```
 ///
-/// A static layout is an item of its own. So it cannot name the generic parameters of the function around it;
-/// bind one of them to a value, as in `let n = N;`, and the layout is dynamic.
+/// A static layout expands to an item. So it cannot name the generic parameters of the function around it. If
+/// such a parameter is bound to a value, as in `let n = N;`, the layout is dynamic and can name the value.
 ///
 /// # Names
 ///
@@ -128,8 +131,8 @@
 /// send(Column.of(&[[0.0; 100]; 100]));
 /// ```
 ///
-/// The macro shares its name with the room [`mod@crate::layout`], and `use dtype_runtime::layout` brings in
-/// both. Beside a `mod layout` of your own write the path, `dtype_runtime::layout!(…)`.
+/// The macro shares its name with the module [`mod@crate::layout`], and `use dtype_runtime::layout` imports
+/// both. Beside a `mod layout` of your own, write the path: `dtype_runtime::layout!(…)`.
 #[macro_export]
 macro_rules! layout {
     ($($input:tt)*) => {

@@ -1,13 +1,14 @@
-//! Send Rust structs and pieces of arrays through MPI, with datatypes worked out by the compiler.
+//! Send Rust structs and parts of arrays through MPI, with datatypes that the compiler computes.
 //!
 //! [`#[derive(MpiDatatype)]`](derive@MpiDatatype) turns a struct into a least-cost MPI datatype and
-//! implements rsmpi's `Equivalence`, so that slices of it go into every rsmpi call. [`layout!`] names a part
-//! of an array and gives typed views of it that are rsmpi buffers. [`pack()`] and [`unpack_into`] do the same
-//! journey in plain Rust, and need no MPI. `decode` takes datatypes that were made elsewhere.
+//! implements rsmpi's `Equivalence`, so that every rsmpi call accepts slices of it. [`layout!`] names a part
+//! of an array and creates typed views of it that are rsmpi buffers. [`pack()`] and [`unpack_into`] convert
+//! values to bytes and back in plain Rust, without MPI. `decode` reads datatypes that were built elsewhere.
 //!
-//! What most programs use is here. The rest has a module each: [`mod@layout`] (ready-made layouts such as
-//! subarrays and halos, what layouts are taken of), [`mod@pack`] (all that can be done with packed bytes, of
-//! any layout), `wire` (how values travel between ranks), `decode`, [`types`], `marshal`.
+//! The root of the crate has the items that most programs use. The modules have the rest: [`mod@layout`]
+//! (ready-made layouts such as subarrays and halos, and the sources of layouts), [`mod@pack`] (all operations
+//! on packed bytes, of any layout), `wire` (the ways in which values travel between ranks), `decode`
+//! (existing datatypes), [`types`] (the types that MPI can carry), `marshal` (layouts as bytes).
 //!
 //! ```
 //! use dtype_runtime::{MpiDatatype, layout, pack, unpack_into};
@@ -21,7 +22,7 @@
 //! }
 //!
 //! let particles = [Particle { id: 7, kind: 1, ..Particle::default() }; 4];
-//! let bytes = pack(&particles); // 33 bytes each: no padding travels
+//! let bytes = pack(&particles); // 33 bytes each: padding is not packed
 //! let mut copy = [Particle::default(); 4];
 //! unpack_into(&bytes, &mut copy)?;
 //! assert_eq!(particles, copy);
@@ -52,9 +53,13 @@
 //! # }
 //! ```
 //!
-//! Features: `mpi`, on by default; `marshal`, layouts as bytes; `picture`, pictures of them; `num-complex`
-//! and `half`, whose numbers may be fields; `nalgebra`: matrices of fixed size may be fields, and layouts
-//! apply to matrices and views; `ndarray`: layouts apply to arrays and views.
+//! Features:
+//! - `mpi` (on by default): rsmpi's traits, and the modules `decode`, `traits` and `wire`;
+//! - `marshal`: layouts as bytes;
+//! - `picture`: pictures of layouts;
+//! - `num-complex` and `half`: numbers of these crates may be fields;
+//! - `nalgebra`: matrices of fixed size may be fields, and layouts apply to matrices and views;
+//! - `ndarray`: layouts apply to arrays and views.
 #![deny(missing_docs)]
 
 // The README's code is tested like any other.
@@ -91,14 +96,15 @@ pub use types::MpiDatatype;
 #[cfg(feature = "mpi")]
 pub use wire::Wire;
 
-/// The extensions of rsmpi's destinations, sources and communicators: `use dtype_runtime::traits::*`, beside
-/// `mpi::traits::*`.
+/// The extension traits of rsmpi's destinations, sources and communicators. Import them with
+/// `use dtype_runtime::traits::*`, beside `mpi::traits::*`.
 #[cfg(feature = "mpi")]
 pub mod traits {
     pub use crate::wire::{PackedCollectives, PackedRoot, ReceiveOver, SendOver};
 }
 
-/// What the macros' expansions name. No part of the public interface: it may change in any version.
+/// The items that expansions of the macros name. They are not part of the public interface, and may change in
+/// any version.
 #[doc(hidden)]
 pub mod __private {
     pub use dtype_core::{BaseType, Item, LinearCosts, NodeCosts, Penalty, Weighting, constant::RunBuffer};
@@ -109,7 +115,8 @@ pub mod __private {
         layout::{
             ArrayOrder, Coverage, DynamicLayout, Memory, Selection, StaticLayout,
             entry::Entry,
-            pieces::{FixedPieces, Integer, Path, Pieces, is_integer},
+            integer::{Integer, is_integer},
+            pieces::{FixedPieces, Path, Pieces},
             region::Region,
         },
         types::{

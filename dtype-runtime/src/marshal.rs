@@ -1,18 +1,18 @@
-//! Layouts as bytes: so that another process can be told of one, as the target of one-sided communication has
-//! to be, or a file can say what it holds (the feature `marshal`).
+//! Layouts as bytes (the feature `marshal`). They describe a layout to another process, such as the target of
+//! one-sided communication, or the contents of a file.
 //!
-//! The nodes of a tree are written one after the other, children before their parents, with `serde` and
-//! `postcard`: so reading them takes no recursion, however deep somebody has nested them.
+//! The nodes of a tree are written one after another, children before their parents, with `serde` and
+//! `postcard`. So reading needs no recursion, however deep the tree is.
 
 use dtype_core::{BaseType, Bounds, TypeTree};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// How deep a tree may be nested.
+/// The largest depth of a tree.
 const MOST_LEVELS: usize = 256;
 
-/// What is written.
+/// The serialized form of a layout.
 #[derive(Serialize, Deserialize)]
 struct Marshalled {
     version: u8,
@@ -23,10 +23,10 @@ struct Marshalled {
 
 const VERSION: u8 = 1;
 
-/// A node, after its children.
+/// A node of the tree. Its children precede it.
 #[derive(Serialize, Deserialize)]
 enum Node {
-    /// Which of all base types.
+    /// The position of the base type among all base types.
     Leaf(u8),
     Vector {
         count: u64,
@@ -61,7 +61,7 @@ enum Node {
 /// ```
 ///
 /// # Errors
-/// [`Error::Tree`] for an invalid tree, and [`Error::Marshal`] for one that is nested more than 256 deep.
+/// [`Error::Tree`] for an invalid tree, and [`Error::Marshal`] for a tree that is nested more than 256 deep.
 pub fn marshal(tree: &TypeTree, bounds: Bounds) -> Result<Vec<u8>, Error> {
     tree.measure()?;
     let mut nodes = Vec::new();
@@ -71,11 +71,11 @@ pub fn marshal(tree: &TypeTree, bounds: Bounds) -> Result<Vec<u8>, Error> {
         .map_err(|error| refused(&error))
 }
 
-/// Reads a layout. The bytes may be anything.
+/// Reads a layout from bytes, which may come from an untrusted source.
 ///
 /// # Errors
-/// [`Error::Marshal`] for bytes that `marshal` has not written, and [`Error::Tree`] where they tell of a tree
-/// that cannot be.
+/// [`Error::Marshal`] for bytes that `marshal` has not written, and [`Error::Tree`] if they describe an
+/// invalid tree.
 pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
     let (marshalled, rest) =
         postcard::take_from_bytes::<Marshalled>(bytes).map_err(|error| refused(&error))?;
@@ -88,7 +88,7 @@ pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
     if !rest.is_empty() {
         return Err(refused(&format!("{} bytes follow the last one", rest.len())));
     }
-    // What has no parent yet, and how deep each is.
+    // The trees without a parent so far, and the depth of each.
     let mut trees: Vec<(TypeTree, usize)> = Vec::new();
     for node in nodes {
         let children = match &node {
@@ -129,7 +129,7 @@ pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
     Ok((tree, Bounds { lower_bound, extent }))
 }
 
-/// Appends the nodes of a tree of at most `levels` levels.
+/// Appends the nodes of a tree, which may have at most `levels` levels.
 fn write(tree: &TypeTree, levels: usize, nodes: &mut Vec<Node>) -> Result<(), Error> {
     let below = levels.checked_sub(1).ok_or_else(too_deep)?;
     tree.children().iter().try_for_each(|child| write(child, below, nodes))?;

@@ -1,5 +1,5 @@
-//! The pack engine against an interpreter that goes byte by byte: random trees, ranges, segments, visitors,
-//! byte orders, and copies from layout to layout.
+//! Compares the pack engine with an interpreter that goes byte by byte: random trees, ranges, segments,
+//! visitors, byte orders, and copies from layout to layout.
 
 use std::io::{IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 
@@ -12,7 +12,7 @@ use dtype_runtime::{
 };
 use proptest::{collection::vec, prelude::*, sample::Index};
 
-/// Every entry of a tree, in order, by the definition of the nodes.
+/// Returns every entry of a tree, in order, by the definition of the nodes.
 fn entries(tree: &TypeTree) -> Vec<(BaseType, i64)> {
     fn at(displacement: i64, of: &[(BaseType, i64)]) -> impl Iterator<Item = (BaseType, i64)> {
         of.iter().map(move |(base, at)| (*base, at + displacement))
@@ -46,11 +46,11 @@ fn entries(tree: &TypeTree) -> Vec<(BaseType, i64)> {
     }
 }
 
-/// What is packed, byte by byte: where in memory, and to which value it belongs.
+/// The packed bytes of a layout, as the interpreter finds them.
 struct Reference {
-    /// Of each packed byte, its displacement.
+    /// The displacement of each packed byte.
     bytes: Vec<i64>,
-    /// The base types.
+    /// The base type of each value.
     types: Vec<BaseType>,
 }
 
@@ -72,7 +72,7 @@ impl Reference {
         bytes.windows(2).all(|pair| pair[0] != pair[1])
     }
 
-    /// Memory with room for all of it and a guard on either side, and where displacement 0 is.
+    /// Returns memory with room for all bytes and a guard on either side, and the position of displacement 0.
     fn memory(&self, seed: u64) -> (Vec<u8>, usize) {
         let low = self.bytes.iter().min().copied().unwrap_or(0).min(0) - 8;
         let high = self.bytes.iter().max().copied().unwrap_or(0).max(0) + 9;
@@ -83,8 +83,8 @@ impl Reference {
         self.bytes.iter().map(|at| memory[(origin as i64 + at) as usize]).collect()
     }
 
-    /// The packed bytes as external32, in which some numbers have fewer bytes (MPI 4.1 section 14.5.2); and
-    /// the packed bytes that those stand for.
+    /// Returns the packed bytes in external32, in which some numbers have fewer bytes (MPI 4.1 section
+    /// 14.5.2), and the packed bytes that these are decoded to.
     fn external(&self, packed: &[u8]) -> (Vec<u8>, Vec<u8>) {
         let (mut rest, mut external, mut again) = (packed, Vec::new(), Vec::new());
         for base in &self.types {
@@ -113,7 +113,7 @@ impl Reference {
         (external, again)
     }
 
-    /// The packed bytes with every number turned round.
+    /// Returns the packed bytes with the bytes of every number reversed.
     fn turned(&self, packed: &[u8]) -> Vec<u8> {
         let (mut rest, mut turned) = (packed, Vec::new());
         for base in &self.types {
@@ -166,12 +166,12 @@ fn distance() -> impl Strategy<Value = i64> {
     prop_oneof![(-3i64..24).prop_map(|step| 8 * step), -40i64..200, Just(0), Just(4096)]
 }
 
-/// Trees of all kinds, many of them with parts that continue one another.
+/// Generates trees of all kinds. Many of them have parts that continue one another.
 fn tree() -> impl Strategy<Value = TypeTree> {
     let size = |tree: &TypeTree| tree.measure().unwrap().true_extent();
     base().prop_map(TypeTree::Leaf).prop_recursive(4, 48, 5, move |inner| {
         let list = || vec((distance(), any::<bool>()), 0..6);
-        // Each displacement is a distance from the one before, or follows it without a gap.
+        // Each displacement is the end of the previous part, plus a distance unless `gapless`.
         let places = |list: Vec<(i64, bool)>, sizes: Vec<i64>| -> Vec<i64> {
             let mut at = 0;
             let next = |((by, gapless), size): ((i64, bool), i64)| {
@@ -208,7 +208,7 @@ fn tree() -> impl Strategy<Value = TypeTree> {
     })
 }
 
-/// A tree, how many copies, and how far apart.
+/// Generates a tree, a number of copies, and their distance.
 fn layouts() -> impl Strategy<Value = (TypeTree, usize, i64)> {
     let count = prop_oneof![0usize..4, Just(1), 5usize..700];
     (tree(), count, prop_oneof![Just(None), distance().prop_map(Some)]).prop_filter_map(
@@ -225,7 +225,7 @@ fn plan(tree: &TypeTree, extent: i64) -> Plan {
     Plan::new(tree).unwrap().resized(extent as isize)
 }
 
-/// Collects displacements of bytes, through all methods or through the first alone.
+/// A visitor that collects the displacements of bytes, through its first method only.
 #[derive(Default)]
 struct Bytes {
     displacements: Vec<i64>,
@@ -239,6 +239,7 @@ impl LeafVisitor for Bytes {
     }
 }
 
+/// A visitor that collects the displacements of bytes, through all of its methods.
 #[derive(Default)]
 struct Families(Bytes);
 
@@ -260,7 +261,7 @@ impl LeafVisitor for Families {
 }
 
 proptest! {
-    // More cases, or fewer under valgrind, with PROPTEST_CASES.
+    // PROPTEST_CASES sets the number of cases: more of them, or fewer under valgrind.
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
@@ -284,8 +285,8 @@ proptest! {
         prop_assert!(copy == expected, "a byte beside the layout was written, or one of it was not");
     }
 
-    /// Compares a layout with the list of its leaves, of which one is changed, or none; the copies are in the
-    /// list, some of them.
+    /// Compares a layout with the list of its leaves. At most one leaf is changed. The list contains `inner`
+    /// copies of the layout.
     #[test]
     fn the_first_difference_of_two_signatures_is_found(
         (tree, count, _) in layouts(), inner in 1usize..4, change: Option<Index>, other in base(),
@@ -330,7 +331,7 @@ proptest! {
             let places: Vec<_> = list.iter().map(|(size, gap)| (at, at += *size as i64 + gap).0).collect();
             TypeTree::structure(places, list.iter().map(|(size, _)| block(*size)).collect::<Vec<_>>())
         };
-        // A block, loops over a few blocks, and a block that makes both as long.
+        // A block, loops over a few blocks, and a block that gives both layouts the same size.
         let layout = |(first, fields, inner, outer): (u64, Vec<(u64, i64)>, u64, u64), size: u64| {
             let fields = in_a_row(fields);
             let extent = fields.measure().unwrap().upper_bound + 1;
@@ -465,7 +466,7 @@ proptest! {
         borders.sort_unstable();
         let segments: Vec<_> = borders.windows(2).map(|pair| pair[0]..pair[1]).collect();
 
-        // The sender, in order and then from anywhere.
+        // The sender packs in order, and then from any position.
         let data = Data::new(&plan, count, &memory, origin).unwrap();
         let mut packer = data.packer().with_representation(representation).unwrap().with_checksum();
         let mut sent = Vec::new();
@@ -486,7 +487,7 @@ proptest! {
             prop_assert_eq!(packer.checksum(), Some(crc32c::crc32c(&bytes)));
         }
 
-        // The receiver: some of the segments, some of them damaged at first; then what is missing.
+        // The receiver gets some of the segments, some of them damaged, and then the missing ranges.
         let (mut copy, _) = reference.memory(4);
         let before = copy.clone();
         let mut unpacker = DataMut::new(&plan, count, &mut copy, origin).unwrap().unpacker()
@@ -527,7 +528,8 @@ proptest! {
     fn transpacking_is_packing_and_unpacking(
         (tree, count, extent) in layouts(), seed: u64, normal: bool, copies in 1usize..4,
     ) {
-        // The same values elsewhere: all copies as one layout, or several of a part of them.
+        // The other layout has the same values at other places: all copies at once, or a part of them in each
+        // of its own copies.
         let whole = TypeTree::vector(count as u64, 0, tree.clone());
         let copies = if count > 0 && count % copies == 0 { copies } else { 1 };
         let one = TypeTree::vector((count / copies) as u64, 0, tree.clone());
@@ -553,7 +555,7 @@ proptest! {
         prop_assert!(copy == expected, "from {} to {}", tree, other);
     }
 
-    /// Whatever comes: an error, or values; never an invalid `bool`, nor a byte beside.
+    /// Any segments give errors or valid values, never an invalid `bool`; a rejected segment changes nothing.
     #[test]
     fn hostile_segments_never_make_an_invalid_value(
         segments in vec((0usize..30, vec(0u8..3, 0..20)), 1..12), big: bool,
@@ -570,7 +572,7 @@ proptest! {
         }
         drop(unpacker);
         <(u8, char, [bool; 2], u16)>::validate_slice(&values).unwrap();
-        // What was refused has left nothing behind.
+        // Rejected segments have changed nothing.
         let mut unpacker = DataMut::of(&mut last).unpacker().with_representation(representation).unwrap();
         for (position, segment) in good {
             unpacker.unpack(position, segment).unwrap();
@@ -579,8 +581,8 @@ proptest! {
     }
 }
 
-/// A layout of the same values that lies elsewhere, with gaps, of other nodes, disjoint; and how many bytes
-/// it takes.
+/// Returns a disjoint layout of the same values, with other displacements, gaps, and other nodes; and the
+/// bytes that it takes.
 fn relaid(tree: &TypeTree, random: &mut impl Iterator<Item = u8>) -> (TypeTree, i64) {
     let mut below = |limit: u8| i64::from(random.next().unwrap() % limit);
     let (copies, child) = match tree {
@@ -607,7 +609,7 @@ fn relaid(tree: &TypeTree, random: &mut impl Iterator<Item = u8>) -> (TypeTree, 
     let tree = match kind {
         0 => TypeTree::vector(copies, stride, child),
         1 => TypeTree::index(irregular, child),
-        // Backwards.
+        // From the last to the first.
         2 => {
             let last = copies as i64 * stride;
             TypeTree::structure([last], [TypeTree::vector(copies, -stride, child)])
@@ -644,7 +646,7 @@ fn values(count: usize) -> Vec<Mixed> {
     (0..count).map(value).collect()
 }
 
-/// Blocks of every size that has a kernel of its own, in every shape, at an odd address.
+/// Copies blocks of every size that has a kernel of its own, in every shape, at an odd address.
 #[test]
 fn every_kernel_copies_what_the_interpreter_does() {
     let sizes: Vec<i64> = if cfg!(miri) {
@@ -703,8 +705,8 @@ fn every_kernel_copies_what_the_interpreter_does() {
     }
 }
 
-/// Layouts whose copies are put together in ways of their own: blocks that touch in the next copy, few and
-/// many small ones, several in a loop, backwards.
+/// Returns layouts whose copies are joined in special ways: blocks that touch the next copy, few and many
+/// small blocks, several in a loop, and from last to first.
 fn of_several_copies() -> Vec<(TypeTree, i64)> {
     let leaf = TypeTree::Leaf;
     let ends = TypeTree::structure([0, 12], [leaf(BaseType::F32), leaf(BaseType::F32)]);
@@ -763,7 +765,7 @@ fn threads_may_use_a_plan_first_at_once() {
     }
 }
 
-/// Of a byte that is covered twice one of both values arrives, and nothing else is written.
+/// A byte that is covered twice gets one of the two values, and nothing else is written.
 #[test]
 fn where_copies_overlap_one_of_the_values_arrives() {
     for (tree, _) in of_several_copies() {
@@ -788,7 +790,7 @@ fn where_copies_overlap_one_of_the_values_arrives() {
     }
 }
 
-/// Distances beyond 32 bits: memory that is never touched takes none.
+/// Tests distances beyond 32 bits. Memory that is never touched takes no space.
 #[test]
 #[cfg(all(target_pointer_width = "64", not(miri)))]
 fn blocks_may_be_gigabytes_apart() {
@@ -805,7 +807,7 @@ fn blocks_may_be_gigabytes_apart() {
         for (i, at) in reference.bytes.iter().enumerate() {
             memory[*at as usize] = i as u8 + 1;
         }
-        // Where the second copy would be does not matter.
+        // The position of a second copy does not matter.
         let plan = Plan::new(&tree).unwrap().resized(isize::MAX);
         let packed = Data::new(&plan, 1, &memory, 0).unwrap().pack();
         assert_eq!(packed, (1..=packed.len() as u8).collect::<Vec<_>>(), "{tree}");
@@ -815,7 +817,7 @@ fn blocks_may_be_gigabytes_apart() {
     }
 }
 
-/// As under `MPI_BOTTOM`, and from a place beside the memory.
+/// Tests displacements that are addresses, as with `MPI_BOTTOM`, and an origin outside the memory.
 #[test]
 fn memory_may_be_named_by_addresses() {
     let mut memory = [1u8, 2, 3, 4, 5, 6, 7, 8];
@@ -828,7 +830,7 @@ fn memory_may_be_named_by_addresses() {
     let beside = bytes([1006, 1000, 1003]);
     let bottom = std::ptr::with_exposed_provenance_mut(0);
     for (plan, origin) in [(&absolute, bottom), (&beside, start.wrapping_sub(1000))] {
-        // SAFETY: the three bytes are in `memory`, which nothing else uses meanwhile.
+        // SAFETY: the three bytes are in `memory`, and nothing else uses `memory` during these calls.
         unsafe {
             assert_eq!(Data::from_raw_parts(plan, 1, origin).pack(), [7, 1, 4]);
             DataMut::from_raw_parts(plan, 1, origin).unpack(&[9, 9, 9]).unwrap();
@@ -838,7 +840,7 @@ fn memory_may_be_named_by_addresses() {
     }
 }
 
-/// Nothing is worked out for no copies, and no place is too far away for them.
+/// Zero copies need no memory, and none of their displacements is too large.
 #[test]
 fn no_copies_lie_anywhere() {
     let leaf = || TypeTree::Leaf(BaseType::F64);
@@ -903,7 +905,7 @@ fn what_travels_as_bytes_is_packed_field_by_field() {
     let values = [AsBytes { a: 1, b: u32::MAX }; 3];
     assert_eq!(Data::of(&values).pack(), pack(&values));
     assert_eq!(Data::of(&values).packed_size(), packed_size::<AsBytes>(3));
-    // A layout of them has the same tree as one of arrays of bytes, but not the same plan.
+    // A layout of `AsBytes` has the same tree as a layout of byte arrays, but another plan.
     let n = 3;
     let bytes = layout!([u8; 8][n] => [..]).unwrap();
     let fields = layout!(AsBytes[n] => [..]).unwrap();
@@ -915,13 +917,13 @@ fn what_travels_as_bytes_is_packed_field_by_field() {
 fn what_waits_is_forgotten_when_all_of_it_arrives() {
     let mut value = [0u32];
     let mut unpacker = DataMut::of(&mut value).unpacker();
-    unpacker.unpack(0, &[9, 9]).unwrap(); // damaged on the way, and nobody has looked
+    unpacker.unpack(0, &[9, 9]).unwrap(); // damaged on the way, and not checked
     unpacker.unpack(0, &[1, 2, 3, 4]).unwrap();
-    unpacker.unpack(2, &[3, 4]).unwrap(); // comes twice
+    unpacker.unpack(2, &[3, 4]).unwrap(); // arrives twice
     assert_eq!(value, [u32::from_ne_bytes([1, 2, 3, 4])]);
 }
 
-/// A skipped field does not travel with its struct, of which any bytes make one; but a layout may name it.
+/// A skipped field is not sent with its struct, and is not checked there. A layout may select it.
 #[test]
 fn a_layout_of_a_skipped_flag_is_checked() {
     #[derive(MpiDatatype, Clone, Copy)]
@@ -940,8 +942,8 @@ fn a_layout_of_a_skipped_flag_is_checked() {
     assert_eq!(values.map(|value| (value.number, value.mark)), [(1, false), (1, true), (1, false)]);
 }
 
-/// A character that waits in part is no part of one that comes whole, wherever the segment is cut to be
-/// worked on.
+/// The bytes of a character that has arrived in part never get into a character that arrives whole, wherever
+/// the segment is cut into chunks.
 #[test]
 fn nothing_that_waits_gets_into_what_has_been_checked() {
     let count = 4096;
@@ -950,7 +952,7 @@ fn nothing_that_waits_gets_into_what_has_been_checked() {
     for shift in 0..4 {
         let mut values = vec![(0u8, 'a'); count];
         let mut unpacker = DataMut::of(&mut values).unpacker().with_checksum();
-        // The upper half of each, such that no character has it with the lower half of another one.
+        // The upper half of each character. No valid character has this half.
         for i in 0..count {
             unpacker.unpack(5 * i + 3, &[0xFF, 0xFF]).unwrap();
         }
@@ -967,7 +969,7 @@ fn parts_of_restricted_values_wait_and_are_checked() {
     let mut values = [Mixed::default(); 2];
     let packed = pack(&[Mixed { flag: true, value: 1.5, ..Mixed::default() }; 2]);
     let mut data = DataMut::of(&mut values);
-    // Within a number is within a value; `bool`s are whole at each byte.
+    // Position 3 is within a number, so it is within a value. A `bool` is whole at each byte.
     assert_eq!(data.unpack_range(3, &packed[3..9]), Err(Error::Torn { position: 3 }));
     data.unpack_range(1, &packed[1..9]).unwrap();
     assert_eq!(data.unpack_range(0, &[2]), Err(Error::InvalidValue { what: "bool", offset: 0, found: 2 }));
@@ -977,7 +979,7 @@ fn parts_of_restricted_values_wait_and_are_checked() {
     assert_eq!(error, Error::InvalidValue { what: "bool", offset: size, found: 9 });
     assert_eq!(values[0], Mixed { value: 1.5, ..Mixed::default() });
 
-    // Copies from other layouts are checked, too, before anything is written.
+    // Copies from other layouts are checked before anything is written, too.
     let (mut flags, numbers) = ([false; 3], [1u8, 1, 7]);
     let error = DataMut::of(&mut flags).copy_from(&Data::of(&numbers)).unwrap_err();
     assert!(matches!(error, Error::Signature { byte: 0, from: BaseType::U8, to: BaseType::Bool }), "{error}");
@@ -1007,7 +1009,7 @@ fn what_does_not_fit_is_refused_by_name() {
     assert!(data.packer().set_position(17).is_err());
     assert!(data.packer().seek(SeekFrom::Current(-1)).is_err());
 
-    // Absurd counts of one place: no memory can hold what they pack to.
+    // Absurd counts at one displacement: no memory can hold the packed bytes.
     let absurd = Plan::new(&TypeTree::vector(1 << 59, 0, TypeTree::Leaf(BaseType::F64))).unwrap();
     let mut copy = [0u8; 8];
     let mut data = DataMut::new(&absurd, 1, &mut copy, 0).unwrap();
@@ -1023,7 +1025,7 @@ fn what_does_not_fit_is_refused_by_name() {
     assert_eq!(Plan::new(&copies).map_or(0, |plan| plan.packed_size()), 0);
 }
 
-/// Of two signatures with billions of runs no list is made.
+/// Signatures with billions of runs are compared without a list of the runs.
 #[test]
 fn repetitions_are_compared_once() {
     let (letter, number) = (TypeTree::Leaf(BaseType::U8), TypeTree::Leaf(BaseType::F64));
@@ -1043,7 +1045,7 @@ fn repetitions_are_compared_once() {
     assert_eq!(error, Error::Signature { byte, from: BaseType::F32, to: BaseType::U32 });
 }
 
-/// The turns of these loops are together at no byte that can be counted.
+/// The iterations of these loops begin together only at a byte that cannot be counted.
 #[test]
 fn loops_whose_common_turn_is_beyond_all_ranges_are_joined() {
     let bytes = |count: u64| TypeTree::vector(count, 2, TypeTree::Leaf(BaseType::U8));
@@ -1099,8 +1101,8 @@ fn streams_can_be_moved_to_other_threads() {
     sendable::<Unpacker<'_>>();
 }
 
-/// Whoever asks for another representation begins anew: positions mean other bytes, and the checksum is of
-/// what comes now.
+/// A change of the representation starts anew: positions have another meaning, and the checksum covers only
+/// later bytes.
 #[test]
 fn another_representation_begins_anew() {
     let values = [1u32, 2, 3];
@@ -1122,7 +1124,7 @@ fn another_representation_begins_anew() {
     assert_eq!(copies, values);
 }
 
-/// A character takes two bytes in `external32`, none of which is a sign.
+/// A character takes two bytes in `external32`, and has no sign.
 #[test]
 fn characters_of_external32_are_never_negative() {
     let plan = Plan::new(&TypeTree::vector(2, 4, TypeTree::Leaf(BaseType::WChar))).unwrap();

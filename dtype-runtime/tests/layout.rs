@@ -1,5 +1,5 @@
-//! `layout!` and the ready-made layouts without MPI: each against a plain loop that collects the same values.
-#![allow(clippy::items_after_statements)] // beside what they are there for
+//! Compares `layout!` and the ready-made layouts, without MPI, with plain loops that collect the same values.
+#![allow(clippy::items_after_statements)] // items stand beside their use
 
 use std::fmt::Debug;
 
@@ -63,8 +63,9 @@ fn array<T: Numbered>(length: usize) -> Vec<T> {
     (0..length).map(T::numbered).collect()
 }
 
-/// What a layout packs is what the loop has collected; all of it comes back into the same places, and nothing
-/// else is touched; all tiers agree about its tree, whose cost is that of the type map.
+/// Checks that a layout packs the values that the loop has collected, and that unpacking writes them to the
+/// same places and nothing else. Also checks that the tree has the cost of the layout, and that solving it
+/// again costs no more.
 fn check<L, T>(layout: &L, lengths: &[usize], expected: &[T])
 where
     L: Layout<Element = T, Coverage: dtype_runtime::layout::Disjoint<Error, L>>,
@@ -82,7 +83,7 @@ where
     assert_eq!(layout.cost(), tree.cost(&T::COSTS));
     assert!(solve_layout(tree, &T::COSTS).unwrap().cost <= layout.cost());
 
-    // Values that differ from all others, into an array of defaults.
+    // Unpacks values that differ from one another into an array of defaults.
     let mut target = vec![T::default(); source.len()];
     match layout.of_mut(&mut target[..]) {
         Ok(mut view) => view.unpack(&packed).unwrap(),
@@ -100,7 +101,7 @@ where
     assert_eq!(target, untouched);
 }
 
-/// The index in memory.
+/// Returns the position in memory of an index.
 fn at(lengths: &[usize], order: ArrayOrder, index: &[usize]) -> usize {
     let fold = |at, (length, i): (&usize, &usize)| at * length + i;
     match order {
@@ -116,7 +117,7 @@ const fn half(n: usize) -> usize {
     n / 2
 }
 
-/// All forms of the language, each known at compile time, beside the loop.
+/// Tests each form of the language, known at compile time, next to its loop.
 #[test]
 fn every_form_selects_what_the_loop_does() {
     macro_rules! forms {
@@ -194,14 +195,14 @@ fn where_a_layout_is_solved_depends_on_what_is_known_of_it() {
     assert_eq!(layout!(f64[N][M] => [.., 0..2]).layout_origin(), LayoutOrigin::ConstantEvaluation);
     assert_eq!(layout!(Particle[9] => [..].velocity).layout_origin(), LayoutOrigin::ConstantEvaluation);
     assert_eq!(layout!(f64[n][6] => [.., 0..2]).unwrap().layout_origin(), LayoutOrigin::RunTime);
-    // All find the same.
+    // All tiers find the same layout.
     let costs = [
         layout!(f64[6][6] => [.., 0..2]).cost(),
         layout!(f64[N][N] => [.., 0..2]).cost(),
         layout!(f64[n][n] => [.., 0..2]).unwrap().cost(),
     ];
     assert_eq!(costs, [13; 3]);
-    // Long boxes, too, need no run time; nor do they take space.
+    // Long boxes are solved at compile time, too, and take no space.
     const LONG: usize = 1000;
     let block = layout!(Particle[LONG][LONG][LONG] => [1..LONG - 1, 1..LONG - 1, 3..400]);
     assert_eq!(block.layout_origin(), LayoutOrigin::ConstantEvaluation);
@@ -227,13 +228,13 @@ fn fields_of_elements_are_selected_by_their_paths() {
     assert_eq!(view.of(&particles).pack(), pack(&[particles[1].position, particles[5].position]));
     assert_eq!(view.count(), 2);
 
-    // Arrays within arrays, in one pair of brackets or in two.
+    // Arrays within arrays, with one pair of brackets or with two.
     let view = layout!(Particle[9] => [2].matrix[1..][..;2]);
     let expected = pack(&[1usize, 2].map(|i| [particles[2].matrix[i][0], particles[2].matrix[i][2]]));
     assert_eq!(view.of(&particles).pack(), expected);
     assert_eq!(layout!(Particle[9] => [2].matrix[1.., ..;2]).of(&particles).pack(), expected);
 
-    // One part behind the other, and one element behind the other.
+    // First one field of all elements and then another, or both fields element by element.
     let view = layout!(Particle[9] => [..].kind + [..].id);
     let expected = [pack(&particles.map(|p| p.kind)), pack(&particles.map(|p| p.id))].concat();
     assert_eq!(view.of(&particles).pack(), expected);
@@ -241,7 +242,7 @@ fn fields_of_elements_are_selected_by_their_paths() {
     assert_eq!(view.of(&particles).pack(), pack(&particles.map(|p| (p.kind, p.id))));
     assert_eq!(view.tree().children().len(), 1, "{}", view.explain());
 
-    // Of one value, and so of several.
+    // A layout of one value also fits several values.
     let view = layout!(Particle => .position + .id);
     let expected = pack(&particles.map(|p| (p.position, p.id)));
     assert_eq!(view.of(&particles[0]).pack(), expected[..32]);
@@ -254,12 +255,12 @@ fn fields_of_elements_are_selected_by_their_paths() {
         assert_eq!(*copy, Particle { position, id, ..Particle::default() });
     }
 
-    // Bounds within an element may be values.
+    // Bounds within an element may be run-time values.
     let (a, b) = (1, 3);
     let view = layout!(Particle => .velocity[a..b]).unwrap();
     assert_eq!(view.of(&particles[3]).unwrap().pack(), pack(&particles[3].velocity[1..]));
 
-    // Tuples and packed structs have fields, too.
+    // Fields of tuples and of packed structs.
     #[derive(MpiDatatype, Clone, Copy)]
     #[repr(C, packed)]
     struct Packed {
@@ -287,7 +288,7 @@ fn a_type_map_reads_and_writes_bytes_at_its_displacements() {
     let untouched: Vec<u8> = (0..25).map(|i| if expected.contains(&i) { i } else { 99 }).collect();
     assert_eq!(target[..], untouched);
 
-    // Of structs and constants, in any order, not aligned.
+    // Structs and constants, in any order, not aligned.
     const AT: usize = 70;
     let map = layout!(<Particle @ AT, u8 @ AT - 1, bool @ 0>);
     assert_eq!(map.layout_origin(), LayoutOrigin::ConstantEvaluation);
@@ -396,12 +397,12 @@ fn bounds_beyond_the_array_are_errors_in_the_words_of_the_compiler() {
     ] {
         assert_eq!(found, expected);
     }
-    // The first mistake is told, and nothing that comes after it.
+    // Only the first mistake is reported.
     assert!(text(layout!(f64[n][m] => [i, ..] + [i, m] for i in 0..n)).starts_with("index 100 "));
 }
 
-/// Arrays that nobody has, and lists of pieces that nobody can hold: an error, or a layout that describes
-/// them.
+/// Arrays that no machine can hold, and lists of pieces that no memory can hold, give an error or a layout
+/// that describes them.
 #[test]
 fn absurd_sizes_are_errors_and_take_no_memory() {
     let n = isize::MAX as usize / 16;
@@ -420,12 +421,12 @@ fn absurd_sizes_are_errors_and_take_no_memory() {
     let too_many = Error::Selection(SelectionError::TooManyPieces { limit: 1 << 22 });
     assert_eq!(layout!(u8[n] => [i] for i in 0..5_000_000).unwrap_err(), too_many);
     assert_eq!(Band::diagonal([1 << 30, 1 << 30], 0).layout::<u8>().unwrap_err(), too_many);
-    // Loops around one another may turn more often than there are pieces.
+    // Nested loops may have more iterations than there are pieces.
     let rows = 1_500_000;
     let deep =
         layout!(u8[rows] => [i] for i in 0..rows, _a in 0..1, _b in 0..1, _c in 0..1, _d in 0..1, _e in 0..1);
     assert_eq!(deep.unwrap().count(), rows);
-    // Also where a loop has nothing to add.
+    // The limit also counts iterations that add no piece.
     let (endless, j) = (3_000_000_000u64, 20);
     assert_eq!(layout!(u8[10] => [0] for _i in 0..endless).unwrap_err(), too_many);
     assert_eq!(layout!(u8[10] => [0] for _i in 0..endless, _j in 0..0).unwrap_err(), too_many);
@@ -444,7 +445,7 @@ fn absurd_sizes_are_errors_and_take_no_memory() {
     assert!(matches!(cyclic(2, 1 << 61).layout::<u8>(), Err(Error::Memory { .. })));
     let length = layout!(u8[-1i64 + (endless as i64 - endless as i64)] => [..]).unwrap_err().to_string();
     assert_eq!(length, "the length of dimension 0 is -1; it must be between 0 and 9223372036854775743");
-    // What a `main` that returns it prints.
+    // A `main` that returns this error prints this text.
     assert_eq!(format!("{too_many:?}"), format!("Selection: {too_many}"));
     assert_eq!(
         too_many.to_string(),
@@ -485,7 +486,7 @@ fn parts_that_are_read_and_written_at_once_do_not_overlap() {
     assert!(overlaps(&mut cells, &[], &[listed(&[1, 2, 1])]));
     assert!(overlaps(&mut cells, &[listed(&[1, 2])], &[listed(&[3, 2])]));
     assert!(!overlaps(&mut cells, &[listed(&[1, 1])], &[listed(&[3, 2]), column(1)]));
-    // Of one shape all.
+    // All layouts must have the same shape.
     let other = layout!(u8[2 * n][n / 2] => [0, ..]).unwrap();
     assert!(matches!(split(&mut cells, &[row(0)], &[other]), Err(Error::Shape { .. })));
     assert!(split(&mut cells[1..], &[row(0)], &[row(1)]).is_err());
@@ -493,7 +494,7 @@ fn parts_that_are_read_and_written_at_once_do_not_overlap() {
     assert!(split(&mut cells[..0], &none, &none).unwrap().0.is_empty());
 }
 
-/// A view goes where a slice would.
+/// A view can be moved to another thread if a slice can.
 #[test]
 fn layouts_and_views_can_be_shared_between_threads() {
     fn is_shared<T: Send + Sync>(value: T) -> T {
@@ -545,7 +546,7 @@ fn what_is_covered_twice_cannot_be_received_into() {
     assert!(!overlap(layout!(f64[n][n] => [i, j] for i in 0..n, j in 0..n)));
     assert!(overlap(layout!(f64[n][n] => [i, j..] for i in 0..n, j in 0..n)));
 
-    // Columns of large matrices within an element, known while constants are evaluated.
+    // Columns of large matrices within an element, known during constant evaluation.
     #[derive(MpiDatatype, Clone)]
     struct Large {
         matrix: [[u16; 200]; 200],
@@ -580,12 +581,12 @@ fn arrays_of_sources_are_several_copies() {
     column.of_mut(&mut sources[..]).unpack(&[0; 4]).unwrap();
     assert_eq!(sources, [[[1, 0, 3], [4, 0, 6]], [[7, 0, 9], [10, 0, 12]]]);
     assert!(column.of_mut(&mut sources).unpack(&[0; 3]).is_err());
-    // The tree of several is that of one, whose extent is that of the source.
+    // The tree is that of one copy, and its extent is that of the source.
     let n = 2;
     let column = layout!(u8[n][3] => [.., 1]).unwrap();
     assert_eq!(column.of(&sources).unwrap().pack(), [0; 4]);
     assert_eq!(column.of(&sources).unwrap().tree().to_string(), "vec 2, stride 3\n└─ u8\n");
-    // References and boxes lead to sources.
+    // References and boxes of sources are sources.
     let boxed = Box::new([[1u8, 2, 3], [4, 5, 6]]);
     assert_eq!(column.of(&boxed).unwrap().pack(), [2, 5]);
     assert_eq!(layout!(u8[2][3] => [1, ..]).of(&boxed).pack(), [4, 5, 6]);
@@ -607,12 +608,12 @@ fn an_index_list_of_a_regular_grid_becomes_vectors_and_says_so() {
         .collect();
     let layout = layout!(Particle[n] => {box_}).unwrap();
     assert_eq!(layout.tree().to_string().matches("vec 100,").count(), 3, "{}", layout.tree());
-    // Rows of a matrix, too.
+    // Rows of a matrix can be listed, too.
     let rows = [5usize, 1, 3];
     let matrix: [[u8; 4]; 6] = std::array::from_fn(|i| std::array::from_fn(|j| (10 * i + j) as u8));
     let layout = layout!(u8[6][4] => [{rows}, 1..3]).unwrap();
     assert_eq!(layout.of(&matrix).unwrap().pack(), [51, 52, 11, 12, 31, 32]);
-    // In a loop, each turn its own.
+    // In a loop, each iteration has its own list.
     let columns = [vec![0, 3], vec![], vec![1]];
     let layout = layout!(u8[6][4] => [i, {&columns[i]}] for i in 0..3).unwrap();
     assert_eq!(layout.of(&matrix).unwrap().pack(), [0, 3, 21]);
@@ -631,7 +632,7 @@ fn explaining_shows_the_cells_beside_the_tree() {
          MPI_Type_create_hvector(9, 1, 80, MPI_DOUBLE)\nt1 = MPI_Type_create_struct(2, [1, 10], [0, 152], \
          [t0, MPI_DOUBLE])\nMPI_Type_commit(t1)\n"
     );
-    // The middle of a large one is left out.
+    // The middle of a large array is left out.
     let large = layout!(u8[100][100] => [.., 99]).explain();
     assert!(large.lines().all(|line| line.chars().count() < 100), "{large}");
     assert!(large.contains("… · · ·") && large.contains("⋮"), "{large}");
@@ -639,7 +640,7 @@ fn explaining_shows_the_cells_beside_the_tree() {
 
 #[test]
 fn the_cache_forgets_what_was_not_used_for_longest() {
-    // Other tests use the cache, too: only differences are certain, and only that they are no less.
+    // Other tests use the cache, too, so only lower bounds of differences are certain.
     let column = |n: usize| layout!(u16[n][n] => [.., 0]).unwrap().tree().clone();
     let before = layout_cache();
     for _ in 0..3 {
@@ -649,14 +650,14 @@ fn the_cache_forgets_what_was_not_used_for_longest() {
     assert!(after.hits >= before.hits + 2 && after.misses > before.misses);
     (20_000..20_600).for_each(|n| drop(column(n)));
     assert!(layout_cache().entries <= 256);
-    // A list too long to be remembered.
+    // A list that is too long for the cache.
     let many: Vec<usize> = (0..5_000_000).collect();
     let n = many.len();
     assert_eq!(layout!(u8[n] => {many}).unwrap().count(), n);
     assert!(layout_cache().numbers <= 1 << 22);
 }
 
-/// Long lists are found by what they hold, and by nothing else.
+/// A long list is found by its contents, and by nothing else.
 #[test]
 fn a_long_list_that_is_given_again_is_the_same_layout() {
     const N: usize = 3000;
@@ -685,7 +686,7 @@ fn a_long_list_that_is_given_again_is_the_same_layout() {
     assert_eq!(rows.packed_size(), columns.packed_size());
     assert_ne!(rows.tree(), columns.tree());
 
-    // Where it does not fit it is refused, found or not.
+    // A list that does not fit the array is rejected, in the cache or not.
     let m = list[N / 2] as usize;
     for list in [list.clone(), list.iter().rev().copied().collect()] {
         let entry = list.iter().position(|index| *index as usize == m).unwrap();
@@ -786,7 +787,8 @@ fn ready_made_layouts_say_which_parameter_is_wrong() {
 
 #[test]
 fn what_a_neighbour_sends_is_what_its_ghosts_are() {
-    // A torus of 2 × 2 × 2 boxes: after the exchange every ghost cell is the cell it stands for.
+    // A torus of 2 × 2 × 2 boxes: after the exchange, every ghost cell has the value of the cell that it
+    // stands for.
     const SIDE: usize = 3;
     let (sizes, width) = ([SIDE + 2; 3], 1);
     let exchanges = Halo { sizes, width, order: ArrayOrder::RowMajor }.exchanges::<u32>().unwrap();
@@ -819,7 +821,7 @@ fn what_a_neighbour_sends_is_what_its_ghosts_are() {
     }
 }
 
-/// An item of a dimension: a bound may be negative, and the whole may be wrong.
+/// Generates an item of a dimension. Bounds may be negative, and the item may be invalid.
 fn item() -> impl Strategy<Value = Item> {
     let bound = || prop::option::of(-7i128..8);
     let range =
@@ -833,7 +835,7 @@ fn item() -> impl Strategy<Value = Item> {
     prop_oneof![(-7i128..7).prop_map(Item::Index), range]
 }
 
-/// What ndarray's `s![]` would select: another opinion, element by element.
+/// Returns the indices that ndarray's `s![]` would select: a second implementation, element by element.
 fn selected(item: Item, length: usize) -> Option<Vec<usize>> {
     let n = length as i128;
     let from_front = |bound: i128| if bound < 0 { bound + n } else { bound };
@@ -860,7 +862,7 @@ fn selected(item: Item, length: usize) -> Option<Vec<usize>> {
     }
 }
 
-/// The order of travel of boxes, element by element.
+/// Returns the positions of the elements of a box, in the order in which they are packed.
 fn boxes(lengths: [usize; 3], order: ArrayOrder, axes: &[Vec<usize>; 3]) -> Vec<usize> {
     let mut values = Vec::new();
     let mut push = |index: [usize; 3]| values.push(at(&lengths, order, &index));
@@ -891,7 +893,7 @@ macro_rules! with_bounds {
     }};
 }
 
-/// A range of a dimension: start, end, step.
+/// Generates a range of a dimension: start, end, step.
 fn bounds(length: usize) -> impl Strategy<Value = (usize, usize, i32)> {
     (0..=length, 0..=length, prop::sample::select(vec![1, 1, 2, 3, -1, -2]))
         .prop_map(|(a, b, step)| (a.min(b), a.max(b), step))
@@ -934,7 +936,7 @@ fn check_bounds<T: Numbered>(
             }
         }
     }
-    // The law: the tree flattens to the bytes selected.
+    // The tree flattens to exactly the selected bytes.
     let flat = layout.tree().flatten();
     if !expected.is_empty() {
         let displacements: Vec<usize> = found.iter().map(|i| i * size_of::<T>()).collect();

@@ -1,7 +1,8 @@
-//! Trees and layouts whose numbers are at the limits of all ranges, through all that works on them: nothing
-//! overflows, nothing panics, nothing takes forever, and what is packed are the bytes of the type map.
+//! Tests all functions with trees and layouts whose numbers are at the limits of their ranges: nothing
+//! overflows or panics, every call returns soon, and the packed bytes are those of the type map.
 //!
-//! With `DTYPE_LONG` 10⁷ trees, or `DTYPE_CASES` of them; `DTYPE_SEED` chooses others.
+//! If `DTYPE_LONG` is set, 10⁷ trees are tested. `DTYPE_CASES` sets another number, and `DTYPE_SEED` chooses
+//! other trees.
 #![cfg(feature = "marshal")]
 
 use std::{env, panic};
@@ -16,7 +17,7 @@ use dtype_runtime::{
     pack::{Data, DataMut, Plan, Representation, Transpack},
 };
 
-/// Numbers that look random (splitmix64).
+/// A pseudorandom number generator (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -121,7 +122,7 @@ impl Random {
         }
     }
 
-    /// Returns a call of one of MPI's constructors.
+    /// Returns one of MPI's constructors, with arguments.
     fn constructor(&mut self, levels: u64) -> Constructor {
         let oldtype = self.datatype(levels);
         let (count, blocklength, stride) = (self.count(), self.count(), self.place());
@@ -155,7 +156,7 @@ impl Random {
 
     fn subdimension(&mut self) -> Subdimension {
         let size = self.count();
-        // Mostly within the array.
+        // Mostly within the array; `start` may exceed it by one.
         let within = |random: &mut Self, limit: u64| random.count() % limit.saturating_add(1).max(1);
         let subsize = within(self, size);
         Subdimension { size, subsize, start: within(self, size - subsize) + u64::from(self.one_in(9)) }
@@ -167,20 +168,20 @@ impl Random {
         let distribution = match self.below(3) {
             0 => Distribution::None,
             1 => Distribution::Block(block),
-            // A list of all elements, for which there has to be memory.
+            // With a block, the datatype lists all elements, which must fit into memory.
             _ => Distribution::Cyclic(block.filter(|_| size < 1000)),
         };
         Distributed { size, distribution, processes }
     }
 }
 
-/// How far a search may go: not far, as there are many trees.
+/// The limits of a search: low, as there are many trees.
 const LIMITS: Limits = Limits { exact_entries: 60, kept: 1 << 12 };
 
-/// The longest type maps that are listed.
+/// The largest number of entries of a type map that is listed.
 const MOST_ENTRIES: u64 = 60;
 
-/// Calls everything that works on a tree.
+/// Calls every function that works on a tree.
 fn work_on(tree: &TypeTree, random: &mut Random) {
     let bounds = random.bounds();
     let Ok(measure) = tree.measure() else {
@@ -194,7 +195,7 @@ fn work_on(tree: &TypeTree, random: &mut Random) {
     let mut bytes = marshal(tree, bounds).unwrap();
     assert_eq!(unmarshal(&bytes).unwrap(), (tree.clone(), bounds));
     in_the_engine(tree, measure, bounds.extent, random);
-    // Bytes that others send.
+    // Bytes from others may be damaged.
     for _ in 0..=random.below(2) {
         let at = random.below(bytes.len() as u64) as usize;
         bytes[at] = random.below(256) as u8;
@@ -219,7 +220,7 @@ fn in_core(tree: &TypeTree, measure: Measure, bounds: Bounds, random: &mut Rando
     assert!(!tree.to_string().is_empty() && measure.extent() >= measure.true_extent());
     match tree.gapless() {
         Ok(gapless) => assert_eq!(gapless.measure().unwrap().size, measure.size),
-        // Copies that lie over each other may be more bytes than can lie side by side.
+        // Overlapping copies can have more bytes than fit side by side.
         Err(_) => assert!(measure.size > i64::MAX as u64 - 32),
     }
     let model = models[random.below(2) as usize];
@@ -228,7 +229,7 @@ fn in_core(tree: &TypeTree, measure: Measure, bounds: Bounds, random: &mut Rando
     for found in [&normalized, &solved] {
         assert_eq!(found.tree.cost(&model), found.cost);
     }
-    // Copies of a split bucket may be beyond all ranges before they are displaced.
+    // The copies of a split bucket may be out of range before they are displaced.
     let split = tree.split(2 + random.below(1 << 32)).measure();
     let found = [&normalized, &solved].map(|found| found.tree.measure().unwrap());
     for found in found.into_iter().chain(split) {
@@ -240,7 +241,7 @@ fn in_core(tree: &TypeTree, measure: Measure, bounds: Bounds, random: &mut Rando
         let program = Program::lower_within(tree, bounds, limit).unwrap();
         assert!(program.largest_count() <= limit);
         assert_eq!(format!("{program:#}").parse::<Program>().unwrap(), program);
-        // Bounds may be beyond all ranges on the way.
+        // Bounds of intermediate datatypes may be out of range.
         if let Ok(made) = program.datatype() {
             let made = made.tree.measure().unwrap();
             assert_eq!((made.entries, made.size), (measure.entries, measure.size));
@@ -262,7 +263,7 @@ fn in_core(tree: &TypeTree, measure: Measure, bounds: Bounds, random: &mut Rando
     }
 }
 
-/// Bytes of memory on either side of displacement 0.
+/// The bytes of memory on either side of displacement 0.
 const ROOM: usize = 1 << 10;
 
 fn in_the_engine(tree: &TypeTree, measure: Measure, extent: i64, random: &mut Random) {
@@ -280,7 +281,7 @@ fn in_the_engine(tree: &TypeTree, measure: Measure, extent: i64, random: &mut Ra
             let transpacks = [[plan, &packed], [&packed, plan], [plan, plan]];
             let transpacks = transpacks.map(|[from, to]| Transpack::new(from, copies, to, copies));
             if size > 1 << 12 {
-                // What is repeated in place: parts of it.
+                // Copies at one place can pack to many bytes, so only a part is packed.
                 let middle = (random.count() % size as u64) as usize;
                 let mut some = vec![0; 100.min(size - middle)];
                 data.pack_range(middle..middle + some.len(), &mut some).unwrap();
@@ -298,7 +299,7 @@ fn in_the_engine(tree: &TypeTree, measure: Measure, extent: i64, random: &mut Ra
             let mut into = DataMut::new(&packed, copies, &mut between, 0).unwrap();
             to_packed.copy(&data, &mut into).unwrap();
             assert_eq!(between, values);
-            // The other way round, into memory where every byte is another one.
+            // The opposite direction, into memory in which every byte differs.
             let mut target: Vec<u8> = memory.iter().map(|byte| !byte).collect();
             let mut expected = target.clone();
             for at in &bytes {
@@ -326,7 +327,7 @@ fn in_the_engine(tree: &TypeTree, measure: Measure, extent: i64, random: &mut Ra
     }
 }
 
-/// Returns where in memory the bytes of copies of a type map are, in the order of the packed bytes.
+/// Returns the positions in memory of the bytes of several copies of a type map, in the order of packing.
 fn places_of(map: &TypeMap, copies: usize, extent: isize) -> Vec<usize> {
     let mut places = Vec::new();
     for copy in 0..copies {
@@ -341,7 +342,7 @@ fn places_of(map: &TypeMap, copies: usize, extent: isize) -> Vec<usize> {
     places
 }
 
-/// Returns the same of a layout whose type map is long.
+/// Returns the same positions for a layout whose type map is too long to list.
 fn places_of_blocks(data: &Data<'_>) -> Vec<usize> {
     let blocks = data.flatten(0..data.packed_size()).unwrap();
     assert_eq!(data.blocks(0..data.packed_size()).unwrap(), blocks.len());
@@ -349,7 +350,7 @@ fn places_of_blocks(data: &Data<'_>) -> Vec<usize> {
     blocks.iter().flat_map(|block| first(block.offset)..first(block.offset) + block.size).collect()
 }
 
-/// Packs in parts, and with other representations of the numbers.
+/// Packs in parts, and in other representations of the numbers.
 fn in_parts(data: &Data<'_>, values: &[u8], random: &mut Random) {
     let size = values.len();
     let middle = random.below(size as u64 + 1) as usize;

@@ -1,4 +1,4 @@
-//! Layouts as bytes: there and back, and whatever bytes there may be.
+//! Layouts as bytes: the round trip, and arbitrary bytes.
 #![cfg(feature = "marshal")]
 
 use dtype_runtime::{
@@ -70,7 +70,7 @@ fn hostile_bytes_are_errors_that_say_why() {
     assert!(told(&[1, 0, 16, 1, 0, 99]).ends_with("there is no base type 99"));
     assert!(told(&[1, 0, 16, 1, 4, 2, 0, 0]).ends_with("a node lacks children"));
     assert!(told(&[1, 0, 16, 2, 0, 9, 0, 9]).ends_with("they do not tell of one tree"));
-    // A million vecs, each over the one before.
+    // A million vecs, each the child of the next.
     let mut deep = vec![1, 0, 16, 0xC1, 0x84, 0x3D, 0, 9];
     deep.extend((0..1_000_000).flat_map(|_| [1, 1, 0]));
     assert!(told(&deep).ends_with("nested more than 256 deep"));
@@ -80,7 +80,7 @@ fn hostile_bytes_are_errors_that_say_why() {
         error.to_string(),
         "these bytes do not describe a layout: the tree is nested more than 256 deep"
     );
-    // More bytes than there can be.
+    // More bytes than can be counted.
     let huge = TypeTree::vector(u64::MAX, i64::MAX, TypeTree::Leaf(BaseType::U8));
     assert!(matches!(marshal(&huge, Bounds::of_extent(1)), Err(Error::Tree(_))));
 }

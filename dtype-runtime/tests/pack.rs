@@ -1,4 +1,4 @@
-//! Packing and unpacking without MPI: what is refused, what is left alone, and that the tiers agree.
+//! Packing and unpacking without MPI: rejected input, untouched memory, and agreement of the tiers.
 
 use dtype_runtime::{
     Error, MpiDatatype,
@@ -37,7 +37,7 @@ fn outer() -> impl Strategy<Value = Outer> {
     })
 }
 
-/// The bytes of a value, field by field.
+/// Returns the packed bytes of a value, field by field.
 fn by_hand(outer: &Outer) -> Vec<u8> {
     let mut bytes = vec![outer.before];
     for flags in &outer.flags {
@@ -65,7 +65,7 @@ proptest! {
         prop_assert_eq!(copies, values);
     }
 
-    /// Whatever the bytes: a value that they make, or an error and nothing written.
+    /// Any bytes give the value that they stand for, or an error, and then nothing is written.
     #[test]
     fn hostile_bytes_never_make_an_invalid_value(bytes in proptest::collection::vec(0u8..4, 37)) {
         let mut target = [Outer::default()];
@@ -98,7 +98,7 @@ fn buffers_of_the_wrong_length_are_refused_by_name() {
     let mut long = vec![7; size + 2];
     assert_eq!(pack_into(&values, &mut long), Ok(size));
     assert_eq!(long[size..], [7, 7]);
-    // More bytes than values are a mistake, not a surplus.
+    // More bytes than the values need are an error.
     assert!(matches!(
         unpack_into(&long, &mut values.clone()),
         Err(Error::Length { expected: 28, found: 30, .. })
@@ -147,8 +147,8 @@ fn arrays_of_any_size_cost_nothing() {
     assert_eq!(<[[[u8; 1 << 10]; 1 << 10]; 1 << 10]>::constructor_calls().calls(), 1);
 }
 
-/// The same struct through three tiers: solved in the macro, in a constant since the macro cannot see through
-/// a name, and from its type map here.
+/// One struct through three tiers: solved in the macro, in a constant (as the macro cannot resolve the type
+/// alias), and from its type map in this test.
 #[test]
 fn the_tiers_agree() {
     type Number = f64;
@@ -187,7 +187,7 @@ fn values_without_size_are_looked_at_in_no_time() {
     <[bool; 0]>::validate_slice(&[[true; 0]; 1 << 40]).unwrap();
 }
 
-/// Up to 16 fields have code of their own in the order of memory, where it is optimized.
+/// Up to 16 fields in the order of memory are packed by generated code, and more of them by a plan.
 #[test]
 fn fields_in_the_order_of_memory_are_packed_in_it_however_many() {
     macro_rules! check {

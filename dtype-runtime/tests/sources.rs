@@ -1,5 +1,5 @@
-//! Layouts of ndarray's and nalgebra's arrays and views, without MPI: each against the elements that indexing
-//! finds.
+//! Compares layouts of ndarray's and nalgebra's arrays and views, without MPI, with the elements that
+//! indexing finds.
 #![cfg(all(feature = "ndarray", feature = "nalgebra"))]
 
 use dtype_runtime::{
@@ -27,11 +27,11 @@ fn arrays_of_ndarray_lie_as_their_strides_say() {
     let window = large.slice(s![2..8;2, 1..;2]);
     assert_eq!(block.of(&window).unwrap().pack(), expected(&|i, j| window[[i, j]]));
     assert_eq!(block.of(&window).unwrap().tree().to_string(), "idx 4 at [0, 8, 36, 44]\n└─ u16\n");
-    // One row for all: read as often as it is selected.
+    // One row stands for all rows, and is read once for each selected row.
     let line = Array1::from_iter([1u16, 2, 3, 4]);
     let broadcast = line.broadcast((3, 4)).unwrap();
     assert_eq!(block.of(&broadcast).unwrap().pack(), pack(&[1u16, 3, 1, 3]));
-    // Of the right dimensions only.
+    // The source must have the right dimensions.
     assert_eq!(block.of(&line).unwrap_err(), Error::Shape { expected: vec![3, 4], found: vec![4] });
     assert!(block.of(&ArrayD::<u16>::zeros(vec![3, 4])).is_ok());
     assert!(block.of(&Array3::<u16>::zeros((3, 4, 1))).is_err());
@@ -47,12 +47,12 @@ fn what_is_received_into_a_part_of_an_array_stays_in_it() {
     diagonal.of_mut(&mut window).unwrap().unpack(&[1, 2, 3]).unwrap();
     assert_eq!((large[[1, 5]], large[[3, 3]], large[[5, 1]]), (1, 2, 3));
     assert_eq!(large.sum(), 6);
-    // Both ways at once.
+    // Read and written at once.
     let (top, bottom) = (layout!(u8[7][7] => [1, ..]), layout!(u8[7][7] => [6, ..]));
     let (reads, mut writes) = split(&mut large, &[top], &[bottom]).unwrap();
     writes[0].unpack(&reads[0].pack()).unwrap();
     assert_eq!(large.row(6), large.row(1));
-    // Shared data is copied before it is written to.
+    // Shared data is copied before it is written.
     let (mut one, other) = (large.clone().into_shared(), large.clone().into_shared());
     let third = one.clone();
     bottom.of_mut(&mut one).unwrap().unpack(&[9; 7]).unwrap();
@@ -79,14 +79,14 @@ fn the_plan_of_a_strided_view_reaches_as_far_as_its_elements() {
     );
     assert_eq!(Data::new(&plan, 1, &memory, bytes - 8).unwrap().pack(), [7; 72]);
     assert!(Data::new(&plan, 1, &memory, bytes - 7).is_err());
-    // Where there are no bytes, elements may be anywhere.
+    // Elements without bytes may have any stride.
     let nothing = Array2::from_elem((3, 1000), ());
     let all = layout!(()[3][3] => [.., ..]);
     let plan = all.of(&nothing.slice(s![0..3, 0..3])).unwrap().data().plan().clone();
     assert!(Data::new(&plan, 5, &[], 0).is_ok());
 }
 
-/// ndarray keeps what it is given.
+/// ndarray accepts any stride of a dimension with one element, and keeps it.
 #[test]
 fn strides_of_single_elements_may_be_any() {
     let line = [1.0, 2.0, 3.0, 4.0];
@@ -104,11 +104,11 @@ fn matrices_of_nalgebra_lie_by_columns() {
     let row = layout!(u16[3][4] => [1, ..]);
     assert_eq!(row.of(&matrix).unwrap().pack(), pack(&[10u16, 11, 12, 13]));
     assert_eq!(row.of(&matrix).unwrap().tree().to_string(), "vec 4, stride 6\n└─ u16\n");
-    // In its own order there is nothing to say about strides.
+    // If the layout has the order of the matrix, its tree stays the same.
     let columns = layout!(column_major u16[3][4] => [.., 1..3]);
     assert_eq!(columns.of(&matrix).unwrap().pack(), pack(&[1u16, 11, 21, 2, 12, 22]));
     assert_eq!(columns.of(&matrix).unwrap().tree(), *columns.tree());
-    // A view of a part, with steps; and a vector, which has one dimension or two.
+    // A view of a part, with steps; and a vector, with one dimension or two.
     let mut part = matrix.view_with_steps_mut((0, 1), (2, 2), (1, 1));
     layout!(u16[2][2] => [1, ..]).of_mut(&mut part).unwrap().unpack(&pack(&[7u16, 8])).unwrap();
     assert_eq!((matrix[(2, 1)], matrix[(2, 3)]), (7, 8));

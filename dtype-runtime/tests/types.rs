@@ -1,4 +1,4 @@
-//! The types and attributes of the derive: what travels, in which order, and what is checked.
+//! The types and attributes of the derive: the fields that are sent, their order, and the checks.
 
 use std::{
     marker::PhantomData,
@@ -72,7 +72,8 @@ fn restricted_types_travel_as_integers_and_are_checked_on_arrival() {
 #[test]
 fn values_that_mpi_has_received_can_be_validated() {
     let memory = [1u8, 0, 7, 1];
-    // SAFETY: of the size and alignment of `bool`; the values are looked at as bytes, never read.
+    // SAFETY: `u8` has the size and alignment of `bool`; the values are looked at as bytes, never read as
+    // `bool`.
     let flags = unsafe { std::slice::from_raw_parts(memory.as_ptr().cast::<bool>(), memory.len()) };
     let error = Error::InvalidValue { what: "bool", offset: 2, found: 7 };
     assert_eq!(bool::validate_slice(flags), Err(error));
@@ -101,7 +102,7 @@ struct Nested {
     wide: [[f64; 2]; 2],
 }
 
-/// Looked at in memory or on arrival, the first invalid value is the same, at the same place.
+/// The first invalid value is the same in memory and in the packed bytes, and so is its offset.
 #[test]
 fn values_in_memory_are_checked_as_their_packed_bytes_are() {
     const COUNT: usize = 3;
@@ -119,8 +120,8 @@ fn values_in_memory_are_checked_as_their_packed_bytes_are() {
     for byte in 0..size_of::<[Nested; COUNT]>() {
         for value in [0, 1, 2, 0x80, 0xff] {
             let mut memory = [std::mem::MaybeUninit::new(start); COUNT];
-            // SAFETY: the byte is one of the array's. The values are looked at as bytes afterwards, never
-            // read.
+            // SAFETY: the byte is one of the array's. Afterwards, the values are looked at as bytes, never
+            // read as `Nested`.
             let values = unsafe {
                 memory.as_mut_ptr().cast::<u8>().add(byte).write(value);
                 std::slice::from_raw_parts(memory.as_ptr().cast::<Nested>(), COUNT)
@@ -244,7 +245,7 @@ fn the_cost_model_is_a_choice() {
 
 #[test]
 fn bounds_are_inferred_from_what_travels() {
-    /// Not a type that MPI can carry.
+    /// A type that MPI cannot transfer.
     struct Marker;
 
     #[derive(MpiDatatype)]

@@ -1,136 +1,79 @@
-//! Existing datatypes as type trees: from C code, from rsmpi's constructors, from anywhere (MPI 4.1 section
-//! 5.1.13).
+//! Existing datatypes as type trees, whether built by C code, by rsmpi's constructors or elsewhere (MPI 4.1
+//! section 5.1.13).
 
-use std::{
-    fmt,
-    os::raw::c_int,
-    sync::{Arc, OnceLock},
-};
+use std::sync::{Arc, OnceLock};
 
 use ::mpi::{datatype::UncommittedDatatype, ffi::MPI_Datatype};
-use dtype_core::{Bounds, LinearCosts, TypeTree};
+use dtype_core::{Bounds, TypeTree};
 use tree::{add_contents, bounds, constructors_of, tree_of};
 
 use crate::{
     Error,
-    engine::Plan,
     layout::{LayoutDatatype, entry::Entry},
     mpi::{ready, without_communicator},
     types::{
         cache::cached,
-        entry::{COSTS, Purpose, Wanted},
+        entry::{Purpose, Wanted},
     },
 };
 
 mod attribute;
+mod contents;
+mod decoded;
 mod tree;
 
-/// What an existing datatype describes: its type map as a tree, its lower bound and its extent.
-///
-/// Everything that can be done with a layout can be done with it: the tree has a cost and can be normalized,
-/// drawn and lowered (see [`dtype_core`]); [`plan`](Self::plan) packs, unpacks, copies and visits it;
-/// [`datatype`](Self::datatype) gives the least-cost datatype.
-pub struct Decoded {
-    tree: TypeTree,
-    bounds: Bounds,
-    plan: OnceLock<Plan>,
-}
+pub use contents::Contents;
+pub use decoded::Decoded;
 
 impl Decoded {
-    /// Takes a datatype apart as [`decode`] does, and keeps nothing on it: for who keeps it elsewhere, and
-    /// where libraries call back at a bad time, as MPICH does with what is kept on a datatype that is freed
-    /// while a message is under way.
+    /// Decodes a datatype like [`decode`], but does not cache the result on the datatype. This is for callers
+    /// with a cache of their own, and for libraries that call an attribute's callbacks at a bad time. MPICH
+    /// does so if a datatype is freed while a message is under way.
     ///
     /// # Errors
-    /// As for [`decode`].
+    /// The errors of [`decode`].
     pub fn of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Self, Error> {
         ready()?;
         without_communicator(|| Ok(Self::read(datatype.as_raw())?.0))
     }
 
-    /// What a datatype describes, and whether it is a predefined one.
+    /// Returns the description of a datatype, and `true` if the datatype is predefined.
     fn read(datatype: MPI_Datatype) -> Result<(Self, bool), Error> {
         let (tree, named) = tree_of(datatype, 0)?;
         tree.measure()?;
         Ok((Self { tree, bounds: bounds(datatype)?, plan: OnceLock::new() }, named))
     }
+}
 
-    /// The tree, node for node as the datatype was made. Displacements are bytes from where a buffer begins.
-    pub fn tree(&self) -> &TypeTree {
-        &self.tree
-    }
-
-    /// The lower bound and the extent.
-    pub fn bounds(&self) -> Bounds {
-        self.bounds
-    }
-
-    /// The plan for packing, made at the first call; several copies are an extent apart.
-    ///
-    /// # Errors
-    /// [`Error::Tree`] where the bytes do not fit this machine's memory.
-    pub fn plan(&self) -> Result<Plan, Error> {
-        if let Some(plan) = self.plan.get() {
-            return Ok(plan.clone());
-        }
-        let extent = isize::try_from(self.bounds.extent)
-            .map_err(|_| dtype_core::Error::Overflow { node: self.tree.kind() })?;
-        let plan = Plan::new(&self.tree)?.resized(extent);
-        Ok(self.plan.get_or_init(|| plan).clone())
-    }
-
-    /// A committed datatype of least cost, with the same type map, lower bound and extent. It is found in the
-    /// cache of layouts if it has been made before.
-    ///
-    /// # Errors
-    /// After `MPI_Finalize`, and where MPI refuses a call.
-    pub fn datatype(&self) -> Result<LayoutDatatype, Error> {
-        self.datatype_by(&COSTS)
-    }
-
-    /// The same by another cost model: by what things cost on the MPI library that runs, say, as a cost file
-    /// of `cargo xtask bench guidelines` has it. (The feature `serde` of `dtype-core` reads such files.)
+impl Contents {
+    /// Reads the constructor arguments of a datatype in one pass, without building a tree.
     ///
     /// ```no_run
-    /// use dtype_runtime::{decode, dtype_core::NodeCosts};
+    /// use dtype_runtime::decode::Contents;
     /// use mpi::{datatype::UserDatatype, traits::*};
     ///
     /// let universe = mpi::initialize().unwrap();
-    /// let list = UserDatatype::indexed(&[1; 3], &[0, 2, 4], &f64::equivalent_datatype());
-    /// // A library on which a list is cheap.
-    /// let costs = NodeCosts { vec: 250, idxbuc: 250, ..NodeCosts::THESIS };
-    /// let datatype = decode(&list)?.datatype_by(&costs.linear())?;
-    /// assert!(format!("{datatype:?}").contains("HindexedBlock"));
+    /// let column = || UserDatatype::vector(10, 1, 10, &i32::equivalent_datatype());
+    /// assert_eq!(Contents::of(&column())?, Contents::of(&column())?);
     /// # Ok::<(), dtype_runtime::Error>(())
     /// ```
     ///
     /// # Errors
-    /// As of [`datatype`](Self::datatype).
-    pub fn datatype_by(&self, costs: &LinearCosts) -> Result<LayoutDatatype, Error> {
-        let wanted = Wanted {
-            costs: *costs,
-            purpose: Purpose::Any,
-            ..Wanted::new(self.tree.clone(), Some(self.bounds))
-        };
-        Entry::Shared(cached(wanted)).datatype()
+    /// The errors of [`decode`].
+    pub fn of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Self, Error> {
+        ready()?;
+        let mut contents = Self::default();
+        without_communicator(|| add_contents(&mut contents, datatype.as_raw(), 0))?;
+        Ok(contents)
     }
 }
 
-impl fmt::Debug for Decoded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Decoded")
-            .field("tree", &self.tree)
-            .field("bounds", &self.bounds)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Takes a datatype apart, committed or not. What was found is kept on it as an attribute (MPI 4.1 section
-/// 7.7.4), and on its duplicates, so that it is looked for once.
+/// Decodes a datatype, committed or not. The result is cached as an attribute (MPI 4.1 section 7.7.4) of the
+/// datatype and its duplicates, so that each datatype is decoded once.
 ///
-/// Leaves are the predefined datatypes that it was made of, under their own names: `MPI_INT` is not the `i32`
-/// that it holds, and [`normalize`] writes it back. The numbers of `MPI_Type_create_f90_real` and its like
-/// have no names, and become those of their sizes.
+/// The leaves of the tree are the predefined datatypes within the datatype, under their own names: `MPI_INT`
+/// does not become `i32`, and [`normalize`] builds its datatype from `MPI_INT` again. The datatypes of
+/// `MPI_Type_create_f90_real` and its siblings have no names. They become base types of the same sizes.
 ///
 /// ```no_run
 /// use dtype_runtime::{decode, pack::Data};
@@ -147,9 +90,9 @@ impl fmt::Debug for Decoded {
 /// ```
 ///
 /// # Errors
-/// [`Error::Datatype`] for a datatype that no tree can describe: made by a constructor that is not known
-/// here, of a predefined datatype that is not in the MPI standard, or nested 256 deep. Before `MPI_Init` and
-/// after `MPI_Finalize`, and where MPI refuses a call.
+/// [`Error::Datatype`] if no tree can describe the datatype: it has an unknown constructor, contains a
+/// predefined datatype that is not in the MPI standard, or is nested 256 deep. Another error before
+/// `MPI_Init` and after `MPI_Finalize`, and if an MPI call fails.
 pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decoded>, Error> {
     ready()?;
     let raw = datatype.as_raw();
@@ -166,9 +109,9 @@ pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decod
     })
 }
 
-/// The constructors that a datatype was made by, the outermost first, with the base types in them: five
-/// levels, and of a struct the first six parts. It says what somebody wrote, for people to find it again;
-/// [`decode`] says what that means.
+/// Returns the constructors of a datatype as text, the outermost first, with the base types in them. The text
+/// has five levels, and the first six parts of a struct. It helps people to find the code that built the
+/// datatype; [`decode`] returns the meaning.
 ///
 /// ```no_run
 /// use dtype_runtime::decode::constructors;
@@ -181,59 +124,14 @@ pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decod
 /// ```
 ///
 /// # Errors
-/// As for [`decode`].
+/// The errors of [`decode`].
 pub fn constructors<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<String, Error> {
     ready()?;
     without_communicator(|| constructors_of(datatype.as_raw(), 0))
 }
 
-/// The arguments by which a datatype and all that it was made of were constructed: two datatypes of one
-/// process with equal contents have the same type map and bounds.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Contents {
-    /// Of each datatype the constructor and the lengths of its lists; of a predefined one what it is.
-    nodes: Vec<i64>,
-    /// The lists of all, one behind the other.
-    integers: Vec<c_int>,
-    addresses: Vec<i64>,
-    is_mixed: bool,
-}
-
-impl Contents {
-    /// Reads the arguments of a datatype: one pass, without a tree.
-    ///
-    /// ```no_run
-    /// use dtype_runtime::decode::Contents;
-    /// use mpi::{datatype::UserDatatype, traits::*};
-    ///
-    /// let universe = mpi::initialize().unwrap();
-    /// let column = || UserDatatype::vector(10, 1, 10, &i32::equivalent_datatype());
-    /// assert_eq!(Contents::of(&column())?, Contents::of(&column())?);
-    /// # Ok::<(), dtype_runtime::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`decode`].
-    pub fn of<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Self, Error> {
-        ready()?;
-        let mut contents = Self::default();
-        without_communicator(|| add_contents(&mut contents, datatype.as_raw(), 0))?;
-        Ok(contents)
-    }
-
-    /// The length of the arguments in bytes: 4 for each item of a list of integers.
-    pub fn size(&self) -> usize {
-        size_of_val(&*self.nodes) + size_of_val(&*self.integers) + size_of_val(&*self.addresses)
-    }
-
-    /// Returns `true` if the datatype may have values of several base types: it has a struct or a pair in it.
-    pub fn is_mixed(&self) -> bool {
-        self.is_mixed
-    }
-}
-
-/// A new committed datatype of least cost with the same type map, lower bound and extent: [`decode`], then
-/// [`Decoded::datatype`].
+/// Returns a new committed datatype of least cost with the same type map, lower bound and extent: [`decode`],
+/// then [`Decoded::datatype`].
 ///
 /// ```no_run
 /// use dtype_runtime::decode::normalize;
@@ -251,13 +149,13 @@ impl Contents {
 /// ```
 ///
 /// # Errors
-/// As for both.
+/// The errors of both.
 pub fn normalize<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<LayoutDatatype, Error> {
     decode(datatype)?.datatype()
 }
 
-/// A committed datatype of least cost of a type tree, with these bounds: the way back from
-/// [`Decoded::tree`]. It is found in the cache of layouts if it has been made before.
+/// Returns a committed datatype of least cost for a type tree and these bounds: the inverse of
+/// [`Decoded::tree`]. A datatype that was built before comes from the cache of layouts.
 ///
 /// ```no_run
 /// use dtype_runtime::{
@@ -268,14 +166,14 @@ pub fn normalize<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Layout
 ///
 /// let universe = mpi::initialize().unwrap();
 /// let column = UserDatatype::vector(10, 1, 10, &i32::equivalent_datatype());
-/// // What the packed bytes of a column are: ten numbers.
+/// // The packed bytes of a column: ten numbers.
 /// let numbers = build(decode(&column)?.tree().gapless()?, Bounds::of_extent(40))?;
 /// assert!(format!("{numbers:?}").contains("Contiguous"));
 /// # Ok::<(), dtype_runtime::Error>(())
 /// ```
 ///
 /// # Errors
-/// [`Error::Tree`] for an invalid tree, and as of [`Decoded::datatype`].
+/// [`Error::Tree`] for an invalid tree; the errors of [`Decoded::datatype`].
 pub fn build(tree: TypeTree, bounds: Bounds) -> Result<LayoutDatatype, Error> {
     tree.measure()?;
     let wanted = Wanted { purpose: Purpose::Any, ..Wanted::new(tree, Some(bounds)) };

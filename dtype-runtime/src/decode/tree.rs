@@ -1,4 +1,4 @@
-//! From a datatype's envelope and contents to a tree, node for node (MPI 4.1 section 5.1.13).
+//! The conversion of a datatype's envelope and contents to a tree, node for node (MPI 4.1 section 5.1.13).
 
 use std::os::raw::{c_char, c_int};
 
@@ -7,16 +7,16 @@ use dtype_core::{
     ArrayOrder, BaseType, Bounds, Constructor, Datatype, Distributed, Distribution, Subdimension, TypeTree,
 };
 
-use super::Contents;
+use super::contents::Contents;
 use crate::{
     Error,
     mpi::{checked, predefined, shim, size},
 };
 
-/// How many datatypes deep a datatype may be nested: each level is a call.
+/// The largest depth of nested datatypes. Each level is a recursive call.
 const MOST_LEVELS: usize = 256;
 
-/// The lower bound and the extent of a datatype.
+/// Returns the lower bound and the extent of a datatype.
 pub(super) fn bounds(datatype: MPI_Datatype) -> Result<Bounds, Error> {
     let (mut lower_bound, mut extent) = (0, 0);
     // SAFETY: MPI is usable and the datatype live.
@@ -25,7 +25,7 @@ pub(super) fn bounds(datatype: MPI_Datatype) -> Result<Bounds, Error> {
     Ok(Bounds { lower_bound: lower_bound as i64, extent: extent as i64 })
 }
 
-/// How a datatype was made.
+/// The combiner of a datatype: its constructor, or `Named` for a predefined datatype.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Combiner {
     Named,
@@ -48,7 +48,7 @@ enum Combiner {
 }
 
 impl Combiner {
-    /// The one with a letter of `shim.c`.
+    /// Returns the combiner for a letter of `shim.c`.
     fn of_letter(letter: u8) -> Option<Self> {
         Some(match letter {
             b'n' => Self::Named,
@@ -77,7 +77,8 @@ impl Combiner {
     }
 }
 
-/// How a datatype was made, and of how many integers, addresses, large counts and datatypes.
+/// Returns the combiner of a datatype, and the numbers of its integers, addresses, large counts and
+/// datatypes.
 fn envelope(datatype: MPI_Datatype) -> Result<(Combiner, [i64; 4]), Error> {
     let (mut numbers, mut letter) = ([0; 4], 0);
     // SAFETY: MPI is usable, the datatype live, and there is room for four numbers.
@@ -89,7 +90,7 @@ fn envelope(datatype: MPI_Datatype) -> Result<(Combiner, [i64; 4]), Error> {
     }
 }
 
-/// The tree of a datatype, and whether it is a predefined one.
+/// Returns the tree of a datatype, and `true` if the datatype is predefined.
 pub(super) fn tree_of(datatype: MPI_Datatype, level: usize) -> Result<(TypeTree, bool), Error> {
     if level == MOST_LEVELS {
         return Err(refused(
@@ -111,7 +112,7 @@ pub(super) fn tree_of(datatype: MPI_Datatype, level: usize) -> Result<(TypeTree,
     Ok((tree, combiner.is_predefined()))
 }
 
-/// Adds a datatype to `contents`: how it was made, of which arguments, and of which datatypes.
+/// Adds a datatype to `contents`: its combiner, its arguments, and the datatypes within it.
 pub(super) fn add_contents(
     contents: &mut Contents,
     datatype: MPI_Datatype,
@@ -146,11 +147,13 @@ pub(super) fn add_contents(
     datatypes.iter().try_for_each(|Old(old)| add_contents(contents, *old, level + 1))
 }
 
-/// As many parts of a struct are named, and as many constructors within each other.
+/// The largest number of parts of a struct that are named.
 const MOST_PARTS: usize = 6;
+
+/// The largest depth of constructors whose parts are named.
 const MOST_NAMED: usize = 5;
 
-/// The constructors that a datatype was made by, the outermost first: `resized(struct(u8, f64))`.
+/// Returns the constructors of a datatype, the outermost first: `resized(struct(u8, f64))`.
 pub(super) fn constructors_of(datatype: MPI_Datatype, level: usize) -> Result<String, Error> {
     let (combiner, numbers) = envelope(datatype)?;
     let name = match combiner {
@@ -183,7 +186,7 @@ pub(super) fn constructors_of(datatype: MPI_Datatype, level: usize) -> Result<St
     Ok(format!("{name}({})", named.join(", ")))
 }
 
-/// The base type of a predefined datatype.
+/// Returns the base type of a predefined datatype, as a leaf.
 fn named(datatype: MPI_Datatype) -> Result<TypeTree, Error> {
     let Some(base) = BaseType::all().find(|base| predefined(*base) == Some(datatype)) else {
         return Err(refused(datatype, "it is none of the standard's predefined datatypes"));
@@ -195,11 +198,12 @@ fn named(datatype: MPI_Datatype) -> Result<TypeTree, Error> {
     if size == base.size() as i64 && bounds(datatype)? == Bounds::of_extent(base.extent() as i64) {
         return Ok(TypeTree::Leaf(base));
     }
-    // A library whose Fortran has larger numbers than others, by an option of the compiler.
+    // An option of the Fortran compiler can make the numbers of a library larger.
     number(datatype, base.plain())
 }
 
-/// A number of the kind of this base type, of the size that the datatype has here.
+/// Returns the leaf for a number of the same kind as this base type. The number has the datatype's size in
+/// this library.
 fn number(datatype: MPI_Datatype, kind: Option<BaseType>) -> Result<TypeTree, Error> {
     const KINDS: [&[BaseType]; 4] = [
         &[BaseType::I8, BaseType::I16, BaseType::I32, BaseType::I64, BaseType::Integer16],
@@ -210,17 +214,17 @@ fn number(datatype: MPI_Datatype, kind: Option<BaseType>) -> Result<TypeTree, Er
     let size = size(datatype)?;
     let kind = KINDS.into_iter().find(|bases| kind.is_some_and(|base| bases.contains(&base)));
     let base = kind.into_iter().flatten().find(|base| base.size() as i64 == size);
-    // Reals of 16 bytes are of two kinds, and it cannot be asked which they are.
+    // There are two kinds of 16-byte reals, and MPI does not tell which kind a datatype has.
     let unknown = || refused(datatype, "its size does not tell what numbers of Fortran are in it");
     base.map(|base| TypeTree::Leaf(*base)).ok_or_else(unknown)
 }
 
-/// An error that names the datatype.
+/// Returns an error that names the datatype.
 fn refused(datatype: MPI_Datatype, reason: &'static str) -> Error {
-    /// `MPI_MAX_OBJECT_NAME` is 64 to 128.
+    /// The size of the name's buffer. `MPI_MAX_OBJECT_NAME` is 64 to 128.
     const ROOM: usize = 1024;
     let (mut name, mut length) = (vec![0u8; ROOM], 0);
-    // SAFETY: MPI is usable, the datatype live, and there is more room than any library wants.
+    // SAFETY: MPI is usable, the datatype live, and there is more room than any library needs.
     let code =
         unsafe { ffi::MPI_Type_get_name(datatype, name.as_mut_ptr().cast::<c_char>(), &raw mut length) };
     name.truncate(if code == 0 { usize::try_from(length).unwrap_or(0) } else { 0 });
@@ -228,24 +232,24 @@ fn refused(datatype: MPI_Datatype, reason: &'static str) -> Error {
     Error::Datatype { name: if name.is_empty() { "without a name".into() } else { name }, reason }
 }
 
-/// A datatype that another one was made of. Dropping gives back what is not predefined:
-/// `MPI_Type_get_contents` has made handles.
+/// A datatype within another one. If it is not predefined, dropping frees it: `MPI_Type_get_contents` returns
+/// a new handle.
 struct Old(MPI_Datatype);
 
 impl Drop for Old {
     fn drop(&mut self) {
         if envelope(self.0).is_ok_and(|(combiner, _)| !combiner.is_predefined()) {
-            // SAFETY: the handle was given out for this, and is not used any more.
+            // SAFETY: the handle is a new one that must be freed, and is not used any more.
             unsafe { ffi::MPI_Type_free(&raw mut self.0) };
         }
     }
 }
 
-/// What a datatype was made with, taken one after the other in the order of the constructor's arguments.
+/// The constructor arguments of a datatype, read one after another in the order of the constructor.
 struct Arguments {
     integers: std::vec::IntoIter<c_int>,
     addresses: std::vec::IntoIter<MPI_Aint>,
-    /// All counts and addresses of a constructor with large counts; of others none.
+    /// The counts and addresses of a constructor with large counts; `None` for any other constructor.
     counts: Option<std::vec::IntoIter<i64>>,
     datatypes: Vec<Old>,
 }
@@ -258,8 +262,8 @@ impl Arguments {
         let mut counts = vec![0i64; length(2)];
         // SAFETY: reading a constant that MPI_Init has set up.
         let mut datatypes = vec![unsafe { ffi::RSMPI_DATATYPE_NULL }; length(3)];
-        // SAFETY: MPI is usable, the datatype live and not predefined, and there is room for as many as its
-        // envelope says.
+        // SAFETY: MPI is usable, the datatype live and not predefined, and there is room for the numbers of
+        // arguments in its envelope.
         let code = unsafe {
             shim::dtype_shim_contents(
                 datatype,
@@ -279,12 +283,12 @@ impl Arguments {
         })
     }
 
-    /// The next argument that is a C `int` in every constructor.
+    /// Returns the next argument that is a C `int` in every constructor.
     fn integer(&mut self) -> c_int {
         self.integers.next().unwrap_or(0)
     }
 
-    /// The next argument that is a count, or counted in elements.
+    /// Returns the next argument that is a count, or is counted in elements.
     fn number(&mut self) -> i64 {
         match &mut self.counts {
             Some(counts) => counts.next().unwrap_or(0),
@@ -292,7 +296,7 @@ impl Arguments {
         }
     }
 
-    /// The next argument in bytes.
+    /// Returns the next argument that is counted in bytes.
     fn address(&mut self) -> i64 {
         match &mut self.counts {
             Some(counts) => counts.next().unwrap_or(0),
@@ -316,7 +320,7 @@ impl Arguments {
         (0..count).map(|_| self.address()).collect()
     }
 
-    /// How the datatype with these arguments was made.
+    /// Returns the constructor call with these arguments.
     fn constructor(
         mut self,
         datatype: MPI_Datatype,
@@ -361,8 +365,8 @@ impl Arguments {
             }
             Combiner::Subarray => self.subarray(oldtype),
             Combiner::Darray => self.darray(oldtype),
-            // Also of resized datatypes: the bounds of the outermost datatype are asked for, and those of the
-            // others are in strides.
+            // A resized datatype, too, has the tree of its old type. MPI is asked for its bounds: they become
+            // the bounds of the result, or affect the strides in the datatype around it.
             _ => Constructor::Dup { oldtype },
         })
     }
@@ -382,7 +386,7 @@ impl Arguments {
     }
 
     fn order(&mut self) -> ArrayOrder {
-        // SAFETY: it compares.
+        // SAFETY: the call only compares numbers.
         let fortran = unsafe { shim::dtype_shim_is_fortran_order(self.integer()) } != 0;
         if fortran { ArrayOrder::ColumnMajor } else { ArrayOrder::RowMajor }
     }
@@ -404,7 +408,7 @@ impl Arguments {
         let [distributions, blocks, processes] =
             [(); 3].map(|()| (0..count).map(|_| self.integer()).collect::<Vec<_>>());
         let dimensions = (0..sizes.len()).map(|k| {
-            // SAFETY: both compare.
+            // SAFETY: both calls only compare numbers.
             let (kind, default) = unsafe {
                 (
                     shim::dtype_shim_distribution(distributions[k]) as u8,
@@ -429,12 +433,12 @@ impl Arguments {
     }
 }
 
-/// A datatype that another one was made of, with the bounds that MPI gives it.
+/// Returns a datatype within another one, with the bounds that MPI gives it.
 fn old_type(datatype: MPI_Datatype, level: usize) -> Result<Datatype, Error> {
     Ok(Datatype { tree: tree_of(datatype, level)?.0, bounds: bounds(datatype)?, resized: false })
 }
 
-/// A value and an index, one behind the other as in a C struct (MPI 4.1 section 6.9.4).
+/// Returns the tree of a value and an index, one after the other as in a C struct (MPI 4.1 section 6.9.4).
 fn value_index(datatype: MPI_Datatype, datatypes: &[Old], level: usize) -> Result<TypeTree, Error> {
     let [Old(value), Old(index)] = datatypes else {
         return Err(refused(datatype, "MPI does not say what it is made of"));

@@ -1,30 +1,30 @@
-//! Contiguous blocks: what of memory a layout names, to be counted, listed, and visited by code of others.
+//! The contiguous blocks of a layout, which can be counted, listed, and visited by the caller's code.
 
 use super::{
     node::{self, Bytes, Kind, Node, Placed, Turns, overlapping},
     sides,
 };
 
-/// Contiguous bytes of a layout.
+/// A contiguous block of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Block {
-    /// Where it begins: bytes from displacement 0.
+    /// The displacement of the first byte, in bytes.
     pub offset: isize,
-    /// Its bytes.
+    /// The size in bytes.
     pub size: usize,
 }
 
-/// An operation on the contiguous blocks of a layout: what packing is made of, for operations of one's own
-/// (MPITypes's leaf functions).
+/// A visitor of the contiguous blocks of a layout, for operations that are built like packing (MPITypes's
+/// leaf functions).
 ///
-/// Blocks come in the order of the packed bytes, whole families of them in one call where the layout has
-/// them. All but the first method have bodies that call the first for each block.
-/// [`Data::visit`](crate::pack::Data::visit) calls them.
+/// Blocks arrive in the order of the packed bytes. If blocks are regular, one call passes many of them. Every
+/// method but the first has a default body, which calls the first one for each block.
+/// [`Data::visit`](crate::pack::Data::visit) calls the methods.
 ///
 /// ```
 /// use dtype_runtime::pack::{Data, LeafVisitor};
 ///
-/// /// Adds up all bytes that travel.
+/// /// Adds up all bytes of a layout.
 /// struct Sum<'m>(&'m [u8], u64);
 ///
 /// impl LeafVisitor for Sum<'_> {
@@ -43,29 +43,29 @@ pub struct Block {
 /// # Ok::<(), dtype_runtime::Error>(())
 /// ```
 pub trait LeafVisitor {
-    /// A block of `size` bytes; `offset` is in bytes from displacement 0.
+    /// Visits one block of `size` bytes. `offset` is in bytes, relative to displacement 0.
     fn contiguous(&mut self, offset: isize, size: usize);
 
-    /// Blocks of one size at equal distances, in bytes.
+    /// Visits `count` blocks of `size` bytes each, `stride` bytes apart.
     fn vector(&mut self, offset: isize, count: usize, size: usize, stride: isize) {
         let place = |i: usize| offset.wrapping_add((i as isize).wrapping_mul(stride));
         (0..count).for_each(|i| self.contiguous(place(i), size));
     }
 
-    /// Blocks of one size, at these distances from `offset`.
+    /// Visits blocks of `size` bytes each, at these displacements in bytes relative to `offset`.
     fn indexed_block(&mut self, offset: isize, displacements: &[isize], size: usize) {
         for at in displacements {
             self.contiguous(offset.wrapping_add(*at), size);
         }
     }
 
-    /// Blocks of different sizes.
+    /// Visits blocks of different sizes.
     fn indexed(&mut self, blocks: impl ExactSizeIterator<Item = Block>) {
         blocks.for_each(|Block { offset, size }| self.contiguous(offset, size));
     }
 }
 
-/// Visits some bytes of a node that lies at an offset.
+/// Visits a range of bytes of a node at offset `at`.
 pub(crate) fn visit(node: &Node, bytes: Bytes, at: isize, visitor: &mut impl LeafVisitor) {
     let whole = bytes == (0..node.size);
     match &node.kind {
@@ -76,7 +76,7 @@ pub(crate) fn visit(node: &Node, bytes: Bytes, at: isize, visitor: &mut impl Lea
             visitor.indexed(blocks.iter().map(|block| block_at(block, at)));
         }
         Kind::Blocks(blocks) => {
-            for (block, bytes) in overlapping(blocks, sides::Block::packed, bytes) {
+            for (block, bytes) in overlapping(blocks, sides::Span::packed, bytes) {
                 visitor
                     .contiguous(block_at(block, at).offset.wrapping_add(bytes.start as isize), bytes.len());
             }
@@ -94,11 +94,11 @@ pub(crate) fn visit(node: &Node, bytes: Bytes, at: isize, visitor: &mut impl Lea
     }
 }
 
-fn block_at(block: &sides::Block, at: isize) -> Block {
+fn block_at(block: &sides::Span, at: isize) -> Block {
     Block { offset: at.wrapping_add(block.a), size: block.size }
 }
 
-/// Visits some bytes of a loop.
+/// Visits a range of bytes of a loop.
 pub(crate) fn visit_turns(
     child: &Node,
     places: &node::Places,
@@ -130,7 +130,7 @@ pub(crate) fn visit_turns(
     }
 }
 
-/// Joins blocks that continue one another, and hands on what comes of it.
+/// A visitor that merges adjacent blocks, and calls a function for each merged block.
 pub(crate) struct Joined<F> {
     last: Option<Block>,
     each: F,
@@ -155,7 +155,7 @@ impl<F: FnMut(Block)> LeafVisitor for Joined<F> {
     }
 }
 
-/// Counts blocks, those that continue one another once.
+/// A visitor that counts blocks. Adjacent blocks count as one.
 #[derive(Default)]
 pub(crate) struct Count {
     pub blocks: usize,
@@ -168,7 +168,7 @@ impl LeafVisitor for Count {
         self.end = Some(offset.wrapping_add(size as isize));
     }
 
-    /// Plans have no vectors of blocks that continue one another: such blocks are one.
+    /// Counts `count` blocks: in a plan, the blocks of a vector are never adjacent, since nodes merge them.
     fn vector(&mut self, offset: isize, count: usize, size: usize, stride: isize) {
         self.contiguous(offset, size);
         self.blocks += count - 1;

@@ -9,7 +9,7 @@ use super::{
 use crate::Error;
 
 impl Plan {
-    /// A picture of the plan: the loops and blocks that the engine runs, as a tree over bytes.
+    /// Returns a picture of the plan: the loops and blocks that the engine runs, as a type tree over bytes.
     ///
     /// ```
     /// use dtype_runtime::{dtype_core::{BaseType, TypeTree}, pack::Plan};
@@ -19,11 +19,11 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Tree`] for more bytes than can be counted.
+    /// [`Error::Tree`] if the numbers of the tree overflow.
     pub fn draw(&self) -> Result<Picture, Error> {
         let tree = placed(&self.compiled().part);
         let picture = Picture::new("plan", &tree, Bounds::of_extent(self.extent() as i64))?;
-        // What is run is counted as often as it is run.
+        // These costs count a node as often as it is run.
         Ok(picture.tree("what is run", &tree, 0, &NodeCosts::processing())?)
     }
 }

@@ -1,30 +1,31 @@
-//! Moves: blocks as lists, by their size, so that nothing is decided at any of them.
+//! Moves: lists of blocks, sorted by size. A loop over a list makes no decision per block.
 
 use super::{
     kernels::{Any, Exact, Lines, Width, with_width},
-    sides::{Block, CHUNK, Direction, Sides},
+    sides::{CHUNK, Direction, Sides, Span},
 };
 
-/// Blocks listed by their size; and longer ones.
+/// The blocks of a node: lists for the short ones, by size, and the longer ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Moves {
     lists: Box<[Listed]>,
-    long: Box<[Block]>,
+    long: Box<[Span]>,
 }
 
-/// Blocks of one size.
+/// A list of blocks of one size.
 #[derive(Clone, Debug)]
 struct Listed {
     size: usize,
     places: Offsets,
 }
 
-/// Where moves lead, in bytes.
+/// The offsets of listed blocks, in bytes.
 #[derive(Clone, Debug)]
 enum Offsets {
-    /// From these to one after the other on side `b`, from the number on.
+    /// Offsets on side `a`, and the offset of the first block on side `b`, where the blocks follow one
+    /// another.
     Packed(Box<[i32]>, i32),
-    /// Offsets on both sides.
+    /// Offsets on sides `a` and `b`.
     Both(Box<[(i32, i32)]>),
 }
 
@@ -41,23 +42,24 @@ impl Offsets {
 }
 
 impl Moves {
-    /// The most blocks of one node.
+    /// The largest number of blocks that a node with moves may have.
     pub const MOST: usize = 1 << 18;
-    /// The most of one that has loops for them.
+    /// The largest number of blocks that a node with moves may have if its own loops are efficient.
     pub const FEW: usize = 1024;
-    /// The most bytes of the lines of the cache that they lie in. What is not near is best fetched in order,
-    /// which moves do not follow.
+    /// The limit for the cache lines that the blocks of a node with moves touch, in bytes. Memory that is not
+    /// in the cache is best read in order, and moves are not in order.
     pub const NEAR: usize = 4 << 20;
-    /// Bytes of the blocks whose lists are gone through together: they stay in the first-level cache.
+    /// The size in bytes of a group of blocks whose lists are run one after the other. Such a group stays in
+    /// the first-level cache.
     const TOGETHER: usize = CHUNK;
-    /// Blocks that are longer are copied by themselves.
+    /// The size in bytes of the longest block that is listed. Longer blocks are copied one by one.
     pub const LONGEST: usize = 128;
 
-    /// These blocks; nothing where an offset is too large for a list.
-    pub fn of(blocks: &[Block]) -> Option<Self> {
+    /// Lists `blocks`. Returns `None` if an offset does not fit into 32 bits.
+    pub fn of(blocks: &[Span]) -> Option<Self> {
         let (mut lists, mut long) = (Vec::new(), Vec::new());
         let mut bytes = 0;
-        let together = |_: &Block, next: &Block| {
+        let together = |_: &Span, next: &Span| {
             bytes += next.size;
             let fits = bytes <= Self::TOGETHER;
             if !fits {
@@ -73,17 +75,18 @@ impl Moves {
         Some(Self { lists: lists.into(), long: long.into() })
     }
 
-    /// Copies them all, at several turns of a loop.
+    /// Copies all blocks in each of `turns`, the iterations of a loop.
     ///
     /// # Safety
-    /// 1 to 3 of [`Direction::copy`], for all blocks of the node that they are made of, at each turn.
+    /// Conditions 1 to 3 of [`Direction::copy`] hold for all blocks that the moves are made of, in each
+    /// iteration.
     #[inline]
     pub unsafe fn run<D: Direction>(&self, turns: &[Sides]) {
         for list in &self.lists {
-            // SAFETY: 1 to 3 hold for each of the moves, which lie within the blocks.
+            // SAFETY: 1 to 3 hold for each move, since it lies within a block.
             unsafe { move_all::<D>(list, turns) };
         }
-        for Block { a, b, size } in &self.long {
+        for Span { a, b, size } in &self.long {
             for sides in turns {
                 let place = sides.at(*a, *b);
                 // SAFETY: 1 to 3 hold for one of the blocks.
@@ -93,18 +96,20 @@ impl Moves {
     }
 }
 
-/// Adds the lists of some blocks: by their size where several have the same; others in parts of 1, 2, 4, 8,
-/// 16 or 32 bytes, the last of which overlaps the one before. Nothing where an offset is too large.
-fn add_lists(blocks: &[Block], lists: &mut Vec<Listed>) -> Option<()> {
-    /// As many blocks are worth a list of their own.
+/// Adds the lists of some blocks. A size that several blocks have gets a list. Other blocks are cut into
+/// parts of 1, 2, 4, 8, 16 or 32 bytes, the last of which may overlap the one before. Returns `None` if an
+/// offset does not fit into 32 bits.
+fn add_lists(blocks: &[Span], lists: &mut Vec<Listed>) -> Option<()> {
+    /// The least number of blocks of one size for which that size gets a list.
     const SEVERAL: usize = 6;
     let mut sizes = [0; Moves::LONGEST + 1];
     for block in blocks {
         sizes[block.size] += 1;
     }
-    // Where nearly all are of one size, the others may be several of those.
+    // If nearly all blocks have one size, blocks of a small multiple of this size are cut into blocks of this
+    // size.
     let most = (1..sizes.len()).max_by_key(|size| sizes[*size])?;
-    let takes_all = |block: &Block| block.size % most == 0 && block.size <= 4 * most;
+    let takes_all = |block: &Span| block.size % most == 0 && block.size <= 4 * most;
     let by_one_size = 4 * sizes[most] >= 3 * blocks.len() && most.is_power_of_two();
     let mut widths: Vec<(usize, Vec<(i32, i32)>)> = Vec::new();
     for block in blocks {
@@ -128,21 +133,25 @@ fn add_lists(blocks: &[Block], lists: &mut Vec<Listed>) -> Option<()> {
     Some(())
 }
 
+/// Copies the blocks of a list in each of `turns`, with the code for their size.
+///
 /// # Safety
-/// 1 to 3 of [`Direction::copy`], for a block at each of the places, at each turn.
+/// Conditions 1 to 3 of [`Direction::copy`] hold for a block at each of the offsets, in each iteration.
 #[inline(always)]
 unsafe fn move_all<D: Direction>(list: &Listed, turns: &[Sides]) {
     macro_rules! moves {
         ($width:ty) => {
-            // SAFETY: 1 to 3 are those of the caller, for the same blocks.
+            // SAFETY: the caller guarantees 1 to 3 for the same blocks.
             unsafe { moves::<D, $width>(list, turns) }
         };
     }
     with_width!(list.size, moves);
 }
 
+/// Copies the blocks of a list in each of `turns`.
+///
 /// # Safety
-/// 1 to 3 of [`Direction::copy`], for a block at each of the places, at each turn.
+/// Conditions 1 to 3 of [`Direction::copy`] hold for a block at each of the offsets, in each iteration.
 unsafe fn moves<D: Direction, W: Width>(Listed { size, places }: &Listed, turns: &[Sides]) {
     let size = W::SIZE.unwrap_or(*size);
     let copy = |a: *mut u8, b: *mut u8| {
@@ -175,7 +184,7 @@ unsafe fn moves<D: Direction, W: Width>(Listed { size, places }: &Listed, turns:
                 let one = |(at_a, at_b): &(i32, i32)| {
                     copy(a.wrapping_offset(*at_a as isize), b.wrapping_offset(*at_b as isize));
                 };
-                // Four at a time: the places of all of them are known at once.
+                // Four at a time: their addresses do not depend on one another.
                 for four in fours {
                     four.iter().for_each(one);
                 }

@@ -1,49 +1,86 @@
-//! What a plan is made of: loops over contiguous blocks, between two sides.
+//! The nodes of a plan: loops over contiguous blocks, between two sides.
 //!
-//! A [`Node`] says which bytes of one side belong to which bytes of the other. For packing, side `a` is
-//! memory and side `b` the packed bytes; for transpacking both are memory. Nodes are made by the functions
-//! here only, which keep them simple: blocks that continue one another are one block, loops that do are one
-//! loop, and what is empty vanishes. Nothing here touches memory.
+//! A [`Node`] maps the bytes of one side to the bytes of the other. For packing, side `a` is memory and side
+//! `b` is the packed bytes; for transpacking, both sides are memory. Only the functions here make nodes. They
+//! keep nodes simple: adjacent blocks become one block, a loop that continues its inner loop becomes one loop
+//! with it, and empty parts are dropped. Nothing here accesses memory.
 
 use std::sync::Arc;
 
 use super::{
-    how::{Group, How, Passes},
-    sides::Block,
+    moves::Moves,
+    passes::{Group, Passes},
+    sides::Span,
 };
 
-/// A part of a plan. All offsets are in bytes, from where the parent places it.
+/// A part of a plan. All offsets are in bytes, relative to the offset of the node itself.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
-    /// Bytes of data.
+    /// The number of data bytes.
     pub size: usize,
     pub kind: Kind,
-    pub how: How,
+    pub strategy: Strategy,
+}
+
+/// The strategy of a node. The module `strategy` decides it when a plan is first used.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Strategy {
+    /// Another part with the same blocks, which is run instead of the node.
+    pub instead: Option<Box<Placed>>,
+    /// The size in bytes of the cache lines that the blocks touch on side `a`; 0 if it was not estimated.
+    pub lines: usize,
+    /// The largest number of blocks that may be listed.
+    pub most: usize,
+    /// `true` if passes are faster than the node's own loops.
+    pub in_passes: bool,
+    /// The blocks, prepared for passes; `None` if passes are not the fastest way.
+    pub passes: Option<Passes>,
+    /// The blocks, as moves; `None` if moves are never the fastest way, or cannot be built.
+    pub moves: Option<Moves>,
+    /// The largest number of iterations for which moves are the fastest way.
+    pub turns_of_moves: usize,
+}
+
+impl Strategy {
+    /// Returns the moves if they are the fastest way for this number of iterations. Iterations that are
+    /// listed on both sides cannot be run in passes, so any moves are used for them.
+    #[inline(always)]
+    pub fn moves(&self, turns: usize, both_listed: bool) -> Option<&Moves> {
+        self.moves.as_ref().filter(|_| turns <= self.turns_of_moves || both_listed)
+    }
+}
+
+/// Treats all strategies as equal, because a strategy follows from the rest of its node.
+impl PartialEq for Strategy {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Kind {
-    /// `size` bytes, contiguous on both sides.
+    /// One block of `size` bytes, contiguous on both sides.
     Block,
-    /// The child again and again.
+    /// The child, `count` times.
     Repeat { count: usize, a: Places, b: Places, child: Box<Node> },
-    /// Blocks of different sizes.
-    Blocks(Arc<[Block]>),
-    /// The child several times at each of several places, at the same distance everywhere.
+    /// A list of blocks of different sizes.
+    Blocks(Arc<[Span]>),
+    /// For each bucket, the child several times. Distances between children are the same in all buckets.
     Buckets { a: Places, b: Places, buckets: Arc<[Bucket]>, child: Box<Node> },
-    /// Different things.
+    /// Different parts.
     Sequence(Box<[Placed]>),
 }
 
-/// Where copies lie.
+/// The offsets of the iterations of a loop, on one side.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Places {
-    /// At equal distances in bytes, the first at 0.
+    /// Multiples of a stride in bytes, beginning with 0.
     Every(isize),
-    /// At these offsets.
+    /// A list of offsets in bytes.
     At(Arc<[isize]>),
 }
 
+/// The children at one place: the offsets of the first child on both sides, and the number of children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bucket {
     pub a: isize,
@@ -51,7 +88,7 @@ pub(crate) struct Bucket {
     pub count: usize,
 }
 
-/// A node, and where it lies on both sides, relative to what it is a part of.
+/// A node, and its offsets on both sides relative to its parent, in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Placed {
     pub a: isize,
@@ -60,7 +97,7 @@ pub(crate) struct Placed {
 }
 
 impl Places {
-    /// Where the i-th copy lies.
+    /// Returns the offset of iteration `i`.
     pub fn nth(&self, i: usize) -> isize {
         match self {
             Self::Every(stride) => stride.wrapping_mul(i as isize),
@@ -70,12 +107,12 @@ impl Places {
 }
 
 impl Placed {
-    /// Nothing.
+    /// Returns a part without bytes.
     pub fn empty() -> Self {
         Self::block(0)
     }
 
-    /// A block of `size` bytes, at 0 on both sides.
+    /// Returns a block of `size` bytes, at offset 0 on both sides.
     pub fn block(size: usize) -> Self {
         Node::new(size, Kind::Block).at(0, 0)
     }
@@ -84,7 +121,7 @@ impl Placed {
         Self { a: self.a.wrapping_add(a), b: self.b.wrapping_add(b), ..self }
     }
 
-    /// This `count` times, at these distances on each side.
+    /// Returns `count` copies of the part, `a` and `b` bytes apart on the two sides.
     pub fn repeated(self, count: usize, a: isize, b: isize) -> Self {
         let Self { a: at_a, b: at_b, node } = self;
         if count == 0 || node.size == 0 {
@@ -106,7 +143,8 @@ impl Placed {
         node.at(at_a, at_b)
     }
 
-    /// This at each of these places, `b` bytes apart on the other side.
+    /// Returns a copy of the part at each of the offsets `a` on side `a`. On side `b`, copies are `b` bytes
+    /// apart.
     pub fn listed(self, a: &[isize], b: isize) -> Self {
         let Self { a: at_a, b: at_b, node } = self;
         let ([first, ..], 1..) = (a, node.size) else { return Self::empty() };
@@ -116,10 +154,11 @@ impl Placed {
         }
         if matches!(node.kind, Kind::Block) && b == node.size as isize {
             let size = node.size;
-            // Where the blocks become much fewer: those of different sizes take longer, each.
+            // Merges adjacent blocks only if far fewer remain: a block of a list of different sizes takes
+            // longer to copy.
             let joined = a.windows(2).filter(|pair| pair[1].wrapping_sub(pair[0]) == b).count();
             if joined > 0 && (4 * joined >= 3 * a.len() || 2 * joined == a.len()) {
-                let blocks = a.iter().enumerate().map(|(i, a)| Block { a: *a, b: i as isize * b, size });
+                let blocks = a.iter().enumerate().map(|(i, a)| Span { a: *a, b: i as isize * b, size });
                 return Self::blocks(blocks.collect()).moved(at_a, at_b);
             }
         }
@@ -127,7 +166,7 @@ impl Placed {
         Node::repeat(a.len(), Places::At(places), Places::Every(b), Box::new(node)).at(0, at_b)
     }
 
-    /// A number of these in each bucket, `a` and `b` bytes apart within it.
+    /// Returns `count` copies of the part for each bucket, `a` and `b` bytes apart within the bucket.
     pub fn bucketed(self, a: isize, b: isize, mut buckets: Vec<Bucket>) -> Self {
         buckets.retain(|bucket| bucket.count > 0);
         let Some(Bucket { count, .. }) = buckets.first().copied().filter(|_| self.node.size > 0) else {
@@ -135,7 +174,7 @@ impl Placed {
         };
         let size = self.node.size;
         if matches!(self.node.kind, Kind::Block) && a == size as isize && b == a {
-            let block = |Bucket { a, b, count }| Block { a, b, size: count * size };
+            let block = |Bucket { a, b, count }| Span { a, b, size: count * size };
             return Self::blocks(buckets.into_iter().map(block).collect()).moved(self.a, self.b);
         }
         let next = b.wrapping_mul(count as isize);
@@ -150,8 +189,8 @@ impl Placed {
         Node::new(size, Kind::Buckets { a, b, buckets: buckets.into(), child }).at(at_a, at_b)
     }
 
-    /// Blocks one after the other.
-    pub fn blocks(mut blocks: Vec<Block>) -> Self {
+    /// Returns blocks, one after the other, as one part.
+    pub fn blocks(mut blocks: Vec<Span>) -> Self {
         blocks.retain(|block| block.size > 0);
         blocks.dedup_by(|next, block| {
             let continued = block.is_continued_by(next);
@@ -160,7 +199,7 @@ impl Placed {
             }
             continued
         });
-        let Some(Block { a, b, size }) = blocks.first().copied() else { return Self::empty() };
+        let Some(Span { a, b, size }) = blocks.first().copied() else { return Self::empty() };
         let stride = blocks.get(1).map_or(0, |second| second.b.wrapping_sub(b));
         let even = blocks.iter().enumerate().all(|(i, block)| {
             block.size == size && block.b.wrapping_sub(b) == (i as isize).wrapping_mul(stride)
@@ -176,7 +215,7 @@ impl Placed {
         Node::new(size, Kind::Blocks(blocks.into())).at(a, b)
     }
 
-    /// Parts one after the other.
+    /// Returns parts, one after the other, as one part.
     pub fn sequence(parts: Vec<Self>) -> Self {
         let mut all: Vec<Self> = Vec::with_capacity(parts.len());
         for part in parts {
@@ -204,7 +243,7 @@ impl Placed {
     }
 }
 
-/// The same parts, neighbouring blocks as one node: the fields of a struct.
+/// Returns the parts, with each row of neighbouring blocks as one node: the fields of a struct.
 fn with_fields(all: Vec<Placed>) -> Vec<Placed> {
     let (mut parts, mut blocks) = (Vec::with_capacity(all.len()), Vec::with_capacity(all.len()));
     for part in all {
@@ -219,17 +258,17 @@ fn with_fields(all: Vec<Placed>) -> Vec<Placed> {
     parts
 }
 
-/// Appends what blocks make together.
-fn flush(blocks: &mut Vec<Block>, parts: &mut Vec<Placed>) {
+/// Appends the blocks as one part, and empties their list.
+fn flush(blocks: &mut Vec<Span>, parts: &mut Vec<Placed>) {
     let part = Placed::blocks(std::mem::take(blocks));
     if part.node.size > 0 {
         parts.push(part);
     }
 }
 
-/// Appends a part, or those that it is made of.
+/// Appends a part, or the parts that it consists of.
 fn push_all(parts: &mut Vec<Placed>, part: Placed) {
-    /// Turns of a loop over a few fields that are unrolled into fields.
+    /// The largest number of iterations of a small loop that are appended one by one.
     const FEW: usize = 4;
     match part.node.kind {
         Kind::Sequence(inner) => inner.into_iter().for_each(|inner| push(parts, inner.moved(part.a, part.b))),
@@ -248,7 +287,7 @@ fn push_all(parts: &mut Vec<Placed>, part: Placed) {
     }
 }
 
-/// Appends a part, joined to the last one where both are one block.
+/// Appends a part, or merges it with the last one if both are blocks and adjacent.
 fn push(parts: &mut Vec<Placed>, next: Placed) {
     if next.node.size == 0 {
         return;
@@ -263,20 +302,20 @@ fn push(parts: &mut Vec<Placed>, next: Placed) {
     parts.push(next);
 }
 
-/// How contiguous blocks lie.
+/// The arrangement of contiguous blocks.
 #[cfg(feature = "mpi")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Order {
-    /// At equal distances.
+    /// Equal distances.
     Strided,
-    /// At equal distances in loops around loops.
+    /// Equal distances, in loops within loops.
     Nested,
-    /// Anywhere.
+    /// Any offsets.
     Listed,
 }
 
 impl Node {
-    /// How its blocks lie, the least regular ones.
+    /// Returns the arrangement of the blocks: the least regular one that occurs in the node.
     #[cfg(feature = "mpi")]
     pub fn order(&self) -> Order {
         match &self.kind {
@@ -292,7 +331,7 @@ impl Node {
         }
     }
 
-    /// Contiguous blocks, each as often as it comes.
+    /// Returns the number of contiguous blocks, counted in each iteration; `usize::MAX` if it overflows.
     pub fn block_count(&self) -> usize {
         match &self.kind {
             Kind::Block => usize::from(self.size > 0),
@@ -312,7 +351,7 @@ impl Node {
         matches!(self.kind, Kind::Block)
     }
 
-    /// Whether it is a block or a few fields.
+    /// Returns `true` if the node is a short block or a few small fields.
     fn is_small(&self) -> bool {
         match &self.kind {
             Kind::Block => self.size <= Group::LONGEST,
@@ -321,13 +360,14 @@ impl Node {
         }
     }
 
-    /// Whether copies that lie so are one block: contiguous ones, side by side.
+    /// Returns `true` if copies at these places form one block: the node is a block, and its size is the
+    /// stride.
     pub fn is_gapless(&self, places: &Places) -> bool {
         matches!((&self.kind, places), (Kind::Block, Places::Every(stride)) if *stride == self.size as isize)
     }
 
     pub fn new(size: usize, kind: Kind) -> Self {
-        Self { size, kind, how: How::default() }
+        Self { size, kind, strategy: Strategy::default() }
     }
 
     pub fn at(self, a: isize, b: isize) -> Placed {
@@ -339,11 +379,11 @@ impl Node {
     }
 }
 
-/// Some bytes of something: from the first one to before the last one.
+/// A half-open range of byte positions.
 pub(crate) type Bytes = std::ops::Range<usize>;
 
-/// Those items that have some of these bytes, and which of their own. The items lie one after the other, each
-/// where `extent` says: its beginning and its size.
+/// Returns the items that have some of these bytes, each with the range of its own bytes. The items follow
+/// one another. `extent` returns the position and the size of an item.
 pub(crate) fn overlapping<T>(
     items: &[T],
     extent: impl Fn(&T) -> (usize, usize) + Copy,
@@ -360,8 +400,8 @@ pub(crate) fn overlapping<T>(
     })
 }
 
-/// Some bytes of a loop: the end of a turn, whole turns, and the beginning of a turn, each with its number
-/// and its bytes.
+/// A range of bytes of a loop: the end of an iteration, whole iterations, and the beginning of an iteration.
+/// `head` and `tail` have the number of their iteration, and a range of its bytes.
 pub(crate) struct Turns {
     pub head: Option<(usize, Bytes)>,
     pub whole: std::ops::Range<usize>,
@@ -369,7 +409,7 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// Of turns that have `size` bytes each.
+    /// Splits a range of bytes of a loop whose iterations have `size` bytes each.
     pub fn of(size: usize, bytes: &Bytes) -> Self {
         let (first, last) = (bytes.start / size, bytes.end / size);
         let (from, to) = (bytes.start % size, bytes.end % size);
@@ -385,19 +425,21 @@ impl Turns {
 }
 
 impl Bucket {
-    /// Of children of `size` bytes.
+    /// Returns the position and the size of the bucket on side `b`, which is packed. A child has `size`
+    /// bytes.
     pub fn packed(&self, size: usize) -> (usize, usize) {
         (self.b as usize, self.count * size)
     }
 }
 
 impl Placed {
-    /// The part as a block, if it is one.
-    pub fn as_block(&self) -> Option<Block> {
+    /// Returns the part as a block, if it is one.
+    pub fn as_block(&self) -> Option<Span> {
         let Self { a, b, node: Node { size, kind, .. } } = self;
-        matches!(kind, Kind::Block).then_some(Block { a: *a, b: *b, size: *size })
+        matches!(kind, Kind::Block).then_some(Span { a: *a, b: *b, size: *size })
     }
 
+    /// Returns the position and the size of the part on side `b`, which is packed.
     pub fn packed(&self) -> (usize, usize) {
         (self.b as usize, self.node.size)
     }

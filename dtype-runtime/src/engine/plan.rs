@@ -1,4 +1,4 @@
-//! Plans: layouts compiled for packing, while the program runs.
+//! Plans: layouts compiled for packing, at run time.
 
 use std::{
     fmt,
@@ -21,12 +21,11 @@ use super::{
 };
 use crate::Error;
 
-/// A layout compiled for packing: a type tree turned into loops over contiguous blocks, once. Copies share
-/// it.
+/// A layout compiled for packing: a type tree turned into loops over contiguous blocks. Clones of a plan
+/// share these loops.
 ///
-/// [`Data`](crate::pack::Data) and [`DataMut`](crate::pack::DataMut) join a plan to memory; everything that
-/// can be done with a layout is done with those. Making a plan reads each node and each displacement of the
-/// tree once.
+/// [`Data`](crate::pack::Data) and [`DataMut`](crate::pack::DataMut) join a plan to memory, and offer all
+/// operations. Making a plan reads each node and each displacement of the tree once.
 ///
 /// ```
 /// use dtype_runtime::{
@@ -44,30 +43,30 @@ use crate::Error;
 pub struct Plan(Arc<Compiled>);
 
 pub(crate) struct Compiled {
-    /// Side `a` is memory, relative to displacement 0; side `b` is the packed bytes.
+    /// The loops of one copy. Side `a` is memory, relative to displacement 0; side `b` is the packed bytes.
     pub part: Placed,
     pub signature: Signature,
-    /// Bytes from one copy to the next.
+    /// The distance from one copy to the next, in bytes.
     pub extent: Places,
-    /// The least displacement of a byte, and one past the greatest; nothing where there is none.
+    /// The least displacement of a byte, and one past the greatest; `None` if there are no bytes.
     pub bounds: Option<(isize, isize)>,
-    /// One copy as it is run.
+    /// One copy, with its strategy.
     one: OnceLock<Placed>,
-    /// Several copies as one part, as it is run, and how many: as many as were first asked for.
+    /// Several copies as one part, with its strategy, and their number: the first number that was requested.
     copies: OnceLock<(usize, Placed)>,
-    /// Found when it is asked for.
+    /// The spacing, computed at the first request.
     #[cfg(feature = "mpi")]
     pub spacing: OnceLock<Option<Spacing>>,
 }
 
 impl Compiled {
-    /// One copy as it is run, which is decided at first use.
+    /// Returns one copy with its strategy, which is decided at the first call.
     fn one(&self) -> &Placed {
         self.one.get_or_init(|| prepared(self.part.clone()))
     }
 
-    /// Several copies as they are run: a part, and how often it comes. Where a copy is small the part is all
-    /// of them, so that what touches in two copies is one block.
+    /// Returns a part, and how often it has to be run. If a copy is small, the part can comprise all copies,
+    /// so that blocks which touch across copies are merged.
     #[inline]
     fn copies(&self, count: usize) -> (&Placed, usize) {
         if count == 1 || self.part.node.size >= CHUNK {
@@ -87,10 +86,11 @@ fn prepared(mut part: Placed) -> Placed {
 }
 
 impl Plan {
-    /// The plan of a tree. Its extent, of which several copies are apart, is the one that MPI gives it.
+    /// Compiles a tree. The extent of the plan, the distance between copies, is the one that MPI gives the
+    /// tree.
     ///
     /// # Errors
-    /// [`Error::Tree`] for an invalid tree, or one whose bytes cannot be counted.
+    /// [`Error::Tree`] if the tree is invalid, or if its size or one of its bounds overflows.
     pub fn new(tree: &TypeTree) -> Result<Self, Error> {
         let measure = tree.measure()?;
         let fits = |bytes: i64| {
@@ -104,13 +104,13 @@ impl Plan {
         Ok(Self::of_layer(Layer::of_tree(tree), extent))
     }
 
-    /// The plan with another extent, in bytes.
+    /// Returns the plan with another extent, in bytes.
     #[must_use]
     pub fn resized(&self, extent: isize) -> Self {
         Self::of_layer(self.layer(), extent)
     }
 
-    /// The plan of a layer, copies of which are `extent` bytes apart.
+    /// Returns the plan of a layer, with an extent of `extent` bytes.
     pub(crate) fn of_layer(Layer { part, signature, bounds }: Layer, extent: isize) -> Self {
         Self(Arc::new(Compiled {
             part,
@@ -124,20 +124,20 @@ impl Plan {
         }))
     }
 
-    /// Bytes of one copy, packed.
+    /// Returns the packed size of one copy, in bytes.
     #[inline]
     pub fn packed_size(&self) -> usize {
         self.0.signature.size
     }
 
-    /// Bytes from one copy to the next.
+    /// Returns the distance from one copy to the next, in bytes.
     #[inline]
     pub fn extent(&self) -> isize {
         self.0.extent.nth(1)
     }
 
-    /// The number of contiguous blocks of one copy. Blocks that touch only where a part is repeated count as
-    /// two.
+    /// Returns the number of contiguous blocks in one copy. If a part is repeated, blocks that touch only
+    /// across two repetitions count as two.
     ///
     /// ```
     /// use dtype_runtime::{
@@ -153,14 +153,15 @@ impl Plan {
         self.0.part.node.block_count()
     }
 
-    /// A number for the base types of these packed bytes of the plan, again and again; the same for the same
-    /// types in the same order.
+    /// Returns a hash of the base types of these packed bytes, of as many copies as the range needs. Equal
+    /// sequences of base types have equal hashes.
     #[cfg(feature = "mpi")]
     pub(crate) fn fingerprint(&self, bytes: Range<usize>) -> u64 {
         self.0.signature.fingerprint(bytes)
     }
 
-    /// The base types of the first `bytes` packed bytes of copies of the plan, as text: `3 × {f64, u32}`.
+    /// Returns the base types of the whole copies in the first `bytes` packed bytes, as text:
+    /// `3 × {f64, u32}`.
     #[cfg(feature = "mpi")]
     pub(crate) fn signature_text(&self, bytes: usize) -> String {
         let signature = &self.0.signature;
@@ -168,13 +169,13 @@ impl Plan {
         if copies == 0 { "nothing".to_owned() } else { signature.clone().repeated(copies).to_string() }
     }
 
-    /// What one copy is, to be part of another plan.
+    /// Returns one copy as a layer, which can be a part of another plan.
     pub(crate) fn layer(&self) -> Layer {
         let Compiled { part, signature, bounds, .. } = &*self.0;
         Layer { part: part.clone(), signature: signature.clone(), bounds: *bounds }
     }
 
-    /// Whether both are copies of one plan.
+    /// Returns `true` if both are clones of one plan.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -184,12 +185,12 @@ impl Plan {
         &self.0
     }
 
-    /// Copies some of the packed bytes of `count` copies between memory, where displacement 0 of the first
-    /// one is `origin`, and where they are packed.
+    /// Copies a range of the packed bytes of `count` copies between memory and a packed buffer. `origin` is
+    /// displacement 0 of the first copy, and `packed` is the address of the first byte of the range.
     ///
     /// # Safety
-    /// 1 to 3 of [`Direction::copy`](super::sides::Direction::copy), for the bytes that these are in memory
-    /// and from `packed` on; 4. they are some of the packed bytes of the copies.
+    /// Conditions 1 to 3 of [`Direction::copy`](super::sides::Direction::copy) hold for the bytes of the
+    /// range, in memory and from `packed` on; 4. `bytes` is a range of the packed bytes of the copies.
     pub(crate) unsafe fn copy<D: Direction>(
         &self,
         count: usize,
@@ -203,30 +204,30 @@ impl Plan {
         let compiled = self.compiled();
         let part = compiled.one();
         let sides = Sides { a: origin.wrapping_offset(part.a), b: packed.wrapping_sub(bytes.start) };
-        // SAFETY: 1 to 3 are those of the caller, for the same bytes; by 4 they are bytes of the turns.
+        // SAFETY: the caller guarantees 1 to 3 for the same bytes; by 4, they are bytes of the iterations.
         unsafe { run_turns::<D>(&part.node, (count, &compiled.extent), bytes, sides) };
     }
 
-    /// Copies all packed bytes of `count` copies.
+    /// Copies all packed bytes of `count` copies between memory and a packed buffer.
     ///
     /// # Safety
-    /// 1 to 3 of [`Direction::copy`](super::sides::Direction::copy), for all of them, and as many bytes from
-    /// `packed` on.
+    /// Conditions 1 to 3 of [`Direction::copy`](super::sides::Direction::copy) hold for all bytes of the
+    /// copies, and for as many bytes from `packed` on.
     #[inline]
     pub(crate) unsafe fn copy_all<D: Direction>(&self, count: usize, origin: *mut u8, packed: *mut u8) {
-        // There may be any number of copies of nothing.
+        // A layout without bytes may have any number of copies.
         if count == 0 || self.packed_size() == 0 {
             return;
         }
         let compiled = self.compiled();
         let (part, copies) = compiled.copies(count);
         let sides = Sides { a: origin.wrapping_offset(part.a), b: packed };
-        // SAFETY: 1 to 3 are those of the caller, for the same bytes.
+        // SAFETY: the caller guarantees 1 to 3 for the same bytes.
         unsafe { run_copies::<D>(&part.node, (copies, &compiled.extent), sides) };
     }
 
-    /// Where `count` copies begin, in bytes from displacement 0 of the first one, if they are one contiguous
-    /// block.
+    /// Returns the offset of `count` copies, in bytes from displacement 0 of the first one, if the copies
+    /// form one contiguous block.
     #[cfg(feature = "mpi")]
     pub(crate) fn contiguous(&self, count: usize) -> Option<isize> {
         let block = self.compiled().part.as_block()?;
@@ -234,10 +235,11 @@ impl Plan {
         (one_after_the_other && block.size > 0).then_some(block.a)
     }
 
-    /// The contiguous blocks, as far as the first ones tell of all, if all values are of one base type.
+    /// Returns the spacing of the contiguous blocks, as estimated from the first ones; `None` if values have
+    /// different base types.
     #[cfg(feature = "mpi")]
     pub(crate) fn spacing(&self) -> Option<Spacing> {
-        /// Blocks are looked at within the first packed bytes of one copy, up to this number.
+        /// The largest number of packed bytes of one copy in which blocks are counted.
         const SOME: usize = 64 << 10;
         let compiled = self.compiled();
         *compiled.spacing.get_or_init(|| {
@@ -251,13 +253,13 @@ impl Plan {
     }
 }
 
-/// How the contiguous blocks of a layout lie.
+/// The spacing of the contiguous blocks of a layout.
 #[cfg(feature = "mpi")]
 #[derive(Clone, Copy, Debug)]
 pub struct Spacing {
-    /// Bytes of one, on the average.
+    /// The mean size of a block, in bytes.
     pub mean_block: usize,
-    /// How they lie.
+    /// The arrangement of the blocks.
     pub order: Order,
 }
 
@@ -270,16 +272,17 @@ impl fmt::Debug for Plan {
     }
 }
 
-/// What plans are put together from: what is where in memory, and what it is.
+/// A building block of plans: the loops over memory, and the types of the values.
 #[derive(Clone)]
 pub(crate) struct Layer {
     part: Placed,
     signature: Signature,
-    /// As in [`Compiled`].
+    /// The bounds, as in [`Compiled`].
     bounds: Option<(isize, isize)>,
 }
 
 impl Layer {
+    /// Returns the layer of a base type. A pair type has two parts.
     pub fn leaf(base: BaseType) -> Self {
         if let Some(parts) = base.pair() {
             return Self::sequence(parts.map(|(at, base)| (at as isize, Self::leaf(base))));
@@ -288,11 +291,12 @@ impl Layer {
         Self { part: Placed::block(signature.size), bounds: Some((0, signature.size as isize)), signature }
     }
 
-    /// This `count` times, `stride` bytes apart.
+    /// Returns `count` copies, `stride` bytes apart.
     #[must_use]
     pub fn repeated(self, count: usize, stride: isize) -> Self {
         let size = self.signature.size as isize;
-        // Without bytes, places may be anywhere.
+        // Computed only if there are bytes: without bytes, any count and stride are allowed, and this may
+        // overflow.
         let places = || [0, (count as isize - 1) * stride];
         let bounds = self.bounds.filter(|_| count > 0).and_then(|bounds| moved(bounds, places()));
         Self {
@@ -302,7 +306,7 @@ impl Layer {
         }
     }
 
-    /// This at each of these places.
+    /// Returns a copy at each of these displacements.
     #[must_use]
     pub fn listed(self, places: &[isize]) -> Self {
         let size = self.signature.size as isize;
@@ -314,7 +318,8 @@ impl Layer {
         }
     }
 
-    /// At each of these places `count` of this, `stride` bytes apart.
+    /// Returns several copies at each displacement, `stride` bytes apart. `places` has a displacement and a
+    /// number of copies each.
     fn bucketed(self, stride: isize, places: impl Iterator<Item = (isize, usize)>) -> Self {
         let (size, mut all, mut ends) = (self.signature.size, 0usize, None);
         let buckets = places.map(|(a, count)| {
@@ -333,7 +338,7 @@ impl Layer {
         Self { part, signature: self.signature.repeated(all), bounds }
     }
 
-    /// Each of these at its place, one after the other.
+    /// Returns the layers, each at its displacement, one after the other.
     pub fn sequence(layers: impl IntoIterator<Item = (isize, Self)>) -> Self {
         let layers = layers.into_iter();
         let count = layers.size_hint().0;
@@ -351,7 +356,7 @@ impl Layer {
         Self { part: Placed::sequence(parts), signature: Signature::sequence(signatures), bounds: all }
     }
 
-    /// What a tree describes.
+    /// Returns the layer that a tree describes.
     fn of_tree(tree: &TypeTree) -> Self {
         let places = |displacements: &[i64]| displacements.iter().map(|at| *at as isize).collect::<Vec<_>>();
         match tree {
@@ -372,7 +377,7 @@ impl Layer {
     }
 }
 
-/// The bounds of what lies at each of these places; nothing if there are no places.
+/// Returns the bounds of copies at these displacements; `None` if there are none.
 fn moved((first, end): (isize, isize), places: impl IntoIterator<Item = isize>) -> Option<(isize, isize)> {
     let mut places = places.into_iter();
     let at = places.next()?;

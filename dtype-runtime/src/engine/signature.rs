@@ -1,5 +1,5 @@
-//! Signatures: the base types of packed bytes, in order (MPI 4.1 section 5.1: type signature). Where units
-//! end, in which a value of another byte order is turned round; and whether two layouts hold the same values.
+//! Type signatures: the base types of packed bytes, in order (MPI 4.1 section 5.1). A signature gives the
+//! units that another byte order reverses, and shows whether two layouts hold the same values.
 
 #[cfg(feature = "mpi")]
 use std::fmt;
@@ -8,12 +8,12 @@ use dtype_core::BaseType;
 
 use super::node::{Bytes, overlapping};
 
-/// What follows what in packed bytes.
+/// The sequence of base types of packed bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Signature {
-    /// Bytes of all of it.
+    /// The size in bytes.
     pub size: usize,
-    /// Bytes of all of it in `external32`, if that is known of all that is in it.
+    /// The size in bytes in `external32`; `None` if it is unknown for a base type in the signature.
     pub external: Option<usize>,
     kind: Kind,
 }
@@ -22,14 +22,14 @@ pub(crate) struct Signature {
 enum Kind {
     /// Values of one base type.
     Run(BaseType),
-    /// Another signature again and again.
+    /// Another signature, repeated.
     Repeat(Box<Signature>),
-    /// Different ones, each with where it begins.
+    /// Different signatures, each with the position of its first byte.
     Sequence(Box<[(usize, Signature)]>),
 }
 
-/// Bytes that change places together in another byte order: those of a number, of which a complex value has
-/// two.
+/// Returns the size in bytes of a unit: a number, whose bytes another byte order reverses. A complex value
+/// has two units.
 pub(crate) const fn unit(base: BaseType) -> usize {
     base.alignment() as usize
 }
@@ -37,11 +37,11 @@ pub(crate) const fn unit(base: BaseType) -> usize {
 /// A number among packed bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Unit {
-    /// Which bytes it has in the representation that was asked for, and among the packed ones of this
-    /// machine.
+    /// The range of the number's bytes in the requested representation.
     pub bytes: Bytes,
+    /// The range of the number's bytes among the packed bytes of this machine.
     pub native: Bytes,
-    /// What it is, or a component of.
+    /// The base type of the number, or of the complex value that it is a component of.
     pub base: BaseType,
 }
 
@@ -52,12 +52,12 @@ impl Unit {
     }
 }
 
-/// The base type that stands for all with the same values.
+/// Returns the base type that represents all base types with the same values.
 fn plain(base: BaseType) -> BaseType {
     base.plain().unwrap_or(base)
 }
 
-/// The same in `external32`, where that is known.
+/// Returns the size in bytes of a unit in `external32`, or of this machine if that is unknown.
 pub(crate) fn external_unit(base: BaseType) -> usize {
     base.external_size().map_or(unit(base), |size| unit(base) * size as usize / base.size() as usize)
 }
@@ -68,13 +68,13 @@ impl Signature {
         Self { size: base.size() as usize * count, external, kind: Kind::Run(base) }
     }
 
-    /// Bytes of all of it, in `external32` if that is known.
+    /// Returns the size in bytes, in `external32` if `external` is `true` and that size is known.
     pub fn size_in(&self, external: bool) -> usize {
         self.external.filter(|_| external).unwrap_or(self.size)
     }
 
     pub fn repeated(self, count: usize) -> Self {
-        // Nothing may be there more often than can be counted.
+        // A signature without bytes may have more copies than can be counted.
         let (size, external) =
             (self.size.wrapping_mul(count), self.external.map(|external| external.wrapping_mul(count)));
         match self.kind {
@@ -107,7 +107,7 @@ impl Signature {
         }
     }
 
-    /// A base type in it of which it is not known how `external32` has it.
+    /// Returns a base type in the signature whose form in `external32` is unknown, if there is one.
     pub fn opaque(&self) -> Option<BaseType> {
         match &self.kind {
             Kind::Run(base) => base.external_size().is_none().then_some(*base),
@@ -116,13 +116,13 @@ impl Signature {
         }
     }
 
-    /// Whether all values are of one base type.
+    /// Returns `true` if all values have the same base type.
     #[cfg(feature = "mpi")]
     pub fn is_of_one_type(&self) -> bool {
         matches!(self.kind, Kind::Run(_))
     }
 
-    /// After how many bytes it repeats itself.
+    /// Returns the number of bytes after which the signature repeats itself.
     fn period(&self) -> usize {
         match &self.kind {
             Kind::Run(base) => base.size() as usize,
@@ -131,8 +131,8 @@ impl Signature {
         }
     }
 
-    /// Calls back for the runs of values of which these bytes of `self`, again and again, hold something:
-    /// with the base type and which of those bytes.
+    /// Calls `visit` for each run of values that these bytes overlap, with its base type and the range of the
+    /// overlap. The signature is repeated endlessly.
     pub fn for_each_run(&self, bytes: Bytes, visit: &mut impl FnMut(BaseType, Bytes)) {
         self.runs_of(0, bytes, visit);
     }
@@ -152,8 +152,8 @@ impl Signature {
         }
     }
 
-    /// The unit that a byte of `self`, again and again, belongs to; the byte is counted in `external32` if
-    /// that is asked for.
+    /// Returns the unit that contains a byte. The signature is repeated endlessly. If `external` is `true`,
+    /// `byte` is a position in `external32`.
     pub fn unit_at(&self, byte: usize, external: bool) -> Unit {
         match &self.kind {
             Kind::Run(base) => {
@@ -186,15 +186,15 @@ impl Signature {
         }
     }
 
-    /// Returns the first of `bytes` bytes at which `self` and `other`, each again and again, hold different
-    /// base types, and both types. Those with the same values count as one.
+    /// Returns the first of `bytes` bytes at which `self` and `other` have different base types, and both
+    /// types. Both signatures are repeated endlessly. Base types with the same values count as equal.
     pub fn difference(&self, other: &Self, bytes: usize) -> Option<(usize, BaseType, BaseType)> {
         difference((self, 0), (other, 0), bytes)
     }
 
-    /// Returns a number that is the same for the same base types in the same order, of these bytes of `self`,
-    /// again and again; for others it is another one but by chance (FNV-1a of the runs of base types that
-    /// have the same values).
+    /// Returns a hash of the base types of these bytes (FNV-1a of their runs). The signature is repeated
+    /// endlessly. Equal sequences of base types have equal hashes, and base types with the same values count
+    /// as equal. Different sequences have different hashes, except by chance.
     #[cfg(feature = "mpi")]
     pub fn fingerprint(&self, bytes: Bytes) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
@@ -213,8 +213,8 @@ impl Signature {
     }
 }
 
-/// Lists the parts of a sequence of `size` bytes, again and again, that hold some of these bytes: where each
-/// begins, and which bytes of its own.
+/// Returns the parts of a sequence that have some of these bytes, each with its position and the range of its
+/// own bytes. The sequence has `size` bytes, and is repeated endlessly.
 fn in_turn(
     parts: &[(usize, Signature)],
     size: usize,
@@ -228,10 +228,11 @@ fn in_turn(
     })
 }
 
-/// Returns where the next `bytes` bytes of two signatures, each again and again and from a byte on, differ.
+/// Returns the first difference among the next `bytes` bytes of two signatures, and the base types there.
+/// Both signatures are repeated endlessly, and each is read from a byte on.
 ///
-/// Nothing is listed: of two that repeat themselves only as much is compared as shows that they always agree,
-/// and the one that takes longer to repeat itself is taken apart first.
+/// No list is made. Of two periodic signatures, only as many bytes are compared as prove that they always
+/// agree. The signature with the longer period is taken apart first.
 fn difference(
     (one, from): (&Signature, usize),
     (other, other_from): (&Signature, usize),
@@ -265,7 +266,7 @@ fn difference(
     }
 }
 
-/// As it is read: `3 × {f64, 2 × u8}`.
+/// Writes the signature as text: `3 × {f64, 2 × u8}`.
 #[cfg(feature = "mpi")]
 impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,20 +1,20 @@
-//! Transpacking: from one layout straight into another.
+//! Transpacking: copies directly from one layout into another.
 
 use super::{
     node::{Bucket, Bytes, Kind, Node, Placed, Places, Turns, overlapping},
     plan::Plan,
     run::run,
-    sides::{Block, Packing, Sides},
+    sides::{Packing, Sides, Span},
 };
 use dtype_core::gcd;
 
 use crate::Error;
 
-/// Copies from one layout into another with the same base types, without packed bytes in between. It is
-/// worked out once, for two plans and their numbers of copies.
+/// A copy from one layout into another with the same base types, without packed bytes in between. It is
+/// prepared once for two plans and their numbers of copies.
 ///
-/// Both plans are walked together: loops whose turns have as many bytes become one loop over two memories,
-/// and what is left is cut where either side has a border.
+/// Both plans are walked together. Loops whose iterations have equally many bytes become one loop over two
+/// memories. All other parts are cut where a part of either side begins.
 #[derive(Clone, Debug)]
 pub struct Transpack {
     from: (Plan, usize),
@@ -23,11 +23,11 @@ pub struct Transpack {
 }
 
 impl Transpack {
-    /// Prepares copying from some copies of one plan to some of another.
+    /// Prepares the transfer from `copies` copies of one plan to `to_copies` copies of another.
     ///
     /// # Errors
-    /// [`Error::Length`] where one of both has more bytes, and [`Error::Signature`] where a value is of
-    /// another base type.
+    /// [`Error::Length`] if the sides have different numbers of bytes, [`Error::Signature`] if a value has
+    /// another base type, and [`Error::Tree`] if a number of bytes overflows.
     pub fn new(from: &Plan, copies: usize, to: &Plan, to_copies: usize) -> Result<Self, Error> {
         let (a, b) = (from.compiled(), to.compiled());
         let size =
@@ -48,33 +48,33 @@ impl Transpack {
         Ok(Self { from: (from.clone(), copies), to: (to.clone(), to_copies), part })
     }
 
-    /// Whether it was made for these plans and counts.
+    /// Returns `true` if this was made for these plans and counts.
     pub(crate) fn is_for(&self, from: (&Plan, usize), to: (&Plan, usize)) -> bool {
         let same = |made: &(Plan, usize), (plan, count): (&Plan, usize)| made.0.is(plan) && made.1 == count;
         same(&self.from, from) && same(&self.to, to)
     }
 
-    /// Copies.
+    /// Copies all blocks.
     ///
     /// # Safety
-    /// 1 to 3 of [`Direction::copy`](super::sides::Direction::copy), for the blocks of the two plans, whose
-    /// displacement 0 is at `sides`.
+    /// Conditions 1 to 3 of [`Direction::copy`](super::sides::Direction::copy) hold for the blocks of the two
+    /// plans. `sides` has the address of displacement 0 of each plan.
     pub(crate) unsafe fn run(&self, sides: Sides) {
         let sides = sides.at(self.part.a, self.part.b);
-        // SAFETY: 1 to 3 are those of the caller: the node joins the blocks of the two plans.
+        // SAFETY: the caller guarantees 1 to 3: the node joins the blocks of the two plans.
         unsafe { run::<Packing>(&self.part.node, sides) };
     }
 }
 
-/// What leads from one part to another with as many bytes. Of each the side `b` is packed; that of both
-/// together is the memory of `to`.
+/// Returns the copy from one part to another with as many bytes. Side `b` of both parts is packed; side `b`
+/// of the result is the memory of `to`.
 fn joined(from: &Placed, to: &Placed) -> Placed {
     join(&from.node, &to.node).moved(from.a, to.a)
 }
 
 fn join(from: &Node, to: &Node) -> Placed {
     match (&from.kind, &to.kind) {
-        // One of both memories is as contiguous as packed bytes are.
+        // One of the two memories is contiguous, as packed bytes are.
         (_, Kind::Block) => from.clone().at(0, 0),
         (Kind::Block, _) => swapped(to).at(0, 0),
         (
@@ -88,7 +88,7 @@ fn join(from: &Node, to: &Node) -> Placed {
     }
 }
 
-/// One loop over two memories.
+/// Returns one loop over two memories, if two loops can be joined.
 fn join_loops(from: (usize, &Places, &Node), to: (usize, &Places, &Node)) -> Option<Placed> {
     let ((count, a, child), (to_count, b, to_child)) = (from, to);
     if count == to_count {
@@ -98,7 +98,7 @@ fn join_loops(from: (usize, &Places, &Node), to: (usize, &Places, &Node)) -> Opt
             _ => Node::repeat(count, a.clone(), b.clone(), Box::new(node)).at(at_a, at_b),
         });
     }
-    // As many turns of each as have the same bytes: a turn of the loop over both.
+    // An iteration of the joined loop: the fewest iterations of each loop that have equally many bytes.
     let (Places::Every(a), Places::Every(b)) = (a, b) else { return None };
     let common = child.size / gcd(child.size, to_child.size) * to_child.size;
     let (turns, to_turns) = (common / child.size, common / to_child.size);
@@ -112,7 +112,7 @@ fn join_loops(from: (usize, &Places, &Node), to: (usize, &Places, &Node)) -> Opt
     Some(turn.repeated(count / turns, a * turns as isize, b * to_turns as isize))
 }
 
-/// Each part of `from` with what belongs to it of `to`.
+/// Joins each part of `from` with the bytes of `to` that belong to it.
 fn cut_at(from: &Node, to: &Node) -> Placed {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -123,7 +123,7 @@ fn cut_at(from: &Node, to: &Node) -> Placed {
     match &from.kind {
         Kind::Block => add(0, from),
         Kind::Repeat { count, a, child, .. } => (0..*count).for_each(|i| add(a.nth(i), child)),
-        Kind::Blocks(blocks) => blocks.iter().for_each(|Block { a, size, .. }| {
+        Kind::Blocks(blocks) => blocks.iter().for_each(|Span { a, size, .. }| {
             add(*a, &Placed::block(*size).node);
         }),
         Kind::Buckets { a, buckets, child, .. } => buckets.iter().for_each(|bucket| {
@@ -148,7 +148,8 @@ fn join_part(part: &Node, to: &Node, start: usize) -> Placed {
     if start % to_size == 0 && part.size % to_size == 0 {
         return join_bytes(0..part.size);
     }
-    // The turns of one begin within those of the other. Again and again both are at the same bytes of a turn.
+    // The iterations of one loop begin within those of the other. After each `common` bytes, both loops are
+    // again at the same byte of an iteration.
     let common = (size / gcd(size, to_size)).saturating_mul(to_size);
     let again = part.size / common;
     if let (Places::Every(a), Places::Every(b), 2..) = (a, b, again) {
@@ -156,7 +157,7 @@ fn join_part(part: &Node, to: &Node, start: usize) -> Placed {
         let all = join_bytes(0..common).repeated(again, a.wrapping_mul(turns), b.wrapping_mul(to_turns));
         return Placed::sequence(vec![all, join_bytes(again * common..part.size)]);
     }
-    // Cut where the larger turns begin.
+    // Cuts where the larger iterations begin.
     let first = if size < to_size { to_size - start % to_size } else { size };
     let cuts = (first..part.size).step_by(size.max(to_size));
     let ends = cuts.clone().chain([part.size]);
@@ -165,13 +166,13 @@ fn join_part(part: &Node, to: &Node, start: usize) -> Placed {
     )
 }
 
-/// The same with both memories exchanged.
+/// Joins like [`cut_at`], and exchanges the sides of the result.
 fn flipped(from: &Node, to: &Node) -> Placed {
     let Placed { a, b, node } = cut_at(from, to);
     swapped(&node).at(b, a)
 }
 
-/// A node with its sides exchanged.
+/// Returns a node with its sides exchanged.
 fn swapped(node: &Node) -> Node {
     let kind = match &node.kind {
         Kind::Block => Kind::Block,
@@ -179,7 +180,7 @@ fn swapped(node: &Node) -> Node {
             Kind::Repeat { count: *count, a: b.clone(), b: a.clone(), child: Box::new(swapped(child)) }
         }
         Kind::Blocks(blocks) => {
-            let swap = |block: &Block| Block { a: block.b, b: block.a, ..*block };
+            let swap = |block: &Span| Span { a: block.b, b: block.a, ..*block };
             Kind::Blocks(blocks.iter().map(swap).collect())
         }
         Kind::Buckets { a, b, buckets, child } => Kind::Buckets {
@@ -195,7 +196,7 @@ fn swapped(node: &Node) -> Node {
     Node::new(node.size, kind)
 }
 
-/// Some bytes of a node whose side `b` is packed, which begins with them.
+/// Returns a range of bytes of a node whose side `b` is packed. On side `b`, the result begins at 0.
 fn slice(node: &Node, bytes: Bytes) -> Placed {
     if bytes == (0..node.size) {
         return node.clone().at(0, 0);
@@ -205,10 +206,10 @@ fn slice(node: &Node, bytes: Bytes) -> Placed {
         Kind::Block => Placed::block(bytes.len()).moved(start as isize, 0),
         Kind::Repeat { a, child, .. } => slice_turns(child, a, &bytes),
         Kind::Blocks(blocks) => Placed::blocks(
-            overlapping(blocks, Block::packed, bytes)
+            overlapping(blocks, Span::packed, bytes)
                 .map(|(block, bytes)| {
                     let at = bytes.start as isize;
-                    Block { a: block.a.wrapping_add(at), b: block.b + at - start as isize, size: bytes.len() }
+                    Span { a: block.a.wrapping_add(at), b: block.b + at - start as isize, size: bytes.len() }
                 })
                 .collect(),
         ),
@@ -223,7 +224,7 @@ fn slice(node: &Node, bytes: Bytes) -> Placed {
     }
 }
 
-/// Some bytes of a loop.
+/// Returns a range of bytes of a loop. On side `b`, the result begins at 0.
 fn slice_turns(child: &Node, places: &Places, bytes: &Bytes) -> Placed {
     let Turns { head, whole, tail } = Turns::of(child.size, bytes);
     let some = |(i, bytes): (usize, Bytes)| slice(child, bytes).moved(places.nth(i), 0);
@@ -235,7 +236,8 @@ fn slice_turns(child: &Node, places: &Places, bytes: &Bytes) -> Placed {
     in_a_row(head.map(some).into_iter().chain([middle]).chain(tail.map(some)))
 }
 
-/// Parts that follow one another on side `b`, each of which begins there with its first byte.
+/// Returns parts as one, moved so that they follow one another on side `b`. Each given part begins at 0
+/// there.
 fn in_a_row(parts: impl Iterator<Item = Placed>) -> Placed {
     let mut size = 0;
     let placed = parts.map(|part| {

@@ -1,4 +1,5 @@
-//! Views as rsmpi buffers: as many copies of one datatype at the first value selected.
+//! Views as rsmpi buffers: copies of one datatype, one for each array of the view, from the first selected
+//! value on.
 
 use std::os::raw::c_void;
 
@@ -8,19 +9,19 @@ use ::mpi::{
 };
 
 use super::{
-    Layout,
     datatype::LayoutDatatype,
-    view::{View, ViewMut},
+    traits::{Layout, View, ViewMut},
 };
 use crate::types::rsmpi::{number_of, or_panic};
 
-// The conditions of rsmpi's traits for buffers, met by the contracts of `Layout` and `ArrayLike`:
-// 1. the datatype is committed, and lives as long as MPI is usable, or as its owner;
-// 2. from the pointer on, that of the first value selected, there are `count` of it: it covers selected
-//    values of the borrowed source only;
-// 3. what is received into is borrowed mutably and covered once, and whatever MPI writes there is a value.
+// The conditions of rsmpi's traits for buffers. The contracts of `Layout` and `ArrayLike` meet them:
+// 1. the datatype is committed, and lives as long as MPI is usable, or as long as its owner;
+// 2. the pointer leads to the first selected value, and `count` copies of the datatype from there on cover
+//    only selected values of the borrowed source;
+// 3. memory that is received into is borrowed mutably and covered once, and whatever MPI writes there is a
+//    valid value.
 
-// SAFETY: 1, the view's own datatype.
+// SAFETY: 1: the datatype is the view's own.
 unsafe impl<L: Layout> AsDatatype for View<'_, L> {
     type Out = LayoutDatatype;
     fn as_datatype(&self) -> Self::Out {
@@ -28,24 +29,24 @@ unsafe impl<L: Layout> AsDatatype for View<'_, L> {
     }
 }
 
-// SAFETY: 2, the arrays that the view is a part of.
+// SAFETY: 2: the count is the number of arrays in the source.
 unsafe impl<L: Layout> Collection for View<'_, L> {
     fn count(&self) -> Count {
         number_of(self.place.copies, "arrays", std::any::type_name::<Self>())
     }
 }
 
-// SAFETY: 2, the first value selected.
+// SAFETY: 2: the pointer leads to the first selected value.
 unsafe impl<L: Layout> Pointer for View<'_, L> {
     fn pointer(&self) -> *const c_void {
         self.first().cast()
     }
 }
 
-// SAFETY: 1 and 2 by the three implementations before it.
+// SAFETY: 1 and 2 hold by the three implementations above.
 unsafe impl<L: Layout> Buffer for View<'_, L> {}
 
-// SAFETY: 1, the view's own datatype.
+// SAFETY: 1: the datatype is the view's own.
 unsafe impl<L: Layout> AsDatatype for ViewMut<'_, L> {
     type Out = LayoutDatatype;
     fn as_datatype(&self) -> Self::Out {
@@ -53,14 +54,15 @@ unsafe impl<L: Layout> AsDatatype for ViewMut<'_, L> {
     }
 }
 
-// SAFETY: 2, the arrays that the view is a part of.
+// SAFETY: 2: the count is the number of arrays in the source.
 unsafe impl<L: Layout> Collection for ViewMut<'_, L> {
     fn count(&self) -> Count {
         self.as_view().count()
     }
 }
 
-// SAFETY: 2, the first value selected; 3, since other layouts do not compile or panic.
+// SAFETY: 2: the pointer leads to the first selected value; 3: for a layout that MPI must not receive into,
+// the call does not compile or panics.
 unsafe impl<L: Layout> PointerMut for ViewMut<'_, L> {
     fn pointer_mut(&mut self) -> *mut c_void {
         const UNSEEN: &str = "rsmpi's own calls cannot receive into this layout: MPI does not look at what \
@@ -74,17 +76,17 @@ unsafe impl<L: Layout> PointerMut for ViewMut<'_, L> {
     }
 }
 
-// SAFETY: 1 and 2 by the three implementations before it; 3, since mutable views cover no byte twice.
+// SAFETY: 1 and 2 hold by the three implementations above; 3, since mutable views cover no byte twice.
 unsafe impl<L: Layout> BufferMut for ViewMut<'_, L> {}
 
-/// What views made with `of_mut` are, and none made with `of`. The compiler shows the line that asks for it
-/// to whoever receives into the latter.
+/// A condition that no type meets, named for error messages. If a program receives into a view made with
+/// `of`, the compiler prints the line that requires it.
 pub trait MadeWithOfMut {}
 
-// SAFETY: there is no such view.
+// SAFETY: no view implements `MadeWithOfMut`.
 unsafe impl<L: Layout> BufferMut for View<'_, L> where Self: MadeWithOfMut {}
 
-// SAFETY: there is no such view.
+// SAFETY: no view implements `MadeWithOfMut`.
 unsafe impl<L: Layout> PointerMut for View<'_, L>
 where
     Self: MadeWithOfMut,

@@ -11,10 +11,10 @@ use ::mpi::{
 use super::entry::Entry;
 use crate::{Error, mpi::Handle};
 
-/// The committed datatype of a layout or a view: what rsmpi takes for one.
+/// The committed MPI datatype of a layout or a view, as an rsmpi datatype.
 ///
-/// Of a layout that is known at run time it keeps the MPI datatype alive, which is freed when nobody has it
-/// any more.
+/// The MPI datatype of a layout that is known only at run time lives as long as a value refers to it. It is
+/// freed when the last such value is dropped.
 pub struct LayoutDatatype(Entry, Handle);
 
 impl Entry {

@@ -10,8 +10,7 @@ use crate::{
     types::entry::{COSTS, LazyDatatype},
 };
 
-/// The picture of what is selected of an array without gaps: as a grid, byte by byte, and the least-cost
-/// tree.
+/// Draws the selection in an array without gaps: as a grid, byte by byte, and as the least-cost tree.
 pub(super) fn draw(region: &Region<'_>, offset: usize, entry: &LazyDatatype) -> Result<Picture, Error> {
     let mut title = String::from("array ");
     for length in region.shape {

@@ -1,4 +1,4 @@
-//! Layouts of which something is known only while the program runs.
+//! Layouts that are known only at run time.
 
 use std::{
     fmt,
@@ -9,17 +9,16 @@ use std::{
 use dtype_core::{ArrayOrder, Optimality, Program, SelectionError, TypeTree};
 
 use super::{
-    Disjoint, Layout, UnknownCoverage,
     entry::{Entry, entry_of},
     fixed::{Selection, StaticLayout},
     list::List,
-    own_methods,
+    own_methods::own_methods,
     part::Part,
     pieces::Pieces,
     region::{Axis, Region},
     shape::Dimensions,
     source::{ArrayLike, ArrayLikeMut, Outcome},
-    view::{View, ViewMut},
+    traits::{Disjoint, Layout, UnknownCoverage, View, ViewMut},
 };
 use crate::{
     Error,
@@ -27,8 +26,8 @@ use crate::{
     types::{MpiDatatype, cache::note_hit, entry::LayoutOrigin},
 };
 
-/// A layout that is worked out while the program runs: of elements `T`, in an array of `D`
-/// dimensions. Copies share what is worked out.
+/// A layout that is computed at run time, of elements `T` in an array of `D` dimensions. Clones share the
+/// results.
 ///
 /// ```
 /// use dtype_runtime::{Error, layout, layout::LayoutOrigin};
@@ -52,12 +51,12 @@ struct Dynamic {
     axes: Vec<Axis>,
     parts: Vec<Part>,
     lists: Vec<Arc<List>>,
-    /// What is asked for with every message: of many pieces it takes a while.
+    /// The packed size in bytes. Every message needs it, and summing it over many pieces is slow.
     packed_size: usize,
     is_restricted: bool,
     has_blocks: bool,
-    // Not in the entry, which layouts of other types may share: such as travel as bytes are packed field by
-    // field.
+    // Not part of the entry. Layouts of different types may share an entry, but a type that MPI carries as
+    // bytes is packed field by field.
     plan: OnceLock<Plan>,
     entry: OnceLock<Entry>,
     disjoint: OnceLock<bool>,
@@ -76,21 +75,24 @@ impl Dynamic {
     }
 }
 
-/// Layouts of long lists, the one that was asked for last at the end.
+/// The cached layouts with long lists, in the order of their last use.
 static OF_LISTS: Mutex<Vec<Arc<Dynamic>>> = Mutex::new(Vec::new());
 
-/// The most layouts in [`OF_LISTS`], and the most indices in all their lists.
+/// The largest number of layouts in [`OF_LISTS`].
 const MOST_OF_LISTS: usize = 64;
+
+/// The largest number of indices in all their lists.
 const MOST_INDICES: usize = 1 << 22;
 
 impl Dynamic {
-    /// The same layout, with all that has been worked out of it, if it is remembered; otherwise this one,
-    /// which then is, if it has long lists.
+    /// Returns the equal layout in the cache, with all its results. If there is none, caches and returns this
+    /// layout. A layout with fewer than [`List::FROM`] or more than [`MOST_INDICES`] listed indices is not
+    /// cached.
     fn remembered(self) -> Arc<Self> {
         if !(List::FROM..=MOST_INDICES).contains(&self.indices()) {
             return Arc::new(self);
         }
-        // No call that can panic leaves the list half-changed, so a poisoned lock is as good as any.
+        // No call that can panic leaves the list inconsistent, so a poisoned lock can be used.
         let mut all = OF_LISTS.lock().unwrap_or_else(PoisonError::into_inner);
         let known = all.iter().rposition(|known| **known == self);
         let layout = known.map_or_else(|| Arc::new(self), |known| all.remove(known));
@@ -112,13 +114,13 @@ impl Dynamic {
         layout
     }
 
-    /// How many indices its lists have.
+    /// Returns the number of indices in all lists.
     fn indices(&self) -> usize {
         self.lists.iter().map(|list| list.indices().len()).sum()
     }
 }
 
-/// As regions. What else there is follows from that.
+/// Compares the regions. All other fields follow from the region.
 impl PartialEq for Dynamic {
     fn eq(&self, other: &Self) -> bool {
         let numbers = |layout: &Self| (layout.order, layout.element);
@@ -131,10 +133,10 @@ impl PartialEq for Dynamic {
 }
 
 impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
-    /// The layout of these pieces.
+    /// Returns the layout of these pieces.
     ///
     /// # Errors
-    /// The first mistake in them.
+    /// The first mistake in the pieces; [`SelectionError::TooLarge`] if the packed size exceeds `isize::MAX`.
     #[doc(hidden)]
     pub fn new(pieces: Pieces<T, D>, order: ArrayOrder) -> Result<Self, Error> {
         pieces.check()?;
@@ -145,7 +147,7 @@ impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
         Ok(layout)
     }
 
-    /// The layout of pieces that have been checked.
+    /// Returns the layout of pieces that have been checked.
     fn of_pieces(Pieces { shape, axes, parts, lists, .. }: Pieces<T, D>, order: ArrayOrder) -> Self {
         let element = size_of::<T>();
         let region = Region { shape: &shape, order, element, axes: &axes, parts: &parts, lists: &lists };
@@ -169,7 +171,7 @@ impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
     own_methods!(T, Dimensions<D>, UnknownCoverage);
 
     fn is_disjoint(&self) -> bool {
-        /// Pieces that are compared with one another.
+        /// The largest number of pieces that are compared with one another.
         const FEW: usize = 64;
         *self.0.disjoint.get_or_init(|| {
             let region = self.0.region();
@@ -182,8 +184,8 @@ impl<T: MpiDatatype, const D: usize> DynamicLayout<T, D> {
     }
 }
 
-// SAFETY: `Pieces` has checked the region against its shape, and all of it is of that shape;
-// `UnknownCoverage` finds out whether it is disjoint.
+// SAFETY: `Pieces` has checked that the region selects within its shape, and all other items are computed
+// from that region; `UnknownCoverage` checks that the region is disjoint.
 unsafe impl<T: MpiDatatype, const D: usize> Layout for DynamicLayout<T, D> {
     type Element = T;
     type Shape = Dimensions<D>;
@@ -232,8 +234,8 @@ impl<T, const D: usize> fmt::Debug for DynamicLayout<T, D> {
     }
 }
 
-/// As a layout of the one type that all of its element and number of dimensions have, so that several can be
-/// in one list:
+/// Converts a static layout to a dynamic one. All dynamic layouts with the same element type and number of
+/// dimensions have one type, so that a list can hold them:
 ///
 /// ```
 /// use dtype_runtime::{DynamicLayout, layout};
@@ -245,7 +247,7 @@ impl<T, const D: usize> fmt::Debug for DynamicLayout<T, D> {
 /// assert_eq!(packed, [[1, 4], [3, 6]]);
 /// ```
 ///
-/// Another number of dimensions than the layout has does not compile.
+/// If `D` is not the number of dimensions of the layout, the conversion does not compile.
 impl<S: Selection, const D: usize> From<StaticLayout<S>> for DynamicLayout<S::Element, D> {
     fn from(_: StaticLayout<S>) -> Self {
         const { assert!(S::REGION.shape.len() == D, "the layout has another number of dimensions") };

@@ -1,4 +1,4 @@
-//! What is worked out of a layout once.
+//! Entries: the solution, the plan and the MPI datatype of a layout, each computed once.
 
 use std::{ops::Deref, sync::Arc};
 
@@ -12,12 +12,12 @@ use crate::types::{
     entry::{LazyDatatype, Wanted},
 };
 
-/// A datatype of a layout: one of the program's own, or one that is shared as long as it is used.
+/// The entry of a layout: a `static` of the program, or shared by all its users.
 #[derive(Clone)]
 pub enum Entry {
-    /// Of a static layout.
+    /// The entry of a static layout.
     Fixed(&'static LazyDatatype),
-    /// Of any other.
+    /// The entry of any other layout, or of a view.
     Shared(Arc<LazyDatatype>),
 }
 
@@ -34,7 +34,7 @@ impl Deref for Entry {
 
 #[cfg(feature = "mpi")]
 impl Entry {
-    /// Of `copies` copies, an extent apart.
+    /// Returns the entry of `copies` copies, one extent apart.
     pub(crate) fn repeated(&self, copies: usize) -> Self {
         let extent = self.bounds().map_or(0, |bounds| bounds.extent);
         let tree = TypeTree::vector(copies as u64, extent, self.solution().tree.clone());
@@ -42,8 +42,8 @@ impl Entry {
     }
 }
 
-/// The datatype of a region of an array with these strides; for `copies` of them in a row, if they are not
-/// just one.
+/// Returns the entry of a region in an array with these strides. If `copies` is not 1, the datatype has the
+/// extent of the array, so that a message can hold several arrays in a row.
 pub(crate) fn entry_of(region: &Region<'_>, strides: &Strides, copies: usize) -> Entry {
     let extent = || (region.array_elements() * region.element) as i64;
     let bounds = (copies != 1).then(|| Bounds::of_extent(extent()));

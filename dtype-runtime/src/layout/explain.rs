@@ -1,4 +1,4 @@
-//! A layout to be read: what is selected, drawn, beside its tree.
+//! Descriptions of layouts in text: the selection, drawn as cells, beside the type tree.
 
 use std::fmt::Write;
 
@@ -7,11 +7,13 @@ use dtype_core::Optimality;
 use super::region::Region;
 use crate::types::entry::LazyDatatype;
 
-/// The most rows and columns that are drawn.
+/// The largest number of rows that are drawn.
 const MOST_ROWS: usize = 16;
+
+/// The largest number of columns that are drawn.
 const MOST_COLUMNS: usize = 32;
 
-/// The text of [`Layout::explain`](crate::Layout::explain).
+/// Returns the text of [`Layout::explain`](crate::Layout::explain).
 pub(crate) fn explain(region: &Region<'_>, entry: &LazyDatatype) -> String {
     let solution = entry.solution();
     let mut shape = String::new();
@@ -48,8 +50,9 @@ pub(crate) fn explain(region: &Region<'_>, entry: &LazyDatatype) -> String {
     text
 }
 
-/// The cells of an array of one or two dimensions, a line a row: selected once, selected again, or not; the
-/// middle of a large array left out.
+/// Draws the cells of an array of one or two dimensions, one line for each row. A cell is not selected,
+/// selected once, or selected more than once. The middle of a large array is left out. Returns no lines for
+/// any other number of dimensions.
 fn grid(region: &Region<'_>) -> Vec<String> {
     let (rows, columns) = match *region.shape {
         [columns] => (1, columns),
@@ -81,7 +84,7 @@ fn grid(region: &Region<'_>) -> Vec<String> {
     lines
 }
 
-/// The indices of a dimension that are drawn: its first and last ones.
+/// Returns the indices of a dimension that are drawn: all, or the first and the last ones.
 fn shown(length: usize, most: usize) -> Vec<usize> {
     if length <= most {
         (0..length).collect()

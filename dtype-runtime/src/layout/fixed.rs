@@ -5,14 +5,13 @@ use std::{fmt, marker::PhantomData};
 use dtype_core::{Optimality, Program, TypeTree, constant::Solved};
 
 use super::{
-    Disjoint, Layout,
     entry::Entry,
     nest::Nest,
-    own_methods,
+    own_methods::own_methods,
     pieces::Path,
     region::{FEW_NESTS, Region},
     source::{ArrayLike, ArrayLikeMut, Outcome},
-    view::{View, ViewMut},
+    traits::{Disjoint, Layout, View, ViewMut},
 };
 #[cfg(feature = "mpi")]
 use crate::Error;
@@ -25,10 +24,11 @@ use crate::{
     },
 };
 
-/// A layout that [`layout!`](crate::layout!) worked out at compile time. Takes no space.
+/// A layout that [`layout!`](crate::layout!) computed at compile time. It takes no space.
 ///
-/// Its datatype begins at the first value selected, which is where views of it point; so two layouts of the
-/// same shape have the same type map wherever they lie. A layout with a name is a type of its own:
+/// Its datatype begins at the first selected value, to which its views point. So layouts that differ only in
+/// their position, such as two columns of a matrix, have the same type map. A layout with a name is a type of
+/// its own:
 ///
 /// ```
 /// use dtype_runtime::{View, layout};
@@ -45,25 +45,26 @@ use crate::{
 /// ```
 pub struct StaticLayout<S>(PhantomData<fn() -> S>);
 
-/// What a [`StaticLayout`] selects. Types that implement it are written by [`layout!`](crate::layout!).
+/// The selection of a [`StaticLayout`]. [`layout!`](crate::layout!) writes the types that implement it.
 ///
 /// # Safety
-/// As for [`Layout`], whose items these are. `entry` is always the same, made of this type.
+/// The conditions of [`Layout`] hold for the items that both traits have. `entry` always returns the same
+/// entry, made for this type.
 pub unsafe trait Selection: 'static {
-    /// The elements of the array.
+    /// The element type of the array.
     type Element: MpiDatatype;
-    /// The shape of the array, nested in memory.
+    /// The shape of the array, nested as in memory.
     type Shape: ?Sized;
-    /// Whether bytes are selected twice.
+    /// A type that tells whether bytes are selected twice.
     type Coverage;
     /// See [`Ours`].
     #[doc(hidden)]
     type DtypeRuntime: Ours;
-    /// What is selected.
+    /// The selected region.
     #[doc(hidden)]
     const REGION: Region<'static>;
 
-    // The element is named once, so that the compiler says only once that it is none.
+    // Expansions name the element type only here, so that the compiler reports an invalid type only once.
     #[doc(hidden)]
     const WHOLE: Path<Self::Element> = Path::whole();
 
@@ -72,7 +73,7 @@ pub unsafe trait Selection: 'static {
 }
 
 impl<S: Selection> StaticLayout<S> {
-    /// The layout.
+    /// Returns the layout.
     pub const fn new() -> Self {
         Self(PhantomData)
     }
@@ -80,7 +81,7 @@ impl<S: Selection> StaticLayout<S> {
     own_methods!(S::Element, S::Shape, S::Coverage);
 }
 
-// SAFETY: as its selection promises.
+// SAFETY: the items are those of the selection, whose contract demands the same.
 unsafe impl<S: Selection> Layout for StaticLayout<S> {
     type Element = S::Element;
     type Shape = S::Shape;
@@ -115,15 +116,15 @@ unsafe impl<S: Selection> Layout for StaticLayout<S> {
     }
 }
 
-/// The entry of a selection of an array without gaps. Its bounds do not matter.
+/// Returns the entry of a selection in an array without gaps. Its bounds do not matter.
 pub const fn entry_of_selection<S: Selection>(expansion: Option<Expansion>) -> LazyDatatype {
     let solved = if expansion.is_some() { unsolved } else { solved::<S> };
     let describe = || S::REGION.tree(&S::REGION.contiguous());
     LazyDatatype::of(Description::Listed(describe), COSTS, None, expansion, solved)
 }
 
-/// The layout of a selection as constant evaluation solves it: done once, when code for this function is
-/// made.
+/// Returns the solution that constant evaluation finds for a selection. The compiler evaluates it once, when
+/// it generates code for this function.
 fn solved<S: Selection>() -> Option<&'static Solved> {
     const { &S::REGION.solved() }.as_ref()
 }

@@ -1,8 +1,8 @@
 //! Lists of indices.
 //!
-//! A program makes the layout of the same list again at every time step. So a long list that is in use is
-//! found by its indices as they were given, before anything is worked out of them: one pass to hash them, and
-//! one to compare them.
+//! Many programs create the layout of the same list at every time step. So a long list that is still in use
+//! is looked up by its integers as they were given, before they are processed. The look-up takes one pass to
+//! hash the integers and one to compare them.
 
 use std::{
     any::{Any, TypeId},
@@ -13,35 +13,35 @@ use std::{
 
 use foldhash::fast::FixedState;
 
-use super::pieces::Integer;
+use super::integer::Integer;
 
-/// Indices of a dimension.
+/// A list of indices of a dimension.
 pub struct List {
     indices: Vec<usize>,
-    /// All indices are less.
+    /// The least number that is greater than every index.
     limit: usize,
-    /// A long list as it was given: a `Vec` of its integers.
+    /// The integers of a long list as they were given, in a `Vec` of their own type.
     given: Option<Box<dyn Any + Send + Sync>>,
 }
 
-/// The long lists in use, by the hash of their integers.
+/// The long lists in use, by the hash of their given integers.
 static LONG: Mutex<HashMap<u64, Weak<List>, FixedState>> = Mutex::new(HashMap::with_hasher(STATE));
 const STATE: FixedState = FixedState::with_seed(0);
 
 impl List {
-    /// A list of as many indices is long.
+    /// The least number of indices of a long list.
     pub const FROM: usize = 1024;
 
-    /// The list of these indices.
+    /// Returns the list of these indices.
     ///
     /// # Errors
-    /// The first of them that is not less than `length`.
+    /// The position of the first index that is not less than `length`.
     pub fn of<I: Integer>(given: &[I], length: usize) -> Result<Arc<Self>, usize> {
         if given.len() < Self::FROM {
             return Self::new(given, length).map(Arc::new);
         }
         let hash = STATE.hash_one((TypeId::of::<I>(), given));
-        // No call that can panic leaves the map half-changed, so a poisoned lock is as good as any.
+        // No call that can panic leaves the map inconsistent, so a poisoned lock can be used.
         let lists = || LONG.lock().unwrap_or_else(PoisonError::into_inner);
         let known = lists().get(&hash).and_then(Weak::upgrade);
         if let Some(known) = known.filter(|known| known.limit <= length && known.was_given(given)) {
@@ -49,8 +49,8 @@ impl List {
         }
         let list = Arc::new(Self { given: Some(Box::new(given.to_vec())), ..Self::new(given, length)? });
         let mut lists = lists();
-        // Those that are gone make place when the map is full, and it has place for as many again then: so
-        // all are looked through once in a long while.
+        // When the map is full, entries of dropped lists are removed, and the capacity becomes at least twice
+        // the number of lists in use. So the whole map is searched rarely.
         if lists.len() == lists.capacity() {
             lists.retain(|_, list| list.strong_count() > 0);
             let in_use = lists.len();
@@ -62,7 +62,7 @@ impl List {
 
     fn new<I: Integer>(given: &[I], length: usize) -> Result<Self, usize> {
         let (mut limit, mut fits) = (0, true);
-        // Without a branch for each: that is twice as fast.
+        // A pass without branches is twice as fast as a branch for each index.
         let index = |index: &I| {
             let index = index.wide();
             fits &= (index as u128) < length as u128;
@@ -82,19 +82,20 @@ impl List {
         given.is_some_and(|given| given == indices)
     }
 
-    /// The indices, in order.
+    /// Returns the indices, in order.
     #[inline(always)]
     pub fn indices(&self) -> &[usize] {
         &self.indices
     }
 
-    /// What all indices are less than: the least such number.
+    /// Returns the least number that is greater than every index.
     pub fn limit(&self) -> usize {
         self.limit
     }
 }
 
-/// Long ones are the same only if they were given as the same integers: then they are one.
+/// Compares short lists by their indices, and long lists by their addresses: [`List::of`] returns one list
+/// for equal integers of one type.
 impl PartialEq for List {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)

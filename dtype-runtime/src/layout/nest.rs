@@ -10,19 +10,19 @@ use dtype_core::{
 use super::{list::List, part::Leaf};
 use crate::{engine::Direction, pack::copy_known, types::entry::COSTS};
 
-/// A loop over the values of a piece: a number of times at a stride in bytes, or at the places of a list.
+/// A loop over the values of a piece, at a stride in bytes or over a list of indices.
 #[derive(Clone, Copy)]
 pub struct Loop<'a> {
-    /// How many times.
+    /// The number of iterations.
     pub count: usize,
-    /// Bytes from one to the next; with a list, from an index to the next.
+    /// The bytes from one iteration to the next; with a list, the bytes by which each index is multiplied.
     pub stride: isize,
-    /// The indices, if they are listed.
+    /// The list of indices, if there is one.
     pub list: Option<&'a Arc<List>>,
 }
 
 impl Loop<'_> {
-    /// Bytes from the first to the i-th.
+    /// Returns the number of bytes from the first iteration to the `i`-th.
     #[inline(always)]
     pub fn offset(&self, i: usize) -> isize {
         match self.list {
@@ -35,9 +35,9 @@ impl Loop<'_> {
     }
 }
 
-/// The loops of a piece, from the outermost, and what it begins with.
+/// The loops of a piece, the outermost first, and the offset and type of its values.
 pub struct Nest<'a> {
-    /// Bytes from the array's first element to the first value.
+    /// The bytes from the array's first element to the first value.
     pub start: isize,
     pub(super) loops: [Loop<'a>; MOST_DIMENSIONS + MOST_ARRAYS],
     pub(super) depth: usize,
@@ -46,7 +46,7 @@ pub struct Nest<'a> {
 }
 
 impl<'a> Nest<'a> {
-    /// Adds a loop within all others.
+    /// Adds an innermost loop. If both can be one loop, it is joined to the loop around it.
     #[inline(always)]
     pub(super) const fn push(&mut self, inner: Loop<'a>) {
         if inner.count == 1 {
@@ -64,8 +64,8 @@ impl<'a> Nest<'a> {
         self.depth += 1;
     }
 
-    /// The type map of the innermost loops, none of which has a list, as many as fit a buffer; and how many
-    /// are left.
+    /// Returns the type map of as many innermost loops as fit a buffer, and the number of loops around them.
+    /// No loop may have a list.
     pub(super) const fn runs(&self) -> (RunBuffer, usize) {
         let (mut runs, mut outer) = (*self.leaf.runs, self.depth);
         while outer > 0 {
@@ -79,7 +79,7 @@ impl<'a> Nest<'a> {
         (runs, outer)
     }
 
-    /// The values as a least-cost tree, where that can be found in a constant.
+    /// Returns the least-cost tree of the values, if constant evaluation can find it.
     pub(super) const fn solved(&self) -> Option<Solved> {
         let (runs, mut outer) = self.runs();
         let mut solved = Solved::of(&runs, &COSTS);
@@ -94,13 +94,13 @@ impl<'a> Nest<'a> {
         solved
     }
 
-    /// The loops.
+    /// Returns the loops, the outermost first.
     #[inline(always)]
     pub fn loops(&self) -> &[Loop<'_>] {
         &self.loops[..self.depth]
     }
 
-    /// How many values lie one after the other without a gap, and the loops around them.
+    /// Returns the number of values in a contiguous block, and the loops around the block.
     #[inline(always)]
     pub(crate) fn contiguous(&self) -> (usize, &[Loop<'_>]) {
         match self.loops() {
@@ -111,19 +111,19 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     pub fn count(&self) -> usize {
         self.loops().iter().map(|level| level.count).product()
     }
 }
 
-/// Copies between the values of a loop nest over the array at `array` and their packed bytes, and returns the
-/// end of those. With a constant nest it becomes loops with constant bounds, the innermost contiguous part
-/// one copy.
+/// Copies between the values of a loop nest over the array at `array` and their packed bytes. Returns the end
+/// of the packed bytes. A constant nest compiles to loops with constant bounds around one copy of a
+/// contiguous block.
 ///
 /// # Safety
-/// The nest is one over an array at that place, and `packed` points to its packed values elsewhere. The side
-/// copied to may be written, and the other holds valid values.
+/// `nest` is a nest over the array at `array`, and `packed` points to its packed values in other memory. The
+/// side that is copied to may be written, and the other side holds valid values.
 #[inline(always)]
 pub(crate) unsafe fn copy_nest<D: Direction>(
     nest: &Nest<'_>,
@@ -134,8 +134,8 @@ pub(crate) unsafe fn copy_nest<D: Direction>(
     let (values, loops) = nest.contiguous();
     let size = facts.packed_size * values;
     for_each_place(nest.start, loops, &mut |at| {
-        // SAFETY: a region selects values within the array, and the packed bytes of all before them are
-        // behind `packed`.
+        // SAFETY: a region selects values within the array, and `packed` has moved past the packed bytes of
+        // all earlier values.
         unsafe {
             let memory = array.offset(at);
             if facts.dense {
@@ -149,7 +149,7 @@ pub(crate) unsafe fn copy_nest<D: Direction>(
     packed
 }
 
-/// Calls back for each turn of loops, with the bytes to where it begins.
+/// Calls `visit` for each iteration of the loops, with its offset in bytes.
 #[inline(always)]
 fn for_each_place(at: isize, loops: &[Loop<'_>], visit: &mut impl FnMut(isize)) {
     macro_rules! nested {
@@ -176,7 +176,7 @@ fn for_each_place(at: isize, loops: &[Loop<'_>], visit: &mut impl FnMut(isize)) 
     }
 }
 
-/// The recursion of [`for_each_place`], which cannot be inlined into itself.
+/// Recurses into [`for_each_place`], which cannot be inlined into itself.
 fn for_each_place_of(at: isize, loops: &[Loop<'_>], visit: &mut impl FnMut(isize)) {
     for_each_place(at, loops, visit);
 }

@@ -1,4 +1,4 @@
-//! What is selected twice.
+//! Tests for bytes that are selected twice.
 
 use dtype_core::Progression;
 
@@ -8,11 +8,11 @@ use super::{
 };
 
 impl Region<'_> {
-    /// Whether no byte is selected twice, for a region without lists.
+    /// Returns `true` if no byte is selected twice. The region must not have lists.
     ///
-    /// Pieces are compared in the order of a dimension in which they begin one after the other, if there is
-    /// one, each with those before whose end it begins: rows, triangles and tiles need few comparisons, in
-    /// constants too.
+    /// Pieces may be sorted by their first index in some dimension. Each piece is then compared only with the
+    /// later pieces that begin before its end in that dimension. So rows, triangles and tiles need few
+    /// comparisons, also in constant evaluation.
     pub const fn is_disjoint(&self) -> bool {
         if self.pieces() < 2 {
             return true;
@@ -39,7 +39,8 @@ impl Region<'_> {
         true
     }
 
-    /// The dimension in which pieces begin in order, and where most of them end before the next one.
+    /// Returns the dimension in which the pieces are sorted by their first index. If there are several, it is
+    /// the one in which the fewest pieces overlap the next piece.
     const fn sorted_dimension(&self) -> Option<usize> {
         let (mut best, mut fewest, mut k) = (None, usize::MAX, 0);
         while k < self.shape.len() {
@@ -69,8 +70,8 @@ impl Region<'_> {
         }
     }
 
-    /// Whether a piece and one of another region of the same array have a byte in common. Lists are taken to
-    /// meet all.
+    /// Returns `true` if a piece and a piece of another region of the same array have a byte in common. A
+    /// list counts as overlapping with any indices of its dimension.
     const fn meet(&self, piece: usize, other: &Self, other_piece: usize) -> bool {
         let mut k = 0;
         while k < self.shape.len() {
@@ -84,9 +85,9 @@ impl Region<'_> {
         self.parts[piece].meets(&other.parts[other_piece])
     }
 
-    /// Whether this region and another one of the same array have a byte in common.
+    /// Returns `true` if this region and another region of the same array have a byte in common.
     pub(crate) fn meets(&self, other: &Region<'_>) -> bool {
-        /// Comparisons that are quicker than marks.
+        /// The largest number of comparisons that are faster than marks.
         const FEW: usize = 4096;
         let comparable = self.lists.is_empty() && other.lists.is_empty();
         if comparable && self.pieces().saturating_mul(other.pieces()) <= FEW {
@@ -97,14 +98,15 @@ impl Region<'_> {
         other.nests(&other.contiguous()).any(|nest| !marks.are_free(&nest))
     }
 
-    /// Whether no byte is selected twice, where pieces are many or listed: by marking what is selected.
+    /// Returns `true` if no byte is selected twice, for regions with lists or many pieces. It marks the
+    /// selected elements or bytes.
     pub(crate) fn is_disjoint_marked(&self) -> bool {
         let mut marks = Marks::for_all_of(&[*self]);
         self.nests(&self.contiguous()).all(|nest| marks.mark(&nest))
     }
 
-    /// How often cells of an array of one or two dimensions are selected, counted up to 2: of these rows and
-    /// columns, row by row. An array of one dimension is one row.
+    /// Returns the number of times that each cell in these rows and columns is selected, but at most 2, row
+    /// by row. The array has one or two dimensions; an array of one dimension is one row.
     pub(crate) fn cells(&self, rows: &[usize], columns: &[usize]) -> Vec<u8> {
         let mut cells = vec![0u8; rows.len() * columns.len()];
         for piece in (0..self.pieces()).filter(|piece| self.parts[*piece].count() > 0) {
@@ -129,7 +131,7 @@ impl Region<'_> {
     }
 }
 
-/// Calls back with the offset of each value, in order, until the answer is no.
+/// Calls `visit` with the offset of each value, in order, until it returns `false`.
 fn for_each_value(at: isize, loops: &[Loop<'_>], visit: &mut impl FnMut(isize) -> bool) -> bool {
     match loops {
         [] => visit(at),
@@ -137,15 +139,15 @@ fn for_each_value(at: isize, loops: &[Loop<'_>], visit: &mut impl FnMut(isize) -
     }
 }
 
-/// A mark for each element of an array if all values are whole elements, and for each byte otherwise.
+/// The marks of an array: one for each element if all values are whole elements, otherwise one for each byte.
 struct Marks {
     marks: Vec<u64>,
-    /// Bytes of a mark.
+    /// The number of bytes that a mark stands for.
     unit: usize,
 }
 
 impl Marks {
-    /// No marks yet, for regions of one array.
+    /// Returns the unset marks for regions of one array.
     fn for_all_of(regions: &[Region<'_>]) -> Self {
         let region = &regions[0];
         let whole =
@@ -155,7 +157,7 @@ impl Marks {
         Self { marks: vec![0; count.div_ceil(64)], unit }
     }
 
-    /// The marks of the values of a nest: calls back for each, until the answer is no.
+    /// Calls `visit` with the index of each mark of the values of a nest, until it returns `false`.
     fn each(unit: usize, nest: &Nest<'_>, visit: &mut impl FnMut(usize) -> bool) -> bool {
         let size = nest.leaf.size / unit;
         nest.leaf.facts.packed_size == 0
@@ -165,7 +167,8 @@ impl Marks {
             })
     }
 
-    /// Marks what a nest selects, until it meets a mark, and says whether there was none.
+    /// Sets the marks of the values of a nest, up to the first mark that was set before. Returns `true` if
+    /// there was none.
     fn mark(&mut self, nest: &Nest<'_>) -> bool {
         Self::each(self.unit, nest, &mut |at| {
             let (word, bit) = (&mut self.marks[at / 64], 1 << (at % 64));
@@ -175,7 +178,7 @@ impl Marks {
         })
     }
 
-    /// Marks what a nest selects.
+    /// Sets the marks of the values of a nest.
     fn set(&mut self, nest: &Nest<'_>) {
         Self::each(self.unit, nest, &mut |at| {
             self.marks[at / 64] |= 1 << (at % 64);

@@ -1,4 +1,4 @@
-//! What is selected of an element: values of one type.
+//! Parts: the values of one type that are selected within an element.
 
 use std::ptr;
 
@@ -10,18 +10,19 @@ use crate::{
     types::{Facts, MpiDatatype, entry::LazyDatatype},
 };
 
-/// What is selected of every element: values of one type, at regular distances in a few dimensions.
+/// The selected part of every element: values of one type, at regular distances in a few dimensions.
 #[derive(Clone, Copy)]
 pub struct Part {
-    /// Bytes from the start of the element to the first value.
+    /// The bytes from the start of the element to the first value.
     pub(super) offset: usize,
-    /// From the outermost array: how many are selected, bytes from one to the next.
+    /// The number of selected entries of each array, and the bytes from one to the next. The outermost array
+    /// is first.
     pub(super) arrays: [(usize, isize); MOST_ARRAYS],
     /// The type of the values.
     pub(super) leaf: &'static Leaf,
 }
 
-/// What is done with values of a type that only a region knows.
+/// The properties and functions of a value type. Regions use them, since regions have no type parameters.
 pub struct Leaf {
     pub(crate) size: usize,
     pub(crate) facts: &'static Facts,
@@ -32,7 +33,7 @@ pub struct Leaf {
 }
 
 impl Leaf {
-    /// That of a type.
+    /// Returns the leaf of a type.
     pub const fn of<T: MpiDatatype>() -> &'static Self {
         const {
             &Self {
@@ -55,15 +56,15 @@ impl PartialEq for Part {
 }
 
 impl Part {
-    /// Nothing.
+    /// A part without values.
     pub const EMPTY: Self = Self { offset: 0, arrays: [(0, 0); _], leaf: Leaf::of::<()>() };
 
-    /// The value `offset` bytes from the start of the element.
+    /// Returns the part of one value, `offset` bytes from the start of the element.
     pub const fn first(offset: usize, leaf: &'static Leaf) -> Self {
         Self { offset, arrays: [(1, 0); _], leaf }
     }
 
-    /// These entries of the k-th array, whose entries have that size, instead of its first one.
+    /// Selects these entries of the `k`-th array instead of its first one. An entry has `size` bytes.
     #[must_use]
     pub const fn through(mut self, k: usize, entries: &Progression, size: usize) -> Self {
         self.offset += entries.start * size;
@@ -71,7 +72,7 @@ impl Part {
         self
     }
 
-    /// Number of values of each element.
+    /// Returns the number of values in each element.
     #[inline(always)]
     pub(super) const fn count(&self) -> usize {
         let (mut count, mut k) = (1, 0);
@@ -82,7 +83,7 @@ impl Part {
         count
     }
 
-    /// The bytes of an element from the least to one past the greatest that may be selected.
+    /// Returns the range of bytes that contains all values: its first byte, and one past its last byte.
     const fn bounds(&self) -> (usize, usize) {
         let (mut low, mut high, mut k) = (self.offset, self.offset + self.leaf.size, 0);
         while k < MOST_ARRAYS {
@@ -98,7 +99,7 @@ impl Part {
         (low, high)
     }
 
-    /// Where the i-th of the values begins.
+    /// Returns the offset of the `i`-th value in bytes.
     const fn nth(&self, mut i: usize) -> usize {
         let (mut at, mut k) = (self.offset, MOST_ARRAYS);
         while k > 0 {
@@ -110,7 +111,7 @@ impl Part {
         at
     }
 
-    /// What all distances between values are multiples of; 0 if there is a single one.
+    /// Returns the greatest common divisor of all distances between values, in bytes; 0 for a single value.
     const fn period(&self) -> usize {
         let (mut period, mut k) = (0, 0);
         while k < MOST_ARRAYS {
@@ -122,7 +123,7 @@ impl Part {
         period
     }
 
-    /// Whether both have a byte of an element in common.
+    /// Returns `true` if both parts have a byte of an element in common.
     pub(super) const fn meets(&self, other: &Self) -> bool {
         let ((low, high), (other_low, other_high)) = (self.bounds(), other.bounds());
         let (values, others) = (self.count(), other.count());
@@ -130,8 +131,8 @@ impl Part {
         if nothing || high <= other_low || other_high <= low {
             return false;
         }
-        // Columns of one matrix are a multiple of its rows apart, and a few bytes: no need to look at each
-        // entry.
+        // The distance between a value of each part is `apart` plus a multiple of `period`. If values at such
+        // distances never overlap, as in two columns of one matrix, no entries need to be compared.
         let period = gcd(self.period(), other.period());
         if period > 0 {
             let apart = (other.offset as isize - self.offset as isize).rem_euclid(period as isize) as usize;

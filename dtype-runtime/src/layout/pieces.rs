@@ -1,9 +1,9 @@
-//! How regions are written down: through [`FixedPieces`] in constants, and through [`Pieces`] in the running
-//! program.
+//! The builders of regions: [`FixedPieces`] in constants, and [`Pieces`] at run time.
 //!
-//! Both are told the same, by `layout!` and by the ready-made shapes, and refuse the same in the same words.
+//! Both have the same methods and report the same mistakes in the same words. `layout!` uses both, and the
+//! ready-made shapes use [`Pieces`].
 
-use std::{hash::Hash, marker::PhantomData, mem::MaybeUninit, sync::Arc};
+use std::{marker::PhantomData, mem::MaybeUninit, sync::Arc};
 
 use dtype_core::{
     ArrayOrder, Item, MOST_ARRAYS, MOST_BYTES, MOST_DIMENSIONS, MOST_FIXED_PIECES, MOST_PIECES,
@@ -11,6 +11,7 @@ use dtype_core::{
 };
 
 use super::{
+    integer::Integer,
     list::List,
     part::{Leaf, Part},
     region::{Axis, Region},
@@ -21,10 +22,10 @@ use crate::{
     types::{MpiDatatype, runtime::Runtime},
 };
 
-/// A path from an element `T` to values within it, before it is said which entries of arrays are selected.
+/// A path from an element `T` to values within it. The entries of arrays on the path are selected later.
 pub struct Path<T> {
     offset: usize,
-    /// Of each array on the way, its length and the size of its entries, in bytes.
+    /// The length of each array on the path, and the size of its entries in bytes.
     arrays: [(usize, usize); MOST_ARRAYS],
     depth: usize,
     leaf: &'static Leaf,
@@ -32,28 +33,28 @@ pub struct Path<T> {
 }
 
 impl<T: MpiDatatype> Path<T> {
-    /// All of an element.
+    /// Returns the path to the whole element.
     pub const fn whole() -> Self {
         Self::at::<T>(0)
     }
 
-    /// A field, or the first entry of an array in it. Who calls this has called the functions of [`Runtime`],
-    /// and nobody else's.
+    /// Returns the path to a field, or to the first entry of an array in the field. The argument of type
+    /// [`Runtime`] proves that the caller has used the functions of that type, and not others of their names.
     ///
     /// # Safety
     /// `field` points into the value that `element` points to.
     pub const unsafe fn to<F: MpiDatatype>(_: Runtime, element: *const T, field: *const F) -> Self {
-        // SAFETY: both point into one value, which is the caller's condition.
+        // SAFETY: the caller guarantees that both point into one value.
         let offset = unsafe { field.cast::<u8>().offset_from(element.cast::<u8>()) };
         Self::at::<F>(offset as usize)
     }
 }
 
 impl Path<Memory> {
-    /// A value of a type map, `offset` bytes from its start.
+    /// Returns the path to a value of a type map, `displacement` bytes from the start of the source.
     ///
     /// # Panics
-    /// With a message where the displacement is none: the compiler refuses it.
+    /// If the displacement is negative or too large. In a constant, the panic is a compile error.
     pub const fn displaced<F: MpiDatatype>(displacement: i128) -> Self {
         assert!(
             displacement >= 0 && displacement < MOST_BYTES - size_of::<F>() as i128,
@@ -63,7 +64,7 @@ impl Path<Memory> {
         Self::at::<F>(displacement as usize)
     }
 
-    /// One past the last byte of these values.
+    /// Returns the end of these values: one past their last byte.
     pub const fn end(paths: &[Self]) -> usize {
         let (mut end, mut i) = (0, 0);
         while i < paths.len() {
@@ -80,10 +81,10 @@ impl<T> Path<T> {
         Self { offset, arrays: [(1, 0); _], depth: 0, leaf: Leaf::of::<F>(), element: PhantomData }
     }
 
-    /// Notes that entries of this array are to be selected, those of outer arrays first.
+    /// Adds an array whose entries are to be selected. Outer arrays are added before inner ones.
     ///
     /// # Safety
-    /// The array is on the path, which leads on from its first entry.
+    /// The array is on the path, and the path continues from the first entry of the array.
     #[must_use]
     pub const unsafe fn through<E, const N: usize>(mut self, _array: *const [E; N]) -> Self {
         self.arrays[self.depth] = (N, size_of::<E>());
@@ -91,12 +92,12 @@ impl<T> Path<T> {
         self
     }
 
-    /// The length of the k-th array on the path.
+    /// Returns the length of the `k`-th array on the path.
     pub const fn length(&self, k: usize) -> usize {
         self.arrays[k].0
     }
 
-    /// The part for these entries of the arrays, which are at equal distances.
+    /// Returns the part of these entries of the arrays. The entries of each array are at equal distances.
     const fn part(&self, entries: &[Axis]) -> Part {
         let mut part = Part::first(self.offset, self.leaf);
         let mut k = 0;
@@ -118,21 +119,21 @@ impl<T> Clone for Path<T> {
 
 impl<T> Copy for Path<T> {}
 
-/// Memory as if there were an element in it, so that its parts can be named. While constants are evaluated
-/// only.
+/// Returns a reference to uninitialized memory as if it held an element, so that expansions can take the
+/// addresses of fields. For constant evaluation only.
 ///
 /// # Safety
 /// Nothing is read through the reference.
 pub(crate) const unsafe fn unwritten<T>(memory: &MaybeUninit<T>) -> &T {
-    // SAFETY: the caller reads nothing through it: all that comes of it is a place.
+    // SAFETY: the caller reads nothing through the reference, and only takes addresses.
     unsafe { &*memory.as_ptr() }
 }
 
-/// What a region that is known at compile time is written down with: up to `N` pieces of an array of `D`
-/// dimensions.
+/// A builder of a region that is known at compile time: up to `PIECES` pieces of an array of `D` dimensions.
 ///
 /// # Panics
-/// All of it, with the message of what is wrong: the compiler refuses it.
+/// Every method panics at a mistake, with a message that describes it. In a constant, the panic is a compile
+/// error.
 pub struct FixedPieces<T, const PIECES: usize, const D: usize> {
     shape: [usize; D],
     element: usize,
@@ -143,7 +144,7 @@ pub struct FixedPieces<T, const PIECES: usize, const D: usize> {
 }
 
 impl<T, const PIECES: usize, const D: usize> FixedPieces<T, PIECES, D> {
-    /// No piece yet, of an array with these lengths and elements of that size.
+    /// Returns a builder without pieces, for an array of these lengths with elements of `element` bytes.
     pub(crate) const fn new(lengths: [i128; D], element: usize) -> Self {
         if PIECES > MOST_FIXED_PIECES {
             refuse(&SelectionError::TooManyPieces { limit: MOST_FIXED_PIECES });
@@ -162,12 +163,12 @@ impl<T, const PIECES: usize, const D: usize> FixedPieces<T, PIECES, D> {
         }
     }
 
-    /// The length of a dimension.
+    /// Returns the length of a dimension.
     pub const fn length(&self, dimension: usize) -> usize {
         self.shape[dimension]
     }
 
-    /// What an item selects of a dimension, or of an array on a path.
+    /// Returns the indices that an item selects in a dimension, or in an array on a path.
     pub const fn select(&self, dimension: usize, length: usize, item: Item) -> Axis {
         match item.select(dimension, length) {
             Ok(progression) => Axis::Regular(progression),
@@ -182,7 +183,7 @@ impl<T, const PIECES: usize, const D: usize> FixedPieces<T, PIECES, D> {
         self.pushed += 1;
     }
 
-    /// The region.
+    /// Returns the region.
     pub const fn region(&'static self, order: ArrayOrder) -> Region<'static> {
         let region = Region {
             shape: &self.shape,
@@ -199,11 +200,12 @@ impl<T, const PIECES: usize, const D: usize> FixedPieces<T, PIECES, D> {
     }
 }
 
-/// Counts one more turn of a loop that is known at compile time. Turns without a piece are limited, too: the
-/// compiler takes seconds for millions of them.
+/// Counts one more iteration of a loop that is known at compile time. Iterations without a piece are limited,
+/// too: the compiler takes seconds for millions of them.
 ///
 /// # Panics
-/// With too many of them: the compiler refuses the layout.
+/// If there are more than twice [`MOST_FIXED_PIECES`] iterations. In a constant, the panic is a compile
+/// error.
 pub(crate) const fn turn(turns: usize) -> usize {
     if turns == 2 * MOST_FIXED_PIECES {
         refuse(&SelectionError::TooManyPieces { limit: MOST_FIXED_PIECES });
@@ -215,12 +217,12 @@ const fn refuse(error: &SelectionError) -> ! {
     panic!("{}", error.message().as_str())
 }
 
-/// The lengths of the dimensions of an array, if memory can hold it.
+/// Returns the lengths of the dimensions of an array, if memory can hold the array.
 const fn shape<const D: usize>(lengths: [i128; D], element: usize) -> Result<[usize; D], SelectionError> {
     if D > MOST_DIMENSIONS {
         return Err(SelectionError::TooManyDimensions { given: D });
     }
-    // Arrays of nothing, too, are limited, so that elements can be counted.
+    // Arrays without bytes are limited, too, so that their elements can be counted.
     let size = if element > 0 { element as i128 } else { 1 };
     let (mut shape, mut bytes, mut k) = ([0; D], size, 0);
     while k < D {
@@ -237,21 +239,21 @@ const fn shape<const D: usize>(lengths: [i128; D], element: usize) -> Result<[us
     Ok(shape)
 }
 
-/// What a region that is known at run time is written down with: pieces of an array of elements `T`. The
-/// first mistake is kept until the end.
+/// A builder of a region that is known only at run time: pieces of an array of elements `T`. It keeps the
+/// first mistake, which `check` returns.
 pub struct Pieces<T, const D: usize> {
     pub(crate) shape: [usize; D],
     pub(crate) axes: Vec<Axis>,
     pub(crate) parts: Vec<Part>,
     pub(crate) lists: Vec<Arc<List>>,
-    /// Turns of loops since the last piece.
+    /// The number of iterations of loops since the last piece.
     idle_turns: usize,
     error: Option<SelectionError>,
     element: PhantomData<fn() -> T>,
 }
 
 impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
-    /// No piece yet, of an array with these lengths.
+    /// Returns a builder without pieces, for an array of these lengths.
     pub fn new(lengths: [i128; D]) -> Self {
         let (shape, error) = match shape(lengths, size_of::<T>()) {
             Ok(shape) => (shape, None),
@@ -261,29 +263,29 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
         Self { shape, axes, parts, lists, idle_turns: 0, error, element: PhantomData }
     }
 
-    /// Those of a region of as many dimensions.
+    /// Returns a builder with the pieces of a region of `D` dimensions.
     pub(super) fn of_region(region: &Region<'_>) -> Self {
         let (axes, parts, lists) = (region.axes.to_vec(), region.parts.to_vec(), region.lists.to_vec());
         let shape = std::array::from_fn(|k| region.shape[k]);
         Self { shape, axes, parts, lists, idle_turns: 0, error: None, element: PhantomData }
     }
 
-    /// The length of a dimension.
+    /// Returns the length of a dimension.
     pub fn length(&self, dimension: usize) -> usize {
         self.shape[dimension]
     }
 
-    /// The path to all of an element.
+    /// Returns the path to the whole element.
     pub fn whole(&self) -> Path<T> {
         Path::whole()
     }
 
-    /// What an item selects of a dimension, or of an array on a path.
+    /// Returns the indices that an item selects in a dimension, or in an array on a path.
     pub fn select(&mut self, dimension: usize, length: usize, item: Item) -> Axis {
         item.select(dimension, length).map_or_else(|error| self.refuse(error), Axis::Regular)
     }
 
-    /// What a list of indices selects of a dimension.
+    /// Returns the indices that a list selects in a dimension.
     pub fn list<I: Integer>(&mut self, dimension: usize, indices: &(impl AsRef<[I]> + ?Sized)) -> Axis {
         let (indices, length) = (indices.as_ref(), self.shape[dimension]);
         let list = match List::of(indices, length) {
@@ -299,8 +301,8 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
         Axis::Listed { list: self.lists.len() - 1, first, count }
     }
 
-    /// Begins a turn of a loop, and says whether it is worth while: not after a mistake, nor after as many
-    /// turns without a piece as there may be pieces.
+    /// Begins an iteration of a loop. Returns `false` after a mistake: the loops can end. More than
+    /// [`MOST_PIECES`] iterations in a row without a piece are a mistake.
     pub fn turn(&mut self) -> bool {
         self.idle_turns += 1;
         if self.idle_turns > MOST_PIECES {
@@ -312,8 +314,8 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
     /// Adds a piece: the indices of each dimension, and the entries of each array on the path.
     ///
     /// # Panics
-    /// Where these have been selected of other dimensions or arrays, which neither `layout!` nor a shape
-    /// does.
+    /// If an axis was selected for another dimension, or entries for another array. Neither `layout!` nor a
+    /// ready-made shape does that.
     pub fn push<const N: usize>(&mut self, axes: [Axis; D], path: &Path<T>, entries: [Axis; N]) {
         let lie_within = (0..D).all(|k| self.lies_within(&axes[k], self.shape[k]))
             && N == path.depth
@@ -331,7 +333,7 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
         }
     }
 
-    /// Whether what is selected lies within a dimension of this length.
+    /// Returns `true` if the indices of an axis lie within a dimension of this length.
     fn lies_within(&self, axis: &Axis, length: usize) -> bool {
         match axis {
             Axis::Regular(progression) => progression.bounds().is_none_or(|(_, last)| last < length),
@@ -344,46 +346,19 @@ impl<T: MpiDatatype, const D: usize> Pieces<T, D> {
         }
     }
 
-    /// Notes a mistake. The answer selects nothing.
+    /// Records a mistake, unless there is one already. Returns an axis without indices.
     fn refuse(&mut self, error: SelectionError) -> Axis {
         self.error.get_or_insert(error);
         Axis::EMPTY
     }
 
-    /// Whether there is no mistake so far.
+    /// Returns `true` if there is no mistake so far.
     pub(crate) fn is_right(&self) -> bool {
         self.error.is_none()
     }
 
-    /// The mistake, if there is any.
+    /// Returns the first mistake, if there is any, as an error.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.error.map_or(Ok(()), |error| Err(error.into()))
     }
 }
-
-/// Refuses a constant that is no integer, where constants are evaluated.
-pub const fn is_integer<I: Integer>(_: I) {}
-
-/// Integers, as bounds of a layout.
-#[diagnostic::on_unimplemented(
-    message = "a length, bound or index of a layout is an integer, not a `{Self}`",
-    label = "not an integer"
-)]
-pub trait Integer: Copy + Eq + Hash + Send + Sync + 'static {
-    /// The same number.
-    fn wide(self) -> i128;
-}
-
-macro_rules! integers {
-    ($($type:ty)*) => {$(
-        impl Integer for $type {
-            #[inline]
-            #[allow(clippy::cast_lossless)] // which of them are is not said by `From`
-            fn wide(self) -> i128 {
-                self as i128
-            }
-        }
-    )*};
-}
-
-integers! { i8 i16 i32 i64 i128 isize u8 u16 u32 u64 usize }

@@ -1,8 +1,8 @@
-//! Regions: which parts of which elements of an array a layout names, in order, as numbers.
+//! Regions: the selection of a layout as numbers, in order.
 //!
-//! A region is a list of *pieces*. Each selects indices in every dimension, and of each element so selected
-//! the whole or a part. It knows nothing of where a source has its elements: that is said by strides, in
-//! bytes, one for each dimension. How regions are put together is told in `pieces.rs`.
+//! A region is a list of *pieces*. A piece selects indices in every dimension, and the whole or a part of
+//! each element at these indices. A region does not know the addresses of elements in a source. They follow
+//! from strides in bytes, one for each dimension. The builders of regions are in `pieces.rs`.
 
 use std::{fmt, sync::Arc};
 
@@ -22,10 +22,11 @@ use crate::{
     types::entry::COSTS,
 };
 
-/// Pieces of a static layout that are compiled into a loop each: the faces of a box in four dimensions.
+/// The largest number of pieces of a static layout that are each compiled into loops: a box in four
+/// dimensions has that many faces.
 pub const FEW_NESTS: usize = 8;
 
-/// Bytes from an element to the next along each dimension.
+/// The bytes from one element to the next along each dimension.
 pub type Strides = [isize; MOST_DIMENSIONS];
 
 /// A list of pieces of an array.
@@ -33,40 +34,40 @@ pub type Strides = [isize; MOST_DIMENSIONS];
 pub struct Region<'a> {
     /// The lengths of the array's dimensions, in elements.
     pub shape: &'a [usize],
-    /// How the array lies in memory, unless its source has strides of its own; and the order in which a piece
-    /// travels.
+    /// The order of the elements in memory, unless the source has strides of its own, and of the packed
+    /// values of a piece.
     pub order: ArrayOrder,
     /// The size of an element, in bytes.
     pub element: usize,
-    /// What is selected: of each piece, the indices in each dimension.
+    /// The indices that each piece selects in each dimension, piece by piece.
     pub axes: &'a [Axis],
-    /// Of each piece, what is selected of every element.
+    /// The part that each piece selects of every element.
     pub parts: &'a [Part],
-    /// Lists that axes refer to.
+    /// The lists that axes refer to.
     pub lists: &'a [Arc<List>],
 }
 
 /// The indices selected in one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Axis {
-    /// At equal distances.
+    /// Indices at equal distances.
     Regular(Progression),
-    /// As many as a list has.
+    /// The indices of a list.
     Listed {
-        /// Which list of the region.
+        /// The position of the list in the region's `lists`.
         list: usize,
-        /// Its first entry, if there is any.
+        /// The first index in the list; 0 if the list is empty.
         first: usize,
-        /// How many entries it has.
+        /// The number of indices in the list.
         count: usize,
     },
 }
 
 impl Axis {
-    /// Nothing.
+    /// An axis without indices.
     pub const EMPTY: Self = Self::Regular(Progression { start: 0, count: 0, step: 1 });
 
-    /// Number of indices.
+    /// Returns the number of indices.
     pub const fn count(&self) -> usize {
         match self {
             Self::Regular(progression) => progression.count,
@@ -76,7 +77,7 @@ impl Axis {
 }
 
 impl<'a> Region<'a> {
-    /// Number of pieces.
+    /// Returns the number of pieces.
     #[inline(always)]
     pub(super) const fn pieces(&self) -> usize {
         self.parts.len()
@@ -87,7 +88,7 @@ impl<'a> Region<'a> {
         &self.axes[piece * self.shape.len() + dimension]
     }
 
-    /// The dimension that is walked at this depth, the outermost loop at 0.
+    /// Returns the dimension of the loop at this depth. The outermost loop has depth 0.
     #[inline(always)]
     const fn dimension(&self, depth: usize) -> usize {
         match self.order {
@@ -96,12 +97,13 @@ impl<'a> Region<'a> {
         }
     }
 
-    /// Number of elements that one piece selects.
+    /// Returns the number of elements that one piece selects.
     #[inline(always)]
     const fn elements(&self, piece: usize) -> usize {
         let (mut count, mut k) = (1usize, 0);
         while k < self.shape.len() {
-            // What is too much is found by `packed_size`, and what is empty is so whatever the others are.
+            // The product saturates: a region that is too large is rejected by its packed size. An axis
+            // without indices makes the piece empty even if the other axes overflow.
             count = match self.axis(piece, k).count() {
                 0 => return 0,
                 more => count.saturating_mul(more),
@@ -111,7 +113,7 @@ impl<'a> Region<'a> {
         count
     }
 
-    /// Number of values selected, of whatever type they are.
+    /// Returns the number of selected values, of any type.
     pub const fn count(&self) -> usize {
         let (mut count, mut piece) = (0usize, 0);
         while piece < self.pieces() {
@@ -121,7 +123,7 @@ impl<'a> Region<'a> {
         count
     }
 
-    /// Whether there are values of restricted types.
+    /// Returns `true` if values of restricted types are selected.
     #[inline(always)]
     pub(crate) const fn is_restricted(&self) -> bool {
         let mut part = 0;
@@ -134,7 +136,7 @@ impl<'a> Region<'a> {
         false
     }
 
-    /// Whether MPI may write what is selected itself.
+    /// Returns `true` if MPI itself may write the selected values, without a check.
     pub(crate) const fn is_receivable(&self) -> bool {
         let mut part = 0;
         while part < self.parts.len() {
@@ -146,7 +148,7 @@ impl<'a> Region<'a> {
         true
     }
 
-    /// Whether MPI carries padding in what is selected.
+    /// Returns `true` if MPI transfers padding within the selected values.
     #[inline(always)]
     pub(crate) const fn has_blocks(&self) -> bool {
         let mut part = 0;
@@ -159,7 +161,7 @@ impl<'a> Region<'a> {
         false
     }
 
-    /// Bytes of everything selected, packed.
+    /// Returns the packed size of the selection in bytes.
     #[inline(always)]
     pub const fn packed_size(&self) -> usize {
         let (mut size, mut piece) = (0usize, 0);
@@ -172,7 +174,7 @@ impl<'a> Region<'a> {
         size
     }
 
-    /// The strides of an array without gaps, in the order of the region.
+    /// Returns the strides of an array without gaps, in the order of the region.
     #[inline(always)]
     pub const fn contiguous(&self) -> Strides {
         let (mut strides, mut pitch, mut depth) =
@@ -186,7 +188,7 @@ impl<'a> Region<'a> {
         strides
     }
 
-    /// Number of elements of the array.
+    /// Returns the number of elements of the array.
     pub const fn array_elements(&self) -> usize {
         let (mut elements, mut k) = (1, 0);
         while k < self.shape.len() {
@@ -196,7 +198,7 @@ impl<'a> Region<'a> {
         elements
     }
 
-    /// Bytes from the array's first element to the first value that a piece selects.
+    /// Returns the number of bytes from the array's first element to the first value that a piece selects.
     #[inline(always)]
     const fn start(&self, piece: usize, strides: &Strides) -> isize {
         let (mut start, mut k) = (self.parts[piece].offset as isize, 0);
@@ -211,7 +213,7 @@ impl<'a> Region<'a> {
         start
     }
 
-    /// The first piece that is not empty.
+    /// Returns the first piece that is not empty.
     const fn first_piece(&self) -> Option<usize> {
         let mut piece = 0;
         while piece < self.pieces() {
@@ -223,8 +225,8 @@ impl<'a> Region<'a> {
         None
     }
 
-    /// Bytes from the array's first element to the first value selected, where views point; 0 if there is
-    /// none.
+    /// Returns the number of bytes from the array's first element to the first selected value, to which views
+    /// point; 0 if no value is selected.
     pub const fn first(&self, strides: &Strides) -> isize {
         match self.first_piece() {
             Some(piece) => self.start(piece, strides),
@@ -232,7 +234,8 @@ impl<'a> Region<'a> {
         }
     }
 
-    /// The loop nest of a piece, loops that continue one another joined; nothing for an empty piece.
+    /// Returns the loop nest of a piece, or `None` for an empty piece. Loops that continue one another are
+    /// joined.
     #[inline(always)]
     const fn nest(&self, piece: usize, strides: &Strides) -> Option<Nest<'a>> {
         let (part, dimensions) = (&self.parts[piece], self.shape.len());
@@ -266,7 +269,7 @@ impl<'a> Region<'a> {
         Some(nest)
     }
 
-    /// The loop nest of the only piece that selects anything, in an array without gaps.
+    /// Returns the loop nest of the only piece that is not empty, in an array without gaps.
     const fn only_nest(&self) -> Option<Nest<'a>> {
         let (strides, mut only, mut piece) = (self.contiguous(), None, 0);
         while piece < self.pieces() {
@@ -280,8 +283,8 @@ impl<'a> Region<'a> {
         only
     }
 
-    /// The loop nests of all pieces in an array without gaps, if they are few: nothing is behind the last
-    /// one.
+    /// Returns the loop nests of all pieces in an array without gaps, if there are at most [`FEW_NESTS`]. The
+    /// entries after the last nest are `None`.
     pub const fn few_nests(&self) -> Option<[Option<Nest<'a>>; FEW_NESTS]> {
         let (strides, mut nests, mut count, mut piece) = (self.contiguous(), [const { None }; _], 0, 0);
         while piece < self.pieces() {
@@ -297,13 +300,13 @@ impl<'a> Region<'a> {
         Some(nests)
     }
 
-    /// The loop nests of all pieces, in order.
+    /// Returns the loop nests of all pieces that are not empty, in order.
     #[inline(always)]
     pub(crate) fn nests(&self, strides: &Strides) -> impl Iterator<Item = Nest<'a>> {
         (0..self.pieces()).filter_map(|piece| self.nest(piece, strides))
     }
 
-    /// The region as a type tree, moved to begin at the first value.
+    /// Returns the region as a type tree. Displacement 0 is the first value.
     pub(crate) fn tree(&self, strides: &Strides) -> TypeTree {
         let first = self.first(strides);
         let (mut displacements, mut children) = (Vec::new(), Vec::new());
@@ -324,7 +327,7 @@ impl<'a> Region<'a> {
         }
     }
 
-    /// The region compiled for packing.
+    /// Compiles the region for packing.
     pub(crate) fn plan(&self, strides: &Strides) -> Plan {
         let pieces = self.nests(strides).map(|nest| {
             let layer =
@@ -337,8 +340,8 @@ impl<'a> Region<'a> {
         Plan::of_layer(Layer::sequence(pieces), (self.array_elements() * self.element) as isize)
     }
 
-    /// The least-cost tree of a region without lists, moved to begin at the first value of an array without
-    /// gaps, where it can be found in a constant: for a single piece, and for all of few runs.
+    /// Returns the least-cost tree of a region without lists in an array without gaps, if constant evaluation
+    /// can find it: for a single piece, or if all pieces have few runs. Displacement 0 is the first value.
     pub(crate) const fn solved(&self) -> Option<Solved> {
         if let Some(nest) = self.only_nest() {
             return nest.solved();
@@ -358,7 +361,8 @@ impl<'a> Region<'a> {
         Solved::of(&all, &COSTS)
     }
 
-    /// Checks some of the packed bytes of such regions, one after the other: those from `start` on.
+    /// Checks that packed bytes hold valid values. They are bytes of several packed regions, one after
+    /// another, from position `start` on.
     pub(crate) fn check(&self, packed: &[u8], start: usize) -> Result<(), Error> {
         let (size, strides) = (self.packed_size(), self.contiguous());
         if size == 0 {
@@ -380,7 +384,7 @@ impl<'a> Region<'a> {
         Ok(())
     }
 
-    /// As layouts are shown under a name.
+    /// Formats a layout for `Debug`, under the name of its type.
     pub(super) fn debug(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct(name)
             .field("shape", &self.shape)

@@ -1,8 +1,8 @@
-//! What the compiler knows of the shape of an array.
+//! The shapes of arrays as types, as far as the compiler knows them.
 
 use std::convert::Infallible;
 
-/// The shape of an array that only the running program knows: `D` dimensions.
+/// The shape of an array of `D` dimensions whose lengths are known only at run time.
 #[derive(Debug)]
 pub struct Dimensions<const D: usize>(Infallible);
 

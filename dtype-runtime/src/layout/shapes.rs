@@ -1,7 +1,7 @@
-//! Ready-made layouts: the shapes that numerical programs exchange most, by their parameters.
+//! Ready-made layouts: the shapes that numerical programs exchange most, with their parameters.
 //!
-//! Each says what it selects through the same pieces as `layout!` with values, so that all there is to be had
-//! of a [`DynamicLayout`] can be had of them.
+//! Each shape builds its pieces as `layout!` does with run-time values. Its layout is a [`DynamicLayout`],
+//! with all methods of that type.
 
 use std::array;
 
@@ -12,10 +12,10 @@ use crate::{Error, types::MpiDatatype};
 
 /// A box of an array, with the arguments of `MPI_Type_create_subarray` (MPI 4.1 section 5.1.3).
 ///
-/// Like every layout, its datatype begins at the first value selected, where views of it point, and ends with
-/// the last. MPI's has the array's own bounds, displacement 0 being the array's first element: that one is
-/// [`array_datatype`](crate::Layout::array_datatype), for files and windows, and
-/// [`offset`](crate::Layout::offset) is between the two.
+/// As with every layout, its datatype begins at the first selected value, to which its views point, and ends
+/// with the last one. MPI's own datatype has the bounds of the array, and its displacement 0 is the array's
+/// first element. [`array_datatype`](crate::Layout::array_datatype) returns that datatype, for files and
+/// windows. [`offset`](crate::Layout::offset) is the distance between the two starts.
 ///
 /// ```
 /// use dtype_runtime::layout::{ArrayOrder, Subarray};
@@ -31,18 +31,18 @@ pub struct Subarray<const D: usize> {
     pub sizes: [usize; D],
     /// The lengths of the box.
     pub subsizes: [usize; D],
-    /// Where the box begins, in elements of each dimension.
+    /// The first index of the box in each dimension.
     pub starts: [usize; D],
-    /// How the array lies in memory.
+    /// The order of the array's elements in memory.
     pub order: ArrayOrder,
 }
 
 impl<const D: usize> Subarray<D> {
-    /// The layout for elements of a type.
+    /// Returns the layout for elements of type `T`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] where the box is not within the array; [`Error::Selection`] for an array beyond
-    /// all memory.
+    /// [`Error::Parameter`] if the box is not within the array; [`Error::Selection`] if no memory can hold
+    /// the array.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
         for k in 0..D {
             let [size, subsize, start] = [self.sizes, self.subsizes, self.starts].map(|all| all[k] as u64);
@@ -52,18 +52,18 @@ impl<const D: usize> Subarray<D> {
     }
 }
 
-/// The part that a process has of an array distributed over a grid of processes, with the arguments of
+/// The part of a distributed array that one process of a grid has, with the arguments of
 /// `MPI_Type_create_darray` (MPI 4.1 section 5.1.4).
 ///
-/// Like every layout, its datatype begins at the first value selected, where views of it point, and ends with
-/// the last. MPI's has the array's own bounds, displacement 0 being the array's first element: that one is
-/// [`array_datatype`](crate::Layout::array_datatype), for files and windows, and
-/// [`offset`](crate::Layout::offset) is between the two.
+/// As with every layout, its datatype begins at the first selected value, to which its views point, and ends
+/// with the last one. MPI's own datatype has the bounds of the array, and its displacement 0 is the array's
+/// first element. [`array_datatype`](crate::Layout::array_datatype) returns that datatype, for files and
+/// windows. [`offset`](crate::Layout::offset) is the distance between the two starts.
 ///
 /// ```
 /// use dtype_runtime::layout::{ArrayOrder, Darray, Distribution};
 ///
-/// // Rows in blocks over two processes, columns in turn over three.
+/// // Blocks of rows over two processes, columns cyclically over three.
 /// let own = Darray {
 ///     rank: 4,
 ///     gsizes: [4, 7],
@@ -77,26 +77,26 @@ impl<const D: usize> Subarray<D> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Darray<const D: usize> {
-    /// The process: they are counted through the grid with the last dimension fastest, whatever `order` is.
+    /// The rank of the process in the grid. The last dimension of the grid runs fastest, whatever `order` is.
     pub rank: usize,
     /// The lengths of the whole array's dimensions.
     pub gsizes: [usize; D],
-    /// How each dimension is distributed.
+    /// The distribution of each dimension.
     pub distributions: [Distribution; D],
     /// The lengths of the grid of processes; their product is the number of processes, MPI's `size`.
     pub psizes: [usize; D],
-    /// How the array lies in memory.
+    /// The order of the array's elements in memory.
     pub order: ArrayOrder,
 }
 
 impl<const D: usize> Darray<D> {
-    /// The layout for elements of a type.
+    /// Returns the layout for elements of type `T`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] where there is no such process, a block has no elements, blocks do not reach
-    /// through the array, or a dimension that is not distributed has several processes; [`Error::Selection`]
-    /// for an array beyond all memory; [`Error::Memory`] where there is none for the list of the elements of
-    /// a cyclic distribution.
+    /// - [`Error::Parameter`] if there is no such process, if a block has no elements, if the blocks do not
+    ///   cover the array, or if a dimension that is not distributed has several processes;
+    /// - [`Error::Selection`] if no memory can hold the array;
+    /// - [`Error::Memory`] if there is no memory for the list of elements of a cyclic distribution.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
         let dimensions: [_; D] = array::from_fn(|k| Distributed {
             size: self.gsizes[k] as u64,
@@ -121,7 +121,7 @@ impl<const D: usize> Darray<D> {
     }
 }
 
-/// What is wrong with an argument, as an error of a shape.
+/// Converts an error of an argument to an error of a shape.
 fn of_shape(shape: &'static str, error: dtype_core::Error) -> Error {
     match error {
         dtype_core::Error::Argument { argument, value, requirement } => {
@@ -134,13 +134,13 @@ fn of_shape(shape: &'static str, error: dtype_core::Error) -> Error {
     }
 }
 
-/// The local part of a grid with ghost cells around it: what to send to each neighbour, and where to receive
-/// it.
+/// The local part of a grid, with ghost cells around it: the cells to send to each neighbour, and the ghost
+/// cells to receive into.
 ///
 /// ```
 /// use dtype_runtime::layout::{ArrayOrder, Halo};
 ///
-/// // 4 × 4 cells of one's own, and one layer of ghost cells.
+/// // 4 × 4 cells of this process, and one layer of ghost cells.
 /// let halo = Halo { sizes: [6, 6], width: 1, order: ArrayOrder::RowMajor };
 /// let exchanges = halo.exchanges::<f64>()?;
 /// assert_eq!(exchanges.len(), 8); // four faces and four corners
@@ -153,32 +153,34 @@ fn of_shape(shape: &'static str, error: dtype_core::Error) -> Error {
 pub struct Halo<const D: usize> {
     /// The lengths of the local array's dimensions, ghost cells included.
     pub sizes: [usize; D],
-    /// Layers of ghost cells on each side.
+    /// The number of layers of ghost cells on each side.
     pub width: usize,
-    /// How the array lies in memory.
+    /// The order of the array's elements in memory.
     pub order: ArrayOrder,
 }
 
-/// What is exchanged with one neighbour.
+/// The exchange with one neighbour.
 #[derive(Clone, Debug)]
 pub struct HaloExchange<T, const D: usize> {
-    /// Where the neighbour is: -1, 0 or 1 in each dimension. One that is not 0: across a face; two: across an
-    /// edge, or, in two dimensions, a corner; three: across a corner.
+    /// The direction of the neighbour: -1, 0 or 1 in each dimension. If one number is not 0, the neighbour is
+    /// across a face; if two are not, across an edge (in two dimensions, a corner); if three are not, across
+    /// a corner.
     pub direction: [i32; D],
-    /// One's own cells next to that neighbour, which become its ghost cells.
+    /// The cells of this process next to that neighbour. They become the neighbour's ghost cells.
     pub send: DynamicLayout<T, D>,
-    /// The ghost cells that are that neighbour's own: where what it sends in the opposite direction belongs.
+    /// The ghost cells that belong to that neighbour. They receive the cells that the neighbour sends in the
+    /// opposite direction.
     pub receive: DynamicLayout<T, D>,
 }
 
 impl<const D: usize> Halo<D> {
-    /// The exchanges with all 3ᴰ − 1 neighbours, across faces, edges and corners, in lexical order of their
-    /// directions. So what goes out with number i arrives with number `len - 1 - i`, whose direction is the
-    /// opposite.
+    /// Returns the exchanges with all 3ᴰ − 1 neighbours, across faces, edges and corners, in lexicographic
+    /// order of their directions. Exchanges `i` and `len - 1 - i` have opposite directions: cells sent in the
+    /// one are received in the other.
     ///
     /// # Errors
-    /// [`Error::Parameter`] where a dimension is too short for the width; [`Error::Selection`] for an array
-    /// beyond all memory.
+    /// [`Error::Parameter`] if a dimension is too short for the width; [`Error::Selection`] if no memory can
+    /// hold the array.
     pub fn exchanges<T: MpiDatatype>(&self) -> Result<Vec<HaloExchange<T, D>>, Error> {
         let directions = (0..3usize.pow(D as u32)).map(|number| {
             let (mut direction, mut rest) = ([0; D], number);
@@ -194,10 +196,11 @@ impl<const D: usize> Halo<D> {
             .collect()
     }
 
-    /// The exchange with one neighbour: -1, 0 or 1 in each dimension.
+    /// Returns the exchange with the neighbour in `direction`: -1, 0 or 1 in each dimension.
     ///
     /// # Errors
-    /// As for [`exchanges`](Self::exchanges); and for any other number in `direction`.
+    /// The errors of [`exchanges`](Self::exchanges); [`Error::Parameter`] for any other number in
+    /// `direction`.
     pub fn exchange<T: MpiDatatype>(&self, direction: [i32; D]) -> Result<HaloExchange<T, D>, Error> {
         let width = self.width;
         for (k, length) in self.sizes.iter().enumerate() {
@@ -213,7 +216,8 @@ impl<const D: usize> Halo<D> {
                 return Err(refused("Halo", format!("direction[{k}]"), direction[k], "-1, 0 or 1"));
             }
         }
-        // Where the cells towards -1 and 1 begin; those in between are as many as there are.
+        // `low` is the start of the cells in direction -1; `high` is the distance of the start of the cells
+        // in direction 1 from the end. Direction 0 selects all cells of this process.
         let layout = |low: usize, high: usize| {
             one(self.sizes, self.order, |k| match direction[k] {
                 0 => span(width, self.sizes[k] - 2 * width),
@@ -225,8 +229,8 @@ impl<const D: usize> Halo<D> {
     }
 }
 
-/// The elements of a matrix on neighbouring diagonals, as are triangles and bands: `[i, j]` with j − i from
-/// `lowest` to `highest`. They travel row by row, or, of a matrix in column-major order, column by column.
+/// The elements of a matrix on adjacent diagonals, such as a triangle or a band: `[i, j]` with j − i from
+/// `lowest` to `highest`. They are packed row by row, or column by column in column-major order.
 ///
 /// ```
 /// use dtype_runtime::layout::Band;
@@ -239,47 +243,47 @@ impl<const D: usize> Halo<D> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Band {
-    /// Rows and columns of the matrix.
+    /// The numbers of rows and columns of the matrix.
     pub sizes: [usize; 2],
-    /// The lowest diagonal; 0 is the main one, negative ones are below it.
+    /// The lowest diagonal. The main diagonal is 0, and the diagonals below it are negative.
     pub lowest: isize,
     /// The highest diagonal.
     pub highest: isize,
-    /// How the matrix lies in memory.
+    /// The order of the matrix's elements in memory.
     pub order: ArrayOrder,
 }
 
 impl Band {
-    /// The main diagonal and all above it, of a matrix in row-major order.
+    /// Returns the main diagonal and everything above it, in a matrix in row-major order.
     pub const fn upper_triangle(sizes: [usize; 2]) -> Self {
         Self { sizes, lowest: 0, highest: isize::MAX, order: ArrayOrder::RowMajor }
     }
 
-    /// The main diagonal and all below it, of a matrix in row-major order.
+    /// Returns the main diagonal and everything below it, in a matrix in row-major order.
     pub const fn lower_triangle(sizes: [usize; 2]) -> Self {
         Self { sizes, lowest: isize::MIN, highest: 0, order: ArrayOrder::RowMajor }
     }
 
-    /// One diagonal, of a matrix in row-major order.
+    /// Returns one diagonal of a matrix in row-major order.
     pub const fn diagonal(sizes: [usize; 2], diagonal: isize) -> Self {
         Self { sizes, lowest: diagonal, highest: diagonal, order: ArrayOrder::RowMajor }
     }
 
-    /// The main diagonal and its neighbours, of a matrix in row-major order.
+    /// Returns the main diagonal and the two diagonals next to it, in a matrix in row-major order.
     pub const fn tridiagonal(sizes: [usize; 2]) -> Self {
         Self { sizes, lowest: -1, highest: 1, order: ArrayOrder::RowMajor }
     }
 
-    /// The same of a matrix in column-major order.
+    /// Returns the same diagonals of a matrix in column-major order.
     #[must_use]
     pub const fn column_major(self) -> Self {
         Self { order: ArrayOrder::ColumnMajor, ..self }
     }
 
-    /// The layout for elements of a type.
+    /// Returns the layout for elements of type `T`.
     ///
     /// # Errors
-    /// [`Error::Selection`] for a matrix beyond all memory.
+    /// [`Error::Selection`] if no memory can hold the matrix.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, 2>, Error> {
         let [rows, columns] = self.sizes;
         let mut pieces = pieces::<T, 2>(self.sizes);
@@ -303,7 +307,7 @@ impl Band {
     }
 }
 
-/// The indices from `index + lowest` to `index + highest` of a dimension.
+/// Returns the indices from `index + lowest` to `index + highest` that lie within a dimension.
 fn clipped(index: usize, lowest: isize, highest: isize, length: usize) -> Item {
     let index = index as isize;
     let start = usize::try_from(index.saturating_add(lowest)).unwrap_or(0).min(length);
@@ -312,8 +316,8 @@ fn clipped(index: usize, lowest: isize, highest: isize, length: usize) -> Item {
     span(start, end - start)
 }
 
-/// One tile of an array that is cut into equal ones from its first element on. At its far ends they may be
-/// smaller.
+/// One tile of an array that is divided into equal tiles from its first element on. The last tiles of a
+/// dimension may be smaller.
 ///
 /// ```
 /// use dtype_runtime::layout::{ArrayOrder, Tile};
@@ -329,17 +333,17 @@ pub struct Tile<const D: usize> {
     pub sizes: [usize; D],
     /// The lengths of a tile.
     pub tile: [usize; D],
-    /// Which tile, counted in each dimension.
+    /// The index of the tile among all tiles, in each dimension.
     pub index: [usize; D],
-    /// How the array lies in memory.
+    /// The order of the array's elements in memory.
     pub order: ArrayOrder,
 }
 
 impl<const D: usize> Tile<D> {
-    /// The layout for elements of a type.
+    /// Returns the layout for elements of type `T`.
     ///
     /// # Errors
-    /// [`Error::Parameter`] where there is no such tile; [`Error::Selection`] for an array beyond all memory.
+    /// [`Error::Parameter`] if there is no such tile; [`Error::Selection`] if no memory can hold the array.
     pub fn layout<T: MpiDatatype>(&self) -> Result<DynamicLayout<T, D>, Error> {
         let mut starts = [0; D];
         for (k, start) in starts.iter_mut().enumerate() {
@@ -361,7 +365,7 @@ fn pieces<T: MpiDatatype, const D: usize>(sizes: [usize; D]) -> Pieces<T, D> {
     Pieces::new(sizes.map(|size| size as i128))
 }
 
-/// The layout of a single piece, with what is selected of each dimension.
+/// Returns the layout of a single piece. `choose` returns the selection in each dimension.
 fn one<T: MpiDatatype, const D: usize>(
     sizes: [usize; D],
     order: ArrayOrder,
@@ -373,12 +377,12 @@ fn one<T: MpiDatatype, const D: usize>(
     DynamicLayout::new(pieces, order)
 }
 
-/// `count` indices, from `start` on.
+/// Returns `count` indices from `start` on.
 pub(crate) fn span(start: usize, count: usize) -> Item {
     strided(start, count, 1)
 }
 
-/// `count` indices from `start` on, `step` apart.
+/// Returns `count` indices from `start` on, `step` apart.
 fn strided(start: usize, count: usize, step: usize) -> Item {
     let last = start as i128 + (count as i128 - 1) * step as i128;
     Item::Range {

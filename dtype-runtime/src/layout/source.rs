@@ -1,4 +1,4 @@
-//! Sources: what layouts are taken of, and how their elements lie.
+//! Sources: the arrays to which layouts apply, with the addresses and strides of their elements.
 
 use std::convert::Infallible;
 
@@ -10,17 +10,17 @@ use super::{
 };
 use crate::{Error, types::MpiDatatype};
 
-/// What a layout of an array of elements `T` can be taken of.
+/// A source: memory to which a layout of an array of elements `T` applies.
 ///
-/// `Shape` is what the compiler knows of the array: nested arrays of `()` for a layout that is known at
-/// compile time, [`Dimensions`] for any other, [`Memory`] for a type map. Nested arrays of just that shape
-/// are a source without further ado. Whether slices, `Vec`s, and the arrays and matrices of other crates have
-/// the right shape is found out by [`Layout::of`]( crate::Layout::of), which gives a `Result` for them.
-/// Arrays and slices of sources are several copies of the layout.
+/// `Shape` is the shape of the array as the compiler knows it: nested arrays of `()` for a layout that is
+/// known at compile time, [`Dimensions`] for any other layout, [`Memory`] for a type map. If the types
+/// guarantee the shape, as they do for nested arrays and a layout that is known at compile time, there is no
+/// check. For slices, `Vec`s, and the arrays and matrices of other crates, [`Layout::of`](crate::Layout::of)
+/// checks the shape and returns a `Result`. An array or slice of sources is a source of several arrays.
 ///
 /// # Safety
-/// `place` gives the place of arrays that have the region's shape and elements `T` that lie as it says,
-/// readable as long as the source is borrowed.
+/// `place` returns the place of arrays of the region's shape, with elements `T` at the strides of the place.
+/// The elements are readable as long as the source is borrowed.
 #[diagnostic::on_unimplemented(
     message = "the layout is not a part of a `{Self}`",
     label = "not the array that the layout is a part of",
@@ -29,21 +29,23 @@ use crate::{Error, types::MpiDatatype};
             or a matrix of nalgebra"
 )]
 pub unsafe trait ArrayLike<T, Shape: ?Sized> {
-    /// What can be wrong: nothing, or an [`Error`].
+    /// The error of the shape check: an [`Error`], or `Infallible` if the types guarantee the shape.
     type Mismatch: Mismatch;
 
-    /// Where the arrays are.
+    /// Returns the place of the arrays.
     ///
     /// # Errors
-    /// [`Error::Shape`] where the source has another shape than the region.
+    /// [`Error::Shape`] if the source has another shape than the region; [`Error::Reach`] if it has too few
+    /// bytes for a type map.
     #[doc(hidden)]
     fn place(&self, region: &Region<'_>) -> Result<Place, Self::Mismatch>;
 }
 
-/// What can be received into through a layout.
+/// A source that a program can receive into through a layout.
 ///
 /// # Safety
-/// As for [`ArrayLike`]; the elements are writable, too, and no two of them have a byte in common.
+/// The conditions of [`ArrayLike`] hold. The elements are also writable, and no two of them have a byte in
+/// common.
 #[diagnostic::on_unimplemented(
     message = "nothing can be received into a part of a `{Self}`",
     label = "not the array that the layout is a part of, or not to be written",
@@ -52,25 +54,25 @@ pub unsafe trait ArrayLike<T, Shape: ?Sized> {
             or a matrix of nalgebra"
 )]
 pub unsafe trait ArrayLikeMut<T, Shape: ?Sized>: ArrayLike<T, Shape> {
-    /// Where the arrays are.
+    /// Returns the place of the arrays.
     ///
     /// # Errors
-    /// As [`ArrayLike::place`].
+    /// The errors of [`ArrayLike::place`].
     #[doc(hidden)]
     fn place_mut(&mut self, region: &Region<'_>) -> Result<Place, Self::Mismatch>;
 }
 
-/// Whether a source may have another shape, which decides what [`Layout::of`](crate::Layout::of) gives.
+/// The error type of the shape check. It determines the return type of [`Layout::of`](crate::Layout::of).
 pub trait Mismatch: Sized {
-    /// The view itself, or a `Result`.
+    /// The return type: the view itself, or a `Result` of it.
     type Outcome<V>;
 
-    /// The outcome.
+    /// Converts the result of the shape check to the return type.
     #[doc(hidden)]
     fn outcome<V>(view: Result<V, Self>) -> Self::Outcome<V>;
 }
 
-/// What [`Layout::of`](crate::Layout::of) gives: a view, or a `Result` of one.
+/// The return type of [`Layout::of`](crate::Layout::of): a view, or a `Result` of one.
 pub type Outcome<M, V> = <M as Mismatch>::Outcome<V>;
 
 impl Mismatch for Infallible {
@@ -90,26 +92,25 @@ impl Mismatch for Error {
     }
 }
 
-/// Where arrays are.
+/// The place of arrays in memory.
 #[derive(Clone, Copy)]
 pub struct Place {
-    /// The first element of the first array.
+    /// The address of the first element of the first array.
     pub(crate) first: *mut u8,
-    /// How many arrays follow each other.
+    /// The number of arrays, one after another.
     pub(crate) copies: usize,
-    /// Bytes from an element to the next along each dimension, if they are not just those of an array without
-    /// gaps.
+    /// The bytes from one element to the next along each dimension; `None` for an array without gaps.
     pub(crate) strides: Option<Strides>,
 }
 
 impl Place {
-    /// Arrays without gaps, in the order of the region.
+    /// Returns the place of arrays without gaps, in the order of the region.
     fn without_gaps<T>(first: *const T, copies: usize) -> Self {
         Self { first: first.cast_mut().cast(), copies, strides: None }
     }
 
-    /// An array that has as many elements as the region's; or, for a region of single values, as many of
-    /// these.
+    /// Returns the place of a slice of elements. For a region without dimensions, each element is an array;
+    /// otherwise the slice is one array, and must have as many elements as the region's array.
     fn of_slice<T>(first: *const T, length: usize, region: &Region<'_>) -> Result<Self, Error> {
         match region.shape {
             [] => Ok(Self::without_gaps(first, length)),
@@ -118,7 +119,7 @@ impl Place {
         }
     }
 
-    /// The bytes of a type map.
+    /// Returns the place of the bytes of a type map, of which there must be at least `expected`.
     fn of_bytes(first: *const u8, length: usize, expected: usize) -> Result<Self, Error> {
         if length < expected {
             return Err(Error::Reach { first: 0, end: expected as i128, found: length });
@@ -126,7 +127,7 @@ impl Place {
         Ok(Self::without_gaps(first, 1))
     }
 
-    /// Copies of nested arrays with these lengths from the outermost.
+    /// Returns the place of copies of nested arrays with these lengths, the outermost first.
     fn of_nested<T>(
         first: *const T,
         copies: usize,
@@ -143,7 +144,7 @@ impl Place {
         Ok(Self::without_gaps(first, copies))
     }
 
-    /// An array with strides of its own, in elements.
+    /// Returns the place of an array with strides of its own, which are given in elements.
     #[cfg(any(feature = "ndarray", feature = "nalgebra"))]
     pub(crate) fn with_strides<T>(
         first: *const T,
@@ -156,7 +157,7 @@ impl Place {
         }
         let mut strides = region.contiguous();
         let mut has_gaps = false;
-        // The strides of dimensions without a second element do not matter, and may be any.
+        // The stride of a dimension without a second element has no meaning, and can be any number.
         for (k, step) in steps.iter().enumerate().filter(|(k, _)| shape[*k] > 1) {
             let stride = step.wrapping_mul(size_of::<T>() as isize);
             has_gaps |= stride != strides[k];
@@ -166,9 +167,10 @@ impl Place {
     }
 }
 
-/// Implements both traits: `[generics] (source type) elements in shape, mismatch, |first, length, region|
-/// place`. The source is a slice of something, from whose pointer and length the place follows, or (`one`) a
-/// single value. The compiler need not recommend any of these: the messages of the traits say what there is.
+/// Implements both traits: `[generics] one|all source type, element, shape, mismatch, |first, length, region|
+/// place`. The source is a single value (`one`) or like a slice (`all`), and the place is computed from its
+/// pointer and length. The compiler need not recommend these implementations: the messages of the traits list
+/// the possible sources.
 macro_rules! source {
     (@slice one $value:ident $from:ident) => { std::slice::$from($value) };
     (@slice all $value:ident from_ref) => { &$value[..] };
@@ -176,8 +178,8 @@ macro_rules! source {
     ([$($generics:tt)*] $what:ident $type:ty, $element:ty, $shape:ty, $mismatch:ty,
      |$first:ident, $length:ident, $region:ident| $place:expr) => {
         #[diagnostic::do_not_recommend]
-        // SAFETY: the elements are those of the slice or array, or of the arrays in it; shapes are the same
-        // by their types, or `Place` compares them.
+        // SAFETY: the elements are those of the slice or array, or of the arrays in it; the types guarantee
+        // equal shapes, or `Place` compares the shapes.
         unsafe impl<$($generics)*> ArrayLike<$element, $shape> for $type {
             type Mismatch = $mismatch;
 
@@ -191,7 +193,7 @@ macro_rules! source {
         }
 
         #[diagnostic::do_not_recommend]
-        // SAFETY: as for `ArrayLike`; the elements are borrowed mutably, each once.
+        // SAFETY: as for `ArrayLike`; the elements are borrowed mutably, and are distinct.
         unsafe impl<$($generics)*> ArrayLikeMut<$element, $shape> for $type {
             #[inline]
             fn place_mut(&mut self, $region: &Region<'_>) -> Result<Place, $mismatch> {
@@ -224,7 +226,7 @@ source!([T: MpiDatatype, Shape: ?Sized] all Vec<T>, T, Shape, Error, |first, len
     Place::of_slice(first, length, region)
 });
 
-// Bytes for a type map, at least as many.
+// Bytes for a type map of `N` bytes, which may be more.
 source!([const N: usize] all [u8], [u8; N], Memory, Error, |first, length, region| {
     Place::of_bytes(first, length, N)
 });
@@ -235,7 +237,7 @@ source!([const N: usize, const M: usize] all [u8; M], [u8; N], Memory, Error, |f
     Place::of_bytes(first, length, N)
 });
 
-/// Nested arrays of every depth, up to as many as there are names for lengths.
+/// Implements both traits for nested arrays of every depth, up to the number of names for lengths.
 macro_rules! nested {
     ($row:ty, $unit:ty, [$($inner:ident)*], []) => {};
     ($row:ty, $unit:ty, [$($inner:ident)*], [$outer:ident $depth:literal $($more:tt)*]) => {
@@ -278,7 +280,7 @@ macro_rules! nested {
         source!([T: MpiDatatype, $(const $n: usize),+] all Vec<$row>, T, Dimensions<$depth>, Error,
             |first, length, region| Place::of_nested(first, 1, &[length, $($n),+], region));
     };
-    // What a reference or a box leads to.
+    // A reference or a box to a source.
     (behind $shape:ty, [$($lengths:tt)*]) => {
         nested!(read behind &S, $shape, [$($lengths)*]);
         nested!(read behind &mut S, $shape, [$($lengths)*]);
@@ -288,7 +290,7 @@ macro_rules! nested {
     };
     (read behind $type:ty, $shape:ty, [$($lengths:tt)*]) => {
         #[diagnostic::do_not_recommend]
-        // SAFETY: as for what it leads to.
+        // SAFETY: the place is that of the source that the pointer leads to.
         unsafe impl<T, S: ArrayLike<T, $shape> + ?Sized, $($lengths)*> ArrayLike<T, $shape> for $type {
             type Mismatch = S::Mismatch;
 
@@ -299,7 +301,7 @@ macro_rules! nested {
     };
     (write behind $type:ty, $shape:ty, [$($lengths:tt)*]) => {
         #[diagnostic::do_not_recommend]
-        // SAFETY: as for what it leads to.
+        // SAFETY: the place is that of the source that the pointer leads to.
         unsafe impl<T, S: ArrayLikeMut<T, $shape> + ?Sized, $($lengths)*> ArrayLikeMut<T, $shape> for $type {
             fn place_mut(&mut self, region: &Region<'_>) -> Result<Place, S::Mismatch> {
                 (**self).place_mut(region)
@@ -326,13 +328,13 @@ mod of_ndarray {
         }
     }
 
-    // SAFETY: as for `ArrayLike`; what is borrowed mutably through an array of ndarray has each element once.
+    // SAFETY: as for `ArrayLike`; an array of ndarray that is borrowed mutably has each element once.
     unsafe impl<T, Shape: ?Sized, S, D: Dimension> ArrayLikeMut<T, Shape> for ArrayBase<S, D>
     where
         S: DataMut<Elem = T>,
     {
         fn place_mut(&mut self, region: &Region<'_>) -> Result<Place, Error> {
-            // First the pointer: with it, shared data is copied, and may get other strides.
+            // The pointer comes first: `as_mut_ptr` copies shared data, which may change the strides.
             let first = self.as_mut_ptr();
             Place::with_strides(first, self.shape(), self.strides(), region)
         }
@@ -345,7 +347,7 @@ mod of_nalgebra {
 
     use super::{ArrayLike, ArrayLikeMut, Error, Place, Region};
 
-    /// A matrix; for a layout of one dimension, one that is a single row or column.
+    /// Returns the place of a matrix. For a layout of one dimension, the matrix is a single row or column.
     fn place<T>(
         first: *const T,
         (rows, columns): (usize, usize),

@@ -1,16 +1,16 @@
-//! Views: a layout's part of a source, to be sent, received, packed, unpacked.
+//! Views: the part of a source that a layout selects, to be sent, received, packed or unpacked.
 
-use std::{borrow::Cow, fmt, marker::PhantomData};
+use std::{borrow::Cow, fmt};
 
 #[cfg(feature = "mpi")]
 use super::datatype::LayoutDatatype;
 use super::{
-    Disjoint, Layout,
     entry::{Entry, entry_of},
     explain::explain,
     nest::copy_nest,
     region::{FEW_NESTS, Strides},
     source::{ArrayLikeMut, Place},
+    traits::{Disjoint, Layout, View, ViewMut},
 };
 use crate::{
     Error,
@@ -19,35 +19,8 @@ use crate::{
     types::check::Valid,
 };
 
-/// A part of a source, to be read: an rsmpi `Buffer`.
-#[derive(Clone, Copy)]
-pub struct View<'a, L: Layout> {
-    pub(crate) place: Place,
-    layout: L,
-    borrow: PhantomData<&'a [L::Element]>,
-}
-
-/// A part of a source, to be written: an rsmpi `BufferMut`.
-pub struct ViewMut<'a, L: Layout> {
-    view: View<'a, L>,
-    borrow: PhantomData<&'a mut [L::Element]>,
-}
-
-// SAFETY: a view is a shared slice of elements that leaves some out.
-unsafe impl<L: Layout<Element: Sync> + Send> Send for View<'_, L> {}
-// SAFETY: a view is a shared slice of elements that leaves some out.
-unsafe impl<L: Layout<Element: Sync> + Sync> Sync for View<'_, L> {}
-// SAFETY: a mutable view is a mutable slice of elements that leaves some out.
-unsafe impl<L: Layout<Element: Send> + Send> Send for ViewMut<'_, L> {}
-// SAFETY: a mutable view is a mutable slice of elements that leaves some out.
-unsafe impl<L: Layout<Element: Sync> + Sync> Sync for ViewMut<'_, L> {}
-
 impl<'a, L: Layout> View<'a, L> {
-    pub(crate) fn new(place: Place, layout: L) -> Self {
-        Self { place, layout, borrow: PhantomData }
-    }
-
-    /// The layout of the part.
+    /// Returns the layout of the part.
     pub fn layout(&self) -> &L {
         &self.layout
     }
@@ -64,53 +37,54 @@ impl<'a, L: Layout> View<'a, L> {
         unsafe { written(self.packed_size(), |packed| self.copy::<Packing>(packed)) }
     }
 
-    /// Packs the values into the front of `packed` and returns how many bytes they took.
+    /// Packs the values into the front of `packed` and returns the number of bytes written.
     ///
     /// # Errors
-    /// [`Error::Length`] where `packed` is too short; nothing is written then.
+    /// [`Error::Length`] if `packed` is too short; then nothing is written.
     pub fn pack_into(&self, packed: &mut [u8]) -> Result<usize, Error> {
         let expected = self.packed_size();
         Error::unless_room("the layout", expected, packed.len())?;
-        // SAFETY: `packed` has room for the bytes, and cannot overlap the source, being borrowed mutably.
+        // SAFETY: `packed` has room for the bytes. It is borrowed mutably, so it cannot overlap the source.
         unsafe { self.copy::<Packing>(packed.as_mut_ptr()) };
         Ok(expected)
     }
 
-    /// Packs the values.
+    /// Packs the values to the memory at `packed`.
     ///
     /// # Safety
-    /// There is room for the packed bytes, elsewhere than the source.
+    /// There is room for the packed bytes, and it does not overlap the source.
     #[cfg(feature = "mpi")]
     pub(crate) unsafe fn pack_raw(&self, packed: *mut u8) {
-        // SAFETY: the caller has room for the packed bytes, elsewhere than the source, which holds values.
+        // SAFETY: the caller has room for the packed bytes outside of the source, and the source holds
+        // values.
         unsafe { self.copy::<Packing>(packed) };
     }
 
-    /// Where the part is, if it is contiguous.
+    /// Returns the address of the part, if it is contiguous.
     #[cfg(feature = "mpi")]
     pub(crate) fn contiguous(&self) -> Option<*mut u8> {
         let start = self.with_plan(|plan| plan.contiguous(self.place.copies))?;
         Some(self.place.first.wrapping_offset(start))
     }
 
-    /// Of how many arrays in a row it is a part.
+    /// Returns the number of arrays of the source.
     #[cfg(feature = "mpi")]
     pub(crate) fn copies(&self) -> usize {
         self.place.copies
     }
 
-    /// Whether there are values of restricted types.
+    /// Returns `true` if values of restricted types are selected.
     pub(crate) fn is_restricted(&self) -> bool {
         self.layout.is_restricted()
     }
 
-    /// Bytes that [`pack`](Self::pack) gives.
+    /// Returns the number of bytes that [`pack`](Self::pack) returns.
     pub fn packed_size(&self) -> usize {
         self.layout.packed_size().saturating_mul(self.place.copies)
     }
 
-    /// Copies between the part and its packed bytes: with loops that the compiler has made, if it knows the
-    /// layout and the source is one without gaps.
+    /// Copies between the part and its packed bytes. If the compiler knows the layout and the source has no
+    /// gaps, the copy runs compiled loops, otherwise the plan.
     ///
     /// # Safety
     /// 1 to 3 of [`Direction::copy`], for the part and `packed_size` bytes from `packed` on; 4. the side that
@@ -126,8 +100,8 @@ impl<'a, L: Layout> View<'a, L> {
         macro_rules! one_by_one {
             ($array:ident, $($i:literal)*) => {
                 $(if let Some(nest) = &nests[$i] {
-                    // SAFETY: the place is that of an array of the region's shape, by the contract of
-                    // `ArrayLike`.
+                    // SAFETY: by the contract of `ArrayLike`, the place is that of an array of the region's
+                    // shape.
                     packed = unsafe { copy_nest::<D>(nest, $array, packed) };
                 })*
             };
@@ -137,8 +111,8 @@ impl<'a, L: Layout> View<'a, L> {
         }
     }
 
-    /// Joins the part to the [pack engine](mod@crate::pack): ranges of the packed bytes, blocks, other byte
-    /// orders, copies into other layouts.
+    /// Joins the part to the [pack engine](mod@crate::pack), for ranges of the packed bytes, contiguous
+    /// blocks, other byte orders, and copies into other layouts.
     ///
     /// ```
     /// let matrix = [[1u8, 2, 3], [4, 5, 6]];
@@ -155,7 +129,7 @@ impl<'a, L: Layout> View<'a, L> {
         }
     }
 
-    /// Calls with the plan of one array, which is made for a source that has gaps.
+    /// Calls `call` with the plan of one array. For a source with gaps, it first compiles a plan.
     pub(crate) fn with_plan<R>(&self, call: impl FnOnce(&Plan) -> R) -> R {
         match self.place.strides {
             None => call(self.layout.plan()),
@@ -163,7 +137,7 @@ impl<'a, L: Layout> View<'a, L> {
         }
     }
 
-    /// The first element of each array.
+    /// Returns the address of the first element of each array.
     fn arrays(&self) -> impl Iterator<Item = *mut u8> + use<L> {
         let (Place { first, copies, .. }, region) = (self.place, self.layout.region());
         let size = region.array_elements() * region.element;
@@ -174,7 +148,7 @@ impl<'a, L: Layout> View<'a, L> {
         self.place.strides.unwrap_or_else(|| self.layout.region().contiguous())
     }
 
-    /// The datatype of the part: that of the layout, unless the source has gaps or is several.
+    /// Returns the entry of the part: that of the layout, unless the source has gaps or several arrays.
     pub(crate) fn entry(&self) -> Entry {
         match self.place {
             Place { strides: None, copies: 1, .. } => self.layout.entry().clone(),
@@ -182,14 +156,14 @@ impl<'a, L: Layout> View<'a, L> {
         }
     }
 
-    /// Where the first value of the part is.
+    /// Returns the address of the first value of the part.
     #[cfg(feature = "mpi")]
     pub(crate) fn first(&self) -> *mut u8 {
         self.place.first.wrapping_offset(self.layout.region().first(&self.strides()))
     }
 
-    /// The least-cost type tree of the part, relative to its first value: that of the layout, with the
-    /// strides of the source.
+    /// Returns the least-cost type tree of the part, relative to its first value: that of the layout, with
+    /// the strides of the source.
     ///
     /// ```
     /// let column = dtype_runtime::layout!(f64[100][100] => [.., 3]);
@@ -200,21 +174,21 @@ impl<'a, L: Layout> View<'a, L> {
         self.entry().solution().tree.clone()
     }
 
-    /// The cost of that tree: how many words describe it.
+    /// Returns the cost of that tree: the number of words that describe it.
     pub fn cost(&self) -> u64 {
         self.entry().cost()
     }
 
-    /// Explains the part, as [`Layout::explain`] does the layout: with the tree and the calls for
-    /// this source.
+    /// Returns a description of the part, like [`Layout::explain`], but with the tree and the calls for this
+    /// source.
     pub fn explain(&self) -> String {
         explain(&self.layout.region(), &self.entry())
     }
 
-    /// The committed MPI datatype of the part, relative to its first value.
+    /// Returns the committed MPI datatype of the part, relative to its first value.
     ///
     /// # Errors
-    /// Before `MPI_Init` and after `MPI_Finalize`, and where MPI refuses a call.
+    /// An error before `MPI_Init` and after `MPI_Finalize`, and if an MPI call fails.
     #[cfg(feature = "mpi")]
     pub fn datatype(&self) -> Result<LayoutDatatype, Error> {
         self.entry().datatype()
@@ -222,16 +196,12 @@ impl<'a, L: Layout> View<'a, L> {
 }
 
 impl<L: Layout> ViewMut<'_, L> {
-    pub(crate) fn new(place: Place, layout: L) -> Self {
-        Self { view: View::new(place, layout), borrow: PhantomData }
-    }
-
-    /// The same part, to be read.
+    /// Returns a read-only view of the same part.
     pub fn as_view(&self) -> &View<'_, L> {
         &self.view
     }
 
-    /// Unpacks bytes that [`View::pack`] made, of this or of any layout with the same base types.
+    /// Unpacks bytes from [`View::pack`], of this layout or of any layout with the same type signature.
     ///
     /// ```
     /// let mut matrix = [[0u8; 3]; 2];
@@ -242,7 +212,7 @@ impl<L: Layout> ViewMut<'_, L> {
     /// ```
     ///
     /// # Errors
-    /// As [`unpack_into`](crate::unpack_into); nothing is written then.
+    /// The errors of [`unpack_into`](crate::unpack_into); then nothing is written.
     pub fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
         Error::unless_exactly("the layout", self.view.packed_size(), packed.len())?;
         if self.view.is_restricted() {
@@ -253,7 +223,7 @@ impl<L: Layout> ViewMut<'_, L> {
         Ok(())
     }
 
-    /// Joins the part to the [pack engine](mod@crate::pack), to be written.
+    /// Joins the part to the [pack engine](mod@crate::pack), for writing.
     ///
     /// ```
     /// let mut matrix = [[0u8; 3]; 2];
@@ -270,11 +240,11 @@ impl<L: Layout> ViewMut<'_, L> {
     }
 }
 
-/// What [`split`] gives: the parts to be read, and those to be written.
+/// The result of [`split`]: the views to read from, and the views to write to.
 pub type Split<'a, R, W> = (Vec<View<'a, R>>, Vec<ViewMut<'a, W>>);
 
-/// Gives views of several parts of one source at a time, some to be read and some to be written, as a halo
-/// exchange needs them. No part that is written may overlap any other.
+/// Returns views of several parts of one source at a time, some to read from and some to write to, as a halo
+/// exchange needs them. No part to write to may overlap another part.
 ///
 /// ```
 /// use dtype_runtime::{layout, layout::split};
@@ -290,9 +260,9 @@ pub type Split<'a, R, W> = (Vec<View<'a, R>>, Vec<ViewMut<'a, W>>);
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] where the source or another layout has another shape than the first layout;
-/// [`Error::Overlap`] where a layout to be written covers bytes twice, and [`Error::Meet`] where it covers
-/// those of another.
+/// [`Error::Shape`] if the source or another layout has another shape than the first layout;
+/// [`Error::Overlap`] if a layout to write to covers a byte twice; [`Error::Meet`] if it overlaps another
+/// layout.
 pub fn split<'a, A, R, W>(source: &'a mut A, reads: &[R], writes: &[W]) -> Result<Split<'a, R, W>, Error>
 where
     A: ArrayLikeMut<R::Element, R::Shape, Mismatch: Into<Error>> + ?Sized,

@@ -1,4 +1,4 @@
-//! Constructor programs as MPI calls.
+//! Constructor programs, run as MPI calls.
 
 use std::os::raw::c_int;
 
@@ -11,11 +11,12 @@ use dtype_core::{BaseType, Measure, OldType, Program, Step};
 use super::{errors::checked, shim};
 use crate::Error;
 
-/// Runs a program and commits its result; the flag says whether it was built, and so is to be freed. Complex
-/// numbers that the library would tear apart are two numbers each in it, if they may be.
+/// Runs a constructor program and commits the resulting datatype. Returns the handle, and `true` if it was
+/// built and must be freed. If `may_split` is set, complex numbers that the library would copy wrongly (see
+/// [`torn`]) become two numbers each.
 ///
 /// # Errors
-/// [`Error::Construction`] if the library has built a datatype of another size or true extent than `asked`.
+/// [`Error::Construction`] if the size or the true extent of the datatype differs from `asked`.
 pub(super) fn construct(
     program: &Program,
     may_split: bool,
@@ -34,15 +35,15 @@ pub(super) fn construct(
         return Ok((steps.handle(program.result)?, false));
     };
     let mut result = steps.built.swap_remove(index);
-    // SAFETY: the handle was built by the last step.
+    // SAFETY: the last step built the handle.
     let code = unsafe { ffi::MPI_Type_commit(&raw mut result) };
     let is_right = checked("MPI_Type_commit", code).and_then(|()| compare(result, asked));
     is_right.inspect_err(|_| steps.built.push(result))?;
     Ok((result, true))
 }
 
-/// Compares a committed datatype with what was asked for. Libraries overflow in silence: to Open MPI 4.1 and
-/// 5.0, an hvector of 4 GiB without gaps is of size 0.
+/// Checks that a committed datatype has the size and the true extent in `asked`. Libraries overflow silently:
+/// in Open MPI 4.1 and 5.0, an hvector of 4 GiB without gaps has size 0.
 fn compare(datatype: MPI_Datatype, asked: &Measure) -> Result<(), Error> {
     let [mut size, mut first, mut extent] = [0; 3];
     // SAFETY: MPI is usable and the datatype committed; every output is a local of the right type.
@@ -51,7 +52,7 @@ fn compare(datatype: MPI_Datatype, asked: &Measure) -> Result<(), Error> {
     checked("MPI_Type_get_true_extent_x", unsafe {
         ffi::MPI_Type_get_true_extent_x(datatype, &raw mut first, &raw mut extent)
     })?;
-    // Libraries differ in where a datatype without data begins.
+    // Libraries disagree on the true lower bound of a datatype without data.
     let is_right = i64::try_from(asked.size) == Ok(size)
         && (size == 0 || (first, extent) == (asked.lower_bound, asked.true_extent()));
     if is_right {
@@ -67,12 +68,12 @@ fn compare(datatype: MPI_Datatype, asked: &Measure) -> Result<(), Error> {
     })
 }
 
-/// The complex numbers that the library tears apart in its copies of the datatype of this program, each with
-/// what it has two of.
+/// Returns the complex base types of a program that the library would copy wrongly, each with the type of its
+/// two components.
 ///
-/// Open MPI 5.0 copies numbers by their alignment, and takes their strides for multiples of their size
-/// (`opal_datatype_pack_unpack_predefined.h`): of complex numbers 24 bytes apart, it packs such as are 16
-/// apart.
+/// Open MPI 5.0 copies numbers by their alignment, and assumes that their strides are multiples of their size
+/// (`opal_datatype_pack_unpack_predefined.h`). If complex numbers are 24 bytes apart, it packs numbers that
+/// are 16 bytes apart.
 fn torn(program: &Program) -> impl Iterator<Item = (BaseType, BaseType)> {
     // SAFETY: a constant of the library.
     let tears = unsafe { shim::dtype_shim_tears_complex() } != 0;
@@ -86,17 +87,17 @@ fn torn(program: &Program) -> impl Iterator<Item = (BaseType, BaseType)> {
     })
 }
 
-/// The handles of the steps run so far. Dropping frees them: a datatype keeps what it was built from alive.
+/// The datatypes built so far. Dropping frees them; datatypes that were built from them stay valid.
 struct Steps {
     built: Vec<MPI_Datatype>,
-    /// What stands for complex numbers that the library would tear apart.
+    /// Datatypes of two numbers, each in place of a complex base type that the library would copy wrongly.
     split: Vec<(BaseType, MPI_Datatype)>,
 }
 
 impl Drop for Steps {
     fn drop(&mut self) {
         for handle in self.built.iter_mut().chain(self.split.iter_mut().map(|(_, handle)| handle)) {
-            // SAFETY: each was built here and is freed once.
+            // SAFETY: each datatype was built here and is freed once.
             unsafe { ffi::MPI_Type_free(handle) };
         }
     }
@@ -126,7 +127,8 @@ impl Steps {
         oldtypes.iter().map(|oldtype| self.handle(*oldtype)).collect()
     }
 
-    /// Makes one constructor call: that with large counts where others do not fit.
+    /// Makes the constructor call of a step. The shim uses the large-count version if a count does not fit an
+    /// `int`.
     fn call(&self, step: &Step) -> Result<MPI_Datatype, Error> {
         // SAFETY: reading a constant that MPI_Init has set up.
         let mut new = unsafe { ffi::RSMPI_DATATYPE_NULL };
@@ -193,21 +195,21 @@ impl Steps {
     }
 }
 
-/// Whether the library has constructors with large counts.
+/// Returns `true` if the library has constructors with large counts.
 pub(crate) fn has_large_counts() -> bool {
     // SAFETY: a constant of the library.
     unsafe { shim::dtype_shim_has_large_counts() != 0 }
 }
 
-/// The predefined handle of a base type, if the library has one. Open MPI has some that it was built without;
-/// their size is 0.
+/// Returns the predefined handle of a base type, or `None` if the library lacks the type. Open MPI has
+/// handles for some types that it was built without; their size is 0.
 pub(crate) fn predefined(base: BaseType) -> Option<MPI_Datatype> {
     // SAFETY: constants of the MPI library, set up before `main`.
     let (handle, null) = unsafe { (shim::dtype_shim_handle(base as c_int), ffi::RSMPI_DATATYPE_NULL) };
     (handle != null).then_some(handle)
 }
 
-/// The size of a datatype, in bytes of its data.
+/// Returns the size of a datatype in bytes of data.
 pub(crate) fn size(datatype: MPI_Datatype) -> Result<i64, Error> {
     let mut size = 0;
     // SAFETY: MPI is usable and the datatype live.
@@ -215,7 +217,7 @@ pub(crate) fn size(datatype: MPI_Datatype) -> Result<i64, Error> {
     Ok(size.into())
 }
 
-/// A count, or an error if it is beyond those of the library.
+/// Returns a count, or an error if it exceeds the largest count of the library.
 fn count(call: &'static str, argument: &'static str, value: u64) -> Result<i64, Error> {
     let limit = if has_large_counts() { i64::MAX } else { Count::MAX.into() };
     let error = Error::Argument { call, argument, value: value.into(), limit: limit.into() };

@@ -1,8 +1,8 @@
-//! Errors of MPI as values, on every library, with the error handlers of the program as they were.
+//! MPI errors as values, with every library. The program's error handlers stay as they are.
 //!
-//! MPI ends the program at an error unless a communicator says otherwise. So a handler of ours stands in
-//! where errors are fatal, for the time of a call, and goes again with it (DESIGN.md, "Errors of MPI"). A
-//! handler that the program has set stays.
+//! By default, MPI ends the program at an error. If errors are fatal on a communicator, a stand-in handler
+//! replaces the fatal one for the duration of a call (docs/wires.md, "Errors of MPI"). A handler that the
+//! program has set stays.
 
 use std::{
     mem::MaybeUninit,
@@ -12,11 +12,11 @@ use std::{
 
 use ::mpi::ffi::{self, MPI_Comm, MPI_Errhandler};
 
-use super::{life, shim};
+use super::{environment, shim};
 use crate::Error;
 
-/// An error code as an error, with MPI's own text. Also an error that MPI has told its handler but not its
-/// caller.
+/// Converts an error code into an error with MPI's own text. Also reports an error that MPI passed to the
+/// handler but did not return.
 #[inline]
 pub(crate) fn checked(call: &'static str, code: c_int) -> Result<(), Error> {
     match true_code(code) {
@@ -25,10 +25,10 @@ pub(crate) fn checked(call: &'static str, code: c_int) -> Result<(), Error> {
     }
 }
 
-/// What went wrong in a call, which MPICH 5 tells its handler only.
+/// Returns the error code of a call. MPICH 5 passes the code to the handler and returns success.
 #[inline]
 pub(crate) fn true_code(code: c_int) -> c_int {
-    // SAFETY: it only looks at a number of this thread.
+    // SAFETY: the call only reads and clears a thread-local number.
     let told = unsafe { shim::dtype_shim_last_error() };
     if code == SUCCESS { told } else { code }
 }
@@ -36,33 +36,34 @@ pub(crate) fn true_code(code: c_int) -> c_int {
 /// `MPI_SUCCESS`.
 pub(crate) const SUCCESS: c_int = ffi::MPI_SUCCESS as c_int;
 
-/// Whether an error is that a message was longer than its buffer.
+/// Returns `true` if the error is truncation: a message was longer than its buffer.
 pub(crate) fn is_truncation(code: c_int) -> bool {
     let mut class = SUCCESS;
-    // SAFETY: the code is one that MPI has returned.
+    // SAFETY: MPI has returned this code.
     unsafe { ffi::MPI_Error_class(code, &raw mut class) };
     class == ffi::MPI_ERR_TRUNCATE as c_int
 }
 
 #[cold]
 fn error(call: &'static str, code: c_int) -> Error {
-    /// `MPI_MAX_ERROR_STRING` is 256 to 1,024.
+    /// The capacity of the text in bytes; `MPI_MAX_ERROR_STRING` is 256 to 1,024.
     const CAPACITY: usize = 4096;
     let (mut text, mut length) = (vec![0u8; CAPACITY], 0);
-    // SAFETY: there is more room than any library wants; a code that MPI has just returned is one of its own.
+    // SAFETY: the buffer is larger than `MPI_MAX_ERROR_STRING` of any library. MPI has just returned the
+    // code, so the code is valid.
     unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast::<c_char>(), &raw mut length) };
     text.truncate(usize::try_from(length).unwrap_or(0));
     Error::Mpi { call, code, text: String::from_utf8_lossy(&text).into_owned() }
 }
 
-/// Makes MPI calls on a communicator whose errors become values.
+/// Makes MPI calls on a communicator whose errors are returned, not fatal.
 #[inline]
 pub(crate) fn returning_errors<R>(communicator: MPI_Comm, calls: impl FnOnce() -> R) -> R {
     let _standing_in = StandIn::on(communicator);
     calls()
 }
 
-/// Makes an MPI call on a communicator, of which an error becomes a value.
+/// Makes an MPI call on a communicator, and returns its error as a value.
 #[inline]
 pub(crate) fn called(
     name: &'static str,
@@ -73,17 +74,17 @@ pub(crate) fn called(
     checked(name, call())
 }
 
-/// Has errors on a communicator of our own returned, always.
+/// Sets `MPI_ERRORS_RETURN` on a communicator that this crate has created.
 pub(crate) fn return_errors(communicator: MPI_Comm) -> c_int {
     // SAFETY: MPI is usable, and the communicator live.
     unsafe { shim::dtype_shim_return_errors(communicator) }
 }
 
-/// Makes MPI calls that have no communicator: libraries call the handler of `MPI_COMM_WORLD` or of
-/// `MPI_COMM_SELF` for them (MPI 3.1 and MPI 4.1 section 9.3). Where there are sessions only, the handler of
-/// the first one is called, which cannot be replaced.
+/// Makes MPI calls that have no communicator. Libraries pass their errors to the handler of `MPI_COMM_WORLD`
+/// or `MPI_COMM_SELF` (MPI 3.1 and MPI 4.1 section 9.3). If there are only sessions, libraries call the
+/// handler of the first session, which cannot be replaced.
 pub(crate) fn without_communicator<R>(calls: impl FnOnce() -> R) -> R {
-    if !life::has_world() {
+    if !environment::has_world() {
         return calls();
     }
     // SAFETY: constants of the library.
@@ -91,31 +92,32 @@ pub(crate) fn without_communicator<R>(calls: impl FnOnce() -> R) -> R {
     returning_errors(world, || returning_errors(own, calls))
 }
 
-/// As long as it lives, errors of this thread on a communicator are returned.
+/// A guard: while it lives, errors of this thread on a communicator are returned.
 struct StandIn {
     communicator: MPI_Comm,
     put: Put,
 }
 
-/// What has been done about a communicator's handler.
+/// The change to a communicator's error handler.
 enum Put {
-    /// Nothing: it is one of the program's own.
+    /// The handler is one of the program's own, and has not been changed.
     Nothing,
-    /// It was this one; no other thread can be in a call of ours.
+    /// The stand-in replaces this handler. No other thread can be in a call of this crate.
     Alone(MPI_Errhandler),
-    /// The last of the threads that are in a call puts it back.
+    /// Several threads share the stand-in. The last one to leave restores the handler.
     Together,
 }
 
 impl StandIn {
     #[inline]
     fn on(communicator: MPI_Comm) -> Self {
-        // SAFETY: they only change numbers of this thread. What an earlier call has left is nobody's error.
+        // SAFETY: both calls only change thread-local numbers. The second one clears an error of an earlier
+        // call.
         unsafe {
             shim::dtype_shim_enter();
             shim::dtype_shim_last_error();
         }
-        let put = if !life::has_threads() {
+        let put = if !environment::has_threads() {
             put_stand_in(communicator).map_or(Put::Nothing, Put::Alone)
         } else if Standing::enter(communicator) {
             Put::Together
@@ -134,16 +136,16 @@ impl Drop for StandIn {
             Put::Alone(before) => put_back(self.communicator, before),
             Put::Together => Standing::leave(self.communicator),
         }
-        // SAFETY: it only changes a number of this thread.
+        // SAFETY: the call only changes a thread-local number.
         unsafe { shim::dtype_shim_leave() };
     }
 }
 
-/// Puts the stand-in on a communicator whose errors are fatal, and gives the handler that was there.
+/// Puts the stand-in on a communicator if errors are fatal there, and returns the previous handler.
 #[inline]
 fn put_stand_in(communicator: MPI_Comm) -> Option<MPI_Errhandler> {
     let mut before = MaybeUninit::uninit();
-    // SAFETY: MPI is usable and the communicator live; there is room for a handler, which is set where the
+    // SAFETY: MPI is usable and the communicator live. There is room for a handler, which is written if the
     // result is 1.
     unsafe {
         let is_put = shim::dtype_shim_stand_in(communicator, before.as_mut_ptr()) == 1;
@@ -153,12 +155,13 @@ fn put_stand_in(communicator: MPI_Comm) -> Option<MPI_Errhandler> {
 
 #[inline]
 fn put_back(communicator: MPI_Comm, mut before: MPI_Errhandler) {
-    // SAFETY: MPI is usable and the communicator live, as when the stand-in was put; the handler is the one
-    // that was there.
-    unsafe { shim::dtype_shim_put_back(communicator, &raw mut before, life::has_threads().into()) };
+    // SAFETY: MPI is usable and the communicator live, as when the stand-in was put there. The handler is the
+    // previous one.
+    unsafe { shim::dtype_shim_put_back(communicator, &raw mut before, environment::has_threads().into()) };
 }
 
-/// A communicator on which the stand-in is while threads are in calls of ours: the first of them puts it.
+/// A communicator that has the stand-in while threads are in calls of this crate. The first thread puts it
+/// there.
 struct Standing {
     communicator: MPI_Comm,
     before: MPI_Errhandler,
@@ -175,7 +178,8 @@ impl Standing {
         STANDING.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the stand-in is there, so that [`leave`](Self::leave) has to follow.
+    /// Returns `true` if the communicator has the stand-in. Then a call of [`leave`](Self::leave) must
+    /// follow.
     fn enter(communicator: MPI_Comm) -> bool {
         let mut all = Self::all();
         if let Some(standing) = all.iter_mut().find(|standing| standing.communicator == communicator) {

@@ -1,4 +1,5 @@
-//! The datatypes built so far: each at first use, under one lock, and kept. `MPI_Finalize` has them freed.
+//! The datatypes built so far. Each is built at first use, under one lock. `MPI_Finalize` frees the remaining
+//! ones.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +12,7 @@ use dtype_core::{Measure, Program};
 use super::{
     construct::construct,
     errors::without_communicator,
-    life::{at_end, ready},
+    init_finalize::{at_end, ready},
 };
 use crate::Error;
 
@@ -19,7 +20,7 @@ use crate::Error;
 #[derive(Clone, Copy)]
 pub(crate) struct Handle {
     raw: MPI_Datatype,
-    /// Which of those that have been built it is; nothing for a predefined one.
+    /// The number of the datatype among those built here; `None` for a predefined one.
     number: Option<u64>,
 }
 
@@ -29,28 +30,29 @@ impl Handle {
     }
 }
 
-// SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1); it is only
-// copied here, and which thread may call MPI with it is MPI's own rule.
+// SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1). The handle
+// is only copied here; MPI's own rules say which thread may pass it to a call.
 unsafe impl Send for Handle {}
 // SAFETY: an MPI handle names an object of the process, and is only copied here.
 unsafe impl Sync for Handle {}
 
-/// All handles built so far, to be freed by `MPI_Finalize`. The lock is held while one is built.
+/// The handles built so far, which `MPI_Finalize` frees. The lock is held while a datatype is built.
 static BUILT: Mutex<All> = Mutex::new(All { handles: BTreeMap::new(), next: 0, unused: Vec::new() });
 
 struct All {
     handles: BTreeMap<u64, Handle>,
-    /// The number of the next one.
+    /// The number of the next handle.
     next: u64,
-    /// Those of which the entry is gone, to be freed with the next call that may call MPI.
+    /// Handles whose entry has been dropped. They are freed when the next datatype is built.
     unused: Vec<Handle>,
 }
 
-/// What runs a program, and the result of that.
+/// A function that runs a constructor program.
 type Construct = fn(&Program, bool, &Measure) -> Built;
+/// The result of a [`Construct`].
 type Built = Result<(MPI_Datatype, bool), Error>;
 
-/// The place of a datatype that is built at first use.
+/// A datatype that is built at first use.
 pub(crate) struct Slot(OnceLock<Handle>);
 
 impl Slot {
@@ -58,7 +60,8 @@ impl Slot {
         Self(OnceLock::new())
     }
 
-    /// The committed datatype. `program` calls back with the constructor calls, where it has to be built.
+    /// Returns the committed datatype. If it must be built, `program` passes the constructor calls to its
+    /// argument.
     pub fn get_or_build(&self, program: impl FnOnce(Construct) -> Built) -> Result<Handle, Error> {
         ready()?;
         self.0.get().map_or_else(|| self.build(program), |handle| Ok(*handle))
@@ -86,7 +89,7 @@ impl Slot {
 }
 
 impl Drop for Slot {
-    /// Leaves the handle to be freed: this may be any thread, and not every one may call MPI.
+    /// Leaves the handle to be freed later: the current thread may not be allowed to call MPI.
     fn drop(&mut self) {
         if let Some(Handle { number: Some(number), .. }) = self.0.get() {
             let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,14 +99,14 @@ impl Drop for Slot {
     }
 }
 
-/// Frees a handle that is in none of the lists any more.
+/// Frees a handle that has been removed from both lists.
 fn free(mut handle: Handle) {
-    // SAFETY: the handle was built here and is freed once, while MPI is usable. MPI lets what is under way
-    // end.
+    // SAFETY: the handle was built here and is freed once, while MPI is usable. MPI lets pending
+    // communication with the datatype complete.
     unsafe { ffi::MPI_Type_free(&raw mut handle.raw) };
 }
 
-/// Frees every handle, when MPI ends.
+/// Frees every handle when MPI ends.
 fn free_all() {
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     std::mem::take(&mut built.handles).into_values().for_each(free);

@@ -1,5 +1,6 @@
-/* What only a C compiler can tell: the constants of mpi.h, which are macros and enumerations that differ from
-   library to library, and which of two calls takes a count. Everything else is done in Rust. */
+/* Code that only a C compiler can provide: it reads the constants of mpi.h, which are macros and
+   enumerators that differ between libraries, and selects the plain or the large-count version of a call.
+   Everything else is in Rust. */
 #include <limits.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -10,7 +11,7 @@
 
 /* ---- Predefined datatypes ---- */
 
-/* What some libraries do not have. */
+/* Predefined datatypes that some libraries lack. */
 #ifndef MPI_CXX_BOOL
 #define MPI_CXX_BOOL MPI_DATATYPE_NULL
 #endif
@@ -54,8 +55,8 @@
 #define MPI_COMPLEX32 MPI_DATATYPE_NULL
 #endif
 
-/* Those of the base types, in the order of `BaseType` of dtype-core; MPI_DATATYPE_NULL for what the library
-   does not have. */
+/* The handles of the base types, in the order of `BaseType` of dtype-core. MPI_DATATYPE_NULL stands for a
+   type that the library lacks. */
 static MPI_Datatype handle_of(int base) {
     static const MPI_Datatype handles[] = {
         MPI_INT8_T,
@@ -138,7 +139,7 @@ MPI_Datatype dtype_shim_handle(int base) { return handle_of(base); }
 
 /* ---- Envelopes (MPI 4.1 section 5.1.13) ---- */
 
-/* A letter for each constructor, the same on every library; 0 for one that is not known here. */
+/* Returns a letter for a combiner, the same with every library; 0 for an unknown one. */
 static int letter_of(int combiner) {
     switch (combiner) {
     case MPI_COMBINER_NAMED: return 'n';
@@ -164,7 +165,8 @@ static int letter_of(int combiner) {
     }
 }
 
-/* How many integers, addresses, large counts and datatypes a datatype was made of, and how. */
+/* Writes the numbers of integers, addresses, large counts and datatypes of the constructor, and its
+   letter. */
 int dtype_shim_envelope(MPI_Datatype type, int64_t numbers[4], int32_t *combiner) {
     int kind, code;
 #if LARGE
@@ -199,7 +201,8 @@ int dtype_shim_distribution(int distribution) {
     return distribution == MPI_DISTRIBUTE_BLOCK ? 'b' : distribution == MPI_DISTRIBUTE_CYCLIC ? 'c' : 'n';
 }
 
-/* Whether the library takes strides of complex numbers for multiples of their size: see construct.rs. */
+/* Returns 1 if the library assumes that strides of complex numbers are multiples of their size: see
+   construct.rs. */
 int dtype_shim_tears_complex(void) {
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION == 5 && OMPI_MINOR_VERSION == 0
     return 1;
@@ -208,13 +211,14 @@ int dtype_shim_tears_complex(void) {
 #endif
 }
 
-/* ---- Constructors (MPI 4.1 section 5.1.2): those with large counts where a count fits no int ---- */
+/* ---- Constructors (MPI 4.1 section 5.1.2): the large-count version if a count does not fit an int ---- */
 
 int dtype_shim_has_large_counts(void) { return LARGE; }
 
 _Static_assert(sizeof(MPI_Aint) == sizeof(int64_t), "addresses of 64 bits");
 
-/* Calls with large counts if the condition does not hold; without them it always does. */
+/* Makes the large-count call if the condition is false. Without large counts, the condition is always
+   true. */
 #if LARGE
 #define UNLESS(fits, call) if (!(fits)) return call
 
@@ -227,7 +231,7 @@ static int all_fit(int64_t count, const int64_t *numbers) {
 #define UNLESS(fits, call)
 #endif
 
-/* The numbers as ints, to be freed. */
+/* Returns the numbers as ints, which the caller frees; NULL if there is no memory. */
 static int *narrowed(int64_t count, const int64_t *numbers) {
     int *ints = malloc((count + 1) * sizeof *ints);
     for (int64_t i = 0; ints && i < count; i++) ints[i] = (int)numbers[i];
@@ -278,14 +282,15 @@ int dtype_shim_struct(int64_t count, const int64_t *blocklengths, const int64_t 
     return code;
 }
 
-/* ---- Errors that are ours to tell ---- */
+/* ---- Errors in calls of this crate ---- */
 
-/* How deep this thread is in calls whose errors become values, and the code of the last error there. MPICH 5
-   returns MPI_SUCCESS after a handler that returns, so the code is read here and not from the call. */
+/* `depth`: the number of nested calls of this thread whose errors are returned. `last`: the code of the
+   last error in such a call. MPICH 5 returns MPI_SUCCESS after a handler that returns, so the code is read
+   from here. */
 static _Thread_local int depth, last;
 
-/* Stands in for MPI_ERRORS_ARE_FATAL during calls of ours: errors in them are returned, those of other
-   threads are fatal as before. */
+/* The stand-in for MPI_ERRORS_ARE_FATAL. Errors in calls of this crate are returned; errors in calls of
+   other threads stay fatal. */
 static void all_but_ours(MPI_Comm *comm, int *code, ...) {
     char text[MPI_MAX_ERROR_STRING];
     int length = 0;
@@ -306,7 +311,7 @@ int dtype_shim_free_stand_in(void) { return MPI_Errhandler_free(&stand_in); }
 void dtype_shim_enter(void) { depth++; }
 void dtype_shim_leave(void) { depth--; }
 
-/* The code of the last error of this thread, which is forgotten. */
+/* Returns the code of this thread's last error, and clears it. */
 int dtype_shim_last_error(void) {
     int code = last;
     last = MPI_SUCCESS;
@@ -320,8 +325,8 @@ static int is_fatal(MPI_Errhandler handler) {
     return handler == MPI_ERRORS_ARE_FATAL;
 }
 
-/* Puts the stand-in where errors are fatal: then this is 1, and `before` the handler that was there. All
-   others stay. */
+/* Puts the stand-in on a communicator if errors are fatal there. Returns 1 if it did; `before` is then the
+   previous handler. Other handlers stay. */
 int dtype_shim_stand_in(MPI_Comm comm, MPI_Errhandler *before) {
     if (MPI_Comm_get_errhandler(comm, before) != MPI_SUCCESS) return 0;
     if (is_fatal(*before) && MPI_Comm_set_errhandler(comm, stand_in) == MPI_SUCCESS) return 1;
@@ -329,7 +334,7 @@ int dtype_shim_stand_in(MPI_Comm comm, MPI_Errhandler *before) {
     return 0;
 }
 
-/* Puts back what was there before; where other threads may set handlers, only if the stand-in is still
+/* Restores the previous handler. If other threads may set handlers, does so only if the stand-in is still
    there. */
 void dtype_shim_put_back(MPI_Comm comm, MPI_Errhandler *before, int may_have_changed) {
     int is_there = 1;
@@ -344,20 +349,20 @@ void dtype_shim_put_back(MPI_Comm comm, MPI_Errhandler *before, int may_have_cha
     MPI_Errhandler_free(before);
 }
 
-/* Errors on a communicator of our own are returned always. */
+/* Sets MPI_ERRORS_RETURN on a communicator of this crate. */
 int dtype_shim_return_errors(MPI_Comm comm) { return MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN); }
 
 /* ---- Messages ---- */
 
-/* The greatest tag. */
+/* Returns the greatest tag, or 32767 if the library does not tell. */
 int dtype_shim_greatest_tag(MPI_Comm comm) {
     int *greatest, found = 0;
     if (MPI_Comm_get_attr(comm, MPI_TAG_UB, &greatest, &found) != MPI_SUCCESS || !found) return 32767;
     return *greatest;
 }
 
-/* Whether the library may write a message that is too long behind the buffer before it reports that: Open MPI
-   does (4 and 5, where one process reads the memory of another), unless the datatype has gaps. */
+/* Returns 1 if the library may write past the buffer before it reports truncation. Open MPI 4 and 5 do if
+   one process reads the memory of another, unless the datatype has gaps. */
 int dtype_shim_writes_too_much(void) {
 #ifdef OPEN_MPI
     return 1;

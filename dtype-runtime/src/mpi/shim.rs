@@ -1,19 +1,21 @@
-//! The C side's functions: see `shim.c`. All may be called while MPI is usable only, and from any thread that
-//! may call MPI.
+//! The functions in `shim.c`. They may be called only while MPI is usable, from any thread that may call MPI.
 
 use std::os::raw::c_int;
 
 use ::mpi::ffi::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Errhandler};
 
 unsafe extern "C" {
-    /// That of the base type with this number; `MPI_DATATYPE_NULL` where the library has none.
+    /// Returns the handle of the base type with this number, or `MPI_DATATYPE_NULL` if the library lacks the
+    /// type.
     pub(crate) fn dtype_shim_handle(base: c_int) -> MPI_Datatype;
 
-    /// Four numbers: of integers, addresses, large counts and datatypes; and a letter for the constructor.
+    /// Writes the numbers of integers, addresses, large counts and datatypes, and a letter for the
+    /// constructor.
     pub(crate) fn dtype_shim_envelope(datatype: MPI_Datatype, numbers: *mut i64, combiner: *mut i32)
     -> c_int;
 
-    /// As many of each as the envelope has said.
+    /// Writes the arguments of the constructor. `numbers` come from the envelope and give the lengths of the
+    /// arrays.
     pub(crate) fn dtype_shim_contents(
         datatype: MPI_Datatype,
         numbers: *const i64,
@@ -26,7 +28,7 @@ unsafe extern "C" {
     pub(crate) fn dtype_shim_is_fortran_order(order: c_int) -> c_int;
     pub(crate) fn dtype_shim_default_darg(darg: c_int) -> c_int;
 
-    /// `b`, `c` or `n`: in blocks, cyclic, not at all.
+    /// Returns `b` for block, `c` for cyclic, and `n` for no distribution.
     pub(crate) fn dtype_shim_distribution(distribution: c_int) -> c_int;
 
     pub(crate) fn dtype_shim_has_large_counts() -> c_int;
@@ -67,7 +69,7 @@ unsafe extern "C" {
     pub(crate) fn dtype_shim_leave();
     pub(crate) fn dtype_shim_last_error() -> c_int;
 
-    /// 1 where the stand-in was put; then `before` has to be put back.
+    /// Returns 1 if the stand-in was put there; then `before` must be put back.
     pub(crate) fn dtype_shim_stand_in(communicator: MPI_Comm, before: *mut MPI_Errhandler) -> c_int;
     pub(crate) fn dtype_shim_put_back(
         communicator: MPI_Comm,

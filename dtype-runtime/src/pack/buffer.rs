@@ -1,7 +1,7 @@
-//! Buffers for packed bytes, used again: getting a large one from the system costs more than filling it.
+//! Reusable buffers for packed bytes: allocating a large buffer costs more than filling it.
 //!
-//! All bytes of a buffer are initialized, but those of an earlier message may still be there. Who takes one
-//! shows of it only what was written since.
+//! All bytes of a buffer are initialized, but they may belong to an earlier message. A user of a buffer must
+//! expose only the bytes that it has written.
 
 use std::{
     alloc::{Layout, alloc_zeroed},
@@ -15,11 +15,12 @@ use std::{
 
 use crate::Error;
 
-/// What a thread keeps: at most this number of buffers, and of bytes in all. The oldest go first.
+/// The largest number of buffers that a thread keeps. The oldest buffers are freed first.
 const MOST_BUFFERS: usize = 16;
+/// The largest total size in bytes of the buffers that a thread keeps.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Buffers wait here, the last used in front.
+/// The buffers that a thread keeps; the one used last comes first.
 struct Pool {
     kept: VecDeque<Box<[u8]>>,
     bytes: usize,
@@ -46,8 +47,8 @@ impl Pool {
     }
 }
 
-/// Memory for at least as many packed bytes as were wanted, from a pool. It goes back to the pool of the
-/// thread that drops it. What is in it at first is anything: zeros, or bytes of an earlier message.
+/// A buffer for packed bytes from a pool, at least as long as requested. When dropped, it goes to the pool of
+/// the current thread. Its bytes are arbitrary at first: zeros, or bytes of an earlier message.
 ///
 /// ```
 /// let buffer = dtype_runtime::pack::PackBuffer::with_room(100)?;
@@ -57,14 +58,14 @@ impl Pool {
 pub struct PackBuffer(Box<[u8]>);
 
 impl PackBuffer {
-    /// A buffer with room for `bytes` bytes.
+    /// Returns a buffer of at least `bytes` bytes.
     ///
     /// # Errors
-    /// [`Error::Memory`] where there is no such memory.
+    /// [`Error::Memory`] if there is not enough memory.
     #[inline]
     pub fn with_room(bytes: usize) -> Result<Self, Error> {
         let Some(some) = NonZeroUsize::new(bytes) else { return Ok(Self(Box::default())) };
-        // When the thread ends there is no pool any more.
+        // While a thread ends, its pool may be gone already.
         let kept = POOL.try_with(|pool| pool.try_borrow_mut().ok()?.take(bytes));
         match kept {
             Ok(Some(buffer)) => Ok(Self(buffer)),
@@ -73,7 +74,7 @@ impl PackBuffer {
     }
 }
 
-/// `bytes` zeros, or nothing where there is no such memory.
+/// Returns `bytes` zeros, or `None` if there is not enough memory.
 #[cold]
 fn zeros(bytes: NonZeroUsize) -> Option<Box<[u8]>> {
     let layout = Layout::array::<u8>(bytes.get()).ok()?;

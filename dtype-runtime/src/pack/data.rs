@@ -9,11 +9,7 @@ use std::{
     slice,
 };
 
-use super::{
-    plan::plan_of,
-    stream::{Packer, Unpacker},
-    values::written,
-};
+use super::{plan::plan_of, values::written};
 use crate::{
     Error,
     engine::{
@@ -29,58 +25,59 @@ use crate::{
     },
 };
 
-/// A layout joined to memory that is read: `count` copies of a plan (MPI's buffer, count and
-/// datatype).
+/// A layout joined to memory that is read: `count` copies of a plan (the buffer, count and datatype of an MPI
+/// call).
 ///
-/// Of values there is [`Data::of`], of views [`View::data`](crate::View::data), and of bytes with any tree
-/// [`Data::new`]. Offsets of blocks are counted from displacement 0 of the first copy: the first value, or
-/// the first element of the array.
+/// [`Data::of`] joins values, [`View::data`](crate::View::data) joins a view, and [`Data::new`] joins bytes
+/// and any plan. Offsets of blocks are relative to displacement 0 of the first copy: the first value, or the
+/// first element of the array.
 #[derive(Clone)]
 pub struct Data<'a> {
-    /// Borrowed where that is possible: to count references takes longer than to pack a few bytes.
+    /// Borrowed if possible: counting references takes longer than packing a few bytes.
     plan: Cow<'a, Plan>,
     count: usize,
-    /// Where displacement 0 of the first copy is.
+    /// The address of displacement 0 of the first copy.
     origin: *mut u8,
     memory: PhantomData<&'a [u8]>,
 }
 
-/// A layout joined to memory that is written. What lies beside it is not touched.
+/// A layout joined to memory that is written. Bytes that the layout does not cover are never written.
 ///
-/// Where a layout covers a byte twice, one of the values for it arrives.
+/// If a layout covers a byte twice, the byte is unpacked from one of the two values.
 pub struct DataMut<'a> {
     data: Data<'a>,
-    /// For values of restricted types.
+    /// The check of values; `None` if every byte pattern is valid.
     check: Option<&'a dyn Valid>,
     memory: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: a shared borrow of numbers. Nothing that a plan leads to has interior mutability: base types have
-// none.
+// SAFETY: `Data` is a shared borrow of numbers. No byte that a plan covers has interior mutability, since
+// base types have none.
 unsafe impl Send for Data<'_> {}
-// SAFETY: a shared borrow of numbers, without interior mutability.
+// SAFETY: `Data` is a shared borrow of numbers, without interior mutability.
 unsafe impl Sync for Data<'_> {}
-// SAFETY: a mutable borrow of numbers, and a shared one of what checks them, which is `Sync`.
+// SAFETY: `DataMut` is a mutable borrow of numbers, and a shared borrow of their check, which is `Sync`.
 unsafe impl Send for DataMut<'_> {}
-// SAFETY: a mutable borrow of numbers, and a shared one of what checks them, which is `Sync`.
+// SAFETY: `DataMut` is a mutable borrow of numbers, and a shared borrow of their check, which is `Sync`.
 unsafe impl Sync for DataMut<'_> {}
 
 impl<'a> Data<'a> {
-    /// Joins `count` copies of a plan to `memory`; displacement 0 of the first one is byte `origin`.
+    /// Joins `count` copies of a plan to `memory`. Displacement 0 of the first copy is at byte `origin`.
     ///
     /// # Errors
-    /// [`Error::Reach`] where the layout leaves the memory.
+    /// [`Error::Reach`] if the layout is not within the memory, and [`Error::Tree`] if its packed size
+    /// overflows.
     #[inline]
     pub fn new(plan: &'a Plan, count: usize, memory: &'a [u8], origin: usize) -> Result<Self, Error> {
         reach(plan, count, memory.len(), origin)?;
         let first = memory.as_ptr().cast_mut().wrapping_add(origin);
-        // SAFETY: the layout lies within the memory, as has just been found.
+        // SAFETY: `reach` has found that the layout lies within the memory.
         Ok(unsafe { Self::from_raw(Cow::Borrowed(plan), count, first) })
     }
 
-    /// Joins `count` copies of a plan to memory that only an address is known of, as C code has it:
-    /// displacement 0 of the first copy is `origin`. That may be beside the memory, where a lower bound is
-    /// not 0, or null, where displacements are addresses (`MPI_BOTTOM`).
+    /// Joins `count` copies of a plan to memory of which only an address is known, as in C code. Displacement
+    /// 0 of the first copy is at `origin`. This address may lie outside the memory if a lower bound is not 0,
+    /// and may be null if displacements are addresses (`MPI_BOTTOM`).
     ///
     /// ```
     /// use dtype_runtime::{
@@ -89,7 +86,7 @@ impl<'a> Data<'a> {
     /// };
     ///
     /// let memory = [7u8, 8, 9];
-    /// // Bytes 10 and 12 from a place that is 10 before the memory.
+    /// // Bytes 10 and 12, counted from an address that is 10 bytes before the memory.
     /// let plan = Plan::new(&TypeTree::index([10, 12], TypeTree::Leaf(BaseType::U8)))?;
     /// // SAFETY: the two bytes are in `memory`, which is not written.
     /// let data = unsafe { Data::from_raw_parts(&plan, 1, memory.as_ptr().wrapping_sub(10)) };
@@ -98,15 +95,17 @@ impl<'a> Data<'a> {
     /// ```
     ///
     /// # Safety
-    /// For `'a`, all bytes that `count` copies of the plan name from `origin` on are 1. readable, 2.
-    /// initialized, and 3. written by nobody.
+    /// For `'a`, all bytes that `count` copies of the plan at `origin` cover are
+    /// 1. readable,
+    /// 2. initialized, and
+    /// 3. written by nobody.
     #[inline]
     pub unsafe fn from_raw_parts(plan: &'a Plan, count: usize, origin: *const u8) -> Self {
-        // SAFETY: 1 to 3 are those of the caller.
+        // SAFETY: the caller guarantees 1 to 3.
         unsafe { Self::from_raw(Cow::Borrowed(plan), count, origin.cast_mut()) }
     }
 
-    /// Joins the plan of their type to values.
+    /// Joins values to the plan of their type.
     ///
     /// ```
     /// let values = [(1u8, 2u16.to_be()), (3, 4u16.to_be())];
@@ -117,80 +116,86 @@ impl<'a> Data<'a> {
     /// # Ok::<(), dtype_runtime::Error>(())
     /// ```
     pub fn of<T: MpiDatatype>(values: &'a [T]) -> Self {
-        // SAFETY: the plan of a type names fields of its values, which are borrowed.
+        // SAFETY: the plan of a type covers only fields of its values, which are borrowed.
         unsafe {
             Self::from_raw(Cow::Borrowed(plan_of::<T>()), values.len(), values.as_ptr().cast_mut().cast())
         }
     }
 
+    /// Joins `count` copies of a plan to memory at `origin`.
+    ///
     /// # Safety
-    /// For `'a`, all that `count` copies of the plan name from `origin` on is there, initialized, and not
+    /// For `'a`, all bytes that `count` copies of the plan at `origin` cover are there, initialized, and not
     /// written by others.
     #[inline]
     pub(crate) unsafe fn from_raw(plan: Cow<'a, Plan>, count: usize, origin: *mut u8) -> Self {
         Self { plan, count, origin, memory: PhantomData }
     }
 
-    /// The plan.
+    /// Returns the plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Bytes of all of it, packed; `usize::MAX` where that number cannot exist.
+    /// Returns the packed size of all copies in bytes, or `usize::MAX` if it overflows.
     #[inline]
     pub fn packed_size(&self) -> usize {
         self.plan.packed_size().saturating_mul(self.count)
     }
 
-    /// Packs all of it.
+    /// Packs all copies.
     pub fn pack(&self) -> Vec<u8> {
-        // SAFETY: packing all of it writes exactly `packed_size` bytes.
+        // SAFETY: packing all copies writes exactly `packed_size` bytes.
         unsafe { written(self.packed_size(), |packed| self.copy::<Packing>(packed)) }
     }
 
-    /// Copies all of it between the memory and where it is packed.
+    /// Copies all bytes between the memory and a packed buffer.
     ///
     /// # Safety
-    /// 1 to 3 of [`Direction::copy`], for all of it and `packed_size` bytes from `packed` on.
+    /// Conditions 1 to 3 of [`Direction::copy`] hold for all bytes that the copies cover, and for
+    /// `packed_size` bytes from `packed` on.
     #[inline]
     pub(crate) unsafe fn copy<D: Direction>(&self, packed: *mut u8) {
-        // SAFETY: 1 to 3 are those of the caller, for the same bytes.
+        // SAFETY: the caller guarantees 1 to 3 for the same bytes.
         unsafe { self.plan.copy_all::<D>(self.count, self.origin, packed) };
     }
 
-    /// Packs all of it into the front of `packed` and returns how many bytes that took.
+    /// Packs all copies into the beginning of `packed`, and returns their packed size in bytes.
     ///
     /// # Errors
-    /// [`Error::Length`] where `packed` is too short; nothing is written then.
+    /// [`Error::Length`] if `packed` is too short. Nothing is written then.
     #[inline]
     pub fn pack_into(&self, packed: &mut [u8]) -> Result<usize, Error> {
         let expected = self.packed_size();
         Error::unless_room("the layout", expected, packed.len())?;
-        // SAFETY: `packed` has room for the bytes, and cannot overlap what is read, being borrowed mutably.
+        // SAFETY: `packed` has room for the bytes. Being borrowed mutably, it does not overlap the bytes that
+        // are read.
         unsafe { self.copy::<Packing>(packed.as_mut_ptr()) };
         Ok(expected)
     }
 
-    /// Packs some of the packed bytes: those of this range, into `packed`, which is as long. Finding where
-    /// they begin takes a step for each level of the layout (MPITypes's `MPIT_Type_memcpy`).
+    /// Packs a range of the packed bytes into `packed`, which has the length of the range. Finding the first
+    /// byte takes one step for each level of the layout (MPITypes's `MPIT_Type_memcpy`).
     ///
     /// # Errors
-    /// [`Error::Range`], and [`Error::Length`] where `packed` has another length; nothing is written then.
+    /// [`Error::Range`] if the range exceeds the packed bytes, and [`Error::Length`] if `packed` has another
+    /// length. Nothing is written then.
     pub fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
         self.check_range(&bytes)?;
         Error::unless_exactly("the range", bytes.len(), packed.len())?;
-        // SAFETY: `packed` has room for the bytes, and cannot overlap what is read, being borrowed mutably.
+        // SAFETY: `packed` has room for the bytes. Being borrowed mutably, it does not overlap the bytes that
+        // are read.
         unsafe { self.plan.copy::<Packing>(self.count, self.origin, bytes, packed.as_mut_ptr()) };
         Ok(())
     }
 
-    /// Where all of it is, if it is one contiguous block.
+    /// Returns the address of the data, if the data are one contiguous block.
     #[cfg(feature = "mpi")]
     pub(crate) fn contiguous(&self) -> Option<*mut u8> {
         self.plan.contiguous(self.count).map(|start| self.origin.wrapping_offset(start))
     }
 
-    /// What the packed bytes are, again and again.
+    /// Returns the type signature of one copy.
     pub(super) fn signature(&self) -> &Signature {
         &self.plan.compiled().signature
     }
@@ -199,20 +204,15 @@ impl<'a> Data<'a> {
         check_range(bytes, self.packed_size())
     }
 
-    /// Bytes of all of it, packed as this machine has it or in `external32`.
+    /// Returns the packed size of all copies in bytes, in `external32` or as on this machine.
     pub(super) fn size_in(&self, external: bool) -> usize {
         if external { self.count * self.signature().size_in(true) } else { self.packed_size() }
     }
 
-    /// Packs one part after the other, from any position on.
-    pub fn packer(&self) -> Packer<'a> {
-        Packer::new(self.clone())
-    }
-
-    /// Calls back for the contiguous blocks of some of the packed bytes, in order.
+    /// Calls `visitor` for the contiguous blocks of a range of the packed bytes, in order.
     ///
     /// # Errors
-    /// [`Error::Range`].
+    /// [`Error::Range`] if the range exceeds the packed bytes.
     pub fn visit(&self, bytes: Range<usize>, visitor: &mut impl LeafVisitor) -> Result<(), Error> {
         self.check_range(&bytes)?;
         let compiled = self.plan.compiled();
@@ -220,8 +220,8 @@ impl<'a> Data<'a> {
         Ok(())
     }
 
-    /// Counts the contiguous blocks of some of the packed bytes; blocks that are adjacent in memory are one
-    /// (MPITypes's `MPIT_Type_blockct`).
+    /// Returns the number of contiguous blocks of a range of the packed bytes. Blocks that are adjacent in
+    /// memory count as one (MPITypes's `MPIT_Type_blockct`).
     ///
     /// ```
     /// let column = dtype_runtime::layout!(u8[3][3] => [.., 1]);
@@ -230,17 +230,17 @@ impl<'a> Data<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Range`].
+    /// [`Error::Range`] if the range exceeds the packed bytes.
     pub fn blocks(&self, bytes: Range<usize>) -> Result<usize, Error> {
         let mut count = Count::default();
         self.visit(bytes, &mut count)?;
         Ok(count.blocks)
     }
 
-    /// The contiguous blocks of some of the packed bytes (MPITypes's `MPIT_Type_flatten`).
+    /// Returns the contiguous blocks of a range of the packed bytes (MPITypes's `MPIT_Type_flatten`).
     ///
     /// # Errors
-    /// [`Error::Range`].
+    /// [`Error::Range`] if the range exceeds the packed bytes.
     pub fn flatten(&self, bytes: Range<usize>) -> Result<Vec<Block>, Error> {
         let mut blocks = Vec::new();
         let mut joined = Joined::new(|block| blocks.push(block));
@@ -249,7 +249,7 @@ impl<'a> Data<'a> {
         Ok(blocks)
     }
 
-    /// The contiguous blocks of some of the packed bytes, for vectored output.
+    /// Returns the contiguous blocks of a range of the packed bytes as slices, for vectored output.
     ///
     /// ```
     /// use std::io::Write;
@@ -262,10 +262,11 @@ impl<'a> Data<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Range`].
+    /// [`Error::Range`] if the range exceeds the packed bytes.
     pub fn io_slices(&self, bytes: Range<usize>) -> Result<Vec<IoSlice<'a>>, Error> {
         let blocks = self.flatten(bytes)?.into_iter().map(|Block { offset, size }| {
-            // SAFETY: a block of the layout, all of which is there for `'a`, as `from_raw` was promised.
+            // SAFETY: the block belongs to the layout, all bytes of which are readable for `'a`, by the
+            // condition of `from_raw`.
             IoSlice::new(unsafe { slice::from_raw_parts(self.origin.wrapping_offset(offset), size) })
         });
         Ok(blocks.collect())
@@ -273,31 +274,35 @@ impl<'a> Data<'a> {
 }
 
 impl<'a> DataMut<'a> {
-    /// Joins `count` copies of a plan to `memory`; displacement 0 of the first one is byte `origin`.
+    /// Joins `count` copies of a plan to `memory`. Displacement 0 of the first copy is at byte `origin`.
     ///
     /// # Errors
-    /// [`Error::Reach`] where the layout leaves the memory.
+    /// [`Error::Reach`] if the layout is not within the memory, and [`Error::Tree`] if its packed size
+    /// overflows.
     #[inline]
     pub fn new(plan: &'a Plan, count: usize, memory: &'a mut [u8], origin: usize) -> Result<Self, Error> {
         reach(plan, count, memory.len(), origin)?;
         let first = memory.as_mut_ptr().wrapping_add(origin);
-        // SAFETY: the layout lies within the memory, as has just been found, and bytes have any pattern.
+        // SAFETY: `reach` has found that the layout lies within the memory, and every byte pattern is valid.
         Ok(unsafe { Self::from_raw(Cow::Borrowed(plan), count, first, None) })
     }
 
-    /// Joins `count` copies of a plan to memory that only an address is known of: see
+    /// Joins `count` copies of a plan to memory of which only an address is known, like
     /// [`Data::from_raw_parts`].
     ///
     /// # Safety
-    /// For `'a`, all bytes that `count` copies of the plan name from `origin` on are 1. writable, 2.
-    /// initialized, and 3. used by nobody else; and 4. they may be any bytes.
+    /// For `'a`, all bytes that `count` copies of the plan at `origin` cover
+    /// 1. are writable,
+    /// 2. are initialized,
+    /// 3. are used by nobody else, and
+    /// 4. may have any values.
     #[inline]
     pub unsafe fn from_raw_parts(plan: &'a Plan, count: usize, origin: *mut u8) -> Self {
-        // SAFETY: 1 to 4 are those of the caller.
+        // SAFETY: the caller guarantees 1 to 4.
         unsafe { Self::from_raw(Cow::Borrowed(plan), count, origin, None) }
     }
 
-    /// Joins the plan of their type to values.
+    /// Joins values to the plan of their type.
     ///
     /// ```
     /// let mut values = [(0u8, false); 2];
@@ -306,8 +311,8 @@ impl<'a> DataMut<'a> {
     /// # Ok::<(), dtype_runtime::Error>(())
     /// ```
     pub fn of<T: MpiDatatype>(values: &'a mut [T]) -> Self {
-        // SAFETY: the plan of a type names fields of its values, which are borrowed, and are checked if need
-        // be.
+        // SAFETY: the plan of a type covers only fields of its values, which are borrowed. Values of
+        // restricted types are checked.
         unsafe {
             Self::from_raw(
                 Cow::Borrowed(plan_of::<T>()),
@@ -318,9 +323,11 @@ impl<'a> DataMut<'a> {
         }
     }
 
+    /// Joins `count` copies of a plan to memory at `origin`.
+    ///
     /// # Safety
-    /// For `'a`, all that `count` copies of the plan name from `origin` on is there, initialized, and used by
-    /// nobody else. Any bytes that pass the check may be written there.
+    /// For `'a`, all bytes that `count` copies of the plan at `origin` cover are there, initialized, and used
+    /// by nobody else. Any bytes that pass the check may be written there.
     #[inline]
     pub(crate) unsafe fn from_raw(
         plan: Cow<'a, Plan>,
@@ -328,42 +335,45 @@ impl<'a> DataMut<'a> {
         origin: *mut u8,
         check: Option<&'a dyn Valid>,
     ) -> Self {
-        // SAFETY: all that the copies name is there, by the caller's condition.
+        // SAFETY: the caller guarantees that the bytes of all copies are there, initialized, and not used by
+        // others.
         let data = unsafe { Data::from_raw(plan, count, origin) };
         Self { data, check, memory: PhantomData }
     }
 
-    /// The same layout and memory, to be read.
+    /// Returns the layout and its memory, for reading.
     pub fn as_data(&self) -> &Data<'_> {
         &self.data
     }
 
-    /// Bytes of all of it, packed.
+    /// Returns the packed size of all copies in bytes, or `usize::MAX` if it overflows.
     #[inline]
     pub fn packed_size(&self) -> usize {
         self.data.packed_size()
     }
 
-    /// Unpacks all of it.
+    /// Unpacks all copies.
     ///
     /// # Errors
-    /// [`Error::Length`] where these are not just the bytes of all of it, and [`Error::InvalidValue`].
-    /// Nothing is written in either case.
+    /// [`Error::Length`] if `packed` does not have exactly the packed size, and [`Error::InvalidValue`] if a
+    /// value is invalid. Nothing is written in either case.
     #[inline]
     pub fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
         Error::unless_exactly("the layout", self.packed_size(), packed.len())?;
         self.validate(0, packed)?;
-        // SAFETY: 1, the bytes are borrowed, and valid; 2, the memory is borrowed mutably; 3, both are
-        // borrowed, so apart.
+        // SAFETY: 1: the packed bytes are borrowed, and have been validated; 2: the memory is borrowed
+        // mutably; 3: a mutable borrow does not overlap another borrow.
         unsafe { self.data.copy::<Unpacking>(packed.as_ptr().cast_mut()) };
         Ok(())
     }
 
-    /// Unpacks some of the packed bytes: those from a position on.
+    /// Unpacks a range of the packed bytes, which begins at `position`.
     ///
     /// # Errors
-    /// [`Error::Range`]; [`Error::InvalidValue`]; and [`Error::Torn`] where a `bool`, `char`, `NonZero` or
-    /// enum is there only in part, which an [`Unpacker`] can wait for. Nothing is written then.
+    /// [`Error::Range`] if the range exceeds the packed bytes, and [`Error::InvalidValue`] if a value is
+    /// invalid. [`Error::Torn`] if the layout has values of restricted types (`bool`, `char`, `NonZero` or
+    /// enum), and the range begins or ends within a value; an [`Unpacker`](crate::pack::Unpacker) can wait
+    /// for the rest. Nothing is written in any of these cases.
     pub fn unpack_range(&mut self, position: usize, packed: &[u8]) -> Result<(), Error> {
         let end = position.saturating_add(packed.len());
         self.data.check_range(&(position..end))?;
@@ -372,61 +382,60 @@ impl<'a> DataMut<'a> {
             torn.map_or(Ok(()), |position| Err(Error::Torn { position }))?;
         }
         self.validate(position, packed)?;
-        // SAFETY: no value is torn, all of them are valid, and the range has been checked.
+        // SAFETY: no value of a restricted type is torn, all values are valid, and the range has been
+        // checked.
         unsafe { self.write(position, packed) };
         Ok(())
     }
 
-    /// Whether there are values of restricted types.
+    /// Returns `true` if there are values of restricted types.
     pub(crate) fn is_restricted(&self) -> bool {
         self.check.is_some()
     }
 
-    /// Checks bytes in which no value is torn.
+    /// Checks packed bytes in which no value is torn.
     #[inline]
     pub(super) fn validate(&self, position: usize, packed: &[u8]) -> Result<(), Error> {
         self.check.map_or(Ok(()), |values| values.check(packed, position))
     }
 
-    /// Writes bytes that are among the packed ones.
+    /// Unpacks a range of the packed bytes, which begins at `position`.
     ///
     /// # Safety
-    /// They have been validated, and `position..position + packed.len()` is a range of the packed bytes.
+    /// The bytes have been validated, and `position..position + packed.len()` is a range of the packed bytes.
     pub(super) unsafe fn write(&mut self, position: usize, packed: &[u8]) {
         let bytes = position..position + packed.len();
-        // SAFETY: 1, the bytes are borrowed, and valid by the caller's condition; 2, the memory is borrowed
-        // mutably; 3, both are borrowed, so apart; 4, they are checked to be among the packed ones.
+        // SAFETY: 1: the packed bytes are borrowed, and validated by the caller's condition; 2: the memory is
+        // borrowed mutably; 3: a mutable borrow does not overlap another borrow; 4: by the caller's
+        // condition, the range is one of the packed bytes.
         unsafe {
             let Self { data: Data { plan, count, origin, .. }, .. } = self;
             plan.copy::<Unpacking>(*count, *origin, bytes, packed.as_ptr().cast_mut());
         }
     }
 
-    /// The last place up to this packed byte, or the end, where no value is torn.
+    /// Returns the greatest position up to `byte` at which no value is torn, or the packed size if `byte` is
+    /// beyond it.
     pub(super) fn floor(&self, byte: usize) -> usize {
         let last = || self.data.signature().unit_at(byte, false).native.start;
         if byte < self.packed_size() { last() } else { self.packed_size() }
     }
 
-    /// Unpacks parts in any order.
-    pub fn unpacker(self) -> Unpacker<'a> {
-        Unpacker::new(self)
-    }
-
-    /// Copies from another layout with the same base types, straight into this one. What is done for the
+    /// Copies from another layout with the same base types directly into this one. The preparation for the
     /// two layouts can be done once, with [`Transpack`].
     ///
     /// # Errors
-    /// As [`Transpack::new`] and [`Transpack::copy`].
+    /// Those of [`Transpack::new`] and [`Transpack::copy`].
     pub fn copy_from(&mut self, from: &Data<'_>) -> Result<(), Error> {
         Transpack::new(&from.plan, from.count, &self.data.plan, self.data.count)?.copy(from, self)
     }
 
-    /// The contiguous blocks of some of the packed bytes, for vectored input.
+    /// Returns the contiguous blocks of a range of the packed bytes as slices, for vectored input.
     ///
     /// # Errors
-    /// [`Error::Range`]; [`Error::Overlap`]; and [`Error::Restricted`] where there are values of restricted
-    /// types, since nobody looks at what is written.
+    /// [`Error::Range`] if the range exceeds the packed bytes; [`Error::Overlap`] if two blocks overlap; and
+    /// [`Error::Restricted`] if there are values of restricted types, since writes through the slices are not
+    /// checked.
     pub fn io_slices_mut(&mut self, bytes: Range<usize>) -> Result<Vec<IoSliceMut<'_>>, Error> {
         if self.is_restricted() {
             return Err(Error::Restricted);
@@ -438,8 +447,8 @@ impl<'a> DataMut<'a> {
             return Err(Error::Overlap);
         }
         let blocks = blocks.into_iter().map(|Block { offset, size }| {
-            // SAFETY: a block of the layout, borrowed mutably as `self` is; no two of them overlap, and any
-            // pattern may be written.
+            // SAFETY: the block belongs to the layout, and is borrowed mutably, as `self` is. No two blocks
+            // overlap, and any byte pattern may be written.
             IoSliceMut::new(unsafe {
                 slice::from_raw_parts_mut(self.data.origin.wrapping_offset(offset), size)
             })
@@ -449,7 +458,7 @@ impl<'a> DataMut<'a> {
 }
 
 impl Transpack {
-    /// Copies from one memory to the other.
+    /// Copies from the memory of `from` to the memory of `to`.
     ///
     /// ```
     /// use dtype_runtime::{layout, pack::Transpack};
@@ -464,14 +473,14 @@ impl Transpack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Plan`] where this was made for other plans or counts, and [`Error::InvalidValue`] where a
-    /// value is not valid in the destination. Nothing is written then.
+    /// [`Error::Plan`] if this was made for other plans or counts, and [`Error::InvalidValue`] if a value is
+    /// invalid in the destination. Nothing is written then.
     pub fn copy(&self, from: &Data<'_>, to: &mut DataMut<'_>) -> Result<(), Error> {
         if !self.is_for((&from.plan, from.count), (&to.data.plan, to.data.count)) {
             return Err(Error::Plan);
         }
         if to.is_restricted() {
-            // Looked at before anything is written, a cache full at a time.
+            // All values are checked before any is written, one chunk at a time.
             let (size, mut position, mut some) = (from.packed_size(), 0, vec![0; CHUNK]);
             while position < size {
                 let end = to.floor(position + CHUNK);
@@ -481,8 +490,8 @@ impl Transpack {
                 position = end;
             }
         }
-        // SAFETY: the nodes have been made of these two plans; the destination is borrowed mutably, so it is
-        // not the source; its values are valid.
+        // SAFETY: the nodes have been made of these two plans. The destination is borrowed mutably, so it
+        // does not overlap the source. The values are valid in the destination.
         unsafe { self.run(Sides { a: from.origin, b: to.data.origin }) };
         Ok(())
     }
@@ -503,7 +512,8 @@ fn reach(plan: &Plan, count: usize, found: usize, origin: usize) -> Result<(), E
     if lies_within() == Some(true) { Ok(()) } else { reach_of_any(plan, count, found, origin) }
 }
 
-/// The same where there is nothing, the numbers are large, or the layout leaves the memory.
+/// Checks like [`reach`], for layouts without bytes, for large numbers, and for layouts that leave the
+/// memory.
 #[cold]
 fn reach_of_any(plan: &Plan, count: usize, found: usize, origin: usize) -> Result<(), Error> {
     let Some((lower, upper)) = plan.compiled().bounds.filter(|_| count > 0) else { return Ok(()) };
@@ -531,7 +541,7 @@ impl fmt::Debug for DataMut<'_> {
     }
 }
 
-/// Checks that a range is one of `size` bytes.
+/// Checks that a range lies within `size` bytes.
 pub(super) fn check_range(bytes: &Range<usize>, size: usize) -> Result<(), Error> {
     if bytes.start > bytes.end || bytes.end > size {
         return Err(Error::Range { start: bytes.start, end: bytes.end, size });

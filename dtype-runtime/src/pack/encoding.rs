@@ -1,4 +1,4 @@
-//! How numbers are written among packed bytes: in which order of bytes, and in how many of them.
+//! Encodings of packed numbers: the order of their bytes, and their sizes.
 
 use std::{mem, ops::Range};
 
@@ -9,39 +9,41 @@ use crate::{
     engine::signature::{Signature, external_unit, unit},
 };
 
-/// In which byte order numbers are packed, and in how many bytes.
+/// The byte order and the sizes of packed numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Representation {
-    /// Those of this machine.
+    /// The byte order and the sizes of this machine.
     #[default]
     Native,
-    /// The lowest byte first. Numbers have their sizes of this machine.
+    /// The lowest byte first. Numbers have the sizes of this machine.
     LittleEndian,
-    /// The highest byte first. Numbers have their sizes of this machine.
+    /// The highest byte first. Numbers have the sizes of this machine.
     BigEndian,
-    /// MPI's `external32` (MPI 4.1 section 14.5.2), the bytes that `MPI_Pack_external` gives: the highest
-    /// byte first, and sizes that are the same everywhere. They are those of this machine but in what was
-    /// decoded from datatypes of C: `MPI_LONG` takes 4 bytes. Numbers that do not fit lose their upper bytes,
-    /// as in `MPI_Pack_external`.
+    /// MPI's `external32` (MPI 4.1 section 14.5.2), the bytes that `MPI_Pack_external` writes: the highest
+    /// byte first, and the same sizes on all machines. These sizes differ from this machine's only for
+    /// layouts that were decoded from C datatypes: `MPI_LONG` takes 4 bytes. Numbers that do not fit lose
+    /// their upper bytes, as in `MPI_Pack_external`.
     External32,
 }
 
-/// Bytes of the largest unit.
+/// The size of the largest unit in bytes.
 pub(super) const LARGEST_UNIT: usize = 16;
 
-/// What a representation makes of the numbers of one signature: what is native to this machine becomes
-/// encoded.
+/// The changes that a representation makes to the numbers of one signature. Encoding converts from native
+/// numbers, and decoding converts back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Encoding {
-    /// Whether numbers are turned round.
+    /// `true` if the bytes of numbers are reversed.
     turns: bool,
-    /// Whether some have fewer bytes.
+    /// `true` if some encoded numbers have fewer bytes.
     pub resizes: bool,
 }
 
 impl Encoding {
+    /// Returns the encoding of a signature in a representation.
+    ///
     /// # Errors
-    /// [`Error::Representation`] where it is not known how to write some of the numbers.
+    /// [`Error::Representation`] if the encoding of some numbers is unknown.
     pub fn new(representation: Representation, signature: &Signature) -> Result<Self, Error> {
         let turns = match representation {
             Representation::Native => false,
@@ -55,18 +57,18 @@ impl Encoding {
                 let base = signature.opaque().unwrap_or(BaseType::LongDouble);
                 return Err(Error::Representation { base });
             }
-            // No number has more bytes there than here, so equal sums are of equal sizes.
+            // No number is larger in `external32`, so equal sums mean that all sizes are equal.
             Some(external) => is_external && external != signature.size,
         };
         Ok(Self { turns, resizes })
     }
 
-    /// Whether all numbers stay as they are.
+    /// Returns `true` if numbers are not changed.
     pub fn is_native(self) -> bool {
         !self.turns && !self.resizes
     }
 
-    /// A number, encoded.
+    /// Encodes a number.
     pub fn encode(self, native: &[u8], encoded: &mut [u8]) {
         let mut number = [0; LARGEST_UNIT];
         let number = &mut number[..native.len()];
@@ -74,13 +76,13 @@ impl Encoding {
         if self.turns {
             number.reverse();
         }
-        // One that shrinks has its highest byte first now.
+        // A number that shrinks has its highest byte first by now.
         encoded.copy_from_slice(&number[native.len() - encoded.len()..]);
     }
 
-    /// The number that was encoded so, of this base type or a component of it.
+    /// Decodes a number of this base type, or a component of a value of this base type.
     pub fn decode(self, base: BaseType, encoded: &[u8], native: &mut [u8]) {
-        // Characters are not, whatever C makes of them.
+        // Characters are unsigned, even if `wchar_t` is a signed type in C.
         let is_signed = base != BaseType::WChar
             && matches!(base.plain(), Some(BaseType::I8 | BaseType::I16 | BaseType::I32 | BaseType::I64));
         let (above, number) = native.split_at_mut(native.len() - encoded.len());
@@ -91,8 +93,8 @@ impl Encoding {
         }
     }
 
-    /// Encodes whole units of packed bytes, those from `start` on, or decodes them, in their place: the sizes
-    /// of numbers stay.
+    /// Encodes or decodes whole units in place. `start` is the position of the first byte among the packed
+    /// bytes. The sizes of numbers do not change.
     pub fn turn(self, signature: &Signature, start: usize, packed: &mut [u8]) {
         fn reverse<const N: usize>(numbers: &mut [u8]) {
             numbers.as_chunks_mut::<N>().0.iter_mut().for_each(|number| number.reverse());
@@ -113,7 +115,7 @@ impl Encoding {
         });
     }
 
-    /// Encodes whole units of packed bytes, those from `start` on.
+    /// Encodes whole units. `start` is the position of the first byte among the packed bytes of this machine.
     pub fn encode_all(self, signature: &Signature, start: usize, native: &[u8], mut encoded: &mut [u8]) {
         for_each_number(signature, start, native.len(), &mut |base, bytes| {
             let (number, rest) = mem::take(&mut encoded).split_at_mut(external_unit(base));
@@ -122,7 +124,7 @@ impl Encoding {
         });
     }
 
-    /// The other way round.
+    /// Decodes whole units. `start` is the position of the first byte among the packed bytes of this machine.
     pub fn decode_all(self, signature: &Signature, start: usize, mut encoded: &[u8], native: &mut [u8]) {
         for_each_number(signature, start, native.len(), &mut |base, bytes| {
             let (number, rest) = encoded.split_at(external_unit(base));
@@ -132,8 +134,8 @@ impl Encoding {
     }
 }
 
-/// Calls back for each number of whole units of packed bytes, those from `start` on: with its base type, and
-/// which of these bytes it has.
+/// Calls `visit` for each number of whole units: `size` packed bytes from `start` on. The arguments are the
+/// base type, and the range of the number's bytes, relative to `start`.
 fn for_each_number(
     signature: &Signature,
     start: usize,

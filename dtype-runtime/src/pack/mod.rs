@@ -1,19 +1,19 @@
-//! Packing and unpacking in plain Rust, without MPI: values to bytes in the order of their type map, and
+//! Packing and unpacking in plain Rust, without MPI: from values to bytes in the order of their type map, and
 //! back.
 //!
-//! Where the compiler knows a layout, it is compiled into straight-line code: [`pack`], [`pack_into`] and
-//! [`unpack_into`] for values, and views of static layouts. What is known only while the program runs is
+//! If the compiler knows a layout, it generates straight-line code: [`pack`], [`pack_into`] and
+//! [`unpack_into`] for values, and views of static layouts. A layout that is known only at run time is
 //! compiled into a [`Plan`]: loops over contiguous blocks. [`Data`] and [`DataMut`] join a plan to memory,
-//! and are what everything else is done with:
+//! and offer all other operations:
 //!
-//! - pack and unpack all of it or any range of its packed bytes ([`Data::pack_range`],
+//! - pack and unpack all packed bytes, or any range of them ([`Data::pack_range`],
 //!   [`DataMut::unpack_range`]);
-//! - one part after the other, from any position on ([`Packer`], a `Read` and `Seek`), and in any order, with
-//!   parts that are lost, come twice or end within a value ([`Unpacker`]), both with a checksum (CRC-32C) and
-//!   in the byte order of another machine, also as MPI's `external32`;
-//! - look at the contiguous blocks: count them, list them, hand them to vectored I/O, or visit them with code
-//!   of one's own ([`LeafVisitor`]);
-//! - copy straight from one layout into another with the same values ([`Transpack`]).
+//! - pack part by part from any position ([`Packer`], a `Read` and `Seek`);
+//! - unpack parts in any order, even if they are lost, arrive twice or end within a value ([`Unpacker`]);
+//! - do both with a checksum (CRC-32C), and in the byte order of another machine or as MPI's `external32`;
+//! - count the contiguous blocks, list them, pass them to vectored I/O, or visit them with the caller's code
+//!   ([`LeafVisitor`]);
+//! - copy directly from one layout into another with the same values ([`Transpack`]).
 
 mod buffer;
 mod data;

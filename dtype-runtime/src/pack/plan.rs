@@ -1,4 +1,4 @@
-//! Plans of types.
+//! Plans of Rust types.
 
 use dtype_core::BaseType;
 
@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl Plan {
-    /// The plan of values of a type.
+    /// Returns the plan of a type.
     ///
     /// ```
     /// use dtype_runtime::pack::Plan;
@@ -19,19 +19,19 @@ impl Plan {
     }
 }
 
-/// The same, not counted.
+/// Returns the plan of a type, borrowed: no references are counted.
 pub(super) fn plan_of<T: MpiDatatype>() -> &'static Plan {
     T::lazy().plan(|| Plan::of_layer(layer::<T>(), size_of::<T>() as isize))
 }
 
-/// The fields of a type that travel.
+/// Returns the layer of a type: the fields that are sent.
 fn layer<T: MpiDatatype>() -> Layer {
     let mut fields = Fields(Vec::new());
     T::visit(&mut fields);
     Layer::sequence(fields.0)
 }
 
-/// Collects the parts of a type.
+/// A visitor that collects the parts of a type.
 struct Fields(Vec<(isize, Layer)>);
 
 impl Visitor for Fields {

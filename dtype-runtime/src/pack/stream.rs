@@ -1,5 +1,5 @@
-//! Packed bytes as a stream: in parts of any size, in any order, with a checksum, in any byte order (what
-//! Open MPI's convertor does).
+//! Packed bytes as a stream: in parts of any size, in any order, with a checksum, in any byte order (like
+//! Open MPI's convertor).
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// Packs one part after the other, from any position on: a `Read` and `Seek`.
+/// A packer that packs part by part, from any position: a `Read` and `Seek`.
 ///
 /// ```
 /// use std::io::Read;
@@ -42,47 +42,54 @@ pub struct Packer<'a> {
     checksum: Option<u32>,
 }
 
+impl<'a> Data<'a> {
+    /// Returns a packer that begins at the first byte.
+    pub fn packer(&self) -> Packer<'a> {
+        Packer::new(self.clone())
+    }
+}
+
 impl<'a> Packer<'a> {
     pub(super) fn new(data: Data<'a>) -> Self {
         Self { data, position: 0, encoding: Encoding::default(), checksum: None }
     }
 
-    /// Packs in this representation, from the first byte on, and begins another checksum.
+    /// Changes the representation. The packer begins again at the first byte, with a new checksum.
     ///
     /// # Errors
-    /// [`Error::Representation`] for what was decoded from a datatype with a `long double`, which takes more
-    /// than another order of bytes.
+    /// [`Error::Representation`] if the layout was decoded from a datatype with a `long double`, which needs
+    /// more than another byte order.
     pub fn with_representation(self, representation: Representation) -> Result<Self, Error> {
         let encoding = Encoding::new(representation, self.data.signature())?;
         Ok(Self { encoding, checksum: self.checksum.map(|_| 0), ..Self::new(self.data) })
     }
 
-    /// Bytes of all of it.
+    /// Returns the size of all packed bytes in this representation.
     pub fn size(&self) -> usize {
         self.data.size_in(self.encoding.resizes)
     }
 
-    /// Also computes the checksum of what is packed, while it is in the cache.
+    /// Also computes a checksum of the packed bytes, while they are in the cache.
     #[must_use]
     pub fn with_checksum(self) -> Self {
         Self { checksum: Some(0), ..self }
     }
 
-    /// The CRC-32C of all parts that have been packed since the last [`set_position`](Self::set_position), as
-    /// one; `None` without [`with_checksum`](Self::with_checksum).
+    /// Returns the CRC-32C of all bytes that have been packed since the last
+    /// [`set_position`](Self::set_position); `None` without [`with_checksum`](Self::with_checksum).
     pub fn checksum(&self) -> Option<u32> {
         self.checksum
     }
 
-    /// The position of the next byte.
+    /// Returns the position of the next byte.
     pub fn position(&self) -> usize {
         self.position
     }
 
-    /// Moves to a position, and begins another checksum.
+    /// Moves to a position, and begins a new checksum.
     ///
     /// # Errors
-    /// [`Error::Range`] behind the last byte.
+    /// [`Error::Range`] if the position is beyond the last byte.
     pub fn set_position(&mut self, position: usize) -> Result<(), Error> {
         check_range(&(position..position), self.size())?;
         self.position = position;
@@ -90,8 +97,7 @@ impl<'a> Packer<'a> {
         Ok(())
     }
 
-    /// Packs as much as there is, and as there is room for, and returns how many bytes that were: 0 at the
-    /// end.
+    /// Packs as many bytes as are left and fit into `packed`. Returns their number: 0 at the end.
     pub fn pack(&mut self, packed: &mut [u8]) -> usize {
         let size = packed.len().min(self.size() - self.position);
         let packed = &mut packed[..size];
@@ -106,7 +112,7 @@ impl<'a> Packer<'a> {
         size
     }
 
-    /// Packs a part that is there.
+    /// Packs the next `packed.len()` bytes. The caller has checked that they exist.
     fn fill(&mut self, packed: &mut [u8]) {
         let bytes = self.position..self.position + packed.len();
         self.position = bytes.end;
@@ -129,7 +135,7 @@ impl<'a> Packer<'a> {
                     read(part.native.clone(), target);
                     self.encoding.turn(signature, part.native.start, target);
                 }
-                // All of the number has to be there to be encoded.
+                // A number is encoded as a whole, even if only a part of it is requested.
                 Some(unit) => {
                     let (mut native, mut encoded) = ([0; LARGEST_UNIT], [0; LARGEST_UNIT]);
                     let (native, encoded) =
@@ -144,16 +150,18 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// A stretch of a range of packed bytes: whole units, or some bytes of a single one.
+/// A stretch of a range of packed bytes: whole units, or some bytes of one unit.
 struct Stretch {
-    /// In the representation, and among the packed bytes of this machine.
+    /// The range in the representation.
     bytes: Range<usize>,
+    /// The range among the packed bytes of this machine; if `unit` is given, that of the whole unit.
     native: Range<usize>,
+    /// The unit, if the stretch is a part of one.
     unit: Option<Unit>,
 }
 
 impl Stretch {
-    /// A range as the end of a unit, whole units, and the beginning of one.
+    /// Splits a range into the end of a unit, whole units, and the beginning of a unit.
     fn of(signature: &Signature, bytes: Range<usize>, external: bool) -> impl Iterator<Item = Self> {
         let (mut start, end) = (bytes.start, bytes.end);
         std::iter::from_fn(move || {
@@ -161,7 +169,8 @@ impl Stretch {
                 return None;
             }
             let first = signature.unit_at(start, external);
-            // Where the range ends with the packed bytes it ends with a unit, too: others seem to follow.
+            // After the last packed byte, `unit_at` gives the unit of a next copy, so whole units end there,
+            // too.
             let last = signature.unit_at(end, external);
             let part = if first.bytes.start == start && last.bytes.start > start {
                 let native = first.native.start..last.native.start;
@@ -203,11 +212,11 @@ fn invalid_input(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> 
     io::Error::new(io::ErrorKind::InvalidInput, error)
 }
 
-/// Unpacks segments of the packed bytes in any order. They may be lost and sent again, come twice, and end
-/// within a value.
+/// An unpacker for segments of the packed bytes, in any order. Segments may be lost and sent again, arrive
+/// twice, and end within a value.
 ///
-/// Values are written whole: of one that is there in part, the bytes wait for the rest. As a `Write` and
-/// `Seek` it takes what comes next.
+/// Numbers are written whole: if only a part of a number has arrived, its bytes wait for the rest. As a
+/// `Write` and `Seek`, the unpacker accepts the bytes from a position on.
 ///
 /// ```
 /// use dtype_runtime::pack::DataMut;
@@ -216,7 +225,7 @@ fn invalid_input(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> 
 /// let mut unpacker = DataMut::of(&mut values).unpacker();
 /// unpacker.unpack(3, &[0, 0, 2, b'c', 0, 0, 0])?;
 /// assert_eq!(unpacker.missing().collect::<Vec<_>>(), [0..3]);
-/// unpacker.unpack(0, &[1, b'b', 0, 0])?; // byte 3 comes twice
+/// unpacker.unpack(0, &[1, b'b', 0, 0])?; // byte 3 arrives twice
 /// assert!(unpacker.is_complete());
 /// assert_eq!(values, [(1, 'b'), (2, 'c')]);
 /// # Ok::<(), dtype_runtime::Error>(())
@@ -225,21 +234,28 @@ fn invalid_input(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> 
 pub struct Unpacker<'a> {
     data: DataMut<'a>,
     encoding: Encoding,
-    /// Where the next bytes go that are written as a stream.
+    /// The position of the next byte that is written as a stream.
     position: usize,
-    /// What has arrived: beginnings and ends of ranges that do not touch.
+    /// The ranges that have arrived, by their first byte, with their end. They do not touch.
     arrived: BTreeMap<usize, usize>,
-    /// Units of which a part has arrived, by their first byte.
+    /// The units that have arrived only in part, by their first byte.
     waiting: BTreeMap<usize, Waiting>,
     checksum: Option<u32>,
 }
 
-/// A number that is there in part.
+/// A number that has arrived only in part.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
     bytes: [u8; LARGEST_UNIT],
-    /// A bit for each byte that is there.
+    /// A bit for each byte that has arrived.
     there: u16,
+}
+
+impl<'a> DataMut<'a> {
+    /// Returns an unpacker for segments in any order.
+    pub fn unpacker(self) -> Unpacker<'a> {
+        Unpacker::new(self)
+    }
 }
 
 impl<'a> Unpacker<'a> {
@@ -248,46 +264,47 @@ impl<'a> Unpacker<'a> {
         Self { data, encoding: Encoding::default(), position: 0, arrived, waiting, checksum: None }
     }
 
-    /// Takes the bytes to be in this representation. Of what has arrived before nothing is kept in mind, also
-    /// not in the checksum.
+    /// Changes the representation of the bytes that arrive. The record of earlier arrivals, including the
+    /// checksum, is cleared.
     ///
     /// # Errors
-    /// As [`Packer::with_representation`].
+    /// Those of [`Packer::with_representation`].
     pub fn with_representation(self, representation: Representation) -> Result<Self, Error> {
         let encoding = Encoding::new(representation, self.data.as_data().signature())?;
         Ok(Self { encoding, checksum: self.checksum.map(|_| 0), ..Self::new(self.data) })
     }
 
-    /// Bytes of all of it.
+    /// Returns the size of all packed bytes in this representation.
     pub fn size(&self) -> usize {
         self.data.as_data().size_in(self.encoding.resizes)
     }
 
-    /// Also computes the checksum of what is unpacked, while it is in the cache.
+    /// Also computes a checksum of the unpacked bytes, while they are in the cache.
     #[must_use]
     pub fn with_checksum(self) -> Self {
         Self { checksum: Some(0), ..self }
     }
 
-    /// The CRC-32C of all segments that have been unpacked, in the order in which they came, as one; `None`
-    /// without [`with_checksum`](Self::with_checksum). Where each has its own,
-    /// [`unpack_checked`](Self::unpack_checked) looks at it before anything is written.
+    /// Returns the CRC-32C of all unpacked segments, one after the other in the order of their arrival;
+    /// `None` without [`with_checksum`](Self::with_checksum). If each segment has its own checksum,
+    /// [`unpack_checked`](Self::unpack_checked) compares it before anything is written.
     pub fn checksum(&self) -> Option<u32> {
         self.checksum
     }
 
-    /// Unpacks a segment whose first byte is at this position.
+    /// Unpacks a segment whose first byte is at `position`.
     ///
     /// # Errors
-    /// [`Error::Range`], and [`Error::InvalidValue`] where a value would become one that its type does not
-    /// have; nothing of the segment is taken then.
+    /// [`Error::Range`] if the segment exceeds the packed bytes, and [`Error::InvalidValue`] if a value would
+    /// become invalid. Nothing of the segment is accepted then.
     pub fn unpack(&mut self, position: usize, segment: &[u8]) -> Result<(), Error> {
         let end = position.saturating_add(segment.len());
         check_range(&(position..end), self.size())?;
         self.check(position, segment)?;
         let mut at = position;
         while at < end {
-            // No chunk ends within a unit but the last: what has been checked whole is written whole.
+            // Only the last chunk may end within a unit, so a number that was checked as a whole is written
+            // as a whole.
             let next = self.checksum.map_or(end, |_| self.floor(at + CHUNK).min(end));
             let chunk = &segment[at - position..next - position];
             self.write_checked(at, chunk);
@@ -298,11 +315,11 @@ impl<'a> Unpacker<'a> {
         Ok(())
     }
 
-    /// Unpacks a segment, if its CRC-32C is the one that the sender has computed: a damaged one leaves the
-    /// destination as it is, and can be asked for again.
+    /// Unpacks a segment if its CRC-32C is the one that the sender has computed. A damaged segment leaves the
+    /// destination unchanged, and can be requested again.
     ///
     /// # Errors
-    /// As [`unpack`](Self::unpack); [`Error::Checksum`].
+    /// Those of [`unpack`](Self::unpack), and [`Error::Checksum`] if the checksums differ.
     pub fn unpack_checked(&mut self, position: usize, segment: &[u8], checksum: u32) -> Result<(), Error> {
         let found = crc32c::crc32c(segment);
         if found != checksum {
@@ -311,24 +328,24 @@ impl<'a> Unpacker<'a> {
         self.unpack(position, segment)
     }
 
-    /// The ranges of packed bytes that have not arrived, in order.
+    /// Returns the ranges of packed bytes that have not arrived, in order.
     pub fn missing(&self) -> impl Iterator<Item = Range<usize>> + use<'_> {
         let starts = self.arrived.keys().copied().chain([self.size()]);
         let ends = [0].into_iter().chain(self.arrived.values().copied());
         ends.zip(starts).filter(|(end, start)| end < start).map(|(end, start)| end..start)
     }
 
-    /// Whether all of it has arrived, and so been written.
+    /// Returns `true` if all bytes have arrived. Then all values have been written.
     pub fn is_complete(&self) -> bool {
         self.missing().next().is_none()
     }
 
-    /// Notes that a range has arrived.
+    /// Records that a range has arrived.
     fn note(&mut self, mut start: usize, mut end: usize) {
         if start == end {
             return;
         }
-        // Those that it touches become one with it.
+        // Ranges that touch the new range are merged with it.
         while let Some((before, until)) = self.arrived.range(..=end).next_back().map(|(a, b)| (*a, *b))
             && until >= start
         {
@@ -338,7 +355,7 @@ impl<'a> Unpacker<'a> {
         self.arrived.insert(start, end);
     }
 
-    /// The parts of a segment.
+    /// Returns the stretches of a segment.
     fn parts(&self, position: usize, segment: &[u8]) -> Vec<Stretch> {
         Stretch::of(
             self.data.as_data().signature(),
@@ -348,13 +365,14 @@ impl<'a> Unpacker<'a> {
         .collect()
     }
 
-    /// The last place up to this byte, or the end, where no number is torn.
+    /// Returns the greatest position up to `byte` at which no number is torn, or the size if `byte` is beyond
+    /// it.
     fn floor(&self, byte: usize) -> usize {
         let last = || self.data.as_data().signature().unit_at(byte, self.encoding.resizes).bytes.start;
         if byte < self.size() { last() } else { self.size() }
     }
 
-    /// Checks all values that a segment makes whole.
+    /// Checks all values that a segment contains or completes.
     fn check(&self, position: usize, segment: &[u8]) -> Result<(), Error> {
         if !self.data.is_restricted() {
             return Ok(());
@@ -379,7 +397,7 @@ impl<'a> Unpacker<'a> {
         Ok(())
     }
 
-    /// Writes what is whole of a segment that has been checked, and keeps the rest.
+    /// Writes the complete numbers of a segment that has been checked, and keeps the other bytes.
     fn write_checked(&mut self, position: usize, segment: &[u8]) {
         let mut space = Vec::new();
         for part in self.parts(position, segment) {
@@ -394,7 +412,7 @@ impl<'a> Unpacker<'a> {
                 }
                 continue;
             }
-            // What waits is older than what is there now.
+            // Waiting bytes are older than this segment, so they are dropped.
             while let Some((unit, _)) = self.waiting.range(part.bytes.clone()).next() {
                 let unit = *unit;
                 self.waiting.remove(&unit);
@@ -402,14 +420,15 @@ impl<'a> Unpacker<'a> {
             let mut done = 0;
             while done < bytes.len() {
                 let (taken, at, packed) = self.decoded(part.bytes.start + done, &bytes[done..], &mut space);
-                // SAFETY: all values of the segment have been validated, and it is one of the packed bytes.
+                // SAFETY: all values of the segment have been validated, and the segment is a range of the
+                // packed bytes.
                 unsafe { self.data.write(at, packed) };
                 done += taken;
             }
         }
     }
 
-    /// What there is of a unit, with some more of its bytes.
+    /// Returns the bytes of a unit that have arrived, together with `bytes`.
     fn waiting_with(&self, unit: &Unit, part: &Stretch, bytes: &[u8]) -> Waiting {
         let start = unit.bytes.start;
         let mut waiting = self.waiting.get(&start).copied().unwrap_or_default();
@@ -420,7 +439,7 @@ impl<'a> Unpacker<'a> {
         waiting
     }
 
-    /// The number of this machine, if all of its bytes are there.
+    /// Returns the decoded number, if all of its bytes have arrived.
     fn number(&self, waiting: &Waiting, unit: &Unit) -> Option<[u8; LARGEST_UNIT]> {
         let size = unit.bytes.len();
         let mut number = [0; LARGEST_UNIT];
@@ -428,9 +447,9 @@ impl<'a> Unpacker<'a> {
         (waiting.there.count_ones() as usize == size).then_some(number)
     }
 
-    /// The first of whole units that begin at a position, as this machine has them: all of them, or a chunk
-    /// that is decoded in the space given. How many bytes those were, where they begin among the packed ones
-    /// of this machine, and the bytes.
+    /// Decodes the first of whole units that begin at `position`: all of them if they are native, else at
+    /// most a chunk, in the given space. Returns the number of bytes decoded, their position among the packed
+    /// bytes of this machine, and the bytes in the representation of this machine.
     fn decoded<'b>(
         &self,
         position: usize,
@@ -456,14 +475,14 @@ impl<'a> Unpacker<'a> {
         (taken.len(), start, space)
     }
 
-    /// The position of the next byte that is written as a stream.
+    /// Returns the position of the next byte that is written as a stream.
     pub fn position(&self) -> usize {
         self.position
     }
 }
 
 impl Write for Unpacker<'_> {
-    /// Unpacks as much as there is room for: nothing behind the last byte.
+    /// Unpacks as many bytes as there is room for, up to the last packed byte.
     fn write(&mut self, packed: &[u8]) -> io::Result<usize> {
         let size = packed.len().min(self.size() - self.position);
         self.unpack(self.position, &packed[..size])

@@ -1,7 +1,7 @@
-//! Generated code: values to packed bytes and back.
+//! Generated code: packs values into bytes, and unpacks them.
 //!
-//! A walk over a type is a [`Visitor`] that holds two pointers; every type's `visit` is inlined into it, so
-//! that a struct becomes straight-line copies and a type without padding a single one.
+//! A walk over a type is a [`Visitor`] with two pointers. The `visit` of every type is inlined into the walk,
+//! so that a struct becomes straight-line copies, and a type without padding becomes a single copy.
 
 use std::{any::type_name, marker::PhantomData};
 
@@ -13,20 +13,20 @@ use crate::{
     types::{Visitor, check::check},
 };
 
-/// Bytes that `count` values of `T` take when packed; `usize::MAX` where that number cannot exist.
+/// Returns the packed size of `count` values of `T` in bytes, or `usize::MAX` if it overflows.
 pub const fn packed_size<T: MpiDatatype>(count: usize) -> usize {
     T::FACTS.packed_size.saturating_mul(count)
 }
 
 /// Packs values into bytes: their base types in the order of the type map, without padding, in the machine's
-/// byte order. These are the bytes that `MPI_Pack` gives for a homogeneous job.
+/// byte order. `MPI_Pack` writes the same bytes in a homogeneous job.
 ///
 /// ```
 /// assert_eq!(dtype_runtime::pack(&[(1u8, 2u16.to_be())]), [1, 0, 2]);
 /// ```
 pub fn pack<T: MpiDatatype>(values: &[T]) -> Vec<u8> {
     let memory = values.as_ptr().cast_mut().cast();
-    // SAFETY: these values are packed to exactly `size` bytes, elsewhere than they are.
+    // SAFETY: the values are packed to exactly `packed_size` bytes, which do not overlap them.
     unsafe {
         written(packed_size::<T>(values.len()), |packed| {
             copy_values::<T, Packing>(memory, values.len(), packed);
@@ -34,21 +34,22 @@ pub fn pack<T: MpiDatatype>(values: &[T]) -> Vec<u8> {
     }
 }
 
-/// Packs values.
+/// Packs values to an address.
 ///
 /// # Safety
-/// There is room for the packed bytes, elsewhere than the values.
+/// `packed` has room for the packed bytes, and they do not overlap the values.
 #[cfg(feature = "mpi")]
 #[inline]
 pub(crate) unsafe fn pack_raw<T: MpiDatatype>(values: &[T], packed: *mut u8) {
-    // SAFETY: the caller has room for the packed bytes, elsewhere than the values, which are borrowed.
+    // SAFETY: the caller has room for the packed bytes, which do not overlap the values. The values are
+    // borrowed.
     unsafe { copy_values::<T, Packing>(values.as_ptr().cast_mut().cast(), values.len(), packed) };
 }
 
-/// A vector of `size` bytes, written by `write`.
+/// Returns a vector of `size` bytes that `write` has written.
 ///
 /// # Safety
-/// `write` initializes `size` bytes from there on.
+/// `write` initializes `size` bytes from its argument on.
 #[inline]
 pub(crate) unsafe fn written(size: usize, write: impl FnOnce(*mut u8)) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(size);
@@ -58,14 +59,14 @@ pub(crate) unsafe fn written(size: usize, write: impl FnOnce(*mut u8)) -> Vec<u8
     bytes
 }
 
-/// Packs values into the front of `packed` and returns how many bytes they took.
+/// Packs values into the beginning of `packed`, and returns their packed size in bytes.
 ///
 /// # Errors
-/// [`Error::Length`] where `packed` is too short; nothing is written then.
+/// [`Error::Length`] if `packed` is too short. Nothing is written then.
 pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usize, Error> {
     let expected = packed_size::<T>(values.len());
     Error::unless_room(type_name::<T>(), expected, packed.len())?;
-    // SAFETY: `packed` has room for the bytes, and cannot overlap `values`, being borrowed mutably.
+    // SAFETY: `packed` has room for the bytes. Being borrowed mutably, it does not overlap `values`.
     unsafe {
         copy_values::<T, Packing>(values.as_ptr().cast_mut().cast(), values.len(), packed.as_mut_ptr());
     }
@@ -75,8 +76,9 @@ pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usiz
 /// Unpacks bytes that [`pack`] made into values. Padding is left as it is.
 ///
 /// # Errors
-/// [`Error::Length`] where the bytes are not just those of `values.len()` values, and [`Error::InvalidValue`]
-/// where a `bool`, `char`, `NonZero` or enum has no such value. Nothing is written in either case.
+/// [`Error::Length`] if `packed` does not have exactly the bytes of `values.len()` values, and
+/// [`Error::InvalidValue`] if a `bool`, `char`, `NonZero` or enum has no such value. Nothing is written in
+/// either case.
 ///
 /// ```
 /// let mut flags = [(0u8, false); 2];
@@ -92,20 +94,25 @@ pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usiz
 pub fn unpack_into<T: MpiDatatype>(packed: &[u8], values: &mut [T]) -> Result<(), Error> {
     Error::unless_exactly(type_name::<T>(), packed_size::<T>(values.len()), packed.len())?;
     check::<T>(packed, 0)?;
-    // SAFETY: these are the bytes of `values.len()` values, each of them valid; `values` cannot overlap them.
+    // SAFETY: `packed` has the bytes of `values.len()` values, each of them valid, and does not overlap
+    // `values`.
     unsafe {
         copy_values::<T, Unpacking>(values.as_mut_ptr().cast(), values.len(), packed.as_ptr().cast_mut());
     }
     Ok(())
 }
 
-/// What is done with values whose type is not known where it is done: by whom, for each type.
+/// The functions for values of one type, called by code that does not know the type.
 pub(crate) struct Copying {
+    /// Packs values.
+    ///
     /// # Safety
-    /// As for [`copy_values`].
+    /// The conditions of [`copy_values`] hold.
     pub pack: unsafe fn(*mut u8, usize, *mut u8),
+    /// Unpacks values.
+    ///
     /// # Safety
-    /// As for [`copy_values`].
+    /// The conditions of [`copy_values`] hold.
     pub unpack: unsafe fn(*mut u8, usize, *mut u8),
     pub check: fn(&[u8], usize) -> Result<(), Error>,
 }
@@ -116,17 +123,17 @@ impl Copying {
     }
 }
 
-/// Copies `size` bytes, a number that the compiler knows.
+/// Copies `size` bytes. The compiler must know `size`.
 ///
 /// # Safety
-/// 1 to 3 of [`Direction::copy`], for `size` bytes.
+/// Conditions 1 to 3 of [`Direction::copy`] hold for `size` bytes.
 #[inline(always)]
 pub(crate) unsafe fn copy_known<D: Direction>(memory: *mut u8, packed: *mut u8, size: usize) {
     let (from, to) = D::sides(memory, packed);
-    // SAFETY: 1 to 3 are those of the caller, for the same bytes.
+    // SAFETY: the caller guarantees 1 to 3 for the same bytes.
     unsafe {
-        // As a float it may share a register with the next one in a loop; nothing is computed, so the bits
-        // stay what they are.
+        // As a float, the number can share a register with the next one in a loop. Nothing is computed, so
+        // its bits do not change.
         if cfg!(target_feature = "sse2") && size == 8 {
             to.cast::<f64>().write_unaligned(from.cast::<f64>().read_unaligned());
         } else {
@@ -138,44 +145,49 @@ pub(crate) unsafe fn copy_known<D: Direction>(memory: *mut u8, packed: *mut u8, 
 /// Copies between values and their packed bytes.
 ///
 /// # Safety
-/// 1 to 3 of [`Direction::copy`], for the fields of `count` values at `memory` and for their packed bytes; 4.
-/// the side that is read holds valid values.
+/// Conditions 1 to 3 of [`Direction::copy`] hold for the fields of `count` values at `memory`, and for their
+/// packed bytes; 4. the side that is read holds valid values.
 #[inline(always)]
 unsafe fn copy_values<T: MpiDatatype, D: Direction>(memory: *mut u8, count: usize, packed: *mut u8) {
     let mut walk = Walk::<D> { memory, packed, start: memory, length: 0, direction: PhantomData };
-    // SAFETY: 1 to 4 are those of the caller: the walk passes the fields of these values.
+    // SAFETY: the caller guarantees 1 to 4: the walk visits the fields of these values.
     unsafe {
         walk.copy::<T>(count);
         walk.flush();
     }
 }
 
-/// Copies between the value at `memory` and its packed bytes. What follows one another in memory is one copy.
+/// A copy between the value at `memory` and its packed bytes. Fields that are adjacent in memory are copied
+/// together.
 ///
-/// A walk is made in this file only, over a value of the type whose `visit` it is handed to. By the contract
-/// of `MpiDatatype`, the fields that `visit` names lie within that value and take `FACTS.packed_size` packed
-/// bytes together.
+/// A walk is made in this file only, for a value of the type whose `visit` it is passed to. By the contract
+/// of `MpiDatatype`, the fields that `visit` names lie within that value, and their packed sizes add up to
+/// `FACTS.packed_size` bytes.
 struct Walk<D> {
     memory: *mut u8,
-    /// Where the packed bytes are of what has not been copied.
+    /// The address where the packed bytes of the pending bytes begin.
     packed: *mut u8,
-    /// What has been passed and not been copied yet: where it begins in memory, and its bytes.
+    /// The address of the pending bytes: those that have been visited, but not copied yet.
     start: *mut u8,
+    /// The number of pending bytes.
     length: usize,
     direction: PhantomData<D>,
 }
 
 impl<D: Direction> Walk<D> {
+    /// Visits `count` values at `memory`.
+    ///
     /// # Safety
-    /// As for [`copy_values`], of whose packed bytes those of what has not been copied precede them.
+    /// The conditions of [`copy_values`] hold. The packed bytes of the pending bytes directly precede those
+    /// of the values.
     #[inline(always)]
     unsafe fn copy<T: MpiDatatype>(&mut self, count: usize) {
         if T::FACTS.dense {
-            // SAFETY: dense values have as many bytes in memory, none of them padding, as packed.
+            // SAFETY: dense values have as many bytes in memory as packed, none of them padding.
             return unsafe { self.bytes(packed_size::<T>(count)) };
         }
         if const { T::FIELDS.are_many_in_memory_order() } {
-            // SAFETY: as many values, whose packed bytes are next once what has been passed is copied.
+            // SAFETY: `flush` copies the pending bytes, so the packed bytes of these `count` values are next.
             return unsafe {
                 self.flush();
                 let size = packed_size::<T>(count);
@@ -188,7 +200,8 @@ impl<D: Direction> Walk<D> {
         }
         let first = self.memory;
         for i in 0..count {
-            // SAFETY: the i-th of `count` values, one after the other in memory; and what has been passed.
+            // SAFETY: `flush` copies the pending bytes. Value `i` is one of `count` values that follow one
+            // another in memory.
             unsafe {
                 self.flush();
                 self.memory = first.add(i * size_of::<T>());
@@ -199,13 +212,13 @@ impl<D: Direction> Walk<D> {
         self.memory = first;
     }
 
-    /// Passes `size` bytes at `memory`.
+    /// Adds `size` bytes at `memory` to the pending bytes.
     ///
     /// # Safety
-    /// They are there, and their packed bytes are next.
+    /// The bytes are there, and their packed bytes are next.
     #[inline(always)]
     unsafe fn bytes(&mut self, size: usize) {
-        // SAFETY: what has been passed lies within the value.
+        // SAFETY: the pending bytes lie within the value.
         unsafe {
             if self.start.add(self.length) != self.memory {
                 self.flush();
@@ -215,17 +228,17 @@ impl<D: Direction> Walk<D> {
         self.length += size;
     }
 
-    /// Copies what has been passed.
+    /// Copies the pending bytes.
     ///
     /// # Safety
-    /// It has been.
+    /// The pending bytes have been added by [`bytes`](Self::bytes).
     #[inline(always)]
     unsafe fn flush(&mut self) {
         let (from, to) = D::sides(self.start, self.packed);
-        // SAFETY: fields of values, and their packed bytes.
+        // SAFETY: the pending bytes are fields of values, and `packed` is the address of their packed bytes.
         unsafe {
-            // From the first byte to the last it is faster; where code is not optimized, all these copies
-            // would be most of what the compiler has to do.
+            // A copy from the first byte to the last is faster. In builds without optimization, these copies
+            // would be most of the compiler's work.
             if cfg!(not(debug_assertions)) && matches!(self.length, 9..=128) {
                 copy_forward(self.length, from, to);
             } else {

@@ -1,4 +1,4 @@
-//! `MpiDatatype` for base types, arrays and tuples, and for the types of other crates.
+//! Implementations of `MpiDatatype` for base types, arrays and tuples, and for types of other crates.
 
 use std::{
     marker::PhantomData,
@@ -16,7 +16,8 @@ use super::{
     runtime::Runtime,
 };
 
-/// The members of `MpiDatatype` that list the fields of a type here, each list the same.
+/// Expands to the members of `MpiDatatype` that list the fields of a type in this file. `LIST` and `visit`
+/// list the same fields.
 macro_rules! fields {
     ($offset_of:ident, [$($field:tt: $type:ty),*]) => {
         type DtypeRuntime = Runtime;
@@ -31,13 +32,13 @@ macro_rules! fields {
     };
 }
 
-/// Types that travel as a base type: `{type}: {base}`, and a condition on the packed bytes where not all are
-/// values.
+/// Implements `MpiDatatype` for types that are transferred as a base type: `{type}: {base}`. A restricted
+/// type adds a condition that is `true` if the packed bytes are a valid value.
 macro_rules! base_types {
     (any pattern) => { true };
     (any pattern $packed:ident) => { false };
     ($($type:ty: $base:ident $(if |$packed:ident| $valid:expr)?,)*) => {$(
-        // SAFETY: the type is of the size of the base type, without padding.
+        // SAFETY: the type has the size of the base type, and no padding.
         unsafe impl MpiDatatype for $type {
             type DtypeRuntime = Runtime;
 
@@ -86,7 +87,8 @@ base_types! {
 #[cfg(feature = "num-complex")]
 base_types! { num_complex::Complex<f32>: C32, num_complex::Complex<f64>: C64, }
 
-// MPI has no predefined datatype for either, so their bits travel; they cannot be summed on the way.
+// MPI has no predefined datatype for either type, so their bits are transferred as integers. MPI cannot sum
+// them in a reduction.
 #[cfg(feature = "half")]
 base_types! { half::f16: U16, half::bf16: U16, }
 
@@ -94,10 +96,10 @@ fn not_zero(packed: &[u8]) -> bool {
     packed.iter().any(|byte| *byte != 0)
 }
 
-/// Types that are another one with a name: `{generics} {type} = {field}: {inner type}`.
+/// Implements `MpiDatatype` for wrappers of another type: `{generics} {type} = {field}: {inner type}`.
 macro_rules! transparent {
     ($([$($generics:tt)*] $type:ty = $field:tt: $inner:ty;)*) => {$(
-        // SAFETY: the only field with data.
+        // SAFETY: the listed field is the only one with data.
         unsafe impl<$($generics)*> MpiDatatype for $type {
             fields!(offset_of, [$field: $inner]);
 
@@ -113,7 +115,7 @@ transparent! {
     [T: MpiDatatype] Saturating<T> = 0: T;
 }
 
-// SAFETY: no data at all.
+// SAFETY: the type has no data.
 unsafe impl<T: ?Sized + 'static> MpiDatatype for PhantomData<T> {
     fields!(offset_of, []);
 
@@ -122,8 +124,8 @@ unsafe impl<T: ?Sized + 'static> MpiDatatype for PhantomData<T> {
     }
 }
 
-// SAFETY: nalgebra's fixed-size matrices are arrays of columns: `ArrayStorage` is documented so, and the size
-// is compared.
+// SAFETY: nalgebra's fixed-size matrices are arrays of columns, as documented for `ArrayStorage`. The
+// constant `FACTS` compares the sizes.
 #[cfg(feature = "nalgebra")]
 unsafe impl<T: MpiDatatype + nalgebra::Scalar, const R: usize, const C: usize> MpiDatatype
     for nalgebra::SMatrix<T, R, C>
@@ -147,7 +149,7 @@ unsafe impl<T: MpiDatatype + nalgebra::Scalar, const R: usize, const C: usize> M
     }
 }
 
-// SAFETY: an array is its elements one after the other, `size_of::<T>()` apart.
+// SAFETY: the elements of an array lie one after another, `size_of::<T>()` apart.
 unsafe impl<T: MpiDatatype, const N: usize> MpiDatatype for [T; N] {
     type DtypeRuntime = Runtime;
 
@@ -169,7 +171,7 @@ macro_rules! tuples {
     (fixed) => { true };
     (fixed $($name:ident)+) => { false };
     ($($name:ident $index:tt)*) => {
-        // SAFETY: the fields, in order, where the compiler put them.
+        // SAFETY: all fields are listed, in order, at the offsets that the compiler chose.
         unsafe impl<$($name: MpiDatatype),*> MpiDatatype for ($($name,)*) {
             fields!(offset_of_tuple, [$($index: $name),*]);
             const FIXED: bool = tuples!(fixed $($name)*);

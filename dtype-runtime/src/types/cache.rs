@@ -1,9 +1,9 @@
-//! Entries that have no `static` of their own: those of generic types, and a cache of layouts that are worked
-//! out at run time.
+//! Entries that have no `static` of their own: those of generic types, and a cache of layouts that are
+//! computed at run time.
 //!
-//! A program makes the same layout again at every time step, and a layout of a column does not depend on
-//! which column. So an entry is found by its type tree, as it is written down, its bounds and its costs. The
-//! cache forgets what has not been used for longest; a layout or a datatype in use keeps its entry alive.
+//! A program often makes the same layout again at every time step, and all columns of a matrix have the same
+//! layout. The cache therefore finds an entry by its type tree as written down, its bounds, its costs and its
+//! purpose. It evicts the least recently used entries. A layout or a datatype in use keeps its entry alive.
 
 use std::{
     any::TypeId,
@@ -19,29 +19,30 @@ use super::{
     entry::{LazyDatatype, Wanted},
 };
 
-/// The most layouts that are remembered.
+/// The largest number of layouts in the cache.
 const MOST_ENTRIES: usize = 256;
 
-/// The most nodes and displacements of all their trees together: 32 MiB of them.
+/// The largest number of nodes and displacements of all trees in the cache: 32 MiB of them.
 const MOST_NUMBERS: usize = 1 << 22;
 
-/// What the cache of layouts has done so far, and what is in it: see [`layout_cache`].
+/// The statistics and the size of the layout cache: see [`layout_cache`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LayoutCache {
-    /// Layouts that were found, those of long lists by their lists.
+    /// Layouts that were found, including those in the cache of layouts with long lists.
     pub hits: u64,
-    /// Layouts that were not there, and had to be worked out.
+    /// Layouts that were not found and had to be computed.
     pub misses: u64,
-    /// Layouts that are remembered, at most 256.
+    /// Layouts in the cache, at most 256.
     pub entries: usize,
-    /// Nodes and displacements of all their trees, at most 4,194,304. A layout of more is not remembered.
+    /// Nodes and displacements of all trees in the cache, at most 4,194,304. A layout with more is not
+    /// cached.
     pub numbers: usize,
 }
 
-/// What the cache of layouts that are known only at run time has done so far in this process. Layouts of
-/// lists of 1,024 indices and more are remembered besides, 64 of them with 4,194,304 indices in all: what is
-/// found of those is found with its plan.
+/// Returns the statistics of this process's cache of layouts that are known only at run time. A second cache
+/// holds layouts with lists of 1,024 indices and more: at most 64 of them, with 4,194,304 indices in all. A
+/// layout that is found there comes with its plan.
 ///
 /// ```
 /// use dtype_runtime::{layout, layout::layout_cache};
@@ -65,7 +66,7 @@ static CACHE: Mutex<Cache> = Mutex::new(Cache { remembered: None, numbers: 0, cl
 struct Cache {
     remembered: Option<HashMap<Wanted, Remembered>>,
     numbers: usize,
-    /// Layouts asked for so far.
+    /// The number of lookups so far.
     clock: u64,
     hits: u64,
 }
@@ -73,14 +74,14 @@ struct Cache {
 struct Remembered {
     entry: Arc<LazyDatatype>,
     numbers: usize,
-    /// When it was last asked for.
+    /// The value of `clock` at the last lookup of this layout.
     used: u64,
 }
 
-/// The entry of a layout, found or made.
+/// Returns the entry of a layout from the cache, or a new one.
 pub(crate) fn cached(wanted: Wanted) -> Arc<LazyDatatype> {
     let numbers = numbers(&wanted.tree);
-    // No call that can panic leaves the cache half-changed, so a poisoned lock is as good as any.
+    // No call that can panic leaves the cache half-changed, so a poisoned lock is ignored.
     let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     cache.clock += 1;
     let now = cache.clock;
@@ -103,7 +104,7 @@ pub(crate) fn cached(wanted: Wanted) -> Arc<LazyDatatype> {
     }
 }
 
-/// Counts a layout that was found elsewhere: by its lists.
+/// Counts a layout that was found in the cache of layouts with long lists.
 pub(crate) fn note_hit() {
     let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
     cache.clock += 1;
@@ -111,7 +112,7 @@ pub(crate) fn note_hit() {
 }
 
 impl Cache {
-    /// Forgets entries while there are too many.
+    /// Evicts the least recently used entries until the cache is within its limits.
     fn forget(&mut self) {
         let remembered = self.remembered.get_or_insert_default();
         while remembered.len() > MOST_ENTRIES || self.numbers > MOST_NUMBERS {
@@ -127,7 +128,7 @@ impl Cache {
     }
 }
 
-/// Nodes and displacements of a tree.
+/// Returns the number of nodes and displacements of a tree.
 fn numbers(tree: &TypeTree) -> usize {
     let own = match tree {
         TypeTree::Leaf(_) | TypeTree::Vector { .. } => 1,
@@ -137,11 +138,11 @@ fn numbers(tree: &TypeTree) -> usize {
     own + tree.children().iter().map(numbers).sum::<usize>()
 }
 
-/// The entry of a type that cannot have a `static` of its own: arrays, tuples and generic structs.
+/// Returns the entry of a type that cannot have a `static` of its own: an array, a tuple or a generic struct.
 pub fn of_type<T: MpiDatatype>() -> &'static LazyDatatype {
     static ENTRIES: RwLock<Option<HashMap<TypeId, &'static LazyDatatype>>> = RwLock::new(None);
     let id = TypeId::of::<T>();
-    // A panic elsewhere cannot leave the map half-changed, so a poisoned lock is as good as any.
+    // A panic elsewhere cannot leave the map half-changed, so a poisoned lock is ignored.
     let found = ENTRIES.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(entry) = found.as_ref().and_then(|entries| entries.get(&id)) {
         return entry;

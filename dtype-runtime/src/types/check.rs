@@ -1,24 +1,25 @@
-//! Which packed bytes are values: found before anything is written.
+//! Checks that packed bytes are valid values, before anything is written.
 
-use std::{any::type_name, marker::PhantomData, ops::Range, slice};
+use std::{marker::PhantomData, ops::Range};
 
 use dtype_core::BaseType;
 
-use super::datatype::{MpiDatatype, Visitor};
+use super::datatype::{MpiDatatype, Visitor, invalid};
 use crate::Error;
 
-/// What knows which packed bytes are values.
+/// A check that packed bytes are valid values.
 pub(crate) trait Valid: Sync {
-    /// Checks some of the packed bytes, those from `start` on: whether the whole values in them are valid.
+    /// Checks some of the packed bytes, from byte `start` on. Returns an error if a whole value in them is
+    /// invalid.
     fn check(&self, packed: &[u8], start: usize) -> Result<(), Error>;
 }
 
-/// Those of a type, if there are any that have to be looked at.
+/// Returns the check of a restricted type, or `None` if every byte pattern is valid.
 pub(crate) const fn restricted<T: MpiDatatype>() -> Option<&'static dyn Valid> {
     if T::FACTS.any_pattern { None } else { Some(&ValuesOf::<T>(PhantomData)) }
 }
 
-/// The values of a type.
+/// The check for values of type `T`.
 struct ValuesOf<T>(PhantomData<fn() -> T>);
 
 impl<T: MpiDatatype> Valid for ValuesOf<T> {
@@ -27,59 +28,7 @@ impl<T: MpiDatatype> Valid for ValuesOf<T> {
     }
 }
 
-/// Checks that the values, whatever bytes they hold, are such as their type has.
-pub(super) fn validate<T: MpiDatatype>(values: &[T]) -> Result<(), Error> {
-    let mut looking = InMemory { value: values.as_ptr().cast(), at: 0, invalid: None };
-    looking.elements::<T>(values.len());
-    looking.invalid.map_or(Ok(()), Err)
-}
-
-/// Looks for the first invalid value, in memory: an invalid value must not be read as one, so it is
-/// looked at as bytes.
-///
-/// It is made in [`validate`] only, over values of the type whose `visit` it is handed to.
-struct InMemory {
-    /// Where the value is.
-    value: *const u8,
-    /// Packed bytes of all that has been passed.
-    at: usize,
-    invalid: Option<Error>,
-}
-
-impl Visitor for InMemory {
-    fn leaf<T: MpiDatatype>(&mut self, base: BaseType) {
-        let size = base.size() as usize;
-        // SAFETY: by the contract of `MpiDatatype`, what travels as a base type is a value of its size
-        // without padding, and lies within the values borrowed.
-        let bytes = unsafe { slice::from_raw_parts(self.value, size) };
-        if self.invalid.is_none() && !T::is_valid(bytes) {
-            self.invalid = invalid::<T>(bytes, self.at);
-        }
-        self.at += size;
-    }
-
-    fn field<F: MpiDatatype>(&mut self, offset: usize) {
-        let value = self.value;
-        self.value = value.wrapping_add(offset);
-        self.elements::<F>(1);
-        self.value = value;
-    }
-
-    fn elements<F: MpiDatatype>(&mut self, count: usize) {
-        let (size, first) = (F::FACTS.packed_size, self.value);
-        if F::FACTS.any_pattern || size == 0 || self.invalid.is_some() {
-            self.at += size * count;
-            return;
-        }
-        for i in 0..count {
-            self.value = first.wrapping_add(i * size_of::<F>());
-            F::visit(self);
-        }
-        self.value = first;
-    }
-}
-
-/// Checks some of the packed bytes of values, those from `start` on.
+/// Checks some of the packed bytes of values of type `T`, from byte `start` on.
 pub(crate) fn check<T: MpiDatatype>(packed: &[u8], start: usize) -> Result<(), Error> {
     if T::FACTS.any_pattern || packed.is_empty() {
         return Ok(());
@@ -97,11 +46,11 @@ pub(crate) fn check<T: MpiDatatype>(packed: &[u8], start: usize) -> Result<(), E
     look::<T>(last, start + packed.len() - last.len())
 }
 
-/// The packed bytes of one whole value. What is in them is known when this is compiled, so that only the
-/// looks themselves are left of it.
+/// The packed bytes of one whole value. The compiler knows the parts of the value, so that only the checks of
+/// restricted parts remain in the code.
 struct Whole<'a> {
     value: &'a [u8],
-    /// How many bytes have been passed.
+    /// The number of bytes visited so far.
     at: usize,
     all_valid: bool,
 }
@@ -140,7 +89,7 @@ impl Visitor for Whole<'_> {
     }
 }
 
-/// Looks at packed bytes that may hold values in part, or invalid ones.
+/// Checks packed bytes that may begin or end within a value, or hold an invalid one.
 fn look<T: MpiDatatype>(packed: &[u8], start: usize) -> Result<(), Error> {
     if packed.is_empty() {
         return Ok(());
@@ -151,21 +100,20 @@ fn look<T: MpiDatatype>(packed: &[u8], start: usize) -> Result<(), Error> {
     looking.invalid.map_or(Ok(()), Err)
 }
 
-/// Looks for the first packed byte that is no value of its type.
+/// A visitor that searches for the first invalid value among packed bytes.
 struct Looking<'a> {
     packed: &'a [u8],
-    /// Which of the packed bytes of all values these are.
+    /// The position of these bytes among the packed bytes of all values.
     bytes: Range<usize>,
-    /// How many have been passed.
+    /// The number of packed bytes visited so far.
     at: usize,
     invalid: Option<Error>,
 }
 
 impl Looking<'_> {
-    /// Passes values of a base type one after the other, of which the bytes may hold some.
+    /// Visits `count` consecutive values of a base type. The bytes may hold only some of them.
     ///
-    /// A function of its own for each base type, and none of every field: inlined into all of them it is much
-    /// code.
+    /// This is a separate function for each base type. Inlined at every field, it would be too much code.
     #[inline]
     fn values<T: MpiDatatype>(&mut self, count: usize) {
         let size = T::FACTS.packed_size;
@@ -175,7 +123,7 @@ impl Looking<'_> {
         if T::FACTS.any_pattern || self.invalid.is_some() {
             return;
         }
-        // No value is there in part.
+        // The bytes hold no value of a base type in part.
         let (from, to) = (from.clamp(start, end), to.clamp(start, end));
         let bytes = &self.packed[from - start..to - start];
         let valid = |bytes: &[u8]| bytes.chunks_exact(size).fold(true, |all, value| all & T::is_valid(value));
@@ -184,17 +132,6 @@ impl Looking<'_> {
             self.invalid = invalid::<T>(bytes, from);
         }
     }
-}
-
-/// The first invalid one of the packed values from `at` on, as an error.
-#[cold]
-fn invalid<T: MpiDatatype>(packed: &[u8], at: usize) -> Option<Error> {
-    let size = T::FACTS.packed_size;
-    let (i, value) = packed.chunks_exact(size).enumerate().find(|(_, value)| !T::is_valid(value))?;
-    let mut found = [0; 8];
-    found[..size].copy_from_slice(value);
-    let (offset, found) = (at + i * size, u64::from_le_bytes(found));
-    Some(Error::InvalidValue { what: type_name::<T>(), offset, found })
 }
 
 impl Visitor for Looking<'_> {
@@ -219,7 +156,7 @@ impl Visitor for Looking<'_> {
         } else if count == 1 {
             F::visit(self);
         } else {
-            // Only those that the bytes hold something of.
+            // Visits only values of which the bytes hold a part.
             let before = (self.bytes.start.saturating_sub(self.at) / size).min(count);
             self.at += before * size;
             while self.at < end.min(self.bytes.end) {

@@ -1,10 +1,11 @@
-//! The trait `MpiDatatype`: how a type tells what it is made of, once to a visitor, at run time, and once in
-//! constants.
+//! The trait `MpiDatatype`: a type describes its parts to a visitor at run time, and in constants.
 //!
-//! `visit` is a straight list of fields. Each use of it is a visitor: packing, unpacking and checking are the
-//! same walk with another visitor, inlined into straight-line code. Constants hold what is asked while the
-//! compiler runs, and what describes the layout when the program does. The derive writes both; `fields!` in
-//! `base.rs` does it for the types here.
+//! `visit` is a flat list of fields. Packing, unpacking and checking are different visitors of the same list,
+//! each inlined into straight-line code. Constants hold the facts that the compiler needs, and the
+//! description of the layout for run time. The derive writes both; `fields!` in `base.rs` does so for the
+//! types of this crate.
+
+use std::{any::type_name, slice};
 
 use dtype_core::{
     BaseType, Bounds, LinearCosts, Optimality, Program, Runs, TypeTree,
@@ -12,7 +13,6 @@ use dtype_core::{
 };
 
 use super::{
-    check::validate,
     entry::{COSTS, Description, Expansion, LayoutOrigin, LazyDatatype, unsolved},
     facts::Facts,
     fields::{Field, Fields},
@@ -29,7 +29,7 @@ use crate::Error;
 /// derive it.
 ///
 /// A deriving type also implements rsmpi's `Equivalence` (with the feature `mpi`), so that its values, slices
-/// and `Vec`s are buffers of every rsmpi call. The datatype's extent is `size_of::<T>()`, always.
+/// and `Vec`s are buffers of every rsmpi call. The extent of the datatype is always `size_of::<T>()`.
 ///
 /// ```
 /// use dtype_runtime::{MpiDatatype, layout::LayoutOrigin};
@@ -50,9 +50,9 @@ use crate::Error;
 /// ```
 ///
 /// # Safety
-/// Derive it. The hidden items must describe the type truthfully: `visit` names fields that lie within the
-/// type and do not overlap, with their own types, the same as `FIELDS`; `lazy` is the same entry at each
-/// call, made for this type.
+/// Use the derive. The hidden items must describe the type truthfully. `visit` names fields that lie within
+/// the type and do not overlap, with their own types, and the same fields as `FIELDS`. `lazy` returns the
+/// same entry at each call, made for this type.
 #[diagnostic::on_unimplemented(
     message = "MPI cannot carry `{Self}`: it does not implement `MpiDatatype`",
     label = "not a type that MPI can carry",
@@ -61,27 +61,32 @@ use crate::Error;
             definition"
 )]
 pub unsafe trait MpiDatatype: Sized + 'static {
-    /// The type `Runtime` here, so that who implements the trait cannot have called that of anybody else:
-    /// see [`Runtime`](super::runtime::Runtime).
+    /// The type `Runtime` of this crate. An implementation that names it cannot have called functions of
+    /// another crate: see [`Runtime`](super::runtime::Runtime).
     #[doc(hidden)]
     type DtypeRuntime: Ours;
 
-    /// The fields that travel, if the type is a struct or tuple. In which order they travel, unless it is
-    /// this one; whether the compiler has no say in where they lie; whether there are no other fields.
+    /// The fields that are sent, in declared order, if the type is a struct or tuple.
     #[doc(hidden)]
     const LIST: &'static [Field] = &[];
+    /// The packing order, as indices into `LIST`; empty for the declared order.
     #[doc(hidden)]
     const ORDER: &'static [usize] = &[];
+    /// `true` if the compiler does not choose the offsets of the fields.
     #[doc(hidden)]
     const FIXED: bool = true;
+    /// `true` if the type has no fields that are not in `LIST`.
     #[doc(hidden)]
     const COMPLETE: bool = true;
     #[doc(hidden)]
     const FIELDS: Fields = fields::<Self>();
 
     #[doc(hidden)]
-    const DESCRIPTION: Description =
-        if Self::BYTES { Description::Bytes(size_of::<Self>()) } else { Description::Fields(&Self::FIELDS) };
+    const DESCRIPTION: Description = if Self::BYTES {
+        Description::Bytes(size_of::<Self>())
+    } else {
+        Description::Listed(tree_of_fields::<Self>)
+    };
 
     #[doc(hidden)]
     const FACTS: Facts = facts_of_fields::<Self>();
@@ -89,36 +94,37 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     #[doc(hidden)]
     const RUNS: RunBuffer = if Self::BYTES { runs_of_bytes::<Self>() } else { fields::<Self>().runs() };
 
-    /// The type as a field of another one, at its start.
+    /// The type as a field at offset 0 of another type.
     #[doc(hidden)]
     const FIELD: Field = Field::new(&Self::FACTS, &Self::RUNS, Self::lazy);
 
-    /// What the layout is solved for.
+    /// The cost model that the layout is solved for.
     #[doc(hidden)]
     const COSTS: LinearCosts = COSTS;
 
-    /// Whether MPI carries the type as the bytes it takes in memory.
+    /// `true` if MPI transfers the type as its bytes in memory, including padding.
     #[doc(hidden)]
     const BYTES: bool = false;
 
-    /// Whether somebody vouches for what MPI itself receives.
+    /// `true` if the user vouches for the bytes that MPI itself receives.
     #[doc(hidden)]
     const VOUCHED: bool = false;
 
     #[doc(hidden)]
     fn visit(visitor: &mut impl Visitor);
 
-    /// Visits one field, where `ORDER` says in which order they travel.
+    /// Visits one field of `LIST`. Used if `ORDER` gives the packing order.
     #[doc(hidden)]
     fn visit_nth(_visitor: &mut impl Visitor, _field: usize) {}
 
-    /// For a type that travels as a base type: whether these packed bytes are a value of it.
+    /// Returns `true` if the packed bytes are a valid value. Used for types that are transferred as a base
+    /// type.
     #[doc(hidden)]
     fn is_valid(_packed: &[u8]) -> bool {
         true
     }
 
-    /// Visits the type as field `i` of another one.
+    /// Visits the type as field `i` of the type `T`.
     #[doc(hidden)]
     #[inline(always)]
     fn visit_in<T: MpiDatatype>(visitor: &mut impl Visitor, i: usize) {
@@ -128,43 +134,44 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     #[doc(hidden)]
     fn lazy() -> &'static LazyDatatype;
 
-    /// The least-cost type tree of one value; displacements are bytes from its start.
+    /// Returns the least-cost type tree of one value. Displacements are in bytes from the start of the value.
     fn tree() -> &'static TypeTree {
         &Self::lazy().solution().tree
     }
 
-    /// The type map of one value, in runs of equal base types at equal distances: `f64 @ 0, u8 @ 8`.
-    /// Displacements are bytes from its start.
+    /// Returns the type map of one value, in runs of equal base types at equal distances: `f64 @ 0, u8 @ 8`.
+    /// Displacements are in bytes from the start of the value.
     ///
     /// # Errors
-    /// [`Error::Tree`] where the runs are too many to be listed.
+    /// [`Error::Tree`] if there are too many runs to be listed.
     fn type_map() -> Result<Runs, Error> {
         Self::lazy().type_map()
     }
 
-    /// The cost of the type tree in the model it was solved for: by default, how many words describe it.
+    /// Returns the cost of the type tree in its cost model. The default model counts the words that describe
+    /// the tree.
     fn cost() -> u64 {
         Self::lazy().cost()
     }
 
-    /// Whether that cost is known to be the least.
+    /// Returns whether the cost is known to be the least.
     fn optimality() -> Optimality {
         Self::lazy().solution().optimality
     }
 
-    /// The calls that build the MPI datatype.
+    /// Returns the calls that build the MPI datatype.
     fn constructor_calls() -> &'static Program {
         Self::lazy().program()
     }
 
-    /// Where the layout was solved.
+    /// Returns the stage in which the layout was solved.
     fn layout_origin() -> LayoutOrigin {
         Self::lazy().origin()
     }
 
-    /// A picture of a value: each field in its colour, padding hatched, and the least-cost tree. It becomes
-    /// an SVG file ([`Picture::svg`](dtype_core::picture::Picture::svg)) or text for the terminal
-    /// ([`Picture::text`](dtype_core::picture::Picture::text)).
+    /// Returns a picture of a value: each field in its colour, padding hatched, and the least-cost tree. The
+    /// picture can be written as an SVG file ([`Picture::svg`](dtype_core::picture::Picture::svg)) or as text
+    /// for the terminal ([`Picture::text`](dtype_core::picture::Picture::text)).
     ///
     /// ```
     /// use dtype_runtime::MpiDatatype;
@@ -177,26 +184,26 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Tree`] where displacements leave what can be counted.
+    /// [`Error::Tree`] if displacements are too large to be counted.
     #[cfg(feature = "picture")]
     fn draw() -> Result<dtype_core::picture::Picture, Error> {
         let name = std::any::type_name::<Self>();
         super::draw::draw(name, size_of::<Self>(), Self::LIST, Self::lazy(), &Self::COSTS)
     }
 
-    /// Checks that values are valid: that every `bool` in them is 0 or 1, every `char` a
-    /// character, no `NonZero` 0, and every enum one of its variants. [`unpack_into`](crate::unpack_into) and
-    /// all of our receiving calls check this. rsmpi's own calls receive `bool` without, as they do in rsmpi,
-    /// and types with `#[mpi(unsafe_equivalence)]`.
+    /// Checks that values are valid: every `bool` is 0 or 1, every `char` is a character, no `NonZero` is 0,
+    /// and every enum is one of its variants. [`unpack_into`](crate::unpack_into) and all receiving calls of
+    /// this crate check this. rsmpi's own calls check neither `bool`, as in rsmpi itself, nor types with
+    /// `#[mpi(unsafe_equivalence)]`.
     ///
     /// # Errors
-    /// [`Error::InvalidValue`], its offset that in the packed bytes of all values.
+    /// [`Error::InvalidValue`]. Its offset counts the packed bytes of all values.
     fn validate_slice(values: &[Self]) -> Result<(), Error> {
         validate(values)
     }
 
-    /// Values as an rsmpi `Buffer`, to be sent. Slices are buffers themselves, but for types with skipped
-    /// fields.
+    /// Returns values as an rsmpi `Buffer` for sending. Slices are buffers themselves, except for types with
+    /// skipped fields.
     ///
     /// ```no_run
     /// use dtype_runtime::MpiDatatype;
@@ -224,7 +231,7 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         Values(values)
     }
 
-    /// Values as an rsmpi `BufferMut`, to be received into. Skipped fields are left as they are.
+    /// Returns values as an rsmpi `BufferMut` for receiving. Skipped fields keep their values.
     #[cfg(feature = "mpi")]
     fn buffer_mut(values: &mut [Self]) -> ValuesMut<'_, Self>
     where
@@ -233,37 +240,42 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         ValuesMut(values)
     }
 
-    /// The committed MPI datatype: built at the first call in a process, the same handle at every later one,
-    /// freed by `MPI_Finalize` (MPI 4.1 sections 5.1.9 and 11.2.4). Below `MPI_THREAD_SERIALIZED` only the
-    /// main thread may call it; with it, no other thread may be in an MPI call at the same time.
+    /// Returns the committed MPI datatype. The first call in a process builds it, and later calls return the
+    /// same handle. `MPI_Finalize` frees it (MPI 4.1 sections 5.1.9 and 11.2.4). Below
+    /// `MPI_THREAD_SERIALIZED`, only the main thread may call this function. At `MPI_THREAD_SERIALIZED`
+    /// itself, no other thread may be in an MPI call at the same time.
     ///
     /// # Errors
     /// [`Error::NotInitialized`] and [`Error::Finalized`]; [`Error::Thread`] on a thread that may not call
-    /// MPI; [`Error::Mpi`] where MPI refuses a call.
+    /// MPI; [`Error::Mpi`] if an MPI call fails.
     #[cfg(feature = "mpi")]
     fn datatype() -> Result<mpi::datatype::DatatypeRef<'static>, Error> {
         Self::lazy().datatype()
     }
 }
 
-/// Receives the parts of a type, in the order in which they travel. Offsets are in bytes from the value's
-/// start.
+/// A visitor of the parts of a type, in packing order. Offsets are in bytes from the start of the value.
 pub trait Visitor {
-    /// The type travels as this base type.
+    /// Visits a type that is transferred as the base type `base`.
     fn leaf<T: MpiDatatype>(&mut self, base: BaseType);
-    /// The type has a field.
+    /// Visits a field of type `F`.
     fn field<F: MpiDatatype>(&mut self, offset: usize);
-    /// The type is an array: `count` values, one after the other from its start.
+    /// Visits an array: `count` values, one after another from the start of the type.
     fn elements<F: MpiDatatype>(&mut self, count: usize);
 }
 
-/// The fields of a struct or tuple. The constants of nested types refer to each other through this, not
-/// through `FIELDS`: the compiler stops where 128 of them do.
+/// Returns the fields of a struct or tuple. The constants of nested types refer to each other through this
+/// function and not through `FIELDS`: the compiler rejects a chain of 128 constants.
 const fn fields<T: MpiDatatype>() -> Fields {
     Fields { list: T::LIST, order: T::ORDER, fixed: T::FIXED, complete: T::COMPLETE }
 }
 
-/// The facts of a struct or tuple.
+/// Returns the type tree of a struct or tuple, not simplified.
+fn tree_of_fields<T: MpiDatatype>() -> TypeTree {
+    T::FIELDS.tree()
+}
+
+/// Returns the facts of a struct or tuple.
 const fn facts_of_fields<T: MpiDatatype>() -> Facts {
     let facts = fields::<T>().facts();
     Facts {
@@ -274,19 +286,20 @@ const fn facts_of_fields<T: MpiDatatype>() -> Facts {
     }
 }
 
-/// The runs of a type that travels as the bytes it takes in memory.
+/// Returns the runs of a type that is transferred as its bytes in memory.
 ///
 /// # Panics
-/// Where constants are evaluated: the compiler refuses a type of which this cannot be said.
+/// During constant evaluation, if the type cannot be transferred so: see [`must_be_fixed`]. The compiler then
+/// refuses the type.
 pub const fn runs_of_bytes<T: MpiDatatype>() -> RunBuffer {
     must_be_fixed::<T>();
     RunBuffer::of_base(BaseType::Byte).repeated(size_of::<T>() as u64, 1)
 }
 
-/// Asserts that a type may be part of one that travels as bytes.
+/// Asserts that a type may be part of a type that is transferred as bytes.
 ///
 /// # Panics
-/// Where constants are evaluated: the compiler refuses any other type.
+/// During constant evaluation, for any other type. The compiler then refuses the type.
 pub const fn must_be_fixed<T: MpiDatatype>() {
     assert!(
         T::FACTS.complete && T::FACTS.fixed,
@@ -297,7 +310,7 @@ pub const fn must_be_fixed<T: MpiDatatype>() {
 }
 
 impl LazyDatatype {
-    /// The entry of a type.
+    /// Creates the entry of a type.
     pub const fn new<T: MpiDatatype>(expansion: Option<Expansion>) -> Self {
         let solved = if expansion.is_some() { unsolved } else { solved::<T> };
         let bounds = Bounds::of_extent(size_of::<T>() as i64);
@@ -305,13 +318,14 @@ impl LazyDatatype {
     }
 }
 
-/// The layout of a type as constant evaluation solves it: done once, when code for this function is made.
+/// Returns the layout of a type, solved by constant evaluation when the compiler generates code for this
+/// function.
 fn solved<T: MpiDatatype>() -> Option<&'static Solved> {
     const { &Solved::of(&T::RUNS, &T::COSTS) }.as_ref()
 }
 
-/// Whether `T` is the Rust type of the base type of this name: an expansion that read a name asks what the
-/// name means here.
+/// Returns `true` if `T` is the Rust type of the base type with this name. An expansion that has read the
+/// name of a type checks with this function what the name means there.
 pub const fn is_base<T: MpiDatatype>(base: &str) -> bool {
     let Some(found) = T::FACTS.base else { return false };
     let (found, base) = (found.name().as_bytes(), base.as_bytes());
@@ -321,4 +335,67 @@ pub const fn is_base<T: MpiDatatype>(base: &str) -> bool {
         i += 1;
     }
     is_it
+}
+
+/// Checks that values are valid, whatever bytes they hold.
+fn validate<T: MpiDatatype>(values: &[T]) -> Result<(), Error> {
+    let mut looking = InMemory { value: values.as_ptr().cast(), at: 0, invalid: None };
+    looking.elements::<T>(values.len());
+    looking.invalid.map_or(Ok(()), Err)
+}
+
+/// A visitor that searches for the first invalid value in memory. It reads values as bytes, because an
+/// invalid value must not be read as its type.
+///
+/// Only [`validate`] creates it, over values of the type whose `visit` it is passed to.
+struct InMemory {
+    /// The address of the current value.
+    value: *const u8,
+    /// The number of packed bytes visited so far.
+    at: usize,
+    invalid: Option<Error>,
+}
+
+impl Visitor for InMemory {
+    fn leaf<T: MpiDatatype>(&mut self, base: BaseType) {
+        let size = base.size() as usize;
+        // SAFETY: by the contract of `MpiDatatype`, a type that is transferred as a base type has its size
+        // and no padding, and lies within the borrowed values.
+        let bytes = unsafe { slice::from_raw_parts(self.value, size) };
+        if self.invalid.is_none() && !T::is_valid(bytes) {
+            self.invalid = invalid::<T>(bytes, self.at);
+        }
+        self.at += size;
+    }
+
+    fn field<F: MpiDatatype>(&mut self, offset: usize) {
+        let value = self.value;
+        self.value = value.wrapping_add(offset);
+        self.elements::<F>(1);
+        self.value = value;
+    }
+
+    fn elements<F: MpiDatatype>(&mut self, count: usize) {
+        let (size, first) = (F::FACTS.packed_size, self.value);
+        if F::FACTS.any_pattern || size == 0 || self.invalid.is_some() {
+            self.at += size * count;
+            return;
+        }
+        for i in 0..count {
+            self.value = first.wrapping_add(i * size_of::<F>());
+            F::visit(self);
+        }
+        self.value = first;
+    }
+}
+
+/// Returns an error for the first invalid value of `packed`, which begins at packed byte `at` of all values.
+#[cold]
+pub(super) fn invalid<T: MpiDatatype>(packed: &[u8], at: usize) -> Option<Error> {
+    let size = T::FACTS.packed_size;
+    let (i, value) = packed.chunks_exact(size).enumerate().find(|(_, value)| !T::is_valid(value))?;
+    let mut found = [0; 8];
+    found[..size].copy_from_slice(value);
+    let (offset, found) = (at + i * size, u64::from_le_bytes(found));
+    Some(Error::InvalidValue { what: type_name::<T>(), offset, found })
 }

@@ -5,7 +5,7 @@ use dtype_core::{Bounds, LinearCosts, picture::Picture};
 use super::{entry::LazyDatatype, fields::Field};
 use crate::Error;
 
-/// The picture of a value of a type with this name and size in bytes: each field in its colour, padding
+/// Returns a picture of a value of a type with this name and size in bytes: each field in its colour, padding
 /// hatched, and the least-cost tree.
 pub(super) fn draw(
     type_name: &str,
@@ -14,7 +14,7 @@ pub(super) fn draw(
     lazy: &LazyDatatype,
     costs: &LinearCosts,
 ) -> Result<Picture, Error> {
-    // The last part of the path, with what stands in angle brackets.
+    // The last part of the path, with its generic arguments.
     let end = type_name.find('<').unwrap_or(type_name.len());
     let name = type_name[..end].rfind("::").map_or(type_name, |at| &type_name[at + 2..]);
     let solution = lazy.solution();

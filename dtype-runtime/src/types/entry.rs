@@ -1,4 +1,4 @@
-//! One entry a layout: solved at the latest at first use, built once, kept for the life of the process.
+//! The entry of a layout: it is solved at first use at the latest, and its datatype is built once.
 
 use std::{
     borrow::Cow,
@@ -13,23 +13,22 @@ use dtype_core::{
     solve_layout,
 };
 
-use super::fields::Fields;
 #[cfg(feature = "mpi")]
 use crate::mpi::{Handle, Slot, has_large_counts};
 use crate::{Error, engine::Plan};
 
-/// The cost model of all that is solved here; the macros use the same.
+/// The cost model of layouts that do not choose their own; the macros use the same.
 pub const COSTS: LinearCosts = NodeCosts::THESIS.linear();
 
-/// Where a layout was solved: the tiers of the compiler.
+/// The stage in which a layout was solved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LayoutOrigin {
-    /// In the macro: the expansion holds the finished constructor calls.
+    /// Macro expansion: the expansion holds the finished constructor calls.
     Expansion,
-    /// While the compiler evaluated constants: the program holds the finished tree.
+    /// Constant evaluation: the program holds the finished tree.
     ConstantEvaluation,
-    /// In the running program, at first use.
+    /// Run time, at first use.
     RunTime,
 }
 
@@ -43,18 +42,19 @@ impl fmt::Display for LayoutOrigin {
     }
 }
 
-/// What the MPI datatype of an entry is for.
+/// The purpose of an entry's MPI datatype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
-    /// Messages, and so MPI's own copies. Complex numbers that the library would tear apart are two numbers
-    /// each.
+    /// Messages, including copies that MPI itself makes. Complex numbers that the library would copy wrongly
+    /// are built as two numbers each.
     Messages,
-    /// Whatever there is, reductions in windows too: it is made of the predefined datatypes that it says.
+    /// Any purpose, including reductions in windows: the datatype consists of the predefined datatypes in its
+    /// tree.
     #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "there are no MPI datatypes"))]
     Any,
 }
 
-/// What a macro has worked out.
+/// The result of a macro.
 pub struct Expansion {
     /// The cost of the tree.
     pub cost: u64,
@@ -62,61 +62,59 @@ pub struct Expansion {
     pub calls: &'static str,
 }
 
-/// A layout as it is written down, not yet solved.
+/// A layout as written down, not yet solved.
 pub enum Description {
-    /// A type that travels as a base type.
+    /// A type that is transferred as a base type.
     Leaf(BaseType),
-    /// A type that travels as its bytes in memory: their number.
+    /// A type that is transferred as its bytes in memory, with their number.
     Bytes(usize),
     /// An array: the layout of its elements, their number and their distance in bytes.
     Elements(fn() -> &'static LazyDatatype, usize, usize),
-    /// A struct or tuple.
-    Fields(&'static Fields),
-    /// What is no type, listed by a function.
+    /// A struct, a tuple, or a part of an array. The function returns its tree.
     Listed(fn() -> TypeTree),
-    /// What is known at run time only.
+    /// A layout that is known only at run time.
     Given(Arc<TypeTree>),
 }
 
 impl Description {
-    /// The type tree: of a struct, a strc of the trees of its fields, nothing simplified but them.
+    /// Returns the type tree. For a struct, it is a strc of the solved trees of the fields, not simplified
+    /// further.
     pub(crate) fn tree(&self) -> Cow<'_, TypeTree> {
         Cow::Owned(match self {
             Self::Leaf(base) => TypeTree::Leaf(*base),
             Self::Bytes(size) => TypeTree::vector(*size as u64, 1, TypeTree::Leaf(BaseType::Byte)),
             Self::Elements(element, count, stride) => match element().solution().tree.clone() {
-                // Elements without data may be more than fit a count.
+                // The number of elements without data may not fit a count.
                 TypeTree::Struct { children, .. } if children.is_empty() => TypeTree::structure([], []),
                 element => TypeTree::vector(*count as u64, *stride as i64, element),
             },
-            Self::Fields(fields) => fields.tree(),
             Self::Listed(list) => list(),
             Self::Given(tree) => return Cow::Borrowed(tree),
         })
     }
 }
 
-/// What makes a layout that is known at run time the same as another.
+/// The key of a layout that is known at run time. Layouts with equal keys share an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Wanted {
-    /// Its tree, as it is written down.
+    /// The tree as written down.
     pub(crate) tree: Arc<TypeTree>,
-    /// The cost model of its solution.
+    /// The cost model that the layout is solved for.
     pub(crate) costs: LinearCosts,
     /// The bounds that its MPI datatype must have, if they matter.
     pub(crate) bounds: Option<Bounds>,
-    /// What that is for.
+    /// The purpose of the MPI datatype.
     pub(crate) purpose: Purpose,
 }
 
 impl Wanted {
-    /// A datatype for messages, by the costs that the macros know too.
+    /// Returns the key of a datatype for messages, with the cost model of the macros.
     pub(crate) fn new(tree: TypeTree, bounds: Option<Bounds>) -> Self {
         Self { tree: Arc::new(tree), costs: COSTS, bounds, purpose: Purpose::Messages }
     }
 }
 
-/// A layout with everything that is worked out of it once.
+/// A layout with everything that is computed from it once.
 pub struct LazyDatatype {
     description: Description,
     costs: LinearCosts,
@@ -125,7 +123,7 @@ pub struct LazyDatatype {
     #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "there are no MPI datatypes"))]
     purpose: Purpose,
     expansion: Option<Expansion>,
-    /// What constant evaluation has solved.
+    /// Returns the solution of constant evaluation, if there is one.
     solved: fn() -> Option<&'static Solved>,
     solution: OnceLock<Solution>,
     program: OnceLock<Program>,
@@ -135,14 +133,14 @@ pub struct LazyDatatype {
 }
 
 impl LazyDatatype {
-    /// The entry of a layout that is known at run time.
+    /// Creates the entry of a layout that is known at run time.
     pub(crate) fn of_wanted(wanted: Wanted) -> Self {
         let Wanted { tree, costs, bounds, purpose } = wanted;
         Self { purpose, ..Self::of(Description::Given(tree), costs, bounds, None, unsolved) }
     }
 
-    /// An entry. Of what is not named in `solved` nothing is evaluated, nor does it find its way into the
-    /// program; an expansion is believed, since it was compared with the compiler's own layout.
+    /// Creates an entry. A constant is evaluated, and becomes part of the program, only if `solved` names it.
+    /// The expansion is trusted, because it has been compared with the compiler's own layout.
     pub(crate) const fn of(
         description: Description,
         costs: LinearCosts,
@@ -173,7 +171,8 @@ impl LazyDatatype {
         }
     }
 
-    /// The solved tree. An expansion holds only the calls; its tree is found again when somebody looks.
+    /// Returns the solved tree. An expansion holds only the calls, so its tree is solved again at the first
+    /// request.
     pub(crate) fn solution(&self) -> &Solution {
         self.solution.get_or_init(|| match (self.solved)() {
             Some(solved) => solved.solution(),
@@ -197,7 +196,7 @@ impl LazyDatatype {
         })
     }
 
-    /// The committed datatype, built at the first call.
+    /// Returns the committed datatype, which the first call builds.
     #[cfg(feature = "mpi")]
     pub(crate) fn handle(&self) -> Result<Handle, Error> {
         let may_split = self.purpose == Purpose::Messages;
@@ -213,7 +212,7 @@ impl LazyDatatype {
         })
     }
 
-    /// The same of an entry that is never dropped.
+    /// Returns the committed datatype of an entry that is never dropped.
     #[cfg(feature = "mpi")]
     pub(crate) fn datatype(&'static self) -> Result<DatatypeRef<'static>, Error> {
         let handle = self.handle()?;
@@ -222,13 +221,13 @@ impl LazyDatatype {
         Ok(unsafe { DatatypeRef::from_raw(handle.raw()) })
     }
 
-    /// The bounds that the MPI datatype must have, if they matter.
+    /// Returns the bounds that the MPI datatype must have, if they matter.
     #[cfg(feature = "mpi")]
     pub(crate) fn bounds(&self) -> Option<Bounds> {
         self.bounds
     }
 
-    /// The plan for packing, which whoever asks first makes.
+    /// Returns the plan for packing, which the first caller makes.
     pub(crate) fn plan(&self, make: impl FnOnce() -> Plan) -> &Plan {
         self.plan.get_or_init(make)
     }
@@ -238,7 +237,7 @@ impl LazyDatatype {
     }
 }
 
-/// Where nothing is known before the program runs.
+/// Returns `None`, for layouts that constant evaluation does not solve.
 pub(crate) fn unsolved() -> Option<&'static Solved> {
     None
 }

@@ -1,40 +1,40 @@
-//! What is known of a type while constants are evaluated.
+//! Facts about types that are known during constant evaluation.
 
 use dtype_core::BaseType;
 
-/// What is known of a type while constants are evaluated.
+/// Facts about a type that are known during constant evaluation.
 #[derive(Clone, Copy)]
-#[allow(clippy::struct_excessive_bools)] // each is a question of its own
+#[allow(clippy::struct_excessive_bools)] // independent facts
 pub struct Facts {
-    /// Bytes of the type's data: the sum of its base types' sizes.
+    /// The packed size in bytes: the sum of the sizes of the base types.
     pub packed_size: usize,
-    /// Bytes that MPI carries of it: more, if something in it travels as bytes and has padding.
+    /// The number of bytes that MPI transfers: more than `packed_size` if a part with padding is transferred
+    /// as bytes.
     pub wire_size: usize,
-    /// Whether the packed bytes are the bytes in memory: no padding, and the order of travel is that in
-    /// memory.
+    /// `true` if the packed bytes are the bytes in memory: no padding and no reordering.
     pub dense: bool,
-    /// Whether every pattern of the packed bytes is a value.
+    /// `true` if every pattern of the packed bytes is a valid value.
     pub any_pattern: bool,
-    /// Whether the layout is the same in every program: no part of it is left to the compiler.
+    /// `true` if the layout is the same in every program: the compiler chooses no part of it.
     pub fixed: bool,
-    /// Whether every field travels.
+    /// `true` if every field is sent.
     pub complete: bool,
-    /// Whether MPI may write values itself: every pattern is one, but for `bool`, or somebody vouches for
-    /// what comes.
+    /// `true` if MPI may write values itself: every pattern is valid, apart from `bool`, or the user vouches
+    /// for the bytes that arrive.
     pub receivable: bool,
-    /// The base type as which the type travels, if it is a single one.
+    /// The base type that the type is transferred as, if it is a single one.
     pub base: Option<BaseType>,
 }
 
 impl Facts {
-    /// The facts of a type that travels as a base type.
+    /// Returns the facts of a type that is transferred as a base type.
     pub const fn of_base(base: BaseType, any_pattern: bool) -> Self {
         let size = base.size() as usize;
         let receivable = any_pattern || matches!(base, BaseType::Bool);
         Self { packed_size: size, wire_size: size, any_pattern, receivable, base: Some(base), ..Self::EMPTY }
     }
 
-    /// The facts of a type without fields; the start for others.
+    /// The facts of a type without fields, from which others are built.
     pub const EMPTY: Self = Self {
         packed_size: 0,
         wire_size: 0,
@@ -46,7 +46,7 @@ impl Facts {
         base: None,
     };
 
-    /// Adds a field, `offset` bytes from the start.
+    /// Adds a field at `offset` bytes from the start.
     #[must_use]
     pub const fn with_field(self, offset: usize, facts: &Self) -> Self {
         Self {
@@ -61,14 +61,14 @@ impl Facts {
         }
     }
 
-    /// Those of an array of `count` elements with these.
+    /// Returns the facts of an array of `count` elements with these facts.
     #[must_use]
     pub const fn elements(self, count: usize) -> Self {
         let Self { packed_size, wire_size, .. } = self;
         Self { packed_size: packed_size * count, wire_size: wire_size * count, base: None, ..self }
     }
 
-    /// Whether MPI carries padding in it.
+    /// Returns `true` if MPI transfers padding within the type.
     pub const fn has_blocks(&self) -> bool {
         self.wire_size != self.packed_size
     }

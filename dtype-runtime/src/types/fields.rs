@@ -1,27 +1,27 @@
-//! What a struct or tuple is made of, in constants.
+//! The fields of structs and tuples, in constants.
 
 use dtype_core::{TypeTree, constant::RunBuffer};
 
 use super::{entry::LazyDatatype, facts::Facts};
 
-/// What a struct or tuple is made of, in a constant.
+/// The fields of a struct or tuple, in a constant.
 #[derive(Clone, Copy)]
 pub struct Fields {
-    /// Those that travel, in declared order.
+    /// The fields that are sent, in declared order.
     pub list: &'static [Field],
-    /// In which order they travel, by their numbers in the list; as declared if this is empty.
+    /// The packing order, as indices into the list; empty for the declared order.
     pub order: &'static [usize],
-    /// Whether the compiler has no say in where they lie.
+    /// `true` if the compiler does not choose the offsets.
     pub fixed: bool,
-    /// Whether there are no others.
+    /// `true` if the struct or tuple has no other fields.
     pub complete: bool,
 }
 
-/// A field that travels: its offset in bytes, and of its type, the facts, the runs and the layout.
+/// A field that is sent: its offset in bytes, and the facts, the runs and the layout of its type.
 #[derive(Clone, Copy)]
 pub struct Field {
     offset: usize,
-    /// Its name, or number.
+    /// The name, or the number in a tuple.
     #[cfg_attr(not(feature = "picture"), allow(dead_code))]
     name: &'static str,
     facts: &'static Facts,
@@ -30,7 +30,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// One at the start.
+    /// Creates a field at offset 0.
     pub const fn new(
         facts: &'static Facts,
         runs: &'static RunBuffer,
@@ -39,24 +39,24 @@ impl Field {
         Self { offset: 0, name: "", facts, runs, lazy }
     }
 
-    /// Bytes from the start.
+    /// Returns the offset in bytes from the start.
     pub const fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The same field under its name, `offset` bytes from the start.
+    /// Returns the field with this name, `offset` bytes from the start.
     #[must_use]
     pub const fn at(self, offset: usize, name: &'static str) -> Self {
         Self { offset, name, ..self }
     }
 
-    /// What it is called.
+    /// Returns the name of the field.
     #[cfg(feature = "picture")]
     pub(super) const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Bytes up to its last one that travels.
+    /// Returns the number of bytes up to the end of the last byte that is sent.
     #[cfg(feature = "picture")]
     pub(super) fn size(&self) -> u64 {
         (self.lazy)().solution().tree.measure().map_or(0, |measure| measure.upper_bound.max(0) as u64)
@@ -64,12 +64,12 @@ impl Field {
 }
 
 impl Fields {
-    /// Which field travels as number `i`.
+    /// Returns the index of the field at position `i` of the packing order.
     const fn nth(&self, i: usize) -> usize {
         if self.order.is_empty() { i } else { self.order[i] }
     }
 
-    /// What is known of all of them together.
+    /// Returns the facts of all fields together.
     pub const fn facts(&self) -> Facts {
         let (mut facts, mut i) = (Facts { fixed: self.fixed, complete: self.complete, ..Facts::EMPTY }, 0);
         while i < self.list.len() {
@@ -80,7 +80,7 @@ impl Fields {
         facts
     }
 
-    /// Whether they are at these offsets, in declared order.
+    /// Returns `true` if the fields are at these offsets, in declared order.
     pub const fn lie_at(&self, offsets: &[usize]) -> bool {
         let (mut lie, mut i) = (self.list.len() == offsets.len(), 0);
         while lie && i < offsets.len() {
@@ -90,7 +90,7 @@ impl Fields {
         lie
     }
 
-    /// The runs of all of them.
+    /// Returns the runs of all fields.
     pub const fn runs(&self) -> RunBuffer {
         let (mut all, mut i) = (RunBuffer::new(), 0);
         while i < self.list.len() {
@@ -101,7 +101,7 @@ impl Fields {
         all
     }
 
-    /// Their types at their places, in the order of travel.
+    /// Returns a strc of the types of the fields at their offsets, in packing order.
     pub(crate) fn tree(&self) -> TypeTree {
         let order = || (0..self.list.len()).map(|i| &self.list[self.nth(i)]);
         let displacements = order().map(|field| field.offset as i64);
@@ -109,16 +109,16 @@ impl Fields {
         TypeTree::structure(displacements.collect::<Vec<_>>(), children.collect::<Vec<_>>())
     }
 
-    /// Whether fields travel in another order than declared, and are too many for a loop over them; it is
-    /// slower than a plan.
+    /// Returns `true` if the packing order is not the declared one, and there are too many fields for a loop
+    /// over them. The loop is then slower than a plan.
     pub(crate) const fn are_many_in_memory_order(&self) -> bool {
         const FEW: usize = 16;
         self.order.len() > FEW
     }
 }
 
-/// The numbers of fields in the order in which they lie in memory; of fields without size at one place, the
-/// first declared is the first.
+/// Returns the indices of the fields in memory order. Fields of size 0 at the same offset stay in declared
+/// order.
 pub const fn in_memory<const N: usize>(list: &[Field]) -> [usize; N] {
     let (mut order, mut i) = ([0; N], 0);
     while i < N {

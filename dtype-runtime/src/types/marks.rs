@@ -1,8 +1,8 @@
-//! What rsmpi may do with values of a type: marks that the derive gives, and that rsmpi's `Equivalence` asks
-//! for.
+//! Marks: traits that the derive implements, and that rsmpi's `Equivalence` requires. They say what rsmpi may
+//! do with values.
 //!
-//! Our own calls look at what arrives before it becomes a value. rsmpi's have MPI write it where the value
-//! is.
+//! The calls of this crate check the bytes that arrive before they become values. rsmpi's calls have MPI
+//! write directly into the values.
 
 use std::{
     marker::PhantomData,
@@ -11,16 +11,16 @@ use std::{
 
 use super::runtime::{Ours, Runtime};
 
-/// Types that MPI itself may receive: every pattern of the bytes that travel is a value.
+/// Types that MPI itself may receive: every pattern of the transferred bytes is a valid value.
 ///
-/// Not `char`, `NonZero`, or enums: a message of the integers that they travel as has values that they have
-/// not. `bool` is one, as in rsmpi, whose own sends of bytes can meet a receive of `bool` just as well. What
-/// is made of such types, derives it with [`MpiDatatype`](crate::MpiDatatype).
+/// `char`, `NonZero` and enums do not implement the trait: a message of their integers may hold values that
+/// they do not have. `bool` does, as in rsmpi, whose own sends of bytes can match a receive of `bool` as
+/// well. Types that consist of such types derive the trait with [`MpiDatatype`](crate::MpiDatatype).
 ///
 /// ```
 /// use dtype_runtime::{MpiDatatype, types::AnyPattern};
 ///
-/// /// Whoever sends these sends one of the two.
+/// /// All ranks send one of these two values.
 /// #[derive(MpiDatatype)]
 /// #[mpi(unsafe_equivalence)]
 /// #[repr(u8)]
@@ -31,7 +31,8 @@ use super::runtime::{Ours, Runtime};
 /// ```
 ///
 /// # Safety
-/// Whatever MPI receives with the datatype of the type is a value of it, or somebody vouches for it.
+/// Every byte pattern that MPI receives with the datatype of the type is a valid value, or the user vouches
+/// for the bytes that arrive.
 #[diagnostic::on_unimplemented(
     message = "rsmpi's own calls cannot take `{Self}`: not all bytes that they may receive are a value of it",
     label = "MPI does not look at what it receives",
@@ -47,10 +48,10 @@ pub unsafe trait AnyPattern {
     type DtypeRuntime: Ours;
 }
 
-/// Types without fields that stay at home.
+/// Types without skipped fields.
 ///
 /// # Safety
-/// All fields travel.
+/// All fields are sent.
 #[diagnostic::on_unimplemented(
     message = "rsmpi's own calls cannot take values of `{Self}`: it has fields with `#[mpi(skip)]`",
     label = "values that rsmpi makes of what it receives would lack these fields",
@@ -62,7 +63,7 @@ pub unsafe trait Complete {
     type DtypeRuntime: Ours;
 }
 
-/// What nobody implements: in its place the compiler says why rsmpi cannot take an enum.
+/// A bound that no type satisfies. Its message explains why rsmpi cannot take an enum.
 #[diagnostic::on_unimplemented(
     message = "rsmpi's own calls cannot take `{T}`: not all bytes that they may receive are a value of it",
     label = "MPI does not look at what it receives",
@@ -72,7 +73,7 @@ pub unsafe trait Complete {
 )]
 pub trait ReceivedByMpi<T> {}
 
-/// The same of a struct with fields that stay at home.
+/// A bound that no type satisfies. Its message explains why rsmpi cannot take a struct with skipped fields.
 #[diagnostic::on_unimplemented(
     message = "rsmpi's own calls cannot take values of `{T}`: it has fields with `#[mpi(skip)]`",
     label = "values that rsmpi makes of what it receives would lack these fields",
@@ -81,17 +82,18 @@ pub trait ReceivedByMpi<T> {}
 )]
 pub trait MadeByRsmpi<T> {}
 
-/// `{generic parameters} {type}`, with conditions.
+/// Implements a mark for each `{generic parameters} {type}`, with conditions.
 macro_rules! marks {
     ($mark:ident: $([$($generics:tt)*] $type:ty $(where $($bounds:tt)*)?;)*) => {$(
-        // SAFETY: a number of any bits, no data, or what holds only such; of `bool` see the trait.
+        // SAFETY: the type is a number of any bits, has no data, or holds only such types; for `bool`, see
+        // the trait.
         unsafe impl<$($generics)*> $mark for $type $(where $($bounds)*)? {
             type DtypeRuntime = Runtime;
         }
     )*};
 }
 
-/// Both marks of types without parameters, and of those that hold others.
+/// Implements both marks for types without parameters, or one mark for types that hold others.
 macro_rules! both_marks {
     (numbers: $($type:ty)*) => {
         marks!(AnyPattern: $([] $type;)*);

@@ -1,14 +1,14 @@
-//! Types that MPI can carry: the trait, what rsmpi may do with values, and buffers of values.
+//! Types that MPI can carry: the trait, the marks for rsmpi, and buffers of values.
 //!
-//! [`MpiDatatype`] is derived. [`AnyPattern`] and [`Complete`] are bounds for generic code that hands values
-//! to rsmpi's own calls; `Values` and `ValuesMut` (with the feature `mpi`) are what `T::buffer` and
-//! `T::buffer_mut` give.
+//! [`MpiDatatype`] is derived. [`AnyPattern`] and [`Complete`] are bounds for generic code that passes values
+//! to rsmpi's own calls. `T::buffer` and `T::buffer_mut` (with the feature `mpi`) return `Values` and
+//! `ValuesMut`.
 
-// The files: `datatype`, the trait; `base`, who implements it here; `fields`, `facts`, what structs are made
-// of, and what is known of a type; `entry`, everything that is worked out of a type or layout once; `cache`,
-// entries that have no `static` of their own; `check`, which bytes are values; `marks`, what rsmpi may do
-// with values; `values`, `rsmpi`, what rsmpi asks of types; `runtime`, who has written an implementation. The
-// room builds on `engine` and `mpi`, and knows no layouts.
+// The files: `datatype`, the trait; `base`, its implementations for types of other crates; `fields` and
+// `facts`, constants about structs and other types; `entry`, everything that is computed once from a type or
+// layout; `cache`, entries that have no `static` of their own; `check`, the validity of packed bytes;
+// `marks`, what rsmpi may do with values; `values` and `rsmpi`, the traits of rsmpi; `runtime`, the type that
+// ties expansions to this crate. This module uses `engine` and `mpi`, and does not know layouts.
 
 mod base;
 pub(crate) mod cache;

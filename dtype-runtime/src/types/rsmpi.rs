@@ -1,5 +1,5 @@
-//! What rsmpi asks of types: a datatype, and slices as buffers, for types with skipped fields. rsmpi's own
-//! buffers are of types that it may also make new values of, which would lack those fields.
+//! rsmpi's traits: the datatype of a type, and slices as buffers, for types with skipped fields. rsmpi's own
+//! buffers do not serve them: rsmpi may create new values of a buffer's type, which would lack those fields.
 
 use std::{any::type_name, os::raw::c_void};
 
@@ -14,13 +14,13 @@ use super::{
 };
 use crate::Error;
 
-/// The datatype for rsmpi's `Equivalence`, which cannot return an error.
+/// Returns the datatype for rsmpi's `Equivalence`, which cannot return an error.
 ///
 /// # Panics
 /// With the text of the error that [`MpiDatatype::datatype`] returns: before `MPI_Init`, after
-/// `MPI_Finalize`, and where MPI refuses a constructor call.
+/// `MPI_Finalize`, and if a constructor call fails.
 pub fn equivalent_datatype<T: MpiDatatype>() -> DatatypeRef<'static> {
-    // Whatever bounds an implementation of `Equivalence` was written with.
+    // An implementation of `Equivalence` may have any bounds, so they cannot be relied on here.
     const {
         assert!(
             T::FACTS.complete && T::FACTS.receivable,
@@ -34,10 +34,10 @@ pub(crate) fn or_panic<D>(datatype: Result<D, Error>, of: &str) -> D {
     datatype.unwrap_or_else(|error| panic!("no MPI datatype for `{of}`: {error}"))
 }
 
-/// A number of things as MPI's count.
+/// Converts a number of things to an MPI count.
 ///
 /// # Panics
-/// Beyond the largest count, as rsmpi's own slices do.
+/// If the number exceeds the largest count, as with rsmpi's own slices.
 pub(crate) fn number_of(number: usize, things: &str, of: &str) -> Count {
     Count::try_from(number).unwrap_or_else(|_| {
         panic!(
@@ -48,12 +48,14 @@ pub(crate) fn number_of(number: usize, things: &str, of: &str) -> Count {
 }
 
 // The conditions of rsmpi's traits for buffers:
-// 1. the datatype is committed, and lives as long as MPI is usable;
-// 2. from the pointer on there are `count` of it, in what is borrowed: the elements of a slice lie an extent
-//    of the datatype apart, which by the contract of `MpiDatatype` covers fields of each element only;
-// 3. what is received into is borrowed mutably, and whatever MPI writes there is a value: `AnyPattern`.
+// 1. The datatype is committed, and lives as long as MPI is usable.
+// 2. The borrowed memory holds `count` elements of the datatype from the pointer on. The elements of a slice
+//    lie one extent of the datatype apart. By the contract of `MpiDatatype`, the datatype covers only fields
+//    of each element.
+// 3. Memory that is received into is borrowed mutably, and whatever MPI writes there is a value:
+//    `AnyPattern`.
 
-// SAFETY: 1, it is kept until `MPI_Finalize`.
+// SAFETY: 1: the datatype is kept until `MPI_Finalize`.
 unsafe impl<T: MpiDatatype> AsDatatype for Values<'_, T> {
     type Out = DatatypeRef<'static>;
     fn as_datatype(&self) -> Self::Out {
@@ -61,24 +63,24 @@ unsafe impl<T: MpiDatatype> AsDatatype for Values<'_, T> {
     }
 }
 
-// SAFETY: 2, the length of the slice.
+// SAFETY: 2: the count is the length of the slice.
 unsafe impl<T: MpiDatatype> Collection for Values<'_, T> {
     fn count(&self) -> Count {
         number_of(self.0.len(), "values", type_name::<T>())
     }
 }
 
-// SAFETY: 2, the first element.
+// SAFETY: 2: the pointer is that of the first element.
 unsafe impl<T: MpiDatatype> Pointer for Values<'_, T> {
     fn pointer(&self) -> *const c_void {
         self.0.as_ptr().cast()
     }
 }
 
-// SAFETY: 1 and 2 by the three implementations before it.
+// SAFETY: 1 and 2, by the three implementations above.
 unsafe impl<T: MpiDatatype> Buffer for Values<'_, T> {}
 
-// SAFETY: 1, it is kept until `MPI_Finalize`.
+// SAFETY: 1: the datatype is kept until `MPI_Finalize`.
 unsafe impl<T: MpiDatatype> AsDatatype for ValuesMut<'_, T> {
     type Out = DatatypeRef<'static>;
     fn as_datatype(&self) -> Self::Out {
@@ -86,20 +88,21 @@ unsafe impl<T: MpiDatatype> AsDatatype for ValuesMut<'_, T> {
     }
 }
 
-// SAFETY: 2, the length of the slice.
+// SAFETY: 2: the count is the length of the slice.
 unsafe impl<T: MpiDatatype> Collection for ValuesMut<'_, T> {
     fn count(&self) -> Count {
         number_of(self.0.len(), "values", type_name::<T>())
     }
 }
 
-// SAFETY: 2, the first element; 3, since only `buffer_mut` makes one, of a type that is `AnyPattern`.
+// SAFETY: 2: the pointer is that of the first element. 3: only `buffer_mut` makes a `ValuesMut`, and its type
+// is `AnyPattern`.
 unsafe impl<T: MpiDatatype> PointerMut for ValuesMut<'_, T> {
     fn pointer_mut(&mut self) -> *mut c_void {
         self.0.as_mut_ptr().cast()
     }
 }
 
-// SAFETY: 1 and 2 by the three implementations before it; 3, as before, and since the slice is borrowed
+// SAFETY: 1 and 2, by the three implementations above. 3: as above, and because the slice is borrowed
 // mutably.
 unsafe impl<T: MpiDatatype> BufferMut for ValuesMut<'_, T> {}

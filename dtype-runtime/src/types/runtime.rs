@@ -1,11 +1,13 @@
-//! Who has written an implementation.
+//! The type that ties expansions to this crate.
 
 /// The functions that expansions call in the implementations that they write.
 ///
-/// An expansion reaches all of it by a path that its user may have chosen, `#[mpi(crate = "…")]`, to a module
-/// that may have other functions of these names. Those of a type only we can write; and that it is this type
-/// the compiler finds out, since the traits implemented name it, as their type `DtypeRuntime`, which is
-/// `Ours`. No other trait has a type of that name, so that an implementation is of none but these.
+/// An expansion reaches this crate by a path that its user may choose with `#[mpi(crate = "…")]`. The path
+/// may lead to a module that has other functions of the same names. Therefore the functions belong to this
+/// type: only this crate can write functions of it. The compiler checks that the path leads to this type. The
+/// implemented traits have an associated type `DtypeRuntime`, which must be `Ours`, and the expansion sets it
+/// to `Runtime`. No other trait has an associated type of that name, so an expansion implements only these
+/// traits.
 #[derive(Clone, Copy, Debug)]
 pub struct Runtime(());
 
@@ -14,7 +16,7 @@ impl Runtime {
     pub const OURS: Self = Self(());
 }
 
-/// [`Runtime`], and nothing else.
+/// A trait that only [`Runtime`] implements.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not of the crate `dtype-runtime`",
     label = "expansions call what is in this crate, and trust it",

@@ -1,6 +1,7 @@
-//! What is kept on a communicator of the program's, as an attribute (MPI 4.1 section 7.7.2): the contexts in
-//! which segments travel, two communicators of our own, where no message of anybody else's can be met; with
-//! `DTYPE_CHECK=1` a third one for descriptions; and what was measured between its ranks.
+//! The state that is kept on a communicator of the program, as an attribute (MPI 4.1 section 7.7.2). It holds
+//! the contexts of segments: two communicators of this crate, which carry no other messages. With
+//! `DTYPE_CHECK=1`, it holds a third communicator for descriptions. It also holds the tables that were
+//! measured between the ranks.
 
 use std::{
     cell::Cell,
@@ -29,12 +30,12 @@ use crate::{
     mpi::{SUCCESS, at_end, called, checked, greatest_tag, no_copy, ready_on, return_errors},
 };
 
-/// Lets messages travel on [`Wire::Segments`](super::Wire::Segments) between the ranks of a communicator, and
-/// with `DTYPE_CHECK=1` has their base types compared. All of them call this, once, before the first such
-/// message; it is a collective call, and another one does nothing.
+/// Prepares a communicator for messages on [`Wire::Segments`](super::Wire::Segments). With `DTYPE_CHECK=1`,
+/// base types of messages are compared from then on. All ranks must call this collective function once before
+/// the first such message; a second call does nothing.
 ///
-/// It makes two communicators with the same ranks, which live as long as this one, or until `MPI_Finalize`;
-/// with `DTYPE_CHECK=1` a third one, which lives until `MPI_Finalize`.
+/// The function creates two communicators with the same ranks. They live as long as the given communicator,
+/// or until `MPI_Finalize`. With `DTYPE_CHECK=1` it creates a third one, which lives until `MPI_Finalize`.
 ///
 /// ```no_run
 /// use dtype_runtime::{Wire, traits::*, wire};
@@ -52,12 +53,12 @@ use crate::{
 /// ```
 ///
 /// # Errors
-/// [`Error::Wire`] on all ranks where `DTYPE_CHECK` is set on some and not on others. Before `MPI_Init` and
-/// after `MPI_Finalize`; where MPI refuses a call.
+/// [`Error::Wire`] on all ranks if `DTYPE_CHECK` is set on some ranks and not on others. An error before
+/// `MPI_Init`, after `MPI_Finalize`, and if an MPI call fails.
 pub fn attach<C: Communicator + ?Sized>(communicator: &C) -> Result<(), Error> {
     let raw = ready_on(communicator)?;
-    // No lock is held in the collective calls: other threads may be in them with another communicator, on
-    // other ranks in another order.
+    // No lock is held during the collective calls. Other threads may make them for other communicators, in
+    // another order on another rank.
     let unused = mem::take(&mut all().unused);
     unused.into_iter().for_each(Contexts::free);
     let key = key(raw)?;
@@ -74,7 +75,7 @@ pub fn attach<C: Communicator + ?Sized>(communicator: &C) -> Result<(), Error> {
     })
 }
 
-/// Keeps what was measured on a communicator that is attached.
+/// Stores the tables that were measured on an attached communicator.
 pub(super) fn keep_tables(communicator: MPI_Comm, tables: Arc<Tables>) -> Result<(), Error> {
     let number = find(communicator, key(communicator)?)?;
     let mut all = all();
@@ -85,15 +86,15 @@ pub(super) fn keep_tables(communicator: MPI_Comm, tables: Arc<Tables>) -> Result
     Ok(())
 }
 
-/// What was measured on a communicator, if anything was. Each thread remembers what it has last been told:
-/// to ask MPI takes a tenth of the time of a short message.
+/// Returns the tables that were measured on a communicator, if there are any. Each thread caches its last
+/// answer, because a query of MPI takes a tenth of the time of a short message.
 #[inline]
 pub(super) fn tables_of(communicator: MPI_Comm) -> Result<Option<Arc<Tables>>, Error> {
     let changes = CHANGES.load(Ordering::Acquire);
     if changes == 0 {
         return Ok(None);
     }
-    // When the thread ends it remembers nothing any more.
+    // While the thread ends, the thread-local variable is gone.
     let last = LAST.try_with(Cell::take).ok().flatten();
     let told = match last {
         Some(last) if (last.changes, last.communicator) == (changes, communicator) => last,
@@ -104,10 +105,10 @@ pub(super) fn tables_of(communicator: MPI_Comm) -> Result<Option<Arc<Tables>>, E
     Ok(tables)
 }
 
-/// How often what is measured on some communicator has changed.
+/// The number of changes to the tables of any communicator.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 
-/// What was measured on a communicator, after so many changes.
+/// A cached answer: the tables of a communicator after this number of changes.
 struct Told {
     changes: u64,
     communicator: MPI_Comm,
@@ -118,7 +119,7 @@ thread_local! {
     static LAST: Cell<Option<Told>> = const { Cell::new(None) };
 }
 
-/// What is kept on a communicator.
+/// The state that is kept on a communicator.
 #[derive(Clone)]
 struct Kept {
     contexts: Contexts,
@@ -126,28 +127,29 @@ struct Kept {
     tables: Option<Arc<Tables>>,
 }
 
-/// The communicators of segments, with the ranks of the program's.
+/// The communicators of segments, with the ranks of the program's communicator.
 #[derive(Clone, Copy)]
 pub(super) struct Contexts {
-    /// For the first piece of each message, with the message's tag: here it is matched.
+    /// The communicator of the first piece of each message, which has the message's tag and is matched here.
     pub first: MPI_Comm,
-    /// For the others, with the message's number as tag.
+    /// The communicator of the other pieces, which have the message's number as tag.
     pub rest: MPI_Comm,
 }
 
 // SAFETY: MPI handles name objects of the process, not of a thread (MPI 4.1 section 2.5.1).
 unsafe impl Send for Contexts {}
 
-/// All that is kept in this process.
+/// The state of all communicators of this process.
 struct All {
-    /// The key of the attribute, made at the first use.
+    /// The key of the attribute, created at first use.
     key: Option<c_int>,
-    /// What is kept on a communicator, by number: the attribute is the number.
+    /// The state of each communicator, by number. The number is the value of the attribute.
     kept: BTreeMap<usize, Kept>,
     next: usize,
-    /// Contexts whose communicator is gone: freed later, since that was told under locks of MPI's own.
+    /// Contexts of freed communicators. They are freed later, because MPI may hold locks in the delete
+    /// callback.
     unused: Vec<Contexts>,
-    /// All that have been made: some may hold messages until the end.
+    /// The descriptions created so far. Some may hold messages until MPI ends.
     descriptions: Vec<Arc<Descriptions>>,
 }
 
@@ -173,7 +175,7 @@ impl All {
 }
 
 impl Contexts {
-    /// Those of a communicator.
+    /// Returns the contexts of a communicator, or an error if the communicator is not attached.
     pub fn on(communicator: MPI_Comm) -> Result<Self, Error> {
         kept(communicator)?.map(|kept| kept.contexts).ok_or(Error::Wire {
             wire: "segments",
@@ -182,18 +184,18 @@ impl Contexts {
         })
     }
 
-    /// Makes those of a communicator.
+    /// Creates the contexts of a communicator.
     fn of(communicator: MPI_Comm) -> Result<Self, Error> {
         Ok(Self { first: same_ranks(communicator)?, rest: same_ranks(communicator)? })
     }
 
-    /// All ranks find out whether all of them, or none, describe their messages.
+    /// Checks, on all ranks together, that either all of them or none describe their messages.
     fn agree(self) -> Result<(), Error> {
         let own = [u8::from(checks()), u8::from(!checks())];
         let mut any = [0u8; 2];
         called("MPI_Allreduce", self.first, || {
             let (from, to) = (own.as_ptr().cast(), any.as_mut_ptr().cast());
-            // SAFETY: two numbers on every rank.
+            // SAFETY: both buffers hold two numbers on every rank.
             unsafe { ffi::MPI_Allreduce(from, to, 2, ffi::RSMPI_UINT8_T, ffi::RSMPI_MAX, self.first) }
         })?;
         if any == [1, 1] {
@@ -208,15 +210,15 @@ impl Contexts {
 
     fn free(self) {
         for mut communicator in [self.first, self.rest] {
-            // SAFETY: they were made here and are freed once, while MPI is usable. MPI lets what is under way
-            // end.
+            // SAFETY: both communicators were created here and are freed once, while MPI is usable. MPI lets
+            // pending communication complete.
             unsafe { ffi::MPI_Comm_free(&raw mut communicator) };
         }
     }
 }
 
-/// Makes a communicator with the ranks of another one. Attributes and hints are not copied: those are for the
-/// program's messages.
+/// Creates a communicator with the ranks of another one. Attributes and hints are not copied, because they
+/// are for the program's messages.
 fn same_ranks(communicator: MPI_Comm) -> Result<MPI_Comm, Error> {
     let (mut group, mut new) = (MaybeUninit::uninit(), communicator);
     called("MPI_Comm_group", communicator, || {
@@ -224,7 +226,8 @@ fn same_ranks(communicator: MPI_Comm) -> Result<MPI_Comm, Error> {
         unsafe { ffi::MPI_Comm_group(communicator, group.as_mut_ptr()) }
     })?;
     called("MPI_Comm_create", communicator, || {
-        // SAFETY: all ranks of the communicator are here; MPI has made the group, which is freed once.
+        // SAFETY: all ranks of the communicator make this call. MPI has created the group, which is freed
+        // once.
         unsafe {
             let code = ffi::MPI_Comm_create(communicator, group.assume_init(), &raw mut new);
             ffi::MPI_Group_free(group.as_mut_ptr());
@@ -235,7 +238,7 @@ fn same_ranks(communicator: MPI_Comm) -> Result<MPI_Comm, Error> {
     Ok(new)
 }
 
-/// Returns the descriptions of messages on a communicator, in the checked mode and if it is attached.
+/// Returns the descriptions of messages on a communicator, if it is attached and the checked mode is on.
 #[inline]
 pub(super) fn descriptions_on(communicator: MPI_Comm) -> Result<Option<Arc<Descriptions>>, Error> {
     if !checks() {
@@ -244,31 +247,31 @@ pub(super) fn descriptions_on(communicator: MPI_Comm) -> Result<Option<Arc<Descr
     Ok(kept(communicator)?.and_then(|kept| kept.descriptions))
 }
 
-/// The number of a message of this process, by which its pieces are known: a tag.
+/// Returns a number for a message of this process: the tag by which its pieces are matched.
 pub(super) fn next_number(communicator: MPI_Comm) -> c_int {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     (u64::from(NEXT.fetch_add(1, Ordering::Relaxed)) % (greatest_tag(communicator) as u64 + 1)) as c_int
 }
 
-/// What is kept on a communicator.
+/// Returns the state that is kept on a communicator.
 fn kept(communicator: MPI_Comm) -> Result<Option<Kept>, Error> {
     let key = all().key;
     let number = key.map_or(Ok(None), |key| find(communicator, key))?;
     Ok(number.and_then(|number| all().kept.get(&number).cloned()))
 }
 
-/// The number of what is kept on a communicator.
+/// Returns the number of the state that is kept on a communicator.
 fn find(communicator: MPI_Comm, key: c_int) -> Result<Option<usize>, Error> {
     let (mut number, mut found) = (ptr::null_mut::<c_void>(), 0);
     called("MPI_Comm_get_attr", communicator, || {
-        // SAFETY: MPI is usable, the communicator live, the key made here; MPI stores the value where it is
-        // told to.
+        // SAFETY: MPI is usable, the communicator live, and the key made here. MPI stores the value in a
+        // local variable.
         unsafe { ffi::MPI_Comm_get_attr(communicator, key, (&raw mut number).cast(), &raw mut found) }
     })?;
     Ok((found != 0).then_some(number.addr()))
 }
 
-/// The key, made at the first use.
+/// Returns the key of the attribute, which the first call creates.
 fn key(communicator: MPI_Comm) -> Result<c_int, Error> {
     let mut all = all();
     if let Some(key) = all.key {
@@ -284,7 +287,7 @@ fn key(communicator: MPI_Comm) -> Result<c_int, Error> {
     Ok(*all.key.insert(key))
 }
 
-/// Frees everything, when MPI ends.
+/// Frees everything when MPI ends.
 fn free_all() {
     let (kept, unused, descriptions, key) = {
         let All { kept, unused, descriptions, key, .. } = &mut *all();
@@ -298,11 +301,11 @@ fn free_all() {
     }
 }
 
-/// The communicator of the attribute is freed. Where MPI has ended, so have its contexts.
+/// The delete callback of the attribute. If MPI has ended, the contexts are already freed.
 unsafe extern "C" fn delete(_: MPI_Comm, _: c_int, number: *mut c_void, _: *mut c_void) -> c_int {
     let mut all = all();
     let kept = all.kept.remove(&number.addr());
-    // The next communicator may have the same handle.
+    // A later communicator may have the same handle.
     CHANGES.fetch_add(u64::from(CHANGES.load(Ordering::Acquire) > 0), Ordering::Release);
     all.unused.extend(kept.map(|kept| kept.contexts));
     SUCCESS

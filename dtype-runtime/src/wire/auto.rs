@@ -1,14 +1,15 @@
-//! What [`Wire::Auto`](super::Wire::Auto) chooses for a message that is not contiguous: a contiguous one goes
-//! as it lies.
+//! The choice of [`Wire::Auto`](super::Wire::Auto) for a message that is not contiguous. Contiguous messages
+//! are sent directly from memory.
 
 use super::{attach::tables_of, message::sealed::Read, request::Peer, table::Table};
 use crate::Error;
 
-/// Whether a message is best left to MPI, by its sender or receiver, whose `peer` is the other one: as was
-/// [measured](super::calibrate) on the communicator, or else as the table of the process says.
+/// Returns `true` if the sender or the receiver of a message should pass the datatype to MPI. `peer` is the
+/// other rank. The tables that were [measured](super::calibrate) on the communicator decide, or else the
+/// table of the process.
 ///
 /// # Errors
-/// [`Error::Table`] where `DTYPE_WIRES` names what is no table.
+/// [`Error::Table`] if `DTYPE_WIRES` names a file that is not a table.
 #[inline]
 pub(super) fn is_typed<M: Read + ?Sized>(message: &M, peer: Peer) -> Result<bool, Error> {
     let measured = tables_of(peer.communicator)?;

@@ -1,6 +1,7 @@
-//! Messages in which something has `#[mpi(wire = "bytes")]` and padding. MPI carries that padding, so all
-//! wires do: what travels are the bytes of the datatype, which a plain call may receive. Our packed bytes
-//! have none, so they are put together in an image of the memory, with zeros for padding.
+//! Messages in which a part has `#[mpi(wire = "bytes")]` and padding. MPI transfers that padding, so all
+//! wires do: the transferred bytes are those of the datatype, and a plain call may receive them. Packed bytes
+//! have no padding. They are unpacked into an image of the memory, with zeros for padding, from which the
+//! blocks are packed.
 
 use std::ops::Range;
 
@@ -9,26 +10,26 @@ use crate::{
     pack::{Data, DataMut, Plan},
 };
 
-/// How packed bytes become those that travel, and back.
-pub(super) struct Blocks {
-    /// By field, as everything is packed.
+/// The conversion between packed bytes and transferred bytes.
+pub(super) struct MemoryBlocks {
+    /// The plan of packed bytes: field by field.
     by_field: Plan,
-    /// By block, as MPI carries it.
+    /// The plan of transferred bytes: block by block.
     by_block: Plan,
-    /// Where displacement 0 of `by_block` is in the image of one copy.
+    /// The position of displacement 0 of `by_block` in the image of one copy, in bytes.
     origin: usize,
-    /// Bytes of the image of one copy.
+    /// The size of the image of one copy in bytes.
     extent: usize,
 }
 
-impl Blocks {
-    /// Those of values of a type.
+impl MemoryBlocks {
+    /// Returns the conversion for values of a type.
     pub fn of_values<T: MpiDatatype>() -> Result<Self, Error> {
         let by_block = Plan::new(T::tree())?;
         Ok(Self { by_field: Plan::of::<T>(), by_block, origin: 0, extent: size_of::<T>() })
     }
 
-    /// Those of what a layout selects of an array.
+    /// Returns the conversion for the part of an array that a layout selects.
     pub fn of_layout<L: Layout>(layout: &L) -> Result<Self, Error> {
         let region = layout.region();
         Ok(Self {
@@ -39,23 +40,23 @@ impl Blocks {
         })
     }
 
-    /// The plan of what travels.
+    /// Returns the plan of transferred bytes.
     pub fn into_plan(self) -> Plan {
         self.by_block
     }
 
-    /// Packed bytes of `copies` copies.
+    /// Returns the number of transferred bytes of `copies` copies.
     pub fn size(&self, copies: usize) -> usize {
         self.by_block.packed_size().saturating_mul(copies)
     }
 
-    /// Which copies some of the bytes that travel belong to.
+    /// Returns the range of copies to which a range of transferred bytes belongs.
     pub fn copies(&self, bytes: &Range<usize>) -> Range<usize> {
         let size = self.size(1).max(1);
         bytes.start / size..bytes.end.div_ceil(size)
     }
 
-    /// What is packed, as it travels.
+    /// Converts packed bytes to transferred bytes.
     pub fn to_wire(&self, packed: &[u8]) -> Result<Vec<u8>, Error> {
         let from =
             |image: &mut [u8], packed: &[u8]| DataMut::new(&self.by_field, 1, image, 0)?.unpack(packed);
@@ -64,7 +65,7 @@ impl Blocks {
         })
     }
 
-    /// What has come, packed.
+    /// Converts transferred bytes to packed bytes.
     pub fn to_packed(&self, wire: &[u8]) -> Result<Vec<u8>, Error> {
         let from =
             |image: &mut [u8], wire: &[u8]| DataMut::new(&self.by_block, 1, image, self.origin)?.unpack(wire);
@@ -73,7 +74,7 @@ impl Blocks {
         })
     }
 
-    /// Copy by copy.
+    /// Converts copies of `size` bytes one by one: `from` fills the image, and `to` reads it.
     fn through_images(
         &self,
         bytes: &[u8],

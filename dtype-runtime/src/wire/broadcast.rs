@@ -1,9 +1,9 @@
 //! Broadcasts of packed bytes (MPI 4.1 section 6.4).
 //!
-//! The first bytes travel behind a header that says how long the root's message is, in a part of one size for
-//! all ranks, whatever they expect: a short message is one `MPI_Bcast`. Longer ones go on in parts, so that
-//! one travels while another is packed or unpacked. Where all ranks are promised to know the length there is
-//! no header, nor seals.
+//! The first part has the same size on all ranks, whatever they expect: a header with the length of the
+//! root's message, and the first bytes. So a short message is one `MPI_Bcast`. Longer messages continue in
+//! further parts, so that one part is transferred while another one is packed or unpacked. If the caller
+//! guarantees that all ranks know the length, there are no header and no seals.
 
 use std::{ops::Range, os::raw::c_int};
 
@@ -21,19 +21,22 @@ use crate::{
     pack::PackBuffer,
 };
 
-/// Bytes of a part, but of the first one with its header.
+/// The largest size of a part other than the first one, in bytes.
 const PART: usize = 256 << 10;
+/// The size of the first part in bytes, including the header and the seal.
 const FIRST: usize = 1 << 10;
+/// The size of the header in bytes.
 const HEADER: usize = 32;
 
-/// What the root tells of its message.
+/// The header of the root's message.
 struct Header {
-    /// Packed bytes.
+    /// The packed size of the message in bytes.
     size: usize,
-    /// Those that travel with the header, and with each other part.
+    /// The number of packed bytes in the first part.
     first: usize,
+    /// The number of packed bytes in each other part.
     part: usize,
-    /// The number of the seals.
+    /// The random number of the seals.
     drawn: u64,
 }
 
@@ -54,7 +57,7 @@ impl Header {
         bytes
     }
 
-    /// What a root says, and may lie.
+    /// Reads the header from a root. The header may be wrong, so its sizes are limited.
     fn read(bytes: &[u8], form: Form) -> Self {
         let (numbers, _) = bytes.as_chunks::<8>();
         let number = |i: usize| u64::from_ne_bytes(numbers[i]);
@@ -65,7 +68,7 @@ impl Header {
     }
 }
 
-/// Sends the root's message to all ranks; `form` says whether its length and seals travel with it.
+/// Sends the root's message to all ranks. `form` says whether the header and the seals are sent, too.
 pub(super) fn broadcast<M: Receivable + ?Sized>(
     root: Rooted,
     message: &mut M,
@@ -111,12 +114,12 @@ pub(super) fn broadcast<M: Receivable + ?Sized>(
     receiving.end()
 }
 
-/// What has come of a message so far. What is refused is received all the same: all ranks must come out of
-/// the call.
+/// The progress of a broadcast. A message that is refused is received nevertheless, because all ranks must
+/// complete the call.
 struct Receiving<'a, M: ?Sized> {
     message: &'a mut M,
     refused: Option<Error>,
-    /// What has to be looked at before any of it is written is put together first.
+    /// A buffer for the whole message, if it must be checked before any of it is written.
     whole: Option<PackBuffer>,
     size: usize,
 }
@@ -135,7 +138,7 @@ impl<'a, M: Receivable + ?Sized> Receiving<'a, M> {
         Self { message, refused, whole, size }
     }
 
-    /// Takes a part with these packed bytes.
+    /// Takes a part that holds the packed bytes in the range `bytes`.
     fn take(&mut self, form: Form, bytes: Range<usize>, drawn: u64, part: &[u8], root: c_int) {
         if self.refused.is_some() {
             return;
@@ -161,11 +164,11 @@ impl<'a, M: Receivable + ?Sized> Receiving<'a, M> {
     }
 }
 
-/// Sends bytes of the root's to every rank: the same number on all ranks.
+/// Sends bytes from the root to every rank. Their number is the same on all ranks.
 fn send(communicator: MPI_Comm, root: c_int, bytes: &mut [u8]) -> Result<(), Error> {
     called("MPI_Bcast", communicator, || {
         let (place, count) = (bytes.as_mut_ptr().cast(), bytes.len() as c_int);
-        // SAFETY: the bytes are there, to be written, and fewer than an MPI count.
+        // SAFETY: the bytes are borrowed mutably, and their number fits an MPI count.
         unsafe { ffi::MPI_Bcast(place, count, packed_datatype(), root, communicator) }
     })
 }

@@ -1,8 +1,8 @@
-//! Measuring what is fastest between the ranks that there are, on the network that is there.
+//! Measurement of the fastest wires between the ranks of a communicator, on their network.
 //!
-//! Two ranks of one node, and two of different nodes, send each other samples of all kinds of messages that a
-//! table has rows about, in both ways, until the time is up. What one of them has found all ranks are told,
-//! as the text of a table.
+//! Two ranks of one node, and then two ranks of different nodes, exchange samples of all kinds of messages
+//! that tables have rows about. They send each sample in two ways, again and again until the time is up. The
+//! first rank of the pair broadcasts its results as the text of a table.
 
 use std::{
     fmt, mem,
@@ -36,17 +36,17 @@ use crate::{
     mpi::{is_between_groups, ready_on},
 };
 
-/// How long two ranks measure. There may be two such pairs, one after the other.
+/// The time that two ranks measure. At most two pairs measure, one after the other.
 const TIME: Duration = Duration::from_millis(180);
 
-/// Measures which wires are the fastest between the ranks of a communicator, in about half a second: a
-/// collective call, in which two ranks of one node send each other messages, and two of different nodes. All
-/// ranks agree on what they find; a rank alone finds nothing. From then on
-/// [`Wire::Auto`](super::Wire::Auto) goes by it, on this communicator, instead of by the table of the
-/// process; and the communicator is [attached](super::attach()).
+/// Measures in about half a second which wires are the fastest between the ranks of a communicator. This is a
+/// collective call. Two ranks of one node exchange messages, and then two ranks of different nodes. All ranks
+/// get the same result; a single rank measures nothing. From then on, [`Wire::Auto`](super::Wire::Auto)
+/// follows the result on this communicator, instead of the table of the process. The communicator is also
+/// [attached](super::attach()).
 ///
-/// What was measured can be kept: it prints as a table, which [`calibrate_with`] or the environment variable
-/// `DTYPE_WIRES` take.
+/// The result can be stored: it prints as a table, which [`calibrate_with`] or the environment variable
+/// `DTYPE_WIRES` accept.
 ///
 /// ```no_run
 /// use dtype_runtime::{Wire, layout, traits::*, wire};
@@ -69,8 +69,8 @@ const TIME: Duration = Duration::from_millis(180);
 /// ```
 ///
 /// # Errors
-/// [`Error::Wire`] between groups, and as [`attach`](super::attach()). Before `MPI_Init` and after
-/// `MPI_Finalize`; where there is no memory for a message of 7 MiB.
+/// [`Error::Wire`] on an intercommunicator, and the errors of [`attach`](super::attach()). An error before
+/// `MPI_Init`, after `MPI_Finalize`, and if there is no memory for a message of 7 MiB.
 pub fn calibrate<C: Communicator + ?Sized>(communicator: &C) -> Result<Calibration, Error> {
     let world = World::of(communicator)?;
     let mut text = String::from(HEADER);
@@ -81,30 +81,32 @@ pub fn calibrate<C: Communicator + ?Sized>(communicator: &C) -> Result<Calibrati
     world.agreed(communicator, text)
 }
 
-/// Has [`Wire::Auto`](super::Wire::Auto) go by a table that was measured before, on a communicator: a
-/// collective call. The table is rank 0's; of others it is not looked at.
+/// Makes [`Wire::Auto`](super::Wire::Auto) follow a table that was measured before, on a communicator. This
+/// is a collective call. The table of rank 0 is used; those of other ranks are ignored.
 ///
 /// # Errors
-/// [`Error::Table`] on all ranks where it is none; otherwise as [`calibrate`].
+/// [`Error::Table`] on all ranks if the text is not a table; otherwise those of [`calibrate`].
 pub fn calibrate_with<C: Communicator + ?Sized>(communicator: &C, table: &str) -> Result<Calibration, Error> {
     let world = World::of(communicator)?;
     let text = world.told(0, table);
     world.agreed(communicator, text)
 }
 
-/// What was measured between the ranks of a communicator, the same on all of them; it prints as a table.
+/// The result of a measurement between the ranks of a communicator, the same on all of them. It prints as a
+/// table.
 pub struct Calibration {
     text: String,
     tables: Arc<Tables>,
 }
 
 impl Calibration {
-    /// The wire for a message to or from a rank of the communicator, to be named by both:
-    /// [`Wire::Segments`](super::Wire::Segments) where long messages were faster so, and otherwise
-    /// [`Wire::Auto`](super::Wire::Auto), which every call receives. Both come to the same answer, as it
-    /// depends on nothing but the packed bytes and whether the ranks are on one node.
+    /// Returns the wire for a message to or from a rank of the communicator. Both sides must name it. It is
+    /// [`Wire::Segments`](super::Wire::Segments) if long messages were faster in segments. Otherwise it is
+    /// [`Wire::Auto`](super::Wire::Auto), which every call receives. Both sides get the same wire, because it
+    /// depends only on the number of packed bytes and on whether the ranks are on one node.
     ///
-    /// It is meant for messages that are not contiguous; those are faster on `Auto` always.
+    /// The function is meant for messages that are not contiguous. Contiguous ones are always faster on
+    /// `Auto`.
     pub fn wire<M: Sendable + ?Sized>(&self, message: &M, rank: Rank) -> Wire {
         let in_pieces = |table: &Table| table.is_in_pieces(message.packed_size());
         if self.tables.of(rank).is_some_and(in_pieces) { Wire::Segments } else { Wire::Auto }
@@ -123,7 +125,7 @@ impl fmt::Debug for Calibration {
     }
 }
 
-/// The first lines of what is printed.
+/// The first lines of the printed table.
 const HEADER: &str = "\
 # Which of two ways is the faster, as `wire::calibrate` has found it.
 #
@@ -135,10 +137,10 @@ const HEADER: &str = "\
 
 ";
 
-/// The ranks of a communicator, in one of our own where nobody else's messages are.
+/// The ranks of a communicator, in a communicator of this crate that carries no other messages.
 struct World {
     own: SimpleCommunicator,
-    /// Of each rank, the first one on its node.
+    /// For each rank, the first rank on its node.
     nodes: Vec<Rank>,
 }
 
@@ -162,22 +164,22 @@ impl World {
         Ok(Self { own, nodes })
     }
 
-    /// The first two ranks that are on one node.
+    /// Returns the first two ranks that share a node.
     fn near_pair(&self) -> Option<[Rank; 2]> {
         let mut with_first = self.nodes.iter().enumerate().map(|(rank, first)| [*first, rank as Rank]);
         with_first.find(|[first, rank]| first != rank)
     }
 
-    /// The first two that are not.
+    /// Returns the first two ranks that do not share a node.
     fn far_pair(&self) -> Option<[Rank; 2]> {
         let other = self.nodes.iter().position(|first| *first != 0)?;
         Some([0, other as Rank])
     }
 
-    /// The rows that the first of two ranks has found, on all ranks.
+    /// Returns on all ranks the rows that a pair of ranks has measured.
     fn measured_by(&self, pair: [Rank; 2], is_near: bool) -> Result<String, Error> {
         let place = pair.iter().position(|rank| *rank == self.own.rank());
-        // All come out of the call, also where one has no memory.
+        // All ranks must complete the call, even if one has no memory.
         let samples = if place.is_some() { Samples::new() } else { Ok(Samples::default()) };
         let mut have_memory = false;
         let all = ::mpi::collective::SystemOperation::logical_and();
@@ -195,7 +197,7 @@ impl World {
             }
             None => Ok(String::new()),
         };
-        // Those who wait leave the processors to the two.
+        // The waiting ranks leave the processors to the pair.
         let mut barrier = Some(self.own.immediate_barrier());
         while let Some(Err(waiting)) = barrier.take().map(::mpi::request::Request::test) {
             thread::sleep(Duration::from_micros(200));
@@ -205,7 +207,7 @@ impl World {
         rows.map(|_| told)
     }
 
-    /// A text of one rank's, on all ranks: of one that is too long for a table only what shows that it is.
+    /// Broadcasts a text of one rank. If it is too long for a table, only enough of it is sent to show that.
     fn told(&self, rank: Rank, text: &str) -> String {
         let from = self.own.process_at_rank(rank);
         let text = &text.as_bytes()[..text.len().min(LARGEST as usize + 1)];
@@ -219,7 +221,7 @@ impl World {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Keeps what all ranks have agreed on.
+    /// Stores the tables that all ranks have agreed on.
     fn agreed<C: Communicator + ?Sized>(&self, communicator: &C, text: String) -> Result<Calibration, Error> {
         let own = self.nodes[self.own.rank() as usize];
         let near = (0..).zip(&self.nodes).filter(|(_, first)| **first == own).map(|(rank, _)| rank);
@@ -230,26 +232,26 @@ impl World {
     }
 }
 
-/// Messages of the kinds that are measured, in memory that all of them share.
+/// Messages of all kinds that are measured. They share one piece of memory.
 #[derive(Default)]
 struct Samples {
     all: Vec<Sample>,
     memory: Vec<f64>,
 }
 
-/// A message, and the way that is measured against the packed one.
+/// A message, and the wire that is compared with packing.
 struct Sample {
     subject: Subject,
     layout: DynamicLayout<f64, 3>,
-    /// Numbers of the array that it is a part of.
+    /// The length of the array that the message is a part of, in numbers.
     array: usize,
-    /// Packed bytes.
+    /// The packed size in bytes.
     size: usize,
     other: Wire,
 }
 
-/// What the one rank has the other do: as many journeys of a sample there and back, in its other way or
-/// packed. No journeys are the end.
+/// An order from the leading rank to the other one: a number of round trips of a sample, packed or on its
+/// other wire. If there are no round trips, the measurement ends.
 #[derive(Clone, Copy)]
 struct Task {
     sample: usize,
@@ -258,7 +260,7 @@ struct Task {
 }
 
 impl Samples {
-    /// Numbers in memory: those of the greatest sample.
+    /// The length of the memory in numbers, as the largest sample needs it.
     const LENGTH: usize = 7 << 17;
 
     fn new() -> Result<Self, Error> {
@@ -284,24 +286,24 @@ impl Samples {
     }
 }
 
-/// One of two ranks that measure.
+/// One of the two ranks that measure.
 struct Pair<'a> {
     world: &'a SimpleCommunicator,
     other: Rank,
-    /// Whether this one says what is done, and times it.
+    /// `true` if this rank gives the orders and measures the times.
     leads: bool,
     samples: Samples,
 }
 
 impl Pair<'_> {
-    /// The part of the first of two ranks. In each round every sample travels in both ways, until the time is
-    /// up; what is clear after some rounds is left out.
+    /// Runs the leading rank. In each round every sample is sent on both wires, until the time is up. A
+    /// sample whose result is clear after some rounds is left out.
     fn lead(&mut self, library: &str) -> Result<String, Error> {
         const CLEAR: usize = 4;
         let count = self.samples.all.len();
         let mut times = vec![[const { Vec::new() }; 2]; count];
-        // The first journeys make plans and datatypes. They count as a round, as there may be time for no
-        // other.
+        // The first round trips make plans and datatypes. They count as a round, because there may be no time
+        // for another one.
         for (sample, times) in times.iter_mut().enumerate() {
             for packed in [false, true] {
                 let time = self.time(Task { sample, packed, journeys: 1 })?;
@@ -344,7 +346,7 @@ impl Pair<'_> {
 
     fn time(&mut self, task: Task) -> Result<Duration, Error> {
         self.tell(task);
-        // The other rank is there then, and the caches are as this way leaves them.
+        // After this round trip, the other rank is ready, and the caches are as this wire leaves them.
         self.travel(task)?;
         let start = Instant::now();
         for _ in 0..task.journeys {
@@ -353,7 +355,7 @@ impl Pair<'_> {
         Ok(start.elapsed() / task.journeys as u32)
     }
 
-    /// The part of the second one.
+    /// Runs the other rank.
     fn follow(&mut self) -> Result<(), Error> {
         loop {
             let mut numbers = [0u64; 3];
@@ -368,7 +370,7 @@ impl Pair<'_> {
         }
     }
 
-    /// A journey there and back; the other rank's begins with the way back.
+    /// Makes a round trip. The leading rank sends first; the other rank receives first.
     fn travel(&mut self, task: Task) -> Result<(), Error> {
         let (Samples { all, memory }, other) = (&mut self.samples, self.world.process_at_rank(self.other));
         let sample = &all[task.sample];
@@ -384,8 +386,8 @@ impl Pair<'_> {
     }
 }
 
-/// Returns how many times as long the other way takes as packed: of medians, and of two times the shorter
-/// one, as what disturbs a journey makes it longer.
+/// Returns the time of the other wire divided by that of packing. Each is a median, the lower one of an even
+/// number of times, because disturbances only make a round trip longer.
 fn ratio([other, packed]: &[Vec<Duration>; 2]) -> Option<f64> {
     let median = |times: &[Duration]| {
         let mut times = times.to_vec();
@@ -396,13 +398,13 @@ fn ratio([other, packed]: &[Vec<Duration>; 2]) -> Option<f64> {
     Some(other.as_secs_f64() / packed.as_secs_f64().max(1e-9))
 }
 
-/// Blocks of numbers, of so many bytes each and in all, that lie so, and the numbers of their array. Single
-/// numbers are a cache line apart, as in the column of a matrix.
+/// Returns a layout of `size` bytes in blocks of `block` bytes, in this order, and the length of its array in
+/// numbers. Single numbers are a cache line apart, as in the column of a matrix.
 fn blocks(order: Order, block: usize, size: usize) -> Result<(DynamicLayout<f64, 3>, usize), Error> {
     let (width, count) = (block / size_of::<f64>(), size / block);
     let pitch = if width == 1 { 8 } else { width + width / 2 };
     if order == Order::Listed {
-        // Rows at distances of one to three, which follow no rule.
+        // Rows at irregular distances of one to three.
         let distances = (0..count).map(|i| 1 + (i.wrapping_mul(2_654_435_761) >> 16) % 3);
         let next = |row: &mut usize, distance| Some(mem::replace(row, *row + distance));
         let list: Vec<usize> = distances.scan(0, next).collect();

@@ -1,17 +1,20 @@
 //! Collective calls on packed bytes (MPI 4.1 chapter 6).
 //!
-//! The ranks first find out whether all have, or expect, as many packed bytes: one reduction of a few
-//! numbers, however many ranks there are. Where they do the call is the plain one; where not, sizes are told
-//! to whoever receives. So the numbers of values may differ from rank to rank, and where they do not fit,
-//! every rank to which something would come gets an error instead, and all ranks come out of the call. What
-//! has been announced must also come: behind the bytes of each rank is a seal, of a number that was drawn for
-//! the call (`frame.rs`). That all ranks make the same call, of one root, nobody finds out, as in MPI.
+//! The ranks first find out whether all of them send, or expect, the same number of packed bytes. This takes
+//! one reduction of a few numbers, however many ranks there are. If the numbers are equal, the plain MPI call
+//! follows. Otherwise the sizes are sent to the receivers. So the numbers of values may differ from rank to
+//! rank. If they do not fit, every rank that would receive something gets an error instead, and all ranks
+//! complete the call. The announced bytes must also arrive: behind the bytes of each rank is a seal, with a
+//! number drawn at random for the call (`frame.rs`). As in MPI, nothing checks that all ranks make the same
+//! call with the same root.
 //!
-//! A program that knows that all ranks have as many bytes says so, in calls that end in `_exact`: they send
-//! nothing else. These are unsafe, since libraries write what is longer than they were told behind a buffer.
-//! Between groups, and with `DTYPE_CHECK=1`, they are the same as the others.
+//! A program may know that all ranks have the same number of bytes. For it there are calls that end in
+//! `_exact`, which send nothing else. They are unsafe, because libraries write a message that is longer than
+//! expected past the end of a buffer. On intercommunicators, and with `DTYPE_CHECK=1`, they do the same as
+//! the other calls.
 //!
-//! More bytes than an MPI count are counted in larger units, which all ranks agree on: see `parts.rs`.
+//! If there are more bytes than fit an MPI count, they are counted in larger units, on which all ranks agree:
+//! see `parts.rs`.
 
 use std::os::raw::c_int;
 
@@ -36,11 +39,12 @@ use crate::{
 
 /// Collective calls without a root, on packed bytes.
 ///
-/// All ranks make the same calls, in one order, as MPI asks of its own (MPI 4.1 section 6.1): where one makes
-/// another call, ranks may wait for ever. That the numbers of values fit need not be: see each call.
+/// All ranks must make the same calls in the same order, as MPI requires of its own (MPI 4.1 section 6.1). If
+/// one rank makes another call, ranks may wait for ever. The numbers of values need not match: each call says
+/// what happens then.
 pub trait PackedCollectives: Communicator {
-    /// Sends the values of every rank to every rank, in the order of the ranks (`MPI_Allgather`, and
-    /// `MPI_Allgatherv` where ranks send different numbers of values).
+    /// Sends the values of every rank to every rank, in the order of the ranks (`MPI_Allgather`, or
+    /// `MPI_Allgatherv` if ranks send different numbers of values).
     ///
     /// ```no_run
     /// use dtype_runtime::traits::*;
@@ -55,9 +59,9 @@ pub trait PackedCollectives: Communicator {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Fit`] where all together are not as many bytes as are received here; [`Error::InvalidValue`];
-    /// [`Error::Announced`] where not all arrives that a rank has announced; with `DTYPE_CHECK=1`,
-    /// [`Error::Mismatch`]. Nothing is written then.
+    /// [`Error::Fit`] if all ranks together do not send exactly as many bytes as are received here;
+    /// [`Error::InvalidValue`]; [`Error::Announced`] if not all bytes arrive that a rank has announced; with
+    /// `DTYPE_CHECK=1`, [`Error::Mismatch`]. After an error, nothing has been written.
     fn all_gather_packed<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
         S: Sendable + ?Sized,
@@ -66,20 +70,21 @@ pub trait PackedCollectives: Communicator {
         all_gather(&agree(members(self)?, message.packed_size(), 0)?, message, into)
     }
 
-    /// The same where all ranks have as many packed bytes: one `MPI_Allgather` of them, and nothing else.
+    /// Like [`all_gather_packed`](Self::all_gather_packed), but all ranks must have the same number of packed
+    /// bytes. The call is one `MPI_Allgather` of them, and nothing else.
     ///
     /// # Errors
-    /// As [`all_gather_packed`](Self::all_gather_packed), but [`Error::Announced`]. A rank without memory for
-    /// a buffer leaves the others waiting.
+    /// Those of [`all_gather_packed`](Self::all_gather_packed), except [`Error::Announced`]. A rank without
+    /// memory for a buffer leaves the others waiting.
     ///
     /// # Safety
-    /// All ranks make this call, and their messages have as many packed bytes.
+    /// All ranks make this call, and their messages have the same number of packed bytes.
     unsafe fn all_gather_packed_exact<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
-        // SAFETY: 1 is what the caller promises.
+        // SAFETY: the caller guarantees 1 of `promised`.
         let agreed = unsafe { promised(members(self)?, message.packed_size(), 0) }?;
         all_gather(&agreed, message, into)
     }
@@ -87,7 +92,7 @@ pub trait PackedCollectives: Communicator {
     /// Sends an equal part of each rank's values to each rank (`MPI_Alltoall`).
     ///
     /// # Errors
-    /// [`Error::Parts`] where the values cannot be divided so; otherwise as
+    /// [`Error::Parts`] if the values cannot be divided equally; otherwise those of
     /// [`all_gather_packed`](Self::all_gather_packed).
     fn all_to_all_packed<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
@@ -95,7 +100,7 @@ pub trait PackedCollectives: Communicator {
         R: Receivable + ?Sized,
     {
         let members = members(self)?;
-        // All ranks must come out of the call, so one whose values cannot be divided sends none.
+        // All ranks must complete the call, so a rank whose values cannot be divided sends none.
         let part = part_of(message, members.ranks);
         let agreed = agree(members, *part.as_ref().unwrap_or(&0), 0)?;
         let (mut all, incoming) = all_to_all(&agreed, message)?;
@@ -103,14 +108,15 @@ pub trait PackedCollectives: Communicator {
         incoming.unpack(&mut all, into)
     }
 
-    /// The same where all ranks have as many packed bytes: one `MPI_Alltoall` of them, and nothing else.
+    /// Like [`all_to_all_packed`](Self::all_to_all_packed), but all ranks must have the same number of packed
+    /// bytes. The call is one `MPI_Alltoall` of them, and nothing else.
     ///
     /// # Errors
-    /// As [`all_to_all_packed`](Self::all_to_all_packed), but [`Error::Announced`]. A rank without memory for
-    /// a buffer, or with values that cannot be divided, leaves the others waiting.
+    /// Those of [`all_to_all_packed`](Self::all_to_all_packed), except [`Error::Announced`]. A rank without
+    /// memory for a buffer, or with values that cannot be divided, leaves the others waiting.
     ///
     /// # Safety
-    /// All ranks make this call, and their messages have as many packed bytes.
+    /// All ranks make this call, and their messages have the same number of packed bytes.
     unsafe fn all_to_all_packed_exact<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
         S: Sendable + ?Sized,
@@ -118,26 +124,26 @@ pub trait PackedCollectives: Communicator {
     {
         let members = members(self)?;
         let part = part_of(message, members.ranks)?;
-        // SAFETY: 1 is what the caller promises.
+        // SAFETY: the caller guarantees 1 of `promised`.
         let agreed = unsafe { promised(members, part, 0) }?;
         let (mut all, incoming) = all_to_all(&agreed, message)?;
         incoming.unpack(&mut all, into)
     }
 
-    /// Sends a message to each rank, and receives one from each: number i goes to rank i, and comes
-    /// from there (`MPI_Alltoallv`, or `MPI_Alltoallw`, since each may be of another layout).
+    /// Sends a message to each rank, and receives one from each: number i goes to rank i, and comes from
+    /// there (`MPI_Alltoallv`, or `MPI_Alltoallw`, since each message may have another layout).
     ///
     /// # Errors
-    /// [`Error::Parts`] where there are not as many messages as ranks; otherwise as
-    /// [`all_gather_packed`](Self::all_gather_packed). Nothing is written where one does not fit; where one
-    /// holds an invalid value, those from ranks before have been received.
+    /// [`Error::Parts`] if there are not as many messages as ranks; otherwise those of
+    /// [`all_gather_packed`](Self::all_gather_packed). If a message does not fit, nothing has been written.
+    /// If a message holds an invalid value, the messages from lower ranks have been received.
     fn all_to_all_varcount_packed<S, R>(&self, messages: &[S], into: &mut [R]) -> Result<(), Error>
     where
         S: Sendable,
         R: Receivable,
     {
         let Members { communicator, ranks } = members(self)?;
-        // All ranks must come out of the call, so one with too few messages sends nothing.
+        // All ranks must complete the call, so a rank with too few messages sends nothing.
         let right = messages.len() == ranks && into.len() == ranks;
         let (own, drawn) = (if right { messages } else { &[] }, draw());
         let outgoing: Vec<_> =
@@ -159,9 +165,10 @@ impl<C: Communicator + ?Sized> PackedCollectives for C {}
 
 /// Collective calls with a root, on packed bytes.
 ///
-/// All ranks make the same calls, in one order and of one root, as MPI asks of its own (MPI 4.1 section 6.1):
-/// where one does not, ranks may wait for ever, or receive what another call has sent. A root that is no rank
-/// of its communicator is an [`Error::Rank`], and a communicator that joins two groups an [`Error::Wire`].
+/// All ranks must make the same calls in the same order and with the same root, as MPI requires of its own
+/// (MPI 4.1 section 6.1). If one rank does not, ranks may wait for ever, or receive the data of another call.
+/// If the root is not a rank of its communicator, the error is [`Error::Rank`]. On an intercommunicator, the
+/// error is [`Error::Wire`].
 pub trait PackedRoot: Root {
     /// Sends the root's values to every rank (`MPI_Bcast`).
     ///
@@ -177,25 +184,25 @@ pub trait PackedRoot: Root {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Fit`] on a rank that has room for another number of bytes than the root sends, and
-    /// [`Error::InvalidValue`]: nothing is written there then. [`Error::Announced`] where not all arrives
-    /// that the root has announced, and with `DTYPE_CHECK=1` [`Error::Mismatch`]: parts that came before may
-    /// have been written (the first one is of 984 bytes at most, the others are of 256 KiB).
+    /// [`Error::Fit`] on a rank that expects another number of bytes than the root sends, and
+    /// [`Error::InvalidValue`]: nothing has been written there then. [`Error::Announced`] if not all bytes
+    /// arrive that the root has announced, and with `DTYPE_CHECK=1` [`Error::Mismatch`]: earlier parts may
+    /// have been written then. (The first part has 984 bytes at most, the others have 256 KiB.)
     fn broadcast_packed<M: Receivable + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
         broadcast(Rooted::of(self)?, message, Form::BYTES)
     }
 
-    /// The same where all ranks have as many packed bytes: an `MPI_Bcast` of each 256 KiB of them, and
-    /// nothing else.
+    /// Like [`broadcast_packed`](Self::broadcast_packed), but all ranks must have the same number of packed
+    /// bytes. The call is an `MPI_Bcast` of each 256 KiB of them, and nothing else.
     ///
     /// # Errors
-    /// As [`broadcast_packed`](Self::broadcast_packed), but [`Error::Announced`]. A rank without memory for a
-    /// buffer leaves the others waiting.
+    /// Those of [`broadcast_packed`](Self::broadcast_packed), except [`Error::Announced`]. A rank without
+    /// memory for a buffer leaves the others waiting.
     ///
     /// # Safety
-    /// All ranks make this call, of this root, and their messages have as many packed bytes.
+    /// All ranks make this call with this root, and their messages have the same number of packed bytes.
     unsafe fn broadcast_packed_exact<M: Receivable + ?Sized>(&self, message: &mut M) -> Result<(), Error> {
-        // SAFETY: 1 is what the caller promises.
+        // SAFETY: the caller guarantees 1 of `bare`.
         let form = if checks() { Form::BYTES } else { unsafe { Form::bare(0) } };
         broadcast(Rooted::of(self)?, message, form)
     }
@@ -204,33 +211,35 @@ pub trait PackedRoot: Root {
     /// [`gather_packed_into_root`](Self::gather_packed_into_root) (`MPI_Gather`).
     ///
     /// # Errors
-    /// Before `MPI_Init` and after `MPI_Finalize`; where MPI refuses a call; where there is no memory for a
-    /// buffer.
+    /// An error before `MPI_Init`, after `MPI_Finalize`, if an MPI call fails, and if there is no memory for
+    /// a buffer.
     fn gather_packed<S: Sendable + ?Sized>(&self, message: &S) -> Result<(), Error> {
         let root = Rooted::of(self)?;
         gather(&agree(root.members, message.packed_size(), 0)?, root, message).map(|_| ())
     }
 
-    /// The same where all ranks have as many packed bytes: one `MPI_Gather` of them, and nothing else. The
-    /// root calls [`gather_packed_into_root_exact`](Self::gather_packed_into_root_exact).
+    /// Like [`gather_packed`](Self::gather_packed), but all ranks must have the same number of packed bytes.
+    /// The call is one `MPI_Gather` of them, and nothing else. The root calls
+    /// [`gather_packed_into_root_exact`](Self::gather_packed_into_root_exact).
     ///
     /// # Errors
-    /// As [`gather_packed`](Self::gather_packed).
+    /// Those of [`gather_packed`](Self::gather_packed).
     ///
     /// # Safety
-    /// All ranks make this call or the root's, of this root, and their messages have as many packed bytes.
+    /// All ranks make this call or the root's, with this root, and their messages have the same number of
+    /// packed bytes.
     unsafe fn gather_packed_exact<S: Sendable + ?Sized>(&self, message: &S) -> Result<(), Error> {
         let root = Rooted::of(self)?;
-        // SAFETY: 1 is what the caller promises.
+        // SAFETY: the caller guarantees 1 of `promised`.
         let agreed = unsafe { promised(root.members, message.packed_size(), 0) }?;
         gather(&agreed, root, message).map(|_| ())
     }
 
-    /// Receives the values of all ranks at the root, its own included, in the order of the ranks. They may
-    /// send different numbers of them (`MPI_Gatherv`).
+    /// Receives the values of all ranks at the root, including its own, in the order of the ranks. The ranks
+    /// may send different numbers of values (`MPI_Gatherv`).
     ///
     /// # Errors
-    /// As [`all_gather_packed`](PackedCollectives::all_gather_packed).
+    /// Those of [`all_gather_packed`](PackedCollectives::all_gather_packed).
     fn gather_packed_into_root<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
         S: Sendable + ?Sized,
@@ -240,21 +249,22 @@ pub trait PackedRoot: Root {
         gather_into(&agree(root.members, message.packed_size(), 0)?, root, message, into)
     }
 
-    /// The same where all ranks have as many packed bytes.
+    /// Like [`gather_packed_into_root`](Self::gather_packed_into_root), but all ranks must have the same
+    /// number of packed bytes.
     ///
     /// # Errors
-    /// As [`all_gather_packed_exact`](PackedCollectives::all_gather_packed_exact).
+    /// Those of [`all_gather_packed_exact`](PackedCollectives::all_gather_packed_exact).
     ///
     /// # Safety
-    /// All other ranks call [`gather_packed_exact`](Self::gather_packed_exact), of this root, and the
-    /// messages of all have as many packed bytes.
+    /// All other ranks call [`gather_packed_exact`](Self::gather_packed_exact) with this root, and the
+    /// messages of all ranks have the same number of packed bytes.
     unsafe fn gather_packed_into_root_exact<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
         S: Sendable + ?Sized,
         R: Receivable + ?Sized,
     {
         let root = Rooted::of(self)?;
-        // SAFETY: 1 is what the caller promises.
+        // SAFETY: the caller guarantees 1 of `promised`.
         let agreed = unsafe { promised(root.members, message.packed_size(), 0) }?;
         gather_into(&agreed, root, message, into)
     }
@@ -263,35 +273,36 @@ pub trait PackedRoot: Root {
     /// [`scatter_packed_into_root`](Self::scatter_packed_into_root) (`MPI_Scatter`).
     ///
     /// # Errors
-    /// [`Error::Fit`] on all ranks where the root does not have just as many bytes as all ranks expect;
-    /// [`Error::InvalidValue`]; nothing is written then.
+    /// [`Error::Fit`] on all ranks if the root does not have exactly as many bytes as all ranks expect
+    /// together; [`Error::InvalidValue`]. After an error, nothing has been written.
     fn scatter_packed_into<R: Receivable + ?Sized>(&self, into: &mut R) -> Result<(), Error> {
         let root = Rooted::of(self)?;
         scatter::<[u8], R>(&agree(root.members, into.packed_size(), 0)?, root, None, into)
     }
 
-    /// The same where all ranks expect as many packed bytes: one `MPI_Scatter` of them, and nothing else. The
-    /// root calls [`scatter_packed_into_root_exact`](Self::scatter_packed_into_root_exact).
+    /// Like [`scatter_packed_into`](Self::scatter_packed_into), but all ranks must expect the same number of
+    /// packed bytes. The call is one `MPI_Scatter` of them, and nothing else. The root calls
+    /// [`scatter_packed_into_root_exact`](Self::scatter_packed_into_root_exact).
     ///
     /// # Errors
-    /// As [`scatter_packed_into`](Self::scatter_packed_into), but [`Error::Announced`], and [`Error::Fit`] at
-    /// the root only. A rank without memory for a buffer, or a root whose bytes do not fit, leaves the others
-    /// waiting.
+    /// Those of [`scatter_packed_into`](Self::scatter_packed_into), except [`Error::Announced`], and
+    /// [`Error::Fit`] only at the root. A rank without memory for a buffer, or a root whose bytes do not fit,
+    /// leaves the others waiting.
     ///
     /// # Safety
-    /// All ranks make this call or the root's, of this root, and expect as many packed bytes.
+    /// All ranks make this call or the root's, with this root, and expect the same number of packed bytes.
     unsafe fn scatter_packed_into_exact<R: Receivable + ?Sized>(&self, into: &mut R) -> Result<(), Error> {
         let root = Rooted::of(self)?;
-        // SAFETY: 1 is what the caller promises.
+        // SAFETY: the caller guarantees 1 of `promised`.
         let agreed = unsafe { promised(root.members, into.packed_size(), 0) }?;
         scatter::<[u8], R>(&agreed, root, None, into)
     }
 
-    /// Sends every rank its part, in the order of the ranks, and receives one's own. They may expect
-    /// different numbers of values (`MPI_Scatterv`).
+    /// Sends every rank its part, in the order of the ranks, and receives the root's own part. The ranks may
+    /// expect different numbers of values (`MPI_Scatterv`).
     ///
     /// # Errors
-    /// As [`scatter_packed_into`](Self::scatter_packed_into).
+    /// Those of [`scatter_packed_into`](Self::scatter_packed_into).
     fn scatter_packed_into_root<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
         S: Sendable + ?Sized,
@@ -303,14 +314,15 @@ pub trait PackedRoot: Root {
         scatter(&agree(root.members, into.packed_size(), found)?, root, message, into)
     }
 
-    /// The same where all ranks expect as many packed bytes.
+    /// Like [`scatter_packed_into_root`](Self::scatter_packed_into_root), but all ranks must expect the same
+    /// number of packed bytes.
     ///
     /// # Errors
-    /// As [`scatter_packed_into_exact`](Self::scatter_packed_into_exact).
+    /// Those of [`scatter_packed_into_exact`](Self::scatter_packed_into_exact).
     ///
     /// # Safety
-    /// All other ranks call [`scatter_packed_into_exact`](Self::scatter_packed_into_exact), of this root, and
-    /// all expect as many packed bytes.
+    /// All other ranks call [`scatter_packed_into_exact`](Self::scatter_packed_into_exact) with this root,
+    /// and all ranks expect the same number of packed bytes.
     unsafe fn scatter_packed_into_root_exact<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
         S: Sendable + ?Sized,
@@ -319,7 +331,7 @@ pub trait PackedRoot: Root {
         let root = Rooted::of(self)?;
         let message = root.is_here.then_some(message);
         let found = message.map_or(0, S::packed_size);
-        // SAFETY: 1 is what the caller promises.
+        // SAFETY: the caller guarantees 1 of `promised`.
         let agreed = unsafe { promised(root.members, into.packed_size(), found) }?;
         scatter(&agreed, root, message, into)
     }
@@ -327,25 +339,27 @@ pub trait PackedRoot: Root {
 
 impl<R: Root + ?Sized> PackedRoot for R {}
 
-/// What the ranks of a call know of one another's packed bytes.
+/// The sizes that the ranks of a call have agreed on.
 struct Agreed {
     communicator: MPI_Comm,
     ranks: usize,
-    /// Packed bytes of this rank, and the least and the most that any has.
+    /// The number of packed bytes of this rank.
     own: u64,
+    /// The smallest number of packed bytes of any rank.
     least: u64,
+    /// The largest number of packed bytes of any rank.
     most: u64,
-    /// The number of the seals.
+    /// The random number of the seals.
     drawn: u64,
-    /// What the root of a scatter has.
+    /// The number of packed bytes at the root of a scatter.
     found: u64,
     form: Form,
-    /// More than the largest buffer of the call has; 0 where nobody knows.
+    /// An upper bound for the bytes of the largest buffer of the call; 0 if unknown.
     bytes: u64,
 }
 
-/// Finds out what the ranks have (`MPI_Allreduce`). Between groups nothing is known of one's own group: there
-/// the sizes are told always.
+/// Finds out the sizes of all ranks (`MPI_Allreduce`). On an intercommunicator, a rank learns nothing about
+/// its own group, so the sizes are always sent.
 fn agree(members: Members, own: usize, found: usize) -> Result<Agreed, Error> {
     let Members { communicator, ranks } = members;
     let unknown = Agreed {
@@ -372,18 +386,18 @@ fn agree(members: Members, own: usize, found: usize) -> Result<Agreed, Error> {
     Ok(Agreed { least: !others, most, drawn, found, form: Form::sealed(bytes), bytes, ..unknown })
 }
 
-/// What a program promises, instead. Between groups as many bytes are not parts of one size: there, and where
-/// all is checked, the ranks find out as ever.
+/// Returns the sizes that the program guarantees. On an intercommunicator, equal sizes do not mean equal
+/// parts. There and in the checked mode, the ranks find out the sizes as usual.
 ///
 /// # Safety
-/// 1. The ranks make one call, and all have as many packed bytes.
+/// 1. The ranks make the same call, and all have the same number of packed bytes.
 unsafe fn promised(members: Members, own: usize, found: usize) -> Result<Agreed, Error> {
     let Members { communicator, ranks } = members;
     if checks() || is_between_groups(communicator)? {
         return agree(members, own, found);
     }
     let own = own as u64;
-    // SAFETY: 1 is that of the caller.
+    // SAFETY: the caller guarantees 1, which is the same condition.
     let form = unsafe { Form::bare(own.saturating_mul(ranks as u64)) };
     let (least, most, drawn, found, bytes) = (own, own, 0, found as u64, 0);
     Ok(Agreed { communicator, ranks, own, least, most, drawn, found, form, bytes })
@@ -394,12 +408,12 @@ impl Agreed {
         self.least == self.most
     }
 
-    /// Whether there is nothing to be sent, not even a seal.
+    /// Returns `true` if there is nothing to send, not even a seal.
     fn is_nothing(&self) -> bool {
         self.is_even() && self.own == 0 && self.form.is_bare()
     }
 
-    /// The packed bytes of all ranks together.
+    /// Returns the number of packed bytes of all ranks together.
     fn total(&self) -> Result<u64, Error> {
         if self.is_even() {
             return Ok(self.own.saturating_mul(self.ranks as u64));
@@ -412,7 +426,7 @@ impl Agreed {
         [self.own, self.drawn]
     }
 
-    /// The parts of the ranks, told by `tell` where they are not all as large.
+    /// Returns the parts of the ranks. If they are not of equal size, `tell` exchanges the sizes.
     fn parts(&self, tell: impl FnOnce() -> Result<Vec<Told>, Error>) -> Result<Parts, Error> {
         if self.is_even() {
             Parts::even(self.ranks, self.told(), self.form)
@@ -421,7 +435,7 @@ impl Agreed {
         }
     }
 
-    /// What each rank tells all others (`MPI_Allgather`).
+    /// Sends the announcement of each rank to all ranks (`MPI_Allgather`).
     fn tell_all(&self) -> Result<Vec<Told>, Error> {
         let (own, mut all) = (self.told(), vec![[0; 2]; self.ranks]);
         called("MPI_Allgather", self.communicator, || {
@@ -432,13 +446,13 @@ impl Agreed {
         Ok(all)
     }
 
-    /// What each rank tells the root (`MPI_Gather`): nothing elsewhere.
+    /// Sends the announcement of each rank to the root (`MPI_Gather`). Elsewhere the result is empty.
     fn tell(&self, root: c_int, is_root: bool) -> Result<Vec<Told>, Error> {
         let (own, mut all) = (self.told(), vec![[0; 2]; if is_root { self.ranks } else { 0 }]);
         called("MPI_Gather", self.communicator, || {
             let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
-            // SAFETY: at the root there is room for two numbers of each rank; elsewhere MPI looks at what is
-            // sent only.
+            // SAFETY: at the root there is room for two numbers of each rank. Elsewhere MPI reads only the
+            // send buffer.
             unsafe { ffi::MPI_Gather(from, 2, number(), to, 2, number(), root, self.communicator) }
         })?;
         Ok(all)
@@ -462,7 +476,7 @@ where
     let kind = unit.datatype;
     let call = parts.sizes.either("MPI_Allgather", "MPI_Allgatherv");
     called(call, communicator, || {
-        // SAFETY: the buffers have room for as many units as are sent, and as have been announced.
+        // SAFETY: the buffers have room for the units that are sent, and for those that have been announced.
         unsafe {
             match &parts.sizes {
                 Sizes::Even { count, .. } => {
@@ -478,14 +492,14 @@ where
     parts.unpack(&mut all, into)
 }
 
-/// Packed bytes of each of as many equal parts.
+/// Returns the number of packed bytes of each part, if a message is divided into `ranks` equal parts.
 fn part_of<M: Sendable + ?Sized>(message: &M, ranks: usize) -> Result<usize, Error> {
     let size = message.packed_size();
     let divides = size % ranks == 0 && (size / ranks) % message.step() == 0;
     divides.then_some(size / ranks).ok_or(Error::Parts { what: "packed bytes", found: size, ranks })
 }
 
-/// Sends an equal part of a message to each rank, and gives what comes from each.
+/// Sends an equal part of a message to each rank, and returns the parts that come from them.
 fn all_to_all<M: Sendable + ?Sized>(agreed: &Agreed, message: &M) -> Result<(PackBuffer, Parts), Error> {
     let Agreed { communicator, form, bytes, .. } = *agreed;
     if !agreed.is_even() {
@@ -502,13 +516,13 @@ fn all_to_all<M: Sendable + ?Sized>(agreed: &Agreed, message: &M) -> Result<(Pac
     let (from, to, unit) = (packed.as_ptr().cast(), all.as_mut_ptr().cast(), form.datatype()?);
     let kind = unit.datatype;
     called("MPI_Alltoall", communicator, || {
-        // SAFETY: the buffers have room for as many units of each rank.
+        // SAFETY: the buffers have room for `count` units of each rank.
         unsafe { ffi::MPI_Alltoall(from, count, kind, to, count, kind, communicator) }
     })?;
     Ok((all, parts))
 }
 
-/// The datatype in which ranks tell each other numbers.
+/// Returns the datatype of the numbers that ranks exchange.
 fn number() -> MPI_Datatype {
     // SAFETY: a constant of the library.
     unsafe { ffi::RSMPI_UINT64_T }
@@ -523,14 +537,15 @@ fn reduce<const N: usize>(
     let mut all = [0; N];
     called("MPI_Allreduce", communicator, || {
         let (from, to, count) = (own.as_ptr().cast(), all.as_mut_ptr().cast(), N as c_int);
-        // SAFETY: as many numbers on every rank.
+        // SAFETY: every rank has `N` numbers.
         unsafe { ffi::MPI_Allreduce(from, to, count, number(), operation, communicator) }
     })?;
     Ok(all)
 }
 
-/// What a rank has made in memory, if all ranks have: otherwise some would wait for those that have not.
-/// Where there are few bytes nobody asks; all ranks know how many there are.
+/// Returns the buffers of this rank if all ranks have theirs, and an error otherwise, so that no rank waits
+/// for one without memory. If there are few bytes, the ranks do not ask; all of them know the number of
+/// bytes.
 fn all_have_memory<T>(communicator: MPI_Comm, bytes: u64, own: Result<T, Error>) -> Result<T, Error> {
     const FEW: u64 = 256 << 20;
     if bytes <= FEW || is_between_groups(communicator)? {
@@ -545,7 +560,8 @@ fn all_have_memory<T>(communicator: MPI_Comm, bytes: u64, own: Result<T, Error>)
     }
 }
 
-/// Sends a part of a buffer to each rank, and gives what comes from each.
+/// Sends a part of a buffer to each rank, and returns the parts that come from them. All parts may differ in
+/// size.
 fn exchange(
     communicator: MPI_Comm,
     outgoing: &[Told],
@@ -554,14 +570,14 @@ fn exchange(
     let mut incoming = vec![[0u64; 2]; outgoing.len()];
     called("MPI_Alltoall", communicator, || {
         let (from, to) = (outgoing.as_ptr().cast(), incoming.as_mut_ptr().cast());
-        // SAFETY: two numbers for each rank, and room for two of each.
+        // SAFETY: both buffers hold two numbers for each rank.
         unsafe { ffi::MPI_Alltoall(from, 2, number(), to, 2, number(), communicator) }
     })?;
     // All ranks count in the unit of the largest buffer.
     // SAFETY: a constant of the library.
     let maximum = unsafe { ffi::RSMPI_MAX };
     let [bytes] = reduce(communicator, [with_seals(outgoing).max(with_seals(&incoming))], maximum)?;
-    // Between groups the ranks know only each other's.
+    // On an intercommunicator, each group gets only the other group's result, so parts are counted in bytes.
     let form = if is_between_groups(communicator)? { Form::BYTES } else { Form::sealed(bytes) };
     let made = Parts::each(outgoing, form).and_then(|outgoing| {
         let incoming = Parts::each(&incoming, form)?;
@@ -575,7 +591,8 @@ fn exchange(
         called("MPI_Alltoallv", communicator, || {
             let (counts, starts, kind) = (counts.as_ptr(), starts.as_ptr(), unit.datatype);
             let (counts_in, starts_in) = (counts_in.as_ptr(), starts_in.as_ptr());
-            // SAFETY: the buffers have room for as many units as are sent, and as have been announced.
+            // SAFETY: the buffers have room for the units that are sent, and for those that have been
+            // announced.
             unsafe {
                 ffi::MPI_Alltoallv(from, counts, starts, kind, to, counts_in, starts_in, kind, communicator)
             }
@@ -584,7 +601,7 @@ fn exchange(
     Ok((all, incoming))
 }
 
-/// The packed bytes of all ranks and how they are divided, at the root; elsewhere nothing.
+/// Returns the packed bytes of all ranks and their division at the root, and `None` elsewhere.
 fn gather<M: Sendable + ?Sized>(
     agreed: &Agreed,
     root: Rooted,
@@ -603,8 +620,8 @@ fn gather<M: Sendable + ?Sized>(
     let kind = unit.datatype;
     let call = parts.sizes.either("MPI_Gather", "MPI_Gatherv");
     called(call, communicator, || {
-        // SAFETY: the buffers have room for as many units as are sent, and at the root as have been
-        // announced; elsewhere MPI looks at what is sent only.
+        // SAFETY: the buffers have room for the units that are sent, and at the root for those that have been
+        // announced. Elsewhere MPI reads only the send buffer.
         unsafe {
             match &parts.sizes {
                 Sizes::Even { count, .. } => {
@@ -620,7 +637,7 @@ fn gather<M: Sendable + ?Sized>(
     Ok(is_root.then_some((all, parts)))
 }
 
-/// What the root has gathered; elsewhere there is nothing to be received.
+/// Gathers the values of all ranks at the root. Elsewhere nothing is received, and `into` must be empty.
 fn gather_into<S, M>(agreed: &Agreed, root: Rooted, message: &S, into: &mut M) -> Result<(), Error>
 where
     S: Sendable + ?Sized,
@@ -632,7 +649,7 @@ where
     }
 }
 
-/// The root's message in parts to all ranks: at the root there is one.
+/// Sends the root's message to all ranks in parts. `message` is `Some` only at the root.
 fn scatter<S, M>(agreed: &Agreed, root: Rooted, message: Option<&S>, into: &mut M) -> Result<(), Error>
 where
     S: Sendable + ?Sized,
@@ -657,8 +674,8 @@ where
     let kind = unit.datatype;
     let call = parts.sizes.either("MPI_Scatter", "MPI_Scatterv");
     called(call, communicator, || {
-        // SAFETY: the root's buffer has all parts, and there is room for as many units as are expected here;
-        // elsewhere MPI does not look at what is sent.
+        // SAFETY: the root's buffer has all parts, and there is room for the units that are expected here.
+        // Elsewhere MPI does not read the send buffer.
         unsafe {
             match &parts.sizes {
                 Sizes::Even { count, .. } => {

@@ -1,13 +1,15 @@
 //! Descriptions of messages between two ranks, in the checked mode (`DTYPE_CHECK=1`).
 //!
-//! A program may ask how long a message is before it receives it, and may receive it by a plain call. So the
-//! message is as without the checked mode, and its description travels by itself, in a communicator that
-//! `attach` makes. It has the message's tag, its size, and a hash of its packed bytes, by which the receiver
-//! finds it. What plain calls send has none, and what they receive leaves one over: neither is waited for.
+//! A program may ask for the length of a message before it receives it, and may receive it with a plain call.
+//! Therefore the message is the same as without the checked mode, and its description is sent separately, on
+//! a communicator that `attach` creates. The description has the message's tag, its size, and a hash of its
+//! packed bytes, by which the receiver finds it. A message of a plain send has no description. A plain
+//! receive leaves the description of its message over. The receiver never waits for a description.
 //!
-//! Descriptions are sent in synchronous mode. So when MPI ends, each rank knows of its own whether they have
-//! been received; when all have, it enters a barrier, and receives those of others until all ranks have
-//! (Hoefler, Siebert and Lumsdaine, "Scalable communication protocols for dynamic sparse data exchange").
+//! Descriptions are sent in synchronous mode. So when MPI ends, each rank knows whether its own have been
+//! received. When all have, the rank enters a barrier, and receives those of others until all ranks have
+//! entered it (Hoefler, Siebert and Lumsdaine, "Scalable communication protocols for dynamic sparse data
+//! exchange").
 
 use std::{
     collections::VecDeque,
@@ -26,10 +28,10 @@ use super::{
 };
 use crate::{Error, pack::PackBuffer};
 
-/// The most descriptions that are kept of messages which nobody has asked for.
+/// The largest number of descriptions that are kept for messages not yet received.
 const MOST: usize = 1 << 14;
 
-/// Bytes of the hash behind a description.
+/// The size in bytes of the hash behind a description.
 const HASH: usize = 8;
 
 /// The descriptions of the messages on a communicator.
@@ -41,10 +43,10 @@ pub(super) struct Descriptions {
 
 // SAFETY: MPI handles name objects of the process, not of a thread (MPI 4.1 section 2.5.1).
 unsafe impl Send for Descriptions {}
-// SAFETY: likewise; all else is locked.
+// SAFETY: likewise; the other fields are behind locks.
 unsafe impl Sync for Descriptions {}
 
-/// Descriptions that are on their way.
+/// Descriptions that are being sent.
 #[derive(Default)]
 struct Requests(VecDeque<Request>);
 
@@ -52,7 +54,7 @@ struct Requests(VecDeque<Request>);
 struct Arrived {
     rank: i32,
     tag: i32,
-    /// The description, and the hash of the packed bytes.
+    /// The description, followed by the hash of the packed bytes.
     bytes: PackBuffer,
 }
 
@@ -64,7 +66,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sends the description of a message before the message itself. `descriptions` are those of its
+/// Sends the description of a message before the message itself. `descriptions` belong to the message's
 /// communicator.
 pub(super) fn announce<M: Read + ?Sized>(
     descriptions: Option<&Descriptions>,
@@ -86,7 +88,7 @@ pub(super) fn announce<M: Read + ?Sized>(
     let to = Peer { communicator: descriptions.communicator, ..to };
     let request = Outgoing::of_buffer(bytes, DESCRIPTION + HASH)?.start_synchronous(to)?;
     let Requests(sent) = &mut *locked(&descriptions.sent);
-    // More are looked at than are added.
+    // Each call checks more requests than it adds, so that the list stays short.
     for _ in 0..4.min(sent.len()) {
         sent.rotate_left(1);
         if sent.back_mut().is_some_and(Request::is_over) {
@@ -97,7 +99,7 @@ pub(super) fn announce<M: Read + ?Sized>(
     Ok(())
 }
 
-/// Says that messages are not compared, since whoever has asked for that would not see it otherwise.
+/// Warns once that messages are not compared. Users who have set `DTYPE_CHECK` would not notice otherwise.
 #[cold]
 fn warn_once() {
     static ONCE: Once = Once::new();
@@ -110,12 +112,12 @@ fn warn_once() {
 }
 
 impl Descriptions {
-    /// Makes the descriptions that travel in a communicator of our own.
+    /// Creates the descriptions that are sent on a communicator of this crate.
     pub fn new(communicator: MPI_Comm) -> Self {
         Self { communicator, sent: Mutex::default(), arrived: Mutex::default() }
     }
 
-    /// Compares a message that has arrived with what it is received into, if its sender has described it.
+    /// Compares a message that has arrived with its destination, if the sender has described the message.
     pub fn compare<M: Read + ?Sized>(
         &self,
         message: &M,
@@ -134,7 +136,7 @@ impl Descriptions {
         found.map_or(Ok(()), |found| compare_described(message, &found.bytes[..DESCRIPTION], status))
     }
 
-    /// Receives all that have come.
+    /// Receives all descriptions that have arrived.
     fn take_all(&self, arrived: &mut VecDeque<Arrived>) -> Result<(), Error> {
         let anybody = Peer { communicator: self.communicator, rank: any_rank(), tag: any_tag() };
         while let Some(matched) = Matched::look_for(anybody)? {
@@ -150,7 +152,8 @@ impl Descriptions {
         Ok(())
     }
 
-    /// Goes on with the end, and returns `true` if all ranks have received all.
+    /// Receives what has arrived, and enters the barrier once all own descriptions have been received.
+    /// Returns `true` if all ranks have entered it.
     fn is_at_end(&self, barrier: &mut Option<Request>) -> Result<bool, Error> {
         self.take_all(&mut VecDeque::new())?;
         if let Some(barrier) = barrier {
@@ -165,19 +168,19 @@ impl Descriptions {
     }
 }
 
-/// Receives what nobody has asked for, and frees the communicators, when MPI ends: all ranks do so.
+/// Receives the descriptions that are left over, and frees the communicators. All ranks do so when MPI ends.
 pub(super) fn end(all: &[Arc<Descriptions>]) {
     let mut on_their_way: Vec<_> = all.iter().map(|descriptions| (descriptions, None)).collect();
     while !on_their_way.is_empty() {
         on_their_way.retain_mut(|(descriptions, barrier)| {
-            // After an error nobody is waited for.
+            // After an error, do not wait any more.
             !descriptions.is_at_end(barrier).unwrap_or(true)
         });
         thread::yield_now();
     }
     for descriptions in all {
         let mut communicator = descriptions.communicator;
-        // SAFETY: it was made here, and is freed once, while MPI is usable.
+        // SAFETY: the communicator was created here and is freed once, while MPI is usable.
         unsafe { ffi::MPI_Comm_free(&raw mut communicator) };
     }
 }

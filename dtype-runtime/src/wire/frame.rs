@@ -1,12 +1,13 @@
-//! Seals and descriptions: they travel beside packed bytes, so that nobody takes other bytes for them.
+//! Seals and descriptions: they are sent with packed bytes, so that no receiver takes other bytes for them.
 //!
-//! - With messages nothing. With `DTYPE_CHECK=1` a *description* of the values, with which the receiver
-//!   compares its own: in the first piece on the wire of segments, and otherwise in a message of its own
-//!   (`descriptions.rs`), since a program may ask how long messages are.
-//! - In each part of a collective call a *seal*, since MPI does not tell how many bytes of a part have come:
-//!   the receiver breaks it before the call, and finds it whole only if all bytes before it have come, too.
-//!   It is a number that its rank has drawn for this call, so that a seal of an earlier call, which a library
-//!   may have kept in buffers of its own, is another one. With `DTYPE_CHECK=1` the description is the seal.
+//! - A message has neither. With `DTYPE_CHECK=1` it has a *description* of its values, with which the
+//!   receiver compares its own. On the wire of segments, the description is in the first piece. Otherwise it
+//!   is a separate message (`descriptions.rs`), because a program may ask for the length of a message.
+//! - Each part of a collective call ends with a *seal*, because MPI does not say how many bytes of a part
+//!   have arrived. The receiver *breaks* the seal before the call: it writes other bytes to its place.
+//!   Afterwards the seal is intact only if all bytes before it have arrived, too. A seal is a number that its
+//!   rank draws at random for this call. So it differs from a seal of an earlier call, which may remain in
+//!   buffers of the library. With `DTYPE_CHECK=1` the description is the seal.
 
 use std::{
     env,
@@ -23,47 +24,47 @@ use crate::Error;
 /// The environment variable of the checked mode.
 const VARIABLE: &str = "DTYPE_CHECK";
 
-/// Whether messages describe what they hold: `DTYPE_CHECK` is set when this is first asked, to anything but
-/// nothing or `0`.
+/// Returns `true` if messages are described: at the first call, `DTYPE_CHECK` is set, and is neither empty
+/// nor `0`.
 #[inline]
 pub(super) fn checks() -> bool {
     static CHECKS: OnceLock<bool> = OnceLock::new();
     *CHECKS.get_or_init(|| env::var_os(VARIABLE).is_some_and(|value| !value.is_empty() && value != "0"))
 }
 
-/// Bytes of a description.
+/// The size of a description in bytes.
 pub(super) const DESCRIPTION: usize = 256;
 
-/// Bytes of a seal without description.
+/// The size of a seal without description in bytes.
 const SEAL: usize = 8;
 
-/// Bytes of the description in the first piece of a message.
+/// Returns the size in bytes of the description in the first piece of a message.
 #[inline]
 pub(super) fn description_size() -> usize {
     if checks() { DESCRIPTION } else { 0 }
 }
 
-/// Bytes behind the packed bytes of a part of a collective call.
+/// Returns the size in bytes of the seal behind a part of a collective call.
 #[inline]
 pub(super) fn seal_size() -> usize {
     if checks() { DESCRIPTION } else { SEAL }
 }
 
-/// The first number of a description of a message.
+/// The first number in the description of a message.
 const MARK: u64 = u64::from_ne_bytes(*b"\xD7ype\x02sig");
 
-/// A number for the seals of one call.
+/// Draws a random number for the seals of one call.
 pub(super) fn draw() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// The first number of a seal. Whatever a rank says that it has drawn, it is not zero, as memory is that
-/// nobody has written to.
+/// Returns the first number of a seal. It is never zero, whatever number a rank announces, because unwritten
+/// memory is zero.
 fn mark_of(drawn: u64) -> u64 {
     drawn | 1
 }
 
-/// Writes the seal behind these packed bytes of a message.
+/// Writes the seal behind the given packed bytes of a message.
 pub(super) fn seal<M: Read + ?Sized>(message: &M, bytes: Range<usize>, drawn: u64, into: &mut [u8]) {
     if checks() {
         describe_with(mark_of(drawn), message, bytes, into);
@@ -72,13 +73,13 @@ pub(super) fn seal<M: Read + ?Sized>(message: &M, bytes: Range<usize>, drawn: u6
     }
 }
 
-/// Writes what is not the seal to where it is to arrive, and nothing of what was there before.
+/// Breaks a seal: overwrites its place with bytes that are not the seal, and erases what was there before.
 pub(super) fn break_seal(drawn: u64, at: &mut [u8]) {
     at[..seal_size()].fill(0);
     at[..SEAL].copy_from_slice(&(!mark_of(drawn)).to_ne_bytes());
 }
 
-/// Looks at the seal of a rank's part, which is received as these packed bytes of a message.
+/// Checks the seal of a rank's part, which is received as the given packed bytes of a message.
 pub(super) fn unseal<M: Read + ?Sized>(
     message: &M,
     bytes: Range<usize>,
@@ -94,7 +95,7 @@ pub(super) fn unseal<M: Read + ?Sized>(
     if seal.first_chunk() == Some(&mark_of(drawn).to_ne_bytes()) { Ok(()) } else { Err(announced) }
 }
 
-/// Writes the description of these packed bytes of a message.
+/// Writes the description of the given packed bytes of a message.
 pub(super) fn describe<M: Read + ?Sized>(message: &M, bytes: Range<usize>, into: &mut [u8]) {
     describe_with(MARK, message, bytes, into);
 }
@@ -115,7 +116,7 @@ fn describe_with<M: Read + ?Sized>(mark: u64, message: &M, bytes: Range<usize>, 
 const NUMBERS: usize = 32;
 const TEXT: usize = DESCRIPTION - NUMBERS;
 
-/// What a message says of its packed bytes.
+/// The description of packed bytes, as a message contains it.
 struct Description<'a> {
     size: u64,
     fingerprint: u64,
@@ -135,7 +136,7 @@ impl<'a> Description<'a> {
         (mark == expected).then_some(Self { size, fingerprint, text })
     }
 
-    /// Compares with these packed bytes of what is received into.
+    /// Compares the description with the given packed bytes of the destination.
     fn compare<M: Read + ?Sized>(
         &self,
         message: &M,
@@ -156,7 +157,7 @@ impl<'a> Description<'a> {
     }
 }
 
-/// Compares the description of a message with what it is received into.
+/// Compares the description of a message, if there is one, with the destination of the message.
 pub(super) fn compare_described<M: Read + ?Sized>(
     message: &M,
     description: &[u8],
@@ -168,8 +169,8 @@ pub(super) fn compare_described<M: Read + ?Sized>(
     })
 }
 
-/// Whether a message of `found` packed bytes fits what it is received into, also by its description if
-/// it has one.
+/// Checks that the size of a message, `found` packed bytes, fits its destination, and that its description
+/// does if there is one.
 pub(super) fn accepted_description<M: Read + ?Sized>(
     message: &M,
     found: usize,
@@ -180,8 +181,8 @@ pub(super) fn accepted_description<M: Read + ?Sized>(
     fits(message, found, Some((status.MPI_SOURCE, status.MPI_TAG)))
 }
 
-/// Checks that `found` packed bytes fit a message; they came from a rank with a tag, or in a collective
-/// call.
+/// Checks that `found` packed bytes fit a message. `from` is the rank that sent them and the tag; `None` in a
+/// collective call.
 pub(super) fn fits<M: Read + ?Sized>(
     message: &M,
     found: usize,

@@ -1,4 +1,4 @@
-//! Messages that travel while the program does something else (MPI 4.1 section 3.7), within rsmpi's scopes.
+//! Nonblocking messages (MPI 4.1 section 3.7), within rsmpi's scopes.
 
 use std::{fmt, marker::PhantomData};
 
@@ -7,7 +7,7 @@ use ::mpi::{point_to_point::Status, request::Scope};
 use super::{Receivable, Sendable, Wire, receive::Posted, request::Peer, send::Sending};
 use crate::Error;
 
-/// What has been registered with a scope, until it is dropped.
+/// A registration with a scope, until it is dropped.
 struct Registered<'a, Sc: Scope<'a>> {
     scope: Sc,
     lifetime: PhantomData<&'a ()>,
@@ -22,17 +22,17 @@ impl<'a, Sc: Scope<'a>> Registered<'a, Sc> {
 
 impl<'a, Sc: Scope<'a>> Drop for Registered<'a, Sc> {
     fn drop(&mut self) {
-        // SAFETY: it has been registered; what is unregistered has been completed, since this is dropped
-        // last.
+        // SAFETY: the scope has been registered. The transfer has been completed, since the registration is
+        // dropped after it.
         unsafe { self.scope.unregister() };
     }
 }
 
-/// A message that is being sent. Dropping it waits until it is.
+/// A message that is being sent. Dropping it waits until the message has been sent.
 #[must_use = "dropping it waits for the message to be sent"]
 pub struct PendingSend<'a, M: Sendable + ?Sized, Sc: Scope<'a>> {
     sending: Sending<'a, M>,
-    // Dropped after what it stands for.
+    // Dropped after the send that it registers.
     _registered: Registered<'a, Sc>,
 }
 
@@ -42,25 +42,25 @@ impl<'a, M: Sendable + ?Sized, Sc: Scope<'a>> PendingSend<'a, M, Sc> {
         Ok(Self { sending: Sending::new(message, wire, to, true)?, _registered: registered })
     }
 
-    /// Whether it has been sent (MPI 4.1 section 3.7.3, `MPI_Test`).
+    /// Returns `true` if the message has been sent (MPI 4.1 section 3.7.3, `MPI_Test`).
     ///
     /// # Errors
-    /// Where MPI has one; after `MPI_Finalize`.
+    /// If MPI reports an error, and after `MPI_Finalize`.
     pub fn is_done(&mut self) -> Result<bool, Error> {
         self.sending.advance(false)
     }
 
-    /// Waits until it has been sent.
+    /// Waits until the message has been sent.
     ///
     /// # Errors
-    /// Where MPI has one; after `MPI_Finalize`.
+    /// If MPI reports an error, and after `MPI_Finalize`.
     pub fn wait(mut self) -> Result<(), Error> {
         self.sending.advance(true).map(|_| ())
     }
 }
 
-/// A message that is being received. Dropping it gives it up, and leaves its destination as it was; if it has
-/// already come, nobody else receives it.
+/// A message that is being received. Dropping it cancels the receive, and leaves the destination unchanged.
+/// If the message has already arrived, it is lost.
 #[must_use = "the message has not been received before `wait`"]
 pub struct PendingReceive<'a, M: Receivable + ?Sized, Sc: Scope<'a>> {
     posted: Posted,
@@ -76,19 +76,20 @@ impl<'a, M: Receivable + ?Sized, Sc: Scope<'a>> PendingReceive<'a, M, Sc> {
         Ok(Self { posted, message, done: None, _registered: registered })
     }
 
-    /// Whether it has arrived (MPI 4.1 section 3.7.3, `MPI_Test`): then it has been unpacked.
+    /// Returns `true` if the message has arrived (MPI 4.1 section 3.7.3, `MPI_Test`). It has then been
+    /// unpacked.
     ///
     /// # Errors
-    /// As [`receive_values_into`](super::ReceiveOver::receive_values_into); the same one whenever this is
-    /// asked again.
+    /// Those of [`receive_values_into`](super::ReceiveOver::receive_values_into). Later calls return the same
+    /// error.
     pub fn is_done(&mut self) -> Result<bool, Error> {
         self.advance(false).map(|done| done.is_some())
     }
 
-    /// Waits until it has arrived and been unpacked.
+    /// Waits until the message has arrived and been unpacked.
     ///
     /// # Errors
-    /// As [`receive_values_into`](super::ReceiveOver::receive_values_into).
+    /// Those of [`receive_values_into`](super::ReceiveOver::receive_values_into).
     pub fn wait(mut self) -> Result<Status, Error> {
         loop {
             if let Some(status) = self.advance(true)? {

@@ -1,7 +1,7 @@
 //! The ranks of a collective call, and its root.
 //!
-//! A program may implement rsmpi's `Root` itself, and give another answer each time it is asked. So it is
-//! asked once a call, and all sizes of buffers follow from that answer.
+//! A program may implement rsmpi's `Root` itself, with another answer each time. So each call asks once, and
+//! derives the sizes of all buffers from that answer.
 
 use std::os::raw::c_int;
 
@@ -19,10 +19,10 @@ pub(super) struct Members {
     pub ranks: usize,
 }
 
-/// Returns a communicator between `MPI_Init` and `MPI_Finalize`.
+/// Returns the members of a call on a communicator, if MPI may be called.
 ///
 /// # Errors
-/// Outside of MPI's life, and on a thread that may not call MPI.
+/// Before `MPI_Init`, after `MPI_Finalize`, and on a thread that may not call MPI.
 pub(super) fn members(world: &(impl Communicator + ?Sized)) -> Result<Members, Error> {
     Ok(Members { communicator: ready_on(world)?, ranks: world.target_size() as usize })
 }
@@ -37,11 +37,11 @@ pub(super) struct Rooted {
 }
 
 impl Rooted {
-    /// Asks a program for the root of a call.
+    /// Asks the program for the root of a call.
     ///
     /// # Errors
-    /// As [`members`]; [`Error::Rank`] if the root is no rank of its communicator, and [`Error::Wire`] if
-    /// that joins two groups, where roots are no ranks (MPI 4.1 section 6.2.3).
+    /// Those of [`members`]; [`Error::Rank`] if the root is not a rank of its communicator; [`Error::Wire`]
+    /// on an intercommunicator, where roots are not ranks (MPI 4.1 section 6.2.3).
     pub fn of<R: Root + ?Sized>(root: &R) -> Result<Self, Error> {
         let (world, rank) = (root.as_communicator(), root.root_rank());
         let members = members(world)?;

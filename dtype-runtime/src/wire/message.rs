@@ -1,10 +1,10 @@
-//! What can travel on a wire: values, slices, views, and any layout of bytes.
+//! Messages: values, slices, views, and any layout of bytes.
 
 use std::{ops::Range, os::raw::c_void, slice};
 
 use ::mpi::Count;
 
-use super::blocks::Blocks;
+use super::blocks::MemoryBlocks;
 use crate::{
     Error, Layout, MpiDatatype, View, ViewMut,
     engine::{Packing, Plan, Spacing},
@@ -13,11 +13,11 @@ use crate::{
     types::{Values, ValuesMut},
 };
 
-/// What can be sent on a [`Wire`](crate::Wire): a value or slice of a type with [`MpiDatatype`], fields that
-/// are skipped or not; a `Vec`; [`Values`]; a [`View`]; and [`Data`], which is any layout of any memory, that
-/// of a [decoded](crate::decode()) datatype for example.
+/// A message that can be sent on a [`Wire`](crate::Wire). It is one of these: a value or slice of a type with
+/// [`MpiDatatype`], with or without skipped fields; a `Vec`; [`Values`]; a [`View`]; or [`Data`], which is
+/// any layout of any memory, for example that of a [decoded](crate::decode()) datatype.
 ///
-/// This trait is implemented here only.
+/// Only this crate implements the trait.
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` cannot be sent",
     label = "not a message",
@@ -27,7 +27,7 @@ use crate::{
 )]
 pub trait Sendable: sealed::Read {}
 
-/// What can be received into from a wire: see [`Sendable`].
+/// A message that can be received into: see [`Sendable`].
 #[diagnostic::on_unimplemented(
     message = "nothing can be received into a `{Self}`",
     label = "not a message that can be written",
@@ -39,7 +39,7 @@ pub trait Receivable: Sendable + sealed::Write {}
 impl<M: sealed::Read + ?Sized> Sendable for M {}
 impl<M: sealed::Write + ?Sized> Receivable for M {}
 
-/// What MPI takes for a message: `count` of a datatype at a place.
+/// A message as arguments of an MPI call: `count` elements of a datatype at an address.
 pub struct Typed {
     pub(super) place: *mut c_void,
     pub(super) count: Count,
@@ -48,7 +48,7 @@ pub struct Typed {
 
 impl Typed {
     fn new(place: *mut u8, count: usize, entry: Entry) -> Result<Self, Error> {
-        // Beyond an MPI count, it is one of a datatype of all of them.
+        // If the count exceeds an MPI count, the message is one element of a datatype of all copies.
         let (count, entry) = match Count::try_from(count) {
             Ok(count) => (count, entry),
             Err(_) => (1, entry.repeated(count)),
@@ -56,23 +56,22 @@ impl Typed {
         Ok(Self { place: place.cast(), count, datatype: entry.datatype()? })
     }
 
-    /// Values of a type.
+    /// Returns the arguments for values of a type.
     fn of_values<T: MpiDatatype>(place: *mut T, count: usize) -> Result<Self, Error> {
         Self::new(place.cast(), count, Entry::Fixed(T::lazy()))
     }
 }
 
-/// Contiguous memory that holds just the packed bytes of a message, in their order.
+/// Contiguous memory that consists of exactly the packed bytes of a message, in their order.
 #[derive(Clone, Copy)]
 pub struct Span {
     pub(super) place: *mut u8,
-    /// Bytes.
+    /// The size in bytes.
     pub(super) size: usize,
 }
 
 impl Span {
-    /// The memory of values, if they have no padding and travel in the order in which they lie; or if they
-    /// travel as bytes.
+    /// Returns the memory of values, if they are dense or transferred as bytes.
     #[inline]
     fn of_values<T: MpiDatatype>(place: *mut T, count: usize) -> Option<Self> {
         const { T::FACTS.dense || T::BYTES }
@@ -83,87 +82,92 @@ impl Span {
 pub(crate) mod sealed {
     use super::{Error, Plan, Range, Spacing, Span, Typed};
 
-    /// What a message is for a wire. Its *packed bytes* here are those that travel: by field, but where
-    /// something travels [as bytes](super::super::blocks).
+    /// A message that a wire reads. *Packed bytes* here are the transferred bytes: packed field by field,
+    /// except for parts that are transferred [as bytes](super::super::blocks).
     ///
     /// # Safety
     /// 1. `packed_size` is always the same, and `pack` writes exactly that number of bytes.
-    /// 2. `span` and `typed` name what the message borrows, to be read: `span` just the packed bytes.
+    /// 2. `span` and `typed` name memory that the message borrows for reading; `span` names exactly the
+    ///    packed bytes.
     pub unsafe trait Read {
-        /// Bytes of all of it, packed.
+        /// Returns the packed size of the message in bytes.
         fn packed_size(&self) -> usize;
 
-        /// Packs all of it.
+        /// Packs the whole message.
         ///
         /// # Safety
-        /// At `packed` there is room for [`packed_size`](Self::packed_size) bytes, elsewhere than the
+        /// At `packed` there is room for [`packed_size`](Self::packed_size) bytes, which do not overlap the
         /// message.
         unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error>;
 
-        /// Packs some of the packed bytes. They begin and end where a multiple of [`step`](Self::step) does.
+        /// Packs a range of the packed bytes, which should begin and end at a multiple of
+        /// [`step`](Self::step).
         fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error>;
 
-        /// Packed bytes that are best not divided.
+        /// Returns a number of packed bytes that are best kept together.
         fn step(&self) -> usize {
             1
         }
 
-        /// Where it lies, if its memory is its packed bytes.
+        /// Returns the memory of the message, if it consists of exactly the packed bytes.
         fn span(&self) -> Option<Span>;
 
-        /// How the blocks of numbers of one type lie, if MPI can be told of it.
+        /// Returns how the contiguous blocks lie, if all values are of one base type and the message has a
+        /// datatype.
         fn spacing(&self) -> Option<Spacing> {
             None
         }
 
-        /// The same for MPI.
+        /// Returns the message as arguments of an MPI call.
         fn typed(&self) -> Result<Typed, Error>;
 
-        /// The plan of it, or of a part that is repeated: its signature says what the packed bytes are.
+        /// Returns the plan of the message, or of a part that is repeated. Its signature describes the packed
+        /// bytes.
         fn plan(&self) -> Plan;
     }
 
-    /// What a message is that is received into.
+    /// A message that can be received into.
     ///
     /// # Safety
-    /// 1. `unpack` and `unpack_range` write what they borrow only.
-    /// 2. `span_mut` and `typed_mut` name the same memory as `span` and `typed`, borrowed mutably, and no
-    ///    byte of it twice.
-    /// 3. Any bytes may be written there where `any_pattern` says so.
+    /// 1. `unpack` and `unpack_range` write only memory that the message borrows.
+    /// 2. `span_mut` and `typed_mut` name the same memory as `span` and `typed`. It is borrowed mutably, and
+    ///    no byte of it is named twice.
+    /// 3. If `any_pattern` returns `true`, any bytes may be written there.
     pub unsafe trait Write: Read {
-        /// Whether every pattern of the packed bytes is a value.
+        /// Returns `true` if every pattern of the packed bytes is a valid value.
         fn any_pattern(&self) -> bool;
 
-        /// Where it lies, to be written.
+        /// Like [`span`](Read::span), for writing.
         fn span_mut(&mut self) -> Option<Span>;
 
-        /// The same for MPI, to be written.
+        /// Like [`typed`](Read::typed), for writing.
         fn typed_mut(&mut self) -> Result<Typed, Error>;
 
-        /// Unpacks all of it; checked before anything is written.
+        /// Unpacks the whole message. The packed bytes are checked before anything is written.
         fn unpack(&mut self, packed: &[u8]) -> Result<(), Error>;
 
-        /// Unpacks some of the packed bytes of a message of which any pattern is a value.
+        /// Unpacks some of the packed bytes of a message for which every pattern is valid.
         fn unpack_range(&mut self, position: usize, packed: &[u8]) -> Result<(), Error>;
     }
 }
 
-/// Bytes of values that travel.
+/// Returns the number of transferred bytes of `count` values.
 #[inline]
 fn wire_size<T: MpiDatatype>(count: usize) -> usize {
     T::FACTS.wire_size.saturating_mul(count)
 }
 
-/// Values between two bytes of the packed ones, if none is divided.
+/// Returns the range of values that a range of packed bytes holds, or `None` if the range divides a value.
 fn whole_values<T: MpiDatatype>(bytes: &Range<usize>) -> Option<Range<usize>> {
     let size = packed_size::<T>(1);
     let whole = size > 0 && bytes.start % size == 0 && bytes.end % size == 0;
     whole.then(|| bytes.start / size..bytes.end / size)
 }
 
-/// Copies some of the bytes that travel of a message with blocks, which begins with the first of some copies.
+/// Copies a range of the transferred bytes of a message with blocks. `pack_copies` packs a range of its
+/// copies.
 fn copy_blocks(
-    blocks: &Blocks,
+    blocks: &MemoryBlocks,
     bytes: &Range<usize>,
     packed: &mut [u8],
     pack_copies: impl FnOnce(Range<usize>) -> Vec<u8>,
@@ -175,7 +179,7 @@ fn copy_blocks(
     Ok(())
 }
 
-// SAFETY: 1, since values of one type have one packed size; 2, since the slice is what is named.
+// SAFETY: 1, since all values of a type have the same packed size; 2, since the memory is that of the slice.
 unsafe impl<T: MpiDatatype> sealed::Read for [T] {
     #[inline]
     fn packed_size(&self) -> usize {
@@ -189,14 +193,16 @@ unsafe impl<T: MpiDatatype> sealed::Read for [T] {
             let packed = unsafe { slice::from_raw_parts_mut(packed, sealed::Read::packed_size(self)) };
             return self.pack_range(0..packed.len(), packed);
         }
-        // SAFETY: the caller has room for `packed_size` bytes, elsewhere than the slice.
+        // SAFETY: the caller has room for `packed_size` bytes, which do not overlap the slice.
         unsafe { pack_raw(self, packed) };
         Ok(())
     }
 
     fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
         if const { T::FACTS.has_blocks() } {
-            return copy_blocks(&Blocks::of_values::<T>()?, &bytes, packed, |copies| pack(&self[copies]));
+            return copy_blocks(&MemoryBlocks::of_values::<T>()?, &bytes, packed, |copies| {
+                pack(&self[copies])
+            });
         }
         match whole_values::<T>(&bytes) {
             Some(values) if values.end <= self.len() => pack_into(&self[values], packed).map(|_| ()),
@@ -220,14 +226,14 @@ unsafe impl<T: MpiDatatype> sealed::Read for [T] {
     fn plan(&self) -> Plan {
         let by_field = Plan::of::<T>;
         if const { T::FACTS.has_blocks() } {
-            Blocks::of_values::<T>().map_or_else(|_| by_field(), Blocks::into_plan)
+            MemoryBlocks::of_values::<T>().map_or_else(|_| by_field(), MemoryBlocks::into_plan)
         } else {
             by_field()
         }
     }
 }
 
-// SAFETY: 1 and 2, since the slice is borrowed mutably; 3, since the facts of the type say so.
+// SAFETY: 1 and 2, since the slice is borrowed mutably; 3, since `any_pattern` follows the facts of the type.
 unsafe impl<T: MpiDatatype> sealed::Write for [T] {
     #[inline]
     fn any_pattern(&self) -> bool {
@@ -246,7 +252,7 @@ unsafe impl<T: MpiDatatype> sealed::Write for [T] {
     #[inline]
     fn unpack(&mut self, packed: &[u8]) -> Result<(), Error> {
         if const { T::FACTS.has_blocks() } {
-            return unpack_into(&Blocks::of_values::<T>()?.to_packed(packed)?, self);
+            return unpack_into(&MemoryBlocks::of_values::<T>()?.to_packed(packed)?, self);
         }
         unpack_into(packed, self)
     }
@@ -257,8 +263,8 @@ unsafe impl<T: MpiDatatype> sealed::Write for [T] {
             let size = sealed::Read::packed_size(self);
             return match self.span_mut().filter(|_| T::FACTS.any_pattern && bytes.end <= size) {
                 Some(Span { place, .. }) => {
-                    // SAFETY: these are bytes of the memory, which is borrowed mutably, and any may be
-                    // written.
+                    // SAFETY: these bytes are within the memory of the slice, which is borrowed mutably, and
+                    // any bytes may be written there.
                     unsafe { place.add(position).copy_from_nonoverlapping(packed.as_ptr(), packed.len()) };
                     Ok(())
                 }
@@ -272,10 +278,10 @@ unsafe impl<T: MpiDatatype> sealed::Write for [T] {
     }
 }
 
-/// Messages that are another one.
+/// Implements the traits for a type that contains another message.
 macro_rules! the_same_as {
     (read [$($generics:tt)*] $type:ty, |$message:ident| $read:expr) => {
-        // SAFETY: 1 and 2, since all is that of another message, which this one borrows.
+        // SAFETY: 1 and 2, since all calls are forwarded to another message, which this one borrows.
         unsafe impl<$($generics)*> sealed::Read for $type {
             #[inline]
             fn packed_size(&self) -> usize {
@@ -285,7 +291,7 @@ macro_rules! the_same_as {
             #[inline]
             unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
                 let $message = self;
-                // SAFETY: the other has the same packed size, for which the caller has room.
+                // SAFETY: the other message has the same packed size, for which the caller has room.
                 unsafe { sealed::Read::pack($read, packed) }
             }
             fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
@@ -318,7 +324,7 @@ macro_rules! the_same_as {
     (write [$($generics:tt)*] $type:ty, |$message:ident| $read:expr, $write:expr) => {
         the_same_as!(read [$($generics)*] $type, |$message| $read);
 
-        // SAFETY: 1 to 3, since all is that of another message, which this one borrows mutably.
+        // SAFETY: 1 to 3, since all calls are forwarded to another message, which this one borrows mutably.
         unsafe impl<$($generics)*> sealed::Write for $type {
             #[inline]
             fn any_pattern(&self) -> bool {
@@ -352,7 +358,7 @@ the_same_as!(write [T: MpiDatatype] Vec<T>, |values| values.as_slice(), values.a
 the_same_as!(read [T: MpiDatatype] Values<'_, T>, |values| values.0);
 the_same_as!(write [T: MpiDatatype] ValuesMut<'_, T>, |values| &*values.0, &mut *values.0);
 
-// SAFETY: 1, since a layout does not change; 2, since the source is borrowed.
+// SAFETY: 1, since a layout does not change; 2, since the view borrows the source.
 unsafe impl<L: Layout> sealed::Read for View<'_, L> {
     fn packed_size(&self) -> usize {
         match blocks_of(self) {
@@ -368,7 +374,7 @@ unsafe impl<L: Layout> sealed::Read for View<'_, L> {
             unsafe { packed.copy_from_nonoverlapping(wire.as_ptr(), wire.len()) };
             return Ok(());
         }
-        // SAFETY: the caller has room for `packed_size` bytes, elsewhere than the source.
+        // SAFETY: the caller has room for `packed_size` bytes, which do not overlap the source.
         unsafe { self.pack_raw(packed) };
         Ok(())
     }
@@ -406,21 +412,21 @@ unsafe impl<L: Layout> sealed::Read for View<'_, L> {
     }
 }
 
-/// How the values of a view travel, if something in it travels as bytes.
-fn blocks_of<L: Layout>(view: &View<'_, L>) -> Option<Result<Blocks, Error>> {
-    view.layout().has_blocks().then(|| Blocks::of_layout(view.layout()))
+/// Returns the conversion for the values of a view, if a part of them is transferred as bytes.
+fn blocks_of<L: Layout>(view: &View<'_, L>) -> Option<Result<MemoryBlocks, Error>> {
+    view.layout().has_blocks().then(|| MemoryBlocks::of_layout(view.layout()))
 }
 
 the_same_as!(read [L: Layout] ViewMut<'_, L>, |view| view.as_view());
 
-// SAFETY: 1 and 2, since the source is borrowed mutably, and mutable views cover no byte twice; 3, since the
-// layout says so.
+// SAFETY: 1 and 2, since the source is borrowed mutably, and mutable views cover no byte twice; 3, since
+// `any_pattern` follows the layout.
 unsafe impl<L: Layout> sealed::Write for ViewMut<'_, L> {
     fn any_pattern(&self) -> bool {
         !self.as_view().is_restricted() && !self.as_view().layout().has_blocks()
     }
 
-    // The view was made of a mutable borrow.
+    // The view was made from a mutable borrow.
     fn span_mut(&mut self) -> Option<Span> {
         sealed::Read::span(self.as_view())
     }
@@ -441,7 +447,7 @@ unsafe impl<L: Layout> sealed::Write for ViewMut<'_, L> {
     }
 }
 
-/// Data is known by its plan only, of which MPI knows nothing.
+/// The reason why [`Data`] has no MPI datatype: only its plan is known.
 const NO_DATATYPE: &str = "this is known by its plan only: send it packed, or take a datatype of its layout";
 
 // SAFETY: 1, since a plan does not change; 2, since the memory is borrowed.
@@ -451,7 +457,7 @@ unsafe impl sealed::Read for Data<'_> {
     }
 
     unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
-        // SAFETY: the caller has room for `packed_size` bytes, elsewhere than the memory.
+        // SAFETY: the caller has room for `packed_size` bytes, which do not overlap the memory.
         unsafe { self.copy::<Packing>(packed) };
         Ok(())
     }
@@ -475,13 +481,13 @@ unsafe impl sealed::Read for Data<'_> {
 
 the_same_as!(read [] DataMut<'_>, |data| data.as_data());
 
-// SAFETY: 1 and 2, since the memory is borrowed mutably; 3, since `is_restricted` says so.
+// SAFETY: 1 and 2, since the memory is borrowed mutably; 3, since `any_pattern` follows `is_restricted`.
 unsafe impl sealed::Write for DataMut<'_> {
     fn any_pattern(&self) -> bool {
         !self.is_restricted()
     }
 
-    // The data was made of a mutable borrow.
+    // The data was made from a mutable borrow.
     fn span_mut(&mut self) -> Option<Span> {
         sealed::Read::span(self.as_data())
     }
@@ -499,13 +505,13 @@ unsafe impl sealed::Write for DataMut<'_> {
     }
 }
 
-/// A message packed into a buffer with room for at least `room` bytes.
+/// Packs a message into a buffer with room for at least `room` bytes.
 pub(super) fn pack_with_room<M: sealed::Read + ?Sized>(
     message: &M,
     room: usize,
 ) -> Result<PackBuffer, Error> {
     let mut packed = PackBuffer::with_room(room.max(message.packed_size()))?;
-    // SAFETY: there is room for all of it.
+    // SAFETY: the new buffer has room for the whole message, and does not overlap it.
     unsafe { message.pack(packed.as_mut_ptr()) }?;
     Ok(packed)
 }

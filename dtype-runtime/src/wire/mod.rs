@@ -1,38 +1,39 @@
-//! Wires: the ways in which values travel from rank to rank, with the same calls.
+//! Wires: the ways to transfer values from rank to rank, with the same calls.
 //!
-//! - [`Wire::Typed`]: the least-cost MPI datatype, as one MPI message. Every call here receives it, and every
-//!   plain MPI call with a datatype of the same values, on every machine.
-//! - [`Wire::Packed`]: the values one after the other, packed by generated code, as one MPI message of
-//!   `MPI_PACKED`. The same calls receive it, between processes of one kind of machine.
-//! - [`Wire::Bytes`]: the memory itself, where it is the packed bytes in their order, as one MPI message. The
-//!   same calls receive it.
+//! - [`Wire::Typed`]: the least-cost MPI datatype, as one MPI message. Every call here receives it. So does
+//!   every plain MPI call with a datatype of the same values, on every machine.
+//! - [`Wire::Packed`]: the values one after another, packed by generated code, as one MPI message of
+//!   `MPI_PACKED`. The same calls receive it, between processes on machines of one kind.
+//! - [`Wire::Bytes`]: the memory itself, if it consists of the packed bytes in their order, as one MPI
+//!   message. The same calls receive it.
 //! - [`Wire::Segments`]: packed bytes in pieces, so that packing, transfer and unpacking of long messages
-//!   overlap. [`receive_over`](ReceiveOver::receive_over) with the same wire receives it, between ranks of
-//!   a communicator to which it was [attached](attach()).
+//!   overlap. [`receive_over`](ReceiveOver::receive_over) with the same wire receives it, between ranks of an
+//!   [attached](attach()) communicator.
 //!
-//! [`Wire::Auto`] is the fastest of the first three, as far as that was measured: here, if the program calls
-//! [`calibrate()`], or where this was built. All three are the same bytes in the same order, so
-//! [`receive_values_into`](ReceiveOver::receive_values_into) need not know which was used, and never guesses:
-//! a message is as many packed bytes as what it is received into has, or there is an
-//! [`Error::Fit`](crate::Error::Fit), and the destination is as it was. `bool`s, `char`s and enums are looked
-//! at as well. Padding travels only if the type says so on both sides, with `#[mpi(wire = "bytes")]`.
+//! [`Wire::Auto`] is the fastest of the first three, according to measurements: those between the program's
+//! own ranks, if it calls [`calibrate()`], or else those that are built in. All three transfer the same bytes
+//! in the same order. Therefore [`receive_values_into`](ReceiveOver::receive_values_into) need not know which
+//! wire was used, and never guesses. If a message does not have as many packed bytes as its destination, the
+//! call returns [`Error::Fit`](crate::Error::Fit) and leaves the destination unchanged. `bool`s, `char`s and
+//! enums are checked as well. Padding is transferred only if the type says so on both sides, with
+//! `#[mpi(wire = "bytes")]`.
 //!
-//! MPI's rules of order and matching hold as for plain calls (MPI 4.1 section 3.5), also between both. (MPICH
-//! 4 and 5 report an error where a plain receive meets `MPI_PACKED` of 8 KiB and more with the datatype of a
-//! struct: send typed to those.) Neither messages nor collective calls are limited by MPI's counts: more than
-//! 2,147,483,647 values or bytes are counted in larger units, except in collective calls on
-//! intercommunicators.
+//! MPI's rules of order and matching hold as for plain calls (MPI 4.1 section 3.5), and also between plain
+//! calls and those here. (MPICH 4 and 5 report an error if a plain receive with the datatype of a struct
+//! meets `MPI_PACKED` of 8 KiB or more. Messages to such receives must be sent typed.) MPI's counts limit
+//! neither messages nor collective calls: more than 2,147,483,647 values or bytes are counted in larger
+//! units. Collective calls on intercommunicators are an exception.
 //!
 //! # Checked mode
 //!
-//! That `{f64, u32}` is received as `{u32, f64}` nobody sees: the sizes are equal. With `DTYPE_CHECK=1` in
-//! the environment of all ranks each message of the calls here, also in collective ones, is described: which
-//! base types it holds, and how many. Others than are received into are an
-//! [`Error::Mismatch`](crate::Error::Mismatch) that prints both. Between two ranks that is so on
-//! [attached](attach()) communicators, where descriptions travel by themselves: messages are as ever, also
-//! to `probe` and to plain MPI calls on either side. (If a plain call receives a message, its description is
-//! left over. A later message of a plain call is taken for that one only if it has the same bytes, from the
-//! same rank with the same tag.)
+//! MPI does not notice if `{f64, u32}` is received as `{u32, f64}`, because the sizes are equal. With
+//! `DTYPE_CHECK=1` in the environment of all ranks, each message of the calls here is described, also in
+//! collective calls: its base types and their numbers. If a message holds other base types than its
+//! destination, the error is [`Error::Mismatch`](crate::Error::Mismatch), which prints both. Between two
+//! ranks, this works on [attached](attach()) communicators, where descriptions are separate messages. The
+//! messages themselves do not change, neither for `probe` nor for plain MPI calls on either side. (If a plain
+//! call receives a message, its description is left over. A later message of a plain call is mistaken for
+//! that one only if it has the same bytes, from the same rank with the same tag.)
 //!
 //! ```no_run
 //! use dtype_runtime::{MpiDatatype, Wire, layout, traits::*};
@@ -84,27 +85,28 @@ pub use point_to_point::{
 };
 pub use table::{table_followed, table_library, table_line, table_row};
 
-/// How a message travels: see the [module](self).
+/// The way that a message is transferred: see the [module](self).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Wire {
-    /// As its least-cost MPI datatype.
+    /// The least-cost MPI datatype of the message.
     Typed,
-    /// As it lies in memory, which must be its packed bytes in their order.
+    /// The memory itself, which must consist of the packed bytes in their order.
     Bytes,
-    /// Packed by generated code.
+    /// The packed bytes, packed by generated code.
     #[default]
     Packed,
-    /// In the way of these three that was measured to be the fastest for such messages: as it lies, if its
-    /// memory is its packed bytes. Structs with padding are packed; parts of arrays go typed or packed, by
-    /// the size, by how their blocks lie and how long they are, and by the MPI library.
+    /// The one of these three that was measured to be the fastest for such messages. If the memory of a
+    /// message consists of its packed bytes, the memory is sent directly. Structs with padding are packed.
+    /// Parts of arrays are sent typed or packed, depending on their size, the arrangement and length of their
+    /// blocks, and the MPI library.
     ///
-    /// On a communicator on which [`calibrate()`] was called, by what was measured there. Elsewhere by a
-    /// table that is built in; or by the file that the environment variable `DTYPE_WIRES` names when the
-    /// first message is sent, which is the text of a [`Calibration`], or what `cargo xtask bench pingpong
-    /// --wires FILE` writes. Another file is an [`Error::Table`](crate::Error::Table). Sender and receiver
-    /// need not have the same table.
+    /// On a communicator on which [`calibrate()`] was called, its measurements decide. Elsewhere a built-in
+    /// table decides, or the file that the environment variable `DTYPE_WIRES` names when the first message is
+    /// sent. The file contains the text of a [`Calibration`], or the output of
+    /// `cargo xtask bench pingpong --wires FILE`. Any other file is an [`Error::Table`](crate::Error::Table).
+    /// Sender and receiver need not have the same table.
     Auto,
-    /// Packed, in pieces that overlap: both sides name it, on a communicator to which it was
-    /// [attached](attach()).
+    /// Packed bytes in pieces that overlap. Both sides must name this wire, on an [attached](attach())
+    /// communicator.
     Segments,
 }

@@ -1,5 +1,5 @@
-//! How the buffer of a collective call is divided among ranks, each part with a [seal](super::frame) behind
-//! it where that was not promised to be needless.
+//! The division of a collective call's buffer among ranks. Each part has a [seal](super::frame) behind it,
+//! unless the caller guarantees that it is not needed.
 
 use std::{ops::Range, os::raw::c_int};
 
@@ -15,55 +15,56 @@ use super::{
 };
 use crate::{Error, pack::PackBuffer};
 
-/// How the parts of a call lie. They are counted in bytes, as long as an MPI count goes so far for the
-/// largest buffer, and otherwise in the power of two with which there are about 2^30 units. Each part begins
-/// with a unit of its own.
+/// The unit in which the parts of a call are counted, and whether they have seals. The unit is one byte, if
+/// the bytes of the largest buffer fit an MPI count. Otherwise it is a power of two, so that there are about
+/// 2^30 units. Each part begins with a new unit.
 #[derive(Clone, Copy)]
 pub(super) struct Form {
-    /// Bytes.
+    /// The unit in bytes.
     unit: u64,
-    /// Whether there is a seal behind each part.
+    /// `true` if there is a seal behind each part.
     sealed: bool,
 }
 
 impl Form {
-    /// Each with a seal, and counted in bytes.
+    /// The form of parts with seals that are counted in bytes.
     pub const BYTES: Self = Self { unit: 1, sealed: true };
 
-    /// Each with a seal, in a call whose largest buffer has this number of bytes at most, as all ranks know.
+    /// Returns the form of parts with seals. The largest buffer of the call has at most `most` bytes, on all
+    /// ranks.
     pub fn sealed(most: u64) -> Self {
         Self { unit: unit(most), sealed: true }
     }
 
-    /// Packed bytes and nothing else.
+    /// Returns the form of parts without seals: packed bytes and nothing else.
     ///
     /// # Safety
-    /// 1. The ranks make one call, and all have as many packed bytes.
+    /// 1. The ranks make the same call, and all have the same number of packed bytes.
     pub unsafe fn bare(most: u64) -> Self {
         Self { unit: unit(most), sealed: false }
     }
 
-    /// A unit as MPI takes it.
+    /// Returns one unit as arguments of an MPI call.
     pub fn datatype(self) -> Result<Bytes, Error> {
         Bytes::one_of(bytes(self.unit)?)
     }
 
-    /// Whether there is nothing of a part of no packed bytes.
+    /// Returns `true` if parts have no seals, so that a part without packed bytes is empty.
     pub fn is_bare(self) -> bool {
         !self.sealed
     }
 
-    /// The units of a part of this number of packed bytes.
+    /// Returns the number of units of a part with `size` packed bytes.
     fn count(self, size: u64) -> u64 {
         size.saturating_add(self.seal_size() as u64).div_ceil(self.unit)
     }
 
-    /// The same as MPI takes them.
+    /// Returns the number of units of a part with `size` packed bytes, as an MPI count.
     pub fn units(self, size: u64) -> Result<Count, Error> {
         units(self.count(size))
     }
 
-    /// Bytes behind the packed ones of a part.
+    /// Returns the number of bytes behind the packed bytes of a part.
     pub fn seal_size(self) -> usize {
         if self.sealed { seal_size() } else { 0 }
     }
@@ -80,7 +81,7 @@ impl Form {
         }
     }
 
-    /// Unpacks a part that came from a rank.
+    /// Checks the seal of a part that came from a rank, and unpacks the part.
     pub fn unpack_one<M: Write + ?Sized>(
         self,
         part: &[u8],
@@ -104,13 +105,13 @@ impl Form {
         if self.sealed { unseal(message, packed, drawn, behind, rank) } else { Ok(()) }
     }
 
-    /// The units of a part, and their bytes.
+    /// Returns the number of units of a part, and the number of bytes of these units.
     fn whole(self, size: usize) -> Result<(Count, usize), Error> {
         let size = size as u64;
         Ok((self.units(size)?, bytes(self.count(size).saturating_mul(self.unit))?))
     }
 
-    /// A message that is one part, sealed with a number, and how many units it has.
+    /// Packs a message as one part, sealed with `drawn`. Returns the part and its number of units.
     pub fn pack_one<M: Read + ?Sized>(self, message: &M, drawn: u64) -> Result<(PackBuffer, Count), Error> {
         let size = message.packed_size();
         let (count, room) = self.whole(size)?;
@@ -119,8 +120,8 @@ impl Form {
         Ok((packed, count))
     }
 
-    /// A buffer for one part of `size` packed bytes, with a broken seal of that number, and how many units
-    /// it has.
+    /// Returns a buffer for one part of `size` packed bytes, with a broken seal of `drawn`, and its number of
+    /// units.
     pub fn room_for(self, size: usize, drawn: u64) -> Result<(PackBuffer, Count), Error> {
         let (count, room) = self.whole(size)?;
         let mut part = PackBuffer::with_room(room)?;
@@ -133,45 +134,45 @@ fn unit(most: u64) -> u64 {
     if most <= Count::MAX as u64 { 1 } else { (most >> 30).next_power_of_two() }
 }
 
-/// What a rank tells of its part before the call: how many packed bytes it has, and the number that is drawn
-/// for the seal.
+/// The announcement of a rank before the call: its number of packed bytes, and the random number of its seal.
 pub(super) type Told = [u64; 2];
 
-/// The packed bytes of all ranks together.
+/// Returns the number of packed bytes of all ranks together.
 fn total(told: &[Told]) -> u64 {
     told.iter().fold(0, |sum, [size, _]| sum.saturating_add(*size))
 }
 
-/// The bytes of a buffer for all ranks, seals included.
+/// Returns the number of bytes of a buffer for all ranks, including seals.
 pub(super) fn with_seals(told: &[Told]) -> u64 {
     total(told).saturating_add((told.len() * seal_size()) as u64)
 }
 
-/// How many packed bytes each rank has of a buffer, and where they begin. No sealed part is empty, and those
-/// without seals are not sent if they are: some libraries take the address of an empty vector for
-/// `MPI_IN_PLACE`.
+/// The parts of a buffer: the number of packed bytes of each rank, and where they begin. A part with a seal
+/// is never empty. If parts without seals are empty, the call is not made: some libraries take the address of
+/// an empty vector for `MPI_IN_PLACE`.
 pub(super) struct Parts {
     ranks: usize,
     pub sizes: Sizes,
     pub form: Form,
 }
 
-/// The parts of ranks.
+/// The sizes of the parts.
 pub(super) enum Sizes {
-    /// All have as many packed bytes, and one number for the seals; the units of each.
+    /// Equal parts: each has this number of packed bytes, this seal, and this number of units.
     Even { size: usize, drawn: u64, count: Count },
-    /// Each has its own.
+    /// Parts that each have a size and a seal of their own.
     Each {
         sizes: Vec<usize>,
         drawn: Vec<u64>,
-        /// In units, as MPI takes them.
+        /// The number of units of each part, as MPI takes it.
         counts: Vec<Count>,
+        /// The first unit of each part, as MPI takes it.
         starts: Vec<Count>,
     },
 }
 
 impl Sizes {
-    /// The name of the MPI call that takes such parts.
+    /// Returns the name of the MPI call that takes such parts.
     pub fn either(&self, even: &'static str, each: &'static str) -> &'static str {
         match self {
             Self::Even { .. } => even,
@@ -181,17 +182,17 @@ impl Sizes {
 }
 
 impl Parts {
-    /// As many parts, of that size, all with one number for the seals.
+    /// Returns `ranks` parts of the same size, all with the same seal.
     pub fn even(ranks: usize, [size, drawn]: Told, form: Form) -> Result<Self, Error> {
         let count = form.count(size);
-        // All that is worked out of these fits into a number then.
+        // After this check, no arithmetic on these fields overflows.
         let room = count.checked_mul(ranks as u64).and_then(|units| units.checked_mul(form.unit));
         room.ok_or(TOO_MANY).and_then(bytes)?;
         let sizes = Sizes::Even { size: bytes(size)?, drawn, count: form.units(size)? };
         Ok(Self { ranks, sizes, form })
     }
 
-    /// The parts that the ranks have told of.
+    /// Returns the parts that the ranks have announced.
     pub fn each(told: &[Told], form: Form) -> Result<Self, Error> {
         let (mut counts, mut starts, mut end) = (Vec::new(), Vec::new(), 0u64);
         for [size, _] in told {
@@ -207,7 +208,7 @@ impl Parts {
         Ok(Self { ranks: told.len(), sizes, form })
     }
 
-    /// Where the packed bytes of a rank are, and the number of its seal.
+    /// Returns the range of a rank's packed bytes in the buffer, and the number of its seal.
     fn part(&self, rank: usize) -> (Range<usize>, u64) {
         let (start, size, drawn) = match &self.sizes {
             Sizes::Even { size, drawn, count } => (rank * *count as usize, *size, *drawn),
@@ -217,7 +218,7 @@ impl Parts {
         (start..start + size, drawn)
     }
 
-    /// Bytes of the buffer.
+    /// Returns the size of the buffer in bytes.
     fn room(&self) -> usize {
         let units = match &self.sizes {
             Sizes::Even { count, .. } => self.ranks * *count as usize,
@@ -229,7 +230,7 @@ impl Parts {
         units * self.form.unit as usize
     }
 
-    /// A buffer for the parts of all ranks, with broken seals.
+    /// Returns a buffer for the parts of all ranks, with broken seals.
     pub fn room_for_all(&self) -> Result<PackBuffer, Error> {
         let mut all = PackBuffer::with_room(self.room())?;
         for (range, drawn) in (0..self.ranks).map(|rank| self.part(rank)) {
@@ -238,7 +239,7 @@ impl Parts {
         Ok(all)
     }
 
-    /// A message whose packed bytes are the parts of all ranks, each sealed.
+    /// Packs a message whose packed bytes are the parts of all ranks, and seals each part.
     pub fn pack<M: Read + ?Sized>(&self, message: &M) -> Result<PackBuffer, Error> {
         let (mut all, mut start) = (PackBuffer::with_room(self.room())?, 0);
         for (range, drawn) in (0..self.ranks).map(|rank| self.part(rank)) {
@@ -250,7 +251,8 @@ impl Parts {
         Ok(all)
     }
 
-    /// Messages that are the parts of the ranks, each sealed; if there are none, all parts are empty.
+    /// Packs one message for the part of each rank, and seals it. If there are no messages, all parts are
+    /// empty.
     pub fn pack_each<M: Read>(&self, messages: &[M]) -> Result<PackBuffer, Error> {
         let mut all = PackBuffer::with_room(self.room())?;
         for rank in 0..self.ranks {
@@ -266,7 +268,7 @@ impl Parts {
         Ok(all)
     }
 
-    /// Unpacks the parts of all ranks into one message, if all have come and fit.
+    /// Unpacks the parts of all ranks into one message, if all parts have arrived and fit.
     pub fn unpack<M: Write + ?Sized>(&self, all: &mut [u8], message: &mut M) -> Result<(), Error> {
         let parts = || (0..self.ranks).map(|rank| self.part(rank));
         fits(message, parts().map(|(range, _)| range.len()).sum(), None)?;
@@ -286,7 +288,7 @@ impl Parts {
         message.unpack(self.close_up(all))
     }
 
-    /// Unpacks the part of each rank into a message, if all have come and fit.
+    /// Unpacks the part of each rank into a message of its own, if all parts have arrived and fit.
     pub fn unpack_each<M: Write>(&self, all: &[u8], messages: &mut [M]) -> Result<(), Error> {
         for (rank, message) in messages.iter().enumerate() {
             let (range, drawn) = self.part(rank);
@@ -299,7 +301,7 @@ impl Parts {
             .try_for_each(|(rank, message)| message.unpack(&all[self.part(rank).0]))
     }
 
-    /// The packed bytes of all ranks, one after the other.
+    /// Closes the gaps between the parts, and returns the packed bytes of all ranks.
     fn close_up<'a>(&self, all: &'a mut [u8]) -> &'a [u8] {
         let mut end = 0;
         for rank in 0..self.ranks {
@@ -311,7 +313,7 @@ impl Parts {
     }
 }
 
-/// More bytes than there can be.
+/// The error for more bytes than there can be.
 const TOO_MANY: Error = Error::Memory { bytes: usize::MAX };
 
 fn units(number: u64) -> Result<Count, Error> {
@@ -380,7 +382,7 @@ mod tests {
 
     #[test]
     fn a_part_that_has_not_come_or_not_to_its_end_is_an_error() {
-        // Also where the number makes the seal all zeros or ones, or where another call has left its own.
+        // The seal may be all zeros or ones, or another call may have left its own.
         for drawn in [0, 1, 1 << 63, u64::MAX] {
             let of = |drawn| Parts::each(&[[3, drawn], [5, drawn]], Form::BYTES).unwrap();
             let parts = of(drawn);

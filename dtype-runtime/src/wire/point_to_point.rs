@@ -16,7 +16,7 @@ use super::{
 };
 use crate::Error;
 
-/// Sending on a wire.
+/// Calls that send a message on a wire.
 pub trait SendOver: Destination {
     /// Packs a message and sends it.
     ///
@@ -36,8 +36,8 @@ pub trait SendOver: Destination {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Tag`]; before `MPI_Init` and after `MPI_Finalize`, and from a thread that may not call MPI;
-    /// where MPI refuses a call; where there is no memory for a buffer.
+    /// [`Error::Tag`] if the tag is out of range. An error before `MPI_Init`, after `MPI_Finalize`, on a
+    /// thread that may not call MPI, if an MPI call fails, and if there is no memory for a buffer.
     #[inline]
     fn send_packed<M: Sendable + ?Sized>(&self, message: &M) -> Result<(), Error> {
         self.send_over(Wire::Packed, message)
@@ -46,19 +46,19 @@ pub trait SendOver: Destination {
     /// Packs a message and sends it with a tag.
     ///
     /// # Errors
-    /// As [`send_packed`](Self::send_packed).
+    /// Those of [`send_packed`](Self::send_packed).
     #[inline]
     fn send_packed_with_tag<M: Sendable + ?Sized>(&self, message: &M, tag: Tag) -> Result<(), Error> {
         self.send_over_with_tag(Wire::Packed, message, tag)
     }
 
-    /// Sends a message on a wire. It is received by
-    /// [`receive_values_into`](ReceiveOver::receive_values_into), whatever the wire; on [`Wire::Segments`]
-    /// by [`receive_over`](ReceiveOver::receive_over) with that wire.
+    /// Sends a message on a wire. [`receive_values_into`](ReceiveOver::receive_values_into) receives it,
+    /// except on [`Wire::Segments`]: then [`receive_over`](ReceiveOver::receive_over) with that wire must
+    /// receive it.
     ///
     /// # Errors
-    /// As [`send_packed`](Self::send_packed); [`Error::Wire`] where the message cannot travel so;
-    /// [`Error::Table`].
+    /// Those of [`send_packed`](Self::send_packed); [`Error::Wire`] if the message cannot be sent on the
+    /// wire; [`Error::Table`].
     #[inline]
     fn send_over<M: Sendable + ?Sized>(&self, wire: Wire, message: &M) -> Result<(), Error> {
         self.send_over_with_tag(wire, message, Tag::default())
@@ -67,7 +67,7 @@ pub trait SendOver: Destination {
     /// Sends a message on a wire, with a tag.
     ///
     /// # Errors
-    /// As [`send_over`](Self::send_over).
+    /// Those of [`send_over`](Self::send_over).
     #[inline]
     fn send_over_with_tag<M: Sendable + ?Sized>(
         &self,
@@ -78,10 +78,10 @@ pub trait SendOver: Destination {
         send(message, wire, Peer::destination(self, tag)?)
     }
 
-    /// Packs a message and begins to send it: all of it has been packed when this returns.
+    /// Packs a message and starts to send it. The whole message has been packed when the call returns.
     ///
     /// # Errors
-    /// As [`send_packed`](Self::send_packed).
+    /// Those of [`send_packed`](Self::send_packed).
     fn immediate_send_packed<'a, Sc: Scope<'a>, M: Sendable + ?Sized>(
         &self,
         scope: Sc,
@@ -90,11 +90,11 @@ pub trait SendOver: Destination {
         self.immediate_send_over_with_tag(scope, Wire::Packed, message, Tag::default())
     }
 
-    /// Begins to send a message on a wire, with a tag. What is not packed is borrowed for as long as the
-    /// request lives.
+    /// Starts to send a message on a wire, with a tag. The message is borrowed for as long as the request
+    /// lives, because some wires send directly from its memory.
     ///
     /// # Errors
-    /// As [`send_over`](Self::send_over).
+    /// Those of [`send_over`](Self::send_over).
     fn immediate_send_over_with_tag<'a, Sc: Scope<'a>, M: Sendable + ?Sized>(
         &self,
         scope: Sc,
@@ -106,28 +106,28 @@ pub trait SendOver: Destination {
     }
 }
 
-/// Receiving from any wire.
+/// Calls that receive a message from any wire.
 pub trait ReceiveOver: Source {
-    /// Receives a message into a value, slice or view that has as many values. It matches any tag
-    /// (`MPI_ANY_TAG`); the sends without a tag use tag 0. From `MPI_PROC_NULL` nothing comes, and nothing is
-    /// written.
+    /// Receives a message into a value, slice or view with the same number of values. The receive matches any
+    /// tag (`MPI_ANY_TAG`); sends without a tag use tag 0. A receive from `MPI_PROC_NULL` returns at once and
+    /// writes nothing.
     ///
     /// # Errors
-    /// [`Error::Fit`] where the message has another size than what it is received
-    /// into, [`Error::InvalidValue`] where it holds a value that its type does not have, and with
-    /// `DTYPE_CHECK=1` [`Error::Mismatch`] where it holds other base types: nothing is written then.
-    /// [`Error::Tag`]; before `MPI_Init` and after `MPI_Finalize`, and from a thread that may not call MPI;
-    /// where MPI refuses a call; where there is no memory for a buffer.
+    /// [`Error::Fit`] if the size of the message is not that of the destination. [`Error::InvalidValue`] if
+    /// the message holds an invalid value. With `DTYPE_CHECK=1`, [`Error::Mismatch`] if the message holds
+    /// other base types. After one of these, nothing has been written. [`Error::Tag`] if the tag is out of
+    /// range. An error before `MPI_Init`, after `MPI_Finalize`, on a thread that may not call MPI, if an MPI
+    /// call fails, and if there is no memory for a buffer.
     #[inline]
     fn receive_values_into<M: Receivable + ?Sized>(&self, message: &mut M) -> Result<Status, Error> {
-        // Any tag, as rsmpi's own.
+        // Any tag, as in rsmpi's own call.
         self.receive_values_into_with_tag(message, any_tag())
     }
 
     /// Receives a message with a tag.
     ///
     /// # Errors
-    /// As [`receive_values_into`](Self::receive_values_into).
+    /// Those of [`receive_values_into`](Self::receive_values_into).
     #[inline]
     fn receive_values_into_with_tag<M: Receivable + ?Sized>(
         &self,
@@ -137,14 +137,14 @@ pub trait ReceiveOver: Source {
         receive(message, Wire::Auto, Peer::source(self, tag)?)
     }
 
-    /// Receives a message that was sent on a wire, with any tag. On [`Wire::Segments`] both sides must name
-    /// it: segments travel on communicators of their own, so if only one side does, the receive waits for
-    /// ever. All other wires are received alike.
+    /// Receives a message that was sent on a wire, with any tag. On [`Wire::Segments`], both sides must name
+    /// that wire. Segments have communicators of their own, so if only one side names it, the receive waits
+    /// for ever. All other wires are received in the same way.
     ///
     /// # Errors
-    /// As [`receive_values_into`](Self::receive_values_into). On [`Wire::Segments`] also [`Error::Wire`]
-    /// where none are [attached](super::attach), and [`Error::Segment`], after which some may have been
-    /// written.
+    /// Those of [`receive_values_into`](Self::receive_values_into). On [`Wire::Segments`] also
+    /// [`Error::Wire`] if the communicator is not [attached](super::attach), and [`Error::Segment`], after
+    /// which some values may have been written.
     #[inline]
     fn receive_over<M: Receivable + ?Sized>(&self, wire: Wire, message: &mut M) -> Result<Status, Error> {
         self.receive_over_with_tag(wire, message, any_tag())
@@ -153,7 +153,7 @@ pub trait ReceiveOver: Source {
     /// Receives a message that was sent on a wire, with a tag.
     ///
     /// # Errors
-    /// As [`receive_over`](Self::receive_over).
+    /// Those of [`receive_over`](Self::receive_over).
     #[inline]
     fn receive_over_with_tag<M: Receivable + ?Sized>(
         &self,
@@ -168,14 +168,14 @@ pub trait ReceiveOver: Source {
         }
     }
 
-    /// Begins to receive a message with any tag: MPI receives it into a buffer while the program is
-    /// elsewhere. It is there, and has been looked at, after [`wait`](PendingReceive::wait).
+    /// Starts to receive a message with any tag. MPI receives it into a buffer while the program does other
+    /// work. After [`wait`](PendingReceive::wait), the message has been checked and unpacked.
     ///
-    /// On [`Wire::Segments`] there is no such call: MPI could not go on with the segments by itself, and
-    /// ranks that wait for each other would wait for ever.
+    /// There is no such call for [`Wire::Segments`]. MPI cannot receive further segments by itself, so ranks
+    /// that wait for each other would wait for ever.
     ///
     /// # Errors
-    /// As [`receive_values_into`](Self::receive_values_into).
+    /// Those of [`receive_values_into`](Self::receive_values_into).
     fn immediate_receive_values_into<'a, Sc: Scope<'a>, M: Receivable + ?Sized>(
         &self,
         scope: Sc,
@@ -184,10 +184,10 @@ pub trait ReceiveOver: Source {
         self.immediate_receive_values_into_with_tag(scope, message, any_tag())
     }
 
-    /// Begins to receive a message with a tag.
+    /// Starts to receive a message with a tag.
     ///
     /// # Errors
-    /// As [`immediate_receive_values_into`](Self::immediate_receive_values_into).
+    /// Those of [`immediate_receive_values_into`](Self::immediate_receive_values_into).
     fn immediate_receive_values_into_with_tag<'a, Sc: Scope<'a>, M: Receivable + ?Sized>(
         &self,
         scope: Sc,
@@ -201,7 +201,7 @@ pub trait ReceiveOver: Source {
 impl<D: Destination + ?Sized> SendOver for D {}
 impl<S: Source + ?Sized> ReceiveOver for S {}
 
-/// Sends one message packed while another one is received (MPI 4.1 section 3.10): neither waits for the
+/// Sends one message packed while another one is received (MPI 4.1 section 3.10). Neither waits for the
 /// other.
 ///
 /// ```no_run
@@ -220,8 +220,8 @@ impl<S: Source + ?Sized> ReceiveOver for S {}
 /// ```
 ///
 /// # Errors
-/// As [`SendOver::send_packed`] and [`ReceiveOver::receive_values_into`]. Where the other message does not
-/// fit, one's own is sent all the same.
+/// Those of [`SendOver::send_packed`] and [`ReceiveOver::receive_values_into`]. If the received message does
+/// not fit, the other one is sent nevertheless.
 pub fn send_receive_packed<M, D, N, S>(
     message: &M,
     destination: &D,
@@ -237,10 +237,11 @@ where
     send_receive_over(Wire::Packed, message, destination, into, source)
 }
 
-/// Sends one message while another one is received, on any wire: on [`Wire::Segments`] both travel so.
+/// Sends one message while another one is received, on any wire. On [`Wire::Segments`], both are sent in
+/// segments.
 ///
 /// # Errors
-/// As [`send_receive_packed`]; [`Error::Wire`].
+/// Those of [`send_receive_packed`]; [`Error::Wire`].
 pub fn send_receive_over<M, D, N, S>(
     wire: Wire,
     message: &M,
@@ -260,7 +261,7 @@ where
 /// Sends one message while another one is received, on any wire, with tags.
 ///
 /// # Errors
-/// As [`send_receive_over`].
+/// Those of [`send_receive_over`].
 pub fn send_receive_over_with_tags<M, D, N, S>(
     wire: Wire,
     message: &M,
@@ -281,7 +282,7 @@ where
         return segments::send_receive(message, to, into, from);
     }
     let mut sending = Sending::new(message, wire, to, true)?;
-    // It is on its way, and MPI sees to it while this rank waits.
+    // The message is being sent, and MPI makes progress while this rank waits.
     let received = receive(into, wire, from);
     sending.advance(true)?;
     received

@@ -1,4 +1,5 @@
-//! Receiving what was sent whole: as many packed bytes as the message has, or nothing is written.
+//! Receives of messages that were sent whole. If a message does not fit its destination exactly, nothing is
+//! written.
 
 use std::sync::{Arc, OnceLock};
 
@@ -26,12 +27,12 @@ use crate::{
     mpi::{checked, is_truncation},
 };
 
-/// Messages of up to this number of bytes are received into a buffer and copied: looking for them first takes
-/// longer.
+/// The size in bytes of the largest message that is received into a buffer and copied. To probe for the
+/// message first would take longer.
 const COPIED: usize = 16 << 10;
 
-/// Receives a message, whatever the wire it was sent on, in the way that goes with `wire`. A long one is
-/// looked for first: so it is known how long it is, and can be received straight into its memory.
+/// Receives a message that was sent on any wire but segments. `wire` decides how the message is received. A
+/// long message is probed first: its size is then known, and it can be received directly into its memory.
 #[inline]
 pub(super) fn receive<M: Write + ?Sized>(message: &mut M, wire: Wire, from: Peer) -> Result<Status, Error> {
     if from.is_nobody() {
@@ -49,14 +50,14 @@ pub(super) fn receive<M: Write + ?Sized>(message: &mut M, wire: Wire, from: Peer
     Ok(Status::from_raw(status))
 }
 
-/// Whether looking for a message and receiving it is faster than receiving it alone, as it is with MPICH 5.
+/// Returns `true` if it is faster to probe for a message before it is received, as with MPICH 5.
 #[inline]
 fn looks_faster() -> bool {
     static LOOKS_FASTER: OnceLock<bool> = OnceLock::new();
     *LOOKS_FASTER.get_or_init(|| table_library() == "mpich-5")
 }
 
-/// Takes what has arrived in a buffer of which `room` bytes may be written.
+/// Unpacks a message that has arrived in a buffer, in which it may have up to `room` bytes.
 fn arrived<M: Write + ?Sized>(
     message: &mut M,
     room: usize,
@@ -75,13 +76,13 @@ fn arrived<M: Write + ?Sized>(
             return Err(more());
         }
     };
-    // More may have come where no error is told; behind the room there is a gap.
+    // A message longer than `room` may arrive without an error, because the buffer is larger.
     let bytes = buffer.get(..size_of(&status)).filter(|bytes| bytes.len() <= room);
     unpack(message, bytes.ok_or_else(more)?, &status, descriptions)?;
     Ok(Status::from_raw(status))
 }
 
-/// What a receive from nobody says: nothing has come (MPI 4.1 section 3.10).
+/// Returns the status of a receive from `MPI_PROC_NULL`: nothing has arrived (MPI 4.1 section 3.10).
 pub(super) fn status_of_nobody() -> Status {
     let mut status = no_status();
     // SAFETY: constants of the library.
@@ -89,7 +90,7 @@ pub(super) fn status_of_nobody() -> Status {
     Status::from_raw(status)
 }
 
-/// Receives a message that has been found: straight into its memory where that is possible.
+/// Receives a message that has been matched, directly into its memory if possible.
 fn take<M: Write + ?Sized>(matched: Matched, wire: Wire, message: &mut M) -> Result<(), Error> {
     let size = matched.size;
     if size == message.packed_size() && message.any_pattern() && !checks() {
@@ -100,7 +101,7 @@ fn take<M: Write + ?Sized>(matched: Matched, wire: Wire, message: &mut M) -> Res
             return unsafe { matched.receive_at(place.cast(), bytes.count, bytes.datatype) };
         }
         let typed = match wire {
-            // Of one type: MPICH takes no packed bytes for structs.
+            // Values of one base type: MPICH does not receive packed bytes with the datatype of a struct.
             Wire::Typed => message.spacing().is_some(),
             Wire::Auto => is_typed(message, matched.sender()).unwrap_or(false),
             Wire::Packed | Wire::Bytes | Wire::Segments => false,
@@ -116,7 +117,7 @@ fn take<M: Write + ?Sized>(matched: Matched, wire: Wire, message: &mut M) -> Res
     unpack(message, &arrived[..size], &status, descriptions.as_deref())
 }
 
-/// Unpacks a message that fits, also by its description if it has one.
+/// Unpacks a message if its size fits, and its description does if there is one.
 fn unpack<M: Write + ?Sized>(
     message: &mut M,
     arrived: &[u8],
@@ -130,19 +131,20 @@ fn unpack<M: Write + ?Sized>(
     message.unpack(arrived)
 }
 
-/// Room for a message that is to have `size` packed bytes. One that is checked gets more, so that a longer
-/// message arrives, too: its description is found by its bytes.
+/// Returns the size of a buffer for a message that should have `size` packed bytes. In the checked mode there
+/// is room for a longer message, too, because its description is found by its bytes.
 fn room_for(size: usize) -> usize {
     const CHECKED: usize = 1 << 20;
     if checks() { size.saturating_mul(2).saturating_add(CHECKED) } else { size }
 }
 
-/// A message for which a buffer waits, so that MPI receives it also while the program is elsewhere.
+/// A receive that has been started: MPI receives into a buffer while the program does other work.
 pub(super) struct Posted {
-    /// Nothing to receive where there is nobody.
+    /// The request; `None` if the source is `MPI_PROC_NULL`.
     request: Option<Request>,
     room: usize,
-    /// The descriptions of the communicator, which may be gone when the message arrives.
+    /// The descriptions. They are kept here, because the communicator may be freed before the message
+    /// arrives.
     descriptions: Option<Arc<Descriptions>>,
 }
 
@@ -153,7 +155,7 @@ impl Posted {
         Ok(Self { request, room, descriptions: descriptions_on(from.communicator)? })
     }
 
-    /// Goes on as far as that is possible, or to the end if it may wait: then there is a status.
+    /// Makes as much progress as possible; if `wait` is set, until the end. Returns the status at the end.
     pub fn advance<M: Write + ?Sized>(
         &mut self,
         message: &mut M,

@@ -1,5 +1,5 @@
-//! MPI's part in a transfer: what it is handed, requests that have been started, messages that have been
-//! found.
+//! The MPI calls of a transfer: their arguments, requests that have been started, and messages that have been
+//! matched.
 
 use std::{
     marker::PhantomData,
@@ -30,7 +30,7 @@ use crate::{
     types::{cache::cached, entry::Wanted},
 };
 
-/// The other side of a message.
+/// The other side of a message: the communicator, the rank, and the tag.
 #[derive(Clone, Copy)]
 pub(super) struct Peer {
     pub communicator: MPI_Comm,
@@ -39,13 +39,13 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Where a message goes.
+    /// Returns the destination of a message.
     #[inline]
     pub fn destination<D: Destination + ?Sized>(to: &D, tag: Tag) -> Result<Self, Error> {
         Self::checked(to.as_communicator(), to.destination_rank(), tag)
     }
 
-    /// Where a message comes from: any rank or tag may be meant.
+    /// Returns the source of a message. The rank and the tag may be wildcards.
     #[inline]
     pub fn source<S: Source + ?Sized>(from: &S, tag: Tag) -> Result<Self, Error> {
         let (communicator, rank) = (from.as_communicator(), from.source_rank());
@@ -57,7 +57,7 @@ impl Peer {
         Ok(Self { rank, tag, ..known })
     }
 
-    /// Libraries may be built without checks of their own.
+    /// Checks the rank and the tag, because libraries may be built without such checks.
     #[inline]
     fn checked<C: Communicator + ?Sized>(communicator: &C, rank: Rank, tag: Tag) -> Result<Self, Error> {
         let raw = ready_on(communicator)?;
@@ -71,45 +71,45 @@ impl Peer {
         Ok(Self { communicator: raw, rank, tag })
     }
 
-    /// Whether there is nobody (`MPI_PROC_NULL`, MPI 4.1 section 3.10).
+    /// Returns `true` if the rank is `MPI_PROC_NULL` (MPI 4.1 section 3.10).
     #[inline]
     pub fn is_nobody(self) -> bool {
         self.rank == no_rank()
     }
 }
 
-/// `MPI_PROC_NULL`.
+/// Returns `MPI_PROC_NULL`.
 #[inline]
 fn no_rank() -> Rank {
     // SAFETY: a constant of the library.
     unsafe { ffi::RSMPI_PROC_NULL }
 }
 
-/// `MPI_ANY_SOURCE`.
+/// Returns `MPI_ANY_SOURCE`.
 #[inline]
 pub(super) fn any_rank() -> Rank {
     // SAFETY: a constant of the library.
     unsafe { ffi::RSMPI_ANY_SOURCE }
 }
 
-/// `MPI_ANY_TAG`.
+/// Returns `MPI_ANY_TAG`.
 #[inline]
 pub(super) fn any_tag() -> Tag {
     // SAFETY: a constant of the library.
     unsafe { ffi::RSMPI_ANY_TAG }
 }
 
-/// Bytes as MPI takes them: `count` of a datatype.
+/// Bytes as arguments of an MPI call: `count` elements of a datatype.
 pub(super) struct Bytes {
     pub count: Count,
     pub datatype: MPI_Datatype,
-    /// Keeps the datatype.
+    /// The owner of the datatype, which keeps it alive.
     _layout: Option<LayoutDatatype>,
 }
 
 impl Bytes {
-    /// As `MPI_PACKED`, which matches whatever is sent or received (MPI 4.1 section 5.2); beyond its counts,
-    /// as one of a datatype of that size.
+    /// Returns bytes of type `MPI_PACKED`, which matches any datatype that is sent or received (MPI 4.1
+    /// section 5.2). If `size` exceeds an MPI count, returns one element of a datatype of that size.
     #[inline]
     pub fn of(size: usize) -> Result<Self, Error> {
         match Count::try_from(size) {
@@ -118,7 +118,7 @@ impl Bytes {
         }
     }
 
-    /// One of a datatype of `bytes` bytes.
+    /// Returns one element of a datatype of `size` bytes.
     pub fn one_of(size: usize) -> Result<Self, Error> {
         if size == 1 {
             return Ok(Self { count: 1, datatype: packed_datatype(), _layout: None });
@@ -126,8 +126,8 @@ impl Bytes {
         Self::of_entry(entry(bytes_in_a_row(size), size as i64))
     }
 
-    /// 2ⁿ bytes, and one more after a gap of one byte: Open MPI writes no more of a message into such a
-    /// datatype than fits.
+    /// Returns one element of a datatype with a gap: 2ⁿ bytes, a gap of one byte, and one more byte. Open MPI
+    /// writes no more of a message into such a datatype than fits.
     fn with_gap(n: u32) -> Result<Self, Error> {
         static ENTRIES: [OnceLock<Entry>; isize::BITS as usize] = [const { OnceLock::new() }; _];
         let entry = ENTRIES[n as usize].get_or_init(|| {
@@ -151,7 +151,7 @@ fn bytes_in_a_row(size: usize) -> TypeTree {
     TypeTree::vector(size as u64, 1, TypeTree::Leaf(BaseType::Byte))
 }
 
-/// What MPI is handed to be sent, and what keeps it alive.
+/// A message to be sent, as arguments of an MPI call, with the buffer that holds it.
 pub(super) struct Outgoing {
     place: *const c_void,
     bytes: Bytes,
@@ -159,48 +159,49 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// What lies in memory.
+    /// Returns a message that lies in memory.
     ///
     /// # Safety
-    /// 1. It stays there, to be read, until the message has been sent.
+    /// 1. The memory stays valid for reads until the message has been sent.
     #[inline]
     pub unsafe fn of_span(Span { place, size }: Span) -> Result<Self, Error> {
         Ok(Self { place: place.cast(), bytes: Bytes::of(size)?, buffer: None })
     }
 
-    /// A message of a datatype.
+    /// Returns a message of a datatype.
     ///
     /// # Safety
-    /// 1. As of `of_span`.
+    /// 1. As for `of_span`.
     pub unsafe fn of_typed(Typed { place, count, datatype }: Typed) -> Self {
         let bytes = Bytes { count, datatype: datatype.as_raw(), _layout: Some(datatype) };
         Self { place, bytes, buffer: None }
     }
 
-    /// The first bytes of a buffer.
+    /// Returns a message of the first `size` bytes of a buffer.
     #[inline]
     pub fn of_buffer(buffer: PackBuffer, size: usize) -> Result<Self, Error> {
         let place = buffer[..size].as_ptr().cast();
         Ok(Self { place, bytes: Bytes::of(size)?, buffer: Some(buffer) })
     }
 
-    /// Sends it, and waits until that is done.
+    /// Sends the message, and waits until it has been sent.
     #[inline]
     pub fn send(self, Peer { communicator, rank, tag }: Peer) -> Result<(), Error> {
         let Bytes { count, datatype, .. } = self.bytes;
         called("MPI_Send", communicator, || {
-            // SAFETY: the memory is there by the conditions of the constructors, and the datatype describes
-            // it.
+            // SAFETY: by the conditions of the constructors, the memory is valid for reads, and the datatype
+            // describes it.
             unsafe { ffi::MPI_Send(self.place, count, datatype, rank, tag, communicator) }
         })
     }
 
-    /// Begins to send it.
+    /// Starts to send the message.
     pub fn start(self, to: Peer) -> Result<Request, Error> {
         self.start_by("MPI_Isend", ffi::MPI_Isend, to)
     }
 
-    /// Begins to send it in synchronous mode: it has been sent when the receiver has it.
+    /// Starts to send the message in synchronous mode: it has been sent only when the receiver has begun to
+    /// receive it.
     pub fn start_synchronous(self, to: Peer) -> Result<Request, Error> {
         self.start_by("MPI_Issend", ffi::MPI_Issend, to)
     }
@@ -209,8 +210,8 @@ impl Outgoing {
         let mut request = Request::new(false);
         let (raw, Bytes { count, datatype, .. }) = (&raw mut request.raw, self.bytes);
         called(name, to.communicator, || {
-            // SAFETY: as for `send`; the request keeps the buffer, and is completed when it is dropped. MPI
-            // keeps a datatype in use.
+            // SAFETY: as for `send`. The request keeps the buffer, and dropping it completes the request. MPI
+            // keeps a datatype that is in use.
             unsafe { call(self.place, count, datatype, to.rank, to.tag, to.communicator, raw) }
         })?;
         request.buffer = self.buffer;
@@ -218,15 +219,15 @@ impl Outgoing {
     }
 }
 
-/// `MPI_Isend` and its kin.
+/// The signature of `MPI_Isend` and `MPI_Issend`.
 type ImmediateSend =
     unsafe extern "C" fn(*const c_void, Count, MPI_Datatype, Rank, Tag, MPI_Comm, *mut MPI_Request) -> c_int;
 
-/// What MPI says of a transfer that is over: its status, or an error code.
+/// The result of a completed transfer: its status, or an error code.
 pub(super) type Outcome = Result<MPI_Status, c_int>;
 
-/// A buffer into which MPI may receive a message of up to `room` bytes; it notices if there are more, and
-/// writes nothing behind it.
+/// A buffer into which MPI may receive a message of up to `size` bytes. MPI notices if the message is longer,
+/// and writes nothing past the buffer.
 pub(super) struct Room {
     buffer: PackBuffer,
     bytes: Bytes,
@@ -236,7 +237,7 @@ impl Room {
     #[inline]
     pub fn of(size: usize) -> Result<Self, Error> {
         if writes_too_much() {
-            // Few sizes, so that few datatypes are made. No memory has more than 2⁶² bytes.
+            // The sizes are few, so that few datatypes are built. No memory has more than 2⁶² bytes.
             let n = size.clamp(64, 1 << 62).next_power_of_two().ilog2();
             return Ok(Self { bytes: Bytes::with_gap(n)?, buffer: PackBuffer::with_room((1 << n) + 2)? });
         }
@@ -244,7 +245,7 @@ impl Room {
         Ok(Self { bytes: Bytes::of(size)?, buffer: PackBuffer::with_room(size)? })
     }
 
-    /// Receives a message, waiting for it.
+    /// Receives a message, and waits for it.
     #[inline]
     pub fn receive(&mut self, from: Peer) -> Outcome {
         let Peer { communicator, rank, tag } = from;
@@ -264,17 +265,18 @@ impl Room {
     }
 }
 
-/// A transfer that has been started, with the buffer that it uses, unless that is borrowed. Dropping it
-/// completes it.
+/// A transfer that has been started, with the buffer that it uses, unless that is borrowed. Dropping the
+/// request completes the transfer.
 ///
-/// The program may free the communicator before that: MPI keeps what the transfer needs of it (MPI 4.1
-/// section 7.4.3), but its handle is no longer valid. Hence no handle is kept here, and no call is made that
-/// raises an error on the communicator, where errors may be fatal.
+/// The program may free the communicator before that. MPI keeps what the transfer needs of it (MPI 4.1
+/// section 7.4.3), but its handle is no longer valid. Therefore no handle is kept here, and no call is made
+/// that raises an error on the communicator, where errors may be fatal.
 pub(super) struct Request {
     raw: MPI_Request,
     is_receive: bool,
     buffer: Option<PackBuffer>,
-    /// In no library may another thread complete it, if MPI may be called from one only.
+    /// Makes the type neither `Send` nor `Sync`: if only one thread may call MPI, no other thread may
+    /// complete the request.
     thread: PhantomData<*mut ()>,
 }
 
@@ -285,21 +287,21 @@ impl Request {
         Self { raw, is_receive, buffer: None, thread: PhantomData }
     }
 
-    /// Begins to receive into a buffer.
+    /// Starts to receive into a buffer.
     pub fn receive(room: Room, from: Peer) -> Result<Self, Error> {
         let (Room { mut buffer, bytes }, Peer { communicator, rank, tag }) = (room, from);
         let mut request = Self::new(true);
         let (raw, place) = (&raw mut request.raw, buffer.as_mut_ptr().cast());
         called("MPI_Irecv", communicator, || {
-            // SAFETY: the datatype covers no more than the buffer, which stays until the request is
-            // completed, as dropping does.
+            // SAFETY: the datatype covers no more than the buffer. The buffer stays until the request is
+            // completed; dropping the request completes it.
             unsafe { ffi::MPI_Irecv(place, bytes.count, bytes.datatype, rank, tag, communicator, raw) }
         })?;
         request.buffer = Some(buffer);
         Ok(request)
     }
 
-    /// Enters a barrier that does not wait (`MPI_Ibarrier`).
+    /// Enters a nonblocking barrier (`MPI_Ibarrier`).
     pub fn barrier(communicator: MPI_Comm) -> Result<Self, Error> {
         let mut request = Self::new(false);
         let raw = &raw mut request.raw;
@@ -315,7 +317,7 @@ impl Request {
         self.raw == unsafe { ffi::RSMPI_REQUEST_NULL }
     }
 
-    /// Returns what MPI says of the transfer if it is over; if `wait` is set, after it is.
+    /// Returns the outcome of the transfer if it is complete; if `wait` is set, waits until it is.
     pub fn advance(&mut self, wait: bool) -> Result<Option<Outcome>, Error> {
         ready()?;
         if self.is_complete() {
@@ -324,16 +326,17 @@ impl Request {
         Ok(without_communicator(|| self.complete(wait)))
     }
 
-    /// Returns `true` if the transfer is over, in `MPI_Finalize` as well; MPI must be usable.
+    /// Returns `true` if the transfer is complete. MPI must be usable, but may be in `MPI_Finalize`.
     pub fn is_over(&mut self) -> bool {
         self.is_complete() || without_communicator(|| self.complete(false)).is_some()
     }
 
-    /// Completes an active request if its transfer is over; if `wait` is set, after it is.
+    /// Frees an active request if its transfer is complete, and returns the outcome; if `wait` is set, waits
+    /// until it is.
     ///
-    /// `MPI_Wait` and `MPI_Test` would call the error handler of the request's communicator in Open MPI.
-    /// `MPI_Request_get_status` does not: the error is in the status, or returned. A request that is over may
-    /// be freed then (MPI 4.1 section 3.7.6).
+    /// In Open MPI, `MPI_Wait` and `MPI_Test` would call the error handler of the request's communicator.
+    /// `MPI_Request_get_status` does not: the error is in the status, or returned. A request whose transfer
+    /// is complete may then be freed (MPI 4.1 section 3.7.6).
     fn complete(&mut self, wait: bool) -> Option<Outcome> {
         let outcome = loop {
             let (mut done, mut status) = (0, no_status());
@@ -348,12 +351,12 @@ impl Request {
                 code => break Err(code),
             }
         };
-        // SAFETY: the request is active, and its transfer over.
+        // SAFETY: the request is active, and its transfer is complete.
         unsafe { ffi::MPI_Request_free(&raw mut self.raw) };
         Some(outcome)
     }
 
-    /// The same for a message that is sent.
+    /// Returns `true` if the message has been sent; if `wait` is set, waits until it has been.
     pub fn is_sent(&mut self, wait: bool) -> Result<bool, Error> {
         match self.advance(wait)? {
             None => Ok(false),
@@ -362,47 +365,48 @@ impl Request {
         }
     }
 
-    /// What has been received into.
+    /// Returns the buffer of a receive.
     pub fn buffer(&self) -> &[u8] {
         self.buffer.as_deref().unwrap_or_default()
     }
 }
 
 impl Drop for Request {
-    /// MPI must be done with the memory before it is used again.
+    /// Completes the transfer, because MPI must be done with the memory before it is used again.
     fn drop(&mut self) {
         if self.is_complete() {
             return;
         }
         if ready().is_err() {
-            // MPI has ended, and nobody can say whether it still writes: the buffer is given up.
+            // MPI has ended, but may still write into the buffer, so the buffer is leaked.
             mem::forget(self.buffer.take());
             return;
         }
         without_communicator(|| {
             if self.is_receive {
-                // SAFETY: the request is active. What is received may never have been sent.
+                // SAFETY: the request is active. It is cancelled, because its message may never have been
+                // sent.
                 unsafe { ffi::MPI_Cancel(&raw mut self.raw) };
             }
             self.complete(true);
         });
         if !self.is_complete() {
-            // Nobody can say whether MPI still writes.
+            // MPI may still write into the buffer.
             mem::forget(self.buffer.take());
         }
     }
 }
 
-/// A status that says nothing: it is looked at also where a library has not written it.
+/// Returns a status of zeros. A status is read even if the library has not written it.
 pub(super) fn no_status() -> MPI_Status {
-    // SAFETY: a C struct of integers, all zeros.
+    // SAFETY: a status is a C struct of integers, for which zeros are valid.
     unsafe { MaybeUninit::zeroed().assume_init() }
 }
 
-/// The bytes of a message.
+/// Returns the size of a message in bytes.
 pub(super) fn size_of(status: &MPI_Status) -> usize {
     let mut count = 0;
-    // SAFETY: the status is of a message; in a large one bytes are counted otherwise.
+    // SAFETY: the status is that of a message. The bytes of a large message are counted by another call.
     unsafe {
         ffi::MPI_Get_count(status, packed_datatype(), &raw mut count);
         if let Ok(count) = usize::try_from(count) {
@@ -414,18 +418,18 @@ pub(super) fn size_of(status: &MPI_Status) -> usize {
     }
 }
 
-/// A message that has been found and not been received yet (MPI 4.1 section 3.8.2). It must be received.
+/// A message that has been matched but not received (MPI 4.1 section 3.8.2). It must be received.
 #[must_use]
 pub(super) struct Matched {
     message: MPI_Message,
     communicator: MPI_Comm,
     pub status: MPI_Status,
-    /// Bytes.
+    /// The size in bytes.
     pub size: usize,
 }
 
 impl Matched {
-    /// Waits for one.
+    /// Waits for a message (`MPI_Mprobe`).
     #[inline]
     pub fn wait_for(from: Peer) -> Result<Self, Error> {
         let Peer { communicator, rank, tag } = from;
@@ -437,7 +441,7 @@ impl Matched {
         Self::new(message, status, communicator)
     }
 
-    /// Looks for one.
+    /// Looks for a message without waiting (`MPI_Improbe`).
     pub fn look_for(from: Peer) -> Result<Option<Self>, Error> {
         let Peer { communicator, rank, tag } = from;
         let (mut message, mut status, mut found) = (no_message(), no_status(), 0);
@@ -451,22 +455,23 @@ impl Matched {
 
     fn new(message: MPI_Message, status: MPI_Status, communicator: MPI_Comm) -> Result<Self, Error> {
         if message == no_message() {
-            // A handler of the program's that returns hides errors in MPICH 5.
+            // In MPICH 5, a handler of the program that returns hides the error.
             return Err(hidden());
         }
         Ok(Self { message, communicator, status, size: size_of(&status) })
     }
 
-    /// Who has sent it.
+    /// Returns the sender of the message.
     pub fn sender(&self) -> Peer {
         let MPI_Status { MPI_SOURCE: rank, MPI_TAG: tag, .. } = self.status;
         Peer { communicator: self.communicator, rank, tag }
     }
 
-    /// Receives it.
+    /// Receives the message at `place`.
     ///
     /// # Safety
-    /// 1. `count` of the datatype may be written there. 2. They have at least as many bytes as the message.
+    /// 1. `count` elements of the datatype may be written at `place`.
+    /// 2. They have at least as many bytes as the message.
     pub unsafe fn receive_at(
         mut self,
         place: *mut c_void,
@@ -475,21 +480,21 @@ impl Matched {
     ) -> Result<(), Error> {
         let mut status = no_status();
         called("MPI_Mrecv", self.communicator, || {
-            // SAFETY: 1 and 2, so MPI writes within what may be written; there is room for a status.
+            // SAFETY: by 1 and 2, MPI writes only where it may; there is room for a status.
             unsafe { ffi::MPI_Mrecv(place, count, datatype, &raw mut self.message, &raw mut status) }
         })?;
         if size_of(&status) == self.size { Ok(()) } else { Err(hidden()) }
     }
 
-    /// Receives it into memory of at least as many bytes.
+    /// Receives the message into memory of at least as many bytes.
     pub fn receive_into(self, memory: &mut [u8]) -> Result<(), Error> {
         let bytes = Bytes::of(self.size)?;
         let place = memory[..self.size].as_mut_ptr().cast();
-        // SAFETY: 1 and 2 by the slice, which has as many bytes as the message.
+        // SAFETY: 1 and 2, by the slice, which has as many bytes as the message.
         unsafe { self.receive_at(place, bytes.count, bytes.datatype) }
     }
 
-    /// Receives it into a buffer, of which the first bytes are then the message's.
+    /// Receives the message into the first bytes of a new buffer.
     pub fn receive(self) -> Result<PackBuffer, Error> {
         let mut buffer = PackBuffer::with_room(self.size)?;
         self.receive_into(&mut buffer)?;
@@ -497,13 +502,13 @@ impl Matched {
     }
 }
 
-/// `MPI_MESSAGE_NULL`.
+/// Returns `MPI_MESSAGE_NULL`.
 fn no_message() -> MPI_Message {
     // SAFETY: a constant of the library.
     unsafe { ffi::RSMPI_MESSAGE_NULL }
 }
 
-/// An error that MPI has told a handler of the program's, which has told nobody.
+/// Returns the error of a receive that MPI reported only to the program's own error handler.
 #[cold]
 fn hidden() -> Error {
     let text = "the communicator's own error handler was told why".to_owned();

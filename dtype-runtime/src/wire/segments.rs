@@ -1,9 +1,9 @@
-//! The wire of segments: a long message in pieces, so that packing, transfer and unpacking overlap.
+//! The wire of segments: a long message is sent in pieces, so that packing, transfer and unpacking overlap.
 //!
-//! Both sides name it, and its pieces travel in [contexts](Contexts) of their own. The first piece has a
-//! header and is matched as any message, by rank and tag. The others follow under the message's number, which
-//! the header says: so any number of messages may be under way, in any order, from any threads, and no piece
-//! is ever taken for another message.
+//! Both sides must name this wire. The pieces are sent in [contexts](Contexts) of their own. The first piece
+//! has a header, and is matched by rank and tag like any message. The header contains the number of the
+//! message, which is the tag of the other pieces. So any number of messages may be in progress, in any order
+//! and from any thread, and no piece is taken for one of another message.
 
 use std::collections::VecDeque;
 
@@ -24,15 +24,15 @@ use super::{
 };
 use crate::{Error, mpi::greatest_tag, pack::PackBuffer};
 
-/// The most packed bytes of a piece: few enough for the second-level cache, many enough for one more message
-/// not to matter.
+/// The largest number of packed bytes in a piece. A piece fits the second-level cache, and is so long that
+/// one more message costs little.
 pub(super) const PIECE: usize = 128 << 10;
 
-/// Pieces on their way at a time.
+/// The largest number of pieces that are being sent at a time.
 const AHEAD: usize = 4;
 
-/// What a first piece begins with: a mark, the packed bytes of the message, those of each piece but the last,
-/// and the message's number.
+/// The header of a first piece: a mark, the packed bytes of the message and of each piece but the last, and
+/// the number of the message.
 #[derive(Clone, Copy)]
 struct Header {
     total: usize,
@@ -49,7 +49,7 @@ impl Header {
         into[..HEADER].copy_from_slice(numbers.map(u64::to_ne_bytes).as_flattened());
     }
 
-    /// The header of a first piece, if it is one: all numbers are possible.
+    /// Returns the header of a first piece, or `None` if there is none or one of its numbers is impossible.
     fn read(bytes: &[u8], communicator: MPI_Comm) -> Option<Self> {
         let (numbers, _) = bytes.get(..HEADER)?.as_chunks::<8>();
         let [mark, total, piece, number] = std::array::from_fn(|i| u64::from_ne_bytes(numbers[i]));
@@ -62,7 +62,7 @@ impl Header {
         (mark == MARK && (1..=PIECE).contains(&header.piece) && is_number).then_some(header)
     }
 
-    /// Where the piece ends that begins at a packed byte.
+    /// Returns the end of the piece that begins at packed byte `position`.
     fn end(&self, position: usize) -> usize {
         self.total.min(position.saturating_add(self.piece))
     }
@@ -73,16 +73,16 @@ pub(super) struct SendingPieces<'a, M: ?Sized> {
     message: &'a M,
     rest: Peer,
     header: Header,
-    /// Packed bytes that are on their way, or have been sent.
+    /// The number of packed bytes that are being sent or have been sent.
     position: usize,
     on_their_way: VecDeque<Request>,
-    /// The most pieces on their way at a time.
+    /// The largest number of pieces that are being sent at a time.
     ahead: usize,
 }
 
 impl<'a, M: Read + ?Sized> SendingPieces<'a, M> {
-    /// Begins. With `all`, everything is on its way afterwards: MPI goes on with it while the program is
-    /// elsewhere, and we could not.
+    /// Starts to send a message. If `all` is set, all pieces are being sent when the call returns. MPI
+    /// completes them while the program does other work, which this crate cannot.
     pub fn new(message: &'a M, to: Peer, all: bool) -> Result<Self, Error> {
         let contexts = Contexts::on(to.communicator)?;
         let (total, step) = (message.packed_size(), message.step());
@@ -115,7 +115,7 @@ impl<'a, M: Read + ?Sized> SendingPieces<'a, M> {
         Ok(sending)
     }
 
-    /// Packs the next piece behind the first `before` bytes of a buffer.
+    /// Packs the next piece, which ends at packed byte `end`, behind the first `before` bytes of a buffer.
     fn pack(&mut self, mut buffer: PackBuffer, before: usize, end: usize) -> Result<Outgoing, Error> {
         let size = before + end - self.position;
         self.message.pack_range(self.position..end, &mut buffer[before..size])?;
@@ -123,7 +123,7 @@ impl<'a, M: Read + ?Sized> SendingPieces<'a, M> {
         Outgoing::of_buffer(buffer, size)
     }
 
-    /// Goes on as far as that is possible, or to the end if it may wait. Says whether it is at the end.
+    /// Makes as much progress as possible; if `wait` is set, until the end. Returns `true` at the end.
     pub fn advance(&mut self, wait: bool) -> Result<bool, Error> {
         while self.position < self.header.total {
             if self.on_their_way.len() >= self.ahead && !self.is_oldest_sent(wait)? {
@@ -153,21 +153,21 @@ impl<'a, M: Read + ?Sized> SendingPieces<'a, M> {
     }
 }
 
-/// A message that comes in pieces, of which the first has arrived.
+/// A message whose first piece has arrived.
 struct Receiving {
     rest: Peer,
     header: Header,
-    /// Packed bytes that have arrived.
+    /// The number of packed bytes that have arrived.
     position: usize,
-    /// All packed bytes, where they have to be looked at before any of them is written.
+    /// A buffer for the whole message, if it must be checked before any of it is written.
     whole: Option<PackBuffer>,
-    /// Why the message is thrown away: all of it has to be received all the same, for the sender waits for
-    /// that.
+    /// The reason for discarding the message. All of it is received nevertheless, because the sender waits
+    /// for that.
     refused: Option<Error>,
     status: MPI_Status,
 }
 
-/// Where a message comes from, and as far as it has come.
+/// The progress of a receive.
 enum Incoming {
     Awaited { first: Peer, rest: Peer },
     Begun(Receiving),
@@ -180,7 +180,7 @@ impl Incoming {
         Ok(Self::Awaited { first: in_context(contexts.first), rest: in_context(contexts.rest) })
     }
 
-    /// Goes on as far as that is possible, or to the end if it may wait: then there is a status.
+    /// Makes as much progress as possible; if `wait` is set, until the end. Returns the status at the end.
     fn advance<M: Write + ?Sized>(&mut self, message: &mut M, wait: bool) -> Result<Option<Status>, Error> {
         let receiving = match self {
             Self::Begun(receiving) => receiving,
@@ -235,11 +235,11 @@ impl Receiving {
         Status::from_raw(self.status)
     }
 
-    /// Receives the next piece: straight into its memory where that is possible.
+    /// Receives the next piece, directly into its memory if possible.
     fn receive<M: Write + ?Sized>(&mut self, message: &mut M, piece: Matched) -> Result<(), Error> {
         let (size, position, end) = (piece.size, self.position, self.header.end(self.position));
         if size != end - position {
-            // What has come is thrown away.
+            // The piece is discarded.
             piece.receive()?;
             return Err(Error::Segment { rank: self.rest.rank, reason: "a later piece has another length" });
         }
@@ -260,7 +260,7 @@ impl Receiving {
         Ok(())
     }
 
-    /// Takes a piece that has arrived.
+    /// Stores or unpacks a piece that has been received.
     fn take<M: Write + ?Sized>(&mut self, message: &mut M, packed: &[u8]) -> Result<(), Error> {
         let end = self.position + packed.len();
         if let Some(whole) = &mut self.whole {
@@ -273,13 +273,13 @@ impl Receiving {
     }
 }
 
-/// Receives a message that was sent on this wire.
+/// Receives a message that was sent on the wire of segments.
 pub(super) fn receive<M: Write + ?Sized>(message: &mut M, from: Peer) -> Result<Status, Error> {
     let received = Incoming::new(from)?.advance(message, true)?;
     Ok(received.unwrap_or_else(status_of_nobody))
 }
 
-/// Sends one message while another one is received: neither waits for the other.
+/// Sends one message while another one is received. Neither waits for the other.
 pub(super) fn send_receive<M: Read + ?Sized, N: Write + ?Sized>(
     message: &M,
     to: Peer,
@@ -293,7 +293,7 @@ pub(super) fn send_receive<M: Read + ?Sized, N: Write + ?Sized>(
         received = incoming.advance(into, is_sent).transpose();
         std::thread::yield_now();
     }
-    // Also where there was an error: the other side waits for one's own message.
+    // After an error as well, because the other side waits for this rank's message.
     sending.advance(true)?;
     received.unwrap_or_else(|| Ok(status_of_nobody()))
 }

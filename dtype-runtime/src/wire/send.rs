@@ -1,4 +1,4 @@
-//! Sending: one call, one MPI message, but on the wire of segments.
+//! Sends: each is one MPI message, except on the wire of segments.
 
 use super::{
     Wire,
@@ -21,14 +21,14 @@ pub(super) fn send<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Resul
     }
 }
 
-/// A message that is being sent, and borrowed for as long.
+/// A message that is being sent, and is borrowed until then.
 pub(super) enum Sending<'a, M: ?Sized> {
     Whole(Request),
     Segments(segments::SendingPieces<'a, M>),
 }
 
 impl<'a, M: Read + ?Sized> Sending<'a, M> {
-    /// Begins. With `all`, everything is on its way afterwards.
+    /// Starts to send a message. If `all` is set, all of it is being sent when the call returns.
     pub fn new(message: &'a M, wire: Wire, to: Peer, all: bool) -> Result<Self, Error> {
         Ok(match wire {
             Wire::Segments => Self::Segments(segments::SendingPieces::new(message, to, all)?),
@@ -36,7 +36,7 @@ impl<'a, M: Read + ?Sized> Sending<'a, M> {
         })
     }
 
-    /// Goes on as far as that is possible, or to the end if it may wait. Says whether it is at the end.
+    /// Makes as much progress as possible; if `wait` is set, until the end. Returns `true` at the end.
     pub fn advance(&mut self, wait: bool) -> Result<bool, Error> {
         match self {
             Self::Whole(request) => request.is_sent(wait),
@@ -45,8 +45,8 @@ impl<'a, M: Read + ?Sized> Sending<'a, M> {
     }
 }
 
-/// What MPI is handed for a message that is sent whole: on every wire its packed bytes, or what MPI makes of
-/// them.
+/// Returns the arguments of the MPI call for a message that is sent whole: its packed bytes, or a datatype
+/// from which MPI makes the same bytes.
 #[inline]
 fn outgoing<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Result<Outgoing, Error> {
     let (span, typed): (_, Option<Typed>) = match wire {

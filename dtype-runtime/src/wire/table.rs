@@ -1,7 +1,7 @@
-//! Tables of what was measured: which of two ways is the faster for a message of which the packed bytes
-//! travel in any case, by library, size, and for parts of arrays how the contiguous blocks lie and how long
-//! they are. Structs with gaps are in no table: they are always packed, since no library is good at their
-//! datatypes.
+//! Tables of measurements: which of two wires is the faster for a message whose bytes are the same on both. A
+//! table has rows for each library and size. For parts of arrays, rows also depend on the order and the
+//! length of the contiguous blocks. Structs with gaps are in no table: they are always packed, because no
+//! library is fast with their datatypes.
 
 use std::{
     env, fmt,
@@ -20,52 +20,52 @@ use crate::{
     engine::{Spacing, node::Order},
 };
 
-/// What was measured where this was built: see its first lines.
+/// The built-in table of measurements: see its first lines.
 const BUILT_IN: &str = include_str!("wires.txt");
 
 /// The environment variable that names another table.
 const VARIABLE: &str = "DTYPE_WIRES";
 
-/// Sizes that are told apart: each is four times the one before.
+/// The number of classes of sizes. Sizes in a class are four times those in the class before.
 const SIZES: usize = 16;
 
-/// Lengths of blocks that are told apart: each is twice the one before.
+/// The number of classes of block lengths. Lengths in a class are twice those in the class before.
 const BLOCKS: usize = 16;
 
-/// How blocks lie, and what that is called in a table.
+/// The orders of blocks, that is, how they lie, with their names in a table.
 const ORDERS: [(Order, &str); 3] =
     [(Order::Strided, "strided"), (Order::Nested, "nested"), (Order::Listed, "listed")];
 
-/// What rows about the wire of segments have in the place of how blocks lie.
+/// The name in rows about the wire of segments, instead of an order.
 const PIECES: &str = "pieces";
 
-/// The ways, as a table calls them.
+/// The names of the ways in a table: packed and whole, typed, or in segments.
 const PACKED: &str = "packed";
 const TYPED: &str = "typed";
 const SEGMENTS: &str = "segments";
 
-/// A table of wires has no more bytes than this: a thousand times what is built in.
+/// The largest size of a table of wires in bytes: a thousand times that of the built-in table.
 pub(super) const LARGEST: u64 = 8 << 20;
 
-/// What is best for the messages of one library.
+/// The fastest ways for the messages of one library.
 #[derive(Clone)]
 pub(super) struct Table {
-    /// Whether parts of arrays go as their datatype: by how their blocks lie, how long these are, and the
-    /// size.
+    /// `true` if parts of arrays are sent with their datatype, for each order of their blocks, block length
+    /// and size.
     typed: [[[bool; SIZES]; BLOCKS]; ORDERS.len()],
-    /// Whether any of that size do.
+    /// `true` if any part of this size is sent with its datatype.
     any_typed: [bool; SIZES],
-    /// The library whose rows these are.
+    /// The library that the rows are about.
     library: String,
-    /// Whether messages of a size are faster in pieces than packed.
+    /// `true` if messages of a size are faster in segments than packed.
     in_pieces: [bool; SIZES],
 }
 
 impl Table {
-    /// That of the library which runs, read at the first call.
+    /// Returns the table of the running library, which the first call reads.
     ///
     /// # Errors
-    /// [`Error::Table`] where `DTYPE_WIRES` names what is no table.
+    /// [`Error::Table`] if `DTYPE_WIRES` names a file that is not a table.
     #[inline]
     pub fn current() -> Result<&'static Self, Error> {
         static TABLE: OnceLock<Result<Table, Error>> = OnceLock::new();
@@ -86,8 +86,8 @@ impl Table {
         of_library(&text).map_err(failed)
     }
 
-    /// Reads the rows of a library; of one that has none, those of the version before it, or else of the one
-    /// behind it.
+    /// Reads the rows of a library. If there are none, reads those of the nearest version before it, or else
+    /// of the nearest version after it.
     fn nearest(text: &str, library: &str) -> Result<Option<Self>, String> {
         match Self::read(text, library)? {
             None => nearest_version(text, library).map_or(Ok(None), |nearest| Self::read(text, nearest)),
@@ -95,14 +95,14 @@ impl Table {
         }
     }
 
-    /// The rows that begin with the name of a library, if there are any; of others it is only seen whether
-    /// they are rows.
+    /// Reads the rows that begin with the name of a library, or returns `None` if there are none. Other rows
+    /// are only checked for their form.
     pub fn read(text: &str, library: &str) -> Result<Option<Self>, String> {
         if text.len() as u64 > LARGEST {
             return Err(too_long());
         }
         let (mut rows, mut pieces) = (Vec::new(), Vec::new());
-        // Some editors begin a file with a mark of their own.
+        // Some editors put a byte order mark at the beginning of a file.
         let text = text.trim_start_matches('\u{feff}');
         for (i, line) in text.lines().enumerate() {
             if line.trim().is_empty() || line.starts_with('#') {
@@ -116,7 +116,7 @@ impl Table {
         if rows.is_empty() && pieces.is_empty() {
             return Ok(None);
         }
-        // What was measured nearest to a cell.
+        // The row that was measured nearest to a cell decides.
         let is_typed = |order: usize, block: usize, size: usize| {
             let rows = rows.iter().filter(|row| row.order == Some(order));
             let near = rows.min_by_key(|row| row.block.abs_diff(block) + row.size.abs_diff(size));
@@ -133,7 +133,7 @@ impl Table {
         Ok(Some(Self { typed, any_typed, in_pieces, library: library.to_owned() }))
     }
 
-    /// Whether a message that is not contiguous is best left to MPI, on either side.
+    /// Returns `true` if a message that is not contiguous should be sent or received with its datatype.
     #[inline]
     pub fn is_typed<M: Read + ?Sized>(&self, message: &M) -> bool {
         let size = size_class(message.packed_size());
@@ -143,14 +143,14 @@ impl Table {
             })
     }
 
-    /// Whether a message of this number of packed bytes is faster in pieces than packed.
+    /// Returns `true` if a message of this number of packed bytes is faster in segments than packed.
     pub fn is_in_pieces(&self, bytes: usize) -> bool {
         self.in_pieces[size_class(bytes)]
     }
 }
 
 impl Default for Table {
-    /// All is packed.
+    /// Returns a table in which everything is packed.
     fn default() -> Self {
         Self {
             typed: [[[false; SIZES]; BLOCKS]; _],
@@ -161,18 +161,19 @@ impl Default for Table {
     }
 }
 
-/// The tables of the ranks of a communicator.
+/// The tables for the ranks of a communicator.
 pub(super) struct Tables {
-    /// The ranks on one's own node, in order.
+    /// The ranks on the node of this rank, in order.
     neighbours: Vec<Rank>,
-    /// What is best for messages to them, and to all others; nothing where nothing is known.
+    /// The table for messages to the ranks on this node, if there is one.
     near: Option<Table>,
+    /// The table for messages to all other ranks, if there is one.
     far: Option<Table>,
 }
 
 impl Tables {
-    /// Of a text, for a rank with these on its own node. Where only messages within nodes are told of, or
-    /// only those between, the others are as they.
+    /// Reads the tables from a text, for a rank with these neighbours on its node. If the text has rows only
+    /// for messages within nodes, or only for messages between nodes, these are used for both.
     pub fn read(text: &str, neighbours: Vec<Rank>) -> Result<Self, String> {
         let library = table_library();
         let (within, between) = (Table::read(text, &library)?, Table::read(text, &between_nodes(&library))?);
@@ -180,31 +181,32 @@ impl Tables {
         Ok(Self { neighbours, near, far: between.or(within) })
     }
 
-    /// That of messages to and from a rank.
+    /// Returns the table for messages to and from a rank.
     pub fn of(&self, rank: Rank) -> Option<&Table> {
         let is_near = self.neighbours.binary_search(&rank).is_ok();
         if is_near { self.near.as_ref() } else { self.far.as_ref() }
     }
 }
 
-/// How tables call a library between ranks of different nodes.
+/// Returns the name of a library in rows about ranks on different nodes.
 pub(super) fn between_nodes(library: &str) -> String {
     format!("{library}-between-nodes")
 }
 
 /// A row of a table.
 struct Row {
-    /// How blocks lie; nothing in a row about pieces.
+    /// The order of the blocks; `None` in a row about segments.
     order: Option<usize>,
-    /// Bytes of a block or piece, and of a message, as classes.
+    /// The class of the bytes of a block or piece.
     block: usize,
+    /// The class of the bytes of a message.
     size: usize,
-    /// Whether such messages do not go packed and whole.
+    /// `true` if another way than packed and whole is the faster one.
     is_other_way: bool,
 }
 
 impl Row {
-    /// The library and what is said of it, or what is wrong with the line.
+    /// Reads the library and the row from a line, or returns what is wrong with the line.
     fn read(line: &str) -> Result<(&str, Self), String> {
         let mut words = line.split_whitespace();
         let [library, order, block, size, way] = std::array::from_fn(|_| words.next().unwrap_or("nothing"));
@@ -232,12 +234,12 @@ impl Row {
     }
 }
 
-/// Writes a line of a table for [`Wire::Auto`](super::Wire::Auto): a row that begins so (see [`table_row`]),
-/// how many times as long the way takes that is not packed and whole, at least and at most where it was
-/// measured, and in how many cases.
+/// Returns a line of a table for [`Wire::Auto`](super::Wire::Auto). It consists of the beginning of a row
+/// (see [`table_row`]), the way that is chosen, the least and the greatest of the measured ratios, and the
+/// number of cases. A ratio is the time of the other way divided by that of the packed and whole message.
 ///
-/// The way is the one that loses less where it loses most: the same machine took 6 or 46 µs for one message
-/// in different hours.
+/// The chosen way is the one that loses less in its worst case, because times vary: one machine takes 6 or 46
+/// µs for the same message at different hours.
 ///
 /// ```
 /// use dtype_runtime::wire::table_line;
@@ -248,10 +250,11 @@ impl Row {
 /// assert_eq!(line, "mpich-4 pieces 8192 65536 packed 0.75 1.50 3\n");
 /// ```
 pub fn table_line(row: &str, ratios: RangeInclusive<f64>, cases: usize) -> String {
-    /// Less than this part of the time of the packed way is a reason for another one.
+    /// The fraction of the packed time below which another way is chosen.
     const LIMIT: f64 = 0.95;
     let (least, most) = ratios.into_inner();
-    // Packed it takes `1 / least` times as long as the other way at the worst, and that `most` times as long.
+    // In the worst cases, packing takes `1 / least` times as long as the other way, and that `most` times as
+    // long.
     let way = match row.split_whitespace().nth(1) {
         _ if (least * most).sqrt() >= LIMIT => PACKED,
         Some(PIECES) => SEGMENTS,
@@ -260,12 +263,12 @@ pub fn table_line(row: &str, ratios: RangeInclusive<f64>, cases: usize) -> Strin
     format!("{row} {way} {least:.2} {most:.2} {cases}\n")
 }
 
-/// What a row is about; sizes are bytes. It prints as the row does.
+/// The subject of a row; sizes are in bytes. It prints as in the row.
 #[derive(Clone, Copy)]
 pub(super) enum Subject {
     /// Parts of arrays.
     Blocks { order: Order, block: usize, size: usize },
-    /// Messages that may go in pieces.
+    /// Messages that may be sent in pieces.
     Pieces { piece: usize, size: usize },
 }
 
@@ -280,7 +283,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// The text of a file that is no larger than a table can be.
+/// Reads the text of a file that is no larger than a table may be.
 fn limited(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)?;
@@ -294,9 +297,9 @@ fn too_long() -> String {
     format!("it has more than {LARGEST} bytes, which no table has")
 }
 
-/// What a row of a table for [`Wire::Auto`](super::Wire::Auto) begins with that is about messages like this
-/// one: library, how their blocks lie and how long they are, and bytes. Nothing for a message that always
-/// travels in one way.
+/// Returns the beginning of a row of a table for [`Wire::Auto`](super::Wire::Auto), for messages like this
+/// one. It names the library, the arrangement and the length of the blocks, and the bytes. Returns `None` for
+/// a message that is always sent in one way.
 ///
 /// ```no_run
 /// use dtype_runtime::{layout, wire};
@@ -315,15 +318,15 @@ pub fn table_row<M: Sendable + ?Sized>(message: &M) -> Option<String> {
     Some(format!("{} {}", table_library(), Subject::Blocks { order, block, size }))
 }
 
-/// Returns the library that runs, as tables for [`Wire::Auto`](super::Wire::Auto) call it: `openmpi-4`, for
+/// Returns the name of the running library in tables for [`Wire::Auto`](super::Wire::Auto): `openmpi-4`, for
 /// example.
 pub fn table_library() -> String {
     ::mpi::environment::library_version().map_or(String::new(), |text| name(&text))
 }
 
-/// Returns the library by whose rows [`Wire::Auto`](super::Wire::Auto) chooses where nothing was
-/// [measured](super::calibrate) between the ranks: the one that runs, if it has rows in the table; or else
-/// the nearest version of it that has some. Empty where there is none, and everything goes packed.
+/// Returns the library whose rows [`Wire::Auto`](super::Wire::Auto) uses if nothing was
+/// [measured](super::calibrate) between the ranks. This is the running library, if it has rows in the table,
+/// or else its nearest version that has some. The name is empty if there is none; then everything is packed.
 ///
 /// ```no_run
 /// use dtype_runtime::wire;
@@ -336,13 +339,13 @@ pub fn table_library() -> String {
 /// ```
 ///
 /// # Errors
-/// [`Error::Table`] where `DTYPE_WIRES` names what is no table.
+/// [`Error::Table`] if `DTYPE_WIRES` names a file that is not a table.
 pub fn table_followed() -> Result<&'static str, Error> {
     Table::current().map(|table| table.library.as_str())
 }
 
-/// Finds the version of a library that has rows in a text and is nearest to a version without: the last one
-/// before it, or else the first one behind it.
+/// Finds the version of a library that has rows in a text and is nearest to a version without rows. This is
+/// the last version before it, or else the first one after it.
 fn nearest_version<'a>(text: &'a str, library: &str) -> Option<&'a str> {
     let parts = |name: &'a str| {
         let (family, version) = name.split_once('-')?;
@@ -356,7 +359,7 @@ fn nearest_version<'a>(text: &'a str, library: &str) -> Option<&'a str> {
     before.into_iter().max().or(behind.into_iter().min()).map(|(_, name)| name)
 }
 
-/// `openmpi-4` or `mpich-5`, of what a library says of itself.
+/// Returns `openmpi-4` or `mpich-5`, for example, from the version text of a library.
 fn name(version: &str) -> String {
     let (name, after) = if version.contains("MPICH") { ("mpich", "Version:") } else { ("openmpi", "v") };
     let number = version.split_once(after).map_or("", |(_, rest)| rest.trim_start());

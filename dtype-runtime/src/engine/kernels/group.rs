@@ -1,26 +1,27 @@
-//! Fields: a few pieces at each turn of a loop.
+//! Kernels for fields: a few pieces in each iteration of a loop.
 //!
-//! The conditions of each `unsafe fn` are those of the [module above](super).
+//! Safety conditions 1 to 3 are those of the [parent module](super).
 
 use super::{
-    loops::{Steps, Stride},
+    stride::{Steps, Stride},
     width::{Exact, Width},
 };
 
-/// Copies up to four pieces of 1, 2, 4 or 8 bytes at each turn of a loop, so that what is written is written
-/// in order: from their offsets where they are read to those where they are written.
+/// A kernel that copies up to four pieces of 1, 2, 4 or 8 bytes in each iteration of a loop, so that writes
+/// are in order. Its arguments: the offsets of the pieces where they are read and where they are written, the
+/// loop, and the two addresses.
 ///
 /// # Safety
-/// 1 to 3, for each piece at each turn.
+/// Conditions 1 to 3 hold for each piece in each iteration.
 type Strided = unsafe fn(&[isize; 4], &[isize; 4], Stride, *const u8, *mut u8);
 
-/// The same, where the turns are listed on one side.
+/// Like [`Strided`], for a loop that is a list on one side.
 ///
 /// # Safety
-/// 1 to 3, for each piece at each turn.
+/// Conditions 1 to 3 hold for each piece in each iteration.
 type ListedTurns = unsafe fn(&[isize; 4], &[isize; 4], Listed<'_>, *const u8, *mut u8);
 
-/// The turns of a loop: listed on the side that is read, or on the one that is written, and at a stride on
+/// The iterations of a loop: a list on the side that is read or on the side that is written, and a stride on
 /// the other.
 #[derive(Clone, Copy)]
 pub(crate) enum Listed<'p> {
@@ -42,8 +43,8 @@ impl GroupKernel {
     }
 }
 
-/// The kernels for up to four pieces of these sizes: the loops that a programmer would write for such fields,
-/// if there were names.
+/// Returns the kernels for up to four pieces of these sizes: the loops that a programmer would write for a
+/// struct with such fields.
 pub(crate) fn group_kernel(sizes: &[usize]) -> GroupKernel {
     macro_rules! with_piece {
         ($size:expr, $function:ident $($widths:tt)*) => {
@@ -83,17 +84,18 @@ pub(crate) fn group_kernel(sizes: &[usize]) -> GroupKernel {
     }
 }
 
-/// Copies `COUNT` pieces of `A`, `B`, `C` and `D` bytes, the first of which is where the offsets begin.
+/// Copies `COUNT` pieces of `A`, `B`, `C` and `D` bytes. `from` and `to` are the addresses of the first
+/// piece; the offsets of the others are relative to it.
 ///
 /// # Safety
-/// 1 to 3, for each of them.
+/// Conditions 1 to 3 hold for each piece.
 #[inline(always)]
 unsafe fn copy_pieces<const COUNT: usize, const A: usize, const B: usize, const C: usize, const D: usize>(
     (from, reads): (*const u8, &[isize; 4]),
     (to, writes): (*mut u8, &[isize; 4]),
 ) {
     let (read, write) = (|i: usize| from.wrapping_offset(reads[i]), |i: usize| to.wrapping_offset(writes[i]));
-    // SAFETY: 1 to 3 are those of the caller, for the same pieces.
+    // SAFETY: the caller guarantees 1 to 3 for the same pieces.
     unsafe {
         Exact::<A>::copy(A, from, to);
         if COUNT > 1 {
@@ -108,8 +110,10 @@ unsafe fn copy_pieces<const COUNT: usize, const A: usize, const B: usize, const 
     }
 }
 
+/// Copies the pieces in each iteration of a loop that is a list on one side.
+///
 /// # Safety
-/// 1 to 3, for each piece at each turn.
+/// Conditions 1 to 3 hold for each piece in each iteration.
 unsafe fn listed<const COUNT: usize, const A: usize, const B: usize, const C: usize, const D: usize>(
     reads: &[isize; 4],
     writes: &[isize; 4],
@@ -117,7 +121,7 @@ unsafe fn listed<const COUNT: usize, const A: usize, const B: usize, const C: us
     from: *const u8,
     to: *mut u8,
 ) {
-    // SAFETY: 1 to 3 are those of the caller, for the same turns.
+    // SAFETY: the caller guarantees 1 to 3 for the same iterations.
     unsafe {
         match turns {
             Listed::Reads(list, stride) => {
@@ -130,8 +134,10 @@ unsafe fn listed<const COUNT: usize, const A: usize, const B: usize, const C: us
     }
 }
 
+/// Copies the pieces in each of `count` iterations.
+///
 /// # Safety
-/// 1 to 3, for each piece at each of `count` turns, which a list has.
+/// Conditions 1 to 3 hold for each piece in each of `count` iterations. A list has `count` offsets.
 #[inline(always)]
 unsafe fn at_places<
     const COUNT: usize,
@@ -150,7 +156,7 @@ unsafe fn at_places<
     let (reads, writes) =
         (reads.map(|at| at.wrapping_sub(reads[0])), writes.map(|at| at.wrapping_sub(writes[0])));
     for i in 0..count {
-        // SAFETY: 1 to 3 hold for the pieces of the i-th turn, and `i < count`.
+        // SAFETY: 1 to 3 hold for the pieces of iteration `i`, and `i < count`.
         unsafe {
             let (from, to) = (from.wrapping_offset(at_from.nth(i)), to.wrapping_offset(at_to.nth(i)));
             copy_pieces::<COUNT, A, B, C, D>((from, &reads), (to, &writes));
@@ -158,10 +164,10 @@ unsafe fn at_places<
     }
 }
 
-/// `COUNT` pieces of `A`, `B`, `C` and `D` bytes.
+/// Copies `COUNT` pieces of `A`, `B`, `C` and `D` bytes in each iteration of a loop with strides.
 ///
 /// # Safety
-/// 1 to 3, for each piece at each turn.
+/// Conditions 1 to 3 hold for each piece in each iteration.
 unsafe fn strided<const COUNT: usize, const A: usize, const B: usize, const C: usize, const D: usize>(
     reads: &[isize; 4],
     writes: &[isize; 4],
@@ -169,12 +175,13 @@ unsafe fn strided<const COUNT: usize, const A: usize, const B: usize, const C: u
     from: *const u8,
     to: *mut u8,
 ) {
-    // From the first piece on, two turns at a time, so that everything stays in registers.
+    // Offsets are relative to the first piece, and two iterations are done at a time, so that all numbers
+    // stay in registers.
     let (mut from, mut to) = (from.wrapping_offset(reads[0]), to.wrapping_offset(writes[0]));
     let (reads, writes) =
         (reads.map(|at| at.wrapping_sub(reads[0])), writes.map(|at| at.wrapping_sub(writes[0])));
     let turn = |from: *const u8, to: *mut u8| {
-        // SAFETY: 1 to 3 hold for the pieces of a turn.
+        // SAFETY: 1 to 3 hold for the pieces of one iteration.
         unsafe { copy_pieces::<COUNT, A, B, C, D>((from, &reads), (to, &writes)) };
     };
     if turns.count % 2 == 1 {
@@ -188,10 +195,10 @@ unsafe fn strided<const COUNT: usize, const A: usize, const B: usize, const C: u
         turn(next, next_to);
         (from, to) = (from.wrapping_offset(twice), to.wrapping_offset(twice_to));
         (next, next_to) = (next.wrapping_offset(twice), next_to.wrapping_offset(twice_to));
-        // Otherwise the compiler computes all places from one of them, which takes an instruction for each.
+        // Without this, the compiler computes all addresses from one pointer, at one instruction per address.
         #[cfg(not(miri))]
         #[expect(clippy::pointers_in_nomem_asm_block, reason = "nothing is read through them")]
-        // SAFETY: no instruction at all; the pointers stay as they are.
+        // SAFETY: the assembly has no instruction, and the pointers keep their values.
         unsafe {
             std::arch::asm!(
                 "/* {0} {1} {2} {3} */",

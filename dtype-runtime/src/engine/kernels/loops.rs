@@ -1,26 +1,33 @@
 //! Loops over blocks of one size.
 //!
-//! The conditions of each `unsafe fn` are those of the [module above](super).
+//! Safety conditions 1 to 3 are those of the [parent module](super).
 
 #[cfg(not(target_arch = "x86_64"))]
 use portable::{gathered, turn_tile};
 
-use super::width::{Any, Exact, Lines, Width, with_width};
 #[cfg(target_arch = "x86_64")]
 use super::x86_64::{gathered, turn_tile};
+use super::{
+    stride::{Steps, Stride, TILE},
+    width::{Any, Exact, Lines, Width, with_width},
+};
 
-/// What stands for `x86_64` on other machines: the compiler is left to find out.
+/// Replacements of `x86_64` on other machines, which leave the choice of instructions to the compiler.
 #[cfg(not(target_arch = "x86_64"))]
 mod portable {
     use super::{Exact, Stride, strided};
 
+    /// Copies numbers of 8 bytes with strides to contiguous memory.
+    ///
     /// # Safety
-    /// 1 to 3, for all blocks of both loops.
+    /// Conditions 1 to 3 hold for all blocks of both loops.
     pub unsafe fn gathered(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
-        // SAFETY: 1 to 3 are those of the caller, for the same blocks.
+        // SAFETY: the caller guarantees 1 to 3 for the same blocks.
         unsafe { strided::<Exact<8>>(size, outer, inner, from, to) };
     }
 
+    /// Returns `false`: no tile has been transposed.
+    ///
     /// # Safety
     /// None.
     pub unsafe fn turn_tile(_: usize, _: isize, _: isize, _: *const u8, _: *mut u8) -> bool {
@@ -28,36 +35,10 @@ mod portable {
     }
 }
 
-/// Where the blocks of a loop begin, on one side.
-pub(crate) trait Steps: Copy {
-    /// The offset of the i-th, in bytes.
-    ///
-    /// # Safety
-    /// `i` is less than the number of blocks.
-    unsafe fn nth(self, i: usize) -> isize;
-}
-
-/// At equal distances, in bytes.
-impl Steps for isize {
-    #[inline(always)]
-    unsafe fn nth(self, i: usize) -> isize {
-        self.wrapping_mul(i as isize)
-    }
-}
-
-/// At listed offsets.
-impl Steps for &[isize] {
-    #[inline(always)]
-    unsafe fn nth(self, i: usize) -> isize {
-        // SAFETY: there are as many offsets as blocks, and `i` is less than their number.
-        unsafe { *self.get_unchecked(i) }
-    }
-}
-
-/// Copies `count` blocks from places to places, at least one of which is a list.
+/// Copies `count` blocks of `size` bytes each. At least one side is a list of offsets.
 ///
 /// # Safety
-/// 1 to 3, for a block of `size` bytes at each of the places. A list has `count` of them.
+/// Conditions 1 to 3 hold for a block of `size` bytes at each of the offsets. A list has `count` offsets.
 pub(crate) unsafe fn copy_listed(
     size: usize,
     count: usize,
@@ -66,15 +47,17 @@ pub(crate) unsafe fn copy_listed(
 ) {
     macro_rules! copy {
         ($width:ty) => {
-            // SAFETY: the caller's conditions, for the same blocks.
+            // SAFETY: the caller guarantees the same conditions for the same blocks.
             unsafe { listed::<$width, _, _>(size, count, (from, reads), (to, writes)) }
         };
     }
     with_width!(size, copy);
 }
 
+/// Copies `count` blocks of the width `W`.
+///
 /// # Safety
-/// 1 to 3, for a block of `size` bytes at each of the places. A list has `count` of them.
+/// Conditions 1 to 3 hold for a block of `size` bytes at each of the offsets. A list has `count` offsets.
 #[inline(never)]
 unsafe fn listed<W: Width, R: Steps, S: Steps>(
     size: usize,
@@ -83,40 +66,20 @@ unsafe fn listed<W: Width, R: Steps, S: Steps>(
     (to, writes): (*mut u8, S),
 ) {
     for i in 0..count {
-        // SAFETY: 1 to 3 hold for the i-th of the blocks, and `i < count`. Offsets are counted from a place
-        // that may be outside of what holds them.
+        // SAFETY: 1 to 3 hold for block `i`, and `i < count`. The addresses that the offsets are relative to
+        // may be outside the memory, so the offsets are added with wrapping.
         unsafe { W::copy(size, from.wrapping_offset(reads.nth(i)), to.wrapping_offset(writes.nth(i))) };
     }
 }
 
-/// A loop: how often, and how far apart on the side that is read and on the one that is written, in bytes.
-#[derive(Clone, Copy)]
-pub(crate) struct Stride {
-    pub count: usize,
-    pub from: isize,
-    pub to: isize,
-}
-
-impl Stride {
-    /// No loop.
-    pub const ONCE: Self = Self { count: 1, from: 0, to: 0 };
-
-    /// The turns from the i-th on, `most` of them at most, and where the first of them is.
-    #[inline(always)]
-    fn part(self, i: usize, most: usize, from: *const u8, to: *mut u8) -> (Self, *const u8, *mut u8) {
-        let part = Self { count: most.min(self.count - i), ..self };
-        (part, from.wrapping_offset(i as isize * self.from), to.wrapping_offset(i as isize * self.to))
-    }
-}
-
-/// Copies the blocks of two loops, the second within the first: of `size` bytes, from the first pointer to
-/// the second.
+/// A kernel that copies the blocks of two nested loops. Its arguments: the size of a block in bytes, the
+/// outer loop, the inner loop, the address where blocks are read, and the address where they are written.
 ///
 /// # Safety
-/// 1 to 3, for all blocks of both loops.
+/// Conditions 1 to 3 hold for all blocks of both loops.
 pub(crate) type Kernel = unsafe fn(usize, Stride, Stride, *const u8, *mut u8);
 
-/// The kernel for loops like these.
+/// Returns the kernel for blocks of this size in these loops.
 pub(crate) fn kernel(size: usize, outer: Stride, inner: Stride) -> Kernel {
     macro_rules! choose {
         ($width:ty) => {
@@ -134,12 +97,14 @@ pub(crate) fn kernel(size: usize, outer: Stride, inner: Stride) -> Kernel {
     with_width!(size, choose)
 }
 
+/// Copies the blocks of two nested loops with strides.
+///
 /// # Safety
-/// 1 to 3, for all blocks of both loops.
+/// Conditions 1 to 3 hold for all blocks of both loops.
 unsafe fn strided<W: Width>(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
     for i in 0..outer.count as isize {
         let (mut from, mut to) = (from.wrapping_offset(i * outer.from), to.wrapping_offset(i * outer.to));
-        // Four at a time: the places of all of them are known at once.
+        // Four at a time: their addresses do not depend on one another.
         for _ in 0..inner.count / 4 {
             // SAFETY: 1 to 3 hold for the next four blocks of the inner loop.
             unsafe {
@@ -157,10 +122,10 @@ unsafe fn strided<W: Width>(size: usize, outer: Stride, inner: Stride, from: *co
     }
 }
 
-/// Every other block, to where they are packed: the compiler makes wide loads of it.
+/// Copies every other block to contiguous memory. The compiler turns this into wide loads.
 ///
 /// # Safety
-/// 1 to 3, for all blocks of both loops.
+/// Conditions 1 to 3 hold for all blocks of both loops.
 unsafe fn every_other<W: Width>(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
     let size = W::SIZE.unwrap_or(size);
     let step = size as isize;
@@ -175,11 +140,9 @@ unsafe fn every_other<W: Width>(size: usize, outer: Stride, inner: Stride, from:
     }
 }
 
-/// Turns of a tile, of each loop.
-pub(super) const TILE: usize = 16;
-
-/// Whether a cache line that the inner loop comes by is needed in the next turns of the outer one, and has
-/// left the cache until then: on one of both sides, as in the transposition of a matrix.
+/// Returns `true` if one side is traversed across its rows, as in the transposition of a matrix: the next
+/// iterations of the outer loop need a cache line that the inner loop touches, but by then it has left the
+/// cache.
 fn is_transposed(size: usize, outer: Stride, inner: Stride) -> bool {
     const LINE: usize = 64;
     let across = |outer: isize, inner: isize| {
@@ -187,7 +150,7 @@ fn is_transposed(size: usize, outer: Stride, inner: Stride) -> bool {
             && inner.unsigned_abs() >= LINE
             && inner.unsigned_abs() > outer.unsigned_abs()
     };
-    // Few lines stay in the cache, if they are not all in the same place there.
+    // A few lines stay in the cache, unless all of them map to the same place in it.
     let leave = inner.count >= 256 || inner.from % 1024 == 0 || inner.to % 1024 == 0;
     size <= LINE / 2
         && (leave || size == 4 || size == 8)
@@ -196,15 +159,16 @@ fn is_transposed(size: usize, outer: Stride, inner: Stride) -> bool {
         && (across(outer.from, inner.from) || across(outer.to, inner.to))
 }
 
-/// The same, in an order in which the lines that are needed again are still there.
+/// Copies the blocks of two nested loops in tiles, so that cache lines are still there when they are needed
+/// again.
 ///
 /// # Safety
-/// 1 to 3, for all blocks of both loops.
+/// Conditions 1 to 3 hold for all blocks of both loops.
 unsafe fn tiles<W: Width>(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
     let size = W::SIZE.unwrap_or(size);
     let step = size as isize;
-    // Neighbours of the one loop on the one side, and of the other on the other: four by four they are turned
-    // in registers.
+    // The blocks are adjacent along one loop where they are read, and along the other loop where they are
+    // written: squares of four by four are transposed in registers.
     let rows = if (outer.from, inner.to) == (step, step) {
         Some((inner, outer))
     } else if (inner.from, outer.to) == (step, step) {
@@ -216,7 +180,8 @@ unsafe fn tiles<W: Width>(size: usize, outer: Stride, inner: Stride, from: *cons
         let (outer, from, to) = outer.part(i, TILE, from, to);
         for j in (0..inner.count).step_by(TILE) {
             let (inner, from, to) = inner.part(j, TILE, from, to);
-            // SAFETY: 1 to 3 hold for a whole tile, whose neighbours are as far apart as they are large.
+            // SAFETY: 1 to 3 hold for a whole tile; by `rows`, its neighbouring blocks are `size` bytes
+            // apart.
             let turned = rows.is_some_and(|(rows, columns)| unsafe {
                 (outer.count, inner.count) == (TILE, TILE) && turn_tile(size, rows.from, columns.to, from, to)
             });
@@ -248,17 +213,17 @@ mod tests {
         let from: Vec<u8> = (1..=255).collect();
         for size in 0..=200 {
             let mut to = vec![0; size + 1];
-            // SAFETY: both have the bytes, and are apart.
+            // SAFETY: both buffers have `size` bytes, and they do not overlap.
             unsafe { copy_forward(size, from.as_ptr(), to.as_mut_ptr()) };
             assert_eq!((&to[..size], to[size]), (&from[..size], 0), "{size} bytes");
             to.fill(0);
-            // SAFETY: both have the bytes, and are apart.
+            // SAFETY: both buffers have `size` bytes, and they do not overlap.
             unsafe { copy_block(size, from.as_ptr(), to.as_mut_ptr()) };
             assert_eq!((&to[..size], to[size]), (&from[..size], 0), "{size} bytes");
             if size > 0 {
                 let (mut to, turns) =
                     (vec![0; 3 * size + 1], Stride { count: 3, from: 2, to: size as isize });
-                // SAFETY: both have the bytes of three blocks, and are apart.
+                // SAFETY: both buffers have the bytes of three blocks, and they do not overlap.
                 unsafe {
                     let kernel = kernel(size, Stride::ONCE, turns);
                     kernel(size, Stride::ONCE, turns, from.as_ptr(), to.as_mut_ptr());

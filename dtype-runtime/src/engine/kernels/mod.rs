@@ -1,22 +1,27 @@
-//! The innermost loops: blocks of one size copied from places to places.
+//! The innermost loops: copies of blocks of one size from offsets to offsets.
 //!
-//! Each is compiled for every kind of size and of places, so that what happens to a block is a handful of
-//! instructions. Up to 128 bytes each size has code of its own.
+//! A kernel is compiled for each kind of size and of offsets, so that a block takes only a few instructions.
+//! Each size up to 128 bytes has code of its own.
 //!
-//! - `width`: how a block of each size is copied;
-//! - `loops`: strides, lists and tiles of them, with those for `x86_64`;
+//! - `width`: the copy of a block of each size;
+//! - `stride`: the iterations of a loop;
+//! - `loops`: loops with strides or lists, and tiles of them, with `x86_64` for that architecture;
 //! - `group`: the fields of a struct.
 //!
 //! The conditions of each `unsafe fn` here are those of [`Direction::copy`](super::sides::Direction::copy),
-//! for the blocks that it copies: 1. what is read is initialized; 2. what is written may be written; 3. no
-//! block that is written overlaps one that is read.
+//! for the blocks that it copies:
+//! 1. the bytes that are read are initialized, and nobody writes them during the copy;
+//! 2. the bytes that are written may be written, and nobody else uses them during the copy;
+//! 3. no block that is written overlaps one that is read.
 
 mod group;
 mod loops;
+mod stride;
 mod width;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
 pub(crate) use group::{GroupKernel, Listed, group_kernel};
-pub(crate) use loops::{Stride, copy_listed, kernel};
+pub(crate) use loops::{copy_listed, kernel};
+pub(crate) use stride::Stride;
 pub(crate) use width::{Any, Exact, Lines, Width, copy_block, copy_forward, with_width};

@@ -1,31 +1,33 @@
-//! How a block of each size is copied.
+//! The copies of single blocks, one way for each range of sizes.
 //!
-//! The conditions of each `unsafe fn` are those of the [module above](super).
+//! Safety conditions 1 to 3 are those of the [parent module](super).
 
-/// How a block is copied, which depends on its size only.
+/// A way to copy a block, which depends only on the size of the block.
 pub(crate) trait Width {
-    /// The size in bytes, where it is always the same.
+    /// The size in bytes, if it is a constant.
     const SIZE: Option<usize> = None;
 
+    /// Copies a block of `size` bytes.
+    ///
     /// # Safety
-    /// 1 to 3, for a block of this size.
+    /// Conditions 1 to 3 hold for a block of `size` bytes.
     unsafe fn copy(size: usize, from: *const u8, to: *mut u8);
 }
 
-/// The widest register that every machine of the target has.
+/// The widest register type that every machine of the target has.
 #[cfg(target_arch = "x86_64")]
 type Wide = std::arch::x86_64::__m128i;
 #[cfg(not(target_arch = "x86_64"))]
 type Wide = u128;
 
-/// Copies `size` bytes, a number that the compiler knows, from the first to the last. (What it makes of
-/// `copy_nonoverlapping` writes the last bytes first, which takes up to twice as long.)
+/// Copies `size` bytes from the first to the last. The compiler must know `size`. (From `copy_nonoverlapping`
+/// it makes code that writes the last bytes first, which takes up to twice as long.)
 ///
 /// # Safety
-/// 1 to 3, for these bytes.
+/// Conditions 1 to 3 hold for these bytes.
 #[inline(always)]
 pub(crate) unsafe fn copy_forward(size: usize, from: *const u8, to: *mut u8) {
-    // SAFETY: 1 to 3 are those of the caller, since all parts lie within the bytes.
+    // SAFETY: the caller guarantees 1 to 3, and all parts lie within the bytes.
     let part = |at: usize, width: usize| unsafe {
         let (from, to) = (from.add(at), to.add(at));
         match width {
@@ -50,7 +52,7 @@ pub(crate) unsafe fn copy_forward(size: usize, from: *const u8, to: *mut u8) {
             part(0, first);
             part(first, rest - first);
         }
-        // What is left of others overlaps the part before.
+        // In all other cases, the last part overlaps the one before.
         _ => {
             let width = if rest > 8 { 16 } else { 8 } >> u32::from(whole == 0);
             if whole == 0 {
@@ -61,17 +63,18 @@ pub(crate) unsafe fn copy_forward(size: usize, from: *const u8, to: *mut u8) {
     }
 }
 
-/// Copies a number, from anywhere to anywhere.
+/// Copies a number; its addresses need no alignment.
 ///
 /// # Safety
-/// 1 to 3, for its bytes.
+/// Conditions 1 to 3 hold for the bytes of the number.
 #[inline(always)]
 unsafe fn copy_number<T>(from: *const u8, to: *mut u8) {
-    // SAFETY: 1 to 3 are those of the caller; a number has any pattern, and these need no alignment.
+    // SAFETY: the caller guarantees 1 to 3. Every byte pattern is a valid number, and these accesses need no
+    // alignment.
     unsafe { to.cast::<T>().write_unaligned(from.cast::<T>().read_unaligned()) };
 }
 
-/// `N` bytes at once.
+/// A block of `N` bytes.
 pub(crate) struct Exact<const N: usize>;
 
 impl<const N: usize> Width for Exact<N> {
@@ -79,12 +82,12 @@ impl<const N: usize> Width for Exact<N> {
 
     #[inline(always)]
     unsafe fn copy(_size: usize, from: *const u8, to: *mut u8) {
-        // SAFETY: 1 to 3 are those of the caller: the size is `N`.
+        // SAFETY: the caller guarantees 1 to 3: the size is `N`.
         unsafe { copy_forward(N, from, to) };
     }
 }
 
-/// The first and the last `N` of at least `N` bytes and at most twice as many.
+/// A block of at least `N` and at most `2 * N` bytes, copied as its first `N` bytes and its last `N` bytes.
 pub(crate) struct Ends<const N: usize>;
 
 impl<const N: usize> Width for Ends<N> {
@@ -99,7 +102,7 @@ impl<const N: usize> Width for Ends<N> {
     }
 }
 
-/// At least 64 bytes, 64 at a time; the last of them overlap those before.
+/// A block of at least 64 bytes, copied 64 bytes at a time. The last 64 bytes may overlap those before.
 pub(crate) struct Lines;
 
 impl Width for Lines {
@@ -118,18 +121,18 @@ impl Width for Lines {
     }
 }
 
-/// Any number of bytes.
+/// A block of any size.
 pub(crate) struct Any;
 
 impl Width for Any {
     #[inline(always)]
     unsafe fn copy(size: usize, from: *const u8, to: *mut u8) {
-        // SAFETY: 1 to 3 are those of the caller, for the same block.
+        // SAFETY: the caller guarantees 1 to 3 for the same block.
         unsafe { to.copy_from_nonoverlapping(from, size) };
     }
 }
 
-/// What a macro makes of the width of a size.
+/// Calls the macro `$function` with the [`Width`] for a size.
 macro_rules! with_width {
     ($size:expr, $function:ident) => {
         with_width!($size, $function,
@@ -148,13 +151,13 @@ macro_rules! with_width {
     };
 }
 
-/// Copies a block.
+/// Copies a block of `size` bytes.
 ///
 /// # Safety
-/// 1 to 3, for the block.
+/// Conditions 1 to 3 hold for the block.
 #[inline(always)]
 pub(crate) unsafe fn copy_block(size: usize, from: *const u8, to: *mut u8) {
-    // SAFETY: 1 to 3 are those of the caller, for the same block.
+    // SAFETY: the caller guarantees 1 to 3 for the same block.
     unsafe {
         match size {
             0 => {}

@@ -1,6 +1,6 @@
-//! Kernels in the instructions of x86-64: numbers that are gathered, tiles that are transposed in registers.
+//! Kernels in x86-64 instructions: gather numbers, and transpose tiles in registers.
 //!
-//! The conditions of each `unsafe fn` are those of the [module above](super).
+//! Safety conditions 1 to 3 are those of the [parent module](super).
 
 use std::arch::x86_64::{
     _mm_loadu_ps, _mm_movehl_ps, _mm_movelh_ps, _mm_set_pd, _mm_storeu_pd, _mm_storeu_ps, _mm_unpackhi_ps,
@@ -8,12 +8,12 @@ use std::arch::x86_64::{
     _mm256_unpacklo_pd,
 };
 
-use super::loops::{Stride, TILE};
+use super::stride::{Stride, TILE};
 
-/// Numbers of 8 bytes from anywhere to one after the other: two of them are one store.
+/// Copies numbers of 8 bytes with strides to contiguous memory. Two numbers share one store.
 ///
 /// # Safety
-/// 1 to 3, for all blocks of both loops.
+/// Conditions 1 to 3 hold for all blocks of both loops.
 pub(super) unsafe fn gathered(_size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
     for i in 0..outer.count as isize {
         let (mut from, mut to) = (from.wrapping_offset(i * outer.from), to.wrapping_offset(i * outer.to));
@@ -34,11 +34,12 @@ pub(super) unsafe fn gathered(_size: usize, outer: Stride, inner: Stride, from: 
     }
 }
 
-/// Turns a tile of numbers in registers, if the machine can: the rows are `from_stride` apart where they are
-/// read, and the columns `to_stride` apart where they are written.
+/// Transposes a tile of numbers in registers. Returns `false` if the machine has no instructions for this
+/// size. Rows are `from_stride` bytes apart where they are read, and columns are `to_stride` bytes apart
+/// where they are written.
 ///
 /// # Safety
-/// 1 to 3, for the numbers of a tile.
+/// Conditions 1 to 3 hold for the numbers of a tile.
 #[inline(always)]
 pub(super) unsafe fn turn_tile(
     size: usize,
@@ -48,17 +49,17 @@ pub(super) unsafe fn turn_tile(
     to: *mut u8,
 ) -> bool {
     match size {
-        // SAFETY: 1 to 3 are those of the caller; 4, the machine has been asked.
+        // SAFETY: the caller guarantees 1 to 3; 4: the machine has just been found to have AVX.
         8 if is_x86_feature_detected!("avx") => unsafe { turn_8(from_stride, to_stride, from, to) },
-        // SAFETY: 1 to 3 are those of the caller.
+        // SAFETY: the caller guarantees 1 to 3.
         4 => unsafe { turn_4(from_stride, to_stride, from, to) },
         _ => return false,
     }
     true
 }
 
-/// Calls back for the squares of a tile, with the first number of each where it is read and where it is
-/// written.
+/// Calls `turn` for each square of a tile, with the addresses of its first number where it is read and where
+/// it is written.
 #[inline(always)]
 fn for_each(
     size: usize,
@@ -78,10 +79,10 @@ fn for_each(
     }
 }
 
-/// Numbers of 8 bytes.
+/// Transposes a tile of numbers of 8 bytes.
 ///
 /// # Safety
-/// 1 to 3, for the numbers of a tile; 4. the machine has AVX.
+/// Conditions 1 to 3 hold for the numbers of a tile; 4. the machine has AVX.
 #[target_feature(enable = "avx")]
 unsafe fn turn_8(from_stride: isize, to_stride: isize, from: *const u8, to: *mut u8) {
     for_each(8, from_stride, to_stride, from, to, |from, to| {
@@ -100,10 +101,10 @@ unsafe fn turn_8(from_stride: isize, to_stride: isize, from: *const u8, to: *mut
     });
 }
 
-/// Numbers of 4 bytes.
+/// Transposes a tile of numbers of 4 bytes.
 ///
 /// # Safety
-/// 1 to 3, for the numbers of a tile.
+/// Conditions 1 to 3 hold for the numbers of a tile.
 unsafe fn turn_4(from_stride: isize, to_stride: isize, from: *const u8, to: *mut u8) {
     for_each(4, from_stride, to_stride, from, to, |from, to| {
         // SAFETY: 1 to 3 hold for four rows of four numbers, and four columns.

@@ -1,0 +1,266 @@
+//! The lifetime of MPI in this process: whether it may be called, from which threads, and the cleanup at its
+//! end.
+//!
+//! At first use, an attribute is set on `MPI_COMM_SELF`. `MPI_Finalize` deletes it before anything else (MPI
+//! 4.1 section 11.2.4), and the delete callback runs the [registered functions](at_end). From then on, calls
+//! return errors. A program that has only sessions marks the beginning and the end with [`in_session`].
+
+use std::{
+    cell::Cell,
+    os::raw::{c_int, c_void},
+    ptr,
+    sync::{
+        Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU8, Ordering},
+    },
+};
+
+use ::mpi::{
+    ffi::{self, MPI_Comm, MPI_Datatype},
+    raw::AsRaw,
+};
+use dtype_core::BaseType;
+
+use super::{
+    environment::{ANY_THREAD, HAS_WORLD, MANY_AT_A_TIME, has_world},
+    errors::{called, checked, without_communicator},
+    shim,
+};
+use crate::Error;
+
+/// The state of this crate: nothing used yet, everything set up, or `MPI_Finalize` called.
+static STATE: AtomicU8 = AtomicU8::new(NEW);
+const NEW: u8 = 0;
+const READY: u8 = 1;
+const ENDED: u8 = 2;
+
+/// The functions to call when MPI ends, while it may still be called.
+static AT_END: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
+
+/// Checks that this thread may call MPI. The first check that succeeds prepares for the end of MPI.
+#[inline]
+pub(crate) fn ready() -> Result<(), Error> {
+    match STATE.load(Ordering::Acquire) {
+        READY => on_right_thread(),
+        ENDED => Err(Error::Finalized),
+        _ => set_up(),
+    }
+}
+
+/// Calls `run` in a program that has sessions and no `MPI_Init` (MPI 4.1 section 11.3). When `run` returns,
+/// the objects made for it are freed, as `MPI_Finalize` does otherwise. From then on, everything that needs
+/// MPI returns an error, so a program can do this once. A program that has called `MPI_Init` does not need
+/// this function, which then only calls `run`.
+///
+/// Errors that do not belong to a communicator, such as those of a datatype that is too large, go to the
+/// error handler of the session.
+///
+/// ```no_run
+/// use dtype_runtime::{in_session, layout};
+///
+/// // MPI_Session_init(info, MPI_ERRORS_RETURN, &session)
+/// // SAFETY: the session is open until `in_session` returns.
+/// unsafe {
+///     in_session(|| {
+///         let column = layout!(f64[9][9] => [.., 1]).datatype()?;
+///         println!("{column:?}");
+///         Ok::<(), dtype_runtime::Error>(())
+///     })??;
+/// }
+/// // MPI_Session_finalize(&session)
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+///
+/// # Safety
+/// 1. A session of this process is open until this function returns.
+/// 2. The session was opened for as many threads as `run` calls MPI from.
+/// 3. When `run` has returned, no other thread is in a call of this crate. Nothing that such a call made is
+///    used any more: no datatype, and no request.
+///
+/// # Errors
+/// [`Error::Finalized`] after `MPI_Finalize` and in a second call, and any error of an MPI call. After an
+/// error, `run` has not been called.
+pub unsafe fn in_session<R>(run: impl FnOnce() -> R) -> Result<R, Error> {
+    struct End;
+    impl Drop for End {
+        fn drop(&mut self) {
+            end_all();
+        }
+    }
+    match ready() {
+        Ok(()) => return Ok(run()),
+        Err(Error::NotInitialized) => {}
+        Err(error) => return Err(error),
+    }
+    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if STATE.load(Ordering::Acquire) != NEW {
+        drop(guard);
+        return ready().map(|()| run());
+    }
+    // The thread level of a session cannot be queried. By 2, any thread may call MPI.
+    MANY_AT_A_TIME.store(true, Ordering::Relaxed);
+    ANY_THREAD.store(true, Ordering::Relaxed);
+    // SAFETY: by 1, MPI can be called.
+    checked("MPI_Comm_create_errhandler", unsafe { shim::dtype_shim_make_stand_in() })?;
+    STATE.store(READY, Ordering::Release);
+    drop(guard);
+    let _end = End;
+    Ok(run())
+}
+
+/// Registers a function to be called when MPI ends.
+pub(crate) fn at_end(call: fn()) {
+    AT_END.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+}
+
+/// The lock that is held while the state changes from `NEW` to `READY`.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+#[cold]
+fn set_up() -> Result<(), Error> {
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if STATE.load(Ordering::Acquire) != NEW {
+        return ready();
+    }
+    check_state()?;
+    HAS_WORLD.store(true, Ordering::Relaxed);
+    let mut level = 0;
+    // SAFETY: MPI is initialized; any thread may query the thread level.
+    unsafe {
+        ffi::MPI_Query_thread(&raw mut level);
+        MANY_AT_A_TIME.store(level >= ffi::RSMPI_THREAD_MULTIPLE, Ordering::Relaxed);
+        ANY_THREAD.store(level >= ffi::RSMPI_THREAD_SERIALIZED, Ordering::Relaxed);
+    }
+    on_right_thread()?;
+    // SAFETY: MPI is initialized, and this thread may call it.
+    checked("MPI_Comm_create_errhandler", unsafe { shim::dtype_shim_make_stand_in() })?;
+    without_communicator(call_at_finalize)?;
+    STATE.store(READY, Ordering::Release);
+    Ok(())
+}
+
+/// Checks that this thread may call MPI. Below `MPI_THREAD_SERIALIZED`, only the main thread may (MPI 4.1
+/// section 11.6).
+#[inline]
+fn on_right_thread() -> Result<(), Error> {
+    thread_local! {
+        static IS_MAIN: Cell<Option<bool>> = const { Cell::new(None) };
+    }
+    if ANY_THREAD.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let is_main = IS_MAIN.get().unwrap_or_else(|| {
+        let mut flag = 0;
+        // SAFETY: MPI is initialized; any thread may make this call.
+        unsafe { ffi::MPI_Is_thread_main(&raw mut flag) };
+        IS_MAIN.set(Some(flag != 0));
+        flag != 0
+    });
+    if is_main { Ok(()) } else { Err(Error::Thread) }
+}
+
+/// Checks that MPI is initialized and not finalized. Only then are MPI calls allowed (MPI 4.1 section
+/// 11.4.1).
+fn check_state() -> Result<(), Error> {
+    let (mut initialized, mut finalized) = (0, 0);
+    // SAFETY: these two may be called at any time, from any thread (MPI 4.1 section 11.4.1).
+    unsafe {
+        ffi::MPI_Initialized(&raw mut initialized);
+        ffi::MPI_Finalized(&raw mut finalized);
+    }
+    match (initialized, finalized) {
+        (0, _) => Err(Error::NotInitialized),
+        (_, 0) => Ok(()),
+        _ => Err(Error::Finalized),
+    }
+}
+
+/// Makes `MPI_Finalize` call [`end`].
+fn call_at_finalize() -> Result<(), Error> {
+    let mut key = 0;
+    // SAFETY: MPI is initialized; the callbacks have the types of MPI 4.1 section 7.7.2 and use no extra
+    // state. Freeing the key only marks it: it lives until the attribute is deleted.
+    unsafe {
+        let create = ffi::MPI_Comm_create_keyval(Some(no_copy), Some(end), &raw mut key, ptr::null_mut());
+        checked("MPI_Comm_create_keyval", create)?;
+        let set = ffi::MPI_Comm_set_attr(ffi::RSMPI_COMM_SELF, key, ptr::null_mut());
+        checked("MPI_Comm_set_attr", set)?;
+        checked("MPI_Comm_free_keyval", ffi::MPI_Comm_free_keyval(&raw mut key))
+    }
+}
+
+/// Replaces `MPI_COMM_NULL_COPY_FN`, which is a macro in some libraries. Duplicates of a communicator do not
+/// get this crate's attributes.
+pub(crate) unsafe extern "C" fn no_copy(
+    _: MPI_Comm,
+    _: c_int,
+    _: *mut c_void,
+    _: *mut c_void,
+    _: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: MPI passes a valid pointer to the flag.
+    unsafe { *flag = 0 };
+    ffi::MPI_SUCCESS as c_int
+}
+
+/// The delete callback of the attribute on `MPI_COMM_SELF`. MPI is still usable while the callback runs.
+unsafe extern "C" fn end(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+    end_all();
+    ffi::MPI_SUCCESS as c_int
+}
+
+/// Calls the registered functions, and frees the stand-in handler.
+fn end_all() {
+    STATE.store(ENDED, Ordering::Release);
+    let calls = std::mem::take(&mut *AT_END.lock().unwrap_or_else(PoisonError::into_inner));
+    for call in calls {
+        call();
+    }
+    // SAFETY: the handler was created during setup, and this crate makes no more calls that use it.
+    unsafe { shim::dtype_shim_free_stand_in() };
+}
+
+/// Returns `MPI_PACKED`, which matches any datatype that is sent or received (MPI 4.1 section 5.2).
+#[inline]
+pub(crate) fn packed_datatype() -> MPI_Datatype {
+    // SAFETY: a constant of the library.
+    unsafe { shim::dtype_shim_handle(BaseType::Packed as c_int) }
+}
+
+/// Checks that MPI may be called, and returns the handle of a communicator.
+#[inline]
+pub(crate) fn ready_on(communicator: &(impl AsRaw<Raw = MPI_Comm> + ?Sized)) -> Result<MPI_Comm, Error> {
+    ready()?;
+    Ok(communicator.as_raw())
+}
+
+/// Returns `true` if a communicator is an intercommunicator.
+pub(crate) fn is_between_groups(communicator: MPI_Comm) -> Result<bool, Error> {
+    let mut between_groups = 0;
+    called("MPI_Comm_test_inter", communicator, || {
+        // SAFETY: the caller has checked that MPI is usable, and the communicator is live; there is room for
+        // a flag.
+        unsafe { ffi::MPI_Comm_test_inter(communicator, &raw mut between_groups) }
+    })?;
+    Ok(between_groups != 0)
+}
+
+/// Returns the greatest tag (`MPI_TAG_UB`), which is the same for all communicators. Reads it from
+/// `MPI_COMM_WORLD`, if that exists.
+#[inline]
+pub(crate) fn greatest_tag(communicator: MPI_Comm) -> c_int {
+    static GREATEST: OnceLock<c_int> = OnceLock::new();
+    // SAFETY: the caller has checked that MPI is usable, and the communicator is live.
+    *GREATEST.get_or_init(|| unsafe {
+        shim::dtype_shim_greatest_tag(if has_world() { ffi::RSMPI_COMM_WORLD } else { communicator })
+    })
+}
+
+/// Returns `true` if the library may write past the buffer when a message is too long. It does not if the
+/// datatype has gaps: see `shim.c`.
+#[inline]
+pub(crate) fn writes_too_much() -> bool {
+    // SAFETY: a constant of the library.
+    unsafe { shim::dtype_shim_writes_too_much() == 1 }
+}
