@@ -1,6 +1,6 @@
-//! The calls of MPI that programs find here first, and the ones that stand behind: those of the next library
-//! in the program's order, which may be another tool's, and else the MPI library's own under their second
-//! names (MPI 4.1 section 15.2).
+//! Intercepted calls, and the functions that they are forwarded to: those of the next library in the
+//! program's search order, which may be another tool, or else those of the MPI library by their second names,
+//! `PMPI_…` (MPI 4.1 section 15.2).
 
 use std::{
     ffi::CStr,
@@ -11,14 +11,14 @@ use std::{
 
 use crate::{mode, tools};
 
-/// What calls return: `MPI_SUCCESS`.
+/// The code `MPI_SUCCESS`, as calls return it.
 pub(crate) const SUCCESS: c_int = mpi::ffi::MPI_SUCCESS as c_int;
 
-/// A call, and what has been found out about it.
+/// An intercepted call, with what has been found out about it.
 pub(crate) struct Call {
     name: &'static CStr,
     next: AtomicPtr<c_void>,
-    /// Not known yet, no, or yes.
+    /// `UNKNOWN`, `NO` or `YES`.
     packs: AtomicU8,
 }
 
@@ -27,7 +27,7 @@ const NO: u8 = 1;
 const YES: u8 = 2;
 
 impl Call {
-    /// A call of this name, which ends in a zero.
+    /// Creates the call of a name, which ends in a zero byte.
     pub const fn named(name: &'static str) -> Self {
         match CStr::from_bytes_with_nul(name.as_bytes()) {
             Ok(name) => Self { name, next: AtomicPtr::new(ptr::null_mut()), packs: AtomicU8::new(UNKNOWN) },
@@ -35,13 +35,12 @@ impl Call {
         }
     }
 
-    /// Its name: `MPI_Send`.
+    /// Returns the name without the zero byte: `MPI_Send`.
     pub fn name(&self) -> &'static str {
         self.name.to_str().unwrap_or_default()
     }
 
-    /// The next function of this name, or `own` where there is none, as in a program that is linked
-    /// statically.
+    /// Returns the next function of this name, or `own` if there is none, as in a statically linked program.
     #[inline]
     pub fn next(&self, own: *mut c_void) -> *mut c_void {
         let next = self.next.load(Ordering::Relaxed);
@@ -50,15 +49,15 @@ impl Call {
 
     #[cold]
     fn look(&self, own: *mut c_void) -> *mut c_void {
-        // SAFETY: the name ends in a zero.
+        // SAFETY: the name ends in a zero byte.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
         let next = if found.is_null() { own } else { found };
         self.next.store(next, Ordering::Relaxed);
         next
     }
 
-    /// Whether messages of this call may go packed: the user may say that none do, or not those of this call;
-    /// and what completes them must not go past us.
+    /// Returns `true` if messages of this call may be packed: the user's settings admit the call, and the
+    /// calls that complete its messages are intercepted.
     #[inline]
     pub fn packs(&self) -> bool {
         match self.packs.load(Ordering::Relaxed) {
@@ -75,13 +74,14 @@ impl Call {
     }
 }
 
-/// What a program lists; nothing where the number is 0 or less.
+/// Returns a list argument of the program as a slice: empty if `items` is null, or if `count` is 0 or less.
 ///
 /// # Safety
-/// For `'a` there are as many items.
+/// If the slice is not empty, `items` points to `count` items, which are initialized and not written during
+/// `'a`.
 pub(crate) unsafe fn list<'a, T>(items: *const T, count: c_int) -> &'a [T] {
     match usize::try_from(count) {
-        // SAFETY: the caller's condition.
+        // SAFETY: the caller's condition: `items` is not null, and `count` is above 0.
         Ok(count) if count > 0 && !items.is_null() => unsafe { std::slice::from_raw_parts(items, count) },
         _ => &[],
     }

@@ -1,4 +1,5 @@
-//! How messages of a datatype are packed: its plan, and the datatype of its packed bytes.
+//! The engine of a datatype: its plan, the datatype of its packed elements, and the policies for its
+//! messages.
 
 use std::os::raw::c_void;
 
@@ -15,76 +16,80 @@ use mpi::{
 };
 
 use crate::{
-    gap::Gap,
-    gate::{Gate, base_of},
     peers,
+    policy::{Policy, base_of},
+    truncation_guard::TruncationGuard,
 };
 
-/// Whether the library takes a struct without gaps for one block. MPICH 4 and 5 copy it value by value.
+/// `true` if the library copies a struct without gaps as one block. MPICH 4 and 5 copy it value by value.
 const JOINS_STRUCTS: bool = cfg!(open_mpi);
 
-/// Whether the library may write a message that is too long behind a buffer without gaps. With the standard's
-/// ABI it may be any.
+/// `true` if the library may write a message that is too long past the end of a buffer without gaps. With the
+/// standard's ABI, the library is unknown when this is compiled.
 const WRITES_TOO_MUCH: bool = cfg!(any(open_mpi, standard_abi));
 
-/// A datatype whose messages may go packed.
+/// A datatype whose messages or packing calls may be packed by a plan.
 pub(crate) struct Engine {
     plan: Plan,
-    /// Packed bytes of one.
+    /// The packed size of one element in bytes.
     size: usize,
-    /// Which messages go packed; and which are received so. Why none are, if that is by the layout.
-    gates: [Gate; 2],
+    /// The policy for sent messages, and the policy for received ones.
+    gates: [Policy; 2],
+    /// The reason why no messages are packed, if it is the layout.
     reason: Option<String>,
-    /// What `MPI_Pack` and `MPI_Unpack` leave to the plan.
-    packing: Gate,
-    /// What is moved so to and from windows, where it has gaps there, and where it has none.
-    windows: [Gate; 2],
-    /// The datatype of the packed bytes of one.
+    /// The policy for `MPI_Pack` and `MPI_Unpack`.
+    packing: Policy,
+    /// The policies for one-sided calls: for targets with gaps, and for contiguous targets.
+    windows: [Policy; 2],
+    /// The datatype of one packed element.
     packed: LayoutDatatype,
-    /// Whether that is `MPI_PACKED`, for ranks that all do so, instead of the same base types without gaps,
-    /// which match whatever the datatype itself does.
+    /// `true` if `packed` consists of `MPI_PACKED`, which is sent only if all ranks are peers. Otherwise
+    /// `packed` consists of the same base types without gaps, which match whatever the original datatype
+    /// matches.
     for_peers: bool,
-    gap: Option<Gap>,
+    /// The truncation guard, if the library needs one.
+    gap: Option<TruncationGuard>,
     /// The least displacement of a byte.
     lowest: i64,
 }
 
 // SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1).
 unsafe impl Send for Engine {}
-// SAFETY: a handle names an object of the process; everything else is only read.
+// SAFETY: a handle names an object of the process; all other fields are only read.
 unsafe impl Sync for Engine {}
 
 impl Engine {
-    /// Takes a committed datatype apart.
+    /// Decodes and plans a committed datatype.
     ///
     /// # Errors
-    /// Why all of it stays as it is.
+    /// The reason why neither messages nor packing calls of the datatype are packed by a plan.
     pub fn of(datatype: MPI_Datatype) -> Result<Self, String> {
         Self::found(datatype).map_err(|error| error.to_string())?
     }
 
     fn found(datatype: MPI_Datatype) -> Result<Result<Self, String>, dtype_runtime::Error> {
-        // SAFETY: whoever sends a datatype keeps it for the time of the call.
+        // SAFETY: promises 1 and 2: a datatype that the program passes to a call is live until the call
+        // returns.
         let decoded = Decoded::of(&unsafe { DatatypeRef::from_raw(datatype) })?;
         let (plan, tree) = (decoded.plan()?, decoded.tree());
         let (size, lowest) = (plan.packed_size(), tree.measure()?.lower_bound);
         let for_peers = base_of(tree).is_none() && !JOINS_STRUCTS;
         let [sent, received] = if for_peers {
-            [false, true].map(|is_received| Gate::of_signature(tree, is_received))
+            [false, true].map(|is_received| Policy::of_signature(tree, is_received))
         } else {
-            let both = Gate::of_layout(tree, &plan);
+            let both = Policy::of_layout(tree, &plan);
             [both.clone(), both]
         };
-        let packing = Gate::of_packing(tree, &plan);
+        let packing = Policy::of_packing(tree, &plan);
         let (gates, reason) = match (sent, received) {
             (Ok(sent), Ok(received)) => ([sent, received], None),
-            (_, Err(reason)) if packing == Gate::NONE => return Ok(Err(reason)),
-            (_, Err(reason)) => ([Gate::NONE; 2], Some(reason)),
-            (Err(_), Ok(received)) => ([Gate::NONE, received], None),
+            (_, Err(reason)) if packing == Policy::NONE => return Ok(Err(reason)),
+            (_, Err(reason)) => ([Policy::NONE; 2], Some(reason)),
+            (Err(_), Ok(received)) => ([Policy::NONE, received], None),
         };
-        // What all ranks agree on is messages.
+        // Peers agree on messages only, so one-sided calls must not depend on who is a peer.
         let windows = [false, true].map(|is_contiguous| {
-            if for_peers { Gate::NONE } else { Gate::of_window(tree, &plan, is_contiguous) }
+            if for_peers { Policy::NONE } else { Policy::of_window(tree, &plan, is_contiguous) }
         });
         let gapless = if for_peers {
             TypeTree::vector(size as u64, 1, TypeTree::Leaf(BaseType::Packed))
@@ -92,7 +97,7 @@ impl Engine {
             tree.gapless()?
         };
         let packed = build(gapless.clone(), Bounds::of_extent(size as i64))?;
-        let gap = WRITES_TOO_MUCH.then(|| Gap::of(&gapless, &packed)).transpose()?;
+        let gap = WRITES_TOO_MUCH.then(|| TruncationGuard::of(&gapless, &packed)).transpose()?;
         Ok(Ok(Self { plan, size, gates, reason, packing, windows, packed, for_peers, gap, lowest }))
     }
 
@@ -100,65 +105,68 @@ impl Engine {
         &self.plan
     }
 
-    /// Packed bytes of one.
+    /// Returns the packed size of one element in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Whether its packed bytes are for ranks that all send them so.
+    /// Returns `true` if packed messages are sent only between peers.
     pub fn is_for_peers(&self) -> bool {
         self.for_peers
     }
 
-    /// Whether it may lie at this address. From a null pointer on displacements are addresses (`MPI_BOTTOM`,
-    /// MPI 4.1 section 5.1.12), or the library has to say that the buffer is wrong.
+    /// Returns `true` if a buffer at this address may be packed. From a null pointer on, displacements are
+    /// addresses (`MPI_BOTTOM`, MPI 4.1 section 5.1.12). If the displacements are too small for addresses,
+    /// the library must report the wrong buffer.
     pub fn may_lie_at(&self, address: *const c_void) -> bool {
-        /// Nothing is in the first pages of memory.
+        /// The least address of data: nothing lies in the first pages of memory.
         const LEAST_ADDRESS: i64 = 1 << 16;
         !address.is_null() || self.lowest >= LEAST_ADDRESS
     }
 
-    /// Which messages may go packed: those that are received so, and sent ones are among these.
+    /// Returns the policy for received messages, which admits every size that the policy for sent messages
+    /// admits.
     #[inline]
-    pub fn gate(&self) -> Gate {
+    pub fn gate(&self) -> Policy {
         self.gates[1]
     }
 
-    /// Why no messages go packed, if that is by the layout.
+    /// Returns the reason why no messages are packed, if it is the layout.
     pub fn reason(&self) -> Option<&String> {
         self.reason.as_ref()
     }
 
-    /// Returns the gate of `MPI_Pack` and `MPI_Unpack`: the sizes that the plan packs instead of the library.
-    pub fn packing(&self) -> Gate {
+    /// Returns the policy for `MPI_Pack` and `MPI_Unpack`: the sizes that the plan packs instead of the
+    /// library.
+    pub fn packing(&self) -> Policy {
         self.packing
     }
 
-    /// The datatype of the packed bytes of one where `count` are sent on a communicator, if they go packed.
+    /// Returns the datatype of one packed element if `count` elements are sent packed on a communicator.
     pub fn sent(&self, count: usize, communicator: MPI_Comm) -> Option<MPI_Datatype> {
         let goes = self.sends(count) && (!self.for_peers || peers::all(communicator));
         goes.then(|| self.packed.as_raw())
     }
 
-    /// Returns `true` if `count` are sent packed where all ranks have preloaded this library.
+    /// Returns `true` if `count` elements are sent packed where all ranks are peers.
     pub fn sends(&self, count: usize) -> bool {
         count.checked_mul(self.size).is_some_and(|bytes| self.gates[0].takes(bytes))
     }
 
-    /// The datatype that the packed bytes of one are received as where there is room for `count`, if it is
-    /// worth while. `MPI_PACKED` matches whatever is sent.
+    /// Returns the datatype of one packed element if a receive into a buffer of `count` elements is worth
+    /// packing. `MPI_PACKED` matches whatever is sent.
     pub fn received(&self, count: usize) -> Option<MPI_Datatype> {
         self.gates[1].takes(count.checked_mul(self.size)?).then(|| self.packed.as_raw())
     }
 
-    /// The datatype of the packed bytes of one where so many bytes are put into a window of another rank, or
-    /// got from it, where they are contiguous or not; if that is worth while.
+    /// Returns the datatype of one packed element if a one-sided call with this number of packed bytes is
+    /// worth packing. `is_contiguous` describes the datatype of the target.
     pub fn moved(&self, bytes: usize, is_contiguous: bool) -> Option<MPI_Datatype> {
         self.windows[usize::from(is_contiguous)].takes(bytes).then(|| self.packed.as_raw())
     }
 
-    /// How messages are received where the library may write behind a buffer.
-    pub fn gap(&self) -> Option<&Gap> {
+    /// Returns the truncation guard, if the library needs one.
+    pub fn gap(&self) -> Option<&TruncationGuard> {
         self.gap.as_ref()
     }
 }

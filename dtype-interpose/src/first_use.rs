@@ -1,11 +1,13 @@
 //! The first messages of a datatype, before it is planned.
 //!
-//! A plan takes a few times as long as reading the lists that a datatype was made of, so it must not cost
-//! more than it can win. A commit only takes a slot here. Then messages go as they are, until as many bytes
-//! have been sent or received as a plan of these lists is worth. What is built anew for each message never
-//! comes so far, but it comes again: from its second commit on its arguments are compared with those that
-//! were planned before. So that what changes with each commit is not read each time, every miss doubles the
-//! commits until the next look, and a hit takes that back.
+//! A plan takes a few times as long as reading the arguments that a datatype was made of, so it must not cost
+//! more than it can gain. `MPI_Type_commit` only takes a slot here. Messages are then forwarded unchanged
+//! until their bytes justify a plan of these arguments.
+//!
+//! A datatype that is made anew for each message never gets that far, but the same arguments come again. From
+//! the second commit of an equal envelope on, the arguments are therefore compared with those that were read
+//! before. To avoid reading arguments that change with each commit, every miss doubles the number of commits
+//! until the next comparison. A hit resets that number.
 
 use std::{
     cell::Cell,
@@ -25,19 +27,19 @@ use mpi::{
     raw::FromRaw,
 };
 
-use crate::{engine::Engine, gate::LEAST, handle::number, lock::lock, mode, peers, usage::Counted};
+use crate::{engine::Engine, handle::number, lock::lock, mode, peers, policy::LEAST, profile::Profile};
 
-/// A handle that was committed here, of which nothing is kept. A slot has one handle.
+/// The state of a handle that an intercepted call has committed. Each slot belongs to one handle.
 struct Slot {
     /// The number of the handle, or 0.
     handle: AtomicUsize,
-    /// Something is kept on the datatype as an attribute.
+    /// `true` if an entry is kept on the datatype as an attribute.
     is_known: AtomicBool,
-    /// Packed bytes of one, or 0 before the first message.
+    /// The packed size of one element in bytes, or 0 before the first message.
     size: AtomicUsize,
-    /// Packed bytes of all messages so far. Some are not counted where threads send at the same time.
+    /// The packed bytes of all messages so far. Some are missed if threads send at the same time.
     bytes: AtomicU64,
-    /// Packed bytes of messages that are worth a plan.
+    /// The packed bytes of messages that justify reading the arguments, and then a plan.
     worth: AtomicU64,
 }
 
@@ -54,22 +56,23 @@ static COMMITTED: [Slot; SLOTS] = [const {
 }; SLOTS];
 
 fn slot(handle: usize) -> &'static Slot {
-    // Pointers are multiples of 16 or more, integers have their numbers in the last bits.
+    // Pointers are multiples of 16 or more; integer handles differ in their last bits.
     &COMMITTED[(handle ^ handle >> 4 ^ handle >> 16) % SLOTS]
 }
 
 /// The state of a handle, as far as it is known without asking the library.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It has no slot: it is predefined, was not committed here, or another handle has its slot.
+    /// A handle without a slot: predefined, not committed by an intercepted call, or another handle has the
+    /// slot.
     Unknown,
-    /// It was committed, and nothing is kept on it.
+    /// A committed datatype without a cache entry.
     Unplanned,
-    /// Something is kept on it.
+    /// A datatype with a cache entry.
     Known,
 }
 
-/// Returns what is known of a handle.
+/// Returns the state of a handle.
 #[inline]
 pub(crate) fn state(datatype: MPI_Datatype) -> State {
     let handle = number(datatype);
@@ -81,7 +84,7 @@ pub(crate) fn state(datatype: MPI_Datatype) -> State {
     }
 }
 
-/// Takes the slot of a datatype that is committed now, and returns `true` unless another handle has it.
+/// Takes the slot of a datatype that has just been committed. Returns `false` if another handle has the slot.
 #[inline]
 pub(crate) fn committed(datatype: MPI_Datatype) -> bool {
     let handle = number(datatype);
@@ -97,16 +100,16 @@ pub(crate) fn committed(datatype: MPI_Datatype) -> bool {
     true
 }
 
-/// Gives the slot of a datatype back, which is freed now.
+/// Releases the slot of a datatype that is about to be freed.
 #[inline]
 pub(crate) fn freed(datatype: MPI_Datatype) {
     let handle = number(datatype);
-    // Threads may free a handle at the same time, as they get it from `MPI_Type_get_contents`: only one of
-    // them gives the slot back, which another handle may take then.
+    // Threads may free one handle at the same time, since `MPI_Type_get_contents` returns it to each. Only
+    // one of them releases the slot, which another handle may then take.
     let _ = slot(handle).handle.compare_exchange(handle, 0, Ordering::AcqRel, Ordering::Relaxed);
 }
 
-/// Notes in the slot of a datatype that something is kept on it.
+/// Records in the slot of a datatype that an entry is kept.
 pub(crate) fn is_known_now(datatype: MPI_Datatype) {
     let handle = number(datatype);
     let slot = slot(handle);
@@ -115,39 +118,41 @@ pub(crate) fn is_known_now(datatype: MPI_Datatype) {
     }
 }
 
-/// Packed bytes that are worth looking at the arguments of a datatype that has few: of one with a large first
-/// message, and of one with small messages.
+/// The packed bytes that justify reading the arguments of a datatype that has few, if its first message is
+/// large.
 const AT_LEAST: u64 = 16 << 10;
+/// The packed bytes that justify reading the arguments of a datatype, if its first message is small.
 const OF_SMALL: u64 = 64 << 10;
 
-/// Packed bytes that are worth a plan of few arguments, some 10 µs, of a datatype with structs; and of one
-/// without, of which libraries make less.
+/// The packed bytes that justify a plan of few arguments, which takes about 10 µs: for datatypes with
+/// structs, and for others, which libraries copy faster.
 const WORTH: [u64; 2] = [16 << 10, 128 << 10];
 
-/// Packed bytes that are worth planning one more byte of a datatype's arguments.
+/// The additional packed bytes that justify planning one more byte of a datatype's arguments.
 const FOR_EACH: u64 = 12;
 
-/// A first message of fewer packed bytes is not worth looking whether its datatype was there before.
+/// The least packed size in bytes of a first message for which equal arguments are searched for.
 const WORTH_LOOKING: usize = 2 << 10;
 
-/// Packed bytes that MPICH 4 cannot receive into a struct where they are sent as `MPI_PACKED`.
+/// The packed size in bytes from which MPICH 4 cannot receive `MPI_PACKED` into a struct.
 const TOO_LARGE_PACKED: usize = 8 << 10;
 
 thread_local! {
-    /// Set while a thread prepares a call that is started later.
+    /// `true` while this thread initializes a persistent operation.
     static IS_PREPARING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The number of threads that do so.
+/// The number of threads that initialize a persistent operation.
 static PREPARING: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns `true` if this thread prepares a call that is started later.
+/// Returns `true` if this thread initializes a persistent operation.
 #[inline]
 fn is_preparing() -> bool {
     PREPARING.load(Ordering::Relaxed) > 0 && IS_PREPARING.try_with(Cell::get).unwrap_or(false)
 }
 
-/// Prepares a call that is started later, again and again: its datatypes are planned then or never.
+/// Runs the initialization of a persistent operation. Its datatypes are planned now, since its later starts
+/// do not name them.
 pub(crate) fn preparing<R>(prepare: impl FnOnce() -> R) -> R {
     let set = |is_preparing| {
         let _ = IS_PREPARING.try_with(|place| place.set(is_preparing));
@@ -163,18 +168,20 @@ pub(crate) fn preparing<R>(prepare: impl FnOnce() -> R) -> R {
 /// A message of an unplanned datatype.
 #[derive(Clone, Copy)]
 pub(crate) struct Message {
+    /// The number of elements.
     pub count: usize,
-    /// All ranks of the call do the same with it, or it may come from ranks that have planned it.
+    /// `true` if this rank must decide as other ranks do: all ranks of the call use the datatype, or the
+    /// message may come from a rank that has planned it.
     pub has_to_agree: bool,
     pub is_collective: bool,
 }
 
-/// Plans an unplanned datatype, or finds the plan of one that was made alike, if it is time for that. Gives
-/// what is to be kept on it.
+/// Plans an unplanned datatype, or finds the plan of equal arguments, if this message justifies it. Returns
+/// the profile for the datatype's cache entry.
 ///
 /// # Safety
-/// MPI is usable, and the datatype live.
-pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option<Arc<Counted>> {
+/// Promises 1 and 2 for the datatype.
+pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option<Arc<Profile>> {
     if !mode::is_on() {
         return None;
     }
@@ -182,7 +189,7 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
     let size = match slot.size.load(Ordering::Relaxed) {
         0 => {
             let mut size: c_int = 0;
-            // SAFETY: the caller's condition; there is room for a number.
+            // SAFETY: promises 1 and 2 for the datatype; there is room for a number.
             unsafe { ffi::MPI_Type_size(datatype, &raw mut size) };
             usize::try_from(size).ok().filter(|size| *size > 0)?
         }
@@ -194,7 +201,7 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
     let before = slot.bytes.load(Ordering::Relaxed);
     slot.bytes.store(before + bytes as u64, Ordering::Relaxed);
     let is_first = before == 0 && bytes >= WORTH_LOOKING;
-    // SAFETY: the caller's condition.
+    // SAFETY: promises 1 and 2 for the datatype.
     let kind = is_first.then(|| unsafe { Envelope::of(datatype, size) });
     if let Some(kind) = &kind {
         slot.worth.store(AT_LEAST + FOR_EACH * kind.arguments(), Ordering::Relaxed);
@@ -207,13 +214,13 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
     if !(is_due || must_agree || comes_again) {
         return None;
     }
-    // SAFETY: the caller's condition.
+    // SAFETY: promises 1 and 2 for the datatype.
     if unsafe { Envelope::of(datatype, size) }.is_predefined() {
-        // The program may commit those, too.
+        // Programs may commit predefined datatypes, too, which need no slot.
         freed(datatype);
         return None;
     }
-    // SAFETY: the caller's condition.
+    // SAFETY: promises 1 and 2 for the datatype.
     let contents = Contents::of(&unsafe { DatatypeRef::from_raw(datatype) }).ok()?;
     let worth = WORTH[usize::from(!contents.is_mixed())] + FOR_EACH * contents.size() as u64;
     slot.worth.store(worth, Ordering::Relaxed);
@@ -227,64 +234,64 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
             remember(contents, None);
             None
         }
-        // Arguments that were seen twice will come again.
+        // Arguments that were seen twice are expected again.
         (Found::Seen | Found::Nothing, true) => Some(plan(contents, datatype, size)),
         (Found::Seen | Found::Nothing, false) if is_due => Some(plan(contents, datatype, size)),
         (Found::Seen | Found::Nothing, false) => None,
     }
 }
 
-/// Plans a datatype, and remembers that.
-fn plan(contents: Contents, datatype: MPI_Datatype, size: usize) -> Arc<Counted> {
-    let counted = Counted::new(size);
+/// Plans a datatype, and remembers the plan by the datatype's arguments.
+fn plan(contents: Contents, datatype: MPI_Datatype, size: usize) -> Arc<Profile> {
+    let counted = Profile::new(size);
     let _ = counted.engine.get_or_init(|| Engine::of(datatype));
     remember(contents, Some(&counted));
     counted
 }
 
-/// Envelopes that were committed before: a key, in the last bits the commits, and in the last three how often
-/// the arguments were new.
+/// The envelopes that were committed before, each a key with two counts in its last bits: the commits, and in
+/// the last three bits the commits with new arguments.
 static RECENT: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
 
 const COUNTS: u64 = (1 << 24) - 1;
 const MISSES: u64 = 7;
 const ONE: u64 = MISSES + 1;
 
-/// The outermost constructor of a datatype, the numbers of its integers, addresses and datatypes, and its
-/// size.
+/// The envelope of a datatype: its outermost constructor; its numbers of integers, addresses and datatypes;
+/// and its packed size in bytes.
 #[derive(Hash)]
 struct Envelope([c_int; 4], usize);
 
 impl Envelope {
-    /// Asks for that of a datatype.
+    /// Asks the library for the envelope of a datatype.
     ///
     /// # Safety
-    /// MPI is usable, and the datatype live.
+    /// Promises 1 and 2 for the datatype.
     unsafe fn of(datatype: MPI_Datatype, size: usize) -> Self {
         let mut numbers = [0; 4];
-        // SAFETY: the caller's condition; there is room for four numbers.
+        // SAFETY: promises 1 and 2 for the datatype; there is room for four numbers.
         unsafe { dtype_interpose_envelope(datatype, numbers.as_mut_ptr()) };
         Self(numbers, size)
     }
 
-    /// Returns `true` if the datatype was made of no other.
+    /// Returns `true` if the datatype was made of no other datatype.
     fn is_predefined(&self) -> bool {
         self.0[3] == 0
     }
 
-    /// Bytes of the arguments.
+    /// Returns the size of the arguments in bytes.
     fn arguments(&self) -> u64 {
         let [_, integers, addresses, datatypes] = self.0.map(|number| u64::try_from(number).unwrap_or(0));
         4 * integers + 8 * (addresses + datatypes)
     }
 
-    /// A key for it, with bits for counts that are 0, and the place where it is counted.
+    /// Returns the key of the envelope, with zeros in the bits of the counts, and its item in [`RECENT`].
     fn place(&self) -> (u64, &'static AtomicU64) {
         let key = FixedState::default().hash_one(self);
         (key & !COUNTS, &RECENT[key as usize % RECENT.len()])
     }
 
-    /// Counts a commit, and returns `true` if it is time to look whether the arguments were there before.
+    /// Counts a commit, and returns `true` if it is time to compare the arguments.
     fn comes_again(&self) -> bool {
         let (key, place) = self.place();
         let found = place.load(Ordering::Relaxed);
@@ -297,7 +304,7 @@ impl Envelope {
         commits / ONE % (1 << misses) == 0
     }
 
-    /// Counts that it came with new arguments, and returns `true` if it did before.
+    /// Counts a commit with new arguments, and returns `true` if it was not the first.
     fn has_missed(&self) -> bool {
         let (_, place) = self.place();
         let found = place.load(Ordering::Relaxed);
@@ -306,27 +313,31 @@ impl Envelope {
         misses > 0
     }
 
-    /// Counts that it came with arguments that were planned: it is looked at each time again.
+    /// Resets the count of commits with new arguments, after a commit with planned ones. The next commit is
+    /// compared, too.
     fn was_found(&self) {
         self.place().1.fetch_and(!MISSES, Ordering::Relaxed);
     }
 }
 
-/// Arguments that were looked at, with what was planned of them; the last that was asked for comes first.
-static PLANS: Mutex<Vec<(Contents, Option<Arc<Counted>>)>> = Mutex::new(Vec::new());
+/// The arguments that were read, each with the profile that has its plan, if any. The last one found comes
+/// first.
+static PLANS: Mutex<Vec<(Contents, Option<Arc<Profile>>)>> = Mutex::new(Vec::new());
 
-/// The most of them, and their most bytes.
+/// The greatest number of arguments in [`PLANS`].
 const MOST_PLANS: usize = 64;
+/// The greatest size of all arguments in [`PLANS`] in bytes.
 const MOST_BYTES: usize = 16 << 20;
 
+/// The result of a search for arguments.
 enum Found {
     Nothing,
-    /// The arguments, without a plan.
+    /// The arguments were read before, but not planned.
     Seen,
-    Planned(Arc<Counted>),
+    Planned(Arc<Profile>),
 }
 
-/// Looks whether arguments were there before.
+/// Searches for arguments that were read before, and moves them to the front.
 fn find(contents: &Contents) -> Found {
     let mut plans = lock(&PLANS);
     let Some(place) = plans.iter().position(|(of, _)| of == contents) else { return Found::Nothing };
@@ -334,8 +345,8 @@ fn find(contents: &Contents) -> Found {
     plans[0].1.clone().map_or(Found::Seen, Found::Planned)
 }
 
-/// Keeps arguments, and what was planned of them.
-fn remember(contents: Contents, counted: Option<&Arc<Counted>>) {
+/// Remembers arguments, and their plan if there is one.
+fn remember(contents: Contents, counted: Option<&Arc<Profile>>) {
     if contents.size() > MOST_BYTES {
         return;
     }
@@ -350,7 +361,7 @@ fn remember(contents: Contents, counted: Option<&Arc<Counted>>) {
     let fit = fits.count();
     let old = plans.split_off(fit);
     drop(plans);
-    // Datatypes of theirs are freed, which asks MPI.
+    // Dropping plans frees datatypes, which calls MPI, so the lock is released before.
     drop(old);
 }
 
@@ -361,6 +372,6 @@ pub(crate) fn end() {
 }
 
 unsafe extern "C" {
-    /// Stores how a live datatype was made, and of how many integers, addresses and datatypes.
+    /// Stores the constructor of a live datatype, and its numbers of integers, addresses and datatypes.
     fn dtype_interpose_envelope(datatype: MPI_Datatype, numbers: *mut c_int);
 }

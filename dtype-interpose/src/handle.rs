@@ -1,13 +1,14 @@
-//! Handles of MPI as numbers, to find things by.
+//! MPI handles as numbers, which serve as keys of maps and caches.
 
 use std::ptr;
 
-/// The number of a handle, which is an integer or a pointer.
+/// Returns the number of a handle. A handle is an integer or a pointer, depending on the MPI library.
 #[inline]
 pub(crate) fn number<T: Copy>(handle: T) -> usize {
     const { assert!(size_of::<T>() <= size_of::<usize>()) };
     let mut bytes = [0; size_of::<usize>()];
-    // SAFETY: a handle has no padding, and there is room for its bytes.
+    // SAFETY: a handle has no padding, so all of its bytes are initialized. `bytes` has room for them, as is
+    // asserted above.
     unsafe {
         ptr::copy_nonoverlapping(ptr::from_ref(&handle).cast::<u8>(), bytes.as_mut_ptr(), size_of::<T>());
     }

@@ -7,28 +7,30 @@ use std::{
     ptr,
 };
 
-/// A function of MPI that some loaded object imports.
+/// A function of MPI that a loaded object imports.
 pub(crate) struct Import {
-    /// The address at which the object that imports it begins, as [`object_of`] gives it.
+    /// The start address of the importing object, as [`object_of`] returns it.
     pub object: *mut c_void,
-    /// The file of that object; empty for the program itself.
+    /// The file of the importing object; empty for the program itself.
     pub file: CString,
-    /// The name of the function: `MPI_Recv`, `PMPI_Recv`.
+    /// The name of the function, such as `MPI_Recv` or `PMPI_Recv`.
     pub name: CString,
 }
 
-/// Returns the functions of MPI that are imported by the objects loaded now.
+/// Returns the functions of MPI that the currently loaded objects import.
 pub(crate) fn of_mpi() -> Vec<Import> {
     let mut found = Vec::new();
-    // SAFETY: the callback has the type that is asked for, and gets the list back as it is given here.
+    // SAFETY: `visit` has the type of the callback. The loader passes it the pointer to `found`, which lives
+    // until `dl_iterate_phdr` returns.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) };
     found
 }
 
-/// Returns the address at which the object begins that has an address: a library, or the program.
+/// Returns the start address of the object (a library, or the program) that contains an address. Returns null
+/// if there is none.
 pub(crate) fn object_of(address: *const c_void) -> *mut c_void {
     let mut found = MaybeUninit::<libc::Dl_info>::uninit();
-    // SAFETY: there is room for the answer, and it is set if the result is not 0.
+    // SAFETY: `found` has room for the answer, which is set if the result is not 0.
     unsafe {
         if libc::dladdr(address, found.as_mut_ptr()) == 0 {
             return ptr::null_mut();
@@ -37,12 +39,12 @@ pub(crate) fn object_of(address: *const c_void) -> *mut c_void {
     }
 }
 
-/// The entries of a dynamic section that are needed (ELF-64, chapter 6).
+/// The entries of a dynamic section that this module uses (ELF-64, chapter 6).
 #[derive(Default)]
 struct Dynamic {
     strings: usize,
     symbols: usize,
-    /// The tables of relocations, and their sizes in bytes: those of data, and those of calls.
+    /// The address and the size in bytes of each table of relocations: that of data, and that of calls.
     relocations: [(usize, usize); 2],
 }
 
@@ -58,16 +60,16 @@ impl Dynamic {
     /// Reads the dynamic section of an object that is loaded at `base`.
     ///
     /// # Safety
-    /// 1. The section is that of a loaded object, and ends with an entry of the tag 0.
+    /// 1. `entry` points to the dynamic section of a loaded object. The section ends with an entry of tag 0.
     unsafe fn read(mut entry: *const [u64; 2], base: usize) -> Self {
-        // Loaders write addresses into the section, but not into that of the kernel's own object.
+        // Loaders replace offsets by addresses in the section, except in that of the kernel's own object.
         let address = |value: u64| {
             let value = usize::try_from(value).unwrap_or(0);
             if value < base { value.wrapping_add(base) } else { value }
         };
         let mut found = Self::default();
         loop {
-            // SAFETY: by 1 an entry is here.
+            // SAFETY: by condition 1, `entry` points to an entry.
             let [tag, value] = unsafe { *entry };
             match tag {
                 END => return found,
@@ -79,12 +81,12 @@ impl Dynamic {
                 CALLS_SIZE => found.relocations[1].1 = usize::try_from(value).unwrap_or(0),
                 _ => {}
             }
-            // SAFETY: by 1 another entry follows.
+            // SAFETY: by condition 1, another entry follows an entry whose tag is not 0.
             entry = unsafe { entry.add(1) };
         }
     }
 
-    /// Hands each undefined symbol that a relocation names to `each`.
+    /// Calls `each` with the name of every undefined symbol that a relocation refers to.
     ///
     /// # Safety
     /// 1. The tables are those of a loaded object.
@@ -105,13 +107,14 @@ impl Dynamic {
             let mut last = 0;
             for i in 0..count {
                 let relocation = place as *const Relocation;
-                // SAFETY: by 1 there are `count` entries.
+                // SAFETY: by condition 1, the table has `count` entries, and `i` is less.
                 let symbol = unsafe { (*relocation.add(i)).info >> 32 } as usize;
                 if symbol == 0 || symbol == last {
                     continue;
                 }
                 last = symbol;
-                // SAFETY: by 1 relocations name symbols of the table, and these names of the other one.
+                // SAFETY: by condition 1, the index in a relocation is that of an entry in the symbol table,
+                // and `st_name` is the offset of a string in the string table.
                 unsafe {
                     let symbol = (symbols as *const libc::Elf64_Sym).add(symbol);
                     if (*symbol).st_shndx == 0 {
@@ -125,10 +128,10 @@ impl Dynamic {
 
 /// Adds the imports of one object to a list.
 unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, list: *mut c_void) -> c_int {
-    // SAFETY: the loader passes an object, and the list that `of_mpi` has named.
+    // SAFETY: the loader passes a valid `info`, and the pointer to the list of `of_mpi`.
     let (info, list) = unsafe { (&*info, &mut *list.cast::<Vec<Import>>()) };
     let base = usize::try_from(info.dlpi_addr).unwrap_or(0);
-    // SAFETY: the loader says how many headers there are.
+    // SAFETY: `dlpi_phdr` points to `dlpi_phnum` headers.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
     for header in headers.iter().filter(|header| header.p_type == libc::PT_DYNAMIC) {
         let section = base.wrapping_add(usize::try_from(header.p_vaddr).unwrap_or(0)) as *const c_void;
@@ -138,7 +141,8 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, list: *mut c
             // SAFETY: the name ends in a zero.
             unsafe { CStr::from_ptr(info.dlpi_name) }.to_owned()
         };
-        // SAFETY: 1 of both: the loader has loaded the object, and this is its dynamic section.
+        // SAFETY: condition 1 of `read` and of `undefined`: `section` is the dynamic section of an object
+        // that the loader has loaded.
         unsafe {
             Dynamic::read(section.cast(), base).undefined(|name| {
                 let is_of_mpi = |front: &[u8]| name.to_bytes().starts_with(front);

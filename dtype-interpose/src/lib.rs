@@ -1,39 +1,57 @@
-//! The pack engine under the MPI calls of programs as they are, in C, C++, Fortran and Python: a library that
-//! is preloaded, `LD_PRELOAD=libdtype_mpi.so mpiexec …`, or linked before the MPI library.
+//! The pack engine under the MPI calls of existing programs in C, C++, Fortran and Python: a library that is
+//! preloaded (`LD_PRELOAD=libdtype_mpi.so mpiexec …`), or linked before the MPI library.
 //!
-//! It has the calls that move data under their own names, so that programs find them here first (MPI 4.1
-//! section 15.2). A message of a datatype with short blocks is packed by a plan, and goes to the library
-//! behind as the same base types without gaps, which match whatever the datatype does; or it is received so,
-//! and unpacked. Everything else is handed on as it is: DESIGN.md, "Under other people's programs".
+//! The library defines the calls that move data under their own names, so that a program finds these first,
+//! and reaches MPI's through the profiling interface (MPI 4.1 section 15.2). If a datatype has short blocks,
+//! an intercepted call packs the message by a plan and sends the same base types without gaps. These match
+//! any receive with the same type signature. Receives are unpacked in the same way. All other calls are
+//! forwarded unchanged. docs/preload.md gives the reasons.
 //!
-//! - `call`: what is known of a call, and the one behind; `mode`: what the user has asked for; `table`: all
-//!   functions of MPI by their roles; `tools`: who else calls them, by what is imported (`imports`);
-//! - `handle`: handles as numbers; `first_use`: when a datatype is planned, `known`: what is then known of
-//!   it; `engine`: how its messages are packed, and `gate` which; `peers`, `gap`: where libraries need more
-//!   than that;
-//! - `staged`: memory of the program's with its packed bytes; `requests`: that of calls under way, `windows`:
-//!   and of what is under way to and from windows;
-//! - `calls`: the calls of each chapter; `fortran`: those that Fortran makes otherwise;
-//! - `usage`: the report, and `place`: where a program has made a call.
+//! - `call`: what is known of a call, and the function that it is forwarded to; `mode`: the environment
+//!   variables; `table`: all functions of MPI by their roles; `tools` and `imports`: other tools and the
+//!   program's own imports;
+//! - `handle`: handles as numbers; `first_use`: when a datatype is planned; `datatype_cache`: the plans and
+//!   packed datatypes of datatypes; `engine`: how messages of a datatype are packed; `policy`: which messages
+//!   are packed; `peers` and `truncation_guard`: what some libraries need in addition;
+//! - `staged`: the program's buffer beside its packed buffer; `requests`: those of calls under way;
+//!   `windows`: those of one-sided calls;
+//! - `calls`: the calls of each chapter of the standard; `fortran`: entry points of the Fortran bindings;
+//! - `profile`: the report; `call_site`: the call site in the program.
+//!
+//! # Promises of the program
+//! A program that calls MPI keeps to the standard. `SAFETY` comments of this crate rely on four promises that
+//! follow, and cite them by number:
+//! 1. *Initialized.* MPI is initialized and not finalized, and the thread may call it (section 11.6).
+//! 2. *Live handles.* Significant handles (communicators, datatypes, requests, windows) are valid until the
+//!    call returns, or until the operation that it starts is complete. Significant pointers to handles,
+//!    counts, statuses and flags lead to as many of them as the standard says. In Fortran, all pointers do:
+//!    arguments are passed by reference, insignificant ones, too.
+//! 3. *Readable.* Every byte that the count and the datatype of a send buffer name, or its size in bytes, is
+//!    readable and initialized, and is not written until the operation is complete.
+//! 4. *Writable.* Every byte of a receive buffer that the operation writes is writable, and no one else reads
+//!    or writes it until the operation is complete: all bytes that the count and the datatype name, or the
+//!    size in bytes, if as many arrive. Of `MPI_IN_PLACE`, of a buffer that is sent and replaced, and of a
+//!    collective call whose blocks are packed, all bytes are readable, too. They may be uninitialized: they
+//!    may be copied, and are not interpreted.
 
 mod call;
+mod call_site;
 mod calls;
+mod datatype_cache;
 mod engine;
 mod first_use;
 #[cfg(not(standard_abi))]
 mod fortran;
-mod gap;
-mod gate;
 mod handle;
 mod imports;
-mod known;
 mod lock;
 mod mode;
 mod peers;
-mod place;
+mod policy;
+mod profile;
 mod requests;
 mod staged;
 mod table;
 mod tools;
-mod usage;
+mod truncation_guard;
 mod windows;

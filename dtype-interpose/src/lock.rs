@@ -1,8 +1,9 @@
-//! Locks that a panic of ours does not close for good.
+//! Locks that stay usable after a panic.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Holds what is locked, in whatever state it is: all states of ours are whole between two statements.
+/// Locks a mutex, also a poisoned one. Between any two statements of this crate the guarded data is valid, so
+/// a panic leaves it valid.
 pub(crate) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,12 +1,13 @@
-//! What the user has asked for, by environment variables that are read once.
+//! The user's settings: environment variables, each of which is read once.
 //!
-//! - `DTYPE_INTERPOSE`: `on`, as without it; `report`, which changes nothing and only counts; `off`.
-//! - `DTYPE_DENY`, `DTYPE_ALLOW`: names of calls with commas between, as `MPI_Bcast,MPI_I*`. Those that are
-//!   denied, and those that are not allowed where some are, stay as they are.
-//! - `DTYPE_PEERS=all`: the user's word that all ranks of the job have preloaded this library; `none`, that
-//!   they do not all receive what is sent as the same structs.
-//! - `DTYPE_PLAN=first`: datatypes are planned at their first message, whatever that takes.
-//! - `DTYPE_REPORT`: where the report goes. With it they are planned so, too.
+//! - `DTYPE_INTERPOSE`: `on` is the default; `report` changes nothing and only counts; `off` does nothing.
+//! - `DTYPE_DENY`, `DTYPE_ALLOW`: names of calls, separated by commas, as `MPI_Bcast,MPI_I*`. Calls that are
+//!   denied are forwarded unchanged. If any calls are allowed, all others are forwarded unchanged, too.
+//! - `DTYPE_PEERS`: `all` says that all ranks of the job have preloaded this library; `none` says that not
+//!   all ranks receive structs as the same structs.
+//! - `DTYPE_PLAN=first`: datatypes are planned at their first message, whatever that costs.
+//! - `DTYPE_REPORT`: the file of the report. With a report, datatypes are planned at their first message,
+//!   too.
 
 use std::{
     env,
@@ -15,14 +16,14 @@ use std::{
     sync::{LazyLock, OnceLock},
 };
 
-/// What is to be done.
+/// The mode of the library.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Nothing at all.
+    /// Forwarding all calls unchanged.
     Off,
-    /// Counting only.
+    /// Counting messages, and forwarding all calls unchanged.
     Report,
-    /// Packing.
+    /// Packing messages.
     On,
 }
 
@@ -32,7 +33,7 @@ pub(crate) fn launched_rank() -> Option<c_int> {
     names.iter().find_map(|name| env::var(name).ok()?.parse().ok())
 }
 
-/// Prints a line about a mistake in the environment, which is the same for all ranks: rank 0 prints it for
+/// Prints a line about a mistake in the environment, which is the same for all ranks. Rank 0 prints it for
 /// the job. A process whose rank is unknown prints its own.
 fn warn(line: impl Display) {
     if launched_rank().is_none_or(|rank| rank == 0) {
@@ -56,18 +57,16 @@ pub(crate) fn mode() -> Mode {
     })
 }
 
-/// Whether messages go packed at all.
+/// Returns `true` if messages are packed at all.
 pub(crate) fn is_on() -> bool {
     mode() == Mode::On
 }
 
-/// The names of all calls of C that this library intercepts: the linker collects them from where they are
-/// defined.
+/// The C names of all calls that this library intercepts. The linker collects them from the definitions.
 #[linkme::distributed_slice]
 pub(crate) static INTERCEPTED: [&str];
 
-/// The calls that the user denies, and those that are allowed, where any are. A pattern that matches no call
-/// warns once.
+/// The values of `DTYPE_DENY` and `DTYPE_ALLOW`, if they are set. A pattern that matches no call warns once.
 static LISTS: LazyLock<[Option<String>; 2]> = LazyLock::new(|| {
     ["DTYPE_DENY", "DTYPE_ALLOW"].map(|name| {
         let list = env::var(name).ok()?;
@@ -91,12 +90,12 @@ fn is_intercepted(pattern: &str) -> bool {
     INTERCEPTED.iter().any(|call| matches(pattern, call))
 }
 
-/// The text of both.
+/// Returns the values of `DTYPE_DENY` and `DTYPE_ALLOW`, if they are set.
 pub(crate) fn lists() -> &'static [Option<String>; 2] {
     &LISTS
 }
 
-/// Whether messages of a call may be packed.
+/// Returns `true` if messages of a call may be packed.
 pub(crate) fn packs(call: &str) -> bool {
     let [deny, allow] = &*LISTS;
     let is_in = |list: &str| patterns(list).any(|pattern| matches(pattern, call));
@@ -105,8 +104,8 @@ pub(crate) fn packs(call: &str) -> bool {
         && allow.as_deref().is_none_or(|allow| allow.trim().is_empty() || is_in(allow))
 }
 
-/// Whether a name is the one of a pattern, which may end in `*`; calls with large counts are those without
-/// `_c` too.
+/// Returns `true` if a pattern, which may end in `*`, matches the name of a call. A name without `_c` also
+/// matches the call with large counts.
 fn matches(pattern: &str, call: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(front) => call.starts_with(front),
@@ -130,13 +129,13 @@ pub(crate) fn plans_at_once() -> bool {
 /// The value of `DTYPE_PEERS`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Peers {
-    /// Nothing was said: the library finds out.
+    /// The variable is not set: the library finds out.
     Unsaid,
     All,
     None,
 }
 
-/// Returns what the user said of the ranks. An unknown value warns once; the library finds out.
+/// Returns the value of `DTYPE_PEERS`. An unknown value warns once; the library finds out.
 fn peers() -> Peers {
     static PEERS: OnceLock<Peers> = OnceLock::new();
     *PEERS.get_or_init(|| match env::var("DTYPE_PEERS").as_deref() {
@@ -175,7 +174,7 @@ mod tests {
     fn a_pattern_that_matches_no_call_is_seen() {
         let right = ["MPI_Send", "MPI_I*", "*", "MPI_Bcast", "MPI_Neighbor_alltoallw"];
         assert!(right.iter().all(|pattern| is_intercepted(pattern)));
-        // Those of Fortran are denied by the names of C.
+        // Fortran calls are denied by their C names.
         let wrong = ["MPI_Snd", "mpi_send", "mpi_*", "MPI_Q*", "MPI_Wtime", "PMPI_Send"];
         assert!(!wrong.iter().any(|pattern| is_intercepted(pattern)));
         assert_eq!(patterns(" MPI_I*,, MPI_Send ,").collect::<Vec<_>>(), ["MPI_I*", "MPI_Send"]);

@@ -1,11 +1,12 @@
-//! Whether all ranks have preloaded this library.
+//! The search for peers: ranks that have preloaded this library.
 //!
-//! Where a library does not take a struct without gaps for one block, packed bytes of it travel as
-//! `MPI_PACKED`, and MPICH 4 cannot receive that into the struct. So all ranks have to know that all do the
-//! same, without a call that a rank which does not take part would wait for: before `MPI_Init` each rank
-//! takes a name, an abstract address of a socket, and `MPI_Init` returns when all are in it. If then all
-//! names are taken, all ranks are here. On several nodes the user has to say so. A rank that receives some
-//! messages otherwise takes none, and ranks of which the user wants different calls have different names.
+//! If the MPI library does not treat a dense struct as one block, packed buffers of it are sent as
+//! `MPI_PACKED`, and MPICH 4 cannot receive that into the struct. So a rank may send packed structs only if
+//! all ranks are peers. A collective call cannot find this out, since a rank without this library would not
+//! take part in it. Instead, each rank binds a name before `MPI_Init`: the abstract address of a socket.
+//! `MPI_Init` returns when all ranks have called it. If all names are bound then, all ranks are peers. On
+//! several nodes, the user has to say so. A rank that receives some messages by calls which do not unpack
+//! binds no name. Ranks that do not pack the same calls bind names with different tokens.
 
 use std::{
     env, fs,
@@ -31,27 +32,28 @@ use crate::{
     tools::{self, Callers},
 };
 
-/// The name that this rank has taken, from `MPI_Init` to `MPI_Finalize`.
+/// The job and the bound socket of this rank, from `MPI_Init` to `MPI_Finalize`.
 static NAME: Mutex<Option<(Job, UnixDatagram)>> = Mutex::new(None);
 
-/// Set before `MPI_Init` if this rank receives all messages by calls that are intercepted. The others go by
-/// the name that it then takes.
+/// `true` if this rank receives all messages by intercepted calls. Set before `MPI_Init`. Other ranks learn
+/// it from the name, which only such a rank binds.
 static RECEIVES_ALL: AtomicBool = AtomicBool::new(false);
 
-/// What was found after `MPI_Init`.
+/// The result of the search, set after `MPI_Init`: `true` if all ranks are peers.
 static ALL: OnceLock<bool> = OnceLock::new();
 
-/// Whether there are communicators with processes of another `MPI_COMM_WORLD`.
+/// `true` if a communicator may have processes of another `MPI_COMM_WORLD`.
 static MERGED: AtomicBool = AtomicBool::new(false);
 
-/// What the ranks of a job on this node have in common.
+/// The job of this rank: a token that its ranks on this node share, and the number of this rank.
 struct Job {
     token: String,
     rank: c_int,
 }
 
 impl Job {
-    /// As the launcher tells it.
+    /// Returns the job as the launcher describes it. Returns `None` if the launcher is unknown or the process
+    /// was spawned.
     fn find(callers: &Callers) -> Option<Self> {
         if env::var_os("PMI_SPAWNED").is_some_and(|spawned| spawned != "0") {
             return None;
@@ -70,14 +72,14 @@ impl Job {
     }
 }
 
-/// The process that has started the ranks of this node: its number and when it began.
+/// Returns a name for the process that has started the ranks of this node: its number and its start time.
 fn launcher() -> Option<String> {
     const LAUNCHERS: [&str; 4] = ["hydra_", "mpiexec", "orted", "prte"];
     let mut process = process::id();
-    // Scripts and tools may stand between.
+    // Scripts and tools may stand between the launcher and this process.
     for _ in 0..16 {
         let status = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        // The name of the program is in parentheses, and may have any letters.
+        // The name of the program is in parentheses, and may contain any characters.
         let (name, rest) = status.split_once('(')?.1.rsplit_once(')')?;
         let mut numbers = rest.split_whitespace();
         let (parent, began) = (numbers.nth(1)?.parse().ok()?, numbers.nth(17)?);
@@ -89,8 +91,8 @@ fn launcher() -> Option<String> {
     None
 }
 
-/// Returns `true` if all messages that come are received by calls that are intercepted, as far as the program
-/// and its libraries import any.
+/// Returns `true` if this rank receives all messages by intercepted calls that may unpack them, as far as the
+/// imports of the program and its libraries tell.
 fn receives_all(callers: &Callers) -> bool {
     let receiving = table::names(Role::Receives).filter(|name| !name.starts_with("MPIX_"));
     let packs = |name: &str| mode::packs(name) && tools::complete_here(name);
@@ -98,17 +100,18 @@ fn receives_all(callers: &Callers) -> bool {
     receiving.into_iter().all(packs) && (mode::all_peers() || come_here())
 }
 
-/// Returns a number that is the same on ranks on which the same calls go packed: those that the user wants,
-/// and collective calls that come here.
+/// Returns a hash that is equal on ranks that pack the same calls. It covers the user's lists, and the
+/// collective calls that bypass this library.
 fn calls(callers: &Callers) -> u64 {
     let mut hasher = DefaultHasher::new();
     (mode::lists(), callers.past_us(Role::Collective)).hash(&mut hasher);
     hasher.finish()
 }
 
-/// Takes this rank's name, before `MPI_Init`.
+/// Binds the name of this rank, before `MPI_Init`.
 pub(crate) fn arrive() {
-    // Open MPI takes packed bytes for the same base types: no rank need be a peer.
+    // Open MPI treats a dense struct as one block. So packed buffers are sent as their base types, which any
+    // rank can receive.
     if mode::no_peers() || cfg!(open_mpi) {
         return;
     }
@@ -125,10 +128,10 @@ pub(crate) fn arrive() {
     *lock(&NAME) = taken;
 }
 
-/// Looks whether all names are taken, after `MPI_Init`.
+/// Checks whether all names are bound, after `MPI_Init`.
 pub(crate) fn look() {
     let (mut rank, mut size) = (0, 0);
-    // SAFETY: MPI has been initialized; there is room for a number each.
+    // SAFETY: promise 1, since `MPI_Init` has succeeded. Both pointers have room for an integer.
     unsafe {
         ffi::MPI_Comm_rank(ffi::RSMPI_COMM_WORLD, &raw mut rank);
         ffi::MPI_Comm_size(ffi::RSMPI_COMM_WORLD, &raw mut size);
@@ -143,43 +146,46 @@ pub(crate) fn look() {
     let _ = ALL.set(receives_all && (mode::all_peers() || size == 1 || all_are_here()));
 }
 
-/// Gives the name back, before `MPI_Finalize`.
+/// Releases the name, before `MPI_Finalize`.
 pub(crate) fn leave() {
     lock(&NAME).take();
 }
 
-/// Remembers that there is a communicator with processes that are not of this job.
+/// Notes that a communicator may have processes of another job.
 pub(crate) fn has_merged() {
     MERGED.store(true, Ordering::Relaxed);
 }
 
-/// Returns `true` if all ranks of the job have preloaded this library.
+/// Returns `true` if all ranks of the job are peers.
 pub(crate) fn are_all_here() -> bool {
     ALL.get().copied().unwrap_or(false)
 }
 
-/// Whether all processes of a communicator have preloaded this library.
+/// Returns `true` if all processes of a communicator are known to be peers. Returns `false` for an
+/// intercommunicator.
 pub(crate) fn all(communicator: MPI_Comm) -> bool {
     if !are_all_here() {
         return false;
     }
     let mut between_groups = 0;
-    // SAFETY: the communicator is one that the program uses; there is room for a flag.
+    // SAFETY: promises 1 and 2 for the communicator, which the program uses in its call. There is room for
+    // the flag.
     unsafe { ffi::MPI_Comm_test_inter(communicator, &raw mut between_groups) };
     between_groups == 0 && (!MERGED.load(Ordering::Relaxed) || is_of_world(communicator))
 }
 
-/// Whether all processes of a communicator are of `MPI_COMM_WORLD`.
+/// Returns `true` if all processes of a communicator belong to `MPI_COMM_WORLD`.
 fn is_of_world(communicator: MPI_Comm) -> bool {
     struct Group(MPI_Group);
     impl Drop for Group {
         fn drop(&mut self) {
-            // SAFETY: it was given out for this.
+            // SAFETY: promise 1. `MPI_Comm_group` has created the handle, which only this value owns.
             unsafe { ffi::MPI_Group_free(&raw mut self.0) };
         }
     }
     let group = |communicator| {
-        // SAFETY: a constant, and a live communicator.
+        // SAFETY: promises 1 and 2 for the communicator; a constant of the library; there is room for the
+        // handle.
         unsafe {
             let mut group = Group(ffi::RSMPI_GROUP_NULL);
             ffi::MPI_Comm_group(communicator, &raw mut group.0);
@@ -189,7 +195,7 @@ fn is_of_world(communicator: MPI_Comm) -> bool {
     // SAFETY: a constant of the library.
     let (of_it, of_world) = (group(communicator), group(unsafe { ffi::RSMPI_COMM_WORLD }));
     let mut size = 0;
-    // SAFETY: live groups, and as many numbers as are asked for.
+    // SAFETY: promise 1. Both groups are live, and both lists have `size` items.
     unsafe {
         ffi::MPI_Group_size(of_it.0, &raw mut size);
         let ranks: Vec<c_int> = (0..size).collect();

@@ -1,8 +1,8 @@
-//! Requests of calls that are under way with packed bytes: what they use lives until they are complete, and
-//! what they receive is unpacked by whoever finds out that they are.
+//! Requests of calls under way with packed buffers. The buffers of a request live until it is complete. The
+//! call that finds it complete unpacks the received data.
 //!
-//! A request is taken from here before the library is asked for it, and put back if it goes on: so its handle
-//! may be used again at once, by any thread.
+//! A request is removed from the registry before the library is asked about it, and put back if it is not
+//! complete. So the library may reuse the handle at once, on any thread.
 
 use std::{
     any::Any,
@@ -21,41 +21,43 @@ use crate::{
     first_use,
     handle::number,
     lock::lock,
-    staged::{Block, Incoming, Outgoing},
-    usage::{self, Prepared},
+    profile::{self, Prepared},
+    staged::{Incoming, Outgoing, StagedBlock},
 };
 
-/// What a request uses.
+/// The buffers that a request uses.
 pub(crate) enum Work {
-    /// What is sent, and what is received, whose status says how much of it has come.
+    /// A message, sent or received or both. The status of the request says how many bytes have arrived in
+    /// `received`.
     Message { sent: Option<Outgoing>, received: Option<Incoming> },
-    /// A collective call: what it sends and receives, and what else has to live.
-    Collective { sides: [Option<Block>; 2], _lists: Box<dyn Any> },
+    /// The sent and the received side of a call, and the argument lists that the library may read until
+    /// completion.
+    Collective { sides: [Option<StagedBlock>; 2], _lists: Box<dyn Any> },
 }
 
 impl Work {
-    /// That of a message, if anything of it goes packed.
+    /// Returns the work of a message, or `None` if neither buffer is packed.
     pub fn message(sent: Option<Outgoing>, received: Option<Incoming>) -> Option<Self> {
         (sent.is_some() || received.is_some()).then_some(Self::Message { sent, received })
     }
 }
 
-/// Whether a request can be started again and again.
+/// The kind of a request: for one operation, or persistent.
 pub(crate) enum Kind {
-    /// It is under way when the library gives it.
+    /// A request whose operation is under way when the library returns it.
     Once,
-    /// Each start counts what it names.
+    /// A persistent request. Each start counts the messages of its call for the report.
     Persistent(Prepared),
 }
 
-/// Stages a call that is under way when it returns.
+/// Runs `stage` for a call whose operation is under way when the call returns.
 pub(crate) fn once<R>(stage: impl FnOnce() -> R) -> (R, Kind) {
     (stage(), Kind::Once)
 }
 
-/// Stages a call that is started later, again and again.
+/// Runs `stage` for a call that creates a persistent request.
 pub(crate) fn persistent<R>(stage: impl FnOnce() -> R) -> (R, Kind) {
-    let (staged, named) = usage::prepared(|| first_use::preparing(stage));
+    let (staged, named) = profile::prepared(|| first_use::preparing(stage));
     (staged, Kind::Persistent(named))
 }
 
@@ -64,37 +66,37 @@ impl Kind {
         matches!(self, Self::Persistent(_))
     }
 
-    /// Whether there is anything to count.
+    /// Returns `true` if each start counts messages for the report.
     fn counts(&self) -> bool {
         matches!(self, Self::Persistent(named) if !named.is_empty())
     }
 }
 
-/// A request of ours.
+/// A registered request: one with packed buffers, or one whose starts are counted.
 pub(crate) struct Pending {
     handle: MPI_Request,
-    /// Nothing where it goes plain, and is only counted.
+    /// The packed buffers, or `None` if the call was forwarded unchanged and its starts are only counted.
     work: Option<Work>,
     kind: Kind,
-    /// It has been started, and its end not been told to the program.
+    /// `true` if the operation has been started, and the program does not know yet that it is complete.
     is_active: bool,
-    /// What it receives has been unpacked already.
+    /// `true` if the received data has been unpacked already.
     is_unpacked: bool,
 }
 
-// SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1); lists are
-// memory of ours.
+// SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1). The boxed
+// lists are vectors of numbers and handles, which this library owns.
 unsafe impl Send for Pending {}
 
 static PENDING: Mutex<Option<HashMap<usize, Pending>>> = Mutex::new(None);
-/// How many there are.
+/// The number of registered requests.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Requests that the program has freed while they were under way.
 static FREED: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
 static FREED_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether there are requests of ours.
+/// Returns `true` if any request is registered.
 #[inline]
 pub(crate) fn any() -> bool {
     COUNT.load(Ordering::Acquire) > 0
@@ -107,10 +109,11 @@ fn put(pending: Pending) {
     COUNT.store(map.len(), Ordering::Release);
 }
 
-/// Keeps what a request uses, if the library has given one.
+/// Registers a request that the library has created, if it has packed buffers or its starts are counted.
+/// Returns `code`.
 ///
 /// # Safety
-/// Where the code is that of success, the library has set the request.
+/// If `code` is `MPI_SUCCESS`, the library has set `request`.
 pub(crate) unsafe fn keep(code: c_int, request: *const MPI_Request, kind: Kind, work: Option<Work>) -> c_int {
     if code == SUCCESS && (work.is_some() || kind.counts()) {
         // SAFETY: the caller's condition.
@@ -120,10 +123,10 @@ pub(crate) unsafe fn keep(code: c_int, request: *const MPI_Request, kind: Kind, 
     code
 }
 
-/// Packs what requests send that are about to be started.
+/// Packs the send buffers of persistent requests that are about to be started, and counts the starts.
 ///
 /// # Safety
-/// What they send is readable.
+/// Promises 3 and 4 for the buffers of the requests: a received side that keeps blocks is packed, too.
 pub(crate) unsafe fn start(handles: &[MPI_Request]) {
     if !any() {
         return;
@@ -149,7 +152,7 @@ pub(crate) unsafe fn start(handles: &[MPI_Request]) {
     }
 }
 
-/// Takes requests of ours out, each with its place among the handles.
+/// Removes the registered ones of these requests. Returns each with its index in `handles`.
 pub(crate) fn take(handles: &[MPI_Request]) -> Vec<(usize, Pending)> {
     if !any() {
         return Vec::new();
@@ -162,13 +165,13 @@ pub(crate) fn take(handles: &[MPI_Request]) -> Vec<(usize, Pending)> {
     taken
 }
 
-/// What the library says of a request.
+/// The state of a request, as the library reports it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// It goes on.
+    /// The operation is under way.
     NotYet,
     Done,
-    /// It is over, without its data.
+    /// The operation has ended with an error, without its data.
     Failed,
 }
 
@@ -177,15 +180,15 @@ impl Pending {
         self.is_active
     }
 
-    /// Unpacks what has been received, if this has not been done.
+    /// Unpacks the received data, if this has not been done.
     ///
     /// # Safety
-    /// 1. The request is complete, and this its status. 2. What it receives is still there.
+    /// 1. The request is complete, and `status` is its status. 2. Promise 4 for the receive buffers.
     unsafe fn unpack(&mut self, status: *const MPI_Status) {
         if std::mem::replace(&mut self.is_unpacked, true) {
             return;
         }
-        // SAFETY: 1 and 2.
+        // SAFETY: conditions 1 and 2.
         unsafe {
             match &mut self.work {
                 Some(Work::Message { received: Some(received), .. }) => received.arrived(status),
@@ -197,19 +200,20 @@ impl Pending {
         }
     }
 
-    /// Does what is to be done when the library has been asked: puts it back, or unpacks what it has
-    /// received. `now` is the program's handle after that: of what is over, and cannot be started again,
-    /// there is none any more, whatever else the library says.
+    /// Updates the request after a call that may have completed it: unpacks the received data if it is
+    /// complete, and puts the request back if it still exists. `now` is the program's handle after the call.
+    /// If the handle has changed, the request was complete and no longer exists, whatever else the library
+    /// reports.
     ///
     /// # Safety
-    /// 1 and 2 of [`unpack`](Self::unpack), where it is done.
+    /// Conditions 1 and 2 of [`unpack`](Self::unpack), if `end` is `Done`.
     pub unsafe fn settle(mut self, now: MPI_Request, end: End, status: *const MPI_Status) {
         let is_gone = now != self.handle;
         if !is_gone && (end == End::NotYet || !self.is_active || !self.kind.is_persistent()) {
             return put(self);
         }
         if end == End::Done {
-            // SAFETY: 1 and 2.
+            // SAFETY: conditions 1 and 2.
             unsafe { self.unpack(status) };
         }
         self.is_active = false;
@@ -218,20 +222,20 @@ impl Pending {
         }
     }
 
-    /// Does what is to be done when the library has only been asked whether it is done: the request stays,
-    /// and what it has received is unpacked.
+    /// Updates the request after a call that has only queried its status: unpacks the received data if it is
+    /// complete, and puts the request back.
     ///
     /// # Safety
-    /// 1 and 2 of [`unpack`](Self::unpack), where it is done.
+    /// Conditions 1 and 2 of [`unpack`](Self::unpack), if `end` is `Done`.
     pub unsafe fn look(mut self, end: End, status: *const MPI_Status) {
         if end == End::Done && self.is_active {
-            // SAFETY: 1 and 2.
+            // SAFETY: conditions 1 and 2.
             unsafe { self.unpack(status) };
         }
         put(self);
     }
 
-    /// Goes on with a request that the program frees while it is under way.
+    /// Keeps a request that the program frees while it is under way, until it is complete.
     pub fn leave(self) {
         let mut freed = lock(&FREED);
         freed.push(self);
@@ -239,7 +243,7 @@ impl Pending {
     }
 }
 
-/// Looks after requests that the program has freed.
+/// Tests the requests that the program has freed, and finishes the complete ones.
 #[inline]
 pub(crate) fn tend() {
     if FREED_COUNT.load(Ordering::Acquire) > 0 {
@@ -249,15 +253,16 @@ pub(crate) fn tend() {
 
 #[cold]
 fn tend_all() {
-    // It is not locked while MPI is asked, which may call functions of the program.
+    // The lock is not held during MPI calls, which may call functions of the program.
     let under_way = std::mem::take(&mut *lock(&FREED));
     let mut rest = Vec::new();
     for mut pending in under_way {
-        // SAFETY: a status is numbers.
+        // SAFETY: `MPI_Status` consists of integers, for which zeros are valid.
         let mut status: MPI_Status = unsafe { std::mem::zeroed() };
         let mut done: c_int = 0;
-        // SAFETY: the request has not been freed, and nobody else has it any more; what it receives is there
-        // until the program knows that it has come.
+        // SAFETY: promise 1. The library has not freed the request, and no other code has its handle any
+        // more. Promise 4 for the receive buffers: the program does not know yet that the operation is
+        // complete.
         unsafe {
             let code = ffi::PMPI_Test(&raw mut pending.handle, &raw mut done, &raw mut status);
             if done == 0 {
@@ -277,7 +282,8 @@ fn tend_all() {
     FREED_COUNT.store(freed.len(), Ordering::Release);
 }
 
-/// Behind `MPI_Finalize`: what is under way still then is the library's to the end of the process.
+/// Leaks the requests still under way, after `MPI_Finalize`: the library may use their buffers until the
+/// process ends.
 pub(crate) fn end() {
     std::mem::take(&mut *lock(&FREED)).into_iter().for_each(std::mem::forget);
     lock(&PENDING).take().into_iter().flatten().for_each(std::mem::forget);

@@ -1,5 +1,5 @@
-//! Messages that go packed: what the library is given instead of the program's buffer and datatype, and what
-//! is done before and behind.
+//! Staging: the packed buffer that the library gets in place of the program's buffer. It is packed before the
+//! call or unpacked after it.
 
 use std::{
     mem::MaybeUninit,
@@ -15,55 +15,61 @@ use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Status};
 use crate::peers;
 use crate::{
     call::{Call, SUCCESS},
+    datatype_cache::{CachedDatatype, is_left_to_the_library, known_with},
     engine::Engine,
     first_use::Message,
-    gap::{GAP, Whole},
-    gate::LEAST,
-    known::{Known, is_left_to_the_library, known_with},
     mode,
-    usage::{Counted, Stays, is_counting},
+    policy::LEAST,
+    profile::{Profile, Stays, is_counting},
+    truncation_guard::{GAP, Whole},
 };
 
-/// What a program names in a call: a buffer, how many of a datatype, the datatype.
+/// The arguments that describe a buffer in a call: its address, a count, and the datatype.
 #[derive(Clone, Copy)]
 pub(crate) struct Argument {
     pub buffer: *mut c_void,
     pub count: i64,
     pub datatype: MPI_Datatype,
-    /// All of it is there, since the call reads it. Of what is received, only what comes has to be.
+    /// `true` for a send buffer, all of which exists. Of a receive buffer, only the bytes that arrive must
+    /// exist.
     pub is_read: bool,
-    /// It is that of a collective call, of which all ranks do the same.
+    /// `true` if the bytes of the send buffer are there during the call.
+    pub is_filled: bool,
+    /// `true` in a collective call, in which all ranks must decide alike.
     pub is_collective: bool,
 }
 
 impl Argument {
-    /// What a call reads.
+    /// Creates the arguments of a buffer that the call reads.
     pub fn read(buffer: *const c_void, count: impl Into<i64>, datatype: MPI_Datatype) -> Self {
-        Self { buffer: buffer.cast_mut(), count: count.into(), datatype, is_read: true, is_collective: false }
+        let written = Self::written(buffer.cast_mut(), count, datatype);
+        Self { is_read: true, is_filled: true, ..written }
     }
 
-    /// What a call writes.
+    /// Creates the arguments of a buffer that the call writes.
     pub fn written(buffer: *mut c_void, count: impl Into<i64>, datatype: MPI_Datatype) -> Self {
-        Self { buffer, count: count.into(), datatype, is_read: false, is_collective: false }
+        let count = count.into();
+        Self { buffer, count, datatype, is_read: false, is_filled: false, is_collective: false }
     }
 
-    /// What is known of it, if it may be worth packing. It is counted, if that is wanted.
+    /// Returns a candidate if the message may be worth packing. Counts the message if a report is wanted.
     ///
     /// # Safety
-    /// 1. MPI is usable. 2. The datatype is not freed for `'a`.
+    /// Promises 1 and 2: the datatype is not freed during `'a`.
     #[inline]
     pub unsafe fn candidate<'a>(&self) -> Option<Candidate<'a>> {
-        // SAFETY: 1 and 2.
+        // SAFETY: promises 1 and 2 for the datatype, during `'a`.
         unsafe { self.largest_of(1, usize::try_from(self.count).unwrap_or(0)) }
     }
 
-    /// The same where this is the largest of so many blocks, with `all` datatypes together.
+    /// Like [`candidate`](Self::candidate), for the largest of `blocks` blocks, which have `all` elements
+    /// together.
     ///
     /// # Safety
-    /// 1 and 2 of [`candidate`](Self::candidate).
+    /// Promises 1 and 2, as for [`candidate`](Self::candidate).
     #[inline]
     pub unsafe fn largest_of<'a>(&self, blocks: usize, all: usize) -> Option<Candidate<'a>> {
-        // SAFETY: 1 and 2.
+        // SAFETY: promises 1 and 2 for the datatype, during `'a`.
         let candidate = unsafe { self.counted(blocks, all) }?;
         if candidate.known.takes(candidate.count) {
             return Some(candidate);
@@ -71,42 +77,45 @@ impl Argument {
         candidate.stays()
     }
 
-    /// Returns what is known of it, if the call only packs or unpacks and may be worth a plan.
+    /// Like [`candidate`](Self::candidate), for a call that only packs or unpacks.
     ///
     /// # Safety
-    /// 1 and 2 of [`candidate`](Self::candidate).
+    /// Promises 1 and 2, as for [`candidate`](Self::candidate).
     #[inline]
     pub unsafe fn packing<'a>(&self) -> Option<Candidate<'a>> {
         let count = usize::try_from(self.count).ok()?;
         if !is_counting() && is_left_to_the_library(self.datatype, count) {
             return None;
         }
-        // SAFETY: 1 and 2.
+        // SAFETY: promises 1 and 2 for the datatype, during `'a`.
         unsafe { self.no_message() }
     }
 
-    /// The same of what is not a message, and has gates of its own: all that is not nothing.
+    /// Like [`candidate`](Self::candidate), for calls with other policies than messages: any non-empty
+    /// transfer.
     ///
     /// # Safety
-    /// 1 and 2 of [`candidate`](Self::candidate).
+    /// Promises 1 and 2, as for [`candidate`](Self::candidate).
     #[inline]
     pub unsafe fn no_message<'a>(&self) -> Option<Candidate<'a>> {
-        // SAFETY: 1 and 2.
+        // SAFETY: promises 1 and 2 for the datatype, during `'a`.
         unsafe { self.counted(1, usize::try_from(self.count).unwrap_or(0)) }
     }
 
-    /// The message that it is, where it may be one of an unplanned datatype.
+    /// Returns the message of `count` elements, by which a datatype may be planned.
     fn message(&self, count: usize) -> Message {
         let is_collective = self.is_collective;
         Message { count, has_to_agree: is_collective || !self.is_read, is_collective }
     }
 
+    /// Returns a candidate of any size, and counts its messages if a report is wanted.
+    ///
     /// # Safety
-    /// 1 and 2 of [`candidate`](Self::candidate).
+    /// Promises 1 and 2, as for [`candidate`](Self::candidate).
     #[inline(always)]
     unsafe fn counted<'a>(&self, blocks: usize, all: usize) -> Option<Candidate<'a>> {
         let count = usize::try_from(self.count).ok().filter(|count| *count > 0)?;
-        // SAFETY: 1 and 2.
+        // SAFETY: promises 1 and 2 for the datatype, during `'a`.
         let known = unsafe { known_with(self.datatype, self.message(count)) }?;
         if is_counting() {
             known.counted.note(blocks, all);
@@ -115,19 +124,20 @@ impl Argument {
     }
 }
 
-/// What a program names, of a datatype of which something is known.
+/// The arguments of a buffer whose datatype has a cache entry.
 #[derive(Clone, Copy)]
 pub(crate) struct Candidate<'a> {
-    known: &'a Known,
+    known: &'a CachedDatatype,
     argument: Argument,
     count: usize,
-    /// The number of messages, and that of the datatype in all of them.
+    /// The number of messages.
     blocks: usize,
+    /// The number of elements in all messages.
     all: usize,
 }
 
 impl<'a> Candidate<'a> {
-    /// Counts that it stays as it is by its layout or size, and returns `None`.
+    /// Counts that the call is forwarded unchanged because of its layout or size, and returns `None`.
     #[inline]
     fn stays<R>(&self) -> Option<R> {
         if is_counting() {
@@ -143,34 +153,36 @@ impl<'a> Candidate<'a> {
         None
     }
 
+    /// Counts that the call is forwarded unchanged for this reason.
     fn stays_by(&self, why: Stays) {
         self.known.counted.note_stay(why, self.blocks);
     }
 
-    /// How it is packed, if it should be.
+    /// Returns the engine and the count, or `None` if the call is forwarded unchanged.
     ///
     /// # Safety
-    /// MPI is usable, and what is named is there.
+    /// Promises 1 and 2 for the datatype, and promise 3 for the buffer if the call reads it.
     pub unsafe fn engine(&self, call: &Call) -> Option<Found<'a>> {
-        // SAFETY: the caller's condition.
+        // SAFETY: promises 1 and 2 for the datatype, and promise 3 for a buffer that the call reads.
         unsafe { self.engine_at(call, 0) }
     }
 
-    /// The same where the first one lies `place` datatypes behind where the buffer begins.
+    /// Like [`engine`](Self::engine), for a message whose first element lies `place` elements behind the
+    /// start of the buffer.
     ///
     /// # Safety
-    /// As of [`engine`](Self::engine).
+    /// As for [`engine`](Self::engine), for the elements from there on.
     pub unsafe fn engine_at(&self, call: &Call, place: isize) -> Option<Found<'a>> {
         let engine = self.known.engine(self.argument.datatype).filter(|_| self.known.takes(self.count));
         let Some(engine) = engine else { return self.stays() };
-        // SAFETY: the caller's condition.
+        // SAFETY: promises 1 and 2 for the datatype, and promise 3 for a buffer that the call reads.
         unsafe { self.found(call, engine, place, engine.received(self.count).is_some()) }
     }
 
-    /// The same in a call that only packs or unpacks.
+    /// Like [`engine`](Self::engine), for a call that only packs or unpacks.
     ///
     /// # Safety
-    /// As of [`engine`](Self::engine).
+    /// As for [`engine`](Self::engine).
     pub unsafe fn packing(&self, call: &Call) -> Option<Found<'a>> {
         let bytes = self.known.bytes(self.count).filter(|bytes| *bytes >= LEAST);
         let engine = bytes.and_then(|_| self.known.engine(self.argument.datatype));
@@ -178,16 +190,16 @@ impl<'a> Candidate<'a> {
         else {
             return self.stays();
         };
-        // SAFETY: the caller's condition.
+        // SAFETY: promises 1 and 2 for the datatype, and promise 3 for a buffer that the call reads.
         unsafe { self.found(call, engine, 0, true) }
     }
 
-    /// The same of what is moved to or from a window, where it is so many of a datatype; with the datatype of
-    /// the packed bytes of one. Where it is less there, it goes plain, and the rest of what is named here is
-    /// not touched.
+    /// Like [`engine`](Self::engine), for a one-sided call with `count` elements of the datatype `there` in
+    /// the window. Also returns the datatype of one packed element. If the target's size differs, the call is
+    /// forwarded unchanged: a smaller target leaves the rest of this buffer untouched.
     ///
     /// # Safety
-    /// As of [`engine`](Self::engine); that datatype is live.
+    /// As for [`engine`](Self::engine), and promise 2 for the datatype `there`.
     pub unsafe fn beside(
         &self,
         call: &Call,
@@ -197,7 +209,7 @@ impl<'a> Candidate<'a> {
             return self.stays();
         };
         let Some(engine) = self.known.engine(self.argument.datatype) else { return self.stays() };
-        // SAFETY: the caller's condition.
+        // SAFETY: promises 1 and 2 for both datatypes, and promise 3 for a buffer that the call reads.
         unsafe {
             let (size, is_contiguous) = looked_at(there);
             if size.checked_mul(count) != Some(bytes as i64) {
@@ -212,10 +224,14 @@ impl<'a> Candidate<'a> {
         }
     }
 
+    /// Returns the engine and the count, unless the buffer's address or the settings forbid packing, and
+    /// counts the reason. `goes` is `true` if the policy admits the size.
+    ///
     /// # Safety
-    /// As of [`engine`](Self::engine).
+    /// As for [`engine_at`](Self::engine_at).
     unsafe fn found(&self, call: &Call, engine: &'a Engine, place: isize, goes: bool) -> Option<Found<'a>> {
-        let Self { known, argument: Argument { buffer, datatype, is_read, .. }, count, blocks, all } = *self;
+        let Self { known, argument: Argument { buffer, datatype, is_filled, .. }, count, blocks, all } =
+            *self;
         if !engine.may_lie_at(buffer) {
             self.stays_by(Stays::Address);
             return None;
@@ -229,8 +245,9 @@ impl<'a> Candidate<'a> {
                 (true, _) if mode::packs(call.name()) => self.stays_by(Stays::Tool),
                 (true, _) => self.stays_by(Stays::Denied),
             }
-            if is_read {
-                // SAFETY: the caller's condition.
+            if is_filled {
+                // SAFETY: promises 1 and 2 for the datatype, and promise 3 for the elements from `origin` on,
+                // as the call reads them.
                 unsafe { known.counted.compare(engine, datatype, origin, count) };
             }
         }
@@ -238,13 +255,13 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Packed bytes of a datatype, and whether many of it are one block.
+/// Returns the packed size of a datatype in bytes, and `true` if consecutive elements form one block.
 ///
 /// # Safety
-/// It is live.
+/// Promises 1 and 2 for the datatype.
 unsafe fn looked_at(datatype: MPI_Datatype) -> (i64, bool) {
     let (mut size, mut lower, mut extent, mut first, mut span) = (0, 0, 0, 0, 0);
-    // SAFETY: the caller's condition; there is room for a number each.
+    // SAFETY: promises 1 and 2 for the datatype; there is room for a number each.
     unsafe {
         ffi::MPI_Type_size(datatype, &raw mut size);
         ffi::MPI_Type_get_extent(datatype, &raw mut lower, &raw mut extent);
@@ -253,18 +270,19 @@ unsafe fn looked_at(datatype: MPI_Datatype) -> (i64, bool) {
     (size.into(), [extent, span] == [size as ffi::MPI_Aint; 2])
 }
 
-/// How so many of a datatype are packed, and where that is counted.
+/// The engine for `count` elements of a datatype, and the profile that counts them.
 #[derive(Clone, Copy)]
 pub(crate) struct Found<'a> {
     pub engine: &'a Engine,
     pub count: usize,
     /// The number of messages.
     blocks: usize,
-    counted: &'a Arc<Counted>,
+    counted: &'a Arc<Profile>,
 }
 
 impl Found<'_> {
-    /// Returns the datatype of the packed bytes of one as it is sent on a communicator, if it goes packed.
+    /// Returns the datatype of one packed element as it is sent on a communicator, or `None` if the message
+    /// is forwarded unchanged.
     pub fn sent(&self, communicator: MPI_Comm) -> Option<MPI_Datatype> {
         let packed = self.engine.sent(self.count, communicator);
         if packed.is_none() {
@@ -274,45 +292,46 @@ impl Found<'_> {
         packed
     }
 
-    /// So many of it, with displacement 0 of the first at this place.
-    pub fn part(&self, origin: *mut u8, count: usize) -> Part {
+    /// Returns the part of `count` elements whose first element has its displacement 0 at `origin`.
+    pub fn part(&self, origin: *mut u8, count: usize) -> StagedPart {
         let counted = is_counting().then(|| Arc::clone(self.counted));
-        // A part of several blocks has all of one length.
+        // If a part has several blocks, all of them have the same length.
         let messages = (count / self.count).max(1);
-        Part { plan: self.engine.plan().clone(), origin, count, messages, counted }
+        StagedPart { plan: self.engine.plan().clone(), origin, count, messages, counted }
     }
 }
 
-/// Runs what may panic only by a fault of ours; then a message goes as it would without us.
+/// Runs code that panics only by a fault of this library. If it panics, returns `None`, and the call is
+/// forwarded unchanged.
 pub(crate) fn or_else_plain<R>(run: impl FnOnce() -> Option<R>) -> Option<R> {
     catch_unwind(AssertUnwindSafe(run)).ok().flatten()
 }
 
-/// Some of a datatype in memory of the program.
-pub(crate) struct Part {
+/// A number of elements of a datatype in the program's memory.
+pub(crate) struct StagedPart {
     plan: Plan,
-    /// Where displacement 0 of the first one is.
+    /// The address of displacement 0 of the first element.
     origin: *mut u8,
     count: usize,
-    /// The number of messages that it is.
+    /// The number of messages in the part.
     messages: usize,
-    /// Where it is counted, if that is wanted.
-    counted: Option<Arc<Counted>>,
+    /// The profile that counts the part, if a report is wanted.
+    counted: Option<Arc<Profile>>,
 }
 
-impl Part {
-    /// Packed bytes; nothing where that is no number.
+impl StagedPart {
+    /// Returns the packed size in bytes, or `None` if it overflows.
     fn bytes(&self) -> Option<usize> {
         self.plan.packed_size().checked_mul(self.count)
     }
 
-    /// Packs all of it, and gives the bytes behind.
+    /// Packs the part into the front of `target`, and returns the rest of `target`.
     ///
     /// # Safety
-    /// It is readable, as MPI asks for.
+    /// Promise 3 for the part.
     pub unsafe fn pack<'a>(&self, target: &'a mut [u8]) -> &'a mut [u8] {
-        // SAFETY: the caller's condition; the program does not write what it sends, and MPI too would read
-        // all of it.
+        // SAFETY: promise 3: every byte of the part is readable, initialized and not written; MPI, too, would
+        // read all of them.
         let data = unsafe { Data::from_raw_parts(&self.plan, self.count, self.origin) };
         let (packed, rest) = target.split_at_mut(data.packed_size());
         let bytes = packed.len();
@@ -321,13 +340,13 @@ impl Part {
         rest
     }
 
-    /// Unpacks as many bytes of it as there are, and gives those behind.
+    /// Unpacks the part from the front of `bytes`, as far as they reach, and returns the rest of `bytes`.
     ///
     /// # Safety
-    /// It is writable, and left alone until the program knows that it has come.
+    /// Promise 4 for the part: the program leaves it alone until it knows that the message is complete.
     pub unsafe fn unpack<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
-        // SAFETY: the caller's condition; any bytes may be written, as MPI would, and the program knows what
-        // is initialized.
+        // SAFETY: promise 4: every byte of the part is writable, and used by no one else. Any bytes may be
+        // written, as MPI would write them, and the program knows which bytes are initialized.
         let mut data = unsafe { DataMut::from_raw_parts(&self.plan, self.count, self.origin) };
         let (packed, rest) = bytes.split_at(data.packed_size().min(bytes.len()));
         let all = self.timed(packed.len(), || data.unpack_range(0, packed));
@@ -343,14 +362,14 @@ impl Part {
     }
 }
 
-/// Parts that lie in the program's memory each by itself, and packed one behind the other.
+/// Parts that lie anywhere in the program's memory, and are packed one after the other.
 pub(crate) enum Parts {
-    One(Part),
-    Many(Vec<Part>),
+    One(StagedPart),
+    Many(Vec<StagedPart>),
 }
 
 impl Parts {
-    fn list(&self) -> &[Part] {
+    fn list(&self) -> &[StagedPart] {
         match self {
             Self::One(part) => std::slice::from_ref(part),
             Self::Many(parts) => parts,
@@ -358,96 +377,99 @@ impl Parts {
     }
 }
 
-/// Memory of the program, as datatypes name it, with room for its packed bytes.
+/// Parts of the program's memory, with their packed buffer.
 pub(crate) struct Staged {
     parts: Parts,
-    /// Packed bytes of all parts.
+    /// The packed size of all parts in bytes.
     bytes: usize,
     buffer: PackBuffer,
 }
 
-// SAFETY: addresses of the program's, which it leaves alone until the message is complete, on whatever thread
-// that is found out.
+// SAFETY: promises 3 and 4: the program leaves its memory alone until the message is complete, on whatever
+// thread it finds that out.
 unsafe impl Send for Staged {}
 
 impl Staged {
-    /// Room for the packed bytes; nothing where there is no such memory.
+    /// Allocates the packed buffer, or returns `None` if there is not enough memory.
     pub fn of(parts: Parts) -> Option<Self> {
         let bytes = parts.list().iter().try_fold(0usize, |sum, part| sum.checked_add(part.bytes()?))?;
         let buffer = PackBuffer::with_room(bytes.checked_add(GAP)?).ok()?;
         Some(Self { parts, bytes, buffer })
     }
 
-    /// Packs what is in the program's memory now.
+    /// Packs the current contents of the program's memory.
     ///
     /// # Safety
-    /// It is readable, as MPI asks for.
+    /// Promise 3 for all parts.
     pub unsafe fn pack(&mut self) {
         let mut target = &mut self.buffer[..self.bytes];
         for part in self.parts.list() {
-            // SAFETY: the caller's condition.
+            // SAFETY: promise 3 for this part.
             target = unsafe { part.pack(target) };
         }
     }
 
-    /// Packed bytes of all of it.
+    /// Returns the packed size of all parts in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Where the packed bytes are.
+    /// Returns the address of the packed buffer.
     pub fn place(&mut self) -> *mut c_void {
         self.buffer.as_mut_ptr().cast()
     }
 
-    /// Unpacks all that has come.
+    /// Unpacks the whole packed buffer.
     ///
     /// # Safety
-    /// The program's memory is writable, and left alone until the program knows that it has come.
+    /// Promise 4 for all parts, as for [`StagedPart::unpack`].
     pub unsafe fn unpack(&mut self) {
-        // SAFETY: the caller's condition.
+        // SAFETY: promise 4 for all parts.
         unsafe { self.unpack_front(self.bytes) };
     }
 
-    /// The same of the first bytes.
+    /// Unpacks the first `arrived` bytes of the packed buffer.
     ///
     /// # Safety
-    /// As of [`unpack`](Self::unpack).
+    /// Promise 4, as for [`unpack`](Self::unpack).
     unsafe fn unpack_front(&mut self, arrived: usize) {
         let mut bytes = &self.buffer[..arrived];
         for part in self.parts.list() {
-            // SAFETY: the caller's condition.
+            // SAFETY: promise 4 for this part.
             bytes = unsafe { part.unpack(bytes) };
         }
     }
 }
 
-/// One side of a collective call, which may be made again and again.
-pub(crate) struct Block {
+/// One side of a collective, one-sided or exchange call, which may be started again and again.
+pub(crate) struct StagedBlock {
     pub staged: Staged,
-    /// It is packed before: what is sent, and what is received where a block of it is there already.
+    /// `true` if the buffer is packed before the call: a send buffer, or a receive buffer with a block that
+    /// the call leaves as it is.
     pub is_packed: bool,
-    /// It is unpacked behind.
+    /// `true` if the buffer is unpacked after the call.
     pub is_received: bool,
 }
 
-impl Block {
-    /// Packs what a program sends or receives, to travel as so many of `MPI_PACKED` between ranks that all do
-    /// so; with what the library is given instead. What is received is packed too, since nobody says how much
-    /// of it has come.
+impl StagedBlock {
+    /// Packs a buffer, to send or receive it as `MPI_PACKED` between peers. Also returns the arguments for
+    /// the library. A receive buffer is packed, too, since no status says how much of it has arrived.
     ///
     /// # Safety
-    /// 1. MPI is usable, and the datatype live. 2. What is named is readable, as MPI asks for.
+    /// 1. Promises 1 and 2 for the communicator and the datatype.
+    /// 2. Every byte of the buffer is readable and initialized, as in promise 3, even if the call writes the
+    ///    buffer.
     #[cfg(all(exchanges_later, not(open_mpi)))]
     pub unsafe fn of_peers(
         call: &Call,
         argument: Argument,
         communicator: MPI_Comm,
     ) -> Option<(Self, Argument)> {
-        // SAFETY: 1.
+        // SAFETY: promises 1 and 2, by condition 1.
         let candidate = unsafe { argument.candidate() }?;
         or_else_plain(|| {
-            // SAFETY: 1.
+            // SAFETY: promises 1 and 2, by condition 1; promise 3 for a buffer that the call reads, by
+            // condition 2.
             let found = unsafe { candidate.engine(call) }?;
             let (is_sent, count) = (argument.is_read, found.count);
             let goes = found.engine.received(count).is_some() && peers::all(communicator);
@@ -455,7 +477,7 @@ impl Block {
             (!is_sent || found.engine.sent(count, communicator).is_some()).then_some(())?;
             let staged = Staged::of(Parts::One(found.part(argument.buffer.cast(), count)))?;
             let mut block = Self { staged, is_packed: true, is_received: !is_sent };
-            // SAFETY: 2.
+            // SAFETY: promise 3 for a send buffer, and the same for a receive buffer, by condition 2.
             unsafe { block.begin() };
             let (place, bytes) = (block.staged.place(), block.staged.bytes() as i64);
             // SAFETY: a constant of the library.
@@ -464,30 +486,30 @@ impl Block {
         })
     }
 
-    /// Before the call.
+    /// Packs the buffer before the call, if it is packed at all.
     ///
     /// # Safety
-    /// What is packed is readable, as MPI asks for.
+    /// Every byte of a buffer that is packed is readable and initialized, as in promise 3.
     pub unsafe fn begin(&mut self) {
         if self.is_packed {
-            // SAFETY: the caller's condition.
+            // SAFETY: the caller's condition, as the buffer is packed.
             unsafe { self.staged.pack() };
         }
     }
 
-    /// When the call is complete.
+    /// Unpacks the buffer when the call is complete, if it is received.
     ///
     /// # Safety
-    /// As of [`Staged::unpack`].
+    /// Promise 4, as for [`Staged::unpack`].
     pub unsafe fn finish(&mut self) {
         if self.is_received {
-            // SAFETY: the caller's condition.
+            // SAFETY: promise 4 for a buffer that is received.
             unsafe { self.staged.unpack() };
         }
     }
 }
 
-/// A status of which something has to be known: the program's, or one of ours where it ignores it.
+/// A status that is used if the program ignores statuses.
 pub(crate) struct Status(MaybeUninit<MPI_Status>);
 
 impl Status {
@@ -495,13 +517,14 @@ impl Status {
         Self(MaybeUninit::zeroed())
     }
 
+    /// Returns the program's status, or this one if the program ignores it.
     pub fn place(&mut self, of_program: *mut MPI_Status) -> *mut MPI_Status {
         // SAFETY: a constant of the library.
         if of_program == unsafe { ffi::RSMPI_STATUS_IGNORE } { self.0.as_mut_ptr() } else { of_program }
     }
 }
 
-/// What a program sends.
+/// A message that is sent from a packed buffer.
 pub(crate) struct Outgoing {
     staged: Staged,
     datatype: MPI_Datatype,
@@ -512,39 +535,44 @@ pub(crate) struct Outgoing {
 unsafe impl Send for Outgoing {}
 
 impl Outgoing {
-    /// Packs what is named, if it should be.
+    /// Packs a send buffer, or returns `None` if the call is forwarded unchanged.
     ///
     /// # Safety
-    /// 1. MPI is usable, and the datatype live. 2. What is named is readable, as MPI asks for.
+    /// 1. Promises 1 and 2 for the communicator and the datatype.
+    /// 2. Promise 3 for the buffer.
     #[inline]
     pub unsafe fn of(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
-        // SAFETY: 1.
+        // SAFETY: promises 1 and 2, by condition 1.
         let candidate = unsafe { argument.candidate() }?;
         or_else_plain(|| {
-            // SAFETY: 1.
+            // SAFETY: conditions 1 and 2, as of the caller.
             let mut outgoing = unsafe { Self::room(call, candidate, communicator) }?;
-            // SAFETY: 2.
+            // SAFETY: promise 3, by condition 2.
             unsafe { outgoing.pack() };
             Some(outgoing)
         })
     }
 
-    /// Room for what is packed later.
+    /// Allocates the packed buffer of a message that is packed later: its bytes need not be there yet.
     ///
     /// # Safety
-    /// 1. MPI is usable, and the datatype live.
+    /// Promises 1 and 2 for the communicator and the datatype.
     #[inline]
     pub unsafe fn unpacked(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
-        // SAFETY: 1.
+        let argument = Argument { is_filled: false, ..argument };
+        // SAFETY: promises 1 and 2, as of the caller.
         let candidate = unsafe { argument.candidate() }?;
-        // SAFETY: 1.
+        // SAFETY: promises 1 and 2, as of the caller; the buffer is not filled.
         or_else_plain(|| unsafe { Self::room(call, candidate, communicator) })
     }
 
+    /// Allocates the packed buffer of a candidate. Reads the program's buffer if a report is wanted and the
+    /// buffer is filled.
+    ///
     /// # Safety
-    /// 1. MPI is usable, and the datatype live.
+    /// Promises 1 and 2 for the communicator and the datatype; if the buffer is filled, promise 3 for it.
     unsafe fn room(call: &Call, candidate: Candidate<'_>, communicator: MPI_Comm) -> Option<Self> {
-        // SAFETY: 1.
+        // SAFETY: promises 1 to 3, as of the caller.
         let found = unsafe { candidate.engine(call) }?;
         let argument = candidate.argument;
         let datatype = found.sent(communicator)?;
@@ -552,31 +580,32 @@ impl Outgoing {
         Some(Self { staged, datatype, count: argument.count })
     }
 
-    /// Packs what is in the program's buffer now.
+    /// Packs the current contents of the program's buffer.
     ///
     /// # Safety
-    /// 2 of [`of`](Self::of).
+    /// Promise 3 for the buffer: condition 2 of [`of`](Self::of).
     pub unsafe fn pack(&mut self) {
-        // SAFETY: 2.
+        // SAFETY: promise 3 for the buffer.
         unsafe { self.staged.pack() };
     }
 
-    /// What the library is to send: the packed bytes, and as many of their datatype as of the program's.
+    /// Returns the arguments for the library: the packed buffer, and the same count of its datatype.
     pub fn argument(&self) -> Argument {
         let Self { staged, datatype, count } = self;
         Argument::read(staged.buffer.as_ptr().cast(), *count, *datatype)
     }
 }
 
-/// What a program receives.
+/// A message that is received into a packed buffer.
 pub(crate) struct Incoming {
     staged: Staged,
-    /// The datatype of the packed bytes, and how many of it.
+    /// The datatype of the packed buffer.
     datatype: MPI_Datatype,
+    /// The number of elements of that datatype.
     count: i64,
-    /// Where the datatype has a gap: how many bytes are behind it.
+    /// The number of bytes behind the gap: 0 without a truncation guard.
     behind: usize,
-    /// Keeps that datatype.
+    /// The datatype with the gap, which is kept live.
     _whole: Option<Arc<Whole>>,
 }
 
@@ -584,36 +613,39 @@ pub(crate) struct Incoming {
 unsafe impl Send for Incoming {}
 
 impl Incoming {
-    /// Room for a message, which may be shorter, or be longer and an error. All ranks may receive so.
+    /// Allocates the packed buffer for a message, which may be shorter than the buffer; a longer one is an
+    /// error. The sender need not be a peer.
     ///
     /// # Safety
-    /// 1. MPI is usable, and the datatype live.
+    /// Promises 1 and 2 for the datatype.
     #[inline]
     pub unsafe fn message(call: &Call, argument: Argument) -> Option<Self> {
-        // SAFETY: 1.
+        // SAFETY: promises 1 and 2 for the datatype.
         let candidate = unsafe { argument.candidate() }?;
         or_else_plain(|| {
-            // SAFETY: 1.
+            // SAFETY: promises 1 and 2 for the datatype; the call does not read the buffer, so promise 3 is
+            // not needed.
             let found = unsafe { candidate.engine(call) }?;
             Self::with_gap(found, argument)
         })
     }
 
-    /// A message that is sent, and replaced by one that is received.
+    /// Packs a message that is sent, for a received message that replaces it.
     ///
     /// # Safety
-    /// 1. MPI is usable, and the datatype live. 2. What is named is readable, as MPI asks for.
+    /// 1. Promises 1 and 2 for the communicator and the datatype.
+    /// 2. Promise 3 for the buffer, before the call.
     pub unsafe fn replaced(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
-        // It counts as two: what is sent, and what is received.
+        // The call counts as two messages: one that is sent, and one that is received.
         let both = usize::try_from(argument.count).unwrap_or(0).saturating_mul(2);
-        // SAFETY: 1.
+        // SAFETY: promises 1 and 2, by condition 1.
         let candidate = unsafe { argument.largest_of(2, both) }?;
         or_else_plain(|| {
-            // SAFETY: 1.
+            // SAFETY: promises 1 to 3, by conditions 1 and 2.
             let found = unsafe { candidate.engine(call) }?;
             found.sent(communicator)?;
             let mut packed = Self::with_gap(found, argument)?;
-            // SAFETY: 2.
+            // SAFETY: promise 3, by condition 2.
             unsafe { packed.staged.pack() };
             let before = packed.staged.bytes - packed.behind;
             packed.staged.buffer.copy_within(before..before + packed.behind, before + GAP);
@@ -621,6 +653,7 @@ impl Incoming {
         })
     }
 
+    /// Allocates the packed buffer for a received message, with the truncation guard if there is one.
     fn with_gap(found: Found<'_>, argument: Argument) -> Option<Self> {
         let Found { engine, count, .. } = found;
         let Some(datatype) = engine.received(count) else {
@@ -635,16 +668,17 @@ impl Incoming {
         Some(Self { staged, datatype: whole.raw(), count: 1, behind: gap.last(), _whole: Some(whole) })
     }
 
-    /// What the library is to receive into.
+    /// Returns the arguments for the library to receive into.
     pub fn argument(&mut self) -> Argument {
         Argument::written(self.staged.place(), self.count, self.datatype)
     }
 
-    /// Has the library receive a message, with a status of which something is known behind.
+    /// Receives a message by `receive`, and unpacks it. The status that `receive` gets can be read
+    /// afterwards.
     ///
     /// # Safety
-    /// 1 of [`arrived`](Self::arrived). 2. `receive` hands on what it is given, and gives what the library
-    /// says.
+    /// 1. Condition 1 of [`arrived`](Self::arrived).
+    /// 2. `receive` forwards the call with the arguments that it gets, and returns the library's code.
     pub unsafe fn receive(
         mut self,
         status: *mut MPI_Status,
@@ -654,7 +688,8 @@ impl Incoming {
         let status = own.place(status);
         let code = receive(self.argument(), status);
         if code == SUCCESS {
-            // SAFETY: 1 and 2.
+            // SAFETY: condition 1 is that of the caller; by condition 2 the status is that of a message
+            // without an error.
             unsafe { self.arrived(status) };
         }
         code
@@ -663,38 +698,39 @@ impl Incoming {
     /// Unpacks what has arrived of a message with this status.
     ///
     /// # Safety
-    /// 1. What was named is writable, and the program leaves it alone until it knows that the message is
-    ///    there.
-    /// 2. The status is that of the message, which was received without an error.
+    /// 1. Promise 4 for the buffer: the program leaves it alone until it knows that the message is complete.
+    /// 2. Promise 1; the status is that of the message, which was received without an error.
     pub unsafe fn arrived(&mut self, status: *const MPI_Status) {
         let (mut bytes, mut cancelled) = (0, 0);
-        // SAFETY: 2; there is room for a flag and for a number.
+        // SAFETY: promise 1 and the status, by condition 2; there is room for a flag and for a number.
         unsafe {
             ffi::MPI_Test_cancelled(status, &raw mut cancelled);
             ffi::MPI_Get_count(status, ffi::RSMPI_UINT8_T, &raw mut bytes);
         }
         if cancelled == 0 {
             let bytes = usize::try_from(bytes).unwrap_or(0).min(self.staged.bytes);
-            // SAFETY: 1.
+            // SAFETY: promise 4 for the buffer, by condition 1.
             unsafe { self.unpack_front(bytes) };
         }
     }
 
+    /// Closes the gap, and unpacks the first `arrived` bytes of the message.
+    ///
     /// # Safety
-    /// 1 of [`arrived`](Self::arrived).
+    /// Promise 4 for the buffer, as in condition 1 of [`arrived`](Self::arrived).
     unsafe fn unpack_front(&mut self, arrived: usize) {
         let before = self.staged.bytes - self.behind;
         if arrived > before && self.behind > 0 {
             let behind = before + GAP..arrived + GAP;
             self.staged.buffer.copy_within(behind, before);
         }
-        // SAFETY: 1.
+        // SAFETY: promise 4 for the buffer.
         unsafe { self.staged.unpack_front(arrived) };
     }
 }
 
 #[cfg(all(exchanges_later, not(open_mpi)))]
 unsafe extern "C" {
-    /// `MPI_PACKED`.
+    /// Returns `MPI_PACKED`.
     fn dtype_interpose_packed() -> MPI_Datatype;
 }

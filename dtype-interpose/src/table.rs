@@ -1,52 +1,51 @@
-//! All functions of MPI, by what they do with messages: one list for all that has to be known of each.
+//! The table of all functions of MPI, by their roles in the life of a message.
 //!
-//! A message that a rank sends packed has to be received, completed and unpacked by calls that are
-//! intercepted. The code asks for the functions of a role here, and never keeps a list of some names. A test
-//! reads the header, the symbols and the Fortran bindings of the installed library, and fails on a function
-//! that is not here.
+//! A message that is sent packed must be received, completed and unpacked by intercepted calls. The code asks
+//! this table for the functions of a role, and keeps no other lists of names. A test reads the header, the
+//! symbols and the Fortran bindings of the installed library, and fails if a function is not in the table.
 
 use std::collections::HashMap;
 
-/// The part of a function in the life of a message.
+/// The role of a function in the life of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
-    /// Sends a message.
+    /// Functions that send a message.
     Sends,
-    /// Receives a message of any of those that send.
+    /// Functions that receive a message, whichever function has sent it.
     Receives,
-    /// Moves data between calls of the same name on several ranks.
+    /// Functions that move data between calls of the same name on several ranks.
     Collective,
-    /// Moves data to or from a window.
+    /// Functions that move data to or from a window.
     Moves,
-    /// Starts, completes or frees a request.
+    /// Functions that start, complete or free a request.
     CompletesRequests,
-    /// Completes what moves data to or from a window.
+    /// Functions that complete operations on a window.
     CompletesMoves,
-    /// Packs or unpacks in a buffer of the program.
+    /// Functions that pack into a buffer of the program, or unpack from it.
     Packs,
-    /// Begins or ends MPI, a datatype or a communicator.
+    /// Functions that begin or end MPI, a datatype or a communicator.
     Lifetime,
-    /// Has no part in a message that may go packed.
+    /// Functions that take no part in a message that may be packed.
     Other,
 }
 
-/// The functions of each role, without the ending `_c` of large counts.
+/// The functions of each role, without the suffix `_c` of large counts.
 const FUNCTIONS: [(Role, &str); 14] = [
-    // Chapter 3: they send one message, now or when they are started.
+    // Chapter 3: send one message, at once or at each start.
     (
         Role::Sends,
         "MPI_Send MPI_Bsend MPI_Ssend MPI_Rsend MPI_Isend MPI_Ibsend MPI_Issend MPI_Irsend MPI_Send_init \
          MPI_Bsend_init MPI_Ssend_init MPI_Rsend_init MPIX_Send_enqueue MPIX_Isend_enqueue \
          MPIX_Stream_send MPIX_Stream_isend",
     ),
-    // Chapter 3: they receive one message, whatever call has sent it.
+    // Chapter 3: receive one message, whichever function has sent it.
     (
         Role::Receives,
         "MPI_Recv MPI_Irecv MPI_Recv_init MPI_Mrecv MPI_Imrecv MPI_Sendrecv MPI_Sendrecv_replace \
          MPI_Isendrecv MPI_Isendrecv_replace MPIX_Recv_enqueue MPIX_Irecv_enqueue MPIX_Stream_recv \
          MPIX_Stream_irecv",
     ),
-    // Chapters 6 and 8: they move data between the same calls of other ranks.
+    // Chapters 6 and 8: move data between calls of the same name on several ranks.
     (
         Role::Collective,
         "MPI_Bcast MPI_Ibcast MPI_Bcast_init MPI_Gather MPI_Igather MPI_Gather_init MPI_Gatherv \
@@ -60,9 +59,9 @@ const FUNCTIONS: [(Role, &str); 14] = [
          MPI_Ineighbor_alltoallv MPI_Neighbor_alltoallv_init MPI_Neighbor_alltoallw \
          MPI_Ineighbor_alltoallw MPI_Neighbor_alltoallw_init",
     ),
-    // Chapter 12: they move data to and from windows.
+    // Chapter 12: move data to and from windows.
     (Role::Moves, "MPI_Put MPI_Get"),
-    // Chapter 3: they start, complete and free requests.
+    // Chapter 3: start, complete and free requests.
     (
         Role::CompletesRequests,
         "MPI_Start MPI_Startall MPI_Wait MPI_Waitall MPI_Waitany MPI_Waitsome MPI_Test MPI_Testall \
@@ -70,15 +69,15 @@ const FUNCTIONS: [(Role, &str); 14] = [
          MPI_Request_get_status_any MPI_Request_get_status_some MPI_Request_free MPIX_Wait_enqueue \
          MPIX_Waitall_enqueue MPIX_Request_is_complete",
     ),
-    // Chapter 12: they complete what moves data to and from windows.
+    // Chapter 12: complete operations on windows.
     (
         Role::CompletesMoves,
         "MPI_Win_fence MPI_Win_complete MPI_Win_unlock MPI_Win_unlock_all MPI_Win_flush MPI_Win_flush_all \
          MPI_Win_flush_local MPI_Win_flush_local_all MPI_Win_free",
     ),
-    // Chapter 5: they pack into buffers of the program.
+    // Chapter 5: pack into buffers of the program, and unpack from them.
     (Role::Packs, "MPI_Pack MPI_Unpack"),
-    // Chapters 5, 7 and 11: the beginning and the end of MPI, of datatypes, and of groups of ranks.
+    // Chapters 5, 7 and 11: begin and end MPI, datatypes and groups of ranks.
     (
         Role::Lifetime,
         "MPI_Init MPI_Init_thread MPI_Finalize MPI_Type_commit MPI_Type_dup MPI_Type_free \
@@ -143,8 +142,8 @@ const FUNCTIONS: [(Role, &str); 14] = [
          MPIX_Threadcomm_finish MPIX_Threadcomm_free MPIX_Threadcomm_init MPIX_Threadcomm_start \
          MPIX_Type_iov MPIX_Type_iov_len MPIX_Win_create_errhandler_x",
     ),
-    // Partitioned messages, reductions, and moves with requests: they match only their own kind, and
-    // stay as they are.
+    // Partitioned communication, reductions, and one-sided operations with requests: they match only their
+    // own kind, and are not intercepted.
     (
         Role::Other,
         "MPI_Accumulate MPI_Allreduce MPI_Allreduce_init MPI_Compare_and_swap MPI_Exscan MPI_Exscan_init \
@@ -154,7 +153,7 @@ const FUNCTIONS: [(Role, &str); 14] = [
          MPI_Reduce_scatter MPI_Reduce_scatter_block MPI_Reduce_scatter_block_init \
          MPI_Reduce_scatter_init MPI_Rget MPI_Rget_accumulate MPI_Rput MPI_Scan MPI_Scan_init",
     ),
-    // Handles and statuses in Fortran and in the ABI.
+    // Conversions of handles and statuses, for Fortran and for the ABI.
     (
         Role::Other,
         "MPI_Comm_c2f MPI_Comm_f2c MPI_Comm_fromint MPI_Comm_toint MPI_Errhandler_c2f MPI_Errhandler_f2c \
@@ -167,7 +166,7 @@ const FUNCTIONS: [(Role, &str); 14] = [
          MPI_Type_f2c MPI_Type_fromint MPI_Type_toint MPI_Win_c2f MPI_Win_f2c MPI_Win_fromint \
          MPI_Win_toint",
     ),
-    // All else.
+    // All other functions.
     (
         Role::Other,
         "MPI_Abi_get_fortran_booleans MPI_Abi_get_fortran_info MPI_Abi_get_info MPI_Abi_get_version \
@@ -227,12 +226,12 @@ const FUNCTIONS: [(Role, &str); 14] = [
     ),
 ];
 
-/// Returns the names of a role, without the ending `_c`.
+/// Returns the names of the functions of a role, without the suffix `_c`.
 pub(crate) fn names(role: Role) -> impl Iterator<Item = &'static str> {
     FUNCTIONS.iter().filter(move |(of, _)| *of == role).flat_map(|(_, names)| names.split_whitespace())
 }
 
-/// Returns the role of each function, by its name without the ending `_c`.
+/// Returns the role of each function, by its name without the suffix `_c`.
 pub(crate) fn roles() -> HashMap<&'static str, Role> {
     let rows = FUNCTIONS.into_iter();
     rows.flat_map(|(role, names)| names.split_whitespace().map(move |name| (name, role))).collect()

@@ -1,9 +1,9 @@
-//! Other tools in the program, and the program itself: whether calls come to this library.
+//! The search for calls that bypass this library, in other tools and in the program itself.
 //!
-//! A tool that stands before this library may go past it, to `PMPI_Wait` and its like; so may a program that
-//! calls those itself, or one that calls a function which is not intercepted. Then nobody would unpack the
-//! messages of calls that were intercepted. So these go packed only if all calls that have to follow come
-//! here: the functions of a [`Role`], as far as any loaded object imports them.
+//! A tool that precedes this library in the program's lookup order may call `PMPI_Wait` and the like. So may
+//! the program, and it may call a function that is not intercepted. Such a call does not unpack a message
+//! that an intercepted call has staged. So a call is packed only if all later calls for its message are
+//! intercepted: the functions of a [`Role`], as far as any loaded object imports them.
 
 use std::{
     ffi::{CStr, CString},
@@ -17,7 +17,7 @@ use crate::{
     table::{self, Role},
 };
 
-/// Returns `true` if the calls that complete this one come here.
+/// Returns `true` if the calls that complete `call` are intercepted.
 pub(crate) fn complete_here(call: &str) -> bool {
     static REQUESTS: LazyLock<bool> =
         LazyLock::new(|| Callers::now().past_us(Role::CompletesRequests).is_empty());
@@ -31,10 +31,10 @@ pub(crate) fn complete_here(call: &str) -> bool {
     }
 }
 
-/// The objects that are loaded now, as far as they import functions of MPI. What is loaded later is not seen.
+/// The functions of MPI that the currently loaded objects import. Objects that are loaded later are not seen.
 pub(crate) struct Callers {
     imports: Vec<Import>,
-    /// The addresses at which this library and the MPI library begin.
+    /// The start addresses of this library (`own`) and of the MPI library (`library`).
     own: *mut c_void,
     library: *mut c_void,
 }
@@ -47,17 +47,17 @@ impl Callers {
         Self { imports, own, library }
     }
 
-    /// Returns the functions of a role that some object calls past this library.
+    /// Returns the functions of a role for which some object bypasses this library.
     pub fn past_us(&self, role: Role) -> Vec<CString> {
         let both = table::names(role).flat_map(|name| [name.to_owned(), format!("{name}_c")]);
         both.filter_map(|name| CString::new(name).ok()).filter(|name| self.goes_past_us(name)).collect()
     }
 
-    /// Returns the functions of the MPI library that some object imports and that are not in the table:
-    /// nobody knows what they receive.
+    /// Returns the functions of the MPI library that some object imports and the table does not have. Such a
+    /// function may receive messages.
     pub fn unknown(&self) -> Vec<&CStr> {
         let roles = table::roles();
-        // Constants are in upper case.
+        // The names of constants are in upper case.
         let is_function = |name: &str| name.contains(|letter: char| letter.is_ascii_lowercase());
         let is_unknown = |import: &&Import| {
             let name = import.name.to_str().unwrap_or_default();
@@ -71,15 +71,15 @@ impl Callers {
         self.imports.iter().filter(is_unknown).map(|import| import.name.as_c_str()).collect()
     }
 
-    /// Returns `true` if some object calls a function, and the call does not come here.
+    /// Returns `true` if some object calls a function without passing through this library.
     fn goes_past_us(&self, name: &CStr) -> bool {
         let first = first_of(name);
         let found = object_of(first);
         let by_name = match found {
             _ if first.is_null() || found == self.own => false,
-            // The library's own function: it is not intercepted here.
+            // The first definition is the MPI library's: the function is not intercepted.
             _ if found == self.library => self.imports.iter().any(|import| *import.name == *name),
-            // Another tool's.
+            // The first definition is another tool's.
             _ => true,
         };
         let second = [b"P", name.to_bytes()].concat();
@@ -90,25 +90,26 @@ impl Callers {
     }
 }
 
-/// Returns the address of the first function of a name, in the order in which programs look for it.
+/// Returns the address of the first definition of a name in the program's lookup order, or null.
 fn first_of(name: &CStr) -> *mut c_void {
     // SAFETY: the name ends in a zero.
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
 }
 
-/// Returns `true` if an import is that of the MPI library itself, or of one of its plugins and bindings.
+/// Returns `true` if the importing object is the MPI library itself, or one of its plugins or bindings.
 fn is_part_of_mpi(import: &Import) -> bool {
     let file = import.file.to_string_lossy();
     let name = Path::new(&*file).file_name().unwrap_or_default().to_string_lossy();
     ["libmpi", "mca_", "libmca_"].iter().any(|front| name.starts_with(front))
 }
 
-/// Returns `true` if the object of an import has a function of this name itself, as tools have.
+/// Returns `true` if the importing object itself defines a function of this name, as tools do.
 fn defines(import: &Import, name: &CStr) -> bool {
     if import.file.is_empty() {
         return false;
     }
-    // SAFETY: both end in a zero. What is not loaded is not loaded by this, and what is stays loaded.
+    // SAFETY: both strings end in a zero. `RTLD_NOLOAD` loads nothing, and `dlclose` releases only the
+    // reference that `dlopen` has taken.
     unsafe {
         let object = libc::dlopen(import.file.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY);
         if object.is_null() {

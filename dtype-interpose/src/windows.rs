@@ -1,5 +1,7 @@
-//! What is under way to and from windows of other ranks with packed bytes (MPI 4.1 chapter 12): it lives
-//! until the program has said that it is complete here, and what is got is unpacked then.
+//! One-sided operations under way with packed buffers (MPI 4.1 chapter 12).
+//!
+//! A packed buffer lives until a call of the program completes the operation on this rank. This call unpacks
+//! the data of an `MPI_Get`.
 
 use std::{
     os::raw::c_int,
@@ -16,62 +18,63 @@ use crate::{
     call::{Call, SUCCESS},
     handle::number,
     lock::lock,
-    staged::{Argument, Block, Parts, Staged, or_else_plain},
+    staged::{Argument, Parts, Staged, StagedBlock, or_else_plain},
 };
 
-/// Put or got, with the window and the other rank.
+/// An `MPI_Put` or `MPI_Get`, with its window and its target rank.
 #[derive(Clone, Copy)]
 pub(crate) struct Move {
     pub window: MPI_Win,
     pub rank: c_int,
-    /// How many of which datatype there.
+    /// The count and the datatype at the target.
     pub there: (i64, MPI_Datatype),
     pub is_got: bool,
 }
 
-/// What is under way, by window and rank, each with its number.
-type UnderWay = HashMap<(usize, c_int), Vec<(u64, Block)>>;
+/// The blocks of the operations under way, by window and rank, each with its sequence number.
+type UnderWay = HashMap<(usize, c_int), Vec<(u64, StagedBlock)>>;
 
 static UNDER_WAY: Mutex<Option<UnderWay>> = Mutex::new(None);
-/// The number of the next.
+/// The sequence number of the next operation.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
-/// How many bytes are under way.
+/// The number of packed bytes under way.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// As many bytes are under way at the same time: programs may say late that anything is complete, and then
-/// libraries have long written most of it.
+/// The most packed bytes that may be under way at the same time. Programs may complete operations long after
+/// the library has transferred the data, and the packed buffers live until then.
 const MOST: usize = 64 << 20;
 
-/// Whether anything is under way.
+/// Returns `true` if operations with packed buffers are under way.
 #[inline]
 pub(crate) fn any() -> bool {
     BYTES.load(Ordering::Acquire) > 0
 }
 
 impl Move {
-    /// What the library is given instead of what is named, with the packed bytes, if they should be.
+    /// Stages the operation: packs the data of a put, or reserves a packed buffer for a get. Returns the
+    /// argument to forward with its block, or `None` if the call is forwarded unchanged.
     ///
     /// # Safety
-    /// 1. MPI is usable, and the datatypes live. 2. What is put is readable, as MPI asks for.
-    pub unsafe fn packed(&self, call: &Call, named: Argument) -> Option<(Argument, Block)> {
-        // SAFETY: 1.
+    /// 1. Promises 1 and 2 for both datatypes. 2. Promise 3 for the buffer of a put.
+    pub unsafe fn packed(&self, call: &Call, named: Argument) -> Option<(Argument, StagedBlock)> {
+        // SAFETY: condition 1.
         let candidate = unsafe { named.no_message() }?;
         or_else_plain(|| {
             // SAFETY: a constant of the library.
             (self.rank != unsafe { ffi::RSMPI_PROC_NULL }).then_some(())?;
-            // SAFETY: 1.
+            // SAFETY: conditions 1 and 2.
             let (found, datatype) = unsafe { candidate.beside(call, self.there) }?;
             let staged = Staged::of(Parts::One(found.part(named.buffer.cast(), found.count)))?;
             (BYTES.load(Ordering::Relaxed) + staged.bytes() <= MOST).then_some(())?;
-            let mut block = Block { staged, is_packed: !self.is_got, is_received: self.is_got };
-            // SAFETY: 2.
+            let mut block = StagedBlock { staged, is_packed: !self.is_got, is_received: self.is_got };
+            // SAFETY: condition 2.
             unsafe { block.begin() };
             Some((Argument { buffer: block.staged.place(), datatype, ..named }, block))
         })
     }
 
-    /// Keeps what is under way now, if the call has succeeded.
-    pub fn keep(&self, code: c_int, block: Option<Block>) -> c_int {
+    /// Keeps the block of an operation if its call has succeeded. Returns `code`.
+    pub fn keep(&self, code: c_int, block: Option<StagedBlock>) -> c_int {
         if let Some(block) = block.filter(|_| code == SUCCESS) {
             BYTES.fetch_add(block.staged.bytes(), Ordering::Release);
             let mut under_way = lock(&UNDER_WAY);
@@ -82,21 +85,22 @@ impl Move {
     }
 }
 
-/// Makes a call after which what was under way on a window is complete here: with one rank, or with all.
+/// Makes a call that completes the operations on a window, with one rank or with all (`None`), and unpacks
+/// the data of gets.
 ///
 /// # Safety
-/// What is got is writable, and left alone until that call.
+/// Promise 4 for the buffers of all gets under way on the window, until this function returns.
 pub(crate) unsafe fn complete(window: MPI_Win, rank: Option<c_int>, call: impl FnOnce() -> c_int) -> c_int {
     if !any() {
         return call();
     }
-    // What other threads begin from now on is not complete.
+    // Operations that other threads start from here on are not complete when `call` returns.
     let (window, next) = (number(window), NUMBER.load(Ordering::Acquire));
     let code = call();
     if code != SUCCESS {
         return code;
     }
-    // What is not there any more another thread has unpacked: all is done in one lock.
+    // If another thread has removed a block, it has also unpacked it: the lock is held for both steps.
     let mut under_way = lock(&UNDER_WAY);
     let map = under_way.get_or_insert_default();
     for ((of, to), blocks) in map.iter_mut() {
@@ -112,7 +116,8 @@ pub(crate) unsafe fn complete(window: MPI_Win, rank: Option<c_int>, call: impl F
     code
 }
 
-/// Behind `MPI_Finalize`: what is under way still then is the library's to the end of the process.
+/// Leaks the blocks still under way, after `MPI_Finalize`: the library may use their buffers until the
+/// process ends.
 pub(crate) fn end() {
     lock(&UNDER_WAY).take().into_iter().flatten().for_each(std::mem::forget);
     BYTES.store(0, Ordering::Release);

@@ -1,7 +1,7 @@
-//! Programs as they are, with the preloaded library and without it: what they receive, pack and are told must
-//! be the same, whether it is preloaded on all ranks or on some.
+//! Runs programs with the preloaded library and without it. What they receive, pack and are told must be the
+//! same, whether the library is preloaded on all ranks or on some.
 //!
-//! `cargo xtask test` runs this on every library.
+//! `cargo xtask test` runs these tests with every MPI library.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,8 +26,8 @@ mod table;
 
 use table::Role;
 
-/// The preloaded library, with the archive beside it. A test has cargo build it, which it does not by itself
-/// for what no test is linked to.
+/// Returns the preloaded library; the archive lies beside it. Cargo does not build a library to which no test
+/// is linked, so this builds it.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -35,13 +35,13 @@ fn library() -> &'static Path {
         build.args(["build", "--quiet", "--package", "dtype-interpose"]);
         let output = build.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        // Beside the folder of the tests.
+        // The library lies one folder above the tests.
         let built = env::current_exe().unwrap().parent().unwrap().with_file_name("libdtype_mpi.so");
         launch::preloaded(&built).unwrap()
     })
 }
 
-/// Where programs go.
+/// Returns the folder for compiled programs.
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
@@ -61,15 +61,16 @@ fn mpicc() -> String {
     env::var("MPICC").unwrap_or_else(|_| "mpicc".into())
 }
 
-/// Held while a program runs: ranks that wait keep a core busy.
+/// Held while a program runs, since ranks that wait keep a core busy.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Runs a program on ranks of which these preload the library, and gives what it says.
+/// Runs a program with a rank for each item of `preloaded`, and returns its output. The item is `true` if the
+/// rank preloads the library.
 fn run(program: &[&OsStr], preloaded: &[bool], environment: &[(&str, OsString)]) -> String {
     run_with(&library().display().to_string(), program, preloaded, environment)
 }
 
-/// The same with these libraries.
+/// Like [`run`], with these libraries.
 fn run_with(
     libraries: &str,
     program: &[&OsStr],
@@ -92,7 +93,7 @@ fn run_with(
         }
         command.args(program);
     }
-    // What a test says about modes it says itself.
+    // A test passes the settings that it needs.
     for name in ["DTYPE_INTERPOSE", "DTYPE_ALLOW", "DTYPE_DENY", "DTYPE_PEERS", "DTYPE_PLAN", "DTYPE_REPORT"]
     {
         command.env_remove(name);
@@ -105,12 +106,12 @@ fn run_with(
     finished.output
 }
 
-/// The lines of a program by what they begin with.
+/// Returns the lines of a program's output by their first words.
 fn lines(program: &Path, preloaded: &[bool], arguments: &[&str]) -> BTreeMap<String, String> {
     lines_with(&library().display().to_string(), program, preloaded, arguments, "first")
 }
 
-/// As [`lines`], with these libraries; `plan` is the value of `DTYPE_PLAN`.
+/// Like [`lines`], with these libraries and this value of `DTYPE_PLAN`.
 fn lines_with(
     libraries: &str,
     program: &Path,
@@ -125,16 +126,16 @@ fn lines_with(
         Some((name.to_owned(), rest.to_owned()))
     };
     let output = run_with(libraries, &command, preloaded, &[("DTYPE_PLAN", plan.into())]);
-    // What begins so is the library's.
+    // Lines that begin with a bracket are the MPI library's.
     output.lines().filter(|line| !line.starts_with('[')).filter_map(line).collect()
 }
 
-/// What two ranks report of a program.
+/// Returns the sum of the reports of two ranks that run a program.
 fn reported(program: &[&OsStr], environment: &[(&str, OsString)]) -> Option<Report> {
     reported_with(&library().display().to_string(), program, environment)
 }
 
-/// The same with these libraries preloaded; with none where that is empty.
+/// Like [`reported`], with these libraries preloaded, or with none if `libraries` is empty.
 fn reported_with(libraries: &str, program: &[&OsStr], environment: &[(&str, OsString)]) -> Option<Report> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let file = folder().join(format!("report-{}", NUMBER.fetch_add(1, Ordering::Relaxed)));
@@ -153,7 +154,7 @@ fn reported_with(libraries: &str, program: &[&OsStr], environment: &[(&str, OsSt
     Some(sum)
 }
 
-/// Messages and packed ones, as a program's reports say.
+/// Returns the numbers of messages and of packed messages in a program's reports.
 fn counted(program: &[&OsStr], environment: &[(&str, OsString)]) -> [u64; 2] {
     counts(reported(program, environment))
 }
@@ -164,8 +165,8 @@ fn counts(report: Option<Report>) -> [u64; 2] {
     counts.fold([0, 0], |sum, counts| [sum[0] + counts[0], sum[1] + counts[1]])
 }
 
-/// Checks that a program receives the same with all ways of preloading on two ranks: planned at the first
-/// message, and on all ranks also when it pays.
+/// Checks that a program receives the same with all ways of preloading on two ranks. Datatypes are planned at
+/// the first message; if all ranks preload the library, also when a plan pays.
 fn is_the_same_with_it(program: &Path, least: usize, arguments: &[&str]) {
     let plain = lines(program, &[false, false], arguments);
     assert!(plain.len() >= least, "{} programs", plain.len());
@@ -185,7 +186,8 @@ fn programs_in_c_receive_the_same() {
     is_the_same_with_it(&compiled(&mpicc(), &[], "tests/c/suite.c", "suite"), 700, &[]);
 }
 
-/// The functions of MPI that a header declares or a library defines: names with a letter in lower case.
+/// Returns the functions of MPI that a header declares or a library defines: names with a letter in lower
+/// case.
 fn functions<'a>(words: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
     let is_function = |word: &&str| {
         (word.starts_with("MPI_") || word.starts_with("MPIX_")) && word.contains(|c: char| c.is_lowercase())
@@ -193,7 +195,7 @@ fn functions<'a>(words: impl Iterator<Item = &'a str>) -> BTreeSet<String> {
     words.filter(is_function).map(str::to_owned).collect()
 }
 
-/// The names that objects of a running program define and import: those of the MPI library and its bindings.
+/// The names that an object defines and imports.
 struct Symbols {
     defined: BTreeSet<String>,
     imported: BTreeSet<String>,
@@ -210,7 +212,7 @@ fn symbols(file: &Path) -> Symbols {
     Symbols { defined: names(false), imported: names(true) }
 }
 
-/// The libraries of MPI that a program is linked with.
+/// Returns the libraries of MPI that a program is linked with.
 fn libraries_of(program: &Path) -> Vec<PathBuf> {
     let output = Command::new("ldd").arg(program).output().expect("there is a `ldd`");
     let text = String::from_utf8(output.stdout).unwrap();
@@ -222,7 +224,8 @@ fn libraries_of(program: &Path) -> Vec<PathBuf> {
 /// The roles of functions that must not be called past the preloaded library.
 const FOLLOWING: [Role; 3] = [Role::Receives, Role::CompletesRequests, Role::CompletesMoves];
 
-/// A function that the table lacks could be called past us, and nobody would know what it receives.
+/// Checks the table against the header and the symbols. A program could call a function that the table lacks
+/// past the preloaded library, which does not know what that function receives.
 #[test]
 fn the_table_has_all_functions_of_the_installed_library() {
     let program = compiled(&mpicc(), &[], "tests/c/suite.c", "suite-of-symbols");
@@ -231,7 +234,7 @@ fn the_table_has_all_functions_of_the_installed_library() {
     let output = Command::new(mpicc()).arg("-E").arg(&header).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let declared = functions(text.split(|letter: char| !letter.is_alphanumeric() && letter != '_'));
-    // Types are written like functions.
+    // Types are named like functions, but no parenthesis follows them.
     let declared = declared.into_iter().filter(|name| text.contains(&format!("{name}(")));
     let libraries = libraries_of(&program);
     let all: Vec<_> = libraries.iter().map(|library| symbols(library)).collect();
@@ -243,7 +246,7 @@ fn the_table_has_all_functions_of_the_installed_library() {
     for name in declared.chain(defined.iter().cloned()) {
         let role = roles.get(name.strip_suffix("_c").unwrap_or(&name));
         let follows = role.is_some_and(|role| FOLLOWING.contains(role));
-        // Ranks whose program imports an extension are no peers.
+        // If a program imports an extension, its rank is no peer, so extensions need not be intercepted.
         if role.is_none() || follows && !name.starts_with("MPIX_") && !own.contains(&name) {
             wrong.push((name, role));
         }
@@ -252,7 +255,7 @@ fn the_table_has_all_functions_of_the_installed_library() {
     assert!(wrong.is_empty(), "without a role, or not intercepted: {wrong:?}");
 }
 
-/// The bindings of Fortran call the functions of C, or those that they call are intercepted.
+/// Checks that each Fortran binding calls an intercepted function of C, or is itself intercepted.
 #[test]
 fn functions_of_fortran_that_follow_are_intercepted() {
     let compiler = mpicc().replace("mpicc", "mpif90");
@@ -266,7 +269,7 @@ fn functions_of_fortran_that_follow_are_intercepted() {
     let mut missing = Vec::new();
     let mut found = 0;
     for role in FOLLOWING {
-        // Open MPI takes packed bytes for the same base types, so any call receives them.
+        // Open MPI matches packed messages with the same base types, so any call receives them.
         if role == Role::Receives && !is_mpich {
             continue;
         }
@@ -276,7 +279,8 @@ fn functions_of_fortran_that_follow_are_intercepted() {
             let symbols = [format!("{lower}_"), format!("{lower}_f08_"), format!("ompi_{short}_f")];
             for symbol in symbols.into_iter().filter(|symbol| defined(symbol)) {
                 found += 1;
-                // MPICH's call those of C, where they find ours, and Open MPI's `mpi_f08` those of `mpi`.
+                // MPICH's bindings call C functions, which this library intercepts. Open MPI's `mpi_f08`
+                // calls those of `mpi`.
                 let is_f08 = symbol.ends_with("_f08_");
                 let goes_on = if is_mpich {
                     !is_f08 && imported(name)
@@ -294,7 +298,7 @@ fn functions_of_fortran_that_follow_are_intercepted() {
     assert!(missing.is_empty(), "neither intercepted nor by a function of C: {missing:?}");
 }
 
-/// The program that receives what others send has each function that can.
+/// Checks that the suite receives messages with each function that can.
 #[test]
 fn the_suite_receives_with_all_functions() {
     let suite = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/suite.c")).unwrap();
@@ -305,7 +309,7 @@ fn the_suite_receives_with_all_functions() {
     }
 }
 
-/// A slot has one datatype: those that find theirs taken are looked after all the same.
+/// Checks datatypes whose slot another datatype has: their messages must arrive, too.
 #[test]
 fn more_datatypes_than_there_are_slots_arrive() {
     let many = compiled(&mpicc(), &[], "tests/c/many.c", "many");
@@ -315,7 +319,7 @@ fn more_datatypes_than_there_are_slots_arrive() {
     }
 }
 
-/// A program that goes past us, by the second names of functions, gets what it is sent all the same.
+/// Checks programs that call functions by their second names, past the preloaded library.
 #[test]
 fn programs_that_go_past_us_receive_the_same() {
     for (name, programs) in [
@@ -330,15 +334,19 @@ fn programs_that_go_past_us_receive_the_same() {
     }
 }
 
-/// What a receiver names may not be there beyond the message.
+/// Checks that a report does not read a receive buffer, which may not exist beyond the message.
 #[test]
 fn a_report_reads_nothing_that_is_not_sent() {
     let suite = compiled(&mpicc(), &[], "tests/c/suite.c", "suite-of-reports");
-    let report = reported(&[suite.as_os_str(), OsStr::new("roomy")], &[]).expect("there is one");
+    let reported =
+        |program: &str| reported(&[suite.as_os_str(), OsStr::new(program)], &[]).expect("there is one");
+    let report = reported("roomy");
     assert!(report.datatypes.iter().any(|usage| usage.packed > 0 && usage.samples.bytes > 0));
+    assert!(reported("unready").datatypes.iter().any(|usage| usage.packed > 0));
 }
 
-/// What is prepared counts each time that it is sent or received, and what is replaced does twice.
+/// Checks the number of messages in reports: a persistent operation counts each start, and a replaced message
+/// counts twice.
 #[test]
 fn a_report_counts_each_message() {
     let suite = compiled(&mpicc(), &[], "tests/c/suite.c", "suite-of-counts");
@@ -347,10 +355,10 @@ fn a_report_counts_each_message() {
         let only = counted(&program, &[("DTYPE_INTERPOSE", "report".into())]);
         [counted(&program, &[]), only].map(|[messages, _]| messages)
     };
-    // On two ranks, with three counts: a send and a receive in three rounds, three of each in two.
+    // Two ranks with three counts: three rounds of one send and one receive, or two rounds of three each.
     assert_eq!(both("persistent-shorts"), [36, 36]);
     assert_eq!(both("prepared-shorts"), [72, 72]);
-    // And both in one call; blocks for two ranks and from them in two calls.
+    // One call that sends and receives; two calls with blocks for two ranks and from two ranks.
     assert_eq!(both("replace-shorts"), [12, 12]);
     assert_eq!(both("alltoallw-shorts"), [48, 48]);
 }
@@ -358,12 +366,13 @@ fn a_report_counts_each_message() {
 #[test]
 fn programs_in_fortran_receive_the_same() {
     let compiler = mpicc().replace("mpicc", "mpif90");
-    for (binding, name) in [("1", "mpif.h"), ("2", "mpi"), ("3", "mpi_f08")] {
+    for &(binding, name) in launch::sample(&[("1", "mpif.h"), ("2", "mpi"), ("3", "mpi_f08")]) {
         let options = ["-fallow-argument-mismatch", &format!("-DBINDING={binding}")];
         let suite = compiled(&compiler, &options, "tests/fortran/suite.F90", &format!("suite-{name}"));
         is_the_same_with_it(&suite, 16, &[]);
         let report = reported(&[suite.as_os_str()], &[]).expect("there is one");
-        // MPICH's `mpi_f08` makes a datatype of its own for each array section; those have 3000 numbers.
+        // MPICH's `mpi_f08` makes a datatype of its own for each array section. The sections have 3000
+        // numbers.
         let is_section = |usage: &&Usage| usage.sizes == [3000 * 8; 2];
         let sections = report.datatypes.iter().filter(is_section).map(|usage| usage.packed).sum::<u64>();
         let are_hidden = name == "mpi_f08" && report.library.starts_with("MPICH");
@@ -386,13 +395,13 @@ fn collective_calls_of_three_ranks_are_the_same() {
     }
 }
 
-/// Columns that are put into windows and got from them, as columns and as numbers.
+/// Checks one-sided calls of columns, to and from columns and contiguous numbers in the window.
 #[test]
 fn what_is_moved_goes_packed_where_libraries_are_slow() {
     let suite = compiled(&mpicc(), &[], "tests/c/suite.c", "suite-of-windows");
     let program = [suite.as_os_str(), OsStr::new("lock-shorts")];
     let report = reported(&program, &[]).expect("there is one");
-    // MPICH 4.0 is quick.
+    // MPICH 4.0 is fast here, so nothing is packed.
     let is_slow = !report.library.starts_with("MPICH 4.0");
     let [messages, packed] = counts(Some(report));
     assert!(messages > 0 && (packed > 0) == is_slow, "{packed} of {messages}");
@@ -426,12 +435,12 @@ fn the_example_in_c_goes_packed_unless_it_must_not() {
     has_the_report_of_the_readme(&report);
     assert_eq!(with("DTYPE_INTERPOSE", "off"), [0, 0]);
     assert_eq!(with("DTYPE_ALLOW", "MPI_Bcast,MPI_I*"), [800, 0]);
-    // MPICH does not receive bytes into structs.
+    // Only the sends are forwarded unchanged; the receives are packed on every library.
     assert_eq!(with("DTYPE_DENY", "MPI_Send"), [800, 400]);
     let denied = [("DTYPE_DENY or DTYPE_ALLOW has it so".to_owned(), 400)];
     assert_eq!(reasons(&structs, "DTYPE_DENY", "MPI_Send"), denied);
     assert_eq!(with("DTYPE_PEERS", "all"), [800, 800]);
-    // What is received otherwise on MPICH must not come as bytes.
+    // On MPICH, a rank that denies receives is no peer, so no structs are packed.
     let is_mpich = report.library.starts_with("MPICH");
     assert_eq!(with("DTYPE_DENY", "MPI_Recv,MPI_I*"), [800, if is_mpich { 0 } else { 400 }]);
     assert_eq!(with("DTYPE_PEERS", "none"), [800, if is_mpich { 400 } else { 800 }]);
@@ -440,13 +449,13 @@ fn the_example_in_c_goes_packed_unless_it_must_not() {
     assert_eq!(reasons(&structs, "DTYPE_PEERS", "none"), expected);
 }
 
-/// Returns why messages stay as they are, with the number of messages.
+/// Returns why messages are forwarded unchanged, with the number of messages for each reason.
 fn reasons(program: &[&OsStr], name: &'static str, value: &str) -> Vec<(String, u64)> {
     let report = reported(program, &[(name, value.into())]).expect("there is one");
     report.datatypes.into_iter().flat_map(|usage| usage.reasons).collect()
 }
 
-/// The README shows this report, but for times and for the library's name.
+/// Checks that the README shows this report, but for times and for the name of the library.
 fn has_the_report_of_the_readme(report: &Report) {
     let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
     let (_, rest) = readme.split_once("$ dtype report seen\n").unwrap();
@@ -454,9 +463,9 @@ fn has_the_report_of_the_readme(report: &Report) {
     let bare = |table: &str| -> Vec<String> {
         let (_, counts) = table.split_once(", ").unwrap();
         let words = counts.split_whitespace().map(|word| match word.trim_end_matches([',', ':', '.']) {
-            // The bytes, which are always as many.
+            // The number of bytes, which is always the same.
             "120.0" => word,
-            // Builds for tests may lose.
+            // Builds for tests may lose time, and times may have other units.
             "us" | "ms" | "s" | "won" | "lost" => "",
             time if time.contains('.') && time.trim_start_matches('-').parse::<f64>().is_ok() => "#",
             _ => word,
@@ -466,8 +475,8 @@ fn has_the_report_of_the_readme(report: &Report) {
     assert_eq!(bare(shown), bare(&report.table(20)));
 }
 
-/// Many sizes of one constructor from one place are one row, with a range; each message that stays as it is
-/// has a reason, and what is spent once is told.
+/// Checks that many sizes of one constructor from one call site are one row, with a range of sizes. Each
+/// message that is forwarded unchanged has a reason, and the report has the time that is spent once.
 #[test]
 fn many_sizes_from_one_place_are_one_row_of_a_report() {
     let sizes = compiled(&mpicc(), &["-g"], "tests/c/sizes.c", "sizes");
@@ -487,7 +496,7 @@ fn many_sizes_from_one_place_are_one_row_of_a_report() {
     ] {
         let row = row(function);
         assert_eq!((row.built.as_str(), row.sizes), (built, range), "{function}");
-        // On both ranks, in five rounds there and back.
+        // Two ranks, with five rounds there and back.
         assert_eq!((row.committed, row.messages), (120, 1200), "{function}");
         let stay: u64 = row.reasons.values().sum();
         assert_eq!(row.packed + stay, row.messages, "{function}: {:?}", row.reasons);
@@ -497,12 +506,13 @@ fn many_sizes_from_one_place_are_one_row_of_a_report() {
     }
     let one_block = [("one block, which the library copies as fast".to_owned(), 1200)];
     assert_eq!(row("blocks").reasons, one_block.into());
-    // One to five structs of 11 bytes, by eights, are less than 512 bytes.
+    // One to five times eight structs of 11 bytes are less than 512 bytes.
     let small = row("structs").reasons.get("too small to gain");
     assert!(small.is_some_and(|small| *small >= 5 * 20), "{:?}", row("structs").reasons);
 }
 
-/// Each mistake in the environment is one line for the job, and the names of calls are right as they are.
+/// Checks that each mistake in the environment is one line for the job, and that correct settings print
+/// nothing.
 #[test]
 fn a_mistake_in_the_environment_is_one_line_for_the_job() {
     let structs = compiled(&mpicc(), &[], "../examples/interpose/structs.c", "structs-with-mistakes");
@@ -528,7 +538,7 @@ fn a_mistake_in_the_environment_is_one_line_for_the_job() {
     assert_eq!(said(&right), [""; 0]);
 }
 
-/// A rank that alone cannot write its report says so.
+/// Checks that a rank other than 0 prints an error if it alone cannot write its report.
 #[test]
 fn a_report_that_only_another_rank_cannot_write_is_one_line_too() {
     let structs = compiled(&mpicc(), &[], "../examples/interpose/structs.c", "structs-half-reported");
@@ -555,7 +565,8 @@ fn the_example_in_python_goes_packed() {
     assert_eq!((messages, packed), (800, 800));
 }
 
-/// By PMPI a tool that comes first leaves out all behind it, so the sends then; but not what it sends itself.
+/// Checks other tools, before and behind the preloaded library. A tool that comes first and forwards calls by
+/// PMPI bypasses this library: here with the sends and with `MPI_Finalize`.
 #[test]
 fn other_tools_stand_before_and_behind() {
     let structs = compiled(&mpicc(), &[], "../examples/interpose/structs.c", "structs-with-tools");
@@ -571,14 +582,15 @@ fn other_tools_stand_before_and_behind() {
             let environment = [("DTYPE_PEERS", "all".into())];
             let [messages, packed] = counts(reported_with(&libraries, &structs, &environment));
             let is_left_out = name == "pmpi" && libraries.starts_with(&tool);
-            // Where the tool's own end is before ours there is no report.
+            // If the tool bypasses this library's `MPI_Finalize`, there is no report.
             let expected = if is_left_out { [0, 0] } else { [800, 800] };
             assert_eq!([messages, packed], expected, "{libraries}");
         }
     }
 }
 
-/// A tool before us may go past us with some calls: then what only these would complete stays as it is.
+/// Checks tools that forward some calls past the preloaded library. Messages that only such a call would
+/// complete are forwarded unchanged.
 #[test]
 fn tools_may_go_past_us_with_some_calls() {
     let suite = compiled(&mpicc(), &[], "tests/c/suite.c", "suite-with-tools");
@@ -613,7 +625,7 @@ fn threads_send_and_receive_at_the_same_time() {
     assert!(messages == 2400 && packed > 1200, "{packed} of {messages} went packed");
 }
 
-/// What a thread flushes is there, though another one is flushing it too.
+/// Checks that data is there after a thread's flush, even while another thread is flushing the window.
 #[test]
 fn threads_flush_one_window_at_the_same_time() {
     let program = compiled(&mpicc(), &["-pthread"], "tests/c/flush.c", "flush");
@@ -628,7 +640,7 @@ fn threads_flush_one_window_at_the_same_time() {
 #[test]
 fn a_program_that_links_the_archive_goes_packed() {
     let archive = fs::canonicalize(library()).unwrap().with_extension("a").display().to_string();
-    // Linkers look behind a source for what it needs.
+    // The archive follows the source, since linkers search it only for what earlier files need.
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/interpose/structs.c");
     let program = folder().join("linked");
     let mut command = Command::new(mpicc());
@@ -636,7 +648,7 @@ fn a_program_that_links_the_archive_goes_packed() {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let report = reported_with("", &[program.as_os_str()], &[]).expect("there is one");
-    // What calls and what is called are in one program there.
+    // The program contains both the caller and this library.
     let place = &report.datatypes[0].place;
     assert!(place.starts_with("main (structs.c:"), "{place}");
     assert_eq!(counts(Some(report)), [800, 800]);
@@ -644,7 +656,7 @@ fn a_program_that_links_the_archive_goes_packed() {
 
 #[test]
 fn with_another_library_a_program_ends_and_says_why() {
-    // Only Open MPI's compiler says its version so.
+    // Only Open MPI's compilers know this option.
     let version = Command::new(mpicc()).arg("--showme:version").output().unwrap();
     let symbol =
         if version.status.success() { "MPIR_F08_MPI_STATUS_IGNORE_OBJ" } else { "ompi_mpi_comm_world" };

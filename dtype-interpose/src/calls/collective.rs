@@ -1,5 +1,5 @@
-//! Collective calls that move data, of all ranks and of neighbours in a topology: blocking, begun, and
-//! prepared to be made again and again (MPI 4.1 chapter 6 and section 8.6).
+//! Collective calls that move data, among all ranks or between neighbours in a topology: blocking,
+//! nonblocking and persistent (MPI 4.1 chapter 6 and section 8.6).
 
 use std::os::raw::{c_int, c_void};
 
@@ -8,15 +8,15 @@ use mpi::ffi::MPI_Info;
 use mpi::ffi::{MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Request};
 
 use super::{
+    collective_buffers::{Broadcast, CollectiveBuffers, Named},
     members::Asked,
-    sides::{Broadcast, Named, Sides},
 };
 use crate::requests::once;
 #[cfg(persistent_collectives)]
 use crate::requests::persistent;
 
-/// Defines calls with two buffers by what they name behind each of these, whether they have a root, and how
-/// many blocks a rank sends and receives.
+/// Defines calls with two buffers, by the arguments after each buffer, the root if there is one, and the
+/// method of [`Asked`] that returns the blocks.
 macro_rules! collectives {
     ($ending:literal; $($send:tt $receive:tt $root:tt
         $($name:ident $begun:ident $prepared:ident: $blocks:ident,)*;
@@ -32,7 +32,7 @@ macro_rules! collectives {
     )*)*};
 }
 
-/// Defines one of them: of what kind it is, what it is given beside, and how it ends.
+/// Defines one of these calls, by its kind, its further arguments, and an expression that ends the call.
 macro_rules! collective {
     (
         $ending:literal;
@@ -49,7 +49,8 @@ macro_rules! collective {
             communicator: MPI_Comm,
             $($more: $type,)*
         ) |next| {
-            // SAFETY: the program's promise; packed bytes are as many as the datatypes have, and are kept.
+            // SAFETY: promises 1 to 4 for the call's arguments. A packed buffer has as many bytes as its
+            // blocks, and is kept until the operation is complete.
             unsafe {
                 let (send, receive) = ((from, ($($from_name),*)), (to, ($($to_name),*)));
                 if send.1.stays() && receive.1.stays() {
@@ -59,7 +60,7 @@ macro_rules! collective {
                 }
                 let asked = Asked { communicator, root: [$($root,)? 0][0], from, to };
                 let (mut $sides, $of_kind) =
-                    $kind(|| Sides::of(&CALL, asked.$blocks(), send, receive, communicator));
+                    $kind(|| CollectiveBuffers::of(&CALL, asked.$blocks(), send, receive, communicator));
                 if !$of_kind.is_persistent() {
                     $sides.begin();
                 }
@@ -104,7 +105,7 @@ with_both_counts! { collectives! {
         Neighbor_alltoallw Ineighbor_alltoallw Neighbor_alltoallw_init: neighbor_alltoall,;
 } }
 
-/// Defines broadcasts, as [`collective`] does the others.
+/// Defines broadcasts, which have one buffer, as [`collective`] defines the other calls.
 macro_rules! broadcasts {
     ($ending:literal; $(
         $name:ident $kind:ident ($($more:ident: $type:ty),*)
@@ -119,7 +120,8 @@ macro_rules! broadcasts {
                 communicator: MPI_Comm,
                 $($more: $type,)*
             ) |next| {
-                // SAFETY: the program's promise; packed bytes are as many as the datatype has, and are kept.
+                // SAFETY: promises 1 to 4 for the call's arguments. The packed buffer has as many bytes as
+                // the message, and is kept until the operation is complete.
                 unsafe {
                     if (count, datatype).stays() {
                         return next(buffer, count, datatype, root, communicator, $($more),*);

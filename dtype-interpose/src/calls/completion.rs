@@ -1,4 +1,4 @@
-//! Requests: waiting for them, asking for them, freeing them (MPI 4.1 section 3.7).
+//! Calls that complete, test and free requests (MPI 4.1 section 3.7).
 
 use std::{os::raw::c_int, slice};
 
@@ -11,17 +11,20 @@ use crate::{
 
 calls! { "";
     fn Wait(request: *mut MPI_Request, status: *mut MPI_Status) |next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffer. A wait that succeeds sets the
+        // status.
         unsafe { ask(1, request, status, |status| next(request, status), |_| Done::All) }
     }
 
     fn Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) |next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffer. The flag says if the status
+        // is set.
         unsafe { ask(1, request, status, |status| next(request, flag, status), |code| all_if(flag, code)) }
     }
 
     fn Waitall(count: c_int, requests: *mut MPI_Request, statuses: *mut MPI_Status) |next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. A wait sets all statuses if
+        // it succeeds, or if its code says that they hold errors.
         unsafe { ask(count, requests, statuses, |statuses| next(count, requests, statuses), |_| Done::All) }
     }
 
@@ -31,7 +34,8 @@ calls! { "";
         flag: *mut c_int,
         statuses: *mut MPI_Status,
     ) |next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. The statuses are set if the
+        // flag is, or if the code says that they hold errors.
         unsafe {
             let test = |statuses| next(count, requests, flag, statuses);
             ask(count, requests, statuses, test, |code| all_if(flag, code))
@@ -44,7 +48,8 @@ calls! { "";
         index: *mut c_int,
         status: *mut MPI_Status,
     ) |next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. A wait that succeeds sets
+        // the status of the request at `index`.
         unsafe {
             let wait = |status| next(count, requests, index, status);
             ask(count, requests, status, wait, |_| Done::These(slice::from_ref(&*index)))
@@ -58,7 +63,8 @@ calls! { "";
         flag: *mut c_int,
         status: *mut MPI_Status,
     ) |next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. The flag says if the status
+        // of the request at `index` is set.
         unsafe {
             let test = |status| next(count, requests, index, flag, status);
             ask(count, requests, status, test, |_| one_if(flag, index))
@@ -66,7 +72,8 @@ calls! { "";
     }
 
     fn Request_get_status(request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status) |next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffer. The flag says if the status
+        // is set.
         unsafe {
             let test = |status| next(request, flag, status);
             look(1, &raw const request, status, test, |code| all_if(flag, code))
@@ -74,7 +81,7 @@ calls! { "";
     }
 
     fn Request_free(request: *mut MPI_Request) |next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the request; a constant of the library.
         unsafe {
             match requests::take(list(request, 1)).pop() {
                 Some((_, pending)) if pending.is_active() => {
@@ -88,7 +95,7 @@ calls! { "";
     }
 }
 
-/// Defines the two calls that say of how many requests which are done.
+/// Defines the two calls that return the number and the indices of the completed requests.
 macro_rules! of_some {
     ($($name:ident)*) => { calls! { ""; $(
         fn $name(
@@ -98,7 +105,8 @@ macro_rules! of_some {
             indices: *mut c_int,
             statuses: *mut MPI_Status,
         ) |next| {
-            // SAFETY: the program's promise; that nothing is under way is a negative number.
+            // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. There are `*done`
+            // indices and statuses; a negative number says that no request is active.
             unsafe {
                 let ask_some = |statuses| next(count, requests, done, indices, statuses);
                 ask(count, requests, statuses, ask_some, |_| Done::These(list(indices, *done)))
@@ -109,7 +117,7 @@ macro_rules! of_some {
 
 of_some! { Waitsome Testsome }
 
-/// Of many requests at once (MPI 4.1 section 3.7.6).
+/// Status queries for several requests at once (MPI 4.1 section 3.7.6).
 #[cfg(statuses_of_many)]
 pub(crate) mod looking {
     use super::*;
@@ -120,7 +128,8 @@ pub(crate) mod looking {
             flag: *mut c_int,
             statuses: *mut MPI_Status,
         ) |next| {
-            // SAFETY: the program's promise.
+            // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. The statuses are set if
+            // the flag is, or if the code says that they hold errors.
             unsafe {
                 let test = |statuses| next(count, requests, flag, statuses);
                 look(count, requests, statuses, test, |code| all_if(flag, code))
@@ -134,7 +143,8 @@ pub(crate) mod looking {
             flag: *mut c_int,
             status: *mut MPI_Status,
         ) |next| {
-            // SAFETY: the program's promise.
+            // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. The flag says if the
+            // status of the request at `index` is set.
             unsafe {
                 let test = |status| next(count, requests, index, flag, status);
                 look(count, requests, status, test, |_| one_if(flag, index))
@@ -148,7 +158,8 @@ pub(crate) mod looking {
             indices: *mut c_int,
             statuses: *mut MPI_Status,
         ) |next| {
-            // SAFETY: the program's promise; that nothing is under way is a negative number.
+            // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. There are `*done`
+            // indices and statuses; a negative number says that no request is active.
             unsafe {
                 let look_for_some = |statuses| next(count, requests, done, indices, statuses);
                 look(count, requests, statuses, look_for_some, |_| Done::These(list(indices, *done)))
@@ -157,34 +168,35 @@ pub(crate) mod looking {
     }
 }
 
-/// Which of some requests are done.
+/// The requests of a call that are complete.
 #[derive(Clone, Copy)]
 enum Done<'a> {
     All,
-    /// Those at these places, in the order of their statuses.
+    /// The requests at these indices, in the order of their statuses.
     These(&'a [c_int]),
 }
 
-/// All of them if the flag says so, or if some have failed, of which their statuses tell more.
+/// Returns all requests if the flag is set, or if some have failed: then their statuses tell which.
+/// Otherwise, returns none.
 ///
 /// # Safety
-/// The flag is there.
+/// `flag` points to an integer.
 unsafe fn all_if(flag: *const c_int, code: c_int) -> Done<'static> {
     // SAFETY: the caller's condition.
     if code != SUCCESS || unsafe { *flag } != 0 { Done::All } else { Done::These(&[]) }
 }
 
-/// The one at this place if the flag says so.
+/// Returns the request at `index` if the flag is set.
 ///
 /// # Safety
-/// Both are there for `'a`.
+/// Both pointers lead to integers that live for `'a`.
 unsafe fn one_if<'a>(flag: *const c_int, index: *const c_int) -> Done<'a> {
     // SAFETY: the caller's condition.
     unsafe { Done::These(if *flag != 0 { slice::from_ref(&*index) } else { &[] }) }
 }
 
 impl Done<'_> {
-    /// The place of a request's status, if it is done.
+    /// Returns the index of a request's status, if the request is complete.
     fn status_of(self, request: usize) -> Option<usize> {
         match self {
             Self::All => Some(request),
@@ -195,10 +207,10 @@ impl Done<'_> {
     }
 }
 
-/// Asks for some requests, and does what is to be done with those of ours.
+/// Makes a call that completes or tests requests, and settles the registered ones.
 ///
 /// # Safety
-/// As of [`asked`].
+/// Conditions 1 and 2 of [`asked`].
 unsafe fn ask<'a>(
     count: c_int,
     requests: *mut MPI_Request,
@@ -206,7 +218,8 @@ unsafe fn ask<'a>(
     next: impl FnOnce(*mut MPI_Status) -> c_int,
     done: impl FnOnce(c_int) -> Done<'a>,
 ) -> c_int {
-    // SAFETY: the caller's condition; the program has left alone what it receives.
+    // SAFETY: conditions 1 and 2. Promise 4 for the receive buffers: the program does not know yet that a
+    // request is complete. `i` is less than `count`.
     unsafe {
         asked(count, requests, statuses, next, done, |i, pending, end, status| {
             pending.settle(*requests.add(i), end, status);
@@ -214,10 +227,10 @@ unsafe fn ask<'a>(
     }
 }
 
-/// The same where they stay.
+/// Like [`ask`], for calls that leave the requests in place.
 ///
 /// # Safety
-/// As of [`asked`].
+/// Conditions 1 and 2 of [`asked`].
 unsafe fn look<'a>(
     count: c_int,
     requests: *const MPI_Request,
@@ -225,18 +238,20 @@ unsafe fn look<'a>(
     next: impl FnOnce(*mut MPI_Status) -> c_int,
     done: impl FnOnce(c_int) -> Done<'a>,
 ) -> c_int {
-    // SAFETY: the caller's condition; the program has left alone what it receives.
+    // SAFETY: conditions 1 and 2. Promise 4 for the receive buffers: the program does not know yet that a
+    // request is complete.
     unsafe {
         asked(count, requests, statuses, next, done, |_, pending, end, status| pending.look(end, status))
     }
 }
 
-/// Asks for some requests, and hands those of ours on, with their places, what the library says, and their
-/// statuses.
+/// Makes a call for some requests. Then calls `each` with every registered one: its index, the request, its
+/// state, and its status.
 ///
 /// # Safety
-/// The program's promise, to `next`. Which are `done` is asked for where the library has said so; of these
-/// there are statuses.
+/// 1. Promises 1 and 2 for the arguments of `next`, and promise 4 for the receive buffers.
+/// 2. After success, or errors in statuses, the library has set a status for each request that `done`
+///    returns.
 unsafe fn asked<'a>(
     count: c_int,
     requests: *const MPI_Request,
@@ -245,7 +260,7 @@ unsafe fn asked<'a>(
     done: impl FnOnce(c_int) -> Done<'a>,
     mut each: impl FnMut(usize, Pending, End, *const MPI_Status),
 ) -> c_int {
-    // SAFETY: the program's promise.
+    // SAFETY: promise 2, by condition 1: the list has `count` requests.
     let taken = requests::take(unsafe { list(requests, count) });
     if taken.is_empty() {
         return next(statuses);
@@ -253,10 +268,11 @@ unsafe fn asked<'a>(
     let mut own = Vec::new();
     let statuses = own_statuses(&mut own, count, statuses);
     let code = next(statuses);
-    // Of an error in what is asked nothing more is known than what the program's handles are.
+    // After any other error, only the program's handles tell which requests are complete.
     let done = if code == SUCCESS || is_in_status(code) { done(code) } else { Done::These(&[]) };
     for (i, pending) in taken {
-        // SAFETY: of what is done there is a status.
+        // SAFETY: by condition 2, a request that `done` returns has a status, and after errors in statuses
+        // also its error.
         let (end, status) = unsafe {
             match done.status_of(i).map(|place| statuses.add(place)) {
                 Some(status) if code == SUCCESS => (End::Done, status),
@@ -269,18 +285,18 @@ unsafe fn asked<'a>(
     code
 }
 
-/// Whether a code says that statuses have errors.
+/// Returns `true` if a code says that the statuses hold the errors (`MPI_ERR_IN_STATUS`).
 fn is_in_status(code: c_int) -> bool {
     let mut class = SUCCESS;
-    // SAFETY: the code is one that MPI has returned.
+    // SAFETY: promise 1. The library has returned the code, and there is room for its class.
     unsafe { ffi::MPI_Error_class(code, &raw mut class) };
     class == ffi::MPI_ERR_IN_STATUS as c_int
 }
 
-/// How a request ended where some have not done so well.
+/// Returns the state of a request after a call with errors in statuses.
 ///
 /// # Safety
-/// The status is that of the request, and has an error.
+/// The status is that of the request, and its error is set.
 unsafe fn end_by_status(status: *const MPI_Status) -> End {
     // SAFETY: the caller's condition.
     match unsafe { (*status).MPI_ERROR } {
@@ -290,14 +306,14 @@ unsafe fn end_by_status(status: *const MPI_Status) -> End {
     }
 }
 
-/// The program's statuses, or as many of ours where it ignores them.
+/// Returns the program's statuses. If the program ignores them, returns `count` statuses in `own` instead.
 fn own_statuses(own: &mut Vec<MPI_Status>, count: c_int, of_program: *mut MPI_Status) -> *mut MPI_Status {
     // SAFETY: constants of the library.
     let ignored = unsafe { [ffi::RSMPI_STATUSES_IGNORE, ffi::RSMPI_STATUS_IGNORE] };
     if !ignored.contains(&of_program) {
         return of_program;
     }
-    // SAFETY: a status is numbers.
+    // SAFETY: `MPI_Status` consists of integers, for which zeros are valid.
     own.resize_with(usize::try_from(count).unwrap_or(0), || unsafe { std::mem::zeroed() });
     own.as_mut_ptr()
 }

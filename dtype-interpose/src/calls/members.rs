@@ -1,93 +1,108 @@
-//! Who takes part in a collective call, and how many blocks a rank sends and receives in it. Only what the
-//! standard says is significant on a rank is looked at.
+//! The ranks that take part in a collective call, and the numbers of blocks that this rank sends and
+//! receives. Only arguments that are significant on this rank by the standard are read.
 
 use std::os::raw::{c_int, c_void};
 
 use mpi::ffi::{self, MPI_Comm};
 
-/// How many blocks of what is named a rank sends and receives: 0 where it is not significant.
+/// The numbers of blocks that this rank sends and receives: 0 if the buffer is not significant.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Blocks {
+pub(crate) struct BlockCounts {
     pub sent: usize,
     pub received: usize,
-    /// Some of those that are received are in their places already, or stay as they are.
+    /// `true` if some received blocks are in place already, or are not updated by the call.
     pub keeps: bool,
 }
 
-/// What a call says of who takes part.
+/// The arguments of a call that determine its blocks.
 pub(crate) struct Asked {
     pub communicator: MPI_Comm,
-    /// In calls with a root.
+    /// The root, if the call has one.
     pub root: c_int,
     pub from: *const c_void,
     pub to: *const c_void,
 }
 
 impl Asked {
+    /// Returns the blocks of gathers.
+    ///
     /// # Safety
-    /// The program's promise.
-    pub unsafe fn gather(&self) -> Blocks {
-        // SAFETY: the program's promise.
+    /// Promises 1 and 2 for the communicator.
+    pub unsafe fn gather(&self) -> BlockCounts {
+        // SAFETY: promises 1 and 2 for the communicator.
         let members = unsafe { Members::of(self.communicator) };
         let (is_root, keeps) = (members.is_root(self.root), self.from == in_place());
-        Blocks {
+        BlockCounts {
             sent: usize::from(members.has_part(self.root) && !keeps),
             received: if is_root { members.size } else { 0 },
             keeps,
         }
     }
 
+    /// Returns the blocks of scatters.
+    ///
     /// # Safety
-    /// The program's promise.
-    pub unsafe fn scatter(&self) -> Blocks {
-        // SAFETY: the program's promise.
+    /// Promises 1 and 2 for the communicator.
+    pub unsafe fn scatter(&self) -> BlockCounts {
+        // SAFETY: promises 1 and 2 for the communicator.
         let members = unsafe { Members::of(self.communicator) };
         let is_root = members.is_root(self.root);
-        Blocks {
+        BlockCounts {
             sent: if is_root { members.size } else { 0 },
             received: usize::from(members.has_part(self.root) && self.to != in_place()),
             keeps: false,
         }
     }
 
+    /// Returns the blocks of broadcasts.
+    ///
     /// # Safety
-    /// The program's promise.
-    pub unsafe fn broadcast(&self) -> Blocks {
-        // SAFETY: the program's promise.
+    /// Promises 1 and 2 for the communicator.
+    pub unsafe fn broadcast(&self) -> BlockCounts {
+        // SAFETY: promises 1 and 2 for the communicator.
         let members = unsafe { Members::of(self.communicator) };
         let is_root = members.is_root(self.root);
         let receives = !is_root && members.has_part(self.root);
-        Blocks { sent: usize::from(is_root), received: usize::from(receives), keeps: false }
+        BlockCounts { sent: usize::from(is_root), received: usize::from(receives), keeps: false }
     }
 
+    /// Returns the blocks of allgathers.
+    ///
     /// # Safety
-    /// The program's promise.
-    pub unsafe fn allgather(&self) -> Blocks {
-        // SAFETY: the program's promise.
-        Blocks { sent: 1, ..unsafe { self.alltoall() } }.unless(self.from == in_place())
+    /// Promises 1 and 2 for the communicator.
+    pub unsafe fn allgather(&self) -> BlockCounts {
+        // SAFETY: promises 1 and 2 for the communicator.
+        BlockCounts { sent: 1, ..unsafe { self.alltoall() } }.unless(self.from == in_place())
     }
 
+    /// Returns the blocks of all-to-all exchanges.
+    ///
     /// # Safety
-    /// The program's promise.
-    pub unsafe fn alltoall(&self) -> Blocks {
-        // SAFETY: the program's promise.
+    /// Promises 1 and 2 for the communicator.
+    pub unsafe fn alltoall(&self) -> BlockCounts {
+        // SAFETY: promises 1 and 2 for the communicator.
         let Members { size, .. } = unsafe { Members::of(self.communicator) };
-        Blocks { sent: size, received: size, keeps: false }.unless(self.from == in_place())
+        BlockCounts { sent: size, received: size, keeps: false }.unless(self.from == in_place())
     }
 
+    /// Returns the blocks of allgathers between neighbours.
+    ///
     /// # Safety
-    /// The program's promise.
-    pub unsafe fn neighbor_allgather(&self) -> Blocks {
-        // SAFETY: the program's promise.
-        Blocks { sent: 1, ..unsafe { self.neighbor_alltoall() } }
+    /// Promises 1 and 2 for the communicator.
+    pub unsafe fn neighbor_allgather(&self) -> BlockCounts {
+        // SAFETY: promises 1 and 2 for the communicator.
+        BlockCounts { sent: 1, ..unsafe { self.neighbor_alltoall() } }
     }
 
+    /// Returns the blocks of all-to-all exchanges between neighbours.
+    ///
     /// # Safety
-    /// The program's promise.
-    pub unsafe fn neighbor_alltoall(&self) -> Blocks {
+    /// Promises 1 and 2 for the communicator.
+    pub unsafe fn neighbor_alltoall(&self) -> BlockCounts {
         let (mut topology, mut from, mut to, mut weighted, mut rank) = (0, 0, 0, 0, 0);
         let (communicator, mut keeps) = (self.communicator, false);
-        // SAFETY: the program's promise; constants of the library; there is room for a number each.
+        // SAFETY: promises 1 and 2 for the communicator, whose topology is tested before it is queried;
+        // constants of the library; there is room for an integer each.
         unsafe {
             ffi::MPI_Topo_test(communicator, &raw mut topology);
             if topology == ffi::RSMPI_CART {
@@ -104,19 +119,19 @@ impl Asked {
             }
         }
         let [sent, received] = [to, from].map(|blocks| usize::try_from(blocks).unwrap_or(0));
-        Blocks { sent, received, keeps }
+        BlockCounts { sent, received, keeps }
     }
 }
 
-/// Whether this rank has no neighbour on some side of a grid with so many dimensions: there is a block for it
-/// all the same, which is not updated (MPI 4.1 section 8.6).
+/// Returns `true` if this rank lacks a neighbour in some direction of a Cartesian grid. The buffer has a
+/// block for that neighbour nevertheless, which the call does not update (MPI 4.1 section 8.6).
 ///
 /// # Safety
-/// The program's promise.
+/// Promises 1 and 2 for the communicator, which has a Cartesian topology of `dimensions` dimensions.
 unsafe fn is_at_an_edge(communicator: MPI_Comm, dimensions: c_int) -> bool {
     let mut lists = [(); 3].map(|()| vec![0; usize::try_from(dimensions).unwrap_or(0)]);
     let [sizes, are_periodic, places] = &mut lists;
-    // SAFETY: the program's promise; there is room for a number of each dimension.
+    // SAFETY: promises 1 and 2 for the communicator; each list has an item for each dimension.
     unsafe {
         let periodic = are_periodic.as_mut_ptr();
         ffi::MPI_Cart_get(communicator, dimensions, sizes.as_mut_ptr(), periodic, places.as_mut_ptr());
@@ -125,26 +140,28 @@ unsafe fn is_at_an_edge(communicator: MPI_Comm, dimensions: c_int) -> bool {
     sides.into_iter().any(|((size, periodic), place)| *periodic == 0 && (*place == 0 || *place == size - 1))
 }
 
-impl Blocks {
+impl BlockCounts {
     fn unless(self, not: bool) -> Self {
         if not { Self::default() } else { self }
     }
 }
 
-/// The ranks of a communicator.
+/// A communicator, as this rank sees it.
 struct Members {
     rank: c_int,
-    /// Those of the other group, if there is one.
+    /// The number of ranks in the group, or in the remote group of an intercommunicator.
     size: usize,
     has_other_group: bool,
 }
 
 impl Members {
+    /// Queries a communicator.
+    ///
     /// # Safety
-    /// The program's promise.
+    /// Promises 1 and 2 for the communicator.
     unsafe fn of(communicator: MPI_Comm) -> Self {
         let (mut rank, mut size, mut between) = (0, 0, 0);
-        // SAFETY: the program's promise; there is room for a number each.
+        // SAFETY: promises 1 and 2 for the communicator; there is room for an integer each.
         unsafe {
             ffi::MPI_Comm_rank(communicator, &raw mut rank);
             ffi::MPI_Comm_test_inter(communicator, &raw mut between);
@@ -157,18 +174,19 @@ impl Members {
         Self { rank, size: usize::try_from(size).unwrap_or(0), has_other_group: between != 0 }
     }
 
-    /// Whether this rank is the root of a call.
+    /// Returns `true` if this rank is the root of a call. The root in an intercommunicator passes `MPI_ROOT`.
     fn is_root(&self, root: c_int) -> bool {
         if self.has_other_group { root == dtype_interpose_root() } else { root == self.rank }
     }
 
-    /// Whether it has a block of its own in a call with a root: all in its group, or those of the other one.
+    /// Returns `true` if this rank has a block of its own in a call with a root. In an intercommunicator,
+    /// these are the ranks of the group without the root, which pass the rank of the root.
     fn has_part(&self, root: c_int) -> bool {
         !self.has_other_group || root >= 0
     }
 }
 
-/// `MPI_IN_PLACE`.
+/// Returns `MPI_IN_PLACE`.
 pub(crate) fn in_place() -> *const c_void {
     dtype_interpose_in_place()
 }

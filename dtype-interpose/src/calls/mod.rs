@@ -1,22 +1,20 @@
-//! The calls of MPI that go through here, by chapter: each hands its arguments on to the one behind, with
-//! packed bytes in their place where that is worth while.
+//! The intercepted calls of MPI, by chapter. Each forwards its arguments to the next function of its name. If
+//! packing is worth while, a packed buffer takes the place of the program's buffer.
 //!
 //! - `point_to_point`: messages; `completion`: requests;
-//! - `packing`: `MPI_Pack` and its like;
-//! - `collective`: those of all ranks; `members`: who takes part in them, `sides`: what goes packed;
+//! - `packing`: `MPI_Pack` and `MPI_Unpack`;
+//! - `collective`: collective calls; `members`: the ranks that take part, and their blocks;
+//!   `collective_buffers`: the two buffers of a call;
 //! - `one_sided`: windows of other ranks;
-//! - `life`: the beginning and the end, and datatypes that are committed.
-//!
-//! Programs promise what the standard asks of them: MPI is initialized, handles are live, buffers are there.
-//! "The program's promise" in a proof means that.
+//! - `init_finalize`: initialization and finalization, and calls that create and free datatypes.
 
 use std::os::raw::c_int;
 
 use crate::requests;
 
-/// Defines calls that programs find before those of the MPI library: `MPI_`, the name, and an ending (`_c`
-/// for those with large counts). Within the body `CALL` is the [`Call`], and what is named between bars the
-/// function that stands behind.
+/// Defines intercepted calls, which programs find before those of the MPI library. The exported name is
+/// `MPI_`, the given name, and an ending (`_c` for large counts). In the body, `CALL` is the [`Call`], and
+/// the identifier between bars is the next function.
 macro_rules! calls {
     ($ending:literal; $(
         fn $name:ident($($argument:ident: $type:ty),* $(,)?) |$next:ident| $body:block
@@ -34,15 +32,16 @@ macro_rules! calls {
             #[linkme::distributed_slice($crate::mode::INTERCEPTED)]
             static NAME: &str = concat!("MPI_", stringify!($name), $ending);
             let own: Function = own;
-            // SAFETY: MPI's functions of one name have one type.
+            // SAFETY: all definitions of an MPI function have the type that the standard gives.
             let $next: Function = unsafe { std::mem::transmute(CALL.next(own as *mut std::os::raw::c_void)) };
             $crate::calls::ended(move || $body)
         }
     )*};
 }
 
-/// Has a macro define its calls with `Count`, and `Place` for displacements, as integers; and, where the
-/// library has them, as large ones. It is told the ending of their names.
+/// Passes calls to a macro twice: with integer counts, and with large counts if the library has them. The
+/// calls name the types `Count` and, for displacements, `Place`. The macro receives the ending of their
+/// names.
 macro_rules! with_both_counts {
     ($macro:ident! { $($calls:tt)* }) => {
         pub(crate) mod integers {
@@ -67,7 +66,7 @@ macro_rules! with_both_counts {
     };
 }
 
-/// Makes a call, and looks after requests that the program has freed.
+/// Makes a call, and then tests the requests that the program has freed.
 #[inline]
 fn ended(call: impl FnOnce() -> c_int) -> c_int {
     let code = call();
@@ -76,10 +75,10 @@ fn ended(call: impl FnOnce() -> c_int) -> c_int {
 }
 
 pub(crate) mod collective;
+mod collective_buffers;
 pub(crate) mod completion;
-pub(crate) mod life;
+pub(crate) mod init_finalize;
 pub(crate) mod members;
 pub(crate) mod one_sided;
 pub(crate) mod packing;
 pub(crate) mod point_to_point;
-mod sides;

@@ -1,5 +1,5 @@
-//! Moving data to and from windows of other ranks, and the calls by which that is complete (MPI 4.1 sections
-//! 12.3 and 12.5). Those with requests stay as they are: they too are complete by both.
+//! One-sided operations, and the calls that complete them (MPI 4.1 sections 12.3 and 12.5). Operations with
+//! requests are not intercepted: calls for requests complete them as well as calls for windows.
 
 use std::os::raw::{c_int, c_void};
 
@@ -10,7 +10,7 @@ use crate::{
     windows::{Move, complete},
 };
 
-/// Defines what is put or got.
+/// Defines calls that put or get data.
 macro_rules! moves {
     ($ending:literal; $($name:ident $buffer:ty, $access:ident, $is_got:literal;)*) => { calls! { $ending; $(
         fn $name(
@@ -25,7 +25,9 @@ macro_rules! moves {
         ) |next| {
             let named = Argument::$access(buffer, count, datatype);
             let moved = Move { window, rank, there: (there_count.into(), there), is_got: $is_got };
-            // SAFETY: the program's promise; packed bytes are as many as the datatype has, and are kept.
+            // SAFETY: promises 1 and 2 for the call's arguments; promise 3 for the buffer of a put, promise 4
+            // for that of a get. A packed buffer has as many bytes as the message, and is kept until the
+            // operation is complete.
             unsafe {
                 let (Argument { buffer, datatype, .. }, block) = match moved.packed(&CALL, named) {
                     Some((packed, block)) => (packed, Some(block)),
@@ -43,13 +45,12 @@ with_both_counts! { moves! {
     Get *mut c_void, written, true;
 } }
 
-/// Defines calls behind which everything is complete, with all ranks or with one, by what they are given
-/// before the window.
+/// Defines calls that complete operations, with all ranks or with one, by their arguments before the window.
 macro_rules! completions {
     ($($name:ident ($($rank:ident)?) $(with $given:ident)?;)*) => { calls! { ""; $(
         fn $name($($rank: c_int,)? $($given: c_int,)? window: MPI_Win) |next| {
             let rank: Option<c_int> = [$($rank)?].first().copied();
-            // SAFETY: the program's promise.
+            // SAFETY: promises 1 and 2 for the call's arguments; promise 4 for the buffers of gets under way.
             unsafe { complete(window, rank, || next($($rank,)? $($given,)? window)) }
         }
     )* } };
@@ -68,7 +69,7 @@ completions! {
 
 calls! { "";
     fn Win_free(window: *mut MPI_Win) |next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the window; promise 4 for the buffers of gets under way.
         unsafe { complete(*window, None, || next(window)) }
     }
 }

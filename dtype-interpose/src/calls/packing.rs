@@ -1,4 +1,4 @@
-//! Packing into the program's own buffers (MPI 4.1 section 5.2). The bytes are those of the library.
+//! `MPI_Pack` and `MPI_Unpack` (MPI 4.1 section 5.2). A plan packs the same bytes as the library.
 
 use std::os::raw::c_void;
 
@@ -19,7 +19,8 @@ with_both_counts! { calls! {
         position: *mut Count,
         communicator: MPI_Comm,
     ) |next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, promise 3 for `buffer`, promise 4 for the `size` bytes
+        // of `packed`.
         unsafe {
             let named = Argument::read(buffer, count, datatype);
             match pack(&CALL, named, packed, size.into(), at(position)) {
@@ -41,7 +42,8 @@ with_both_counts! { calls! {
         datatype: MPI_Datatype,
         communicator: MPI_Comm,
     ) |next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, promise 3 for the `size` bytes of `packed`, promise 4
+        // for `buffer`.
         unsafe {
             let named = Argument::written(buffer, count, datatype);
             match unpack(&CALL, named, packed, size.into(), at(position)) {
@@ -55,27 +57,30 @@ with_both_counts! { calls! {
     }
 } }
 
-/// The position, or one that is wrong where there is none: what is wrong the library says.
+/// Returns the position, or -1 if the pointer is null. The call is then forwarded, and the library reports
+/// the error.
 ///
 /// # Safety
-/// The program's promise.
+/// Promise 2 for `position`, which may be null.
 unsafe fn at<P: Copy + Into<i64>>(position: *const P) -> i64 {
-    // SAFETY: the program's promise.
+    // SAFETY: promise 2, by the caller's condition; null is checked for.
     unsafe { position.as_ref() }.map_or(-1, |position| (*position).into())
 }
 
-/// Packs what is named behind a position, if there is room for it, and gives the position behind.
+/// Packs `named` at a position, if there is room. Returns the position after the packed bytes, or `None` if
+/// the call is forwarded.
 ///
 /// # Safety
-/// The program's promise.
+/// Promises 1 and 2 for the datatype, promise 3 for the buffer, promise 4 for the `size` bytes of `packed`.
 unsafe fn pack(call: &Call, named: Argument, packed: *mut c_void, size: i64, position: i64) -> Option<i64> {
-    // SAFETY: the program's promise.
+    // SAFETY: promises 1 and 2 for the datatype.
     let candidate = unsafe { named.packing() }?;
     or_else_plain(|| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the datatype, promise 3 for the buffer.
         let found @ Found { engine, count, .. } = unsafe { candidate.packing(call) }?;
         let (bytes, place) = room(engine.size().checked_mul(count)?, packed, size, position)?;
-        // SAFETY: the program's promise: what is named is there, and `size` bytes for what is packed.
+        // SAFETY: promise 3 for the buffer, promise 4 for the `size` bytes of `packed`. `room` has checked
+        // that `bytes` bytes from `place` on are among them.
         unsafe {
             let target = std::slice::from_raw_parts_mut(packed.cast::<u8>().add(place), bytes);
             found.part(named.buffer.cast(), count).pack(target);
@@ -84,10 +89,11 @@ unsafe fn pack(call: &Call, named: Argument, packed: *mut c_void, size: i64, pos
     })
 }
 
-/// Unpacks what is named from a position on, if all of it is there, and gives the position behind.
+/// Unpacks `named` from a position on, if there are enough bytes. Returns the position after these, or `None`
+/// if the call is forwarded.
 ///
 /// # Safety
-/// The program's promise.
+/// Promises 1 and 2 for the datatype, promise 3 for the `size` bytes of `packed`, promise 4 for the buffer.
 unsafe fn unpack(
     call: &Call,
     named: Argument,
@@ -95,13 +101,14 @@ unsafe fn unpack(
     size: i64,
     position: i64,
 ) -> Option<i64> {
-    // SAFETY: the program's promise.
+    // SAFETY: promises 1 and 2 for the datatype.
     let candidate = unsafe { named.packing() }?;
     or_else_plain(|| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the datatype; the buffer is only written.
         let found @ Found { engine, count, .. } = unsafe { candidate.packing(call) }?;
         let (bytes, place) = room(engine.size().checked_mul(count)?, packed, size, position)?;
-        // SAFETY: the program's promise: what is named is there, and `size` packed bytes.
+        // SAFETY: promise 3 for the `size` bytes of `packed`, promise 4 for the buffer. `room` has checked
+        // that `bytes` bytes from `place` on are among the former.
         unsafe {
             let source = std::slice::from_raw_parts(packed.cast::<u8>().add(place), bytes);
             found.part(named.buffer.cast(), count).unpack(source);
@@ -110,7 +117,7 @@ unsafe fn unpack(
     })
 }
 
-/// The bytes, and where they begin, if they fit.
+/// Returns the number of packed bytes and their offset, if they fit into `size` bytes.
 fn room(bytes: usize, packed: *const c_void, size: i64, position: i64) -> Option<(usize, usize)> {
     (!packed.is_null()).then_some(())?;
     let place = usize::try_from(position).ok()?;

@@ -1,4 +1,4 @@
-//! Messages between two ranks, at once, begun, and prepared to be sent again and again (MPI 4.1 chapter 3).
+//! Messages between two ranks: blocking, nonblocking and persistent calls (MPI 4.1 chapter 3).
 
 use std::os::raw::{c_int, c_void};
 
@@ -7,14 +7,14 @@ use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
 #[cfg(exchanges_later)]
 use crate::call::Call;
 #[cfg(all(exchanges_later, not(open_mpi)))]
-use crate::staged::Block;
+use crate::staged::StagedBlock;
 use crate::{
     call::list,
     requests::{self, Work, keep, once, persistent},
     staged::{Argument, Incoming, Outgoing},
 };
 
-/// Defines sends: those that are over when they return, those that are begun, and those that are prepared.
+/// Defines the sends of each mode: the blocking, the nonblocking and the persistent call.
 macro_rules! sends {
     ($ending:literal; $($name:ident $begun:ident $prepared:ident;)*) => {$(
         send! { $ending; $name () once Outgoing::of, |_packed, _kind, code| code }
@@ -25,7 +25,8 @@ macro_rules! sends {
     )*};
 }
 
-/// Defines one of them: what it is given beside, of what kind it is, what is sent instead, and how it ends.
+/// Defines one send, by its further arguments, its kind, the function that stages the message, and an
+/// expression that ends the call.
 macro_rules! send {
     (
         $ending:literal; $name:ident ($($more:ident: $type:ty),*) $kind:ident $stage:path,
@@ -41,7 +42,8 @@ macro_rules! send {
             $($more: $type,)*
         ) |next| {
             let named = Argument::read(buffer, count, datatype);
-            // SAFETY: the program's promise; packed bytes are as many as the datatype has, and are kept.
+            // SAFETY: promises 1, 2 and 3 for the call's arguments. A packed buffer has as many bytes as the
+            // message, and is kept until the operation is complete.
             unsafe {
                 let ($packed, $of_kind) = $kind(|| $stage(&CALL, named, communicator));
                 let Argument { buffer, datatype, .. } = $packed.as_ref().map_or(named, Outgoing::argument);
@@ -62,8 +64,7 @@ pub(crate) mod sending {
     } }
 }
 
-/// Defines receives by what they name beside a buffer: those that are over when they return, and those with
-/// a request.
+/// Defines receives by their arguments after the buffer: the blocking call, and calls with a request.
 macro_rules! receives {
     ($ending:literal; $($named:tt $name:ident $($kept:ident $kind:ident)*;)*) => {$(
         receive! { $ending; $named $name }
@@ -80,7 +81,8 @@ macro_rules! receive {
             $($argument: $type,)*
             status: *mut MPI_Status,
         ) |next| {
-            // SAFETY: the program's promise; there is room for the packed bytes.
+            // SAFETY: promises 1, 2 and 4 for the call's arguments. The packed buffer has room for all that
+            // the call may receive.
             unsafe {
                 match Incoming::message(&CALL, Argument::written(buffer, count, datatype)) {
                     Some(packed) => packed.receive(status, |instead, status| {
@@ -103,7 +105,8 @@ macro_rules! kept_receive {
             request: *mut MPI_Request,
         ) |next| {
             let named = Argument::written(buffer, count, datatype);
-            // SAFETY: the program's promise; there is room for the packed bytes, which is kept.
+            // SAFETY: promises 1, 2 and 4 for the call's arguments. The packed buffer has room for all that
+            // the call may receive, and is kept until the operation is complete.
             unsafe {
                 let (mut packed, kind) = $kind(|| Incoming::message(&CALL, named));
                 let instead = packed.as_mut().map_or(named, Incoming::argument);
@@ -141,8 +144,8 @@ pub(crate) mod exchanging {
             status: *mut MPI_Status,
         ) |next| {
             let named = Argument::read(send_buffer, send_count, send_datatype);
-            // SAFETY: the program's promise; packed bytes are as many as the datatypes have, or there is
-            // room for them.
+            // SAFETY: promises 1 to 4 for the call's arguments. The packed buffers have as many bytes as the
+            // sent message, and room for all that the call may receive.
             unsafe {
                 let sent = Outgoing::of(&CALL, named, communicator);
                 let sending = sent.as_ref().map_or(named, Outgoing::argument);
@@ -182,7 +185,8 @@ pub(crate) mod exchanging {
             status: *mut MPI_Status,
         ) |next| {
             let named = Argument::read(buffer, count, datatype);
-            // SAFETY: the program's promise; packed bytes are replaced by as many.
+            // SAFETY: promises 1 to 4 for the call's arguments. The packed buffer has as many bytes as the
+            // sent message, and room for the one that replaces it.
             unsafe {
                 let exchange = |Argument { buffer, count, datatype, .. }, status| {
                     next(buffer, count as Count, datatype, to, send_tag, from, tag, communicator, status)
@@ -196,7 +200,7 @@ pub(crate) mod exchanging {
     } }
 }
 
-/// An exchange that is begun: what the library is given, and what is kept until it is complete.
+/// A nonblocking exchange: the arguments to forward, and the buffers to keep until the request is complete.
 #[cfg(exchanges_later)]
 struct Exchange<const ARGUMENTS: usize> {
     arguments: [Argument; ARGUMENTS],
@@ -205,12 +209,13 @@ struct Exchange<const ARGUMENTS: usize> {
 
 #[cfg(all(exchanges_later, open_mpi))]
 impl Exchange<2> {
-    /// Packs what is sent, and makes room for what is received.
+    /// Packs the sent message, and reserves a packed buffer for the received one.
     ///
     /// # Safety
-    /// The program's promise.
+    /// Promises 1 and 2 for the arguments, and promise 3 for the first buffer.
     unsafe fn of(call: &Call, named: [Argument; 2], communicator: MPI_Comm) -> Self {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, and promise 3 for the sent message, by the caller's
+        // condition.
         let (sent, mut received) =
             unsafe { (Outgoing::of(call, named[0], communicator), Incoming::message(call, named[1])) };
         let sending = sent.as_ref().map_or(named[0], Outgoing::argument);
@@ -221,29 +226,31 @@ impl Exchange<2> {
 
 #[cfg(all(exchanges_later, open_mpi))]
 impl Exchange<1> {
-    /// Packs what is replaced.
+    /// Packs the message, into a buffer that also receives the message which replaces it.
     ///
     /// # Safety
-    /// The program's promise.
+    /// Promises 1 to 3 for the arguments.
     unsafe fn replaced(call: &Call, named: Argument, communicator: MPI_Comm) -> Self {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 to 3 for the arguments, by the caller's condition.
         let mut packed = unsafe { Incoming::replaced(call, named, communicator) };
         let argument = packed.as_mut().map_or(named, Incoming::argument);
         Self { arguments: [argument], work: Work::message(None, packed) }
     }
 }
 
-/// MPICH 4 and 5 leave the statuses of these calls unset, and 4.0 frees the derived datatypes that they are
-/// given. So only what has to go packed, because all ranks do so, goes packed, as bytes.
+/// Exchanges with MPICH. MPICH 4 and 5 leave the statuses of these calls unset, and MPICH 4.0 frees the
+/// derived datatypes that it is given. So a message is packed only as `MPI_PACKED`, and only if all ranks of
+/// the communicator are peers that do the same.
 #[cfg(all(exchanges_later, not(open_mpi)))]
 impl Exchange<2> {
-    /// Packs both sides.
+    /// Packs both sides. The received side is packed, too, since no status tells how many bytes arrive: bytes
+    /// that do not arrive are unpacked unchanged.
     ///
     /// # Safety
-    /// The program's promise.
+    /// Promises 1 and 2 for the arguments, promise 3 for the first buffer, promise 4 for the second.
     unsafe fn of(call: &Call, named: [Argument; 2], communicator: MPI_Comm) -> Self {
-        // SAFETY: the program's promise.
-        let packed = named.map(|named| unsafe { Block::of_peers(call, named, communicator) });
+        // SAFETY: promises 1 to 4, by the caller's condition: 3 for the sent side, 4 for the received one.
+        let packed = named.map(|named| unsafe { StagedBlock::of_peers(call, named, communicator) });
         let arguments = [0, 1].map(|i| packed[i].as_ref().map_or(named[i], |(_, argument)| *argument));
         let is_packed = packed.iter().any(Option::is_some);
         let sides = packed.map(|side| side.map(|(block, _)| block));
@@ -254,13 +261,13 @@ impl Exchange<2> {
 
 #[cfg(all(exchanges_later, not(open_mpi)))]
 impl Exchange<1> {
-    /// Packs what is replaced.
+    /// Packs the message, into a buffer that also receives the message which replaces it.
     ///
     /// # Safety
-    /// The program's promise.
+    /// Promises 1 to 3 for the arguments.
     unsafe fn replaced(call: &Call, named: Argument, communicator: MPI_Comm) -> Self {
-        // SAFETY: the program's promise.
-        let packed = unsafe { Block::of_peers(call, named, communicator) };
+        // SAFETY: promises 1 to 3 for the arguments, by the caller's condition.
+        let packed = unsafe { StagedBlock::of_peers(call, named, communicator) };
         let Some((mut block, argument)) = packed else { return Self { arguments: [named], work: None } };
         block.is_received = true;
         let work = Work::Collective { sides: [None, Some(block)], _lists: Box::new(()) };
@@ -268,7 +275,7 @@ impl Exchange<1> {
     }
 }
 
-/// Exchanges that are begun (MPI 4.1 section 3.9).
+/// Nonblocking exchanges (MPI 4.1 section 3.9).
 #[cfg(exchanges_later)]
 pub(crate) mod exchanging_later {
     use super::*;
@@ -289,8 +296,9 @@ pub(crate) mod exchanging_later {
         ) |next| {
             let named = [Argument::read(send_buffer, send_count, send_datatype),
                 Argument::written(buffer, count, datatype)];
-            // SAFETY: the program's promise; packed bytes are as many as the datatypes have, or there is
-            // room for them, and are kept.
+            // SAFETY: promises 1 to 4 for the call's arguments. The packed buffers have as many bytes as the
+            // sent message, and room for all that the call may receive. They are kept until the operation is
+            // complete.
             unsafe {
                 let Exchange { arguments: [sending, receiving], work } =
                     Exchange::of(&CALL, named, communicator);
@@ -324,7 +332,9 @@ pub(crate) mod exchanging_later {
             request: *mut MPI_Request,
         ) |next| {
             let named = Argument::read(buffer, count, datatype);
-            // SAFETY: the program's promise; packed bytes are replaced by as many, and are kept.
+            // SAFETY: promises 1 to 4 for the call's arguments. The packed buffer has as many bytes as the
+            // sent message, and room for the one that replaces it. It is kept until the operation is
+            // complete.
             unsafe {
                 let Exchange { arguments: [Argument { buffer, count, datatype, .. }], work } =
                     Exchange::replaced(&CALL, named, communicator);
@@ -338,7 +348,7 @@ pub(crate) mod exchanging_later {
 
 calls! { "";
     fn Start(request: *mut MPI_Request) |next| {
-        // SAFETY: the program's promise: what is sent is there from now on.
+        // SAFETY: promises 1 and 2 for the request; from now on, promises 3 and 4 for its buffers.
         unsafe {
             requests::start(list(request, 1));
             next(request)
@@ -346,7 +356,7 @@ calls! { "";
     }
 
     fn Startall(count: c_int, requests: *mut MPI_Request) |next| {
-        // SAFETY: the program's promise: what is sent is there from now on.
+        // SAFETY: promises 1 and 2 for the requests; from now on, promises 3 and 4 for their buffers.
         unsafe {
             requests::start(list(requests, count));
             next(count, requests)

@@ -1,16 +1,17 @@
-//! The calls as programs in Fortran make them, where they do not go through those of C.
+//! Entry points of the Fortran bindings, for calls that do not pass through the C functions.
 //!
-//! With MPICH, `mpif.h` and `mpi` go through C with all calls, and `mpi_f08` with those that have buffers:
-//! see `mpich`. With Open MPI none do: see `open_mpi`.
+//! With MPICH, `mpif.h` and `mpi` call the C functions, and `mpi_f08` does so for calls with buffers: see
+//! `mpich`. With Open MPI, no binding calls them: see `open_mpi`.
 
 use std::os::raw::c_int;
 
 use crate::requests;
 
-/// `INTEGER`, which is a C `int` in all libraries here.
+/// `INTEGER`, which is a C `int` in all libraries that are supported.
 type Integer = c_int;
 
-/// Defines functions that Fortran calls, under each of their names; what is between bars is the one behind.
+/// Defines functions that Fortran calls, each under all of its names. The identifier between bars is the next
+/// function.
 macro_rules! functions {
     ($(fn $name:ident [$($symbol:literal $alias:ident),*] $arguments:tt |$next:ident| $body:block)*) => {$(
         mod $name {
@@ -21,20 +22,23 @@ macro_rules! functions {
     )*};
 }
 
-/// Defines what a function does.
+/// Defines the body of a function.
 macro_rules! one_for_all {
     (($($argument:ident: $type:ty),* $(,)?) |$next:ident| $body:block) => {
         type Function = unsafe extern "C" fn($($type,)* *mut Integer);
 
+        /// Runs the body, and forwards the call unchanged if it returns `None`.
+        ///
         /// # Safety
-        /// The program's promise.
+        /// Promises 1 to 4 for the arguments.
         #[allow(clippy::too_many_arguments, reason = "as in the standard")]
         unsafe fn run($next: Function, $($argument: $type,)* error: *mut Integer) {
             let code: Option<c_int> = $body;
-            // SAFETY: the program's promise.
+            // SAFETY: promises 1 to 4: the call's own arguments are forwarded. Promise 2 for `error`, which
+            // is checked for null.
             unsafe {
                 match code {
-                    // In `mpi_f08` it need not be there.
+                    // The error argument is optional in `mpi_f08`.
                     Some(_) if error.is_null() => {}
                     Some(code) => *error = code,
                     None => $next($($argument,)* error),
@@ -53,7 +57,8 @@ macro_rules! under_name {
             static CALL: $crate::call::Call = $crate::call::Call::named(concat!($symbol, "\0"));
             let next = CALL.next(ptr::null_mut());
             assert!(!next.is_null(), "a program in Fortran has the library's functions for it");
-            // SAFETY: functions of one name have one type; the program's promise.
+            // SAFETY: all definitions of a function have one type. Promises 1 to 4: the call's own arguments
+            // are passed on.
             unsafe {
                 run(std::mem::transmute::<*mut c_void, Function>(next), $($argument,)* error);
             }
@@ -61,13 +66,13 @@ macro_rules! under_name {
     };
 }
 
-/// What the library behind does where there is no request of ours.
+/// Runs a call if any request is registered. Returns `None` otherwise: the call is forwarded unchanged.
 pub(super) fn if_any(run: impl FnOnce() -> c_int) -> Option<c_int> {
     requests::any().then(run)
 }
 
-/// Defines calls behind which what was under way on a window is complete, by what they are given before it;
-/// `window_of` makes a window of C of a `FortranWindow`.
+/// Defines calls that complete operations on a window, by their arguments before the window. `window_of`
+/// converts a `FortranWindow` to a C handle.
 macro_rules! completions {
     ($($name:ident ($($rank:ident)?) $(with $given:ident)? [$($symbols:tt)*];)*) => { functions! {$(
         fn $name [$($symbols)*] (
@@ -75,7 +80,7 @@ macro_rules! completions {
             $($given: *const Integer,)?
             window: *mut FortranWindow,
         ) |next| {
-            // SAFETY: the program's promise.
+            // SAFETY: promises 1 and 2 for the call's arguments; promise 4 for the buffers of gets under way.
             $crate::windows::any().then(|| unsafe {
                 let rank: Option<c_int> = [$(*$rank)?].first().copied();
                 $crate::windows::complete(window_of(*window), rank, || {

@@ -1,5 +1,5 @@
-//! MPICH, whose `mpi_f08` goes through the calls of C where there are buffers, and else to the library behind
-//! them. Handles and statuses are those of C.
+//! MPICH, whose `mpi_f08` calls the C functions for calls with buffers, and internal functions for all
+//! others. Handles and statuses are those of C.
 
 use std::{
     os::raw::{c_int, c_void},
@@ -12,45 +12,47 @@ use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Request, MPI_Status, 
 use super::{Integer, if_any};
 use crate::{
     call::{SUCCESS, list},
-    calls::{completion, life, point_to_point},
-    known,
+    calls::{completion, init_finalize, point_to_point},
+    datatype_cache,
     mode::{self, Mode},
     peers,
 };
 
-/// A status as C has it: what stands for none is another address in Fortran.
+/// Converts a pointer to statuses for C: the constants for ignored statuses have other addresses in Fortran.
 fn status(of_program: *mut MPI_Status) -> *mut MPI_Status {
     static IGNORED: OnceLock<[usize; 2]> = OnceLock::new();
     let ignored = IGNORED.get_or_init(|| {
         [c"MPI_F08_STATUS_IGNORE", c"MPI_F08_STATUSES_IGNORE"].map(|name| {
-            // SAFETY: the name ends in a zero; it is that of a pointer (MPI 4.1 section 19.3.5).
+            // SAFETY: the name ends in a zero, and is that of a pointer (MPI 4.1 section 19.3.5). Null is
+            // checked for.
             unsafe {
                 let place = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()).cast::<usize>();
                 if place.is_null() { 0 } else { *place }
             }
         })
     });
-    // SAFETY: a constant of the library, one for both.
+    // SAFETY: a constant of the library, which has the same value for one status and for many.
     if ignored.contains(&(of_program as usize)) { unsafe { ffi::RSMPI_STATUS_IGNORE } } else { of_program }
 }
 
 type FortranWindow = MPI_Win;
 
-/// A window as C has it.
+/// Converts a window to a C handle.
 fn window_of(fortran: FortranWindow) -> MPI_Win {
     fortran
 }
 
-/// What the first place in a list is: 1 by the standard, 0 in MPICH 4.0. It is asked once, with a message to
-/// nobody, so that places are as they are without us.
+/// Returns the first index of a list in the library's `mpi_f08`: 1 by the standard, 0 in MPICH 4.0. A send to
+/// `MPI_PROC_NULL` finds it out once, so that indices are the same with and without this library.
 fn first() -> Integer {
     type Waitany =
         unsafe extern "C" fn(*const Integer, *mut MPI_Request, *mut Integer, *mut MPI_Status, *mut Integer);
     static FIRST: OnceLock<Integer> = OnceLock::new();
     *FIRST.get_or_init(|| {
         let (mut index, mut code) = (1, SUCCESS);
-        // SAFETY: the name ends in a zero, and is that of this function; constants of the library, a message
-        // to nobody, and room for all that is set.
+        // SAFETY: promise 1. The name ends in a zero, and is that of a function of type `Waitany`; a status
+        // consists of integers; constants of the library; a send to `MPI_PROC_NULL` reads no buffer; there is
+        // room for all that is set.
         unsafe {
             let waitany = libc::dlsym(libc::RTLD_NEXT, c"mpi_waitany_f08_".as_ptr());
             if !waitany.is_null() {
@@ -66,12 +68,12 @@ fn first() -> Integer {
     })
 }
 
-/// A place in a list, as Fortran counts it.
+/// Converts an index from C to Fortran.
 ///
 /// # Safety
-/// The program's promise.
+/// Promise 2 for `index`.
 unsafe fn as_in_fortran(index: *mut Integer) {
-    // SAFETY: the program's promise.
+    // SAFETY: promise 2 for `index`, by the caller's condition.
     unsafe {
         if *index >= 0 {
             *index += first();
@@ -82,8 +84,8 @@ unsafe fn as_in_fortran(index: *mut Integer) {
 functions! {
     fn init ["mpi_init_f08_" f08] () |next| {
         let mut code = SUCCESS;
-        // SAFETY: the program's promise.
-        Some(life::begin(|| unsafe {
+        // SAFETY: the only argument is the error code, a local variable.
+        Some(init_finalize::begin(|| unsafe {
             next(&raw mut code);
             code
         }))
@@ -91,8 +93,8 @@ functions! {
 
     fn init_thread ["mpi_init_thread_f08_" f08] (wanted: *const Integer, provided: *mut Integer) |next| {
         let mut code = SUCCESS;
-        // SAFETY: the program's promise.
-        Some(life::begin(|| unsafe {
+        // SAFETY: promise 2 for the arguments; the error code is a local variable.
+        Some(init_finalize::begin(|| unsafe {
             next(wanted, provided, &raw mut code);
             code
         }))
@@ -100,28 +102,28 @@ functions! {
 
     fn finalize ["mpi_finalize_f08_" f08] () |next| {
         let mut code = SUCCESS;
-        // SAFETY: the program's promise.
-        Some(life::end(|| unsafe {
+        // SAFETY: promise 1; the only argument is the error code, a local variable.
+        Some(init_finalize::end(|| unsafe {
             next(&raw mut code);
             code
         }))
     }
 
     fn type_commit ["mpi_type_commit_f08_" f08] (datatype: *mut MPI_Datatype) |next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the datatype, which is committed if the call has succeeded.
         unsafe {
             let mut code = SUCCESS;
             next(datatype, &raw mut code);
             if code == SUCCESS && mode::mode() != Mode::Off {
-                known::committed(*datatype);
+                datatype_cache::committed(*datatype);
             }
             Some(code)
         }
     }
 
     fn type_free ["mpi_type_free_f08_" f08] (datatype: *mut MPI_Datatype) |_next| {
-        // SAFETY: the program's promise.
-        unsafe { known::freed(*datatype) };
+        // SAFETY: promises 1 and 2 for the datatype.
+        unsafe { datatype_cache::freed(*datatype) };
         None
     }
 
@@ -134,13 +136,14 @@ functions! {
         addresses: *mut MPI_Aint,
         datatypes: *mut MPI_Datatype
     ) |next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the datatype and the lists. If the call has succeeded, it has stored
+        // live datatypes.
         unsafe {
             let mut code = SUCCESS;
             let most = (most_integers, most_addresses, most_datatypes);
             next(datatype, most.0, most.1, most.2, integers, addresses, datatypes, &raw mut code);
             if code == SUCCESS {
-                known::handed_out(*datatype, datatypes);
+                datatype_cache::handed_out(*datatype, datatypes);
             }
             Some(code)
         }
@@ -156,17 +159,17 @@ functions! {
     }
 
     fn start ["mpi_start_f08_" f08] (request: *mut MPI_Request) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the request, promises 3 and 4 for its buffers.
         if_any(|| unsafe { point_to_point::Start(request) })
     }
 
     fn startall ["mpi_startall_f08_" f08] (count: *const Integer, requests: *mut MPI_Request) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the requests, promises 3 and 4 for their buffers.
         if_any(|| unsafe { point_to_point::Startall(*count, requests) })
     }
 
     fn wait ["mpi_wait_f08_" f08] (request: *mut MPI_Request, found: *mut MPI_Status) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, promise 4 for the requests' receive buffers.
         if_any(|| unsafe { completion::Wait(request, status(found)) })
     }
 
@@ -175,7 +178,7 @@ functions! {
         flag: *mut Integer,
         found: *mut MPI_Status,
     ) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, promise 4 for the requests' receive buffers.
         if_any(|| unsafe { completion::Test(request, flag, status(found)) })
     }
 
@@ -184,7 +187,7 @@ functions! {
         requests: *mut MPI_Request,
         found: *mut MPI_Status,
     ) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, promise 4 for the requests' receive buffers.
         if_any(|| unsafe { completion::Waitall(*count, requests, status(found)) })
     }
 
@@ -194,7 +197,7 @@ functions! {
         flag: *mut Integer,
         found: *mut MPI_Status,
     ) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, promise 4 for the requests' receive buffers.
         if_any(|| unsafe { completion::Testall(*count, requests, flag, status(found)) })
     }
 
@@ -204,7 +207,7 @@ functions! {
         index: *mut Integer,
         found: *mut MPI_Status,
     ) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, promise 4 for the requests' receive buffers.
         if_any(|| unsafe {
             let code = completion::Waitany(*count, requests, index, status(found));
             as_in_fortran(index);
@@ -219,7 +222,7 @@ functions! {
         flag: *mut Integer,
         found: *mut MPI_Status,
     ) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, promise 4 for the requests' receive buffers.
         if_any(|| unsafe {
             let code = completion::Testany(*count, requests, index, flag, status(found));
             as_in_fortran(index);
@@ -232,12 +235,12 @@ functions! {
         flag: *mut Integer,
         found: *mut MPI_Status,
     ) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, promise 4 for the requests' receive buffers.
         if_any(|| unsafe { completion::Request_get_status(*request, flag, status(found)) })
     }
 
     fn request_free ["mpi_request_free_f08_" f08] (request: *mut MPI_Request) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the request.
         if_any(|| unsafe { completion::Request_free(request) })
     }
 }
@@ -250,7 +253,7 @@ functions! {
         flag: *mut Integer,
         found: *mut MPI_Status,
     ) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, promise 4 for the requests' receive buffers.
         if_any(|| unsafe {
             completion::looking::Request_get_status_all(*count, requests, flag, status(found))
         })
@@ -263,7 +266,7 @@ functions! {
         flag: *mut Integer,
         found: *mut MPI_Status,
     ) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, promise 4 for the requests' receive buffers.
         if_any(|| unsafe {
             let found = status(found);
             let code = completion::looking::Request_get_status_any(*count, requests, index, flag, found);
@@ -273,7 +276,7 @@ functions! {
     }
 }
 
-/// Defines those that tell of some requests: how many are done, and their places.
+/// Defines the calls that return the number and the indices of the completed requests.
 macro_rules! of_some {
     ($($name:ident $symbol:literal $call:path, $requests:ty;)*) => { functions! {$(
         fn $name [$symbol f08] (
@@ -283,7 +286,7 @@ macro_rules! of_some {
             indices: *mut Integer,
             found: *mut MPI_Status,
         ) |_next| {
-            // SAFETY: the program's promise.
+            // SAFETY: promises 1 and 2 for the arguments, promise 4 for the requests' receive buffers.
             if_any(|| unsafe {
                 let code = $call(*count, requests, done, indices, status(found));
                 (0..list(indices.cast_const(), *done).len()).for_each(|i| as_in_fortran(indices.add(i)));

@@ -1,8 +1,9 @@
-//! Open MPI, whose `mpif.h`, `mpi` and `mpi_f08` do not go through the calls of C. `mpi` and `mpif.h` call
-//! `mpi_send_`, `mpi_f08` calls `ompi_send_f`, or `pmpi_test_` where there are logicals.
+//! Open MPI, whose Fortran bindings do not call the C functions. `mpif.h` and `mpi` call functions such as
+//! `mpi_send_`. `mpi_f08` calls functions such as `ompi_send_f`, or `pmpi_test_` if an argument is a logical.
 //!
-//! What is not packed goes to the function behind as it is. What is goes the way of C: handles, statuses and
-//! the constants that are addresses are converted as Open MPI does it.
+//! If a call is not to be packed, it is forwarded unchanged to the next Fortran function. Otherwise, its
+//! arguments are passed to the C function. Handles, statuses and the constants that are addresses are
+//! converted as Open MPI does it.
 
 use std::{
     ffi::CStr,
@@ -17,38 +18,41 @@ use super::{Integer, if_any};
 use crate::{
     call::{SUCCESS, list},
     calls::{
-        collective, completion, life,
+        collective, completion, init_finalize,
         members::{Asked, in_place},
         one_sided, packing, point_to_point,
     },
-    known::{self, is_known},
+    datatype_cache::{self, is_known},
     mode::{self, Mode},
 };
 
-/// An argument as Fortran hands it over, and as C has it.
-trait Argument {
+/// An argument, converted from its form in Fortran to that in C.
+trait FortranArgument {
     type Fortran: Copy;
     type C;
 
+    /// Converts an argument from Fortran.
+    ///
     /// # Safety
-    /// It is one of a call that the program makes, as the standard asks for.
+    /// Promises 1 and 2 for `fortran`, which is an argument of a call by the program.
     unsafe fn of(fortran: Self::Fortran) -> Self;
 
+    /// Returns the argument as C expects it.
     fn give(&mut self) -> Self::C;
 
-    /// Whether it is a datatype that something is known of.
+    /// Returns `true` if the argument is a datatype whose messages may be packed.
     fn is_ours(&self) -> bool {
         false
     }
 
-    /// Hands back what the call has set.
+    /// Converts the results of the call back to Fortran.
     ///
     /// # Safety
-    /// As of [`of`](Self::of), after a call that has succeeded.
+    /// The condition of [`of`](Self::of); the call has succeeded.
     unsafe fn finish(&mut self) {}
 }
 
-/// The addresses that stand for constants.
+/// The addresses that stand for constants in Fortran.
 struct Addresses {
     bottom: usize,
     in_place: usize,
@@ -72,10 +76,10 @@ impl Addresses {
     }
 }
 
-/// A buffer.
+/// A buffer, or a constant that stands for one.
 struct Buffer(*mut c_void);
 
-impl Argument for Buffer {
+impl FortranArgument for Buffer {
     type Fortran = *mut c_void;
     type C = *mut c_void;
 
@@ -93,15 +97,15 @@ impl Argument for Buffer {
     }
 }
 
-/// A number.
+/// An integer.
 struct Number(c_int);
 
-impl Argument for Number {
+impl FortranArgument for Number {
     type Fortran = *const Integer;
     type C = c_int;
 
     unsafe fn of(fortran: *const Integer) -> Self {
-        // SAFETY: the program's promise.
+        // SAFETY: promise 2: the pointer leads to an integer.
         Self(unsafe { *fortran })
     }
 
@@ -110,10 +114,10 @@ impl Argument for Number {
     }
 }
 
-/// A list of numbers, or a number that the call changes.
+/// A list of integers, or an integer that the call changes.
 struct Numbers(*mut c_int);
 
-impl Argument for Numbers {
+impl FortranArgument for Numbers {
     type Fortran = *mut Integer;
     type C = *mut c_int;
 
@@ -129,12 +133,13 @@ impl Argument for Numbers {
 /// A datatype.
 struct Type(MPI_Datatype);
 
-impl Argument for Type {
+impl FortranArgument for Type {
     type Fortran = *const Integer;
     type C = MPI_Datatype;
 
     unsafe fn of(fortran: *const Integer) -> Self {
-        // SAFETY: the program's promise; of what is no handle a null pointer is made.
+        // SAFETY: promises 1 and 2: the pointer leads to a handle. `MPI_Type_f2c` converts an invalid handle
+        // to null.
         Self(unsafe { ffi::MPI_Type_f2c(*fortran) })
     }
 
@@ -143,7 +148,8 @@ impl Argument for Type {
     }
 
     fn is_ours(&self) -> bool {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the datatype. An invalid handle has become null, of which nothing is
+        // known.
         unsafe { is_known(self.0) }
     }
 }
@@ -151,12 +157,12 @@ impl Argument for Type {
 /// A communicator.
 struct Communicator(MPI_Comm);
 
-impl Argument for Communicator {
+impl FortranArgument for Communicator {
     type Fortran = *const Integer;
     type C = MPI_Comm;
 
     unsafe fn of(fortran: *const Integer) -> Self {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2: the pointer leads to the handle of a communicator.
         Self(unsafe { ffi::MPI_Comm_f2c(*fortran) })
     }
 
@@ -168,12 +174,12 @@ impl Argument for Communicator {
 /// A window.
 struct Window(MPI_Win);
 
-impl Argument for Window {
+impl FortranArgument for Window {
     type Fortran = *const Integer;
     type C = MPI_Win;
 
     unsafe fn of(fortran: *const Integer) -> Self {
-        // SAFETY: the program's promise.
+        // SAFETY: promise 2: the pointer leads to a handle.
         Self(window_of(unsafe { *fortran }))
     }
 
@@ -184,21 +190,21 @@ impl Argument for Window {
 
 type FortranWindow = Integer;
 
-/// A window as C has it.
+/// Converts a window to a C handle.
 fn window_of(fortran: FortranWindow) -> MPI_Win {
-    // SAFETY: of what is no handle a null pointer is made.
+    // SAFETY: promise 1. `MPI_Win_f2c` converts an invalid handle to null.
     unsafe { ffi::MPI_Win_f2c(fortran) }
 }
 
 /// A displacement in a window.
 struct Place(MPI_Aint);
 
-impl Argument for Place {
+impl FortranArgument for Place {
     type Fortran = *const MPI_Aint;
     type C = MPI_Aint;
 
     unsafe fn of(fortran: *const MPI_Aint) -> Self {
-        // SAFETY: the program's promise.
+        // SAFETY: promise 2: the pointer leads to a displacement.
         Self(unsafe { *fortran })
     }
 
@@ -207,10 +213,10 @@ impl Argument for Place {
     }
 }
 
-/// A request that the call sets.
+/// A request that the call creates.
 struct NewRequest(*mut Integer, MPI_Request);
 
-impl Argument for NewRequest {
+impl FortranArgument for NewRequest {
     type Fortran = *mut Integer;
     type C = *mut MPI_Request;
 
@@ -224,20 +230,20 @@ impl Argument for NewRequest {
     }
 
     unsafe fn finish(&mut self) {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2: the pointer has room for a handle. The call has set the request.
         unsafe { *self.0 = ffi::MPI_Request_c2f(self.1) };
     }
 }
 
-/// A message that has been looked for.
+/// A message that a matched probe has found.
 struct Message(*mut Integer, MPI_Message);
 
-impl Argument for Message {
+impl FortranArgument for Message {
     type Fortran = *mut Integer;
     type C = *mut MPI_Message;
 
     unsafe fn of(fortran: *mut Integer) -> Self {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2: the pointer leads to the handle of a message.
         Self(fortran, unsafe { ffi::MPI_Message_f2c(*fortran) })
     }
 
@@ -246,7 +252,7 @@ impl Argument for Message {
     }
 
     unsafe fn finish(&mut self) {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2: the pointer has room for a handle. The call has set the message.
         unsafe { *self.0 = ffi::MPI_Message_c2f(self.1) };
     }
 }
@@ -254,18 +260,18 @@ impl Argument for Message {
 /// A status that the call sets.
 struct Status(*mut Integer, MPI_Status);
 
-/// Whether a program ignores a status, or statuses.
+/// Returns `true` if the program ignores a status, or several of them.
 fn is_ignored(statuses: *const Integer) -> bool {
     let constants = Addresses::get();
     [constants.status_ignore, constants.statuses_ignore].contains(&(statuses as usize))
 }
 
-impl Argument for Status {
+impl FortranArgument for Status {
     type Fortran = *mut Integer;
     type C = *mut MPI_Status;
 
     unsafe fn of(fortran: *mut Integer) -> Self {
-        // SAFETY: a status is numbers.
+        // SAFETY: `MPI_Status` consists of integers, for which zeros are valid.
         Self(fortran, unsafe { std::mem::zeroed() })
     }
 
@@ -276,20 +282,20 @@ impl Argument for Status {
 
     unsafe fn finish(&mut self) {
         if !is_ignored(self.0) {
-            // SAFETY: the program's promise.
+            // SAFETY: promises 1 and 2: the pointer has room for a status. The call has set the status.
             unsafe { ffi::MPI_Status_c2f(&raw const self.1, self.0) };
         }
     }
 }
 
-/// Defines functions that have one in C with the same arguments, and datatypes among them.
+/// Defines functions whose C function has the same arguments, datatypes among them.
 macro_rules! with_datatypes {
     ($($name:ident $mpi:literal $ompi:literal => $call:path: $($argument:ident $kind:ty),*;)*) => {
         functions! {$(
-            fn $name [$mpi mpi, $ompi ompi] ($($argument: <$kind as Argument>::Fortran),*) |_next| {
-                // SAFETY: the program's promise.
+            fn $name [$mpi mpi, $ompi ompi] ($($argument: <$kind as FortranArgument>::Fortran),*) |_next| {
+                // SAFETY: promises 1 to 4 for the call's arguments, which are converted for the C function.
                 unsafe {
-                    $(let mut $argument = <$kind as Argument>::of($argument);)*
+                    $(let mut $argument = <$kind as FortranArgument>::of($argument);)*
                     if $($argument.is_ours())||* {
                         let code = $call($($argument.give()),*);
                         if code == SUCCESS {
@@ -430,18 +436,19 @@ with_datatypes! {
         a Buffer, b Number, c Type, d Number, e Number, f Number, g Number, h Communicator, i NewRequest;
 }
 
-/// Datatypes of a list, as C has them.
+/// Converts a list of datatypes to C handles.
 ///
 /// # Safety
-/// The program's promise, of so many.
+/// Promises 1 and 2 for `count` datatypes.
 unsafe fn types(types: *const Integer, count: usize) -> Vec<MPI_Datatype> {
-    // SAFETY: the program's promise.
+    // SAFETY: promise 2: the list has `count` items.
     let types = unsafe { list(types, c_int::try_from(count).unwrap_or(0)) };
-    // SAFETY: of what is no handle a null pointer is made.
+    // SAFETY: promise 1. `MPI_Type_f2c` converts an invalid handle to null.
     types.iter().map(|datatype| unsafe { ffi::MPI_Type_f2c(*datatype) }).collect()
 }
 
-/// Defines calls with a datatype for each rank. Begun ones stay as they are: their lists are the program's.
+/// Defines calls with a datatype for each rank. Nonblocking ones are not intercepted: the converted lists
+/// would have to live until completion.
 macro_rules! with_lists_of_datatypes {
     ($($name:ident $mpi:literal $ompi:literal $call:path, $blocks:ident, $place:ty;)*) => { functions! {$(
         fn $name [$mpi mpi, $ompi ompi] (
@@ -455,7 +462,7 @@ macro_rules! with_lists_of_datatypes {
             to_types: *const Integer,
             communicator: *const Integer,
         ) |_next| {
-            // SAFETY: the program's promise.
+            // SAFETY: promises 1 to 4 for the call's arguments. The lists have an item for each block.
             unsafe {
                 let [from, to] = [from, to].map(|buffer| Buffer::of(buffer).give());
                 let communicator = Communicator::of(communicator).give();
@@ -486,57 +493,59 @@ with_lists_of_datatypes! {
         collective::integers::Neighbor_alltoallw, neighbor_alltoall, MPI_Aint;
 }
 
-/// Makes a call with a list of requests, and statuses that it sets the first of: `call` says how many.
-/// Requests are handed back as they have become.
+/// Makes a call with converted requests and statuses, if any request is registered. `call` returns its code
+/// and the number of statuses that it has set, from the first on. These statuses and all requests are
+/// converted back.
 ///
 /// # Safety
-/// The program's promise, of `count` of both.
+/// Promises 1 and 2 for `count` requests, and for as many statuses as `call` sets.
 unsafe fn asked(
     (requests, count): (*mut Integer, c_int),
     statuses: *mut Integer,
     call: impl FnOnce(*mut MPI_Request, *mut MPI_Status) -> (c_int, c_int),
 ) -> Option<c_int> {
     if_any(|| {
-        // SAFETY: the program's promise.
+        // SAFETY: promise 2: the list has `count` requests.
         let given = unsafe { list(requests.cast_const(), count) };
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the requests.
         let mut ours: Vec<_> =
             given.iter().map(|request| unsafe { ffi::MPI_Request_f2c(*request) }).collect();
-        // SAFETY: a status is numbers.
+        // SAFETY: `MPI_Status` consists of integers, for which zeros are valid.
         let mut set: Vec<MPI_Status> = vec![unsafe { std::mem::zeroed() }; ours.len()];
         let is_ignored = set.is_empty() || is_ignored(statuses);
         // SAFETY: a constant of the library.
         let none = unsafe { ffi::RSMPI_STATUSES_IGNORE };
         let (code, done) = call(ours.as_mut_ptr(), if is_ignored { none } else { set.as_mut_ptr() });
         for (i, request) in ours.into_iter().enumerate() {
-            // SAFETY: the program's promise.
+            // SAFETY: promises 1 and 2: the list has `count` requests, and `i` is less.
             unsafe { *requests.add(i) = ffi::MPI_Request_c2f(request) };
         }
         let done = if is_ignored { 0 } else { usize::try_from(done).unwrap_or(0) };
         let integers = size_of::<MPI_Status>() / size_of::<Integer>();
         for (i, status) in set.iter().enumerate().take(done) {
-            // SAFETY: the program's promise: a status of Fortran has as many integers as one of C.
+            // SAFETY: promises 1 and 2: there is room for `done` statuses, and `i` is less. A status has as
+            // many integers in Fortran as in C.
             unsafe { ffi::MPI_Status_c2f(status, statuses.add(i * integers)) };
         }
         code
     })
 }
 
-/// How many statuses are set: all of them with this flag.
+/// Returns the number of statuses that a test has set: `count` if the flag is set, otherwise 0.
 ///
 /// # Safety
-/// The flag is there.
+/// `flag` points to an integer.
 unsafe fn if_set(flag: *const c_int, count: c_int) -> c_int {
     // SAFETY: the caller's condition.
     if unsafe { *flag } != 0 { count } else { 0 }
 }
 
-/// A place in a list, which Fortran counts from 1.
+/// Converts an index from C to Fortran, which counts from 1.
 ///
 /// # Safety
-/// The program's promise.
+/// Promise 2 for `index`.
 unsafe fn from_one(index: *mut Integer) {
-    // SAFETY: the program's promise.
+    // SAFETY: promise 2 for `index`, by the caller's condition.
     unsafe {
         if *index >= 0 {
             *index += 1;
@@ -546,12 +555,12 @@ unsafe fn from_one(index: *mut Integer) {
 
 functions! {
     fn type_commit ["mpi_type_commit_" mpi, "ompi_type_commit_f" ompi] (datatype: *mut Integer) |next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the datatype, which is committed if the call has succeeded.
         unsafe {
             let mut code = SUCCESS;
             next(datatype, &raw mut code);
             if code == SUCCESS && mode::mode() != Mode::Off {
-                known::committed(ffi::MPI_Type_f2c(*datatype));
+                datatype_cache::committed(ffi::MPI_Type_f2c(*datatype));
             }
             Some(code)
         }
@@ -559,15 +568,15 @@ functions! {
 
     fn finalize ["mpi_finalize_" mpi, "ompi_finalize_f" ompi] () |next| {
         let mut code = SUCCESS;
-        // SAFETY: the program's promise.
-        Some(life::end(|| unsafe {
+        // SAFETY: promise 1; the only argument is the error code, a local variable.
+        Some(init_finalize::end(|| unsafe {
             next(&raw mut code);
             code
         }))
     }
 
     fn start ["mpi_start_" mpi, "ompi_start_f" ompi] (request: *mut Integer) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the request, promises 3 and 4 for its buffers.
         unsafe { asked((request, 1), ptr::null_mut(), |request, _| (point_to_point::Start(request), 0)) }
     }
 
@@ -575,7 +584,7 @@ functions! {
         count: *const Integer,
         requests: *mut Integer,
     ) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the requests, promises 3 and 4 for their buffers.
         unsafe {
             asked((requests, *count), ptr::null_mut(), |requests, _| {
                 (point_to_point::Startall(*count, requests), 0)
@@ -584,7 +593,7 @@ functions! {
     }
 
     fn wait ["mpi_wait_" mpi, "ompi_wait_f" ompi] (request: *mut Integer, status: *mut Integer) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, promise 4 for the requests' receive buffers.
         unsafe { asked((request, 1), status, |request, status| (completion::Wait(request, status), 1)) }
     }
 
@@ -593,7 +602,7 @@ functions! {
         flag: *mut Integer,
         status: *mut Integer,
     ) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, promise 4 for the requests' receive buffers.
         unsafe {
             asked((request, 1), status, |request, status| {
                 (completion::Test(request, flag, status), if_set(flag, 1))
@@ -606,7 +615,7 @@ functions! {
         requests: *mut Integer,
         statuses: *mut Integer,
     ) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, promise 4 for the requests' receive buffers.
         unsafe {
             asked((requests, *count), statuses, |requests, statuses| {
                 (completion::Waitall(*count, requests, statuses), *count)
@@ -620,7 +629,7 @@ functions! {
         flag: *mut Integer,
         statuses: *mut Integer,
     ) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, promise 4 for the requests' receive buffers.
         unsafe {
             asked((requests, *count), statuses, |requests, statuses| {
                 (completion::Testall(*count, requests, flag, statuses), if_set(flag, *count))
@@ -634,7 +643,7 @@ functions! {
         index: *mut Integer,
         status: *mut Integer,
     ) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, promise 4 for the requests' receive buffers.
         unsafe {
             asked((requests, *count), status, |requests, status| {
                 let code = completion::Waitany(*count, requests, index, status);
@@ -651,7 +660,7 @@ functions! {
         flag: *mut Integer,
         status: *mut Integer,
     ) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the arguments, promise 4 for the requests' receive buffers.
         unsafe {
             asked((requests, *count), status, |requests, status| {
                 let code = completion::Testany(*count, requests, index, flag, status);
@@ -666,7 +675,8 @@ functions! {
         "pmpi_request_get_status_" pmpi,
         "ompi_request_get_status_f" ompi
     ] (request: *const Integer, flag: *mut Integer, status: *mut Integer) |_next| {
-        // SAFETY: the program's promise. The request may be a constant.
+        // SAFETY: promises 1 and 2 for the arguments, promise 4 for the request's receive buffers. The
+        // request is copied, since it may be a constant.
         unsafe {
             let mut request = *request;
             asked((&raw mut request, 1), status, |request, status| {
@@ -676,12 +686,12 @@ functions! {
     }
 
     fn request_free ["mpi_request_free_" mpi, "ompi_request_free_f" ompi] (request: *mut Integer) |_next| {
-        // SAFETY: the program's promise.
+        // SAFETY: promises 1 and 2 for the request.
         unsafe { asked((request, 1), ptr::null_mut(), |request, _| (completion::Request_free(request), 0)) }
     }
 }
 
-/// Defines those that tell of some requests: how many are done, and their places.
+/// Defines the calls that return the number and the indices of the completed requests.
 macro_rules! of_some {
     ($($name:ident [$($names:tt)*] $call:path;)*) => { functions! {$(
         fn $name [$($names)*] (
@@ -691,7 +701,7 @@ macro_rules! of_some {
             indices: *mut Integer,
             statuses: *mut Integer,
         ) |_next| {
-            // SAFETY: the program's promise.
+            // SAFETY: promises 1 and 2 for the arguments, promise 4 for the requests' receive buffers.
             unsafe {
                 asked((requests, *count), statuses, |requests, statuses| {
                     let code = $call(*count, requests, done, indices, statuses);

@@ -1,5 +1,5 @@
-/* Another tool: counts the sends of a program and says how many there were, by PMPI as profilers do, or by
-   the next function of that name (-DNEXT), as preloaded libraries do. */
+/* Another tool: counts the sends of a program, and prints their number. It forwards calls by PMPI, as
+   profilers do, or with -DNEXT to the next function of that name, as preloaded libraries do. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

@@ -1,5 +1,5 @@
-/* Two threads get from one window. While one is in MPI_Win_flush_all (which a tool behind the library makes
-   long: past.c), the other one flushes and looks at what it has got. */
+/* Two threads get data from one window. While one thread is in MPI_Win_flush_all, the other one flushes and
+   checks its data. A tool behind the preloaded library (past.c) makes MPI_Win_flush_all take long. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

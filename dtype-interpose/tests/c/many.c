@@ -1,5 +1,6 @@
-/* Sends structs of more datatypes than are looked after at a time, all of them committed and alive, of their
-   duplicates, and of predefined datatypes that are committed. Rank 1 says how many messages were right. */
+/* Sends structs of more datatypes than the preloaded library has slots, all of them committed and live; of
+   their duplicates; and of predefined datatypes that are committed. Rank 1 prints the number of correct
+   messages. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ int main(int arguments, char **argument) {
         MPI_Type_free(&type);
         MPI_Type_commit(&types[i]);
     }
-    /* The sender plans, since it sends several. */
+    /* Several messages of one datatype, so that the sender plans it. */
     for (int i = 0; i < TYPES; i += TYPES / 30) {
         for (int k = 0; k < EACH; k++) {
             exchange(types[rank == 0 ? i : TYPES - 1 - i], i);

@@ -1,4 +1,4 @@
-/* A program that seems to run with another MPI library: it has a symbol of that one's. */
+/* A program that seems to run with another MPI library, because it has a symbol of that library. */
 #include <mpi.h>
 
 int SYMBOL;

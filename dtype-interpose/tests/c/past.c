@@ -1,4 +1,4 @@
-/* Other tools, each of which looks at a few calls and goes on by PMPI, past everything behind it. */
+/* Other tools. Each intercepts a few calls and forwards them by PMPI, past all libraries behind it. */
 #include <mpi.h>
 
 #ifdef WAITS
@@ -26,7 +26,7 @@ int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_
 }
 #endif
 
-/* Stands behind, and takes its time. */
+/* A tool behind the preloaded library, whose flush takes long. */
 #ifdef SLEEPS
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-/* Datatypes of many sizes from few places, as a benchmark makes them: what a report says of these.
+/* Datatypes of many sizes from few call sites, as a benchmark makes them, for a report.
 
-   Each size has a datatype of its own, which is committed, sent back and forth and freed. */
+   Each size has a datatype of its own, which is committed, sent back and forth, and freed. */
 #include <mpi.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void columns(int size) {
     MPI_Type_free(&type);
 }
 
-/* A list of pairs of numbers, which is another one each time. */
+/* A list of blocks of one to three numbers, which differs for each size. */
 static void lists(int size) {
     int count = size * 50;
     int *lengths = malloc(count * sizeof *lengths), *places = malloc(count * sizeof *places);
@@ -48,7 +48,7 @@ static void lists(int size) {
     free(places);
 }
 
-/* One block, which nothing can improve. */
+/* One block, which packing cannot speed up. */
 static void blocks(int size) {
     MPI_Datatype type;
     MPI_Type_contiguous(size * 2000, MPI_DOUBLE, &type);
@@ -57,7 +57,7 @@ static void blocks(int size) {
     MPI_Type_free(&type);
 }
 
-/* Small structs, of which there are few in a message at first. */
+/* Small structs: the first messages have only a few of them. */
 static void structs(int size) {
     struct mixed {
         char kind;

@@ -1,8 +1,8 @@
-/* Programs of all calls that move data, over datatypes and counts. Each prints a line: its name, and a number
-   made of all bytes that it received, of what it packed, and of what statuses say. With the preloaded library
-   and without it, on some ranks or on all, the lines must be the same.
+/* Programs of all calls that move data, over datatypes and counts. Each prints a line: its name, and a hash
+   of all bytes that it received and packed, and of its statuses. The lines must be the same with the
+   preloaded library on all ranks, on some, and on none.
 
-   Usage: suite [PROGRAM...]: those of which the name begins so; all without. */
+   Usage: suite [PREFIX...]: runs the programs whose names begin with one of these, or all programs. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -11,16 +11,16 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Regions are for messages that are under way at the same time. */
+/* Messages that are under way at the same time have a region each. */
 enum { REGION = 1 << 16, ROOM = 8 * REGION, KINDS = 16, MANY = 6 };
 
-/* With the standard's ABI it may be. */
+/* With the standard's ABI, the library may be MPICH. */
 #if defined MPICH_VERSION || defined MPI_ABI
 static const int is_mpich = 1;
 #else
 static const int is_mpich = 0;
 #endif
-/* Whether the library looks whether a buffer is there. */
+/* 1 if the library reports a null buffer. */
 #if defined OPEN_MPI && OMPI_MAJOR_VERSION < 5
 static const int looks = 1;
 #else
@@ -52,7 +52,7 @@ static void refill(int round) {
     memset(spare, 0x33, ROOM);
 }
 
-/* Libraries differ in whose handler they call. */
+/* Libraries differ in the communicator whose handler they call. */
 static void errors(MPI_Errhandler handler) {
     MPI_Comm_set_errhandler(world, handler);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
@@ -167,14 +167,14 @@ static MPI_Datatype make(int kind) {
     }
 }
 
-/* ---- Programs: each is given a datatype, how many, and a place in each buffer ---- */
+/* ---- Programs: each gets a datatype, a count, and a place in each buffer ---- */
 
 typedef struct {
     MPI_Datatype type;
     int kind;
     int count;
     char *from, *to, *spare;
-    /* Whether the library has trouble with bytes of it. */
+    /* 1 if the library cannot receive many packed bytes of this datatype, or parts of an element. */
     int few;
 } Case;
 
@@ -315,7 +315,7 @@ static void p_nobody(const Case *c) {
 }
 
 static void p_partial(const Case *c) {
-    /* Fewer than there is room for. */
+    /* Fewer elements than the receive buffer has. */
     MPI_Status status;
     MPI_Request request;
     MPI_Irecv(c->to, c->count, c->type, other, 5, world, &request);
@@ -325,7 +325,7 @@ static void p_partial(const Case *c) {
 }
 
 static void p_roomy(const Case *c) {
-    /* A receiver says that there is room for far more than there is memory. */
+    /* The count of the receive is far larger than its memory. */
     MPI_Status status;
     long page = sysconf(_SC_PAGESIZE);
     char *memory = mmap(NULL, ROOM + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -345,14 +345,14 @@ static void p_roomy(const Case *c) {
 }
 
 static void p_elements(const Case *c) {
-    /* A message that ends within a datatype: of the bases of one, as many as make a part of it. */
+    /* A message that ends within an element, after some of its base types. */
     MPI_Status status;
     MPI_Request request;
     int bytes, position = 0;
     MPI_Pack(c->from, c->count, c->type, c->spare, ROOM - REGION, &position, world);
     MPI_Type_size(c->type, &bytes);
     MPI_Irecv(c->to, c->count, c->type, other, 5, world, &request);
-    /* All have units of 8 bytes at most, but records, which MPICH 4 does not receive in part. */
+    /* The base types have 8 bytes at most. MPICH 4 does not receive a part of a record. */
     int most = c->few ? position - bytes : (position - bytes) / 8 * 8 + (c->count > 1 ? 8 : 0);
     MPI_Send(c->spare, most, MPI_PACKED, other, 5, world);
     MPI_Wait(&request, &status);
@@ -520,7 +520,7 @@ static void p_persistent(const Case *c) {
         }
         add_number(requests[0] != MPI_REQUEST_NULL && requests[1] != MPI_REQUEST_NULL);
         received(c, &statuses[1]);
-        /* One that is not active is complete at once, and empty. */
+        /* An inactive request is complete at once, with an empty status. */
         MPI_Wait(&requests[1], &statuses[1]);
         add(to, ROOM);
     }
@@ -529,7 +529,25 @@ static void p_persistent(const Case *c) {
     add_number(requests[0] == MPI_REQUEST_NULL && requests[1] == MPI_REQUEST_NULL);
 }
 
-/* MPI_Bsend_init is left out: Open MPI 4 sends what is in the buffer at some other time than it should. */
+static void p_unready(const Case *c) {
+    /* Memory that can be read only when the request is started. */
+    MPI_Request request;
+    MPI_Status status;
+    char *memory = mmap(NULL, ROOM, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MPI_Send_init(memory + (c->from - from), c->count, c->type, other, 5, world, &request);
+    mprotect(memory, ROOM, PROT_READ | PROT_WRITE);
+    memcpy(memory, from, ROOM);
+    MPI_Request receive;
+    MPI_Irecv(c->to, c->count, c->type, other, 5, world, &receive);
+    MPI_Start(&request);
+    MPI_Wait(&receive, &status);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    received(c, &status);
+    MPI_Request_free(&request);
+    munmap(memory, ROOM);
+}
+
+/* MPI_Bsend_init is left out: Open MPI 4 reads its buffer at the wrong time. */
 static void p_prepared(const Case *c) {
     MPI_Request sends[3], receives[3];
     for (int i = 0; i < 3; i++) {
@@ -572,7 +590,7 @@ static void p_get_status(const Case *c) {
 
 static void p_get_statuses(const Case *c) {
 #if MPI_VERSION > 4 || MPI_VERSION == 4 && MPI_SUBVERSION >= 1
-    /* Of many at once: what is done may be read before it is waited for. */
+    /* Several requests at once: the data of a complete one may be read before it is waited for. */
     MPI_Request requests[2 * MANY];
     MPI_Status statuses[2 * MANY];
     int places[2 * MANY], place, done, are_done = 0;
@@ -602,7 +620,7 @@ static void p_get_statuses(const Case *c) {
     add(to, ROOM);
 }
 
-/* Receives what `MPI_Send` and its like have sent, by each call that can. */
+/* Receives sent messages by each call that can. */
 static void p_receives(const Case *c) {
     MPI_Request sent, request;
     MPI_Message message;
@@ -679,7 +697,7 @@ static void p_receives(const Case *c) {
             has_request = 0;
             break;
         default: {
-            /* MPICH frees the datatypes of these calls in version 4.0, and says nothing in their statuses. */
+            /* MPICH leaves the statuses of these calls unset, and version 4.0 frees their datatypes. */
             MPI_Datatype type = c->type;
             if (is_mpich) {
                 MPI_Type_dup(c->type, &type);
@@ -711,7 +729,7 @@ static void p_receives(const Case *c) {
 }
 
 static void p_exchange(const Case *c) {
-/* MPICH 4.0 frees the datatypes of these, 5.0 says nothing in statuses and reads what it has freed. */
+/* MPICH 4.0 frees the datatypes of these calls. MPICH 5.0 leaves statuses unset, and reads freed memory. */
 #if defined OPEN_MPI && OMPI_MAJOR_VERSION >= 5
     MPI_Request requests[2];
     MPI_Status statuses[2];
@@ -742,7 +760,7 @@ static void p_free(const Case *c) {
 }
 
 static void p_free_receive(const Case *c) {
-    /* That the message is there only another one tells. */
+    /* Only another message tells that this one has arrived. */
     MPI_Request request;
     int token = 0;
     MPI_Irecv(c->to, c->count, c->type, other, 5, world, &request);
@@ -774,7 +792,7 @@ static long memory(void) {
 }
 
 static void p_growth(const Case *c) {
-    /* What is freed is freed: datatypes, requests, and what they use. Once is enough. */
+    /* Freed datatypes and requests must release their memory. One run is enough. */
     static int done;
     long before = 0;
     if (done++) {
@@ -798,7 +816,7 @@ static void p_growth(const Case *c) {
 
 static void p_null(const Case *c) {
     static int done;
-    /* Displacements are no addresses. MPICH and Open MPI 5 read from there. */
+    /* The displacements are no addresses, so this is an error. MPICH and Open MPI 5 read from address 0. */
     int code, class = 0;
     if (looks && !done++) {
         errors(MPI_ERRORS_RETURN);
@@ -822,7 +840,7 @@ static void p_cancel(const Case *c) {
 }
 
 static void p_freed_type(const Case *c) {
-    /* Freed while messages are under way, and other datatypes made, perhaps with the same handles. */
+    /* The datatype is freed while messages are under way. New datatypes may have the same handle. */
     MPI_Request requests[2];
     MPI_Datatype type, others[8];
     MPI_Type_dup(c->type, &type);
@@ -882,7 +900,7 @@ static void p_pack_size(const Case *c) {
     MPI_Type_size(c->type, &needed);
     add_number(bytes >= needed * c->count);
     errors(MPI_ERRORS_RETURN);
-    /* One byte too few. */
+    /* The buffer is one byte too small. */
     code = MPI_Pack(c->from, c->count, c->type, c->spare, needed * c->count - 1, &position, world);
     MPI_Error_class(code, &class);
     add_number(code != MPI_SUCCESS);
@@ -904,7 +922,7 @@ static void p_bcast(const Case *c) {
     add(to, ROOM);
 }
 
-/* Extents of some datatypes are less than what they span; blocks of ranks must not overlap. */
+/* The extents of some datatypes are smaller than their true extents; blocks of ranks must not overlap. */
 static int apart(const Case *c) {
     MPI_Aint lower, extent, true_lower, true_extent;
     MPI_Type_get_extent(c->type, &lower, &extent);
@@ -912,7 +930,7 @@ static int apart(const Case *c) {
     return (int)((true_extent + extent - 1) / extent);
 }
 
-/* Different counts for each rank, in an order of their own, with gaps. */
+/* Counts that differ from rank to rank, with blocks in another order and gaps between them. */
 typedef struct {
     int counts[16], places[16], mine;
 } Lists;
@@ -944,7 +962,7 @@ static void p_gather(const Case *c) {
 }
 
 static void p_in_place(const Case *c) {
-    /* At the root only: the others need not know. */
+    /* Only the root passes MPI_IN_PLACE; the other ranks do not know. */
     MPI_Request request;
     Lists l = lists(c);
     memcpy(to, from, ROOM);
@@ -1042,7 +1060,7 @@ static void p_alltoallv(const Case *c) {
     for (int i = 0; i < size; i++) {
         same[i] = l.mine;
     }
-    /* Each sends to rank i what that one has room for, and receives as many from all. */
+    /* Each rank sends to rank i the count of rank i, and receives its own count from all. */
     MPI_Alltoallv(c->from, l.counts, l.places, c->type, c->to, same, l.places, c->type, world);
     add(to, ROOM);
     MPI_Ialltoallv(c->from + 8, l.counts, l.places, c->type, c->to, same, l.places, c->type, world, &request);
@@ -1071,7 +1089,7 @@ static void p_alltoallw(const Case *c) {
 }
 
 static void p_each(const Case *c) {
-    /* A datatype for each pair of ranks, and nothing for some, of which only the count means something. */
+    /* A datatype for each pair of ranks. Some counts are 0, for which the datatype means nothing. */
     MPI_Request request;
     int counts[16], places[16], there[16];
     MPI_Datatype types[16];
@@ -1092,7 +1110,7 @@ static void p_each(const Case *c) {
 }
 
 static void p_again(const Case *c) {
-    /* Collective calls that are made again and again, with what is there at that time. */
+    /* Persistent collective calls, which use the contents of the buffer at each start. */
 #if defined OPEN_MPI ? OMPI_MAJOR_VERSION >= 5 : MPICH_NUMVERSION >= 40100000
     MPI_Request requests[5];
     Lists l = lists(c);
@@ -1132,7 +1150,7 @@ static void p_again(const Case *c) {
     }
     refill(0);
 #else
-    /* Those of MPICH 4.0 work once, if at all. */
+    /* Persistent collective calls of MPICH 4.0 work once, if at all. */
     p_bcast(c);
 #endif
 }
@@ -1148,11 +1166,11 @@ static void p_neighbours(const Case *c) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     add(to, ROOM);
     if (size > 2) {
-        /* With two ranks both neighbours are the same one, and libraries differ in which block is which. */
+        /* With two ranks, both neighbours are the same rank, and the order of blocks differs by library. */
         MPI_Neighbor_alltoall(c->from, c->count, c->type, c->to, c->count, c->type, ring);
         add(to, ROOM);
     }
-    /* At the ends of a line there is nobody, and what is received from nobody stays what it was. */
+    /* The ends of a line have one neighbour. The block of the missing one stays unchanged. */
     MPI_Comm line;
     int no_periods[1] = {0};
     MPI_Cart_create(world, 1, dims, no_periods, 0, &line);
@@ -1200,7 +1218,7 @@ static void p_neighbours(const Case *c) {
 }
 
 static void p_between(const Case *c) {
-    /* A communicator between two groups: rank 0, and the others. */
+    /* An intercommunicator: rank 0, and the other ranks. */
     MPI_Comm half, between;
     MPI_Comm_split(world, rank > 0, rank, &half);
     MPI_Intercomm_create(half, 0, world, rank > 0 ? 0 : 1, 77, &between);
@@ -1223,7 +1241,7 @@ static void p_between(const Case *c) {
 
 /* ---- Windows of other ranks ---- */
 
-/* Single values, or records, without gaps: what is put there, and got from there. */
+/* The datatype of the target without gaps: single values or records. */
 static MPI_Datatype gapless(int kind) {
     static const int of[KINDS] = {0, 1, 1, 0, 9, 9, -1, 0, 2, 3, 3, 4, 0, 5, 0, 6};
     MPI_Datatype bases[] = {MPI_DOUBLE, MPI_INT, MPI_LONG, MPI_SHORT, MPI_2INT, MPI_FLOAT, MPI_BYTE};
@@ -1247,7 +1265,7 @@ static MPI_Datatype gapless(int kind) {
 typedef struct {
     MPI_Win window;
     char *memory;
-    /* The datatype there, and how many. */
+    /* The datatype and the count of the target. */
     MPI_Datatype there;
     int count;
 } Window;
@@ -1273,7 +1291,7 @@ static void get(const Case *c, const Window *w, int target, int place, char *to)
     MPI_Get(to, c->count, c->type, target, REGION + place * 2 * REGION, w->count, w->there, w->window);
 }
 
-/* What has come, and what is there. */
+/* Adds what has arrived here and in the window, and frees the window. */
 static void closed(Window *w) {
     MPI_Barrier(world);
     add(to, ROOM);
@@ -1292,7 +1310,7 @@ static void p_fence(const Case *c) {
         get(c, &w, MPI_PROC_NULL, 0, c->spare);
         MPI_Win_fence(0, w.window);
         get(c, &w, other, 0, c->to);
-        /* Less than there is room for. */
+        /* The target is smaller than the origin buffer. */
         MPI_Get(c->spare, c->count, c->type, other, REGION, w.count / 2, w.there, w.window);
         put(c, &w, rank, 1);
         MPI_Win_fence(MPI_MODE_NOSUCCEED, w.window);
@@ -1307,7 +1325,7 @@ static void p_lock(const Case *c) {
         MPI_Win_lock(MPI_LOCK_SHARED, other, 0, w.window);
         put(c, &w, other, 0);
         MPI_Win_flush_local(other, w.window);
-        /* It is ours again. */
+        /* The origin buffer may be written again. */
         memset(from, 0x11, ROOM);
         MPI_Win_unlock(other, w.window);
         MPI_Barrier(world);
@@ -1361,7 +1379,7 @@ static void p_post(const Case *c) {
     MPI_Group_free(&all);
 }
 
-/* More than is kept at the same time. */
+/* More bytes than the preloaded library keeps under way. */
 static void p_puts(const Case *c) {
     Window w = window_of(c, 1);
     int bytes;
@@ -1375,7 +1393,7 @@ static void p_puts(const Case *c) {
     closed(&w);
 }
 
-/* With requests, it is complete by these and by the others. */
+/* Calls with requests, which complete by their requests and by flushes. */
 static void p_rget(const Case *c) {
     Window w = window_of(c, 1);
     MPI_Request requests[2];
@@ -1392,7 +1410,7 @@ static void p_rget(const Case *c) {
 }
 
 static void p_reduce(const Case *c) {
-    /* Never touched, but it goes by. */
+    /* This call is not intercepted. */
     double numbers[4] = {rank, 1, 2, 3}, all[4];
     MPI_Allreduce(numbers, all, 4, MPI_DOUBLE, MPI_SUM, world);
     add(all, sizeof all);
@@ -1430,6 +1448,7 @@ static const struct {
     {"waitsome", p_waitsome},
     {"testsome", p_testsome},
     {"persistent", p_persistent},
+    {"unready", p_unready},
     {"prepared", p_prepared, 1},
     {"get_status", p_get_status},
     {"get_statuses", p_get_statuses},
@@ -1468,11 +1487,10 @@ static const struct {
     {"reduce", p_reduce},
 };
 
-/* So many that messages are below and above what libraries send at once, and never more than there is
-   room. */
+/* Counts for messages below and above the size that libraries send at once. They never exceed a region. */
 static int counts_of(MPI_Datatype type, int few, int *counts) {
     static const long wanted[] = {700, 3000, 20000};
-    /* What MPICH 4 packs itself, as in many collective calls, it cannot receive into structs beyond this. */
+    /* MPICH 4 cannot receive more bytes into structs if it packs them itself, as in many collective calls. */
     long most = few ? 3000 : 20000;
     MPI_Aint lower, extent, true_lower, true_extent;
     int bytes, found = 0;
@@ -1505,7 +1523,7 @@ int main(int arguments, char **argument) {
     MPI_Comm_dup(MPI_COMM_WORLD, &world);
     MPI_Comm_rank(world, &rank);
     MPI_Comm_size(world, &size);
-    /* Ranks talk in pairs; an odd one out talks to itself. */
+    /* Ranks communicate in pairs; a rank without a partner communicates with itself. */
     other = (rank ^ 1) < size ? rank ^ 1 : rank;
     from = malloc(ROOM);
     to = malloc(ROOM);

@@ -1,6 +1,6 @@
 ! Programs in Fortran, for mpif.h (BINDING 1), the module mpi (2) and mpi_f08 (3). Each prints a line: its
-! name, and a number made of all that it received and was told. With the preloaded library and without it the
-! lines must be the same.
+! name, and a hash of all that it received and of its statuses. The lines must be the same with and without
+! the preloaded library.
 #if BINDING == 3
 #define DATATYPE type(MPI_Datatype)
 #define REQUEST type(MPI_Request)
@@ -438,7 +438,7 @@ contains
     type(c_ptr) :: memory
 #endif
     bytes = 8 * 16000
-    ! Some builds have no windows in memory of the program.
+    ! Some builds do not support windows in the program's own memory.
     call MPI_Win_allocate(bytes, 8, MPI_INFO_NULL, world, memory, w, code)
     call c_f_pointer(transfer(memory, c_null_ptr), there, [16000])
     there = 0
@@ -474,7 +474,7 @@ contains
     STATUS(s)
     REQUEST :: r
     double precision, save, asynchronous :: line(9000), back(9000)
-    ! Parts of arrays, for which MPICH makes datatypes of its own.
+    ! Array sections, for which MPICH makes datatypes of its own.
     call MPI_Sendrecv(from(1:n:3, 2:90), 40 * 89, MPI_DOUBLE_PRECISION, other, 1, &
                       to(2:n:3, 1:89), 40 * 89, MPI_DOUBLE_PRECISION, other, 1, world, s)
     call MPI_Sendrecv(from(4, :), n, MPI_DOUBLE_PRECISION, other, 1, &

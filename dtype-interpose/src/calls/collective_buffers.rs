@@ -1,0 +1,300 @@
+//! The two sides of a collective call on this rank: the sent buffer, and the received one.
+
+use std::{
+    any::Any,
+    os::raw::{c_int, c_void},
+};
+
+use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Request};
+
+use super::members::BlockCounts;
+use crate::{
+    call::{Call, SUCCESS, list},
+    datatype_cache::{is_known, stays},
+    profile::is_counting,
+    requests::{Kind, Work, keep},
+    staged::{Argument, Parts, Staged, StagedBlock, or_else_plain},
+};
+
+/// An integer type of the standard, for counts and displacements.
+pub(super) trait Integer: Copy + TryInto<i64> + TryFrom<i64> + 'static {}
+
+impl<I: Copy + TryInto<i64> + TryFrom<i64> + 'static> Integer for I {}
+
+/// The arguments of a buffer beside its address: counts, datatypes and displacements.
+pub(super) trait Named: Copy {
+    /// Returns `true` if this thread remembers that the buffer, where it is significant, is forwarded
+    /// unchanged. Accepts insignificant arguments, even invalid handles.
+    fn stays(self) -> bool;
+
+    /// Stages the blocks. Returns the packed buffer and the arguments to forward, or `None` if the buffer is
+    /// forwarded unchanged.
+    ///
+    /// # Safety
+    /// Promises 1 and 2 for the arguments, and promise 3 for a buffer that is sent.
+    unsafe fn stage(self, around: Around<'_>) -> Option<(Staged, Replaced<Self>)>;
+}
+
+/// The context in which a buffer is staged: the call, its address, the number of blocks, and the
+/// communicator.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    call: &'a Call,
+    buffer: *mut c_void,
+    blocks: usize,
+    communicator: MPI_Comm,
+    is_sent: bool,
+}
+
+impl Around<'_> {
+    fn argument(&self, buffer: *mut c_void, count: i64, datatype: MPI_Datatype) -> Argument {
+        Argument { is_read: self.is_sent, is_collective: true, ..Argument::written(buffer, count, datatype) }
+    }
+}
+
+/// The arguments to forward in place of the program's.
+///
+/// Counts stay the same, and so does the size of a datatype in bytes. Libraries decide by these, as Open MPI
+/// does for the length of segments. So the library decides as it would for the program's arguments, and as it
+/// does on other ranks.
+pub(super) struct Replaced<A> {
+    arguments: A,
+    /// The lists to which `arguments` point.
+    lists: Box<dyn Any>,
+}
+
+/// Blocks of equal length, one after the other.
+impl<C: Integer> Named for (C, MPI_Datatype) {
+    #[inline]
+    fn stays(self) -> bool {
+        let count = self.0.try_into().ok().and_then(|count: i64| usize::try_from(count).ok());
+        !is_counting() && stays(self.1, Some(count.unwrap_or(0)))
+    }
+
+    unsafe fn stage(self, around: Around<'_>) -> Option<(Staged, Replaced<Self>)> {
+        let Around { call, buffer, blocks, communicator, .. } = around;
+        let (count, datatype) = self;
+        // SAFETY: promises 1 and 2 for the datatype, and promise 3 for a buffer that is sent.
+        let found = unsafe {
+            let count: i64 = count.try_into().ok()?;
+            let all = usize::try_from(count).ok()?.checked_mul(blocks)?;
+            around.argument(buffer, count, datatype).largest_of(blocks, all)?.engine(call)
+        }?;
+        let packed = found.sent(communicator)?;
+        let part = found.part(buffer.cast(), found.count.checked_mul(blocks)?);
+        Some((Staged::of(Parts::One(part))?, Replaced { arguments: (count, packed), lists: Box::new(()) }))
+    }
+}
+
+/// Blocks of different lengths, with displacements in extents of their one datatype.
+impl<C: Integer, P: Integer> Named for (*const C, *const P, MPI_Datatype) {
+    #[inline]
+    fn stays(self) -> bool {
+        !is_counting() && stays(self.2, None)
+    }
+
+    /// Stages all blocks if the largest one is worth packing.
+    unsafe fn stage(self, around: Around<'_>) -> Option<(Staged, Replaced<Self>)> {
+        let Around { call, buffer, blocks, communicator, .. } = around;
+        let (counts, places, datatype) = self;
+        let blocks = c_int::try_from(blocks).ok()?;
+        // SAFETY: promises 1 and 2 for the datatype and the lists, which have an item for each block.
+        let items = unsafe {
+            is_known(datatype).then_some(())?;
+            list(counts, blocks).iter().zip(list(places, blocks))
+        };
+        let items = items.map(|(count, place)| {
+            let count: i64 = (*count).try_into().ok()?;
+            Some((usize::try_from(count).ok()?, isize::try_from((*place).try_into().ok()?).ok()?))
+        });
+        let items = items.collect::<Option<Vec<_>>>()?;
+        let (largest, at) = *items.iter().max_by_key(|(count, _)| *count)?;
+        let all = items.iter().try_fold(0usize, |sum, (count, _)| sum.checked_add(*count))?;
+        let blocks = items.iter().filter(|(count, _)| *count > 0).count();
+        // SAFETY: promises 1 and 2 for the datatype, and promise 3 for a buffer that is sent.
+        let found = unsafe {
+            let largest = around.argument(buffer, i64::try_from(largest).ok()?, datatype);
+            largest.largest_of(blocks, all)?.engine_at(call, at)
+        }?;
+        let packed = found.sent(communicator)?;
+        let (mut parts, mut list, mut end) = (Vec::new(), Vec::new(), 0i64);
+        for (count, place) in items {
+            list.push(P::try_from(end).ok()?);
+            end = end.checked_add(count as i64)?;
+            if count > 0 {
+                let at = place.checked_mul(found.engine.plan().extent())?;
+                parts.push(found.part(buffer.cast::<u8>().wrapping_offset(at), count));
+            }
+        }
+        let arguments = (counts, list.as_ptr(), packed);
+        Some((Staged::of(Parts::Many(parts))?, Replaced { arguments, lists: Box::new(list) }))
+    }
+}
+
+/// Blocks of different lengths and datatypes, with displacements in bytes.
+impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype) {
+    fn stays(self) -> bool {
+        false
+    }
+
+    /// Stages all blocks or none, since they share one packed buffer. Stages none if one of them could only
+    /// be packed between peers.
+    unsafe fn stage(self, around: Around<'_>) -> Option<(Staged, Replaced<Self>)> {
+        let Around { call, buffer, blocks, communicator, .. } = around;
+        let (counts, places, datatypes) = self;
+        let blocks = c_int::try_from(blocks).ok()?;
+        // SAFETY: promise 2 for the lists, which have an item for each block.
+        let items =
+            unsafe { list(counts, blocks).iter().zip(list(places, blocks)).zip(list(datatypes, blocks)) };
+        let (mut parts, mut list, mut types, mut end) = (Vec::new(), Vec::new(), Vec::new(), 0i64);
+        let mut all_go = true;
+        for ((count, place), datatype) in items {
+            let (count, place): (i64, i64) = ((*count).try_into().ok()?, (*place).try_into().ok()?);
+            list.push(P::try_from(end).ok()?);
+            if count == 0 {
+                types.push(*datatype);
+                continue;
+            }
+            let origin = buffer.cast::<u8>().wrapping_offset(isize::try_from(place).ok()?);
+            // SAFETY: promises 1 and 2 for the datatype of the block.
+            let named = unsafe { around.argument(origin.cast(), count, *datatype).candidate() };
+            // SAFETY: promises 1 and 2 for that datatype, and promise 3 for a block that is sent.
+            let found = named.and_then(|named| unsafe { named.engine(call) });
+            let found = found.filter(|found| !found.engine.is_for_peers());
+            let packed = found.and_then(|found| found.sent(communicator));
+            let Some((found, packed)) = found.zip(packed) else {
+                // The remaining blocks are only counted for the report.
+                all_go = false;
+                if !is_counting() {
+                    break;
+                }
+                continue;
+            };
+            types.push(packed);
+            parts.push(found.part(origin, found.count));
+            end = end.checked_add(i64::try_from(found.engine.size().checked_mul(found.count)?).ok()?)?;
+        }
+        let arguments = (counts, list.as_ptr(), types.as_ptr());
+        let staged = if all_go && !parts.is_empty() { Staged::of(Parts::Many(parts)) } else { None };
+        Some((staged?, Replaced { arguments, lists: Box::new((list, types)) }))
+    }
+}
+
+/// One side as it is forwarded: the program's buffer and arguments, or a packed buffer with matching
+/// arguments.
+pub(super) struct Side<A> {
+    pub buffer: *mut c_void,
+    pub arguments: A,
+    block: Option<StagedBlock>,
+    lists: Option<Box<dyn Any>>,
+}
+
+impl<A: Named> Side<A> {
+    /// Stages a side. If `is_packed`, [`CollectiveBuffers::begin`] packs it before the call.
+    ///
+    /// # Safety
+    /// Promises 1 and 2 for the arguments, and promise 3 for a buffer that is sent.
+    unsafe fn of(arguments: A, around: Around<'_>, is_packed: bool) -> Self {
+        let Around { buffer, blocks, is_sent, .. } = around;
+        let staged = or_else_plain(|| {
+            (blocks > 0).then_some(())?;
+            // SAFETY: promises 1 to 3, by the caller's condition.
+            unsafe { arguments.stage(around) }
+        });
+        let Some((staged, Replaced { arguments, lists })) = staged else {
+            return Self { buffer, arguments, block: None, lists: None };
+        };
+        let mut block = StagedBlock { staged, is_packed, is_received: !is_sent };
+        Self { buffer: block.staged.place(), arguments, block: Some(block), lists: Some(lists) }
+    }
+}
+
+/// The two sides of a call on this rank.
+pub(super) struct CollectiveBuffers<S, R> {
+    pub send: Side<S>,
+    pub receive: Side<R>,
+}
+
+impl<S: Named, R: Named> CollectiveBuffers<S, R> {
+    /// Stages both sides.
+    ///
+    /// # Safety
+    /// Promises 1 and 2 for the arguments, and promise 3 for the send buffer.
+    pub unsafe fn of(
+        call: &Call,
+        blocks: BlockCounts,
+        send: (*const c_void, S),
+        receive: (*mut c_void, R),
+        communicator: MPI_Comm,
+    ) -> Self {
+        let BlockCounts { sent, received, keeps } = blocks;
+        let sending = Around { call, buffer: send.0.cast_mut(), blocks: sent, communicator, is_sent: true };
+        let receiving = Around { buffer: receive.0, blocks: received, is_sent: false, ..sending };
+        // SAFETY: promises 1 and 2 for the arguments, and promise 3 for the send buffer.
+        unsafe {
+            Self { send: Side::of(send.1, sending, true), receive: Side::of(receive.1, receiving, keeps) }
+        }
+    }
+
+    /// Packs the sent side, and the received one if it keeps blocks.
+    ///
+    /// # Safety
+    /// Promise 3 for the send buffer, and promise 4 for the receive buffer.
+    pub unsafe fn begin(&mut self) {
+        let blocks = [&mut self.send.block, &mut self.receive.block];
+        // SAFETY: promise 3 for the sent side, and promise 4 for the received one.
+        blocks.into_iter().flatten().for_each(|block| unsafe { block.begin() });
+    }
+
+    /// Unpacks the received side of a complete call, if it has succeeded. Returns `code`.
+    ///
+    /// # Safety
+    /// Promise 4 for the receive buffer; `code` is the result of the call.
+    pub unsafe fn finish(mut self, code: c_int) -> c_int {
+        if code == SUCCESS {
+            // SAFETY: promise 4 for the receive buffer; the call has succeeded.
+            self.receive.block.iter_mut().for_each(|block| unsafe { block.finish() });
+        }
+        code
+    }
+
+    /// Registers the buffers and lists of a call with its request. Returns `code`.
+    ///
+    /// # Safety
+    /// Promise 2 for `request`; `code` is the result of the call.
+    pub unsafe fn keep(self, code: c_int, request: *const MPI_Request, kind: Kind) -> c_int {
+        let Self { send, receive } = self;
+        let is_ours = send.block.is_some() || receive.block.is_some();
+        let lists = Box::new((send.lists, receive.lists));
+        let work = Work::Collective { sides: [send.block, receive.block], _lists: lists };
+        // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
+        unsafe { keep(code, request, kind, is_ours.then_some(work)) }
+    }
+}
+
+/// The sides of a broadcast, which has one buffer: it is sent on the root, and received on other ranks.
+pub(super) type Broadcast<C> = CollectiveBuffers<(C, MPI_Datatype), (C, MPI_Datatype)>;
+
+impl<C: Integer> Broadcast<C> {
+    /// Stages the buffer, for the side that `blocks` selects.
+    ///
+    /// # Safety
+    /// Promises 1 and 2 for the arguments, and promise 3 for the buffer if it is sent.
+    pub unsafe fn of_one(
+        call: &Call,
+        blocks: BlockCounts,
+        buffer: *mut c_void,
+        named: (C, MPI_Datatype),
+        communicator: MPI_Comm,
+    ) -> Self {
+        // SAFETY: promises 1 and 2 for the arguments, and promise 3 for the buffer if it is sent. `blocks`
+        // selects at most one side, so the buffer has only one use.
+        unsafe { Self::of(call, blocks, (buffer, named), (buffer, named), communicator) }
+    }
+
+    /// Returns the buffer and the datatype to forward.
+    pub fn used(&self) -> (*mut c_void, MPI_Datatype) {
+        let side = if self.send.block.is_some() { &self.send } else { &self.receive };
+        (side.buffer, side.arguments.1)
+    }
+}

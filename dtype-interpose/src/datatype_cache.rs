@@ -1,0 +1,466 @@
+//! The datatype cache. An entry is kept on its datatype as an attribute (MPI 4.1 section 7.7.4), since
+//! handles are reused. Each thread also remembers the entries of some handles.
+
+use std::{
+    cell::Cell,
+    os::raw::{c_int, c_void},
+    ptr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+};
+
+use mpi::ffi::{self, MPI_Datatype};
+
+use crate::{
+    call::list,
+    engine::Engine,
+    first_use::{self, Message, State},
+    handle::number,
+    lock::lock,
+    mode,
+    policy::{LEAST, Policy},
+    profile::{Phase, Profile, is_counting, timed},
+};
+
+/// A cache entry: what is known of a committed datatype that is not predefined.
+pub(crate) struct CachedDatatype {
+    /// The datatype's profile, with its engine as soon as a message is large enough. Duplicates share the
+    /// profile.
+    pub counted: Arc<Profile>,
+    /// The number of handles to the datatype that the library has returned beside the program's own.
+    handed_out: AtomicUsize,
+}
+
+impl CachedDatatype {
+    /// Creates an entry, as an attribute keeps it: the pointer owns a box.
+    fn kept(counted: Arc<Profile>) -> *mut Self {
+        Box::into_raw(Box::new(Self { counted, handed_out: AtomicUsize::new(0) }))
+    }
+
+    /// Returns the packed size of `count` elements in bytes, or `None` if it exceeds an MPI count. Such
+    /// messages are forwarded unchanged.
+    #[inline]
+    pub fn bytes(&self, count: usize) -> Option<usize> {
+        self.counted.size.checked_mul(count).filter(|bytes| i32::try_from(*bytes).is_ok())
+    }
+
+    /// Returns `true` if a message of `count` elements may be worth packing.
+    #[inline]
+    pub fn takes(&self, count: usize) -> bool {
+        self.bytes(count).is_some_and(|bytes| self.gate().takes(bytes))
+    }
+
+    /// Returns the policy for messages, as far as it is known.
+    #[inline]
+    fn gate(&self) -> Policy {
+        self.gates().messages
+    }
+
+    /// Returns the policies, as far as they are known: before planning, all sizes from [`LEAST`] on.
+    #[inline]
+    fn gates(&self) -> Gates {
+        match self.counted.engine.get() {
+            Some(Ok(engine)) => Gates { messages: engine.gate(), packing: engine.packing() },
+            Some(Err(_)) => Gates::NONE,
+            None => Gates { messages: Policy::from(LEAST), packing: Policy::from(LEAST) },
+        }
+    }
+
+    /// Returns the engine, if there is one, and plans the datatype first if necessary. `datatype` must be the
+    /// handle of this entry.
+    pub fn engine(&self, datatype: MPI_Datatype) -> Option<&Engine> {
+        let engine = self.counted.engine.get_or_init(|| {
+            let (engine, took) = timed(|| Engine::of(datatype));
+            self.counted.spent(Phase::Planning, took);
+            engine
+        });
+        decided(datatype, self.gates());
+        engine.as_ref().ok()
+    }
+}
+
+/// The key of the attribute, created when the first entry is kept. The lock is not held while MPI is asked
+/// for a datatype, because that call may need the key.
+static KEY: Mutex<Option<c_int>> = Mutex::new(None);
+
+/// A number that rises when an entry is kept, copied or deleted. What threads remember is valid until it
+/// rises.
+static AGE: AtomicU64 = AtomicU64::new(1);
+
+/// A handle that a thread has looked up, with the age at that time and the entry.
+#[derive(Clone, Copy)]
+struct Seen {
+    handle: usize,
+    age: u64,
+    known: *const CachedDatatype,
+    /// The packed size of one element in bytes.
+    size: usize,
+    gates: Gates,
+}
+
+/// The policies of a datatype.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Gates {
+    messages: Policy,
+    /// The policy for `MPI_Pack` and `MPI_Unpack`.
+    packing: Policy,
+}
+
+impl Gates {
+    const NONE: Self = Self { messages: Policy::NONE, packing: Policy::NONE };
+}
+
+const NOT_SEEN: Seen = Seen { handle: 0, age: 0, known: ptr::null(), size: 0, gates: Gates::NONE };
+
+/// The number of handles that a thread remembers. A handle has a fixed index, which it may share with others.
+const REMEMBERED: usize = 32;
+
+thread_local! {
+    static SEEN: [Cell<Seen>; REMEMBERED] =
+        const { [const { Cell::new(NOT_SEEN) }; REMEMBERED] };
+}
+
+/// Calls `look` with the cell in which this thread remembers a handle.
+#[inline]
+fn remembered<R>(handle: usize, look: impl FnOnce(&Cell<Seen>) -> R) -> Option<R> {
+    // Pointers are multiples of 16 or more; integer handles differ in their last bits.
+    SEEN.try_with(|seen| look(&seen[(handle ^ handle >> 7) % REMEMBERED])).ok()
+}
+
+/// Returns the cache entry of a datatype, or `None` if the datatype is predefined, uncommitted or unplanned.
+///
+/// # Safety
+/// Promises 1 and 2: the datatype is not freed during `'a`.
+#[inline]
+pub(crate) unsafe fn known<'a>(datatype: MPI_Datatype) -> Option<&'a CachedDatatype> {
+    let (handle, age) = (number(datatype), AGE.load(Ordering::Acquire));
+    // An invalid handle in Fortran is a null pointer in C.
+    if handle == 0 {
+        return None;
+    }
+    let found = remembered(handle, |place| {
+        let seen = place.get();
+        if seen.handle == handle && seen.age == age {
+            return seen.known;
+        }
+        let state = first_use::state(datatype);
+        if state == State::Unplanned {
+            return ptr::null();
+        }
+        // SAFETY: promises 1 and 2 for the datatype.
+        let known = unsafe { look(datatype) };
+        // SAFETY: by promise 2 the datatype is live, and so is its entry.
+        let found = unsafe { known.as_ref() };
+        let (size, gates) = found.map_or((0, Gates::NONE), |known| (known.counted.size, known.gates()));
+        // SAFETY: promises 1 and 2 for the datatype. A datatype without an entry is remembered only if it is
+        // predefined, since others may be committed later.
+        if found.is_some() || unsafe { dtype_interpose_parts(datatype) } == 0 {
+            place.set(Seen { handle, age, known, size, gates });
+        }
+        known
+    });
+    // SAFETY: an entry that an attribute keeps lives until the datatype is freed, by promise 2 not before
+    // `'a` ends. An entry that a thread remembers has the current age, so no entry was deleted since.
+    found.and_then(|known| unsafe { known.as_ref() })
+}
+
+/// Returns `true` if this thread remembers that messages of a datatype are forwarded unchanged: messages of
+/// `count` elements, or all messages if `count` is `None`. Accepts invalid handles: arguments may be
+/// insignificant on this rank.
+#[inline]
+pub(crate) fn stays(datatype: MPI_Datatype, count: Option<usize>) -> bool {
+    seen(datatype).is_some_and(|seen| match count {
+        Some(count) => !seen.gates.messages.takes(seen.size.saturating_mul(count)),
+        None => seen.gates.messages == Policy::NONE,
+    })
+}
+
+/// Returns `true` if this thread remembers that `MPI_Pack` and `MPI_Unpack` of `count` elements are forwarded
+/// unchanged.
+#[inline]
+pub(crate) fn is_left_to_the_library(datatype: MPI_Datatype, count: usize) -> bool {
+    seen(datatype).is_some_and(|seen| !seen.gates.packing.takes(seen.size.saturating_mul(count)))
+}
+
+/// Returns what this thread remembers of a datatype.
+#[inline]
+fn seen(datatype: MPI_Datatype) -> Option<Seen> {
+    let (handle, age) = (number(datatype), AGE.load(Ordering::Acquire));
+    remembered(handle, Cell::get).filter(|seen| seen.handle == handle && seen.age == age)
+}
+
+/// Updates the policies that this thread remembers of a datatype.
+fn decided(datatype: MPI_Datatype, gates: Gates) {
+    let handle = number(datatype);
+    remembered(handle, |place| {
+        let seen = place.get();
+        if seen.handle == handle {
+            place.set(Seen { gates, ..seen });
+        }
+    });
+}
+
+/// Returns `true` if messages of a datatype may be packed, now or later.
+///
+/// # Safety
+/// Promises 1 and 2 for the datatype.
+#[inline]
+pub(crate) unsafe fn is_known(datatype: MPI_Datatype) -> bool {
+    // SAFETY: promises 1 and 2 for the datatype.
+    first_use::state(datatype) != State::Unknown || unsafe { known(datatype).is_some() }
+}
+
+/// Returns the cache entry of a datatype for a message, and plans the datatype first if this message
+/// justifies it.
+///
+/// # Safety
+/// Promises 1 and 2, as for [`known`].
+#[inline]
+pub(crate) unsafe fn known_with<'a>(datatype: MPI_Datatype, message: Message) -> Option<&'a CachedDatatype> {
+    // SAFETY: promises 1 and 2, as for `known`.
+    unsafe {
+        match first_use::state(datatype) {
+            State::Unplanned => first(datatype, message),
+            State::Unknown | State::Known => known(datatype).or_else(|| hidden(datatype, message.count)),
+        }
+    }
+}
+
+/// Plans an unplanned datatype if this message justifies it, and returns the entry.
+///
+/// # Safety
+/// Promises 1 and 2, as for [`known`].
+unsafe fn first<'a>(datatype: MPI_Datatype, message: Message) -> Option<&'a CachedDatatype> {
+    // SAFETY: promises 1 and 2, as for `known`.
+    unsafe {
+        let counted = first_use::planned(datatype, message)?;
+        keep(datatype, counted);
+        known(datatype)
+    }
+}
+
+/// Returns the entry of a datatype that no intercepted call has committed, for a message of `count` elements.
+/// MPICH's `mpi_f08` creates such a datatype for each array section, for one message. The datatype is decoded
+/// if that costs little beside the message. The entry is kept if the message is packed: then the library does
+/// not use the datatype.
+///
+/// # Safety
+/// Promises 1 and 2, as for [`known`].
+#[inline]
+unsafe fn hidden<'a>(datatype: MPI_Datatype, count: usize) -> Option<&'a CachedDatatype> {
+    // SAFETY: promises 1 and 2, as for `known`.
+    if is_predefined(datatype) { None } else { unsafe { look_behind(datatype, count) } }
+}
+
+/// Returns `true` if the handle alone shows that a datatype is predefined. Always returns `true` for
+/// libraries other than MPICH: there, programs commit every derived datatype that they send.
+#[inline]
+fn is_predefined(datatype: MPI_Datatype) -> bool {
+    /// The value of the first two bits of MPICH's handles.
+    const BUILTIN: usize = 1;
+    // Other libraries create no datatypes of their own for messages.
+    cfg!(any(open_mpi, standard_abi)) || (number(datatype) >> 30) & 3 == BUILTIN
+}
+
+/// Decodes a datatype that no intercepted call has committed, and returns its entry if the message is packed.
+///
+/// # Safety
+/// Promises 1 and 2, as for [`known`].
+#[cold]
+unsafe fn look_behind<'a>(datatype: MPI_Datatype, count: usize) -> Option<&'a CachedDatatype> {
+    /// The least packed size in bytes of a message for which decoding pays.
+    const LEAST: usize = 16 << 10;
+    // SAFETY: promises 1 and 2, as for `known`.
+    unsafe {
+        let bytes = size_of_derived(datatype)?.checked_mul(count).filter(|bytes| *bytes >= LEAST)?;
+        let size = size_of_derived(datatype)?;
+        let (engine, took) = timed(|| Engine::of(datatype));
+        let engine = engine.ok().filter(|engine| mode::is_on() && engine.gate().takes(bytes))?;
+        let counted = Profile::new(size);
+        counted.spent(Phase::Planning, took);
+        let _ = counted.engine.set(Ok(engine));
+        if keep(datatype, Arc::clone(&counted)) {
+            counted.describe(datatype);
+        }
+        known(datatype)
+    }
+}
+
+/// Returns the entry that the datatype's attribute holds, or a null pointer.
+///
+/// # Safety
+/// Promises 1 and 2 for the datatype.
+#[cold]
+unsafe fn look(datatype: MPI_Datatype) -> *const CachedDatatype {
+    let key = *lock(&KEY);
+    // SAFETY: a constant of the library.
+    let (Some(key), false) = (key, datatype == unsafe { ffi::RSMPI_DATATYPE_NULL }) else {
+        return ptr::null();
+    };
+    let (mut value, mut found) = (ptr::null_mut::<c_void>(), 0);
+    // SAFETY: promises 1 and 2 for the datatype; the key was created here; MPI stores a pointer in `value`
+    // and a flag in `found`.
+    unsafe { ffi::MPI_Type_get_attr(datatype, key, (&raw mut value).cast(), &raw mut found) };
+    if found == 0 { ptr::null() } else { value.cast_const().cast() }
+}
+
+/// Prepares a datatype that has just been committed. If messages are counted, or another handle has the slot,
+/// an entry is kept at once.
+///
+/// # Safety
+/// Promises 1 and 2: the datatype is live and committed.
+pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
+    if !is_counting() && first_use::committed(datatype) {
+        return;
+    }
+    // SAFETY: promises 1 and 2 for the datatype.
+    unsafe {
+        let Some(size) = size_of_derived(datatype) else { return };
+        let counted = Profile::new(size);
+        let (is_new, took) = timed(|| keep(datatype, Arc::clone(&counted)));
+        if is_new {
+            counted.spent(Phase::Commit, took);
+            counted.describe(datatype);
+        }
+    }
+}
+
+/// Keeps an entry on a datatype, and returns `true` if it had none.
+///
+/// # Safety
+/// Promises 1 and 2 for the datatype.
+unsafe fn keep(datatype: MPI_Datatype, counted: Arc<Profile>) -> bool {
+    /// Held from the lookup until the entry is kept: one thread must not replace, and so free, the entry of
+    /// another. No callback takes this lock.
+    static KEEPING: Mutex<()> = Mutex::new(());
+    let _keeping = lock(&KEEPING);
+    // SAFETY: promises 1 and 2 for the datatype.
+    if unsafe { !look(datatype).is_null() } {
+        first_use::is_known_now(datatype);
+        return false;
+    }
+    let key = *lock(&KEY).get_or_insert_with(|| {
+        let mut new = 0;
+        // SAFETY: promise 1; the callbacks have the types of MPI 4.1 section 7.7.4 and use no extra state.
+        unsafe { ffi::MPI_Type_create_keyval(Some(copy), Some(delete), &raw mut new, ptr::null_mut()) };
+        new
+    });
+    let value = CachedDatatype::kept(counted);
+    // SAFETY: promises 1 and 2: the datatype is live; the key was created here.
+    let code = unsafe { ffi::MPI_Type_set_attr(datatype, key, value.cast()) };
+    if code != ffi::MPI_SUCCESS as c_int {
+        // SAFETY: MPI has not stored the pointer, which still owns the box.
+        drop(unsafe { Box::from_raw(value) });
+    }
+    first_use::is_known_now(datatype);
+    AGE.fetch_add(1, Ordering::Release);
+    true
+}
+
+/// Returns the packed size of one element in bytes. Returns `None` if the datatype is predefined, has no
+/// data, or has a size that is no `int`: its messages are forwarded unchanged.
+///
+/// # Safety
+/// Promises 1 and 2 for the datatype.
+unsafe fn size_of_derived(datatype: MPI_Datatype) -> Option<usize> {
+    let mut size = 0;
+    // SAFETY: promises 1 and 2 for the datatype; there is room for a number.
+    let is_derived = unsafe {
+        ffi::MPI_Type_size(datatype, &raw mut size);
+        dtype_interpose_parts(datatype) > 0
+    };
+    usize::try_from(size).ok().filter(|size| *size > 0 && is_derived)
+}
+
+/// Counts the handles that `MPI_Type_get_contents` has returned to the datatypes that `datatype` was made of.
+///
+/// # Safety
+/// Promises 1 and 2 for the datatype and for the list of these handles.
+pub(crate) unsafe fn handed_out(datatype: MPI_Datatype, parts: *const MPI_Datatype) {
+    // SAFETY: promises 1 and 2 for the datatype; the list has as many handles as the datatype was made of.
+    let parts = unsafe { list(parts, dtype_interpose_parts(datatype)) };
+    // SAFETY: promises 1 and 2 for the handles in the list.
+    for known in parts.iter().filter_map(|part| unsafe { known(*part) }) {
+        known.handed_out.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Deletes the entry of a datatype before its handle is freed, if this is the program's last handle. MPICH
+/// alone would delete the entry when the last message is complete, by a callback in the midst of its
+/// progress, where it lets other threads in.
+///
+/// # Safety
+/// Promises 1 and 2 for the datatype.
+pub(crate) unsafe fn freed(datatype: MPI_Datatype) {
+    let state = first_use::state(datatype);
+    first_use::freed(datatype);
+    if state == State::Unplanned {
+        return;
+    }
+    // SAFETY: promises 1 and 2 for the datatype.
+    let Some(known) = (unsafe { known(datatype) }) else { return };
+    let others =
+        known.handed_out.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |others| others.checked_sub(1));
+    let key = *lock(&KEY);
+    if let (Err(_), Some(key)) = (others, key) {
+        // SAFETY: promises 1 and 2: the datatype is live; the key was created here.
+        unsafe { ffi::MPI_Type_delete_attr(datatype, key) };
+    }
+}
+
+/// Prepares a duplicate, which is committed if the original is (MPI 4.1 section 5.1.10). An entry of the
+/// original has already been copied, with its attribute.
+///
+/// # Safety
+/// Promises 1 and 2 for both datatypes.
+pub(crate) unsafe fn duplicated(original: MPI_Datatype, new: MPI_Datatype) {
+    if first_use::state(original) == State::Unplanned {
+        // SAFETY: promises 1 and 2 for the duplicate, which is committed, since the original has a slot.
+        unsafe { committed(new) };
+    }
+}
+
+/// Frees the key, before `MPI_Finalize`. Entries that are still kept are deleted with their datatypes.
+pub(crate) fn end() {
+    first_use::end();
+    let key = lock(&KEY).take();
+    if let Some(mut key) = key {
+        // SAFETY: promise 1; the key was created here.
+        unsafe { ffi::MPI_Type_free_keyval(&raw mut key) };
+    }
+    AGE.fetch_add(1, Ordering::Release);
+}
+
+/// Copies an entry to a duplicate, which has the same layout.
+unsafe extern "C" fn copy(
+    _: MPI_Datatype,
+    _: c_int,
+    _: *mut c_void,
+    value: *mut c_void,
+    copy: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: the value is an entry that was kept, and MPI passes room for a pointer and for a flag.
+    unsafe {
+        let counted = Arc::clone(&(*value.cast::<CachedDatatype>()).counted);
+        *copy.cast::<*mut c_void>() = CachedDatatype::kept(counted).cast();
+        *flag = 1;
+    }
+    AGE.fetch_add(1, Ordering::Release);
+    ffi::MPI_SUCCESS as c_int
+}
+
+/// Frees an entry.
+unsafe extern "C" fn delete(_: MPI_Datatype, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
+    AGE.fetch_add(1, Ordering::Release);
+    // SAFETY: the value is an entry that was kept, and MPI does not use it any more.
+    drop(unsafe { Box::from_raw(value.cast::<CachedDatatype>()) });
+    ffi::MPI_SUCCESS as c_int
+}
+
+unsafe extern "C" {
+    /// Returns the number of datatypes that a live datatype was made of: 0 for a predefined one.
+    fn dtype_interpose_parts(datatype: MPI_Datatype) -> c_int;
+}

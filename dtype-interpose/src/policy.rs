@@ -1,0 +1,365 @@
+//! The policy: which messages are packed, by their layout and size. Its limits are measured by ping-pongs of
+//! generated layouts with and without packing (docs/preload.md, "Policy").
+
+use std::ops::Range;
+
+use dtype_runtime::{
+    dtype_core::{BaseType, TypeTree},
+    pack::Plan,
+};
+
+/// The least packed size in bytes of messages that are packed. The datatypes of smaller messages are not
+/// examined.
+pub(crate) const LEAST: usize = 512;
+
+/// A policy: the messages that are packed, by their packed size in bytes. A size is admitted if it lies in
+/// one of two ranges, from the first number up to, but not including, the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Policy([(usize, usize); 2]);
+
+impl Policy {
+    /// The policy that packs no messages.
+    pub const NONE: Self = Self([NOTHING, NOTHING]);
+
+    const fn of(range: Range<usize>) -> Self {
+        Self([(range.start, range.end), NOTHING])
+    }
+
+    /// Returns the policy that packs all messages of `least` packed bytes or more.
+    pub const fn from(least: usize) -> Self {
+        Self::of(least..usize::MAX)
+    }
+
+    /// Returns `true` if larger messages than this one are packed, but none of its size or a smaller one.
+    pub fn is_above(&self, bytes: usize) -> bool {
+        let mut ranges = self.0.iter().filter(|(from, to)| from < to).peekable();
+        ranges.peek().is_some() && ranges.all(|(from, _)| bytes < *from)
+    }
+
+    /// Returns `true` if a message of this packed size in bytes is packed.
+    #[inline]
+    pub fn takes(&self, bytes: usize) -> bool {
+        self.0.iter().any(|(from, to)| (*from..*to).contains(&bytes))
+    }
+}
+
+const NOTHING: (usize, usize) = (0, 0);
+
+impl Policy {
+    /// Returns the policy for messages that are sent as the same base types without gaps. The sender and the
+    /// receiver need not agree.
+    ///
+    /// # Errors
+    /// The reason why no messages are packed.
+    pub fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Self, String> {
+        let block = mean_block(plan);
+        let is_one_block = is_block(tree) && block >= plan.packed_size().min(SOME);
+        let long = || {
+            let blocks = if is_one_block { "one block" } else { "long blocks" };
+            format!("{blocks}, which the library copies as fast")
+        };
+        // Beyond the cache, most of the time is spent waiting for memory. Packing waits on one side after the
+        // other, and so takes longer. Mixed structs are an exception: there the library takes most of the
+        // time.
+        let most = if base_of(tree).is_some() { IN_CACHE / touched(tree, block) } else { usize::MAX };
+        if cfg!(open_mpi) {
+            // Open MPI copies block by block, in 4 to 10 ns each, on both sides at the same time.
+            return match block {
+                // Version 5 has fast loops for blocks at equal distances.
+                0..=16 if cfg!(open_mpi_5) && is_in_loops(tree) => Ok(Self::of(1 << 10..(2 << 10) + 1)),
+                17.. if cfg!(open_mpi_5) && is_in_loops(tree) => {
+                    Err("blocks at equal distances, which the library copies as fast".to_owned())
+                }
+                0..=16 => Ok(Self::of(1 << 10..most)),
+                17..=32 => Ok(Self::of(2 << 10..most)),
+                33..=64 => Ok(Self::of(4 << 10..most)),
+                65..=128 => Ok(Self::of(16 << 10..most.min(256 << 10))),
+                _ => Err(long()),
+            };
+        }
+        // MPICH has fast loops for whole elements. A message of more than 8 KiB is sent in parts, and an
+        // element that is cut is copied block by block, slowly. A shorter message takes longer if it has
+        // gaps. A contiguous message and a single element of one block have none.
+        if block >= SOME {
+            return Err(long());
+        }
+        let least = if block < plan.packed_size() { LEAST } else { LEAST.max(plan.packed_size() + 1) };
+        let few = (least, if block < 16 { 1 << 10 } else { 4 << 10 } + 1);
+        let is_cut = plan.packed_size() > 8 << 10 && is_cut_in_blocks(tree);
+        let most = match block {
+            _ if !is_cut => 0,
+            0..=16 => usize::MAX,
+            17..=128 => most,
+            129..=1024 if has_lengths(tree) => most,
+            _ => 0,
+        };
+        Ok(Self([few, ((8 << 10) + 1, most)]))
+    }
+
+    /// Returns the policy for `MPI_Pack` and `MPI_Unpack`, which only copy. A plan takes 20 to 40 ns to
+    /// begin; then it is faster for each block.
+    pub fn of_packing(tree: &TypeTree, plan: &Plan) -> Self {
+        let block = mean_block(plan);
+        if cfg!(open_mpi) {
+            // Open MPI copies long blocks one by one, as a plan does.
+            return match block {
+                // Version 5 has fast loops for single numbers at equal distances.
+                0..=8 if cfg!(open_mpi_5) && is_in_loops(tree) => Self::NONE,
+                0..=64 => Self::from(LEAST.max(32 * block)),
+                65..=256 => Self::from(100 * block),
+                _ => Self::NONE,
+            };
+        }
+        // MPICH is slow at all lengths below `SOME`.
+        if block < SOME { Self::from(LEAST) } else { Self::NONE }
+    }
+
+    /// Returns the policy for one-sided calls, for a target datatype that is contiguous or not. Libraries
+    /// copy directly between the two buffers. If both have gaps, most libraries go through both datatypes
+    /// pair by pair; otherwise they copy as in `MPI_Pack`.
+    pub fn of_window(tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Self {
+        let is_of_one = base_of(tree).is_some();
+        let goes = if cfg!(open_mpi_5) {
+            is_of_one != is_contiguous
+        } else if cfg!(open_mpi) {
+            is_contiguous
+        } else {
+            cfg!(any(mpich_4_1, standard_abi)) && is_of_one && !is_contiguous
+        };
+        match mean_block(plan) {
+            0..=64 if goes => Self::from(if cfg!(open_mpi) { 1 << 10 } else { 16 << 10 }),
+            _ => Self::NONE,
+        }
+    }
+
+    /// Returns the policy for messages that peers send as bytes. The sender and the receiver must decide
+    /// alike, whatever their gaps are, so the decision depends on the type signature only. A message that is
+    /// received as bytes may have been sent unpacked, so `is_received` adds a margin.
+    ///
+    /// # Errors
+    /// The reason why no messages are packed.
+    pub fn of_signature(tree: &TypeTree, is_received: bool) -> Result<Self, String> {
+        let bytes = tree.measure().map_or(0, |measure| measure.size);
+        let mean = bytes.checked_div(stretches(tree).map_or(1, Stretches::in_a_circle)).unwrap_or(0);
+        let most = if is_received { 160 } else { 80 };
+        if mean > most {
+            return Err("runs of one type, which the library copies as fast".to_owned());
+        }
+        Ok(Self::from(LEAST))
+    }
+}
+
+/// The number of bytes that stay in the cache from one side's copy to the other's.
+const IN_CACHE: usize = 3 << 20;
+
+/// Returns the bytes of memory, in cache lines, that are touched for each packed byte: at least 1.
+fn touched(tree: &TypeTree, block: usize) -> usize {
+    const LINE: usize = 64;
+    let Ok(measure) = tree.measure() else { return 1 };
+    let span = usize::try_from(measure.upper_bound - measure.lower_bound).unwrap_or(usize::MAX);
+    let of_span = span / usize::try_from(measure.size).unwrap_or(1).max(1);
+    let of_lines = block.div_ceil(LINE).saturating_mul(LINE) / block.max(1);
+    of_span.min(of_lines).max(1)
+}
+
+/// The length in bytes from which a block is long for every library.
+const SOME: usize = 64 << 10;
+
+/// Returns the mean length of a contiguous block in bytes. Elements that touch form one block, of at least
+/// `SOME` bytes.
+fn mean_block(plan: &Plan) -> usize {
+    match (plan.packed_size(), plan.blocks()) {
+        (size, 1) if plan.extent() == size as isize => size.max(SOME),
+        (size, blocks) => size.checked_div(blocks).unwrap_or(usize::MAX),
+    }
+}
+
+/// Returns `true` if a cut at 8 KiB falls within a loop over blocks, and not between smaller elements.
+fn is_cut_in_blocks(tree: &TypeTree) -> bool {
+    /// The largest size in bytes of an element for which few elements are cut.
+    const SMALL: u64 = 4 << 10;
+    let is_large = |child: &TypeTree| child.measure().is_ok_and(|measure| measure.size > SMALL);
+    tree.children().iter().any(|child| is_block(child) || is_large(child) && is_cut_in_blocks(child))
+}
+
+/// Returns `true` if most bytes are in loops over blocks at equal distances, at any depth of the tree.
+fn is_in_loops(tree: &TypeTree) -> bool {
+    let size = tree.measure().map_or(0, |measure| measure.size);
+    in_loops(tree) > size / 2
+}
+
+/// Returns the number of bytes in loops over blocks at equal distances.
+fn in_loops(tree: &TypeTree) -> u64 {
+    match tree {
+        _ if is_block(tree) => 0,
+        TypeTree::Vector { child, .. } if is_block(child) => tree.measure().map_or(0, |measure| measure.size),
+        tree => tree.children().iter().map(in_loops).sum::<u64>().saturating_mul(copies(tree)),
+    }
+}
+
+/// Returns the number of copies of each child.
+fn copies(tree: &TypeTree) -> u64 {
+    match tree {
+        TypeTree::Vector { count, .. } => *count,
+        TypeTree::Index { displacements, .. } => displacements.len() as u64,
+        TypeTree::IndexBucket { buckets, .. } => {
+            buckets.iter().fold(0, |sum, count| count.saturating_add(sum))
+        }
+        TypeTree::Leaf(_) | TypeTree::Struct { .. } => 1,
+    }
+}
+
+/// Returns `true` if a tree is one block, or a part of one.
+fn is_block(tree: &TypeTree) -> bool {
+    tree.measure().is_ok_and(|measure| measure.upper_bound - measure.lower_bound == measure.size as i64)
+}
+
+/// Returns `true` if a list in the tree has blocks of different lengths.
+fn has_lengths(tree: &TypeTree) -> bool {
+    let here = match tree {
+        TypeTree::IndexBucket { buckets, .. } => buckets.windows(2).any(|pair| pair[0] != pair[1]),
+        _ => false,
+    };
+    here || tree.children().iter().any(has_lengths)
+}
+
+/// Returns the base type of a tree, if it has only one.
+pub(crate) fn base_of(tree: &TypeTree) -> Option<BaseType> {
+    stretches(tree).filter(|found| found.count == 1).map(|found| found.first)
+}
+
+/// The runs of equal base types in a type signature.
+#[derive(Clone, Copy)]
+struct Stretches {
+    first: BaseType,
+    last: BaseType,
+    /// The number of runs.
+    count: u64,
+}
+
+impl Stretches {
+    fn then(self, next: Self) -> Self {
+        let joined = u64::from(self.last == next.first);
+        Self { first: self.first, last: next.last, count: self.count + next.count - joined }
+    }
+
+    /// Returns the runs of `times` copies, one after the other.
+    fn repeated(self, times: u64) -> Self {
+        let joined = u64::from(self.last == self.first);
+        let count = (self.count - joined).saturating_mul(times).saturating_add(joined);
+        Self { count, ..self }
+    }
+
+    /// Returns the number of runs in each of many copies. The result does not depend on how a message is
+    /// divided into copies.
+    fn in_a_circle(self) -> u64 {
+        if self.count > 1 { self.count - u64::from(self.last == self.first) } else { self.count }
+    }
+}
+
+/// Returns the runs of a tree, or `None` if the tree is empty.
+fn stretches(tree: &TypeTree) -> Option<Stretches> {
+    if let TypeTree::Leaf(base) = tree {
+        return match base.pair() {
+            Some([(_, value), (_, index)]) if value != index => {
+                Some(Stretches { first: value, last: index, count: 2 })
+            }
+            _ => Some(Stretches { first: *base, last: *base, count: 1 }),
+        };
+    }
+    let times = copies(tree);
+    let parts = tree.children().iter().filter_map(stretches);
+    parts.reduce(Stretches::then).filter(|_| times > 0).map(|found| found.repeated(times))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaf(base: BaseType) -> TypeTree {
+        TypeTree::Leaf(base)
+    }
+
+    /// Checks that both sides pack a message or neither does, however it is divided into elements.
+    #[test]
+    fn the_gate_of_a_signature_does_not_depend_on_how_it_is_divided() {
+        let (int, double) = (|| leaf(BaseType::I32), || leaf(BaseType::F64));
+        for length in 1..60 {
+            let row = || TypeTree::vector(length, 24, double());
+            let one = TypeTree::structure([0, 8, 2000], [int(), row(), int()]);
+            let many = TypeTree::index([0, 4000, 9000, 16000], one.clone());
+            let nested = TypeTree::vector(5, 10_000, many.clone());
+            let gate = |tree: &TypeTree| Policy::of_signature(tree, false);
+            assert_eq!(gate(&one).is_ok(), gate(&many).is_ok(), "{length}");
+            assert_eq!(gate(&one).is_ok(), gate(&nested).is_ok(), "{length}");
+            assert_eq!(gate(&one).is_ok(), gate(&one.gapless().unwrap()).is_ok(), "{length}");
+            // A signature that is sent packed is received packed.
+            assert!(gate(&one).is_err() || Policy::of_signature(&one, true).is_ok());
+        }
+    }
+
+    #[test]
+    fn memory_is_touched_in_lines() {
+        let column = |stride| TypeTree::vector(1000, stride, leaf(BaseType::F64));
+        assert_eq!([8, 16, 32, 64, 8000].map(|stride| touched(&column(stride), 8)), [1, 1, 3, 7, 8]);
+        assert_eq!(touched(&TypeTree::vector(1000, 8000, column(8)), 8000), 1);
+        assert_eq!(touched(&column(64), usize::MAX), 1);
+        // A tree whose span overflows has no measure, and counts as 1.
+        let apart = |at: i64| TypeTree::index([-at, at], leaf(BaseType::F64));
+        assert_eq!([1 << 61, 1 << 62].map(|at| touched(&apart(at), 8)), [8, 1]);
+    }
+
+    #[test]
+    fn what_is_cut_between_small_elements_is_not_cut_in_blocks() {
+        let column = |count| TypeTree::vector(count, 24, leaf(BaseType::F64));
+        assert!(
+            is_cut_in_blocks(&column(5000)) && is_cut_in_blocks(&TypeTree::vector(10, 1 << 20, column(5000)))
+        );
+        assert!(!is_cut_in_blocks(&TypeTree::vector(500, 2400, column(50))));
+    }
+
+    #[test]
+    fn loops_over_blocks_are_told_from_lists_of_them() {
+        let block = |length| TypeTree::vector(length, 8, leaf(BaseType::F64));
+        let column = |length| TypeTree::vector(100, 80, block(length));
+        let list = |child| TypeTree::index([0, 16_000, 24_000], child);
+        assert!([column(1), column(3), list(column(3))].iter().all(is_in_loops));
+        assert!(![block(3), list(leaf(BaseType::F64)), list(block(3))].iter().any(is_in_loops));
+        let parts = |child| TypeTree::structure([0, 16_000], [column(2), child]);
+        assert!(is_in_loops(&parts(leaf(BaseType::F64))) && !is_in_loops(&parts(list(block(999)))));
+    }
+
+    #[test]
+    fn copies_that_touch_are_one_block() {
+        let plan = |tree: &TypeTree| Plan::new(tree).unwrap();
+        let pair = TypeTree::vector(2, 8, leaf(BaseType::F64));
+        assert_eq!(mean_block(&plan(&pair)), 64 << 10);
+        assert_eq!(mean_block(&plan(&pair).resized(24)), 16);
+        assert_eq!(mean_block(&plan(&TypeTree::vector(1 << 20, 24, pair))), 16);
+    }
+
+    #[test]
+    fn a_signature_of_one_base_type_is_seen() {
+        let rows = |base| TypeTree::index_bucket(16, [1, 3], [0, 100], leaf(base));
+        assert_eq!(base_of(&rows(BaseType::F32)), Some(BaseType::F32));
+        let two = TypeTree::structure([0, 999], [rows(BaseType::F32), leaf(BaseType::F32)]);
+        assert_eq!(base_of(&two), Some(BaseType::F32));
+        let mixed = TypeTree::structure([0, 999], [rows(BaseType::F32), leaf(BaseType::I32)]);
+        assert_eq!(base_of(&mixed), None);
+        assert_eq!(base_of(&TypeTree::vector(0, 8, leaf(BaseType::I8))), None);
+        assert_eq!(base_of(&TypeTree::Leaf(BaseType::DoubleInt)), None);
+    }
+
+    #[test]
+    fn few_and_many_bytes_have_limits_of_their_own() {
+        let gate = Policy([(512, 1025), (9000, usize::MAX)]);
+        let taken = |bytes: &usize| gate.takes(*bytes);
+        assert_eq!([511, 512, 1024, 1025, 8999, 9000].iter().filter(|bytes| taken(bytes)).count(), 3);
+        assert!(!Policy::NONE.takes(0) && !Policy::NONE.takes(usize::MAX));
+        assert_eq!(
+            [511, 512, 1025, 8999, 9000].map(|bytes| gate.is_above(bytes)),
+            [true, false, false, false, false]
+        );
+        assert!(!Policy::NONE.is_above(0) && Policy([(9, 10), NOTHING]).is_above(8));
+    }
+}

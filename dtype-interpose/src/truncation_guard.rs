@@ -1,0 +1,129 @@
+//! The truncation guard, for libraries that may write a message past the end of its buffer.
+//!
+//! If one process reads the memory of the other, Open MPI writes a message that is too long past the end of
+//! the buffer, unless the datatype of the receive has a gap. The program's own datatype has gaps; otherwise
+//! it would not be packed here. The packed buffer must therefore have a gap, too: its last value lies [`GAP`]
+//! bytes further on.
+
+use std::{
+    os::raw::c_int,
+    sync::{Arc, Mutex},
+};
+
+use dtype_runtime::{
+    Error,
+    decode::build,
+    dtype_core::{Bounds, TypeTree},
+    layout::LayoutDatatype,
+};
+use mpi::{
+    ffi::{self, MPI_Datatype},
+    raw::AsRaw,
+};
+
+use crate::{call::SUCCESS, lock::lock};
+
+/// The size in bytes of the gap before the last value of a packed buffer.
+pub(crate) const GAP: usize = 16;
+
+/// The truncation guard of a datatype: the datatypes that its packed elements are received as.
+pub(crate) struct TruncationGuard {
+    /// The datatype of one packed element without the gap.
+    gapless: LayoutDatatype,
+    /// The datatype of the last packed element, with the gap.
+    one: LayoutDatatype,
+    size: usize,
+    /// The size of the last value in bytes.
+    last: usize,
+    /// The count of the latest receive, and its datatype.
+    kept: Mutex<Option<(usize, Arc<Whole>)>>,
+}
+
+impl TruncationGuard {
+    /// Creates the guard for packed elements with this type tree and this datatype.
+    ///
+    /// # Errors
+    /// If the datatype with the gap cannot be built.
+    pub fn of(tree: &TypeTree, gapless: &LayoutDatatype) -> Result<Self, Error> {
+        let size = tree.measure()?.size as usize;
+        let mut last = tree;
+        while let Some(child) = last.children().last() {
+            last = child;
+        }
+        let one = build(with_gap(tree), Bounds::of_extent((size + GAP) as i64))?;
+        let last = last.measure()?.size as usize;
+        Ok(Self { gapless: gapless.clone(), one, size, last, kept: Mutex::new(None) })
+    }
+
+    /// Returns the size in bytes of the last value, which lies behind the gap.
+    pub fn last(&self) -> usize {
+        self.last
+    }
+
+    /// Returns the datatype that `count` packed elements are received as, or `None` if it cannot be built.
+    pub fn datatype(&self, count: usize) -> Option<Arc<Whole>> {
+        let mut kept = lock(&self.kept);
+        if let Some((_, whole)) = kept.as_ref().filter(|(of, _)| *of == count) {
+            return Some(Arc::clone(whole));
+        }
+        let counts = [c_int::try_from(count.checked_sub(1)?).ok()?, 1];
+        let places = [0, (self.size * (count - 1)) as ffi::MPI_Aint];
+        let parts = [self.gapless.as_raw(), self.one.as_raw()];
+        // SAFETY: a constant of the library.
+        let mut whole = Whole(unsafe { ffi::RSMPI_DATATYPE_NULL });
+        // SAFETY: promise 1; `self` keeps both datatypes live, and the lists have two items each.
+        let code = unsafe {
+            let (counts, places, parts) = (counts.as_ptr(), places.as_ptr(), parts.as_ptr());
+            match ffi::MPI_Type_create_struct(2, counts, places, parts, &raw mut whole.0) {
+                SUCCESS => ffi::MPI_Type_commit(&raw mut whole.0),
+                code => code,
+            }
+        };
+        let whole = (code == SUCCESS).then(|| Arc::new(whole))?;
+        *kept = Some((count, Arc::clone(&whole)));
+        Some(whole)
+    }
+}
+
+/// A datatype that is freed when the last reference to it is dropped.
+pub(crate) struct Whole(MPI_Datatype);
+
+// SAFETY: an MPI handle names an object of the process, not of a thread (MPI 4.1 section 2.5.1).
+unsafe impl Send for Whole {}
+// SAFETY: the handle is only copied.
+unsafe impl Sync for Whole {}
+
+impl Whole {
+    pub fn raw(&self) -> MPI_Datatype {
+        self.0
+    }
+}
+
+impl Drop for Whole {
+    fn drop(&mut self) {
+        // SAFETY: promise 1; the handle is a constant of the library, or that of a datatype that was created
+        // here. MPI completes pending operations that use a freed datatype.
+        unsafe {
+            if self.0 != ffi::RSMPI_DATATYPE_NULL {
+                ffi::MPI_Type_free(&raw mut self.0);
+            }
+        }
+    }
+}
+
+/// Returns a tree without gaps with its last leaf moved [`GAP`] bytes further on.
+fn with_gap(tree: &TypeTree) -> TypeTree {
+    match tree {
+        TypeTree::Vector { count, stride, child } if *count > 0 => {
+            let before = TypeTree::vector(count - 1, *stride, (**child).clone());
+            TypeTree::structure([0, (*count as i64 - 1) * stride], [before, with_gap(child)])
+        }
+        TypeTree::Struct { displacements, children } => {
+            let mut children = children.clone();
+            let last = children.pop().map(|last| with_gap(&last));
+            children.extend(last);
+            TypeTree::structure(displacements.clone(), children)
+        }
+        tree => TypeTree::structure([GAP as i64], [tree.clone()]),
+    }
+}
