@@ -1,6 +1,8 @@
-//! The loops that a programmer writes for a tree, in C: lengths, strides and sizes of blocks are constants in
-//! them, a few blocks are written out, long lists are tables. Where the lengths of blocks are in a table too,
-//! there are two ways: a loop over the elements, and `memcpy`.
+//! The writer of loops in C that pack and unpack a type tree as a programmer would write them.
+//!
+//! Lengths, strides and block sizes are constants in the code. A few blocks are written out; long lists are
+//! tables. If the block lengths are in a table too, there are two ways: a loop over the elements, and
+//! `memcpy`.
 
 use std::fmt::Write as _;
 
@@ -8,7 +10,7 @@ use dtype_core::TypeTree;
 
 use crate::generate::{Sample, list_unit, lists};
 
-/// The file for all samples: functions, and a table of them.
+/// Returns the C file for all samples: the functions, and a table of them.
 pub fn source(samples: &[Sample]) -> String {
     let mut text = String::from("#include <stddef.h>\n#include <string.h>\n");
     let functions = [
@@ -21,7 +23,7 @@ pub fn source(samples: &[Sample]) -> String {
         let _ = write!(table, "    {{");
         let bodies = [true, false].map(|elementwise| Writer::body(sample, elementwise));
         for (i, body) in bodies.iter().enumerate() {
-            // Both ways are one where no length is in a table.
+            // If no length is in a table, both ways are the same function.
             let way = if bodies[0] == bodies[1] { 0 } else { i };
             for (function, memory, packed, copy) in functions {
                 let name = format!("{function}_{number}_{way}");
@@ -48,24 +50,25 @@ pub fn source(samples: &[Sample]) -> String {
     text
 }
 
-/// Writes one function.
+/// A writer of one C function.
 struct Writer {
     text: String,
-    /// The number of the next list, and of the next variable.
+    /// The number of the next list.
     list: usize,
+    /// The number of the last loop variable.
     variable: usize,
     depth: usize,
     elementwise: bool,
 }
 
-/// A part of a tree at a displacement, if it is one block: where, and its bytes.
+/// Returns the displacement and the size in bytes of a tree that is one contiguous block.
 fn block(tree: &TypeTree) -> Option<(i64, u64)> {
     let measure = tree.measure().ok()?;
     (measure.size == measure.true_extent() as u64 && in_order(tree))
         .then_some((measure.lower_bound, measure.size))
 }
 
-/// Whether the bytes of a gapless tree come as they lie.
+/// Returns `true` if the bytes of a gapless tree are packed in the order of their addresses.
 fn in_order(tree: &TypeTree) -> bool {
     let ends = |tree: &TypeTree| tree.measure().map_or((0, 0), |m| (m.lower_bound, m.upper_bound));
     match tree {
@@ -88,7 +91,7 @@ fn in_order(tree: &TypeTree) -> bool {
 }
 
 impl Writer {
-    /// Lists up to this length are written out.
+    /// The longest list that is written out.
     const FEW: usize = 8;
 
     fn body(sample: &Sample, elementwise: bool) -> String {
@@ -118,7 +121,9 @@ impl Writer {
         }
     }
 
-    /// Begins a loop, whose body gets a pointer of its own: the number of both. `offset` is C, of the number.
+    /// Begins a loop whose body has a pointer of its own. Returns the number that is part of the names of the
+    /// loop variable and the pointer. `offset` returns the C expression for the displacement of the pointer
+    /// in bytes.
     fn begin(&mut self, count: &str, memory: &str, at: i64, offset: impl Fn(usize) -> String) -> usize {
         self.variable += 1;
         let i = self.variable;
@@ -161,7 +166,7 @@ impl Writer {
                 self.repeat(&count.to_string(), *stride, child, memory, at);
             }
             TypeTree::Struct { displacements, children } => {
-                // Blocks that continue one another are one.
+                // Adjacent blocks are copied as one.
                 let mut pending: Option<(i64, u64)> = None;
                 for (displacement, child) in displacements.iter().zip(children) {
                     let next = block(child).map(|(within, size)| (at + displacement + within, size));

@@ -1,11 +1,11 @@
-//! Writes and compiles the loops in C that `bench-pack` measures against: those for the layouts that are
-//! drawn, and those in `c`.
+//! The build script: it writes and compiles the loops in C that `bench-pack` measures against. These are the
+//! loops for the generated layouts, and those in the folder `c`.
 
 use std::{env, fs, path::PathBuf};
 
 mod by_hand;
 #[path = "../src/generate/mod.rs"]
-#[allow(dead_code, reason = "the library needs the rest")]
+#[allow(dead_code, unused_imports, reason = "the library needs the rest")]
 mod generate;
 
 fn main() {

@@ -1,10 +1,10 @@
-//! Type maps of every character that is measured.
+//! The type maps and layouts that are measured.
 
 use dtype_core::{BaseType, TypeMap, TypeTree};
 
 use crate::generate::Random;
 
-/// The names of all cases.
+/// The names of the type maps.
 pub const NAMES: [&str; 11] = [
     "contiguous",
     "strided",
@@ -19,10 +19,10 @@ pub const NAMES: [&str; 11] = [
     "matrix-block",
 ];
 
-/// The map of a case, of `n` entries, beginning at 0.
+/// Returns a type map of `n` entries. The first displacement is 0.
 ///
 /// # Panics
-/// For a name that is none of [`NAMES`].
+/// If `name` is not one of [`NAMES`].
 pub fn map(name: &str, n: usize) -> TypeMap {
     let mut random = Random::new(1);
     let mut below = |limit| random.below(limit) as i64;
@@ -63,7 +63,7 @@ pub fn map(name: &str, n: usize) -> TypeMap {
             cells.map(|cell| 8 * cell).take(n).collect()
         }
         "finite-elements" => {
-            // The corners of a random selection of the quads of a grid, 100 quads a row.
+            // The corners of randomly selected quads of a grid with 100 quads in a row.
             let quads = running_sum(n / 4 + 1, || 1 + below(3));
             let corner = |quad: i64| quad / 100 * 101 + quad % 100;
             quads.iter().flat_map(|quad| [0, 1, 102, 101].map(|k| 8 * (corner(*quad) + k))).take(n).collect()
@@ -76,7 +76,7 @@ pub fn map(name: &str, n: usize) -> TypeMap {
     TypeMap::new(types, displacements).expect("as many types as displacements")
 }
 
-/// `n` sums of steps, the first 0.
+/// Returns the first `n` partial sums of the steps, beginning with 0.
 fn running_sum(n: usize, mut step: impl FnMut() -> i64) -> Vec<i64> {
     let mut at = 0;
     (0..n)
@@ -88,7 +88,7 @@ fn running_sum(n: usize, mut step: impl FnMut() -> i64) -> Vec<i64> {
         .collect()
 }
 
-/// The names of layouts of long runs.
+/// The names of the layouts of long runs.
 pub const RUNS: [&str; 8] = [
     "random-to-64",
     "random-to-1e6",
@@ -100,10 +100,10 @@ pub const RUNS: [&str; 8] = [
     "1000-or-2000",
 ];
 
-/// A layout of `n` runs, all in one strc.
+/// Returns a layout of `n` runs as one strc.
 ///
 /// # Panics
-/// For a name that is none of [`RUNS`].
+/// If `name` is not one of [`RUNS`].
 pub fn runs(name: &str, n: usize) -> TypeTree {
     let mut random = Random::new(1);
     let mut below = |limit| random.below(limit);

@@ -1,6 +1,6 @@
-//! Descriptions as datatypes of the MPI library.
+//! Datatypes of the MPI library, made from descriptions.
 
-// Every handle that is freed here was made here; lists live as long as the calls that read them.
+// This file frees only handles that it made, and lists outlive the calls that read them.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 use std::ffi::c_int;
@@ -10,7 +10,7 @@ use mpi::ffi::{self, MPI_Aint, MPI_Datatype};
 
 use crate::description::Description;
 
-/// A datatype, which is freed when it is no longer needed.
+/// A datatype of the MPI library, which is freed on drop.
 pub struct Owned {
     raw: MPI_Datatype,
     is_predefined: bool,
@@ -25,15 +25,15 @@ impl Drop for Owned {
 }
 
 impl Owned {
-    /// Makes the calls, and does not commit what they make.
+    /// Makes the constructor calls of a description. The datatype is not committed.
     ///
     /// # Panics
-    /// For numbers that are too large for MPI, and base types that no layout here has.
+    /// If a number is too large for MPI, or for a base type that no layout here has.
     pub fn of(description: &Description) -> Self {
         let mut new = unsafe { ffi::RSMPI_DATATYPE_NULL };
         let to = &raw mut new;
         let places = |numbers: &[i64]| numbers.iter().map(|at| *at as MPI_Aint).collect::<Vec<_>>();
-        // What it is made of may be freed as soon as it is made.
+        // MPI allows freeing these datatypes once the new datatype is made.
         let (old, olds): (Option<Self>, Vec<Self>) = match description {
             Description::Base(base) => return Self { raw: predefined(*base), is_predefined: true },
             Description::Struct { oldtypes, .. } => (None, oldtypes.iter().map(Self::of).collect()),
@@ -99,7 +99,7 @@ impl Owned {
         Self { raw: new, is_predefined: false }
     }
 
-    /// Makes it ready for messages.
+    /// Commits the datatype.
     #[must_use]
     pub fn commit(mut self) -> Self {
         if !self.is_predefined {
@@ -108,16 +108,16 @@ impl Owned {
         self
     }
 
-    /// The handle, valid as long as this.
+    /// Returns the handle, which is valid as long as `self`.
     pub fn raw(&self) -> MPI_Datatype {
         self.raw
     }
 }
 
-/// A number as MPI's calls take it.
+/// Converts a number into a C `int`, as MPI takes it.
 ///
 /// # Panics
-/// Where it is too large.
+/// If the number is too large.
 pub fn int<N: TryInto<c_int, Error: std::fmt::Debug>>(number: N) -> c_int {
     number.try_into().expect("a number that MPI can count")
 }

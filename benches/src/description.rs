@@ -1,11 +1,11 @@
-//! Datatypes as a user builds them: MPI's constructor calls over one another.
+//! Datatypes as a user builds them: nested calls of MPI's constructors.
 
 use std::fmt;
 
 use dtype_core::{BaseType, Constructor, Datatype, Error, OldType, Program, Step, Subdimension, TypeTree};
 
-/// A datatype, by the call that makes it and the datatypes it is made of. Arguments have the standard's names
-/// and units (MPI 4.1 section 5.1.2).
+/// A datatype, described by its constructor call and the datatypes that the call takes. The arguments have
+/// the standard's names and units (MPI 4.1 section 5.1.2).
 #[derive(Clone, Debug)]
 #[must_use]
 #[allow(missing_docs)] // the fields are the standard's arguments
@@ -16,51 +16,51 @@ pub enum Description {
         count: u64,
         oldtype: Box<Self>,
     },
-    /// The stride is in extents.
+    /// A vector. The stride is in extents.
     Vector {
         count: u64,
         blocklength: u64,
         stride: i64,
         oldtype: Box<Self>,
     },
-    /// The stride is in bytes.
+    /// A vector. The stride is in bytes.
     Hvector {
         count: u64,
         blocklength: u64,
         stride: i64,
         oldtype: Box<Self>,
     },
-    /// Displacements are in extents.
+    /// Blocks of one length. The displacements are in extents.
     IndexedBlock {
         blocklength: u64,
         displacements: Vec<i64>,
         oldtype: Box<Self>,
     },
-    /// Displacements are in bytes.
+    /// Blocks of one length. The displacements are in bytes.
     HindexedBlock {
         blocklength: u64,
         displacements: Vec<i64>,
         oldtype: Box<Self>,
     },
-    /// Displacements are in extents.
+    /// Blocks of different lengths. The displacements are in extents.
     Indexed {
         blocklengths: Vec<u64>,
         displacements: Vec<i64>,
         oldtype: Box<Self>,
     },
-    /// Displacements are in bytes.
+    /// Blocks of different lengths. The displacements are in bytes.
     Hindexed {
         blocklengths: Vec<u64>,
         displacements: Vec<i64>,
         oldtype: Box<Self>,
     },
-    /// Displacements are in bytes.
+    /// Blocks of different datatypes. The displacements are in bytes.
     Struct {
         blocklengths: Vec<u64>,
         displacements: Vec<i64>,
         oldtypes: Vec<Self>,
     },
-    /// In C's order.
+    /// A part of an array in C's order.
     Subarray {
         sizes: Vec<u64>,
         subsizes: Vec<u64>,
@@ -75,48 +75,48 @@ pub enum Description {
 }
 
 impl Description {
-    /// Copies of this, one behind the other.
+    /// Returns `count` adjacent copies of this datatype.
     pub fn contiguous(self, count: u64) -> Self {
         Self::Contiguous { count, oldtype: Box::new(self) }
     }
 
-    /// Blocks of copies of this, `stride` extents apart.
+    /// Returns blocks of adjacent copies. The stride between blocks is in extents.
     pub fn vector(self, count: u64, blocklength: u64, stride: i64) -> Self {
         Self::Vector { count, blocklength, stride, oldtype: Box::new(self) }
     }
 
-    /// Blocks of copies of this, `stride` bytes apart.
+    /// Returns blocks of adjacent copies. The stride between blocks is in bytes.
     pub fn hvector(self, count: u64, blocklength: u64, stride: i64) -> Self {
         Self::Hvector { count, blocklength, stride, oldtype: Box::new(self) }
     }
 
-    /// Blocks of one length at displacements in extents.
+    /// Returns blocks of one length. The displacements are in extents.
     pub fn indexed_block(self, blocklength: u64, displacements: Vec<i64>) -> Self {
         Self::IndexedBlock { blocklength, displacements, oldtype: Box::new(self) }
     }
 
-    /// Blocks at displacements in extents.
+    /// Returns blocks of different lengths. The displacements are in extents.
     pub fn indexed(self, blocklengths: Vec<u64>, displacements: Vec<i64>) -> Self {
         Self::Indexed { blocklengths, displacements, oldtype: Box::new(self) }
     }
 
-    /// The same with another extent, in bytes, and the lower bound 0.
+    /// Returns this datatype with another extent in bytes, and the lower bound 0.
     pub fn resized(self, extent: i64) -> Self {
         Self::Resized { lower_bound: 0, extent, oldtype: Box::new(self) }
     }
 
-    /// A part of an array in C's order.
+    /// Returns a part of an array in C's order.
     pub fn subarray(self, sizes: Vec<u64>, subsizes: Vec<u64>, starts: Vec<u64>) -> Self {
         Self::Subarray { sizes, subsizes, starts, oldtype: Box::new(self) }
     }
 
-    /// One of each at displacements in bytes.
+    /// Returns a struct with one copy of each datatype. The displacements are in bytes.
     pub fn structure(parts: impl IntoIterator<Item = (i64, Self)>) -> Self {
         let (displacements, oldtypes): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         Self::Struct { blocklengths: vec![1; oldtypes.len()], displacements, oldtypes }
     }
 
-    /// The calls of a constructor program. A step that is used twice is described twice.
+    /// Describes the calls of a constructor program. A step that is used twice is described twice.
     pub fn of_program(program: &Program) -> Self {
         Self::of_oldtype(program, program.result)
     }
@@ -148,10 +148,10 @@ impl Description {
         }
     }
 
-    /// A tree as a user writes it: node for node, each with the constructor that is meant for it.
+    /// Describes a tree as a user would write it: with one constructor for each node.
     ///
     /// # Errors
-    /// Those of [`Datatype::of_tree`].
+    /// The errors of [`Datatype::of_tree`].
     pub fn of_tree(tree: &TypeTree) -> Result<Self, Error> {
         Ok(match tree {
             TypeTree::Leaf(base) => Self::Base(*base),
@@ -182,10 +182,10 @@ impl Description {
         })
     }
 
-    /// The type map and the bounds.
+    /// Returns the type tree and the bounds.
     ///
     /// # Errors
-    /// Those of [`Constructor::datatype`].
+    /// The errors of [`Constructor::datatype`].
     pub fn datatype(&self) -> Result<Datatype, Error> {
         let constructor = match self.clone() {
             Self::Base(base) => return Ok(Datatype::base(base)),
@@ -232,7 +232,7 @@ impl Description {
     }
 }
 
-/// The calls without `MPI_Type_`, inside out in parentheses; lists by their beginning and their length.
+/// Writes the nested calls without the prefix `MPI_Type_`. Long lists are cut off.
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -275,7 +275,7 @@ impl fmt::Display for Description {
     }
 }
 
-/// The first three of a list, and that there are more.
+/// A list that is displayed by its first three items, with `…` if there are more.
 struct List<'a, T>(&'a [T]);
 
 impl<T: fmt::Display> fmt::Display for List<'_, T> {

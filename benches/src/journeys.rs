@@ -1,4 +1,4 @@
-//! Messages there and back between two ranks, in several ways in turn.
+//! Round trips of messages between two ranks, measured in several ways in turn.
 
 use std::time::{Duration, Instant};
 
@@ -7,46 +7,47 @@ use mpi::{topology::SimpleCommunicator, traits::*};
 
 use crate::measure::Options;
 
-/// What such a benchmark is asked for.
+/// The options of a benchmark of messages.
 #[derive(Args)]
 pub struct Arguments {
-    /// What every benchmark is asked for.
+    /// The options of every benchmark.
     #[command(flatten)]
     pub options: Options,
-    /// The MPI library this has been compiled against.
+    /// The MPI library that this program was compiled against.
     #[arg(long)]
     pub library: String,
-    /// Only cases whose name begins so.
+    /// Only cases whose names begin with this text.
     #[arg(long, default_value = "")]
     pub only: String,
 }
 
-/// Runs of what takes long.
+/// The number of rounds that is enough for slow cases.
 const FEW: usize = 5;
 
-/// How long is measured.
+/// The duration of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// The least number of times that each way is run,
+    /// The least number of rounds, unless they take longer than `at_most`.
     pub runs: usize,
-    /// and, if they are quick, all of them for so long together.
+    /// The least total time of all rounds.
     pub at_least: Duration,
-    /// After so long a few runs are enough.
+    /// The total time after which a few rounds are enough.
     pub at_most: Duration,
-    /// Journeys there and back in a run.
+    /// The number of round trips in a round.
     pub batch: usize,
 }
 
-/// Half of a journey, from one rank to the other.
+/// Half of a round trip, as this rank sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// What this rank sends.
+    /// The half in which this rank sends.
     There,
-    /// What it receives.
+    /// The half in which this rank receives.
     Back,
 }
 
-/// The times of half a journey, of all `ways` in turn, another one first each time. `go` sends or receives.
+/// Returns the times of half a round trip, for each of the `ways`. Each round runs all ways, beginning with
+/// another one. `go` sends or receives.
 pub fn rounds(
     world: &SimpleCommunicator,
     ways: usize,
@@ -57,7 +58,7 @@ pub fn rounds(
     let mut times = vec![Vec::new(); ways];
     let mut round = 0;
     loop {
-        // Both ranks end after the same round.
+        // Rank 0 decides, so that both ranks end after the same round.
         let mut goes_on = match started.elapsed() {
             elapsed if elapsed < effort.at_least => true,
             elapsed if elapsed > effort.at_most => round < FEW,
@@ -75,7 +76,7 @@ pub fn rounds(
                     go(way, direction);
                 }
             };
-            // The caches are as this way leaves them, not as the one before did.
+            // This untimed round trip fills the caches with the data of this way.
             journey();
             world.barrier();
             let start = Instant::now();

@@ -1,5 +1,4 @@
-//! What the benchmarks share: the peers they measure against, the cases, and how a row is measured and
-//! printed.
+//! The common parts of the benchmarks: the peers, the cases, and the measuring and printing of rows.
 
 pub mod cases;
 #[cfg(feature = "mpi")]

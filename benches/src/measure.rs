@@ -1,4 +1,4 @@
-//! Measuring rows: ours and the peers in turn, again and again, in one run; medians; one line a row.
+//! The measuring of rows. Our code and the peers run in turn in one process; a row holds their medians.
 
 use std::{
     collections::BTreeMap,
@@ -7,86 +7,60 @@ use std::{
 };
 
 use clap::Args;
-use serde::Serialize;
 
-use crate::record;
+use crate::record::{self, Row};
 
-/// What every benchmark is asked for.
+/// The options of every benchmark.
 #[derive(Args, Clone)]
 pub struct Options {
-    /// All cases, fewer sizes and runs: under a minute.
+    /// Run all cases with fewer sizes and runs: under a minute.
     #[arg(long)]
     pub quick: bool,
-    /// One JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     pub json: bool,
-    /// Also adds the rows to this file: see [`record`].
+    /// Also append the rows to this file: see [`record`].
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
 }
 
-/// One line of a benchmark, in the JSON form that others read.
-#[derive(Debug, Serialize)]
-pub struct Row {
-    /// Which benchmark.
-    pub bench: &'static str,
-    /// Which case, with its size.
-    pub case: String,
-    /// The MPI library, `none` where there is none in it.
-    pub library: String,
-    /// Our median, in microseconds.
-    pub ours_us: f64,
-    /// How far apart the middle half of our times is, in parts of the median.
-    pub ours_spread: f64,
-    /// The peers' medians.
-    pub peers_us: BTreeMap<&'static str, f64>,
-    /// The medians of other ways of ours.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub others_us: BTreeMap<&'static str, f64>,
-    /// The cost of our tree.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ours_cost: Option<u64>,
-    /// The costs of the peers' trees.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub peers_cost: BTreeMap<&'static str, u64>,
-}
-
-/// Something to time: a name, and what it does, which may have a cost as its result.
+/// Something to time. Its result may be the cost of a tree.
 pub struct Contender<'a> {
     /// The name in `peers_us`; `ours` for ours.
     pub name: &'static str,
-    /// What is timed.
+    /// The function that is timed.
     pub run: Box<dyn FnMut() -> Option<u64> + 'a>,
-    /// Run only once: it takes long, and there is no need to be exact.
+    /// `true` if the contender runs only once, because it is slow and its time need not be exact.
     pub once: bool,
 }
 
 impl<'a> Contender<'a> {
-    /// One that is timed as often as the others.
+    /// Returns a contender that is timed as often as the others.
     pub fn new(name: &'static str, run: impl FnMut() -> Option<u64> + 'a) -> Self {
         Self { name, run: Box::new(run), once: false }
     }
 }
 
-/// How long is measured.
+/// The duration of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// The least number of times that each contender is run,
+    /// The least number of runs of each contender.
     pub runs: usize,
-    /// and, if they are quick, all of them for so long together.
+    /// The least total time of all runs.
     pub at_least: Duration,
-    /// How often a contender repeats its work in one run.
+    /// The number of times that a contender repeats its work in one run.
     pub batch: u32,
 }
 
 impl Effort {
-    /// `runs` runs and `milliseconds` of contenders that do their work once a run.
+    /// Returns an effort of at least `runs` runs and `milliseconds`, for contenders that do their work once a
+    /// run.
     pub const fn new(runs: usize, milliseconds: u64) -> Self {
         Self { runs, at_least: Duration::from_millis(milliseconds), batch: 1 }
     }
 }
 
-/// What was measured of all contenders.
+/// The measured times of all contenders.
 #[derive(Debug)]
 pub struct Medians(Vec<Measured>);
 
@@ -95,13 +69,13 @@ struct Measured {
     name: &'static str,
     /// The median, in microseconds.
     time: f64,
-    /// From the first quartile to the third, in parts of the median.
+    /// The interquartile range, as a fraction of the median.
     spread: f64,
     /// The last result.
     cost: Option<u64>,
 }
 
-/// Times all contenders in turn, another one first each time.
+/// Times all contenders in turn. Each round begins with another one.
 pub fn medians(mut contenders: Vec<Contender<'_>>, effort: &Effort) -> Medians {
     let mut times: Vec<Vec<Duration>> = contenders.iter().map(|_| Vec::new()).collect();
     let mut costs = vec![None; contenders.len()];
@@ -125,10 +99,10 @@ pub fn medians(mut contenders: Vec<Contender<'_>>, effort: &Effort) -> Medians {
 }
 
 impl Medians {
-    /// Of times that were measured, by name, with the last result.
+    /// Computes the medians of measured times. Each item has a name, the times, and the last result.
     ///
     /// # Panics
-    /// Where there are no times.
+    /// If a contender has no times.
     pub fn of(all: impl Iterator<Item = (&'static str, Vec<Duration>, Option<u64>)>) -> Self {
         let measured = |(name, mut times, cost): (_, Vec<Duration>, _)| {
             times.sort_unstable();
@@ -138,15 +112,15 @@ impl Medians {
         Self(all.map(measured).collect())
     }
 
-    /// The median of one of them, in microseconds.
+    /// Returns the median of a contender, in microseconds.
     pub fn time(&self, name: &str) -> Option<f64> {
         self.0.iter().find(|found| found.name == name).map(|found| found.time)
     }
 
-    /// The row of one of them, called ours, against the rest.
+    /// Returns the row of the contender `ours`, with all others as its peers.
     ///
     /// # Panics
-    /// Where none has this name.
+    /// If no contender is called `ours`.
     pub fn row(&self, bench: &'static str, case: String, ours: &str) -> Row {
         let own = self.0.iter().find(|found| found.name == ours).expect("one is ours");
         let peers = || self.0.iter().filter(|peer| peer.name != ours);
@@ -164,18 +138,18 @@ impl Medians {
     }
 }
 
-/// Times all contenders, one of which is called `ours`.
+/// Times all contenders, and returns the row of the one that is called `"ours"`.
 ///
 /// # Panics
-/// Where none is.
+/// If no contender is called `"ours"`.
 pub fn row(bench: &'static str, case: String, contenders: Vec<Contender<'_>>, effort: &Effort) -> Row {
     medians(contenders, effort).row(bench, case, "ours")
 }
 
-/// Prints a row, JSON on one line or a line for people, and records it if that is asked for.
+/// Prints a row, as a JSON line or as text, and records it if the options name a file.
 ///
 /// # Panics
-/// Where it cannot be recorded.
+/// If the file cannot be written.
 pub fn print(row: &Row, options: &Options) {
     if let Some(file) = &options.record {
         record::add(file, row).expect("the file of recorded rows can be written");

@@ -1,6 +1,7 @@
-//! Recorded rows: `cargo xtask bench NAME --record` keeps them in `benches/recorded/NAME.csv`, a line for
-//! each contender of a case, and writes what they say into BENCHMARKS.md, and some
-//! of `interpose` into README.md.
+//! Rows of benchmarks, and the files and tables of recorded rows.
+//!
+//! `cargo xtask bench NAME --record` keeps rows in `benches/recorded/NAME.csv`, one line for each contender
+//! of a case. It writes a table of them into BENCHMARKS.md, and one of `interpose` into README.md.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,21 +12,45 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use serde::Serialize;
 
-use crate::{
-    guidelines::{report, results::Results},
-    measure::Row,
-};
+use crate::guidelines::{report, results::Results};
 
 const HEADER: &str = "library,case,contender,microseconds";
 
-/// What ours is called among the contenders.
+/// The name of our contender.
 const OURS: &str = "ours";
 
-/// Adds a row to a file, which is begun if there is none.
+/// A row of a benchmark. Its JSON form is for other programs.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    /// The name of the benchmark.
+    pub bench: &'static str,
+    /// The name of the case, with its size.
+    pub case: String,
+    /// The MPI library, or `none` if the benchmark uses none.
+    pub library: String,
+    /// Our median, in microseconds.
+    pub ours_us: f64,
+    /// The interquartile range of our times, as a fraction of the median.
+    pub ours_spread: f64,
+    /// The medians of the peers, in microseconds.
+    pub peers_us: BTreeMap<&'static str, f64>,
+    /// The medians of other ways of ours, in microseconds.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub others_us: BTreeMap<&'static str, f64>,
+    /// The cost of our tree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ours_cost: Option<u64>,
+    /// The costs of the peers' trees.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub peers_cost: BTreeMap<&'static str, u64>,
+}
+
+/// Appends a row to a file. Creates the file if it does not exist.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// If the file cannot be written.
 pub fn add(file: &Path, row: &Row) -> io::Result<()> {
     let is_new = !file.exists();
     let mut file = OpenOptions::new().create(true).append(true).open(file)?;
@@ -42,7 +67,7 @@ pub fn add(file: &Path, row: &Row) -> io::Result<()> {
 /// The times of a case, in microseconds, by contender.
 type Times = BTreeMap<String, f64>;
 
-/// What a file holds, by library and case.
+/// Parses a file of recorded rows: the times by library and case.
 fn read(text: &str) -> Result<BTreeMap<(String, String), Times>> {
     let mut all: BTreeMap<_, Times> = BTreeMap::new();
     let mut lines = text.lines();
@@ -58,13 +83,14 @@ fn read(text: &str) -> Result<BTreeMap<(String, String), Times>> {
     Ok(all)
 }
 
-/// The ratios of our times to a peer's, and the case of each.
+/// The ratios of our times to a peer's, each with its case.
 type Ratios = Vec<(f64, String)>;
 
-/// A table of what a file holds: for each of our ways, library and peer, how many times as long ours takes.
+/// Returns a table of recorded rows: for each of our ways, library and peer, the ratio of our time to the
+/// peer's.
 ///
 /// # Errors
-/// Where the text is not that of a file of recorded rows.
+/// If the text is not a file of recorded rows.
 pub fn table(text: &str) -> Result<String> {
     let mut groups: BTreeMap<[String; 3], Ratios> = BTreeMap::new();
     for ((library, case), times) in read(text)? {
@@ -96,7 +122,7 @@ pub fn table(text: &str) -> Result<String> {
     Ok(table)
 }
 
-/// The rows of README's table: their titles, and the cases of `cargo xtask bench interpose`.
+/// The rows of README's table: the title, and the case of `cargo xtask bench interpose`.
 const README_ROWS: [(&str, &str); 4] = [
     ("10,000 structs `{u8, f64, i16, f32}`", "structs: 10000 structs"),
     ("20,000 points of SPECFEM3D", "applications: SPECFEM3D outer core 20000 points"),
@@ -104,14 +130,14 @@ const README_ROWS: [(&str, &str); 4] = [
     ("one number, which stays as it is", "plain: a number"),
 ];
 
-/// The name of README's table beside the names of benchmarks, in marks and for [`write()`].
+/// The name of README's table, in the marks of the page and for [`write()`].
 pub const README_TABLE: &str = "interpose-readme";
 
-/// Returns README's table of a file of `cargo xtask bench interpose`: times without the preloaded library,
+/// Returns README's table of a file of `cargo xtask bench interpose`: the times without the preloaded library
 /// and with it.
 ///
 /// # Errors
-/// If the text is not that of a file of recorded rows, or lacks a case.
+/// If the text is not a file of recorded rows, or lacks a case.
 pub fn readme_table(text: &str) -> Result<String> {
     let all = read(text)?;
     let libraries: BTreeSet<&String> = all.keys().map(|(library, _)| library).collect();
@@ -145,10 +171,10 @@ fn short(time: f64) -> String {
     }
 }
 
-/// Returns the least and the largest ratio of two contenders' times, of the cases that are wanted.
+/// Returns the least and the greatest ratio of two contenders' times, over the wanted cases.
 ///
 /// # Errors
-/// If the text is not that of a file of recorded rows, or no case is wanted and has both contenders.
+/// If the text is not a file of recorded rows, or no wanted case has both contenders.
 pub fn ratios(text: &str, [one, other]: [&str; 2], is_wanted: impl Fn(&str) -> bool) -> Result<[f64; 2]> {
     let all = read(text)?;
     let wanted = all.iter().filter(|((_, case), _)| is_wanted(case));
@@ -162,7 +188,7 @@ pub fn ratios(text: &str, [one, other]: [&str; 2], is_wanted: impl Fn(&str) -> b
 /// Puts a table between the marks of a benchmark in the text of a page.
 ///
 /// # Errors
-/// Where there are no marks.
+/// If the page lacks the marks.
 pub fn insert(page: &str, name: &str, table: &str) -> Result<String> {
     let (begin, end) = (format!("<!-- recorded: {name} -->\n"), "<!-- end -->");
     let (before, rest) =
@@ -172,10 +198,10 @@ pub fn insert(page: &str, name: &str, table: &str) -> Result<String> {
     Ok(format!("{before}{begin}{table}{end}{after}"))
 }
 
-/// Writes what a file of recorded rows holds into a page, or the folder of a report of the guidelines.
+/// Writes the table of a file of recorded rows, or of the folder of a guidelines report, into a page.
 ///
 /// # Errors
-/// Where one of both cannot be read or written, or is not what it should be.
+/// If the page or the records cannot be read or are malformed, or if the page cannot be written.
 pub fn write(page: &Path, name: &str, recorded: &Path) -> Result<()> {
     let read = |path: &Path| fs::read_to_string(path).with_context(|| path.display().to_string());
     let of_rows = if name == README_TABLE { readme_table } else { table };

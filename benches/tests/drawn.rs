@@ -1,9 +1,9 @@
-//! Layouts that were drawn: plans do with them what their type maps say, byte by byte.
+//! Tests of plans on random layouts: they pack and unpack exactly the bytes of the type map.
 
 use dtype_benches::generate::{Random, Sample, samples};
 use dtype_runtime::pack::{Data, DataMut, Plan};
 
-/// Where each packed byte lies, relative to displacement 0 of the first copy.
+/// Returns the displacement of each packed byte, relative to displacement 0 of the first copy.
 fn bytes(sample: &Sample) -> Vec<i64> {
     let map = sample.tree.flatten().expect("a small tree");
     let copies = (0..sample.count as i64).map(|copy| copy * sample.extent);

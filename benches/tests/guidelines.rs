@@ -1,4 +1,4 @@
-//! The program `guidelines` under `mpiexec`: to its end, interrupted, and where it cannot do what it should.
+//! Tests of the program `guidelines` under `mpiexec`: a complete run, an interrupted run, and errors.
 
 use std::{
     env, fs,
@@ -13,7 +13,7 @@ use dtype_benches::guidelines::results::{Operation, Results};
 use dtype_core::NodeCosts;
 use xtask::launch;
 
-/// A folder of its own, which is removed with it.
+/// A folder for one test, which is removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -32,7 +32,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left in a folder for temporary files does no harm.
+        // A leftover in a folder for temporary files is harmless.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -47,7 +47,7 @@ fn finished(command: &mut Command) -> launch::Finished {
     launch::run(command, Duration::from_mins(4)).expect("mpiexec can be started")
 }
 
-/// Ends a group of processes as Ctrl-C on a terminal does.
+/// Interrupts a group of processes as Ctrl-C on a terminal does.
 fn interrupt(group: &Child) {
     let status = Command::new("kill").args(["-INT", "--", &format!("-{}", group.id())]).status();
     assert!(status.unwrap().success());
@@ -118,7 +118,7 @@ fn who_interrupts_has_a_report_of_what_was_measured() {
     thread::sleep(Duration::from_secs(2));
     interrupt(&run);
     wait(&mut run, &|run| run.try_wait().unwrap().is_some());
-    // Where the launcher ends first, the rank is still writing.
+    // If the launcher ends first, rank 0 is still writing the report.
     wait(&mut run, &|_| folder.0.join("guidelines.html").exists());
     assert!(folder.results().partial);
     assert!(folder.page().contains("class=\"partial\""), "{}", said());

@@ -1,5 +1,5 @@
-//! The peers are faithful: where they are exact, they find the same costs as the product, on maps far beyond
-//! the reach of exhaustive search.
+//! Tests of the peers: the exact ones find the same costs as the product, on maps that are too large for
+//! exhaustive search.
 
 use dtype_benches::{
     cases,
@@ -27,7 +27,7 @@ fn compare_trees(map: &TypeMap, costs: &dyn CostModel) -> Result<(), TestCaseErr
     Ok(())
 }
 
-/// Trees that flatten to regular, half-regular and overlapping maps.
+/// Returns trees that flatten to regular, half-regular and overlapping maps.
 fn structured() -> impl Strategy<Value = TypeTree> {
     let leaf = proptest::sample::select(vec![BaseType::U8, BaseType::I32]).prop_map(TypeTree::Leaf);
     let distance = || prop_oneof![3 => (1i64..12).prop_map(|i| i * 4), 1 => -9i64..30];
@@ -89,7 +89,7 @@ fn all_cases_cost_the_same_by_the_thesis_program() {
     }
 }
 
-/// Structured random maps of up to 5,000 entries: flattening the reconstruction gives the map.
+/// Checks maps of up to 5,000 entries: the reconstructed tree flattens to the same map.
 #[test]
 fn large_maps_come_back_whole() {
     for (name, n) in

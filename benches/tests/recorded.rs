@@ -1,4 +1,4 @@
-//! Figures in README.md and tables in BENCHMARKS.md are those of the recorded files.
+//! Tests of the figures in README.md and the tables in BENCHMARKS.md against the recorded files.
 
 use std::{fs, path::Path};
 
@@ -28,9 +28,9 @@ fn tables_are_those_of_the_recorded_files() {
     assert!(written == readme, "README.md is not what benches/recorded/interpose.csv says");
 }
 
-/// The sentences of README.md that have figures, from the recorded files.
+/// Returns the sentences of README.md that contain figures, made from the recorded files.
 fn sentences() -> [String; 2] {
-    // Layouts that were chosen, not drawn; each once.
+    // The layouts of `pack` that are not random, each once.
     let is_chosen = |case: &str| case.ends_with("/plan") && !case.starts_with("drawn/");
     let [_, slowest] = ratios(&recorded("pack"), ["mpi_pack", "hand"], is_chosen).unwrap();
     let is_mixed = |case: &str| {
@@ -52,16 +52,16 @@ fn figures_of_the_readme_are_those_of_the_recorded_files() {
     }
 }
 
-/// A figure of a time or a ratio stands in a generated table, in one of the sentences above, or in what a
-/// command printed.
+/// Checks that each time or ratio in README.md is in the generated table, in one of the sentences above, or
+/// in the output of a command.
 #[test]
 fn the_readme_has_no_other_figures() {
     let readme = text_of("README.md");
     let readme = insert(&readme, README_TABLE, "").unwrap();
-    // What commands print is between fences.
+    // The output of commands is between fences.
     let prose: String = readme.split("```").step_by(2).collect();
     let mut prose = prose.split_whitespace().collect::<Vec<_>>().join(" ");
-    // A unit is no figure.
+    // A unit is not a figure.
     for known in sentences().iter().map(String::as_str).chain(["units of 0.01 ns"]) {
         prose = prose.replace(known, "");
     }
@@ -76,7 +76,7 @@ fn the_readme_has_no_other_figures() {
     }
 }
 
-/// A table is left alone where a case is missing.
+/// Checks that a missing case is an error, so that the table stays unchanged.
 #[test]
 fn a_recorded_file_without_a_case_is_an_error() {
     let without = recorded("interpose").replace("plain: a number,ours", "plain: a number,other");

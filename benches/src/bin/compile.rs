@@ -1,6 +1,8 @@
-//! `cargo xtask bench compile`: what the macros add to the compilation of a crate of structs, or of layouts,
-//! against doing the same with rsmpi and against a crate that does without. Each crate is compiled alone, its
-//! dependencies being there, without incremental compilation.
+//! `cargo xtask bench compile`: the time that the macros add to the compilation of a crate.
+//!
+//! Each crate holds structs or layouts. It is compared with a crate that does the same with rsmpi, and with
+//! one that uses neither. Each crate is compiled alone, after its dependencies, without incremental
+//! compilation.
 
 use std::{
     fs,
@@ -36,7 +38,7 @@ fn main() -> Result<()> {
         }
         for action in ["check", "build"] {
             let compile = |name: &str| compile(&target, &format!("{subject}-{name}"), action);
-            // The first time compiles the dependencies.
+            // The first compilation also compiles the dependencies.
             CONTENDERS.iter().try_for_each(|name| compile(name))?;
             let contenders = CONTENDERS.map(|name| {
                 Contender::new(name, move || {
@@ -54,7 +56,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Compiles one of the crates, which has changed.
+/// Touches the source of a crate, and compiles the crate.
 fn compile(target: &Path, name: &str, action: &str) -> Result<()> {
     let source = target.join(name).join("src/lib.rs");
     let now = fs::File::options().append(true).open(&source)?;
@@ -95,8 +97,10 @@ fn of_structs(contender: &str, count: usize) -> String {
     format!("{import}{structs}")
 }
 
-/// Functions that send a column, a block, every second row, a face and a triangle in turn: through `layout!`,
-/// through datatypes made by hand and views that rsmpi believes in, and, without any, through a slice of it.
+/// Returns functions that send, in turn, a column, a block, every second row, a face and a triangle.
+///
+/// Our functions use `layout!`. Those of rsmpi build a datatype by hand and send an unsafe view. The
+/// functions without either only take a slice of the array.
 fn of_layouts(contender: &str, count: usize) -> String {
     let import = match contender {
         "ours" => "use dtype_runtime::layout;\nuse mpi::{topology::Process, traits::*};\n",
@@ -150,8 +154,8 @@ fn of_layouts(contender: &str, count: usize) -> String {
     format!("{import}{}", functions.collect::<String>())
 }
 
-/// Five kinds of structs in turn, as they occur in codes: particles, cells that hold them, mixed fields left
-/// to the compiler, tensors, headers.
+/// Returns one of five kinds of structs, as they occur in codes: particles, cells that hold particles, mixed
+/// fields in the compiler's order, tensors, and headers.
 fn typical(i: usize, derive: &str) -> String {
     let (repr, fields) = match i % 5 {
         0 => (

@@ -1,6 +1,7 @@
-//! `cargo xtask bench guidelines`, or alone under `mpiexec -n 2`: what an MPI library does badly with
-//! datatypes, and what things cost there. The report is of all libraries that have been measured into the
-//! same folder.
+//! The program `guidelines`, for `cargo xtask bench guidelines` or alone under `mpiexec -n 2`.
+//!
+//! It finds out which datatypes an MPI library handles badly, and fits a cost model to the library. The
+//! report covers all libraries that were measured into the same folder.
 
 use std::{
     fs,
@@ -24,40 +25,39 @@ use dtype_benches::guidelines::{
 };
 use mpi::traits::*;
 
-/// Checks what users may expect of an MPI library's datatypes, finds out what things cost there, and writes a
-/// report: `guidelines.html`, and the numbers beside it.
+/// Checks what users may expect of an MPI library's datatypes, fits a cost model, and writes a report:
+/// `guidelines.html`, with the numbers beside it.
 #[derive(Parser)]
 struct Arguments {
-    /// Fewer sizes: about 40 seconds instead of five minutes.
+    /// Measure fewer sizes: about 40 seconds instead of five minutes.
     #[arg(long)]
     quick: bool,
-    /// The folder of the report. What is there of other libraries is on the page, too.
+    /// The folder of the report. The page also shows the results of other libraries in this folder.
     #[arg(long, value_name = "FOLDER", default_value = "guidelines")]
     report: PathBuf,
-    /// An earlier report, or a file of its results, to compare with. A new run keeps that before it as
+    /// An earlier report, or a file of its results, to compare with. A new run keeps the previous results as
     /// `earlier-LIBRARY-DATE.json`.
     #[arg(long, value_name = "FOLDER")]
     baseline: Option<PathBuf>,
-    /// How long is measured, in seconds. Everything is measured twice at least, which takes half a minute,
-    /// with
-    /// `--quick` a quarter of one.
+    /// The time to measure, in seconds. Everything is measured at least twice, which takes half a minute, or
+    /// a quarter of a minute with `--quick`.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32))]
     seconds: Option<u32>,
-    /// What is shown meanwhile.
+    /// The form in which progress is shown.
     #[arg(long, value_enum, default_value_t)]
     progress: Shown,
-    /// Adds passes to what is in the report of this library, so that several starts of the program, and times
-    /// of the day, are in it. What things cost is not measured again.
+    /// Add passes to the report's results of this library, so that they cover several starts of the program
+    /// and times of the day. The costs are not measured again.
     #[arg(long)]
     more: bool,
-    /// Measures nothing, and writes the page anew.
+    /// Measure nothing; only write the page again.
     #[arg(long)]
     page: bool,
 }
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    // What is missing is better told before than after.
+    // A missing baseline is reported before the measurement, not after it.
     let baseline = arguments.baseline.as_deref().map(Results::load).transpose()?.unwrap_or_default();
     if arguments.page {
         return page(&arguments.report, &baseline);
@@ -81,7 +81,7 @@ fn main() -> Result<()> {
     let (passes_before, seconds_before) = (begun.passes, begun.seconds);
     let shared: Shared = Arc::new(Mutex::new(begun));
     let report = arguments.report;
-    // Whoever interrupts gets what there is, and the ranks end with the first one.
+    // Ctrl-C writes a report of the results so far. The other ranks wait for rank 0.
     ctrlc::set_handler({
         let (shared, report, baseline) = (Arc::clone(&shared), report.clone(), baseline.clone());
         move || {
@@ -94,7 +94,7 @@ fn main() -> Result<()> {
                     Err(error) => eprintln!("\nInterrupted, and no report: {error:#}"),
                 }
             } else {
-                // Rank 0 ends all, if it was interrupted, too.
+                // If rank 0 was interrupted too, its exit ends all ranks.
                 thread::sleep(Duration::from_secs(10));
             }
             process::exit(130);
@@ -103,7 +103,7 @@ fn main() -> Result<()> {
 
     let all = if arguments.quick { 36.0 } else { 280.0 };
     let all = Duration::from_secs_f64(arguments.seconds.map_or(all, f64::from));
-    // Calibration takes its share, the rest goes to the layouts.
+    // The calibration takes its share of the time; the layouts get the rest.
     let share_of_layouts = if arguments.more { 1.0 } else { 0.65 };
     let mut progress = Progress::new(if is_first { arguments.progress } else { Shown::Nothing });
     let mut runner = Runner::new(&world, 1 + passes_before as u64);
@@ -114,7 +114,7 @@ fn main() -> Result<()> {
         let mut results = lock(&shared);
         results.passes = passes_before + passes;
         results.seconds = seconds_before + started.elapsed().as_secs_f64();
-        // Who kills it gets this.
+        // If the process is killed, these results remain.
         if is_first && saved.elapsed() > Duration::from_secs(10) {
             saved = Instant::now();
             if let Err(error) = results.save(&report) {
@@ -145,7 +145,8 @@ fn main() -> Result<()> {
     page(&report, &baseline)
 }
 
-/// Prepares the folder of the report; with `--more`, gives what is there of this library.
+/// Prepares the folder of the report and returns the results to start with. With `--more`, these are the
+/// earlier results of this library.
 fn begin(mut fresh: Results, arguments: &Arguments, groups: &[groups::Group]) -> Result<Results> {
     let Arguments { report, baseline, .. } = arguments;
     fs::create_dir_all(report)
@@ -160,12 +161,12 @@ fn begin(mut fresh: Results, arguments: &Arguments, groups: &[groups::Group]) ->
     if arguments.more {
         return fresh.before(report);
     }
-    // Whoever interrupts a run must not lose another.
+    // The new results must not replace the earlier ones, even if this run is interrupted.
     fresh.keep_earlier(report)?;
     Ok(fresh)
 }
 
-/// Writes the page, and says in a few lines what is on it.
+/// Writes the page, and prints a summary of it.
 fn page(report: &Path, baseline: &[Results]) -> Result<()> {
     let page = report::write(report, baseline)?;
     let mut text = String::new();
@@ -175,7 +176,7 @@ fn page(report: &Path, baseline: &[Results]) -> Result<()> {
     writeln!(io::stdout(), "{text}The report: {}", page.display()).context("standard output")
 }
 
-/// What a run begins with.
+/// Returns the results at the start of a run, without times.
 fn results(arguments: &Arguments, ranks: usize) -> Results {
     let version = mpi::environment::library_version().unwrap_or_default();
     let line = |start: &str| version.lines().find_map(|line| line.trim().strip_prefix(start));
@@ -186,7 +187,7 @@ fn results(arguments: &Arguments, ranks: usize) -> Results {
             let number = rest.split([',', ' ']).next().unwrap_or_default();
             (format!("openmpi-{number}"), format!("Open MPI {number}"))
         }
-        // Another library: the first words of what it says of itself.
+        // For another library, the first words of its version string.
         (None, None) => {
             let said = if version.trim().is_empty() { "unknown library" } else { &version };
             let words: Vec<_> = said.split_whitespace().take(4).collect();
@@ -212,7 +213,7 @@ fn results(arguments: &Arguments, ranks: usize) -> Results {
     }
 }
 
-/// How this was started, without the folders of this machine.
+/// Returns the command line of this program, without the folder of the executable.
 fn command() -> String {
     let mut words = std::env::args();
     let program = words.next().map(PathBuf::from);
@@ -220,7 +221,7 @@ fn command() -> String {
     std::iter::once(program.to_string_lossy().into_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// `cost-LIBRARY.json` for packing, `cost-LIBRARY-ping-pong.json` for messages.
+/// Writes `cost-LIBRARY.json` for packing and `cost-LIBRARY-ping-pong.json` for messages.
 fn cost_files(folder: &Path, library: &str, found: &Calibration) -> Result<()> {
     let best = found.best();
     for (prices, suffix) in [(best.pack, ""), (best.ping_pong, "-ping-pong")] {

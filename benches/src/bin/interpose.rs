@@ -1,9 +1,11 @@
-//! `cargo xtask bench interpose`: half a ping-pong between two ranks, by the calls of a program that has
-//! preloaded the library, and by the library's own calls behind them, `PMPI_Send` and its like: structs, tiny
-//! and contiguous messages, the layouts of applications, gathered ones too, datatypes that live for a few
-//! messages, and drawn layouts, of which another seed gives others.
+//! `cargo xtask bench interpose`: half a ping-pong between two ranks, with and without the preloaded library.
+//!
+//! The calls `MPI_Send` and so on are intercepted by the preloaded library. `PMPI_Send` and so on call the
+//! MPI library directly. The cases are structs, tiny and contiguous messages, layouts of applications (also
+//! gathered), datatypes that are used for a few messages only, and generated layouts. Another seed generates
+//! other layouts.
 
-// Handles are live, and buffers as large as their datatypes say.
+// All handles are live, and each buffer has room for the true extent of its datatypes.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 use std::{
@@ -22,8 +24,9 @@ use dtype_benches::{
     generate::{Random, Sample, samples},
     guidelines::applications::Application,
     journeys::{Arguments, Direction, Effort, rounds},
-    measure::{Medians, Row, print},
+    measure::{Medians, print},
     packing::drawn::seed,
+    record::Row,
 };
 use dtype_core::BaseType;
 use mpi::{ffi, topology::SimpleCommunicator, traits::*};
@@ -35,14 +38,15 @@ struct Command {
     arguments: Arguments,
 }
 
-/// What is sent, and gathered.
+/// A datatype that is sent or gathered.
 struct Case {
-    /// Its group, and what it is.
+    /// The group, and the name within it.
     name: (&'static str, String),
     datatype: Description,
     count: usize,
     call: Call,
-    /// Datatypes of the same constructor with other lists, one for each commit; none if the lists stay.
+    /// Datatypes of the same constructor with other lists, used in turn with `datatype`, one for each commit.
+    /// Empty if the lists do not change.
     others: Vec<Description>,
 }
 
@@ -50,7 +54,7 @@ struct Case {
 enum Call {
     Send,
     Gather,
-    /// A number of messages of a datatype that is built and committed for them.
+    /// A number of messages of a datatype that is built, committed and freed for them.
     Anew(usize),
 }
 
@@ -65,7 +69,7 @@ impl Case {
     }
 }
 
-/// The most memory of a drawn layout.
+/// The largest memory of a generated layout, in bytes.
 const MOST_MEMORY: i64 = 32 << 20;
 
 fn cases(quick: bool) -> Vec<Case> {
@@ -121,10 +125,10 @@ fn cases(quick: bool) -> Vec<Case> {
     cases
 }
 
-/// Datatypes that live for 1, 2, 3 or 10 messages: a vector, lists that are the same each time, lists that
-/// change, and an array of structs.
+/// Returns cases whose datatypes live for 1, 2, 3 or 10 messages: a vector, lists that are the same each
+/// time, lists that change, and an array of structs.
 fn anew(record: &Description) -> Vec<Case> {
-    /// As many different lists follow each other.
+    /// The number of different lists.
     const LISTS: u64 = 16;
     let number = || Description::Base(BaseType::F64);
     let list = |blocks: u64, seed: u64| {
@@ -180,7 +184,7 @@ fn main() {
     }
 }
 
-/// Memory for all copies of a datatype, and where displacement 0 is in it.
+/// Returns memory for all copies of a datatype, and the index of displacement 0 in it.
 fn memory(datatype: &Description, count: usize) -> (Vec<u8>, usize) {
     let made = datatype.datatype().expect("it can be made");
     let measure = made.tree.measure().expect("it can be measured");
@@ -189,14 +193,17 @@ fn memory(datatype: &Description, count: usize) -> (Vec<u8>, usize) {
     (vec![1; before + usize::try_from(all).expect("in memory")], before)
 }
 
-/// The largest memory of some datatypes.
+/// Returns the largest memory that any of the datatypes needs.
 fn largest(datatypes: &[&Description], count: usize) -> (Vec<u8>, usize) {
     let all = datatypes.iter().map(|datatype| memory(datatype, count));
     all.max_by_key(|(bytes, _)| bytes.len()).expect("there is one")
 }
 
-/// Builds a datatype, sends or receives so many messages of it, and frees it: by the calls that are
-/// preloaded, by those behind, and by both with a datatype that is kept.
+/// Builds and commits a datatype, sends or receives `messages` messages, and frees the datatype.
+///
+/// With way 0, the preloaded library intercepts all calls. With way 1, commit, messages and free are `PMPI_`
+/// calls. With way 2, commit and free are `PMPI_` calls. Its messages are intercepted and use the datatype
+/// `kept`, which was committed once.
 unsafe fn sent_anew(
     way: usize,
     direction: Direction,
@@ -275,7 +282,7 @@ fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: &Case) -> Ro
             (Call::Send, _, Direction::Back) => {
                 ffi::PMPI_Recv(from, count, raw, other, 0, communicator, status())
             }
-            // There it goes to the other rank, and back it comes.
+            // On the way there the other rank is the root; on the way back this rank is.
             (Call::Gather, way, direction) => {
                 let is_root = direction == Direction::Back;
                 let root = if is_root { world.rank() } else { other };
@@ -292,8 +299,8 @@ fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: &Case) -> Ro
     row
 }
 
-/// Of each group, how many times as fast the least, the middle and the most are; of plain messages, how much
-/// longer they take.
+/// Prints the least, the median and the greatest speedup of each group. For the group `plain` it prints the
+/// additional time in nanoseconds instead.
 fn summary(rows: &[(&str, Row)]) {
     let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (group, row) in rows {

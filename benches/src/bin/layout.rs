@@ -1,5 +1,5 @@
-//! `cargo xtask bench layout`: what layouts cost while a program runs, to be made, solved, found again, and
-//! packed, against plain loops over the same elements.
+//! `cargo xtask bench layout`: the run-time cost of layouts, against plain loops over the same elements.
+//! Layouts are made, solved, found in the cache, and packed.
 
 use std::hint::black_box;
 
@@ -34,7 +34,7 @@ fn main() {
     pieces(&matrix, &measure);
 }
 
-/// Layouts of values, made and found in the cache.
+/// Measures layouts of run-time values that are made and found in the cache.
 fn columns(matrix: &Matrix, measure: &impl Fn(&str, Vec<Contender<'_>>)) {
     let (n, cells) = (N, matrix.as_flattened());
     measure(
@@ -51,8 +51,11 @@ fn columns(matrix: &Matrix, measure: &impl Fn(&str, Vec<Contender<'_>>)) {
     );
 }
 
-/// Lists of a million indices: checked when made, and solved at first use, which both are spared where the
-/// list is known, so that each run has another one; and found again.
+/// Measures lists of a million indices.
+///
+/// A list is checked when the layout is made, and solved when the layout is first used. Both are skipped if
+/// the list is in the cache, so each run of these cases has another list. A third case finds the same list in
+/// the cache.
 fn lists(measure: &impl Fn(&str, Vec<Contender<'_>>)) {
     let size = N * N;
     let mut random = Random::new(5);
@@ -67,7 +70,7 @@ fn lists(measure: &impl Fn(&str, Vec<Contender<'_>>)) {
             None
         };
         let (mut length, mut others) = (2 * size, list.clone());
-        // The last index makes it a list that nobody has seen.
+        // Another last index makes a list that is not in the cache.
         let mut another = || {
             length += 1;
             *others.last_mut()? = i32::try_from(length - 1).ok()?;
@@ -95,7 +98,7 @@ fn lists(measure: &impl Fn(&str, Vec<Contender<'_>>)) {
     }
 }
 
-/// Packing boxes, against the loop that a careful programmer writes.
+/// Measures packing boxes, against the loop that a careful programmer writes.
 fn boxes(matrix: &Matrix, measure: &impl Fn(&str, Vec<Contender<'_>>)) {
     let size = N * N;
     let mut packed = vec![0u8; 8 * size];
@@ -122,7 +125,7 @@ fn boxes(matrix: &Matrix, measure: &impl Fn(&str, Vec<Contender<'_>>)) {
     );
 }
 
-/// Packing what is no box.
+/// Measures packing layouts that are not boxes: a triangle, and scattered elements.
 fn pieces(matrix: &Matrix, measure: &impl Fn(&str, Vec<Contender<'_>>)) {
     let (n, size, cells) = (N, N * N, matrix.as_flattened());
     let (mut packed, mut by_hand) = (vec![0u8; 8 * size], vec![0u8; 8 * size]);
@@ -160,12 +163,12 @@ fn pieces(matrix: &Matrix, measure: &impl Fn(&str, Vec<Contender<'_>>)) {
     );
 }
 
-/// A million indices, as 32-bit integers.
+/// Returns a million indices, as 32-bit integers.
 fn indices(mut index: impl FnMut(usize) -> usize) -> Vec<i32> {
     (0..N * N).map(|k| i32::try_from(index(k)).expect("a small index")).collect()
 }
 
-/// Packing a part of a matrix, by us and by a loop.
+/// Returns the contenders for packing a part of a matrix: ours, and a loop by hand.
 fn packing<'a, L: Layout<Element = f64, Shape = [[(); N]; N]> + 'a>(
     layout: L,
     matrix: &'a [[f64; N]; N],

@@ -1,7 +1,8 @@
-//! `cargo xtask bench pingpong`: half a ping-pong between two ranks, of all cases that are packed: on the
-//! wire that `Wire::Auto` chooses, against the datatype that a user would write, `MPI_Pack` and a loop by
-//! hand with a contiguous message, and the bytes as they lie in memory. What was measured of the ways between
-//! which there is a choice becomes a table for `Wire::Auto`, if one is wanted.
+//! `cargo xtask bench pingpong`: half a ping-pong between two ranks, for all cases that are packed.
+//!
+//! Our message uses the wire that `Wire::Auto` chooses. The peers are the datatype that a user would write,
+//! contiguous messages packed by `MPI_Pack` or by a loop by hand, and the bytes of the memory. The measured
+//! ratios can be written as a table for `Wire::Auto`.
 
 use std::{
     cell::RefCell,
@@ -25,16 +26,16 @@ use mpi::{topology::SimpleCommunicator, traits::*};
 struct Command {
     #[command(flatten)]
     arguments: Arguments,
-    /// Where the table goes: see `cargo xtask bench --help`.
+    /// The file of the table: see `cargo xtask bench --help`.
     #[arg(long)]
     wires: Option<PathBuf>,
 }
 
-/// Where cases are measured.
+/// The benchmark, with its options and communicator.
 struct Pingpong {
     arguments: Arguments,
     world: SimpleCommunicator,
-    /// What is found out for `Wire::Auto`.
+    /// The measured ratios, for `Wire::Auto`.
     table: RefCell<Table>,
 }
 
@@ -69,7 +70,7 @@ fn main() {
     }
 }
 
-/// Measures a case on both ranks, and prints it on the first.
+/// Measures a case on both ranks, and prints it on rank 0.
 fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: &Case<'_>, table: &RefCell<Table>) {
     let quick = arguments.options.quick;
     if quick && !(3000..400_000).contains(&case.size) {
@@ -114,17 +115,16 @@ fn measure(arguments: &Arguments, world: &SimpleCommunicator, case: &Case<'_>, t
     }
 }
 
-/// What was measured of the ways between which there is a choice: by row of a table, how many times as long
-/// the other way takes as the usual one.
+/// The ratios of typed to packed times, by the beginning of a table row.
 #[derive(Default)]
 struct Table(BTreeMap<String, Ratios>);
 
-/// The least and the greatest of some ratios, and how many they are.
+/// The least and the greatest of some ratios, and their number.
 #[derive(Clone, Copy)]
 struct Ratios(f64, f64, usize);
 
 impl Table {
-    /// Takes what was measured of a case, which is one of a row.
+    /// Adds the ratio of a case to its row.
     fn add(&mut self, medians: &Medians, row: &str) {
         if let (Some(typed), Some(packed)) = (medians.time("least-cost"), medians.time("packed")) {
             self.insert(row, Ratios(typed / packed, typed / packed, 1));
@@ -136,8 +136,8 @@ impl Table {
         *all = Ratios(all.0.min(ratios.0), all.1.max(ratios.1), all.2 + ratios.2);
     }
 
-    /// Writes the rows into a file, in the form that `Wire::Auto` reads, together with those that are there
-    /// from earlier runs.
+    /// Writes the rows into a file, in the form that `Wire::Auto` reads. The rows of earlier runs in the file
+    /// are kept and merged.
     fn add_to(&mut self, file: &Path) -> io::Result<()> {
         let before = fs::read_to_string(file).unwrap_or_default();
         for line in before.lines().filter(|line| !line.starts_with('#')) {
@@ -171,7 +171,7 @@ const HEADER: &str = "\
 
 ";
 
-/// What is sent arrives.
+/// Checks that the bytes that are sent arrive.
 fn check(world: &SimpleCommunicator, case: &Case<'_>, hand: &Way<'_>, name: &str, travel: &Travel<'_>) {
     let values: Vec<u8> =
         (0..case.size).map(|i| (i % 61) as u8 + u8::try_from(name.len()).unwrap_or(0)).collect();

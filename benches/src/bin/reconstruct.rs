@@ -75,7 +75,8 @@ impl Bench {
                         std::hint::black_box(differences.fold(0i64, |sum, d| sum ^ d));
                         None
                     }),
-                    // An irregular map's answer is a list of all displacements, and somebody must write it.
+                    // The tree of an irregular map lists all displacements, so every algorithm has to write
+                    // that list.
                     Contender::new("read-and-list", || {
                         let differences = displacements.windows(2).map(|pair| pair[1] - pair[0]);
                         std::hint::black_box(differences.collect::<Vec<_>>());
@@ -106,7 +107,7 @@ impl Bench {
         }
     }
 
-    /// Layouts of thousands of runs, however long.
+    /// Measures the normalization of layouts of thousands of runs of various lengths.
     fn runs(&self) {
         let n = if self.options.quick { 400 } else { 2000 };
         for name in cases::RUNS {

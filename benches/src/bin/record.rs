@@ -1,18 +1,19 @@
-//! Writes recorded rows into BENCHMARKS.md, the last step of `cargo xtask bench NAME --record`.
+//! The last step of `cargo xtask bench NAME --record`: it writes a table of recorded rows into a page such as
+//! BENCHMARKS.md.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Parser;
 
-/// Writes recorded rows into a page.
+/// Writes a table of recorded rows into a page.
 #[derive(Parser)]
 struct Arguments {
-    /// The page with marks for the table.
+    /// The page, which marks the place of the table.
     page: PathBuf,
-    /// The benchmark.
+    /// The name of the benchmark.
     name: String,
-    /// Its recorded rows, or the folder of a report of the guidelines.
+    /// The file of recorded rows, or the folder of a guidelines report.
     recorded: PathBuf,
 }
 

@@ -1,10 +1,9 @@
-//! Layouts of published applications, as DDTBench collects them (Schneider, Gerstenberger and Hoefler,
-//! "Micro-applications for communication data access patterns and MPI datatypes", 2012): what is where, in
-//! sizes that are usual.
+//! Layouts of published applications in usual sizes, as DDTBench collects them (Schneider, Gerstenberger and
+//! Hoefler, "Micro-applications for communication data access patterns and MPI datatypes", 2012).
 
 use dtype_core::{BaseType, TypeTree};
 
-use super::{Random, Sample, repeated};
+use super::drawn::{Random, Sample, repeated};
 
 pub fn samples() -> Vec<Sample> {
     let mut all = Vec::new();
@@ -16,7 +15,7 @@ pub fn samples() -> Vec<Sample> {
         all.push(face("nas-mg-z", [(n, 1, 1), inside, inside]));
     }
     for n in [12, 33, 102] {
-        // Five numbers of each cell; two layers of them.
+        // Two layers of cells, five numbers each.
         let cells = || (n + 4, 2, n);
         let five = || TypeTree::vector(5, 8, TypeTree::Leaf(F64));
         let (x, y) = ([cells(), cells(), (n + 4, 2, 2)], [cells(), (n + 4, 2, 2), cells()]);
@@ -30,14 +29,14 @@ pub fn samples() -> Vec<Sample> {
         all.push(once("wrf-y", weather(&[(4, 0, 4), strip, levels, whole])));
     }
     for n in [8, 16] {
-        // Half of the sites of a hyperplane; three complex numbers each.
+        // Half of the sites of a hyperplane, three complex numbers each.
         let sites = TypeTree::vector(n * n / 2 * 6, 4, TypeTree::Leaf(F32));
         let plane = (n * n * n / 2 * 24) as i64;
         let slices = TypeTree::vector(n, plane, sites);
         all.push(once("milc-zdown", TypeTree::vector(2, plane * n as i64, slices)));
     }
     for n in [64, 512] {
-        // A block of the columns of a matrix of complex numbers, to be rows elsewhere.
+        // A block of columns of a matrix of complex numbers, which becomes rows on other ranks.
         let column = TypeTree::vector(n, n as i64 * 16, TypeTree::Leaf(BaseType::C64));
         all.push(once("fft-columns", TypeTree::vector(n / 4, 16, column)));
     }
@@ -62,7 +61,7 @@ pub fn samples() -> Vec<Sample> {
         all.push(once("lammps-atomic", arrays(&atomic)));
         all.push(once("lammps-full", arrays(&[&atomic[..], &[(4, BaseType::I32), (8, F64)]].concat())));
         if atoms == 3000 {
-            // The same atoms in one array of structs.
+            // The same atoms as one array of structs.
             let three = TypeTree::vector(3, 8, TypeTree::Leaf(F64));
             let numbers = TypeTree::vector(3, 4, TypeTree::Leaf(BaseType::I32));
             let atom = TypeTree::structure([0, 24], [three, numbers]);
@@ -92,12 +91,13 @@ fn once(name: &str, tree: TypeTree) -> Sample {
     Sample { name: format!("{name}/{size}"), tree, extent, count: 1 }
 }
 
-/// A part of an array of numbers: of each dimension its length, where the part begins and how long it is.
+/// Returns a part of an array of numbers. Each dimension has its length, the start of the part and the length
+/// of the part. `size` is the size of a number in bytes.
 fn part_of(dimensions: &[(u64, u64, u64)], size: u64, base: BaseType) -> TypeTree {
     part(dimensions, size, TypeTree::Leaf(base))
 }
 
-/// The same of elements of `size` bytes.
+/// Returns a part of an array of elements of `size` bytes. The dimensions are as for [`part_of`].
 fn part(dimensions: &[(u64, u64, u64)], size: u64, element: TypeTree) -> TypeTree {
     let (mut tree, mut stride, mut start) = (element, size, 0);
     for (length, begin, count) in dimensions.iter().rev() {
@@ -108,8 +108,8 @@ fn part(dimensions: &[(u64, u64, u64)], size: u64, element: TypeTree) -> TypeTre
     TypeTree::structure([start as i64], [tree])
 }
 
-/// Parts of four surfaces, three fields and two tracers of the weather: arrays by themselves, whose last
-/// dimensions are alike.
+/// Returns the parts of four surfaces, three fields and two tracers of a weather model. The arrays are
+/// separate, and their last dimensions are equal.
 fn weather(dimensions: &[(u64, u64, u64); 4]) -> TypeTree {
     let [tracers, y, z, x] = *dimensions;
     let (mut displacements, mut children, mut at) = (Vec::new(), Vec::new(), 0);
@@ -124,7 +124,7 @@ fn weather(dimensions: &[(u64, u64, u64); 4]) -> TypeTree {
     TypeTree::structure(displacements, children)
 }
 
-/// Some of a list of things, this far apart on the average, in order.
+/// Returns `count` ascending indices, which are `distance` apart on average.
 fn chosen(random: &mut Random, count: u64, distance: u64) -> Vec<i64> {
     let mut at = 0;
     let mut next = || {

@@ -1,7 +1,7 @@
-//! Layouts of published applications: as their authors describe them to MPI, by hand, and written with
-//! `layout!` and the derive. [`crate::generate`] knows where their data lies.
+//! Layouts of published applications: the datatype of the authors, the loops by hand, and the code of
+//! `layout!` and the derive. The type trees of their data are in [`crate::generate`].
 
-// Arrays are made from the memory of a group, which is as large as its layout says and aligned.
+// Arrays are views of a group's memory, which has the size that the layout needs and is aligned.
 #![allow(clippy::undocumented_unsafe_blocks, clippy::cast_ptr_alignment)]
 
 use std::{convert::Infallible, sync::LazyLock};
@@ -27,15 +27,15 @@ pub struct Application {
     name: &'static str,
     size: &'static str,
     is_quick: bool,
-    /// The name of its sample, and which of those with that name.
+    /// The name of its sample, and its index among the samples of that name.
     sample: (&'static str, usize),
-    /// The datatype that its authors use.
+    /// The datatype that the authors of the application use.
     published: fn(&Sample) -> Description,
-    /// The ways that `layout!` or the derive packs it, at a place in memory.
+    /// The generated code that packs the data at an address: of `layout!` or the derive.
     ours: fn(*mut u8, &Sample) -> Way<'static>,
 }
 
-/// An application whose layout is known when this is compiled: the array, and what is packed of it.
+/// Defines an application whose layout is known at compile time: the array type, and the part that is packed.
 macro_rules! written {
     ($new:ident, $name:literal, $size:literal, $sample:expr, $published:ident; $array:ty: $($layout:tt)*) => {
         Self::$new($name, $size, $sample, $published, |memory, _| {
@@ -44,11 +44,11 @@ macro_rules! written {
     };
 }
 
-/// All samples, as the build script numbers them.
+/// All samples, in the order of the build script.
 static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| measured(seed()));
 
 impl Application {
-    /// All of them.
+    /// All applications in all sizes.
     pub const ALL: [Self; 21] = [
         written!(quick, "NAS MG, x face", "130³", ("nas-mg-x", 1), mg_x;
             Cube<130>: f64[130][130][130] => [1..-1, 1..-1, 1]),
@@ -106,7 +106,7 @@ impl Application {
         Self { name, size, is_quick: false, sample, published, ours }
     }
 
-    /// One that is measured also where there is little time.
+    /// Returns an application that also belongs to a quick run.
     const fn quick(
         name: &'static str,
         size: &'static str,
@@ -117,17 +117,17 @@ impl Application {
         Self { is_quick: true, ..Self::new(name, size, sample, published, ours) }
     }
 
-    /// The application, and what of it.
+    /// Returns the name of the application, and of the part that is packed.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Its size, in the application's words.
+    /// Returns the size, in the terms of the application.
     pub fn size(&self) -> &'static str {
         self.size
     }
 
-    /// Whether it is measured also where there is little time.
+    /// Returns `true` if the application also belongs to a quick run.
     pub fn is_quick(&self) -> bool {
         self.is_quick
     }
@@ -139,22 +139,22 @@ impl Application {
         all.map(|(number, _)| number).nth(which).expect("a sample of that name")
     }
 
-    /// Where its data lies.
+    /// Returns the sample, which holds the type tree of the data.
     pub fn sample(&self) -> &'static Sample {
         &SAMPLES[self.number()]
     }
 
-    /// The loops in C.
+    /// Returns the loops in C.
     pub fn written(&self) -> Written {
         Written::of(self.number(), &self.sample().tree)
     }
 
-    /// The datatype that its authors use.
+    /// Returns the datatype that the authors of the application use.
     pub fn published(&self) -> Description {
         (self.published)(self.sample())
     }
 
-    /// Packing and unpacking by what `layout!` and the derive have generated.
+    /// Returns the code that `layout!` and the derive generate, for the data at `memory`.
     pub fn ours(&self, memory: *mut u8) -> Way<'static> {
         (self.ours)(memory, self.sample())
     }
@@ -162,7 +162,7 @@ impl Application {
 
 type Cube<const N: usize> = [[[f64; N]; N]; N];
 
-/// The code that is generated for a static layout.
+/// Returns the generated code of a static layout.
 fn of_static<L, A>(layout: L, array: *mut A) -> Way<'static>
 where
     L: Layout<Coverage: Disjoint<Infallible, L>> + 'static,
@@ -177,7 +177,7 @@ where
     )
 }
 
-/// A layout that is known at run time, of an array of so many elements.
+/// Returns the code of a layout that is known at run time, for an array of `length` elements.
 fn of_dynamic<T: MpiDatatype + 'static, const D: usize>(
     layout: DynamicLayout<T, D>,
     memory: *mut u8,
@@ -197,7 +197,7 @@ fn of_dynamic<T: MpiDatatype + 'static, const D: usize>(
     )
 }
 
-/// Ways, with the packed bytes of each, one behind the other.
+/// Returns a way that runs several ways in turn. Each `usize` is the packed size of a way, in bytes.
 fn one_after_the_other(ways: Vec<(usize, Way<'static>)>) -> Way<'static> {
     let ways = std::rc::Rc::new(ways);
     let also = std::rc::Rc::clone(&ways);
@@ -219,13 +219,13 @@ fn one_after_the_other(ways: Vec<(usize, Way<'static>)>) -> Way<'static> {
     )
 }
 
-/// The parts of a sample that is a struct of arrays: where each begins, and what of it is packed.
+/// Returns the arrays of a sample that is a struct of arrays: the displacement of each, and its packed part.
 fn arrays(sample: &Sample) -> impl Iterator<Item = (usize, &TypeTree)> {
     let TypeTree::Struct { displacements, children } = &sample.tree else { unreachable!("several arrays") };
     displacements.iter().map(|at| *at as usize).zip(children)
 }
 
-/// Four surfaces, three fields and two tracers.
+/// Returns the ways of four surfaces, three fields and two tracers, each with its packed size in bytes.
 fn weather_arrays<S, F, T>(
     sample: &Sample,
     memory: *mut u8,
@@ -255,7 +255,7 @@ where
     arrays(sample).enumerate().map(way).collect()
 }
 
-/// The displacements of a list, in elements of its child.
+/// Returns the displacements of a list, in elements of its child, and the length of the array.
 fn list(tree: &TypeTree) -> (Vec<usize>, usize) {
     let TypeTree::Index { displacements, child } = tree else { unreachable!("a list") };
     let size = child.measure().expect("a small tree").extent() as usize;
@@ -264,7 +264,7 @@ fn list(tree: &TypeTree) -> (Vec<usize>, usize) {
     (places, length)
 }
 
-/// Some elements of an array of points of one or three numbers.
+/// Returns the way of some elements of an array: each is a point of three numbers, or one number.
 fn gathered(tree: &TypeTree, memory: *mut u8) -> Way<'static> {
     let (places, n) = list(tree);
     match tree.children()[0] {
@@ -286,7 +286,7 @@ fn points(memory: *mut u8, sample: &Sample) -> Way<'static> {
     gathered(&sample.tree, memory)
 }
 
-/// An array for each field.
+/// Returns the way of one array for each field.
 fn lammps_fields(memory: *mut u8, sample: &Sample) -> Way<'static> {
     let field = |(at, tree): (usize, &TypeTree)| {
         let size = tree.measure().expect("a small tree").size as usize;
@@ -295,7 +295,7 @@ fn lammps_fields(memory: *mut u8, sample: &Sample) -> Way<'static> {
     one_after_the_other(arrays(sample).map(field).collect())
 }
 
-/// What LAMMPS knows of an atom.
+/// The fields of an atom that LAMMPS sends.
 #[derive(MpiDatatype, Clone, Copy)]
 #[repr(C)]
 struct Atom {
@@ -313,13 +313,13 @@ fn lammps_structs(memory: *mut u8, sample: &Sample) -> Way<'static> {
 const DOUBLE: Description = Description::Base(BaseType::F64);
 const FLOAT: Description = Description::Base(BaseType::F32);
 
-/// The number of grid points of a cube in one direction.
+/// Returns the number of grid points along an edge of a cube.
 fn side(sample: &Sample) -> u64 {
     let inside = (sample.tree.measure().expect("a small tree").size / 8).isqrt();
     inside + 2
 }
 
-/// As NPB-MPI's `comm3` would, in C's order: vectors of vectors.
+/// Returns vectors of vectors, as NPB-MPI's `comm3` would use them in C's order.
 fn mg_x(sample: &Sample) -> Description {
     let n = side(sample);
     let line = DOUBLE.vector(n - 2, 1, n as i64);
@@ -336,12 +336,14 @@ fn mg_z(sample: &Sample) -> Description {
     moved(8 * (n * n + n + 1), DOUBLE.vector(n - 2, n - 2, n as i64))
 }
 
-/// A user adds this to the address; here it is in the datatype, as the loops by hand have it.
+/// Returns a datatype at a displacement in bytes. A user would add it to the address. The loops by hand start
+/// at the same address as the datatype, so the displacement is part of the datatype.
 fn moved(bytes: u64, datatype: Description) -> Description {
     Description::structure([(bytes as i64, datatype)])
 }
 
-/// Vectors of vectors of cells of five numbers: `count` blocks of `length` cells in each plane.
+/// Returns vectors of vectors of cells of five numbers. `part` returns the number and the length of the
+/// blocks in each plane.
 fn lu(sample: &Sample, part: impl Fn(u64) -> (u64, u64)) -> Description {
     let n = (sample.tree.measure().expect("a small tree").size / 80).isqrt();
     let (side, (count, length)) = (n + 4, part(n));
@@ -357,7 +359,7 @@ fn lu_y(sample: &Sample) -> Description {
     lu(sample, |n| (2, n))
 }
 
-/// A struct of subarrays.
+/// Returns a struct of subarrays.
 fn weather(sample: &Sample) -> Description {
     let is_x = sample.name.starts_with("wrf-x");
     let (whole, strip) = ((64, 4), (3, 4));
@@ -382,7 +384,7 @@ fn weather(sample: &Sample) -> Description {
     Description::structure(starts.into_iter().zip(arrays(sample).map(part)))
 }
 
-/// A vector of contiguous sites, for each half of the lattice.
+/// Returns a vector of contiguous sites, for each half of the lattice.
 fn milc(sample: &Sample) -> Description {
     let n = if sample.name.ends_with(&format!("/{}", 2 * 16 * 768 * 4)) { 16 } else { 8_u64 };
     let site = FLOAT.contiguous(6);
@@ -390,7 +392,7 @@ fn milc(sample: &Sample) -> Description {
     slices.hvector(2, 1, (n * n * n * n / 2 * 24) as i64)
 }
 
-/// A list of blocks for each array.
+/// Returns a list of blocks for each array.
 fn lammps(sample: &Sample) -> Description {
     let field = |tree: &TypeTree| {
         let (places, _) = list(tree);
@@ -413,7 +415,7 @@ fn lammps(sample: &Sample) -> Description {
     }
 }
 
-/// Columns of a matrix of complex numbers, each moved by one to the next.
+/// Returns columns of a matrix of complex numbers. Each column begins one number behind the one before.
 fn fft(sample: &Sample) -> Description {
     let elements = sample.tree.measure().expect("a small tree").size / 16;
     let n = (4 * elements).isqrt();
@@ -441,7 +443,7 @@ mod tests {
             let (found, expected) =
                 (datatype.tree.runs().unwrap(), application.sample().tree.runs().unwrap());
             let bytes = |runs: &dtype_core::Runs| {
-                // An FFT's complex numbers are two each for some.
+                // Bytes are compared, because a description may count a complex number as two entries.
                 let all = runs.as_slice().iter();
                 all.map(|run| (run.displacement, run.count * run.base.size())).collect::<Vec<_>>()
             };

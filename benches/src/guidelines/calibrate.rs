@@ -1,45 +1,46 @@
-//! What things cost on a library: constants of a cost model, fitted to the times of a designed set of trees,
-//! and how well it predicts others.
+//! Cost models of an MPI library: their constants, fitted to the times of a designed set of trees, and how
+//! well they predict other trees.
 
 use dtype_core::{BaseType, NodeCosts, TypeTree, Weighting};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    judgement::Judgement,
     statistics::{Estimate, rank_correlation},
-    verdicts::Judgement,
 };
 use crate::generate::{Random, samples};
 
-/// What a time is made of: what each call costs, then what [`NodeCosts`] prices.
+/// The number of terms of a time: those of the call and its data, then the constants of [`NodeCosts`] for
+/// nodes and lists.
 const TERMS: usize = 10;
 
-/// The first terms: the call, and what its data takes.
+/// The number of terms of the call and its data: the call itself, bytes, blocks and changes of base type.
 const DATA: usize = 4;
 
-/// What the constants are called.
+/// The names of the constants.
 pub const NAMES: [&str; TERMS] =
     ["call", "byte", "block", "change", "leaf", "vec", "idx", "strc", "idxbuc", "lookup"];
 
-/// How many units of a cost file are a microsecond: one is 0.01 ns.
+/// The number of units of a cost file in a microsecond: one unit is 0.01 ns.
 pub const UNITS: f64 = 1e5;
 
-/// What is fitted.
+/// A kind of cost model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {
-    /// A price for each kind of node, paid as often as it is run.
+    /// A price for each kind of node, paid each time that the node is processed.
     Processing,
     /// A price for each kind of node, paid once.
     Storage,
-    /// One price for a word of the description, nodes having as many as the thesis says.
+    /// One price for a word of the description. The thesis says how many words a node has.
     Words,
 }
 
 impl Model {
-    /// All of them.
+    /// All models.
     pub const ALL: [Self; 3] = [Self::Processing, Self::Storage, Self::Words];
 
-    /// What it is called in tables.
+    /// Returns the name in tables.
     pub fn title(self) -> &'static str {
         match self {
             Self::Processing => "processing",
@@ -48,7 +49,7 @@ impl Model {
         }
     }
 
-    /// How it counts nodes.
+    /// Returns the way that nodes are counted.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Processing => "as often as they are run",
@@ -61,7 +62,8 @@ impl Model {
         if self == Self::Processing { Weighting::Processing } else { Weighting::Storage }
     }
 
-    /// The nodes that have a price of their own, each by what it has of [`NAMES`] behind [`DATA`].
+    /// Returns the terms of the nodes. Each one is a cost model that counts the nodes of one kind, or the
+    /// words of the thesis.
     fn nodes(self) -> Vec<NodeCosts> {
         let none = NodeCosts {
             leaf: 0,
@@ -88,7 +90,7 @@ impl Model {
         }
     }
 
-    /// The terms of a tree that are fitted.
+    /// Returns the terms of a tree that are multiplied by the fitted prices.
     fn terms(self, tree: &TypeTree) -> Vec<f64> {
         let data = |costs: NodeCosts| (costs.time(tree) - tree.cost(&costs)) as f64;
         let none = NodeCosts::THESIS;
@@ -101,22 +103,23 @@ impl Model {
     }
 }
 
-/// Prices, in microseconds.
+/// Fitted prices, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prices {
-    /// In the order of [`NAMES`].
+    /// The prices in the order of [`NAMES`].
     pub each: [f64; TERMS],
-    /// How often a node counts.
+    /// The model, which says how often a node counts.
     pub model: Model,
 }
 
 impl Prices {
-    /// The prices that are nearest to the times, relative to these, and not negative.
+    /// Fits non-negative prices to measured times, by least squares of the relative errors.
     ///
-    /// Coordinate descent: the sum of squares is convex, and each price by itself has a best value.
+    /// The method is coordinate descent: the sum of squares is convex, and each price by itself has a best
+    /// value.
     pub fn fit<'a>(trees: impl Iterator<Item = (&'a TypeTree, f64)>, model: Model) -> Self {
         const SWEEPS: usize = 20_000;
-        // Divided by the time, so that all trees count alike.
+        // Each row is divided by its time, so that all trees have the same weight.
         let row =
             |(tree, time): (&TypeTree, f64)| model.terms(tree).into_iter().map(|term| term / time).collect();
         let rows: Vec<Vec<f64>> = trees.map(row).collect();
@@ -145,12 +148,12 @@ impl Prices {
         Self { each, model }
     }
 
-    /// What a tree should take, in microseconds.
+    /// Returns the predicted time of a tree, in microseconds.
     pub fn predict(&self, tree: &TypeTree) -> f64 {
         self.each[0] + self.costs().time(tree) as f64 / UNITS
     }
 
-    /// As a cost file holds them.
+    /// Returns the prices in the units of a cost file.
     pub fn costs(&self) -> NodeCosts {
         let [_, byte, block, change, leaf, vec, idx, strc, idxbuc, lookup] =
             self.each.map(|price| (price * UNITS).round() as u64);
@@ -169,70 +172,71 @@ impl Prices {
     }
 }
 
-/// A model with its prices, and how well it does.
+/// A model with its prices and its accuracy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fitted {
-    /// For packing.
+    /// The prices of packing.
     pub pack: Prices,
-    /// For half a ping-pong.
+    /// The prices of half a ping-pong.
     pub ping_pong: Prices,
-    /// The rank correlation with the times of packing, on layouts that were held back.
+    /// The rank correlation of prediction and time for packing, on layouts that were held back.
     pub of_pack: f64,
-    /// With those of half a ping-pong.
+    /// The rank correlation of prediction and time for half a ping-pong, on layouts that were held back.
     pub of_ping_pong: f64,
 }
 
 /// A tree of the calibration, with its times in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timed {
-    /// What it is.
+    /// The name.
     pub name: String,
-    /// Whether the models have not seen it.
+    /// `true` if the tree was held back from the fit.
     pub held_back: bool,
-    /// Packed bytes.
+    /// The packed size in bytes.
     pub bytes: u64,
-    /// `MPI_Pack`.
+    /// The time of `MPI_Pack`.
     pub pack: f64,
-    /// Half a ping-pong.
+    /// The time of half a ping-pong.
     pub ping_pong: f64,
-    /// What the models say of packing, in the order of [`Model::ALL`].
+    /// The predicted times of packing, in the order of [`Model::ALL`].
     pub predicted: Vec<f64>,
 }
 
-/// A generated layout packed as it was described, and as the least-cost trees of the models.
+/// The times of a generated layout, packed as it was described and as the least-cost trees of the models.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
-    /// What it is.
+    /// The name.
     pub name: String,
-    /// As it was described, in microseconds.
+    /// The time of the layout as it was described, in microseconds.
     pub described: f64,
-    /// How many times as long the least-cost tree of each model takes, in the order of [`Model::ALL`].
+    /// The time of each model's least-cost tree relative to `described`, in the order of [`Model::ALL`].
     pub factors: Vec<Estimate>,
 }
 
-/// What was found out.
+/// The result of a calibration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Calibration {
-    /// In the order of [`Model::ALL`].
+    /// The models in the order of [`Model::ALL`].
     pub models: Vec<Fitted>,
-    /// The one that is written into the cost file, [chosen](Self::choose) on other layouts than those below.
+    /// The index of the model for the cost file, [chosen](Self::choose) on other layouts than those of
+    /// `compared`.
     pub chosen: usize,
-    /// The rank correlations of the storage model that is the default: packing and half a ping-pong.
+    /// The rank correlations of the default model, for packing and for half a ping-pong.
     pub default: [f64; 2],
-    /// All trees.
+    /// All trees, with their times.
     pub trees: Vec<Timed>,
-    /// Layouts that no model has seen.
+    /// The layouts on which the models are compared. None of them was used to fit or to choose a model.
     pub compared: Vec<Compared>,
 }
 
-/// A layout whose time is taken.
+/// A layout that is timed.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// What it is.
+    /// The name.
     pub name: String,
-    /// Where its data lies, one copy of it.
+    /// The type tree of one copy.
     pub tree: TypeTree,
-    /// Whether the model does not see it.
+    /// `true` if the tree is held back from the fit.
     pub held_back: bool,
 }
 
@@ -242,10 +246,11 @@ impl Tree {
     }
 }
 
-/// So many layouts are drawn that the model does not see.
+/// The number of generated layouts that are held back from the fit.
 const HELD_BACK: usize = 80;
 
-/// The designed set, each kind of node alone and over others in many sizes, and layouts that are held back.
+/// Returns the trees of the calibration. The designed set has each kind of node alone and over other nodes in
+/// many sizes. Generated layouts follow, which are held back.
 pub fn trees() -> Vec<Tree> {
     let mut all = designed();
     let drawn = samples(HELD_BACK as u64, 64, 1 << 18).filter(|sample| is_small(&sample.tree));
@@ -257,16 +262,16 @@ pub fn trees() -> Vec<Tree> {
     all
 }
 
-/// So many generated layouts are compared.
+/// The number of generated layouts that are compared.
 const COMPARED: usize = 200;
 
-/// Generated layouts on which the models are compared; others for another seed.
+/// Returns generated layouts on which the models are compared. Another seed generates other layouts.
 pub fn generated(seed: u64) -> Vec<Tree> {
     let drawn = samples(seed, 64, 1 << 17).filter(|sample| is_small(&sample.tree));
     drawn.take(COMPARED).map(|sample| Tree::new(sample.name.clone(), sample.tree)).collect()
 }
 
-/// Whether a layout stays within a cache and does not go backwards.
+/// Returns `true` if a layout begins at displacement 0 or above and ends within 2 MiB, which fits in a cache.
 fn is_small(tree: &TypeTree) -> bool {
     tree.measure().is_ok_and(|measure| measure.lower_bound >= 0 && measure.upper_bound <= 2 << 20)
 }
@@ -344,7 +349,7 @@ fn designed() -> Vec<Tree> {
 }
 
 impl Calibration {
-    /// Fits all models to what was measured of [`trees`]: of each the times of `MPI_Pack` and of half a
+    /// Fits all models to the times of [`trees`]. The times of a tree are those of `MPI_Pack` and of half a
     /// ping-pong, in microseconds.
     pub fn of(trees: &[Tree], times: &[[f64; 2]]) -> Self {
         let part =
@@ -385,19 +390,20 @@ impl Calibration {
         }
     }
 
-    /// Whether it is of all models.
+    /// Returns `true` if there are prices and predictions of all models.
     pub fn is_whole(&self) -> bool {
         let all = Model::ALL.len();
         let is_of_all = |tree: &Timed| tree.predicted.len() == all;
         self.models.len() == all && self.chosen < all && self.trees.iter().all(is_of_all)
     }
 
-    /// The model that is written into the cost file.
+    /// Returns the model that is written into the cost file.
     pub fn best(&self) -> &Fitted {
         &self.models[self.chosen]
     }
 
-    /// How often the trees of a model are slower than what was described, and how often faster, beyond noise.
+    /// Returns the number of layouts whose least-cost tree under a model is slower than the description, and
+    /// the number of those where it is faster, both beyond noise.
     pub fn slower_and_faster(compared: &[Compared], model: usize) -> [usize; 2] {
         let factors = compared.iter().filter_map(|of| Some((of.described, *of.factors.get(model)?)));
         let is_slower = |(time, factor): &(f64, Estimate)| {
@@ -409,8 +415,8 @@ impl Calibration {
         [factors.clone().filter(is_slower).count(), factors.filter(is_faster).count()]
     }
 
-    /// Chooses the model whose trees are slower the least often among those that predict well, or among all
-    /// if none does; of such as are alike in that, the one that predicts best.
+    /// Chooses a model. Models that predict well come first, then those with the fewest slower trees, then
+    /// those with the best prediction.
     pub fn choose(&mut self, compared: &[Compared]) {
         const WELL: f64 = 0.9;
         let rank = |model: &usize| {

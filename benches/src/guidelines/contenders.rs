@@ -1,6 +1,7 @@
-//! What is timed of a layout: operations with each datatype, by hand, and ours.
+//! The contenders for a layout: operations with each datatype, by hand, and ours.
 
-// Every group's memory is as large as its layouts say; ranks do the same in the same order.
+// The memory of a group has the size that its layouts need, and all ranks make the same calls in the same
+// order.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 use std::{cell::RefCell, ffi::c_int, ffi::c_void, time::Instant};
@@ -28,7 +29,7 @@ use crate::{
     packing::Way,
 };
 
-/// Bytes that are used by raw pointers: an array, or packed bytes.
+/// Memory that is used through raw pointers: an array, or packed bytes.
 pub struct Memory {
     bytes: RefCell<Vec<u8>>,
     start: usize,
@@ -36,8 +37,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// So many bytes, each used once, at a place of a page that differs from time to time: how memory lies
-    /// makes a difference of tens of percent, which belongs to the noise.
+    /// Allocates `size` bytes and writes each of them. The first byte is at a random cache line of a page.
+    /// The position of memory changes times by tens of percent, which belongs to the noise.
     pub fn new(size: usize, random: &mut Random) -> Self {
         const PAGE: usize = 4096;
         const LINE: usize = 64;
@@ -47,31 +48,31 @@ impl Memory {
         Self { bytes: RefCell::new(bytes), start, size }
     }
 
-    /// The first byte.
+    /// Returns a pointer to the first byte.
     pub fn first(&self) -> *mut u8 {
         self.bytes.borrow_mut()[self.start..].as_mut_ptr()
     }
 
-    /// All of them.
+    /// Returns all bytes.
     #[allow(clippy::mut_from_ref)]
     unsafe fn all(&self) -> &mut [u8] {
         unsafe { std::slice::from_raw_parts_mut(self.first(), self.size) }
     }
 }
 
-/// A datatype ready for use, and how many of it.
+/// A committed datatype, with the count to use.
 pub struct Typed {
     raw: MPI_Datatype,
     count: c_int,
-    /// Bytes to what lies behind all of them.
+    /// The extent of all copies, in bytes.
     extent: usize,
     _owner: Box<dyn std::any::Any>,
 }
 
-/// What a group is measured with.
+/// The datatypes and the memory with which a group is measured.
 pub struct Prepared<'a> {
     group: &'a Group,
-    /// In the order of the group's ways, then our least-cost datatype.
+    /// The datatypes of the group's ways in their order, then our least-cost datatype.
     pub typed: Vec<Typed>,
     decoded: std::sync::Arc<Decoded>,
     plan: Plan,
@@ -79,14 +80,14 @@ pub struct Prepared<'a> {
     size: usize,
     memory: Memory,
     packed: Memory,
-    /// What all ranks have.
+    /// The receive buffer of an all-gather.
     gathered: Memory,
     gathered_packed: Memory,
     generated: Option<Way<'static>>,
 }
 
 impl<'a> Prepared<'a> {
-    /// Datatypes and memory for a group, on so many ranks.
+    /// Makes the datatypes and the memory for a group, on `ranks` ranks.
     pub fn new(group: &'a Group, ranks: usize, random: &mut Random) -> Self {
         let own = |way: &super::groups::Way| {
             let bounds = bounds(&way.description);
@@ -109,7 +110,7 @@ impl<'a> Prepared<'a> {
         let end = end.max(typed.iter().map(|typed| typed.extent).max().unwrap_or(0));
         let lowest = bounds.iter().map(|bounds| bounds.lower_bound).min().unwrap_or(0);
         assert!(lowest >= 0, "{}: data before the memory", group.name());
-        // What one rank has may begin behind the end of another's.
+        // A positive lower bound moves the blocks of all ranks in the gathered array, which needs more room.
         let (size, end) = (group.bytes as usize, end + lowest as usize);
         let ranks = if group.collective { ranks } else { 0 };
         let memory = Memory::new(end, random);
@@ -129,7 +130,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// The drawn tree, and the least-cost one.
+    /// Returns the decoded datatype of the group, as it was described.
     pub fn decoded(&self) -> &Decoded {
         &self.decoded
     }
@@ -147,7 +148,7 @@ fn bounds(description: &Description) -> Bounds {
     description.datatype().expect("a small datatype").bounds
 }
 
-/// A datatype that somebody else frees.
+/// A datatype that its owner frees elsewhere.
 struct Borrowed(MPI_Datatype);
 
 unsafe impl AsRaw for Borrowed {
@@ -162,15 +163,15 @@ impl mpi::datatype::UncommittedDatatype for Borrowed {
     type DuplicatedDatatype = mpi::datatype::UserDatatype;
 }
 
-/// Something to time: what it does so many times, and on which ranks.
+/// An operation to time, with one way.
 pub struct Contender<'a> {
     /// The name of the way.
     pub way: &'static str,
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
-    /// Does it `batch` times, and says how long it took in microseconds, each time.
+    /// Runs the operation `batch` times, and returns the time of one run in microseconds.
     run: Box<dyn Fn(usize) -> f64 + 'a>,
-    /// Whether rank 0 does it alone.
+    /// `true` if rank 0 runs the operation alone.
     pub alone: bool,
 }
 
@@ -178,11 +179,11 @@ pub struct Contender<'a> {
 pub const LEAST_COST: &str = "least-cost";
 /// The name of our plan.
 pub const PLAN: &str = "plan";
-/// The name of what `layout!` and the derive generate.
+/// The name of the code that `layout!` and the derive generate.
 pub const GENERATED: &str = "generated";
 /// The name of our packed wire.
 pub const WIRE: &str = "packed wire";
-/// The name of the loops.
+/// The name of the loops by hand.
 pub const BY_HAND: &str = "by hand";
 
 impl<'a> Contender<'a> {
@@ -197,7 +198,7 @@ impl<'a> Contender<'a> {
         Self { way, operation, run: Box::new(run), alone: matches!(operation, Pack | Unpack) }
     }
 
-    /// Does it so many times. In microseconds, each.
+    /// Runs the operation `batch` times, and returns the time of one run in microseconds.
     pub fn time(&self, batch: usize) -> f64 {
         (self.run)(batch)
     }
@@ -212,7 +213,7 @@ pub struct Alternatives {
 }
 
 impl Alternatives {
-    /// Of layouts that are alike, in memory of `end` bytes, `size` of which are packed.
+    /// Makes the datatypes of one layout, with memory of `end` bytes, `size` of which are packed.
     pub fn new(descriptions: &[Description], (size, end): (usize, usize), random: &mut Random) -> Self {
         let typed = descriptions.iter().map(|description| {
             let owned = Owned::of(description).commit();
@@ -226,7 +227,7 @@ impl Alternatives {
         }
     }
 
-    /// Packing with each, and sending if that is wanted.
+    /// Returns a packing contender for each datatype. With `sends`, also returns a ping-pong for each.
     pub fn contenders<'a>(&'a self, world: &'a SimpleCommunicator, sends: bool) -> Vec<Contender<'a>> {
         let memory = self.memory.first().cast::<c_void>();
         let packed = self.packed.first().cast::<c_void>();
@@ -246,7 +247,7 @@ impl Alternatives {
     }
 }
 
-/// The ways of a group, as this rank measures them.
+/// Returns the contenders of a group, for this rank.
 pub fn contenders<'a>(of: &'a Prepared<'_>, world: &'a SimpleCommunicator) -> Vec<Contender<'a>> {
     let mut all = Vec::new();
     let names = of.group.ways.iter().map(|way| way.name).chain([LEAST_COST]);
@@ -279,7 +280,7 @@ pub fn contenders<'a>(of: &'a Prepared<'_>, world: &'a SimpleCommunicator) -> Ve
     all
 }
 
-/// There and back between ranks 0 and 1; nothing on the others.
+/// Returns a round trip between ranks 0 and 1. Other ranks do nothing.
 fn journey<'a>(
     world: &'a SimpleCommunicator,
     send: impl Fn(&mpi::topology::Process<'_>) + 'a,
@@ -305,7 +306,7 @@ fn raw(world: &SimpleCommunicator) -> MPI_Comm {
     world.as_communicator().as_raw()
 }
 
-/// All that MPI does with a datatype.
+/// Adds all operations of MPI with a datatype.
 fn with_datatype<'a>(
     all: &mut Vec<Contender<'a>>,
     of: &'a Prepared<'_>,
@@ -337,7 +338,7 @@ fn with_datatype<'a>(
     if !of.group.collective {
         return;
     }
-    // Each rank is the root in turn: otherwise the root runs ahead.
+    // Each rank is the root in turn, because a constant root runs ahead of the others.
     let ranks = world.size();
     let turn = move |run: &dyn Fn(c_int)| (0..ranks).for_each(run);
     all.push(Contender::new(name, Operation::Broadcast, move || {
@@ -373,7 +374,7 @@ fn with_datatype<'a>(
     }));
 }
 
-/// A message there and back.
+/// Returns a round trip of a message.
 fn exchange(
     world: &SimpleCommunicator,
     memory: *mut c_void,
@@ -393,7 +394,7 @@ fn exchange(
     )
 }
 
-/// Packed bytes there and back, each time packed before and unpacked after.
+/// Returns a round trip of packed bytes. Each rank packs before it sends, and unpacks after it receives.
 fn packed_exchange<'a>(
     world: &'a SimpleCommunicator,
     (packed, size): (*mut c_void, c_int),
@@ -428,8 +429,8 @@ fn by_hand<'a>(all: &mut Vec<Contender<'a>>, of: &'a Prepared<'_>, world: &'a Si
 }
 
 impl Prepared<'_> {
-    /// Of each contender, 1 where it packs or unpacks something else than the loops by hand, and otherwise 0.
-    /// One that takes longer than that to be found out is not worth measuring.
+    /// Returns 1 for each contender that packs or unpacks other bytes than the loops by hand, and otherwise
+    /// 0. Each packing and unpacking contender runs once. Other operations are not checked.
     pub fn wrong(&self, contenders: &[Contender<'_>]) -> Vec<u8> {
         let (memory, packed) = unsafe { (self.memory.all(), self.packed.all()) };
         let by_hand = |operation| {
@@ -465,7 +466,7 @@ impl Prepared<'_> {
     }
 }
 
-/// Construction and commit times of a way of a group, in microseconds each.
+/// Returns the times of construction and of commit for a way of a group, in microseconds.
 pub fn creation(group: &Group, way: usize, batch: usize) -> [f64; 2] {
     let description = &group.ways[way].description;
     let each = |start: Instant| start.elapsed().as_secs_f64() * 1e6 / batch as f64;

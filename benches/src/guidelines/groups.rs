@@ -1,5 +1,6 @@
-//! The layouts of the benchmarks, each with the descriptions that are compared and what is expected of them
-//! ("Performance Expectations and Guidelines for MPI Derived Datatypes", 2011; what is cited as "the paper").
+//! The layouts of the benchmarks, with the descriptions that are compared and the expectations of them.
+//!
+//! "The paper" is "Performance Expectations and Guidelines for MPI Derived Datatypes", 2011.
 
 use dtype_core::BaseType;
 use serde::{Deserialize, Serialize};
@@ -10,29 +11,29 @@ use crate::{
     generate::{Random, Sample},
 };
 
-/// Which benchmark a layout belongs to.
+/// The benchmark of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Benchmark {
     /// Benchmark 1: one strided layout, five constructors (tables 1 and 2 of the paper).
     Strided,
-    /// Benchmark 2: a count of datatypes, and the count within the datatype.
+    /// Benchmark 2: a count of datatypes, or the count within the datatype.
     Count,
-    /// Benchmark 3: a long list, and two short levels.
+    /// Benchmark 3: one long list, or two short levels.
     Levels,
     /// Section 2.4 of the thesis: a row and a column of a matrix.
     RowColumn,
     /// The four basic patterns of "MPI Derived Datatypes: Performance Expectations and Status Quo"
     /// (Carpen-Amarie, Hunold, Träff 2016).
     Patterns,
-    /// What no vector describes.
+    /// Irregular layouts, which no vector describes.
     Irregular,
     /// Layouts of published applications.
     Applications,
 }
 
 impl Benchmark {
-    /// All, in the order of a report.
+    /// All benchmarks, in the order of a report.
     pub const ALL: [Self; 7] = [
         Self::Strided,
         Self::Count,
@@ -43,7 +44,7 @@ impl Benchmark {
         Self::Applications,
     ];
 
-    /// A heading.
+    /// Returns the heading in a report.
     pub fn title(self) -> &'static str {
         match self {
             Self::Strided => "Benchmark 1: one strided layout, described by each constructor",
@@ -57,7 +58,7 @@ impl Benchmark {
     }
 }
 
-/// What a user may expect, by its number in the paper.
+/// An expectation of a user, with its number in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expectation {
@@ -76,16 +77,16 @@ pub enum Expectation {
 }
 
 impl Expectation {
-    /// All, in order.
+    /// All expectations, in order.
     pub const ALL: [Self; 6] =
         [Self::Count, Self::Constructor, Self::Normalization, Self::Contiguous, Self::Packing, Self::ByHand];
 
-    /// Its number in the paper.
+    /// Returns the number in the paper.
     pub fn number(self) -> usize {
         1 + Self::ALL.iter().position(|all| *all == self).unwrap_or_default()
     }
 
-    /// As a formula.
+    /// Returns the formula.
     pub fn formula(self) -> &'static str {
         match self {
             Self::Count => "A(1, contiguous(n, T)) ≈ A(n, T)",
@@ -97,7 +98,7 @@ impl Expectation {
         }
     }
 
-    /// For those who have not read the paper.
+    /// Returns the meaning, for readers who do not know the paper.
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Count => "Sending n datatypes costs what sending one datatype of n of them costs.",
@@ -109,7 +110,7 @@ impl Expectation {
         }
     }
 
-    /// What to do where it is violated.
+    /// Returns the advice for a user if the expectation is violated.
     pub fn advice(self) -> &'static str {
         match self {
             Self::Count => "Use whichever of the two is faster below.",
@@ -122,50 +123,50 @@ impl Expectation {
     }
 }
 
-/// A datatype for a layout, and how many of it are sent.
+/// A datatype for a layout, with the count that is sent.
 #[derive(Clone, Debug)]
 pub struct Way {
-    /// What it is called in tables.
+    /// The name in tables.
     pub name: &'static str,
-    /// How it is made.
+    /// The constructor calls.
     pub description: Description,
-    /// How many are sent.
+    /// The count that is sent.
     pub count: u64,
 }
 
-/// One way is expected to take no longer than another.
+/// An expectation that one way takes no longer than another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expected<Name> {
-    /// By which expectation.
+    /// The expectation.
     pub by: Expectation,
-    /// What should be no slower,
+    /// The way that should be no slower.
     pub left: Name,
-    /// than this.
+    /// The way with which it is compared.
     pub right: Name,
 }
 
-/// A layout.
+/// A layout with all its ways.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// Which benchmark it is of.
+    /// The benchmark.
     pub benchmark: Benchmark,
-    /// What the layout is, without its size: layouts that differ only in size are points of one plot.
+    /// The layout without its size. Layouts that differ only in size are points of one plot.
     pub series: String,
-    /// What there are, to tell the sizes apart: "32,768 elements".
+    /// The size, such as "32,768 elements".
     pub size: String,
     /// The base type that loops by hand copy.
     pub base: BaseType,
-    /// Packed bytes.
+    /// The packed size in bytes.
     pub bytes: u64,
     /// The loops by hand.
     pub loops: Loops,
-    /// The datatypes, those with less penalty first.
+    /// The datatypes, those with a lower penalty first.
     pub ways: Vec<Way>,
-    /// What is expected of them.
+    /// The expectations of these ways.
     pub expected: Vec<Expected<&'static str>>,
-    /// Whether broadcasts and all-gathers are measured too.
+    /// `true` if broadcasts and all-gathers are measured too.
     pub collective: bool,
-    /// The layout as `layout!` or the derive describes it, where it was written so.
+    /// The application, if `layout!` or the derive describes the layout.
     pub application: Option<Application>,
 }
 
@@ -185,7 +186,7 @@ impl Group {
         }
     }
 
-    /// So many elements.
+    /// Sets the size to a number of elements.
     fn sized(mut self, elements: u64) -> Self {
         self.size = format!("{} elements", thousands(elements));
         self.bytes = elements * self.base.size();
@@ -207,8 +208,8 @@ impl Group {
         self
     }
 
-    /// Of constructors for one layout, those with less penalty first: none is slower than the next, (2), and
-    /// none much slower than the first, (3).
+    /// Adds expectations between constructors of one layout, those with a lower penalty first. None is slower
+    /// than the next, (2), and none is slower than the first, (3).
     fn chain(mut self, names: &[&'static str]) -> Self {
         for pair in names.windows(2) {
             self = self.expect(Expectation::Constructor, pair[0], pair[1]);
@@ -224,21 +225,21 @@ impl Group {
         self
     }
 
-    /// The way that sends one datatype, for the picture and for what is ours.
+    /// Returns a way that sends a single datatype, for the picture and for our ways.
     ///
     /// # Panics
-    /// Never: a layout has a description.
+    /// Never: every layout has a description.
     pub fn whole(&self) -> &Description {
         let one = self.ways.iter().find(|way| way.count == 1).or(self.ways.first());
         &one.expect("a layout has a description").description
     }
 
-    /// The layout with its size.
+    /// Returns the layout with its size.
     pub fn name(&self) -> String {
         format!("{}: {}", self.series, self.size)
     }
 
-    /// A layout of an application.
+    /// Returns the group of an application.
     pub fn of_application(application: Application) -> Self {
         let Sample { name, .. } = application.sample();
         let mut group = Self::new(
@@ -255,7 +256,7 @@ impl Group {
     }
 }
 
-/// A number with commas.
+/// Writes a number with commas.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -268,7 +269,7 @@ pub fn thousands(number: u64) -> String {
     text
 }
 
-/// All layouts; fewer sizes where there is little time.
+/// Returns all layouts. A quick run has fewer sizes and applications.
 pub fn all(quick: bool) -> Vec<Group> {
     let mut all = Vec::new();
     strided(&mut all, quick);
@@ -281,17 +282,17 @@ pub fn all(quick: bool) -> Vec<Group> {
     all
 }
 
-/// Elements in a layout.
+/// Returns the numbers of elements in a strided layout.
 fn sizes(quick: bool) -> &'static [u64] {
     if quick { &[64, 4096, 32_768] } else { &[16, 256, 4096, 32_768, 262_144] }
 }
 
-/// The places of blocks at a stride, in elements.
+/// Returns `count` displacements at a stride, in elements.
 fn every(count: u64, stride: u64) -> Vec<i64> {
     (0..count).map(|i| (i * stride) as i64).collect()
 }
 
-/// One of each of these places, in bytes.
+/// Returns a struct of blocks at displacements in elements.
 fn one_each(base: BaseType, lengths: &[u64], places: &[i64]) -> Description {
     Description::Struct {
         blocklengths: lengths.to_vec(),
@@ -319,7 +320,7 @@ fn strided(all: &mut Vec<Group>, quick: bool) {
     }
 }
 
-/// Benchmark 1: `count` blocks of `length`, `stride` apart.
+/// Returns benchmark 1: `count` blocks of `length`, `stride` apart.
 fn blocks(base: BaseType, count: u64, length: u64, stride: u64) -> Group {
     let (element, size) = (Description::Base(base), base.size());
     let contiguous = stride == length;
@@ -356,8 +357,8 @@ fn blocks(base: BaseType, count: u64, length: u64, stride: u64) -> Group {
     group
 }
 
-/// Benchmark 2: `n` of the datatypes T0 to T5, of `k` elements each, and a contiguous datatype of `n` of
-/// them.
+/// Adds benchmark 2: `n` copies of the datatypes T0 to T5, of `k` elements each, against a contiguous
+/// datatype of `n` copies.
 fn counts(all: &mut Vec<Group>, quick: bool) {
     const BASE: BaseType = BaseType::F64;
     const K: u64 = 16;
@@ -374,7 +375,8 @@ fn counts(all: &mut Vec<Group>, quick: bool) {
         let contiguous =
             [("T0, basic", element(), elements), ("T1, contiguous", element().contiguous(K), count)];
         let contiguous = contiguous.map(|(name, of, count)| (name, of, count, Loops::contiguous(elements)));
-        // The extent ends with the last element, so copies are adjacent there.
+        // The extent ends with the last element, so the last element of a copy and the first of the next are
+        // adjacent.
         let blocks: Vec<_> = (0..K).map(|i| (2 * i, 1)).collect();
         let loops = Loops::periodic(count, 2 * K - 1, &blocks);
         let strided = strided.map(|(name, of)| (name, of, count, loops.clone()));
@@ -393,12 +395,12 @@ fn counts(all: &mut Vec<Group>, quick: bool) {
     }
 }
 
-/// Benchmark 3, a) and b).
+/// Adds benchmark 3, a) and b).
 fn levels(all: &mut Vec<Group>, quick: bool) {
     const BASE: BaseType = BaseType::F64;
     const STRIDE: u64 = 16;
     for &elements in if quick { &[4096, 32_768][..] } else { &[256, 4096, 32_768, 262_144] } {
-        // Two at a time, so that all elements of the layout are counted.
+        // The repeated unit is a pair of elements, the second of which is shifted by one element.
         let pairs = elements / 2;
         let places = (0..elements).map(|i| (i * STRIDE + i % 2) as i64).collect();
         let loops = Loops::periodic(pairs, 2 * STRIDE, &[(0, 1), (STRIDE + 1, 1)]);
@@ -412,7 +414,8 @@ fn levels(all: &mut Vec<Group>, quick: bool) {
                 .way("indexed block", Description::Base(BASE).indexed_block(1, places))
                 .chain(&["two vectors", "indexed block"]),
         );
-        // Two, a gap, three, a gap, one: then the one and the two of the next are three.
+        // Each period is: two elements, a gap, three, a gap, one. The last element of a period and the first
+        // two of the next are three again.
         let times = elements / 6;
         let (gap, elements) = (STRIDE, times * 6);
         let period = 6 + 2 * gap;
@@ -420,7 +423,7 @@ fn levels(all: &mut Vec<Group>, quick: bool) {
         let (lengths, places): (Vec<_>, Vec<_>) =
             (0..times).flat_map(|i| blocks.map(|(at, length)| (length, (i * period + at) as i64))).unzip();
         let threes = times * 2 - 1;
-        // Between the threes lie a gap and nothing else.
+        // All blocks of three are separated by gaps of one length.
         let block = Description::Base(BASE).vector(threes, 3, 3 + gap as i64);
         let parts = [
             (0, Description::Base(BASE).contiguous(2)),
@@ -439,8 +442,10 @@ fn levels(all: &mut Vec<Group>, quick: bool) {
     }
 }
 
-/// The first row and the rest of the first column of a matrix of `int`. (The thesis takes the whole column:
-/// then the corner is sent twice, and received twice, which MPI does not allow.)
+/// Adds the first row and the rest of the first column of a matrix of `int`.
+///
+/// The thesis takes the whole column. The corner would then be sent twice, and received twice, which MPI does
+/// not allow.
 fn row_column(all: &mut Vec<Group>, quick: bool) {
     const BASE: BaseType = BaseType::I32;
     for &n in if quick { &[1000_u64][..] } else { &[100, 1000, 3000] } {
@@ -469,7 +474,8 @@ fn row_column(all: &mut Vec<Group>, quick: bool) {
     }
 }
 
-/// Blocks of A of every B; of A at strides that alternate; of lengths that alternate; and both.
+/// Adds the four patterns: blocks of A elements every B; at alternating strides; of alternating lengths; and
+/// both.
 fn patterns(all: &mut Vec<Group>, quick: bool) {
     const BASE: BaseType = BaseType::F64;
     let element = || Description::Base(BASE);
@@ -529,7 +535,7 @@ fn patterns(all: &mut Vec<Group>, quick: bool) {
     }
 }
 
-/// Places at random distances, and blocks of random lengths.
+/// Adds elements at random distances.
 fn irregular(all: &mut Vec<Group>, quick: bool) {
     const BASE: BaseType = BaseType::F64;
     let element = || Description::Base(BASE);

@@ -1,54 +1,56 @@
-//! The user's loops of `c/user.c`, and those that the build script wrote for published applications.
+//! The loops by hand: those of `c/user.c`, and those that the build script writes for published applications.
 
-// All loops stay within the memory and the packed bytes of their group: what they pack is compared with what
-// MPI packs before anything is measured.
+// All loops stay within the memory and the packed bytes of their group. Before the measurement, their packed
+// bytes are compared with those of MPI.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 use crate::packing::drawn::Written;
 
-/// From memory to packed bytes, or back.
+/// The direction of a copy between memory and packed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // as they say
+#[allow(missing_docs)] // the names say it
 pub enum Direction {
     Pack,
     Unpack,
 }
 
-/// What a user would write to pack by hand. Lengths and places are in elements.
+/// The loops that a user would write to pack by hand. Lengths and places are in elements.
 #[derive(Clone, Debug)]
 pub enum Loops {
-    /// Blocks within a period, again and again.
+    /// Blocks within a period, which is repeated.
     Periodic { count: usize, period: usize, places: Vec<usize>, lengths: Vec<usize> },
-    /// Blocks of one length at places in a list.
+    /// Blocks of one length at listed places.
     Listed { length: usize, places: Vec<i32> },
-    /// Loops one after the other.
+    /// Several loops, one after the other.
     Several(Vec<Self>),
-    /// Those of a layout that the build script knows, by its number.
+    /// The loops of a sample, which the build script wrote.
     Written(Written),
 }
 
 impl Loops {
-    /// Blocks (place, length) within a period, again and again.
+    /// Returns the loops over blocks within a period. Each block is a place and a length.
     pub fn periodic(count: u64, period: u64, blocks: &[(u64, u64)]) -> Self {
         let (places, lengths) = blocks.iter().map(|(at, length)| (*at as usize, *length as usize)).unzip();
         Self::Periodic { count: count as usize, period: period as usize, places, lengths }
     }
 
-    /// One block of so many elements.
+    /// Returns the loop over one block of `count` elements.
     pub fn contiguous(count: u64) -> Self {
         Self::periodic(1, count, &[(0, count)])
     }
 
-    /// Packs or unpacks elements of `size` bytes; says how many.
+    /// Packs or unpacks elements of `size` bytes, and returns their number. For [`Written`](Self::Written)
+    /// loops it returns 0.
     ///
     /// # Safety
-    /// 1. All that the loops reach from `memory` on is there: readable to pack, writable to unpack.
-    /// 2. So is `packed`, the other way round, for as many bytes as they pack.
+    /// 1. All memory that the loops reach from `memory` on is allocated: readable to pack, writable to
+    ///    unpack.
+    /// 2. `packed` is allocated for as many bytes as the loops pack: writable to pack, readable to unpack.
     /// 3. The two do not overlap.
     /// 4. Both are aligned as elements of `size` bytes are.
     ///
     /// # Panics
-    /// For elements of another size than 1, 2, 4, 8 and 16 bytes.
+    /// If `size` is not 1, 2, 4, 8 or 16.
     pub unsafe fn run(&self, direction: Direction, size: usize, memory: *mut u8, packed: *mut u8) -> usize {
         let (periodic, listed) = functions(direction, size);
         match self {
@@ -73,10 +75,11 @@ impl Loops {
     }
 }
 
-/// Between memory and packed bytes: count, period, number of blocks, places and lengths.
+/// A loop over a period. The arguments are memory, packed bytes, count, period, number of blocks, places and
+/// lengths.
 type Periodic =
     unsafe extern "C" fn(*mut u8, *mut u8, usize, usize, usize, *const usize, *const usize) -> usize;
-/// Between memory and packed bytes: count, length and places.
+/// A loop over a list. The arguments are memory, packed bytes, count, length and places.
 type Listed = unsafe extern "C" fn(*mut u8, *mut u8, usize, usize, *const i32) -> usize;
 
 macro_rules! functions {
@@ -93,7 +96,7 @@ macro_rules! functions {
             }
         }
     };
-    // What is only read is `const` in C.
+    // The pointers that a function only reads are `const` in C.
     (@declare $($periodic:ident)*; $($listed:ident)*) => {
         unsafe extern "C" {
             $(fn $periodic(

@@ -1,18 +1,24 @@
-//! The performance guidelines for datatypes as a tool: what a library does badly, and what things cost there.
+//! The performance guidelines for datatypes as a tool. It judges the datatypes of an MPI library, and fits
+//! cost models to the library.
 //!
-//! - `groups`: the layouts of the benchmarks and what is expected of them; `applications`: those of published
-//!   applications; `loops`: packing by hand;
-//! - `contenders`, `run`: what is timed, and when, on the ranks of an MPI library;
-//! - `results`: what was measured, as a file; `statistics`: medians and how sure they are; `verdicts`: what
-//!   was expected against what was measured;
+//! - `groups`: the layouts of the benchmarks, and their expectations;
+//! - `applications`: the layouts of published applications;
+//! - `loops`: packing by hand;
+//! - `contenders`, `run`: the operations that are timed on the ranks of an MPI library, and their order;
+//! - `results`: the measured times, as a file;
+//! - `statistics`: medians and confidence intervals;
+//! - `judgement`: the judgement of a ratio of times;
+//! - `verdicts`: the judgements of all expectations;
 //! - `calibrate`: cost models fitted to times;
-//! - `progress`: what is seen meanwhile; `report`: the page, made of results alone.
+//! - `progress`: the display of progress;
+//! - `report`: the page, made from results alone.
 
 pub mod applications;
 pub mod calibrate;
 #[cfg(feature = "mpi")]
 mod contenders;
 pub mod groups;
+mod judgement;
 mod loops;
 pub mod progress;
 pub mod report;

@@ -1,4 +1,4 @@
-//! What is seen while it measures.
+//! The display of progress during a measurement.
 
 use std::{
     fmt,
@@ -9,21 +9,21 @@ use std::{
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
-/// How progress is shown.
+/// The form in which progress is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Shown {
     /// A bar on a terminal, lines otherwise.
     #[default]
     Auto,
-    /// A bar in any case: a launcher may stand between a rank and the terminal.
+    /// A bar in any case: a launcher may forward output to the terminal.
     Bar,
     /// A line from time to time.
     Lines,
-    /// Nothing.
+    /// No display.
     Nothing,
 }
 
-/// How far it is.
+/// A display of progress.
 pub struct Progress {
     bar: Option<ProgressBar>,
     lines: bool,
@@ -31,11 +31,11 @@ pub struct Progress {
     last: Option<Instant>,
 }
 
-/// Parts of the whole that a bar tells apart.
+/// The number of steps of a bar.
 const PARTS: u64 = 1000;
 
 impl Progress {
-    /// Nothing is done yet.
+    /// Creates a display at the start of the work.
     pub fn new(shown: Shown) -> Self {
         let is_bar = match shown {
             Shown::Auto => io::stderr().is_terminal(),
@@ -53,7 +53,7 @@ impl Progress {
         Self { bar, lines, started: Instant::now(), last: None }
     }
 
-    /// A share of the time is used; `what` is being done.
+    /// Shows the share of the time that is used, and what is being done.
     pub fn show(&mut self, share: f64, what: &str) {
         const BETWEEN_LINES: Duration = Duration::from_secs(10);
         let left = self.started.elapsed().as_secs_f64() * (1.0 - share) / share.max(0.001);
@@ -68,7 +68,7 @@ impl Progress {
         }
     }
 
-    /// All is done.
+    /// Removes the bar, at the end of the work.
     pub fn finish(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -76,7 +76,7 @@ impl Progress {
     }
 }
 
-/// Standard error, which a launcher forwards to a terminal.
+/// Standard error, as a terminal behind a launcher.
 struct Forwarded;
 
 impl fmt::Debug for Forwarded {

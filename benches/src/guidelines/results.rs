@@ -1,4 +1,4 @@
-//! What was measured on one library: the file that a report is made of.
+//! The results of one library, and the file that holds them. A report is made from such files.
 
 use std::{
     collections::BTreeMap,
@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 use super::{
     calibrate::Calibration,
     groups::{Benchmark, Expected},
+    statistics::Samples,
 };
 
-/// What is done with a datatype.
+/// An operation with a datatype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
@@ -22,26 +23,26 @@ pub enum Operation {
     Construct,
     /// `MPI_Type_commit`.
     Commit,
-    /// `MPI_Pack`, or what stands for it.
+    /// `MPI_Pack`, or another way to pack.
     Pack,
-    /// `MPI_Unpack`, or what stands for it.
+    /// `MPI_Unpack`, or another way to unpack.
     Unpack,
-    /// Half of a message there and back, between ranks 0 and 1.
+    /// Half a ping-pong between ranks 0 and 1.
     PingPong,
-    /// The same packed first and unpacked after.
+    /// Half a ping-pong of packed bytes, with packing before and unpacking after.
     PackedPingPong,
-    /// `MPI_Bcast`, each rank being the root in turn.
+    /// `MPI_Bcast`, with each rank as the root in turn.
     Broadcast,
-    /// The same packed first and unpacked after.
+    /// `MPI_Bcast` of packed bytes, with packing before and unpacking after.
     PackedBroadcast,
     /// `MPI_Allgather`.
     AllGather,
-    /// The same packed first and unpacked after.
+    /// `MPI_Allgather` of packed bytes, with packing before and unpacking after.
     PackedAllGather,
 }
 
 impl Operation {
-    /// All, in order.
+    /// All operations, in order.
     pub const ALL: [Self; 10] = [
         Self::Construct,
         Self::Commit,
@@ -55,7 +56,7 @@ impl Operation {
         Self::PackedAllGather,
     ];
 
-    /// What it is called in tables.
+    /// Returns the name in tables.
     pub fn title(self) -> &'static str {
         match self {
             Self::Construct => "construct",
@@ -71,7 +72,7 @@ impl Operation {
         }
     }
 
-    /// The same with packing by the user, of what communicates.
+    /// Returns the operation with packing by the user, if this one communicates a datatype.
     pub fn packed(self) -> Option<Self> {
         match self {
             Self::PingPong => Some(Self::PackedPingPong),
@@ -82,11 +83,7 @@ impl Operation {
     }
 }
 
-/// Times in microseconds, by pass: passes are minutes apart, in other memory.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Samples(pub Vec<Vec<f64>>);
-
-/// Who does it.
+/// The origin of a way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -94,75 +91,75 @@ pub enum Kind {
     Datatype,
     /// A loop by hand.
     ByHand,
-    /// Ours.
+    /// This project.
     Ours,
 }
 
-/// One way to handle a layout.
+/// A way to handle a layout, with its times.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measured {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// Who does it.
+    /// The origin.
     pub kind: Kind,
-    /// How many datatypes, by which calls; or what else it is.
+    /// The count and the constructor calls of a datatype, or a description of another way.
     pub calls: String,
-    /// The cost in storage of the tree as it was described, where there is one.
+    /// The storage cost of the type tree, if the way has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<u64>,
-    /// What it takes.
+    /// The times of each operation.
     pub times: BTreeMap<Operation, Samples>,
-    /// Why it was not measured: the library does something else than it should.
+    /// The reason for missing times: the way packs or unpacks wrong bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrong: Option<String>,
 }
 
-/// What was measured of a layout.
+/// The results for a layout.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Layout {
-    /// Which benchmark it is of.
+    /// The benchmark.
     pub benchmark: Benchmark,
-    /// What it is, without its size.
+    /// The layout without its size.
     pub series: String,
-    /// Its size.
+    /// The size.
     pub size: String,
-    /// Packed bytes.
+    /// The packed size in bytes.
     pub bytes: u64,
-    /// In all ways.
+    /// The ways, with their times.
     pub ways: Vec<Measured>,
-    /// What is expected of these, by name.
+    /// The expectations of the ways, by name.
     pub expected: Vec<Expected<String>>,
-    /// A drawing of it.
+    /// A picture of the layout, as SVG.
     pub picture: String,
 }
 
 impl Layout {
-    /// The layout with its size.
+    /// Returns the layout with its size.
     pub fn name(&self) -> String {
         format!("{}: {}", self.series, self.size)
     }
 
-    /// A way by its name.
+    /// Returns a way by its name.
     pub fn way(&self, name: &str) -> Option<&Measured> {
         self.ways.iter().find(|way| way.name == name)
     }
 }
 
-/// On what was measured.
+/// The machine of a measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The processor's own name.
+    /// The name of the processor.
     pub processor: String,
-    /// Processors, those included that a launcher keeps from this process.
+    /// The number of processors, including those that a launcher withholds from this process.
     pub cores: usize,
-    /// In GiB.
+    /// The memory in GiB.
     pub memory: u64,
-    /// The operating system's name and version.
+    /// The name and the version of the operating system.
     pub system: String,
 }
 
 impl Machine {
-    /// This one, as far as it tells.
+    /// Describes this machine. An unknown name is "unknown", and an unknown number is 0.
     pub fn this() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let field = |text: &str, name: &str| {
@@ -182,62 +179,63 @@ impl Machine {
     }
 }
 
-/// All that was measured on a library.
+/// All results of a library.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Results {
     /// The library in one word: `openmpi-4.1.4`.
     pub library: String,
-    /// What the library says of itself, the first line.
+    /// The name and the version of the library, for people.
     pub version: String,
     /// The version of this program.
     pub program: String,
-    /// On what.
+    /// The machine.
     pub machine: Machine,
-    /// How it was started.
+    /// The command line.
     pub command: String,
-    /// When it was started, in universal time.
+    /// The time of the start, in universal time.
     pub date: String,
-    /// How many ranks there were.
+    /// The number of ranks.
     pub ranks: usize,
-    /// Whether fewer sizes were measured.
+    /// `true` if fewer sizes were measured.
     pub quick: bool,
-    /// How long it took, in seconds.
+    /// The duration of the measurement, in seconds.
     pub seconds: f64,
-    /// How often all layouts were measured.
+    /// The number of times that all layouts were measured.
     pub passes: usize,
-    /// Whether it was stopped before its end.
+    /// `true` if the run was stopped before its end.
     pub partial: bool,
-    /// The layouts.
+    /// The results for the layouts.
     pub layouts: Vec<Layout>,
-    /// What things cost.
+    /// The fitted cost models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
 }
 
 impl Results {
-    /// The library without its version.
+    /// Returns the name of the library without its version.
     pub fn vendor(&self) -> &str {
         self.library.split('-').next().unwrap_or_default()
     }
 
-    /// The file of a library in a folder.
+    /// Returns the path of a library's file in a folder.
     fn file(folder: &Path, library: &str) -> PathBuf {
         folder.join(format!("results-{library}.json"))
     }
 
-    /// Writes the file of this library into a folder. What was there is replaced at once, so that there is
-    /// always a whole file.
+    /// Writes the file of this library into a folder. It replaces an existing file atomically.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If the file cannot be written.
     pub fn save(&self, folder: &Path) -> Result<()> {
         write(&Self::file(folder, &self.library), &serde_json::to_string(self)?)
     }
 
-    /// What is in a folder of the library that these are of, to be added to: so far these have no times.
+    /// Returns the earlier results of this library in a folder, so that passes can be added to them. `self`
+    /// describes the present run, without times.
     ///
     /// # Errors
-    /// Where there is nothing, or it was measured otherwise.
+    /// If there are no earlier results, or they differ in a version, the machine, the ranks, `--quick` or the
+    /// layouts.
     pub fn before(&self, folder: &Path) -> Result<Self> {
         let file = Self::file(folder, &self.library);
         let read = Self::load(&file).context("there is nothing that more could be added to")?;
@@ -263,10 +261,10 @@ impl Results {
         Ok(before)
     }
 
-    /// All results in a folder, or in a file, by library.
+    /// Reads all results in a folder or in a file, sorted by library.
     ///
     /// # Errors
-    /// Where there are none, and where one cannot be read.
+    /// If there are none, or one cannot be read.
     pub fn load(path: &Path) -> Result<Vec<Self>> {
         let mut files = vec![path.to_owned()];
         if path.is_dir() {
@@ -290,7 +288,7 @@ impl Results {
         files.iter().map(read).collect()
     }
 
-    /// Whether all is there that a report relies on.
+    /// Checks that the results have everything that a report relies on.
     fn check(&self) -> Result<()> {
         /// A day, in microseconds.
         const LONGEST: f64 = 8.64e10;
@@ -309,11 +307,11 @@ impl Results {
         Ok(())
     }
 
-    /// Keeps what is in a folder of the library that these are of, under another name, which says when that
-    /// was measured.
+    /// Renames the earlier results of this library in a folder, if there are any. The new name contains their
+    /// date.
     ///
     /// # Errors
-    /// Where it cannot be renamed.
+    /// If the file cannot be renamed.
     pub fn keep_earlier(&self, folder: &Path) -> Result<()> {
         let file = Self::file(folder, &self.library);
         if let Some(earlier) = Self::load(&file).ok().and_then(|all| all.into_iter().next()) {
@@ -326,17 +324,17 @@ impl Results {
     }
 }
 
-/// Writes a file, which is there as a whole or not at all.
+/// Writes a file atomically: it is complete or absent.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// If the file cannot be written.
 pub fn write(file: &Path, text: &str) -> Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let new = folder.join(format!(".{name}-{}", std::process::id()));
     let written = fs::write(&new, text).and_then(|()| fs::rename(&new, file));
     if written.is_err() {
-        // It may not even be there.
+        // The temporary file may not exist, so the result is ignored.
         let _ = fs::remove_file(&new);
     }
     written.with_context(|| format!("{} cannot be written", file.display()))

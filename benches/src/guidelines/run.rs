@@ -1,4 +1,4 @@
-//! Measuring all layouts, pass by pass, until the time is used up.
+//! The runner, which measures all layouts pass by pass until the time is used up.
 
 use std::{
     collections::BTreeMap,
@@ -15,60 +15,60 @@ use super::{
         Alternatives, BY_HAND, Contender, GENERATED, LEAST_COST, PLAN, Prepared, WIRE, contenders, creation,
     },
     groups::{Expected, Group},
-    results::{Kind, Layout, Measured, Operation, Results, Samples},
-    statistics::ratio,
+    results::{Kind, Layout, Measured, Operation, Results},
+    statistics::{Samples, ratio},
 };
 use crate::{description::Description, generate::Random};
 
-/// What is known so far, which another thread may save at any time.
+/// The results so far, which another thread may save at any time.
 pub type Shared = Arc<Mutex<Results>>;
 
-/// The results, whoever has them: what another thread left is whole.
+/// Locks the results. If another thread panicked, its results are still complete.
 pub fn lock(shared: &Shared) -> MutexGuard<'_, Results> {
     shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// A measurement takes so long at least, in microseconds: clocks are not exact.
+/// The least time of a measurement, in microseconds, because clocks are inexact.
 const SAMPLE: f64 = 30.0;
-/// In a pass, a group is measured so often at least, and at most;
+/// The least and the greatest number of rounds of a group in a pass.
 const ROUNDS: (usize, usize) = (3, 9);
-/// and about so long, in microseconds.
+/// The time of a group in a pass, in microseconds.
 const GROUP: f64 = 40_000.0;
 
-/// What rank 0 says, on all ranks.
+/// Returns rank 0's value on all ranks.
 pub fn agreed<T: Equivalence>(world: &SimpleCommunicator, mut value: T) -> T {
     world.process_at_rank(0).broadcast_into(&mut value);
     value
 }
 
-/// What ranks agree upon before a group is measured.
+/// The repetitions on which all ranks agree before a group is measured.
 struct Effort {
-    /// Repetitions of each contender, and of the constructions.
+    /// The repetitions of each contender, then those of the constructions.
     batches: Vec<u64>,
     rounds: u64,
 }
 
-/// How long is measured: until the time is used up, but so many passes at least.
+/// The budget of a measurement, which ends after both the time and the passes are used up.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// The time.
+    /// The least time.
     pub time: Duration,
-    /// The passes.
+    /// The least number of passes.
     pub least: usize,
 }
 
-/// Measures groups.
+/// A runner that measures groups.
 pub struct Runner<'a> {
     world: &'a SimpleCommunicator,
-    /// Other memory in each pass.
+    /// The generator of random memory positions, which differ in each pass.
     random: Random,
-    /// Whether rank 0 does all that is done, and asks no other one.
+    /// `true` if rank 0 works alone, without communication.
     alone: bool,
 }
 
 impl<'a> Runner<'a> {
-    /// On these ranks, of which the first two send each other messages. Memory is other memory for another
-    /// seed, of which rank 0's counts.
+    /// Creates a runner on these ranks. The first two exchange the messages. The positions of memory depend
+    /// on rank 0's seed.
     pub fn new(world: &'a SimpleCommunicator, seed: u64) -> Self {
         Self { world, random: Random::new(agreed(world, seed)), alone: false }
     }
@@ -77,23 +77,23 @@ impl<'a> Runner<'a> {
         self.world.rank() == 0
     }
 
-    /// What rank 0 says, on all ranks that take part.
+    /// Returns rank 0's value on all ranks that take part.
     fn agreed<T: Equivalence>(&self, value: T) -> T {
         if self.alone { value } else { agreed(self.world, value) }
     }
 
-    /// Does something for each of so many, pass by pass. `each` is told the pass, the number, and which share
-    /// of the time is used.
+    /// Runs `each` for `count` items, pass by pass. `each` gets the pass, the number of the item, and the
+    /// share of the budget that is used.
     fn passes(&mut self, count: usize, budget: Budget, mut each: impl FnMut(&mut Self, usize, usize, f64)) {
         let start = Instant::now();
         let all = (0..).flat_map(|pass| (0..count).map(move |number| (pass, number)));
-        // Of nothing there is no end.
+        // Without items, the iteration would never end.
         for (pass, number) in all.take(if count == 0 { 0 } else { usize::MAX }) {
             let elapsed = start.elapsed();
             if self.agreed(pass >= budget.least && elapsed >= budget.time) {
                 return;
             }
-            // Neither the time nor the passes alone say how much is left.
+            // The run ends when both the time and the passes are used up, so the smaller share counts.
             let of_time = elapsed.as_secs_f64() / budget.time.as_secs_f64();
             let of_passes = (pass * count + number) as f64 / (budget.least * count) as f64;
             let share = of_time.min(of_passes);
@@ -102,8 +102,8 @@ impl<'a> Runner<'a> {
     }
 
     /// Measures all groups pass by pass. Rank 0 adds to the results in `shared`, whose layouts are those of
-    /// the [groups](described). `done` is told how often all have been measured, which share of the time is
-    /// used, and what is next.
+    /// [`described`]. `done` gets the number of complete passes, the share of the budget that is used, and
+    /// the name of the next group.
     pub fn run(
         &mut self,
         groups: &[Group],
@@ -134,8 +134,8 @@ impl<'a> Runner<'a> {
         });
     }
 
-    /// The ways that do something else than the loops by hand, on one rank at least, and the first thing that
-    /// each does.
+    /// Returns the ways that pack or unpack other bytes than the loops by hand on at least one rank, each
+    /// with its first wrong operation.
     fn wrong(&self, prepared: &Prepared<'_>, all: &[Contender<'_>]) -> Vec<(&'static str, Operation)> {
         let here = prepared.wrong(all);
         let mut anywhere = here.clone();
@@ -146,8 +146,7 @@ impl<'a> Runner<'a> {
         ways
     }
 
-    /// Measures a group once: what the contenders take, and what it takes to make the datatypes. The times
-    /// are rank 0's.
+    /// Measures a group once: the contenders, then the construction of the datatypes. Only rank 0 gets times.
     fn measure(&self, group: &Group, all: &[Contender<'_>]) -> Vec<(&'static str, Operation, Vec<f64>)> {
         let effort = self.effort(all, group.ways.len(), |way| creation(group, way, 1).iter().sum());
         let times = self.rounds(all, &effort);
@@ -171,9 +170,11 @@ impl<'a> Runner<'a> {
         measured
     }
 
-    /// Times `MPI_Pack`, and half a ping-pong if `sends`, with several descriptions of each layout, pass by
-    /// pass. By layout, in the order of its descriptions; nothing on other ranks than 0. `done` is told which
-    /// share of the time is used.
+    /// Times `MPI_Pack` with several descriptions of each layout, pass by pass. With `sends`, also times half
+    /// a ping-pong.
+    ///
+    /// Returns the times by layout, in the order of its descriptions: of each, packing and then the
+    /// ping-pong. Only rank 0 gets times. `done` gets the share of the budget that is used.
     pub fn time_all(
         &mut self,
         layouts: &[LaidOut],
@@ -196,7 +197,7 @@ impl<'a> Runner<'a> {
         times
     }
 
-    /// The times of all contenders in turn, another one first in each round.
+    /// Returns the times of all contenders in turn. Each round begins with another one.
     fn rounds(&self, all: &[Contender<'_>], effort: &Effort) -> Vec<Vec<f64>> {
         let mut times: Vec<Vec<f64>> = all.iter().map(|_| Vec::new()).collect();
         for round in 0..effort.rounds as usize {
@@ -209,19 +210,20 @@ impl<'a> Runner<'a> {
         times
     }
 
-    /// The time that rank 0 measures.
+    /// Runs a contender, and returns the time on rank 0.
     fn time(&self, contender: &Contender<'_>, batch: usize) -> Option<f64> {
         if contender.alone {
             return self.is_first().then(|| contender.time(batch));
         }
-        // All begin together, and the caches are as this one leaves them.
+        // One untimed run fills the caches with the data of this contender, and all ranks begin together.
         contender.time(1);
         self.world.barrier();
         let time = contender.time(batch);
         self.is_first().then_some(time)
     }
 
-    /// How much each is to be repeated, as rank 0 finds out; and each of `others` that it does alone.
+    /// Determines the repetitions of all contenders, and of `others` further operations that rank 0 runs
+    /// alone. `other` returns the time of such an operation in microseconds. Rank 0's times decide.
     fn effort(&self, all: &[Contender<'_>], others: usize, other: impl Fn(usize) -> f64) -> Effort {
         let mut batches = Vec::new();
         let mut together = 0.0;
@@ -231,7 +233,7 @@ impl<'a> Runner<'a> {
             batches.push(batch as u64);
         };
         for contender in all {
-            // The first time is not like the others.
+            // The first run is slower than the others.
             self.time(contender, 1);
             push(self.time(contender, 1).unwrap_or(1.0), 1000.0);
         }
@@ -246,7 +248,8 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// What the first pass finds out about a layout: what is wrong, and the cost of the least-cost tree.
+/// Records the findings of the first pass about a layout: the ways that are wrong, and the cost of the tree
+/// `least` for the way [`LEAST_COST`].
 fn note(layout: &mut Layout, wrong: &[(&str, Operation)], least: &TypeTree) {
     for way in &mut layout.ways {
         if let Some((_, operation)) = wrong.iter().find(|(name, _)| *name == way.name) {
@@ -268,16 +271,17 @@ fn add(layout: &mut Layout, times: Vec<(&str, Operation, Vec<f64>)>) {
     }
 }
 
-/// Four digits are enough, and keep the file small.
+/// Rounds a time to four digits, which keeps the file small.
 fn rounded(time: f64) -> f64 {
     let scale = 10f64.powi(3 - time.abs().max(1e-6).log10().floor() as i32);
     (time * scale).round() / scale
 }
 
-/// Groups before they are measured. Of those that differ in size, the first one is drawn.
+/// Returns the layouts of groups, before they are measured. The first of those that differ only in size has a
+/// picture.
 ///
 /// # Panics
-/// Never: all groups have small datatypes, which a test goes through.
+/// Never: the datatypes of all groups are small, as a test checks.
 pub fn described(groups: &[Group]) -> Vec<Layout> {
     let mut all: Vec<Layout> = Vec::new();
     for group in groups {
@@ -344,12 +348,14 @@ fn described_one(group: &Group) -> Layout {
     }
 }
 
-/// Seeds of generated layouts: those on which a model is chosen, and those that none has seen.
+/// The seeds of generated layouts: first those on which a model is chosen, then those that no model has seen.
 const SEEDS: [u64; 2] = [1977, 2011];
 
 impl Runner<'_> {
     /// Times the designed set, fits the models, and compares their least-cost trees with the descriptions of
-    /// generated layouts. The result is rank 0's. `done` is told which share of the time is used.
+    /// generated layouts.
+    ///
+    /// Returns `None` on other ranks than 0. `done` gets the share of the time that is used.
     pub fn calibrate(&mut self, time: Duration, done: &mut dyn FnMut(f64)) -> Option<Calibration> {
         let trees = calibrate::trees();
         let layouts: Vec<_> =
@@ -406,26 +412,26 @@ impl Runner<'_> {
 
 /// A layout in several descriptions.
 pub struct LaidOut {
-    /// Each made once.
+    /// The descriptions. Each datatype is made once in a pass.
     pub descriptions: Vec<Description>,
-    /// Packed bytes.
+    /// The packed size in bytes.
     pub size: usize,
-    /// The bytes it lies in.
+    /// The size of the memory in bytes.
     pub end: usize,
 }
 
 impl LaidOut {
-    /// Descriptions of a tree.
+    /// Combines a tree with descriptions of its layout.
     ///
     /// # Panics
-    /// For a tree that cannot be measured.
+    /// If the tree cannot be measured.
     pub fn new(tree: &TypeTree, descriptions: Vec<Description>) -> Self {
         let measure = tree.measure().expect("a small tree");
         Self { descriptions, size: measure.size as usize, end: measure.upper_bound as usize }
     }
 }
 
-/// A tree as our own calls.
+/// Describes a tree by its constructor program.
 fn lowered(tree: &TypeTree) -> Description {
     Description::of_program(&Program::lower(tree, None).expect("a small tree"))
 }

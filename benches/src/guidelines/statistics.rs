@@ -1,11 +1,12 @@
-//! Medians, how sure they are, and rank correlation.
+//! Medians with confidence intervals, and rank correlation.
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::results::Samples;
 use crate::generate::Random;
 
-/// The middle one of some numbers, the mean of the two middle ones for an even number of them; NaN of none.
+/// Returns the median. For an even count it is the mean of the two middle numbers; for none it is NaN.
 pub fn median(numbers: &mut [f64]) -> f64 {
     let (middle, is_odd) = (numbers.len() / 2, numbers.len() % 2 == 1);
     if numbers.is_empty() {
@@ -15,13 +16,17 @@ pub fn median(numbers: &mut [f64]) -> f64 {
     if is_odd { *high } else { f64::midpoint(below.iter().copied().fold(f64::MIN, f64::max), *high) }
 }
 
+/// Times in microseconds, by pass. The passes are minutes apart and use memory at other addresses.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Samples(pub Vec<Vec<f64>>);
+
 impl Samples {
-    /// The median of all times.
+    /// Returns the median of all times.
     pub fn median(&self) -> f64 {
         median(&mut self.0.concat())
     }
 
-    /// The median of the quicker half of the passes: what it takes on a machine that does nothing else.
+    /// Returns the median of the faster half of the passes: the time on an otherwise idle machine.
     pub fn quiet(&self) -> f64 {
         let mut passes: Vec<f64> = self.0.iter().map(|pass| median(&mut pass.clone())).collect();
         passes.sort_by(f64::total_cmp);
@@ -30,30 +35,45 @@ impl Samples {
     }
 }
 
-/// An interval that holds a number with a confidence of 95 %, and its likeliest value.
+/// An estimate of a number, with a 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The likeliest value.
+    /// The estimated value.
     pub value: f64,
-    /// Not less than this,
+    /// The lower end of the interval.
     pub low: f64,
-    /// and not more than this.
+    /// The upper end of the interval.
     pub high: f64,
 }
 
 impl Estimate {
-    /// Of one over the number, which is positive.
+    /// Returns the estimate of the reciprocal. The number is positive.
     #[must_use]
     pub fn inverse(self) -> Self {
         Self { value: 1.0 / self.value, low: 1.0 / self.high, high: 1.0 / self.low }
     }
 }
 
-/// As many times is drawn from what was measured.
+/// Writes the value with its error: `3.2 (± 0.1)`. If the interval is much longer on one side, writes both of
+/// its ends: `3.2 (3.1 to 9.5)`.
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (below, above) = (self.value - self.low, self.high - self.value);
+        let digits = if self.value < 10.0 { 2 } else { 1 };
+        let unit = 0.1_f64.powi(digits as i32);
+        if below.max(above) <= 2.0 * (below.min(above) + unit) {
+            write!(f, "{:.digits$} (± {:.digits$})", self.value, below.max(above))
+        } else {
+            write!(f, "{:.digits$} ({:.digits$} to {:.digits$})", self.value, self.low, self.high)
+        }
+    }
+}
+
+/// The number of bootstrap samples.
 const DRAWS: usize = 200;
 
-/// A statistic of some passes of one or two samples that were measured in turn: bootstrapped over the passes
-/// and over the rounds within them.
+/// Estimates a statistic of one or two samples that were measured in turn, by bootstrap over the passes and
+/// over the rounds within them.
 fn bootstrap<const N: usize>(
     samples: [&Samples; N],
     statistic: impl Fn([&mut Vec<f64>; N]) -> f64,
@@ -81,18 +101,18 @@ fn bootstrap<const N: usize>(
     value.is_finite().then_some(Estimate { value, low: low.min(value), high: high.max(value) })
 }
 
-/// How many times as long one takes as the other, by their medians.
+/// Estimates the ratio of the medians of two samples. Returns `None` if one of them has no pass.
 pub fn ratio(left: &Samples, right: &Samples) -> Option<Estimate> {
     bootstrap([left, right], |[left, right]| median(left) / median(right))
 }
 
-/// The median.
+/// Estimates the median. Returns `None` if there is no pass.
 pub fn time(samples: &Samples) -> Option<Estimate> {
     bootstrap([samples], |[times]| median(times))
 }
 
-/// Spearman's rank correlation of pairs, 1 where both are in the same order; equal numbers share their ranks.
-/// 0 of fewer than two pairs, and where all are equal.
+/// Returns Spearman's rank correlation of pairs: 1 if both are in the same order. Equal numbers share their
+/// ranks. The result is 0 for fewer than two pairs, or if all numbers of a side are equal.
 pub fn rank_correlation(pairs: &[(f64, f64)]) -> f64 {
     let ranks = |of: &dyn Fn(&(f64, f64)) -> f64| {
         let numbers: Vec<f64> = pairs.iter().map(of).collect();
@@ -148,5 +168,13 @@ mod tests {
         assert_eq!(rank_correlation(&pairs([5.0, 4.0, 3.0, 2.0, 1.0])), -1.0);
         assert!((rank_correlation(&pairs([2.0, 1.0, 4.0, 3.0, 5.0])) - 0.8).abs() < 1e-12);
         assert_eq!(rank_correlation(&pairs([7.0; 5])), 0.0);
+    }
+
+    #[test]
+    fn an_estimate_is_never_said_to_be_what_it_is_not() {
+        let text = |value, low, high| Estimate { value, low, high }.to_string();
+        assert_eq!(text(3.0, 2.9, 3.1), "3.00 (± 0.10)");
+        assert_eq!(text(2.72, 1.5, 55.0), "2.72 (1.50 to 55.00)");
+        assert_eq!(text(12.9, 12.86, 13.1), "12.9 (± 0.2)");
     }
 }

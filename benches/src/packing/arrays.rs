@@ -1,9 +1,9 @@
 //! Parts of arrays of numbers: the rows of the table in the MPITypes slides, strides 1 and 16 of the
-//! guidelines paper, and what stencils, matrices and meshes are made of.
+//! guidelines paper, and the parts that stencils, matrices and meshes use.
 
 use std::{convert::Infallible, hint::black_box, ptr::copy_nonoverlapping as copy};
 
-use crate::{description::Description, generate::Random};
+use crate::generate::Random;
 use dtype_runtime::{
     DynamicLayout, Layout,
     dtype_core::{BaseType, TypeTree},
@@ -17,14 +17,18 @@ use dtype_runtime::wire::{Receivable, Sendable};
 #[cfg(feature = "mpi")]
 use mpi::traits::{Buffer, BufferMut};
 
-use super::{Bench, Case, Task, Travel, Way, c};
+use super::{
+    Bench, Case, Task, Travel, Way, c,
+    user::{DOUBLE, User},
+};
 
-/// An array of numbers, each of which says where it is.
+/// Returns an array in which each number equals its index.
 pub fn numbers(count: usize) -> Vec<f64> {
     (0..count).map(|i| i as f64).collect()
 }
 
-/// A loop by hand: what to do for packing and for unpacking, with two pointers to numbers.
+/// Returns the way of a loop by hand, with one closure to pack and one to unpack. Each gets pointers to
+/// numbers.
 fn hand<'a>(
     memory: *mut f64,
     pack: impl Fn(*const f64, *mut f64) + 'a,
@@ -36,16 +40,16 @@ fn hand<'a>(
     )
 }
 
-/// One number from a place to another.
+/// Copies one number.
 ///
 /// # Safety
-/// Both can be used.
+/// `from` is readable and `to` is writable for one number, each at any alignment.
 #[inline(always)]
 unsafe fn one(from: *const f64, to: *mut f64) {
     unsafe { to.write_unaligned(from.read_unaligned()) };
 }
 
-/// The ways of a static layout: generated code, its plan, and MPI; and how it travels.
+/// Returns the ways to pack a static layout (generated code, its plan, and MPI) and to send it.
 fn of_static<'a, L, A>(layout: &L, array: *mut A, user: &User) -> Ours<'a>
 where
     L: Layout<Coverage: Disjoint<Infallible, L>> + 'a,
@@ -69,7 +73,7 @@ where
     Ours { ways, travels }
 }
 
-/// How messages travel: on our wires, and with the datatype that a user would write.
+/// Returns the ways to send a message: on our wires, and with the datatype that a user would write.
 #[cfg(feature = "mpi")]
 fn travels<'a, M: Sendable + Buffer + 'a, N: Receivable + BufferMut + 'a>(
     message: impl Fn() -> M + Clone + 'a,
@@ -83,7 +87,7 @@ fn travels<'a, M: Sendable + Buffer + 'a, N: Receivable + BufferMut + 'a>(
     all
 }
 
-/// Without MPI nothing travels.
+/// Returns nothing: without MPI there are no messages.
 #[cfg(not(feature = "mpi"))]
 fn travels<'a, M: 'a, N: 'a>(
     _: impl Fn() -> M,
@@ -94,17 +98,7 @@ fn travels<'a, M: 'a, N: 'a>(
     Vec::new()
 }
 
-/// The datatype that a user would write, and how many of it are sent.
-#[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "only MPI makes datatypes"))]
-pub struct User {
-    pub datatype: Description,
-    pub count: usize,
-}
-
-/// What all parts are of.
-const DOUBLE: Description = Description::Base(BaseType::F64);
-
-/// The way of the plan of data in an array of numbers, whose first one is given.
+/// Returns the way of a plan, for data in an array of numbers that begins at `memory`.
 fn of_plan(data: Data<'_>, memory: *mut f64) -> Way<'_> {
     let reach = data.plan().extent().unsigned_abs();
     let plan = data.plan().clone();
@@ -115,7 +109,7 @@ fn of_plan(data: Data<'_>, memory: *mut f64) -> Way<'_> {
     )
 }
 
-/// The ways of a layout that is known at run time: its plan, and MPI; and how it travels.
+/// Returns the ways to pack a layout that is known at run time (its plan, and MPI) and to send it.
 fn of_dynamic<'a, const D: usize>(
     layout: &DynamicLayout<f64, D>,
     memory: *mut f64,
@@ -140,7 +134,7 @@ fn of_dynamic<'a, const D: usize>(
     Ours { ways, travels }
 }
 
-/// What we have to offer for a case.
+/// Our ways to pack and to send a case, with the MPI peers.
 struct Ours<'a> {
     ways: Vec<(&'static str, Way<'a>)>,
     travels: Vec<(&'static str, Travel<'a>)>,
@@ -152,8 +146,10 @@ fn measure(bench: &dyn Bench, name: String, size: usize, ours: Ours<'_>, peers: 
     bench.measure(&Case { name, size, ways, travels: ours.travels });
 }
 
-/// One case for each of some sizes, which are constants in the static layout: three for packing, or none, and
-/// others for ping-pong, of about 64 B, 4 KiB, 256 KiB and 16 MiB as far as that is possible.
+/// Measures one case for each of some sizes, which are constants in the static layout.
+///
+/// The first list has three sizes for packing, or none. The second list is for ping-pong: packed sizes of
+/// about 64 B, 4 KiB, 256 KiB and 16 MiB as far as the shape allows.
 macro_rules! sizes {
     (
         $bench:ident, $name:literal, [$a:literal $b:literal $c:literal], [$($other:literal)*],
@@ -181,10 +177,10 @@ macro_rules! sizes {
     }};
 }
 
-/// The array, the packed bytes, our ways, and those by hand in Rust and in C.
+/// The array, the packed size in bytes, our ways, and the loops by hand in Rust and in C.
 type Ways<'a> = (Vec<f64>, usize, Ours<'a>, Way<'a>, Way<'a>);
 
-/// Numbers, and a pointer to them.
+/// Returns an array of numbers, and a pointer to it.
 fn array(count: usize) -> (Vec<f64>, *mut f64) {
     let mut numbers = numbers(count);
     let memory = numbers.as_mut_ptr();
@@ -222,7 +218,7 @@ fn contiguous(bench: &dyn Bench) {
     });
 }
 
-/// Every `STRIDE`-th of numbers, `n` in all.
+/// Returns a loop over `n` numbers at a distance of `STRIDE`.
 fn every<'a, const STRIDE: usize>(memory: *mut f64, n: usize) -> Way<'a> {
     hand(
         memory,
@@ -248,7 +244,7 @@ fn strided(bench: &dyn Bench) {
     });
 }
 
-/// Parts of the rows of a matrix, 400 bytes of each.
+/// Measures parts of the rows of a matrix, 400 bytes of each.
 fn rows(bench: &dyn Bench) {
     const PART: usize = 50;
     sizes!(bench, "rows", [], [10 40 200 1000], |N| {
@@ -297,9 +293,9 @@ fn faces(bench: &dyn Bench) {
     });
 }
 
-/// One variable of 24 of the inner cells of blocks of cells.
+/// Measures one of 24 variables in the inner cells of blocks of cells.
 fn flash(bench: &dyn Bench) {
-    /// Calls back for the cells of a block: where in memory, and where packed.
+    /// Calls `visit` with each inner cell of a block: its index in the array, and its packed index.
     #[inline(always)]
     fn cells(block: usize, mut visit: impl FnMut(usize, usize)) {
         for z in 0..8 {
@@ -329,35 +325,7 @@ fn flash(bench: &dyn Bench) {
     });
 }
 
-impl User {
-    fn one(datatype: Description) -> Self {
-        Self { datatype, count: 1 }
-    }
-
-    /// Each number by itself.
-    fn listed(places: Vec<i64>) -> Self {
-        Self::one(DOUBLE.indexed_block(1, places))
-    }
-
-    /// The face of a cube where an index is 0.
-    fn face(n: usize, dimension: usize) -> Self {
-        let length = |k| if k == dimension { 1 } else { n as u64 };
-        Self::one(DOUBLE.subarray(vec![n as u64; 3], (0..3).map(length).collect(), vec![0; 3]))
-    }
-
-    /// What surrounds the inside of a box in four dimensions.
-    fn halo(n: usize) -> Self {
-        let n = n as u64;
-        let faces = (0..4).flat_map(|dimension| [0, n - 1].map(|end| (dimension, end)));
-        let face = |(dimension, end): (usize, u64)| {
-            let choose = |face, inner| (0..4).map(|k| if k == dimension { face } else { inner }).collect();
-            (0, DOUBLE.subarray(vec![n; 4], choose(1, n - 2), choose(end, 1)))
-        };
-        Self::one(Description::structure(faces.map(face)))
-    }
-}
-
-/// Calls back for all cells of a matrix, in tiles that stay in the cache, column by column within them.
+/// Calls `visit` with all cells of a matrix, in tiles that fit in the cache, by columns within a tile.
 #[inline(always)]
 fn tiles<const N: usize>(mut visit: impl FnMut(usize, usize)) {
     const TILE: usize = 16;
@@ -423,7 +391,7 @@ fn matrices(bench: &dyn Bench) {
     });
 }
 
-/// A number from 0 to before this one.
+/// Returns a number from 0 to `limit - 1`.
 fn below(random: &mut Random, limit: usize) -> usize {
     random.below(limit as u64) as usize
 }
@@ -437,7 +405,7 @@ fn lists(bench: &dyn Bench) {
     list(bench, "gather-regular", |i, _| 2 * i);
     sizes!(bench, "gather-random", [1000 16_384 4_194_304], [8 512 32_768 2_097_152], |N| {
         let (numbers, memory) = array(2 * N);
-        // Each number once, in a random order.
+        // Each number occurs at most once, in a random order.
         let mut random = Random::new(7);
         let mut indices: Vec<i32> = (0..2 * N).map(small).collect();
         (0..N).for_each(|i| indices.swap(i, i + below(&mut random, 2 * N - i)));
@@ -477,7 +445,7 @@ fn lists(bench: &dyn Bench) {
             ],
             #[cfg(feature = "mpi")]
             travels: {
-                // MPI knows nothing of a plan.
+                // A plan has no MPI datatype, so there is no way `least-cost`.
                 let mut all = Travel::on_all_wires(of, of);
                 all.push(("typed", super::mpi::typed(memory.cast(), &user)));
                 all
@@ -504,7 +472,7 @@ fn lists(bench: &dyn Bench) {
     });
 }
 
-/// A list of half the numbers of an array.
+/// Measures lists of half the numbers of an array.
 fn list(bench: &dyn Bench, name: &str, index: impl Fn(usize, &mut Random) -> usize) {
     let sizes = [1000, 16_384, 4_194_304].map(|n| (n, Task::Pack));
     let others = [8, 512, 32_768, 2_097_152].map(|n| (n, Task::Pingpong));
@@ -527,7 +495,7 @@ fn of_indices<'a>(numbers: Vec<f64>, memory: *mut f64, indices: Vec<i32>) -> Way
     let gather = layout!(f64[n] => {&indices}).expect("all are within");
     let ours =
         of_dynamic(&gather, memory, n, &User::listed(indices.iter().map(|at| i64::from(*at)).collect()));
-    // Cases are few, and the program ends soon.
+    // The cases are few and the program ends soon, so the list is leaked.
     let indices: &'static [i32] = indices.leak();
     let hand = hand(
         memory,
@@ -546,9 +514,9 @@ fn of_indices<'a>(numbers: Vec<f64>, memory: *mut f64, indices: Vec<i32>) -> Way
     (numbers, size, ours, hand, c)
 }
 
-/// What surrounds the inside of a box in four dimensions, on all eight sides.
+/// Measures the faces of a four-dimensional box, on all eight sides.
 fn halo(bench: &dyn Bench) {
-    /// Calls back for the blocks of all faces: where in memory, and how many numbers.
+    /// Calls `visit` with each contiguous block of all faces: its index in the array, and its length.
     #[inline(always)]
     fn blocks<const N: usize>(mut visit: impl FnMut(usize, usize)) {
         for dimension in 0..4 {

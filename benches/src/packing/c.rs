@@ -1,4 +1,4 @@
-//! The loops in C, `benches/c/loops.c`.
+//! The loops in C of `benches/c/loops.c`.
 
 use std::ffi::c_char;
 

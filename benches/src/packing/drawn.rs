@@ -1,5 +1,5 @@
-//! Layouts that nobody chose, and those of published applications: plans against loops in C that were
-//! written for each by the build script, and `MPI_Pack`.
+//! Random layouts and those of published applications: plans against `MPI_Pack` and the loops in C that the
+//! build script writes for each layout.
 
 use std::{cell::RefCell, ffi::c_void, hint::black_box};
 
@@ -12,18 +12,18 @@ use super::{Bench, Case, Task, Way};
 use crate::generate::{Random, Sample, lists, measured};
 
 unsafe extern "C" {
-    /// The functions of a sample: packing and unpacking, element by element where lengths differ, and both
-    /// with `memcpy`.
+    /// Returns the functions of a sample: pack and unpack element by element where lengths differ, then pack
+    /// and unpack with `memcpy`.
     fn by_hand(number: usize) -> *const [*mut c_void; 4];
 }
 
 type CPack = unsafe extern "C" fn(*const u8, *mut u8, *const *const i32);
 type CUnpack = unsafe extern "C" fn(*mut u8, *const u8, *const *const i32);
 
-/// The seed of the layouts that are drawn.
+/// Returns the seed of the random layouts.
 ///
 /// # Panics
-/// Never: the build script has read it.
+/// Never: the build script has parsed the seed.
 pub fn seed() -> u64 {
     env!("DTYPE_LAYOUTS_SEED").parse().expect("the build script has read it")
 }
@@ -36,15 +36,17 @@ pub struct Written {
 }
 
 impl Written {
-    /// Those of the sample with this number among those that are [`measured`], whose tree is given.
+    /// Returns the loops for the sample at index `number` of [`measured`], whose tree is `tree`.
     pub fn of(number: usize, tree: &TypeTree) -> Self {
         Self { functions: unsafe { *by_hand(number) }, lists: lists(tree) }
     }
 
-    /// Packs it.
+    /// Packs the sample.
     ///
     /// # Safety
-    /// 1. The sample lies at `memory`. 2. `packed` is writable for its packed bytes. 3. They do not overlap.
+    /// 1. The sample lies at `memory`.
+    /// 2. `packed` is writable for the packed bytes of the sample.
+    /// 3. They do not overlap.
     pub unsafe fn pack(&self, memory: *const u8, packed: *mut u8) {
         let pointers: Vec<_> = self.lists.iter().map(Vec::as_ptr).collect();
         unsafe {
@@ -53,10 +55,10 @@ impl Written {
         }
     }
 
-    /// Unpacks it.
+    /// Unpacks the sample.
     ///
     /// # Safety
-    /// As of [`pack`](Self::pack), with `memory` writable and `packed` readable.
+    /// As for [`pack`](Self::pack), with `memory` writable and `packed` readable.
     pub unsafe fn unpack(&self, memory: *mut u8, packed: *const u8) {
         let pointers: Vec<_> = self.lists.iter().map(Vec::as_ptr).collect();
         unsafe {
@@ -66,10 +68,10 @@ impl Written {
     }
 }
 
-/// Measures all of them.
+/// Measures all samples.
 ///
 /// # Panics
-/// Where a way does something else than the loop by hand.
+/// If a way packs or unpacks other bytes than the loop by hand.
 pub fn run(bench: &dyn Bench) {
     for (number, sample) in measured(seed()).iter().enumerate() {
         let name = format!("drawn/{}", sample.name);

@@ -1,9 +1,9 @@
-//! What is packed and sent: parts of arrays and slices of structs, in all ways there are: by hand in Rust and
-//! in C, by generated code, by plans, and by MPI.
+//! The cases that are packed and sent: parts of arrays and slices of structs. The ways are loops by hand in
+//! Rust and in C, generated code, plans, and MPI.
 
-// The peers may be unsafe, and are: every loop stays within the array of its case and within its packed
-// bytes, and a case is measured only after all ways have been found to do the same. A comment at each would
-// say this a hundred times.
+// Every loop stays within the array of its case and within its packed bytes. A case is measured only after
+// all ways have packed and unpacked the same bytes. This holds for every unsafe block here, so none repeats
+// it.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 pub mod arrays;
@@ -14,11 +14,12 @@ mod mpi;
 pub mod structs;
 #[cfg(feature = "mpi")]
 mod travel;
+mod user;
 
 #[cfg(feature = "mpi")]
 pub use travel::Travel;
 
-/// What is measured of the cases.
+/// A kind of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// Packing and unpacking.
@@ -27,29 +28,29 @@ pub enum Task {
     Pingpong,
 }
 
-/// Where cases are measured.
+/// A benchmark that measures cases.
 pub trait Bench {
-    /// Whether a case is wanted for a task; `quick` ones are measured also where there is little time.
+    /// Returns `true` if a case is wanted for a task. `quick` cases also belong to a quick run.
     fn wants(&self, name: &str, task: Task, quick: bool) -> bool;
 
     /// Measures a case.
     fn measure(&self, case: &Case<'_>);
 }
 
-/// Without MPI nothing travels.
+/// A placeholder: without MPI there are no messages.
 #[cfg(not(feature = "mpi"))]
 pub struct Travel<'a>(std::marker::PhantomData<&'a ()>);
 
-/// Packs into bytes.
+/// A function that packs into bytes.
 pub type Pack<'a> = Box<dyn Fn(&mut [u8]) + 'a>;
-/// Unpacks bytes.
+/// A function that unpacks bytes.
 pub type Unpack<'a> = Box<dyn Fn(&[u8]) + 'a>;
 
-/// A way to pack something and to unpack it.
+/// A way to pack and to unpack a case.
 pub struct Way<'a> {
-    /// Packs it.
+    /// Packs the case.
     pub pack: Pack<'a>,
-    /// Unpacks it.
+    /// Unpacks the case.
     pub unpack: Unpack<'a>,
 }
 
@@ -59,14 +60,14 @@ impl<'a> Way<'a> {
     }
 }
 
-/// What is packed, in all ways.
+/// A layout, with all ways to pack and to send it.
 pub struct Case<'a> {
-    /// With its size.
+    /// The name, which ends with the size.
     pub name: String,
-    /// Packed bytes.
+    /// The packed size in bytes.
     pub size: usize,
-    /// By name, the one by hand first.
+    /// The ways to pack, by name. The loop by hand comes first.
     pub ways: Vec<(&'static str, Way<'a>)>,
-    /// By name, how it travels otherwise than packed in one of these ways: nothing without MPI.
+    /// The ways to send that do not pack with one of `ways`, by name. Empty without MPI.
     pub travels: Vec<(&'static str, Travel<'a>)>,
 }

@@ -1,4 +1,4 @@
-//! What MPI itself has to offer: `MPI_Pack` and `MPI_Unpack` with our least-cost datatypes, and the datatypes
+//! The ways of MPI itself: `MPI_Pack` and `MPI_Unpack` with our least-cost datatypes, and with the datatypes
 //! that a user would write.
 
 use std::{ffi::c_int, rc::Rc};
@@ -10,39 +10,39 @@ use mpi::{
     traits::Buffer,
 };
 
-use super::{Travel, Way, arrays::User};
+use super::{Travel, Way, user::User};
 use crate::{
     datatype::{Owned, int},
     description::Description,
 };
 
-/// The buffer of a view or of values, packed with as many bytes.
+/// Returns `MPI_Pack` and `MPI_Unpack` of the buffer of a view or of values, with `size` packed bytes.
 pub fn way<'a>(buffer: impl Buffer + 'a, size: usize) -> Way<'a> {
     let (memory, count, datatype) =
         (buffer.pointer().cast_mut(), buffer.count(), buffer.as_datatype().as_raw());
     of_raw(memory.cast(), count, datatype, size, buffer)
 }
 
-/// The datatype that a user would write, of numbers at a place.
+/// Returns `MPI_Pack` and `MPI_Unpack` with the datatype that a user would write.
 pub fn of_datatype<'a>(memory: *mut u8, user: &User, size: usize) -> Way<'a> {
     let owned = Owned::of(&user.datatype).commit();
     of_raw(memory, int(user.count), owned.raw(), size, owned)
 }
 
-/// The same as it travels.
+/// Returns messages with the datatype that a user would write.
 pub fn typed<'a>(memory: *mut u8, user: &User) -> Travel<'a> {
     let owned = Owned::of(&user.datatype).commit();
     Travel::of_raw(memory, int(user.count), owned.raw(), owned)
 }
 
-/// Copies of a tree as the datatype that its own constructor calls make.
+/// Returns `MPI_Pack` and `MPI_Unpack` of copies of a tree, with the datatype of its constructor program.
 pub fn of_tree<'a>(memory: *mut u8, tree: &TypeTree, extent: i64, count: usize, size: usize) -> Way<'a> {
     let program = Program::lower(tree, Some(Bounds::of_extent(extent))).expect("a small tree");
     let owned = Owned::of(&Description::of_program(&program)).commit();
     of_raw(memory, int(count), owned.raw(), size, owned)
 }
 
-/// A datatype, which lives as long as its owner.
+/// Returns `MPI_Pack` and `MPI_Unpack` with a datatype, which `owner` keeps alive.
 fn of_raw<'a>(
     memory: *mut u8,
     count: c_int,

@@ -14,29 +14,33 @@ use dtype_runtime::{
 use super::Travel;
 use super::{Bench, Case, Task, Way, c};
 
-/// A struct with the loop body by hand.
+/// A struct, with the body of a loop by hand that packs it.
 pub trait Sample: MpiDatatype + AnyPattern + Copy {
     const NAME: &'static str;
 
     fn new(i: usize) -> Self;
 
+    /// Packs the value by hand.
+    ///
     /// # Safety
-    /// There is room for the packed bytes.
+    /// `packed` is writable for the packed bytes of a value.
     unsafe fn pack(&self, packed: *mut u8);
 
+    /// Unpacks a value by hand.
+    ///
     /// # Safety
-    /// There are the packed bytes of a value.
+    /// `packed` is readable for the packed bytes of a value.
     unsafe fn unpack(&mut self, packed: *const u8);
 
-    /// The loops in C.
+    /// Returns the loops in C for a slice.
     fn c<'a>(memory: *mut Self, count: usize) -> Way<'a>;
 
-    /// As rsmpi's own derive has it travel.
+    /// Returns messages with the datatype of rsmpi's own derive.
     #[cfg(feature = "mpi")]
     fn derived<'a>(memory: *mut Self, count: usize) -> Travel<'a>;
 }
 
-/// The method of a type of which rsmpi derives a datatype for a twin.
+/// Defines the method for a type, with the datatype that rsmpi derives for its twin.
 macro_rules! derived {
     ($twin:ty) => {
         #[cfg(feature = "mpi")]
@@ -46,7 +50,7 @@ macro_rules! derived {
     };
 }
 
-/// The same structs, as a user of rsmpi derives them. Only their datatypes are used.
+/// Twins of the structs, as a user of rsmpi derives their datatypes. Nothing else of the twins is used.
 #[cfg(feature = "mpi")]
 #[allow(dead_code, reason = "the fields are there to be described")]
 mod twins {
@@ -110,7 +114,7 @@ mod twins {
     }
 }
 
-/// Bodies that copy these fields one after the other.
+/// Defines the bodies that copy these fields one after the other.
 macro_rules! by_hand {
     ($([$($field:tt)*])*) => {
         #[inline(always)]
@@ -135,7 +139,7 @@ macro_rules! by_hand {
     };
 }
 
-/// 60 bytes in 64.
+/// A struct of 60 packed bytes in 64 bytes.
 #[derive(MpiDatatype, Clone, Copy)]
 #[repr(C)]
 struct Particle {
@@ -241,7 +245,7 @@ impl Sample for Packed {
     fn c<'a>(memory: *mut Self, count: usize) -> Way<'a> {
         c::packed(memory, count)
     }
-    /// rsmpi gives a packed struct a wrong extent, so a user has it travel as bytes.
+    /// Sends the structs as bytes, as a user would: rsmpi gives a packed struct a wrong extent.
     #[cfg(feature = "mpi")]
     fn derived<'a>(memory: *mut Self, count: usize) -> Travel<'a> {
         Travel::of_values(memory.cast::<u8>(), count * size_of::<Self>())
@@ -262,7 +266,7 @@ struct Middle {
     level: u16,
 }
 
-/// Three deep.
+/// A struct nested three deep.
 #[derive(MpiDatatype, Clone, Copy)]
 #[repr(C)]
 struct Outer {

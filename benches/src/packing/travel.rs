@@ -1,4 +1,4 @@
-//! How messages travel between two ranks: on our wires, and with datatypes in plain calls.
+//! Ways to send messages between two ranks: on our wires, and with datatypes in plain MPI calls.
 
 use std::{cell::RefCell, ffi::c_int, hint::black_box, rc::Rc};
 
@@ -15,16 +15,16 @@ use mpi::{
 
 use super::Way;
 
-/// What a rank does with the other one.
+/// A function that sends to the other rank or receives from it.
 pub type Call<'a> = Box<dyn Fn(&Process<'_>) + 'a>;
 
-/// A way to travel.
+/// A way to send and receive a message.
 pub struct Travel<'a> {
-    /// Sends it.
+    /// Sends the message.
     pub send: Call<'a>,
-    /// Receives it.
+    /// Receives the message.
     pub receive: Call<'a>,
-    /// The row of a table that is about such messages, if there is a choice of ways.
+    /// The beginning of the table row for such messages, if `Wire::Auto` has a choice for them.
     pub row: Option<String>,
 }
 
@@ -33,10 +33,10 @@ impl<'a> Travel<'a> {
         Self { send: Box::new(send), receive: Box::new(receive), row: None }
     }
 
-    /// A message on the wire that is chosen, and packed.
+    /// Returns the message on the wires `Auto`, `Packed` and `Segments`, by name.
     ///
     /// # Panics
-    /// Where it cannot travel, or does not fit.
+    /// The calls panic if the message cannot be sent on a wire, or does not fit.
     pub fn on_all_wires<M: Sendable + 'a, N: Receivable + 'a>(
         message: impl Fn() -> M + Clone + 'a,
         into: impl Fn() -> N + Clone + 'a,
@@ -58,7 +58,7 @@ impl<'a> Travel<'a> {
         ]
     }
 
-    /// A message with its least-cost datatype, in plain calls.
+    /// Returns the message with its least-cost datatype, in plain MPI calls.
     pub fn least_cost<M: Buffer + 'a, N: BufferMut + 'a>(
         message: impl Fn() -> M + 'a,
         into: impl Fn() -> N + 'a,
@@ -69,7 +69,7 @@ impl<'a> Travel<'a> {
         ("least-cost", Self::new(move |to| to.send(&message()), receive))
     }
 
-    /// Values with the datatype that rsmpi gives them.
+    /// Returns values with the datatype that rsmpi gives them.
     pub fn of_values<T: Equivalence + 'a>(memory: *mut T, count: usize) -> Self {
         let values = move || unsafe { std::slice::from_raw_parts_mut(black_box(memory), count) };
         Self::new(
@@ -80,7 +80,7 @@ impl<'a> Travel<'a> {
         )
     }
 
-    /// A number of a datatype, which lives as long as its owner.
+    /// Returns a message of `count` copies of a datatype, which `owner` keeps alive.
     pub fn of_raw(memory: *mut u8, count: c_int, datatype: MPI_Datatype, owner: impl Sized + 'a) -> Self {
         let owner = Rc::new(owner);
         let also = Rc::clone(&owner);
@@ -97,7 +97,7 @@ impl<'a> Travel<'a> {
         )
     }
 
-    /// Packed in some way into one contiguous message.
+    /// Returns a contiguous message of `size` bytes, which `way` packs and unpacks.
     pub fn packed(way: &'a Way<'a>, size: usize) -> Self {
         let buffer = Rc::new(RefCell::new(vec![0u8; size]));
         let also = Rc::clone(&buffer);

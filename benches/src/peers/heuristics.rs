@@ -3,7 +3,7 @@
 
 use dtype_core::{BaseType, TypeMap, TypeTree};
 
-/// The tree that the promotions arrive at.
+/// Returns the tree that results from the promotions.
 pub fn promote(map: &TypeMap) -> TypeTree {
     let blocks = coalesce(map);
     let displacements: Vec<i64> = blocks.iter().map(|block| block.0).collect();
@@ -31,7 +31,7 @@ pub fn promote(map: &TypeMap) -> TypeTree {
     }
 }
 
-/// Adjacent entries of one type as blocks: displacement, type, length.
+/// Coalesces adjacent entries of one type into blocks: displacement, type and length.
 fn coalesce(map: &TypeMap) -> Vec<(i64, BaseType, u64)> {
     let mut blocks: Vec<(i64, BaseType, u64)> = Vec::new();
     for (base, at) in map.entries() {

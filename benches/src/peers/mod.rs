@@ -1,4 +1,4 @@
-//! What the product is compared with: faithful implementations of published algorithms, kept out of the
+//! The peers of the benchmarks: faithful implementations of published algorithms, which are not part of the
 //! product.
 
 pub mod heuristics;

@@ -1,14 +1,15 @@
-//! The algorithms of the thesis, chapters 5 and 6, as published: costs only, for aligned maps.
+//! The algorithms of the thesis, chapters 5 and 6, as published. They compute costs only, for aligned maps.
 
 use dtype_core::{CostModel, TypeMap};
 
-/// Algorithm 9: the least cost of a type tree in O(n⁴) time and O(n²) space. All segments by growing length;
-/// every divisor of the length is checked for a repeated prefix by reading the segment, and the best strc is
-/// a shortest path over all shorter segments.
+/// Returns the least cost of a type tree by algorithm 9, in O(n⁴) time and O(n²) space.
+///
+/// The algorithm visits all segments by increasing length. For every divisor of the length, it reads the
+/// segment to check for a repeated prefix. The best strc is a shortest path over all shorter segments.
 pub fn tree(map: &TypeMap, costs: &dyn CostModel) -> u64 {
     let n = map.len();
     let (types, displacements) = (map.types(), map.displacements());
-    // cost[i][l]: the segment of length l at i.
+    // cost[i][l] is the cost of the segment of length l at i.
     let mut cost: Vec<Vec<u64>> = (0..n).map(|i| vec![u64::MAX; n - i + 1]).collect();
     for (i, base) in types.iter().enumerate() {
         cost[i][1] = costs.leaf(*base);
@@ -28,7 +29,7 @@ pub fn tree(map: &TypeMap, costs: &dyn CostModel) -> u64 {
                     best = best.min(node(starts.copied(), cost[i][q], true, costs));
                 }
             }
-            // A shortest path over the parts from i to i + length.
+            // The shortest path over the parts from i to i + length.
             let mut reach = vec![u64::MAX; length + 1];
             reach[0] = 0;
             for from in 0..length {
@@ -45,8 +46,9 @@ pub fn tree(map: &TypeMap, costs: &dyn CostModel) -> u64 {
     cost[0][n]
 }
 
-/// Algorithm 15 with the plain check of each divisor (procedure 4) in place of procedures 12 to 14, which are
-/// wrong as printed: the least cost of a type path of vec and idx nodes, in O(n) a divisor.
+/// Returns the least cost of a type path of vec and idx nodes by algorithm 15, in O(n) for each divisor.
+///
+/// Procedures 12 to 14 are wrong as printed, so the plain check of each divisor (procedure 4) replaces them.
 pub fn path(displacements: &[i64], leaf: u64, costs: &dyn CostModel) -> u64 {
     let n = displacements.len();
     let repeated = |q: usize| {
@@ -71,7 +73,8 @@ pub fn path(displacements: &[i64], leaf: u64, costs: &dyn CostModel) -> u64 {
     best[prefixes.len() - 1]
 }
 
-/// The cheapest vec, idx or, with `buckets`, idxbuc over copies at `starts` of a child of cost `child`.
+/// Returns the least cost of a vec or an idx over copies of a child at `starts`. `child` is the cost of the
+/// child. With `buckets`, an idxbuc is considered too.
 fn node(starts: impl Iterator<Item = i64> + Clone, child: u64, buckets: bool, costs: &dyn CostModel) -> u64 {
     let copies = starts.clone().count() as u64;
     let differences: Vec<i64> = starts.clone().zip(starts.skip(1)).map(|(a, b)| b - a).collect();

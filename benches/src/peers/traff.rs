@@ -1,24 +1,25 @@
 //! Träff 2014: the type path of listings 1 and 2, and the dynamic program over its compressions (section 3).
-//! Costs only.
+//! It computes costs only.
 
 use dtype_core::{CostModel, gcd};
 
-/// A node of the path, the root last, with its count and whether it is a vec.
+/// A node of the path. `vector` is `true` for a vec and `false` for an idx. The root is the last node of a
+/// path.
 #[derive(Clone, Copy)]
 struct Node {
     count: usize,
     vector: bool,
 }
 
-/// The least cost of a type path of an aligned displacement sequence, in O(n√n) time.
+/// Returns the least cost of a type path of an aligned displacement sequence, in O(n√n) time.
 pub fn path(displacements: &[i64], leaf: u64, costs: &dyn CostModel) -> u64 {
     let mut nodes = Vec::new();
     type_path(displacements, &mut nodes);
     least_compression(&nodes, leaf, costs)
 }
 
-/// Listing 1, from the leaf up: the longest regularly strided repeated prefix becomes a vec; where there is
-/// none, the shortest repeated prefix an idx. Line 21 is corrected.
+/// Appends the nodes of listing 1, from the leaf up. The longest regularly strided repeated prefix becomes a
+/// vec. If there is none, the shortest repeated prefix becomes an idx. Line 21 is corrected.
 fn type_path(ix: &[i64], nodes: &mut Vec<Node>) {
     let n = ix.len();
     if n == 1 {
@@ -28,7 +29,7 @@ fn type_path(ix: &[i64], nodes: &mut Vec<Node>) {
     let vector = count > 1;
     if !vector {
         count = (2..=n).find(|c| n.is_multiple_of(*c) && repeat(ix, *c)).unwrap_or(n);
-        // The displacement sequence of the node, as the listing copies it.
+        // The listing copies the displacement sequence of the node, so its time includes the copy.
         let nix: Vec<i64> = ix[..count].iter().map(|at| at - ix[0]).collect();
         std::hint::black_box(&nix);
     }
@@ -37,7 +38,7 @@ fn type_path(ix: &[i64], nodes: &mut Vec<Node>) {
     type_path(&six, nodes);
 }
 
-/// Listing 2: whether the prefix of length `c` is repeated.
+/// Returns `true` if the prefix of length `c` is repeated (listing 2).
 fn repeat(ix: &[i64], c: usize) -> bool {
     let mut i = 0;
     while i < ix.len() - c {
@@ -51,7 +52,7 @@ fn repeat(ix: &[i64], c: usize) -> bool {
     true
 }
 
-/// Listing 2: the length of the longest repeated prefix that is regularly strided, 1 if there is none.
+/// Returns the length of the longest repeated prefix that is regularly strided, or 1 (listing 2).
 fn longest_vector(ix: &[i64]) -> usize {
     let (n, d) = (ix.len(), ix[1] - ix[0]);
     let (mut c, mut i) = (n, 0);
@@ -73,13 +74,13 @@ fn longest_vector(ix: &[i64]) -> usize {
     }
 }
 
-/// The cheapest path that comes from `nodes` by combining successive nodes, and splitting vecs for it (lemma
-/// 2).
+/// Returns the cost of the cheapest path that results from combining successive nodes, and from splitting
+/// vecs for this purpose (lemma 2).
 ///
-/// A compressed path cuts the sequence of nodes, and vecs also inside, at a divisor of their count. What lies
-/// between two cuts becomes one node: a vec if it is part of a single vec, an idx otherwise.
+/// A compressed path cuts the sequence of nodes. It may also cut a vec inside, at a divisor of its count. The
+/// nodes between two cuts become one node: a vec if they are part of a single vec, otherwise an idx.
 fn least_compression(nodes: &[Node], leaf: u64, costs: &dyn CostModel) -> u64 {
-    // Cuts from the leaf up: (node, copies of it below the cut).
+    // The cuts from the leaf up: (node, copies of the node below the cut).
     let mut cuts = vec![(0, 1)];
     for (k, node) in nodes.iter().enumerate() {
         if node.vector {
@@ -95,7 +96,7 @@ fn least_compression(nodes: &[Node], leaf: u64, costs: &dyn CostModel) -> u64 {
             if best[from] == u64::MAX || (a == b && above % below != 0) {
                 continue;
             }
-            // The nodes between the cuts: the rest of node a, whole ones, the beginning of node b.
+            // The nodes between the cuts are the rest of node a, whole nodes, and the beginning of node b.
             let (last, inside_one) = if above == 1 { (b - 1, b == a + 1) } else { (b, a == b) };
             let count = if a == b {
                 above / below

@@ -1,4 +1,4 @@
-//! The page in a browser: no errors, all plots, nothing wider than a phone, dark where that is wanted.
+//! Tests of the page in a browser: it has no errors, shows all plots, fits on a phone, and has a dark mode.
 
 use std::{
     env, fs,
@@ -10,7 +10,7 @@ use dtype_benches::guidelines::report::page;
 
 use super::results;
 
-/// Has a page tell on the console what is seen of it.
+/// A script that logs the visible plots and the overflow of a page on the console.
 const PROBE: &str = "<script>addEventListener('load', () => {
     const plots = [...document.querySelectorAll('figure.plot > svg')];
     const seen = plots.filter(svg => svg.getBoundingClientRect().height > 50).length;
@@ -18,7 +18,7 @@ const PROBE: &str = "<script>addEventListener('load', () => {
     console.log(`seen: ${seen} plots, ${beyond} beyond ${innerWidth}`);
 })</script>";
 
-/// A folder of its own, which is removed with it.
+/// A folder for one test, which is removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -37,12 +37,13 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left in a folder for temporary files does no harm.
+        // A leftover in a folder for temporary files is harmless.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// What a browser says of a page on its console, and the pixels that it shows, as red, green and blue.
+/// Opens a page in a browser. Returns the lines of its console, and the pixels of a screenshot as red, green
+/// and blue.
 fn opened(page: &Path, options: &[&str]) -> (Vec<String>, Vec<[u8; 3]>) {
     let folder = page.parent().unwrap();
     let picture = folder.join("picture.png");
@@ -72,7 +73,7 @@ fn pixels(picture: &Path) -> Vec<[u8; 3]> {
     bytes[..info.buffer_size()].chunks_exact(samples).map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect()
 }
 
-/// The share of pixels that are not like the first one, which is background.
+/// Returns the share of pixels that differ from the first one, which is background.
 fn drawn(pixels: &[[u8; 3]]) -> f64 {
     let other = pixels.iter().filter(|pixel| **pixel != pixels[0]).count();
     other as f64 / pixels.len() as f64
@@ -94,7 +95,7 @@ fn a_page_has_no_errors_and_shows_what_it_should() {
     assert!(dark[0].iter().all(|part| *part < 60), "{:?}", dark[0]);
     assert!((0.02..0.9).contains(&drawn(&dark)), "{}", drawn(&dark));
 
-    // A window is no narrower than 500 pixels, but a frame is.
+    // A window is at least 500 pixels wide, but a frame can be narrower.
     let frame = "<iframe src=\"page.html\" style=\"width: 360px; height: 800px; border: 0\"></iframe>";
     let (console, _) = opened(&folder.write("phone.html", frame), &[]);
     assert_eq!(console.len(), 1, "{console:#?}");

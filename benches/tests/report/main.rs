@@ -1,4 +1,4 @@
-//! The report of the guidelines: what is on the page for results that are known.
+//! Tests of the guidelines report: the contents of the page for known results.
 
 #[cfg(feature = "browser")]
 mod browser;
@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use dtype_benches::guidelines::{
     groups::{Benchmark, Expectation, Expected},
     report::{page, summary},
-    results::{Kind, Layout, Machine, Measured, Operation, Results, Samples},
+    results::{Kind, Layout, Machine, Measured, Operation, Results},
+    statistics::Samples,
 };
 
-/// A way that takes so many microseconds, give or take a hundredth.
+/// Returns a way whose times are `time` microseconds, or up to two percent more.
 fn way(name: &str, kind: Kind, time: f64) -> Measured {
     let round = |i: usize| time * (1.0 + (i % 3) as f64 * 0.01);
     let samples = Samples(vec![(0..5).map(round).collect(); 4]);
@@ -20,7 +21,7 @@ fn way(name: &str, kind: Kind, time: f64) -> Measured {
     Measured { name, kind, calls, cost: Some(8), times: BTreeMap::from(times), wrong: None }
 }
 
-/// A library that takes `factor` times as long with a struct as with a vector.
+/// Returns results of a library that takes `factor` times as long with a struct as with a vector.
 fn results(factor: f64) -> Results {
     let layout = |size: u64| {
         let time = size as f64 / 100.0;
@@ -65,7 +66,7 @@ fn the_page_says_what_is_violated_and_by_how_much() {
     assert!(page.contains("violated by a factor 3.00 (±"), "{page}");
     assert_eq!(page.matches("<figure class=\"plot\">").count(), 2);
     assert!(page.contains("a &lt;b&gt;") && page.contains("(10 &lt; 20 &amp; more)"));
-    // A page that needs no network names no address but that of SVG.
+    // A page that needs no network contains no address except that of SVG.
     assert_eq!(page.matches("http").count(), page.matches("http://www.w3.org/2000/svg").count());
 }
 
@@ -90,7 +91,7 @@ fn an_earlier_report_tells_what_has_changed() {
     assert!(after.contains("0.33"));
 }
 
-/// Everything that a file says is text on the page.
+/// Checks that all text of a file is escaped on the page.
 #[test]
 fn what_a_file_says_is_no_part_of_the_page() {
     let evil = || "<script>\"&".to_owned();

@@ -1,9 +1,9 @@
-//! What the rows of layouts that were drawn say together: how far plans are from the loops by hand, and from
+//! A summary of the rows of generated layouts: the distance of plans from the loops by hand and from
 //! `MPI_Pack`.
 
-use dtype_benches::measure::Row;
+use dtype_benches::record::Row;
 
-/// A row, in nanoseconds.
+/// The times of a row, in nanoseconds.
 struct Times {
     case: String,
     size: usize,
@@ -16,15 +16,15 @@ struct Times {
 #[derive(Default)]
 pub struct Distribution(Vec<Times>);
 
-/// Packed bytes from which ratios count; below, nanoseconds do.
+/// The packed size in bytes from which times are compared by ratio. Smaller rows are compared by difference.
 const SMALL: usize = 2 << 10;
 const MIDDLE: usize = 40 << 10;
 
-/// Rows that are named because they are the furthest behind.
+/// The largest number of rows that are named.
 const NAMED: usize = 20;
 
 impl Distribution {
-    /// Adds the row of a plan.
+    /// Adds the row of a plan, with its packed size in bytes.
     pub fn add(&mut self, row: &Row, size: usize) {
         let peer = |name: &str| row.peers_us.get(name).map(|time| time * 1e3);
         let hand = [peer("hand"), peer("hand_memcpy")].into_iter().flatten().fold(f64::INFINITY, f64::min);
@@ -65,7 +65,7 @@ impl Distribution {
         self.name("MPI_Pack", |row| row.mpi.map_or(0.0, |mpi| row.plan / mpi - 1.05));
     }
 
-    /// Names the rows that are behind most.
+    /// Prints the names of the rows that are furthest behind.
     fn name(&self, whom: &str, behind: fn(&Times) -> f64) {
         let mut rows: Vec<_> = self.0.iter().map(|row| (behind(row), row)).collect();
         rows.retain(|(by, _)| *by > 0.0);

@@ -1,6 +1,8 @@
-//! `cargo xtask bench pack`: packing and unpacking, by generated code and by plans, against the best loops
-//! that can be written by hand in Rust and in C, `MPI_Pack` and `MPI_Unpack`, and `memcpy` of as many bytes.
-//! Small cases fit the first-level cache, middle ones the second, large ones none.
+//! `cargo xtask bench pack`: packing and unpacking, by generated code and by plans.
+//!
+//! The peers are the best loops by hand in Rust and in C, `MPI_Pack` and `MPI_Unpack`, and a `memcpy` of the
+//! same number of bytes. Small cases fit in the first-level cache, middle ones in the second, large ones in
+//! neither.
 
 use std::{cell::RefCell, hint::black_box};
 
@@ -20,18 +22,18 @@ use distribution::Distribution;
 struct Arguments {
     #[command(flatten)]
     options: Options,
-    /// The MPI library this has been compiled against.
+    /// The MPI library that this program was compiled against.
     #[arg(long, default_value = "none")]
     library: String,
-    /// Only cases whose name begins so.
+    /// Only cases whose names begin with this text.
     #[arg(long, default_value = "")]
     only: String,
 }
 
-/// Where cases are measured.
+/// The benchmark, with its options.
 struct Packing {
     arguments: Arguments,
-    /// Of the layouts that were drawn.
+    /// The rows of the generated layouts.
     distribution: RefCell<Distribution>,
 }
 
@@ -41,7 +43,7 @@ impl Bench for Packing {
         wanted && (quick || !self.arguments.options.quick)
     }
 
-    /// Measures a case, after all ways have been found to do the same.
+    /// Measures a case, after checking that all ways pack and unpack the same bytes.
     fn measure(&self, case: &Case<'_>) {
         let Case { name, size, ways, .. } = case;
         let mut expected = vec![0; *size];
@@ -93,13 +95,13 @@ impl Bench for Packing {
 }
 
 impl Packing {
-    /// As long as is good for `bytes` bytes.
+    /// Returns the effort for a packed size in bytes.
     fn effort(&self, size: usize) -> Effort {
         let effort = if self.arguments.options.quick { Effort::new(5, 60) } else { Effort::new(15, 400) };
         Effort { batch: u32::try_from((100_000 / size.max(1)).clamp(1, 1000)).unwrap_or(1), ..effort }
     }
 
-    /// Measures contenders, and prints a row for each of ours among them.
+    /// Measures contenders, and prints a row for each one that is ours.
     fn print(&self, name: &str, what: &str, size: usize, contenders: Vec<Contender<'_>>, effort: &Effort) {
         let ours: Vec<_> = ["generated", "plan", "ours"]
             .into_iter()

@@ -1,4 +1,4 @@
-//! Copies from layout to layout, and making plans.
+//! Copies from layout to layout, and the making of plans.
 
 use std::hint::black_box;
 
@@ -24,7 +24,7 @@ pub fn run(bench: &Packing) {
     planning(bench);
 }
 
-/// From one layout straight into another, against packing and unpacking.
+/// Measures copies from one layout straight into another, against packing and unpacking.
 fn transpack(bench: &Packing) {
     for n in [60, 250, 2000] {
         let case = |name: &str| {
@@ -56,7 +56,7 @@ fn transpack(bench: &Packing) {
     }
 }
 
-/// The values of [`Mixed`] elsewhere.
+/// A struct with the values of [`Mixed`] at other displacements.
 #[derive(MpiDatatype, Clone, Copy)]
 struct Ordered {
     value: (u8, f64),
@@ -96,14 +96,14 @@ fn measure(bench: &Packing, name: &str, from: &Data<'_>, to: DataMut<'_>) {
     bench.print(name, "copy", size, contenders, &effort);
 }
 
-/// Making plans of large trees, against reading them once.
+/// Measures the making of plans for large trees, against one traversal of each tree.
 fn planning(bench: &Packing) {
     let name = "plan-1000-nodes";
     if !bench.wants(name, Task::Pack, true) {
         return;
     }
     let leaf = |i: i64| TypeTree::Leaf([BaseType::U8, BaseType::F64, BaseType::I16][i as usize % 3]);
-    // Of all kinds: a struct of 166 children, each of six nodes.
+    // The tree has nodes of all kinds: a strc of 166 children, each of six nodes.
     let child = |i: i64| {
         let list = TypeTree::index([0, 40, 90, 200 + i], TypeTree::vector(4, 9 + i % 5, leaf(i)));
         let bucket = TypeTree::index_bucket(12, [2, 3], [0, 50 + i], leaf(i + 1));

@@ -1,20 +1,21 @@
-//! What has changed since an earlier report, as after an upgrade of the library.
+//! The changes since an earlier report, for example after an upgrade of the library.
 
 use std::fmt::Write as _;
 
-use super::{escape, tables::microseconds};
+use super::text::{escape, microseconds};
 use crate::guidelines::{
-    results::{Kind, Operation, Results},
+    judgement::Judgement,
+    results::{Kind, Layout, Operation, Results},
     statistics::median,
-    verdicts::{Judgement, verdicts},
+    verdicts::verdicts,
 };
 
-/// As many changes are shown,
+/// The largest number of changes that are shown.
 const SHOWN: usize = 30;
-/// of those that are larger than this.
+/// The relative change from which a change is shown.
 const SHOWN_FROM: f64 = 0.2;
 
-/// Compares two results of one vendor.
+/// Writes a comparison of two results of one vendor.
 pub fn write(f: &mut String, before: &Results, now: &Results) {
     let _ = writeln!(
         f,
@@ -38,8 +39,7 @@ pub fn write(f: &mut String, before: &Results, now: &Results) {
     changed_verdicts(f, before, now);
     let mut changes = Vec::new();
     for layout in &now.layouts {
-        let same =
-            |other: &&super::Layout| other.benchmark == layout.benchmark && other.name() == layout.name();
+        let same = |other: &&Layout| other.benchmark == layout.benchmark && other.name() == layout.name();
         let Some(earlier) = before.layouts.iter().find(same) else { continue };
         for way in layout.ways.iter().filter(|way| way.kind == Kind::Datatype) {
             for (operation, times) in &way.times {
@@ -101,7 +101,7 @@ pub fn write(f: &mut String, before: &Results, now: &Results) {
     }
 }
 
-/// The verdicts that are the opposite of what they were.
+/// Writes the verdicts that have changed from held to violated, or from violated to held.
 fn changed_verdicts(f: &mut String, before: &Results, now: &Results) {
     let (earlier, later) = (verdicts(before), verdicts(now));
     let (mut in_both, mut changed) = (0, [0, 0]);

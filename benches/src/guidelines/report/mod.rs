@@ -1,7 +1,10 @@
-//! The report: one page of HTML, which needs no network, made of the results in a folder.
+//! The report: one page of HTML, which needs no network, made from the results in a folder.
 //!
-//! - `plots`: time against size; `tables`: the numbers; `changes`: against an earlier report; `record`: the
-//!   tables of BENCHMARKS.md.
+//! - `plots`: times against sizes, and predictions against times;
+//! - `tables`: the numbers;
+//! - `changes`: the comparison with an earlier report;
+//! - `record`: the tables of BENCHMARKS.md;
+//! - `text`: the display of numbers and characters.
 
 use std::{
     collections::BTreeMap,
@@ -14,38 +17,36 @@ use anyhow::Result;
 use super::{
     calibrate::{Calibration, Model, NAMES},
     groups::{Benchmark, Expectation},
+    judgement::{BETWEEN_RUNS, Judgement, MARGIN},
     results::{Kind, Layout, Operation, Results, write as write_file},
     statistics::time,
-    verdicts::{BETWEEN_RUNS, Judgement, MARGIN, Verdict, verdicts},
+    verdicts::{Verdict, count, verdicts, worst},
 };
 use plots::Line;
+use text::{escape, microseconds};
 
 mod changes;
 mod plots;
 mod record;
 mod tables;
+mod text;
 
 pub use record::tables as recorded;
 
-/// Makes the page of the results in a folder, compared with earlier ones. Says where it is.
+/// Writes the page of the results in a folder, compared with the results in `baseline`, and returns its path.
 ///
 /// # Errors
-/// Where there are no results, or the page cannot be written.
+/// If there are no results, or the page cannot be written.
 pub fn write(folder: &Path, baseline: &[Results]) -> Result<PathBuf> {
     let file = folder.join("guidelines.html");
     write_file(&file, &page(&Results::load(folder)?, baseline)?)?;
     Ok(file)
 }
 
-/// What a reader sees as it is.
-pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-/// The page.
+/// Returns the page.
 ///
 /// # Errors
-/// Where a plot cannot be drawn.
+/// If a plot cannot be drawn.
 pub fn page(results: &[Results], baseline: &[Results]) -> Result<String> {
     let names: Vec<_> = results.iter().map(|results| escape(&results.version)).collect();
     let mut f = format!(
@@ -101,7 +102,7 @@ pub fn page(results: &[Results], baseline: &[Results]) -> Result<String> {
     Ok(f)
 }
 
-/// The ways of all layouts: ours and those by hand, which are in each plot, and then the others.
+/// Returns the names of all ways. The loops by hand and our ways come first, because every plot has them.
 fn way_names(results: &[Results]) -> Vec<&str> {
     let ways = || results.iter().flat_map(|results| &results.layouts).flat_map(|layout| &layout.ways);
     let (mut names, mut known) = (Vec::new(), std::collections::HashSet::new());
@@ -112,7 +113,7 @@ fn way_names(results: &[Results]) -> Vec<&str> {
     names
 }
 
-/// On what was measured.
+/// Writes the head of a library's results: the machine, the time and the command.
 fn head(f: &mut String, results: &Results) {
     let Results { version, machine, command, date, ranks, seconds, passes, partial, program, .. } = results;
     let _ = writeln!(f, "<h2>{}</h2>", escape(version));
@@ -138,7 +139,7 @@ fn head(f: &mut String, results: &Results) {
     );
 }
 
-/// How often each expectation is met, and what that means.
+/// Writes a table of the expectations: how often each is met, and its worst violation.
 fn expectations(f: &mut String, verdicts: &[Verdict<'_>]) {
     *f += "<div class=\"wide\"><table class=\"expectations\"><thead><tr><th>what you may expect</th>\
            <th class=\"n\">holds</th><th class=\"n\">too close</th><th class=\"n\">violated</th><th>the \
@@ -175,17 +176,7 @@ fn expectations(f: &mut String, verdicts: &[Verdict<'_>]) {
     *f += "</tbody></table></div>\n";
 }
 
-fn count(verdicts: &[&Verdict<'_>], judgement: Judgement) -> usize {
-    verdicts.iter().filter(|verdict| verdict.judgement == judgement).count()
-}
-
-/// The violation with the largest factor.
-fn worst<'a, 'b: 'a>(verdicts: impl Iterator<Item = &'a Verdict<'b>>) -> Option<&'a Verdict<'b>> {
-    let violated = verdicts.filter(|verdict| verdict.judgement == Judgement::Violated);
-    violated.max_by(|a, b| a.factor.low.total_cmp(&b.factor.low))
-}
-
-/// The layouts of a benchmark: drawn, plotted, and in tables.
+/// Writes the layouts of a benchmark: a picture, plots and tables.
 fn of_benchmark(
     f: &mut String,
     benchmark: Benchmark,
@@ -229,7 +220,7 @@ fn of_benchmark(
     Ok(())
 }
 
-/// The plots of a series: packing, and half a ping-pong.
+/// Writes the plots of a series: packing, and half a ping-pong.
 fn plotted(
     f: &mut String,
     results: &[Results],
@@ -267,7 +258,7 @@ fn plotted(
     Ok(())
 }
 
-/// What things cost.
+/// Writes the fitted cost models.
 fn calibrated(f: &mut String, results: &Results, calibration: &Calibration) -> Result<()> {
     let _ = writeln!(f, "<h2>What things cost in {}</h2>", escape(&results.version));
     let unseen = calibration.trees.iter().filter(|tree| tree.held_back).count();
@@ -339,16 +330,16 @@ fn calibrated(f: &mut String, results: &Results, calibration: &Calibration) -> R
              </td></tr>",
             escape(&tree.name),
             tree.bytes,
-            tables::microseconds(tree.pack),
-            tables::microseconds(tree.predicted[chosen]),
-            tables::microseconds(tree.ping_pong)
+            microseconds(tree.pack),
+            microseconds(tree.predicted[chosen]),
+            microseconds(tree.ping_pong)
         );
     }
     *f += "</tbody></table></div></details>\n";
     Ok(())
 }
 
-/// The same in a few lines for a terminal.
+/// Returns a summary of a few lines for a terminal.
 pub fn summary(results: &Results) -> String {
     let verdicts = verdicts(results);
     let mut f =
@@ -404,9 +395,9 @@ pub fn summary(results: &Results) -> String {
     f
 }
 
-/// A moment in universal time, of seconds since 1970: `2026-11-23 09:12`.
+/// Returns a time in seconds since 1970 as a date in universal time: `2026-11-23 09:12`.
 pub fn date(seconds: u64) -> String {
-    // Days are counted from a March, so that leap days come last (the civil calendar, Hinnant).
+    // Years are counted from March, so that the leap day is the last day (Hinnant's civil calendar).
     let (days, minutes) = ((seconds / 86_400) as i64 + 719_468, seconds / 60 % 1440);
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -1,20 +1,23 @@
-//! Plots: time against size, and what a model says against what was measured. Of each colour's lines the
-//! dashes differ too, and colours are those of Okabe and Ito, which everyone can tell apart.
+//! Plots: times against sizes, and predictions against measured times.
+//!
+//! The colours are those of Okabe and Ito, which people with colour blindness can tell apart. Lines differ in
+//! their dashes, too.
 
 use std::fmt::Write as _;
 
 use anyhow::{Result, anyhow};
 use plotters::{coord::combinators::LogCoord, prelude::*};
 
+use super::text::escape;
 use crate::guidelines::statistics::Estimate;
 
-/// A line of a plot: its name, and its points with how sure they are.
+/// A line of a plot: its name, and its points with confidence intervals.
 pub struct Line<'a> {
-    /// What it is called.
+    /// The name.
     pub name: &'a str,
-    /// By which it has its colour and its dashes, on all plots of a page.
+    /// The number that determines colour and dashes, the same on all plots of a page.
     pub number: usize,
-    /// Packed bytes, and microseconds.
+    /// The packed size in bytes, and the time in microseconds.
     pub points: Vec<(f64, Estimate)>,
 }
 
@@ -29,10 +32,10 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(160, 150, 30),
 ];
 
-/// How a line of this number is drawn, in SVG's words: the colour and the dashes.
+/// Returns the colour of a line, and its dashes as an SVG attribute.
 fn style(number: usize) -> (RGBColor, &'static str) {
     const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
-    // All pairs come before one comes again.
+    // All pairs occur before one is repeated.
     (COLOURS[number % COLOURS.len()], DASHES[(number + number / COLOURS.len()) % DASHES.len()])
 }
 
@@ -40,11 +43,11 @@ const SIZE: (u32, u32) = (460, 300);
 
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<LogCoord<f64>, LogCoord<f64>>>;
 
-/// Time against size, both logarithmic, each line with a band that holds its median with a confidence of
-/// 95 %.
+/// Draws times against sizes, both on logarithmic axes. The band of a line contains its median with a
+/// confidence of 95 %.
 ///
 /// # Errors
-/// Where it cannot be drawn.
+/// If the plot cannot be drawn.
 pub fn times(lines: &[Line<'_>]) -> Result<String> {
     let all = || lines.iter().flat_map(|line| &line.points);
     let x = range(all().map(|(size, _)| *size));
@@ -66,10 +69,10 @@ pub fn times(lines: &[Line<'_>]) -> Result<String> {
     Ok(dashed(&svg, lines))
 }
 
-/// What a model says against what was measured; the points that the model has not seen are filled.
+/// Draws predicted times against measured times. The points of held-back trees are filled.
 ///
 /// # Errors
-/// Where it cannot be drawn.
+/// If the plot cannot be drawn.
 pub fn predictions(points: &[(f64, f64, bool)]) -> Result<String> {
     let both = || points.iter().flat_map(|(measured, predicted, _)| [*measured, *predicted]);
     let (x, y) = (range(both()), range(both()));
@@ -90,7 +93,7 @@ fn failed(error: impl std::fmt::Display) -> anyhow::Error {
     anyhow!("a plot could not be drawn: {error}")
 }
 
-/// From below the least number to above the greatest one.
+/// Returns a range from below the least number to above the greatest one.
 fn range(numbers: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     let numbers = numbers.filter(|number| number.is_finite() && *number > 0.0);
     let (least, greatest) =
@@ -128,11 +131,11 @@ fn draw(
         series(&mut chart)?;
         area.present().map_err(failed)?;
     }
-    // Black is the page's ink, light or dark.
+    // Black is replaced by the text colour of the page, which may be light or dark.
     Ok(svg.replace("#000000", "currentColor"))
 }
 
-/// A number for an axis.
+/// Writes a number for an axis.
 fn short(number: f64) -> String {
     let scaled = |by: f64, unit: &str| {
         let text = format!("{:.1}", number / by);
@@ -146,7 +149,7 @@ fn short(number: f64) -> String {
     }
 }
 
-/// Plotters draws no dashes into SVG: the lines, which come in their order, get their own.
+/// Adds dashes to the lines, because plotters does not write dashes into SVG. The lines occur in their order.
 fn dashed(svg: &str, lines: &[Line<'_>]) -> String {
     let mut lines = lines.iter().map(|line| style(line.number)).peekable();
     let mut text = String::new();
@@ -164,7 +167,7 @@ fn dashed(svg: &str, lines: &[Line<'_>]) -> String {
     text
 }
 
-/// What the lines are, as HTML.
+/// Returns the legend of the lines, as HTML.
 pub fn legend(lines: &[Line<'_>]) -> String {
     let mut text = String::from("<div class=\"legend\">");
     for line in lines {
@@ -174,7 +177,7 @@ pub fn legend(lines: &[Line<'_>]) -> String {
             "<span><svg viewBox=\"0 0 28 12\" aria-hidden=\"true\"><path d=\"M0 6H28\" \
              stroke=\"rgb({r},{g},{b})\" stroke-width=\"2.5\" stroke-dasharray=\"{dashes}\"/></svg> \
              {}</span>",
-            super::escape(line.name)
+            escape(line.name)
         );
     }
     text + "</div>"

@@ -2,16 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::{count, tables::microseconds, worst};
+use super::text::microseconds;
 use crate::guidelines::{
     calibrate::Calibration,
     groups::{Benchmark, Expectation},
-    results::{Kind, Operation, Results},
-    verdicts::{Judgement, verdicts},
+    judgement::Judgement,
+    results::{Kind, Layout, Operation, Results},
+    verdicts::{count, verdicts, worst},
 };
 
-/// What libraries do badly, what things cost there, and what packing the layouts of applications takes; in
-/// Markdown.
+/// Returns the tables in Markdown: the expectations, the cost models, and packing the layouts of
+/// applications.
 pub fn tables(results: &[Results]) -> String {
     let mut f = String::new();
     expectations(&mut f, results);
@@ -70,15 +71,14 @@ fn costs(f: &mut String, results: &[Results]) {
     }
 }
 
-/// Packing, as multiples of the loops by hand.
+/// Writes the times of packing, as multiples of the loops by hand.
 fn applications(f: &mut String, results: &[Results]) {
     *f += "| packing | library | by hand | as published | least-cost | plan | generated |\n\
            |---|---|--:|--:|--:|--:|--:|\n";
     let Some(first) = results.first() else { return };
     for layout in first.layouts.iter().filter(|layout| layout.benchmark == Benchmark::Applications) {
         for results in results {
-            let same =
-                |other: &&super::Layout| (other.benchmark, other.name()) == (layout.benchmark, layout.name());
+            let same = |other: &&Layout| (other.benchmark, other.name()) == (layout.benchmark, layout.name());
             let Some(layout) = results.layouts.iter().find(same) else { continue };
             let time = |name: &str| {
                 let time = layout.way(name)?.times.get(&Operation::Pack)?.median();

@@ -2,26 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::escape;
+use super::text::{escape, microseconds};
 use crate::guidelines::{
+    judgement::Judgement,
     results::{Kind, Layout, Operation, Results},
-    verdicts::{Judgement, Verdict},
+    verdicts::Verdict,
 };
 
-/// As many violations are shown at once.
+/// The number of violations that are shown before a fold.
 const FIRST: usize = 20;
 
-/// A time with three digits or so.
-pub fn microseconds(time: f64) -> String {
-    match time {
-        100.0.. => format!("{time:.0}"),
-        10.0.. => format!("{time:.1}"),
-        1.0.. => format!("{time:.2}"),
-        _ => format!("{time:.3}"),
-    }
-}
-
-/// The violations, worst first.
+/// Writes the violations, worst first.
 pub fn violations(f: &mut String, verdicts: &[Verdict<'_>]) {
     let mut all: Vec<_> = verdicts.iter().filter(|v| v.judgement == Judgement::Violated).collect();
     all.sort_by(|a, b| b.factor.low.total_cmp(&a.factor.low));
@@ -38,7 +29,7 @@ pub fn violations(f: &mut String, verdicts: &[Verdict<'_>]) {
     }
 }
 
-/// All verdicts, as they come.
+/// Writes all verdicts, in their order.
 pub fn all(f: &mut String, verdicts: &[Verdict<'_>]) {
     let _ = writeln!(f, "<details><summary>{} verdicts</summary>", verdicts.len());
     rows(f, &verdicts.iter().collect::<Vec<_>>());
@@ -70,7 +61,7 @@ fn rows(f: &mut String, verdicts: &[&Verdict<'_>]) {
     *f += "</tbody></table></div>\n";
 }
 
-/// What a library does wrong.
+/// Writes the ways that produce wrong bytes.
 pub fn wrong(f: &mut String, results: &Results) {
     for layout in &results.layouts {
         for way in &layout.ways {
@@ -83,8 +74,7 @@ pub fn wrong(f: &mut String, results: &Results) {
     }
 }
 
-/// All times of a layout: a way a row. A cell is marked where something that it should be no slower than is
-/// faster.
+/// Writes all times of a layout, one row for each way. A cell is marked if its time violates an expectation.
 pub fn layout(f: &mut String, results: &Results, layout: &Layout, verdicts: &[Verdict<'_>]) {
     let has = |operation: &Operation| layout.ways.iter().any(|way| way.times.contains_key(operation));
     let operations: Vec<_> = Operation::ALL.into_iter().filter(has).collect();
