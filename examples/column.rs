@@ -20,7 +20,7 @@ fn main() {
         }
         1 => {
             let mut matrix = [[-1.0f64; 100]; 100];
-            // Another shape with the same elements in all: MPI compares signatures, not layouts.
+            // Another shape with the same number of elements: MPI compares type signatures, not layouts.
             let row = layout!(f64[100][100] => [7, ..]);
             world.process_at_rank(0).receive_into(&mut row.of_mut(&mut matrix));
             for (i, line) in matrix.iter().enumerate() {

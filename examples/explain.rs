@@ -1,6 +1,6 @@
-//! What a layout has to say for itself.
+//! Prints the explanation of a layout.
 //!
-//! It needs no MPI: `cargo run -p dtype-examples --bin explain --no-default-features`.
+//! The example needs no MPI: `cargo run -p dtype-examples --bin explain --no-default-features`.
 
 use dtype_runtime::layout;
 

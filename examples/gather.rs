@@ -1,5 +1,5 @@
-//! An unstructured mesh: each rank sends the temperatures of those of its nodes that its neighbour has copies
-//! of, straight from where they are in its structs, and the neighbour receives them straight into its own.
+//! An unstructured mesh. Each rank sends the temperatures of its border nodes to a neighbour, which keeps
+//! copies of these nodes. The values go straight from the sender's structs into the neighbour's structs.
 //!
 //! Run it on any number of ranks: `mpiexec -n 4 target/debug/gather`.
 
@@ -11,7 +11,7 @@ struct Node {
     position: [f64; 3],
     temperature: f64,
     material: u8,
-    /// The nodes that it is connected with.
+    /// The nodes that this node is connected with.
     #[mpi(skip)]
     edges: Vec<usize>,
 }
@@ -28,8 +28,9 @@ fn main() -> Result<(), Error> {
         .map(|node| Node { temperature: temperature(rank, node), edges: vec![node + 1], ..Node::default() })
         .collect();
 
-    // As the tool that cut the mesh has listed them: the nodes at the border, in no order, and where the
-    // copies of the neighbour's are. They come as 32-bit integers, and go in as they are.
+    // Two lists from the tool that partitioned the mesh: the border nodes, in no order, and the places of the
+    // copies of the neighbour's nodes. The lists hold 32-bit integers, which `layout!` takes without
+    // conversion.
     let border: Vec<i32> = (0..100).map(|k| k * 7919 % 1000).collect();
     let copies: Vec<i32> = (0..100).map(|k| (k * 7919 + 500) % 1000).collect();
     let (outgoing, incoming) =
@@ -46,7 +47,7 @@ fn main() -> Result<(), Error> {
     assert!(changed <= 100);
     if rank == 0 {
         println!("{} temperatures of {nodes} nodes went to each neighbour of {size} ranks", border.len());
-        // A list that is regular after all is found to be.
+        // The solver finds out that this list is regular.
         let every_third: Vec<usize> = (0..nodes).step_by(3).collect();
         println!("{}", layout!(Node[nodes] => [{every_third}].temperature)?.explain());
     }

@@ -1,5 +1,5 @@
-//! The heat equation on a square, cut into boxes: each rank has one, with a layer of ghost cells around it,
-//! and `Halo` says what to send to each neighbour and where to receive it.
+//! The heat equation on a square that is divided into boxes. Each rank has one box with a layer of ghost
+//! cells around it. `Halo` gives the parts to send to each neighbour, and the parts to receive into.
 //!
 //! Run it on any number of ranks: `mpiexec -n 4 target/debug/heat`.
 
@@ -9,11 +9,11 @@ use dtype_runtime::{
 };
 use mpi::traits::*;
 
-/// Cells along each side of the whole square.
+/// The number of cells along each side of the square.
 const SIDE: usize = 48;
 const STEPS: usize = 200;
 
-/// Cells with one layer of others around them, row by row.
+/// A box of cells with one layer of ghost cells around it, stored row by row.
 struct Grid {
     rows: usize,
     columns: usize,
@@ -29,7 +29,7 @@ impl Grid {
         Self { rows, columns, cells }
     }
 
-    /// One step of time: every cell takes a part of what its four neighbours have more.
+    /// Computes one time step: each cell moves towards the average of its four neighbours.
     fn step(&mut self) {
         let width = self.columns + 2;
         let old = self.cells.clone();
@@ -47,7 +47,7 @@ fn main() -> Result<(), Error> {
     let world = universe.world();
     let (rank, size) = (world.rank() as usize, world.size() as usize);
 
-    // The ranks as a grid, as square as can be, and the own box in the whole square.
+    // Arranges the ranks in a grid, as square as possible, and finds this rank's box in the square.
     let down = (1..=size).filter(|rows| size % rows == 0 && rows * rows <= size).max().unwrap_or(1);
     let across = size / down;
     let (row, column) = (rank / across, rank % across);
@@ -56,7 +56,7 @@ fn main() -> Result<(), Error> {
     let hot = |i: usize, j: usize| if (10..20).contains(&i) && (15..30).contains(&j) { 100.0 } else { 0.0 };
     let mut grid = Grid::new(rows.len(), columns.len(), |i, j| hot(rows.start + i, columns.start + j));
 
-    // Across which faces there is a rank; what is beyond the rim of the square stays cold.
+    // Finds the faces with a neighbour. Ghost cells beyond the edge of the square stay cold.
     let halo = Halo { sizes: [grid.rows + 2, grid.columns + 2], width: 1, order: ArrayOrder::RowMajor };
     let (mut neighbours, mut sends, mut receives) = (Vec::new(), Vec::new(), Vec::new());
     for (tag, [i, j]) in [[-1, 0], [1, 0], [0, -1], [0, 1]].into_iter().enumerate() {
@@ -69,12 +69,13 @@ fn main() -> Result<(), Error> {
         }
     }
     for _ in 0..STEPS {
-        // Parts of one array, some to be read and some to be written, none of which overlap.
+        // Views of parts of one array, some to read and some to write. A part to write overlaps no other
+        // part.
         let (sends, mut receives) = split(&mut grid.cells, &sends, &receives)?;
         mpi::request::scope(|scope| {
             let mut requests = Vec::new();
             for ((neighbour, tag), view) in neighbours.iter().zip(&mut receives) {
-                // The neighbour's opposite face: down is 1 to up's 0, and right 3 to left's 2.
+                // The tag of the neighbour's opposite face: up is 0 and down 1, left is 2 and right 3.
                 requests.push(neighbour.immediate_receive_into_with_tag(scope, view, tag ^ 1));
             }
             let mut sent = Vec::new();
@@ -91,7 +92,7 @@ fn main() -> Result<(), Error> {
         grid.step();
     }
 
-    // The boxes come together on rank 0, each where it belongs, and are what a single rank finds, to the last
+    // Rank 0 collects the boxes and computes the whole square by itself. The results are equal to the last
     // bit.
     let inner = layout!(f64[grid.rows + 2][grid.columns + 2] => [1..-1, 1..-1])?;
     if rank > 0 {

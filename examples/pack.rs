@@ -1,4 +1,4 @@
-//! Packing needs no MPI: structs and pieces of arrays to bytes and back.
+//! Packs structs and parts of arrays to bytes and unpacks them again, without MPI.
 //!
 //! Run it with `cargo run -p dtype-examples --no-default-features --bin pack`.
 
@@ -20,7 +20,7 @@ fn main() -> Result<(), Error> {
     unpack_into(&bytes, &mut copy)?;
     assert_eq!(copy, readings);
 
-    // Bytes that are no `bool` are an error, and nothing is written.
+    // A byte that is not a valid `bool` is an error, and nothing is written.
     bytes[10] = 7;
     let error = unpack_into(&bytes, &mut copy).expect_err("7 is no bool");
     println!("{error}");

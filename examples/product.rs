@@ -1,5 +1,5 @@
-//! A matrix product, distributed by columns: every rank has the same first factor, gets its columns of the
-//! second one from rank 0, and sends its columns of the product back.
+//! A matrix product, distributed by columns. Every rank has the first factor, receives its columns of the
+//! second factor from rank 0, and sends its columns of the product back.
 //!
 //! Run it on any number of ranks: `mpiexec -n 3 target/debug/product`.
 
@@ -13,7 +13,7 @@ const ROWS: usize = 30;
 const INNER: usize = 20;
 const COLUMNS: usize = 25;
 
-/// The product of a matrix and some columns of another one.
+/// Returns the product of a matrix and some columns of another one.
 fn product(first: &[[f64; INNER]; ROWS], columns: &[f64], count: usize) -> Vec<f64> {
     let cell = |i: usize, j: usize| (0..INNER).map(|k| first[i][k] * columns[k * count + j]).sum();
     (0..ROWS * count).map(|at| cell(at / count, at % count)).collect()
@@ -25,7 +25,7 @@ fn main() -> Result<(), Error> {
     let (rank, size, root) = (world.rank() as usize, world.size() as usize, world.process_at_rank(0));
 
     let first = std::array::from_fn(|i| std::array::from_fn(|k| (i + 2 * k) as f64));
-    // The columns of a matrix that a rank has: dealt in turn, as ScaLAPACK does.
+    // The columns of a matrix that belong to a rank, in a cyclic distribution as in ScaLAPACK.
     let share = |rank: usize, rows: usize| {
         let distributions = [Distribution::None, Distribution::Cyclic(None)];
         let (gsizes, psizes, order) = ([rows, COLUMNS], [1, size], ArrayOrder::RowMajor);
@@ -34,7 +34,7 @@ fn main() -> Result<(), Error> {
     let count = |rank: usize| (rank..COLUMNS).step_by(size).len();
     let own = count(rank);
 
-    // The second factor: each rank's columns leave from the whole matrix, and arrive without gaps.
+    // The second factor: rank 0 sends each rank its columns of the whole matrix, which arrive without gaps.
     let second: [[f64; COLUMNS]; INNER] =
         std::array::from_fn(|k| std::array::from_fn(|j| (3 * k) as f64 - j as f64));
     let mut columns = vec![0.0; INNER * own];
@@ -49,7 +49,7 @@ fn main() -> Result<(), Error> {
         Ok(())
     })?;
 
-    // The product: columns without gaps leave, and arrive in the whole matrix.
+    // The product: each rank sends its columns without gaps, which arrive in the whole matrix.
     let part = product(&first, &columns, own);
     let mut whole = vec![[0.0; COLUMNS]; ROWS];
     mpi::request::scope(|scope| -> Result<(), Error> {

@@ -1,6 +1,6 @@
-//! A slice of structs over a link that mixes up, loses, repeats and damages what it carries: packed in small
-//! segments, most of which end within a number, in the byte order of MPI's external32, each with a checksum.
-//! Needs no MPI.
+//! Sends a slice of structs over a link that reorders, loses, repeats and damages messages. The values are
+//! packed in MPI's external32, in small segments with a checksum each; most segments end within a number. The
+//! example needs no MPI.
 
 use dtype_runtime::{
     Error, MpiDatatype,
@@ -14,7 +14,7 @@ struct Reading {
     valid: bool,
 }
 
-/// Where a segment begins, its bytes, and their checksum.
+/// A segment: its position in the packed bytes, its bytes, and their checksum.
 type Segment = (usize, Vec<u8>, u32);
 
 fn main() -> Result<(), Error> {
@@ -58,7 +58,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-/// Backwards, some twice, one not at all, one damaged.
+/// Returns the segments in reverse order: some twice, one missing, one damaged.
 fn unreliable(segments: &[Segment]) -> Vec<Segment> {
     let mut arriving = Vec::new();
     for (i, segment) in segments.iter().enumerate().rev() {

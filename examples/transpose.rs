@@ -1,12 +1,12 @@
-//! A matrix that is distributed by rows is transposed by datatypes alone: no element is copied by the
-//! program.
+//! Transposes a matrix that is distributed by rows. The datatypes alone rearrange the elements; the program
+//! copies none.
 //!
 //! Run it on any number of ranks that divides 24: `mpiexec -n 4 target/debug/transpose`.
 
 use dtype_runtime::{Error, layout};
 use mpi::traits::*;
 
-/// Rows and columns of the matrix.
+/// The number of rows, and of columns, of the matrix.
 const N: usize = 24;
 
 fn main() -> Result<(), Error> {
@@ -15,13 +15,13 @@ fn main() -> Result<(), Error> {
     let (rank, size) = (world.rank() as usize, world.size() as usize);
     assert!(N.is_multiple_of(size), "{N} rows cannot be shared equally by {size} ranks");
 
-    // The own rows of the matrix, and of its transpose.
+    // This rank's rows of the matrix, and of its transpose.
     let rows = N / size;
     let value = |i: usize, j: usize| (1000 * i + j) as f64;
     let matrix: Vec<f64> = (0..rows * N).map(|at| value(rank * rows + at / N, at % N)).collect();
     let mut transpose = vec![-1.0; rows * N];
 
-    // The columns that another rank has as rows leave as they are, row by row …
+    // A block for each rank: the columns that become rows on that rank. The block is sent row by row …
     let peers = || (0..size as i32).map(|peer| (world.process_at_rank(peer), peer as usize * rows));
     let mut blocks = Vec::new();
     for (_, start) in peers() {
@@ -30,7 +30,7 @@ fn main() -> Result<(), Error> {
     mpi::request::scope(|scope| -> Result<(), Error> {
         let sends: Vec<_> =
             peers().zip(&blocks).map(|((peer, _), block)| peer.immediate_send(scope, block)).collect();
-        // … and arrive column by column: to MPI, the one is as good as the other.
+        // … and received column by column: both layouts have the same type signature.
         for (peer, start) in peers() {
             let columns = layout!(f64[rows][N] => [.., j] for j in start..start + rows)?;
             peer.receive_into(&mut columns.of_mut(&mut transpose)?);

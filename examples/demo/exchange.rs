@@ -1,4 +1,4 @@
-//! Exchanges between ranks, every received value checked, and every value that must not change.
+//! Exchanges between ranks. Every received value is checked, and every value that must not change.
 
 use dtype_runtime::{MpiDatatype, layout};
 use mpi::{
@@ -10,7 +10,8 @@ use mpi::{
 
 use crate::layouts::{Cell, Matrix, Mixed, Particle, zero_grid, zero_matrix};
 
-/// Sends `own` once round the ring of all ranks and checks each arrival, and the guards around it.
+/// Sends particles and cells once round the ring of all ranks, and checks each arrival and the guards around
+/// it.
 pub fn ring(world: &SimpleCommunicator) {
     const PARTICLES: usize = 10_000;
     travel(world, PARTICLES, Particle::of);
@@ -33,7 +34,7 @@ where
     let of_rank = |rank: i32| -> Vec<T> { (0..count).map(|i| value(rank, i)).collect() };
     let mut values = of_rank(rank);
     for hop in 1..=size {
-        // A guard on either side, which nothing may touch.
+        // A guard on either side, which must keep its value.
         let guard = value(-1, 77);
         let mut arriving = vec![guard; count + 2];
         exchange_with_neighbours(world, &values[..], &mut arriving[1..=count]);
@@ -54,8 +55,8 @@ where
     send_receive_into(message, &next, buffer, &previous);
 }
 
-/// Exchanges a column, a block and a face of 3-D arrays with both neighbours, into other places than they
-/// came from.
+/// Exchanges a column and a block of matrices and a face of 3-D arrays with both neighbours, into places
+/// other than those that they came from.
 pub fn sub_blocks(world: &SimpleCommunicator) {
     let (rank, size) = (world.rank(), world.size());
     let previous = (rank + size - 1) % size;
@@ -117,7 +118,7 @@ pub fn sub_blocks(world: &SimpleCommunicator) {
     report(world, "a column, a block and a face were exchanged; all other values are as they were");
 }
 
-/// Prints on rank 0 once all ranks are here, and so have checked all.
+/// Prints the text on rank 0 once all ranks have arrived here, and so have finished their checks.
 fn report(world: &SimpleCommunicator, text: &str) {
     world.barrier();
     if world.rank() == 0 {

@@ -1,4 +1,4 @@
-//! The layouts of the demo, and what there is to say about each.
+//! The layouts of the demo, and their descriptions.
 
 use dtype_runtime::{
     Layout, MpiDatatype,
@@ -7,7 +7,7 @@ use dtype_runtime::{
     layout::LayoutOrigin,
 };
 
-/// A struct of base types and arrays: solved in the macro.
+/// A struct of base types and arrays, solved during macro expansion.
 #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Particle {
@@ -18,7 +18,7 @@ pub struct Particle {
 }
 
 impl Particle {
-    /// A particle in which every field depends on its rank and index.
+    /// Returns a particle in which every field depends on its rank and index.
     pub fn of(rank: i32, index: usize) -> Self {
         let x = index as f64 + f64::from(rank) / 8.0;
         let id = index as u64 * 1000 + (rank + 1) as u64;
@@ -26,7 +26,7 @@ impl Particle {
     }
 }
 
-/// Mixed fields with padding between them.
+/// A struct of different base types, with padding between the fields.
 #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Mixed {
@@ -36,7 +36,7 @@ pub struct Mixed {
     pub weight: f32,
 }
 
-/// A struct of structs, in the compiler's own order: solved at first use.
+/// A struct of structs in the order that the compiler chooses, solved during constant evaluation.
 #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cell {
     pub occupied: bool,
@@ -49,19 +49,19 @@ pub type Matrix = [[f64; 1000]; 1000];
 #[cfg(feature = "mpi")]
 pub type Grid = [[[f64; 64]; 64]; 64];
 
-/// A matrix on the heap: eight megabytes are too many for the stack.
+/// Returns a matrix on the heap: eight megabytes are too many for the stack.
 #[cfg(feature = "mpi")]
 pub fn zero_matrix() -> Box<Matrix> {
     vec![[0.0; 1000]; 1000].try_into().expect("1000 rows")
 }
 
-/// A grid on the heap.
+/// Returns a grid on the heap.
 #[cfg(feature = "mpi")]
 pub fn zero_grid() -> Box<Grid> {
     vec![[[0.0; 64]; 64]; 64].try_into().expect("64 planes")
 }
 
-/// One layout, in words and numbers.
+/// The solution for one layout, with a title.
 struct Description<'a> {
     title: &'a str,
     type_map: Runs,
@@ -88,7 +88,7 @@ impl Description<'_> {
     }
 }
 
-/// Prints lines, the first after `label`, the others below it.
+/// Prints `label` before the first line, and indents the other lines by its width.
 fn print_lines(label: &str, lines: &str) {
     for (i, line) in lines.lines().enumerate() {
         println!("{}{line}", if i == 0 { label } else { "                " });
@@ -121,7 +121,7 @@ fn describe_layout(title: &str, layout: &impl Layout) {
     .print();
 }
 
-/// Prints what the compiler worked out for each layout.
+/// Prints the solution for each layout.
 pub fn describe() {
     describe_type::<Particle>(
         "struct Particle { position: [f64; 3], velocity: [f64; 3], id: u64, kind: u8 }",
@@ -139,7 +139,7 @@ pub fn describe() {
     );
 }
 
-/// A journey without MPI: what is packed here is unpacked here, into other places.
+/// Packs values and unpacks them into other places, without MPI.
 #[cfg(not(feature = "mpi"))]
 pub fn pack_and_unpack() {
     let cells: Vec<Cell> = (0..100)

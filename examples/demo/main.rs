@@ -1,7 +1,7 @@
-//! The demo: what the compiler works out for a few layouts, and that they travel, byte for byte.
+//! The demo: prints the solutions for a few layouts, and checks that values arrive byte for byte.
 //!
-//! `cargo xtask demo` runs it on 2 and 4 ranks of each MPI library. Without the feature `mpi` it shows what
-//! needs no MPI.
+//! `cargo xtask demo` runs the demo on 2 and 4 ranks of each MPI library. Without the feature `mpi`, the demo
+//! has only the parts that need no MPI.
 
 mod layouts;
 
@@ -14,8 +14,8 @@ mod timing;
 fn main() {
     use mpi::traits::*;
 
-    // A rank that finds a wrong byte ends at once, and mpiexec ends the others: unwinding would wait for them
-    // in `MPI_Finalize`, and they for it.
+    // A rank that finds a wrong byte exits at once, and mpiexec ends the others. Unwinding would wait in
+    // `MPI_Finalize` for the other ranks, which wait for this one.
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         print(panic);
@@ -23,7 +23,7 @@ fn main() {
     }));
     let universe = mpi::initialize().expect("MPI is initialized once");
     let world = universe.world();
-    // What the layouts are does not depend on the number of ranks.
+    // The layouts do not depend on the number of ranks, so only one run prints them.
     if world.rank() == 0 && world.size() == 2 {
         layouts::describe();
     }

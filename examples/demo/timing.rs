@@ -88,9 +88,10 @@ pub fn table(world: &SimpleCommunicator) {
     }
 }
 
-/// Runs the methods in turn, again and again, and prints a row of their medians.
+/// Runs the methods alternately, many times, and prints a row of their medians.
 fn measure(world: &SimpleCommunicator, title: &str, mut methods: Vec<Method<'_>>) {
-    // The first few build datatypes and touch memory. Without optimization the times mean little.
+    // The first runs build datatypes and touch memory. A build without optimization makes few runs, because
+    // its times mean little.
     const WARM_UP: usize = 10;
     const RUNS: usize = WARM_UP + if cfg!(debug_assertions) { 3 } else { 51 };
     let mut times: Vec<Vec<f64>> = methods.iter().map(|_| Vec::new()).collect();
@@ -125,7 +126,7 @@ fn measure(world: &SimpleCommunicator, title: &str, mut methods: Vec<Method<'_>>
     println!("{title:<44}{}", cells.concat());
 }
 
-/// Packing and unpacking as a careful programmer writes it for one struct.
+/// Hand-written functions that pack and unpack one struct.
 struct ByHand<T> {
     size: usize,
     pack: fn(&T, &mut [u8]),
@@ -255,7 +256,7 @@ where
     measure(world, title, methods);
 }
 
-/// Collecting the elements of a layout, and putting them back, as a careful programmer writes it.
+/// Hand-written loops that collect the elements of a layout and put them back.
 struct LoopsByHand<A> {
     gather: fn(&A, &mut Vec<f64>),
     scatter: fn(&[f64], &mut A),

@@ -1,4 +1,4 @@
-//! Every example runs to its end, on as many ranks as it is for.
+//! Runs every example to its end, on the number of ranks that the example is written for.
 
 use std::time::Duration;
 

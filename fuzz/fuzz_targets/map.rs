@@ -1,4 +1,5 @@
-//! Any bytes as a type map: the laws of reconstruction hold, for every shape, and the tiers' solver agrees.
+//! Fuzzes `reconstruct` with arbitrary bytes as a type map. For every shape, the tree must have the same type
+//! map; the solver of the tiers must agree.
 #![no_main]
 
 use dtype_core::{
@@ -12,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
     let bases = [BaseType::U8, BaseType::I32, BaseType::F64];
     let mut at = 0i64;
     let entries = bytes.iter().take(200).map(|byte| {
-        // Mostly steps of a few bytes, sometimes a leap.
+        // Most steps are a few bytes; some are large.
         at += match byte >> 2 & 7 {
             7 => 1000 * i64::from(byte >> 5),
             step => 4 * step as i64 - 4,

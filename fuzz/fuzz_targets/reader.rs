@@ -1,8 +1,8 @@
-//! Numbers, lists and trees from any bytes.
+//! A reader that makes numbers, lists and type trees from arbitrary bytes.
 
 use dtype_core::{BaseType, TypeTree};
 
-/// Reads numbers and nodes from the fuzzer's bytes; zeros when they run out.
+/// A reader of numbers and nodes from the fuzzer's bytes. When the bytes run out, the reader returns zeros.
 pub struct Reader<'a>(pub &'a [u8]);
 
 impl Reader<'_> {

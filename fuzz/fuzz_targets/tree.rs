@@ -1,5 +1,6 @@
-//! Any bytes as a type tree, absurd counts and distances included: no panic, no overflow, no endless loop;
-//! and the laws of normalization where the map can be listed.
+//! Fuzzes the type tree with arbitrary bytes, including extreme counts and displacements. There must be no
+//! panic, no overflow and no endless loop. If the type map is short enough to list, normalization must keep
+//! it.
 #![no_main]
 
 mod reader;

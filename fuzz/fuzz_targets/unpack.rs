@@ -1,5 +1,6 @@
-//! Any bytes as segments of packed data, in any order, for any layout: nothing beside the layout is written,
-//! no value becomes one that its type does not have, and what has arrived whole is what was sent.
+//! Fuzzes the unpacker with arbitrary bytes as segments of packed data, in any order, for any layout. No byte
+//! outside the layout may be written, no value may become invalid, and the reported gaps must match
+//! `is_complete`.
 #![no_main]
 
 mod reader;
@@ -11,7 +12,7 @@ use dtype_runtime::{
 use libfuzzer_sys::fuzz_target;
 use reader::Reader;
 
-/// Bytes of memory around displacement 0 on either side; layouts that reach further are refused.
+/// The bytes of memory on either side of displacement 0. Layouts that reach further are rejected.
 const REACH: usize = 1 << 12;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -26,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(plan) = Plan::new(&tree) {
         let mut memory = vec![0xA5; 2 * REACH];
         let Ok(data) = DataMut::new(&plan, count, &mut memory, REACH) else { return };
-        // Absurd counts of a single place pack to more than can be.
+        // An extreme count at a single displacement packs to more bytes than any memory holds.
         if data.packed_size() <= 1 << 16 {
             let mut layout = vec![false; 2 * REACH];
             for block in data.as_data().flatten(0..data.packed_size()).unwrap() {
@@ -44,7 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
     MpiDatatype::validate_slice(&values).unwrap();
 });
 
-/// Unpacks segments until there are no more bytes.
+/// Unpacks up to 15 segments.
 fn segments(mut unpacker: Unpacker<'_>, reader: &mut Reader<'_>) {
     for _ in 0..reader.byte() % 16 {
         let position = usize::from(reader.byte()) * usize::from(1 + reader.byte() % 3);

@@ -1,5 +1,5 @@
-//! Random layouts, each three times, with its numbers as literals, as constants and as values, beside the
-//! loop that collects the same values.
+//! A generator of random layouts. Each layout is written three times, with its numbers as literals, as
+//! constants and as run-time values, beside a loop that lists the same bytes.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use crate::random::Random;
 
 const LAYOUTS: usize = 90;
 
-/// Lengths and loops stay below this, and every number is in the tables that the expansions read.
+/// The largest length of a dimension, and the largest number that the generated code can look up.
 const LONGEST: usize = 7;
 
-/// A number, or the variable of a loop and something to add.
+/// A number, or the variable of a loop plus a number.
 #[derive(Clone, Copy)]
 enum Bound {
     Number(i64),
@@ -22,7 +22,7 @@ enum Item {
     Range { start: Option<Bound>, end: Option<Bound>, closed: bool, step: i64 },
 }
 
-/// How numbers are written.
+/// The form in which the numbers of a layout are written.
 #[derive(Clone, Copy, PartialEq)]
 enum Tier {
     Literal,
@@ -63,7 +63,7 @@ impl Tier {
 }
 
 impl Item {
-    /// The indices it selects of a dimension of length `n`, as a plain expression.
+    /// Returns the indices that the item selects in a dimension of that length, as a plain expression.
     fn indices(&self, length: usize) -> String {
         let bound = |bound: Bound| match bound {
             Bound::Number(number) if number < 0 => (number + length as i64).to_string(),
@@ -84,7 +84,7 @@ impl Item {
 
 struct Term {
     items: Vec<Item>,
-    /// `.values[1..3]`: the field, the arrays in it, the type of what is selected at the end.
+    /// The path `.values[1..3]`: the field, the selection from each array in it, and the type at the end.
     path: Option<Path>,
 }
 
@@ -99,7 +99,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// The layout as it is written in `layout!`.
+    /// Returns the layout as it is written in `layout!`.
     fn text(&self, tier: Tier) -> String {
         let mut text = String::from(if self.column_major { "column_major " } else { "" });
         text += self.element;
@@ -126,7 +126,7 @@ impl Layout {
         text
     }
 
-    /// The loop that notes the bytes of the same values.
+    /// Returns the loops that list the bytes of the same values.
     fn loops(&self) -> String {
         let mut text = String::new();
         for (k, (start, end, closed)) in self.loops.iter().enumerate() {
@@ -173,7 +173,7 @@ impl Layout {
         text + &"} ".repeat(self.loops.len())
     }
 
-    /// Whether a byte of an element is selected twice, counted by cells and by fields.
+    /// Returns `true` if a byte of an element is selected twice. Compares cells and fields instead of bytes.
     fn overlaps(&self) -> bool {
         let mut cells = Vec::new();
         self.turn(0, &mut Vec::new(), &mut cells);
@@ -194,7 +194,7 @@ impl Layout {
             let axes: Vec<_> =
                 term.items.iter().zip(&self.lengths).map(|(item, n)| listed(item, *n, variables)).collect();
             let fields: Vec<Vec<i64>> = match (&term.path, self.element) {
-                // What each path covers, in numbers that are the same for what is the same.
+                // The parts that each path covers, as numbers: equal parts have equal numbers.
                 (Some((field, arrays, _)), _) => {
                     let number = match *field {
                         "tag" => 0,
@@ -203,7 +203,7 @@ impl Layout {
                     };
                     let entries: Vec<_> =
                         arrays.iter().map(|(item, length)| listed(item, *length, variables)).collect();
-                    // A whole array is all its entries.
+                    // A path without indices selects all entries of the array.
                     let whole: [&[i64]; 2] =
                         if *field == "inner" { [&[0, 1], &[0, 1, 2]] } else { [&[0, 1, 2, 3], &[0]] };
                     let entry = |k: usize| entries.get(k).map_or(whole[k].to_vec(), Clone::clone);
@@ -243,7 +243,7 @@ fn value(bound: Bound, variables: &[i64]) -> i64 {
     }
 }
 
-/// The indices that an item selects.
+/// Returns the indices that an item selects.
 fn listed(item: &Item, length: usize, variables: &[i64]) -> Vec<i64> {
     let from_front = |bound: Bound| {
         let value = value(bound, variables);
@@ -337,7 +337,8 @@ impl Random {
         }
     }
 
-    /// An item of a dimension of that length, within `loops` loops; loops stay within all dimensions.
+    /// Returns a random item for a dimension of that length, which may use the variables of `loops` loops.
+    /// The values of the variables are valid indices in every dimension.
     fn selected(&mut self, length: usize, loops: usize) -> Item {
         let n = length as i64;
         if loops > 0 && self.one_in(2) {
@@ -357,7 +358,7 @@ impl Random {
         let (a, b) = (self.below(length + 1) as i64, self.below(length + 1) as i64);
         let closed = self.one_in(3) && a.max(b) > 0;
         let (first, past) = (a.min(b), a.max(b));
-        // From the end where that can be said: 0 from the end is the front.
+        // Some bounds count from the end. A bound at the end cannot: 0 counts from the front.
         let mut bound =
             |at: i64| if at < n && self.one_in(4) { Bound::Number(at - n) } else { Bound::Number(at) };
         let start = (first > 0).then(|| bound(first));

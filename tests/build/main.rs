@@ -1,7 +1,7 @@
-//! Writes `structs.rs`, a few hundred structs of every form the derive takes, and `layouts.rs`, as many
-//! layouts, from a seed, for the scenarios `random` and `random-layouts`.
+//! Writes random structs of every form that the derive accepts to `structs.rs`, for the program `generated`,
+//! and random layouts to `layouts.rs`, for the scenario `random-layouts`.
 //!
-//! `DTYPE_SEED` chooses another seed; a scenario names the one it was built from where it fails.
+//! `DTYPE_SEED` chooses another seed. A scenario that fails prints its seed.
 
 use std::{env, fs, path::Path};
 
@@ -25,7 +25,7 @@ fn main() {
     write("layouts.rs", Random(seed).layouts(seed));
 }
 
-/// The datatypes that only C has names for.
+/// Compiles the functions in C: datatypes that only C has names for, and wrappers in the profiling interface.
 #[cfg(feature = "mpi")]
 fn compile_c() {
     println!("cargo::rerun-if-changed=c");

@@ -1,6 +1,6 @@
-//! Numbers that look random.
+//! A pseudorandom number generator.
 
-/// Numbers that look random, from a linear congruence.
+/// A generator of pseudorandom numbers, by a linear congruence.
 pub struct Random(pub u64);
 
 impl Random {

@@ -1,10 +1,10 @@
-//! Random structs of every form the derive takes.
+//! A generator of random structs of every form that the derive accepts.
 
 use std::fmt::Write;
 
 use crate::random::Random;
 
-/// As many as give 300 that have no skipped fields, with the generic ones.
+/// The number of structs: enough that 300 types, with the generic ones, have no skipped fields.
 const STRUCTS: usize = 400;
 
 impl Random {
@@ -15,7 +15,7 @@ impl Random {
             self.item(i, &mut file);
             let _ = writeln!(visits, "    visitor.visit::<S{i}>();");
         }
-        // Generic structs, at some instantiations.
+        // The generic struct, at some instantiations.
         for i in (0..STRUCTS).step_by(12) {
             let _ = writeln!(visits, "    visitor.visit::<Generic<S{i}, {}>>();", i % 5);
         }
@@ -27,7 +27,7 @@ impl Random {
         file
     }
 
-    /// A struct, and which of its bytes travel, in which order.
+    /// Writes a struct, and the list of its bytes that travel, in order.
     fn item(&mut self, i: usize, file: &mut String) {
         let (repr, loose) = match self.below(12) {
             0..=4 => ("#[repr(C)]", false),
@@ -38,7 +38,8 @@ impl Random {
             _ => ("", true),
         };
         let packed = repr.contains("packed");
-        // Bytes need a fixed layout all the way down, so those are made of numbers only.
+        // A struct that travels as bytes must have a fixed layout at all levels, so it consists of numbers
+        // only.
         let bytes = !loose && self.one_in(8);
         let memory = !bytes && self.one_in(6);
         let mut attributes = Vec::new();
@@ -64,7 +65,7 @@ impl Random {
                         self.choose(&["String", "Vec<u8>", "Option<Box<f64>>", "*const u8"]).into()
                     }
                     (_, true) => self.number(),
-                    // The compiler refuses references into packed structs of aligned ones.
+                    // The compiler rejects a packed struct that contains an aligned one.
                     _ if packed => self.number(),
                     _ => self.ty(i, 2),
                 };
@@ -118,7 +119,7 @@ impl Random {
         }
     }
 
-    /// A type of a field of struct `i`, so deep at most.
+    /// Returns a type for a field of struct `i`, nested at most `depth` levels deep.
     fn ty(&mut self, i: usize, depth: usize) -> String {
         match self.below(if depth == 0 { 5 } else { 9 }) {
             5 if i > 0 => format!("S{}", self.below(i)),

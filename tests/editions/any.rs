@@ -1,12 +1,12 @@
-//! A crate of each edition: what the macros write is right in all of them.
+//! The library of one crate for each edition: the expansions of the macros must compile in all editions.
 
 #[allow(unused_extern_crates)]
 extern crate dtype_runtime;
 
-/// Of the name of the crate whose paths expansions begin with.
+/// A module that hides the crate `core`, with whose name paths in expansions begin.
 mod core {}
 
-/// A type of a name that another crate has a type of.
+/// A type whose name is also the name of a type in another crate.
 #[derive(dtype_runtime::MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[repr(u8)]
 pub enum Unit {
@@ -14,7 +14,8 @@ pub enum Unit {
     Foot,
 }
 
-/// A struct of both, which read the same: given the `$crate` of the other crate, and a name.
+/// Defines a struct with both types, whose paths have equal tokens. Takes the `$crate` of the other crate,
+/// and the name of the struct.
 #[macro_export]
 macro_rules! with_units {
     ($of:tt $name:ident) => {

@@ -1,4 +1,4 @@
-//! What the programs of these tests share: opinions that owe nothing to the compiler of datatypes.
+//! Helpers that the test programs share. Their results do not depend on the datatype compiler.
 #![cfg(feature = "mpi")]
 
 use std::{ops::Range, os::raw::c_int};
@@ -12,8 +12,8 @@ use mpi::{
 
 /// Runs the scenario that the command line names, and prints `ok` at its end.
 pub fn run(scenario: impl FnOnce(&str)) {
-    // A rank that fails ends at once, and mpiexec ends the others: unwinding would wait for them in
-    // `MPI_Finalize`.
+    // A rank that fails exits at once, and mpiexec ends the others. Unwinding would wait for the other ranks
+    // in `MPI_Finalize`.
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         print(panic);
@@ -23,10 +23,10 @@ pub fn run(scenario: impl FnOnce(&str)) {
     println!("ok");
 }
 
-/// The scenario with all ranks; MPI is initialized before and finalized after it.
+/// Runs the scenario with the world communicator. MPI is initialized before and finalized after it.
 ///
 /// # Panics
-/// Where MPI has been initialized.
+/// If MPI has been initialized before.
 pub fn with_world(scenario: impl FnOnce(&SimpleCommunicator)) {
     let universe = mpi::initialize().expect("MPI is initialized once");
     let world = universe.world();
@@ -34,12 +34,13 @@ pub fn with_world(scenario: impl FnOnce(&SimpleCommunicator)) {
     world.barrier();
 }
 
-/// Whether the tests that try a choice of cases try all of them: `DTYPE_LONG=1`.
+/// Returns `true` if `DTYPE_LONG` is set: tests that otherwise try some of their cases then try all.
 pub fn is_long() -> bool {
     std::env::var_os("DTYPE_LONG").is_some()
 }
 
-/// Whether an error says that these bytes were expected and those came, or more.
+/// Returns `true` if the error reports that `expected` bytes were expected and `found` bytes came. If the
+/// error does not say how many came, `found` must be more than `expected`.
 pub fn is_misfit(error: &Error, expected: usize, found: usize) -> bool {
     match error {
         Error::Fit { expected: own, found: None, .. } => *own == expected && expected < found,
@@ -48,10 +49,10 @@ pub fn is_misfit(error: &Error, expected: usize, found: usize) -> bool {
     }
 }
 
-/// Which bytes of a type travel, from how the compiler has laid it out: an opinion that owes nothing to the
-/// derive.
+/// The bytes of a type that travel, according to the offsets that the compiler gives. The derive has no part
+/// in this, so that its result can be compared.
 pub trait Cover {
-    /// Appends the ranges of bytes of a value at `at`, in the order of travel.
+    /// Appends the byte ranges of a value at offset `at`, in the order in which they travel.
     fn cover(at: usize, bytes: &mut Vec<Range<usize>>);
 }
 
@@ -86,12 +87,12 @@ tuples! { A 0 }
 tuples! { A 0 B 1 }
 tuples! { A 0 B 1 C 2 }
 
-/// Bytes that differ from those of any other `which`, most of them.
+/// Returns `size` bytes, most of which differ from those of any other `which`.
 pub fn memory(which: usize, size: usize) -> Vec<u8> {
     (0..size).map(|i| (i.wrapping_mul(167) + which.wrapping_mul(59) + (i >> 8)) as u8).collect()
 }
 
-/// What `MPI_Pack` makes of `count` values at `source`.
+/// Returns the bytes that `MPI_Pack` makes of `count` values at `source`.
 pub fn mpi_pack(source: *const u8, count: usize, datatype: MPI_Datatype, size: usize) -> Vec<u8> {
     let mut packed = vec![0u8; size + 64];
     let mut position = 0;
@@ -111,20 +112,22 @@ pub fn mpi_pack(source: *const u8, count: usize, datatype: MPI_Datatype, size: u
     packed
 }
 
-/// Whether the library is this one, of this major version: its text is `MPICH Version:      5.0.2…` or `Open
-/// MPI v4.1.4, …`.
+/// Returns `true` if the MPI library has this name and major version. The version text of a library is
+/// `MPICH Version:      5.0.2…` or `Open MPI v4.1.4, …`.
 pub fn is_library(name: &str, major: u32) -> bool {
     let text = mpi::environment::library_version().unwrap_or_default();
     let version = text.strip_prefix(name).map(|rest| rest.trim_start_matches(|c: char| !c.is_ascii_digit()));
     version.is_some_and(|version| version.starts_with(&format!("{major}.")))
 }
 
-/// What MPI has packed in a process of many datatypes is what it should be. From the 512th datatype of a
-/// process on, MPICH 4.0.2 packs whole multiples of some element size only, and forgets the rest: a loop over
-/// MPI_Type_contiguous and MPI_Pack in C shows it. It transfers all of them well.
+/// Checks the bytes that MPI packed in a process with many datatypes.
+///
+/// From the 512th datatype of a process on, MPICH 4.0.2 packs only whole multiples of some element size and
+/// omits the rest: a loop over MPI_Type_contiguous and MPI_Pack in C shows this. So up to 15 bytes may be
+/// missing at the end. MPICH transfers all of these datatypes correctly.
 ///
 /// # Panics
-/// Where it is something else: a test has failed.
+/// If the bytes differ in any other way.
 pub fn packed_by_many(packed: &[u8], expected: &[u8], name: &str) {
     assert!(expected.starts_with(packed), "{name}: {packed:?} instead of {expected:?}");
     assert!(expected.len() - packed.len() < 16, "{name}: {packed:?} instead of {expected:?}");

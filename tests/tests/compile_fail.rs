@@ -1,21 +1,37 @@
-//! What the macros refuse, and in which words: each case beside its message in `ui/`.
+//! The errors that the macros report: each case in `ui/` stands beside its expected message.
 //!
-//! Most need no MPI, and are run without it; those of messages need it. After a change of a message:
-//! `TRYBUILD=overwrite cargo test -p dtype-tests --test compile_fail`, with `--no-default-features` and
-//! without, and read the difference.
+//! Most cases need no MPI, and run without the feature `mpi`. The topic `messages` needs it. After a change
+//! of a message, run `TRYBUILD=overwrite cargo test -p dtype-tests --test compile_fail` with and without
+//! `--no-default-features`, and read the difference. A brief run of `cargo xtask test` takes every fourth
+//! case.
+
+use std::{env, fs, path::PathBuf};
+
+/// Returns the cases of a topic, in order.
+fn cases(topic: &str) -> impl Iterator<Item = PathBuf> {
+    let folder = PathBuf::from("ui").join(topic);
+    let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut all: Vec<_> = entries.map(|entry| entry.expect("an entry of the folder").path()).collect();
+    all.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    assert!(!all.is_empty(), "{}: no case", folder.display());
+    all.sort();
+    let step = if env::var_os(xtask::launch::BRIEF).is_some() { 4 } else { 1 };
+    all.into_iter().step_by(step)
+}
 
 #[test]
 #[cfg(feature = "mpi")]
 fn what_cannot_be_sent_or_received_says_why() {
-    trybuild::TestCases::new().compile_fail("ui/messages/*.rs");
+    let tests = trybuild::TestCases::new();
+    cases("messages").for_each(|case| tests.compile_fail(case));
 }
 
 #[test]
 #[cfg(not(feature = "mpi"))]
 fn every_refusal_names_the_place_the_reason_and_what_to_do() {
-    let cases = trybuild::TestCases::new();
-    cases.pass("ui/pass/*.rs");
+    let tests = trybuild::TestCases::new();
+    cases("pass").for_each(|case| tests.pass(case));
     for topic in ["fields", "enums", "items", "attributes", "changed", "layout", "received"] {
-        cases.compile_fail(format!("ui/{topic}/*.rs"));
+        cases(topic).for_each(|case| tests.compile_fail(case));
     }
 }

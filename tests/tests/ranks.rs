@@ -1,4 +1,4 @@
-//! The multi-rank tests: starts the scenarios of `src/main.rs` through `mpiexec`.
+//! The multi-rank tests: they start the scenarios of `src/ranks` and `src/generated` through `mpiexec`.
 #![cfg(feature = "mpi")]
 
 use std::{
@@ -29,7 +29,8 @@ fn run(command: &mut Command) -> Finished {
     launch::run(command, Duration::from_mins(minutes)).expect("mpiexec can be started")
 }
 
-/// The scenario ends well on every rank, and the library has nothing to say, of leaks in particular.
+/// Checks that the scenario ends well on every rank, and that the library prints nothing, such as a report of
+/// leaks.
 fn passes(name: &str, ranks: usize) {
     ended_well(&start(name, ranks), ranks);
 }
@@ -46,7 +47,7 @@ fn ended_well(finished: &Finished, ranks: usize) {
 
 #[test]
 fn slices_of_every_type_go_round_the_ring() {
-    for ranks in [1, 2, 4] {
+    for &ranks in launch::sample(&[1, 2, 4]) {
         passes("ring", ranks);
     }
 }
@@ -56,7 +57,7 @@ fn structs_of_one_signature_are_received_as_one_another() {
     passes("equivalents", 1);
 }
 
-/// A scenario of the structs that are generated: another choice with `DTYPE_SEED=7 cargo test …`.
+/// Checks a scenario of the generated structs. `DTYPE_SEED=7 cargo test …` generates other ones.
 fn generated_passes(name: &str) {
     ended_well(&run(&mut started(env!("CARGO_BIN_EXE_generated"), name, 2)), 2);
 }
@@ -66,13 +67,13 @@ fn random_structs_travel_byte_for_byte_and_nothing_else_changes() {
     generated_passes("ring");
 }
 
-/// In pairs of counts of which the lengths coincide, and in others; with `DTYPE_LONG=1` in all up to 200.
+/// Tests pairs of counts whose lengths coincide, and others. With `DTYPE_LONG=1`, tests all pairs up to 200.
 #[test]
 fn generated_types_arrive_as_they_were_or_not_at_all() {
     generated_passes("pairs");
 }
 
-/// Another choice with `DTYPE_SEED`, too.
+/// `DTYPE_SEED` generates other layouts here, too.
 #[test]
 fn random_layouts_are_packed_as_by_a_loop_and_arrive_where_the_loop_would_put_them() {
     passes("random-layouts", 2);
@@ -80,7 +81,7 @@ fn random_layouts_are_packed_as_by_a_loop_and_arrive_where_the_loop_would_put_th
 
 #[test]
 fn views_of_every_kind_of_source_are_received_as_views_of_any_other() {
-    for ranks in [1, 3] {
+    for &ranks in launch::sample(&[1, 3]) {
         passes("sources", ranks);
         passes("several", ranks);
     }
@@ -93,21 +94,21 @@ fn subarrays_and_darrays_are_those_of_mpi() {
 
 #[test]
 fn skipped_fields_are_not_touched() {
-    for ranks in [1, 3] {
+    for &ranks in launch::sample(&[1, 3]) {
         passes("skipped", ranks);
     }
 }
 
 #[test]
 fn collective_calls_take_every_type() {
-    for ranks in [2, 3] {
+    for &ranks in launch::sample(&[2, 3]) {
         passes("collectives", ranks);
     }
 }
 
 #[test]
 fn pieces_of_arrays_arrive_and_nothing_else_changes() {
-    for ranks in [2, 4] {
+    for &ranks in launch::sample(&[2, 4]) {
         passes("views", ranks);
     }
 }
@@ -159,21 +160,21 @@ fn a_hundred_thousand_cycles_lose_no_handle() {
 
 #[test]
 fn complex_numbers_arrive_from_any_stride() {
-    for ranks in [1, 2] {
+    for &ranks in launch::sample(&[1, 2]) {
         passes("wires-complex", ranks);
     }
 }
 
 #[test]
 fn slices_of_every_type_travel_on_every_wire_with_every_call() {
-    for ranks in [1, 2, 3, 4] {
+    for &ranks in launch::sample(&[1, 2, 3, 4]) {
         passes("wires", ranks);
     }
 }
 
 #[test]
 fn views_and_data_travel_on_wires_into_others() {
-    for ranks in [1, 3] {
+    for &ranks in launch::sample(&[1, 3]) {
         passes("wires-views", ranks);
     }
 }
@@ -183,7 +184,7 @@ fn what_does_not_fit_is_an_error_and_the_destination_as_it_was() {
     passes("wires-misfits", 2);
 }
 
-/// Whatever a table says is the fastest, what is sent arrives, and what does not fit does not.
+/// Messages arrive, and those that do not fit are errors, whichever wire a table calls the fastest.
 #[test]
 fn messages_arrive_with_any_table_of_wires() {
     let rows = ["strided 8 64 typed", "nested 8 64 typed", "listed 8 64 typed"];
@@ -197,10 +198,10 @@ fn messages_arrive_with_any_table_of_wires() {
     }
 }
 
-/// Also where ranks are on different nodes, as MPICH can be told that they are.
+/// Ranks on different nodes are tested as well: MPICH can simulate them.
 #[test]
 fn what_is_fastest_is_measured_and_all_ranks_agree_on_it() {
-    for ranks in [1, 2, 4] {
+    for &ranks in launch::sample(&[1, 2, 4]) {
         passes("wires-measured", ranks);
     }
     for nodes in ["MPIR_CVAR_NOLOCAL", "MPIR_CVAR_ODD_EVEN_CLIQUES"] {
@@ -215,7 +216,7 @@ fn table_file(name: &str, text: &str) -> PathBuf {
     file
 }
 
-/// Whoever names a table is told what is wrong with it, by the first message for which it matters.
+/// If the table that a user names is broken, the first call that uses it returns an error that says why.
 #[test]
 fn a_table_of_wires_that_cannot_be_used_is_an_error_that_says_why() {
     let broken = table_file("broken", "mpich-4 strided 8 64 typed\nmpich-4 strided 8 64 quickly\n");
@@ -232,45 +233,45 @@ fn a_table_of_wires_that_cannot_be_used_is_an_error_that_says_why() {
 
 #[test]
 fn packed_collectives_take_any_number_of_values_and_end_where_they_do_not_fit() {
-    for ranks in [1, 2, 3, 4] {
+    for &ranks in launch::sample(&[1, 2, 3, 4]) {
         passes("wires-collectives", ranks);
     }
 }
 
 #[test]
 fn collectives_with_promised_sizes_bring_the_same() {
-    for ranks in [1, 2, 3] {
+    for &ranks in launch::sample(&[1, 2, 3]) {
         passes("wires-exact", ranks);
     }
     ended_well(&run(scenario("wires-exact", 2).env("DTYPE_CHECK", "1")), 2);
 }
 
-/// Calls and bytes, as a profiling layer counts them: with 64 ranks if `DTYPE_LONG` is set.
+/// Counts calls and bytes in the profiling interface: with `DTYPE_LONG`, on up to 64 ranks.
 #[test]
 fn collectives_cost_what_is_said_of_them() {
     let more: &[usize] = if std::env::var_os("DTYPE_LONG").is_some() { &[16, 64] } else { &[] };
-    for ranks in [2, 3, 8].iter().chain(more) {
+    for ranks in launch::sample(&[2, 3, 8]).iter().chain(more) {
         passes("wires-counts", *ranks);
     }
 }
 
 #[test]
 fn collectives_take_nothing_from_and_for_any_ranks() {
-    for ranks in [1, 2, 3, 4] {
+    for &ranks in launch::sample(&[1, 2, 3, 4]) {
         passes("wires-nothing", ranks);
     }
 }
 
 #[test]
 fn a_rank_that_sends_less_than_it_announces_is_told_of() {
-    for ranks in [2, 3, 4] {
+    for &ranks in launch::sample(&[2, 3, 4]) {
         passes("hostile-liars", ranks);
     }
 }
 
 #[test]
 fn what_traits_of_the_program_say_is_believed_once() {
-    for ranks in [1, 2, 4] {
+    for &ranks in launch::sample(&[1, 2, 4]) {
         passes("hostile-fickle", ranks);
     }
 }
@@ -283,14 +284,14 @@ fn what_travels_as_bytes_is_the_same_on_every_wire() {
 
 #[test]
 fn random_programs_of_our_calls_have_the_outcome_that_mpi_determines() {
-    for ranks in [1, 2, 3] {
+    for &ranks in launch::sample(&[1, 2, 3]) {
         passes("matching", ranks);
         passes("matching-threads", ranks);
     }
 }
 
-/// Where Open MPI may read the memory of the sender, as it does by default; with `DTYPE_LONG=1`, if there is
-/// valgrind.
+/// Runs only with `DTYPE_LONG=1`, and if valgrind is installed. Open MPI may read the memory of the sender,
+/// as it does by default.
 #[test]
 fn messages_that_are_too_long_write_to_nobody_elses_memory() {
     let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
@@ -314,14 +315,14 @@ fn messages_that_are_too_long_write_to_nobody_elses_memory() {
     assert_eq!(finished.output.matches("ok\n").count(), 2, "{}", finished.output);
 }
 
-/// Messages of any length are errors; also where one process reads the memory of the other, which the other
-/// tests do without.
+/// Messages of wrong lengths are errors, even if one process reads the memory of the other. The other tests
+/// disable such reads.
 #[test]
 fn hostile_peers_cause_errors_and_nothing_else() {
     for (name, ranks) in [("hostile-lengths", 2), ("hostile-segments", 2)] {
         let mut command = scenario(name, ranks);
         let finished = run(command.env_remove("OMPI_MCA_btl_vader_single_copy_mechanism"));
-        // A library may say that it cannot do so here.
+        // A library may print that it cannot read the other process's memory here.
         assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
         assert_eq!(
             finished.output.lines().filter(|line| *line == "ok").count(),
@@ -337,8 +338,8 @@ fn checked_messages_say_what_they_hold() {
     let checked = |name, ranks| ended_well(&run(scenario(name, ranks).env("DTYPE_CHECK", "1")), ranks);
     checked("wires-checked", 2);
     checked("wires-views", 3);
-    // Programs that are right stay so.
-    for ranks in [1, 2, 3] {
+    // Correct programs still pass.
+    for &ranks in launch::sample(&[1, 2, 3]) {
         checked("matching", ranks);
     }
     checked("matching-threads", 2);
@@ -349,7 +350,7 @@ fn checked_messages_say_what_they_hold() {
 
 #[test]
 fn mistakes_are_values_and_the_program_keeps_its_error_handlers() {
-    for ranks in [1, 2] {
+    for &ranks in launch::sample(&[1, 2]) {
         passes("host-errors", ranks);
         passes("host-nobody", ranks);
     }
@@ -363,7 +364,7 @@ fn other_threads_than_the_main_one_get_an_error_where_mpi_was_initialized_for_on
     passes("host-thread", 1);
 }
 
-/// What libraries say of requests that nobody has waited for is their affair.
+/// The output is not checked, because a library may report requests that were never waited for.
 #[test]
 fn requests_may_outlive_mpi() {
     let finished = start("host-end", 2);
@@ -386,7 +387,7 @@ fn more_values_than_an_mpi_count_travel() {
     passes_in_memory("wires-beyond-counts", 12);
 }
 
-/// With `DTYPE_LONG=1`: it takes minutes where a library copies by the byte.
+/// Runs only with `DTYPE_LONG=1`, because a library that copies by the byte takes minutes.
 #[test]
 fn more_bytes_than_an_unsigned_int_counts_travel() {
     if std::env::var_os("DTYPE_LONG").is_some() {
@@ -394,7 +395,8 @@ fn more_bytes_than_an_unsigned_int_counts_travel() {
     }
 }
 
-/// As [`passes`] on two ranks, where there is so much memory; otherwise this says so. One at a time.
+/// Like [`passes`] on two ranks, one such scenario at a time. If there is too little memory, prints that the
+/// scenario is not run.
 fn passes_in_memory(scenario: &str, gibibytes: u64) {
     static ONE_AT_A_TIME: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -415,21 +417,21 @@ fn threads_exchange_long_messages_and_build_datatypes_at_the_same_time() {
 
 #[test]
 fn alltoallw_takes_layouts() {
-    for ranks in [2, 3] {
+    for &ranks in launch::sample(&[2, 3]) {
         passes("alltoallw", ranks);
     }
 }
 
 #[test]
 fn reduce_takes_structs_with_an_operation_of_ones_own() {
-    for ranks in [2, 3] {
+    for &ranks in launch::sample(&[2, 3]) {
         passes("reduce", ranks);
     }
 }
 
 #[test]
 fn one_sided_calls_take_layouts_and_the_target_can_be_told_of_them() {
-    for ranks in [2, 3] {
+    for &ranks in launch::sample(&[2, 3]) {
         passes("one-sided", ranks);
     }
 }
@@ -437,28 +439,28 @@ fn one_sided_calls_take_layouts_and_the_target_can_be_told_of_them() {
 #[test]
 fn normalized_datatypes_are_made_of_what_they_were_made_of() {
     passes("external-file", 1);
-    for ranks in [2, 3] {
+    for &ranks in launch::sample(&[2, 3]) {
         passes("largest-and-where", ranks);
     }
 }
 
 #[test]
 fn a_file_seen_through_a_layout_is_written_and_read_back() {
-    for ranks in [2, 3] {
+    for &ranks in launch::sample(&[2, 3]) {
         passes("file", ranks);
     }
 }
 
 #[test]
 fn neighbourhood_collectives_take_layouts() {
-    for ranks in [2, 4] {
+    for &ranks in launch::sample(&[2, 4]) {
         passes("neighbourhood", ranks);
     }
 }
 
 #[test]
 fn values_cross_an_intercommunicator() {
-    for ranks in [2, 3] {
+    for &ranks in launch::sample(&[2, 3]) {
         passes("between-groups", ranks);
     }
 }
@@ -473,11 +475,11 @@ fn before_and_after_mpi_there_are_errors() {
     passes("before-and-after", 1);
 }
 
-/// In libraries that have sessions. (MPICH 4.0.2 dies in `MPI_Comm_create` of a communicator that a session
-/// has made of one process.)
+/// Needs a library that has sessions; with others, the scenario ends at once. MPICH 4.0.2 crashes in
+/// `MPI_Comm_create` of a communicator that a session has made of one process.
 #[test]
 fn programs_of_sessions_are_served() {
-    for ranks in [2, 3] {
+    for &ranks in launch::sample(&[2, 3]) {
         passes("session", ranks);
     }
 }
@@ -487,13 +489,13 @@ fn finalizing_frees_every_datatype_once() {
     passes("freed", 2);
 }
 
-/// MPICH reports leaked datatypes whenever it ends, so every other test here also shows that we leak none.
-/// Open MPI 4 has no such report, which is why `finalizing_frees_every_datatype_once` counts.
+/// MPICH reports leaked datatypes at its end, so every other test here also shows that this library leaks
+/// none. Open MPI 4 has no such report, so `finalizing_frees_every_datatype_once` counts the freed datatypes.
 #[test]
 fn mpich_would_report_a_leaked_datatype() {
     let version = Command::new(launch::mpiexec()).arg("--version").output().expect("mpiexec can be started");
     let version = String::from_utf8_lossy(&version.stdout);
-    // Debian's is built to say so; the newest, from PyPI, is not.
+    // Debian's build reports leaks; the newest one, from PyPI, does not.
     let reports = version.contains("HYDRA")
         && version.lines().any(|line| line.trim().starts_with("Version:") && line.contains(" 4."));
     let finished = start("leak", 1);

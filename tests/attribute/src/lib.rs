@@ -1,5 +1,4 @@
-//! An attribute macro that does what any attribute macro may do: it puts another item in the place of its
-//! own.
+//! An attribute macro that replaces its item by another one, as any attribute macro may.
 
 use proc_macro::TokenStream;
 

@@ -1,6 +1,6 @@
-//! Random structs, made by `build/structs.rs`, between ranks: `mpiexec -n 2 generated ring`.
+//! Scenarios for random structs, which `build/structs.rs` writes: `mpiexec -n 2 generated ring`.
 //!
-//! A program of their own, since they take longer to compile than all others.
+//! They are a program of their own, because the structs take longer to compile than all other scenarios.
 
 mod pairs;
 mod ring;
@@ -21,7 +21,7 @@ fn main() {
 /// A length that the macro cannot see.
 const LENGTH: usize = 3;
 
-/// Solved at each instantiation.
+/// A generic struct, solved for each instantiation.
 #[derive(MpiDatatype)]
 #[allow(dead_code)]
 pub struct Generic<T, const N: usize> {
@@ -38,12 +38,12 @@ impl<T: Cover, const N: usize> Cover for Generic<T, N> {
     }
 }
 
-/// What is done with every struct.
+/// An action on every struct.
 pub trait Visit {
     fn visit<T: MpiDatatype + Cover>(&self);
 }
 
-/// Written by `build/structs.rs`, for nobody to read.
+/// The code that `build/structs.rs` writes.
 #[allow(clippy::all, clippy::pedantic, clippy::restriction)]
 mod structs {
     use std::ops::Range;

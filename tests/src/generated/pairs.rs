@@ -1,6 +1,7 @@
-//! Generated types on every wire, in every pair of counts: right values, or an error and nothing written.
+//! Generated types on every wire, for pairs of counts: either the right values arrive, or the receive is an
+//! error and writes nothing.
 //!
-//! What is right says [`Cover`], which knows from the compiler alone which bytes of a type travel.
+//! [`Cover`] says which values are right: it learns from the compiler alone which bytes of a type travel.
 
 use std::{any::type_name, cell::Cell, fmt, os::raw::c_int};
 
@@ -16,17 +17,17 @@ use mpi::{
 use crate::{SEED, Visit, for_each};
 
 unsafe extern "C" {
-    /// `MPI_ERRORS_RETURN`.
+    /// Returns `MPI_ERRORS_RETURN`.
     fn c_errors_return() -> ffi::MPI_Errhandler;
 }
 
-/// Types of which values can be made, at least.
+/// The least number of types whose values must travel.
 const TYPES: usize = 300;
 
-/// The most values of a message.
+/// The largest number of values in a message.
 const MOST: usize = 200;
 
-/// Pairs of counts for each type, but with `DTYPE_LONG=1`, when it is all of them.
+/// The number of pairs of counts for each type, unless `DTYPE_LONG=1` selects all pairs.
 const SOME: usize = 25;
 
 pub fn pairs(world: &SimpleCommunicator) {
@@ -38,16 +39,16 @@ pub fn pairs(world: &SimpleCommunicator) {
 
 struct Pairs<'a> {
     world: &'a SimpleCommunicator,
-    /// Whether it is all pairs of counts.
+    /// `true` if all pairs of counts are tested.
     all: bool,
-    /// How many types have travelled.
+    /// The number of types that have travelled.
     types: Cell<usize>,
 }
 
 impl Visit for Pairs<'_> {
     fn visit<T: MpiDatatype + Cover>(&self) {
         if !T::FACTS.complete {
-            // There is no value to be had of the types of skipped fields.
+            // The test cannot make values of the types of skipped fields.
             return;
         }
         self.types.set(self.types.get() + 1);
@@ -61,7 +62,8 @@ impl Visit for Pairs<'_> {
             end = end.max(range.end);
             follows
         });
-        // Empty fields at other places may keep values from lying as they travel.
+        // The converse need not hold: because of an empty field at another offset, a type may not count as
+        // dense.
         let lies_as_it_travels = T::FACTS.dense || T::BYTES;
         assert!(!lies_as_it_travels || in_a_row && wire_size == size_of::<T>(), "{name}");
         let (own, mut into) = (values::<T>(1), values::<T>(2));
@@ -76,7 +78,8 @@ impl Visit for Pairs<'_> {
 }
 
 impl Pairs<'_> {
-    /// Pairs of counts: all, or some, those among them of which the lengths coincide in one way or another.
+    /// Returns the pairs of counts to test: all pairs, or `SOME` of them. `SOME` pairs include those for
+    /// which the bytes in memory of one count equal the packed bytes of the other.
     fn pairs(&self, packed: usize, size: usize) -> Vec<(usize, usize)> {
         if self.all {
             return (0..=MOST).flat_map(|sent| (0..=MOST).map(move |received| (sent, received))).collect();
@@ -98,22 +101,22 @@ impl Pairs<'_> {
 
 struct Case<'a> {
     name: &'a str,
-    /// Bytes of a value that travel.
+    /// The number of bytes of a value that travel.
     wire_size: usize,
-    /// Whether these are its memory.
+    /// `true` if the packed bytes of a value are its bytes in memory.
     lies_as_it_travels: bool,
     sent: usize,
     received: usize,
-    /// The values sent, and those that are there before, packed.
+    /// The packed bytes of the values sent, and of the destination before the receive.
     right: &'a [u8],
     before: &'a [u8],
 }
 
-/// Values of any bytes, but where a type has no such value.
+/// Returns `MOST` values of arbitrary bytes. Bytes that are not a valid value are replaced by zeros.
 fn values<T: MpiDatatype>(which: usize) -> Vec<T> {
     let mut values = Vec::<T>::with_capacity(MOST);
-    // SAFETY: numbers, `bool` and `char`, arrays and tuples of them: all may be zero, and so is their
-    // padding.
+    // SAFETY: the types consist of numbers, `bool` and `char`, and arrays and tuples of them. Zero bytes are
+    // a valid value of each; the padding is zero, too.
     unsafe {
         values.as_mut_ptr().write_bytes(0, MOST);
         values.set_len(MOST);
@@ -172,7 +175,7 @@ impl Case<'_> {
         }
     }
 
-    /// With `MPI_Recv` and the datatype of the type.
+    /// Receives with `MPI_Recv` and the datatype of the type.
     fn receive_plainly<T: MpiDatatype + Cover>(&self, from: &Process<'_>, plain: &mut Plain, wire: Wire) {
         let says = fmt::from_fn(|f| {
             write!(f, "{}: {} to a plain {} on {wire:?}", self.name, self.sent, self.received)
@@ -189,7 +192,7 @@ impl Case<'_> {
             code
         };
         if code != ffi::MPI_SUCCESS as c_int {
-            // MPICH 4 and 5 report an error also of long packed messages that fit.
+            // MPICH 4 and 5 also report an error for long packed messages that fit.
             let is_long = wire != Wire::Typed && self.sent * self.wire_size > 4 << 10;
             assert!(self.sent > self.received || is_long, "{says}");
             plain.found.copy_from_slice(&plain.before);
@@ -197,7 +200,7 @@ impl Case<'_> {
         }
         assert!(self.sent <= self.received || self.wire_size == 0, "{says}");
         let size = size_of::<T>();
-        // Of more values than can be received, there is nothing.
+        // If the values have no data, more of them may be sent than received, and nothing is written.
         let come = if self.wire_size == 0 { 0 } else { self.sent * size };
         let (found, rest) = plain.found.split_at_mut(come);
         let is_right = *found == plain.expected[..come] && *rest == plain.before[come..];
@@ -208,7 +211,7 @@ impl Case<'_> {
 
 /// Memory for the values of plain receives.
 struct Plain {
-    /// What is in it before, and what all values make of it.
+    /// The bytes before each receive, and after a receive of all values.
     before: Vec<u8>,
     expected: Vec<u8>,
     found: Vec<u8>,
@@ -216,13 +219,13 @@ struct Plain {
 
 impl Plain {
     fn new<T: Cover>(values: &[T]) -> Self {
-        // More room than is told of, since libraries may write that as well.
+        // The memory is longer than the receive says, to detect a library that writes beyond it.
         let before = memory(3, size_of_val(values) + 64);
         let (mut expected, mut order) = (before.clone(), Vec::new());
         (0..values.len()).for_each(|i| T::cover(i * size_of::<T>(), &mut order));
         for range in order {
             let from = values.as_ptr().cast::<u8>().wrapping_add(range.start);
-            // SAFETY: a part of the values, all bytes of which have been written.
+            // SAFETY: the range lies within the values, all bytes of which have been written.
             unsafe { std::ptr::copy_nonoverlapping(from, expected[range.clone()].as_mut_ptr(), range.len()) };
         }
         Self { found: before.clone(), before, expected }

@@ -1,4 +1,4 @@
-//! Each struct goes to the next rank in raw memory, and of that memory only the bytes of the fields that
+//! Every struct is sent to the next rank in raw memory. Of the destination, only the bytes of the fields that
 //! travel may change, in the order in which they travel.
 
 use std::{any::type_name, os::raw::c_int};
@@ -13,10 +13,10 @@ use mpi::{ffi, raw::AsRaw, topology::SimpleCommunicator, traits::*};
 
 use crate::{SEED, Visit, for_each};
 
-/// Values of each struct in a message.
+/// The number of values in a message.
 const COUNT: usize = 3;
 
-/// Every struct goes round the ring.
+/// Sends values of every struct to the next rank of the ring.
 pub fn ring(world: &SimpleCommunicator) {
     struct Ring<'a>(&'a SimpleCommunicator);
     impl Visit for Ring<'_> {
@@ -43,7 +43,8 @@ pub fn ring(world: &SimpleCommunicator) {
     for_each(&Ring(world));
 }
 
-/// Whatever tier has solved it, the cost is that of solving its tree again, and so are the calls.
+/// Checks that solving the type's tree again gives the same cost and calls, whichever tier has solved the
+/// type.
 fn tiers_agree<T: MpiDatatype>(name: &str) {
     let solution = solve_layout(T::tree(), &T::COSTS).unwrap();
     assert_eq!((T::cost(), T::optimality()), (solution.cost, solution.optimality), "{name}");
@@ -53,7 +54,7 @@ fn tiers_agree<T: MpiDatatype>(name: &str) {
     }
 }
 
-/// Sends to the next rank and receives from the one before, as `COUNT` values of `T`.
+/// Sends to the next rank and receives from the previous one, as `COUNT` values of `T`.
 fn exchange<T: MpiDatatype>(world: &SimpleCommunicator, sent: &[u8], received: &mut [u8]) {
     let (rank, size) = (world.rank(), world.size());
     let datatype = T::datatype().unwrap().as_raw();

@@ -1,5 +1,5 @@
-//! Existing datatypes, of every constructor, decoded and normalized: MPI itself says whether they are still
-//! the same.
+//! Datatypes of every constructor are decoded and normalized. MPI shows whether the results are equivalent:
+//! it packs with them, and reports their bounds.
 
 use std::{
     ops::Range,
@@ -32,7 +32,7 @@ unsafe extern "C" {
     fn c_large(types: *mut MPI_Datatype) -> c_int;
 }
 
-/// The datatypes that a function in C gives.
+/// Returns the datatypes that a C function writes.
 fn from_c(function: unsafe extern "C" fn(*mut MPI_Datatype) -> c_int) -> Vec<MPI_Datatype> {
     // SAFETY: a constant of the library.
     let mut types = vec![unsafe { ffi::RSMPI_DATATYPE_NULL }; 64];
@@ -47,7 +47,7 @@ fn reference(datatype: MPI_Datatype) -> DatatypeRef<'static> {
     unsafe { DatatypeRef::from_raw(datatype) }
 }
 
-/// Makes datatypes by direct calls.
+/// A generator of random datatypes, which it makes by direct calls.
 struct Maker {
     random: Random,
     predefined: Vec<MPI_Datatype>,
@@ -63,12 +63,12 @@ impl Maker {
         (0..count).map(|_| self.int(range.clone())).collect()
     }
 
-    /// Places in bytes, further apart than most children are long.
+    /// Returns displacements in bytes, further apart than most children are long.
     fn places(&mut self, count: c_int) -> Vec<MPI_Aint> {
         (0..count).map(|i| (i * 200 + self.int(-20..60) * 4) as MPI_Aint).collect()
     }
 
-    /// A datatype of up to `levels` levels.
+    /// Makes a datatype of up to `levels` levels.
     fn datatype(&mut self, levels: usize) -> MPI_Datatype {
         if levels == 0 {
             return self.predefined[self.random.below(self.predefined.len())];
@@ -78,7 +78,7 @@ impl Maker {
         let constructor = self.int(0..12);
         let (lengths, places) = (self.ints(count, 0..4), self.places(count));
         let displacements = self.ints(count, -5..20);
-        // Open MPI 4.1.4 takes a stride of -1 byte for another one.
+        // Open MPI 4.1.4 mistakes a stride of -1 byte for another one.
         let stride = match self.int(-3..8) {
             -1 if bounds(old).2 == 1 => -2,
             stride => stride,
@@ -129,7 +129,7 @@ impl Maker {
                 _ => self.darray(&sizes, order, old, result),
             };
             if code != ffi::MPI_SUCCESS as c_int {
-                // Open MPI 4.1.4 makes no darray of a datatype without data.
+                // Open MPI 4.1.4 cannot make a darray of a datatype without data.
                 assert_eq!(bounds(old).0, 0, "constructor {constructor}: error code {code}");
                 ffi::MPI_Type_dup(old, result);
             }
@@ -138,8 +138,10 @@ impl Maker {
         }
     }
 
+    /// Makes a random darray.
+    ///
     /// # Safety
-    /// As for the call.
+    /// As for `MPI_Type_create_darray`: `old` is a live datatype, and `new` is valid for writes.
     unsafe fn darray(
         &mut self,
         sizes: &[c_int],
@@ -190,10 +192,11 @@ impl Maker {
     }
 }
 
-/// Bytes on both sides of where the values are.
+/// The number of bytes on each side of the values.
 const ROOM: usize = 1 << 16;
 
-/// Whether a datatype reaches no further than there is memory, and how many bytes two of it have.
+/// Returns the number of bytes of two items of a datatype, or `None` if they are too many or lie beyond the
+/// memory.
 fn fits(datatype: MPI_Datatype) -> Option<usize> {
     let (size, _, extent, lower, reach) = bounds(datatype);
     let room = ROOM as i64 / 2;
@@ -201,10 +204,11 @@ fn fits(datatype: MPI_Datatype) -> Option<usize> {
     (fits && size < 20_000).then_some(2 * size as usize)
 }
 
-/// Packed by MPI, by a plan of what was decoded, and by MPI with the normalized datatype. Gives 1 where the
-/// library itself is wrong about the original: Open MPI 4.1.4 packs two copies of few datatypes with parts
-/// that have no data, and MPICH 4.0.2 has the true extents of few datatypes with resized parts, and of all
-/// where parts without data would be.
+/// Checks that MPI, a plan of the decoded datatype, and MPI with the normalized datatype pack the same bytes.
+///
+/// Returns 1 if the library itself is wrong about the original datatype, and 0 otherwise. For a few datatypes
+/// with empty parts, Open MPI 4.1.4 packs two copies wrongly. For a few datatypes with resized parts, the
+/// true extents of MPICH 4.0.2 are too wide; in all datatypes, they include the places of empty parts.
 fn compare(datatype: MPI_Datatype, memory: &[u8]) -> usize {
     let Some(size) = fits(datatype) else { return 0 };
     let mut committed = datatype;
@@ -249,7 +253,8 @@ fn has_empty_parts(tree: &TypeTree) -> bool {
         || tree.children().iter().any(has_empty_parts)
 }
 
-/// Both datatypes put the same bytes into the same places, if no byte is covered twice.
+/// Checks that both datatypes unpack the same bytes to the same places. Skips datatypes that cover a byte
+/// twice.
 fn unpacked_alike(datatype: MPI_Datatype, normalized: MPI_Datatype, packed: &[u8], data: &Data<'_>) {
     let mut blocks = data.flatten(0..packed.len()).expect("all of it");
     blocks.sort_unstable_by_key(|block| block.offset);
@@ -258,7 +263,8 @@ fn unpacked_alike(datatype: MPI_Datatype, normalized: MPI_Datatype, packed: &[u8
     }
     let unpack = |datatype| {
         let (mut memory, mut position) = (vec![0xA5u8; 2 * ROOM], 0);
-        // SAFETY: two of the datatype lie within the memory, and have as many packed bytes.
+        // SAFETY: two items of the datatype lie within the memory, and have as many packed bytes as are
+        // passed.
         unsafe {
             let target = memory[ROOM..].as_mut_ptr().cast();
             let size = packed.len() as c_int;
@@ -270,7 +276,7 @@ fn unpacked_alike(datatype: MPI_Datatype, normalized: MPI_Datatype, packed: &[u8
     assert!(unpack(datatype) == unpack(normalized), "unpacked {}", packed.len());
 }
 
-/// Errors of MPI are returned from now on: what a library refuses can be seen.
+/// Makes MPI return its errors, so that the test sees when a library rejects a datatype.
 fn return_errors() {
     // SAFETY: MPI is initialized.
     unsafe {
@@ -279,7 +285,7 @@ fn return_errors() {
     }
 }
 
-/// A few thousand random datatypes of all constructors, and all predefined ones.
+/// Decodes all predefined datatypes, and a few thousand random datatypes of all constructors.
 pub fn decoded() {
     return_errors();
     let predefined: Vec<_> = base_types().into_iter().map(predefined).collect();
@@ -303,7 +309,8 @@ pub fn decoded() {
     assert!(wrong < rounds / 200, "the library was wrong {wrong} times");
 }
 
-/// What was found is kept on the datatype and its duplicates; what cannot be decoded is named.
+/// A decoded tree is kept on the datatype and its duplicates. If a datatype cannot be decoded, the error says
+/// why.
 pub fn kept() {
     // SAFETY: MPI is initialized; all handles are freed once.
     unsafe {
@@ -318,7 +325,7 @@ pub fn kept() {
         ffi::MPI_Type_free(&raw mut column);
         ffi::MPI_Type_free(&raw mut copy);
         assert_eq!(Arc::strong_count(&first), 1);
-        // Normalized twice, it is one datatype.
+        // Normalizing twice gives the same datatype.
         let again = first.datatype().unwrap();
         assert!(first.datatype().unwrap().as_raw() == again.as_raw());
 
@@ -337,9 +344,9 @@ pub fn kept() {
     }
 }
 
-/// The same layout by two cost models is two datatypes with one type map, each found again.
+/// One layout has a datatype for each of two cost models, with the same type map. Each is found again.
 fn by_other_costs() {
-    // SAFETY: a predefined datatype, which nobody frees.
+    // SAFETY: a predefined datatype, which is never freed.
     let number = unsafe { DatatypeRef::from_raw(ffi::RSMPI_DOUBLE) };
     let list = UserDatatype::indexed(&[1; 3], &[0, 2, 4], &number);
     let decoded = decode(&list).unwrap();
@@ -355,7 +362,8 @@ fn by_other_costs() {
     assert_eq!(bounds(vector.as_raw()), bounds(listed.as_raw()));
 }
 
-/// What is made of each predefined datatype is made of it again, also where another one has the same values.
+/// Normalizing keeps the predefined datatype that a datatype is made of, even if another one has the same
+/// values.
 fn named() {
     // SAFETY: a constant of the library.
     let null = unsafe { ffi::RSMPI_DATATYPE_NULL };
@@ -369,17 +377,17 @@ fn named() {
         let normalized = normalize(&reference(every_other)).unwrap();
         let decoded = decode(&normalized).unwrap();
         let plan = decoded.plan().unwrap();
-        // Bytes of any number, and of any flag.
+        // The bytes are valid for any number, and for any flag.
         let memory: Vec<u8> = (0..256).map(|i| (i % 2) as u8).collect();
         let data = Data::new(&plan, 1, &memory, 0).unwrap();
-        // Of a `long double` some bytes mean nothing; MPICH 5 takes all numbers of 16 bytes for such.
+        // Some bytes of a `long double` have no meaning. MPICH 5 treats all numbers of 16 bytes like this.
         let is_long = base.mpi_name().contains("LONG_DOUBLE")
             || is_library("MPICH", 5) && base.pair().is_none() && base.alignment() == 16;
         if !is_long {
             let packed = mpi_pack(memory.as_ptr(), 1, normalized.as_raw(), data.packed_size());
             assert_eq!(packed, data.pack(), "{base}");
         }
-        // In MPICH both names are one handle.
+        // In MPICH, both names have one handle.
         let twin = |base| if base == BaseType::CComplex { BaseType::C32 } else { base };
         let TypeTree::Vector { count: 3, stride, child } = decoded.tree() else { panic!("{decoded:?}") };
         assert!(matches!(**child, TypeTree::Leaf(leaf) if twin(leaf) == twin(base)), "{base}: {decoded:?}");
@@ -399,17 +407,17 @@ fn named() {
             (Err(Error::Representation { base: found }), None) => assert!(found.external_size().is_none()),
             (result, _) => panic!("{base}: {result:?}"),
         }
-        // SAFETY: it was made above.
+        // SAFETY: the datatype was made above.
         unsafe { ffi::MPI_Type_free(&raw mut every_other) };
     }
 }
 
-/// No handle is lost over many rounds of making, decoding, normalizing and dropping.
+/// Checks that many rounds of making, decoding, normalizing and dropping datatypes lose no handle.
 pub fn cycles() {
     const ROUNDS: i32 = 100_000;
     let universe = mpi::initialize().expect("MPI is initialized once");
     for round in 0..ROUNDS {
-        // More of them than are remembered.
+        // There are more different datatypes than the cache holds.
         let (count, stride) = (2 + round % 7, 3 + round % 1009);
         // SAFETY: MPI is initialized; each handle is freed once.
         unsafe {

@@ -1,5 +1,5 @@
-//! The pack engine against MPI's own, on random trees: datatypes made by direct calls, one for each node,
-//! packed, unpacked, and packed as `external32`.
+//! The pack engine against MPI's own, on random trees. The datatype of a tree is made by direct calls, one
+//! for each node. Values are packed, unpacked, and packed as `external32`.
 
 use std::{
     ffi::CString,
@@ -19,7 +19,7 @@ mod generator;
 pub use generator::Random;
 
 impl Random {
-    /// A tree of up to `depth` levels, which covers no byte twice.
+    /// Returns a random tree of up to `depth` levels that covers no byte twice.
     fn tree(&mut self, depth: usize) -> TypeTree {
         let kind = if depth == 0 { 0 } else { 1 + self.below(4) };
         if kind == 0 {
@@ -42,7 +42,7 @@ impl Random {
         let step = child.measure().expect("a small tree").true_extent() + self.gap();
         match kind {
             1 => {
-                // Open MPI 4.1.4 takes a stride of -1 for another one.
+                // Open MPI 4.1.4 mistakes a stride of -1 for another one.
                 let backwards = if self.one_in(4) && step > 1 { -1 } else { 1 };
                 TypeTree::vector(self.below(7) as u64, backwards * step, child)
             }
@@ -58,7 +58,7 @@ impl Random {
         }
     }
 
-    /// None, mostly.
+    /// Returns a random gap in bytes, often 0.
     fn gap(&mut self) -> i64 {
         [0, 0, 8, 3, 40][self.below(5)]
     }
@@ -68,17 +68,18 @@ unsafe extern "C" {
     fn c_named(name: *const c_char) -> MPI_Datatype;
 }
 
-/// The predefined datatype of a base type, by its name.
+/// Returns the predefined datatype of a base type, by its MPI name.
 pub fn predefined(base: BaseType) -> MPI_Datatype {
     let name = CString::new(base.mpi_name()).expect("a name");
-    // SAFETY: it reads the name.
+    // SAFETY: the function reads the C string.
     unsafe { c_named(name.as_ptr()) }
 }
 
-/// Whether the library has it: Open MPI gives what it was built without a size of 0.
+/// Returns `true` if the library has the base type. In Open MPI, a base type without support has size 0.
 pub fn has(base: BaseType) -> bool {
     let (datatype, mut size) = (predefined(base), 0);
-    // SAFETY: a constant of the library; a predefined datatype, of which the size goes to a local.
+    // SAFETY: the null handle is a constant of the library; the datatype is predefined, and its size is
+    // written to a local.
     unsafe {
         datatype != ffi::RSMPI_DATATYPE_NULL && {
             ffi::MPI_Type_size(datatype, &raw mut size);
@@ -87,9 +88,10 @@ pub fn has(base: BaseType) -> bool {
     }
 }
 
-/// The base types that the library has, and copies as they are from any stride. Of a `long double` MPICH
-/// packs only the ten bytes that mean something, and MPICH 5 of all numbers of 16 bytes; Open MPI 5.0 takes
-/// strides of complex numbers for multiples of their size.
+/// Returns the base types that the library has, and whose values it copies unchanged from any stride.
+///
+/// MPICH packs only the ten significant bytes of a `long double`, and MPICH 5 treats all numbers of 16 bytes
+/// like this. Open MPI 5.0 takes strides of complex numbers for multiples of their size.
 pub fn base_types() -> Vec<BaseType> {
     let is_torn = |base: BaseType| {
         is_library("Open MPI", 5) && base.pair().is_none() && base.alignment() < base.size()
@@ -98,12 +100,12 @@ pub fn base_types() -> Vec<BaseType> {
     BaseType::all().filter(|base| base.external_size().is_some() && has(*base) && !is_torn(*base)).collect()
 }
 
-/// The datatype of a tree, a call for each node, and all that were made.
+/// Makes the datatype of a tree with one call for each node. Appends every datatype that it makes to `made`.
 fn datatype(tree: &TypeTree, made: &mut Vec<MPI_Datatype>) -> MPI_Datatype {
     let several = |children: &[MPI_Datatype], places: &[i64], made: &mut Vec<MPI_Datatype>| {
         let lengths = vec![1 as c_int; children.len()];
         let places: Vec<MPI_Aint> = places.iter().map(|at| *at as MPI_Aint).collect();
-        // SAFETY: three lists of that many; the result goes to a local.
+        // SAFETY: each of the three lists has `children.len()` entries; the result is written to a local.
         let all = unsafe {
             let mut all = ffi::RSMPI_DATATYPE_NULL;
             let (lengths, places) = (lengths.as_ptr(), places.as_ptr());
@@ -120,7 +122,7 @@ fn datatype(tree: &TypeTree, made: &mut Vec<MPI_Datatype>) -> MPI_Datatype {
         all
     };
     let vector = |count: u64, stride: i64, child: MPI_Datatype, made: &mut Vec<MPI_Datatype>| {
-        // SAFETY: the result goes to a local.
+        // SAFETY: the result is written to a local.
         let vector = unsafe {
             let mut vector = ffi::RSMPI_DATATYPE_NULL;
             ffi::MPI_Type_create_hvector(count as c_int, 1, stride as MPI_Aint, child, &raw mut vector);
@@ -151,25 +153,26 @@ fn datatype(tree: &TypeTree, made: &mut Vec<MPI_Datatype>) -> MPI_Datatype {
     }
 }
 
-/// Appends what `MPI_Pack_external` makes of a value at `source`.
+/// Appends the bytes that `MPI_Pack_external` makes of a value at `source`.
 fn pack_external(source: *const u8, datatype: MPI_Datatype, packed: &mut [u8], position: &mut MPI_Aint) {
     let (name, room) = (c"external32".as_ptr().cast::<c_char>().cast_mut(), packed.len() as MPI_Aint);
-    // SAFETY: the datatype describes what is at `source`; there is room for it.
+    // SAFETY: the datatype describes the memory at `source`; there is room for the packed bytes.
     unsafe {
         let target = packed.as_mut_ptr().cast();
         ffi::MPI_Pack_external(name, source.cast(), 1, datatype, target, room, &raw mut *position);
     }
 }
 
-/// A tree as external32. MPICH 4.0.2 dies in MPI_Pack_external of any struct (eight lines of C show it);
-/// there each number is packed by itself, which is the same by definition.
+/// Returns a value at `source` as external32. MPICH 4.0.2 crashes in MPI_Pack_external of any struct (eight
+/// lines of C show this). So with MPICH each number is packed by itself, which by definition gives the same
+/// bytes.
 fn external(source: *const u8, tree: &TypeTree, datatype: MPI_Datatype, size: usize) -> Vec<u8> {
     let (mut packed, mut position) = (vec![0u8; size + 64], 0);
     if is_library("MPICH", 4) || is_library("MPICH", 5) {
         for (base, at) in tree.flatten().expect("a small tree").entries() {
             let numbers = base.pair().map_or(vec![(0, base)], Vec::from);
             for (within, base) in numbers {
-                // Of Fortran's complex numbers it turns both parts round as one.
+                // MPICH reverses the bytes of both parts of a Fortran complex number as one number.
                 let base = match base {
                     BaseType::Complex => BaseType::C32,
                     BaseType::DoubleComplex => BaseType::C64,
@@ -186,7 +189,7 @@ fn external(source: *const u8, tree: &TypeTree, datatype: MPI_Datatype, size: us
     packed
 }
 
-/// Plans pack and unpack what MPI does, also as external32.
+/// Plans pack and unpack the same bytes as MPI, also as external32.
 pub fn engine() {
     let mut random = Random(3);
     let mut compared = 0;
@@ -199,7 +202,7 @@ pub fn engine() {
         }
         let origin = (8 - measure.lower_bound.min(0)) as usize;
         let length = (origin as i64 + measure.upper_bound.max(0) + 8) as usize;
-        // Numbers whose bytes are all different, and flags that are 0 or 1: libraries may look at those.
+        // Numbers have different bytes, and flags are 0 or 1, because a library may look at a flag's value.
         let mut memory: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
         for (base, at) in tree.flatten().expect("a small tree").entries() {
             if base.plain() == Some(BaseType::Bool) {
@@ -220,8 +223,8 @@ pub fn engine() {
         unsafe { ffi::MPI_Type_commit(&raw mut datatype) };
         let source = memory[origin..].as_ptr();
         packed_by_many(&mpi_pack(source, 1, datatype, ours.len()), &ours, &name);
-        // Of MPI_WCHAR Open MPI packs four bytes, where the standard's table has two, and MPICH dies; MPICH 5
-        // of `MPI_REAL2` and of logical values of a given size, too.
+        // For MPI_WCHAR, Open MPI packs four bytes instead of the two in the standard's table, and MPICH
+        // crashes. MPICH 5 also crashes for `MPI_REAL2` and for logical types of a given size.
         let types = tree.flatten().expect("a small tree");
         let dies = |base: &BaseType| match base {
             BaseType::WChar | BaseType::Real2 | BaseType::Complex4 => true,
@@ -234,10 +237,10 @@ pub fn engine() {
             assert_eq!(external(source, &tree, datatype, ours.len()), turned, "external32 of {name}");
         }
 
-        // What MPI unpacks of ours, and we of ours.
+        // MPI and the plan both unpack the bytes that the plan has packed.
         let (mut theirs, mut copy) = (vec![0xA5; length], vec![0xA5; length]);
         let mut position = 0;
-        // SAFETY: the datatype describes what lies at the place; there are as many packed bytes.
+        // SAFETY: the datatype describes the memory at `target`, and `packed` has `size` bytes.
         unsafe {
             let (packed, target) = (ours.as_ptr().cast(), theirs[origin..].as_mut_ptr().cast());
             let size = ours.len() as c_int;
@@ -248,7 +251,7 @@ pub fn engine() {
         assert!(copy == theirs, "unpacked {name}");
         external_again(&plan, origin, &turned, &tree, &mut random);
         for datatype in &mut made {
-            // SAFETY: each is freed once; a datatype in use elsewhere is MPI's to keep.
+            // SAFETY: each is freed once; MPI keeps a datatype while another one uses it.
             unsafe { ffi::MPI_Type_free(&raw mut *datatype) };
         }
         compared += 1;
@@ -256,8 +259,7 @@ pub fn engine() {
     assert!(compared > 300, "only {compared} trees");
 }
 
-/// What has been packed as external32 is unpacked, in parts that come in any order, and packed to the same
-/// bytes again.
+/// Unpacks external32 bytes in two parts, the second one first, and packs the result to the same bytes again.
 fn external_again(plan: &Plan, origin: usize, turned: &[u8], tree: &TypeTree, random: &mut Random) {
     let measure = tree.measure().expect("a small tree");
     let length = (origin as i64 + measure.upper_bound.max(0) + 8) as usize;

@@ -1,4 +1,4 @@
-//! Values and pieces of arrays between ranks.
+//! Scenarios that exchange values and parts of arrays between ranks.
 
 use std::fmt::Debug;
 
@@ -17,7 +17,7 @@ fn neighbours(world: &SimpleCommunicator) -> (Process<'_>, Process<'_>, i32) {
     (world.process_at_rank((rank + 1) % size), world.process_at_rank(previous), previous)
 }
 
-/// A slice of every sample type goes to the next rank, between guards.
+/// Sends a slice of every sample type to the next rank, which receives it between guards.
 pub fn ring(world: &SimpleCommunicator) {
     struct Ring<'a>(&'a SimpleCommunicator);
     impl Visit for Ring<'_> {
@@ -38,8 +38,8 @@ pub fn ring(world: &SimpleCommunicator) {
     for_each_sample(&mut Ring(world));
 }
 
-/// Everything that rsmpi's own derive takes, this one takes: structs of other shapes with the same signature
-/// are received as one another, as in rsmpi's examples.
+/// The derive accepts everything that rsmpi's own derive accepts. As in rsmpi's examples, structs of
+/// different shapes with the same type signature are received as one another.
 pub fn equivalents(world: &SimpleCommunicator) {
     #[derive(MpiDatatype, Default, PartialEq, Debug)]
     struct Rust {
@@ -109,7 +109,7 @@ pub fn equivalents(world: &SimpleCommunicator) {
     become_each_other(world, &Empty, &NoneOfThem([]));
 }
 
-/// Skipped fields neither leave nor are touched on receipt, whatever they are.
+/// Skipped fields of any type are neither sent nor written on receipt.
 pub fn skipped(world: &SimpleCommunicator) {
     #[derive(MpiDatatype, Clone, Debug, PartialEq)]
     struct Node {
@@ -139,7 +139,7 @@ pub fn skipped(world: &SimpleCommunicator) {
     }
 }
 
-/// Collective calls take the types as any other buffer: strides between values are their extents.
+/// Collective calls accept every type as a buffer: the stride between values is the extent.
 pub fn collectives(world: &SimpleCommunicator) {
     fn collect<T: Sample>(world: &SimpleCommunicator) {
         let (rank, size) = (world.rank() as usize, world.size() as usize);
@@ -164,7 +164,7 @@ pub fn collectives(world: &SimpleCommunicator) {
     collect::<Aligned>(world);
     collect::<Nested>(world);
 
-    // Messages without data are messages all the same.
+    // A message without data is still a message.
     let mut nothing = [Nothing { unit: (), none: [] }; 3];
     world.process_at_rank(0).broadcast_into(&mut nothing[..]);
     let (next, previous, _) = neighbours(world);
@@ -173,7 +173,8 @@ pub fn collectives(world: &SimpleCommunicator) {
     assert_eq!(status.count(u8::equivalent_datatype()), 0);
 }
 
-/// Pieces of arrays, into pieces of another shape with the same signature; everything else stays.
+/// Parts of arrays are received into parts of another shape with the same type signature. All other elements
+/// keep their values.
 pub fn views(world: &SimpleCommunicator) {
     let (next, previous, from) = neighbours(world);
     let rank = world.rank();
@@ -187,14 +188,14 @@ pub fn views(world: &SimpleCommunicator) {
     };
     let own = matrix(rank);
 
-    // Every second element of a column into a row of another array.
+    // Every second element of a column is received into a row of another array.
     let mut line = [[-1.0; 10]; 2];
     let (column, row) = (layout!(f64[20][30] => [..;2, -2]), layout!(f64[2][10] => [1, ..]));
     send_receive_into(&column.of(&own), &next, &mut row.of_mut(&mut line), &previous);
     let expected: Vec<f64> = (0..20).step_by(2).map(|i| number(from, i, 28)).collect();
     assert_eq!(line, [[-1.0; 10], expected.try_into().unwrap()]);
 
-    // A block with steps in both dimensions, to another place.
+    // A block with steps in both dimensions is received into another place.
     let mut target = matrix(-1);
     let (block, place) =
         (layout!(f64[20][30] => [1..20;3, 2..=29;5]), layout!(f64[20][30] => [10..17, 20..26]));
@@ -209,7 +210,7 @@ pub fn views(world: &SimpleCommunicator) {
         }
     }
 
-    // Structs as elements, in four dimensions.
+    // The elements are structs, in four dimensions.
     let particles = [[[[Particle::sample(rank as usize); 3]; 2]; 4]; 2];
     let guard = Particle::sample(1000);
     let mut target = [guard; 40];
@@ -221,7 +222,7 @@ pub fn views(world: &SimpleCommunicator) {
         assert_eq!(*particle, if inside { Particle::sample(from as usize) } else { guard }, "at [{i}]");
     }
 
-    // A view against a plain slice.
+    // A view is received into a plain slice.
     let mut values = [0.0; 20];
     let column = layout!(f64[20][30] => [.., 0]);
     send_receive_into(&column.of(&own), &next, &mut values[..], &previous);

@@ -1,4 +1,5 @@
-//! A second opinion from MPI itself: what it says of our datatypes, and what its own pack makes of them.
+//! Comparisons with MPI: the sizes, bounds and envelopes that MPI reports for our datatypes, and the bytes
+//! that `MPI_Pack` makes with them.
 
 use std::{any::type_name, mem::MaybeUninit, os::raw::c_int};
 
@@ -20,7 +21,7 @@ use mpi::{
 use crate::layouts::{Memory, packed_by_mpi};
 use crate::samples::{Packed, Particle, Sample, Visit, for_each_sample};
 
-/// Size, lower bound and extent, true lower bound and true extent.
+/// Returns the size, lower bound, extent, true lower bound and true extent.
 pub fn bounds(datatype: MPI_Datatype) -> (i64, i64, i64, i64, i64) {
     let (mut size, mut lower, mut extent, mut true_lower, mut true_extent): (c_int, _, _, _, _) =
         (0, 0, 0, 0, 0);
@@ -33,7 +34,7 @@ pub fn bounds(datatype: MPI_Datatype) -> (i64, i64, i64, i64, i64) {
     (size.into(), lower as i64, extent as i64, true_lower as i64, true_extent as i64)
 }
 
-/// The combiner of a datatype, as MPI tells it.
+/// Returns the combiner of a datatype, as MPI reports it.
 fn combiner(datatype: MPI_Datatype) -> c_int {
     let (mut integers, mut addresses, mut datatypes, mut combiner) = (0, 0, 0, 0);
     // SAFETY: as in `bounds`.
@@ -49,8 +50,8 @@ fn combiner(datatype: MPI_Datatype) -> c_int {
     combiner
 }
 
-/// The combiner of a program's result, learned from a small datatype that the same call makes: the constants
-/// have other names in every library's bindings.
+/// Returns the combiner of a program's result. It is read from a small datatype made by the same call,
+/// because the constants have different names in every library's bindings.
 fn expected_combiner(program: &Program) -> c_int {
     // SAFETY: a constant of the MPI library.
     let old = unsafe { ffi::RSMPI_DOUBLE };
@@ -80,8 +81,8 @@ fn expected_combiner(program: &Program) -> c_int {
     }
 }
 
-/// Unpacks with `MPI_Unpack` into memory filled with a pattern, and checks every byte: those of the type map
-/// hold the data, all others the pattern.
+/// Unpacks with `MPI_Unpack` into memory filled with a pattern, and checks every byte: the bytes of the type
+/// map hold the data, and all others the pattern.
 fn mpi_unpack_touches_only_the_type_map(
     packed: &[u8],
     datatype: MPI_Datatype,
@@ -120,7 +121,7 @@ fn mpi_unpack_touches_only_the_type_map(
     assert!(bytes == expected, "a byte beside the type map was written");
 }
 
-/// Every sample type: size, extents, envelope, packing, and that the tiers agree.
+/// Checks every sample type: size, extents, envelope, packed bytes, and that the tiers agree.
 pub fn types() {
     struct Inspect;
     impl Visit for Inspect {
@@ -136,16 +137,16 @@ fn inspect<T: Sample>(origin: LayoutOrigin) {
     let (tree, program) = (T::tree(), T::constructor_calls());
     assert_eq!(T::layout_origin(), origin, "{name}");
     assert_eq!(tree.cost(&T::COSTS), T::cost(), "{name}");
-    // All tiers agree, and with the search over single entries.
+    // All tiers find the same cost, and so does the search over single entries.
     assert_eq!(solve_layout(tree, &T::COSTS).unwrap().cost, T::cost(), "{name}");
     assert_eq!(normalize(tree, &T::COSTS).unwrap().cost, T::cost(), "{name}");
-    // What the macro has emitted is what the same algorithms find at run time.
+    // The same algorithms find the macro's program at run time.
     let lowered = Program::lower(tree, Some(Bounds::of_extent(size_of::<T>() as i64))).unwrap();
     assert_eq!(program, &lowered, "{name}");
 
     let datatype = T::datatype().unwrap().as_raw();
     let measure = tree.measure().unwrap();
-    // MPI is told of fields, or of all bytes.
+    // The datatype consists of the fields, or of all bytes.
     let size = if T::BYTES { size_of::<T>() } else { packed_size::<T>(1) };
     assert_eq!(measure.size, size as u64, "{name}");
     let expected = (size as i64, 0, size_of::<T>() as i64, measure.lower_bound, measure.true_extent());
@@ -165,7 +166,7 @@ fn inspect<T: Sample>(origin: LayoutOrigin) {
     mpi_unpack_touches_only_the_type_map(&packed, datatype, tree, size_of::<T>());
 }
 
-/// Layouts of every form: our pack against `MPI_Pack`, the plain loop against both.
+/// Checks layouts of every form: this library, `MPI_Pack` and a plain loop pack the same bytes.
 pub fn layouts() {
     inspect_layout(&layout!(u8[7] => [2]));
     inspect_layout(&layout!(i16[7] => [1..]));
@@ -200,7 +201,7 @@ where
     let predefined = <L::Element as MpiDatatype>::tree() == &TypeTree::Leaf(BaseType::U8);
     assert!(layout.layout_origin() == LayoutOrigin::Expansion || !predefined);
 
-    // A source in which no two neighbouring bytes are alike.
+    // In the source, no two neighbouring bytes are equal.
     let memory = Memory::<L::Element>::new(0, layout.region().array_elements());
     let view = layout.of(memory.elements()).unwrap();
     let start = view.pointer() as usize - memory.bytes().as_ptr() as usize;
@@ -217,8 +218,8 @@ where
     assert_eq!(packed_by_mpi(&view), expected);
 }
 
-/// Datatypes whose counts, block lengths and sizes fit no C `int`: built with large counts where the library
-/// has them, and of several nodes elsewhere. Nothing is sent.
+/// Datatypes whose counts, block lengths and sizes do not fit a C `int`. They are built with large counts if
+/// the library has them, and otherwise from several nodes. Nothing is sent.
 pub fn large_counts() {
     const HUGE: usize = 3 << 30;
     let n = 20_000_000_000usize;
@@ -242,12 +243,12 @@ pub fn large_counts() {
     of("blocks", blocks.datatype().unwrap().as_raw(), HUGE + 4_000_000_001 + 5, end + 5);
     let equal = layout!(u8[n] => [0..HUGE] + [5_000_000_000..5_000_000_000 + HUGE] + [end..end + HUGE]);
     of("equal blocks", equal.unwrap().datatype().unwrap().as_raw(), 3 * HUGE, end + HUGE);
-    // What was built is taken apart to the same map.
+    // Decoding the datatype gives the same type map.
     let decoded = dtype_runtime::decode(&blocks.datatype().unwrap()).unwrap();
     assert_eq!(decoded.tree().runs().unwrap(), blocks.type_map().unwrap());
 }
 
-/// Every constructor at sizes around those at which C's `int`, and an unsigned one, end. Nothing is sent.
+/// Every constructor at sizes around the largest C `int` and `unsigned int`. Nothing is sent.
 pub fn large_constructors() {
     const INT: u64 = i32::MAX as u64;
     let run = |base: BaseType, count| TypeTree::vector(count, base.extent() as i64, TypeTree::Leaf(base));
@@ -282,15 +283,15 @@ pub fn large_constructors() {
     }
 }
 
-/// What a library builds wrongly is an error that says so, and is not used; the next attempt is another one.
+/// A datatype that the library builds wrongly is an error and is not used. The next attempt builds a new one.
 pub fn built_wrongly() {
     unsafe extern "C" {
-        /// How many of the next contiguous datatypes are one copy too short: see `c/spy.c`.
+        /// Makes each of the next `count` contiguous datatypes one element too short: see `c/spy.c`.
         fn c_make_mistakes(count: c_int);
     }
     let n = 1000 + std::hint::black_box(1);
     let layout = layout!(u8[n] => [..]).unwrap();
-    // SAFETY: it sets a number of this process, which has one thread.
+    // SAFETY: the function sets a number of this process, which has one thread.
     unsafe { c_make_mistakes(1) };
     let error = layout.datatype().err().map(|error| error.to_string());
     let error = error.expect("an error");

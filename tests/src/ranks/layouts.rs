@@ -1,5 +1,5 @@
-//! Layouts against plain loops, against `MPI_Pack` and `MPI_Unpack`, and between ranks: random ones, made by
-//! `build/layouts.rs`, and every kind of source.
+//! Layouts against plain loops, against `MPI_Pack`, and between ranks: random layouts, which
+//! `build/layouts.rs` writes, and layouts of every kind of source.
 
 use std::{ops::Range, os::raw::c_int};
 
@@ -17,7 +17,7 @@ use mpi::{
     traits::*,
 };
 
-/// An element with parts of its own.
+/// An element with fields and arrays.
 #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 pub struct Pair {
@@ -34,7 +34,7 @@ impl Cover for Pair {
     }
 }
 
-/// Written by `build/layouts.rs`, for nobody to read.
+/// The code that `build/layouts.rs` writes.
 #[allow(clippy::all, clippy::pedantic, clippy::restriction, unused_variables)]
 mod made {
     use std::ops::Range;
@@ -48,12 +48,12 @@ mod made {
     include!(concat!(env!("OUT_DIR"), "/layouts.rs"));
 }
 
-/// Every random layout.
+/// Checks every random layout.
 pub fn random(world: &SimpleCommunicator) {
     made::for_each(world);
 }
 
-/// Memory of some elements; all bytes are set, and differ from those of any other `which`.
+/// Memory for some elements. All bytes are set, and most differ from those of any other `which`.
 pub struct Memory<T>(Vec<u128>, usize, std::marker::PhantomData<T>);
 
 impl<T: MpiDatatype> Memory<T> {
@@ -75,7 +75,7 @@ impl<T: MpiDatatype> Memory<T> {
 
     pub fn elements(&self) -> &[T] {
         // SAFETY: the memory is borrowed; the elements are numbers, and structs and arrays of numbers, so
-        // that all bytes are values.
+        // that all byte patterns are valid values.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.1) }
     }
 
@@ -85,13 +85,13 @@ impl<T: MpiDatatype> Memory<T> {
     }
 }
 
-/// What MPI makes of a view.
+/// Returns the bytes that `MPI_Pack` makes of a view.
 pub fn packed_by_mpi<L: Layout>(view: &View<'_, L>) -> Vec<u8> {
     let datatype = view.as_datatype();
     mpi_pack(view.pointer().cast(), Collection::count(view) as usize, datatype.as_raw(), view.packed_size())
 }
 
-/// Packed by us and by MPI, a layout gives the bytes of the loop. Its cost.
+/// Checks that this library and MPI both pack the bytes that the loop lists. Returns the cost of the layout.
 fn read<T: MpiDatatype, L: Layout<Element = T>>(
     _world: &SimpleCommunicator,
     name: &str,
@@ -111,7 +111,8 @@ where
     layout.cost()
 }
 
-/// And what one rank sends through it, the next one receives through it, and no other byte changes.
+/// Like `read`, and checks that a message to the next rank through the layout changes only the bytes of the
+/// loop.
 fn read_and_write<T: MpiDatatype, L: Layout<Element = T, Coverage: Disjoint<Error, L>>>(
     world: &SimpleCommunicator,
     name: &str,
@@ -138,7 +139,7 @@ where
     send_receive_into(&view, &next, &mut view_mut, &world.process_at_rank(previous));
     assert_eq!(target.bytes(), expected, "{name}");
 
-    // The same without MPI.
+    // The same check without MPI.
     let mut target = Memory::<T>::new(100, elements);
     let packed = layout.of(theirs.elements()).expect(name).pack();
     layout.of_mut(target.elements_mut()).expect(name).unpack(&packed).expect(name);
@@ -146,7 +147,7 @@ where
     cost
 }
 
-/// A matrix of which every cell tells whose and which it is.
+/// Returns the value of a cell, which identifies the rank and the cell.
 fn number(rank: i32, i: usize, j: usize) -> f64 {
     f64::from(100 * rank) + (10 * i + j) as f64 + 0.5
 }
@@ -155,14 +156,15 @@ fn own(rank: i32) -> [[f64; 5]; 4] {
     std::array::from_fn(|i| std::array::from_fn(|j| number(rank, i, j)))
 }
 
-/// The block of a rank's matrix that travels, and guards around it.
+/// Returns the value that a rank's cell has after a receive: its number within the block that travels, and -1
+/// around the block.
 fn block_of(rank: i32, i: usize, j: usize) -> f64 {
     if (1..3).contains(&i) && j % 2 == 0 { number(rank, i, j) } else { -1.0 }
 }
 
-/// Arrays, slices, boxes, and arrays of them; ndarray's and nalgebra's arrays and views, with gaps and
-/// backwards: what the previous rank sends through a layout of any of them arrives in any other, and nothing
-/// beside it changes.
+/// Sources and destinations of every kind: arrays, slices, boxes, and arrays of them; ndarray's and
+/// nalgebra's arrays and views, with gaps and reversed. A layout of any kind is received into any other kind,
+/// and no other element changes.
 pub fn sources(world: &SimpleCommunicator) {
     use dtype_runtime::layout;
     use nalgebra::{DMatrix, Matrix4x5};
@@ -178,7 +180,7 @@ pub fn sources(world: &SimpleCommunicator) {
     let next = world.process_at_rank((rank + 1) % size);
     let from = world.process_at_rank(previous);
 
-    // Receives the block into the target from each kind of source, each time anew.
+    // Receives the block from each kind of source, each time into a fresh target.
     macro_rules! into {
         (
             $layout:ident $(.$unwrap:ident())?,
@@ -209,12 +211,12 @@ pub fn sources(world: &SimpleCommunicator) {
             exchange!(block.of(&flat[..]).unwrap());
             exchange!(block.of(&own[..]).unwrap());
             exchange!(block.of(&Box::new(own)));
-            // Arrays of ndarray in either order, parts of larger ones, and upside down.
+            // Arrays of ndarray: in either memory order, as parts of larger arrays, and reversed.
             let array = Array2::from_shape_fn((4, 5), |(i, j)| own[i][j]);
             exchange!(block.of(&array).unwrap());
             let fortran = Array2::from_shape_fn((4, 5).f(), |(i, j)| own[i][j]);
             exchange!(block.of(&fortran).unwrap());
-            // Every second element of a larger one.
+            // Every second element of a larger array.
             let spread = |i: usize, j: usize| {
                 if i % 2 == 1 && j > 0 && j % 2 == 0 { own[i / 2][j / 2 - 1] } else { -7.0 }
             };
@@ -226,7 +228,7 @@ pub fn sources(world: &SimpleCommunicator) {
             exchange!(block.of(&backwards).unwrap());
             exchange!(block_of_values.of(&backwards.view()).unwrap());
             exchange!(block.of(&array.view().into_dyn()).unwrap());
-            // Matrices of nalgebra lie column by column.
+            // nalgebra stores matrices column by column.
             let matrix = Matrix4x5::from_fn(|i, j| own[i][j]);
             exchange!(block.of(&matrix).unwrap());
             let large = DMatrix::from_fn(9, 11, spread);
@@ -244,7 +246,7 @@ pub fn sources(world: &SimpleCommunicator) {
     into!(block.unwrap(), Matrix4x5::from_element(-1.0), |target, i, j| target[(i, j)]);
     into!(block_of_values.unwrap(), DMatrix::from_element(4, 5, -1.0), |target, i, j| target[(i, j)]);
 
-    // The same layout of another source is another datatype, and says so.
+    // For another source, the same layout has another datatype, which `explain` shows.
     let matrix = Matrix4x5::from_element(0.0);
     let (of_rows, of_columns) = (block.of(&own), block.of(&matrix).unwrap());
     assert!(
@@ -252,7 +254,7 @@ pub fn sources(world: &SimpleCommunicator) {
     );
     assert_eq!(of_rows.cost(), of_columns.cost());
 
-    // Into a part of a larger array, upside down, and what is around it stays.
+    // The block is received into a reversed part of a larger array; the elements around it keep their values.
     let mut large = Array2::from_elem((9, 11), -1.0);
     let mut window = large.slice_mut(s![1..8;2, 2..11;2]);
     window.invert_axis(Axis(0));
@@ -263,7 +265,8 @@ pub fn sources(world: &SimpleCommunicator) {
     }
 }
 
-/// Several arrays at once, views as one another, views in collective calls, and bytes.
+/// Several arrays in one message, views received as other views, views in collective calls, and type maps of
+/// bytes.
 pub fn several(world: &SimpleCommunicator) {
     use dtype_runtime::layout;
 
@@ -275,7 +278,8 @@ pub fn several(world: &SimpleCommunicator) {
     let n = 4;
     let expected = |i: usize, j: usize| block_of(previous, i, j);
 
-    // Several arrays at once, the count of one datatype: into several, and into a plain slice.
+    // Several arrays are a count of one datatype. They are received into several arrays, and into a plain
+    // slice.
     let several = [own, own.map(|row| row.map(|value| -value)), own];
     let mut targets = vec![[[-1.0; 5]; 4]; 3];
     let view = block.of(&several);
@@ -294,7 +298,7 @@ pub fn several(world: &SimpleCommunicator) {
     send_receive_into(&view, &next, &mut plain[..], &from);
     assert_eq!(plain[..6], plain[12..]);
 
-    // A matrix into its transpose, a column into a row, and a gather into a vector.
+    // A matrix is received into its transpose, and listed elements into a vector.
     let mut transposed = [[-1.0; 4]; 5];
     let (rows, columns) = (layout!(f64[4][5] => [.., ..]), layout!(f64[5][4] => [.., i] for i in 0..4));
     send_receive_into(&rows.of(&own), &next, &mut columns.of_mut(&mut transposed), &from);
@@ -306,7 +310,7 @@ pub fn several(world: &SimpleCommunicator) {
     send_receive_into(&gather.of(&mesh).unwrap(), &next, &mut all.of_mut(&mut gathered).unwrap(), &from);
     assert_eq!(gathered.as_slice(), nodes.map(|node| number(previous, 0, node)));
 
-    // A view is a buffer of collective calls, too.
+    // A view is also a buffer of collective calls.
     let mut all_blocks = vec![[[-1.0; 5]; 4]; size as usize];
     world.all_gather_into(&block.of(&own), &mut block.of_mut(&mut all_blocks[..]));
     for (rank, found) in all_blocks.iter().enumerate() {
@@ -314,7 +318,7 @@ pub fn several(world: &SimpleCommunicator) {
             found[i][j] == if expected(i, j) == -1.0 { -1.0 } else { number(rank as i32, i, j) }
         })));
     }
-    // A type map of bytes: the fields of a struct that somebody else has laid out.
+    // A type map of bytes: the fields of a struct that another program has laid out.
     let map = layout!(<u32 @ 4, f64 @ 8>);
     let mut bytes = [7u8; 20];
     send_receive_into(
@@ -326,7 +330,8 @@ pub fn several(world: &SimpleCommunicator) {
     assert_eq!(bytes, std::array::from_fn(|i| if (4..16).contains(&i) { previous as u8 } else { 7 }));
 }
 
-/// `MPI_Type_create_subarray` and `MPI_Type_create_darray` select what our shapes of the same arguments do.
+/// `MPI_Type_create_subarray` and `MPI_Type_create_darray` select the same elements as `Subarray` and
+/// `Darray` with the same arguments.
 pub fn ready_made() {
     for order in [ArrayOrder::RowMajor, ArrayOrder::ColumnMajor] {
         for (subsizes, starts) in [([2, 3, 4], [1, 0, 2]), ([5, 6, 7], [0; 3]), ([1, 6, 1], [4, 0, 6])] {
@@ -393,7 +398,7 @@ fn mpi_order(order: ArrayOrder) -> c_int {
     }
 }
 
-/// `array_of_distribs` and `array_of_dargs`.
+/// Returns the entries of `array_of_distribs` and `array_of_dargs`.
 fn mpi_distribution(distribution: Distribution) -> (c_int, c_int) {
     let block = |block: Option<usize>| block.map_or(ffi::MPI_DISTRIBUTE_DFLT_DARG, |block| block as c_int);
     match distribution {
@@ -403,10 +408,10 @@ fn mpi_distribution(distribution: Distribution) -> (c_int, c_int) {
     }
 }
 
-/// The lower bound and the extent.
+/// Returns the lower bound and the extent of a datatype.
 ///
 /// # Safety
-/// It is a datatype.
+/// `datatype` is a live datatype.
 unsafe fn extent(datatype: MPI_Datatype) -> [MPI_Aint; 2] {
     let [mut lower_bound, mut extent] = [0; 2];
     // SAFETY: the datatype is live, by the caller's condition; there is room for both numbers.
@@ -414,8 +419,8 @@ unsafe fn extent(datatype: MPI_Datatype) -> [MPI_Aint; 2] {
     [lower_bound, extent]
 }
 
-/// Packs the same bytes of an array by a layout and by a datatype of MPI's own, which begins where the array
-/// does.
+/// Checks that a layout packs the same bytes of an array as the datatype that `create` makes, which begins at
+/// the array's start.
 fn same_as_by_mpi<L: Layout<Element = i16>>(
     layout: &L,
     elements: usize,
@@ -425,7 +430,8 @@ fn same_as_by_mpi<L: Layout<Element = i16>>(
 {
     let memory = Memory::<i16>::new(3, elements);
     let packed = layout.of(memory.elements()).unwrap().pack();
-    // SAFETY: `create` makes a datatype of elements of the array, which is committed here and freed once.
+    // SAFETY: `create` makes a datatype of elements of the array; the datatype is committed here and freed
+    // once.
     unsafe {
         let mut datatype = ffi::RSMPI_DATATYPE_NULL;
         assert_eq!(create(&raw mut datatype), 0);
@@ -436,7 +442,7 @@ fn same_as_by_mpi<L: Layout<Element = i16>>(
             "{layout:?}",
             layout = layout.explain()
         );
-        // With the array's bounds it is the same datatype.
+        // With the array's bounds, the layout's datatype packs the same bytes and has the same bounds.
         let own = layout.array_datatype().unwrap();
         assert_eq!(mpi_pack(memory.bytes().as_ptr(), 1, own.as_raw(), packed.len()), packed);
         assert_eq!(extent(own.as_raw()), extent(datatype));

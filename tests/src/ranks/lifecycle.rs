@@ -1,4 +1,4 @@
-//! When datatypes are built and freed.
+//! The lifetime of datatypes: when they are built, shared and freed.
 
 use std::{
     os::raw::{c_int, c_void},
@@ -26,7 +26,7 @@ use mpi::{
 
 use crate::samples::{Generic, Loose, Meters, Nested, Particle, Sample};
 
-/// Eight threads ask for the same datatypes at once, and all are given the same handles.
+/// Eight threads ask for the same datatypes at once, and all get the same handles.
 pub fn threads() {
     let (universe, threading) =
         mpi::initialize_with_threading(mpi::Threading::Multiple).expect("MPI is initialized once");
@@ -43,7 +43,7 @@ pub fn threads() {
             raw(Generic::<Loose, 7>::datatype()),
             raw(<[Particle; 9]>::datatype()),
             format!("{:?}", layout!(f64[10][10] => [.., 3]).datatype().unwrap().as_raw()),
-            // Made anew in each thread, and found in the cache.
+            // Each thread makes this layout, and finds its datatype in the cache.
             format!("{:?}", layout!(f64[n][n] => [.., 3]).unwrap().datatype().unwrap().as_raw()),
         ]
     };
@@ -51,13 +51,13 @@ pub fn threads() {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(handles)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
     });
-    // Each expansion of `layout!` is a layout of its own, but `handles` has only one.
+    // Each expansion of `layout!` is a separate layout, but all threads run the one in `handles`.
     assert!(found.iter().all(|handles| *handles == found[0]), "{found:?}");
     drop(universe);
 }
 
-/// Outside MPI's life there is an error that says so, and the same as a panic where rsmpi leaves no other
-/// way.
+/// Before `MPI_Init` and after `MPI_Finalize`, calls return an error that says so. If a trait of rsmpi does
+/// not allow an error, the call panics with the same text.
 pub fn before_and_after() {
     let column = layout!(f64[10][10] => [.., 3]);
     let matrix = [[1.0; 10]; 10];
@@ -66,7 +66,7 @@ pub fn before_and_after() {
         assert_eq!(Nested::datatype().err().as_ref(), Some(expected));
         assert_eq!(Meters::datatype().err().as_ref(), Some(expected));
         assert_eq!(column.datatype().err().as_ref(), Some(expected));
-        // SAFETY: a predefined datatype; outside MPI's life nobody uses it.
+        // SAFETY: a predefined datatype; it is not used before `MPI_Init` or after `MPI_Finalize`.
         let double = unsafe { DatatypeRef::from_raw(ffi::RSMPI_DOUBLE) };
         assert_eq!(decode(&double).err().as_ref(), Some(expected));
         assert_eq!(normalize(&double).err().as_ref(), Some(expected));
@@ -79,7 +79,7 @@ pub fn before_and_after() {
         .map(|result| *result.unwrap_err().downcast::<String>().unwrap());
         panic::set_hook(hook);
         assert!(messages.iter().all(|message| message.ends_with(&expected.to_string())), "{messages:?}");
-        // What needs no MPI works all the same.
+        // Calls that need no MPI still work.
         assert_eq!(Particle::cost(), 25);
         assert_eq!(column.of(&matrix).pack().len(), 80);
     };
@@ -94,7 +94,7 @@ pub fn before_and_after() {
     let itself = world.process_at_rank(0);
     drop(universe);
     errors(&Error::Finalized);
-    // Communicators may be left over.
+    // A communicator may still exist after `MPI_Finalize`.
     let (mut into, finalized) = ([0u8; 3], Some(Error::Finalized));
     assert_eq!(itself.send_packed(&1u8).err(), finalized);
     assert_eq!(itself.send_over(Wire::Typed, &[1u8; 3][..]).err(), finalized);
@@ -109,7 +109,7 @@ pub fn before_and_after() {
     assert_eq!(itself.gather_packed_into_root(&1u8, &mut into).err(), finalized);
     assert_eq!(itself.scatter_packed_into_root(&1u8, &mut into).err(), finalized);
     assert_eq!(world.all_to_all_varcount_packed(&[1u8], &mut into).err(), finalized);
-    // SAFETY: one rank has as many bytes as itself.
+    // SAFETY: there is one rank, so all ranks have the same number of bytes.
     unsafe {
         assert_eq!(itself.broadcast_packed_exact(&mut into).err(), finalized);
         assert_eq!(itself.gather_packed_exact(&1u8).err(), finalized);
@@ -123,10 +123,10 @@ pub fn before_and_after() {
 
 fn drop_value<T>(_: T) {}
 
-/// Datatypes that have been [watched](watch) and are no more.
+/// The number of [watched](watch) datatypes that have been freed.
 pub static FREED: AtomicUsize = AtomicUsize::new(0);
 
-/// Has the end of a datatype counted: an attribute tells of it.
+/// Sets an attribute on a datatype that increments [`FREED`] when the datatype is freed.
 pub fn watch(datatype: MPI_Datatype) {
     unsafe extern "C" fn no_copy(
         _: MPI_Datatype,
@@ -136,7 +136,7 @@ pub fn watch(datatype: MPI_Datatype) {
         _: *mut c_void,
         flag: *mut c_int,
     ) -> c_int {
-        // SAFETY: MPI passes a place for the flag.
+        // SAFETY: MPI passes a valid pointer to the flag.
         unsafe { *flag = 0 };
         ffi::MPI_SUCCESS as c_int
     }
@@ -154,7 +154,7 @@ pub fn watch(datatype: MPI_Datatype) {
     }
 }
 
-/// Every datatype is freed, once, when MPI finalizes.
+/// Every datatype is freed exactly once, at the latest when MPI finalizes.
 pub fn freed() {
     let universe = mpi::initialize().expect("MPI is initialized once");
     let column = layout!(f64[10][10] => [.., 3]);
@@ -164,8 +164,8 @@ pub fn freed() {
     datatypes.iter().chain(&datatypes).for_each(|datatype| watch(*datatype));
     assert_eq!(FREED.load(Ordering::Relaxed), 0);
 
-    // Layouts that are known at run time: those that the cache forgets are freed when the next one is built,
-    // but for one that somebody still has.
+    // Layouts that are known only at run time: the datatypes that the cache evicts are freed when the next
+    // one is built. A datatype is kept while the program holds its layout.
     let column = |n: usize| layout!(f64[n][n] => [.., 0]).unwrap();
     let kept = column(2);
     kept.datatype().unwrap();
@@ -181,7 +181,7 @@ pub fn freed() {
     assert_eq!(FREED.load(Ordering::Relaxed), 2 * datatypes.len() + made);
 }
 
-/// A datatype that nobody frees: the leak reports must see it, or they would prove nothing about ours.
+/// Leaks a datatype. If the library's report did not show it, the absence of reports would prove nothing.
 pub fn leak() {
     // SAFETY: MPI is initialized; the handle is leaked on purpose.
     unsafe {
@@ -191,7 +191,7 @@ pub fn leak() {
     }
 }
 
-/// Requests may live longer than their communicator: MPI keeps what it needs of one that is freed.
+/// Requests may outlive their communicator: MPI keeps the parts of a freed communicator that requests need.
 pub fn outlived(world: &SimpleCommunicator) {
     let (rank, before) = (world.rank(), handler_of(world));
     let long = vec![7u8; 300_000];
@@ -207,14 +207,14 @@ pub fn outlived(world: &SimpleCommunicator) {
                         let send = other.immediate_send_over_with_tag(scope, wire, message, 0).unwrap();
                         other.receive_over(wire, &mut into[..]).unwrap();
                         drop(copy);
-                        // Where another communicator is attached, the contexts of this one are freed.
+                        // Attaching another communicator frees the contexts of the dropped one.
                         wire::attach(&world.duplicate()).unwrap();
                         return send.wait().unwrap();
                     }
                     let mut receive = other.immediate_receive_values_into(scope, &mut into[..]).unwrap();
                     let mut send = other.immediate_send_over_with_tag(scope, wire, message, 0).unwrap();
                     drop(copy);
-                    // This one may have its handle.
+                    // The new communicator may have the handle of the dropped one.
                     let next = world.duplicate();
                     while polls && !(receive.is_done().unwrap() & send.is_done().unwrap()) {}
                     receive.wait().unwrap();
@@ -224,7 +224,7 @@ pub fn outlived(world: &SimpleCommunicator) {
                 assert!(into == message, "{wire:?}, {length} bytes");
             }
         }
-        // What does not fit is an error value all the same.
+        // A message that does not fit is still an error value.
         let (copy, mut into) = (world.duplicate(), [1u8; 2]);
         wire::attach(&copy).unwrap();
         scope(|scope| {
@@ -245,8 +245,8 @@ pub fn outlived(world: &SimpleCommunicator) {
     assert!(handler_of(world) == before);
 }
 
-/// A receive is given up that nothing comes for, or something that is too long, and whose communicator is
-/// gone; also where the program unwinds.
+/// Drops a receive whose communicator is gone. If `sends` is `true`, a message that is too long has been sent
+/// to it, and otherwise none. If `unwinds` is `true`, the program panics meanwhile.
 fn given_up(world: &SimpleCommunicator, sends: bool, unwinds: bool) {
     let (copy, mut into) = (world.duplicate(), [1u8; 2]);
     wire::attach(&copy).unwrap();
@@ -286,8 +286,8 @@ unsafe extern "C" {
     fn c_close_session(all: *mut MPI_Comm);
 }
 
-/// A program of sessions, which calls no `MPI_Init`: from its beginning to its end everything works, and
-/// nothing before and behind.
+/// A program that opens a session and does not call `MPI_Init`. Within `in_session` everything works; before
+/// and after it, calls return an error.
 pub fn session() {
     assert_eq!(Particle::datatype().unwrap_err(), Error::NotInitialized);
     // SAFETY: a constant of the library; there is room for a communicator.
@@ -305,12 +305,12 @@ pub fn session() {
     assert_eq!(Particle::datatype().unwrap_err(), Error::Finalized);
     // SAFETY: the session is still open, and nothing is called in it.
     assert_eq!(unsafe { in_session(|| ()) }.unwrap_err(), Error::Finalized);
-    // SAFETY: nothing uses it any more.
+    // SAFETY: nothing uses the session any more.
     unsafe { c_close_session(&raw mut all) };
 }
 
 fn exchange_in_session(all: MPI_Comm) {
-    // SAFETY: a communicator that lives until the session is closed; it is not freed by this.
+    // SAFETY: the communicator lives until the session is closed; this value does not free it.
     let all = std::mem::ManuallyDrop::new(unsafe { SimpleCommunicator::from_raw(all) });
     wire::attach(&*all).unwrap();
     let (rank, ranks) = (all.rank(), all.size());

@@ -1,7 +1,7 @@
-//! One scenario of the multi-rank tests, by name: `mpiexec -n 4 ranks ring`.
+//! Runs one scenario of the multi-rank tests, by name: `mpiexec -n 4 ranks ring`.
 //!
-//! Every rank checks what it sees and prints `ok` at the end. `tests/ranks.rs` starts it and reads what all
-//! of them print.
+//! Every rank checks its own results and prints `ok` at the end. `tests/ranks.rs` starts the program and
+//! reads the output of all ranks.
 
 mod decode;
 mod engine;

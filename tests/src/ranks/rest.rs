@@ -1,4 +1,4 @@
-//! All the rest of MPI takes our datatypes, too: calls that rsmpi has no wrappers for, through its `ffi`.
+//! Scenarios that pass our datatypes to MPI calls without a wrapper in rsmpi, through its `ffi`.
 
 use std::{
     ffi::CString,
@@ -30,7 +30,7 @@ use crate::{
 };
 
 unsafe extern "C" {
-    /// `MPI_MAXLOC`.
+    /// Returns `MPI_MAXLOC`.
     fn c_maxloc() -> MPI_Op;
 }
 
@@ -42,7 +42,7 @@ fn numbers(rank: i32, count: usize) -> Vec<f64> {
     (0..count).map(|i| number(rank, i)).collect()
 }
 
-/// `MPI_Alltoallw`: column j of a matrix goes to rank j, and arrives as a row; a struct to the rank itself.
+/// `MPI_Alltoallw`: each rank sends column j of its matrix to rank j, where it arrives as a row.
 pub fn alltoallw(world: &SimpleCommunicator) {
     let (rank, ranks) = (world.rank(), world.size() as usize);
     let own = numbers(rank, ranks * ranks);
@@ -53,7 +53,8 @@ pub fn alltoallw(world: &SimpleCommunicator) {
     let columns: Vec<c_int> = (0..ranks).map(|j| (j * bytes) as c_int).collect();
     let rows: Vec<c_int> = (0..ranks).map(|i| (i * ranks * bytes) as c_int).collect();
     let (from, into) = (vec![column.as_raw(); ranks], vec![row.as_raw(); ranks]);
-    // SAFETY: lists for every rank; the datatypes describe a column and a row of the matrices.
+    // SAFETY: the lists have an entry for every rank; the datatypes describe a column and a row of the
+    // matrices.
     unsafe {
         ffi::MPI_Alltoallw(
             own.as_ptr().cast(),
@@ -73,7 +74,7 @@ pub fn alltoallw(world: &SimpleCommunicator) {
     }
 }
 
-/// `MPI_Reduce` with an operation of one's own on structs.
+/// `MPI_Reduce` on structs, with a user-defined operation.
 pub fn reduce(world: &SimpleCommunicator) {
     unsafe extern "C" fn add(from: *mut c_void, into: *mut c_void, count: *mut c_int, _: *mut MPI_Datatype) {
         // SAFETY: MPI passes `count` values on either side.
@@ -112,19 +113,19 @@ pub fn reduce(world: &SimpleCommunicator) {
     }
 }
 
-/// Complex numbers 24 bytes apart are multiplied in a window, also with a normalized datatype.
+/// Multiplies complex numbers 24 bytes apart in a window, also with a normalized datatype.
 fn multiplied(world: &SimpleCommunicator) {
     let next = (world.rank() + 1) % world.size();
-    // (2 + 3i) (5 + 7i), and what lies between.
+    // (2 + 3i) (5 + 7i); the third number of each array lies in the gap.
     let (factor, own, expected) = ([2.0, 3.0, 0.0], [5.0, 7.0, 1.0], [-11.0, 29.0, 1.0]);
-    // SAFETY: MPI is initialized; the window has room for three structs, and all access lies within,
-    // between fences; what is made is freed once, when nothing uses it.
+    // SAFETY: MPI is initialized; the window has room for three structs, and all access lies within it,
+    // between fences; every object is freed once, when nothing uses it.
     unsafe {
         let (mut complex, mut window) = (ffi::RSMPI_DATATYPE_NULL, ffi::RSMPI_WIN_NULL);
         ffi::MPI_Type_create_hvector(3, 1, 24, ffi::RSMPI_DOUBLE_COMPLEX, &raw mut complex);
         ffi::MPI_Type_commit(&raw mut complex);
         let normalized = normalize(&DatatypeRef::from_raw(complex)).unwrap();
-        // Of 72 bytes MPICH 4.0.2 finds the second rank's 8 bytes before they are.
+        // In a window of 72 bytes, MPICH 4.0.2 addresses the second rank's memory 8 bytes before its start.
         let (size, mut base) = (size_of::<[f64; 16]>() as MPI_Aint, std::ptr::null_mut::<[f64; 3]>());
         let (info, place_of_base) = (ffi::RSMPI_INFO_NULL, (&raw mut base).cast());
         ffi::MPI_Win_allocate(size, 1, info, world.as_raw(), place_of_base, &raw mut window);
@@ -143,8 +144,8 @@ fn multiplied(world: &SimpleCommunicator) {
     }
 }
 
-/// `MPI_Put`, `MPI_Get` and `MPI_Accumulate` with columns at the target; of which the target has been told in
-/// bytes, and which it then reads with a plan.
+/// `MPI_Put`, `MPI_Get` and `MPI_Accumulate` with a column at the target. The origin then sends its layout to
+/// the target as bytes, and the target reads the column with a plan of that layout.
 pub fn one_sided(world: &SimpleCommunicator) {
     const N: usize = 12;
     let (rank, ranks) = (world.rank(), world.size());
@@ -188,7 +189,7 @@ pub fn one_sided(world: &SimpleCommunicator) {
 
     multiplied(world);
 
-    // The origin's layout as bytes: the target finds the same values with it.
+    // The target finds the same values with the origin's layout, which it receives as bytes.
     // SAFETY: the datatype lives as long as the layout.
     let decoded = decode(&unsafe { DatatypeRef::from_raw(datatype) }).unwrap();
     let told = marshal(decoded.tree(), decoded.bounds()).unwrap();
@@ -211,8 +212,8 @@ pub fn one_sided(world: &SimpleCommunicator) {
     assert_eq!(copy, bytes);
 }
 
-/// A file in which each rank sees the structs dealt to it in turn: written together, read back, and read as a
-/// whole.
+/// A file in which the structs of all ranks alternate, by a file view for each rank. The ranks write it
+/// together and read it back, and rank 0 reads the file as a whole.
 pub fn file(world: &SimpleCommunicator) {
     const COUNT: usize = 20;
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
@@ -224,12 +225,13 @@ pub fn file(world: &SimpleCommunicator) {
     world.process_at_rank(0).broadcast_packed(&mut path).unwrap();
     path.truncate(path.iter().position(|byte| *byte == 0).unwrap());
     let name = CString::new(path.clone()).unwrap();
-    // One struct of as many as there are ranks, which is known at run time.
+    // One struct of every `ranks` structs; the number of ranks is known only at run time.
     let mine = layout!(Particle[COUNT][ranks] => [.., rank]).unwrap();
     let view = mine.datatype().unwrap();
     let particle = Particle::datatype().unwrap().as_raw();
     let displacement = (rank * size_of::<Particle>()) as ffi::MPI_Offset;
-    // SAFETY: all handles are live, the name is a C string, and the buffers have as many structs as are said.
+    // SAFETY: all handles are live, the name is a C string, and the buffers have the number of structs passed
+    // with them.
     unsafe {
         let mut file = ffi::RSMPI_FILE_NULL;
         let mode = (ffi::MPI_MODE_CREATE | ffi::MPI_MODE_RDWR) as c_int;
@@ -255,7 +257,7 @@ pub fn file(world: &SimpleCommunicator) {
         std::fs::remove_file(&path).unwrap();
         let size = size_of::<Particle>();
         assert!(whole.len() > (COUNT * ranks - 1) * size && whole.len() <= COUNT * ranks * size);
-        // The numbers of the struct lie in the file where they lie in memory.
+        // The fields of the struct have the same offsets in the file as in memory.
         for (i, bytes) in whole.chunks(size).enumerate() {
             let expected = Particle::sample(i / ranks + 50 * (i % ranks));
             let tree = Particle::tree();
@@ -267,20 +269,20 @@ pub fn file(world: &SimpleCommunicator) {
     }
 }
 
-/// Neighbourhood collectives on a ring: halos of different layouts in one call.
+/// Neighbourhood collectives on a ring: one call exchanges the columns on both sides.
 pub fn neighbourhood(world: &SimpleCommunicator) {
     const N: usize = 6;
     let ring = world.create_cartesian_communicator(&[world.size()], &[true], false).expect("a ring");
     let (own_rank, ranks) = (ring.rank(), ring.size());
     let mut cells: Vec<f64> = numbers(own_rank, N * N);
     let before = cells.clone();
-    // The inner columns next to the rim go out, and the rim's are received.
+    // The columns next to the outermost ones are sent; the outermost ones are received.
     let column = layout!(f64[N][N] => [.., 0]).datatype().unwrap().as_raw();
     let at = |j: usize| (j * size_of::<f64>()) as MPI_Aint;
     let (ones, datatypes) = ([1 as c_int; 2], [column; 2]);
     let (outgoing, incoming) = ([at(1), at(N - 2)], [at(0), at(N - 1)]);
-    // SAFETY: two neighbours; all columns lie within the cells, those that are written apart from those that
-    // are read.
+    // SAFETY: there are two neighbours; all columns lie within the cells, and no column that is written
+    // overlaps one that is read.
     unsafe {
         let place: *mut c_void = cells.as_mut_ptr().cast();
         ffi::MPI_Neighbor_alltoallw(
@@ -297,7 +299,7 @@ pub fn neighbourhood(world: &SimpleCommunicator) {
     }
     let (left, right) = ((own_rank + ranks - 1) % ranks, (own_rank + 1) % ranks);
     for (i, row) in cells.chunks(N).enumerate() {
-        // Where both neighbours are one rank, which of its columns comes first is MPI's to say.
+        // If both neighbours are the same rank, MPI chooses the order of its columns.
         if ranks > 2 {
             assert_eq!((row[0], row[N - 1]), (number(left, N * i + N - 2), number(right, N * i + 1)));
         }
@@ -309,19 +311,19 @@ pub fn neighbourhood(world: &SimpleCommunicator) {
     assert_eq!(all, (0..ranks).collect::<Vec<_>>());
 }
 
-/// Two groups and a communicator between them: values of ours cross it, typed and packed.
+/// Two groups and an intercommunicator between them: values cross it, typed and packed.
 pub fn between_groups(world: &SimpleCommunicator) {
     let rank = world.rank();
     let color = mpi::topology::Color::with_value(rank % 2);
     let group = world.split_by_color(color).expect("every rank is in one");
     // The leaders are ranks 0 and 1 of the world.
-    // SAFETY: all ranks take part; the communicator is handed to rsmpi, which frees it.
+    // SAFETY: all ranks take part; rsmpi takes ownership of the communicator, and frees it.
     let between = unsafe {
         let mut raw: MPI_Comm = ffi::RSMPI_COMM_NULL;
         ffi::MPI_Intercomm_create(group.as_raw(), 0, world.as_raw(), 1 - rank % 2, 5, &raw mut raw);
         mpi::topology::InterCommunicator::from_raw(raw)
     };
-    // Each group is given what the other one has, in the order of its ranks.
+    // Each group receives the values of the other group, in the order of its ranks.
     let others = (0..world.size()).filter(|other| other % 2 != rank % 2);
     let others: Vec<Particle> = others.map(|other| Particle::sample(other as usize)).collect();
     let mut received = vec![Particle::sample(99); others.len()];
@@ -330,7 +332,7 @@ pub fn between_groups(world: &SimpleCommunicator) {
     let mut received = vec![Particle::sample(99); others.len()];
     between.all_to_all_packed(&vec![Particle::sample(rank as usize); others.len()], &mut received).unwrap();
     assert!(received == others);
-    // Messages of one length on all ranks are parts of two lengths where the groups are not of one size.
+    // All ranks send messages of one length. If the groups differ in size, the parts have two lengths.
     let twelve = vec![Particle::sample(rank as usize); 12];
     let part = 12 / group.size() as usize;
     let expected: Vec<Particle> = others.iter().flat_map(|other| std::iter::repeat_n(*other, part)).collect();
@@ -345,7 +347,7 @@ pub fn between_groups(world: &SimpleCommunicator) {
     assert!(received == expected);
     let refused = wire::calibrate(&between).unwrap_err();
     assert!(matches!(refused, dtype_runtime::Error::Wire { .. }), "{refused}");
-    // Roots are of one group.
+    // Calls with a root are errors: the root belongs to only one of the groups.
     let root = between.process_at_rank(0);
     let refused =
         [root.gather_packed(&1u8), root.broadcast_packed(&mut 1u8), root.scatter_packed_into(&mut 1u8)];
@@ -371,7 +373,8 @@ pub fn between_groups(world: &SimpleCommunicator) {
     assert!(received == expected);
 }
 
-/// Every second one of a predefined datatype, three of them, as MPI makes it and normalized.
+/// Makes a datatype of three elements of a base type, each two extents after the one before. Returns the
+/// datatype as MPI makes it, and the normalized one.
 fn every_second(base: BaseType) -> (MPI_Datatype, LayoutDatatype) {
     // SAFETY: MPI is initialized; the datatype lives until it is freed, and is not used later.
     unsafe {
@@ -383,11 +386,11 @@ fn every_second(base: BaseType) -> (MPI_Datatype, LayoutDatatype) {
 }
 
 fn free(mut datatype: MPI_Datatype) {
-    // SAFETY: it was made by `every_second`, and is freed once.
+    // SAFETY: `every_second` made the datatype, and it is freed once.
     unsafe { ffi::MPI_Type_free(&raw mut datatype) };
 }
 
-/// What is made of pairs takes part in the reductions that only pairs take part in.
+/// Normalized datatypes of pairs take part in `MPI_MAXLOC`, which is a reduction for pairs only.
 pub fn largest_and_where(world: &SimpleCommunicator) {
     #[repr(C)]
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -418,7 +421,7 @@ pub fn largest_and_where(world: &SimpleCommunicator) {
     let previous = (rank + ranks - 1) % ranks;
     for (i, found) in found.into_iter().enumerate() {
         let (own, theirs) = (10.0 * i as f64, 7.5 * i as f64);
-        // Of equal ones the lesser index.
+        // Of equal values, the one with the smaller index.
         let expected = match i {
             0 => DoubleInt(0.0, rank.min(50 + previous)),
             _ if i % 2 == 0 && theirs > own => DoubleInt(theirs, 50 + previous),
@@ -428,7 +431,8 @@ pub fn largest_and_where(world: &SimpleCommunicator) {
     }
 }
 
-/// In a file that is the same everywhere a `long` has four bytes, also in what is made of it.
+/// The external32 form of a `long` has four bytes, also in a file written with a normalized datatype of
+/// `long`s.
 pub fn external_file(world: &SimpleCommunicator) {
     if world.rank() > 0 {
         return;
@@ -437,8 +441,8 @@ pub fn external_file(world: &SimpleCommunicator) {
     let written = |datatype: MPI_Datatype| {
         let path = std::env::temp_dir().join(format!("dtype-external-{}", std::process::id()));
         let name = CString::new(path.to_string_lossy().into_owned()).unwrap();
-        // SAFETY: all handles are live, the name is a C string, and the buffer has as many numbers as are
-        // said.
+        // SAFETY: all handles are live, the name is a C string, and the buffer has all numbers that the
+        // datatype describes.
         unsafe {
             let mut file = ffi::RSMPI_FILE_NULL;
             let mode = (ffi::MPI_MODE_CREATE | ffi::MPI_MODE_RDWR) as c_int;
@@ -456,7 +460,8 @@ pub fn external_file(world: &SimpleCommunicator) {
     };
     let (original, normalized) = every_second(BaseType::Long);
     let (before, after) = (written(original), written(normalized.as_raw()));
-    // Of datatypes with gaps MPICH 4 writes the first two numbers right, and then anything, also of its own.
+    // For a datatype with gaps, MPICH 4 writes the first two numbers correctly and garbage after them, also
+    // without normalization.
     assert_eq!(before.len(), after.len());
     assert_eq!((&before[..8], &after[..8]), (&[0, 0, 0, 1, 0, 0, 0, 3][..], &before[..8]));
     free(original);

@@ -1,4 +1,4 @@
-//! Types of every shape the derive takes, each with values that differ in every field.
+//! Types of every form that the derive accepts. Each has values that differ in every field.
 
 use std::{
     fmt::Debug,
@@ -11,10 +11,10 @@ use mpi::traits::Equivalence;
 
 /// A type with values to send.
 pub trait Sample: MpiDatatype + Equivalence + Copy + PartialEq + Debug + Send {
-    /// Where its layout must have been solved.
+    /// The tier that must have solved the layout.
     const ORIGIN: LayoutOrigin;
 
-    /// A value in which every field depends on `i`.
+    /// Returns a value in which every field depends on `i`.
     fn sample(i: usize) -> Self;
 }
 
@@ -27,7 +27,7 @@ pub struct Particle {
     pub kind: u8,
 }
 
-/// rsmpi's own derive gives this an extent of 16.
+/// A packed struct. rsmpi's own derive gives it an extent of 16.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[repr(C, packed)]
 pub struct Packed {
@@ -43,7 +43,8 @@ pub struct PackedTwo {
     pub last: u32,
 }
 
-/// The macro takes the fields to lie as declared; the compiler reorders them, and the next tier takes over.
+/// A struct whose layout the macro assumes wrongly: the compiler reorders the fields, so the next tier solves
+/// it.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[repr(Rust, packed(2))]
 pub struct Reordered {
@@ -58,7 +59,7 @@ pub struct RustPacked {
     pub value: f64,
 }
 
-/// rsmpi's own derive gives this an extent of 16, too.
+/// An aligned struct. rsmpi's own derive gives it an extent of 16.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
 pub struct Aligned {
@@ -74,8 +75,8 @@ pub struct Wide(pub f64);
 #[repr(C, align(32))]
 pub struct Wider(pub [Wide; 4]);
 
-/// Its numbers 16 bytes apart are buckets of a datatype that was resized, whose bounds count for the whole in
-/// Open MPI, and not in MPICH.
+/// A struct whose numbers 16 bytes apart become buckets of a resized datatype. The resized bounds count for
+/// the whole datatype in Open MPI, but not in MPICH.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct Marked {
@@ -104,7 +105,7 @@ pub struct Tuples {
     pub nothing: (),
 }
 
-/// All base types, declared so that the compiler reorders them.
+/// Base types of all kinds, in an order that the compiler changes.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 pub struct Loose {
     pub a: u8,
@@ -138,7 +139,7 @@ pub struct Generic<T, const N: usize> {
     pub items: [T; N],
 }
 
-/// All ranks are this program, and send nothing else.
+/// A restricted type. All ranks run this program, and so send only valid values.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[mpi(unsafe_equivalence)]
 #[repr(i16)]
@@ -148,7 +149,7 @@ pub enum Phase {
     Gas = 300,
 }
 
-/// Types with fewer values than patterns, and types that are others by another name.
+/// Restricted types, and types that wrap another type.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[mpi(unsafe_equivalence)]
 pub struct Restricted {
@@ -160,7 +161,7 @@ pub struct Restricted {
     pub phases: [Phase; 3],
 }
 
-/// The compiler moves the fields, and they travel as it has put them.
+/// A struct whose fields the compiler reorders; they travel in the order in memory.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[mpi(order = "memory")]
 pub struct InMemory {
@@ -169,7 +170,7 @@ pub struct InMemory {
     pub middle: u16,
 }
 
-/// One block, padding included.
+/// A struct that travels as one block, including padding.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 #[mpi(wire = "bytes")]
@@ -186,7 +187,7 @@ pub struct Processed {
     pub last: [f64; 3],
 }
 
-/// More entries than are solved one by one.
+/// A struct with more entries than the solver searches one by one.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct Large {
@@ -195,14 +196,15 @@ pub struct Large {
     pub count: u16,
 }
 
-/// No data at all; there is nothing to compare, so it is no sample.
+/// A struct without data. Its values are all equal, so the type is no sample.
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 pub struct Nothing {
     pub unit: (),
     pub none: [u64; 0],
 }
 
-/// What `f64` means here is not what the macro takes it for; the layout is the same size and alignment.
+/// A struct whose field names a type that hides `f64`, with the same size and alignment. The macro assumes
+/// the primitive type, and its assumption fails.
 pub mod shadowed {
     use dtype_runtime::MpiDatatype;
 
@@ -225,14 +227,14 @@ macro_rules! samples {
             }
         })*
 
-        /// Hands every sample type to the visitor.
+        /// Calls the visitor with every sample type.
         pub fn for_each_sample(visitor: &mut impl Visit) {
             $(visitor.visit::<$type>();)*
         }
     };
 }
 
-/// What is done with every sample type.
+/// An action on every sample type.
 pub trait Visit {
     fn visit<T: Sample>(&mut self);
 }
@@ -280,7 +282,7 @@ samples! {
     Generic<Loose, 3>: ConstantEvaluation, |i| {
         Generic { count: i as u8, items: [0, 1, 2].map(|k| Loose::sample(i + k)) }
     };
-    // More runs than constant evaluation takes.
+    // This type has more runs than constant evaluation handles.
     Generic<Loose, 12>: RunTime, |i| Generic { count: i as u8, items: [(); 12].map(|()| Loose::sample(i)) };
     Generic<f32, 5>: ConstantEvaluation, |i| {
         Generic { count: i as u8, items: [i as f32, 1.0, 2.0, 3.0, 4.0] }

@@ -1,4 +1,4 @@
-//! Types of several crates in one struct, with paths that read the same.
+//! Types of several crates in one struct, named by paths with equal tokens.
 #![forbid(unsafe_code)]
 
 use dtype_edition_2018::Unit as Side;
@@ -16,7 +16,8 @@ macro_rules! with_units {
 
 with_units!(Quantity);
 
-/// Fields that read the same, but for who wrote them.
+/// Defines a struct with two fields whose types have equal tokens: the caller writes one, and the macro the
+/// other.
 macro_rules! with_numbers {
     ($name:ident, $ty:ty) => {
         #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]

@@ -1,5 +1,5 @@
-//! The checked mode, `DTYPE_CHECK=1`: messages of other base types, or of another number of them, are told
-//! of.
+//! The checked mode, `DTYPE_CHECK=1`: a message of other base types, or of another number of them, is an
+//! error.
 
 use dtype_runtime::{Error, MpiDatatype, Wire, layout, traits::*, wire};
 use mpi::{request::scope, topology::SimpleCommunicator, traits::*};
@@ -11,7 +11,7 @@ struct Sent {
     id: u32,
 }
 
-/// As many bytes of other types.
+/// A struct with the same number of bytes, but other base types.
 #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
 #[repr(C)]
 struct Other {
@@ -19,7 +19,7 @@ struct Other {
     value: f64,
 }
 
-/// Other names and another layout for the same base types.
+/// A struct with the same base types, but another layout and other names.
 #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
 struct Same {
     inner: (f64, u32),
@@ -37,7 +37,7 @@ pub fn checked(world: &SimpleCommunicator) {
                 }
                 continue;
             }
-            // Other types, in as many bytes.
+            // Other base types in the same number of bytes.
             let mut wrong = vec![Other::default(); n];
             let error = other.receive_over_with_tag(wire, &mut wrong, 3).unwrap_err();
             let times = if n == 1 { String::new() } else { format!("{n} × ") };
@@ -51,10 +51,10 @@ pub fn checked(world: &SimpleCommunicator) {
                 )
             );
             assert!(wrong.iter().all(|value| *value == Other::default()));
-            // Another number of them.
+            // Another number of values.
             let error = other.receive_over_with_tag(wire, &mut own(n + 1), 4).unwrap_err();
             assert!(matches!(error, Error::Mismatch { rank: 0, tag: Some(4), .. }), "{error}");
-            // Twice as many bytes, of which the last look like nothing.
+            // A destination of other base types that is longer than the message.
             let error = other.receive_over_with_tag(wire, &mut vec![0u8; 12 * n + 256], 5).unwrap_err();
             assert!(matches!(error, Error::Mismatch { rank: 0, tag: Some(5), .. }), "{error}");
             let mut right = vec![Same::default(); n];
@@ -64,7 +64,7 @@ pub fn checked(world: &SimpleCommunicator) {
     }
     immediately(world);
     probed(world);
-    // What plain calls send says nothing of itself.
+    // The message of a plain call has no description, and so is not checked.
     if world.rank() == 0 {
         other.send(&own(3)[..]);
     } else {
@@ -80,7 +80,7 @@ fn immediately(world: &SimpleCommunicator) {
     let other = world.process_at_rank(1 - world.rank());
     let matrix = [[0.5f64; 4]; 4];
     let column = layout!(f64[4][4] => [.., 1]);
-    // One of other types; and one that is longer than what waits for it.
+    // A message of other types, and one that is also longer than the destination.
     let mut into = [7u64; 4];
     for (n, of_own) in [(4, "4 × u64 (32 packed bytes)"), (1, "u64 (8 packed bytes)")] {
         scope(|scope| {
@@ -98,19 +98,20 @@ fn immediately(world: &SimpleCommunicator) {
     assert_eq!(into, [7; 4]);
 }
 
-/// A message is as long as without the checked mode, to whoever asks, and plain calls receive it.
+/// The checked mode does not change the length of a message that a program sees, and plain calls receive it.
 fn probed(world: &SimpleCommunicator) {
     let other = world.process_at_rank(1 - world.rank());
     let own = |n: usize| (0..n).map(|i| Sent { value: i as f64, id: i as u32 }).collect::<Vec<_>>();
     for n in [0usize, 1, 100, 60_000] {
         for wire in [Wire::Typed, Wire::Packed, Wire::Auto] {
-            // Packed bytes of many structs are an error to plain receives of MPICH.
+            // In MPICH, a plain receive of the packed bytes of many structs is an error.
             let is_plain = wire == Wire::Typed || n <= 100;
             if world.rank() == 0 {
                 for _ in 0..if is_plain { 5 } else { 2 } {
                     other.send_over_with_tag(wire, &own(n), 8).unwrap();
                 }
-                // Of as many bytes, and the next to be received by ours; those before have been by others.
+                // A plain message with as many bytes. This library receives it after plain calls have
+                // received checked messages.
                 other.send_with_tag(&vec![Other { id: 7, value: 0.5 }; n][..], 8);
                 let values = own(n);
                 scope(|scope| {
@@ -146,7 +147,7 @@ fn probed(world: &SimpleCommunicator) {
             let mut plain = vec![Other::default(); n];
             other.receive_values_into_with_tag(&mut plain, 8).unwrap();
             assert!(plain.iter().all(|value| *value == Other { id: 7, value: 0.5 }));
-            // Other types are told of as before.
+            // A message of other types is still an error.
             let found = other.receive_values_into_with_tag(&mut vec![Other::default(); n], 9);
             assert_eq!(matches!(found, Err(Error::Mismatch { .. })), n > 0, "{found:?}");
         }
@@ -179,7 +180,7 @@ fn collectives(world: &SimpleCommunicator) {
         told(root.scatter_packed_into(&mut all[..2]));
     }
     assert_eq!(all, before);
-    // Right ones arrive, from ranks with different numbers of them.
+    // Messages of the right types arrive, from ranks with different numbers of values.
     let mut all = vec![Same::default(); (0..ranks).map(|rank| rank + 1).sum()];
     world.all_gather_packed(&vec![Sent { value: rank as f64, id: 1 }; rank + 1], &mut all).unwrap();
     assert!(all.last().is_some_and(|last| last.inner == (ranks as f64 - 1.0, 1)));

@@ -1,4 +1,5 @@
-//! Collective calls on packed bytes: with any number of values on any rank, and with a rank that lies.
+//! Collective calls on packed bytes, with any number of values on any rank, and with a rank that breaks the
+//! rules.
 
 use dtype_runtime::{Error, traits::*};
 use mpi::{topology::SimpleCommunicator, traits::*};
@@ -6,13 +7,14 @@ use mpi::{topology::SimpleCommunicator, traits::*};
 use super::values;
 use crate::samples::{Nested, Particle, Sample};
 
-/// All collective calls, of equal and of different numbers of values, and such as do not fit.
+/// Checks all collective calls, with equal and different numbers of values, and with messages that do not
+/// fit.
 pub fn collectives(world: &SimpleCommunicator) {
     collect::<Particle>(world);
     collect::<Nested>(world);
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
 
-    // Broken by one rank: every call ends on every rank, and the next one works.
+    // One rank breaks the rules: every call ends on every rank, and the next one works.
     let root = world.process_at_rank(0);
     let mut values = vec![1.5f64; if rank == ranks - 1 { 5 } else { 6 }];
     let result = root.broadcast_packed(&mut values);
@@ -21,7 +23,7 @@ pub fn collectives(world: &SimpleCommunicator) {
     let wrong = vec![1u8; if rank == 0 { 2 } else { 1 }];
     assert!(matches!(world.all_gather_packed(&wrong, &mut all), Err(Error::Fit { .. })));
     assert_eq!(all, vec![0; ranks]);
-    // Where all of them think that they are the root of a gather, or none of a scatter.
+    // All ranks act as the root of a gather, or none acts as the root of a scatter.
     let result = root.gather_packed_into_root(&(rank as u8), &mut all);
     assert_eq!(result.is_err(), rank > 0, "{result:?}");
     all.fill(0);
@@ -37,7 +39,7 @@ pub fn collectives(world: &SimpleCommunicator) {
     };
     assert_eq!(scattered, Err(Error::Fit { expected: 2 * ranks, found: Some(2 * ranks + 1), from: None }));
     assert_eq!(part, [9; 2]);
-    // What has to be looked at before any of it is written, in several parts.
+    // A restricted type in several parts: all values are checked before any is written.
     let mut flags = vec![false; 600_000];
     let truths = root_broadcasts(world, 1, &mut flags);
     assert!(truths.is_ok() && flags.iter().all(|flag| *flag == (rank > 0)), "{truths:?}");
@@ -52,7 +54,7 @@ pub fn collectives(world: &SimpleCommunicator) {
     assert_eq!(all, (0..ranks).map(|i| i as u8).collect::<Vec<_>>());
 }
 
-/// The root sends as many numbers as the others have flags.
+/// Broadcasts one number from the root, repeated for each flag of the other ranks.
 fn root_broadcasts(world: &SimpleCommunicator, number: u8, flags: &mut Vec<bool>) -> Result<(), Error> {
     let root = world.process_at_rank(0);
     if world.rank() == 0 {
@@ -97,7 +99,7 @@ fn collect<T: Sample>(world: &SimpleCommunicator) {
         world.all_to_all_packed(&rows, &mut columns).unwrap();
         assert!(columns == (0..ranks).flat_map(|from| of(from + 10 * rank, n)).collect::<Vec<_>>());
 
-        // From rank i to rank k go n + i + 2 k values.
+        // Rank i sends n + i + 2 k values to rank k.
         let messages: Vec<Vec<T>> = (0..ranks).map(|to| of(rank + to, n + rank + 2 * to)).collect();
         let mut into: Vec<Vec<T>> =
             (0..ranks).map(|from| vec![T::sample(999); n + from + 2 * rank]).collect();
@@ -108,20 +110,20 @@ fn collect<T: Sample>(world: &SimpleCommunicator) {
     }
 }
 
-/// The calls whose sizes are promised, in all sizes; and where what is promised does not fit what is there.
+/// Checks the calls whose sizes are promised, in many sizes, and promised sizes that do not fit the buffers.
 pub fn exact(world: &SimpleCommunicator) {
     exactly::<Particle>(world);
     exactly::<Nested>(world);
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
     let mut short = vec![7u8; 3 * ranks - 1];
-    // SAFETY: all ranks make the same call, and have as many bytes.
+    // SAFETY: all ranks make the same call, and have the same number of bytes.
     let result = unsafe { world.all_gather_packed_exact(&[rank as u8; 3], &mut short) };
     assert_eq!(result, Err(Error::Fit { expected: 3 * ranks - 1, found: Some(3 * ranks), from: None }));
     assert!(short.iter().all(|byte| *byte == 7));
     // SAFETY: as before.
     let result = unsafe { world.all_to_all_packed_exact(&vec![1u8; ranks], &mut short) };
     assert_eq!(result.is_err(), 3 * ranks - 1 != ranks, "{result:?}");
-    // A value that is none, from everywhere.
+    // Every rank sends an invalid value.
     let mut flags = vec![true; ranks];
     // SAFETY: as before.
     let result = unsafe { world.all_gather_packed_exact(&2u8, &mut flags) };
@@ -141,7 +143,7 @@ fn exactly<T: Sample>(world: &SimpleCommunicator) {
         let mut message = of(if is_root { 3 } else { 4 }, n);
         let rows: Vec<T> = (0..ranks).flat_map(|to| of(rank + 10 * to, n)).collect();
         let mut columns = blank(n * ranks);
-        // SAFETY: all ranks make the same calls, of the same root, and have as many values.
+        // SAFETY: all ranks make the same calls with the same root, and have the same number of values.
         unsafe {
             root.broadcast_packed_exact(&mut message).unwrap();
             world.all_gather_packed_exact(&of(rank, n), &mut all).unwrap();
@@ -158,7 +160,7 @@ fn exactly<T: Sample>(world: &SimpleCommunicator) {
         }
         assert!(message == of(3, n) && all == together && part == of(rank, n));
         assert!(columns == (0..ranks).flat_map(|from| of(from + 10 * rank, n)).collect::<Vec<_>>());
-        // The same values, when nothing is promised.
+        // The calls without promised sizes give the same values.
         let (mut all, mut part, mut columns) = (blank(n * ranks), blank(n), blank(n * ranks));
         world.all_gather_packed(&of(rank, n), &mut all).unwrap();
         world.all_to_all_packed(&rows, &mut columns).unwrap();
@@ -189,7 +191,7 @@ fn exactly<T: Sample>(world: &SimpleCommunicator) {
     }
 }
 
-/// All collective calls where some ranks, in every choice of them, have nothing to send or to receive.
+/// Checks all collective calls for every set of ranks that have nothing to send or to receive.
 pub fn nothing(world: &SimpleCommunicator) {
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
     for chosen in 0..1usize << ranks {
@@ -217,7 +219,7 @@ pub fn nothing(world: &SimpleCommunicator) {
                 process.broadcast_packed(&mut message).unwrap();
                 assert!(message == of(root));
             }
-            // From those that have something to all, and to those that have something from all.
+            // The chosen ranks send to all ranks; then all ranks send to the chosen ones.
             let messages: Vec<Vec<Particle>> = (0..ranks).map(|_| of(rank)).collect();
             let mut into: Vec<Vec<Particle>> = (0..ranks).map(|from| blank(has(from))).collect();
             world.all_to_all_varcount_packed(&messages, &mut into).unwrap();

@@ -1,4 +1,4 @@
-//! What collective calls cost beyond the values, as MPI sees it: calls, bytes, and numbers listed for each
+//! The cost of collective calls beyond the values, as MPI sees it: calls, bytes, and numbers listed for each
 //! rank.
 
 use dtype_runtime::traits::*;
@@ -8,11 +8,12 @@ use super::values;
 use crate::samples::Particle;
 
 unsafe extern "C" {
-    /// Calls, bytes and listed numbers since this was last asked (`c/count.c`).
+    /// Writes the calls, bytes and listed numbers since the last call of this function (`c/count.c`).
     fn c_counted(counted: *mut i64);
 }
 
-/// What calls have cost this rank: calls, bytes beyond the values, and listed numbers.
+/// Returns the cost of this rank's calls since the last call of this function: calls, bytes beyond those of
+/// the values, and listed numbers. `values` is in bytes.
 fn counted(values: usize) -> [i64; 3] {
     let mut counted = [0; 3];
     // SAFETY: there is room for three numbers.
@@ -21,8 +22,8 @@ fn counted(values: usize) -> [i64; 3] {
     counted
 }
 
-/// All calls, with as many values on all ranks, promised or not, and with one more on the first rank. With
-/// `DTYPE_TABLE` the numbers are printed, of the root and of the last rank.
+/// Checks the cost of all collective calls: with the same number of values on all ranks, promised or not, and
+/// with one more on the first rank. With `DTYPE_TABLE`, prints the numbers of the root and of the last rank.
 pub fn counts(world: &SimpleCommunicator) {
     const N: usize = 20;
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
@@ -30,7 +31,7 @@ pub fn counts(world: &SimpleCommunicator) {
     let size = dtype_runtime::packed_size::<Particle>(1);
     let blank = |n: usize| values::<Particle>(99, n);
     let p = ranks as i64;
-    // For the ranks other than the root, and for the root.
+    // The first number is for the ranks other than the root, the second for the root.
     let differ = |other: i64, at_root: i64| if is_root { at_root } else { other };
     let check = |name: &str, values: usize, expected: [i64; 3]| {
         let found = counted(size * values);
@@ -71,7 +72,7 @@ pub fn counts(world: &SimpleCommunicator) {
         let cost = if is_even { even } else { [4, 64 + 16 + told, differ(0, 2 * p)] };
         check(&format!("scatter_packed, {kind}"), own + if is_root { total } else { 0 }, cost);
 
-        // Of the first rank each gets one more.
+        // In the uneven case, each rank receives one more value from the first rank.
         let (message, mut columns) = (blank(own * ranks), blank(total));
         world.all_to_all_packed(&message, &mut columns).unwrap();
         let cost = if is_even { [2, 64 + 16 * p, 0] } else { [4, 64 + 32 * p + 16 + 16 * p, 4 * p] };
@@ -82,7 +83,7 @@ pub fn counts(world: &SimpleCommunicator) {
     world.all_to_all_varcount_packed(&messages, &mut into).unwrap();
     check("all_to_all_varcount_packed", 2 * N * ranks, [3, 32 * p + 16 + 16 * p, 4 * p]);
 
-    // As many values as fit the first part, and more.
+    // A message that fits in the first part, and one that does not.
     let mut short = blank(5);
     root.broadcast_packed(&mut short).unwrap();
     check("broadcast_packed, 5 values", 5, [1, 1024 - 5 * size as i64, 0]);
@@ -95,7 +96,7 @@ pub fn counts(world: &SimpleCommunicator) {
 
     let (message, mut all, mut part) = (values::<Particle>(1, N), blank(N * ranks), blank(N));
     let rows = blank(N * ranks);
-    // SAFETY: all ranks make the same calls, of the same root, and have as many values.
+    // SAFETY: all ranks make the same calls with the same root, and have the same number of values.
     unsafe {
         world.all_gather_packed_exact(&message, &mut all).unwrap();
         check("all_gather_packed_exact", N + N * ranks, [1, 0, 0]);

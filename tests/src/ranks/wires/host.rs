@@ -1,5 +1,5 @@
-//! What a program sees of us that is not its messages: errors, its error handlers, its threads, the end of
-//! MPI.
+//! Scenarios for the effects on a program apart from its messages: errors, error handlers, threads, and the
+//! end of MPI.
 
 use std::{mem::MaybeUninit, os::raw::c_int};
 
@@ -22,8 +22,8 @@ fn handler(communicator: MPI_Comm) -> MPI_Errhandler {
     }
 }
 
-/// What is wrong is an error value, on every library, also where MPI would end the program; and the program's
-/// handlers are its own.
+/// A mistake is an error value with every library, even if MPI would abort the program. The program keeps its
+/// error handlers.
 pub fn errors(world: &SimpleCommunicator) {
     // SAFETY: constants of the library.
     let (fatal, own) = unsafe { (ffi::RSMPI_ERRORS_ARE_FATAL, ffi::RSMPI_COMM_SELF) };
@@ -37,7 +37,7 @@ pub fn errors(world: &SimpleCommunicator) {
             other.receive_values_into_with_tag(&mut 1u8, tag).map(|_| ()),
         ];
         for result in results {
-            // Some libraries have tags up to the end.
+            // In some libraries, even the largest `i32` is a valid tag.
             if tag == i32::MAX && !matches!(result, Err(Error::Tag { .. })) {
                 return;
             }
@@ -48,7 +48,7 @@ pub fn errors(world: &SimpleCommunicator) {
     all_are_fatal();
 }
 
-/// A communicator that has the handle of one that is gone is another one.
+/// A communicator that reuses the handle of a dropped one counts as a new communicator.
 pub fn communicators(world: &SimpleCommunicator) {
     let rank = world.rank();
     for round in 0..50 {
@@ -84,11 +84,11 @@ pub fn communicators(world: &SimpleCommunicator) {
     }
 }
 
-/// A handler of the program's that returns is not ours to change: what it hides is an error all the same.
+/// An error handler of the program that returns stays in place. Errors that it hides are still error values.
 pub fn own_handlers(world: &SimpleCommunicator) {
     unsafe extern "C" fn returns(_: *mut MPI_Comm, _: *mut c_int) {}
     let mut own = MaybeUninit::uninit();
-    // SAFETY: the handler takes what MPI passes, and returns; of what is passed besides it takes nothing.
+    // SAFETY: the handler takes what MPI passes, and returns; it reads none of the variable arguments.
     unsafe {
         type Handler = unsafe extern "C" fn(*mut MPI_Comm, *mut c_int, ...);
         let returns =
@@ -96,7 +96,7 @@ pub fn own_handlers(world: &SimpleCommunicator) {
         ffi::MPI_Comm_create_errhandler(Some(returns), own.as_mut_ptr());
         ffi::MPI_Comm_set_errhandler(world.as_raw(), own.assume_init());
     }
-    // SAFETY: made above.
+    // SAFETY: the handler was made above.
     let own = unsafe { own.assume_init() };
     let other = world.process_at_rank(1 - world.rank());
     for length in (0..700usize).chain([5000, 70_000, 300_000]) {
@@ -125,11 +125,11 @@ pub fn own_handlers(world: &SimpleCommunicator) {
         Err(true)
     );
     assert!(handler(world.as_raw()) == own);
-    // SAFETY: it was made here, and is set back.
+    // SAFETY: the handler was made here, and is now replaced by the default one.
     unsafe { ffi::MPI_Comm_set_errhandler(world.as_raw(), ffi::RSMPI_ERRORS_ARE_FATAL) };
 }
 
-/// Any number, taken for a rank.
+/// A process with any number as its rank.
 struct Numbered<'a>(&'a SimpleCommunicator, i32);
 
 impl AsCommunicator for Numbered<'_> {
@@ -139,7 +139,7 @@ impl AsCommunicator for Numbered<'_> {
     }
 }
 
-// SAFETY: received is from `MPI_PROC_NULL` only.
+// SAFETY: receives are only from `MPI_PROC_NULL`.
 unsafe impl Source for Numbered<'_> {
     fn source_rank(&self) -> i32 {
         self.1
@@ -152,7 +152,7 @@ impl Destination for Numbered<'_> {
     }
 }
 
-/// From nobody nothing comes, and to nobody nothing goes (MPI 4.1 section 3.10).
+/// A receive from `MPI_PROC_NULL` gets no data, and a send to it has no effect (MPI 4.1 section 3.10).
 pub fn nobody(world: &SimpleCommunicator) {
     // SAFETY: a constant of the library.
     let nobody = Numbered(world, unsafe { ffi::RSMPI_PROC_NULL });
@@ -170,14 +170,14 @@ pub fn nobody(world: &SimpleCommunicator) {
         receive.wait().unwrap();
     });
     assert_eq!(into, [3.5; 4]);
-    // Other numbers are no ranks.
+    // Other numbers outside of the communicator are errors.
     for rank in [world.size(), -1000, i32::MAX, i32::MIN] {
         let error = Numbered(world, rank).send_packed(&1u8).unwrap_err();
         assert_eq!(error, Error::Rank { rank, ranks: world.size() });
     }
 }
 
-/// An error is the same however often one asks.
+/// A request with an error returns the same error each time that it is asked.
 pub fn asked_again(world: &SimpleCommunicator) {
     let other = world.process_at_rank(1 - world.rank());
     if world.rank() == 0 {
@@ -200,7 +200,7 @@ pub fn asked_again(world: &SimpleCommunicator) {
     assert_eq!(flags, [true; 3]);
 }
 
-/// Requests that outlive MPI are errors, not the end of the program.
+/// Requests that outlive MPI return errors, and do not end the program.
 pub fn after_the_end() {
     let universe = mpi::initialize().expect("MPI is initialized once");
     let world = universe.world();
@@ -224,12 +224,12 @@ pub fn after_the_end() {
     drop((kept, receives));
 }
 
-/// Below `MPI_THREAD_SERIALIZED` other threads than the main one get an error, for every call.
+/// Below `MPI_THREAD_SERIALIZED`, every call on a thread other than the main one is an error.
 pub fn one_thread() {
     let universe = mpi::initialize().expect("MPI is initialized once");
     assert!(mpi::environment::threading_support() < mpi::Threading::Serialized);
     let world = universe.world();
-    // The other thread makes no call of MPI's: it gets errors instead.
+    // The other thread calls no MPI function: it gets errors instead.
     let shared = Shared(&world);
     std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -265,7 +265,7 @@ struct Flagged {
     flag: bool,
 }
 
-/// What travels as bytes is the same on every wire, for plain calls as well.
+/// Types that travel as bytes arrive unchanged on every wire, and through plain calls.
 pub fn blocks(world: &SimpleCommunicator) {
     wire::attach(world).unwrap();
     let other = world.process_at_rank(1 - world.rank());
@@ -309,7 +309,7 @@ pub fn blocks(world: &SimpleCommunicator) {
                 for (i, block) in into.iter().enumerate() {
                     assert_eq!(*block, if i % 4 == 1 { flagged(i) } else { no_flag }, "{wire:?} {n} {i}");
                 }
-                // Into another shape.
+                // A slice is received into a column.
                 let mut into = vec![nothing; n * 4];
                 other.receive_over(wire, &mut column.of_mut(&mut into).unwrap()).unwrap();
                 assert!(into.iter().skip(1).step_by(4).copied().eq(values.iter().copied()));
@@ -345,8 +345,7 @@ struct Marked {
     marker: (),
 }
 
-/// A part that is contiguous need not begin where the first value does, which may have no size, or be
-/// elsewhere.
+/// A contiguous part need not begin at its first value, which may have no size or may lie elsewhere.
 pub fn contiguous(world: &SimpleCommunicator) {
     let other = world.process_at_rank(1 - world.rank());
     let node = |value| Node { neighbours: vec![1, 2, 3], name: "name".to_owned(), data: [value; 4000] };

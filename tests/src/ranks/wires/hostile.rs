@@ -1,5 +1,5 @@
-//! Peers that send anything: lengths that fit nothing, false segments, announcements that are not
-//! kept. All that may come of it is an error.
+//! Hostile peers: messages of wrong lengths, malformed segments, and announced bytes that do not come. Each
+//! must cause an error and nothing else.
 
 use std::{cell::Cell, os::raw::c_int, ptr};
 
@@ -25,7 +25,7 @@ unsafe extern "C" {
     fn c_errors_return() -> MPI_Errhandler;
 }
 
-/// Any length of a message, into every kind of receiver.
+/// Sends messages of any length to every kind of receiver.
 pub fn lengths(world: &SimpleCommunicator) {
     let other = world.process_at_rank(1 - world.rank());
     let mut lengths: Vec<usize> = (0..=200_000).step_by(if is_long() { 1 } else { 331 }).collect();
@@ -52,9 +52,10 @@ pub fn lengths(world: &SimpleCommunicator) {
 
 const KINDS: usize = 7;
 
-/// Whether what comes is an error, or right; and nothing else has changed.
+/// Receives a message into a receiver of some kind. Returns `true` if the result is the right values or the
+/// right error, and no other byte has changed.
 fn receive_as(from: &Process<'_>, kind: usize, length: usize) -> bool {
-    // The destination lies between bytes that must stay.
+    // The destination lies between bytes that must not change.
     let mut memory = [5u8; 600];
     let (before, rest) = memory.split_at_mut(200);
     let (into, after) = rest.split_at_mut(200);
@@ -98,11 +99,11 @@ fn receive_as(from: &Process<'_>, kind: usize, length: usize) -> bool {
     right && flags == [true; 24] && before.iter().chain(after.iter()).all(|byte| *byte == 5)
 }
 
-/// The form of a first piece, as the hostile rank knows it.
+/// The header of a first piece, as the hostile rank writes it.
 struct Piece {
     mark: [u8; 8],
     total: u64,
-    /// Bytes of each but the last.
+    /// The number of packed bytes in each piece but the last.
     most: u64,
     number: u64,
 }
@@ -114,19 +115,19 @@ impl Piece {
     }
 }
 
-/// Sends bytes in one of the contexts of segments.
+/// Sends bytes to rank 1 in one of the contexts of segments.
 fn throw(context: MPI_Comm, tag: c_int, bytes: &[u8]) {
-    // SAFETY: the bytes are there; the communicator is live.
+    // SAFETY: the bytes are readable; the communicator is live.
     unsafe {
         ffi::MPI_Send(bytes.as_ptr().cast(), bytes.len() as c_int, ffi::RSMPI_UINT8_T, 1, tag, context);
     }
 }
 
-/// What is thrown into the contexts of segments is an error, and the next message arrives.
+/// Malformed messages in the contexts of segments are errors, and the next message arrives.
 pub fn segments(world: &SimpleCommunicator) {
     const EXPECTED: usize = 900;
     wire::attach(world).unwrap();
-    // SAFETY: these two have just been made.
+    // SAFETY: `attach` has just made these two communicators.
     let (first, rest) = unsafe { (c_made(0), c_made(1)) };
     let other = world.process_at_rank(1 - world.rank());
     let rounds = if is_long() { 100_000 } else { 20_000 };
@@ -146,7 +147,7 @@ pub fn segments(world: &SimpleCommunicator) {
             match kind {
                 // Bytes of any length.
                 0 => throw(first, tag, &packed[..random(3) % 300]),
-                // A header with a number that cannot be, or none of ours.
+                // A header with an impossible number, or without our mark.
                 1 => {
                     let bad = match random(4) % 5 {
                         0 => Piece { mark: [random(5) as u8; 8], ..good },
@@ -157,7 +158,7 @@ pub fn segments(world: &SimpleCommunicator) {
                     };
                     throw(first, tag, &bad.bytes(&packed[..end]));
                 }
-                // Another length than the header says.
+                // A first piece whose length differs from its header.
                 2 => throw(first, tag, &good.bytes(&packed[..end + 1 + random(6) % 200])),
                 3 => throw(first, tag, &good.bytes(&packed[..end - 1])),
                 // A later piece that is too long, too short, or far too long.
@@ -172,12 +173,12 @@ pub fn segments(world: &SimpleCommunicator) {
                         throw(rest, number as c_int, &packed[..wrong]);
                     }
                 }
-                // A message for somebody else.
+                // A well-formed message that is longer than the receiver expects.
                 6 => {
                     let total = EXPECTED + 1 + random(8) % 2000;
                     throw_all(first, rest, &Piece { total: total as u64, ..good }, &packed[..total], tag);
                 }
-                // A good one by hand, and by ours.
+                // A well-formed message that fits: sent by hand, then by this library.
                 7 => throw_all(first, rest, &good, &packed[..EXPECTED], tag),
                 _ => other.send_over_with_tag(Wire::Segments, &packed[..EXPECTED], tag).unwrap(),
             }
@@ -207,17 +208,16 @@ fn throw_all(first: MPI_Comm, rest: MPI_Comm, header: &Piece, packed: &[u8], tag
     pieces.for_each(|piece| throw(rest, header.number as c_int, piece));
 }
 
-/// A rank that announces bytes in a collective call and sends fewer of them: the others get an error, and the
-/// next call works.
+/// One rank announces bytes in a collective call and sends fewer. The other ranks get an error, and the next
+/// call works.
 pub fn liars(world: &SimpleCommunicator) {
     let (rank, ranks) = (world.rank(), world.size() as usize);
     let mut all = vec![0u8; PART * ranks];
     for sent in [0, 1, 999, 1000, 1007] {
-        // What an earlier call has left in a buffer is nobody's to see.
+        // Bytes that an earlier call has left in a buffer must not appear as received values.
         world.all_gather_packed(&vec![0xAAu8; PART], &mut all).unwrap();
         world.process_at_rank(world.size() - 1).broadcast_packed(&mut all[..PART]).unwrap();
-        // Where nothing is sent at all, Open MPI waits for it for ever in most calls, as for a rank that
-        // makes none.
+        // If nothing is sent at all, Open MPI waits forever in most calls, as for a rank that does not call.
         let liar = Liar { world, sent: sent.max(1) };
         Liar { world, sent }.gathers_for_all(&mut all);
         world.barrier();
@@ -227,9 +227,9 @@ pub fn liars(world: &SimpleCommunicator) {
         world.barrier();
         liar.exchanges(&mut all);
         world.barrier();
-        // How parts of far too few bytes travel, libraries work out otherwise, and wait for one another. In
-        // MPICH 5 a root that sends less than is expected waits for ever in its own call, as a program in C
-        // does.
+        // If a broadcast has far too few bytes, the ranks choose different algorithms and wait for each
+        // other. In MPICH 5, a root that sends less than expected waits forever in its own call; a program in
+        // C does so, too.
         if sent >= 999 && !is_library("MPICH", 5) {
             liar.broadcasts();
             world.barrier();
@@ -239,11 +239,11 @@ pub fn liars(world: &SimpleCommunicator) {
     }
 }
 
-/// What each rank has for each, and the same with a seal.
+/// The number of bytes that each rank sends to each rank; `SEALED` is this number with a seal.
 const PART: usize = 1000;
 const SEALED: c_int = 1008;
 
-/// The number of the liar's seals.
+/// The number that the liar draws for its seals.
 const DRAWN: u64 = 0;
 
 fn maximum() -> ffi::MPI_Op {
@@ -256,15 +256,15 @@ fn sum() -> ffi::MPI_Op {
     unsafe { ffi::RSMPI_SUM }
 }
 
-/// The last rank, which sends as many bytes instead.
+/// The last rank, which sends `sent` bytes instead of `SEALED`.
 struct Liar<'a> {
     world: &'a SimpleCommunicator,
     sent: c_int,
 }
 
-/// Bytes that have been announced have not come, and nothing has been written.
+/// Checks that the result is an error for announced bytes that did not come, and that nothing was written.
 fn announced(result: &Result<(), Error>, into: &[u8]) {
-    // Libraries that pass on what they have may let another rank's part be what does not come.
+    // If the library forwards parts between ranks, the missing bytes may be those of another rank.
     let is_known = matches!(result, Err(Error::Announced { bytes: PART, .. } | Error::Mpi { .. }));
     assert!(is_known, "{result:?}");
     assert!(into.iter().all(|byte| *byte == 1));
@@ -279,7 +279,7 @@ impl Liar<'_> {
         self.world.rank() == self.world.size() - 1
     }
 
-    /// What is sent to each rank, but to itself.
+    /// Returns the number of bytes to send to each rank: `sent`, or `SEALED` to itself.
     fn fewer(&self) -> Vec<c_int> {
         let mut counts = vec![self.sent; self.ranks()];
         counts[self.world.rank() as usize] = SEALED;
@@ -291,8 +291,9 @@ impl Liar<'_> {
         (vec![SEALED; self.ranks()], starts, vec![3; SEALED as usize * self.ranks()])
     }
 
-    /// Finds out with the others whether all have as many bytes, and says that not all have: then sizes are
-    /// told, and how many bytes travel is not for a library to guess. The number of the seals.
+    /// Takes part in the agreement on whether all ranks have the same number of bytes, and denies that they
+    /// have. Then the ranks exchange their sizes, and no library has to guess how many bytes travel. Returns
+    /// the number that the seals carry.
     fn agrees(&self, found: u64) -> u64 {
         let (own, mut all) = ([PART as u64, !(PART as u64 - 1), DRAWN, found], [0u64; 4]);
         self.reduces(&own, &mut all, maximum());
@@ -301,13 +302,13 @@ impl Liar<'_> {
 
     fn reduces(&self, own: &[u64], all: &mut [u64], operation: ffi::MPI_Op) {
         let (from, to, count) = (own.as_ptr().cast(), all.as_mut_ptr().cast(), own.len() as c_int);
-        // SAFETY: as many numbers on each side.
+        // SAFETY: both sides have `count` numbers.
         unsafe {
             ffi::MPI_Allreduce(from, to, count, ffi::RSMPI_UINT64_T, operation, self.world.as_raw());
         }
     }
 
-    /// Tells a root its size.
+    /// Sends the size of this rank's part to a root.
     fn tells(&self, root: c_int, drawn: u64) {
         let (own, mut all) = ([PART as u64, drawn], vec![0u64; 2 * self.ranks()]);
         let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
@@ -318,7 +319,7 @@ impl Liar<'_> {
         }
     }
 
-    /// To all ranks.
+    /// Gathers on all ranks, with the lie in the last rank's part.
     fn gathers_for_all(&self, all: &mut [u8]) {
         all.fill(1);
         if !self.lies() {
@@ -340,7 +341,7 @@ impl Liar<'_> {
         }
     }
 
-    /// To the first rank.
+    /// Gathers on the first rank, with the lie in the last rank's part.
     fn gathers(&self, all: &mut [u8]) {
         all.fill(1);
         let (root, own) = (self.world.process_at_rank(0), vec![2u8; SEALED as usize]);
@@ -350,7 +351,7 @@ impl Liar<'_> {
             let drawn = self.agrees(0);
             self.tells(0, drawn);
             let (from, none) = (own.as_ptr().cast(), ptr::null_mut());
-            // SAFETY: the bytes are there; nothing is received.
+            // SAFETY: the bytes to send are readable; this rank receives nothing.
             unsafe {
                 let (byte, world) = (ffi::RSMPI_UINT8_T, self.world.as_raw());
                 ffi::MPI_Gatherv(from, self.sent, byte, none, ptr::null(), ptr::null(), byte, 0, world);
@@ -360,7 +361,7 @@ impl Liar<'_> {
         }
     }
 
-    /// From the last rank, the root, to all others.
+    /// Scatters from the last rank, which lies to all others.
     fn scatters(&self) {
         let root = self.world.size() - 1;
         if !self.lies() {
@@ -375,27 +376,27 @@ impl Liar<'_> {
         let (_, starts, from) = self.counts();
         let (fewer, mut own) = (self.fewer(), [0u8; SEALED as usize]);
         let (from, to) = (from.as_ptr().cast(), own.as_mut_ptr().cast());
-        // SAFETY: as many bytes are there for each rank, and there is room for one's own.
+        // SAFETY: `from` has as many bytes for each rank, and `own` has room for this rank's part.
         unsafe {
             let (byte, world) = (ffi::RSMPI_UINT8_T, self.world.as_raw());
             ffi::MPI_Scatterv(from, fewer.as_ptr(), starts.as_ptr(), byte, to, SEALED, byte, root, world);
         }
     }
 
-    /// From the last rank to all.
+    /// Broadcasts from the last rank, which lies to all others.
     fn broadcasts(&self) {
         let root = self.world.size() - 1;
         let mut values = vec![1u8; PART];
         if !self.lies() {
             return announced(&self.world.process_at_rank(root).broadcast_packed(&mut values), &values);
         }
-        // Nothing but the seal travels with the header.
+        // The first message has no values, only the header and the seal.
         let mut first = [0u8; 1024];
         first[..40].copy_from_slice(
             [PART as u64, 0, PART as u64, DRAWN, DRAWN | 1].map(u64::to_ne_bytes).as_flattened(),
         );
-        // SAFETY: the numbers and bytes are there; the handlers are constants of the library. With MPICH
-        // the lie is an error here, too.
+        // SAFETY: the buffers have at least the bytes that are passed; the handlers are constants of the
+        // library. The handler returns because MPICH reports the lie as an error on this rank, too.
         unsafe {
             ffi::MPI_Comm_set_errhandler(self.world.as_raw(), c_errors_return());
             let (byte, world) = (ffi::RSMPI_UINT8_T, self.world.as_raw());
@@ -405,7 +406,7 @@ impl Liar<'_> {
         }
     }
 
-    /// From each rank to each.
+    /// Exchanges parts between all ranks, with the lie in the last rank's parts.
     fn exchanges(&self, all: &mut [u8]) {
         all.fill(1);
         if !self.lies() {
@@ -416,7 +417,7 @@ impl Liar<'_> {
         let (bytes, mut largest) = (SEALED as u64 * self.ranks() as u64, 0u64);
         let (counts, starts, mut into) = self.counts();
         let (fewer, own) = (self.fewer(), into.clone());
-        // SAFETY: there is room for what all ranks send, and as many bytes are there for each.
+        // SAFETY: there is room for the parts of all ranks, and a part for each rank to send.
         unsafe {
             let (number, byte, world) = (ffi::RSMPI_UINT64_T, ffi::RSMPI_UINT8_T, self.world.as_raw());
             let (from, to) = (told.as_ptr().cast(), others.as_mut_ptr().cast());
@@ -430,12 +431,12 @@ impl Liar<'_> {
     }
 }
 
-/// A root, destination or source that says the truth once, and then something else: another communicator with
-/// other ranks, another rank.
+/// A root, destination or source whose first answers are true, and whose later answers differ: another
+/// communicator with other ranks, or another rank.
 struct Fickle<'a> {
     communicators: [&'a SimpleCommunicator; 2],
     ranks: [i32; 2],
-    /// The number of times that each was asked for.
+    /// 1 if the communicator, or the rank, has been asked for before, and 0 otherwise.
     asked: [Cell<usize>; 2],
 }
 
@@ -468,19 +469,19 @@ impl Destination for Fickle<'_> {
     }
 }
 
-// SAFETY: no call of rsmpi's receives from it; those of this library believe no answer twice.
+// SAFETY: no call of rsmpi receives from it; the calls of this library never rely on two equal answers.
 unsafe impl Source for Fickle<'_> {
     fn source_rank(&self) -> i32 {
         self.say(1, self.ranks)
     }
 }
 
-/// Checks that traits of rsmpi are asked once a call, by answers that change from one question to the next.
+/// Checks that calls ask the traits of rsmpi only once, by answers that change from one question to the next.
 pub fn fickle(world: &SimpleCommunicator) {
     let (rank, ranks) = (world.rank(), world.size());
     let alone = world.split_by_color(Color::with_value(rank)).expect("every rank is in one");
     wire::attach(world).unwrap();
-    // Each rank has another number of values, and then all have as many.
+    // First every rank has a different number of values, then all ranks have the same number.
     for of in [|rank: i32| rank as usize * 3000 + 1, |_: i32| 5000] {
         let own = vec![rank as u8; of(rank)];
         let all: Vec<u8> = (0..ranks).flat_map(|rank| vec![rank as u8; of(rank)]).collect();
@@ -507,7 +508,7 @@ pub fn fickle(world: &SimpleCommunicator) {
                     }
                     let mut gathered = vec![99u8; all.len()];
                     part.fill(99);
-                    // SAFETY: all ranks have as many bytes.
+                    // SAFETY: all ranks have the same number of bytes.
                     unsafe {
                         if rank == root {
                             root_of_call().gather_packed_into_root_exact(&own, &mut gathered).unwrap();
@@ -544,7 +545,7 @@ pub fn fickle(world: &SimpleCommunicator) {
             assert!(into.iter().all(|byte| *byte == previous as u8));
         }
     }
-    // What is no root, all ranks are told.
+    // An invalid root is an error on every rank.
     for root in [-1, -2, -3, -4, ranks, i32::MIN, i32::MAX] {
         let no_root = || Fickle::new([world, world], [root; 2]);
         let error = Err(Error::Rank { rank: root, ranks });

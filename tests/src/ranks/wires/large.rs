@@ -1,4 +1,4 @@
-//! Messages of gibibytes, and of more values than an MPI count.
+//! Messages of several gibibytes, and of more values than an MPI count.
 
 use std::hint::black_box;
 
@@ -12,12 +12,12 @@ struct Page {
     mark: u8,
 }
 
-/// Of 4,096 bytes, 4,089 packed.
+/// Returns a page of 4,096 bytes, of which 4,089 are packed.
 fn page(i: usize) -> Page {
     Page { numbers: [i as u64; 511], mark: i as u8 }
 }
 
-/// A message of more than 3 GiB on every wire.
+/// Sends a message of more than 3 GiB on every wire.
 pub fn large(world: &SimpleCommunicator) {
     const COUNT: usize = (3 << 30) / size_of::<Page>() + 1000;
     let mut pages = vec![page(0); COUNT];
@@ -40,9 +40,9 @@ pub fn large(world: &SimpleCommunicator) {
     }
 }
 
-/// More values, and more bytes, than an MPI count.
+/// Messages of more values, and of more bytes, than an MPI count.
 pub fn beyond_counts(world: &SimpleCommunicator) {
-    /// Twice as many are 2.2 GiB packed; the number of bytes is odd.
+    /// The number of pages on a rank. Two ranks have 2.2 GiB of packed bytes; one has an odd number of bytes.
     const COUNT: usize = 288_001;
     let (rank, root) = (world.rank(), world.process_at_rank(0));
     {
@@ -81,7 +81,8 @@ pub fn beyond_counts(world: &SimpleCommunicator) {
     assert!(into == if rank == 0 { [vec![page(3)], vec![page(4); 2]] } else { [both(), Vec::new()] });
 }
 
-/// More bytes than an unsigned int counts: as a layout by rsmpi's calls, over wires, and received at once.
+/// Messages of more bytes than an unsigned int counts: a layout through rsmpi's calls, wires, and an
+/// immediate receive.
 pub fn beyond_4_gib(world: &SimpleCommunicator) {
     let n = (1 << 32) + black_box(17);
     let layout = layout!(u8[n] => [..]).unwrap();

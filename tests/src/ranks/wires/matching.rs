@@ -1,10 +1,10 @@
-//! Random programs of sends and receives, of which MPI's rules of order and matching determine the outcome
-//! (MPI 4.1 section 3.5): our calls, and plain ones between them, must have it.
+//! Random programs of sends and receives, whose outcome is determined by MPI's rules of order and matching
+//! (MPI 4.1 section 3.5). The calls of this library, with plain calls between them, must have this outcome.
 //!
-//! A program is made from a number, the same on all ranks. Its receives are matched in advance: each takes
-//! the first message from its source that is left and has its tag, in the order in which the receives are
-//! posted. For one source that does not depend on time; receives from any source are only made where one rank
-//! sends.
+//! A program is made from a seed, the same on all ranks. Its receives are matched in advance: each takes the
+//! first message that is left from its source with its tag, in the order in which the receives are posted.
+//! For a single source, the match does not depend on time. Receives from any source are made only in programs
+//! in which one rank sends.
 
 use dtype_runtime::{MpiDatatype, Wire, traits::*, wire};
 use dtype_tests::is_long;
@@ -15,7 +15,7 @@ use mpi::{
     traits::*,
 };
 
-/// Left to the compiler: its memory is as long as its packed bytes, and in another order.
+/// A struct that the compiler reorders: it has no padding, but its packed bytes have another order.
 #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
 struct Mixed {
     first: u16,
@@ -23,7 +23,7 @@ struct Mixed {
     third: u16,
 }
 
-/// Numbers that look random (xorshift*).
+/// A pseudorandom number generator (xorshift*).
 struct Random(u64);
 
 impl Random {
@@ -49,14 +49,14 @@ impl Random {
     }
 }
 
-/// How the calls of a program follow one another, so that nobody waits for ever.
+/// The order of the calls in a program, in which no rank waits forever.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Style {
-    /// All sends are begun, then everything is received.
+    /// Immediate sends first, then all receives.
     Started,
-    /// All receives are posted, then everything is sent with calls that wait.
+    /// Immediate receives first, then blocking sends.
     Posted,
-    /// One message after the other, in the same order on all ranks.
+    /// One message after another, in the same order on all ranks.
     Ordered,
 }
 
@@ -65,10 +65,10 @@ struct Message {
     from: i32,
     to: i32,
     tag: i32,
-    /// Bytes, or values.
+    /// The number of bytes, or of `Mixed` values.
     count: usize,
     is_mixed: bool,
-    /// Nothing for a plain call.
+    /// The wire, or `None` for a plain call.
     wire: Option<Wire>,
     immediately: bool,
     which: u64,
@@ -93,9 +93,9 @@ struct Receive {
 
 struct Program {
     style: Style,
-    /// In the order in which they are sent.
+    /// The messages, in the order in which they are sent.
     messages: Vec<Message>,
-    /// Whether a receive is from any source, so that no other program may run at the same time.
+    /// `true` if a receive may be from any source, so that no other program may run at the same time.
     alone: bool,
 }
 
@@ -155,7 +155,7 @@ impl Program {
         Self { style, messages, alone: one_sends }
     }
 
-    /// What a rank receives, in the order in which it is posted.
+    /// Returns the receives of a rank, in the order in which they are posted.
     fn receives(&self, seed: u64, rank: i32, any_tag: bool) -> Vec<Receive> {
         let incoming: Vec<Message> =
             self.messages.iter().filter(|message| message.to == rank).copied().collect();
@@ -188,7 +188,7 @@ impl Program {
         if message.on_segments() {
             return How::Waiting;
         }
-        // MPICH 4 and 5 report an error of long packed messages where a plain call receives structs.
+        // MPICH 4 and 5 report an error if a plain call receives a long packed message of structs.
         let is_plain =
             !message.is_mixed || message.count < 500 || matches!(message.wire, None | Some(Wire::Typed));
         match (random.below(8), self.style) {
@@ -201,7 +201,7 @@ impl Program {
     }
 }
 
-/// Small ones mostly, and all that may be a threshold somewhere.
+/// Returns a random size: mostly a small one, sometimes one near a possible threshold.
 fn size(random: &mut Random) -> usize {
     const THRESHOLDS: [usize; 12] =
         [64, 1024, 4000, 4096, 8192, 16_384, 32_768, 65_536, 131_040, 131_072, 262_144, 524_288];
@@ -216,13 +216,13 @@ fn size(random: &mut Random) -> usize {
     }
 }
 
-/// What is received into.
+/// The values of a message, at the sender or at the receiver.
 enum Room {
     Bytes(Vec<u8>),
     Mixed(Vec<Mixed>),
 }
 
-/// The same with either kind of values.
+/// Evaluates a call for either kind of values.
 macro_rules! either {
     ($room:expr, |$values:ident| $call:expr) => {
         match $room {
@@ -253,7 +253,7 @@ impl Room {
     }
 }
 
-/// Where a message comes from.
+/// The source of a receive.
 enum From<'a> {
     One(Process<'a>),
     Any(AnyProcess<'a>),
@@ -261,7 +261,8 @@ enum From<'a> {
 
 type Pending<'a> = Box<dyn FnOnce() -> Option<Status> + 'a>;
 
-/// Receives with any of the calls; what is not done yet is given back.
+/// Receives with the call that `receive` names. Returns an immediate receive as an error, to be completed
+/// later.
 fn receive<'a, S: Source>(
     from: &S,
     receive: &Receive,
@@ -295,7 +296,7 @@ fn receive<'a, S: Source>(
     }
 }
 
-/// Sends with the message's call; what is not done yet is given back.
+/// Sends with the call that the message names. Returns an immediate send, to be completed later.
 fn send<'a>(
     to: &Process<'_>,
     message: &Message,
@@ -329,7 +330,7 @@ fn send<'a>(
     }
 }
 
-/// Runs a program, and looks whether everything has come where it should.
+/// Runs a program, and checks that every receive has the right message.
 fn run(world: &SimpleCommunicator, seed: u64, tags: &[i32], any_tag: bool) {
     let rank = world.rank();
     let program = Program::new(seed, world.size(), tags);
@@ -343,7 +344,7 @@ fn run(world: &SimpleCommunicator, seed: u64, tags: &[i32], any_tag: bool) {
     let mut rooms: Vec<Room> = receives.iter().map(|receive| Room::of(&receive.message)).collect();
     let mut random = Random::of(seed ^ rank as u64);
     scope(|scope| {
-        // Requests borrow the scope for as long as what they send lives.
+        // Requests borrow the scope for as long as their buffers live.
         // SAFETY: all requests are completed before this closure ends.
         let scope: &LocalScope<'_> = unsafe { &*std::ptr::from_ref(scope) };
         let mut pending: Vec<(Pending<'_>, Option<&Receive>)> = Vec::new();
@@ -418,12 +419,12 @@ fn check_status(status: &Status, receive: &Receive, seed: u64) {
     assert_eq!((status.source_rank(), status.tag()), (from, tag), "program {seed}: {receive:?}");
 }
 
-/// Programs: few, or with `DTYPE_LONG=1` many.
+/// Returns the number of programs to run: few, or many with `DTYPE_LONG=1`.
 fn programs() -> u64 {
     if is_long() { 34_000 } else { 600 }
 }
 
-/// On one thread.
+/// Runs random programs on one thread.
 pub fn matching(world: &SimpleCommunicator) {
     wire::attach(world).unwrap();
     for seed in 0..programs() {
@@ -431,8 +432,8 @@ pub fn matching(world: &SimpleCommunicator) {
     }
 }
 
-/// On several threads at a time: some have a communicator of their own, the others share one and have tags of
-/// their own.
+/// Runs random programs on several threads at a time. Some threads have a communicator of their own; the
+/// others share one and use tags of their own.
 pub fn matching_of_threads() {
     let (universe, threading) =
         mpi::initialize_with_threading(mpi::Threading::Multiple).expect("MPI is initialized once");
@@ -466,9 +467,9 @@ pub fn matching_of_threads() {
     drop(universe);
 }
 
-/// On a communicator that other threads use as well.
+/// Runs a program on a communicator that other threads use as well.
 fn run_without_barriers(world: &SimpleCommunicator, seed: u64, tags: &[i32]) {
-    // Programs in which several ranks send, so that no receive is from any source.
+    // Only programs in which several ranks may send, so that no receive is from any source.
     let mut seed = seed * 7;
     while Program::new(seed, world.size(), tags).alone {
         seed += 1;
@@ -476,7 +477,7 @@ fn run_without_barriers(world: &SimpleCommunicator, seed: u64, tags: &[i32]) {
     run(world, seed, tags, false);
 }
 
-/// A communicator for another thread.
+/// A communicator that may be sent to another thread.
 pub struct Shared<'a>(pub &'a SimpleCommunicator);
 
 // SAFETY: MPI was initialized for several threads, and a communicator names an object of the process.

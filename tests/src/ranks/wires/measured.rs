@@ -1,4 +1,4 @@
-//! What is measured between ranks, and tables that are handed to them: whatever these say, values arrive.
+//! Measurements between ranks, and tables that the program provides: values arrive, whatever a table says.
 
 use dtype_runtime::{Error, Wire, layout, traits::*, wire, wire::Calibration};
 use mpi::{
@@ -8,10 +8,11 @@ use mpi::{
 
 use super::{WIRES, neighbours};
 
-/// Measures, and sends by it; by tables that say the opposite; on a communicator that is gone afterwards.
+/// Sends by measured tables, by tables with the opposite choices, and by a table of a communicator that is
+/// then dropped.
 pub fn measured(world: &SimpleCommunicator) {
     travel(world, None);
-    // All libraries that this is tested on were measured.
+    // The built-in table has rows for every library that this test runs with.
     assert_eq!(wire::table_followed().unwrap(), wire::table_library());
     let calibration = wire::calibrate(world).unwrap();
     let text = calibration.to_string();
@@ -23,13 +24,13 @@ pub fn measured(world: &SimpleCommunicator) {
         let words: Vec<&str> = row.split_whitespace().collect();
         let [of, _, _, _, _, least, most, rounds] = words[..] else { panic!("{row}") };
         assert!(of.starts_with(&library), "{row}");
-        // Where ranks share a processor one way may seem to take no time.
+        // If ranks share a processor, one wire may seem to take no time.
         assert_eq!(least, most, "{row}");
         assert!(least.parse::<f64>().unwrap() >= 0.0 && rounds.parse::<u32>().unwrap() > 0, "{row}");
     }
     travel(world, Some(&calibration));
 
-    // What was measured is a table; so are others, of which rank 0's counts.
+    // The text of a calibration is a table. All ranks use the table of rank 0.
     let again = wire::calibrate_with(world, &text).unwrap();
     assert_eq!(again.to_string(), text);
     for (way, pieces) in [("typed", "segments"), ("packed", "packed")] {
@@ -44,12 +45,12 @@ pub fn measured(world: &SimpleCommunicator) {
     travel(world, Some(&wire::calibrate_with(world, &all_pieces).unwrap()));
     let error = wire::calibrate_with(world, &format!("{library} strided 8 64 quickly")).unwrap_err();
     assert!(matches!(error, Error::Table { .. }) && error.to_string().contains("of rank 0"), "{error}");
-    // No rank keeps one that is longer than a table can be, wherever it is cut.
+    // A table longer than the limit is an error on every rank, even if the limit lies within a character.
     let longer = "é".repeat((4 << 20) + 1);
     let error = wire::calibrate_with(world, if world.rank() == 0 { &longer } else { "" }).unwrap_err();
     assert!(matches!(error, Error::Table { .. }) && error.to_string().contains("8388608"), "{error}");
 
-    // One on a part of the ranks, which goes.
+    // A calibration of a communicator with some of the ranks, which is then dropped.
     let half = world.split_by_color(Color::with_value(world.rank() % 2)).expect("every rank is in one");
     let calibration = wire::calibrate(&half).unwrap();
     travel(&half, Some(&calibration));
@@ -57,7 +58,7 @@ pub fn measured(world: &SimpleCommunicator) {
     travel(world, None);
 }
 
-/// All ranks have the same text.
+/// Checks that all ranks have the same text.
 fn agree(world: &SimpleCommunicator, text: &str) {
     let mut of_root = text.as_bytes().to_vec();
     let mut length = of_root.len();
@@ -67,7 +68,8 @@ fn agree(world: &SimpleCommunicator, text: &str) {
     assert_eq!(text.as_bytes(), of_root);
 }
 
-/// Parts of arrays of all kinds go round, on all wires and on that which is named on both sides.
+/// Sends parts of arrays of all kinds to the next rank, on every wire and on the wire that both sides look up
+/// in the calibration.
 fn travel(world: &SimpleCommunicator, calibration: Option<&Calibration>) {
     wire::attach(world).unwrap();
     let (next, previous, from) = neighbours(world);

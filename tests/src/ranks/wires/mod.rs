@@ -1,5 +1,5 @@
-//! Wires: whatever brings the values, they arrive; and what does not fit is an error that leaves everything
-//! as it was.
+//! Scenarios for wires: values arrive on every wire, and a message that does not fit is an error that leaves
+//! the destination unchanged.
 
 use dtype_runtime::{
     Error, MpiDatatype, Wire, decode, layout,
@@ -36,10 +36,10 @@ pub use large::{beyond_4_gib, beyond_counts, large};
 pub use matching::{matching, matching_of_threads};
 pub use measured::measured;
 
-/// The wires on which every message can travel.
+/// The wires that can carry every message.
 const WIRES: [Wire; 4] = [Wire::Typed, Wire::Packed, Wire::Auto, Wire::Segments];
 
-/// Numbers of values: none, few, and as many as are more than a segment.
+/// The numbers of values in a message: none, few, and more than fit in a segment.
 const COUNTS: [usize; 4] = [0, 1, 33, 3000];
 
 fn neighbours(world: &SimpleCommunicator) -> (Process<'_>, Process<'_>, i32) {
@@ -52,7 +52,7 @@ fn values<T: Sample>(rank: i32, count: usize) -> Vec<T> {
     (0..count).map(|i| T::sample(i % 97 + 40 * rank as usize)).collect()
 }
 
-/// A slice of every sample type goes to the next rank on every wire, with all calls.
+/// Sends a slice of every sample type to the next rank on every wire, with all calls.
 pub fn round(world: &SimpleCommunicator) {
     struct Round<'a>(&'a SimpleCommunicator);
     impl Visit for Round<'_> {
@@ -66,7 +66,7 @@ pub fn round(world: &SimpleCommunicator) {
     }
     wire::attach(world).unwrap();
     for_each_sample(&mut Round(world));
-    // In many segments; such as have to be looked at before any is written, too.
+    // Messages of many segments, also of a restricted type, whose values are checked before any is written.
     for wire in WIRES {
         travel::<Particle>(world, wire, 30_000);
         travel::<Nested>(world, wire, 30_000);
@@ -85,7 +85,7 @@ fn travel<T: Sample>(world: &SimpleCommunicator, wire: Wire, count: usize) {
     }
     assert_eq!(received, expected, "{wire:?} {count}");
 
-    // Blocking calls, the even ranks first; alone with oneself there would be nobody to receive.
+    // Blocking calls: even ranks send first. A single rank has no other rank to receive from it.
     if world.size() > 1 {
         let mut received = empty();
         if world.rank() % 2 == 0 {
@@ -99,7 +99,7 @@ fn travel<T: Sample>(world: &SimpleCommunicator, wire: Wire, count: usize) {
         assert_eq!(received, expected, "{wire:?} {count}");
     }
 
-    // What has begun to be sent on the wire of segments is received by calls that wait.
+    // On the wire of segments, a blocking call receives the message of an immediate send.
     let mut received = empty();
     if wire == Wire::Segments {
         scope(|scope| {
@@ -118,7 +118,7 @@ fn travel<T: Sample>(world: &SimpleCommunicator, wire: Wire, count: usize) {
     });
     assert_eq!(received, expected, "{wire:?} {count}");
 
-    // Polled, from anybody. Others may only begin when this is over.
+    // A receive from any source, completed by polling. The barriers keep the messages of other calls out.
     world.barrier();
     let mut received = empty();
     scope(|scope| {
@@ -133,7 +133,7 @@ fn travel<T: Sample>(world: &SimpleCommunicator, wire: Wire, count: usize) {
     world.barrier();
 }
 
-/// Views and data, into views and data of another shape.
+/// Views and data are received into views and data of another shape.
 pub fn views(world: &SimpleCommunicator) {
     wire::attach(world).unwrap();
     let (next, previous, from) = neighbours(world);
@@ -152,7 +152,7 @@ pub fn views(world: &SimpleCommunicator) {
             assert_eq!(found, expected);
             assert!(received.chunks(n).skip(1).step_by(2).flatten().all(|value| *value == -1.0));
         }
-        // As the datatype of a C program, of which only the plan is known here.
+        // The datatype of a C program, of which only the plan is known here.
         let datatype = UserDatatype::vector((n * n / 2) as i32, 1, 2, &f64::equivalent_datatype());
         let plan = decode(&datatype).unwrap().plan().unwrap();
         let bytes: Vec<u8> = own.iter().flat_map(|number| number.to_ne_bytes()).collect();
@@ -168,8 +168,8 @@ pub fn views(world: &SimpleCommunicator) {
     }
 }
 
-/// Complex numbers whose strides are no multiples of their size: Open MPI 5.0 rounds those down in its own
-/// copies (`MPI_Pack` of an hvector of `MPI_C_DOUBLE_COMPLEX` with a stride of 24 bytes shows it).
+/// Complex numbers whose strides are not multiples of their size. Open MPI 5.0 rounds such strides down in
+/// its own copies (`MPI_Pack` of an hvector of `MPI_C_DOUBLE_COMPLEX` with a stride of 24 bytes shows this).
 pub fn complex(world: &SimpleCommunicator) {
     #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
     #[repr(C)]
@@ -192,7 +192,8 @@ pub fn complex(world: &SimpleCommunicator) {
 
     wire::attach(world).unwrap();
     let (next, previous, from) = neighbours(world);
-    // Beyond what travels eagerly: its buffers may begin where the copies are right.
+    // The messages are too long to travel eagerly. The buffer of an eager message may begin at an address for
+    // which Open MPI's copies are right.
     let n = 4000;
     let of_rank = |rank: i32| -> Vec<Wave> { (0..n).map(|i| wave(i + 100 * rank as usize)).collect() };
     let (own, expected) = (of_rank(world.rank()), of_rank(from));
@@ -219,7 +220,7 @@ pub fn complex(world: &SimpleCommunicator) {
     }
 }
 
-/// A message that does not fit is an error; the destination is as it was, and the next message arrives.
+/// A message that does not fit is an error: the destination is unchanged, and the next message arrives.
 pub fn misfits(world: &SimpleCommunicator) {
     other_sizes(world);
     other_sizes_immediately(world);
@@ -227,12 +228,12 @@ pub fn misfits(world: &SimpleCommunicator) {
     long_restricted(world);
 }
 
-/// The error says both sizes.
+/// A message of another size is an error that names both sizes.
 fn other_sizes(world: &SimpleCommunicator) {
     let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
     let particle = packed_size::<Particle>(1);
     wire::attach(world).unwrap();
-    // Shorter, longer, and much longer than anything that was expected.
+    // The messages are shorter, longer, and much longer than the receiver expects.
     for (sent, expected) in
         [(9, 10), (10, 9), (0, 5), (20_000, 5), (5, 20_000), (20_000, 20_001), (30_000, 2000)]
     {
@@ -286,9 +287,11 @@ fn other_sizes_immediately(world: &SimpleCommunicator) {
     }
 }
 
-/// What rsmpi sends does not fit either; and what it sends with a datatype of the same values does.
+/// Messages that rsmpi sends: one of another size is an error, and one with a datatype of the same values
+/// arrives.
 fn others_messages(world: &SimpleCommunicator) {
-    /// Few: where packed bytes of 8 KiB and more meet the datatype of a struct, MPICH reports an error.
+    /// The counts of structs that MPI receives. They are small, because MPICH reports an error if the
+    /// datatype of a struct receives 8 KiB or more of packed bytes.
     const COUNTS_RECEIVED: [usize; 2] = [4, 100];
     let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
     if world.rank() == 0 {
@@ -310,7 +313,7 @@ fn others_messages(world: &SimpleCommunicator) {
         let mut particles = values::<Particle>(5, 3);
         sender.receive_values_into(&mut particles).unwrap();
         assert_eq!(particles, values::<Particle>(0, 3));
-        // Invalid values.
+        // Bytes that are not a valid value are an error.
         let mut flags = [true; 4];
         let error = sender.receive_values_into(&mut flags).unwrap_err();
         assert!(matches!(error, Error::InvalidValue { offset: 0, found: 2, .. }), "{error}");
@@ -318,7 +321,7 @@ fn others_messages(world: &SimpleCommunicator) {
         let mut flags = vec![true; 200_000];
         assert!(matches!(sender.receive_values_into(&mut flags), Err(Error::InvalidValue { .. })));
         assert!(flags.iter().all(|flag| *flag));
-        // And the other way round: packed here, received by MPI with a datatype.
+        // The converse: packed by this library, received by MPI with a datatype.
         for count in COUNTS_RECEIVED {
             let mut particles = values::<Particle>(5, count);
             sender.receive_into(&mut particles[..]);
@@ -327,7 +330,7 @@ fn others_messages(world: &SimpleCommunicator) {
     }
 }
 
-/// Long restricted values are looked at before any is written.
+/// Long messages of a restricted type: all values are checked before any is written.
 fn long_restricted(world: &SimpleCommunicator) {
     let (sender, receiver) = (world.process_at_rank(0), world.process_at_rank(1));
     if world.rank() == 0 {
@@ -342,8 +345,8 @@ fn long_restricted(world: &SimpleCommunicator) {
     }
 }
 
-/// Several threads at a time, each with a tag of its own, exchange long messages, decode datatypes and build
-/// them.
+/// Several threads at a time, each with a tag of its own, exchange long messages, and decode and build
+/// datatypes.
 pub fn threads() {
     let (universe, threading) =
         mpi::initialize_with_threading(mpi::Threading::Multiple).expect("MPI is initialized once");
@@ -382,7 +385,7 @@ pub fn threads() {
     drop(universe);
 }
 
-/// A broken table of wires concerns nobody but those who ask it.
+/// A broken table of wires is an error for calls that use the table, and for no others.
 pub fn table(world: &SimpleCommunicator) {
     let own = world.process_at_rank(0);
     let (numbers, n) = (vec![1.0f64; 64], 8);
