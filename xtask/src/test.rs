@@ -1,8 +1,12 @@
-//! `cargo xtask test`: every check there is, in the order in which they are quick to fail.
+//! `cargo xtask test`: the checks, as named steps, those that fail quickly first.
+//!
+//! Each selection of packages below is the same for all steps that use it: cargo unites the features of what
+//! it builds together, and would compile the same crates twice for two selections.
 
 use std::{
     io::{BufRead, BufReader, Write},
     process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -10,120 +14,289 @@ use xshell::{Shell, cmd};
 
 use crate::{Libraries, house, mpi};
 
-pub(crate) fn run(choice: Libraries, long: bool) -> Result<()> {
+/// The extent of a run. Each includes the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Extent {
+    /// A newcomer's run: a sample of what takes long.
+    Brief,
+    /// CI's run: everything but sweeps.
+    Full,
+    /// Sweeps, Miri and the newest MPI libraries, too.
+    Long,
+}
+
+/// The choice of the steps to run.
+pub(crate) struct Choice {
+    pub(crate) libraries: Libraries,
+    pub(crate) extent: Extent,
+    /// Names of steps; all if there are none.
+    pub(crate) only: Vec<String>,
+    /// Lists the steps instead of running them.
+    pub(crate) list: bool,
+}
+
+/// A check that can be run by itself.
+struct Step<'a> {
+    name: String,
+    /// Seconds that it takes on two cores from a fresh clone, as measured.
+    seconds: u64,
+    run: Box<dyn Fn(&Shell, &mut Count) -> Result<()> + 'a>,
+}
+
+impl<'a> Step<'a> {
+    fn new(
+        name: impl Into<String>,
+        seconds: u64,
+        run: impl Fn(&Shell, &mut Count) -> Result<()> + 'a,
+    ) -> Self {
+        Self { name: name.into(), seconds, run: Box::new(run) }
+    }
+
+    /// Returns `true` if `names` has the step's name, or the part of it before the library.
+    fn is_one_of(&self, names: &[String]) -> bool {
+        let without_library = self.name.split('@').next().unwrap_or_default();
+        names.iter().any(|name| *name == self.name || name == without_library)
+    }
+}
+
+/// Runs the chosen steps, and shows their times.
+pub(crate) fn run(choice: &Choice) -> Result<()> {
     let sh = Shell::new()?;
-    let libraries = mpi::set_up(&sh, choice)?;
-    let mut count = Count::default();
-
-    step("rustfmt");
-    cmd!(sh, "cargo fmt --all --check").quiet().run()?;
-
-    step("the house");
-    house::check_lines(&sh.current_dir())?;
-    house::check(
-        &sh.current_dir(),
-        &["dtype-core", "dtype-derive", "dtype-runtime", "dtype-interpose", "dtype-cli"],
-    )?;
-
-    step("clippy and rustdoc, warnings denied");
-    {
-        let _environment = libraries[0].enter(&sh);
-        let _flags = sh.push_env("RUSTDOCFLAGS", "--deny warnings");
-        let features = ["--features", "dtype-runtime/picture"];
-        cmd!(sh, "cargo clippy --quiet --workspace {features...} --all-targets -- --deny warnings")
-            .quiet()
-            .run()?;
-        cmd!(sh, "cargo doc --quiet --workspace {features...} --no-deps").quiet().run()?;
-    }
-
-    step("what needs no MPI: the core, the macros and their messages, packing, the command");
-    // Exhaustive search takes minutes without optimization; the laws are checked with overflow checks on.
-    count.cargo_test(
-        &sh,
-        &[
-            "--package",
-            "dtype-core",
-            "--all-features",
-            "--lib",
-            "--test",
-            "laws",
-            "--test",
-            "papers",
-            "--test",
-            "constant",
-            "--test",
-            "picture",
-        ],
-    )?;
-    count.cargo_test(&sh, &["--package", "dtype-core", "--all-features", "--doc"])?;
-    count.cargo_test(
-        &sh,
-        &["--package", "dtype-core", "--release", "--test", "exhaustive", "--test", "runs"],
-    )?;
-    benchmarks(&sh, &mut count)?;
-    count.cargo_test(&sh, &["--package", "dtype-cli"])?;
-    structs(&sh, &mut count)?;
-    count.cargo_test(
-        &sh,
-        &[
-            "--package",
-            "dtype-derive",
-            "--package",
-            "dtype-runtime",
-            "--no-default-features",
-            "--features",
-            "dtype-runtime/picture",
-        ],
-    )?;
-    let other_crates = ["--no-default-features", "--features", "half,marshal,nalgebra,ndarray,num-complex"];
-    let with_them =
-        ["--package", "dtype-runtime", "--test", "types", "--test", "sources", "--test", "marshal"];
-    count.cargo_test(&sh, &[&with_them[..], &other_crates[..]].concat())?;
-    count.cargo_test(&sh, &["--package", "dtype-tests", "--no-default-features"])?;
-    count.cargo_test(&sh, &["--package", "dtype-edition-*"])?;
-    count.cargo_test(&sh, &["--package", "xtask"])?;
-
-    memory(&sh, &mut count)?;
-
-    for (i, library) in libraries.iter().enumerate() {
-        step(&format!("on {}", library.version));
-        let _environment = library.enter(&sh);
-        // What the compiler says of messages does not depend on the library.
-        if i == 0 {
-            count.cargo_test(&sh, &["--package", "dtype-tests", "--test", "compile_fail"])?;
+    let started = Instant::now();
+    let libraries = mpi::set_up(&sh, choice.libraries)?;
+    let mut steps = steps(&libraries, choice.extent);
+    let names =
+        |steps: &[Step<'_>]| steps.iter().map(|step| step.name.clone()).collect::<Vec<_>>().join(", ");
+    if !choice.only.is_empty() {
+        let all = names(&steps);
+        let unknown =
+            choice.only.iter().find(|name| !steps.iter().any(|step| step.is_one_of(&[(*name).clone()])));
+        if let Some(name) = unknown {
+            bail!("there is no step `{name}`; the steps of this run are {all}");
         }
-        count.cargo_test(&sh, &["--package", "dtype-runtime", "--features", "marshal"])?;
-        count.cargo_test(&sh, &["--package", "dtype-tests", "--test", "ranks"])?;
-        count.cargo_test(&sh, &["--package", "dtype-examples"])?;
-        programs(&sh, &mut count)?;
-        // All benchmarks are built with it. A whole run takes two minutes, so one library has it.
-        let guidelines = ["--package", "dtype-benches", "--features", "mpi", "--test", "guidelines", "--"];
-        let brief: &[&str] = if i == 0 || long { &[] } else { &["--skip", "everything"] };
-        count.cargo_test(&sh, &[&guidelines[..], brief].concat())?;
+        steps.retain(|step| step.is_one_of(&choice.only));
     }
-    if long {
-        interpreted(&sh, &mut count)?;
-        sweeps(&sh, libraries, &mut count)?;
+    let minutes = |seconds: u64| seconds.div_ceil(60);
+    let total: u64 = steps.iter().map(|step| step.seconds).sum();
+    if choice.list {
+        for step in &steps {
+            println!("{:32} {:>4} s", step.name, step.seconds);
+        }
+        println!("{:32} {:>4} s, on two cores from a fresh clone", "all", total);
+        return Ok(());
     }
+    println!(
+        "{} steps, about {} minutes on two cores from a fresh clone. MPI was found or installed in {} s.",
+        steps.len(),
+        minutes(total),
+        started.elapsed().as_secs()
+    );
+    if choice.extent == Extent::Brief {
+        println!("This is a sample of what takes long; `--ci` runs everything, in about 40 minutes.");
+    }
+    let mut count = Count::default();
+    let (mut rows, mut left) = (Vec::new(), total);
+    // The tests read it, and take a sample of their cases.
+    let _brief = (choice.extent == Extent::Brief).then(|| sh.push_env(xtask::launch::BRIEF, "1"));
+    for (i, step) in steps.iter().enumerate() {
+        println!("\n── {} of {}: {} (about {} min left)", i + 1, steps.len(), step.name, minutes(left));
+        let (before, started) = (count.clone(), Instant::now());
+        let result = (step.run)(&sh, &mut count);
+        rows.push(Row {
+            name: &step.name,
+            taken: started.elapsed(),
+            passed: count.passed - before.passed,
+            failed: count.failed - before.failed,
+        });
+        if let Err(error) = result {
+            table(&rows);
+            return Err(
+                error.context(format!("step `{0}`; `cargo xtask test --only {0}` runs it alone", step.name))
+            );
+        }
+        left -= step.seconds;
+    }
+    table(&rows);
     println!("\n{} passed, {} failed, {} skipped", count.passed, count.failed, count.ignored);
     ensure!(count.failed == 0, "some tests failed");
     Ok(())
 }
 
-/// The peers of the benchmarks, and the report of the guidelines, in a browser too if there is one.
-fn benchmarks(sh: &Shell, count: &mut Count) -> Result<()> {
-    let tests = ["--lib", "--test", "peers", "--test", "drawn", "--test", "report"];
-    let mut arguments = vec!["--package", "dtype-benches", "--release"];
-    arguments.extend(tests);
-    if mpi::exists(sh, "chromium") || mpi::install(sh, &["chromium"]).is_ok() {
-        arguments.extend(["--features", "browser"]);
-    } else {
-        println!("not run: the report of the guidelines in a browser, of which there is none here");
-    }
-    count.cargo_test(sh, &arguments)
+/// The time and the tests of a step.
+struct Row<'a> {
+    name: &'a str,
+    taken: Duration,
+    passed: u64,
+    failed: u64,
 }
 
-/// Whether programs in Fortran can be compiled. Says so if not.
+/// Prints the steps and their times.
+fn table(rows: &[Row<'_>]) {
+    println!("\n{:32} {:>7} {:>7} {:>7}", "step", "seconds", "passed", "failed");
+    let seconds = |taken: Duration| taken.as_secs_f64().round();
+    for Row { name, taken, passed, failed } in rows {
+        println!("{name:32} {:>7} {passed:>7} {failed:>7}", seconds(*taken));
+    }
+    println!("{:32} {:>7}", "all", seconds(rows.iter().map(|row| row.taken).sum()));
+}
+
+/// Packages that need no MPI, with the features that need none.
+const WITHOUT_MPI: &[&str] = &[
+    "--package=dtype-core",
+    "--package=dtype-derive",
+    "--package=dtype-runtime",
+    "--package=dtype-cli",
+    "--package=dtype-tests",
+    "--package=dtype-edition-*",
+    "--package=xtask",
+    "--no-default-features",
+    "--features=dtype-core/picture,dtype-core/serde,dtype-runtime/picture,dtype-runtime/half",
+    "--features=dtype-runtime/marshal,dtype-runtime/nalgebra,dtype-runtime/ndarray",
+    "--features=dtype-runtime/num-complex",
+];
+
+/// Packages that are tested with optimization.
+const OPTIMIZED: &[&str] = &[
+    "--release",
+    "--package=dtype-core",
+    "--package=dtype-runtime",
+    "--package=dtype-benches",
+    "--no-default-features",
+];
+
+/// Packages that are tested with each MPI library.
+const WITH_MPI: &[&str] = &[
+    "--package=dtype-runtime",
+    "--package=dtype-tests",
+    "--package=dtype-examples",
+    "--package=dtype-cli",
+    "--package=dtype-interpose",
+    "--features=dtype-cli/mpi,dtype-runtime/marshal",
+];
+
+/// Returns the steps of a run, those that fail quickly first.
+fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
+    let full = extent >= Extent::Full;
+    let mut steps = vec![
+        Step::new("format", 5, |sh, _| Ok(cmd!(sh, "cargo fmt --all --check").quiet().run()?)),
+        Step::new("house", 5, |sh, _| house::check(&sh.current_dir())),
+        Step::new("lint", 90, |sh, _| {
+            let _environment = libraries[0].enter(sh);
+            let features = ["--features", "dtype-runtime/picture"];
+            let command = cmd!(sh, "cargo clippy --quiet --workspace {features...} --all-targets");
+            Ok(command.args(["--", "--deny", "warnings"]).quiet().run()?)
+        }),
+        Step::new("rustdoc", 60, |sh, _| {
+            let _environment = libraries[0].enter(sh);
+            let _flags = sh.push_env("RUSTDOCFLAGS", "--deny warnings");
+            let features = ["--features", "dtype-runtime/picture"];
+            Ok(cmd!(sh, "cargo doc --quiet --workspace {features...} --no-deps").quiet().run()?)
+        }),
+        Step::new("units", 240, |sh, count| count.cargo_test(sh, WITHOUT_MPI)),
+        Step::new("structs", 30, structs),
+        // Exhaustive search, and the loops that the benchmarks measure against.
+        Step::new("optimized", 150, move |sh, count| {
+            let _cases = sh.push_env("PROPTEST_CASES", if full { "2000" } else { "200" });
+            let tests: [&[&str]; 4] = [
+                OPTIMIZED,
+                &["--lib", "--test=exhaustive", "--test=runs", "--test=engine", "--test=pack"],
+                &["--test=peers", "--test=drawn", "--test=recorded", "--test=report"],
+                browser(sh),
+            ];
+            count.cargo_test(sh, &tests.concat())
+        }),
+    ];
+    if full {
+        steps.push(Step::new("valgrind", 120, valgrind));
+        steps.push(Step::new("sanitizer", 120, sanitizer));
+    }
+    for (i, library) in libraries.iter().enumerate() {
+        let with_library = |name: &str, seconds, arguments: &'static [&'static str]| {
+            Step::new(format!("{name}@{}", library.label()), seconds, move |sh: &Shell, count: &mut Count| {
+                let _environment = library.enter(sh);
+                count.cargo_test(sh, &[WITH_MPI, arguments].concat())
+            })
+        };
+        // What the compiler says of messages does not depend on the library.
+        if i == 0 {
+            steps.push(with_library("messages", 60, &["--test=compile_fail"]));
+        }
+        steps.push(with_library("units", 60, &["--lib"]));
+        if full || i == 0 {
+            steps.push(with_library("doctests", 40, &["--doc"]));
+        }
+        steps.push(with_library("ranks", 120, &["--test=ranks"]));
+        steps.push(with_library("examples", 30, &["--test=examples"]));
+        steps.push(Step::new(format!("programs@{}", library.label()), 120, move |sh, count| {
+            let _environment = library.enter(sh);
+            programs(sh, count)
+        }));
+        if full {
+            // A whole run takes two minutes, so one library has it.
+            let brief: &[&str] = if i == 0 || extent == Extent::Long { &[] } else { &["--skip=everything"] };
+            steps.push(Step::new(format!("guidelines@{}", library.label()), 150, move |sh, count| {
+                let _environment = library.enter(sh);
+                let test = ["--package=dtype-benches", "--features=mpi", "--test=guidelines", "--"];
+                count.cargo_test(sh, &[&test, brief].concat())
+            }));
+        }
+    }
+    if extent == Extent::Long {
+        steps.extend(long_steps(libraries));
+    }
+    steps
+}
+
+/// Returns the steps of hours: Miri, sweeps with all their cases, and the newest libraries.
+fn long_steps(libraries: &[mpi::Library]) -> Vec<Step<'_>> {
+    let mut steps = vec![
+        Step::new("miri", 3600, interpreted),
+        Step::new("limits", 900, |sh, count| {
+            let _long = sh.push_env("DTYPE_LONG", "1");
+            let _optimized = sh.push_env("CARGO_PROFILE_TEST_OPT_LEVEL", "2");
+            count.cargo_test(sh, &[WITHOUT_MPI, &["--test=limits"]].concat())
+        }),
+    ];
+    for library in libraries {
+        steps.push(Step::new(format!("sweeps@{}", library.label()), 3600, |sh, count| {
+            sweep(sh, library, count)
+        }));
+    }
+    steps.push(Step::new("newest", 7200, |sh, count| {
+        let newest = mpi::newest(sh);
+        for library in &newest {
+            sweep(sh, library, count)?;
+        }
+        // There are no wheels with Fortran or mpi4py for them.
+        for library in newest.into_iter().chain(mpi::abi(sh).ok()) {
+            println!("programs as they are, on {}", library.version);
+            let _environment = library.enter(sh);
+            preloaded(sh, &["--skip=fortran", "--skip=python"], count)?;
+        }
+        Ok(())
+    }));
+    steps
+}
+
+/// Runs the tests between ranks, optimized, with all cases of generated programs and types and of hostile
+/// peers.
+fn sweep(sh: &Shell, library: &mpi::Library, count: &mut Count) -> Result<()> {
+    println!("long sweeps on {}", library.version);
+    let _long = sh.push_env("DTYPE_LONG", "1");
+    let _environment = library.enter(sh);
+    count.cargo_test(sh, &["--package=dtype-tests", "--release", "--test=ranks"])
+}
+
+/// Returns the feature by which reports are looked at in a browser, if there is one here.
+fn browser(sh: &Shell) -> &'static [&'static str] {
+    if mpi::exists(sh, "chromium") || mpi::install(sh, &["chromium"]).is_ok() {
+        return &["--features=dtype-benches/browser"];
+    }
+    println!("not run: the report of the guidelines in a browser, of which there is none here");
+    &[]
+}
+
+/// Returns `true` if programs in Fortran can be compiled here, and says so if not.
 fn fortran_is_here(sh: &Shell) -> bool {
     let is_here = mpi::exists(sh, "gfortran") || mpi::install(sh, &["gfortran"]).is_ok();
     if !is_here {
@@ -132,53 +305,51 @@ fn fortran_is_here(sh: &Shell) -> bool {
     is_here
 }
 
-/// Structs of compiled programs, which the command reads from their debug information.
+/// Tests the structs of compiled programs, which the command reads from debug information.
 fn structs(sh: &Shell, count: &mut Count) -> Result<()> {
-    let mut arguments = vec!["--package", "dtype-cli", "--features", "compilers", "--test", "structs", "--"];
+    let mut arguments = [WITHOUT_MPI, &["--features=dtype-cli/compilers", "--test=structs", "--"]].concat();
     if !mpi::exists(sh, "c++") && mpi::install(sh, &["g++"]).is_err() {
         println!("not run: programs in C++, for which there is no compiler here");
-        arguments.extend(["--skip", "cxx"]);
+        arguments.push("--skip=cxx");
     }
     if !fortran_is_here(sh) {
-        arguments.extend(["--skip", "fortran"]);
+        arguments.push("--skip=fortran");
     }
     count.cargo_test(sh, &arguments)
 }
 
-/// The programs that the command writes, and those that are there and preload: compiled and run in those
-/// languages that are here.
+/// Tests the programs that the command writes, and existing ones that preload our library: compiled and run
+/// in the languages that are here.
 fn programs(sh: &Shell, count: &mut Count) -> Result<()> {
     let mpi4py = mpi::mpi4py(sh);
     let _folder = mpi4py.as_ref().map(|folder| sh.push_env(xtask::launch::MPI4PY, folder));
     let mut skipped = Vec::new();
     if !fortran_is_here(sh) {
-        skipped.extend(["--skip", "fortran"]);
+        skipped.push("--skip=fortran");
     }
     if mpi4py.is_none() {
         println!("not run: programs in Python, since there is no mpi4py here");
-        skipped.extend(["--skip", "python"]);
+        skipped.push("--skip=python");
     }
-    let command = ["--package", "dtype-cli", "--features", "mpi", "--test", "programs", "--"];
-    count.cargo_test(sh, &[&command[..], &skipped[..]].concat())?;
-    count.cargo_test(sh, &["--package", "dtype-interpose", "--lib"])?;
+    if sh.var_os(xtask::launch::BRIEF).is_some() {
+        skipped.push("--skip=of_the_old_module");
+    }
     preloaded(sh, &skipped, count)
 }
 
-/// Programs that preload our library.
+/// Tests programs that the command writes and programs that preload our library.
 fn preloaded(sh: &Shell, skipped: &[&str], count: &mut Count) -> Result<()> {
-    let command = ["--package", "dtype-interpose", "--test", "programs", "--"];
-    count.cargo_test(sh, &[&command[..], skipped].concat())
+    count.cargo_test(sh, &[WITH_MPI, &["--test=programs", "--"], skipped].concat())
 }
 
-/// The tests that need no MPI in Miri, which sees undefined behaviour that no run shows; but for those that
-/// would take it hours.
+/// Runs the tests that need no MPI in Miri, which detects undefined behaviour that no run shows. Tests that
+/// would take hours are left out.
 fn interpreted(sh: &Shell, count: &mut Count) -> Result<()> {
     const TOO_LONG: [&str; 3] = [
         "the_tiers_agree",
         "every_kernel_copies_what_the_interpreter_does",
         "nothing_that_waits_gets_into_what_has_been_checked",
     ];
-    step("packing in Miri");
     let _toolchain = sh.push_env("RUSTUP_TOOLCHAIN", "nightly");
     if cmd!(sh, "cargo miri --version").quiet().ignore_stdout().ignore_stderr().run().is_err() {
         println!(
@@ -202,71 +373,42 @@ fn interpreted(sh: &Shell, count: &mut Count) -> Result<()> {
     count.tests(sh, &["miri", "test"], &arguments.concat())
 }
 
-/// The tests between ranks, optimized; those of generated programs and types, and of hostile peers, with all
-/// their cases. Then programs that preload our library, on the newest MPI libraries and by the ABI of MPI 5,
-/// for which there are no wheels with Fortran or mpi4py.
-fn sweeps(sh: &Shell, libraries: Vec<mpi::Library>, count: &mut Count) -> Result<()> {
-    let _long = sh.push_env("DTYPE_LONG", "1");
-    for library in libraries.into_iter().chain(mpi::newest(sh)) {
-        step(&format!("long sweeps on {}", library.version));
-        let _environment = library.enter(sh);
-        count.cargo_test(sh, &["--package", "dtype-tests", "--release", "--test", "ranks"])?;
-    }
-    step("trees at the limits of all ranges");
-    {
-        let _optimized = sh.push_env("CARGO_PROFILE_TEST_OPT_LEVEL", "2");
-        count.cargo_test(sh, &["--package", "dtype-runtime", "--features", "marshal", "--test", "limits"])?;
-    }
-    for library in mpi::newest(sh).into_iter().chain(mpi::abi(sh).ok()) {
-        step(&format!("programs as they are, on {}", library.version));
-        let _environment = library.enter(sh);
-        preloaded(sh, &["--skip", "fortran", "--skip", "python"], count)?;
-    }
-    Ok(())
-}
+/// The tests of packing without MPI, by themselves.
+const PACKING: &[&str] =
+    &["--package=dtype-runtime", "--no-default-features", "--test=engine", "--test=pack"];
 
-/// The tests of packing, optimized, with many cases; then under valgrind, and with AddressSanitizer if there
-/// is a nightly compiler.
-fn memory(sh: &Shell, count: &mut Count) -> Result<()> {
-    let tests = ["--package", "dtype-runtime", "--no-default-features", "--test", "engine", "--test", "pack"];
-    let optimized = [&tests[..], &["--release"]].concat();
-    step("packing, optimized");
-    {
-        let _cases = sh.push_env("PROPTEST_CASES", "2000");
-        count.cargo_test(sh, &optimized)?;
+/// Runs the optimized tests of packing under valgrind.
+fn valgrind(sh: &Shell, count: &mut Count) -> Result<()> {
+    if !mpi::exists(sh, "valgrind") && mpi::install(sh, &["valgrind"]).is_err() {
+        println!("not run: there is no valgrind here, and it cannot be installed");
+        return Ok(());
     }
     let _cases = sh.push_env("PROPTEST_CASES", "40");
-    step("packing under valgrind");
-    if mpi::exists(sh, "valgrind") || mpi::install(sh, &["valgrind"]).is_ok() {
-        let runner = format!("CARGO_TARGET_{}_RUNNER", TARGET.to_uppercase().replace('-', "_"));
-        let _runner = sh.push_env(runner, "valgrind --quiet --error-exitcode=9");
-        count.cargo_test(sh, &optimized)?;
-    } else {
-        println!("not run: there is no valgrind here, and it cannot be installed");
-    }
-    step("packing with AddressSanitizer");
+    let runner = format!("CARGO_TARGET_{}_RUNNER", TARGET.to_uppercase().replace('-', "_"));
+    let _runner = sh.push_env(runner, "valgrind --quiet --error-exitcode=9");
+    count.cargo_test(sh, &[OPTIMIZED, &["--test=engine", "--test=pack"]].concat())
+}
+
+/// Runs the tests of packing with AddressSanitizer, if there is a nightly compiler.
+fn sanitizer(sh: &Shell, count: &mut Count) -> Result<()> {
     // The compiler of the workspace is named in the environment of what cargo starts, and would win over
     // `+nightly`.
     let _toolchain = sh.push_env("RUSTUP_TOOLCHAIN", "nightly");
-    if cmd!(sh, "rustc --version").quiet().ignore_stdout().ignore_stderr().run().is_ok() {
-        let _flags = sh.push_env("RUSTFLAGS", "-Zsanitizer=address");
-        let _target = sh.push_env("CARGO_TARGET_DIR", sh.current_dir().join("target/sanitizer"));
-        count.cargo_test(sh, &[&tests[..], &["--target", TARGET]].concat())?;
-    } else {
+    if cmd!(sh, "rustc --version").quiet().ignore_stdout().ignore_stderr().run().is_err() {
         println!("not run: there is no nightly compiler here");
+        return Ok(());
     }
-    Ok(())
+    let _cases = sh.push_env("PROPTEST_CASES", "40");
+    let _flags = sh.push_env("RUSTFLAGS", "-Zsanitizer=address");
+    let _target = sh.push_env("CARGO_TARGET_DIR", sh.current_dir().join("target/sanitizer"));
+    count.cargo_test(sh, &[PACKING, &["--target", TARGET]].concat())
 }
 
 /// The machine that this runs on, as cargo calls it.
 const TARGET: &str = env!("TARGET");
 
-fn step(what: &str) {
-    println!("\n── {what}");
-}
-
-/// What the test runners counted.
-#[derive(Default)]
+/// The numbers of tests that were run.
+#[derive(Clone, Default)]
 struct Count {
     passed: u64,
     failed: u64,

@@ -1,0 +1,128 @@
+//! The check of the documents: paths and commands that they name exist.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use syn::{Item, visit::Visit};
+
+/// Returns the faults of a document: paths that do not exist, and commands that are not accepted.
+///
+/// # Errors
+/// If a file cannot be read.
+pub(crate) fn faults(root: &Path, document: &Path) -> Result<Vec<String>> {
+    let text = fs::read_to_string(document).with_context(|| document.display().to_string())?;
+    let folder = document.parent().unwrap_or(root);
+    let subcommands = subcommands(&root.join("dtype-cli/src/main.rs"))?;
+    let mut faults = Vec::new();
+    let mut is_code = false;
+    for (i, line) in text.lines().enumerate() {
+        let mut fault = |what: String| faults.push(format!("{}: {what}", i + 1));
+        if line.trim_start().starts_with("```") {
+            is_code = !is_code;
+            continue;
+        }
+        for link in links(line).filter(|_| !is_code) {
+            if !folder.join(link).exists() {
+                fault(format!("there is no file {link}"));
+            }
+        }
+        let in_backticks = line.split('`').skip(1).step_by(2);
+        let spans: Vec<&str> = if is_code { vec![line] } else { in_backticks.collect() };
+        for span in spans {
+            if let Some(path) = missing_path(root, span) {
+                fault(format!("there is no {path}"));
+            }
+            if let Some(command) = unknown_command(span, &subcommands) {
+                fault(format!("`{command}` is no command"));
+            }
+        }
+    }
+    Ok(faults)
+}
+
+/// Returns the targets of the links of a line that lead to files.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    let targets = line.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0));
+    let files = targets.map(|target| target.split('#').next().unwrap_or_default());
+    files.filter(|target| !target.is_empty() && !target.contains("://"))
+}
+
+/// Returns the path that a span of code is, if its folder is in the repository, but the path does not exist.
+fn missing_path<'a>(root: &Path, span: &'a str) -> Option<&'a str> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    let (first, _) = span.split_once('/')?;
+    let is_placeholder = span.split(['/', '.']).any(is_placeholder);
+    let is_path = !is_placeholder
+        && span.chars().all(is_part)
+        && !span.contains("..")
+        && !first.is_empty()
+        && first != "target";
+    (is_path && root.join(first).is_dir() && !root.join(span).exists()).then_some(span)
+}
+
+/// Returns `true` for a word in capitals, such as `NAME`, which stands for something.
+fn is_placeholder(word: &str) -> bool {
+    word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase())
+}
+
+/// Returns the command of `cargo xtask` or `dtype` that a span of code is, if it is not accepted. Commands
+/// with placeholders are not checked.
+fn unknown_command(span: &str, subcommands: &[String]) -> Option<String> {
+    let command = span.trim_start_matches(['$', ' ']).split('#').next().unwrap_or_default();
+    let words: Vec<&str> = command.split_whitespace().collect();
+    if words.iter().any(|word| is_placeholder(word) || word.contains('…')) {
+        return None;
+    }
+    let is_known = match *words.as_slice() {
+        ["cargo", "xtask", ..] if words.len() > 2 => crate::Command::try_parse_from(&words[1..]).is_ok(),
+        ["dtype", name, ..] if name.starts_with(|c: char| c.is_ascii_lowercase()) => {
+            subcommands.iter().any(|known| known == name)
+        }
+        _ => true,
+    };
+    (!is_known).then(|| command.trim().to_owned())
+}
+
+/// Returns the names of the subcommands of `dtype`: the variants of the enum that derives `Subcommand`.
+fn subcommands(main: &Path) -> Result<Vec<String>> {
+    struct Variants(Vec<String>);
+    impl<'a> Visit<'a> for Variants {
+        fn visit_item(&mut self, item: &'a Item) {
+            let Item::Enum(item) = item else { return };
+            let derives = item.attrs.iter().any(|attribute| {
+                let list = attribute.meta.require_list().map(|list| list.tokens.to_string());
+                attribute.path().is_ident("derive") && list.is_ok_and(|list| list.contains("Subcommand"))
+            });
+            if derives {
+                self.0.extend(item.variants.iter().map(|variant| variant.ident.to_string().to_lowercase()));
+            }
+        }
+    }
+    let file = syn::parse_file(&fs::read_to_string(main)?).with_context(|| main.display().to_string())?;
+    let mut variants = Variants(Vec::new());
+    variants.visit_file(&file);
+    Ok(variants.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_that_do_not_exist_are_found() {
+        let unknown = |span: &str| unknown_command(span, &["draw".to_owned()]).is_some();
+        assert!(!unknown("cargo xtask test --ci   # everything") && !unknown("cargo xtask bench NAME"));
+        assert!(unknown("cargo xtask tests") && unknown("$ cargo xtask test --all"));
+        assert!(!unknown("dtype draw a.json") && unknown("dtype drawn a.json") && !unknown("dtype"));
+    }
+
+    #[test]
+    fn paths_that_do_not_exist_are_found() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        assert_eq!(missing_path(root, "src/main.rs"), None);
+        assert_eq!(missing_path(root, "src/nothing.rs"), Some("src/nothing.rs"));
+        assert_eq!(missing_path(root, "i32/f64"), None);
+        assert_eq!(links("[a](b.md#c), [d](https://e.f), [g](#h)").collect::<Vec<_>>(), ["b.md"]);
+    }
+}
