@@ -35,12 +35,15 @@ pub(crate) struct Choice {
     pub(crate) list: bool,
 }
 
+/// The work of a step. It counts the tests that it runs.
+type Work<'a> = Box<dyn Fn(&Shell, &mut Count) -> Result<()> + 'a>;
+
 /// A check that can be run by itself.
 struct Step<'a> {
     name: String,
     /// Seconds that it takes on two cores from a fresh clone, as measured.
     seconds: u64,
-    run: Box<dyn Fn(&Shell, &mut Count) -> Result<()> + 'a>,
+    run: Work<'a>,
 }
 
 impl<'a> Step<'a> {
