@@ -1,7 +1,8 @@
 //! Rows of benchmarks, and the files and tables of recorded rows.
 //!
 //! `cargo xtask bench NAME --record` keeps rows in `benches/recorded/NAME.csv`, one line for each contender
-//! of a case. It writes a table of them into BENCHMARKS.md, and one of `interpose` into README.md.
+//! of a case. It writes a table of them into BENCHMARKS.md, and one of `interpose` into
+//! dtype-interpose/README.md.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -122,7 +123,8 @@ pub fn table(text: &str) -> Result<String> {
     Ok(table)
 }
 
-/// The rows of README's table: the title, and the case of `cargo xtask bench interpose`.
+/// The rows of the table in dtype-interpose/README.md: the title, and the case of `cargo xtask bench
+/// interpose`.
 const README_ROWS: [(&str, &str); 4] = [
     ("10,000 structs `{u8, f64, i16, f32}`", "structs: 10000 structs"),
     ("20,000 points of SPECFEM3D", "applications: SPECFEM3D outer core 20000 points"),
@@ -130,11 +132,11 @@ const README_ROWS: [(&str, &str); 4] = [
     ("one number, which stays as it is", "plain: a number"),
 ];
 
-/// The name of README's table, in the marks of the page and for [`write()`].
+/// The name of the table in dtype-interpose/README.md, in the marks of the page and for [`write()`].
 pub const README_TABLE: &str = "interpose-readme";
 
-/// Returns README's table of a file of `cargo xtask bench interpose`: the times without the preloaded library
-/// and with it.
+/// Returns the table in dtype-interpose/README.md for a file of `cargo xtask bench interpose`: the times
+/// without the preloaded library and with it.
 ///
 /// # Errors
 /// If the text is not a file of recorded rows, or lacks a case.

@@ -1,8 +1,14 @@
-//! Tests of the figures in README.md and the tables in BENCHMARKS.md against the recorded files.
+//! Tests of the figures in the pages for users and the tables in BENCHMARKS.md against the recorded files.
 
 use std::{fs, path::Path};
 
 use dtype_benches::record::{self, README_TABLE, insert, ratios, readme_table, table};
+
+/// The page with the table of `cargo xtask bench interpose`.
+const INTERPOSE_PAGE: &str = "dtype-interpose/README.md";
+
+/// The pages for users, whose figures are checked.
+const PAGES: [&str; 3] = ["README.md", INTERPOSE_PAGE, "dtype-cli/README.md"];
 
 fn text_of(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name);
@@ -15,7 +21,7 @@ fn recorded(name: &str) -> String {
 
 #[test]
 fn tables_are_those_of_the_recorded_files() {
-    let (page, readme) = (text_of("BENCHMARKS.md"), text_of("README.md"));
+    let (page, readme) = (text_of("BENCHMARKS.md"), text_of(INTERPOSE_PAGE));
     let mut count = 0;
     for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("recorded")).unwrap() {
         let name = entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned();
@@ -25,7 +31,7 @@ fn tables_are_those_of_the_recorded_files() {
     }
     assert!(count >= 6, "{count} files");
     let written = insert(&readme, README_TABLE, &readme_table(&recorded("interpose")).unwrap()).unwrap();
-    assert!(written == readme, "README.md is not what benches/recorded/interpose.csv says");
+    assert!(written == readme, "{INTERPOSE_PAGE} is not what benches/recorded/interpose.csv says");
 }
 
 /// Returns the sentences of README.md that contain figures, made from the recorded files.
@@ -52,27 +58,31 @@ fn figures_of_the_readme_are_those_of_the_recorded_files() {
     }
 }
 
-/// Checks that each time or ratio in README.md is in the generated table, in one of the sentences above, or
-/// in the output of a command.
+/// Checks that each time or ratio in the pages for users is in the generated table, in one of the sentences
+/// above, or in the output of a command.
 #[test]
-fn the_readme_has_no_other_figures() {
-    let readme = text_of("README.md");
-    let readme = insert(&readme, README_TABLE, "").unwrap();
-    // The output of commands is between fences.
-    let prose: String = readme.split("```").step_by(2).collect();
-    let mut prose = prose.split_whitespace().collect::<Vec<_>>().join(" ");
-    // A unit is not a figure.
-    for known in sentences().iter().map(String::as_str).chain(["units of 0.01 ns"]) {
-        prose = prose.replace(known, "");
-    }
-    let words: Vec<&str> = prose.split(' ').collect();
-    let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
-    for pair in words.windows(2) {
-        let unit = pair[1].trim_end_matches(['.', ',', ';', ':', ')']);
-        let is_figure = is_number(pair[0])
-            && ["times", "×", "%", "ns", "µs", "us", "ms", "s", "→"].contains(&unit)
-            || pair[0].ends_with(['%', '×']) && is_number(pair[0]);
-        assert!(!is_figure, "README.md has a figure that no recorded file backs: `{} {}`", pair[0], pair[1]);
+fn the_pages_for_users_have_no_other_figures() {
+    let sentences = sentences();
+    for page in PAGES {
+        let text = text_of(page);
+        // Only one page has the table.
+        let text = insert(&text, README_TABLE, "").unwrap_or(text);
+        // The output of commands is between fences.
+        let prose: String = text.split("```").step_by(2).collect();
+        let mut prose = prose.split_whitespace().collect::<Vec<_>>().join(" ");
+        // A unit is not a figure.
+        for known in sentences.iter().map(String::as_str).chain(["units of 0.01 ns"]) {
+            prose = prose.replace(known, "");
+        }
+        let words: Vec<&str> = prose.split(' ').collect();
+        let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+        for pair in words.windows(2) {
+            let unit = pair[1].trim_end_matches(['.', ',', ';', ':', ')']);
+            let is_figure = is_number(pair[0])
+                && ["times", "×", "%", "ns", "µs", "us", "ms", "s", "→"].contains(&unit)
+                || pair[0].ends_with(['%', '×']) && is_number(pair[0]);
+            assert!(!is_figure, "{page} has a figure that no recorded file backs: `{} {}`", pair[0], pair[1]);
+        }
     }
 }
 

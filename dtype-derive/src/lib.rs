@@ -33,7 +33,14 @@ mod valid;
 /// Fields may be integers of up to 64 bits, floats, `bool`, `char`, `NonZero`, `Wrapping`, arrays and tuples
 /// of these, `PhantomData`, and other types that derive `MpiDatatype`. Features of `dtype-runtime` add
 /// complex numbers, 16-bit floats, and nalgebra's vectors and matrices of fixed size. A type parameter is
-/// bounded by `MpiDatatype` if a field holds it.
+/// bounded by `MpiDatatype` if a field holds it. A field that MPI cannot carry is an error that says why, and
+/// what to do instead:
+///
+/// ```text
+/// error: MPI cannot carry the field `name`: a `String` holds the address of its text, which means nothing to
+///        another process. Use an array of bytes `[u8; N]`, or send the bytes as a message of their own, or
+///        keep the field at home with `#[mpi(skip)]`
+/// ```
 ///
 /// If a struct of base types, arrays and tuples is `repr(C)`, `repr(C, packed)`, `repr(C, align)` or
 /// `repr(transparent)`, its layout is solved during macro expansion. The layout of other types is solved

@@ -455,9 +455,9 @@ fn reasons(program: &[&OsStr], name: &'static str, value: &str) -> Vec<(String, 
     report.datatypes.into_iter().flat_map(|usage| usage.reasons).collect()
 }
 
-/// Checks that the README shows this report, but for times and for the name of the library.
+/// Checks that README.md of this crate shows this report, but for times and for the name of the library.
 fn has_the_report_of_the_readme(report: &Report) {
-    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
+    let readme = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
     let (_, rest) = readme.split_once("$ dtype report seen\n").unwrap();
     let (shown, _) = rest.split_once("```").unwrap();
     let bare = |table: &str| -> Vec<String> {

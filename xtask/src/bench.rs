@@ -46,8 +46,8 @@ pub(crate) struct Options {
     /// Print one JSON object per line.
     #[arg(long)]
     json: bool,
-    /// Keep the rows in `benches/recorded/NAME.csv`, and write tables of them into BENCHMARKS.md and
-    /// README.md. For `guidelines`, write only into BENCHMARKS.md.
+    /// Keep the rows in `benches/recorded/NAME.csv`, and write tables of them into BENCHMARKS.md, and for
+    /// `interpose` also into dtype-interpose/README.md. For `guidelines`, write only into BENCHMARKS.md.
     #[arg(long)]
     record: bool,
     /// (`pingpong`) Add the measured choices for `Wire::Auto` to this file. To use it, set the environment
@@ -171,7 +171,7 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
         sh.copy_file(&rows, &kept)?;
         write_table(&sh, "BENCHMARKS.md", &label, Path::new(&kept))?;
         if matches!(name, Name::Interpose) {
-            write_table(&sh, "README.md", "interpose-readme", Path::new(&kept))?;
+            write_table(&sh, "dtype-interpose/README.md", "interpose-readme", Path::new(&kept))?;
         }
     }
     Ok(())

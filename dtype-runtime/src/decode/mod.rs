@@ -1,5 +1,22 @@
 //! Existing datatypes as type trees, whether built by C code, by rsmpi's constructors or elsewhere (MPI 4.1
 //! section 5.1.13).
+//!
+//! [`decode()`] reads a datatype, and [`normalize`] builds a least-cost datatype with the same type map. The
+//! [plan](Decoded::plan) of a decoded datatype does everything that the [pack engine](mod@crate::pack)
+//! does.
+//!
+//! ```rust,no_run
+//! use dtype_runtime::{decode, decode::normalize, pack::Data};
+//! use mpi::{datatype::UserDatatype, traits::*};
+//!
+//! let universe = mpi::initialize().unwrap();
+//! let places: Vec<i32> = (0..100).map(|i| 2 * i).collect();
+//! let list = UserDatatype::indexed(&[1; 100], &places, &f64::equivalent_datatype());
+//! let decoded = decode(&list)?; // kept on the datatype, so done once
+//! let vector = normalize(&list)?; // MPI_Type_create_hvector(100, 1, 16, MPI_DOUBLE)
+//! let bytes = Data::new(&decoded.plan()?, 1, &[0; 1600], 0)?.pack();
+//! # Ok::<(), dtype_runtime::Error>(())
+//! ```
 
 use std::sync::{Arc, OnceLock};
 

@@ -17,6 +17,32 @@
 //! up.receive.of_mut(&mut cells)?.unpack(&packed)?; // the ghost cells above it
 //! # Ok::<(), dtype_runtime::Error>(())
 //! ```
+//!
+//! `view_mut.data().copy_from(&view.data())` copies directly from one layout into another.
+//!
+//! # Explanations
+//!
+//! [`Layout::explain`] shows a layout: the selected elements beside the type tree, the cost, and the
+//! constructor calls. This is `layout!(f64[6][6] => [i, i..] for i in 0..6)`, the upper triangle of a matrix:
+//!
+//! ```text
+//! 21 values of an array [6][6], 168 bytes; cost 22, the least there is
+//! solved at macro expansion
+//!
+//! ■ ■ ■ ■ ■ ■   idxbuc 6 of [6, 5, 4, 3, 2, 1] at [0, 56, 112, 168, 224, 280], stride 8
+//! · ■ ■ ■ ■ ■   └─ f64
+//! · · ■ ■ ■ ■
+//! · · · ■ ■ ■
+//! · · · · ■ ■
+//! · · · · · ■
+//!
+//! t0 = MPI_Type_create_hindexed(6, [6, 5, 4, 3, 2, 1], [0, 56, 112, 168, 224, 280], MPI_DOUBLE)
+//! MPI_Type_commit(t0)
+//! ```
+//!
+//! The nodes of a tree are `vec` (MPI's hvector), `idx` (hindexed_block), `idxbuc` (hindexed) and `strc`
+//! (struct). Strides and displacements are in bytes. The cost is the number of words that describe the tree:
+//! a size, not a time.
 
 // The files:
 // - `traits`: the trait of all layouts, and the types of views; `view`: the methods of views;

@@ -14,6 +14,23 @@
 //! - count the contiguous blocks, list them, pass them to vectored I/O, or visit them with the caller's code
 //!   ([`LeafVisitor`]);
 //! - copy directly from one layout into another with the same values ([`Transpack`]).
+//!
+//! ```rust
+//! use dtype_runtime::{MpiDatatype, layout, pack, unpack_into};
+//!
+//! #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+//! struct Reading { sensor: u16, value: f64, valid: bool }
+//!
+//! let readings = [Reading { sensor: 4, value: 0.25, valid: true }; 3];
+//! let bytes = pack(&readings); // 11 bytes each, no padding
+//! let mut copies = [Reading::default(); 3];
+//! unpack_into(&bytes, &mut copies)?; // checks the length, and every `bool`
+//! assert_eq!(copies, readings);
+//!
+//! let board = [[1u8, 2, 3], [4, 5, 6]];
+//! assert_eq!(layout!(u8[2][3] => [.., 0..3;2]).of(&board).pack(), [1, 3, 4, 6]);
+//! # Ok::<(), dtype_runtime::Error>(())
+//! ```
 
 mod buffer;
 mod data;

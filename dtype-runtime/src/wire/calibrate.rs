@@ -46,7 +46,7 @@ const TIME: Duration = Duration::from_millis(180);
 /// [attached](super::attach()).
 ///
 /// The result can be stored: it prints as a table, which [`calibrate_with`] or the environment variable
-/// `DTYPE_WIRES` accept.
+/// `DTYPE_WIRES` accept. The program's own packing is measured, so calibrate in a release build.
 ///
 /// ```no_run
 /// use dtype_runtime::{Wire, layout, traits::*, wire};

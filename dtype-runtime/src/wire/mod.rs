@@ -24,6 +24,15 @@
 //! neither messages nor collective calls: more than 2,147,483,647 values or bytes are counted in larger
 //! units. Collective calls on intercommunicators are an exception.
 //!
+//! # Errors
+//!
+//! Errors of MPI are returned as values, and the program's error handlers stay as they are. The error
+//! [`Error::Fit`](crate::Error::Fit) has the sizes of the message and of its destination, as far as MPI tells
+//! them.
+//!
+//! If a rank leaves `main` with an error, it waits in `MPI_Finalize` for the other ranks before the error is
+//! printed. So a program of several ranks should print the error itself and call `world.abort(1)`.
+//!
 //! # Checked mode
 //!
 //! MPI does not notice if `{f64, u32}` is received as `{u32, f64}`, because the sizes are equal. With
