@@ -248,16 +248,16 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Records the findings of the first pass about a layout: the ways that are wrong, and for the way
-/// [`LEAST_COST`] the cost of the least-cost tree of `tree`.
-fn note(layout: &mut Layout, wrong: &[(&str, Operation)], tree: &TypeTree) {
+/// Records the findings of the first pass about a layout: the ways that are wrong, and the cost of the tree
+/// `least` for the way [`LEAST_COST`].
+fn note(layout: &mut Layout, wrong: &[(&str, Operation)], least: &TypeTree) {
     for way in &mut layout.ways {
         if let Some((_, operation)) = wrong.iter().find(|(name, _)| *name == way.name) {
             let does = if *operation == Operation::Pack { "packs" } else { "unpacks" };
             way.wrong = Some(format!("{does} something else than the loops by hand"));
         }
         if way.name == LEAST_COST {
-            way.cost = normalize(tree, &NodeCosts::default()).ok().map(|solution| solution.cost);
+            way.cost = Some(least.cost(&NodeCosts::default()));
         }
     }
 }
