@@ -147,7 +147,7 @@ static PREPARING: AtomicUsize = AtomicUsize::new(0);
 
 /// Returns `true` if this thread initializes a persistent operation.
 #[inline]
-fn is_preparing() -> bool {
+pub(crate) fn is_preparing() -> bool {
     PREPARING.load(Ordering::Relaxed) > 0 && IS_PREPARING.try_with(Cell::get).unwrap_or(false)
 }
 

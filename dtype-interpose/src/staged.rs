@@ -17,7 +17,7 @@ use crate::{
     call::{Call, SUCCESS},
     datatype_cache::{CachedDatatype, is_left_to_the_library, known_with},
     engine::Engine,
-    first_use::Message,
+    first_use::{Message, is_preparing},
     mode,
     policy::LEAST,
     profile::{Profile, Stays, is_counting},
@@ -33,8 +33,6 @@ pub(crate) struct Argument {
     /// `true` for a send buffer, all of which exists. Of a receive buffer, only the bytes that arrive must
     /// exist.
     pub is_read: bool,
-    /// `true` if the bytes of the send buffer are there during the call.
-    pub is_filled: bool,
     /// `true` in a collective call, in which all ranks must decide alike.
     pub is_collective: bool,
 }
@@ -42,14 +40,12 @@ pub(crate) struct Argument {
 impl Argument {
     /// Creates the arguments of a buffer that the call reads.
     pub fn read(buffer: *const c_void, count: impl Into<i64>, datatype: MPI_Datatype) -> Self {
-        let written = Self::written(buffer.cast_mut(), count, datatype);
-        Self { is_read: true, is_filled: true, ..written }
+        Self { is_read: true, ..Self::written(buffer.cast_mut(), count, datatype) }
     }
 
     /// Creates the arguments of a buffer that the call writes.
     pub fn written(buffer: *mut c_void, count: impl Into<i64>, datatype: MPI_Datatype) -> Self {
-        let count = count.into();
-        Self { buffer, count, datatype, is_read: false, is_filled: false, is_collective: false }
+        Self { buffer, count: count.into(), datatype, is_read: false, is_collective: false }
     }
 
     /// Returns a candidate if the message may be worth packing. Counts the message if a report is wanted.
@@ -230,8 +226,7 @@ impl<'a> Candidate<'a> {
     /// # Safety
     /// As for [`engine_at`](Self::engine_at).
     unsafe fn found(&self, call: &Call, engine: &'a Engine, place: isize, goes: bool) -> Option<Found<'a>> {
-        let Self { known, argument: Argument { buffer, datatype, is_filled, .. }, count, blocks, all } =
-            *self;
+        let Self { known, argument: Argument { buffer, datatype, is_read, .. }, count, blocks, all } = *self;
         if !engine.may_lie_at(buffer) {
             self.stays_by(Stays::Address);
             return None;
@@ -245,7 +240,8 @@ impl<'a> Candidate<'a> {
                 (true, _) if mode::packs(call.name()) => self.stays_by(Stays::Tool),
                 (true, _) => self.stays_by(Stays::Denied),
             }
-            if is_filled {
+            // The bytes of a persistent operation need not be there before it is started.
+            if is_read && !is_preparing() {
                 // SAFETY: promises 1 and 2 for the datatype, and promise 3 for the elements from `origin` on,
                 // as the call reads them.
                 unsafe { known.counted.compare(engine, datatype, origin, count) };
@@ -553,24 +549,25 @@ impl Outgoing {
         })
     }
 
-    /// Allocates the packed buffer of a message that is packed later: its bytes need not be there yet.
+    /// Allocates the packed buffer of a message of a persistent operation, which is packed at each start.
     ///
     /// # Safety
-    /// Promises 1 and 2 for the communicator and the datatype.
+    /// Promises 1 and 2 for the communicator and the datatype. The call is in
+    /// [`first_use::preparing`](crate::first_use::preparing).
     #[inline]
     pub unsafe fn unpacked(call: &Call, argument: Argument, communicator: MPI_Comm) -> Option<Self> {
-        let argument = Argument { is_filled: false, ..argument };
         // SAFETY: promises 1 and 2, as of the caller.
         let candidate = unsafe { argument.candidate() }?;
-        // SAFETY: promises 1 and 2, as of the caller; the buffer is not filled.
+        // SAFETY: promises 1 and 2, as of the caller; the operation is persistent.
         or_else_plain(|| unsafe { Self::room(call, candidate, communicator) })
     }
 
-    /// Allocates the packed buffer of a candidate. Reads the program's buffer if a report is wanted and the
-    /// buffer is filled.
+    /// Allocates the packed buffer of a candidate. Reads the program's buffer if a report is wanted, and the
+    /// operation is not persistent.
     ///
     /// # Safety
-    /// Promises 1 and 2 for the communicator and the datatype; if the buffer is filled, promise 3 for it.
+    /// Promises 1 and 2 for the communicator and the datatype; unless the operation is persistent, promise 3
+    /// for the buffer.
     unsafe fn room(call: &Call, candidate: Candidate<'_>, communicator: MPI_Comm) -> Option<Self> {
         // SAFETY: promises 1 to 3, as of the caller.
         let found = unsafe { candidate.engine(call) }?;

@@ -343,6 +343,8 @@ fn a_report_reads_nothing_that_is_not_sent() {
     let report = reported("roomy");
     assert!(report.datatypes.iter().any(|usage| usage.packed > 0 && usage.samples.bytes > 0));
     assert!(reported("unready").datatypes.iter().any(|usage| usage.packed > 0));
+    let of_gather = reported("gather");
+    assert!(of_gather.datatypes.iter().any(|usage| usage.packed > 0 && usage.samples.bytes > 0));
 }
 
 /// Checks the number of messages in reports: a persistent operation counts each start, and a replaced message

@@ -544,6 +544,17 @@ static void p_unready(const Case *c) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     received(c, &status);
     MPI_Request_free(&request);
+#if defined OPEN_MPI ? OMPI_MAJOR_VERSION >= 5 : MPICH_NUMVERSION >= 40100000
+    /* The same on the root of a persistent broadcast. */
+    mprotect(memory, ROOM, PROT_NONE);
+    char *buffer = rank == 0 ? memory + (c->from - from) : c->to;
+    MPI_Bcast_init(buffer, c->count, c->type, 0, world, MPI_INFO_NULL, &request);
+    mprotect(memory, ROOM, PROT_READ | PROT_WRITE);
+    MPI_Start(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    add(to, ROOM);
+    MPI_Request_free(&request);
+#endif
     munmap(memory, ROOM);
 }
 
