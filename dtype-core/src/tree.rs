@@ -219,8 +219,8 @@ impl TypeTree {
     /// ```
     ///
     /// # Errors
-    /// Those of [`measure`](Self::measure), for this tree and for the new one. If copies overlap, the packed
-    /// bytes may exceed the range of displacements.
+    /// The errors of [`measure`](Self::measure), for this tree and for the new one. If copies overlap, the
+    /// packed bytes may exceed the range of displacements.
     pub fn gapless(&self) -> Result<Self, Error> {
         self.measure()?;
         let packed = self.without_gaps().0;
@@ -384,7 +384,7 @@ impl TypeTree {
     /// Lists the type map of the tree (thesis algorithm 2).
     ///
     /// # Errors
-    /// Those of [`measure`](Self::measure), [`Error::EmptyMap`], and [`Error::TooLong`] beyond
+    /// The errors of [`measure`](Self::measure), [`Error::EmptyMap`], and [`Error::TooLong`] beyond
     /// [`FLATTEN_LIMIT`](Self::FLATTEN_LIMIT) entries.
     pub fn flatten(&self) -> Result<TypeMap, Error> {
         let entries = self.measure()?.entries;
@@ -407,7 +407,7 @@ impl TypeTree {
     /// them.
     ///
     /// # Errors
-    /// Those of [`measure`](Self::measure), and [`Error::TooLong`] if there are too many runs to list.
+    /// The errors of [`measure`](Self::measure), and [`Error::TooLong`] if there are too many runs to list.
     pub fn runs(&self) -> Result<Runs, Error> {
         self.measure()?;
         let listed = self.run_count();

@@ -51,7 +51,7 @@ impl TypeMap {
     /// Returns a map of one base type at the given displacements, in bytes.
     ///
     /// # Errors
-    /// Those of [`TypeMap::new`].
+    /// The errors of [`TypeMap::new`].
     pub fn homogeneous(base: BaseType, displacements: Vec<i64>) -> Result<Self, Error> {
         Self::new(vec![base; displacements.len()], displacements)
     }

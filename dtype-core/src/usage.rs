@@ -225,7 +225,7 @@ impl Layout {
     /// Searches for the least-cost tree, within limits.
     ///
     /// # Errors
-    /// Those of [`TypeTree::measure`].
+    /// The errors of [`TypeTree::measure`].
     pub fn solve(&mut self, costs: &dyn CostModel, limits: &Limits) -> Result<(), Error> {
         let solution = normalize_within(&self.tree, costs, limits)?;
         self.least = Some((solution.tree, solution.optimality));

@@ -5,7 +5,7 @@
 //! `--no-default-features`, and read the difference. A brief run of `cargo xtask test` takes every fourth
 //! case.
 
-use std::{env, fs, path::PathBuf};
+use std::{fs, path::PathBuf};
 
 /// Returns the cases of a topic, in order.
 fn cases(topic: &str) -> impl Iterator<Item = PathBuf> {
@@ -15,7 +15,7 @@ fn cases(topic: &str) -> impl Iterator<Item = PathBuf> {
     all.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
     assert!(!all.is_empty(), "{}: no case", folder.display());
     all.sort();
-    let step = if env::var_os(xtask::launch::BRIEF).is_some() { 4 } else { 1 };
+    let step = if xtask::launch::is_brief() { 4 } else { 1 };
     all.into_iter().step_by(step)
 }
 

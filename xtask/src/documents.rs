@@ -7,13 +7,13 @@ use clap::Parser;
 use syn::{Item, visit::Visit};
 
 /// Returns the faults of a document: paths that do not exist, and commands that are not accepted.
+/// `subcommands` are the names for `dtype`.
 ///
 /// # Errors
-/// If a file cannot be read.
-pub(crate) fn faults(root: &Path, document: &Path) -> Result<Vec<String>> {
+/// If the document cannot be read.
+pub(crate) fn faults(root: &Path, document: &Path, subcommands: &[String]) -> Result<Vec<String>> {
     let text = fs::read_to_string(document).with_context(|| document.display().to_string())?;
     let folder = document.parent().unwrap_or(root);
-    let subcommands = subcommands(&root.join("dtype-cli/src/main.rs"))?;
     let mut faults = Vec::new();
     let mut is_code = false;
     for (i, line) in text.lines().enumerate() {
@@ -33,7 +33,7 @@ pub(crate) fn faults(root: &Path, document: &Path) -> Result<Vec<String>> {
             if let Some(path) = missing_path(root, span) {
                 fault(format!("there is no {path}"));
             }
-            if let Some(command) = unknown_command(span, &subcommands) {
+            if let Some(command) = unknown_command(span, subcommands) {
                 fault(format!("`{command}` is no command"));
             }
         }
@@ -85,7 +85,10 @@ fn unknown_command(span: &str, subcommands: &[String]) -> Option<String> {
 }
 
 /// Returns the names of the subcommands of `dtype`: the variants of the enum that derives `Subcommand`.
-fn subcommands(main: &Path) -> Result<Vec<String>> {
+///
+/// # Errors
+/// If the command's source cannot be read.
+pub(crate) fn subcommands(root: &Path) -> Result<Vec<String>> {
     struct Variants(Vec<String>);
     impl<'a> Visit<'a> for Variants {
         fn visit_item(&mut self, item: &'a Item) {
@@ -99,7 +102,8 @@ fn subcommands(main: &Path) -> Result<Vec<String>> {
             }
         }
     }
-    let file = syn::parse_file(&fs::read_to_string(main)?).with_context(|| main.display().to_string())?;
+    let main = root.join("dtype-cli/src/main.rs");
+    let file = syn::parse_file(&fs::read_to_string(&main)?).with_context(|| main.display().to_string())?;
     let mut variants = Variants(Vec::new());
     variants.visit_file(&file);
     Ok(variants.0)

@@ -33,9 +33,10 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     let mut files = Vec::new();
     sources(root, &mut files)?;
     let mut faults = Vec::new();
+    let subcommands = documents::subcommands(root)?;
     for path in &files {
         if path.extension().is_some_and(|extension| extension == "md") {
-            let of_document = documents::faults(root, path)?;
+            let of_document = documents::faults(root, path, &subcommands)?;
             faults.extend(of_document.iter().map(|fault| format!("{}:{fault}", shown(root, path))));
             continue;
         }
@@ -92,21 +93,19 @@ fn long_lines(text: &str) -> impl Iterator<Item = usize> {
     text.lines().enumerate().filter(is_long).map(|(i, _)| i + 1)
 }
 
-/// Returns the first lines of doc comments that are no statements, by their numbers, and the words that they
-/// begin with.
+/// Returns the lines that begin a doc comment, or follow a heading in one, and are no statements: their
+/// numbers, and the words that they begin with.
 fn oblique_docs(text: &str) -> impl Iterator<Item = (usize, &'static str)> {
-    const WORDS: [&str; 6] = ["What", "Whether", "How", "Where", "That", "The same"];
-    let doc = |line: &'_ str| {
-        let line = line.trim_start();
-        line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(|doc| doc.trim_start().to_owned())
-    };
-    let mut is_inside = false;
+    const WORDS: [&str; 7] = ["What", "Whether", "How", "Where", "That", "Those", "The same"];
+    let mut begins = true;
     text.lines().enumerate().filter_map(move |(i, line)| {
-        let first = doc(line).filter(|_| !is_inside);
-        is_inside = doc(line).is_some();
-        let first = first?;
-        let begins = |word: &&&str| first.strip_prefix(**word).is_some_and(|rest| rest.starts_with(' '));
-        WORDS.iter().find(begins).map(|word| (i + 1, *word))
+        let line = line.trim_start();
+        let doc = line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(str::trim_start);
+        let is_first = std::mem::replace(&mut begins, doc.is_none_or(|doc| doc.starts_with("# ")));
+        let doc = doc.filter(|_| is_first)?;
+        let word =
+            WORDS.iter().find(|word| doc.strip_prefix(**word).is_some_and(|rest| rest.starts_with(' ')));
+        word.map(|word| (i + 1, *word))
     })
 }
 
@@ -322,6 +321,8 @@ mod tests {
     fn doc_comments_that_are_no_statements_are_found() {
         let text = "//! Whether.\n/// Whatever it is.\n/// What follows.\nfn f() {}\n    /// What it is.\n";
         assert_eq!(oblique_docs(text).collect::<Vec<_>>(), [(5, "What")]);
+        let errors = "/// Packs.\n///\n/// # Errors\n/// Those of others.\n/// That is all.\n";
+        assert_eq!(oblique_docs(errors).collect::<Vec<_>>(), [(4, "Those")]);
     }
 
     #[test]

@@ -41,13 +41,18 @@ pub fn on_ranks(mpiexec: impl AsRef<OsStr>, ranks: usize, program: impl AsRef<Os
     command
 }
 
-/// The environment variable that is set if tests take a sample of their cases.
+/// The environment variable that is `1` if tests take a sample of their cases.
 pub const BRIEF: &str = "DTYPE_BRIEF";
+
+/// Returns `true` if tests take a sample of their cases.
+pub fn is_brief() -> bool {
+    env::var_os(BRIEF).is_some_and(|value| value == "1")
+}
 
 /// Returns all cases. In a brief run returns one of them: the last on one MPI library, the one before on the
 /// other.
 pub fn sample<T>(cases: &[T]) -> &[T] {
-    if env::var_os(BRIEF).is_none() || cases.is_empty() {
+    if !is_brief() || cases.is_empty() {
         return cases;
     }
     let is_mpich = mpiexec().to_string_lossy().contains("mpich");
@@ -175,7 +180,7 @@ pub fn run(command: &mut Command, limit: Duration) -> io::Result<Finished> {
         thread::spawn(move || {
             let mut bytes = Vec::new();
             if let Some(mut pipe) = pipe {
-                // What could be read before an error is what there is to show.
+                // After an error, the bytes read so far are shown.
                 let _ = pipe.read_to_end(&mut bytes);
             }
             String::from_utf8_lossy(&bytes).into_owned()

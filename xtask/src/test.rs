@@ -55,10 +55,9 @@ impl<'a> Step<'a> {
         Self { name: name.into(), seconds, run: Box::new(run) }
     }
 
-    /// Returns `true` if `names` has the step's name, or the part of it before the library.
-    fn is_one_of(&self, names: &[String]) -> bool {
-        let without_library = self.name.split('@').next().unwrap_or_default();
-        names.iter().any(|name| *name == self.name || name == without_library)
+    /// Returns `true` if `name` is the step's name, or the part of it before the library.
+    fn is(&self, name: &str) -> bool {
+        self.name == name || self.name.split('@').next() == Some(name)
     }
 }
 
@@ -68,16 +67,12 @@ pub(crate) fn run(choice: &Choice) -> Result<()> {
     let started = Instant::now();
     let libraries = mpi::set_up(&sh, choice.libraries)?;
     let mut steps = steps(&libraries, choice.extent);
-    let names =
-        |steps: &[Step<'_>]| steps.iter().map(|step| step.name.clone()).collect::<Vec<_>>().join(", ");
     if !choice.only.is_empty() {
-        let all = names(&steps);
-        let unknown =
-            choice.only.iter().find(|name| !steps.iter().any(|step| step.is_one_of(&[(*name).clone()])));
-        if let Some(name) = unknown {
-            bail!("there is no step `{name}`; the steps of this run are {all}");
+        if let Some(name) = choice.only.iter().find(|name| !steps.iter().any(|step| step.is(name))) {
+            let all: Vec<_> = steps.iter().map(|step| &*step.name).collect();
+            bail!("there is no step `{name}`; the steps of this run are {}", all.join(", "));
         }
-        steps.retain(|step| step.is_one_of(&choice.only));
+        steps.retain(|step| choice.only.iter().any(|name| step.is(name)));
     }
     let minutes = |seconds: u64| seconds.div_ceil(60);
     let total: u64 = steps.iter().map(|step| step.seconds).sum();
@@ -94,13 +89,14 @@ pub(crate) fn run(choice: &Choice) -> Result<()> {
         minutes(total),
         started.elapsed().as_secs()
     );
-    if choice.extent == Extent::Brief {
+    let is_brief = choice.extent == Extent::Brief;
+    if is_brief {
         println!("This is a sample of what takes long; `--ci` runs everything.");
     }
     let mut count = Count::default();
     let (mut rows, mut left) = (Vec::new(), total);
-    // The tests read it, and take a sample of their cases.
-    let _brief = (choice.extent == Extent::Brief).then(|| sh.push_env(xtask::launch::BRIEF, "1"));
+    // A run with all cases has them whatever the environment says.
+    let _brief = sh.push_env(xtask::launch::BRIEF, if is_brief { "1" } else { "0" });
     for (i, step) in steps.iter().enumerate() {
         println!("\n── {} of {}: {} (about {} min left)", i + 1, steps.len(), step.name, minutes(left));
         let (before, started) = (count.clone(), Instant::now());
@@ -195,7 +191,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             let features = ["--features", "dtype-runtime/picture"];
             Ok(cmd!(sh, "cargo doc --quiet --workspace {features...} --no-deps").quiet().run()?)
         }),
-        Step::new("units", if full { 215 } else { 150 }, |sh, count| count.cargo_test(sh, WITHOUT_MPI)),
+        Step::new("without-mpi", if full { 215 } else { 150 }, |sh, count| count.cargo_test(sh, WITHOUT_MPI)),
         Step::new("structs", 10, structs),
         // Exhaustive search, and the loops that the benchmarks measure against.
         Step::new("optimized", 185, move |sh, count| {
@@ -220,7 +216,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
                 count.cargo_test(sh, &[WITH_MPI, arguments].concat())
             })
         };
-        // What the compiler says of messages does not depend on the library.
+        // The compiler's messages do not depend on the library.
         if i == 0 {
             steps.push(with_library("messages", 200, &["--test=compile_fail"]));
         }
@@ -232,7 +228,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         steps.push(with_library("examples", 40, &["--test=examples"]));
         steps.push(Step::new(format!("programs@{}", library.label()), 180, move |sh, count| {
             let _environment = library.enter(sh);
-            programs(sh, count)
+            programs(sh, full, count)
         }));
         if full {
             // A whole run takes two minutes, so one library has it.
@@ -323,7 +319,7 @@ fn structs(sh: &Shell, count: &mut Count) -> Result<()> {
 
 /// Tests the programs that the command writes, and existing ones that preload our library: compiled and run
 /// in the languages that are here.
-fn programs(sh: &Shell, count: &mut Count) -> Result<()> {
+fn programs(sh: &Shell, full: bool, count: &mut Count) -> Result<()> {
     let mpi4py = mpi::mpi4py(sh);
     let _folder = mpi4py.as_ref().map(|folder| sh.push_env(xtask::launch::MPI4PY, folder));
     let mut skipped = Vec::new();
@@ -334,7 +330,7 @@ fn programs(sh: &Shell, count: &mut Count) -> Result<()> {
         println!("not run: programs in Python, since there is no mpi4py here");
         skipped.push("--skip=python");
     }
-    if sh.var_os(xtask::launch::BRIEF).is_some() {
+    if !full {
         skipped.push("--skip=of_the_old_module");
     }
     preloaded(sh, &skipped, count)

@@ -61,7 +61,7 @@ pub fn samples() -> Vec<Sample> {
         all.push(once("lammps-atomic", arrays(&atomic)));
         all.push(once("lammps-full", arrays(&[&atomic[..], &[(4, BaseType::I32), (8, F64)]].concat())));
         if atoms == 3000 {
-            // The same atoms as one array of structs.
+            // One array of structs, with these atoms.
             let three = TypeTree::vector(3, 8, TypeTree::Leaf(F64));
             let numbers = TypeTree::vector(3, 4, TypeTree::Leaf(BaseType::I32));
             let atom = TypeTree::structure([0, 24], [three, numbers]);

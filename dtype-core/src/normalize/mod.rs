@@ -28,7 +28,7 @@ mod path;
 /// For a tree without entries, the result is a strc without children.
 ///
 /// # Errors
-/// Those of [`TypeTree::measure`].
+/// The errors of [`TypeTree::measure`].
 ///
 /// ```
 /// use dtype_core::{BaseType, NodeCosts, TypeTree, normalize};
@@ -48,7 +48,7 @@ pub fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Result<Solution, Err
 /// pieces of runs, are solved exactly. For larger maps, no list of atoms is longer than that.
 ///
 /// # Errors
-/// Those of [`normalize`](fn@normalize).
+/// The errors of [`normalize`](fn@normalize).
 pub fn normalize_within(tree: &TypeTree, costs: &dyn CostModel, limits: &Limits) -> Result<Solution, Error> {
     normalize_measured(tree, tree.measure()?.entries, costs, (limits, limits))
 }
@@ -136,7 +136,7 @@ fn solve_runs(
 /// The cost depends on the type map alone if the result is [`Optimality::Proven`] or comes from [`Solved`].
 ///
 /// # Errors
-/// Those of [`TypeTree::measure`].
+/// The errors of [`TypeTree::measure`].
 ///
 /// ```
 /// use dtype_core::{BaseType, NodeCosts, TypeTree, solve_layout};

@@ -88,7 +88,7 @@ impl Picture {
     /// shows no tree yet.
     ///
     /// # Errors
-    /// Those of [`TypeTree::measure`].
+    /// The errors of [`TypeTree::measure`].
     pub fn new(title: &str, tree: &TypeTree, bounds: Bounds) -> Result<Self, Error> {
         let measure = tree.measure()?;
         let end = bounds.lower_bound.saturating_add(bounds.extent);
@@ -135,7 +135,7 @@ impl Picture {
     /// displacement 0.
     ///
     /// # Errors
-    /// Those of [`TypeTree::measure`].
+    /// The errors of [`TypeTree::measure`].
     pub fn array(mut self, tree: &TypeTree, dimensions: &[u64], element: u64) -> Result<Self, Error> {
         self.grid = Grid::of(&Nodes::of(tree)?, dimensions, element);
         Ok(self)
@@ -144,7 +144,7 @@ impl Picture {
     /// Adds a tree with the same type map, whose displacement 0 is at `at`, with the costs of its nodes.
     ///
     /// # Errors
-    /// Those of [`TypeTree::measure`].
+    /// The errors of [`TypeTree::measure`].
     pub fn tree(
         mut self,
         heading: &str,

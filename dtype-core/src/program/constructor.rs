@@ -35,7 +35,7 @@ impl Datatype {
     /// rounded up to the alignment (equation 5.1).
     ///
     /// # Errors
-    /// Those of [`TypeTree::measure`].
+    /// The errors of [`TypeTree::measure`].
     pub fn of_tree(tree: TypeTree) -> Result<Self, Error> {
         let measure = tree.measure()?;
         let bounds = Bounds { lower_bound: measure.lower_bound, extent: measure.extent() };
@@ -150,8 +150,8 @@ impl Constructor {
     /// Returns the tree of the datatype that the call creates, without computing its bounds.
     ///
     /// # Errors
-    /// Those of [`datatype`](Self::datatype), but without a check of the depth; [`TypeTree::measure`] may
-    /// still fail for the tree.
+    /// The errors of [`datatype`](Self::datatype), but without a check of the depth; [`TypeTree::measure`]
+    /// may still fail for the tree.
     pub fn tree(self) -> Result<TypeTree, Error> {
         Ok(match self {
             Self::Dup { oldtype } | Self::Resized { oldtype, .. } => oldtype.tree,
@@ -360,7 +360,7 @@ impl Program {
     /// Returns the datatype that the calls create: the inverse of [`lower`](Self::lower).
     ///
     /// # Errors
-    /// Those of [`Constructor::datatype`], and [`Error::Argument`] for a step that uses a later one.
+    /// The errors of [`Constructor::datatype`], and [`Error::Argument`] for a step that uses a later one.
     pub fn datatype(&self) -> Result<Datatype, Error> {
         let mut made: Vec<Datatype> = Vec::with_capacity(self.steps.len());
         let old = |made: &[Datatype], oldtype: OldType| match oldtype {

@@ -121,7 +121,7 @@ impl Program {
     /// compute the same bounds. Without `bounds`, the library computes them.
     ///
     /// # Errors
-    /// Those of [`TypeTree::measure`].
+    /// The errors of [`TypeTree::measure`].
     pub fn lower(tree: &TypeTree, bounds: Option<Bounds>) -> Result<Self, Error> {
         tree.measure()?;
         Ok(Lowering::new(u64::MAX).program(tree, bounds))
@@ -131,7 +131,7 @@ impl Program {
     /// least 2. Longer lists and larger counts are split.
     ///
     /// # Errors
-    /// Those of [`TypeTree::measure`].
+    /// The errors of [`TypeTree::measure`].
     pub fn lower_within(tree: &TypeTree, bounds: Option<Bounds>, limit: u64) -> Result<Self, Error> {
         tree.measure()?;
         Ok(Lowering::new(limit).program(tree, bounds))

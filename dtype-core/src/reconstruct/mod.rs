@@ -67,7 +67,7 @@ pub fn reconstruct(map: &TypeMap, shape: Shape, costs: &dyn CostModel) -> Result
 /// Like [`reconstruct`](fn@reconstruct), within the given limits.
 ///
 /// # Errors
-/// Those of [`reconstruct`](fn@reconstruct).
+/// The errors of [`reconstruct`](fn@reconstruct).
 ///
 /// ```
 /// use dtype_core::{BaseType, Limits, NodeCosts, Optimality, Shape, TypeMap, reconstruct_within};

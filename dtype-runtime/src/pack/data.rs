@@ -425,7 +425,7 @@ impl<'a> DataMut<'a> {
     /// two layouts can be done once, with [`Transpack`].
     ///
     /// # Errors
-    /// Those of [`Transpack::new`] and [`Transpack::copy`].
+    /// The errors of [`Transpack::new`] and [`Transpack::copy`].
     pub fn copy_from(&mut self, from: &Data<'_>) -> Result<(), Error> {
         Transpack::new(&from.plan, from.count, &self.data.plan, self.data.count)?.copy(from, self)
     }

@@ -268,7 +268,7 @@ impl<'a> Unpacker<'a> {
     /// checksum, is cleared.
     ///
     /// # Errors
-    /// Those of [`Packer::with_representation`].
+    /// The errors of [`Packer::with_representation`].
     pub fn with_representation(self, representation: Representation) -> Result<Self, Error> {
         let encoding = Encoding::new(representation, self.data.as_data().signature())?;
         Ok(Self { encoding, checksum: self.checksum.map(|_| 0), ..Self::new(self.data) })
@@ -319,7 +319,7 @@ impl<'a> Unpacker<'a> {
     /// destination unchanged, and can be requested again.
     ///
     /// # Errors
-    /// Those of [`unpack`](Self::unpack), and [`Error::Checksum`] if the checksums differ.
+    /// The errors of [`unpack`](Self::unpack), and [`Error::Checksum`] if the checksums differ.
     pub fn unpack_checked(&mut self, position: usize, segment: &[u8], checksum: u32) -> Result<(), Error> {
         let found = crc32c::crc32c(segment);
         if found != checksum {

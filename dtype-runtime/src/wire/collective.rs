@@ -74,8 +74,8 @@ pub trait PackedCollectives: Communicator {
     /// bytes. The call is one `MPI_Allgather` of them, and nothing else.
     ///
     /// # Errors
-    /// Those of [`all_gather_packed`](Self::all_gather_packed), except [`Error::Announced`]. A rank without
-    /// memory for a buffer leaves the others waiting.
+    /// The errors of [`all_gather_packed`](Self::all_gather_packed), except [`Error::Announced`]. A rank
+    /// without memory for a buffer leaves the others waiting.
     ///
     /// # Safety
     /// All ranks make this call, and their messages have the same number of packed bytes.
@@ -112,8 +112,8 @@ pub trait PackedCollectives: Communicator {
     /// bytes. The call is one `MPI_Alltoall` of them, and nothing else.
     ///
     /// # Errors
-    /// Those of [`all_to_all_packed`](Self::all_to_all_packed), except [`Error::Announced`]. A rank without
-    /// memory for a buffer, or with values that cannot be divided, leaves the others waiting.
+    /// The errors of [`all_to_all_packed`](Self::all_to_all_packed), except [`Error::Announced`]. A rank
+    /// without memory for a buffer, or with values that cannot be divided, leaves the others waiting.
     ///
     /// # Safety
     /// All ranks make this call, and their messages have the same number of packed bytes.
@@ -196,8 +196,8 @@ pub trait PackedRoot: Root {
     /// bytes. The call is an `MPI_Bcast` of each 256 KiB of them, and nothing else.
     ///
     /// # Errors
-    /// Those of [`broadcast_packed`](Self::broadcast_packed), except [`Error::Announced`]. A rank without
-    /// memory for a buffer leaves the others waiting.
+    /// The errors of [`broadcast_packed`](Self::broadcast_packed), except [`Error::Announced`]. A rank
+    /// without memory for a buffer leaves the others waiting.
     ///
     /// # Safety
     /// All ranks make this call with this root, and their messages have the same number of packed bytes.
@@ -223,7 +223,7 @@ pub trait PackedRoot: Root {
     /// [`gather_packed_into_root_exact`](Self::gather_packed_into_root_exact).
     ///
     /// # Errors
-    /// Those of [`gather_packed`](Self::gather_packed).
+    /// The errors of [`gather_packed`](Self::gather_packed).
     ///
     /// # Safety
     /// All ranks make this call or the root's, with this root, and their messages have the same number of
@@ -239,7 +239,7 @@ pub trait PackedRoot: Root {
     /// may send different numbers of values (`MPI_Gatherv`).
     ///
     /// # Errors
-    /// Those of [`all_gather_packed`](PackedCollectives::all_gather_packed).
+    /// The errors of [`all_gather_packed`](PackedCollectives::all_gather_packed).
     fn gather_packed_into_root<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
         S: Sendable + ?Sized,
@@ -253,7 +253,7 @@ pub trait PackedRoot: Root {
     /// number of packed bytes.
     ///
     /// # Errors
-    /// Those of [`all_gather_packed_exact`](PackedCollectives::all_gather_packed_exact).
+    /// The errors of [`all_gather_packed_exact`](PackedCollectives::all_gather_packed_exact).
     ///
     /// # Safety
     /// All other ranks call [`gather_packed_exact`](Self::gather_packed_exact) with this root, and the
@@ -285,7 +285,7 @@ pub trait PackedRoot: Root {
     /// [`scatter_packed_into_root_exact`](Self::scatter_packed_into_root_exact).
     ///
     /// # Errors
-    /// Those of [`scatter_packed_into`](Self::scatter_packed_into), except [`Error::Announced`], and
+    /// The errors of [`scatter_packed_into`](Self::scatter_packed_into), except [`Error::Announced`], and
     /// [`Error::Fit`] only at the root. A rank without memory for a buffer, or a root whose bytes do not fit,
     /// leaves the others waiting.
     ///
@@ -302,7 +302,7 @@ pub trait PackedRoot: Root {
     /// expect different numbers of values (`MPI_Scatterv`).
     ///
     /// # Errors
-    /// Those of [`scatter_packed_into`](Self::scatter_packed_into).
+    /// The errors of [`scatter_packed_into`](Self::scatter_packed_into).
     fn scatter_packed_into_root<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
         S: Sendable + ?Sized,
@@ -318,7 +318,7 @@ pub trait PackedRoot: Root {
     /// number of packed bytes.
     ///
     /// # Errors
-    /// Those of [`scatter_packed_into_exact`](Self::scatter_packed_into_exact).
+    /// The errors of [`scatter_packed_into_exact`](Self::scatter_packed_into_exact).
     ///
     /// # Safety
     /// All other ranks call [`scatter_packed_into_exact`](Self::scatter_packed_into_exact) with this root,

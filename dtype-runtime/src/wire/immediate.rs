@@ -80,8 +80,8 @@ impl<'a, M: Receivable + ?Sized, Sc: Scope<'a>> PendingReceive<'a, M, Sc> {
     /// unpacked.
     ///
     /// # Errors
-    /// Those of [`receive_values_into`](super::ReceiveOver::receive_values_into). Later calls return the same
-    /// error.
+    /// The errors of [`receive_values_into`](super::ReceiveOver::receive_values_into). Later calls return the
+    /// same error.
     pub fn is_done(&mut self) -> Result<bool, Error> {
         self.advance(false).map(|done| done.is_some())
     }
@@ -89,7 +89,7 @@ impl<'a, M: Receivable + ?Sized, Sc: Scope<'a>> PendingReceive<'a, M, Sc> {
     /// Waits until the message has arrived and been unpacked.
     ///
     /// # Errors
-    /// Those of [`receive_values_into`](super::ReceiveOver::receive_values_into).
+    /// The errors of [`receive_values_into`](super::ReceiveOver::receive_values_into).
     pub fn wait(mut self) -> Result<Status, Error> {
         loop {
             if let Some(status) = self.advance(true)? {

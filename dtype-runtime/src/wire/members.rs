@@ -40,8 +40,8 @@ impl Rooted {
     /// Asks the program for the root of a call.
     ///
     /// # Errors
-    /// Those of [`members`]; [`Error::Rank`] if the root is not a rank of its communicator; [`Error::Wire`]
-    /// on an intercommunicator, where roots are not ranks (MPI 4.1 section 6.2.3).
+    /// The errors of [`members`]; [`Error::Rank`] if the root is not a rank of its communicator;
+    /// [`Error::Wire`] on an intercommunicator, where roots are not ranks (MPI 4.1 section 6.2.3).
     pub fn of<R: Root + ?Sized>(root: &R) -> Result<Self, Error> {
         let (world, rank) = (root.as_communicator(), root.root_rank());
         let members = members(world)?;

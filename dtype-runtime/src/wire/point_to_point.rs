@@ -46,7 +46,7 @@ pub trait SendOver: Destination {
     /// Packs a message and sends it with a tag.
     ///
     /// # Errors
-    /// Those of [`send_packed`](Self::send_packed).
+    /// The errors of [`send_packed`](Self::send_packed).
     #[inline]
     fn send_packed_with_tag<M: Sendable + ?Sized>(&self, message: &M, tag: Tag) -> Result<(), Error> {
         self.send_over_with_tag(Wire::Packed, message, tag)
@@ -57,7 +57,7 @@ pub trait SendOver: Destination {
     /// receive it.
     ///
     /// # Errors
-    /// Those of [`send_packed`](Self::send_packed); [`Error::Wire`] if the message cannot be sent on the
+    /// The errors of [`send_packed`](Self::send_packed); [`Error::Wire`] if the message cannot be sent on the
     /// wire; [`Error::Table`].
     #[inline]
     fn send_over<M: Sendable + ?Sized>(&self, wire: Wire, message: &M) -> Result<(), Error> {
@@ -67,7 +67,7 @@ pub trait SendOver: Destination {
     /// Sends a message on a wire, with a tag.
     ///
     /// # Errors
-    /// Those of [`send_over`](Self::send_over).
+    /// The errors of [`send_over`](Self::send_over).
     #[inline]
     fn send_over_with_tag<M: Sendable + ?Sized>(
         &self,
@@ -81,7 +81,7 @@ pub trait SendOver: Destination {
     /// Packs a message and starts to send it. The whole message has been packed when the call returns.
     ///
     /// # Errors
-    /// Those of [`send_packed`](Self::send_packed).
+    /// The errors of [`send_packed`](Self::send_packed).
     fn immediate_send_packed<'a, Sc: Scope<'a>, M: Sendable + ?Sized>(
         &self,
         scope: Sc,
@@ -94,7 +94,7 @@ pub trait SendOver: Destination {
     /// lives, because some wires send directly from its memory.
     ///
     /// # Errors
-    /// Those of [`send_over`](Self::send_over).
+    /// The errors of [`send_over`](Self::send_over).
     fn immediate_send_over_with_tag<'a, Sc: Scope<'a>, M: Sendable + ?Sized>(
         &self,
         scope: Sc,
@@ -127,7 +127,7 @@ pub trait ReceiveOver: Source {
     /// Receives a message with a tag.
     ///
     /// # Errors
-    /// Those of [`receive_values_into`](Self::receive_values_into).
+    /// The errors of [`receive_values_into`](Self::receive_values_into).
     #[inline]
     fn receive_values_into_with_tag<M: Receivable + ?Sized>(
         &self,
@@ -142,7 +142,7 @@ pub trait ReceiveOver: Source {
     /// for ever. All other wires are received in the same way.
     ///
     /// # Errors
-    /// Those of [`receive_values_into`](Self::receive_values_into). On [`Wire::Segments`] also
+    /// The errors of [`receive_values_into`](Self::receive_values_into). On [`Wire::Segments`] also
     /// [`Error::Wire`] if the communicator is not [attached](super::attach), and [`Error::Segment`], after
     /// which some values may have been written.
     #[inline]
@@ -153,7 +153,7 @@ pub trait ReceiveOver: Source {
     /// Receives a message that was sent on a wire, with a tag.
     ///
     /// # Errors
-    /// Those of [`receive_over`](Self::receive_over).
+    /// The errors of [`receive_over`](Self::receive_over).
     #[inline]
     fn receive_over_with_tag<M: Receivable + ?Sized>(
         &self,
@@ -175,7 +175,7 @@ pub trait ReceiveOver: Source {
     /// that wait for each other would wait for ever.
     ///
     /// # Errors
-    /// Those of [`receive_values_into`](Self::receive_values_into).
+    /// The errors of [`receive_values_into`](Self::receive_values_into).
     fn immediate_receive_values_into<'a, Sc: Scope<'a>, M: Receivable + ?Sized>(
         &self,
         scope: Sc,
@@ -187,7 +187,7 @@ pub trait ReceiveOver: Source {
     /// Starts to receive a message with a tag.
     ///
     /// # Errors
-    /// Those of [`immediate_receive_values_into`](Self::immediate_receive_values_into).
+    /// The errors of [`immediate_receive_values_into`](Self::immediate_receive_values_into).
     fn immediate_receive_values_into_with_tag<'a, Sc: Scope<'a>, M: Receivable + ?Sized>(
         &self,
         scope: Sc,
@@ -220,8 +220,8 @@ impl<S: Source + ?Sized> ReceiveOver for S {}
 /// ```
 ///
 /// # Errors
-/// Those of [`SendOver::send_packed`] and [`ReceiveOver::receive_values_into`]. If the received message does
-/// not fit, the other one is sent nevertheless.
+/// The errors of [`SendOver::send_packed`] and [`ReceiveOver::receive_values_into`]. If the received message
+/// does not fit, the other one is sent nevertheless.
 pub fn send_receive_packed<M, D, N, S>(
     message: &M,
     destination: &D,
@@ -241,7 +241,7 @@ where
 /// segments.
 ///
 /// # Errors
-/// Those of [`send_receive_packed`]; [`Error::Wire`].
+/// The errors of [`send_receive_packed`]; [`Error::Wire`].
 pub fn send_receive_over<M, D, N, S>(
     wire: Wire,
     message: &M,
@@ -261,7 +261,7 @@ where
 /// Sends one message while another one is received, on any wire, with tags.
 ///
 /// # Errors
-/// Those of [`send_receive_over`].
+/// The errors of [`send_receive_over`].
 pub fn send_receive_over_with_tags<M, D, N, S>(
     wire: Wire,
     message: &M,

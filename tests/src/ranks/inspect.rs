@@ -140,7 +140,7 @@ fn inspect<T: Sample>(origin: LayoutOrigin) {
     // All tiers find the same cost, and so does the search over single entries.
     assert_eq!(solve_layout(tree, &T::COSTS).unwrap().cost, T::cost(), "{name}");
     assert_eq!(normalize(tree, &T::COSTS).unwrap().cost, T::cost(), "{name}");
-    // The same algorithms find the macro's program at run time.
+    // At run time, the algorithms find the macro's program.
     let lowered = Program::lower(tree, Some(Bounds::of_extent(size_of::<T>() as i64))).unwrap();
     assert_eq!(program, &lowered, "{name}");
 

@@ -139,7 +139,7 @@ where
     send_receive_into(&view, &next, &mut view_mut, &world.process_at_rank(previous));
     assert_eq!(target.bytes(), expected, "{name}");
 
-    // The same check without MPI.
+    // This check needs no MPI.
     let mut target = Memory::<T>::new(100, elements);
     let packed = layout.of(theirs.elements()).expect(name).pack();
     layout.of_mut(target.elements_mut()).expect(name).unpack(&packed).expect(name);
