@@ -9,7 +9,7 @@ use std::{
     sync::atomic::{AtomicPtr, AtomicU8, Ordering},
 };
 
-use crate::{mode, tools};
+use crate::{mode, table::Role, tools};
 
 /// The code `MPI_SUCCESS`, as calls return it.
 pub(crate) const SUCCESS: c_int = mpi::ffi::MPI_SUCCESS as c_int;
@@ -17,6 +17,8 @@ pub(crate) const SUCCESS: c_int = mpi::ffi::MPI_SUCCESS as c_int;
 /// An intercepted call, with what has been found out about it.
 pub(crate) struct Call {
     name: &'static CStr,
+    /// The role of the calls that complete its messages.
+    completed_by: Option<Role>,
     next: AtomicPtr<c_void>,
     /// `UNKNOWN`, `NO` or `YES`.
     packs: AtomicU8,
@@ -27,12 +29,10 @@ const NO: u8 = 1;
 const YES: u8 = 2;
 
 impl Call {
-    /// Creates the call of a name, which ends in a zero byte.
-    pub const fn named(name: &'static str) -> Self {
-        match CStr::from_bytes_with_nul(name.as_bytes()) {
-            Ok(name) => Self { name, next: AtomicPtr::new(ptr::null_mut()), packs: AtomicU8::new(UNKNOWN) },
-            Err(_) => panic!("it ends in a zero"),
-        }
+    /// Creates a call by its name, and the role of the calls that complete its messages.
+    pub const fn new(name: &'static CStr, completed_by: Option<Role>) -> Self {
+        let (next, packs) = (AtomicPtr::new(ptr::null_mut()), AtomicU8::new(UNKNOWN));
+        Self { name, completed_by, next, packs }
     }
 
     /// Returns the name without the zero byte: `MPI_Send`.
@@ -68,7 +68,7 @@ impl Call {
 
     #[cold]
     fn ask(&self) -> bool {
-        let packs = mode::packs(self.name()) && tools::complete_here(self.name());
+        let packs = mode::packs(self.name()) && tools::complete_here(self.completed_by);
         self.packs.store(if packs { YES } else { NO }, Ordering::Relaxed);
         packs
     }

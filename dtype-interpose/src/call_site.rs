@@ -6,6 +6,7 @@ use std::{
     sync::Mutex,
 };
 
+use dtype_mpi::{Current, Library};
 use foldhash::HashMap;
 
 use crate::lock::lock;
@@ -52,8 +53,8 @@ impl Module {
     /// Returns `true` if the module is this library or a part of an MPI library. If the program is linked
     /// with this library, returns `true` if `ip` is in a function of this library.
     fn is_of_mpi(&self, ip: usize) -> bool {
-        let libraries = ["libmpi", "libpmpi", "libopen-", "libdtype_mpi"];
-        if libraries.iter().any(|name| self.name.starts_with(name)) {
+        let is_named = |front: &&str| self.name.starts_with(*front);
+        if Current::FILES.iter().any(is_named) || is_named(&"libdtype_mpi") {
             return true;
         }
         let own = Self::of(of_caller as fn() -> String as usize);

@@ -3,14 +3,15 @@
 
 use std::{
     cell::Cell,
-    os::raw::{c_int, c_void},
+    os::raw::c_int,
     ptr,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
+use dtype_mpi::{Attribute, Current, Envelope, Library, OnDatatype};
 use mpi::ffi::{self, MPI_Datatype};
 
 use crate::{
@@ -18,7 +19,6 @@ use crate::{
     engine::Engine,
     first_use::{self, Message, State},
     handle::number,
-    lock::lock,
     mode,
     policy::{LEAST, Policy},
     profile::{Phase, Profile, is_counting, timed},
@@ -33,10 +33,22 @@ pub(crate) struct CachedDatatype {
     handed_out: AtomicUsize,
 }
 
+impl OnDatatype for CachedDatatype {
+    fn of_duplicate(&self) -> Self {
+        AGE.fetch_add(1, Ordering::Release);
+        Self::of(Arc::clone(&self.counted))
+    }
+}
+
+impl Drop for CachedDatatype {
+    fn drop(&mut self) {
+        AGE.fetch_add(1, Ordering::Release);
+    }
+}
+
 impl CachedDatatype {
-    /// Creates an entry, as an attribute keeps it: the pointer owns a box.
-    fn kept(counted: Arc<Profile>) -> *mut Self {
-        Box::into_raw(Box::new(Self { counted, handed_out: AtomicUsize::new(0) }))
+    fn of(counted: Arc<Profile>) -> Self {
+        Self { counted, handed_out: AtomicUsize::new(0) }
     }
 
     /// Returns the packed size of `count` elements in bytes, or `None` if it exceeds an MPI count. Such
@@ -81,9 +93,8 @@ impl CachedDatatype {
     }
 }
 
-/// The key of the attribute, created when the first entry is kept. The lock is not held while MPI is asked
-/// for a datatype, because that call may need the key.
-static KEY: Mutex<Option<c_int>> = Mutex::new(None);
+/// The attribute that keeps entries.
+static ENTRIES: Attribute<CachedDatatype> = Attribute::new();
 
 /// A number that rises when an entry is kept, copied or deleted. What threads remember is valid until it
 /// rises.
@@ -156,7 +167,7 @@ pub(crate) unsafe fn known<'a>(datatype: MPI_Datatype) -> Option<&'a CachedDatat
         let (size, gates) = found.map_or((0, Gates::NONE), |known| (known.counted.size, known.gates()));
         // SAFETY: promises 1 and 2 for the datatype. A datatype without an entry is remembered only if it is
         // predefined, since others may be committed later.
-        if found.is_some() || unsafe { dtype_interpose_parts(datatype) } == 0 {
+        if found.is_some() || unsafe { parts(datatype) } == 0 {
             place.set(Seen { handle, age, known, size, gates });
         }
         known
@@ -251,17 +262,7 @@ unsafe fn first<'a>(datatype: MPI_Datatype, message: Message) -> Option<&'a Cach
 #[inline]
 unsafe fn hidden<'a>(datatype: MPI_Datatype, count: usize) -> Option<&'a CachedDatatype> {
     // SAFETY: promises 1 and 2, as for `known`.
-    if is_predefined(datatype) { None } else { unsafe { look_behind(datatype, count) } }
-}
-
-/// Returns `true` if the handle alone shows that a datatype is predefined. Always returns `true` for
-/// libraries other than MPICH: there, programs commit every derived datatype that they send.
-#[inline]
-fn is_predefined(datatype: MPI_Datatype) -> bool {
-    /// The value of the first two bits of MPICH's handles.
-    const BUILTIN: usize = 1;
-    // Other libraries create no datatypes of their own for messages.
-    cfg!(any(open_mpi, standard_abi)) || (number(datatype) >> 30) & 3 == BUILTIN
+    if Current::is_uncommitted(number(datatype)) { None } else { unsafe { look_behind(datatype, count) } }
 }
 
 /// Decodes a datatype that no intercepted call has committed, and returns its entry if the message is packed.
@@ -294,16 +295,12 @@ unsafe fn look_behind<'a>(datatype: MPI_Datatype, count: usize) -> Option<&'a Ca
 /// Promises 1 and 2 for the datatype.
 #[cold]
 unsafe fn look(datatype: MPI_Datatype) -> *const CachedDatatype {
-    let key = *lock(&KEY);
     // SAFETY: a constant of the library.
-    let (Some(key), false) = (key, datatype == unsafe { ffi::RSMPI_DATATYPE_NULL }) else {
+    if datatype == unsafe { ffi::RSMPI_DATATYPE_NULL } {
         return ptr::null();
-    };
-    let (mut value, mut found) = (ptr::null_mut::<c_void>(), 0);
-    // SAFETY: promises 1 and 2 for the datatype; the key was created here; MPI stores a pointer in `value`
-    // and a flag in `found`.
-    unsafe { ffi::MPI_Type_get_attr(datatype, key, (&raw mut value).cast(), &raw mut found) };
-    if found == 0 { ptr::null() } else { value.cast_const().cast() }
+    }
+    // SAFETY: promises 1 and 2 for the datatype.
+    unsafe { ENTRIES.get(datatype) }.ok().flatten().map_or(ptr::null(), ptr::from_ref)
 }
 
 /// Prepares a datatype that has just been committed. If messages are counted, or another handle has the slot,
@@ -332,31 +329,13 @@ pub(crate) unsafe fn committed(datatype: MPI_Datatype) {
 /// # Safety
 /// Promises 1 and 2 for the datatype.
 unsafe fn keep(datatype: MPI_Datatype, counted: Arc<Profile>) -> bool {
-    /// Held from the lookup until the entry is kept: one thread must not replace, and so free, the entry of
-    /// another. No callback takes this lock.
-    static KEEPING: Mutex<()> = Mutex::new(());
-    let _keeping = lock(&KEEPING);
     // SAFETY: promises 1 and 2 for the datatype.
-    if unsafe { !look(datatype).is_null() } {
-        first_use::is_known_now(datatype);
-        return false;
-    }
-    let key = *lock(&KEY).get_or_insert_with(|| {
-        let mut new = 0;
-        // SAFETY: promise 1; the callbacks have the types of MPI 4.1 section 7.7.4 and use no extra state.
-        unsafe { ffi::MPI_Type_create_keyval(Some(copy), Some(delete), &raw mut new, ptr::null_mut()) };
-        new
-    });
-    let value = CachedDatatype::kept(counted);
-    // SAFETY: promises 1 and 2: the datatype is live; the key was created here.
-    let code = unsafe { ffi::MPI_Type_set_attr(datatype, key, value.cast()) };
-    if code != ffi::MPI_SUCCESS as c_int {
-        // SAFETY: MPI has not stored the pointer, which still owns the box.
-        drop(unsafe { Box::from_raw(value) });
-    }
+    let is_new = unsafe { ENTRIES.keep(datatype, CachedDatatype::of(counted)) }.unwrap_or(true);
     first_use::is_known_now(datatype);
-    AGE.fetch_add(1, Ordering::Release);
-    true
+    if is_new {
+        AGE.fetch_add(1, Ordering::Release);
+    }
+    is_new
 }
 
 /// Returns the packed size of one element in bytes. Returns `None` if the datatype is predefined, has no
@@ -369,7 +348,7 @@ unsafe fn size_of_derived(datatype: MPI_Datatype) -> Option<usize> {
     // SAFETY: promises 1 and 2 for the datatype; there is room for a number.
     let is_derived = unsafe {
         ffi::MPI_Type_size(datatype, &raw mut size);
-        dtype_interpose_parts(datatype) > 0
+        parts(datatype) > 0
     };
     usize::try_from(size).ok().filter(|size| *size > 0 && is_derived)
 }
@@ -378,11 +357,11 @@ unsafe fn size_of_derived(datatype: MPI_Datatype) -> Option<usize> {
 ///
 /// # Safety
 /// Promises 1 and 2 for the datatype and for the list of these handles.
-pub(crate) unsafe fn handed_out(datatype: MPI_Datatype, parts: *const MPI_Datatype) {
+pub(crate) unsafe fn handed_out(datatype: MPI_Datatype, first: *const MPI_Datatype) {
     // SAFETY: promises 1 and 2 for the datatype; the list has as many handles as the datatype was made of.
-    let parts = unsafe { list(parts, dtype_interpose_parts(datatype)) };
+    let all = unsafe { list(first, parts(datatype)) };
     // SAFETY: promises 1 and 2 for the handles in the list.
-    for known in parts.iter().filter_map(|part| unsafe { known(*part) }) {
+    for known in all.iter().filter_map(|part| unsafe { known(*part) }) {
         known.handed_out.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -403,10 +382,9 @@ pub(crate) unsafe fn freed(datatype: MPI_Datatype) {
     let Some(known) = (unsafe { known(datatype) }) else { return };
     let others =
         known.handed_out.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |others| others.checked_sub(1));
-    let key = *lock(&KEY);
-    if let (Err(_), Some(key)) = (others, key) {
-        // SAFETY: promises 1 and 2: the datatype is live; the key was created here.
-        unsafe { ffi::MPI_Type_delete_attr(datatype, key) };
+    if others.is_err() {
+        // SAFETY: promises 1 and 2 for the datatype, whose entry is used no more.
+        unsafe { ENTRIES.delete(datatype) };
     }
 }
 
@@ -425,42 +403,17 @@ pub(crate) unsafe fn duplicated(original: MPI_Datatype, new: MPI_Datatype) {
 /// Frees the key, before `MPI_Finalize`. Entries that are still kept are deleted with their datatypes.
 pub(crate) fn end() {
     first_use::end();
-    let key = lock(&KEY).take();
-    if let Some(mut key) = key {
-        // SAFETY: promise 1; the key was created here.
-        unsafe { ffi::MPI_Type_free_keyval(&raw mut key) };
-    }
+    // SAFETY: promise 1.
+    unsafe { ENTRIES.end() };
     AGE.fetch_add(1, Ordering::Release);
 }
 
-/// Copies an entry to a duplicate, which has the same layout.
-unsafe extern "C" fn copy(
-    _: MPI_Datatype,
-    _: c_int,
-    _: *mut c_void,
-    value: *mut c_void,
-    copy: *mut c_void,
-    flag: *mut c_int,
-) -> c_int {
-    // SAFETY: the value is an entry that was kept, and MPI passes room for a pointer and for a flag.
-    unsafe {
-        let counted = Arc::clone(&(*value.cast::<CachedDatatype>()).counted);
-        *copy.cast::<*mut c_void>() = CachedDatatype::kept(counted).cast();
-        *flag = 1;
-    }
-    AGE.fetch_add(1, Ordering::Release);
-    ffi::MPI_SUCCESS as c_int
-}
-
-/// Frees an entry.
-unsafe extern "C" fn delete(_: MPI_Datatype, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
-    AGE.fetch_add(1, Ordering::Release);
-    // SAFETY: the value is an entry that was kept, and MPI does not use it any more.
-    drop(unsafe { Box::from_raw(value.cast::<CachedDatatype>()) });
-    ffi::MPI_SUCCESS as c_int
-}
-
-unsafe extern "C" {
-    /// Returns the number of datatypes that a live datatype was made of: 0 for a predefined one.
-    fn dtype_interpose_parts(datatype: MPI_Datatype) -> c_int;
+/// Returns the number of datatypes that a datatype was made of: 0 for a predefined one.
+///
+/// # Safety
+/// Promises 1 and 2 for the datatype.
+unsafe fn parts(datatype: MPI_Datatype) -> c_int {
+    // SAFETY: promises 1 and 2 for the datatype.
+    let envelope = unsafe { Envelope::of(datatype) };
+    envelope.map_or(0, |envelope| c_int::try_from(envelope.parts()).unwrap_or(c_int::MAX))
 }

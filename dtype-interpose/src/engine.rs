@@ -3,6 +3,7 @@
 
 use std::os::raw::c_void;
 
+use dtype_mpi::{Current, Library};
 use dtype_runtime::{
     decode::{Decoded, build},
     dtype_core::{BaseType, Bounds, TypeTree},
@@ -20,13 +21,6 @@ use crate::{
     policy::{Policy, base_of},
     truncation_guard::TruncationGuard,
 };
-
-/// `true` if the library copies a struct without gaps as one block. MPICH 4 and 5 copy it value by value.
-const JOINS_STRUCTS: bool = cfg!(open_mpi);
-
-/// `true` if the library may write a message that is too long past the end of a buffer without gaps. With the
-/// standard's ABI, the library is unknown when this is compiled.
-const WRITES_TOO_MUCH: bool = cfg!(any(open_mpi, standard_abi));
 
 /// A datatype whose messages or packing calls may be packed by a plan.
 pub(crate) struct Engine {
@@ -73,7 +67,7 @@ impl Engine {
         let decoded = Decoded::of(&unsafe { DatatypeRef::from_raw(datatype) })?;
         let (plan, tree) = (decoded.plan()?, decoded.tree());
         let (size, lowest) = (plan.packed_size(), tree.measure()?.lower_bound);
-        let for_peers = base_of(tree).is_none() && !JOINS_STRUCTS;
+        let for_peers = base_of(tree).is_none() && !Current::JOINS_STRUCTS;
         let [sent, received] = if for_peers {
             [false, true].map(|is_received| Policy::of_signature(tree, is_received))
         } else {
@@ -97,7 +91,7 @@ impl Engine {
             tree.gapless()?
         };
         let packed = build(gapless.clone(), Bounds::of_extent(size as i64))?;
-        let gap = WRITES_TOO_MUCH.then(|| TruncationGuard::of(&gapless, &packed)).transpose()?;
+        let gap = Current::WRITES_PAST_BUFFER.then(|| TruncationGuard::of(&gapless, &packed)).transpose()?;
         Ok(Ok(Self { plan, size, gates, reason, packing, windows, packed, for_peers, gap, lowest }))
     }
 

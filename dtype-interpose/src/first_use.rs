@@ -19,6 +19,7 @@ use std::{
     },
 };
 
+use dtype_mpi::Envelope;
 use dtype_runtime::decode::Contents;
 use foldhash::fast::FixedState;
 use mpi::{
@@ -202,7 +203,7 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
     slot.bytes.store(before + bytes as u64, Ordering::Relaxed);
     let is_first = before == 0 && bytes >= WORTH_LOOKING;
     // SAFETY: promises 1 and 2 for the datatype.
-    let kind = is_first.then(|| unsafe { Envelope::of(datatype, size) });
+    let kind = if is_first { unsafe { Kind::of(datatype, size) } } else { None };
     if let Some(kind) = &kind {
         slot.worth.store(AT_LEAST + FOR_EACH * kind.arguments(), Ordering::Relaxed);
     }
@@ -210,12 +211,12 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
     let is_due = at_once || before > 0 && before + bytes as u64 >= slot.worth.load(Ordering::Relaxed);
     let must_agree =
         message.has_to_agree && (message.is_collective || bytes >= TOO_LARGE_PACKED) && peers::are_all_here();
-    let comes_again = kind.as_ref().is_some_and(Envelope::comes_again);
+    let comes_again = kind.as_ref().is_some_and(Kind::comes_again);
     if !(is_due || must_agree || comes_again) {
         return None;
     }
     // SAFETY: promises 1 and 2 for the datatype.
-    if unsafe { Envelope::of(datatype, size) }.is_predefined() {
+    if unsafe { Envelope::of(datatype) }.ok()?.parts() == 0 {
         // Programs may commit predefined datatypes, too, which need no slot.
         freed(datatype);
         return None;
@@ -227,7 +228,7 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
     let is_due = at_once || is_due && before + bytes as u64 >= worth || must_agree && contents.is_mixed();
     match (find(&contents), comes_again) {
         (Found::Planned(counted), _) => {
-            kind.inspect(Envelope::was_found);
+            kind.inspect(Kind::was_found);
             Some(counted)
         }
         (Found::Nothing, true) if !is_due && kind.is_some_and(|kind| kind.has_missed()) => {
@@ -257,32 +258,25 @@ const COUNTS: u64 = (1 << 24) - 1;
 const MISSES: u64 = 7;
 const ONE: u64 = MISSES + 1;
 
-/// The envelope of a datatype: its outermost constructor; its numbers of integers, addresses and datatypes;
-/// and its packed size in bytes.
+/// The kind of a datatype: its envelope, and its packed size in bytes.
 #[derive(Hash)]
-struct Envelope([c_int; 4], usize);
+struct Kind(Envelope, usize);
 
-impl Envelope {
-    /// Asks the library for the envelope of a datatype.
+impl Kind {
+    /// Asks the library for the envelope of a datatype of this size. Returns `None` if the call fails.
     ///
     /// # Safety
     /// Promises 1 and 2 for the datatype.
-    unsafe fn of(datatype: MPI_Datatype, size: usize) -> Self {
-        let mut numbers = [0; 4];
-        // SAFETY: promises 1 and 2 for the datatype; there is room for four numbers.
-        unsafe { dtype_interpose_envelope(datatype, numbers.as_mut_ptr()) };
-        Self(numbers, size)
-    }
-
-    /// Returns `true` if the datatype was made of no other datatype.
-    fn is_predefined(&self) -> bool {
-        self.0[3] == 0
+    unsafe fn of(datatype: MPI_Datatype, size: usize) -> Option<Self> {
+        // SAFETY: promises 1 and 2 for the datatype.
+        Some(Self(unsafe { Envelope::of(datatype) }.ok()?, size))
     }
 
     /// Returns the size of the arguments in bytes.
     fn arguments(&self) -> u64 {
-        let [_, integers, addresses, datatypes] = self.0.map(|number| u64::try_from(number).unwrap_or(0));
-        4 * integers + 8 * (addresses + datatypes)
+        let numbers = self.0.numbers.map(|number| u64::try_from(number).unwrap_or(0));
+        let [integers, addresses, counts, datatypes] = numbers;
+        4 * integers + 8 * (addresses + counts + datatypes)
     }
 
     /// Returns the key of the envelope, with zeros in the bits of the counts, and its item in [`RECENT`].
@@ -369,9 +363,4 @@ fn remember(contents: Contents, counted: Option<&Arc<Profile>>) {
 pub(crate) fn end() {
     let old = std::mem::take(&mut *lock(&PLANS));
     drop(old);
-}
-
-unsafe extern "C" {
-    /// Stores the constructor of a live datatype, and its numbers of integers, addresses and datatypes.
-    fn dtype_interpose_envelope(datatype: MPI_Datatype, numbers: *mut c_int);
 }

@@ -15,7 +15,8 @@
 //!   are packed; `peers` and `truncation_guard`: what some libraries need in addition;
 //! - `staged`: the program's buffer beside its packed buffer; `requests`: those of calls under way;
 //!   `windows`: those of one-sided calls;
-//! - `calls`: the calls of each chapter of the standard; `fortran`: entry points of the Fortran bindings;
+//! - `calls`: a handler for each kind of call, by chapter of the standard; `exports`: the exported functions,
+//!   which the build script writes from `calls.txt`; `fortran`: those of the Fortran bindings;
 //! - `profile`: the report; `call_site`: the call site in the program.
 //!
 //! # Promises of the program
@@ -36,11 +37,13 @@
 
 mod call;
 mod call_site;
+#[allow(dead_code, reason = "not every library declares all calls")]
 mod calls;
 mod datatype_cache;
 mod engine;
+mod exports;
 mod first_use;
-#[cfg(not(standard_abi))]
+#[cfg(not(fortran = "none"))]
 mod fortran;
 mod handle;
 mod imports;

@@ -16,6 +16,10 @@ use std::{
     sync::{LazyLock, OnceLock},
 };
 
+use dtype_mpi::RANK_VARIABLES;
+
+use crate::table::INTERCEPTED;
+
 /// The mode of the library.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -29,8 +33,7 @@ pub(crate) enum Mode {
 
 /// Returns this process's rank in its job, as the launcher sets it in the environment.
 pub(crate) fn launched_rank() -> Option<c_int> {
-    let names = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"];
-    names.iter().find_map(|name| env::var(name).ok()?.parse().ok())
+    RANK_VARIABLES.iter().find_map(|name| env::var(name).ok()?.parse().ok())
 }
 
 /// Prints a line about a mistake in the environment, which is the same for all ranks. Rank 0 prints it for
@@ -61,10 +64,6 @@ pub(crate) fn mode() -> Mode {
 pub(crate) fn is_on() -> bool {
     mode() == Mode::On
 }
-
-/// The C names of all calls that this library intercepts. The linker collects them from the definitions.
-#[linkme::distributed_slice]
-pub(crate) static INTERCEPTED: [&str];
 
 /// The values of `DTYPE_DENY` and `DTYPE_ALLOW`, if they are set. A pattern that matches no call warns once.
 static LISTS: LazyLock<[Option<String>; 2]> = LazyLock::new(|| {

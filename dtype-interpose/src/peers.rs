@@ -23,12 +23,13 @@ use std::{
     },
 };
 
+use dtype_mpi::{Current, LAUNCHERS, Library};
 use mpi::ffi::{self, MPI_Comm, MPI_Group};
 
 use crate::{
     lock::lock,
     mode,
-    table::{self, Role},
+    table::{self, Function, Role},
     tools::{self, Callers},
 };
 
@@ -74,7 +75,6 @@ impl Job {
 
 /// Returns a name for the process that has started the ranks of this node: its number and its start time.
 fn launcher() -> Option<String> {
-    const LAUNCHERS: [&str; 4] = ["hydra_", "mpiexec", "orted", "prte"];
     let mut process = process::id();
     // Scripts and tools may stand between the launcher and this process.
     for _ in 0..16 {
@@ -94,10 +94,10 @@ fn launcher() -> Option<String> {
 /// Returns `true` if this rank receives all messages by intercepted calls that may unpack them, as far as the
 /// imports of the program and its libraries tell.
 fn receives_all(callers: &Callers) -> bool {
-    let receiving = table::names(Role::Receives).filter(|name| !name.starts_with("MPIX_"));
-    let packs = |name: &str| mode::packs(name) && tools::complete_here(name);
+    let mut receiving = table::functions(Role::Receives).filter(|function| function.is_intercepted);
+    let packs = |of: &Function| mode::packs(of.name) && tools::complete_here(of.completed_by);
     let come_here = || callers.past_us(Role::Receives).is_empty() && callers.unknown().is_empty();
-    receiving.into_iter().all(packs) && (mode::all_peers() || come_here())
+    receiving.all(packs) && (mode::all_peers() || come_here())
 }
 
 /// Returns a hash that is equal on ranks that pack the same calls. It covers the user's lists, and the
@@ -110,9 +110,9 @@ fn calls(callers: &Callers) -> u64 {
 
 /// Binds the name of this rank, before `MPI_Init`.
 pub(crate) fn arrive() {
-    // Open MPI treats a dense struct as one block. So packed buffers are sent as their base types, which any
-    // rank can receive.
-    if mode::no_peers() || cfg!(open_mpi) {
+    // If the library treats a dense struct as one block, packed buffers are sent as their base types, which
+    // any rank can receive.
+    if mode::no_peers() || Current::JOINS_STRUCTS {
         return;
     }
     let callers = Callers::now();

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use dtype_mpi::{Current, Mpich, OpenMpi, StandardAbi, VERSION};
 use dtype_runtime::{
     dtype_core::{BaseType, TypeTree},
     pack::Plan,
@@ -52,84 +53,20 @@ impl Policy {
     /// # Errors
     /// The reason why no messages are packed.
     pub fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Self, String> {
-        let block = mean_block(plan);
-        let is_one_block = is_block(tree) && block >= plan.packed_size().min(SOME);
-        let long = || {
-            let blocks = if is_one_block { "one block" } else { "long blocks" };
-            format!("{blocks}, which the library copies as fast")
-        };
-        // Beyond the cache, most of the time is spent waiting for memory. Packing waits on one side after the
-        // other, and so takes longer. Mixed structs are an exception: there the library takes most of the
-        // time.
-        let most = if base_of(tree).is_some() { IN_CACHE / touched(tree, block) } else { usize::MAX };
-        if cfg!(open_mpi) {
-            // Open MPI copies block by block, in 4 to 10 ns each, on both sides at the same time.
-            return match block {
-                // Version 5 has fast loops for blocks at equal distances.
-                0..=16 if cfg!(open_mpi_5) && is_in_loops(tree) => Ok(Self::of(1 << 10..(2 << 10) + 1)),
-                17.. if cfg!(open_mpi_5) && is_in_loops(tree) => {
-                    Err("blocks at equal distances, which the library copies as fast".to_owned())
-                }
-                0..=16 => Ok(Self::of(1 << 10..most)),
-                17..=32 => Ok(Self::of(2 << 10..most)),
-                33..=64 => Ok(Self::of(4 << 10..most)),
-                65..=128 => Ok(Self::of(16 << 10..most.min(256 << 10))),
-                _ => Err(long()),
-            };
-        }
-        // MPICH has fast loops for whole elements. A message of more than 8 KiB is sent in parts, and an
-        // element that is cut is copied block by block, slowly. A shorter message takes longer if it has
-        // gaps. A contiguous message and a single element of one block have none.
-        if block >= SOME {
-            return Err(long());
-        }
-        let least = if block < plan.packed_size() { LEAST } else { LEAST.max(plan.packed_size() + 1) };
-        let few = (least, if block < 16 { 1 << 10 } else { 4 << 10 } + 1);
-        let is_cut = plan.packed_size() > 8 << 10 && is_cut_in_blocks(tree);
-        let most = match block {
-            _ if !is_cut => 0,
-            0..=16 => usize::MAX,
-            17..=128 => most,
-            129..=1024 if has_lengths(tree) => most,
-            _ => 0,
-        };
-        Ok(Self([few, ((8 << 10) + 1, most)]))
+        Current::of_layout(tree, plan)
     }
 
     /// Returns the policy for `MPI_Pack` and `MPI_Unpack`, which only copy. A plan takes 20 to 40 ns to
     /// begin; then it is faster for each block.
     pub fn of_packing(tree: &TypeTree, plan: &Plan) -> Self {
-        let block = mean_block(plan);
-        if cfg!(open_mpi) {
-            // Open MPI copies long blocks one by one, as a plan does.
-            return match block {
-                // Version 5 has fast loops for single numbers at equal distances.
-                0..=8 if cfg!(open_mpi_5) && is_in_loops(tree) => Self::NONE,
-                0..=64 => Self::from(LEAST.max(32 * block)),
-                65..=256 => Self::from(100 * block),
-                _ => Self::NONE,
-            };
-        }
-        // MPICH is slow at all lengths below `SOME`.
-        if block < SOME { Self::from(LEAST) } else { Self::NONE }
+        Current::of_packing(tree, plan)
     }
 
     /// Returns the policy for one-sided calls, for a target datatype that is contiguous or not. Libraries
     /// copy directly between the two buffers. If both have gaps, most libraries go through both datatypes
     /// pair by pair; otherwise they copy as in `MPI_Pack`.
     pub fn of_window(tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Self {
-        let is_of_one = base_of(tree).is_some();
-        let goes = if cfg!(open_mpi_5) {
-            is_of_one != is_contiguous
-        } else if cfg!(open_mpi) {
-            is_contiguous
-        } else {
-            cfg!(any(mpich_4_1, standard_abi)) && is_of_one && !is_contiguous
-        };
-        match mean_block(plan) {
-            0..=64 if goes => Self::from(if cfg!(open_mpi) { 1 << 10 } else { 16 << 10 }),
-            _ => Self::NONE,
-        }
+        Current::of_window(tree, plan, is_contiguous)
     }
 
     /// Returns the policy for messages that peers send as bytes. The sender and the receiver must decide
@@ -147,6 +84,124 @@ impl Policy {
         }
         Ok(Self::from(LEAST))
     }
+}
+
+/// The measured limits of a library.
+trait Limits {
+    /// See [`Policy::of_layout`].
+    fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Policy, String>;
+    /// See [`Policy::of_packing`].
+    fn of_packing(tree: &TypeTree, plan: &Plan) -> Policy;
+    /// See [`Policy::of_window`].
+    fn of_window(tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Policy;
+}
+
+/// Returns the packed size in bytes from which on a message does not stay in the cache. Then most of the time
+/// is spent waiting for memory: packing waits on one side after the other, and so takes longer. Mixed structs
+/// are an exception: there the library takes most of the time.
+fn most(tree: &TypeTree, block: usize) -> usize {
+    if base_of(tree).is_some() { IN_CACHE / touched(tree, block) } else { usize::MAX }
+}
+
+/// Open MPI copies block by block, in 4 to 10 ns each, on both sides at the same time. Version 5 has fast
+/// loops for blocks at equal distances.
+impl Limits for OpenMpi {
+    fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
+        let block = mean_block(plan);
+        let most = most(tree, block);
+        match block {
+            0..=16 if has_fast_loops(tree) => Ok(Policy::of(1 << 10..(2 << 10) + 1)),
+            17.. if has_fast_loops(tree) => {
+                Err("blocks at equal distances, which the library copies as fast".to_owned())
+            }
+            0..=16 => Ok(Policy::of(1 << 10..most)),
+            17..=32 => Ok(Policy::of(2 << 10..most)),
+            33..=64 => Ok(Policy::of(4 << 10..most)),
+            65..=128 => Ok(Policy::of(16 << 10..most.min(256 << 10))),
+            _ => Err(of_long_blocks(tree, plan)),
+        }
+    }
+
+    /// Long blocks are copied one by one, as by a plan.
+    fn of_packing(tree: &TypeTree, plan: &Plan) -> Policy {
+        match mean_block(plan) {
+            // Single numbers.
+            0..=8 if has_fast_loops(tree) => Policy::NONE,
+            block @ 0..=64 => Policy::from(LEAST.max(32 * block)),
+            block @ 65..=256 => Policy::from(100 * block),
+            _ => Policy::NONE,
+        }
+    }
+
+    fn of_window(tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Policy {
+        let goes = if VERSION.0 >= 5 { base_of(tree).is_some() != is_contiguous } else { is_contiguous };
+        of_short_blocks(plan, 1 << 10, goes)
+    }
+}
+
+/// Returns `true` if Open MPI has fast loops for the layout.
+fn has_fast_loops(tree: &TypeTree) -> bool {
+    VERSION.0 >= 5 && is_in_loops(tree)
+}
+
+/// MPICH has fast loops for whole elements. A message of more than 8 KiB is sent in parts, and an element
+/// that is cut is copied block by block, slowly. A shorter message takes longer if it has gaps. A contiguous
+/// message and a single element of one block have none.
+impl Limits for Mpich {
+    fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
+        let block = mean_block(plan);
+        if block >= SOME {
+            return Err(of_long_blocks(tree, plan));
+        }
+        let least = if block < plan.packed_size() { LEAST } else { LEAST.max(plan.packed_size() + 1) };
+        let few = (least, if block < 16 { 1 << 10 } else { 4 << 10 } + 1);
+        let is_cut = plan.packed_size() > 8 << 10 && is_cut_in_blocks(tree);
+        let most = match block {
+            _ if !is_cut => 0,
+            0..=16 => usize::MAX,
+            17..=128 => most(tree, block),
+            129..=1024 if has_lengths(tree) => most(tree, block),
+            _ => 0,
+        };
+        Ok(Policy([few, ((8 << 10) + 1, most)]))
+    }
+
+    /// The library is slow at all lengths below [`SOME`].
+    fn of_packing(_: &TypeTree, plan: &Plan) -> Policy {
+        if mean_block(plan) < SOME { Policy::from(LEAST) } else { Policy::NONE }
+    }
+
+    fn of_window(tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Policy {
+        let goes = VERSION >= (4, 1) && base_of(tree).is_some() && !is_contiguous;
+        of_short_blocks(plan, 16 << 10, goes)
+    }
+}
+
+/// The libraries with this ABI that were measured behave as MPICH does.
+impl Limits for StandardAbi {
+    fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
+        Mpich::of_layout(tree, plan)
+    }
+
+    fn of_packing(tree: &TypeTree, plan: &Plan) -> Policy {
+        Mpich::of_packing(tree, plan)
+    }
+
+    fn of_window(tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Policy {
+        of_short_blocks(plan, 16 << 10, base_of(tree).is_some() && !is_contiguous)
+    }
+}
+
+/// Returns the policy that packs messages of short blocks from `least` packed bytes on, if `goes`.
+fn of_short_blocks(plan: &Plan, least: usize, goes: bool) -> Policy {
+    if goes && mean_block(plan) <= 64 { Policy::from(least) } else { Policy::NONE }
+}
+
+/// Returns the reason why messages of one block or of long blocks are not packed.
+fn of_long_blocks(tree: &TypeTree, plan: &Plan) -> String {
+    let is_one_block = is_block(tree) && mean_block(plan) >= plan.packed_size().min(SOME);
+    let blocks = if is_one_block { "one block" } else { "long blocks" };
+    format!("{blocks}, which the library copies as fast")
 }
 
 /// The number of bytes that stay in the cache from one side's copy to the other's.

@@ -40,6 +40,11 @@ impl Work {
     pub fn message(sent: Option<Outgoing>, received: Option<Incoming>) -> Option<Self> {
         (sent.is_some() || received.is_some()).then_some(Self::Message { sent, received })
     }
+
+    /// Returns the work of a call with two sides, or `None` if neither is packed.
+    pub fn sides(sides: [Option<StagedBlock>; 2], lists: Box<dyn Any>) -> Option<Self> {
+        sides.iter().any(Option::is_some).then_some(Self::Collective { sides, _lists: lists })
+    }
 }
 
 /// The kind of a request: for one operation, or persistent.
@@ -48,11 +53,6 @@ pub(crate) enum Kind {
     Once,
     /// A persistent request. Each start counts the messages of its call for the report.
     Persistent(Prepared),
-}
-
-/// Runs `stage` for a call whose operation is under way when the call returns.
-pub(crate) fn once<R>(stage: impl FnOnce() -> R) -> (R, Kind) {
-    (stage(), Kind::Once)
 }
 
 /// Runs `stage` for a call that creates a persistent request.

@@ -8,17 +8,16 @@ use std::{
     sync::Arc,
 };
 
+use dtype_mpi::packed_datatype;
 use dtype_runtime::pack::{Data, DataMut, PackBuffer, Plan};
 use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Status};
 
-#[cfg(all(exchanges_later, not(open_mpi)))]
-use crate::peers;
 use crate::{
     call::{Call, SUCCESS},
     datatype_cache::{CachedDatatype, is_left_to_the_library, known_with},
     engine::Engine,
     first_use::{Message, is_preparing},
-    mode,
+    mode, peers,
     policy::LEAST,
     profile::{Profile, Stays, is_counting},
     truncation_guard::{GAP, Whole},
@@ -455,7 +454,6 @@ impl StagedBlock {
     /// 1. Promises 1 and 2 for the communicator and the datatype.
     /// 2. Every byte of the buffer is readable and initialized, as in promise 3, even if the call writes the
     ///    buffer.
-    #[cfg(all(exchanges_later, not(open_mpi)))]
     pub unsafe fn of_peers(
         call: &Call,
         argument: Argument,
@@ -476,9 +474,7 @@ impl StagedBlock {
             // SAFETY: promise 3 for a send buffer, and the same for a receive buffer, by condition 2.
             unsafe { block.begin() };
             let (place, bytes) = (block.staged.place(), block.staged.bytes() as i64);
-            // SAFETY: a constant of the library.
-            let packed = unsafe { dtype_interpose_packed() };
-            Some((block, Argument { buffer: place, count: bytes, datatype: packed, ..argument }))
+            Some((block, Argument { buffer: place, count: bytes, datatype: packed_datatype(), ..argument }))
         })
     }
 
@@ -724,10 +720,4 @@ impl Incoming {
         // SAFETY: promise 4 for the buffer.
         unsafe { self.staged.unpack_front(arrived) };
     }
-}
-
-#[cfg(all(exchanges_later, not(open_mpi)))]
-unsafe extern "C" {
-    /// Returns `MPI_PACKED`.
-    fn dtype_interpose_packed() -> MPI_Datatype;
 }

@@ -6,28 +6,32 @@
 //! intercepted: the functions of a [`Role`], as far as any loaded object imports them.
 
 use std::{
+    collections::HashSet,
     ffi::{CStr, CString},
     os::raw::c_void,
     path::Path,
     sync::LazyLock,
 };
 
+use dtype_mpi::{Current, Library};
+
 use crate::{
     imports::{Import, object_of, of_mpi},
     table::{self, Role},
 };
 
-/// Returns `true` if the calls that complete `call` are intercepted.
-pub(crate) fn complete_here(call: &str) -> bool {
+/// Returns `true` if all calls of a role that completes messages are intercepted, as far as any loaded object
+/// makes them.
+pub(crate) fn complete_here(completed_by: Option<Role>) -> bool {
     static REQUESTS: LazyLock<bool> =
         LazyLock::new(|| Callers::now().past_us(Role::CompletesRequests).is_empty());
     static WINDOWS: LazyLock<bool> =
         LazyLock::new(|| Callers::now().past_us(Role::CompletesMoves).is_empty());
-    let name = call.trim_end_matches("_c");
-    match name {
-        "MPI_Put" | "MPI_Get" => *WINDOWS,
-        _ if name.starts_with("MPI_I") || name.ends_with("_init") => *REQUESTS,
-        _ => true,
+    match completed_by {
+        Some(Role::CompletesRequests) => *REQUESTS,
+        Some(Role::CompletesMoves) => *WINDOWS,
+        Some(role) => Callers::now().past_us(role).is_empty(),
+        None => true,
     }
 }
 
@@ -49,14 +53,14 @@ impl Callers {
 
     /// Returns the functions of a role for which some object bypasses this library.
     pub fn past_us(&self, role: Role) -> Vec<CString> {
-        let both = table::names(role).flat_map(|name| [name.to_owned(), format!("{name}_c")]);
+        let both = table::functions(role).flat_map(|of| [of.name.to_owned(), format!("{}_c", of.name)]);
         both.filter_map(|name| CString::new(name).ok()).filter(|name| self.goes_past_us(name)).collect()
     }
 
     /// Returns the functions of the MPI library that some object imports and the table does not have. Such a
     /// function may receive messages.
     pub fn unknown(&self) -> Vec<&CStr> {
-        let roles = table::roles();
+        let known: HashSet<_> = table::FUNCTIONS.iter().map(|function| function.name).collect();
         // The names of constants are in upper case.
         let is_function = |name: &str| name.contains(|letter: char| letter.is_ascii_lowercase());
         let is_unknown = |import: &&Import| {
@@ -65,7 +69,7 @@ impl Callers {
             let is_named_so = name.starts_with("MPI_") || name.starts_with("MPIX_");
             is_named_so
                 && is_function(name)
-                && !roles.contains_key(name.trim_end_matches("_c"))
+                && !known.contains(name.trim_end_matches("_c"))
                 && object_of(first_of(&import.name)) == self.library
         };
         self.imports.iter().filter(is_unknown).map(|import| import.name.as_c_str()).collect()
@@ -100,7 +104,7 @@ fn first_of(name: &CStr) -> *mut c_void {
 fn is_part_of_mpi(import: &Import) -> bool {
     let file = import.file.to_string_lossy();
     let name = Path::new(&*file).file_name().unwrap_or_default().to_string_lossy();
-    ["libmpi", "mca_", "libmca_"].iter().any(|front| name.starts_with(front))
+    Current::FILES.iter().any(|front| name.starts_with(front))
 }
 
 /// Returns `true` if the importing object itself defines a function of this name, as tools do.

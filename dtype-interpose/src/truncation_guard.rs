@@ -1,15 +1,14 @@
 //! The truncation guard, for libraries that may write a message past the end of its buffer.
 //!
-//! If one process reads the memory of the other, Open MPI writes a message that is too long past the end of
-//! the buffer, unless the datatype of the receive has a gap. The program's own datatype has gaps; otherwise
-//! it would not be packed here. The packed buffer must therefore have a gap, too: its last value lies [`GAP`]
-//! bytes further on.
+//! The program's own datatype has gaps; otherwise it would not be packed here. The packed buffer must
+//! therefore have a gap, too (`dtype_mpi::with_gap`): its last value lies [`GAP`] bytes further on.
 
 use std::{
     os::raw::c_int,
     sync::{Arc, Mutex},
 };
 
+use dtype_mpi::with_gap;
 use dtype_runtime::{
     Error,
     decode::build,
@@ -50,7 +49,7 @@ impl TruncationGuard {
         while let Some(child) = last.children().last() {
             last = child;
         }
-        let one = build(with_gap(tree), Bounds::of_extent((size + GAP) as i64))?;
+        let one = build(with_gap(tree, GAP as i64), Bounds::of_extent((size + GAP) as i64))?;
         let last = last.measure()?.size as usize;
         Ok(Self { gapless: gapless.clone(), one, size, last, kept: Mutex::new(None) })
     }
@@ -108,22 +107,5 @@ impl Drop for Whole {
                 ffi::MPI_Type_free(&raw mut self.0);
             }
         }
-    }
-}
-
-/// Returns a tree without gaps with its last leaf moved [`GAP`] bytes further on.
-fn with_gap(tree: &TypeTree) -> TypeTree {
-    match tree {
-        TypeTree::Vector { count, stride, child } if *count > 0 => {
-            let before = TypeTree::vector(count - 1, *stride, (**child).clone());
-            TypeTree::structure([0, (*count as i64 - 1) * stride], [before, with_gap(child)])
-        }
-        TypeTree::Struct { displacements, children } => {
-            let mut children = children.clone();
-            let last = children.pop().map(|last| with_gap(&last));
-            children.extend(last);
-            TypeTree::structure(displacements.clone(), children)
-        }
-        tree => TypeTree::structure([GAP as i64], [tree.clone()]),
     }
 }

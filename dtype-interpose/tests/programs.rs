@@ -21,7 +21,14 @@ use dtype_core::usage::{FirstUse, Report, Usage};
 use object::{Object, ObjectSymbol};
 use xtask::launch;
 
+#[path = "../build/arguments.rs"]
+#[allow(dead_code, reason = "the types are compared, not the rest")]
+mod arguments;
+#[path = "../build/table.rs"]
+#[allow(dead_code, reason = "the arguments are compared, not the rest")]
+mod calls;
 #[path = "../src/table.rs"]
+#[allow(dead_code, reason = "the roles are asked for, not the rest")]
 mod table;
 
 use table::Role;
@@ -240,12 +247,12 @@ fn the_table_has_all_functions_of_the_installed_library() {
     let all: Vec<_> = libraries.iter().map(|library| symbols(library)).collect();
     let defined = functions(all.iter().flat_map(|symbols| &symbols.defined).map(String::as_str));
     assert!(defined.len() > 300, "{} functions in {libraries:?}", defined.len());
-    let roles = table::roles();
+    let role_of = |name: &str| table::FUNCTIONS.iter().find(|of| of.name == name).map(|of| of.role);
     let own = symbols(&fs::canonicalize(library()).unwrap()).defined;
     let mut wrong = Vec::new();
     for name in declared.chain(defined.iter().cloned()) {
-        let role = roles.get(name.strip_suffix("_c").unwrap_or(&name));
-        let follows = role.is_some_and(|role| FOLLOWING.contains(role));
+        let role = role_of(&name).or_else(|| role_of(name.strip_suffix("_c")?));
+        let follows = role.is_some_and(|role| FOLLOWING.contains(&role));
         // If a program imports an extension, its rank is no peer, so extensions need not be intercepted.
         if role.is_none() || follows && !name.starts_with("MPIX_") && !own.contains(&name) {
             wrong.push((name, role));
@@ -253,6 +260,52 @@ fn the_table_has_all_functions_of_the_installed_library() {
     }
     wrong.retain(|(name, _)| !name.ends_with("_FN") && !name.ends_with("_function"));
     assert!(wrong.is_empty(), "without a role, or not intercepted: {wrong:?}");
+}
+
+/// Returns the types of a function's parameters as `mpi.h` declares them: `void*`, `MPI_Request*`, `int`.
+fn declared_types(header: &str, name: &str) -> Option<Vec<String>> {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let all = header.match_indices(name);
+    let mut whole = all.filter(|(at, _)| !header[..*at].ends_with(is_part));
+    let rest = whole.find_map(|(at, _)| header[at + name.len()..].trim_start().strip_prefix('('))?;
+    let parameters = rest.split(')').next()?.split(',').map(str::trim);
+    let parameters = parameters.filter(|parameter| !["", "void"].contains(parameter));
+    let of = |parameter: &str| {
+        let mut words = parameter.split(|letter: char| !is_part(letter));
+        let base = words.find(|word| !["", "const", "struct"].contains(word))?.to_owned();
+        let levels = parameter.matches(['*', '[']).count();
+        Some(base + &"*".repeat(levels))
+    };
+    parameters.map(of).collect()
+}
+
+/// Checks that the arguments in the table are those of the header.
+#[test]
+fn the_arguments_are_those_of_the_header() {
+    let file = folder().join("header-of-arguments.c");
+    fs::write(&file, "#include <mpi.h>\n").unwrap();
+    let output = Command::new(mpicc()).arg("-E").arg(&file).output().unwrap();
+    let header = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("calls.txt")).unwrap();
+    let mut compared = 0;
+    for row in calls::Table::read(&text).unwrap().rows {
+        if row.handler.is_none() || row.role.starts_with("fortran") {
+            continue;
+        }
+        for (_, name, is_large) in row.functions() {
+            let Some(declared) = declared_types(&header, &name) else { continue };
+            let [count, place] = if is_large { ["MPI_Count", "MPI_Aint"] } else { ["int", "int"] };
+            let ours = row.arguments.iter().flat_map(|argument| arguments::c_types(&argument.kind));
+            let ours = ours.map(|of| {
+                let base = of.rsplit([' ', '*']).next().unwrap().replace("c_", "");
+                let base = base.replace("Count", count).replace("Place", place);
+                base + &"*".repeat(of.matches('*').count())
+            });
+            assert_eq!(ours.collect::<Vec<_>>(), declared, "{name}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 80, "{compared} functions");
 }
 
 /// Checks that each Fortran binding calls an intercepted function of C, or is itself intercepted.
@@ -273,7 +326,7 @@ fn functions_of_fortran_that_follow_are_intercepted() {
         if role == Role::Receives && !is_mpich {
             continue;
         }
-        for name in table::names(role).filter(|name| name.starts_with("MPI_")) {
+        for name in table::functions(role).map(|of| of.name).filter(|name| name.starts_with("MPI_")) {
             let lower = name.to_lowercase();
             let short = lower.trim_start_matches("mpi_");
             let symbols = [format!("{lower}_"), format!("{lower}_f08_"), format!("ompi_{short}_f")];
@@ -302,7 +355,7 @@ fn functions_of_fortran_that_follow_are_intercepted() {
 #[test]
 fn the_suite_receives_with_all_functions() {
     let suite = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/suite.c")).unwrap();
-    for name in table::names(Role::Receives).filter(|name| name.starts_with("MPI_")) {
+    for name in table::functions(Role::Receives).map(|of| of.name).filter(|name| name.starts_with("MPI_")) {
         for call in [format!("{name}("), format!("{name}_c(")] {
             assert!(suite.contains(&call), "{call}");
         }

@@ -162,7 +162,7 @@ pub(crate) fn abi(sh: &Shell) -> Result<Library> {
     let mpich = newest(sh).into_iter().find(|library| library.name == "mpich-pypi");
     let mpich = mpich.context("MPICH's wheel could not be installed from PyPI")?;
     // rsmpi reads `mpi.h` with the include folders of the wrapper, but without its macros.
-    let header = sh.current_dir().join("dtype-interpose/abi");
+    let header = sh.current_dir().join("dtype-mpi/abi");
     let mpicc = sh.current_dir().join("target/mpi/mpicc_abi");
     let (of_mpich, include) = (format!("{}_abi", mpich.mpicc), header.display());
     sh.write_file(&mpicc, format!("#!/bin/sh\nexec '{of_mpich}' '-I{include}' \"$@\"\n"))?;

@@ -17,12 +17,12 @@ use crate::{
 };
 
 /// An integer type of the standard, for counts and displacements.
-pub(super) trait Integer: Copy + TryInto<i64> + TryFrom<i64> + 'static {}
+pub(crate) trait Integer: Copy + TryInto<i64> + TryFrom<i64> + 'static {}
 
 impl<I: Copy + TryInto<i64> + TryFrom<i64> + 'static> Integer for I {}
 
 /// The arguments of a buffer beside its address: counts, datatypes and displacements.
-pub(super) trait Named: Copy {
+pub(crate) trait Named: Copy {
     /// Returns `true` if this thread remembers that the buffer, where it is significant, is forwarded
     /// unchanged. Accepts insignificant arguments, even invalid handles.
     fn stays(self) -> bool;
@@ -38,7 +38,7 @@ pub(super) trait Named: Copy {
 /// The context in which a buffer is staged: the call, its address, the number of blocks, and the
 /// communicator.
 #[derive(Clone, Copy)]
-pub(super) struct Around<'a> {
+pub(crate) struct Around<'a> {
     call: &'a Call,
     buffer: *mut c_void,
     blocks: usize,
@@ -57,7 +57,7 @@ impl Around<'_> {
 /// Counts stay the same, and so does the size of a datatype in bytes. Libraries decide by these, as Open MPI
 /// does for the length of segments. So the library decides as it would for the program's arguments, and as it
 /// does on other ranks.
-pub(super) struct Replaced<A> {
+pub(crate) struct Replaced<A> {
     arguments: A,
     /// The lists to which `arguments` point.
     lists: Box<dyn Any>,
@@ -182,9 +182,9 @@ impl<C: Integer, P: Integer> Named for (*const C, *const P, *const MPI_Datatype)
 
 /// One side as it is forwarded: the program's buffer and arguments, or a packed buffer with matching
 /// arguments.
-pub(super) struct Side<A> {
-    pub buffer: *mut c_void,
-    pub arguments: A,
+struct Side<A> {
+    buffer: *mut c_void,
+    arguments: A,
     block: Option<StagedBlock>,
     lists: Option<Box<dyn Any>>,
 }
@@ -210,9 +210,9 @@ impl<A: Named> Side<A> {
 }
 
 /// The two sides of a call on this rank.
-pub(super) struct CollectiveBuffers<S, R> {
-    pub send: Side<S>,
-    pub receive: Side<R>,
+pub(crate) struct CollectiveBuffers<S, R> {
+    send: Side<S>,
+    receive: Side<R>,
 }
 
 impl<S: Named, R: Named> CollectiveBuffers<S, R> {
@@ -234,6 +234,16 @@ impl<S: Named, R: Named> CollectiveBuffers<S, R> {
         unsafe {
             Self { send: Side::of(send.1, sending, true), receive: Side::of(receive.1, receiving, keeps) }
         }
+    }
+
+    /// Returns the buffer that is sent, and its arguments, as they are forwarded.
+    pub fn sent(&self) -> (*const c_void, S) {
+        (self.send.buffer, self.send.arguments)
+    }
+
+    /// Returns the buffer that is received into, and its arguments, as they are forwarded.
+    pub fn received(&self) -> (*mut c_void, R) {
+        (self.receive.buffer, self.receive.arguments)
     }
 
     /// Packs the sent side, and the received one if it keeps blocks.
@@ -264,37 +274,32 @@ impl<S: Named, R: Named> CollectiveBuffers<S, R> {
     /// Promise 2 for `request`; `code` is the result of the call.
     pub unsafe fn keep(self, code: c_int, request: *const MPI_Request, kind: Kind) -> c_int {
         let Self { send, receive } = self;
-        let is_ours = send.block.is_some() || receive.block.is_some();
-        let lists = Box::new((send.lists, receive.lists));
-        let work = Work::Collective { sides: [send.block, receive.block], _lists: lists };
+        let work = Work::sides([send.block, receive.block], Box::new((send.lists, receive.lists)));
         // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
-        unsafe { keep(code, request, kind, is_ours.then_some(work)) }
+        unsafe { keep(code, request, kind, work) }
     }
 }
 
-/// The sides of a broadcast, which has one buffer: it is sent on the root, and received on other ranks.
-pub(super) type Broadcast<C> = CollectiveBuffers<(C, MPI_Datatype), (C, MPI_Datatype)>;
-
-impl<C: Integer> Broadcast<C> {
-    /// Stages the buffer, for the side that `blocks` selects.
+impl<A: Named> CollectiveBuffers<A, A> {
+    /// Stages the buffer of a broadcast, for the side that `blocks` selects: it is sent on the root, and
+    /// received on other ranks.
     ///
     /// # Safety
     /// Promises 1 and 2 for the arguments, and promise 3 for the buffer if it is sent.
     pub unsafe fn of_one(
         call: &Call,
         blocks: BlockCounts,
-        buffer: *mut c_void,
-        named: (C, MPI_Datatype),
+        buffer: (*mut c_void, A),
         communicator: MPI_Comm,
     ) -> Self {
         // SAFETY: promises 1 and 2 for the arguments, and promise 3 for the buffer if it is sent. `blocks`
         // selects at most one side, so the buffer has only one use.
-        unsafe { Self::of(call, blocks, (buffer, named), (buffer, named), communicator) }
+        unsafe { Self::of(call, blocks, (buffer.0.cast_const(), buffer.1), buffer, communicator) }
     }
 
-    /// Returns the buffer and the datatype to forward.
-    pub fn used(&self) -> (*mut c_void, MPI_Datatype) {
+    /// Returns the buffer and the arguments to forward.
+    pub fn used(&self) -> (*mut c_void, A) {
         let side = if self.send.block.is_some() { &self.send } else { &self.receive };
-        (side.buffer, side.arguments.1)
+        (side.buffer, side.arguments)
     }
 }

@@ -1,4 +1,4 @@
-//! Calls that complete, test and free requests (MPI 4.1 section 3.7).
+//! Calls that start, complete, test and free requests (MPI 4.1 sections 3.7 and 3.9).
 
 use std::{os::raw::c_int, slice};
 
@@ -9,161 +9,179 @@ use crate::{
     requests::{self, End, Pending},
 };
 
-calls! { "";
-    fn Wait(request: *mut MPI_Request, status: *mut MPI_Status) |next| {
-        // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffer. A wait that succeeds sets the
-        // status.
-        unsafe { ask(1, request, status, |status| next(request, status), |_| Done::All) }
-    }
-
-    fn Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) |next| {
-        // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffer. The flag says if the status
-        // is set.
-        unsafe { ask(1, request, status, |status| next(request, flag, status), |code| all_if(flag, code)) }
-    }
-
-    fn Waitall(count: c_int, requests: *mut MPI_Request, statuses: *mut MPI_Status) |next| {
-        // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. A wait sets all statuses if
-        // it succeeds, or if its code says that they hold errors.
-        unsafe { ask(count, requests, statuses, |statuses| next(count, requests, statuses), |_| Done::All) }
-    }
-
-    fn Testall(
-        count: c_int,
-        requests: *mut MPI_Request,
-        flag: *mut c_int,
-        statuses: *mut MPI_Status,
-    ) |next| {
-        // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. The statuses are set if the
-        // flag is, or if the code says that they hold errors.
-        unsafe {
-            let test = |statuses| next(count, requests, flag, statuses);
-            ask(count, requests, statuses, test, |code| all_if(flag, code))
-        }
-    }
-
-    fn Waitany(
-        count: c_int,
-        requests: *mut MPI_Request,
-        index: *mut c_int,
-        status: *mut MPI_Status,
-    ) |next| {
-        // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. A wait that succeeds sets
-        // the status of the request at `index`.
-        unsafe {
-            let wait = |status| next(count, requests, index, status);
-            ask(count, requests, status, wait, |_| Done::These(slice::from_ref(&*index)))
-        }
-    }
-
-    fn Testany(
-        count: c_int,
-        requests: *mut MPI_Request,
-        index: *mut c_int,
-        flag: *mut c_int,
-        status: *mut MPI_Status,
-    ) |next| {
-        // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. The flag says if the status
-        // of the request at `index` is set.
-        unsafe {
-            let test = |status| next(count, requests, index, flag, status);
-            ask(count, requests, status, test, |_| one_if(flag, index))
-        }
-    }
-
-    fn Request_get_status(request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status) |next| {
-        // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffer. The flag says if the status
-        // is set.
-        unsafe {
-            let test = |status| next(request, flag, status);
-            look(1, &raw const request, status, test, |code| all_if(flag, code))
-        }
-    }
-
-    fn Request_free(request: *mut MPI_Request) |next| {
-        // SAFETY: promises 1 and 2 for the request; a constant of the library.
-        unsafe {
-            match requests::take(list(request, 1)).pop() {
-                Some((_, pending)) if pending.is_active() => {
-                    pending.leave();
-                    *request = ffi::RSMPI_REQUEST_NULL;
-                    SUCCESS
-                }
-                _ => next(request),
-            }
-        }
-    }
+/// Starts persistent requests (`MPI_Start`, `MPI_Startall`).
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn start(
+    requests: *const MPI_Request,
+    count: c_int,
+    next: impl FnOnce() -> c_int,
+) -> c_int {
+    // SAFETY: promises 1 and 2 for the requests; from now on, promises 3 and 4 for their buffers.
+    unsafe { requests::start(list(requests, count)) };
+    next()
 }
 
-/// Defines the two calls that return the number and the indices of the completed requests.
-macro_rules! of_some {
-    ($($name:ident)*) => { calls! { ""; $(
-        fn $name(
-            count: c_int,
-            requests: *mut MPI_Request,
-            done: *mut c_int,
-            indices: *mut c_int,
-            statuses: *mut MPI_Status,
-        ) |next| {
-            // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. There are `*done`
-            // indices and statuses; a negative number says that no request is active.
-            unsafe {
-                let ask_some = |statuses| next(count, requests, done, indices, statuses);
-                ask(count, requests, statuses, ask_some, |_| Done::These(list(indices, *done)))
-            }
-        }
-    )* } };
+/// Waits for a request (`MPI_Wait`).
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn wait(
+    request: *mut MPI_Request,
+    status: *mut MPI_Status,
+    next: impl FnOnce(*mut MPI_Status) -> c_int,
+) -> c_int {
+    // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffer. A wait that succeeds sets the
+    // status.
+    unsafe { ask(1, request, status, next, |_| Done::All) }
 }
 
-of_some! { Waitsome Testsome }
+/// Waits for all requests (`MPI_Waitall`).
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn wait_all(
+    count: c_int,
+    requests: *mut MPI_Request,
+    statuses: *mut MPI_Status,
+    next: impl FnOnce(*mut MPI_Status) -> c_int,
+) -> c_int {
+    // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. A wait sets all statuses if it
+    // succeeds, or if its code says that they hold errors.
+    unsafe { ask(count, requests, statuses, next, |_| Done::All) }
+}
 
-/// Status queries for several requests at once (MPI 4.1 section 3.7.6).
-#[cfg(statuses_of_many)]
-pub(crate) mod looking {
-    use super::*;
-    calls! { "";
-        fn Request_get_status_all(
-            count: c_int,
-            requests: *const MPI_Request,
-            flag: *mut c_int,
-            statuses: *mut MPI_Status,
-        ) |next| {
-            // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. The statuses are set if
-            // the flag is, or if the code says that they hold errors.
-            unsafe {
-                let test = |statuses| next(count, requests, flag, statuses);
-                look(count, requests, statuses, test, |code| all_if(flag, code))
-            }
-        }
+/// Waits for one of the requests (`MPI_Waitany`).
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn wait_any(
+    count: c_int,
+    requests: *mut MPI_Request,
+    index: *mut c_int,
+    status: *mut MPI_Status,
+    next: impl FnOnce(*mut MPI_Status) -> c_int,
+) -> c_int {
+    // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. A wait that succeeds sets the
+    // status of the request at `index`.
+    unsafe { ask(count, requests, status, next, |_| Done::These(slice::from_ref(&*index))) }
+}
 
-        fn Request_get_status_any(
-            count: c_int,
-            requests: *const MPI_Request,
-            index: *mut c_int,
-            flag: *mut c_int,
-            status: *mut MPI_Status,
-        ) |next| {
-            // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. The flag says if the
-            // status of the request at `index` is set.
-            unsafe {
-                let test = |status| next(count, requests, index, flag, status);
-                look(count, requests, status, test, |_| one_if(flag, index))
-            }
-        }
+/// Waits for some of the requests, or tests which are complete (`MPI_Waitsome`, `MPI_Testsome`).
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn some(
+    count: c_int,
+    requests: *mut MPI_Request,
+    done: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+    next: impl FnOnce(*mut MPI_Status) -> c_int,
+) -> c_int {
+    // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. There are `*done` indices and
+    // statuses; a negative number says that no request is active.
+    unsafe { ask(count, requests, statuses, next, |_| Done::These(list(indices, *done))) }
+}
 
-        fn Request_get_status_some(
-            count: c_int,
-            requests: *const MPI_Request,
-            done: *mut c_int,
-            indices: *mut c_int,
-            statuses: *mut MPI_Status,
-        ) |next| {
-            // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. There are `*done`
-            // indices and statuses; a negative number says that no request is active.
-            unsafe {
-                let look_for_some = |statuses| next(count, requests, done, indices, statuses);
-                look(count, requests, statuses, look_for_some, |_| Done::These(list(indices, *done)))
+/// Tests whether all requests are complete (`MPI_Test`, `MPI_Testall`).
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn test_all(
+    count: c_int,
+    requests: *mut MPI_Request,
+    flag: *mut c_int,
+    statuses: *mut MPI_Status,
+    next: impl FnOnce(*mut MPI_Status) -> c_int,
+) -> c_int {
+    // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. The statuses are set if the flag
+    // is, or if the code says that they hold errors.
+    unsafe { ask(count, requests, statuses, next, |code| all_if(flag, code)) }
+}
+
+/// Tests whether one of the requests is complete (`MPI_Testany`).
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn test_any(
+    count: c_int,
+    requests: *mut MPI_Request,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+    next: impl FnOnce(*mut MPI_Status) -> c_int,
+) -> c_int {
+    // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. The flag says if the status of
+    // the request at `index` is set.
+    unsafe { ask(count, requests, status, next, |_| one_if(flag, index)) }
+}
+
+/// Queries whether all requests are complete, and leaves them (`MPI_Request_get_status` and that of all).
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn look_at_all(
+    count: c_int,
+    requests: *const MPI_Request,
+    flag: *mut c_int,
+    statuses: *mut MPI_Status,
+    next: impl FnOnce(*mut MPI_Status) -> c_int,
+) -> c_int {
+    // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. The statuses are set if the flag
+    // is, or if the code says that they hold errors.
+    unsafe { look(count, requests, statuses, next, |code| all_if(flag, code)) }
+}
+
+/// Queries whether one of the requests is complete, and leaves it (`MPI_Request_get_status_any`).
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn look_at_any(
+    count: c_int,
+    requests: *const MPI_Request,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+    next: impl FnOnce(*mut MPI_Status) -> c_int,
+) -> c_int {
+    // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. The flag says if the status of
+    // the request at `index` is set.
+    unsafe { look(count, requests, status, next, |_| one_if(flag, index)) }
+}
+
+/// Queries which requests are complete, and leaves them (`MPI_Request_get_status_some`).
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn look_at_some(
+    count: c_int,
+    requests: *const MPI_Request,
+    done: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+    next: impl FnOnce(*mut MPI_Status) -> c_int,
+) -> c_int {
+    // SAFETY: promises 1 and 2 for the arguments, 4 for the receive buffers. There are `*done` indices and
+    // statuses; a negative number says that no request is active.
+    unsafe { look(count, requests, statuses, next, |_| Done::These(list(indices, *done))) }
+}
+
+/// Frees a request (`MPI_Request_free`). If its operation is under way, it is kept until that is complete.
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn free(request: *mut MPI_Request, next: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: promises 1 and 2 for the request; a constant of the library.
+    unsafe {
+        match requests::take(list(request, 1)).pop() {
+            Some((_, pending)) if pending.is_active() => {
+                pending.leave();
+                *request = ffi::RSMPI_REQUEST_NULL;
+                SUCCESS
             }
+            _ => next(),
         }
     }
 }

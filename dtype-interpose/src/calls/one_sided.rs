@@ -1,75 +1,77 @@
 //! One-sided operations, and the calls that complete them (MPI 4.1 sections 12.3 and 12.5). Operations with
 //! requests are not intercepted: calls for requests complete them as well as calls for windows.
 
-use std::os::raw::{c_int, c_void};
+use std::os::raw::c_int;
 
-use mpi::ffi::{MPI_Aint, MPI_Datatype, MPI_Win};
+use mpi::ffi::{MPI_Datatype, MPI_Win};
 
 use crate::{
+    call::Call,
     staged::Argument,
-    windows::{Move, complete},
+    windows::{self, Move},
 };
 
-/// Defines calls that put or get data.
-macro_rules! moves {
-    ($ending:literal; $($name:ident $buffer:ty, $access:ident, $is_got:literal;)*) => { calls! { $ending; $(
-        fn $name(
-            buffer: $buffer,
-            count: Count,
-            datatype: MPI_Datatype,
-            rank: c_int,
-            place: MPI_Aint,
-            there_count: Count,
-            there: MPI_Datatype,
-            window: MPI_Win,
-        ) |next| {
-            let named = Argument::$access(buffer, count, datatype);
-            let moved = Move { window, rank, there: (there_count.into(), there), is_got: $is_got };
-            // SAFETY: promises 1 and 2 for the call's arguments; promise 3 for the buffer of a put, promise 4
-            // for that of a get. A packed buffer has as many bytes as the message, and is kept until the
-            // operation is complete.
-            unsafe {
-                let (Argument { buffer, datatype, .. }, block) = match moved.packed(&CALL, named) {
-                    Some((packed, block)) => (packed, Some(block)),
-                    None => (named, None),
-                };
-                let code = next(buffer, count, datatype, rank, place, there_count, there, window);
-                moved.keep(code, block)
-            }
-        }
-    )* } };
+/// Puts data into the window of another rank (`MPI_Put`). `count` and `there` describe the target.
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn put(
+    call: &Call,
+    sent: Argument,
+    window: MPI_Win,
+    rank: c_int,
+    count: i64,
+    there: MPI_Datatype,
+    next: impl FnOnce(Argument) -> c_int,
+) -> c_int {
+    // SAFETY: conditions 1 and 2, as of the caller.
+    unsafe { moved(call, sent, Move { window, rank, there: (count, there), is_got: false }, next) }
 }
 
-with_both_counts! { moves! {
-    Put *const c_void, read, false;
-    Get *mut c_void, written, true;
-} }
-
-/// Defines calls that complete operations, with all ranks or with one, by their arguments before the window.
-macro_rules! completions {
-    ($($name:ident ($($rank:ident)?) $(with $given:ident)?;)*) => { calls! { ""; $(
-        fn $name($($rank: c_int,)? $($given: c_int,)? window: MPI_Win) |next| {
-            let rank: Option<c_int> = [$($rank)?].first().copied();
-            // SAFETY: promises 1 and 2 for the call's arguments; promise 4 for the buffers of gets under way.
-            unsafe { complete(window, rank, || next($($rank,)? $($given,)? window)) }
-        }
-    )* } };
+/// Gets data from the window of another rank (`MPI_Get`). `count` and `there` describe the target.
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn get(
+    call: &Call,
+    received: Argument,
+    window: MPI_Win,
+    rank: c_int,
+    count: i64,
+    there: MPI_Datatype,
+    next: impl FnOnce(Argument) -> c_int,
+) -> c_int {
+    // SAFETY: conditions 1 and 2, as of the caller.
+    unsafe { moved(call, received, Move { window, rank, there: (count, there), is_got: true }, next) }
 }
 
-completions! {
-    Win_fence () with assertion;
-    Win_complete ();
-    Win_unlock (rank);
-    Win_unlock_all ();
-    Win_flush (rank);
-    Win_flush_all ();
-    Win_flush_local (rank);
-    Win_flush_local_all ();
+/// Makes a call that moves data. The packed buffer is kept until the operation is complete.
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+unsafe fn moved(call: &Call, buffer: Argument, moved: Move, next: impl FnOnce(Argument) -> c_int) -> c_int {
+    // SAFETY: promises 1 and 2 for the arguments; promise 3 for the buffer of a put.
+    let (argument, block) = match unsafe { moved.packed(call, buffer) } {
+        Some((packed, block)) => (packed, Some(block)),
+        None => (buffer, None),
+    };
+    moved.keep(next(argument), block)
 }
 
-calls! { "";
-    fn Win_free(window: *mut MPI_Win) |next| {
-        // SAFETY: promises 1 and 2 for the window; promise 4 for the buffers of gets under way.
-        unsafe { complete(*window, None, || next(window)) }
-    }
+/// Completes the operations on a window, with one rank or with all (`None`).
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn complete(window: MPI_Win, rank: Option<c_int>, next: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: promise 4 for the buffers of gets under way.
+    unsafe { windows::complete(window, rank, next) }
+}
+
+/// Completes the operations on a window, and frees it (`MPI_Win_free`).
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn free(window: *const MPI_Win, next: impl FnOnce() -> c_int) -> c_int {
+    // SAFETY: promise 2 for the window; promise 4 for the buffers of gets under way.
+    unsafe { windows::complete(*window, None, next) }
 }

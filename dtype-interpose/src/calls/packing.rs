@@ -1,61 +1,67 @@
 //! `MPI_Pack` and `MPI_Unpack` (MPI 4.1 section 5.2). A plan packs the same bytes as the library.
 
-use std::os::raw::c_void;
-
-use mpi::ffi::{MPI_Comm, MPI_Datatype};
+use std::os::raw::{c_int, c_void};
 
 use crate::{
     call::{Call, SUCCESS},
     staged::{Argument, Found, or_else_plain},
 };
 
-with_both_counts! { calls! {
-    fn Pack(
-        buffer: *const c_void,
-        count: Count,
-        datatype: MPI_Datatype,
-        packed: *mut c_void,
-        size: Count,
-        position: *mut Count,
-        communicator: MPI_Comm,
-    ) |next| {
-        // SAFETY: promises 1 and 2 for the arguments, promise 3 for `buffer`, promise 4 for the `size` bytes
-        // of `packed`.
-        unsafe {
-            let named = Argument::read(buffer, count, datatype);
-            match pack(&CALL, named, packed, size.into(), at(position)) {
-                Some(end) => {
-                    *position = end as Count;
-                    SUCCESS
-                }
-                None => next(buffer, count, datatype, packed, size, position, communicator),
-            }
+/// Packs into a buffer of the program (`MPI_Pack`).
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn pack<P: Copy + Into<i64> + TryFrom<i64>>(
+    call: &Call,
+    source: Argument,
+    packed: *mut c_void,
+    size: i64,
+    position: *mut P,
+    next: impl FnOnce(Argument) -> c_int,
+) -> c_int {
+    // SAFETY: promises 1 and 2 for the arguments, promise 3 for `source`, promise 4 for the `size` bytes of
+    // `packed`.
+    unsafe {
+        match packed_by_plan(call, source, packed, size, at(position)) {
+            Some(end) => moved_to(position, end),
+            None => next(source),
         }
     }
+}
 
-    fn Unpack(
-        packed: *const c_void,
-        size: Count,
-        position: *mut Count,
-        buffer: *mut c_void,
-        count: Count,
-        datatype: MPI_Datatype,
-        communicator: MPI_Comm,
-    ) |next| {
-        // SAFETY: promises 1 and 2 for the arguments, promise 3 for the `size` bytes of `packed`, promise 4
-        // for `buffer`.
-        unsafe {
-            let named = Argument::written(buffer, count, datatype);
-            match unpack(&CALL, named, packed, size.into(), at(position)) {
-                Some(end) => {
-                    *position = end as Count;
-                    SUCCESS
-                }
-                None => next(packed, size, position, buffer, count, datatype, communicator),
-            }
+/// Unpacks from a buffer of the program (`MPI_Unpack`).
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn unpack<P: Copy + Into<i64> + TryFrom<i64>>(
+    call: &Call,
+    target: Argument,
+    packed: *const c_void,
+    size: i64,
+    position: *mut P,
+    next: impl FnOnce(Argument) -> c_int,
+) -> c_int {
+    // SAFETY: promises 1 and 2 for the arguments, promise 3 for the `size` bytes of `packed`, promise 4 for
+    // `target`.
+    unsafe {
+        match unpacked_by_plan(call, target, packed, size, at(position)) {
+            Some(end) => moved_to(position, end),
+            None => next(target),
         }
     }
-} }
+}
+
+/// Stores a position, which is within a size of type `P`.
+///
+/// # Safety
+/// Promise 2 for `position`.
+unsafe fn moved_to<P: TryFrom<i64>>(position: *mut P, end: i64) -> c_int {
+    if let Ok(end) = P::try_from(end) {
+        // SAFETY: promise 2, by the caller's condition.
+        unsafe { *position = end };
+    }
+    SUCCESS
+}
 
 /// Returns the position, or -1 if the pointer is null. The call is then forwarded, and the library reports
 /// the error.
@@ -72,7 +78,13 @@ unsafe fn at<P: Copy + Into<i64>>(position: *const P) -> i64 {
 ///
 /// # Safety
 /// Promises 1 and 2 for the datatype, promise 3 for the buffer, promise 4 for the `size` bytes of `packed`.
-unsafe fn pack(call: &Call, named: Argument, packed: *mut c_void, size: i64, position: i64) -> Option<i64> {
+unsafe fn packed_by_plan(
+    call: &Call,
+    named: Argument,
+    packed: *mut c_void,
+    size: i64,
+    position: i64,
+) -> Option<i64> {
     // SAFETY: promises 1 and 2 for the datatype.
     let candidate = unsafe { named.packing() }?;
     or_else_plain(|| {
@@ -94,7 +106,7 @@ unsafe fn pack(call: &Call, named: Argument, packed: *mut c_void, size: i64, pos
 ///
 /// # Safety
 /// Promises 1 and 2 for the datatype, promise 3 for the `size` bytes of `packed`, promise 4 for the buffer.
-unsafe fn unpack(
+unsafe fn unpacked_by_plan(
     call: &Call,
     named: Argument,
     packed: *const c_void,

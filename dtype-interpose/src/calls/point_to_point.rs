@@ -1,365 +1,233 @@
 //! Messages between two ranks: blocking, nonblocking and persistent calls (MPI 4.1 chapter 3).
 
-use std::os::raw::{c_int, c_void};
+use std::os::raw::c_int;
 
-use mpi::ffi::{MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status};
+use dtype_mpi::{Current, Library};
+use mpi::ffi::{MPI_Comm, MPI_Request, MPI_Status};
 
-#[cfg(exchanges_later)]
-use crate::call::Call;
-#[cfg(all(exchanges_later, not(open_mpi)))]
-use crate::staged::StagedBlock;
 use crate::{
-    call::list,
-    requests::{self, Work, keep, once, persistent},
-    staged::{Argument, Incoming, Outgoing},
+    call::Call,
+    requests::{Kind, Work, keep, persistent},
+    staged::{Argument, Incoming, Outgoing, StagedBlock},
 };
 
-/// Defines the sends of each mode: the blocking, the nonblocking and the persistent call.
-macro_rules! sends {
-    ($ending:literal; $($name:ident $begun:ident $prepared:ident;)*) => {$(
-        send! { $ending; $name () once Outgoing::of, |_packed, _kind, code| code }
-        send! { $ending; $begun (request: *mut MPI_Request) once Outgoing::of,
-            |packed, kind, code| keep(code, request, kind, Work::message(packed, None)) }
-        send! { $ending; $prepared (request: *mut MPI_Request) persistent Outgoing::unpacked,
-            |packed, kind, code| keep(code, request, kind, Work::message(packed, None)) }
-    )*};
+/// Sends a message by a blocking call, in any mode.
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn send(
+    call: &Call,
+    sent: Argument,
+    communicator: MPI_Comm,
+    next: impl FnOnce(Argument) -> c_int,
+) -> c_int {
+    // SAFETY: promises 1 to 3 for the arguments.
+    let packed = unsafe { Outgoing::of(call, sent, communicator) };
+    next(packed.as_ref().map_or(sent, Outgoing::argument))
 }
 
-/// Defines one send, by its further arguments, its kind, the function that stages the message, and an
-/// expression that ends the call.
-macro_rules! send {
-    (
-        $ending:literal; $name:ident ($($more:ident: $type:ty),*) $kind:ident $stage:path,
-        |$packed:ident, $of_kind:ident, $code:ident| $end:expr
-    ) => { calls! { $ending;
-        fn $name(
-            buffer: *const c_void,
-            count: Count,
-            datatype: MPI_Datatype,
-            to: c_int,
-            tag: c_int,
-            communicator: MPI_Comm,
-            $($more: $type,)*
-        ) |next| {
-            let named = Argument::read(buffer, count, datatype);
-            // SAFETY: promises 1, 2 and 3 for the call's arguments. A packed buffer has as many bytes as the
-            // message, and is kept until the operation is complete.
-            unsafe {
-                let ($packed, $of_kind) = $kind(|| $stage(&CALL, named, communicator));
-                let Argument { buffer, datatype, .. } = $packed.as_ref().map_or(named, Outgoing::argument);
-                let $code = next(buffer, count, datatype, to, tag, communicator, $($more),*);
-                $end
-            }
+/// Starts to send a message. The packed buffer is kept until the request is complete.
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn send_later(
+    call: &Call,
+    sent: Argument,
+    communicator: MPI_Comm,
+    request: *mut MPI_Request,
+    next: impl FnOnce(Argument) -> c_int,
+) -> c_int {
+    // SAFETY: promises 1 to 3 for the arguments.
+    let packed = unsafe { Outgoing::of(call, sent, communicator) };
+    let code = next(packed.as_ref().map_or(sent, Outgoing::argument));
+    // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
+    unsafe { keep(code, request, Kind::Once, Work::message(packed, None)) }
+}
+
+/// Initializes a persistent send. The message is packed at each start.
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn send_prepared(
+    call: &Call,
+    sent: Argument,
+    communicator: MPI_Comm,
+    request: *mut MPI_Request,
+    next: impl FnOnce(Argument) -> c_int,
+) -> c_int {
+    // SAFETY: promises 1 and 2 for the arguments; the operation is persistent.
+    let (packed, kind) = persistent(|| unsafe { Outgoing::unpacked(call, sent, communicator) });
+    let code = next(packed.as_ref().map_or(sent, Outgoing::argument));
+    // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
+    unsafe { keep(code, request, kind, Work::message(packed, None)) }
+}
+
+/// Receives a message by a blocking call.
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn receive(
+    call: &Call,
+    received: Argument,
+    status: *mut MPI_Status,
+    next: impl FnOnce(Argument, *mut MPI_Status) -> c_int,
+) -> c_int {
+    // SAFETY: promises 1, 2 and 4 for the arguments. The packed buffer has room for all that the call may
+    // receive.
+    unsafe {
+        match Incoming::message(call, received) {
+            Some(packed) => packed.receive(status, next),
+            None => next(received, status),
         }
-    } };
+    }
 }
 
-pub(crate) mod sending {
-    use super::*;
-    with_both_counts! { sends! {
-        Send Isend Send_init;
-        Bsend Ibsend Bsend_init;
-        Ssend Issend Ssend_init;
-        Rsend Irsend Rsend_init;
-    } }
+/// Starts to receive a message.
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn receive_later(
+    call: &Call,
+    received: Argument,
+    request: *mut MPI_Request,
+    next: impl FnOnce(Argument) -> c_int,
+) -> c_int {
+    // SAFETY: conditions 1 and 2, as of the caller.
+    unsafe { receive_of(Kind::Once, Incoming::message(call, received), received, request, next) }
 }
 
-/// Defines receives by their arguments after the buffer: the blocking call, and calls with a request.
-macro_rules! receives {
-    ($ending:literal; $($named:tt $name:ident $($kept:ident $kind:ident)*;)*) => {$(
-        receive! { $ending; $named $name }
-        $(kept_receive! { $ending; $named $kept $kind })*
-    )*};
+/// Initializes a persistent receive.
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn receive_prepared(
+    call: &Call,
+    received: Argument,
+    request: *mut MPI_Request,
+    next: impl FnOnce(Argument) -> c_int,
+) -> c_int {
+    // SAFETY: promises 1 and 2 for the arguments.
+    let (packed, kind) = persistent(|| unsafe { Incoming::message(call, received) });
+    // SAFETY: conditions 1 and 2, as of the caller.
+    unsafe { receive_of(kind, packed, received, request, next) }
 }
 
-macro_rules! receive {
-    ($ending:literal; ($($argument:ident: $type:ty),*) $name:ident) => { calls! { $ending;
-        fn $name(
-            buffer: *mut c_void,
-            count: Count,
-            datatype: MPI_Datatype,
-            $($argument: $type,)*
-            status: *mut MPI_Status,
-        ) |next| {
-            // SAFETY: promises 1, 2 and 4 for the call's arguments. The packed buffer has room for all that
-            // the call may receive.
-            unsafe {
-                match Incoming::message(&CALL, Argument::written(buffer, count, datatype)) {
-                    Some(packed) => packed.receive(status, |instead, status| {
-                        next(instead.buffer, instead.count as Count, instead.datatype, $($argument,)* status)
-                    }),
-                    None => next(buffer, count, datatype, $($argument,)* status),
-                }
-            }
+/// Makes a call that receives by a request, which keeps the packed buffer until it is complete.
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super). `packed` has room for all that the call may receive.
+unsafe fn receive_of(
+    kind: Kind,
+    mut packed: Option<Incoming>,
+    received: Argument,
+    request: *mut MPI_Request,
+    next: impl FnOnce(Argument) -> c_int,
+) -> c_int {
+    let code = next(packed.as_mut().map_or(received, Incoming::argument));
+    // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
+    unsafe { keep(code, request, kind, Work::message(None, packed)) }
+}
+
+/// Sends a message and receives another one (`MPI_Sendrecv`).
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn exchange(
+    call: &Call,
+    sent: Argument,
+    received: Argument,
+    communicator: MPI_Comm,
+    status: *mut MPI_Status,
+    next: impl FnOnce(Argument, Argument, *mut MPI_Status) -> c_int,
+) -> c_int {
+    // SAFETY: promises 1 to 3 for the arguments.
+    let packed = unsafe { Outgoing::of(call, sent, communicator) };
+    let sent = packed.as_ref().map_or(sent, Outgoing::argument);
+    // SAFETY: promises 1, 2 and 4 for the arguments; condition 2.
+    unsafe { receive(call, received, status, |received, status| next(sent, received, status)) }
+}
+
+/// Sends a message, and receives another one into the same buffer (`MPI_Sendrecv_replace`).
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn replace(
+    call: &Call,
+    replaced: Argument,
+    communicator: MPI_Comm,
+    status: *mut MPI_Status,
+    next: impl FnOnce(Argument, *mut MPI_Status) -> c_int,
+) -> c_int {
+    let replaced = Argument { is_read: true, ..replaced };
+    // SAFETY: promises 1 to 4 for the arguments. The packed buffer has as many bytes as the sent message, and
+    // room for the one that replaces it.
+    unsafe {
+        match Incoming::replaced(call, replaced, communicator) {
+            Some(packed) => packed.receive(status, next),
+            None => next(replaced, status),
         }
-    } };
-}
-
-macro_rules! kept_receive {
-    ($ending:literal; ($($argument:ident: $type:ty),*) $name:ident $kind:ident) => { calls! { $ending;
-        fn $name(
-            buffer: *mut c_void,
-            count: Count,
-            datatype: MPI_Datatype,
-            $($argument: $type,)*
-            request: *mut MPI_Request,
-        ) |next| {
-            let named = Argument::written(buffer, count, datatype);
-            // SAFETY: promises 1, 2 and 4 for the call's arguments. The packed buffer has room for all that
-            // the call may receive, and is kept until the operation is complete.
-            unsafe {
-                let (mut packed, kind) = $kind(|| Incoming::message(&CALL, named));
-                let instead = packed.as_mut().map_or(named, Incoming::argument);
-                let (buffer, count) = (instead.buffer, instead.count as Count);
-                let code = next(buffer, count, instead.datatype, $($argument,)* request);
-                keep(code, request, kind, Work::message(None, packed))
-            }
-        }
-    } };
-}
-
-pub(crate) mod receiving {
-    use super::*;
-    with_both_counts! { receives! {
-        (from: c_int, tag: c_int, communicator: MPI_Comm) Recv Irecv once Recv_init persistent;
-        (message: *mut MPI_Message) Mrecv Imrecv once;
-    } }
-}
-
-pub(crate) mod exchanging {
-    use super::*;
-    with_both_counts! { calls! {
-        fn Sendrecv(
-            send_buffer: *const c_void,
-            send_count: Count,
-            send_datatype: MPI_Datatype,
-            to: c_int,
-            send_tag: c_int,
-            buffer: *mut c_void,
-            count: Count,
-            datatype: MPI_Datatype,
-            from: c_int,
-            tag: c_int,
-            communicator: MPI_Comm,
-            status: *mut MPI_Status,
-        ) |next| {
-            let named = Argument::read(send_buffer, send_count, send_datatype);
-            // SAFETY: promises 1 to 4 for the call's arguments. The packed buffers have as many bytes as the
-            // sent message, and room for all that the call may receive.
-            unsafe {
-                let sent = Outgoing::of(&CALL, named, communicator);
-                let sending = sent.as_ref().map_or(named, Outgoing::argument);
-                let exchange = |Argument { buffer, count, datatype, .. }, status| {
-                    next(
-                        sending.buffer,
-                        send_count,
-                        sending.datatype,
-                        to,
-                        send_tag,
-                        buffer,
-                        count as Count,
-                        datatype,
-                        from,
-                        tag,
-                        communicator,
-                        status,
-                    )
-                };
-                let named = Argument::written(buffer, count, datatype);
-                match Incoming::message(&CALL, named) {
-                    Some(packed) => packed.receive(status, exchange),
-                    None => exchange(named, status),
-                }
-            }
-        }
-
-        fn Sendrecv_replace(
-            buffer: *mut c_void,
-            count: Count,
-            datatype: MPI_Datatype,
-            to: c_int,
-            send_tag: c_int,
-            from: c_int,
-            tag: c_int,
-            communicator: MPI_Comm,
-            status: *mut MPI_Status,
-        ) |next| {
-            let named = Argument::read(buffer, count, datatype);
-            // SAFETY: promises 1 to 4 for the call's arguments. The packed buffer has as many bytes as the
-            // sent message, and room for the one that replaces it.
-            unsafe {
-                let exchange = |Argument { buffer, count, datatype, .. }, status| {
-                    next(buffer, count as Count, datatype, to, send_tag, from, tag, communicator, status)
-                };
-                match Incoming::replaced(&CALL, named, communicator) {
-                    Some(packed) => packed.receive(status, exchange),
-                    None => exchange(named, status),
-                }
-            }
-        }
-    } }
-}
-
-/// A nonblocking exchange: the arguments to forward, and the buffers to keep until the request is complete.
-#[cfg(exchanges_later)]
-struct Exchange<const ARGUMENTS: usize> {
-    arguments: [Argument; ARGUMENTS],
-    work: Option<Work>,
-}
-
-#[cfg(all(exchanges_later, open_mpi))]
-impl Exchange<2> {
-    /// Packs the sent message, and reserves a packed buffer for the received one.
-    ///
-    /// # Safety
-    /// Promises 1 and 2 for the arguments, and promise 3 for the first buffer.
-    unsafe fn of(call: &Call, named: [Argument; 2], communicator: MPI_Comm) -> Self {
-        // SAFETY: promises 1 and 2 for the arguments, and promise 3 for the sent message, by the caller's
-        // condition.
-        let (sent, mut received) =
-            unsafe { (Outgoing::of(call, named[0], communicator), Incoming::message(call, named[1])) };
-        let sending = sent.as_ref().map_or(named[0], Outgoing::argument);
-        let receiving = received.as_mut().map_or(named[1], Incoming::argument);
-        Self { arguments: [sending, receiving], work: Work::message(sent, received) }
     }
 }
 
-#[cfg(all(exchanges_later, open_mpi))]
-impl Exchange<1> {
-    /// Packs the message, into a buffer that also receives the message which replaces it.
-    ///
-    /// # Safety
-    /// Promises 1 to 3 for the arguments.
-    unsafe fn replaced(call: &Call, named: Argument, communicator: MPI_Comm) -> Self {
-        // SAFETY: promises 1 to 3 for the arguments, by the caller's condition.
-        let mut packed = unsafe { Incoming::replaced(call, named, communicator) };
-        let argument = packed.as_mut().map_or(named, Incoming::argument);
-        Self { arguments: [argument], work: Work::message(None, packed) }
+/// Starts to send a message and to receive another one (`MPI_Isendrecv`, MPI 4.1 section 3.9).
+///
+/// Without statuses that tell how many bytes have arrived, a message is packed only as `MPI_PACKED`, and only
+/// if all ranks of the communicator are peers that do the same. MPICH 4.0 also frees the derived datatypes
+/// that it is given. The received side is packed, too: bytes that do not arrive are unpacked unchanged.
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn exchange_later(
+    call: &Call,
+    sent: Argument,
+    received: Argument,
+    communicator: MPI_Comm,
+    request: *mut MPI_Request,
+    next: impl FnOnce(Argument, Argument) -> c_int,
+) -> c_int {
+    if Current::REPORTS_EXCHANGES {
+        // SAFETY: promises 1 to 3 for the arguments.
+        let (outgoing, mut incoming) =
+            unsafe { (Outgoing::of(call, sent, communicator), Incoming::message(call, received)) };
+        let sending = outgoing.as_ref().map_or(sent, Outgoing::argument);
+        let code = next(sending, incoming.as_mut().map_or(received, Incoming::argument));
+        // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
+        return unsafe { keep(code, request, Kind::Once, Work::message(outgoing, incoming)) };
     }
+    // SAFETY: promises 1 to 4 for the arguments: 3 for the sent side, 4 for the received one.
+    let packed = [sent, received].map(|side| unsafe { StagedBlock::of_peers(call, side, communicator) });
+    let [sending, receiving] = [(&packed[0], sent), (&packed[1], received)]
+        .map(|(packed, side)| packed.as_ref().map_or(side, |(_, argument)| *argument));
+    let code = next(sending, receiving);
+    let sides = packed.map(|side| side.map(|(block, _)| block));
+    // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
+    unsafe { keep(code, request, Kind::Once, Work::sides(sides, Box::new(()))) }
 }
 
-/// Exchanges with MPICH. MPICH 4 and 5 leave the statuses of these calls unset, and MPICH 4.0 frees the
-/// derived datatypes that it is given. So a message is packed only as `MPI_PACKED`, and only if all ranks of
-/// the communicator are peers that do the same.
-#[cfg(all(exchanges_later, not(open_mpi)))]
-impl Exchange<2> {
-    /// Packs both sides. The received side is packed, too, since no status tells how many bytes arrive: bytes
-    /// that do not arrive are unpacked unchanged.
-    ///
-    /// # Safety
-    /// Promises 1 and 2 for the arguments, promise 3 for the first buffer, promise 4 for the second.
-    unsafe fn of(call: &Call, named: [Argument; 2], communicator: MPI_Comm) -> Self {
-        // SAFETY: promises 1 to 4, by the caller's condition: 3 for the sent side, 4 for the received one.
-        let packed = named.map(|named| unsafe { StagedBlock::of_peers(call, named, communicator) });
-        let arguments = [0, 1].map(|i| packed[i].as_ref().map_or(named[i], |(_, argument)| *argument));
-        let is_packed = packed.iter().any(Option::is_some);
-        let sides = packed.map(|side| side.map(|(block, _)| block));
-        let work = is_packed.then(|| Work::Collective { sides, _lists: Box::new(()) });
-        Self { arguments, work }
+/// Starts to send a message and to receive another one into the same buffer (`MPI_Isendrecv_replace`), as in
+/// [`exchange_later`].
+///
+/// # Safety
+/// Conditions 1 and 2 of [`calls`](super).
+pub(crate) unsafe fn replace_later(
+    call: &Call,
+    replaced: Argument,
+    communicator: MPI_Comm,
+    request: *mut MPI_Request,
+    next: impl FnOnce(Argument) -> c_int,
+) -> c_int {
+    let replaced = Argument { is_read: true, ..replaced };
+    if Current::REPORTS_EXCHANGES {
+        // SAFETY: promises 1 to 3 for the arguments.
+        let packed = unsafe { Incoming::replaced(call, replaced, communicator) };
+        // SAFETY: conditions 1 and 2, as of the caller. The buffer has room for the message that replaces the
+        // sent one.
+        return unsafe { receive_of(Kind::Once, packed, replaced, request, next) };
     }
-}
-
-#[cfg(all(exchanges_later, not(open_mpi)))]
-impl Exchange<1> {
-    /// Packs the message, into a buffer that also receives the message which replaces it.
-    ///
-    /// # Safety
-    /// Promises 1 to 3 for the arguments.
-    unsafe fn replaced(call: &Call, named: Argument, communicator: MPI_Comm) -> Self {
-        // SAFETY: promises 1 to 3 for the arguments, by the caller's condition.
-        let packed = unsafe { StagedBlock::of_peers(call, named, communicator) };
-        let Some((mut block, argument)) = packed else { return Self { arguments: [named], work: None } };
-        block.is_received = true;
-        let work = Work::Collective { sides: [None, Some(block)], _lists: Box::new(()) };
-        Self { arguments: [argument], work: Some(work) }
-    }
-}
-
-/// Nonblocking exchanges (MPI 4.1 section 3.9).
-#[cfg(exchanges_later)]
-pub(crate) mod exchanging_later {
-    use super::*;
-    with_both_counts! { calls! {
-        fn Isendrecv(
-            send_buffer: *const c_void,
-            send_count: Count,
-            send_datatype: MPI_Datatype,
-            to: c_int,
-            send_tag: c_int,
-            buffer: *mut c_void,
-            count: Count,
-            datatype: MPI_Datatype,
-            from: c_int,
-            tag: c_int,
-            communicator: MPI_Comm,
-            request: *mut MPI_Request,
-        ) |next| {
-            let named = [Argument::read(send_buffer, send_count, send_datatype),
-                Argument::written(buffer, count, datatype)];
-            // SAFETY: promises 1 to 4 for the call's arguments. The packed buffers have as many bytes as the
-            // sent message, and room for all that the call may receive. They are kept until the operation is
-            // complete.
-            unsafe {
-                let Exchange { arguments: [sending, receiving], work } =
-                    Exchange::of(&CALL, named, communicator);
-                let code = next(
-                    sending.buffer,
-                    sending.count as Count,
-                    sending.datatype,
-                    to,
-                    send_tag,
-                    receiving.buffer,
-                    receiving.count as Count,
-                    receiving.datatype,
-                    from,
-                    tag,
-                    communicator,
-                    request,
-                );
-                keep(code, request, requests::Kind::Once, work)
-            }
-        }
-
-        fn Isendrecv_replace(
-            buffer: *mut c_void,
-            count: Count,
-            datatype: MPI_Datatype,
-            to: c_int,
-            send_tag: c_int,
-            from: c_int,
-            tag: c_int,
-            communicator: MPI_Comm,
-            request: *mut MPI_Request,
-        ) |next| {
-            let named = Argument::read(buffer, count, datatype);
-            // SAFETY: promises 1 to 4 for the call's arguments. The packed buffer has as many bytes as the
-            // sent message, and room for the one that replaces it. It is kept until the operation is
-            // complete.
-            unsafe {
-                let Exchange { arguments: [Argument { buffer, count, datatype, .. }], work } =
-                    Exchange::replaced(&CALL, named, communicator);
-                let code =
-                    next(buffer, count as Count, datatype, to, send_tag, from, tag, communicator, request);
-                keep(code, request, requests::Kind::Once, work)
-            }
-        }
-    } }
-}
-
-calls! { "";
-    fn Start(request: *mut MPI_Request) |next| {
-        // SAFETY: promises 1 and 2 for the request; from now on, promises 3 and 4 for its buffers.
-        unsafe {
-            requests::start(list(request, 1));
-            next(request)
-        }
-    }
-
-    fn Startall(count: c_int, requests: *mut MPI_Request) |next| {
-        // SAFETY: promises 1 and 2 for the requests; from now on, promises 3 and 4 for their buffers.
-        unsafe {
-            requests::start(list(requests, count));
-            next(count, requests)
-        }
-    }
+    // SAFETY: promises 1 to 3 for the arguments.
+    let packed = unsafe { StagedBlock::of_peers(call, replaced, communicator) };
+    let code = next(packed.as_ref().map_or(replaced, |(_, argument)| *argument));
+    let block = packed.map(|(block, _)| StagedBlock { is_received: true, ..block });
+    // SAFETY: promise 2 for `request`, which the library has set if the call has succeeded.
+    unsafe { keep(code, request, Kind::Once, Work::sides([None, block], Box::new(()))) }
 }

@@ -10,7 +10,7 @@ use dtype_core::{
 use super::contents::Contents;
 use crate::{
     Error,
-    mpi::{checked, predefined, shim, size},
+    mpi::{Envelope, checked, predefined, shim, size},
 };
 
 /// The largest depth of nested datatypes. Each level is a recursive call.
@@ -80,11 +80,9 @@ impl Combiner {
 /// Returns the combiner of a datatype, and the numbers of its integers, addresses, large counts and
 /// datatypes.
 fn envelope(datatype: MPI_Datatype) -> Result<(Combiner, [i64; 4]), Error> {
-    let (mut numbers, mut letter) = ([0; 4], 0);
-    // SAFETY: MPI is usable, the datatype live, and there is room for four numbers.
-    let code = unsafe { shim::dtype_shim_envelope(datatype, numbers.as_mut_ptr(), &raw mut letter) };
-    checked("MPI_Type_get_envelope", code)?;
-    match Combiner::of_letter(letter as u8) {
+    // SAFETY: MPI is usable, and the datatype live.
+    let Envelope { letter, numbers } = unsafe { Envelope::of(datatype) }?;
+    match Combiner::of_letter(letter) {
         Some(combiner) => Ok((combiner, numbers)),
         None => Err(refused(datatype, "it was made by a constructor that is not known here")),
     }

@@ -204,10 +204,10 @@ impl LazyDatatype {
             let program = self.program();
             let asked = program.datatype()?.tree.measure()?;
             if program.largest_count() <= Count::MAX as u64 || has_large_counts() {
-                construct(program, may_split, &asked)
+                Ok(construct(program, may_split, &asked)?)
             } else {
                 let program = Program::lower_within(&self.solution().tree, self.bounds, Count::MAX as u64)?;
-                construct(&program, may_split, &asked)
+                Ok(construct(&program, may_split, &asked)?)
             }
         })
     }

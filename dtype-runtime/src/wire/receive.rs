@@ -1,7 +1,7 @@
 //! Receives of messages that were sent whole. If a message does not fit its destination exactly, nothing is
 //! written.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use ::mpi::{
     ffi::{self, MPI_Status},
@@ -20,11 +20,10 @@ use super::{
         sealed::{Read, Write},
     },
     request::{Bytes, Matched, Outcome, Peer, Request, Room, any_tag, no_status, size_of},
-    table::table_library,
 };
 use crate::{
     Error,
-    mpi::{checked, is_truncation},
+    mpi::{Current, Library, VERSION, checked, is_truncation},
 };
 
 /// The size in bytes of the largest message that is received into a buffer and copied. To probe for the
@@ -39,7 +38,7 @@ pub(super) fn receive<M: Write + ?Sized>(message: &mut M, wire: Wire, from: Peer
         return Ok(status_of_nobody());
     }
     let most = message.packed_size();
-    if most <= COPIED && !looks_faster() && !checks() {
+    if most <= COPIED && !Current::is_faster_probed(VERSION) && !checks() {
         let mut room = Room::of(most)?;
         let outcome = room.receive(from);
         return arrived(message, most, outcome, room.buffer(), None);
@@ -48,13 +47,6 @@ pub(super) fn receive<M: Write + ?Sized>(message: &mut M, wire: Wire, from: Peer
     let status = matched.status;
     take(matched, wire, message)?;
     Ok(Status::from_raw(status))
-}
-
-/// Returns `true` if it is faster to probe for a message before it is received, as with MPICH 5.
-#[inline]
-fn looks_faster() -> bool {
-    static LOOKS_FASTER: OnceLock<bool> = OnceLock::new();
-    *LOOKS_FASTER.get_or_init(|| table_library() == "mpich-5")
 }
 
 /// Unpacks a message that has arrived in a buffer, in which it may have up to `room` bytes.

@@ -23,8 +23,8 @@ use crate::{
     Error,
     layout::{LayoutDatatype, entry::Entry},
     mpi::{
-        SUCCESS, called, checked, greatest_tag, packed_datatype, ready, ready_on, returning_errors,
-        true_code, without_communicator, writes_too_much,
+        Current, Library, SUCCESS, called, checked, greatest_tag, packed_datatype, ready, ready_on,
+        returning_errors, true_code, with_gap, without_communicator,
     },
     pack::PackBuffer,
     types::{cache::cached, entry::Wanted},
@@ -131,8 +131,8 @@ impl Bytes {
     fn with_gap(n: u32) -> Result<Self, Error> {
         static ENTRIES: [OnceLock<Entry>; isize::BITS as usize] = [const { OnceLock::new() }; _];
         let entry = ENTRIES[n as usize].get_or_init(|| {
-            let (size, byte) = (1i64 << n, TypeTree::Leaf(BaseType::Byte));
-            entry(TypeTree::structure([0, size + 1], [bytes_in_a_row(1 << n), byte]), size + 2)
+            let size = 1usize << n;
+            entry(with_gap(&bytes_in_a_row(size + 1), 1), size as i64 + 2)
         });
         Self::of_entry(entry.clone())
     }
@@ -236,7 +236,7 @@ pub(super) struct Room {
 impl Room {
     #[inline]
     pub fn of(size: usize) -> Result<Self, Error> {
-        if writes_too_much() {
+        if Current::WRITES_PAST_BUFFER {
             // The sizes are few, so that few datatypes are built. No memory has more than 2⁶² bytes.
             let n = size.clamp(64, 1 << 62).next_power_of_two().ilog2();
             return Ok(Self { bytes: Bytes::with_gap(n)?, buffer: PackBuffer::with_room((1 << n) + 2)? });
@@ -361,7 +361,7 @@ impl Request {
         match self.advance(wait)? {
             None => Ok(false),
             Some(Ok(_)) => Ok(true),
-            Some(Err(code)) => checked("MPI_Wait", code).map(|()| true),
+            Some(Err(code)) => Ok(checked("MPI_Wait", code).map(|()| true)?),
         }
     }
 

@@ -319,9 +319,10 @@ pub fn table_row<M: Sendable + ?Sized>(message: &M) -> Option<String> {
 }
 
 /// Returns the name of the running library in tables for [`Wire::Auto`](super::Wire::Auto): `openmpi-4`, for
-/// example.
+/// example. It is empty if none of the supported libraries is running.
 pub fn table_library() -> String {
-    ::mpi::environment::library_version().map_or(String::new(), |text| name(&text))
+    let answer = ::mpi::environment::library_version().unwrap_or_default();
+    dtype_mpi::name_in_tables(&answer).unwrap_or_default()
 }
 
 /// Returns the library whose rows [`Wire::Auto`](super::Wire::Auto) uses if nothing was
@@ -359,14 +360,6 @@ fn nearest_version<'a>(text: &'a str, library: &str) -> Option<&'a str> {
     before.into_iter().max().or(behind.into_iter().min()).map(|(_, name)| name)
 }
 
-/// Returns `openmpi-4` or `mpich-5`, for example, from the version text of a library.
-fn name(version: &str) -> String {
-    let (name, after) = if version.contains("MPICH") { ("mpich", "Version:") } else { ("openmpi", "v") };
-    let number = version.split_once(after).map_or("", |(_, rest)| rest.trim_start());
-    let major: String = number.chars().take_while(char::is_ascii_digit).collect();
-    format!("{name}-{major}")
-}
-
 fn size_class(bytes: usize) -> usize {
     (bytes.max(1).ilog2() as usize / 2).min(SIZES - 1)
 }
@@ -378,15 +371,8 @@ fn block_class(bytes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{
-        BUILT_IN, LARGEST, ORDERS, Order, Subject, Table, block_class, limited, name, size_class, table_line,
+        BUILT_IN, LARGEST, ORDERS, Order, Subject, Table, block_class, limited, size_class, table_line,
     };
-
-    #[test]
-    fn libraries_are_known_by_what_they_say_of_themselves() {
-        assert_eq!(name("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4"), "openmpi-4");
-        assert_eq!(name("Open MPI v5.0.11, package: Open MPI"), "openmpi-5");
-        assert_eq!(name("MPICH Version:      4.0.2\nMPICH Release date: 2022"), "mpich-4");
-    }
 
     #[test]
     fn a_row_stands_for_what_is_near() {

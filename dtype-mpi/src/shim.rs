@@ -1,6 +1,6 @@
 //! The functions in `shim.c`. They may be called only while MPI is usable, from any thread that may call MPI.
 
-use std::os::raw::c_int;
+use std::os::raw::{c_int, c_void};
 
 use ::mpi::ffi::{MPI_Aint, MPI_Comm, MPI_Count, MPI_Datatype, MPI_Errhandler};
 
@@ -16,7 +16,7 @@ unsafe extern "C" {
 
     /// Writes the arguments of the constructor. `numbers` come from the envelope and give the lengths of the
     /// arrays.
-    pub(crate) fn dtype_shim_contents(
+    pub fn dtype_shim_contents(
         datatype: MPI_Datatype,
         numbers: *const i64,
         integers: *mut c_int,
@@ -25,14 +25,15 @@ unsafe extern "C" {
         datatypes: *mut MPI_Datatype,
     ) -> c_int;
 
-    pub(crate) fn dtype_shim_is_fortran_order(order: c_int) -> c_int;
-    pub(crate) fn dtype_shim_default_darg(darg: c_int) -> c_int;
+    /// Returns 1 for `MPI_ORDER_FORTRAN`.
+    pub fn dtype_shim_is_fortran_order(order: c_int) -> c_int;
+    /// Returns 1 for `MPI_DISTRIBUTE_DFLT_DARG`.
+    pub fn dtype_shim_default_darg(darg: c_int) -> c_int;
 
     /// Returns `b` for block, `c` for cyclic, and `n` for no distribution.
-    pub(crate) fn dtype_shim_distribution(distribution: c_int) -> c_int;
+    pub fn dtype_shim_distribution(distribution: c_int) -> c_int;
 
     pub(crate) fn dtype_shim_has_large_counts() -> c_int;
-    pub(crate) fn dtype_shim_tears_complex() -> c_int;
     pub(crate) fn dtype_shim_contiguous(count: i64, old: MPI_Datatype, new: *mut MPI_Datatype) -> c_int;
     pub(crate) fn dtype_shim_hvector(
         count: i64,
@@ -79,5 +80,9 @@ unsafe extern "C" {
     pub(crate) fn dtype_shim_return_errors(communicator: MPI_Comm) -> c_int;
 
     pub(crate) fn dtype_shim_greatest_tag(communicator: MPI_Comm) -> c_int;
-    pub(crate) fn dtype_shim_writes_too_much() -> c_int;
+
+    /// Returns `MPI_IN_PLACE`.
+    pub safe fn dtype_shim_in_place() -> *mut c_void;
+    /// Returns `MPI_ROOT`.
+    pub safe fn dtype_shim_root() -> c_int;
 }

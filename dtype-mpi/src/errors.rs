@@ -12,13 +12,15 @@ use std::{
 
 use ::mpi::ffi::{self, MPI_Comm, MPI_Errhandler};
 
-use super::{environment, shim};
-use crate::Error;
+use crate::{Error, environment, shim};
 
 /// Converts an error code into an error with MPI's own text. Also reports an error that MPI passed to the
 /// handler but did not return.
+///
+/// # Errors
+/// [`Error::Mpi`] for any other code than [`SUCCESS`].
 #[inline]
-pub(crate) fn checked(call: &'static str, code: c_int) -> Result<(), Error> {
+pub fn checked(call: &'static str, code: c_int) -> Result<(), Error> {
     match true_code(code) {
         SUCCESS => Ok(()),
         code => Err(error(call, code)),
@@ -27,17 +29,17 @@ pub(crate) fn checked(call: &'static str, code: c_int) -> Result<(), Error> {
 
 /// Returns the error code of a call. MPICH 5 passes the code to the handler and returns success.
 #[inline]
-pub(crate) fn true_code(code: c_int) -> c_int {
+pub fn true_code(code: c_int) -> c_int {
     // SAFETY: the call only reads and clears a thread-local number.
     let told = unsafe { shim::dtype_shim_last_error() };
     if code == SUCCESS { told } else { code }
 }
 
 /// `MPI_SUCCESS`.
-pub(crate) const SUCCESS: c_int = ffi::MPI_SUCCESS as c_int;
+pub const SUCCESS: c_int = ffi::MPI_SUCCESS as c_int;
 
 /// Returns `true` if the error is truncation: a message was longer than its buffer.
-pub(crate) fn is_truncation(code: c_int) -> bool {
+pub fn is_truncation(code: c_int) -> bool {
     let mut class = SUCCESS;
     // SAFETY: MPI has returned this code.
     unsafe { ffi::MPI_Error_class(code, &raw mut class) };
@@ -57,39 +59,54 @@ fn error(call: &'static str, code: c_int) -> Error {
 }
 
 /// Makes MPI calls on a communicator whose errors are returned, not fatal.
+///
+/// # Safety
+/// MPI is usable, and the communicator live.
 #[inline]
-pub(crate) fn returning_errors<R>(communicator: MPI_Comm, calls: impl FnOnce() -> R) -> R {
-    let _standing_in = StandIn::on(communicator);
+pub unsafe fn returning_errors<R>(communicator: MPI_Comm, calls: impl FnOnce() -> R) -> R {
+    // SAFETY: the caller's condition.
+    let _standing_in = unsafe { StandIn::on(communicator) };
     calls()
 }
 
 /// Makes an MPI call on a communicator, and returns its error as a value.
+///
+/// # Errors
+/// [`Error::Mpi`] if the call fails.
+///
+/// # Safety
+/// MPI is usable, and the communicator live.
 #[inline]
-pub(crate) fn called(
+pub unsafe fn called(
     name: &'static str,
     communicator: MPI_Comm,
     call: impl FnOnce() -> c_int,
 ) -> Result<(), Error> {
-    let _standing_in = StandIn::on(communicator);
+    // SAFETY: the caller's condition.
+    let _standing_in = unsafe { StandIn::on(communicator) };
     checked(name, call())
 }
 
 /// Sets `MPI_ERRORS_RETURN` on a communicator that this crate has created.
-pub(crate) fn return_errors(communicator: MPI_Comm) -> c_int {
-    // SAFETY: MPI is usable, and the communicator live.
+///
+/// # Safety
+/// MPI is usable, and the communicator live.
+pub unsafe fn return_errors(communicator: MPI_Comm) -> c_int {
+    // SAFETY: the caller's condition.
     unsafe { shim::dtype_shim_return_errors(communicator) }
 }
 
 /// Makes MPI calls that have no communicator. Libraries pass their errors to the handler of `MPI_COMM_WORLD`
 /// or `MPI_COMM_SELF` (MPI 3.1 and MPI 4.1 section 9.3). If there are only sessions, libraries call the
 /// handler of the first session, which cannot be replaced.
-pub(crate) fn without_communicator<R>(calls: impl FnOnce() -> R) -> R {
+pub fn without_communicator<R>(calls: impl FnOnce() -> R) -> R {
     if !environment::has_world() {
         return calls();
     }
     // SAFETY: constants of the library.
     let (world, own) = unsafe { (ffi::RSMPI_COMM_WORLD, ffi::RSMPI_COMM_SELF) };
-    returning_errors(world, || returning_errors(own, calls))
+    // SAFETY: MPI is usable, as both communicators exist, which live as long.
+    unsafe { returning_errors(world, || returning_errors(own, calls)) }
 }
 
 /// A guard: while it lives, errors of this thread on a communicator are returned.
@@ -109,8 +126,12 @@ enum Put {
 }
 
 impl StandIn {
+    /// Replaces the handler of a communicator, if errors are fatal there.
+    ///
+    /// # Safety
+    /// MPI is usable, and the communicator live until the guard is dropped.
     #[inline]
-    fn on(communicator: MPI_Comm) -> Self {
+    unsafe fn on(communicator: MPI_Comm) -> Self {
         // SAFETY: both calls only change thread-local numbers. The second one clears an error of an earlier
         // call.
         unsafe {

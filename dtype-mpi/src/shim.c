@@ -201,16 +201,6 @@ int dtype_shim_distribution(int distribution) {
     return distribution == MPI_DISTRIBUTE_BLOCK ? 'b' : distribution == MPI_DISTRIBUTE_CYCLIC ? 'c' : 'n';
 }
 
-/* Returns 1 if the library assumes that strides of complex numbers are multiples of their size: see
-   construct.rs. */
-int dtype_shim_tears_complex(void) {
-#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION == 5 && OMPI_MINOR_VERSION == 0
-    return 1;
-#else
-    return 0;
-#endif
-}
-
 /* ---- Constructors (MPI 4.1 section 5.1.2): the large-count version if a count does not fit an int ---- */
 
 int dtype_shim_has_large_counts(void) { return LARGE; }
@@ -361,12 +351,7 @@ int dtype_shim_greatest_tag(MPI_Comm comm) {
     return *greatest;
 }
 
-/* Returns 1 if the library may write past the buffer before it reports truncation. Open MPI 4 and 5 do if
-   one process reads the memory of another, unless the datatype has gaps. */
-int dtype_shim_writes_too_much(void) {
-#ifdef OPEN_MPI
-    return 1;
-#else
-    return 0;
-#endif
-}
+/* ---- Constants ---- */
+
+void *dtype_shim_in_place(void) { return MPI_IN_PLACE; }
+int dtype_shim_root(void) { return MPI_ROOT; }

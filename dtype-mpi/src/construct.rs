@@ -8,8 +8,7 @@ use ::mpi::{
 };
 use dtype_core::{BaseType, Measure, OldType, Program, Step};
 
-use super::{errors::checked, shim};
-use crate::Error;
+use crate::{Current, Error, Library, VERSION, errors::checked, shim};
 
 /// Runs a constructor program and commits the resulting datatype. Returns the handle, and `true` if it was
 /// built and must be freed. If `may_split` is set, complex numbers that the library would copy wrongly (see
@@ -17,7 +16,7 @@ use crate::Error;
 ///
 /// # Errors
 /// [`Error::Construction`] if the size or the true extent of the datatype differs from `asked`.
-pub(super) fn construct(
+pub(crate) fn construct(
     program: &Program,
     may_split: bool,
     asked: &Measure,
@@ -75,8 +74,7 @@ fn compare(datatype: MPI_Datatype, asked: &Measure) -> Result<(), Error> {
 /// (`opal_datatype_pack_unpack_predefined.h`). If complex numbers are 24 bytes apart, it packs numbers that
 /// are 16 bytes apart.
 fn torn(program: &Program) -> impl Iterator<Item = (BaseType, BaseType)> {
-    // SAFETY: a constant of the library.
-    let tears = unsafe { shim::dtype_shim_tears_complex() } != 0;
+    let tears = Current::tears_complex(VERSION);
     let complex = [(BaseType::C32, BaseType::F32), (BaseType::C64, BaseType::F64)];
     complex.into_iter().filter(move |(complex, _)| {
         let mut oldtypes = program.steps.iter().flat_map(Step::oldtypes);
@@ -117,7 +115,8 @@ impl Steps {
             reason: "this MPI library does not have it",
         };
         let handle = predefined(base).ok_or_else(missing)?;
-        if size(handle)? == 0 {
+        // SAFETY: MPI is usable, and the datatype predefined.
+        if unsafe { size(handle) }? == 0 {
             return Err(missing());
         }
         Ok(handle)
@@ -196,23 +195,29 @@ impl Steps {
 }
 
 /// Returns `true` if the library has constructors with large counts.
-pub(crate) fn has_large_counts() -> bool {
+pub fn has_large_counts() -> bool {
     // SAFETY: a constant of the library.
     unsafe { shim::dtype_shim_has_large_counts() != 0 }
 }
 
 /// Returns the predefined handle of a base type, or `None` if the library lacks the type. Open MPI has
 /// handles for some types that it was built without; their size is 0.
-pub(crate) fn predefined(base: BaseType) -> Option<MPI_Datatype> {
+pub fn predefined(base: BaseType) -> Option<MPI_Datatype> {
     // SAFETY: constants of the MPI library, set up before `main`.
     let (handle, null) = unsafe { (shim::dtype_shim_handle(base as c_int), ffi::RSMPI_DATATYPE_NULL) };
     (handle != null).then_some(handle)
 }
 
 /// Returns the size of a datatype in bytes of data.
-pub(crate) fn size(datatype: MPI_Datatype) -> Result<i64, Error> {
+///
+/// # Errors
+/// [`Error::Mpi`] if the call fails.
+///
+/// # Safety
+/// MPI is usable and the datatype live.
+pub unsafe fn size(datatype: MPI_Datatype) -> Result<i64, Error> {
     let mut size = 0;
-    // SAFETY: MPI is usable and the datatype live.
+    // SAFETY: the caller's condition.
     checked("MPI_Type_size", unsafe { ffi::MPI_Type_size(datatype, &raw mut size) })?;
     Ok(size.into())
 }

@@ -9,23 +9,24 @@ use std::{
 use ::mpi::ffi::{self, MPI_Datatype};
 use dtype_core::{Measure, Program};
 
-use super::{
+use crate::{
+    Error,
     construct::construct,
     errors::without_communicator,
     init_finalize::{at_end, ready},
 };
-use crate::Error;
 
 /// A committed datatype of this process.
 #[derive(Clone, Copy)]
-pub(crate) struct Handle {
+pub struct Handle {
     raw: MPI_Datatype,
     /// The number of the datatype among those built here; `None` for a predefined one.
     number: Option<u64>,
 }
 
 impl Handle {
-    pub(crate) fn raw(self) -> MPI_Datatype {
+    /// Returns MPI's handle.
+    pub fn raw(self) -> MPI_Datatype {
         self.raw
     }
 }
@@ -47,28 +48,42 @@ struct All {
     unused: Vec<Handle>,
 }
 
-/// A function that runs a constructor program.
-type Construct = fn(&Program, bool, &Measure) -> Built;
-/// The result of a [`Construct`].
-type Built = Result<(MPI_Datatype, bool), Error>;
+/// A function that runs a constructor program: see `construct`.
+pub type Construct = fn(&Program, bool, &Measure) -> Result<Built, Error>;
+
+/// A handle, and `true` if it was built and must be freed.
+pub type Built = (MPI_Datatype, bool);
 
 /// A datatype that is built at first use.
-pub(crate) struct Slot(OnceLock<Handle>);
+pub struct Slot(OnceLock<Handle>);
+
+impl Default for Slot {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl Slot {
+    /// Creates a slot whose datatype is not built yet.
     pub const fn new() -> Self {
         Self(OnceLock::new())
     }
 
     /// Returns the committed datatype. If it must be built, `program` passes the constructor calls to its
     /// argument.
-    pub fn get_or_build(&self, program: impl FnOnce(Construct) -> Built) -> Result<Handle, Error> {
+    ///
+    /// # Errors
+    /// The errors of [`ready`] and of `program`.
+    pub fn get_or_build<E: From<Error>>(
+        &self,
+        program: impl FnOnce(Construct) -> Result<Built, E>,
+    ) -> Result<Handle, E> {
         ready()?;
         self.0.get().map_or_else(|| self.build(program), |handle| Ok(*handle))
     }
 
     #[cold]
-    fn build(&self, program: impl FnOnce(Construct) -> Built) -> Result<Handle, Error> {
+    fn build<E>(&self, program: impl FnOnce(Construct) -> Result<Built, E>) -> Result<Handle, E> {
         let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(handle) = self.0.get() {
             return Ok(*handle);

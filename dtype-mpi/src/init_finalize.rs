@@ -21,12 +21,12 @@ use ::mpi::{
 };
 use dtype_core::BaseType;
 
-use super::{
+use crate::{
+    Error,
     environment::{ANY_THREAD, HAS_WORLD, MANY_AT_A_TIME, has_world},
     errors::{called, checked, without_communicator},
     shim,
 };
-use crate::Error;
 
 /// The state of this crate: nothing used yet, everything set up, or `MPI_Finalize` called.
 static STATE: AtomicU8 = AtomicU8::new(NEW);
@@ -38,8 +38,11 @@ const ENDED: u8 = 2;
 static AT_END: Mutex<Vec<fn()>> = Mutex::new(Vec::new());
 
 /// Checks that this thread may call MPI. The first check that succeeds prepares for the end of MPI.
+///
+/// # Errors
+/// [`Error::NotInitialized`], [`Error::Finalized`] or [`Error::Thread`]; [`Error::Mpi`] if a call fails.
 #[inline]
-pub(crate) fn ready() -> Result<(), Error> {
+pub fn ready() -> Result<(), Error> {
     match STATE.load(Ordering::Acquire) {
         READY => on_right_thread(),
         ENDED => Err(Error::Finalized),
@@ -47,29 +50,7 @@ pub(crate) fn ready() -> Result<(), Error> {
     }
 }
 
-/// Calls `run` in a program that has sessions and no `MPI_Init` (MPI 4.1 section 11.3). When `run` returns,
-/// the objects made for it are freed, as `MPI_Finalize` does otherwise. From then on, everything that needs
-/// MPI returns an error, so a program can do this once. A program that has called `MPI_Init` does not need
-/// this function, which then only calls `run`.
-///
-/// Errors that do not belong to a communicator, such as those of a datatype that is too large, go to the
-/// error handler of the session.
-///
-/// ```no_run
-/// use dtype_runtime::{in_session, layout};
-///
-/// // MPI_Session_init(info, MPI_ERRORS_RETURN, &session)
-/// // SAFETY: the session is open until `in_session` returns.
-/// unsafe {
-///     in_session(|| {
-///         let column = layout!(f64[9][9] => [.., 1]).datatype()?;
-///         println!("{column:?}");
-///         Ok::<(), dtype_runtime::Error>(())
-///     })??;
-/// }
-/// // MPI_Session_finalize(&session)
-/// # Ok::<(), dtype_runtime::Error>(())
-/// ```
+/// Calls `run` in a program that has sessions and no `MPI_Init`, as `dtype_runtime::in_session` explains.
 ///
 /// # Safety
 /// 1. A session of this process is open until this function returns.
@@ -109,7 +90,7 @@ pub unsafe fn in_session<R>(run: impl FnOnce() -> R) -> Result<R, Error> {
 }
 
 /// Registers a function to be called when MPI ends.
-pub(crate) fn at_end(call: fn()) {
+pub fn at_end(call: fn()) {
     AT_END.lock().unwrap_or_else(PoisonError::into_inner).push(call);
 }
 
@@ -191,7 +172,10 @@ fn call_at_finalize() -> Result<(), Error> {
 
 /// Replaces `MPI_COMM_NULL_COPY_FN`, which is a macro in some libraries. Duplicates of a communicator do not
 /// get this crate's attributes.
-pub(crate) unsafe extern "C" fn no_copy(
+///
+/// # Safety
+/// MPI calls it as a copy callback.
+pub unsafe extern "C" fn no_copy(
     _: MPI_Comm,
     _: c_int,
     _: *mut c_void,
@@ -223,44 +207,49 @@ fn end_all() {
 
 /// Returns `MPI_PACKED`, which matches any datatype that is sent or received (MPI 4.1 section 5.2).
 #[inline]
-pub(crate) fn packed_datatype() -> MPI_Datatype {
+pub fn packed_datatype() -> MPI_Datatype {
     // SAFETY: a constant of the library.
     unsafe { shim::dtype_shim_handle(BaseType::Packed as c_int) }
 }
 
 /// Checks that MPI may be called, and returns the handle of a communicator.
+///
+/// # Errors
+/// The errors of [`ready`].
 #[inline]
-pub(crate) fn ready_on(communicator: &(impl AsRaw<Raw = MPI_Comm> + ?Sized)) -> Result<MPI_Comm, Error> {
+pub fn ready_on(communicator: &(impl AsRaw<Raw = MPI_Comm> + ?Sized)) -> Result<MPI_Comm, Error> {
     ready()?;
     Ok(communicator.as_raw())
 }
 
 /// Returns `true` if a communicator is an intercommunicator.
-pub(crate) fn is_between_groups(communicator: MPI_Comm) -> Result<bool, Error> {
+///
+/// # Errors
+/// [`Error::Mpi`] if the call fails.
+///
+/// # Safety
+/// MPI is usable, and the communicator live.
+pub unsafe fn is_between_groups(communicator: MPI_Comm) -> Result<bool, Error> {
     let mut between_groups = 0;
-    called("MPI_Comm_test_inter", communicator, || {
-        // SAFETY: the caller has checked that MPI is usable, and the communicator is live; there is room for
-        // a flag.
-        unsafe { ffi::MPI_Comm_test_inter(communicator, &raw mut between_groups) }
-    })?;
+    // SAFETY: the caller's condition; there is room for a flag.
+    unsafe {
+        called("MPI_Comm_test_inter", communicator, || {
+            ffi::MPI_Comm_test_inter(communicator, &raw mut between_groups)
+        })
+    }?;
     Ok(between_groups != 0)
 }
 
 /// Returns the greatest tag (`MPI_TAG_UB`), which is the same for all communicators. Reads it from
 /// `MPI_COMM_WORLD`, if that exists.
+///
+/// # Safety
+/// MPI is usable, and the communicator live.
 #[inline]
-pub(crate) fn greatest_tag(communicator: MPI_Comm) -> c_int {
+pub unsafe fn greatest_tag(communicator: MPI_Comm) -> c_int {
     static GREATEST: OnceLock<c_int> = OnceLock::new();
-    // SAFETY: the caller has checked that MPI is usable, and the communicator is live.
+    // SAFETY: the caller's condition.
     *GREATEST.get_or_init(|| unsafe {
         shim::dtype_shim_greatest_tag(if has_world() { ffi::RSMPI_COMM_WORLD } else { communicator })
     })
-}
-
-/// Returns `true` if the library may write past the buffer when a message is too long. It does not if the
-/// datatype has gaps: see `shim.c`.
-#[inline]
-pub(crate) fn writes_too_much() -> bool {
-    // SAFETY: a constant of the library.
-    unsafe { shim::dtype_shim_writes_too_much() == 1 }
 }

@@ -1,0 +1,165 @@
+//! The exported C functions: each calls its handler with a closure that calls the next function.
+
+use std::{cell::RefCell, fmt::Write};
+
+use crate::{
+    arguments::{c_types, given, replaced, taken},
+    table::{Row, Table},
+};
+
+/// The C functions that are intercepted.
+pub struct Calls<'a> {
+    functions: Vec<Function<'a>>,
+}
+
+struct Function<'a> {
+    row: &'a Row,
+    name: String,
+    is_large: bool,
+}
+
+/// The parameters of a row, in order: `a0`, `a1` and so on, with their types.
+struct Parameters<'a> {
+    row: &'a Row,
+    /// The index of the first parameter of each argument, and their number.
+    places: Vec<(usize, usize)>,
+}
+
+impl<'a> Parameters<'a> {
+    fn of(row: &'a Row) -> Self {
+        let mut next = 0;
+        let places = row.arguments.iter().map(|argument| {
+            let count = c_types(&argument.kind).len();
+            next += count;
+            (next - count, count)
+        });
+        Self { places: places.collect(), row }
+    }
+
+    /// Returns the names of the parameters of an argument.
+    fn names(&self, argument: usize) -> Vec<String> {
+        let (first, count) = self.places[argument];
+        (first..first + count).map(|i| format!("a{i}")).collect()
+    }
+
+    /// Returns the call of the handler, with `next` as its last argument.
+    fn call(&self) -> String {
+        let handler = self.row.handler.as_deref().expect("the row is intercepted");
+        let named = RefCell::new(Vec::new());
+        let value = |name: &str| {
+            if name == "call" {
+                return Some("&CALL".to_owned());
+            }
+            let i = self.row.arguments.iter().position(|argument| argument.name == name)?;
+            named.borrow_mut().push(i);
+            Some(taken(&self.row.arguments[i].kind, &self.names(i)))
+        };
+        let call = replaced(handler, value);
+        // The next function gets its own parameters, or what the handler has put in their places.
+        let (mut replacing, mut given_to_next) = (Vec::new(), Vec::new());
+        for (i, argument) in self.row.arguments.iter().enumerate() {
+            match given(&argument.kind, &format!("b{i}")).filter(|_| named.borrow().contains(&i)) {
+                Some(parts) => {
+                    replacing.push(format!("b{i}"));
+                    given_to_next.extend(parts);
+                }
+                None => given_to_next.extend(self.names(i)),
+            }
+        }
+        let next = format!("|{}| next({})", replacing.join(", "), given_to_next.join(", "));
+        with_last(&call, &next)
+    }
+}
+
+/// Returns a call with one more argument.
+pub fn with_last(call: &str, argument: &str) -> String {
+    let front = call.strip_suffix(')').expect("a handler is called");
+    let comma = if front.ends_with('(') { "" } else { ", " };
+    format!("{front}{comma}{argument})")
+}
+
+impl<'a> Calls<'a> {
+    /// Returns the functions of C in the table that `is_intercepted` admits.
+    pub fn of(table: &'a Table, is_intercepted: impl Fn(&Row, &str) -> bool) -> Self {
+        let rows = table.rows.iter().filter(|row| !row.role.starts_with("fortran"));
+        let functions = rows
+            .flat_map(|row| row.functions().map(move |(_, name, is_large)| Function { row, name, is_large }));
+        Self {
+            functions: functions.filter(|function| is_intercepted(function.row, &function.name)).collect(),
+        }
+    }
+
+    /// Returns `true` if a function is intercepted.
+    pub fn has(&self, name: &str) -> bool {
+        self.functions.iter().any(|function| function.name == name)
+    }
+
+    /// Returns the lists that are asked at run time: all functions, and those that are intercepted.
+    pub fn functions(&self, table: &Table) -> String {
+        let mut text = String::from("pub const FUNCTIONS: &[Function] = &[\n");
+        for row in table.rows.iter().filter(|row| !row.role.starts_with("fortran")) {
+            let (role, completed) = (camel(&row.role), completed_by(row));
+            for name in &row.names {
+                let is_intercepted = self.has(name);
+                let entry = format!(
+                    "    Function {{ name: {name:?}, role: Role::{role}, completed_by: {completed}, \
+                     is_intercepted: {is_intercepted} }},\n"
+                );
+                text.push_str(&entry);
+            }
+        }
+        let intercepted: Vec<_> = self.functions.iter().map(|function| &function.name).collect();
+        format!("{text}];\n\npub const INTERCEPTED: &[&str] = &{intercepted:?};\n")
+    }
+
+    /// Returns the exported functions.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for Function { row, name, is_large } in &self.functions {
+            let types: Vec<_> =
+                row.arguments.iter().flat_map(|argument| c_types(&argument.kind)).copied().collect();
+            let [count, place] = if *is_large { ["MPI_Count", "MPI_Aint"] } else { ["c_int"; 2] };
+            let types: Vec<_> =
+                types.iter().map(|of| of.replace("Count", count).replace("Place", place)).collect();
+            let named: Vec<_> = types.iter().enumerate().map(|(i, of)| format!("a{i}: {of}")).collect();
+            let (named, types) = (named.join(", "), types.join(", "));
+            let (call, completed) = (Parameters::of(row).call(), completed_by(row));
+            write!(
+                text,
+                "#[unsafe(export_name = {name:?})]
+pub(crate) unsafe extern \"C\" fn {name}({named}) -> c_int {{
+    type Count = {count};
+    type Next = unsafe extern \"C\" fn({types}) -> c_int;
+    unsafe extern \"C\" {{
+        #[link_name = \"P{name}\"]
+        fn own({named}) -> c_int;
+    }}
+    static CALL: Call = Call::new(c{name:?}, {completed});
+    let own: Next = own;
+    unsafe {{
+        let next: Next = std::mem::transmute(CALL.next(own as *mut c_void));
+        ended(|| {call})
+    }}
+}}
+
+"
+            )
+            .expect("a text has room");
+        }
+        text
+    }
+}
+
+/// Returns the role of the functions that complete what the functions of a row begin, as an expression.
+fn completed_by(row: &Row) -> &'static str {
+    match row.role.as_str() {
+        "moves" => "Some(Role::CompletesMoves)",
+        _ if row.has("new_request") => "Some(Role::CompletesRequests)",
+        _ => "None",
+    }
+}
+
+fn camel(role: &str) -> String {
+    let words = role.split('_').map(|word| word[..1].to_uppercase() + &word[1..]);
+    words.collect()
+}

@@ -1,0 +1,98 @@
+//! The parser of `calls.txt`, whose first lines explain the form.
+
+use std::iter;
+
+/// All rows of the table.
+pub struct Table {
+    pub rows: Vec<Row>,
+}
+
+/// Functions with the same role, arguments and handler.
+pub struct Row {
+    /// The role, or `fortran shared` and the like.
+    pub role: String,
+    /// The property of a library without which the functions are forwarded.
+    pub condition: Option<String>,
+    pub names: Vec<String>,
+    pub arguments: Vec<Argument>,
+    /// The call of the handler; `None` for functions that are forwarded.
+    pub handler: Option<String>,
+}
+
+/// An argument, by its kind and the name that the handler's call has for it.
+pub struct Argument {
+    pub kind: String,
+    pub name: String,
+}
+
+impl Row {
+    /// Returns the first argument of a kind.
+    pub fn first(&self, kind: &str) -> Option<&Argument> {
+        self.arguments.iter().find(|argument| argument.kind == kind)
+    }
+
+    pub fn has(&self, kind: &str) -> bool {
+        self.first(kind).is_some()
+    }
+
+    /// Returns the names of the C functions that a row stands for: with large counts, too, if it has counts.
+    pub fn functions(&self) -> impl Iterator<Item = (&str, String, bool)> {
+        let has_counts = self.arguments.iter().any(|argument| crate::arguments::has_count(&argument.kind));
+        self.names.iter().flat_map(move |name| {
+            let large = has_counts && !name.ends_with("_c");
+            let plain = (name.as_str(), name.clone(), name.ends_with("_c"));
+            iter::once(plain).chain(large.then(|| (name.as_str(), format!("{name}_c"), true)))
+        })
+    }
+}
+
+impl Table {
+    /// Reads the table.
+    ///
+    /// # Errors
+    /// The number of the line, and what is wrong with it.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let (mut rows, mut role, mut condition) = (Vec::new(), String::new(), None);
+        let mut lines = text.lines().enumerate().peekable();
+        while let Some((number, line)) = lines.next() {
+            let mut line = without_comment(line).to_owned();
+            while let Some((_, more)) = lines.next_if(|(_, more)| more.starts_with(' ')) {
+                line.push_str(without_comment(more));
+            }
+            let failed = |what: &str| format!("line {}: {what}", number + 1);
+            let line = line.trim();
+            if let Some(section) = line.strip_prefix('[') {
+                let section = section.strip_suffix(']').ok_or_else(|| failed("`]` is missing"))?;
+                let (name, property) = section.split_once(" if ").unwrap_or((section, ""));
+                name.clone_into(&mut role);
+                condition = (!property.is_empty()).then(|| property.to_owned());
+            } else if !line.is_empty() {
+                let row = Row::read(line, &role, condition.clone()).ok_or_else(|| failed("no row"))?;
+                rows.push(row);
+            }
+        }
+        Ok(Self { rows })
+    }
+}
+
+impl Row {
+    fn read(line: &str, role: &str, condition: Option<String>) -> Option<Self> {
+        let words = |names: &str| names.split_whitespace().map(str::to_owned).collect();
+        let role = role.to_owned();
+        let Some((names, rest)) = line.split_once('(') else {
+            return Some(Self { role, condition, names: words(line), arguments: Vec::new(), handler: None });
+        };
+        let (arguments, handler) = rest.split_once(')')?;
+        let arguments = arguments.split(',').map(str::trim).filter(|argument| !argument.is_empty());
+        let arguments = arguments.map(|argument| {
+            let (kind, name) = argument.split_once(' ').unwrap_or((argument, argument));
+            Argument { kind: kind.to_owned(), name: name.to_owned() }
+        });
+        let handler = Some(handler.trim().strip_prefix("=>")?.trim().to_owned());
+        Some(Self { role, condition, names: words(names), arguments: arguments.collect(), handler })
+    }
+}
+
+fn without_comment(line: &str) -> &str {
+    line.split_once('#').map_or(line, |(line, _)| line).trim_end()
+}

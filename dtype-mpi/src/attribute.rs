@@ -1,0 +1,166 @@
+//! Values that are kept on datatypes as an attribute (MPI 4.1 section 7.7.4), since handles are reused.
+
+use std::{
+    marker::PhantomData,
+    os::raw::{c_int, c_void},
+    ptr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use ::mpi::ffi::{self, MPI_Datatype};
+
+use crate::{Error, SUCCESS, checked};
+
+/// A value that can be kept on a datatype. It is dropped when the datatype is freed.
+pub trait OnDatatype: Send + Sync + 'static {
+    /// Returns the value for a duplicate of the datatype, which has the same layout.
+    #[must_use]
+    fn of_duplicate(&self) -> Self;
+}
+
+impl<T: Send + Sync + 'static> OnDatatype for Arc<T> {
+    /// Both datatypes share the value.
+    fn of_duplicate(&self) -> Self {
+        Self::clone(self)
+    }
+}
+
+/// An attribute of datatypes, with a value of type `T`.
+pub struct Attribute<T> {
+    /// The key, created at the first use. The lock is held while an attribute is set: one thread must not
+    /// replace, and so drop, the value of another. No callback takes it.
+    key: Mutex<Option<c_int>>,
+    value: PhantomData<fn() -> T>,
+}
+
+impl<T: OnDatatype> Default for Attribute<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: OnDatatype> Attribute<T> {
+    /// Creates the attribute, without a call of MPI.
+    pub const fn new() -> Self {
+        Self { key: Mutex::new(None), value: PhantomData }
+    }
+
+    fn key(&self) -> MutexGuard<'_, Option<c_int>> {
+        self.key.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the value on a datatype, or `None` if it has none.
+    ///
+    /// # Errors
+    /// [`Error::Mpi`] if the call fails.
+    ///
+    /// # Safety
+    /// MPI is usable, and the datatype live. Neither is the datatype freed during `'a`, nor its value
+    /// deleted.
+    pub unsafe fn get<'a>(&self, datatype: MPI_Datatype) -> Result<Option<&'a T>, Error> {
+        let Some(key) = *self.key() else { return Ok(None) };
+        // SAFETY: the caller's condition; the key was created by `keep`.
+        unsafe { value_of(datatype, key) }
+    }
+
+    /// Keeps a value on a datatype, and returns `true`, unless the datatype has a value already.
+    ///
+    /// # Errors
+    /// [`Error::Mpi`] if a call fails. The value is then dropped.
+    ///
+    /// # Safety
+    /// MPI is usable, and the datatype live.
+    pub unsafe fn keep(&self, datatype: MPI_Datatype, value: T) -> Result<bool, Error> {
+        let mut key = self.key();
+        let key = match *key {
+            Some(key) => key,
+            None => *key.insert(Self::new_key()?),
+        };
+        // SAFETY: the caller's condition; the key was created here; the value is not used.
+        if unsafe { value_of::<T>(datatype, key) }?.is_some() {
+            return Ok(false);
+        }
+        let value = Box::into_raw(Box::new(value));
+        // SAFETY: the caller's condition; the key was created here.
+        let code = unsafe { ffi::MPI_Type_set_attr(datatype, key, value.cast()) };
+        checked("MPI_Type_set_attr", code).inspect_err(|_| {
+            // SAFETY: the call has failed, so MPI has not taken the value.
+            drop(unsafe { Box::from_raw(value) });
+        })?;
+        Ok(true)
+    }
+
+    fn new_key() -> Result<c_int, Error> {
+        let mut key = 0;
+        // SAFETY: MPI is usable, as `keep` requires; the callbacks have the types of MPI 4.1 section 7.7.4
+        // and use no extra state.
+        let code = unsafe {
+            ffi::MPI_Type_create_keyval(Some(copy::<T>), Some(delete::<T>), &raw mut key, ptr::null_mut())
+        };
+        checked("MPI_Type_create_keyval", code)?;
+        Ok(key)
+    }
+
+    /// Deletes the value on a datatype, if it has one.
+    ///
+    /// # Safety
+    /// MPI is usable, and the datatype live. The value is used no more.
+    pub unsafe fn delete(&self, datatype: MPI_Datatype) {
+        let key = *self.key();
+        if let Some(key) = key {
+            // SAFETY: the caller's condition; the key was created here.
+            unsafe { ffi::MPI_Type_delete_attr(datatype, key) };
+        }
+    }
+
+    /// Frees the key, before MPI ends. Values that are still kept are dropped with their datatypes.
+    ///
+    /// # Safety
+    /// MPI is usable.
+    pub unsafe fn end(&self) {
+        let key = self.key().take();
+        if let Some(mut key) = key {
+            // SAFETY: the caller's condition; the key was created here.
+            unsafe { ffi::MPI_Type_free_keyval(&raw mut key) };
+        }
+    }
+}
+
+/// Returns the value that a datatype has by a key.
+///
+/// # Safety
+/// The conditions of [`Attribute::get`]; the key is that of an `Attribute<T>`.
+unsafe fn value_of<'a, T>(datatype: MPI_Datatype, key: c_int) -> Result<Option<&'a T>, Error> {
+    let (mut value, mut found) = (ptr::null_mut::<c_void>(), 0);
+    // SAFETY: the caller's condition; MPI stores a pointer in `value` and a flag in `found`.
+    let code = unsafe { ffi::MPI_Type_get_attr(datatype, key, (&raw mut value).cast(), &raw mut found) };
+    checked("MPI_Type_get_attr", code)?;
+    // SAFETY: the value is a box of `keep` or `copy`, which lives until MPI deletes the attribute.
+    Ok((found != 0).then(|| unsafe { &*value.cast_const().cast::<T>() }))
+}
+
+/// Copies the attribute to a duplicate of its datatype.
+unsafe extern "C" fn copy<T: OnDatatype>(
+    _: MPI_Datatype,
+    _: c_int,
+    _: *mut c_void,
+    value: *mut c_void,
+    copy: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: the value is a box of `keep` or of this function, and MPI passes room for a pointer and for a
+    // flag.
+    unsafe {
+        let duplicate = (*value.cast_const().cast::<T>()).of_duplicate();
+        *copy.cast::<*mut c_void>() = Box::into_raw(Box::new(duplicate)).cast();
+        *flag = 1;
+    }
+    SUCCESS
+}
+
+/// Drops the value of an attribute that MPI deletes.
+unsafe extern "C" fn delete<T>(_: MPI_Datatype, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
+    // SAFETY: the value is a box of `keep` or `copy`, and MPI does not use it any more.
+    drop(unsafe { Box::from_raw(value.cast::<T>()) });
+    SUCCESS
+}

@@ -1,0 +1,36 @@
+//! Envelopes of datatypes (MPI 4.1 section 5.1.13).
+
+use ::mpi::ffi::MPI_Datatype;
+
+use crate::{Error, checked, shim};
+
+/// The envelope of a datatype: its outermost constructor, and the numbers of the constructor's arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Envelope {
+    /// The letter of the constructor in `shim.c`; 0 for an unknown one.
+    pub letter: u8,
+    /// The numbers of integers, addresses, large counts and datatypes.
+    pub numbers: [i64; 4],
+}
+
+impl Envelope {
+    /// Asks the library for the envelope of a datatype.
+    ///
+    /// # Errors
+    /// [`Error::Mpi`] if the call fails.
+    ///
+    /// # Safety
+    /// MPI is usable, and the datatype live.
+    pub unsafe fn of(datatype: MPI_Datatype) -> Result<Self, Error> {
+        let (mut numbers, mut letter) = ([0; 4], 0);
+        // SAFETY: the caller's condition; there is room for four numbers and a letter.
+        let code = unsafe { shim::dtype_shim_envelope(datatype, numbers.as_mut_ptr(), &raw mut letter) };
+        checked("MPI_Type_get_envelope", code)?;
+        Ok(Self { letter: letter as u8, numbers })
+    }
+
+    /// Returns the number of datatypes that the datatype was made of: 0 for a predefined one.
+    pub fn parts(&self) -> i64 {
+        self.numbers[3]
+    }
+}

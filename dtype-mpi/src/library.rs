@@ -1,0 +1,193 @@
+//! The MPI libraries that are supported, and everything that differs between them. No other file of the
+//! workspace asks which library it is built for. The build script reads this file, too.
+//!
+//! A new library is a new implementation of [`Library`] and a new line in [`all_libraries`].
+
+/// The major and the minor version of an MPI library.
+pub type Version = (u32, u32);
+
+/// The relation of a library's Fortran bindings to its C functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fortran {
+    /// The bindings do not call the C functions. Handles are integers, which are converted to those of C.
+    Converted,
+    /// The bindings call the C functions for messages, and internal functions for all other calls. Handles
+    /// and statuses are those of C.
+    Shared,
+    /// There are no bindings.
+    None,
+}
+
+/// A sign by which a library is recognized in a running process.
+#[derive(Clone, Copy, Debug)]
+pub enum Sign {
+    /// A symbol that only this library defines, with a zero byte at the end.
+    Symbol(&'static str),
+    /// The file name of the loaded library, with a zero byte at the end.
+    File(&'static str),
+}
+
+/// An MPI library: its names, and the ways in which it differs from others. docs/mpi-faults.md has the
+/// reasons.
+pub trait Library {
+    /// The name in tables of measurements.
+    const NAME: &'static str;
+
+    /// The name for people.
+    const TITLE: &'static str;
+
+    /// The condition of the C preprocessor that is true for the `mpi.h` of this library only.
+    const HEADER: &'static str;
+
+    /// The macros of `mpi.h` that begin with the major and the minor version.
+    const VERSION: &'static str;
+
+    /// The text before the version number in the answer of `MPI_Get_library_version`.
+    const ANSWER: &'static str;
+
+    /// The sign by which the library is recognized in a running process.
+    const SIGN: Sign;
+
+    /// The beginnings of the names of the library's own files: its parts, plugins and bindings.
+    const FILES: &'static [&'static str];
+
+    /// The relation of the Fortran bindings to the C functions.
+    const FORTRAN: Fortran;
+
+    /// `true` if the library may write a message that is too long past the end of its buffer, unless the
+    /// datatype of the receive has a gap.
+    const WRITES_PAST_BUFFER: bool;
+
+    /// `true` if the library copies a struct without gaps as one block, and not value by value.
+    const JOINS_STRUCTS: bool;
+
+    /// `true` if the status of `MPI_Isendrecv` and its sibling tells how many bytes have arrived.
+    const REPORTS_EXCHANGES: bool;
+
+    /// Returns `true` if persistent collective calls can be started again and again.
+    fn has_persistent_collectives(version: Version) -> bool;
+
+    /// Returns `true` if the library assumes that strides of complex numbers are multiples of their size. It
+    /// then packs other bytes than the datatype has.
+    fn tears_complex(version: Version) -> bool;
+
+    /// Returns `true` if a receive is faster when the message is probed for first.
+    fn is_faster_probed(version: Version) -> bool;
+
+    /// Returns `true` if the number of a handle shows that programs do not commit the datatype: it is
+    /// predefined. In a library that creates no datatypes of its own for messages, programs commit every
+    /// other datatype, and all numbers show it.
+    fn is_uncommitted(number: usize) -> bool;
+}
+
+/// Calls a macro with the types of all libraries.
+#[macro_export]
+macro_rules! all_libraries {
+    ($macro:ident!) => {
+        $macro! { OpenMpi Mpich StandardAbi }
+    };
+}
+
+/// Open MPI, from version 4 on.
+pub struct OpenMpi;
+
+impl Library for OpenMpi {
+    const NAME: &'static str = "openmpi";
+    const TITLE: &'static str = "Open MPI";
+    const HEADER: &'static str = "defined OPEN_MPI";
+    const VERSION: &'static str = "OMPI_MAJOR_VERSION.OMPI_MINOR_VERSION";
+    const ANSWER: &'static str = "Open MPI v";
+    const SIGN: Sign = Sign::Symbol("ompi_mpi_comm_world\0");
+    const FILES: &'static [&'static str] = &["libmpi", "libopen-", "mca_", "libmca_"];
+    const FORTRAN: Fortran = Fortran::Converted;
+    const WRITES_PAST_BUFFER: bool = true;
+    const JOINS_STRUCTS: bool = true;
+    const REPORTS_EXCHANGES: bool = true;
+
+    fn has_persistent_collectives((major, _): Version) -> bool {
+        major >= 5
+    }
+
+    fn tears_complex(version: Version) -> bool {
+        version == (5, 0)
+    }
+
+    fn is_faster_probed(_: Version) -> bool {
+        false
+    }
+
+    fn is_uncommitted(_: usize) -> bool {
+        true
+    }
+}
+
+/// MPICH, from version 4 on, and libraries with its ABI.
+pub struct Mpich;
+
+impl Library for Mpich {
+    const NAME: &'static str = "mpich";
+    const TITLE: &'static str = "MPICH";
+    const HEADER: &'static str = "defined MPICH_NUMVERSION";
+    const VERSION: &'static str = "MPICH_VERSION";
+    const ANSWER: &'static str = "MPICH Version:";
+    const SIGN: Sign = Sign::Symbol("MPIR_F08_MPI_STATUS_IGNORE_OBJ\0");
+    const FILES: &'static [&'static str] = &["libmpi", "libpmpi"];
+    const FORTRAN: Fortran = Fortran::Shared;
+    const WRITES_PAST_BUFFER: bool = false;
+    const JOINS_STRUCTS: bool = false;
+    const REPORTS_EXCHANGES: bool = false;
+
+    /// In MPICH 4.0 they work once, if at all.
+    fn has_persistent_collectives(version: Version) -> bool {
+        version >= (4, 1)
+    }
+
+    fn tears_complex(_: Version) -> bool {
+        false
+    }
+
+    fn is_faster_probed((major, _): Version) -> bool {
+        major == 5
+    }
+
+    /// The first two bits of a handle say so. `mpi_f08` creates datatypes for array sections.
+    fn is_uncommitted(number: usize) -> bool {
+        const BUILTIN: usize = 1;
+        (number >> 30) & 3 == BUILTIN
+    }
+}
+
+/// The ABI of MPI 5 (chapter 20), with any library that has it. The library is not known when this is
+/// compiled.
+pub struct StandardAbi;
+
+impl Library for StandardAbi {
+    const NAME: &'static str = "abi";
+    const TITLE: &'static str = "the standard's ABI";
+    const HEADER: &'static str = "defined MPI_H_ABI";
+    const VERSION: &'static str = "MPI_VERSION.MPI_SUBVERSION";
+    /// The libraries answer with their own names.
+    const ANSWER: &'static str = "the standard's ABI ";
+    const SIGN: Sign = Sign::File("libmpi_abi.so.1\0");
+    const FILES: &'static [&'static str] = &["libmpi", "libpmpi"];
+    const FORTRAN: Fortran = Fortran::None;
+    const WRITES_PAST_BUFFER: bool = true;
+    const JOINS_STRUCTS: bool = false;
+    const REPORTS_EXCHANGES: bool = false;
+
+    fn has_persistent_collectives(_: Version) -> bool {
+        true
+    }
+
+    fn tears_complex(_: Version) -> bool {
+        false
+    }
+
+    fn is_faster_probed(_: Version) -> bool {
+        false
+    }
+
+    fn is_uncommitted(_: usize) -> bool {
+        true
+    }
+}

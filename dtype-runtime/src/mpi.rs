@@ -1,0 +1,115 @@
+//! The MPI library, as the modules of this crate call it: `dtype_mpi`, with its errors as values of this
+//! crate.
+//!
+//! # Safety
+//! Handles of this crate come from values of rsmpi, or from calls of MPI, after a check by [`ready`] or
+//! [`ready_on`]. So MPI is usable, and they are live: the condition of all calls below.
+
+use std::os::raw::c_int;
+
+use ::mpi::ffi::{MPI_Comm, MPI_Datatype};
+pub(crate) use dtype_mpi::{
+    Current, Envelope, Handle, Library, SUCCESS, Slot, VERSION, at_end, checked, has_large_counts,
+    is_truncation, no_copy, packed_datatype, predefined, ready, ready_on, shim, true_code, with_gap,
+    without_communicator,
+};
+
+use crate::Error;
+
+impl From<dtype_mpi::Error> for Error {
+    fn from(error: dtype_mpi::Error) -> Self {
+        use dtype_mpi::Error as Of;
+        match error {
+            Of::NotInitialized => Self::NotInitialized,
+            Of::Finalized => Self::Finalized,
+            Of::Thread => Self::Thread,
+            Of::Datatype { name, reason } => Self::Datatype { name, reason },
+            Of::Argument { call, argument, value, limit } => Self::Argument { call, argument, value, limit },
+            Of::Construction { library, asked_size, asked_range, built_size, built_range } => {
+                Self::Construction { library, asked_size, asked_range, built_size, built_range }
+            }
+            Of::Mpi { call, code, text } => Self::Mpi { call, code, text },
+        }
+    }
+}
+
+/// Makes an MPI call on a communicator, and returns its error as a value.
+#[inline]
+pub(crate) fn called(
+    name: &'static str,
+    communicator: MPI_Comm,
+    call: impl FnOnce() -> c_int,
+) -> Result<(), Error> {
+    // SAFETY: the condition of this module.
+    Ok(unsafe { dtype_mpi::called(name, communicator, call) }?)
+}
+
+/// Makes MPI calls on a communicator whose errors are returned, not fatal.
+#[inline]
+pub(crate) fn returning_errors<R>(communicator: MPI_Comm, calls: impl FnOnce() -> R) -> R {
+    // SAFETY: the condition of this module.
+    unsafe { dtype_mpi::returning_errors(communicator, calls) }
+}
+
+/// Sets `MPI_ERRORS_RETURN` on a communicator that this crate has created.
+pub(crate) fn return_errors(communicator: MPI_Comm) -> c_int {
+    // SAFETY: the condition of this module.
+    unsafe { dtype_mpi::return_errors(communicator) }
+}
+
+/// Returns the greatest tag (`MPI_TAG_UB`).
+#[inline]
+pub(crate) fn greatest_tag(communicator: MPI_Comm) -> c_int {
+    // SAFETY: the condition of this module.
+    unsafe { dtype_mpi::greatest_tag(communicator) }
+}
+
+/// Returns `true` if a communicator is an intercommunicator.
+pub(crate) fn is_between_groups(communicator: MPI_Comm) -> Result<bool, Error> {
+    // SAFETY: the condition of this module.
+    Ok(unsafe { dtype_mpi::is_between_groups(communicator) }?)
+}
+
+/// Returns the size of a datatype in bytes of data.
+pub(crate) fn size(datatype: MPI_Datatype) -> Result<i64, Error> {
+    // SAFETY: the condition of this module.
+    Ok(unsafe { dtype_mpi::size(datatype) }?)
+}
+
+/// Calls `run` in a program that has sessions and no `MPI_Init` (MPI 4.1 section 11.3). When `run` returns,
+/// the objects made for it are freed, as `MPI_Finalize` does otherwise. From then on, everything that needs
+/// MPI returns an error, so a program can do this once. A program that has called `MPI_Init` does not need
+/// this function, which then only calls `run`.
+///
+/// Errors that do not belong to a communicator, such as those of a datatype that is too large, go to the
+/// error handler of the session.
+///
+/// ```no_run
+/// use dtype_runtime::{in_session, layout};
+///
+/// // MPI_Session_init(info, MPI_ERRORS_RETURN, &session)
+/// // SAFETY: the session is open until `in_session` returns.
+/// unsafe {
+///     in_session(|| {
+///         let column = layout!(f64[9][9] => [.., 1]).datatype()?;
+///         println!("{column:?}");
+///         Ok::<(), dtype_runtime::Error>(())
+///     })??;
+/// }
+/// // MPI_Session_finalize(&session)
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+///
+/// # Safety
+/// 1. A session of this process is open until this function returns.
+/// 2. The session was opened for as many threads as `run` calls MPI from.
+/// 3. When `run` has returned, no other thread is in a call of this crate. Nothing that such a call made is
+///    used any more: no datatype, and no request.
+///
+/// # Errors
+/// [`Error::Finalized`] after `MPI_Finalize` and in a second call, and any error of an MPI call. After an
+/// error, `run` has not been called.
+pub unsafe fn in_session<R>(run: impl FnOnce() -> R) -> Result<R, Error> {
+    // SAFETY: conditions 1 to 3.
+    Ok(unsafe { dtype_mpi::in_session(run) }?)
+}
