@@ -83,6 +83,7 @@ mod request;
 mod segments;
 mod send;
 mod table;
+mod transfer;
 
 pub use attach::attach;
 pub use calibrate::{Calibration, calibrate, calibrate_with};

@@ -13,6 +13,7 @@ use super::{
     request::{Peer, any_tag},
     segments,
     send::{Sending, send},
+    transfer::{Making, Transfer},
 };
 use crate::Error;
 
@@ -134,7 +135,7 @@ pub trait ReceiveOver: Source {
         message: &mut M,
         tag: Tag,
     ) -> Result<Status, Error> {
-        receive(message, Wire::Auto, Peer::source(self, tag)?)
+        receive(message, Making::Fastest, Peer::source(self, tag)?)
     }
 
     /// Receives a message that was sent on a wire, with any tag. On [`Wire::Segments`], both sides must name
@@ -162,9 +163,9 @@ pub trait ReceiveOver: Source {
         tag: Tag,
     ) -> Result<Status, Error> {
         let from = Peer::source(self, tag)?;
-        match wire {
-            Wire::Segments => segments::receive(message, from),
-            _ => receive(message, wire, from),
+        match wire.transfer() {
+            Transfer::Segments => segments::receive(message, from),
+            Transfer::Whole(making) => receive(message, making, from),
         }
     }
 
@@ -278,12 +279,14 @@ where
     S: Source + ?Sized,
 {
     let (to, from) = (Peer::destination(to, send_tag)?, Peer::source(from, receive_tag)?);
-    if wire == Wire::Segments {
-        return segments::send_receive(message, to, into, from);
+    match wire.transfer() {
+        Transfer::Segments => segments::send_receive(message, to, into, from),
+        Transfer::Whole(making) => {
+            let mut sending = Sending::whole(message, making, to)?;
+            // The message is being sent, and MPI makes progress while this rank waits.
+            let received = receive(into, making, from);
+            sending.advance(true)?;
+            received
+        }
     }
-    let mut sending = Sending::new(message, wire, to, true)?;
-    // The message is being sent, and MPI makes progress while this rank waits.
-    let received = receive(into, wire, from);
-    sending.advance(true)?;
-    received
 }

@@ -10,7 +10,6 @@ use ::mpi::{
 };
 
 use super::{
-    Wire,
     attach::descriptions_on,
     auto::is_typed,
     descriptions::Descriptions,
@@ -20,6 +19,7 @@ use super::{
         sealed::{Read, Write},
     },
     request::{Bytes, Matched, Outcome, Peer, Request, Room, any_tag, no_status, size_of},
+    transfer::Making,
 };
 use crate::{
     Error,
@@ -30,10 +30,14 @@ use crate::{
 /// message first would take longer.
 const COPIED: usize = 16 << 10;
 
-/// Receives a message that was sent on any wire but segments. `wire` decides how the message is received. A
+/// Receives a message that was sent whole. `making` decides how its bytes are taken apart. A
 /// long message is probed first: its size is then known, and it can be received directly into its memory.
 #[inline]
-pub(super) fn receive<M: Write + ?Sized>(message: &mut M, wire: Wire, from: Peer) -> Result<Status, Error> {
+pub(super) fn receive<M: Write + ?Sized>(
+    message: &mut M,
+    making: Making,
+    from: Peer,
+) -> Result<Status, Error> {
     if from.is_nobody() {
         return Ok(status_of_nobody());
     }
@@ -45,7 +49,7 @@ pub(super) fn receive<M: Write + ?Sized>(message: &mut M, wire: Wire, from: Peer
     }
     let matched = Matched::wait_for(from)?;
     let status = matched.status;
-    take(matched, wire, message)?;
+    take(matched, making, message)?;
     Ok(Status::from_raw(status))
 }
 
@@ -83,7 +87,7 @@ pub(super) fn status_of_nobody() -> Status {
 }
 
 /// Receives a message that has been matched, directly into its memory if possible.
-fn take<M: Write + ?Sized>(matched: Matched, wire: Wire, message: &mut M) -> Result<(), Error> {
+fn take<M: Write + ?Sized>(matched: Matched, making: Making, message: &mut M) -> Result<(), Error> {
     let size = matched.size;
     if size == message.packed_size() && message.any_pattern() && !checks() {
         if let Some(Span { place, .. }) = message.span_mut() {
@@ -92,11 +96,11 @@ fn take<M: Write + ?Sized>(matched: Matched, wire: Wire, message: &mut M) -> Res
             // may be written there.
             return unsafe { matched.receive_at(place.cast(), bytes.count, bytes.datatype) };
         }
-        let typed = match wire {
+        let typed = match making {
             // Values of one base type: MPICH does not receive packed bytes with the datatype of a struct.
-            Wire::Typed => message.spacing().is_some(),
-            Wire::Auto => is_typed(message, matched.sender()).unwrap_or(false),
-            Wire::Packed | Wire::Bytes | Wire::Segments => false,
+            Making::Typed => message.spacing().is_some(),
+            Making::Fastest => is_typed(message, matched.sender()).unwrap_or(false),
+            Making::Packed | Making::InPlace => false,
         };
         if typed && let Ok(typed) = message.typed_mut() {
             // SAFETY: 1 and 2, since the datatype names what is borrowed mutably, no byte twice, and has

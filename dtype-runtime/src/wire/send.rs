@@ -9,15 +9,16 @@ use super::{
     message::{Typed, pack_with_room, sealed::Read},
     request::{Outgoing, Peer, Request},
     segments,
+    transfer::{Making, Transfer},
 };
 use crate::Error;
 
 /// Sends a message.
 #[inline]
 pub(super) fn send<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Result<(), Error> {
-    match wire {
-        Wire::Segments => segments::SendingPieces::new(message, to, false)?.advance(true).map(|_| ()),
-        _ => outgoing(message, wire, to)?.send(to),
+    match wire.transfer() {
+        Transfer::Segments => segments::SendingPieces::new(message, to, false)?.advance(true).map(|_| ()),
+        Transfer::Whole(making) => outgoing(message, making, to)?.send(to),
     }
 }
 
@@ -30,10 +31,15 @@ pub(super) enum Sending<'a, M: ?Sized> {
 impl<'a, M: Read + ?Sized> Sending<'a, M> {
     /// Starts to send a message. If `all` is set, all of it is being sent when the call returns.
     pub fn new(message: &'a M, wire: Wire, to: Peer, all: bool) -> Result<Self, Error> {
-        Ok(match wire {
-            Wire::Segments => Self::Segments(segments::SendingPieces::new(message, to, all)?),
-            _ => Self::Whole(outgoing(message, wire, to)?.start(to)?),
+        Ok(match wire.transfer() {
+            Transfer::Segments => Self::Segments(segments::SendingPieces::new(message, to, all)?),
+            Transfer::Whole(making) => Self::whole(message, making, to)?,
         })
+    }
+
+    /// Starts to send a message whole.
+    pub fn whole(message: &'a M, making: Making, to: Peer) -> Result<Self, Error> {
+        Ok(Self::Whole(outgoing(message, making, to)?.start(to)?))
     }
 
     /// Makes as much progress as possible; if `wait` is set, until the end. Returns `true` at the end.
@@ -48,12 +54,12 @@ impl<'a, M: Read + ?Sized> Sending<'a, M> {
 /// Returns the arguments of the MPI call for a message that is sent whole: its packed bytes, or a datatype
 /// from which MPI makes the same bytes.
 #[inline]
-fn outgoing<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Result<Outgoing, Error> {
-    let (span, typed): (_, Option<Typed>) = match wire {
-        Wire::Packed | Wire::Segments => (None, None),
-        Wire::Bytes => (Some(message.span().ok_or(NOT_AS_IT_LIES)?), None),
-        Wire::Typed => (None, Some(message.typed()?)),
-        Wire::Auto => match message.span() {
+fn outgoing<M: Read + ?Sized>(message: &M, making: Making, to: Peer) -> Result<Outgoing, Error> {
+    let (span, typed): (_, Option<Typed>) = match making {
+        Making::Packed => (None, None),
+        Making::InPlace => (Some(message.span().ok_or(NOT_AS_IT_LIES)?), None),
+        Making::Typed => (None, Some(message.typed()?)),
+        Making::Fastest => match message.span() {
             Some(span) => (Some(span), None),
             None if is_typed(message, to)? => (None, Some(message.typed()?)),
             None => (None, None),
