@@ -34,6 +34,6 @@ fn main() {
 
     assert_eq!(travelling, own, "after a whole round everyone has their own particles back");
     if rank == 0 {
-        println!("{} particles came home to each of {size} ranks", own.len());
+        println!("{} particles returned to each of {size} ranks", own.len());
     }
 }

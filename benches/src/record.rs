@@ -78,7 +78,7 @@ fn read(text: &str) -> Result<BTreeMap<(String, String), Times>> {
         let [library, case, contender, time] = words[..] else {
             anyhow::bail!("line {}: not four columns", i + 2);
         };
-        let time = time.parse().with_context(|| format!("line {}: `{time}` is no time", i + 2))?;
+        let time = time.parse().with_context(|| format!("line {}: `{time}` is not a time", i + 2))?;
         all.entry((library.to_owned(), case.to_owned())).or_default().insert(contender.to_owned(), time);
     }
     Ok(all)
@@ -129,7 +129,7 @@ const README_ROWS: [(&str, &str); 4] = [
     ("10,000 structs `{u8, f64, i16, f32}`", "structs: 10000 structs"),
     ("20,000 points of SPECFEM3D", "applications: SPECFEM3D outer core 20000 points"),
     ("halo of WRF in x", "applications: WRF halo in x 64²·28"),
-    ("one number, which stays as it is", "plain: a number"),
+    ("one number, which is not packed", "plain: a number"),
 ];
 
 /// The name of the table in dtype-interpose/README.md, in the marks of the page and for [`write()`].

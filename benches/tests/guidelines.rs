@@ -59,7 +59,7 @@ fn everything_is_measured_and_reported_and_more_can_be_added() {
     let brief = ["--seconds", "1", "--progress", "nothing"];
     let run = finished(&mut guidelines(2, &folder.0, &brief));
     assert!(run.status.is_some_and(|status| status.success()), "{}", run.output);
-    assert!(run.output.contains("What things cost"), "{}", run.output);
+    assert!(run.output.contains("Fitted costs"), "{}", run.output);
     let results = folder.results();
     assert!(!results.partial && results.ranks == 2 && results.passes >= 1);
     for layout in &results.layouts {
@@ -93,7 +93,11 @@ fn everything_is_measured_and_reported_and_more_can_be_added() {
 
     let again = finished(&mut guidelines(2, &folder.0, &["--baseline", folder.0.to_str().unwrap()]));
     assert!(again.status.is_some_and(|status| !status.success()));
-    assert!(again.output.contains("does not go into the folder of its baseline"), "{}", again.output);
+    assert!(
+        again.output.contains("the folders of the report and of its baseline must differ"),
+        "{}",
+        again.output
+    );
 }
 
 #[test]
@@ -133,8 +137,8 @@ fn what_cannot_be_is_said_on_all_ranks() {
     fs::write(&file, "no folder").unwrap();
     let none = folder.0.join("none");
     for (ranks, report, more, says) in [
-        (1, &folder.0, &[][..], "a message takes two ranks"),
-        (2, &file, &[], "the folder of the report cannot be made"),
+        (1, &folder.0, &[][..], "a message needs two ranks"),
+        (2, &file, &[], "the folder of the report cannot be created"),
         (2, &folder.0, &["--baseline", none.to_str().unwrap()], "none"),
         (2, &folder.0, &["--page"], "there is no file results-LIBRARY.json"),
     ] {

@@ -77,8 +77,8 @@ pub(crate) fn compare(
     }
     let mut answer = match (same_type_map, same_bounds) {
         (true, true) => "the same type map and bounds\n".to_owned(),
-        (true, false) => "the same type map, but other bounds\n".to_owned(),
-        (false, _) => "another type map\n".to_owned(),
+        (true, false) => "the same type map, but different bounds\n".to_owned(),
+        (false, _) => "different type maps\n".to_owned(),
     };
     for (name, Datatype { bounds, .. }, cost) in [(&one, &a, first), (&other, &b, second)] {
         let Bounds { lower_bound, extent } = bounds;
@@ -87,7 +87,7 @@ pub(crate) fn compare(
     let (less, more) = (first.min(second), first.max(second));
     if same_type_map && less < more {
         let cheaper = if first < second { one } else { other };
-        writeln!(answer, "{cheaper} costs {} less, {less} of {more}", more - less)?;
+        writeln!(answer, "{cheaper} costs {} less: {less} instead of {more}", more - less)?;
     }
     Ok(Outcome { answer, yes: same_type_map })
 }

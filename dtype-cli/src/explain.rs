@@ -30,7 +30,7 @@ pub(crate) fn explain(Datatype { tree, bounds, .. }: &Datatype, costs: &dyn Cost
     )?;
     match tree.few_runs(MOST as usize) {
         Some(runs) => list(&mut text, runs.as_slice())?,
-        None => writeln!(text, "\nmore runs than are listed")?,
+        None => writeln!(text, "\ntoo many runs to list")?,
     }
     if (1..=MOST).contains(&measure.entries) {
         repetitions(&mut text, &tree.flatten()?)?;
@@ -39,7 +39,7 @@ pub(crate) fn explain(Datatype { tree, bounds, .. }: &Datatype, costs: &dyn Cost
     writeln!(text, "\nas given, cost {given}:")?;
     nodes(&mut text, tree, costs)?;
     if cost < given {
-        writeln!(text, "\nthe cheapest found, cost {cost} ({}):", optimality.name())?;
+        writeln!(text, "\nleast-cost tree, cost {cost} ({}):", optimality.name())?;
         nodes(&mut text, &least, costs)?;
     } else {
         writeln!(text, "\nnothing cheaper was found ({})", optimality.name())?;
@@ -72,7 +72,7 @@ fn repetitions(f: &mut String, map: &TypeMap) -> fmt::Result {
     let lengths = (1..=n / 2).filter(|q| n % q == 0 && repeats(*q));
     let lengths: Vec<usize> = lengths.take(SHOWN + 1).collect();
     if lengths.is_empty() {
-        return writeln!(f, "\nnothing repeats from the front to the end");
+        return writeln!(f, "\nno prefix repeats to the end");
     }
     writeln!(f, "\nrepeated prefixes:")?;
     for q in lengths.iter().take(SHOWN) {
@@ -112,24 +112,24 @@ fn reason(node: &TypeTree, costs: &dyn CostModel) -> String {
     match node {
         TypeTree::Leaf(_) => String::new(),
         TypeTree::Vector { count, child, .. } => {
-            format!("one distance; as an idx {}", as_index(*count, child))
+            format!("equal distances; as an idx, cost {}", as_index(*count, child))
         }
         TypeTree::Index { displacements, child } => {
             let steps = distances(displacements);
             let count = displacements.len() as u64;
             match steps {
-                0 => "it only moves what is below".to_owned(),
-                1 => format!("one distance; as a vec {}", costs.vector(count).of(child.cost(costs))),
+                0 => "it only moves its child".to_owned(),
+                1 => format!("equal distances; as a vec, cost {}", costs.vector(count).of(child.cost(costs))),
                 steps => format!("{steps} different distances"),
             }
         }
         TypeTree::IndexBucket { buckets, child, .. } => {
             let copies = buckets.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
-            format!("one distance within each bucket; as an idx {}", as_index(copies, child))
+            format!("equal distances within each bucket; as an idx, cost {}", as_index(copies, child))
         }
         TypeTree::Struct { children, .. } => {
             match (children.len(), children.iter().collect::<HashSet<_>>().len()) {
-                (1, _) => "it only moves what is below".to_owned(),
+                (1, _) => "it only moves its child".to_owned(),
                 (_, 1) => "equal parts".to_owned(),
                 (_, different) => format!("{different} different parts"),
             }

@@ -137,8 +137,8 @@ enum Action {
         /// Open the page, or the picture, in a browser.
         #[arg(long)]
         open: bool,
-        /// Use colours in the terminal format: `auto` does if the output is a terminal and NO_COLOR is not
-        /// set.
+        /// Use colours in the terminal format: `auto` uses them if the output is a terminal and NO_COLOR is
+        /// not set.
         #[arg(long, value_enum, default_value_t)]
         color: Color,
         #[command(flatten)]
@@ -188,7 +188,7 @@ enum Action {
         /// Show all rows, not only the first 20.
         #[arg(long)]
         all: bool,
-        /// Use colours in pictures: `auto` does if the output is a terminal and NO_COLOR is not set.
+        /// Use colours in pictures: `auto` uses them if the output is a terminal and NO_COLOR is not set.
         #[arg(long, value_enum, default_value_t)]
         color: Color,
         #[command(flatten)]
@@ -246,7 +246,7 @@ fn main() -> ExitCode {
     let walks = thread::Builder::new().stack_size(1 << 28).spawn(|| run(action));
     let outcome = walks.map_err(Into::into).and_then(|walks| {
         // The panic's message has been printed.
-        walks.join().unwrap_or_else(|_| Err(anyhow!("this should not have happened")))
+        walks.join().unwrap_or_else(|_| Err(anyhow!("an internal error occurred")))
     });
     match outcome.and_then(|outcome| print(&outcome.answer).context("standard output").map(|()| outcome.yes))
     {
@@ -382,7 +382,9 @@ fn manual(command: Option<&str>) -> Result<Outcome> {
         None => all,
         Some(name) => {
             let found = all.find_subcommand(name).cloned();
-            found.with_context(|| format!("`{name}` is no command of `dtype`; `dtype help` lists them"))?
+            found.with_context(|| {
+                format!("`{name}` is not a command of `dtype`; `dtype help` lists the commands")
+            })?
         }
     };
     let mut text = Vec::new();

@@ -85,7 +85,7 @@ fn read(file: &Path) -> Result<Report> {
     let parsed = |path: &Path| -> Result<Report> {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
         serde_json::from_str(&text)
-            .with_context(|| format!("{}: this is no report of a rank", path.display()))
+            .with_context(|| format!("{}: this is not a report of a rank", path.display()))
     };
     if file.extension().is_some_and(|extension| extension == "json") {
         return parsed(file);
@@ -102,7 +102,7 @@ fn read(file: &Path) -> Result<Report> {
     sum.with_context(|| {
         let file = file.display();
         format!(
-            "{file}.0.json is not there: run the program with DTYPE_REPORT={file} and the preloaded library"
+            "{file}.0.json does not exist: run the program with DTYPE_REPORT={file} and the preloaded library"
         )
     })
 }

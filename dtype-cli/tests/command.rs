@@ -74,8 +74,8 @@ fn base_types_may_have_their_names_of_mpi() {
     );
     let (code, _, error) = dtype(&["reconstruct"], r#"{"type": "longs", "displacements": [0]}"#);
     assert_eq!(code, 2);
-    assert!(error.contains("`longs` is not a base type; known are i8 i16 i32"), "{error}");
-    assert!(error.contains("such as MPI_LONG, and C's, such as double"), "{error}");
+    assert!(error.contains("`longs` is not a base type; the base types are i8 i16 i32"), "{error}");
+    assert!(error.contains("such as MPI_LONG, and C's types, such as double"), "{error}");
 }
 
 /// Checks the type map of a description in every form, without `--from`.
@@ -165,21 +165,21 @@ fn calls_are_read_as_people_write_them() {
         flattens(&[], input, expected);
     }
     let refused = [
-        ("MPI_Type_contiguous(010, MPI_INT, &t);", "without a zero before it, which is octal in C"),
+        ("MPI_Type_contiguous(010, MPI_INT, &t);", "without a leading zero, which means octal in C"),
         ("MPI_Type_contiguous(2, MPI_INT, &t); /* x", "column 38: expected a call"),
         ("MPI_Type_vector(3, 2, 4, MPI_INT, 5)", "expected a variable for the result, found `5)`"),
         ("MPI_INT = MPI_DOUBLE; MPI_Type_contiguous(2, MPI_INT)", "`MPI_INT` is a predefined datatype"),
-        ("int bl[1] = {1, 2}; MPI_Type_contiguous(2, MPI_INT)", "has 1 items, and the list 2"),
-        ("int d[2]; d[9999999]=1; MPI_Type_contiguous(2, MPI_INT)", "an item before number 1048576"),
-        ("MPI_Type_contiguous(9223372036854775807 * 2, MPI_INT)", "this is beyond the limit of i64"),
-        ("MPI_Type_contiguous(4 / 0, MPI_INT)", "this is beyond the limit of i64"),
+        ("int bl[1] = {1, 2}; MPI_Type_contiguous(2, MPI_INT)", "has 1 items, but the list has 2"),
+        ("int d[2]; d[9999999]=1; MPI_Type_contiguous(2, MPI_INT)", "an index below 1048576"),
+        ("MPI_Type_contiguous(9223372036854775807 * 2, MPI_INT)", "this number is beyond the limits of i64"),
+        ("MPI_Type_contiguous(4 / 0, MPI_INT)", "this number is beyond the limits of i64"),
         (
             "MPI_Type_vector(3, 1, (x) - 3, MPI_INT, &t)",
-            "expected a number, or a variable with one, found `x)",
+            "expected a number or a variable that holds a number, found `x)",
         ),
-        ("MPI_Type_contiguous(n, MPI_INT)", "`count` is `n`, which has been given no value"),
+        ("MPI_Type_contiguous(n, MPI_INT)", "`count` is `n`, which has no value"),
         ("MPI_Type_contiguous(4, float)", "`oldtype` is `float`, whose datatype is MPI_FLOAT"),
-        ("MPI_Init(&argc, MPI_Type_contiguous(2, MPI_INT, &t)", "expected `)`, but here it ends"),
+        ("MPI_Init(&argc, MPI_Type_contiguous(2, MPI_INT, &t)", "expected `)`, but the input ends here"),
     ];
     let deep = "MPI_Type_create_hindexed_block(1, 1, [0], t, &t);\n".repeat(20_000);
     let (code, _, message) = dtype(&["flatten"], &format!("MPI_Type_contiguous(1, MPI_INT, &t);\n{deep}"));
@@ -189,9 +189,12 @@ fn calls_are_read_as_people_write_them() {
     );
     let two = "MPI_Type_contiguous(2, MPI_INT, &b); MPI_Type_contiguous(3, MPI_INT, &a);";
     let (_, _, message) = dtype(&["flatten", "--name", "c"], two);
-    assert!(message.ends_with("none of these calls makes a datatype `c`; they make a, b\n"), "{message}");
+    assert!(message.ends_with("no call creates a datatype `c`; the calls create a, b\n"), "{message}");
     let nested = ["(", "-"].map(|sign| {
-        (format!("MPI_Type_contiguous({}3, MPI_INT)", sign.repeat(100_000)), "brackets are nested 256 deep")
+        (
+            format!("MPI_Type_contiguous({}3, MPI_INT)", sign.repeat(100_000)),
+            "brackets are nested 256 levels deep",
+        )
     });
     let nested = nested.iter().map(|(input, expected)| (&input[..], *expected));
     for (input, expected) in refused.into_iter().chain(nested) {
@@ -231,14 +234,14 @@ fn numpy_dtypes_are_laid_out_as_numpy_does() {
 #[test]
 fn what_is_wrong_with_a_description_is_said_with_its_place() {
     let cases: [(&[&str], &str, &str); 17] = [
-        (&[], "", "there is nothing to read"),
-        (&[], "hello", "in no form that is recognized; name it with `--from json`"),
+        (&[], "", "the input is empty"),
+        (&[], "hello", "the form of this input is not recognized; give it with `--from json`"),
         (&[], "vec(3, 16\n  f64)", "line 2, column 3: expected `,`, found `f64)`"),
         (&[], "vec(3, x, f64)", "line 1, column 8: expected a stride in bytes, found `x, f64)`"),
-        (&[], "idx(3, [0, 8], f64)", "line 1, column 8: expected 3 numbers, as the count says"),
+        (&[], "idx(3, [0, 8], f64)", "line 1, column 8: expected 3 numbers, as given by the count"),
         (&[], "vec(2, 8, f65)", "expected a base type, or one of leaf, con, vec"),
         (&[], "vec(2, 8, leaf)", "column 11: expected a base type, as `leaf(f64)` or with `--type f64`"),
-        (&[], "vec(2, 8, f64", "expected `)`, but here it ends"),
+        (&[], "vec(2, 8, f64", "expected `)`, but the input ends here"),
         (&[], "subarray([4], [5], [0], u8)", "`subsizes[0]` is 5, but must be 4 at most"),
         (&[], "0\n1\n", "add `--type`, as in `--type double`"),
         (&["--type", "double"], "0\none\n", "line 2: expected an index, found `one`"),
@@ -248,8 +251,12 @@ fn what_is_wrong_with_a_description_is_said_with_its_place() {
             "\nMPI_Type_vector(3, -1, 2, MPI_DOUBLE)",
             "line 2, column 1: MPI_Type_vector: `blocklength` is -1, but must be a number, 0 or more",
         ),
-        (&[], "MPI_Type_contiguous(3, row)", "`oldtype` is `row`, which has been given no value"),
-        (&[], "MPI_Type_twist(3, MPI_INT)", "`MPI_Type_twist` is no constructor of datatypes; known are"),
+        (&[], "MPI_Type_contiguous(3, row)", "`oldtype` is `row`, which has no value"),
+        (
+            &[],
+            "MPI_Type_twist(3, MPI_INT)",
+            "`MPI_Type_twist` is not a datatype constructor; the constructors are",
+        ),
         (&[], "[('x', '>f8')]", "line 1, column 8: expected numbers in this machine's byte order"),
         (&[], "[('x', 'O')]", "an object is an address"),
     ];
@@ -306,12 +313,12 @@ repeated prefixes:
   the first 3 entries, 2 times, 48 bytes apart
 
 as given, cost 19:
-  idx 1 at [64]                19  it only moves what is below
-  └─ vec 2, stride 48          13  one distance; as an idx 15
-     └─ vec 3, stride 8         8  one distance; as an idx 11
+  idx 1 at [64]                19  it only moves its child
+  └─ vec 2, stride 48          13  equal distances; as an idx, cost 15
+     └─ vec 3, stride 8         8  equal distances; as an idx, cost 11
         └─ f64                  3
 
-the cheapest found, cost 14 (proven):
+least-cost tree, cost 14 (proven):
   idx 6 at [64, 72, 80, 112, 120, 128]        14  2 different distances
   └─ f64                                       3
 ";
@@ -338,7 +345,7 @@ fn two_descriptions_are_compared() {
     let (code, answer, _) = dtype(&["compare", &row, &rows], "");
     assert_eq!(code, 0);
     assert!(answer.starts_with("the same type map and bounds\n"), "{answer}");
-    assert!(answer.ends_with(&format!("{row} costs 5 less, 8 of 13\n")), "{answer}");
+    assert!(answer.ends_with(&format!("{row} costs 5 less: 8 instead of 13\n")), "{answer}");
     let (code, answer, _) = dtype(&["compare", &row, &other, "--format", "json"], "");
     assert_eq!(
         (code, answer.as_str()),
@@ -474,10 +481,10 @@ fn bad_input_gives_a_message_and_exit_code_2() {
         (
             &["reconstruct", "--shape", "path"],
             r#"{"types": ["f64", "u8"], "displacements": [0, 8]}"#,
-            "entry 1 has another one than entry 0; reconstruct a tree instead",
+            "the base types of entries 0 and 1 differ; reconstruct a tree instead",
         ),
         (&["flatten"], r#"{"vec":{"count":3,"child":{"leaf":"f64"}}}"#, "missing field `stride`"),
-        (&["flatten"], r#"{"leaf":"f65"}"#, "`f65` is not a base type; known are i8"),
+        (&["flatten"], r#"{"leaf":"f65"}"#, "`f65` is not a base type; the base types are i8"),
         (&["flatten", "no-such-file"], "", "no-such-file: No such file"),
     ];
     for (arguments, input, expected) in cases {
@@ -502,7 +509,7 @@ fn shells_complete_it_and_it_has_manual_pages() {
     let (code, _, message) = dtype(&["man", "twist"], "");
     assert_eq!(
         (code, message.as_str()),
-        (2, "dtype: `twist` is no command of `dtype`; `dtype help` lists them\n")
+        (2, "dtype: `twist` is not a command of `dtype`; `dtype help` lists the commands\n")
     );
 }
 
@@ -584,9 +591,9 @@ fn report_adds_the_ranks_and_draws_the_layouts() {
     }
     let (code, answer, message) = dtype(&["report", file], "");
     assert_eq!((code, message.as_str()), (0, ""));
-    let begins = "Some MPI 1.2, 2 of 2 ranks: 120 of 960 messages went packed.\nPacking took 120.0 us and \
-                  first use 0.0 us, where MPI_Pack would have taken 600.0 us: 480.0 us won.\n";
-    assert!(answer.starts_with(begins) && answer.contains("\n840 messages stay as they are: one block.\n"));
+    let begins = "Some MPI 1.2, 2 of 2 ranks: 120 of 960 messages were packed.\nPacking took 120.0 us and \
+                  first use 0.0 us; MPI_Pack would have taken 600.0 us: 480.0 us won.\n";
+    assert!(answer.starts_with(begins) && answer.contains("\n840 messages not packed: one block.\n"));
     // The answer shows 20 of the 25 rows, those with the most time won first.
     let table = |answer: &str| -> Vec<String> {
         let table = answer.split("  in all\n").next().unwrap();
@@ -612,5 +619,5 @@ fn report_adds_the_ranks_and_draws_the_layouts() {
     assert!(sum.datatypes[0].layout.as_ref().unwrap().least.is_some());
     std::fs::write(format!("{file}.1.json"), "{}").unwrap();
     let (code, _, message) = dtype(&["report", file], "");
-    assert!(code == 2 && message.contains("seen.1.json: this is no report of a rank"), "{message}");
+    assert!(code == 2 && message.contains("seen.1.json: this is not a report of a rank"), "{message}");
 }

@@ -510,7 +510,7 @@ fn what_mpi_cannot_carry_is_named_with_the_reason() {
     for part in [
         "MPI cannot carry all of `struct node` (declared:1):",
         "`next` is a pointer (`struct node *`): an address means nothing to another process",
-        "`flags` is a bit-field of 3 bits, and MPI counts in bytes",
+        "`flags` is a bit-field of 3 bits, but MPI datatypes consist of whole bytes",
         "`--skip next`",
     ] {
         assert!(text.contains(part), "{text}");
@@ -520,7 +520,7 @@ fn what_mpi_cannot_carry_is_named_with_the_reason() {
     assert_eq!(of_declared(DECLARED, &skipped), (0, expected.to_owned()));
     let (code, text) = of_declared(DECLARED, &["node", "--skip", "nxt", "--format", "json"]);
     assert_eq!(
-        (code, text.contains("has no field `nxt` to skip; it has next, tag, x, flags")),
+        (code, text.contains("has no field `nxt` to skip; its fields are next, tag, x, flags")),
         (2, true),
         "{text}"
     );
@@ -530,7 +530,11 @@ fn what_mpi_cannot_carry_is_named_with_the_reason() {
 fn what_is_skipped_must_be_a_field_of_the_struct_that_is_meant() {
     let two = "struct a { struct a *next; int i; };\nstruct b { int j; double d; };\n";
     let (code, text) = of_declared(two, &["b", "--skip", "next", "--format", "json"]);
-    assert_eq!((code, text.contains("has no field `next` to skip; it has j, d")), (2, true), "{text}");
+    assert_eq!(
+        (code, text.contains("has no field `next` to skip; its fields are j, d")),
+        (2, true),
+        "{text}"
+    );
     // If no struct is named, the last one is meant.
     let folder = folder("structs-skipped");
     let header = folder.join("two.h");
@@ -538,7 +542,7 @@ fn what_is_skipped_must_be_a_field_of_the_struct_that_is_meant() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dtype"));
     let output = command.args(["normalize", "--skip", "next"]).arg(&header).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
-    let is_told = text.contains("has no field `next` to skip; it has j, d");
+    let is_told = text.contains("has no field `next` to skip; its fields are j, d");
     assert_eq!((output.status.code(), is_told), (Some(2), true), "{text}");
 }
 
@@ -552,7 +556,7 @@ fn a_header_may_begin_with_a_mark_of_its_byte_order() {
 fn a_union_is_carried_where_its_members_have_the_same_type_map() {
     let (_, text) = of_declared(DECLARED, &["mixed"]);
     assert!(
-        text.contains("`u` is a union (`int i`, `float f`): MPI cannot know which of them is there"),
+        text.contains("`u` is a union (`int i`, `float f`): MPI cannot know which member is in use"),
         "{text}"
     );
     let expected = "strc([0, 4, 8], [MPI_CHAR, f32, vec(2, 8, f64)])\n";
@@ -649,10 +653,13 @@ fn object_files_are_read_and_others_told_what_to_do() {
 fn a_name_that_is_unknown_and_what_does_not_compile_are_told() {
     let (code, text) = of_declared(DECLARED, &["struct nod"]);
     assert_eq!(code, 2);
-    assert!(text.contains("no struct `struct nod` is described in it; there is `node`"), "{text}");
+    assert!(
+        text.contains("the debug information describes no struct `struct nod`; similar names are `node`"),
+        "{text}"
+    );
     let (code, text) = of_declared("struct broken { int i }", &[]);
     assert_eq!(code, 2);
-    assert!(text.contains("does not compile it") && text.contains("declared:1"), "{text}");
+    assert!(text.contains("does not compile the declarations") && text.contains("declared:1"), "{text}");
 }
 
 #[test]

@@ -341,9 +341,9 @@ pub struct UnknownBaseType;
 
 impl fmt::Display for UnknownBaseType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a base type; known are")?;
+        f.write_str("not a base type; the base types are")?;
         BaseType::all_plain().try_for_each(|base| write!(f, " {base}"))?;
-        f.write_str(", MPI's names of predefined datatypes, such as MPI_LONG, and C's, such as double")
+        f.write_str(", MPI's predefined datatypes, such as MPI_LONG, and C's types, such as double")
     }
 }
 

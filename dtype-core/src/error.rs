@@ -62,12 +62,12 @@ impl fmt::Display for Error {
             Self::EmptyMap => f.write_str("the type map is empty; a datatype needs at least one entry"),
             Self::LengthsDiffer { types, displacements } => write!(
                 f,
-                "a type map needs as many displacements as types, but has {types} types and {displacements} \
+                "a type map needs one displacement for each type, but has {types} types and {displacements} \
                  displacements"
             ),
             Self::Heterogeneous { entry } => write!(
                 f,
-                "a type path holds a single base type, but entry {entry} has another one than entry 0; \
+                "a type path holds a single base type, but the base types of entries 0 and {entry} differ; \
                  reconstruct a tree instead"
             ),
             Self::Overflow { node } => write!(
@@ -85,8 +85,7 @@ impl fmt::Display for Error {
             }
             Self::TooLong { entries, limit } => write!(
                 f,
-                "the type map has {entries} entries, and no more than {limit} are listed; work on the tree \
-                 instead"
+                "the type map has {entries} entries, but at most {limit} can be listed; use the tree instead"
             ),
         }
     }

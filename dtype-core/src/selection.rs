@@ -33,7 +33,8 @@ pub const MOST_BYTES: i128 = isize::MAX as i128 - 64;
 /// assert_eq!(item.select(0, 8), Ok(Progression { start: 1, count: 3, step: 2 }));
 ///
 /// let error = Item::Index(8).select(1, 8).unwrap_err();
-/// assert_eq!(error.to_string(), "index 8 is out of bounds: dimension 1 has length 8, so it can be -8 to 7");
+/// let message = "index 8 is out of bounds: dimension 1 has length 8, so valid values are -8 to 7";
+/// assert_eq!(error.to_string(), message);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
@@ -239,7 +240,7 @@ impl SelectionError {
                 if greatest < 0 {
                     return text.text(", so it has no elements to select");
                 }
-                text.text(", so it can be ").number(-(length as i128)).text(" to ").number(greatest)
+                text.text(", so valid values are ").number(-(length as i128)).text(" to ").number(greatest)
             }
             Self::ListedOutOfBounds { entry, dimension, length, given } => {
                 let text =
@@ -249,13 +250,13 @@ impl SelectionError {
                 if length == 0 {
                     return text.text(", so it has no elements to select");
                 }
-                text.text(", so it can be 0 to ").number(length as i128 - 1)
+                text.text(", so valid values are 0 to ").number(length as i128 - 1)
             }
             Self::Backwards { dimension, start, end } => {
                 let text = text.text("the range of dimension ").number(dimension as i128);
                 let text = text.text(" starts at index ").number(start as i128);
                 let text = text.text(" and ends before index ").number(end as i128);
-                text.text("; with a negative step, too, the smaller bound comes first")
+                text.text("; the smaller bound comes first, also with a negative step")
             }
             Self::NoStep { dimension } => {
                 let text = text.text("the step of dimension ").number(dimension as i128);
@@ -270,18 +271,16 @@ impl SelectionError {
                 text.number(MOST_DIMENSIONS as i128)
             }
             Self::TooLarge => {
-                let text = text.text("the array, or what is selected of it, takes more than ");
-                text.number(MOST_BYTES).text(" bytes, which is more than memory can hold")
+                let text = text.text("the array, or the selected part of it, takes more than ");
+                text.number(MOST_BYTES).text(" bytes, the limit of an array in memory")
             }
             Self::TooManyPieces { limit } => {
                 let text = text.text("the layout has more than ").number(limit as i128);
                 if limit > MOST_FIXED_PIECES {
-                    return text.text(" pieces, the most that one can have; send it in parts");
+                    return text.text(" pieces, the limit; send it in parts");
                 }
-                let text = text.text(
-                    " pieces, the most of one that is known at compile time; give a bound of a loop as",
-                );
-                text.text(" a value, and it is worked out at run time")
+                let text = text.text(" pieces, the limit at compile time; use a variable as the bound of a");
+                text.text(" loop, so that the layout is computed at run time")
             }
         }
     }

@@ -214,7 +214,7 @@ impl Usage {
         let known = reasons.iter().map(|(_, messages)| *messages);
         let known = known.chain([self.packed, self.packable]).fold(0, u64::saturating_add);
         if self.messages > known {
-            reasons.push(("the whole call stays as it is", self.messages - known));
+            reasons.push(("the whole call is not packed", self.messages - known));
         }
         reasons.sort_by_key(|(_, messages)| Reverse(*messages));
         reasons
@@ -344,21 +344,20 @@ impl Report {
         let s = if of == 1 { "" } else { "s" };
         write!(f, "{library}, {ranks} of {of} rank{s}: ")?;
         if self.packs {
-            writeln!(f, "{} of {messages} messages went packed.", sum.packed)?;
+            writeln!(f, "{} of {messages} messages were packed.", sum.packed)?;
         } else {
-            writeln!(f, "messages were counted, {} of {messages} would go packed.", sum.packable)?;
+            writeln!(f, "messages were counted, {} of {messages} would be packed.", sum.packable)?;
         }
         let [packing, first_use, there] = [times.packing, times.first_use, times.library].map(time);
         match (sum.worth > 0, self.packs) {
             (false, _) => write!(f, "Nothing was worth packing; first use took {first_use}")?,
             (true, true) => write!(
                 f,
-                "Packing took {packing} and first use {first_use}, where MPI_Pack would have taken {there}"
+                "Packing took {packing} and first use {first_use}; MPI_Pack would have taken {there}"
             )?,
-            (true, false) => write!(
-                f,
-                "Packing would take {packing} and first use {first_use}, where MPI_Pack takes {there}"
-            )?,
+            (true, false) => {
+                write!(f, "Packing would take {packing} and first use {first_use}; MPI_Pack takes {there}")?
+            }
         }
         let won = times.won();
         if sum.worth > 0 {
@@ -373,11 +372,11 @@ impl Report {
         writeln!(f, ".")?;
         self.write_both_signs(f)?;
         if sum.worth > 0 {
-            writeln!(f, "Libraries may take longer in a message than in MPI_Pack, as MPICH does.")?;
+            writeln!(f, "In messages, some libraries, such as MPICH, take longer than in MPI_Pack.")?;
         }
         for (reason, messages) in self.reasons() {
-            let (s, stay) = if messages == 1 { ("", "stays as it is") } else { ("s", "stay as they are") };
-            writeln!(f, "{messages} message{s} {stay}: {reason}.")?;
+            let s = if messages == 1 { "" } else { "s" };
+            writeln!(f, "{messages} message{s} not packed: {reason}.")?;
         }
         writeln!(f)
     }
@@ -457,9 +456,9 @@ impl Usage {
         }
         for (reason, messages) in self.reasons() {
             match messages {
-                all if all == self.messages => writeln!(f, "    stays as it is: {reason}")?,
-                1 => writeln!(f, "    1 stays as it is: {reason}")?,
-                some => writeln!(f, "    {some} stay as they are: {reason}")?,
+                all if all == self.messages => writeln!(f, "    not packed: {reason}")?,
+                1 => writeln!(f, "    1 not packed: {reason}")?,
+                some => writeln!(f, "    {some} not packed: {reason}")?,
             }
         }
         Ok(())
@@ -481,11 +480,11 @@ impl Layout {
         let costs = NodeCosts::default();
         match &self.least {
             Some((least, optimality)) if least.cost(&costs) < self.tree.cost(&costs) => {
-                let _ = writeln!(text, "    at least cost ({}):", optimality.name());
+                let _ = writeln!(text, "    least-cost tree ({}):", optimality.name());
                 text.push_str(&short(least));
             }
             Some((_, optimality)) => {
-                let _ = writeln!(text, "    nothing cheaper describes it ({})", optimality.name());
+                let _ = writeln!(text, "    nothing cheaper was found ({})", optimality.name());
             }
             None => {}
         }
@@ -598,13 +597,13 @@ mod tests {
         all.add(&report(true, vec![usage(2), staying(1, "one block")]));
         assert_eq!(all.datatypes.len(), 1);
         let text = all.to_string();
-        let says = "    3 stay as they are: too small\n    1 stays as it is: one block\n";
+        let says = "    3 not packed: too small\n    1 not packed: one block\n";
         assert!(text.contains(says), "{text}");
         let alone = Usage { messages: 5, ..staying(4, "too small") };
         let text = report(true, vec![staying(4, "too small"), alone]).to_string();
-        assert!(text.contains("    stays as it is: too small\n"), "{text}");
-        assert!(text.contains("    1 stays as it is: the whole call stays as it is\n"), "{text}");
-        assert!(text.contains("\n8 messages stay as they are: too small.\n"), "{text}");
+        assert!(text.contains("    not packed: too small\n"), "{text}");
+        assert!(text.contains("    1 not packed: the whole call is not packed\n"), "{text}");
+        assert!(text.contains("\n8 messages not packed: too small.\n"), "{text}");
     }
 
     #[test]
@@ -686,15 +685,15 @@ mod tests {
         let row =
             "      10       10     32.0 kB     9.0 us     4.0 us    40.0 us    27.0 us  indexed_block(f64)";
         assert!(text.contains(row), "{text}");
-        assert!(text.contains("at least cost (proven):\n      vec 4, stride 16"), "{text}");
-        let first = "Some MPI 1.2, 1 of 2 ranks: 10 of 10 messages went packed.\nPacking took 9.0 us and \
-                     first use 4.0 us, where MPI_Pack would have taken 40.0 us: 27.0 us won.\n";
+        assert!(text.contains("least-cost tree (proven):\n      vec 4, stride 16"), "{text}");
+        let first = "Some MPI 1.2, 1 of 2 ranks: 10 of 10 messages were packed.\nPacking took 9.0 us and \
+                     first use 4.0 us; MPI_Pack would have taken 40.0 us: 27.0 us won.\n";
         assert!(text.starts_with(first), "{text}");
         let first_use = FirstUse { message: 0.0, ..counted.first_use };
         counted = Usage { packed: 0, packable: 10, seconds: 0.0, first_use, ..counted };
         let text = report(false, vec![counted]).to_string();
-        let first = "Some MPI 1.2, 1 of 2 ranks: messages were counted, 10 of 10 would go packed.\n\
-                     Packing would take 10.0 us and first use 3.0 us, where MPI_Pack takes 40.0 us: \
+        let first = "Some MPI 1.2, 1 of 2 ranks: messages were counted, 10 of 10 would be packed.\n\
+                     Packing would take 10.0 us and first use 3.0 us; MPI_Pack takes 40.0 us: \
                      27.0 us to win.\n";
         assert!(text.starts_with(first), "{text}");
         let slow = Usage { samples: Samples { bytes: 6400, plan: 8e-6, library: 4e-6 }, ..usage(10) };

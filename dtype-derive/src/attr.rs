@@ -82,8 +82,8 @@ impl TypeAttributes {
                     let bounds = text(meta)?;
                     let parsed = bounds.parse_with(Punctuated::<_, Token![,]>::parse_terminated).map_err(
                         |problem| {
-                            let example = "`bound` takes what stands behind `where`, as in `bound = \"T: \
-                                           MpiDatatype\"`";
+                            let example = "`bound` takes the predicates of a `where` clause, as in `bound = \
+                                           \"T: MpiDatatype\"`";
                             Error::new_spanned(&bounds, format!("{example}: {problem}"))
                         },
                     )?;
@@ -129,10 +129,12 @@ fn for_each_option(
         let parsed = attribute.parse_nested_meta(|meta| {
             let name = option(&meta);
             let refused = match known.iter().find(|known| **known == name) {
-                None if known.is_empty() => Some(format!("`#[mpi({name})]` means nothing on {place}")),
+                None if known.is_empty() => Some(format!("`#[mpi({name})]` is not allowed on {place}")),
                 None => {
                     let known = known.join("`, `");
-                    Some(format!("`{name}` is no option of `#[mpi(...)]` on {place}; there is `{known}`"))
+                    Some(format!(
+                        "`{name}` is not an option of `#[mpi(...)]` on {place}; the options are `{known}`"
+                    ))
                 }
                 Some(_) if given.contains(&name) => Some(format!("`{name}` is given twice; keep one")),
                 Some(_) => None,
@@ -151,7 +153,7 @@ fn for_each_option(
                 rest = true;
             }
             if rest && !refused {
-                errors.push(Error::new(at, format!("`{name}` takes nothing more")));
+                errors.push(Error::new(at, format!("expected `,` or `)` after the option `{name}`")));
             }
             Ok(())
         });
@@ -162,7 +164,7 @@ fn for_each_option(
 /// Parses the text in `option = "text"`.
 fn text(meta: &ParseNestedMeta<'_>) -> Result<LitStr> {
     let name = option(meta);
-    let missing = || meta.error(format!("`{name}` takes a text: `{name} = \"…\"`"));
+    let missing = || meta.error(format!("`{name}` takes a string: `{name} = \"…\"`"));
     meta.value().and_then(ParseBuffer::parse).map_err(|_| missing())
 }
 
@@ -179,7 +181,7 @@ fn choice(meta: &ParseNestedMeta<'_>, choices: &[&str]) -> Result<String> {
         return Ok(value);
     }
     let (name, choices) = (option(meta), choices.join("\" or \""));
-    Err(Error::new_spanned(&text, format!("`{name}` is \"{choices}\", not \"{value}\"")))
+    Err(Error::new_spanned(&text, format!("`{name}` must be \"{choices}\", not \"{value}\"")))
 }
 
 impl Cost {
@@ -203,7 +205,7 @@ impl Cost {
         let error = |problem: &dyn std::fmt::Display| {
             let models = "`cost` takes \"storage\", \"processing\", \"penalty\" or the path of a cost file, \
                           relative to the crate's Cargo.toml";
-            Error::new_spanned(text, format!("{models}; as a file, `{file}`: {problem}"))
+            Error::new_spanned(text, format!("{models}; cannot read `{file}` as a cost file: {problem}"))
         };
         let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
         let path = std::path::Path::new(&root).join(file);
@@ -263,11 +265,11 @@ fn set_cost(costs: &mut NodeCosts, name: &LitStr, value: ParseStream<'_>) -> Res
         }
         other => {
             let known = "leaf, vec, idx, strc, idxbuc, lookup, block, change, byte and weighting";
-            return Err(Error::new_spanned(name, format!("there is no cost `{other}`, but {known}")));
+            return Err(Error::new_spanned(name, format!("`{other}` is not a cost; the costs are {known}")));
         }
     };
     let whole =
-        |error: Error| Error::new(error.span(), format!("`{}` is a whole number, 0 or more", name.value()));
+        |error: Error| Error::new(error.span(), format!("`{}` must be an integer, 0 or more", name.value()));
     *field = value.parse::<LitInt>().and_then(|number| number.base10_parse()).map_err(whole)?;
     Ok(())
 }
@@ -277,7 +279,7 @@ fn weighting(name: &LitStr) -> Result<Weighting> {
         "storage" => Ok(Weighting::Storage),
         "processing" => Ok(Weighting::Processing),
         other => {
-            let problem = format!("the weighting is \"storage\" or \"processing\", not \"{other}\"");
+            let problem = format!("`weighting` must be \"storage\" or \"processing\", not \"{other}\"");
             Err(Error::new_spanned(name, problem))
         }
     }
@@ -295,10 +297,12 @@ mod tests {
         let expected = NodeCosts { vec: 4, strc: 6, lookup: 2, weighting: Weighting::Processing, ..default };
         assert_eq!(cost_file.parse_str(all).unwrap(), expected);
         let message = |text| cost_file.parse_str(text).unwrap_err().to_string();
-        assert!(message(r#"{"vector": 5}"#).starts_with("there is no cost `vector`, but leaf, vec, idx"));
+        assert!(
+            message(r#"{"vector": 5}"#).starts_with("`vector` is not a cost; the costs are leaf, vec, idx")
+        );
         assert!(message(r#"{"weighting": "both"}"#).contains("not \"both\""));
-        assert_eq!(message(r#"{"leaf": -1}"#), "`leaf` is a whole number, 0 or more");
-        assert_eq!(message(r#"{"leaf": 1.5}"#), "`leaf` is a whole number, 0 or more");
+        assert_eq!(message(r#"{"leaf": -1}"#), "`leaf` must be an integer, 0 or more");
+        assert_eq!(message(r#"{"leaf": 1.5}"#), "`leaf` must be an integer, 0 or more");
         assert!(message("[3]").contains("expected curly braces"));
         assert!(message(r#"{"leaf": 3} 4"#).contains("unexpected token"));
     }

@@ -39,7 +39,7 @@ mod valid;
 /// ```text
 /// error: MPI cannot carry the field `name`: a `String` holds the address of its text, which means nothing to
 ///        another process. Use an array of bytes `[u8; N]`, or send the bytes as a message of their own, or
-///        keep the field at home with `#[mpi(skip)]`
+///        exclude the field with `#[mpi(skip)]`
 /// ```
 ///
 /// If a struct of base types, arrays and tuples is `repr(C)`, `repr(C, packed)`, `repr(C, align)` or

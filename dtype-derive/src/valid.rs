@@ -53,8 +53,8 @@ fn check_struct(item: &Input<'_>, fields: &[Field<'_>], errors: &mut Errors) {
             errors.push(Error::new_spanned(
                 field.ty,
                 format!(
-                    "the type of the field `{name}` goes through a module `__dtype`, which is what the \
-                     expansion calls its own: bring the type into scope with `use`, or rename the module"
+                    "the type of the field `{name}` is in a module `__dtype`, a name that the expansion \
+                     uses: bring the type into scope with `use`, or rename the module"
                 ),
             ));
         }
@@ -64,8 +64,9 @@ fn check_struct(item: &Input<'_>, fields: &[Field<'_>], errors: &mut Errors) {
         errors.push(Error::new_spanned(
             ident,
             format!(
-                "rsmpi may make new values of `{ident}` out of what it receives, which would lack the \
-                 fields with `#[mpi(skip)]`: remove either `#[mpi(unsafe_equivalence)]` or `#[mpi(skip)]`"
+                "rsmpi may build values of `{ident}` from received bytes, in which the fields with \
+                 `#[mpi(skip)]` are not initialized: remove either `#[mpi(unsafe_equivalence)]` or \
+                 `#[mpi(skip)]`"
             ),
         ));
     }
@@ -76,8 +77,8 @@ fn check_struct(item: &Input<'_>, fields: &[Field<'_>], errors: &mut Errors) {
         errors.push(Error::new_spanned(
             ident,
             format!(
-                "`{ident}` travels as bytes, all of them, and so cannot leave a field at home: remove \
-                 either `#[mpi(wire = \"bytes\")]` or `#[mpi(skip)]`"
+                "`{ident}` is sent as all of its bytes, so no field can be excluded: remove either \
+                 `#[mpi(wire = \"bytes\")]` or `#[mpi(skip)]`"
             ),
         ));
     }
@@ -85,8 +86,8 @@ fn check_struct(item: &Input<'_>, fields: &[Field<'_>], errors: &mut Errors) {
         errors.push(Error::new_spanned(
             ident,
             format!(
-                "`{ident}` cannot travel as bytes: without `#[repr(C)]` another program may lay it out in \
-                 another way. Put `#[repr(C)]` on it, or remove `#[mpi(wire = \"bytes\")]`"
+                "`{ident}` cannot be sent as bytes: without `#[repr(C)]` its layout may differ between \
+                 programs. Add `#[repr(C)]`, or remove `#[mpi(wire = \"bytes\")]`"
             ),
         ));
     }
@@ -97,21 +98,20 @@ fn check_enum(data: &DataEnum, item: &Input<'_>, errors: &mut Errors) {
     let mut refuse = |message: String| errors.push(Error::new(at, message));
     if data.variants.iter().any(|variant| !variant.fields.is_empty()) {
         refuse(format!(
-            "MPI cannot carry the enum `{ident}`: which of its fields hold data differs from value to \
-             value, and an MPI datatype is the same for all. Send a struct with a tag and the fields of all \
-             variants"
+            "MPI cannot carry the enum `{ident}`: its values hold different fields, but an MPI datatype is \
+             the same for all values. Send a struct with a tag and the fields of all variants"
         ));
     } else if data.variants.is_empty() {
         refuse(format!("MPI cannot carry the enum `{ident}`: it has no variants, and so no values to send"));
     } else {
         match &item.repr.integer {
             None => refuse(format!(
-                "MPI cannot carry the enum `{ident}` as it is: the compiler may make it any integer type. \
-                 Say which one travels, with `#[repr(u8)]` or another integer type"
+                "MPI cannot carry the enum `{ident}`: its integer type is not fixed. Fix it with \
+                 `#[repr(u8)]` or another integer type"
             )),
             Some(integer) if integer == "i128" || integer == "u128" => refuse(format!(
-                "MPI cannot carry the enum `{ident}`: `{integer}` has no MPI datatype. Take a smaller \
-                 integer type, such as `#[repr(u64)]`"
+                "MPI cannot carry the enum `{ident}`: `{integer}` has no MPI datatype. Use a smaller integer \
+                 type, such as `#[repr(u64)]`"
             )),
             Some(_) => {}
         }
@@ -121,19 +121,19 @@ fn check_enum(data: &DataEnum, item: &Input<'_>, errors: &mut Errors) {
     let is_explicit = data.variants.iter().any(|variant| variant.discriminant.is_some());
     if is_explicit && data.variants.iter().any(|variant| !matches!(variant.fields, Fields::Unit)) {
         refuse(format!(
-            "the enum `{ident}` has variants with discriminants and variants with brackets, whose integers \
-             Rust does not tell: write `A` instead of `A()` or `A {{}}`"
+            "the enum `{ident}` has explicit discriminants and variants with brackets, so Rust cannot cast \
+             it to an integer: write `A` instead of `A()` or `A {{}}`"
         ));
     }
     if item.repr.align.is_some() {
         refuse(format!(
-            "the enum `{ident}` is a single integer, and `align` puts padding behind it: remove `align`, or \
-             put the enum in a struct that has it"
+            "`align` adds padding to the enum `{ident}`, which must be a single integer: remove `align`, or \
+             put the enum in a struct with `align`"
         ));
     }
     if item.attributes.bytes || item.attributes.memory_order {
         refuse(format!(
-            "the enum `{ident}` is a single integer: `wire` and `order` of `#[mpi(...)]` mean nothing on it"
+            "the enum `{ident}` is a single integer: remove `wire` and `order` from `#[mpi(...)]`"
         ));
     }
 }
@@ -149,7 +149,7 @@ fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
         let sized =
             !matches!(ty, Type::Slice(_) | Type::TraitObject(_) | Type::ImplTrait(_) | Type::Never(_))
                 && what != "a `str`";
-        let skip = if sized { ", or keep the field at home with `#[mpi(skip)]`" } else { "" };
+        let skip = if sized { ", or exclude the field with `#[mpi(skip)]`" } else { "" };
         errors.push(Error::new_spanned(
             ty,
             format!("MPI cannot carry the field `{field}`: {what} {why}. {instead}{skip}"),
@@ -198,13 +198,13 @@ fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
                 }
                 "Option" if generic => refuse(
                     "an `Option`",
-                    "has no data where it is `None`, and an MPI datatype is the same for every value",
-                    "Hold the value and a `bool` that says whether it counts",
+                    "holds no value if it is `None`, but an MPI datatype is the same for all values",
+                    "Hold the value and a `bool` that says if the value is present",
                 ),
                 "MaybeUninit" if generic => refuse(
                     "a `MaybeUninit`",
-                    "may hold no value, and MPI reads what it sends",
-                    "Use the type itself, with a value from the start",
+                    "may be uninitialized, and MPI reads every byte that it sends",
+                    "Use the type itself, initialized",
                 ),
                 "Cell" | "RefCell" | "UnsafeCell" | "OnceCell" | "OnceLock" | "LazyCell" | "LazyLock"
                 | "Mutex" | "RwLock"

@@ -80,7 +80,7 @@ impl Policy {
         let mean = bytes.checked_div(stretches(tree).map_or(1, Stretches::in_a_circle)).unwrap_or(0);
         let most = if is_received { 160 } else { 80 };
         if mean > most {
-            return Err("runs of one type, which the library copies as fast".to_owned());
+            return Err("runs of one type, which the library copies equally fast".to_owned());
         }
         Ok(Self::from(LEAST))
     }
@@ -112,7 +112,7 @@ impl Limits for OpenMpi {
         match block {
             0..=16 if has_fast_loops(tree) => Ok(Policy::of(1 << 10..(2 << 10) + 1)),
             17.. if has_fast_loops(tree) => {
-                Err("blocks at equal distances, which the library copies as fast".to_owned())
+                Err("blocks at equal distances, which the library copies equally fast".to_owned())
             }
             0..=16 => Ok(Policy::of(1 << 10..most)),
             17..=32 => Ok(Policy::of(2 << 10..most)),
@@ -150,7 +150,7 @@ fn has_fast_loops(tree: &TypeTree) -> bool {
 impl Limits for Mpich {
     fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
         let block = mean_block(plan);
-        if block >= SOME {
+        if block >= LONG {
             return Err(of_long_blocks(tree, plan));
         }
         let least = if block < plan.packed_size() { LEAST } else { LEAST.max(plan.packed_size() + 1) };
@@ -166,9 +166,9 @@ impl Limits for Mpich {
         Ok(Policy([few, ((8 << 10) + 1, most)]))
     }
 
-    /// The library is slow at all lengths below [`SOME`].
+    /// The library is slow at all lengths below [`LONG`].
     fn of_packing(_: &TypeTree, plan: &Plan) -> Policy {
-        if mean_block(plan) < SOME { Policy::from(LEAST) } else { Policy::NONE }
+        if mean_block(plan) < LONG { Policy::from(LEAST) } else { Policy::NONE }
     }
 
     fn of_window(tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Policy {
@@ -199,9 +199,9 @@ fn of_short_blocks(plan: &Plan, least: usize, goes: bool) -> Policy {
 
 /// Returns the reason why messages of one block or of long blocks are not packed.
 fn of_long_blocks(tree: &TypeTree, plan: &Plan) -> String {
-    let is_one_block = is_block(tree) && mean_block(plan) >= plan.packed_size().min(SOME);
+    let is_one_block = is_block(tree) && mean_block(plan) >= plan.packed_size().min(LONG);
     let blocks = if is_one_block { "one block" } else { "long blocks" };
-    format!("{blocks}, which the library copies as fast")
+    format!("{blocks}, which the library copies equally fast")
 }
 
 /// The number of bytes that stay in the cache from one side's copy to the other's.
@@ -218,13 +218,13 @@ fn touched(tree: &TypeTree, block: usize) -> usize {
 }
 
 /// The length in bytes from which a block is long for every library.
-const SOME: usize = 64 << 10;
+const LONG: usize = 64 << 10;
 
 /// Returns the mean length of a contiguous block in bytes. Elements that touch form one block, of at least
-/// `SOME` bytes.
+/// `LONG` bytes.
 fn mean_block(plan: &Plan) -> usize {
     match (plan.packed_size(), plan.blocks()) {
-        (size, 1) if plan.extent() == size as isize => size.max(SOME),
+        (size, 1) if plan.extent() == size as isize => size.max(LONG),
         (size, blocks) => size.checked_div(blocks).unwrap_or(usize::MAX),
     }
 }

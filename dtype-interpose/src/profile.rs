@@ -88,14 +88,14 @@ impl Stays {
     /// The reasons as a report shows them, in the order of the variants.
     const TEXTS: [&str; 9] = [
         "its layout",
-        "too small to gain",
+        "too small to gain from packing",
         "more than 2 GiB",
-        "the library is as fast at this size",
-        "a rank is not known to have this library (DTYPE_PEERS=all says that all have)",
-        "DTYPE_DENY or DTYPE_ALLOW has it so",
+        "the library is equally fast at this size",
+        "a rank may run without this library (DTYPE_PEERS=all declares that all ranks have it)",
+        "excluded by DTYPE_DENY or DTYPE_ALLOW",
         "another tool completes the call",
         "its buffer is at address 0",
-        "the target's datatype is of another size",
+        "the origin and target datatypes have different sizes",
     ];
 }
 

@@ -479,7 +479,7 @@ fn the_example_in_c_goes_packed_unless_it_must_not() {
     assert!(usage.samples.bytes > 0 && usage.samples.library > 0.0 && usage.seconds > 0.0);
     assert!(usage.layout.as_ref().is_some_and(|layout| layout.least.is_some()));
     let [messages, packed] = counted(&structs, &[]);
-    assert_eq!(messages, packed, "all go packed");
+    assert_eq!(messages, packed, "all are packed");
     assert_eq!(messages, 800, "200 rounds of two ranks, that send and receive");
     let with = |name, value: &str| counted(&structs, &[(name, value.into())]);
     assert_eq!(with("DTYPE_INTERPOSE", "report"), [800, 0]);
@@ -492,14 +492,14 @@ fn the_example_in_c_goes_packed_unless_it_must_not() {
     assert_eq!(with("DTYPE_ALLOW", "MPI_Bcast,MPI_I*"), [800, 0]);
     // Only the sends are forwarded unchanged; the receives are packed on every library.
     assert_eq!(with("DTYPE_DENY", "MPI_Send"), [800, 400]);
-    let denied = [("DTYPE_DENY or DTYPE_ALLOW has it so".to_owned(), 400)];
+    let denied = [("excluded by DTYPE_DENY or DTYPE_ALLOW".to_owned(), 400)];
     assert_eq!(reasons(&structs, "DTYPE_DENY", "MPI_Send"), denied);
     assert_eq!(with("DTYPE_PEERS", "all"), [800, 800]);
     // On MPICH, a rank that denies receives is no peer, so no structs are packed.
     let is_mpich = report.library.starts_with("MPICH");
     assert_eq!(with("DTYPE_DENY", "MPI_Recv,MPI_I*"), [800, if is_mpich { 0 } else { 400 }]);
     assert_eq!(with("DTYPE_PEERS", "none"), [800, if is_mpich { 400 } else { 800 }]);
-    let peers = "a rank is not known to have this library (DTYPE_PEERS=all says that all have)";
+    let peers = "a rank may run without this library (DTYPE_PEERS=all declares that all ranks have it)";
     let expected = if is_mpich { vec![(peers.to_owned(), 400)] } else { Vec::new() };
     assert_eq!(reasons(&structs, "DTYPE_PEERS", "none"), expected);
 }
@@ -559,10 +559,10 @@ fn many_sizes_from_one_place_are_one_row_of_a_report() {
         let layout = row.layout.as_ref().unwrap_or_else(|| panic!("{function}: no layout"));
         assert_eq!(layout.tree.measure().unwrap().size, range[1], "{function}: the largest");
     }
-    let one_block = [("one block, which the library copies as fast".to_owned(), 1200)];
+    let one_block = [("one block, which the library copies equally fast".to_owned(), 1200)];
     assert_eq!(row("blocks").reasons, one_block.into());
     // One to five times eight structs of 11 bytes are less than 512 bytes.
-    let small = row("structs").reasons.get("too small to gain");
+    let small = row("structs").reasons.get("too small to gain from packing");
     assert!(small.is_some_and(|small| *small >= 5 * 20), "{:?}", row("structs").reasons);
 }
 
@@ -677,7 +677,7 @@ fn threads_send_and_receive_at_the_same_time() {
         assert_eq!(output.matches("600 of 600 messages").count(), 2, "{preloaded:?}: {output}");
     }
     let [messages, packed] = counted(&threads, &[]);
-    assert!(messages == 2400 && packed > 1200, "{packed} of {messages} went packed");
+    assert!(messages == 2400 && packed > 1200, "{packed} of {messages} were packed");
 }
 
 /// Checks that data is there after a thread's flush, even while another thread is flushing the window.
@@ -722,5 +722,5 @@ fn with_another_library_a_program_ends_and_says_why() {
     command.arg(format!("LD_PRELOAD={}", library().display())).arg(program);
     let finished = launch::run(&mut command, Duration::from_mins(1)).unwrap();
     assert!(finished.status.is_some_and(|status| !status.success()), "{}", finished.output);
-    assert!(finished.output.contains("Preload the one for"), "{}", finished.output);
+    assert!(finished.output.contains("Preload the library built for"), "{}", finished.output);
 }

@@ -112,7 +112,7 @@ impl Steps {
         }
         let missing = || Error::Datatype {
             name: base.mpi_name().to_owned(),
-            reason: "this MPI library does not have it",
+            reason: "this MPI library does not have this datatype",
         };
         let handle = predefined(base).ok_or_else(missing)?;
         // SAFETY: MPI is usable, and the datatype predefined.

@@ -89,7 +89,7 @@ pub enum Error {
     },
     /// A [`Transpack`](crate::pack::Transpack) was used with other plans, or other numbers of copies, than
     /// those that it was made for.
-    #[error("this `Transpack` was made for other plans, or for other numbers of copies: make one for these")]
+    #[error("this `Transpack` was built for other plans or counts: build one for these plans and counts")]
     Plan,
     /// A segment given to an [`Unpacker`](crate::pack::Unpacker) does not have the checksum that its sender
     /// computed. Nothing of the segment has been written. (Messages on the segments wire have no checksums.)
@@ -134,8 +134,8 @@ pub enum Error {
     Overlap,
     /// Two parts of one source overlap, and at least one of them is to be written.
     #[error(
-        "layout {write} of those to be written and layout {other} of those {} overlap: receive into one \
-         after the other, or into separate memory",
+        "layout {write} to be written and layout {other} {} overlap: receive into one after the other, or \
+         into separate memory",
         if *is_read { "to be read" } else { "to be written" }
     )]
     Meet {
@@ -148,20 +148,20 @@ pub enum Error {
     },
     /// MPI has not been initialized.
     #[error(
-        "MPI is not initialized: call `mpi::initialize()` before an MPI datatype is used, or `in_session` \
-         in a program of sessions"
+        "MPI is not initialized: call `mpi::initialize()` before using MPI datatypes, or `in_session` in a \
+         program with MPI sessions"
     )]
     NotInitialized,
     /// MPI has been finalized, so its datatypes are gone; or `in_session` has returned.
     #[error(
-        "MPI datatypes cannot be used any more: MPI is finalized, as when the `Universe` is dropped, or \
-         `in_session` has returned, which a program can run once"
+        "MPI datatypes cannot be used after MPI is finalized: the `Universe` was dropped, or `in_session`, \
+         which a program can call only once, has returned"
     )]
     Finalized,
     /// MPI was initialized for calls from the main thread only, and another thread called it.
     #[error(
-        "MPI was initialized for calls from one thread, and this is another one: call from the thread that \
-         has initialized it, or use `mpi::initialize_with_threading(mpi::Threading::Multiple)`"
+        "MPI was initialized for calls from one thread, but another thread made this call: call from the \
+         thread that initialized MPI, or use `mpi::initialize_with_threading(mpi::Threading::Multiple)`"
     )]
     Thread,
     /// A tag is out of range.
@@ -194,8 +194,8 @@ pub enum Error {
         "the message{} has {}{expected} packed bytes: sender and receiver must have the same number of \
          values",
         sender(*from),
-        found.map_or("more than what it is received into, which has ".to_owned(), |found| {
-            format!("{found} packed bytes, but what it is received into has ")
+        found.map_or("more than its destination, which has ".to_owned(), |found| {
+            format!("{found} packed bytes, but its destination has ")
         })
     )]
     Fit {
@@ -210,8 +210,8 @@ pub enum Error {
     /// A message holds other base types than its destination. Nothing has been written. (The check needs
     /// `DTYPE_CHECK=1`, and between two ranks a communicator with [`wire::attach`](crate::wire::attach()).)
     #[error(
-        "{} from rank {rank} holds {found}, but what it is received into holds {expected}: sender and \
-         receiver must have the same base types in the same order",
+        "{} from rank {rank} holds {found}, but its destination holds {expected}: sender and receiver must \
+         have the same base types in the same order",
         tag.map_or("the part".to_owned(), |tag| format!("the message with tag {tag}"))
     )]
     Mismatch {
@@ -237,7 +237,7 @@ pub enum Error {
     },
     /// A message on the segments wire is not a segment of the expected message. Part of the destination may
     /// have been written.
-    #[error("rank {rank} sent something else than a segment of this message: {reason}")]
+    #[error("rank {rank} sent a message that is not a segment of this one: {reason}")]
     Segment {
         /// The rank that sent the message.
         rank: i32,
@@ -246,8 +246,8 @@ pub enum Error {
     },
     /// Messages or values cannot be divided among all ranks.
     #[error(
-        "there are {found} {what}, but the communicator has {ranks} ranks: each must have one message, or an \
-         equal part of whole values; an array is one value, so pass a slice of it (`&values[..]`)"
+        "{found} {what} cannot be divided among {ranks} ranks: each rank must have one message, or an equal \
+         number of whole values; an array is one value, so pass a slice of it (`&values[..]`)"
     )]
     Parts {
         /// The name of the items that are divided, such as `packed bytes`.
@@ -287,8 +287,8 @@ pub enum Error {
     },
     /// A base type can be packed only in the representation of this machine.
     #[error(
-        "{base} can only be packed as this machine stores it: in another representation its bits would mean \
-         something else"
+        "{base} can only be packed in the representation of this machine: its bits have another meaning in \
+         other representations"
     )]
     Representation {
         /// The base type.
@@ -309,8 +309,9 @@ pub enum Error {
     /// The MPI library has built another datatype than the requested one, as Open MPI does if counts
     /// overflow. The datatype is not used.
     #[error(
-        "asked for a datatype of {asked_size} bytes of data, in bytes {} to {} of memory, {library} has \
-         built one of {built_size}, in bytes {} to {}: divide the message, or use another library",
+        "the requested datatype has {asked_size} bytes of data in bytes {} to {} of memory, but {library} \
+         built one with {built_size} bytes of data in bytes {} to {}: divide the message, or use another MPI \
+         library",
         asked_range.0, asked_range.1, built_range.0, built_range.1
     )]
     Construction {

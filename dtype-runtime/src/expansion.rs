@@ -56,7 +56,7 @@ impl Runtime {
     /// In constant evaluation, if the sizes of the enum and the integer differ. The derive refuses such
     /// enums.
     pub const fn facts_of_enum<T: MpiDatatype, I: MpiDatatype>() -> Facts {
-        assert!(size_of::<T>() == size_of::<I>(), "an enum is as large as its integer");
+        assert!(size_of::<T>() == size_of::<I>(), "an enum must have the size of its integer");
         Facts { any_pattern: false, receivable: T::VOUCHED, ..I::FACTS }
     }
 

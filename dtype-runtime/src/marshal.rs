@@ -82,11 +82,11 @@ pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
     let Marshalled { version, lower_bound, extent, nodes } = marshalled;
     if version != VERSION {
         return Err(refused(&format!(
-            "they are of version {version}, and this program reads version {VERSION}"
+            "their version is {version}, but this program reads version {VERSION}"
         )));
     }
     if !rest.is_empty() {
-        return Err(refused(&format!("{} bytes follow the last one", rest.len())));
+        return Err(refused(&format!("{} bytes follow the description", rest.len())));
     }
     // The trees without a parent so far, and the depth of each.
     let mut trees: Vec<(TypeTree, usize)> = Vec::new();
@@ -108,7 +108,8 @@ pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
         let tree = match node {
             Node::Leaf(base) => {
                 let known = BaseType::all().nth(base.into());
-                TypeTree::Leaf(known.ok_or_else(|| refused(&format!("there is no base type {base}")))?)
+                let unknown = || refused(&format!("{base} is not the number of a base type"));
+                TypeTree::Leaf(known.ok_or_else(unknown)?)
             }
             Node::Vector { count, stride } => TypeTree::vector(count, stride, child()),
             Node::Index { displacements } => TypeTree::index(displacements, child()),
@@ -123,7 +124,7 @@ pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
         trees.push((tree, level));
     }
     let (Some((tree, _)), true) = (trees.pop(), trees.is_empty()) else {
-        return Err(refused(&"they do not tell of one tree"));
+        return Err(refused(&"the nodes do not form a single tree"));
     };
     tree.measure()?;
     Ok((tree, Bounds { lower_bound, extent }))
@@ -150,7 +151,7 @@ fn write(tree: &TypeTree, levels: usize, nodes: &mut Vec<Node>) -> Result<(), Er
 }
 
 fn too_deep() -> Error {
-    refused(&format!("the tree is nested more than {MOST_LEVELS} deep"))
+    refused(&format!("the tree has more than {MOST_LEVELS} levels"))
 }
 
 fn refused(reason: &dyn std::fmt::Display) -> Error {

@@ -350,24 +350,24 @@ fn bounds_beyond_the_array_are_errors_in_the_words_of_the_compiler() {
     for (found, expected) in [
         (
             text(layout!(f64[n][m] => [far, ..])),
-            "index 8 is out of bounds: dimension 0 has length 8, so it can be -8 to 7",
+            "index 8 is out of bounds: dimension 0 has length 8, so valid values are -8 to 7",
         ),
         (
             text(layout!(f64[n][m] => [-9 * n as i32 / 8, ..])),
-            "index -9 is out of bounds: dimension 0 has length 8, so it can be -8 to 7",
+            "index -9 is out of bounds: dimension 0 has length 8, so valid values are -8 to 7",
         ),
         (
             text(layout!(f64[n][m] => [.., m + 1..])),
-            "range start 101 is out of bounds: dimension 1 has length 100, so it can be -100 to 100",
+            "range start 101 is out of bounds: dimension 1 has length 100, so valid values are -100 to 100",
         ),
         (
             text(layout!(f64[n][m] => [.., ..=m])),
-            "range end 100 is out of bounds: dimension 1 has length 100, so it can be -100 to 99",
+            "range end 100 is out of bounds: dimension 1 has length 100, so valid values are -100 to 99",
         ),
         (
             text(layout!(f64[n][m] => [5..n - 4, ..])),
-            "the range of dimension 0 starts at index 5 and ends before index 4; with a negative step, too, \
-             the smaller bound comes first",
+            "the range of dimension 0 starts at index 5 and ends before index 4; the smaller bound comes \
+             first, also with a negative step",
         ),
         (
             text(layout!(f64[n][m] => [..;n - 8, ..])),
@@ -383,16 +383,18 @@ fn bounds_beyond_the_array_are_errors_in_the_words_of_the_compiler() {
         ),
         (
             text(layout!(f64[n << 40][m << 40] => [0, ..])),
-            "the array, or what is selected of it, takes more than 9223372036854775743 bytes, which is more \
-             than memory can hold",
+            "the array, or the selected part of it, takes more than 9223372036854775743 bytes, the limit of \
+             an array in memory",
         ),
         (
             text(layout!(f64[n][m] => [{[0, 7, 8]}, ..])),
-            "entry 2 of the index list is 8, out of bounds: dimension 0 has length 8, so it can be 0 to 7",
+            "entry 2 of the index list is 8, out of bounds: dimension 0 has length 8, so valid values are 0 \
+             to 7",
         ),
         (
             text(layout!(f64[n][m] => [{vec![3, -1]}, ..])),
-            "entry 1 of the index list is -1, out of bounds: dimension 0 has length 8, so it can be 0 to 7",
+            "entry 1 of the index list is -1, out of bounds: dimension 0 has length 8, so valid values are 0 \
+             to 7",
         ),
     ] {
         assert_eq!(found, expected);
@@ -447,10 +449,7 @@ fn absurd_sizes_are_errors_and_take_no_memory() {
     assert_eq!(length, "the length of dimension 0 is -1; it must be between 0 and 9223372036854775743");
     // A `main` that returns this error prints this text.
     assert_eq!(format!("{too_many:?}"), format!("Selection: {too_many}"));
-    assert_eq!(
-        too_many.to_string(),
-        "the layout has more than 4194304 pieces, the most that one can have; send it in parts"
-    );
+    assert_eq!(too_many.to_string(), "the layout has more than 4194304 pieces, the limit; send it in parts");
 }
 
 #[test]
@@ -471,11 +470,7 @@ fn parts_that_are_read_and_written_at_once_do_not_overlap() {
     };
     let error = split(&mut cells, &[row(1), column(0)], &[column(1), column(0)]).unwrap_err();
     assert_eq!(error, Error::Meet { write: 0, other: 0, is_read: true });
-    assert!(
-        error
-            .to_string()
-            .starts_with("layout 0 of those to be written and layout 0 of those to be read overlap")
-    );
+    assert!(error.to_string().starts_with("layout 0 to be written and layout 0 to be read overlap"));
     let error = split(&mut cells, &[column(5)], &[column(1), row(1)]).unwrap_err();
     assert_eq!(error, Error::Meet { write: 1, other: 0, is_read: false });
     let twice = split(&mut cells, &[] as &[DynamicLayout<u8, 2>], &[listed(&[1, 2, 1])]).unwrap_err();
@@ -625,7 +620,7 @@ fn an_index_list_of_a_regular_grid_becomes_vectors_and_says_so() {
 fn explaining_shows_the_cells_beside_the_tree() {
     assert_eq!(
         layout!(f64[9][10] => [.., 1] + [2, ..]).explain(),
-        "19 values of an array [9][10], 152 bytes; cost 25, the least there is\nsolved at macro \
+        "19 values of an array [9][10], 152 bytes; cost 25, the least cost\nsolved at macro \
          expansion\n\n· ■ · · · · · · · ·   strc 2\n· ■ · · · · · · · ·   ├─ @ 0: vec 9, stride 80\n■ 2 ■ ■ \
          ■ ■ ■ ■ ■ ■   │  └─ f64\n· ■ · · · · · · · ·   └─ @ 152: vec 10, stride 8\n· ■ · · · · · · · ·      \
          └─ f64\n· ■ · · · · · · · ·\n· ■ · · · · · · · ·\n· ■ · · · · · · · ·\n· ■ · · · · · · · ·\n\nt0 = \
@@ -744,10 +739,13 @@ fn ready_made_layouts_say_which_parameter_is_wrong() {
     };
     use Distribution::{Block, Cyclic, None};
     for (found, expected) in [
-        (subarray([9, 6], [0, 0]), "Subarray: subsizes[1] is 6, but must be 5 at most, as long as the array"),
+        (
+            subarray([9, 6], [0, 0]),
+            "Subarray: subsizes[1] is 6, but must be 5 at most, the length of the array",
+        ),
         (
             subarray([3, 5], [7, 0]),
-            "Subarray: starts[0] is 7, but must be 6 at most, so that 3 elements of 9 follow",
+            "Subarray: starts[0] is 7, but must be 6 at most, so that 3 of the 9 elements follow",
         ),
         (
             darray(6, [Block(Option::None); 2], [2, 3]),
@@ -773,8 +771,8 @@ fn ready_made_layouts_say_which_parameter_is_wrong() {
         ),
         (
             Halo { sizes: [9, 5], width: 2, order }.exchange([0, 1]).map(|exchange| exchange.send),
-            "Halo: width is 2, but must be 1 at most: sizes[1] is 5, and holds ghost cells on both sides \
-             and at least as many cells between them as are on one",
+            "Halo: width is 2, but must be 1 at most: sizes[1] is 5, and must hold the ghost cells of both \
+             sides and at least as many inner cells as one side has ghost cells",
         ),
         (
             Halo { sizes: [9, 5], width: 1, order }.exchange([0, 2]).map(|exchange| exchange.send),

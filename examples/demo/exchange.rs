@@ -22,7 +22,7 @@ pub fn ring(world: &SimpleCommunicator) {
     });
     report(
         world,
-        &format!("{PARTICLES} particles and 100 cells went round the ring of {} ranks", world.size()),
+        &format!("{PARTICLES} particles and 100 cells went around the ring of {} ranks", world.size()),
     );
 }
 
@@ -115,7 +115,7 @@ pub fn sub_blocks(world: &SimpleCommunicator) {
             }
         }
     }
-    report(world, "a column, a block and a face were exchanged; all other values are as they were");
+    report(world, "a column, a block and a face were exchanged; all other values are unchanged");
 }
 
 /// Prints the text on rank 0 once all ranks have arrived here, and so have finished their checks.

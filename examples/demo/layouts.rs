@@ -76,7 +76,7 @@ impl Description<'_> {
     fn print(&self) {
         let least = match self.optimality {
             Optimality::Proven => "proven least",
-            Optimality::UpperBound => "the least found",
+            Optimality::UpperBound => "an upper bound",
         };
         println!("{}", self.title);
         println!("  type map      {}", self.type_map);

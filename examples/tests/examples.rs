@@ -41,7 +41,7 @@ fn explain_draws_the_triangle() {
 #[cfg(feature = "mpi")]
 #[test]
 fn ring_brings_the_particles_home() {
-    on_ranks(4, env!("CARGO_BIN_EXE_ring"), "1000 particles came home to each of 4 ranks");
+    on_ranks(4, env!("CARGO_BIN_EXE_ring"), "1000 particles returned to each of 4 ranks");
 }
 
 #[cfg(feature = "mpi")]

@@ -221,9 +221,9 @@ fn table_file(name: &str, text: &str) -> PathBuf {
 fn a_table_of_wires_that_cannot_be_used_is_an_error_that_says_why() {
     let broken = table_file("broken", "mpich-4 strided 8 64 typed\nmpich-4 strided 8 64 quickly\n");
     for (file, says) in [
-        (broken.as_path(), "line 2: `quickly` stands where `typed` or `packed` is expected"),
+        (broken.as_path(), "line 2: expected `typed` or `packed`, found `quickly`"),
         (Path::new("/no/such/file"), "No such file"),
-        (Path::new("/dev/zero"), "which no table has"),
+        (Path::new("/dev/zero"), "the limit of a table"),
     ] {
         let finished = run(scenario("wires-table", 1).env("DTYPE_WIRES", file));
         assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
@@ -345,7 +345,7 @@ fn checked_messages_say_what_they_hold() {
     checked("matching-threads", 2);
     let finished = run(scenario("wires-contiguous", 2).env("DTYPE_CHECK", "1"));
     assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
-    assert_eq!(finished.output.matches("must call `wire::attach").count(), 1, "{}", finished.output);
+    assert_eq!(finished.output.matches("must first call `wire::attach").count(), 1, "{}", finished.output);
 }
 
 #[test]
@@ -404,7 +404,7 @@ fn passes_in_memory(scenario: &str, gibibytes: u64) {
     let available = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kibibytes = available.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
     if kibibytes.is_none_or(|available| available < gibibytes << 20) {
-        println!("not run: there are not {gibibytes} GiB of memory");
+        println!("not run: the machine has less than {gibibytes} GiB of memory");
         return;
     }
     passes(scenario, 2);

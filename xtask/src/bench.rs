@@ -88,9 +88,9 @@ impl Guidelines {
 pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
     let Options { name, quick, json, record, wires, seed, guidelines } = options;
     let has_table = wires.is_none() || matches!(name, Name::Pingpong);
-    ensure!(has_table, "only `pingpong` finds out what `--wires` writes");
+    ensure!(has_table, "only `pingpong` takes `--wires`");
     let is_drawn = seed.is_none() || matches!(name, Name::Pack | Name::Interpose);
-    ensure!(is_drawn, "only `pack` and `interpose` measure layouts that are drawn with a `--seed`");
+    ensure!(is_drawn, "only `pack` and `interpose` take `--seed`");
     let sh = Shell::new()?;
     let is_of_guidelines = matches!(name, Name::Guidelines);
     ensure!(
@@ -99,7 +99,7 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
     );
     ensure!(
         !(is_of_guidelines && json),
-        "`guidelines` writes a report, with its numbers beside it: see `--report`"
+        "`guidelines` does not take `--json`: it writes its numbers beside its report (`--report`)"
     );
     let wires = wires.map(|file| called_from.join(file));
     let _seed = seed.map(|seed| sh.push_env("DTYPE_LAYOUTS_SEED", seed.to_string()));
@@ -136,7 +136,7 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
                 }
             }
             Err(error) => {
-                eprintln!("No MPI here: {error:#}\n\nThese are the peers that need none.\n");
+                eprintln!("MPI was not found: {error:#}\n\nOnly the peers that need no MPI are measured.\n");
                 run("bench-pack", &[], &[])?;
             }
         },
@@ -263,7 +263,8 @@ fn own_folder(sh: &Shell, baseline: Option<&Path>) -> Result<PathBuf> {
     let folder = sh.current_dir().join("target/guidelines");
     ensure!(
         baseline.is_none_or(|baseline| !baseline.starts_with(&folder)),
-        "target/guidelines is emptied: `--report` names another folder, or move the baseline"
+        "target/guidelines is emptied before each run: give another folder with `--report`, or move the \
+         baseline"
     );
     sh.remove_path(&folder)?;
     Ok(folder)

@@ -13,7 +13,8 @@ pub(crate) fn run(choice: Libraries) -> Result<()> {
     let libraries = match mpi::set_up(&sh, choice) {
         Ok(libraries) => libraries,
         Err(error) => {
-            eprintln!("No MPI here: {error:#}\n\nThis is the part of the demo that needs none.\n");
+            let part = "Only the part of the demo that needs no MPI is run.";
+            eprintln!("MPI was not found: {error:#}\n\n{part}\n");
             let package = ["--package", "dtype-examples", "--no-default-features", "--bin", "demo"];
             cmd!(sh, "cargo run --quiet --release {package...}").run()?;
             return Ok(());
@@ -39,8 +40,8 @@ pub(crate) fn run(choice: Libraries) -> Result<()> {
 fn preloaded(sh: &Shell, library: &Library) -> Result<()> {
     let preloaded = interpose::build(sh, library)?;
     let program = interpose::in_c(sh, library)?;
-    println!("\n{}: {}, a program in C that knows nothing of us", library.version, program.name);
-    for (how, preloaded) in [("as it is", None), ("preloaded", Some(&*preloaded))] {
+    println!("\n{}: {}, a C program that does not use these crates", library.version, program.name);
+    for (how, preloaded) in [("without", None), ("preloaded", Some(&*preloaded))] {
         print!("  {how:10} {}", program.run(library, preloaded)?);
     }
     println!();

@@ -34,7 +34,7 @@ pub(crate) fn faults(root: &Path, document: &Path, subcommands: &[String]) -> Re
                 fault(format!("there is no {path}"));
             }
             if let Some(command) = unknown_command(span, subcommands) {
-                fault(format!("`{command}` is no command"));
+                fault(format!("`{command}` is not a command"));
             }
         }
     }

@@ -21,7 +21,7 @@ pub(crate) fn run(choice: Libraries) -> Result<()> {
         let (mpiexec, preload) = (&library.mpiexec, format!("LD_PRELOAD={}", preloaded.display()));
         println!("  {path}{mpiexec} -n 2 env {preload} ./program");
     }
-    println!("\nIt changes nothing but time. DTYPE_REPORT=FILE has it say what it did.");
+    println!("\nThe library changes only the times of a program. With DTYPE_REPORT=FILE it writes a report.");
     Ok(())
 }
 
@@ -82,7 +82,7 @@ impl Program {
 pub(crate) fn compare(sh: &Shell, library: &Library, preloaded: &Path) -> Result<()> {
     /// The number of runs of each example.
     const RUNS: usize = 5;
-    println!("\nWhole programs on {}, as they are and preloaded:", library.version);
+    println!("\nWhole programs on {}, without and with the preloaded library:", library.version);
     for program in [in_c(sh, library)?].into_iter().chain(in_others(sh, library)?) {
         let mut times = [const { Vec::new() }; 2];
         for _ in 0..RUNS {
@@ -90,7 +90,7 @@ pub(crate) fn compare(sh: &Shell, library: &Library, preloaded: &Path) -> Result
                 let said = program.run(library, preloaded)?;
                 let time = said.split_once(": ").and_then(|(_, time)| time.split_once(" us"));
                 let time = time.and_then(|(time, _)| time.parse::<f64>().ok());
-                times.push(time.with_context(|| format!("{} says no time: {said}", program.name))?);
+                times.push(time.with_context(|| format!("{} prints no time: {said}", program.name))?);
             }
         }
         let [before, after] = times.map(|mut times| {

@@ -105,7 +105,7 @@ pub(crate) fn set_up(sh: &Shell, choice: Libraries) -> Result<Vec<Library>> {
     match install(sh, &missing) {
         // One library is enough if the user did not choose one.
         Err(error) if choice == Libraries::All && !before.is_empty() && has_libclang() => {
-            eprintln!("{error:#}\n\nGoing on with what is there.\n");
+            eprintln!("{error:#}\n\nThe MPI libraries that were found are used.\n");
             Ok(before)
         }
         Err(error) => Err(error),
@@ -190,7 +190,7 @@ fn install_wheel(sh: &Shell, wheel: &str, option: &str, folder: &Path) -> Option
     let options =
         ["--no-deps", "--ignore-installed", "--no-warn-script-location", "--root-user-action=ignore"];
     let install = cmd!(sh, "python3 -m pip install --quiet {options...} {option} {folder} {wheel}");
-    install.quiet().run().map_err(|error| eprintln!("{error}\nGoing on without it.")).ok()
+    install.quiet().run().map_err(|error| eprintln!("{error}\nThe run continues without it.")).ok()
 }
 
 /// Returns `true` if the build of rsmpi will find libclang. Its bindgen searches in the same way, and loads
@@ -223,8 +223,8 @@ pub(crate) fn install(sh: &Shell, packages: &[&str]) -> Result<()> {
             |(_, command)| command,
         );
         bail!(
-            "missing (by their Debian names): {}. This is installed for you on Debian only. Here, do it \
-             yourself and run this again:\n\n  {command}",
+            "missing (Debian package names): {}. Only on Debian are packages installed automatically. \
+             Install them, then run this command again:\n\n  {command}",
             packages.join(" ")
         );
     }
@@ -248,8 +248,8 @@ pub(crate) fn install(sh: &Shell, packages: &[&str]) -> Result<()> {
         OpenOptions::new().create(true).append(true).open(&log)?.write_all(&printed)?;
         ensure!(
             output.status.success(),
-            "`{program} {}` failed; {} has what it printed. Run it as a user who may, then try again: \
-             apt-get install {}",
+            "`{program} {}` failed; its output is in {}. As a user with the permission, run this command, \
+             then try again: apt-get install {}",
             command.join(" "),
             log.display(),
             packages.join(" ")

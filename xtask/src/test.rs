@@ -91,7 +91,7 @@ pub(crate) fn run(choice: &Choice) -> Result<()> {
     );
     let is_brief = choice.extent == Extent::Brief;
     if is_brief {
-        println!("This is a sample of what takes long; `--ci` runs everything.");
+        println!("Of long tests, only a sample is run; `--ci` runs everything.");
     }
     let mut count = Count::default();
     let (mut rows, mut left) = (Vec::new(), total);
@@ -291,7 +291,7 @@ fn browser(sh: &Shell) -> &'static [&'static str] {
     if mpi::exists(sh, "chromium") || mpi::install(sh, &["chromium"]).is_ok() {
         return &["--features=dtype-benches/browser"];
     }
-    println!("not run: the report of the guidelines in a browser, of which there is none here");
+    println!("not run: the guidelines' report in a browser, because no browser was found");
     &[]
 }
 
@@ -299,7 +299,7 @@ fn browser(sh: &Shell) -> &'static [&'static str] {
 fn fortran_is_here(sh: &Shell) -> bool {
     let is_here = mpi::exists(sh, "gfortran") || mpi::install(sh, &["gfortran"]).is_ok();
     if !is_here {
-        println!("not run: programs in Fortran, for which there is no compiler here");
+        println!("not run: Fortran programs, because no Fortran compiler was found");
     }
     is_here
 }
@@ -308,7 +308,7 @@ fn fortran_is_here(sh: &Shell) -> bool {
 fn structs(sh: &Shell, count: &mut Count) -> Result<()> {
     let mut arguments = [WITHOUT_MPI, &["--features=dtype-cli/compilers", "--test=structs", "--"]].concat();
     if !mpi::exists(sh, "c++") && mpi::install(sh, &["g++"]).is_err() {
-        println!("not run: programs in C++, for which there is no compiler here");
+        println!("not run: C++ programs, because no C++ compiler was found");
         arguments.push("--skip=cxx");
     }
     if !fortran_is_here(sh) {
@@ -327,7 +327,7 @@ fn programs(sh: &Shell, full: bool, count: &mut Count) -> Result<()> {
         skipped.push("--skip=fortran");
     }
     if mpi4py.is_none() {
-        println!("not run: programs in Python, since there is no mpi4py here");
+        println!("not run: Python programs, because mpi4py was not found");
         skipped.push("--skip=python");
     }
     if !full {
@@ -351,9 +351,7 @@ fn interpreted(sh: &Shell, count: &mut Count) -> Result<()> {
     ];
     let _toolchain = sh.push_env("RUSTUP_TOOLCHAIN", "nightly");
     if cmd!(sh, "cargo miri --version").quiet().ignore_stdout().ignore_stderr().run().is_err() {
-        println!(
-            "not run: there is no Miri here; `rustup component add --toolchain nightly miri` installs it"
-        );
+        println!("not run: Miri was not found; `rustup component add --toolchain nightly miri` installs it");
         return Ok(());
     }
     let _target = sh.push_env("CARGO_TARGET_DIR", sh.current_dir().join("target/miri"));
@@ -379,7 +377,7 @@ const PACKING: &[&str] =
 /// Runs the optimized tests of packing under valgrind.
 fn valgrind(sh: &Shell, count: &mut Count) -> Result<()> {
     if !mpi::exists(sh, "valgrind") && mpi::install(sh, &["valgrind"]).is_err() {
-        println!("not run: there is no valgrind here, and it cannot be installed");
+        println!("not run: valgrind was not found and could not be installed");
         return Ok(());
     }
     let _cases = sh.push_env("PROPTEST_CASES", "40");
@@ -394,7 +392,7 @@ fn sanitizer(sh: &Shell, count: &mut Count) -> Result<()> {
     // `+nightly`.
     let _toolchain = sh.push_env("RUSTUP_TOOLCHAIN", "nightly");
     if cmd!(sh, "rustc --version").quiet().ignore_stdout().ignore_stderr().run().is_err() {
-        println!("not run: there is no nightly compiler here");
+        println!("not run: no nightly compiler was found");
         return Ok(());
     }
     let _cases = sh.push_env("PROPTEST_CASES", "40");
@@ -439,7 +437,7 @@ impl Count {
         std::io::stdout().flush()?;
         let status = child.wait()?;
         if !status.success() && self.failed == before.1 {
-            bail!("cargo test did not get as far as running the tests");
+            bail!("cargo test failed before it ran a test");
         }
         ensure!((self.passed, self.failed) != before, "no test was run");
         Ok(())

@@ -66,7 +66,7 @@ fn main() -> Result<()> {
     let world = universe.world();
     ensure!(
         world.size() >= 2,
-        "a message takes two ranks: mpiexec -n 2 {}",
+        "a message needs two ranks: mpiexec -n 2 {}",
         std::env::args().next().unwrap_or_default()
     );
     let is_first = world.rank() == 0;
@@ -90,8 +90,8 @@ fn main() -> Result<()> {
                 results.seconds = seconds_before + started.elapsed().as_secs_f64();
                 let saved = results.save(&report).and_then(|()| report::write(&report, &baseline));
                 match saved {
-                    Ok(page) => eprintln!("\nInterrupted: {} is about what was measured.", page.display()),
-                    Err(error) => eprintln!("\nInterrupted, and no report: {error:#}"),
+                    Ok(page) => eprintln!("\nInterrupted: {} has the results so far.", page.display()),
+                    Err(error) => eprintln!("\nInterrupted, and the report was not written: {error:#}"),
                 }
             } else {
                 // If rank 0 was interrupted too, its exit ends all ranks.
@@ -125,7 +125,7 @@ fn main() -> Result<()> {
     let mut found = None;
     if !arguments.more {
         found = runner.calibrate(all.mul_f64(1.0 - share_of_layouts), &mut |share| {
-            progress.show(share_of_layouts + (1.0 - share_of_layouts) * share, "what things cost");
+            progress.show(share_of_layouts + (1.0 - share_of_layouts) * share, "fitting costs");
         });
     }
     progress.finish();
@@ -150,13 +150,13 @@ fn main() -> Result<()> {
 fn begin(mut fresh: Results, arguments: &Arguments, groups: &[groups::Group]) -> Result<Results> {
     let Arguments { report, baseline, .. } = arguments;
     fs::create_dir_all(report)
-        .with_context(|| format!("{}: the folder of the report cannot be made", report.display()))?;
+        .with_context(|| format!("{}: the folder of the report cannot be created", report.display()))?;
     let place = |path: &Path| path.canonicalize().with_context(|| path.display().to_string());
     let is_kept = match baseline {
         Some(baseline) => place(baseline)? != place(report)?,
         None => true,
     };
-    ensure!(is_kept, "{}: a report does not go into the folder of its baseline", report.display());
+    ensure!(is_kept, "{}: the folders of the report and of its baseline must differ", report.display());
     fresh.layouts = described(groups);
     if arguments.more {
         return fresh.before(report);

@@ -184,6 +184,6 @@ fn check(world: &SimpleCommunicator, case: &Case<'_>, hand: &Way<'_>, name: &str
         (travel.receive)(&other);
         let mut found = vec![0; case.size];
         (hand.pack)(&mut found);
-        assert!(found == values, "{}: something else arrives with `{name}`", case.name);
+        assert!(found == values, "{}: wrong values arrive with `{name}`", case.name);
     }
 }

@@ -101,7 +101,10 @@ impl Expectation {
     /// Returns the meaning, for readers who do not know the paper.
     pub fn meaning(self) -> &'static str {
         match self {
-            Self::Count => "Sending n datatypes costs what sending one datatype of n of them costs.",
+            Self::Count => {
+                "Sending n elements of a datatype takes as long as sending one contiguous datatype of n \
+                 elements."
+            }
             Self::Constructor => "The simplest constructor for a layout is the fastest.",
             Self::Normalization => "Choosing a more general constructor costs nothing.",
             Self::Contiguous => "Contiguous data is sent at full speed, whatever its datatype.",
@@ -113,7 +116,7 @@ impl Expectation {
     /// Returns the advice for a user if the expectation is violated.
     pub fn advice(self) -> &'static str {
         match self {
-            Self::Count => "Use whichever of the two is faster below.",
+            Self::Count => "Use the faster of the two descriptions below.",
             Self::Constructor => "Try the more general constructor; it is the faster one below.",
             Self::Normalization => "Describe the layout with the simplest constructor, or let dtype do so.",
             Self::Contiguous => "Send contiguous data as a count of a basic datatype.",

@@ -238,7 +238,7 @@ impl Results {
     /// layouts.
     pub fn before(&self, folder: &Path) -> Result<Self> {
         let file = Self::file(folder, &self.library);
-        let read = Self::load(&file).context("there is nothing that more could be added to")?;
+        let read = Self::load(&file).context("there are no earlier results to add to")?;
         let before = read.into_iter().next().context("a file holds one")?;
         let names = |of: &Self| {
             let names = |layout: &Layout| {
@@ -256,7 +256,7 @@ impl Results {
             ("other layouts", names(&before) != names(self)),
         ];
         if let Some((what, _)) = differs.into_iter().find(|(_, differs)| *differs) {
-            bail!("{}: nothing can be added to what was measured with {what}", file.display());
+            bail!("{}: cannot add to results that were measured with {what}", file.display());
         }
         Ok(before)
     }
@@ -283,7 +283,7 @@ impl Results {
             let text = fs::read(file).with_context(|| format!("{} cannot be read", file.display()))?;
             let read = serde_json::from_slice(&text).map_err(anyhow::Error::from);
             let checked = read.and_then(|read: Self| read.check().map(|()| read));
-            checked.with_context(|| format!("{}: no results of this program", file.display()))
+            checked.with_context(|| format!("{}: not results of this program", file.display()))
         };
         files.iter().map(read).collect()
     }
@@ -298,7 +298,7 @@ impl Results {
                 let is_time = |time: &f64| *time > 0.0 && *time < LONGEST;
                 let are_times = |pass: &Vec<f64>| !pass.is_empty() && pass.iter().all(is_time);
                 let is_right = way.times.values().all(|samples| !samples.0.is_empty());
-                let what = || format!("{}, {}: something is no time", layout.name(), way.name);
+                let what = || format!("{}, {}: a value is not a time", layout.name(), way.name);
                 ensure!(is_right && passes.into_iter().all(are_times), what());
             }
         }

@@ -254,7 +254,7 @@ fn note(layout: &mut Layout, wrong: &[(&str, Operation)], least: &TypeTree) {
     for way in &mut layout.ways {
         if let Some((_, operation)) = wrong.iter().find(|(name, _)| *name == way.name) {
             let does = if *operation == Operation::Pack { "packs" } else { "unpacks" };
-            way.wrong = Some(format!("{does} something else than the loops by hand"));
+            way.wrong = Some(format!("{does} other bytes than the loops by hand"));
         }
         if way.name == LEAST_COST {
             way.cost = Some(least.cost(&NodeCosts::default()));

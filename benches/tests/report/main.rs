@@ -87,7 +87,7 @@ fn a_partial_run_says_so() {
 fn an_earlier_report_tells_what_has_changed() {
     let after = page(&[results(1.0)], &[results(3.0)]).unwrap();
     assert!(after.contains("0 held before and are violated now"), "{after}");
-    assert!(after.contains("was violated, and holds now"));
+    assert!(after.contains("was violated before, holds now"));
     assert!(after.contains("0.33"));
 }
 
@@ -114,7 +114,7 @@ fn what_a_file_says_is_no_part_of_the_page() {
 fn two_results_with_nothing_in_common_are_not_compared() {
     let other = Results { layouts: Vec::new(), ..results(1.0) };
     let page = page(&[results(1.0)], &[other]).unwrap();
-    assert!(page.contains("No times of the library are in both") && !page.contains("NaN"));
+    assert!(page.contains("The two reports have no times of the library in common") && !page.contains("NaN"));
 }
 
 #[test]
@@ -127,12 +127,12 @@ fn what_is_no_results_is_refused_with_what_is_wrong() {
     without.layouts[0].ways[1].times.insert(Operation::Pack, Samples::default());
     let without = serde_json::to_string(&without).unwrap();
     for (wrong, says) in [
-        (text.replacen("10.0", "-10.0", 1), "f64, stride 16: 1000 elements, by hand: something is no time"),
-        (text.replacen("10.0", "1e300", 1), "something is no time"),
-        (text.replacen("10.0", "null", 1), "no results of this program"),
-        (without, "f64, stride 16: 1000 elements, vector: something is no time"),
-        (text[..text.len() / 2].to_owned(), "no results of this program"),
-        (String::new(), "no results of this program"),
+        (text.replacen("10.0", "-10.0", 1), "f64, stride 16: 1000 elements, by hand: a value is not a time"),
+        (text.replacen("10.0", "1e300", 1), "a value is not a time"),
+        (text.replacen("10.0", "null", 1), "not results of this program"),
+        (without, "f64, stride 16: 1000 elements, vector: a value is not a time"),
+        (text[..text.len() / 2].to_owned(), "not results of this program"),
+        (String::new(), "not results of this program"),
     ] {
         std::fs::write(&file, wrong).unwrap();
         let error = format!("{:#}", Results::load(&folder).unwrap_err());

@@ -105,11 +105,11 @@ impl Arguments<'_> {
     fn refused<T>(&self, name: &str, value: &Value, expected: &str) -> Result<T> {
         let found = match value {
             Value::Number(number) => number.to_string(),
-            Value::List(items) => format!("a list of {}", items.len()),
+            Value::List(items) => format!("a list of length {}", items.len()),
             Value::Datatype(_) => "a datatype".to_owned(),
             Value::Name(name) => match name.parse::<BaseType>() {
                 Ok(base) => format!("`{name}`, whose datatype is {}", base.mpi_name()),
-                Err(_) => format!("`{name}`, which has been given no value"),
+                Err(_) => format!("`{name}`, which has no value"),
             },
         };
         bail!("{}: `{name}` is {found}, but must be {expected}", self.call)
@@ -152,7 +152,7 @@ impl Arguments<'_> {
                 let read: Option<Vec<T>> = items.iter().cloned().map(item).collect();
                 read.map_or_else(|| self.refused(name, &Value::List(items), expected), Ok)
             }
-            value => self.refused(name, &value, &format!("a list of {count}, as the count says")),
+            value => self.refused(name, &value, &format!("a list of length {count}")),
         }
     }
 

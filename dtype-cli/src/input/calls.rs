@@ -34,9 +34,9 @@ pub(super) fn read(text: &str, name: Option<&str>) -> Result<Datatype> {
         }
         let mut known: Vec<_> = datatypes.into_keys().collect();
         known.sort_unstable();
-        bail!("none of these calls makes a datatype `{name}`; they make {}", known.join(", "));
+        bail!("no call creates a datatype `{name}`; the calls create {}", known.join(", "));
     }
-    reader.committed.or(reader.made).ok_or_else(|| anyhow!("no call here makes a datatype"))
+    reader.committed.or(reader.made).ok_or_else(|| anyhow!("the input has no call that creates a datatype"))
 }
 
 /// An error in a statement: in its syntax, or in the call that it makes.
@@ -125,7 +125,7 @@ impl Reader<'_> {
                 return Err(self.scanner.unexpected("the name of a variable").into());
             };
             if predefined(own).is_some() {
-                let reason = format!("`{own}` is a predefined datatype, and no variable");
+                let reason = format!("`{own}` is a predefined datatype, not a variable");
                 return Err(self.scanner.wrong_at(place, reason).into());
             }
             // The length of a declared array, or the index of the item that is assigned.
@@ -162,7 +162,7 @@ impl Reader<'_> {
     fn filled(&self, place: usize, value: Value, length: usize) -> Read<Value> {
         let Value::List(mut items) = value else { return Err(self.scanner.unexpected_at(place, "a list")) };
         if items.len() > length {
-            let reason = format!("the array has {length} items, and the list {}", items.len());
+            let reason = format!("the array has {length} items, but the list has {}", items.len());
             return Err(self.scanner.wrong_at(place, reason));
         }
         if length <= MOST_ITEMS && matches!(items.first(), Some(Value::Number(_))) {
@@ -174,7 +174,7 @@ impl Reader<'_> {
     /// Returns the array `name` with `value` at index `item`.
     fn with_item(&mut self, place: usize, name: &str, item: usize, value: Value) -> Read<Value> {
         if item >= MOST_ITEMS {
-            return Err(self.scanner.unexpected_at(place, format!("an item before number {MOST_ITEMS}")));
+            return Err(self.scanner.unexpected_at(place, format!("an index below {MOST_ITEMS}")));
         }
         let mut items = match self.values.remove(name) {
             Some(Value::List(items)) => items,
@@ -210,7 +210,7 @@ impl Reader<'_> {
                     let number = usize::try_from(self.expression(MOST_LEVELS)?).ok();
                     self.scanner.expect("]")?;
                     let item = number.and_then(|number| items.get(number).cloned());
-                    Some(item.unwrap_or_else(|| Value::Name(format!("an item behind the end of {word}"))))
+                    Some(item.unwrap_or_else(|| Value::Name(format!("an item past the end of {word}"))))
                 }
                 Some(value) => Some(value.clone()),
                 None if word == "sizeof" => None,
@@ -269,14 +269,16 @@ impl Reader<'_> {
     }
 
     fn too_large(&self, place: usize) -> Wrong {
-        self.scanner.wrong_at(place, "this is beyond the limit of i64")
+        self.scanner.wrong_at(place, "this number is beyond the limits of i64")
     }
 
     fn factor(&mut self, levels: usize) -> Read<i64> {
         const EXPECTED: &str = "a number, a list or a datatype";
         let place = self.scanner.place();
         let Some(levels) = levels.checked_sub(1) else {
-            return Err(self.scanner.unexpected("a number: brackets are nested 256 deep"));
+            return Err(self
+                .scanner
+                .unexpected("a number, because brackets are nested 256 levels deep, the limit"));
         };
         if self.scanner.sees_number() {
             return self.scanner.number_with(&['u', 'l', 'U', 'L'], EXPECTED);
@@ -307,7 +309,7 @@ impl Reader<'_> {
             }
             Some(word) => match self.values.get(word) {
                 Some(Value::Number(number)) => Ok(*number),
-                _ => Err(self.scanner.unexpected_at(place, "a number, or a variable with one")),
+                _ => Err(self.scanner.unexpected_at(place, "a number or a variable that holds a number")),
             },
             None => Err(self.scanner.unexpected(EXPECTED)),
         }
@@ -337,7 +339,7 @@ impl Reader<'_> {
         let short = short.strip_suffix("_c").unwrap_or(&short);
         if short == "commit" || short == "free" {
             let Some(Value::Datatype(datatype)) = values.into_iter().next() else {
-                return Err(anyhow!("{call}: no call before it makes this datatype").into());
+                return Err(anyhow!("{call}: no earlier call creates this datatype").into());
             };
             if short == "commit" {
                 self.committed = Some(datatype);
@@ -346,8 +348,8 @@ impl Reader<'_> {
         }
         let Some(known) = ConstructorKind::from_name(short) else {
             return Err(anyhow!(
-                "`{call}` is no constructor of datatypes; known are MPI_Type_contiguous, MPI_Type_vector, \
-                 MPI_Type_create_hvector, MPI_Type_indexed, MPI_Type_create_hindexed, \
+                "`{call}` is not a datatype constructor; the constructors are MPI_Type_contiguous, \
+                 MPI_Type_vector, MPI_Type_create_hvector, MPI_Type_indexed, MPI_Type_create_hindexed, \
                  MPI_Type_create_indexed_block, MPI_Type_create_hindexed_block, MPI_Type_create_struct, \
                  MPI_Type_create_subarray, MPI_Type_create_darray, MPI_Type_create_resized and MPI_Type_dup"
             )
@@ -357,7 +359,8 @@ impl Reader<'_> {
         // The result may follow the arguments, and Fortran's error code may follow the result.
         if values.len() < wanted || values.len() > wanted + 2 {
             let (names, found) = (known.arguments().join(", "), values.len());
-            let error = anyhow!("{call} takes {wanted} arguments ({names}) and its result, not {found}");
+            let error =
+                anyhow!("{call} takes {wanted} arguments ({names}) and the result, but {found} are given");
             return Err(error.into());
         }
         let datatype = constructor(call, known, values)?.datatype()?;

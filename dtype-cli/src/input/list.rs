@@ -7,7 +7,7 @@ use dtype_core::{BaseType, TypeMap};
 /// Brackets, and the text after a `#`, are ignored.
 pub(super) fn read(text: &[u8], base: Option<BaseType>) -> Result<TypeMap> {
     let Some(base) = base else {
-        bail!("a list of indices does not say what it is a list of: add `--type`, as in `--type double`");
+        bail!("a list of indices has no base type: add `--type`, as in `--type double`");
     };
     let extent = base.extent() as i64;
     let mut displacements = Vec::new();

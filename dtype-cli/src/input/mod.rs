@@ -202,7 +202,10 @@ impl Source {
             Form::Cxx => Compiled::CXX,
             Form::Program => return Ok((None, None)),
             _ => {
-                bail!("this is no program, and no header: name the form with `--from program`, `c` or `c++`")
+                bail!(
+                    "this is neither a program nor a header: give the form with `--from program`, `c` or \
+                     `c++`"
+                )
             }
         };
         let file = named(file);
@@ -267,15 +270,15 @@ fn bytes_of(file: Option<&PathBuf>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-const NO_TEXT: &str = "this is no text (it is not UTF-8), and no program that is understood";
+const NO_TEXT: &str = "this is neither text in UTF-8 nor a program in a known format";
 
 /// Recognizes the form of a text.
 fn recognized(text: &[u8]) -> Result<Form> {
-    const UNKNOWN: &str = "this is in no form that is recognized; name it with `--from json`, `notation`, \
+    const UNKNOWN: &str = "the form of this input is not recognized; give it with `--from json`, `notation`, \
                            `list`, `calls`, `numpy`, `program`, `c` or `c++`";
     let first = text.iter().position(|byte| !byte.is_ascii_whitespace());
     match first.map(|first| text[first]) {
-        None => bail!("there is nothing to read"),
+        None => bail!("the input is empty"),
         // Index lists may be very long, so only their beginning is examined.
         Some(b'0'..=b'9' | b'-' | b'+') => return Ok(Form::List),
         Some(b'[') if is_of_numbers(text) => return Ok(Form::List),
@@ -330,7 +333,7 @@ struct Answer {
 fn json(text: &str) -> Result<Described> {
     /// The greatest depth of nested brackets: trees have up to a thousand levels of up to four brackets each.
     const MOST_LEVELS: usize = 4096;
-    ensure!(levels(text) <= MOST_LEVELS, "trees may have a thousand levels, and this one has more");
+    ensure!(levels(text) <= MOST_LEVELS, "the tree has more than 1000 levels, the limit");
     let tree = match first_key(text.trim_start()) {
         Some("types" | "type" | "displacements") => {
             return Ok(Described::Map(parsed(text)?));

@@ -43,7 +43,9 @@ impl Reader<'_> {
         const EXPECTED: &str = "a base type, or one of leaf, con, vec, idx, idxbuc, strc, subarray, darray";
         let place = self.scanner.place();
         if levels == 0 {
-            return Err(self.scanner.unexpected("a leaf: nodes are nested 256 deep"));
+            return Err(self
+                .scanner
+                .unexpected("a leaf, because nodes are nested 256 levels deep, the limit"));
         }
         let Some(word) = self.scanner.word() else { return Err(self.scanner.unexpected(EXPECTED)) };
         if word == "leaf" && !self.scanner.sees("(") {
@@ -147,7 +149,7 @@ impl Reader<'_> {
             self.scanner.list(expected, |scanner| scanner.number("a number"))?
         };
         if let Some(count) = count.filter(|count| *count != list.len()) {
-            return Err(self.scanner.unexpected_at(place, format!("{count} numbers, as the count says")));
+            return Err(self.scanner.unexpected_at(place, format!("{count} numbers, as given by the count")));
         }
         self.scanner.expect(",")?;
         Ok(list)
@@ -194,7 +196,7 @@ impl Reader<'_> {
         };
         let distributions = self.items(close, Self::distribution)?;
         if distributions.len() != sizes.len() {
-            let expected = format!("{} distributions, as many as sizes", sizes.len());
+            let expected = format!("{} distributions, one for each size", sizes.len());
             return Err(self.scanner.unexpected_at(place, expected));
         }
         self.scanner.expect(",")?;

@@ -106,7 +106,9 @@ impl<'a> Reader<'a> {
     fn dtype(&mut self, align: bool, levels: usize) -> Read<Described> {
         let place = self.scanner.place();
         if levels == 0 {
-            return Err(self.scanner.unexpected("a name of a type: records are nested 256 deep"));
+            return Err(self
+                .scanner
+                .unexpected("the name of a type, because records are nested 256 levels deep, the limit"));
         }
         if self.scanner.takes("[") {
             let fields = self.fields(align, levels - 1)?;
@@ -227,7 +229,7 @@ impl<'a> Reader<'a> {
         };
         let count = names.len();
         if count != formats.len() || offsets.as_ref().is_some_and(|offsets| offsets.len() != count) {
-            let expected = "as many formats, and offsets, as names";
+            let expected = "one format, and one offset, for each name";
             return Err(self.scanner.unexpected_at(place, expected));
         }
         let field = |(k, described)| {
@@ -333,7 +335,7 @@ impl<'a> Reader<'a> {
             None => return unknown("a dtype that numpy knows, such as '<f8', 'int32' or 'S10'"),
         };
         if is_big && base.size() > 1 {
-            return unknown("numbers in this machine's byte order: MPI has no types for others");
+            return unknown("numbers in this machine's byte order: MPI has no datatypes for another one");
         }
         let one = Described { datatype: Datatype::base(base), alignment: base.alignment(), record: None };
         let element = if count == 1 { one } else { self.bytes(place, count, one)? };

@@ -79,7 +79,7 @@ impl<'a> Scanner<'a> {
         self.wrong_at(
             place,
             match found {
-                "" => format!("expected {expected}, but here it ends"),
+                "" => format!("expected {expected}, but the input ends here"),
                 _ => format!("expected {expected}, found `{shown}{more}`"),
             },
         )
@@ -163,7 +163,7 @@ impl<'a> Scanner<'a> {
         let sign = usize::from(rest.starts_with(['-', '+']));
         let digits = rest[sign..].find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len() - sign);
         if digits > 1 && rest[sign..].starts_with('0') {
-            return Err(self.unexpected(format!("{expected} without a zero before it, which is octal in C")));
+            return Err(self.unexpected(format!("{expected} without a leading zero, which means octal in C")));
         }
         match rest[..sign + digits].parse() {
             Ok(number) if digits > 0 => {

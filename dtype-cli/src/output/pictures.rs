@@ -47,9 +47,9 @@ pub(crate) fn compared<'a>(
 ) -> Vec<(String, &'a TypeTree)> {
     let optimality = least.optimality.name();
     if given.cost(costs) <= least.cost {
-        return vec![(format!("as it is given: nothing cheaper was found ({optimality})"), given)];
+        return vec![(format!("the given tree: nothing cheaper was found ({optimality})"), given)];
     }
-    vec![("as it is given".to_owned(), given), (format!("least-cost tree ({optimality})"), &least.tree)]
+    vec![("the given tree".to_owned(), given), (format!("least-cost tree ({optimality})"), &least.tree)]
 }
 
 /// The largest number of pictures on a page. Once the pictures exceed `MOST_BYTES` bytes, no further order of
@@ -66,7 +66,7 @@ pub(crate) fn page(
     models: &Models,
     record: Option<&Record>,
 ) -> Result<String> {
-    let mut orders = vec![Order { name: "as it is".to_owned(), tree: tree.clone(), bounds, record: None }];
+    let mut orders = vec![Order { name: "declared".to_owned(), tree: tree.clone(), bounds, record: None }];
     if let Some(record) = record {
         orders.extend(other_orders(tree, record, MOST_PICTURES / models.iter().count()));
     }
@@ -81,7 +81,7 @@ pub(crate) fn page(
     }
     for (o, order) in orders.iter().enumerate() {
         if o > 0 && page.pictures.len() > MOST_BYTES {
-            write!(page.choices, " and {} others, for which there is no room here", orders.len() - o)?;
+            write!(page.choices, " and {} others, which this page omits", orders.len() - o)?;
             break;
         }
         page.choice("order", 'o', o, if orders.len() > 1 { &order.name } else { "" })?;

@@ -40,14 +40,14 @@ pub(super) fn write(f: &mut String, emitted: &Emitted<'_>, tree: &TypeTree) -> R
     let Some(structure) = structure() else {
         if bounds.lower_bound != 0 {
             bail!(
-                "structs and arrays of Rust begin at 0, and the lower bound of this is {}; `--format rsmpi` \
-                 writes any datatype",
+                "Rust structs and arrays begin at 0, but the lower bound of this datatype is {}; `--format \
+                 rsmpi` writes any datatype",
                 bounds.lower_bound
             );
         }
         bail!(
-            "this is no struct whose fields lie one behind the other, and no part of an array of up to \
-             {MOST} pieces; `--format rsmpi` writes any datatype"
+            "this datatype is neither a struct whose fields follow one another nor a part of an array of at \
+             most {MOST} pieces; `--format rsmpi` writes any datatype"
         );
     };
     comment(f)?;

@@ -49,7 +49,7 @@ impl Picture {
         }
         if let Some(overview) = &self.overview {
             const LEVELS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-            writeln!(text, "\nall of it: how much of each {} bytes is data", overview.part)?;
+            writeln!(text, "\nthe whole layout: share of data in each {} bytes", overview.part)?;
             for data in &overview.data {
                 let part = overview.part.max(1) as u64;
                 let level = if *data == 0 { 0 } else { ((*data).min(part) * 7 + part / 2) / part + 1 };
@@ -57,7 +57,7 @@ impl Picture {
             }
             text.push('\n');
             self.zoom.iter().try_for_each(|said| writeln!(text, "{said}"))?;
-            writeln!(text, "of that, bytes {} to {}:", self.window.0, self.window.1 - 1)?;
+            writeln!(text, "detail: bytes {} to {}:", self.window.0, self.window.1 - 1)?;
         }
         text.push('\n');
         let (from, to) = self.window;

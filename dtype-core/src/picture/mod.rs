@@ -176,7 +176,7 @@ impl Picture {
     /// Returns the meaning of the bytes between the data.
     fn gap(&self) -> &'static str {
         match (self.are_all, &self.grid) {
-            (false, _) => "not looked at, or no data",
+            (false, _) => "no data, or not examined",
             (true, Some(_)) => "no data",
             (true, None) => "padding",
         }

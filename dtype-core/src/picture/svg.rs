@@ -121,7 +121,7 @@ impl Picture {
         let (width, high) = ((WIDTH - LEFT - 12) / parts, 40);
         writeln!(
             text,
-            "<text x=\"12\" y=\"12\" class=\"note\">all of it: how much of each {} bytes is data</text>",
+            "<text x=\"12\" y=\"12\" class=\"note\">the whole layout: share of data in each {} bytes</text>",
             overview.part
         )?;
         let whole = width * parts;
@@ -148,11 +148,7 @@ impl Picture {
             y += 15;
         }
         let (from, to) = self.window;
-        writeln!(
-            text,
-            "<text x=\"12\" y=\"{y}\" class=\"note\">of that, bytes {from} to {}:</text>",
-            to - 1
-        )?;
+        writeln!(text, "<text x=\"12\" y=\"{y}\" class=\"note\">detail: bytes {from} to {}:</text>", to - 1)?;
         Ok(Some(Section { text, height: y + 8 }))
     }
 

@@ -136,7 +136,7 @@ impl Constructor {
         };
         let tree = self.tree()?;
         if tree.is_deeper_than(MOST_LEVELS) {
-            let requirement = format!("less than {MOST_LEVELS} nodes deep, as every layout is");
+            let requirement = format!("less than {MOST_LEVELS} nodes deep");
             let argument = "the depth of the tree".into();
             return Err(Error::Argument { argument, value: MOST_LEVELS as i128 + 1, requirement });
         }
@@ -312,9 +312,9 @@ impl Subdimension {
             Err(Error::Argument { argument: format!("{name}[{k}]"), value: value.into(), requirement })
         };
         match size.checked_sub(subsize) {
-            None => refused("subsizes", subsize, format!("{size} at most, as long as the array")),
+            None => refused("subsizes", subsize, format!("{size} at most, the length of the array")),
             Some(limit) if start > limit => {
-                let requirement = format!("{limit} at most, so that {subsize} elements of {size} follow");
+                let requirement = format!("{limit} at most, so that {subsize} of the {size} elements follow");
                 refused("starts", start, requirement)
             }
             Some(_) => Ok(Share::Strided { start: start as usize, count: subsize as usize, step: 1 }),

@@ -84,7 +84,7 @@ impl fmt::Display for CallsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, expected, found } = self;
         let found = if found.is_empty() { "nothing" } else { found };
-        write!(f, "line {line}: {expected} is expected where `{found}` stands")
+        write!(f, "line {line}: expected {expected}, found `{found}`")
     }
 }
 
@@ -100,7 +100,7 @@ impl core::error::Error for CallsError {}
 /// assert_eq!(format!("{program:#}").parse(), Ok(program));
 ///
 /// let error = "t0 = MPI_Type_contiguous(three, MPI_DOUBLE)".parse::<Program>().unwrap_err();
-/// assert_eq!(error.to_string(), "line 1: a count is expected where `three, MPI_DOUBLE)` stands");
+/// assert_eq!(error.to_string(), "line 1: expected a count, found `three, MPI_DOUBLE)`");
 /// # Ok::<(), dtype_core::Error>(())
 /// ```
 impl FromStr for Program {
@@ -261,7 +261,7 @@ impl<'a> Reader<'a> {
             items.push(read(self)?);
         }
         if items.len() != count {
-            return Err("a list as long as the count says");
+            return Err("a list of the length in count");
         }
         self.is_first = false;
         self.expect("]", "`]`")?;
@@ -305,21 +305,21 @@ mod tests {
                      MPI_Type_commit(t1)\n";
         assert_eq!(format!("{:#}", whole.parse::<Program>().unwrap()), whole);
         for (from, to, error) in [
-            ("t1)\n", "t1)\nx", "line 4: the end of the calls is expected where `x` stands"),
+            ("t1)\n", "t1)\nx", "line 4: expected the end of the calls, found `x`"),
+            ("MPI_Type_commit(t1)\n", "", "line 3: expected the commit of a datatype, found `nothing`"),
+            ("t1 =", "t2 =", "line 2: expected `t` and the number of the call, found `t2 = "),
             (
-                "MPI_Type_commit(t1)\n",
-                "",
-                "line 3: the commit of a datatype is expected where `nothing` stands",
+                "resized(t0",
+                "resized(t1",
+                "line 2: expected a predefined datatype or the result of an earlier call",
             ),
-            ("t1 =", "t2 =", "line 2: `t` and the number of the call is expected where `t2 = "),
-            ("resized(t0", "resized(t1", "line 2: a predefined datatype or the result of an earlier call is"),
-            ("MPI_DOUBLE", "f64", "line 1: a predefined datatype or the result of an earlier call is"),
-            ("[1, 3]", "[1]", "line 1: a list as long as the count says is expected where `], [0, -8]"),
-            ("[1, 3]", "[1, -3]", "line 1: a block length is expected where `-3], "),
-            ("[1, 3]", "[1 3]", "line 1: `,` is expected where `3], "),
-            ("0, 64)", "0, 64", "line 2: `)` is expected where `nothing` stands"),
-            ("create_struct", "struct", "line 1: a constructor call is expected where `MPI_Type_struct(2, "),
-            ("[0, -8]", "[0, …, -8]", "line 1: a number of bytes is expected where `…, -8]"),
+            ("MPI_DOUBLE", "f64", "line 1: expected a predefined datatype or the result of an earlier call"),
+            ("[1, 3]", "[1]", "line 1: expected a list of the length in count, found `], [0, -8]"),
+            ("[1, 3]", "[1, -3]", "line 1: expected a block length, found `-3], "),
+            ("[1, 3]", "[1 3]", "line 1: expected `,`, found `3], "),
+            ("0, 64)", "0, 64", "line 2: expected `)`, found `nothing`"),
+            ("create_struct", "struct", "line 1: expected a constructor call, found `MPI_Type_struct(2, "),
+            ("[0, -8]", "[0, …, -8]", "line 1: expected a number of bytes, found `…, -8]"),
         ] {
             let found = whole.replacen(from, to, 1).parse::<Program>().unwrap_err().to_string();
             assert!(found.starts_with(error), "{found}");

@@ -44,14 +44,14 @@ pub(crate) fn type_map(entries: &[MapEntry]) -> Result<()> {
             Some(value) if value < 0 => errors.push(Error::new_spanned(
                 displacement,
                 format!(
-                    "the displacement of `{}` is {value}; it is counted in bytes from the start of the \
-                     source, so it must be 0 or more",
+                    "the displacement of `{}` is {value}, but must be 0 or more: displacements are in bytes \
+                     from the start of the source",
                     ty.to_token_stream(),
                 ),
             )),
             None if !displacement.is_constant(&[]) => errors.push(Error::new_spanned(
                 displacement,
-                "the displacements of a type map are constants: integers, or names in upper case",
+                "a displacement of a type map must be a constant: an integer, or a name in upper case",
             )),
             _ => {}
         }
@@ -85,7 +85,8 @@ fn lengths(array: &Array, errors: &mut Errors) {
 fn loops(loops: &[Loop], errors: &mut Errors) {
     for (k, Loop { variable, .. }) in loops.iter().enumerate() {
         if loops[..k].iter().any(|other| other.variable == *variable) {
-            errors.push(Error::new_spanned(variable, format!("there is a loop over `{variable}` already")));
+            let message = format!("`{variable}` is already a loop variable; use another name");
+            errors.push(Error::new_spanned(variable, message));
         }
     }
 }
@@ -96,9 +97,8 @@ fn check_term(array: &Array, term: &Term, errors: &mut Errors) {
         let plural = |number, one: &'static str, many| if number == 1 { one } else { many };
         let message = if dimensions == 0 {
             String::from(
-                "there are no dimensions to select from: write the lengths of the array behind its element \
-                 type, as in `f64[100][100]`, or select fields of a single value, as in `Particle => \
-                 .position`",
+                "the array has no dimensions to select from: write its lengths after the element type, as in \
+                 `f64[100][100]`, or select fields of a single value, as in `Particle => .position`",
             )
         } else {
             format!(
@@ -121,13 +121,13 @@ fn check_term(array: &Array, term: &Term, errors: &mut Errors) {
         for item in item {
             arrays += 1;
             if let Item::List(list) = item {
-                let message = "a list of indices selects elements of the array, not within an element";
+                let message = "a list of indices cannot select within an element; use an index or a range";
                 errors.push(Error::new_spanned(list, message));
             }
         }
     }
     if arrays > MOST_ARRAYS {
-        let message = format!("a path selects from {arrays} arrays, but it can from {MOST_ARRAYS} at most");
+        let message = format!("a path selects from {arrays} arrays; the limit is {MOST_ARRAYS}");
         errors.push(Error::new(term.span, message));
     }
 }

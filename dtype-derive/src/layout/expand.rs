@@ -34,8 +34,8 @@ pub(crate) fn expand(runtime: &Path, input: &LayoutInput) -> Result<TokenStream>
                 (Some(value), Some(name)) => Err(Error::new(
                     value,
                     format!(
-                        "`{}` is a type, so all its bounds must be known at compile time, and this is a \
-                         value: use integers, and constants, which are written in upper case",
+                        "`{}` is a type, so this bound must be a constant: an integer, or a name in upper \
+                         case",
                         name.ident
                     ),
                 )),

@@ -182,7 +182,7 @@ impl Parse for Array {
                 return Err(content.error("expected a single length: one bracket for each dimension"));
             }
         }
-        let arrow = "expected `=>` and what is selected, as in `f64[100][100] => [.., 3]`";
+        let arrow = "expected `=>` and a selection, as in `f64[100][100] => [.., 3]`";
         input.parse::<Token![=>]>().map_err(|error| Error::new(error.span(), arrow))?;
         let mut terms = vec![input.parse()?];
         while input.parse::<Option<Token![+]>>()?.is_some() {
@@ -209,8 +209,8 @@ impl Parse for Term {
             items.push(input.parse()?);
         } else if !input.peek(Token![.]) || input.peek(Token![..]) {
             return Err(input.error(
-                "expected what is selected: `[…]` with an index or a range for each dimension, `{…}` with a \
-                 list of indices, or `.field`",
+                "expected a selection: `[…]` with an index or a range for each dimension, `{…}` with a list \
+                 of indices, or `.field`",
             ));
         }
         let mut path = Vec::new();

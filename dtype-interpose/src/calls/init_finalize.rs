@@ -133,8 +133,8 @@ fn check_library() {
     let own = Current::TITLE;
     if let Some((other, _)) = signs().find(|(title, sign)| *title != own && is_here(*sign)) {
         eprintln!(
-            "dtype: this libdtype_mpi.so was built for {own}, and the program runs with {other}. Preload the \
-             one for {other}: `cargo xtask interpose` builds one for each."
+            "dtype: this libdtype_mpi.so was built for {own}, but the program runs with {other}. Preload the \
+             library built for {other}: `cargo xtask interpose` builds one for each MPI library."
         );
         process::exit(1);
     }

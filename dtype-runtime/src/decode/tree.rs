@@ -84,17 +84,14 @@ fn envelope(datatype: MPI_Datatype) -> Result<(Combiner, [i64; 4]), Error> {
     let Envelope { letter, numbers } = unsafe { Envelope::of(datatype) }?;
     match Combiner::of_letter(letter) {
         Some(combiner) => Ok((combiner, numbers)),
-        None => Err(refused(datatype, "it was made by a constructor that is not known here")),
+        None => Err(refused(datatype, "it was built by a constructor that this program does not know")),
     }
 }
 
 /// Returns the tree of a datatype, and `true` if the datatype is predefined.
 pub(super) fn tree_of(datatype: MPI_Datatype, level: usize) -> Result<(TypeTree, bool), Error> {
     if level == MOST_LEVELS {
-        return Err(refused(
-            datatype,
-            "it is nested 256 deep, as no layout needs to be: make it of fewer levels",
-        ));
+        return Err(refused(datatype, "it is nested 256 levels deep, the limit: build it with fewer levels"));
     }
     let (combiner, numbers) = envelope(datatype)?;
     let tree = match combiner {
@@ -117,7 +114,7 @@ pub(super) fn add_contents(
     level: usize,
 ) -> Result<(), Error> {
     if level == MOST_LEVELS {
-        return Err(refused(datatype, "it is nested 256 deep, as no layout needs to be"));
+        return Err(refused(datatype, "it is nested 256 levels deep, the limit: build it with fewer levels"));
     }
     let (combiner, numbers) = envelope(datatype)?;
     contents.nodes.push(combiner as i64);
@@ -187,11 +184,11 @@ pub(super) fn constructors_of(datatype: MPI_Datatype, level: usize) -> Result<St
 /// Returns the base type of a predefined datatype, as a leaf.
 fn named(datatype: MPI_Datatype) -> Result<TypeTree, Error> {
     let Some(base) = BaseType::all().find(|base| predefined(*base) == Some(datatype)) else {
-        return Err(refused(datatype, "it is none of the standard's predefined datatypes"));
+        return Err(refused(datatype, "it is not a predefined datatype of the MPI standard"));
     };
     let size = size(datatype)?;
     if size == 0 {
-        return Err(refused(datatype, "this MPI library was built without it"));
+        return Err(refused(datatype, "this MPI library was built without this datatype"));
     }
     if size == base.size() as i64 && bounds(datatype)? == Bounds::of_extent(base.extent() as i64) {
         return Ok(TypeTree::Leaf(base));
@@ -213,7 +210,7 @@ fn number(datatype: MPI_Datatype, kind: Option<BaseType>) -> Result<TypeTree, Er
     let kind = KINDS.into_iter().find(|bases| kind.is_some_and(|base| bases.contains(&base)));
     let base = kind.into_iter().flatten().find(|base| base.size() as i64 == size);
     // There are two kinds of 16-byte reals, and MPI does not tell which kind a datatype has.
-    let unknown = || refused(datatype, "its size does not tell what numbers of Fortran are in it");
+    let unknown = || refused(datatype, "its size does not determine its Fortran type");
     base.map(|base| TypeTree::Leaf(*base)).ok_or_else(unknown)
 }
 
@@ -330,7 +327,7 @@ impl Arguments {
             return self.structure(&datatypes, level);
         }
         let Some(Old(old)) = datatypes.first() else {
-            return Err(refused(datatype, "MPI does not say what it is made of"));
+            return Err(refused(datatype, "MPI does not return the datatypes that it was built from"));
         };
         let oldtype = old_type(*old, level)?;
         Ok(match combiner {
@@ -439,7 +436,7 @@ fn old_type(datatype: MPI_Datatype, level: usize) -> Result<Datatype, Error> {
 /// Returns the tree of a value and an index, one after the other as in a C struct (MPI 4.1 section 6.9.4).
 fn value_index(datatype: MPI_Datatype, datatypes: &[Old], level: usize) -> Result<TypeTree, Error> {
     let [Old(value), Old(index)] = datatypes else {
-        return Err(refused(datatype, "MPI does not say what it is made of"));
+        return Err(refused(datatype, "MPI does not return the datatypes that it was built from"));
     };
     let (value, index) = (tree_of(*value, level)?.0, tree_of(*index, level)?.0);
     let (before, behind) = (value.measure()?, index.measure()?);

@@ -65,10 +65,10 @@ unsafe impl<L: Layout> Collection for ViewMut<'_, L> {
 // the call does not compile or panics.
 unsafe impl<L: Layout> PointerMut for ViewMut<'_, L> {
     fn pointer_mut(&mut self) -> *mut c_void {
-        const UNSEEN: &str = "rsmpi's own calls cannot receive into this layout: MPI does not look at what \
-                              it receives, and not all bytes are a value of each type in it. Use \
-                              `receive_values_into`, or another call of `dtype_runtime::traits`; or vouch \
-                              for what others send, with `#[mpi(unsafe_equivalence)]` on a type that \
+        const UNSEEN: &str = "rsmpi's own calls cannot receive into this layout: MPI does not check the \
+                              bytes that it receives, and the layout holds values of a restricted type. Use \
+                              `receive_values_into`, or another call of `dtype_runtime::traits`. If all \
+                              senders send valid values, put `#[mpi(unsafe_equivalence)]` on the type that \
                               derives `MpiDatatype`";
         const { assert!(!matches!(L::RECEIVABLE, Some(false)), "{}", UNSEEN) };
         assert!(L::RECEIVABLE.is_some() || self.as_view().layout().region().is_receivable(), "{UNSEEN}");

@@ -39,7 +39,8 @@ use crate::{
 /// assert_eq!(column.layout_origin(), LayoutOrigin::RunTime);
 ///
 /// let error = layout!(u8[n][m] => [.., m]).unwrap_err();
-/// assert_eq!(error.to_string(), "index 4 is out of bounds: dimension 1 has length 4, so it can be -4 to 3");
+/// let message = "index 4 is out of bounds: dimension 1 has length 4, so valid values are -4 to 3";
+/// assert_eq!(error.to_string(), message);
 /// # Ok::<(), Error>(())
 /// ```
 pub struct DynamicLayout<T, const D: usize>(Arc<Dynamic>, PhantomData<fn() -> T>);
@@ -250,7 +251,7 @@ impl<T, const D: usize> fmt::Debug for DynamicLayout<T, D> {
 /// If `D` is not the number of dimensions of the layout, the conversion does not compile.
 impl<S: Selection, const D: usize> From<StaticLayout<S>> for DynamicLayout<S::Element, D> {
     fn from(_: StaticLayout<S>) -> Self {
-        const { assert!(S::REGION.shape.len() == D, "the layout has another number of dimensions") };
+        const { assert!(S::REGION.shape.len() == D, "the layout does not have `D` dimensions") };
         Self::of_pieces(Pieces::of_region(&S::REGION), S::REGION.order)
     }
 }

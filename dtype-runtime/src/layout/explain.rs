@@ -24,8 +24,8 @@ pub(crate) fn explain(region: &Region<'_>, entry: &LazyDatatype) -> String {
     let (count, bytes) = (region.count(), region.packed_size());
     let of = if shape.is_empty() { String::from("an element") } else { format!("an array {shape}") };
     let proven = match solution.optimality {
-        Optimality::Proven => "the least there is",
-        Optimality::UpperBound => "an upper bound of the least",
+        Optimality::Proven => "the least cost",
+        Optimality::UpperBound => "an upper bound of the least cost",
     };
     let mut text = String::new();
     let _ = writeln!(text, "{count} values of {of}, {bytes} bytes; cost {}, {proven}", entry.cost());

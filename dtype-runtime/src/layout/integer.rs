@@ -7,7 +7,7 @@ pub const fn is_integer<I: Integer>(_: I) {}
 
 /// An integer type, for the lengths, bounds and indices of a layout.
 #[diagnostic::on_unimplemented(
-    message = "a length, bound or index of a layout is an integer, not a `{Self}`",
+    message = "a length, bound or index of a layout must be an integer, not a `{Self}`",
     label = "not an integer"
 )]
 pub trait Integer: Copy + Eq + Hash + Send + Sync + 'static {

@@ -26,7 +26,7 @@
 //! constructor calls. This is `layout!(f64[6][6] => [i, i..] for i in 0..6)`, the upper triangle of a matrix:
 //!
 //! ```text
-//! 21 values of an array [6][6], 168 bytes; cost 22, the least there is
+//! 21 values of an array [6][6], 168 bytes; cost 22, the least cost
 //! solved at macro expansion
 //!
 //! ■ ■ ■ ■ ■ ■   idxbuc 6 of [6, 5, 4, 3, 2, 1] at [0, 56, 112, 168, 224, 280], stride 8

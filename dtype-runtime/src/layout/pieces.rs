@@ -58,8 +58,8 @@ impl Path<Memory> {
     pub const fn displaced<F: MpiDatatype>(displacement: i128) -> Self {
         assert!(
             displacement >= 0 && displacement < MOST_BYTES - size_of::<F>() as i128,
-            "a displacement of a type map is counted in bytes from the start of the source, so it must be 0 \
-             or more, and what lies there within isize::MAX"
+            "a displacement of a type map must be 0 or more, in bytes from the start of the source, and its \
+             value must end within isize::MAX bytes"
         );
         Self::at::<F>(displacement as usize)
     }

@@ -206,8 +206,8 @@ impl<const D: usize> Halo<D> {
         for (k, length) in self.sizes.iter().enumerate() {
             if width > length / 3 {
                 let requirement = format!(
-                    "{} at most: sizes[{k}] is {length}, and holds ghost cells on both sides and at least \
-                     as many cells between them as are on one",
+                    "{} at most: sizes[{k}] is {length}, and must hold the ghost cells of both sides and at \
+                     least as many inner cells as one side has ghost cells",
                     length / 3
                 );
                 return Err(refused("Halo", "width", width, requirement));

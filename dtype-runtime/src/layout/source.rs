@@ -24,9 +24,9 @@ use crate::{Error, types::MpiDatatype};
 #[diagnostic::on_unimplemented(
     message = "the layout is not a part of a `{Self}`",
     label = "not the array that the layout is a part of",
-    note = "the layout's array has the shape `{Shape}` and elements of type `{T}`: give nested arrays of \
-            just that shape, a slice or `Vec` of as many elements, or, with features, an array of ndarray \
-            or a matrix of nalgebra"
+    note = "the layout's array has the shape `{Shape}` and elements of type `{T}`: pass nested arrays of \
+            exactly that shape, a slice or `Vec` of the same number of elements, or, with the feature \
+            `ndarray` or `nalgebra`, an array or matrix of that crate"
 )]
 pub unsafe trait ArrayLike<T, Shape: ?Sized> {
     /// The error of the shape check: an [`Error`], or `Infallible` if the types guarantee the shape.
@@ -48,10 +48,10 @@ pub unsafe trait ArrayLike<T, Shape: ?Sized> {
 /// common.
 #[diagnostic::on_unimplemented(
     message = "nothing can be received into a part of a `{Self}`",
-    label = "not the array that the layout is a part of, or not to be written",
-    note = "the layout's array has the shape `{Shape}` and elements of type `{T}`: give nested arrays of \
-            just that shape, a slice or `Vec` of as many elements, or, with features, an array of ndarray \
-            or a matrix of nalgebra"
+    label = "not the array that the layout is a part of, or read-only",
+    note = "the layout's array has the shape `{Shape}` and elements of type `{T}`: pass nested arrays of \
+            exactly that shape, a slice or `Vec` of the same number of elements, or, with the feature \
+            `ndarray` or `nalgebra`, an array or matrix of that crate"
 )]
 pub unsafe trait ArrayLikeMut<T, Shape: ?Sized>: ArrayLike<T, Shape> {
     /// Returns the place of the arrays.

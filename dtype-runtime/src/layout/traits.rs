@@ -369,8 +369,8 @@ pub struct UnknownCoverage(Infallible);
 #[diagnostic::on_unimplemented(
     message = "this layout covers some bytes more than once, so nothing can be received into it",
     label = "covers some bytes twice",
-    note = "what arrives there would depend on the order in which it is written; such a layout can be sent, \
-            with `of`"
+    note = "the contents of these bytes would depend on the order of writing; such a layout can only be \
+            sent, with `of`"
 )]
 pub trait Disjoint<M, L> {
     /// Checks that the layout covers no byte twice, unless the compiler knows that.

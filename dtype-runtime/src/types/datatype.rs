@@ -56,8 +56,8 @@ use crate::Error;
 #[diagnostic::on_unimplemented(
     message = "MPI cannot carry `{Self}`: it does not implement `MpiDatatype`",
     label = "not a type that MPI can carry",
-    note = "numbers, `bool`, `char`, arrays and tuples of these, and structs and enums that derive \
-            `MpiDatatype` can; if `{Self}` is a type of yours, put `#[derive(MpiDatatype)]` on its \
+    note = "MPI can carry numbers, `bool`, `char`, arrays and tuples of these, and structs and enums that \
+            derive `MpiDatatype`; if `{Self}` is your own type, put `#[derive(MpiDatatype)]` on its \
             definition"
 )]
 pub unsafe trait MpiDatatype: Sized + 'static {
@@ -303,9 +303,9 @@ pub const fn runs_of_bytes<T: MpiDatatype>() -> RunBuffer {
 pub const fn must_be_fixed<T: MpiDatatype>() {
     assert!(
         T::FACTS.complete && T::FACTS.fixed,
-        "what travels with `#[mpi(wire = \"bytes\")]` must have a layout that is the same in every program, \
-         and no skipped fields: put `#[repr(C)]` on the type of this field and on the structs in it, and \
-         replace tuples by such structs"
+        "a field of a type with `#[mpi(wire = \"bytes\")]` must have the same layout in every program, and \
+         no skipped fields: put `#[repr(C)]` on the type of this field and on the structs in it, and replace \
+         tuples by such structs"
     );
 }
 

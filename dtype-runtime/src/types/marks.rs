@@ -34,13 +34,13 @@ use super::runtime::{Ours, Runtime};
 /// Every byte pattern that MPI receives with the datatype of the type is a valid value, or the user vouches
 /// for the bytes that arrive.
 #[diagnostic::on_unimplemented(
-    message = "rsmpi's own calls cannot take `{Self}`: not all bytes that they may receive are a value of it",
-    label = "MPI does not look at what it receives",
-    note = "the calls of `dtype_runtime::traits` do, `send_packed` and `receive_values_into` among them, \
-            and take it; and `T::buffer(&values)` of a type `T` that derives `MpiDatatype` goes into every \
-            rsmpi call that sends",
-    note = "if you vouch for what all others send, put `#[mpi(unsafe_equivalence)]` on the type that \
-            derives `MpiDatatype`"
+    message = "rsmpi's own calls cannot take `{Self}`: not every byte pattern is a valid value",
+    label = "MPI does not check the bytes that it receives",
+    note = "use the calls of `dtype_runtime::traits`, such as `send_packed` and `receive_values_into`, which \
+            check the bytes; to send with rsmpi's own calls, pass `T::buffer(&values)` of a type `T` that \
+            derives `MpiDatatype`",
+    note = "if you guarantee that all senders send valid values, put `#[mpi(unsafe_equivalence)]` on the \
+            type that derives `MpiDatatype`"
 )]
 pub unsafe trait AnyPattern {
     /// See [`Ours`].
@@ -54,8 +54,8 @@ pub unsafe trait AnyPattern {
 /// All fields are sent.
 #[diagnostic::on_unimplemented(
     message = "rsmpi's own calls cannot take values of `{Self}`: it has fields with `#[mpi(skip)]`",
-    label = "values that rsmpi makes of what it receives would lack these fields",
-    note = "hand it `T::buffer(&values)` and `T::buffer_mut(&mut values)` instead of the values themselves"
+    label = "rsmpi may build values from received bytes, in which these fields are not initialized",
+    note = "pass `T::buffer(&values)` or `T::buffer_mut(&mut values)` instead of the values"
 )]
 pub unsafe trait Complete {
     /// See [`Ours`].
@@ -65,20 +65,19 @@ pub unsafe trait Complete {
 
 /// A bound that no type satisfies. Its message explains why rsmpi cannot take an enum.
 #[diagnostic::on_unimplemented(
-    message = "rsmpi's own calls cannot take `{T}`: not all bytes that they may receive are a value of it",
-    label = "MPI does not look at what it receives",
-    note = "the calls of `dtype_runtime::traits` do, `send_packed` and `receive_values_into` among them, \
-            and take it; and `{T}::buffer(&values)` goes into every rsmpi call that sends",
-    note = "if you vouch for what all others send, put `#[mpi(unsafe_equivalence)]` on `{T}`"
+    message = "rsmpi's own calls cannot take `{T}`: not every byte pattern is a valid value",
+    label = "MPI does not check the bytes that it receives",
+    note = "use the calls of `dtype_runtime::traits`, such as `send_packed` and `receive_values_into`, which \
+            check the bytes; to send with rsmpi's own calls, pass `{T}::buffer(&values)`",
+    note = "if you guarantee that all senders send valid values, put `#[mpi(unsafe_equivalence)]` on `{T}`"
 )]
 pub trait ReceivedByMpi<T> {}
 
 /// A bound that no type satisfies. Its message explains why rsmpi cannot take a struct with skipped fields.
 #[diagnostic::on_unimplemented(
     message = "rsmpi's own calls cannot take values of `{T}`: it has fields with `#[mpi(skip)]`",
-    label = "values that rsmpi makes of what it receives would lack these fields",
-    note = "hand it `{T}::buffer(&values)` and `{T}::buffer_mut(&mut values)` instead of the values \
-            themselves"
+    label = "rsmpi may build values from received bytes, in which these fields are not initialized",
+    note = "pass `{T}::buffer(&values)` or `{T}::buffer_mut(&mut values)` instead of the values"
 )]
 pub trait MadeByRsmpi<T> {}
 

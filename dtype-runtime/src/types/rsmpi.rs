@@ -24,7 +24,7 @@ pub fn equivalent_datatype<T: MpiDatatype>() -> DatatypeRef<'static> {
     const {
         assert!(
             T::FACTS.complete && T::FACTS.receivable,
-            "rsmpi's own calls cannot take a type with `#[mpi(skip)]`, or of which not all bytes are a value"
+            "rsmpi's own calls cannot take a type with `#[mpi(skip)]`, or a restricted type"
         );
     }
     or_panic(T::lazy().datatype(), std::any::type_name::<T>())
@@ -41,7 +41,7 @@ pub(crate) fn or_panic<D>(datatype: Result<D, Error>, of: &str) -> D {
 pub(crate) fn number_of(number: usize, things: &str, of: &str) -> Count {
     Count::try_from(number).unwrap_or_else(|_| {
         panic!(
-            "{number} {things} of `{of}` are more than an MPI count: send them with `send_over`, or in \
+            "{number} {things} of `{of}` exceed the largest MPI count: send them with `send_over`, or in \
              pieces"
         )
     })

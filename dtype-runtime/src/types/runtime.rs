@@ -18,9 +18,9 @@ impl Runtime {
 
 /// A trait that only [`Runtime`] implements.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not of the crate `dtype-runtime`",
-    label = "expansions call what is in this crate, and trust it",
-    note = "name it, or a crate that has all of it, with `#[mpi(crate = \"…\")]`"
+    message = "`{Self}` does not come from the crate `dtype-runtime`",
+    label = "the macro's expansion calls functions of this crate and relies on them",
+    note = "name `dtype-runtime`, or a crate that re-exports all of it, with `#[mpi(crate = \"…\")]`"
 )]
 pub trait Ours {}
 

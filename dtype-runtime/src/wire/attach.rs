@@ -179,8 +179,8 @@ impl Contexts {
     pub fn on(communicator: MPI_Comm) -> Result<Self, Error> {
         kept(communicator)?.map(|kept| kept.contexts).ok_or(Error::Wire {
             wire: "segments",
-            reason: "its communicator is not attached to segments: all of its ranks must call \
-                     `wire::attach(&communicator)` first",
+            reason: "its communicator is not attached: all of its ranks must first call \
+                     `wire::attach(&communicator)`",
         })
     }
 

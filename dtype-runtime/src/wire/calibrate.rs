@@ -127,13 +127,14 @@ impl fmt::Debug for Calibration {
 
 /// The first lines of the printed table.
 const HEADER: &str = "\
-# Which of two ways is the faster, as `wire::calibrate` has found it.
+# The faster of two ways to send a message, as measured by `wire::calibrate`.
 #
-# LIBRARY strided|nested|listed BLOCK BYTES typed|packed    parts of arrays, of BYTES in all, whose contiguous
-#                                                           blocks of BLOCK bytes lie so
+# LIBRARY strided|nested|listed BLOCK BYTES typed|packed    parts of arrays, of BYTES in all, with contiguous
+#                                                           blocks of BLOCK bytes in this order
 # LIBRARY pieces PIECE BYTES segments|packed                long messages, in pieces of PIECE bytes or whole
 #
-# Each row ends with how many times as long the first way takes, and in how many rounds.
+# Each row ends with the least and the greatest ratio of the first way's time to the second's, and the number
+# of rounds.
 
 ";
 
@@ -148,7 +149,7 @@ impl World {
     fn of<C: Communicator + ?Sized>(communicator: &C) -> Result<Self, Error> {
         if is_between_groups(ready_on(communicator)?)? {
             let reason =
-                "between two groups nothing is measured: call `wire::calibrate` on a communicator of one";
+                "an intercommunicator cannot be measured: call `wire::calibrate` on an intracommunicator";
             return Err(Error::Wire { wire: "automatic", reason });
         }
         attach(communicator)?;

@@ -105,8 +105,8 @@ fn warn_once() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         eprintln!(
-            "dtype: DTYPE_CHECK: the messages of a communicator that is not attached are not compared: all \
-             of its ranks must call `wire::attach(&communicator)` first"
+            "dtype: DTYPE_CHECK: the base types of messages are not checked on a communicator that is not \
+             attached: all of its ranks must first call `wire::attach(&communicator)`"
         );
     });
 }

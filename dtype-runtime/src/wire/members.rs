@@ -55,5 +55,5 @@ impl Rooted {
     }
 }
 
-const BETWEEN_GROUPS: &str = "a collective call with a root is one of a single group, and this communicator \
-                              joins two: send to each rank, or make a call without a root";
+const BETWEEN_GROUPS: &str = "a collective call with a root needs an intracommunicator, but this is an \
+                              intercommunicator: send to each rank, or use a collective call without a root";

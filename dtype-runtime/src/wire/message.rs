@@ -21,9 +21,8 @@ use crate::{
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` cannot be sent",
     label = "not a message",
-    note = "a message is a value of a type that implements `MpiDatatype`, a slice or `Vec` of such, a view \
-            of a layout, or `Data`; of what is behind a reference hand on the reference itself, `values` \
-            and not `&values`"
+    note = "a message is a value of a type that implements `MpiDatatype`, a slice or `Vec` of such values, a \
+            view of a layout, or `Data`; if `values` is already a reference, pass `values`, not `&values`"
 )]
 pub trait Sendable: sealed::Read {}
 
@@ -31,8 +30,8 @@ pub trait Sendable: sealed::Read {}
 #[diagnostic::on_unimplemented(
     message = "nothing can be received into a `{Self}`",
     label = "not a message that can be written",
-    note = "what is received into is a value of a type that implements `MpiDatatype`, a slice or `Vec` of \
-            such, a view that a layout's `of_mut` has made, or `DataMut`"
+    note = "a destination is a value of a type that implements `MpiDatatype`, a slice or `Vec` of such \
+            values, a view from a layout's `of_mut`, or `DataMut`"
 )]
 pub trait Receivable: Sendable + sealed::Write {}
 
@@ -448,7 +447,8 @@ unsafe impl<L: Layout> sealed::Write for ViewMut<'_, L> {
 }
 
 /// The reason why [`Data`] has no MPI datatype: only its plan is known.
-const NO_DATATYPE: &str = "this is known by its plan only: send it packed, or take a datatype of its layout";
+const NO_DATATYPE: &str = "`Data` has a plan, but no MPI datatype: send it packed, or use the datatype of \
+                           its layout";
 
 // SAFETY: 1, since a plan does not change; 2, since the memory is borrowed.
 unsafe impl sealed::Read for Data<'_> {

@@ -511,6 +511,6 @@ fn no_message() -> MPI_Message {
 /// Returns the error of a receive that MPI reported only to the program's own error handler.
 #[cold]
 fn hidden() -> Error {
-    let text = "the communicator's own error handler was told why".to_owned();
+    let text = "the communicator's own error handler received the reason".to_owned();
     Error::Mpi { call: "receiving a message", code: SUCCESS, text }
 }

@@ -206,7 +206,7 @@ impl Receiving {
         let header =
             Header::read(&first[..size], rest.communicator).ok_or(none("it does not begin with a header"))?;
         if size.checked_sub(before) != Some(header.end(0)) {
-            return Err(none("it is not as long as its header says"));
+            return Err(none("its length is not the one in its header"));
         }
         let refused = accepted_description(message, header.total, &first[HEADER..before], &status).err();
         let looks_first = refused.is_none() && !message.any_pattern();
@@ -241,7 +241,10 @@ impl Receiving {
         if size != end - position {
             // The piece is discarded.
             piece.receive()?;
-            return Err(Error::Segment { rank: self.rest.rank, reason: "a later piece has another length" });
+            return Err(Error::Segment {
+                rank: self.rest.rank,
+                reason: "a later segment has a wrong length",
+            });
         }
         if let Some(whole) = &mut self.whole {
             piece.receive_into(&mut whole[position..end])?;

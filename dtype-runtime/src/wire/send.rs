@@ -82,8 +82,7 @@ fn outgoing<M: Read + ?Sized>(message: &M, making: Making, to: Peer) -> Result<O
 
 const NOT_AS_IT_LIES: Error = Error::Wire {
     wire: "bytes",
-    reason: "its bytes in memory are not its packed bytes, in their order: there is padding, or the \
-             compiler has put the fields in another order, or they are in several places, and a receiver \
-             could not tell; send it packed, or put `#[mpi(wire = \"bytes\")]` on a `#[repr(C)]` struct, so \
-             that its padding travels on every wire",
+    reason: "its bytes in memory differ from its packed bytes, because it has padding, reordered fields or \
+             several blocks, and the receiver cannot detect that; send it packed, or put `#[mpi(wire = \
+             \"bytes\")]` on a `#[repr(C)]` struct, so that its padding is sent on every wire",
 };

@@ -210,14 +210,11 @@ impl Row {
     fn read(line: &str) -> Result<(&str, Self), String> {
         let mut words = line.split_whitespace();
         let [library, order, block, size, way] = std::array::from_fn(|_| words.next().unwrap_or("nothing"));
-        let number = |word: &str, what| {
-            word.parse::<usize>().map_err(|_| format!("`{word}` stands where {what} are expected"))
-        };
+        let number =
+            |word: &str, what| word.parse::<usize>().map_err(|_| format!("expected {what}, found `{word}`"));
         let known = ORDERS.iter().position(|(_, name)| *name == order);
         if known.is_none() && order != PIECES {
-            return Err(format!(
-                "`{order}` stands where `strided`, `nested`, `listed` or `{PIECES}` is expected"
-            ));
+            return Err(format!("expected `strided`, `nested`, `listed` or `{PIECES}`, found `{order}`"));
         }
         let other = if known.is_some() { TYPED } else { SEGMENTS };
         let row = Self {
@@ -227,7 +224,7 @@ impl Row {
             is_other_way: match way {
                 PACKED => false,
                 way if way == other => true,
-                _ => return Err(format!("`{way}` stands where `{other}` or `{PACKED}` is expected")),
+                _ => return Err(format!("expected `{other}` or `{PACKED}`, found `{way}`")),
             },
         };
         Ok((library, row))
@@ -294,7 +291,7 @@ fn limited(path: &Path) -> io::Result<String> {
 }
 
 fn too_long() -> String {
-    format!("it has more than {LARGEST} bytes, which no table has")
+    format!("it has more than {LARGEST} bytes, the limit of a table")
 }
 
 /// Returns the beginning of a row of a table for [`Wire::Auto`](super::Wire::Auto), for messages like this
@@ -431,13 +428,13 @@ mod tests {
     #[test]
     fn a_line_that_is_no_row_is_an_error_that_says_which() {
         for (line, word) in [
-            ("x probes yes", "`probes` stands where `strided`"),
-            ("x strided many 8 typed", "`many` stands where the bytes of a block"),
-            ("x strided 8 -1 typed", "`-1` stands where the bytes of a message"),
-            ("y listed 8 8 bytes", "`bytes` stands where `typed`"),
-            ("y listed 8", "`nothing` stands where the bytes of a message"),
-            ("x pieces 8 8 typed", "`typed` stands where `segments`"),
-            ("x listed 8 8 segments", "`segments` stands where `typed`"),
+            ("x probes yes", "expected `strided`, `nested`, `listed` or `pieces`, found `probes`"),
+            ("x strided many 8 typed", "expected the bytes of a block, found `many`"),
+            ("x strided 8 -1 typed", "expected the bytes of a message, found `-1`"),
+            ("y listed 8 8 bytes", "expected `typed` or `packed`, found `bytes`"),
+            ("y listed 8", "expected the bytes of a message, found `nothing`"),
+            ("x pieces 8 8 typed", "expected `segments` or `packed`, found `typed`"),
+            ("x listed 8 8 segments", "expected `typed` or `packed`, found `segments`"),
         ] {
             let error = Table::read(&format!("# comment\n{line}\n"), "x").err().unwrap();
             assert!(error.starts_with("line 2: ") && error.contains(word), "{error}");

@@ -339,7 +339,7 @@ pub fn kept() {
             ffi::MPI_Type_free(&raw mut deep);
             deep = deeper;
         }
-        assert!(decode(&reference(deep)).unwrap_err().to_string().contains("256 deep"));
+        assert!(decode(&reference(deep)).unwrap_err().to_string().contains("256 levels deep"));
         ffi::MPI_Type_free(&raw mut deep);
     }
 }

@@ -300,8 +300,8 @@ pub fn built_wrongly() {
     assert_eq!(
         error,
         format!(
-            "asked for a datatype of 1001 bytes of data, in bytes 0 to 1001 of memory, {library} has built \
-             one of 1000, in bytes 0 to 1000: divide the message, or use another library"
+            "the requested datatype has 1001 bytes of data in bytes 0 to 1001 of memory, but {library} built \
+             one with 1000 bytes of data in bytes 0 to 1000: divide the message, or use another MPI library"
         )
     );
     assert_eq!(bounds(layout.datatype().unwrap().as_raw()), (1001, 0, 1001, 0, 1001));

@@ -43,7 +43,7 @@ impl Distribution {
             numbers.sort_by(f64::total_cmp);
             numbers
         };
-        println!("\nPlans of the layouts that were drawn, packing and unpacking:");
+        println!("\nPlans of random layouts, packing and unpacking:");
         title("as many times by hand", ["> 1.05", "> 1.15"]);
         let by_hand = |row: &Times| Some(row.plan / row.hand);
         line("2 KiB to 40 KiB", &of(SMALL, MIDDLE, by_hand), [1.05, 1.15]);

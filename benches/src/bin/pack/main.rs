@@ -54,15 +54,15 @@ impl Bench for Packing {
             packed.fill(0xA5);
             (both.pack)(&mut packed);
             if *way == "mpi_pack" && packed != expected {
-                eprintln!("{name}: MPI_Pack packs something else than the loop by hand, and is left out");
+                eprintln!("{name}: MPI_Pack packs other bytes than the loop by hand, so it is not measured");
                 *right = false;
                 continue;
             }
-            assert!(packed == expected, "{name}: `{way}` packs something else than the loop by hand");
+            assert!(packed == expected, "{name}: `{way}` packs other bytes than the loop by hand");
             (both.unpack)(&other);
             (both.unpack)(&expected);
             (ways[0].1.pack)(&mut packed);
-            assert!(packed == expected, "{name}: `{way}` unpacks something else than the loop by hand");
+            assert!(packed == expected, "{name}: `{way}` unpacks other bytes than the loop by hand");
         }
         let ways = || ways.iter().zip(&right).filter(|(_, right)| **right).map(|(way, _)| way);
         let effort = self.effort(*size);

@@ -28,10 +28,10 @@ pub fn write(f: &mut String, before: &Results, now: &Results) {
         if before.machine == now.machine {
             ""
         } else {
-            " The machine was another one, so times are not to be compared, but verdicts are."
+            " The machines differ, so compare only the verdicts, not the times."
         },
         if before.partial || now.partial {
-            " One of both was stopped before its end, and is less sure."
+            " One of the two runs was stopped before its end, so its results are less certain."
         } else {
             ""
         }
@@ -55,13 +55,14 @@ pub fn write(f: &mut String, before: &Results, now: &Results) {
         }
     }
     if changes.is_empty() {
-        *f += "<p>No times of the library are in both.</p>\n";
+        *f += "<p>The two reports have no times of the library in common.</p>\n";
         return;
     }
     let mut ratios: Vec<f64> = changes.iter().map(|change| change.0).collect();
     let _ = writeln!(
         f,
-        "<p>{} times of the library in both; at the median, now {:.2} times as long as before.</p>",
+        "<p>The two reports have {} times of the library in common; the median ratio, now to before, is \
+         {:.2}.</p>",
         changes.len(),
         median(&mut ratios)
     );
@@ -69,7 +70,7 @@ pub fn write(f: &mut String, before: &Results, now: &Results) {
     changes.retain(|(ratio, ..)| !(faster..=slower).contains(ratio));
     changes.sort_by(|a, b| b.0.ln().abs().total_cmp(&a.0.ln().abs()));
     if changes.is_empty() {
-        *f += "<p>None differs by more than a fifth.</p>\n";
+        *f += "<p>No time differs by more than a fifth.</p>\n";
         return;
     }
     *f += "<div class=\"wide\"><table \
@@ -95,7 +96,7 @@ pub fn write(f: &mut String, before: &Results, now: &Results) {
     if changes.len() > SHOWN {
         let _ = writeln!(
             f,
-            "<p class=\"faint\">And {} more that differ by more than a fifth.</p>",
+            "<p class=\"faint\">{} more times differ by more than a fifth.</p>",
             changes.len() - SHOWN
         );
     }
@@ -117,11 +118,11 @@ fn changed_verdicts(f: &mut String, before: &Results, now: &Results) {
         let text = match (same.map(|other| other.judgement), verdict.judgement) {
             (Some(Judgement::Holds), Judgement::Violated) => {
                 changed[0] += 1;
-                "held, and is violated now"
+                "held before, is violated now"
             }
             (Some(Judgement::Violated), Judgement::Holds) => {
                 changed[1] += 1;
-                "was violated, and holds now"
+                "was violated before, holds now"
             }
             _ => continue,
         };

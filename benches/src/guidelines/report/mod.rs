@@ -66,11 +66,12 @@ pub fn page(results: &[Results], baseline: &[Results]) -> Result<String> {
     }
     let _ = writeln!(
         f,
-        "<p class=\"faint\">⪯ reads “is not slower than”. Something is slower where it takes more than \
-         {:.0} % longer with a confidence of 95 %, by a bootstrap of interleaved runs over several passes \
-         with other memory, and {:.0} % for what differs from one start of the program to the next; \
-         “too close to call” where it may be or not. The expectations are those of Gropp, Hoefler, Thakur \
-         and Träff, “Performance Expectations and Guidelines for MPI Derived Datatypes” (EuroMPI 2011).</p>",
+        "<p class=\"faint\">⪯ reads “is not slower than”. A way is slower if it takes more than {:.0} % \
+         longer with a confidence of 95 % (a bootstrap of interleaved runs over several passes, each with \
+         other memory). A further {:.0} % allow for differences between two starts of the program. A verdict \
+         is “too close to call” if the confidence interval allows both answers. The expectations are those \
+         of Gropp, Hoefler, Thakur and Träff, “Performance Expectations and Guidelines for MPI Derived \
+         Datatypes” (EuroMPI 2011).</p>",
         100.0 * MARGIN,
         100.0 * BETWEEN_RUNS
     );
@@ -120,8 +121,8 @@ fn head(f: &mut String, results: &Results) {
     if *partial {
         let _ = writeln!(
             f,
-            "<p class=\"partial\">This run was stopped before its end, after {passes} whole passes: what is \
-             here is less sure than it would be, and the rest is missing.</p>"
+            "<p class=\"partial\">This run was stopped after {passes} whole passes: its results are less \
+             certain than those of a whole run, and some are missing.</p>"
         );
     }
     let _ = writeln!(
@@ -260,17 +261,17 @@ fn plotted(
 
 /// Writes the fitted cost models.
 fn calibrated(f: &mut String, results: &Results, calibration: &Calibration) -> Result<()> {
-    let _ = writeln!(f, "<h2>What things cost in {}</h2>", escape(&results.version));
+    let _ = writeln!(f, "<h2>Fitted costs of {}</h2>", escape(&results.version));
     let unseen = calibration.trees.iter().filter(|tree| tree.held_back).count();
     let _ = writeln!(
         f,
-        "<p>Constants in nanoseconds, fitted to the times of {} trees: of a call, of what the data has, and \
-         of the nodes of the description, which a model counts {}. <i>Rank correlation</i> says how well a \
-         model orders {unseen} others by time, where 1 is perfect. <i>Slower</i> counts those of {} \
-         generated layouts whose least-cost tree under the model packs more slowly than the layout as it \
-         was described, and <i>faster</i> the opposite, both beyond {:.0} %. The model in bold was chosen \
-         on other layouts, and is in <code>cost-{}.json</code>, in units of 0.01 ns, for \
-         <code>dtype --cost</code> and <code>#[mpi(cost = …)]</code>.</p>",
+        "<p>Constants in nanoseconds, fitted to the times of {} trees: the costs of a call, of the data and \
+         of the nodes of the description. The models count the nodes {}. <i>Rank correlation</i> says how \
+         well a model orders {unseen} others by time, where 1 is perfect. <i>Slower</i> counts those of {} \
+         generated layouts whose least-cost tree under the model packs more slowly than the layout as it was \
+         described, and <i>faster</i> the opposite, both beyond {:.0} %. The model in bold was chosen on \
+         other layouts, and is in <code>cost-{}.json</code>, in units of 0.01 ns, for <code>dtype \
+         --cost</code> and <code>#[mpi(cost = …)]</code>.</p>",
         calibration.trees.len() - unseen,
         Model::ALL.map(|model| format!("{} (<i>{}</i>)", model.meaning(), model.title())).join(", "),
         calibration.compared.len(),
@@ -370,7 +371,7 @@ pub fn summary(results: &Results) -> String {
         let [slower, faster] = Calibration::slower_and_faster(&calibration.compared, calibration.chosen);
         let _ = writeln!(
             f,
-            "What things cost (model: {}): rank correlation with packing {:.3}, of the default {:.3};\n    \
+            "Fitted costs (model: {}): rank correlation with packing {:.3}, of the default {:.3};\n    \
              of {} layouts, least-cost trees are slower than as described: {slower}, faster: {faster}",
             best.pack.model.title(),
             best.of_pack,

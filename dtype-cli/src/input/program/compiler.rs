@@ -66,7 +66,7 @@ pub(crate) fn compile(
     })?;
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr);
-        bail!("`{program}` does not compile it ({}):\n{}", output.status, text.trim_end());
+        bail!("`{program}` does not compile the declarations ({}):\n{}", output.status, text.trim_end());
     }
-    fs::read(&object).context("what the compiler wrote")
+    fs::read(&object).context("the output of the compiler")
 }

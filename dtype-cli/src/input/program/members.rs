@@ -77,7 +77,7 @@ impl<'a> Walk<'_, 'a> {
             if let Some(definition) = definition {
                 return self.type_at(definition, path, levels);
             }
-            let tree = self.refuse(path, format!("is a `{title}`, which is declared here, but not defined"));
+            let tree = self.refuse(path, format!("is a `{title}`, which is declared, but not defined"));
             return Ok(Type { name: title, size: 0, alignment: 1, padding: 0, tree });
         }
         let members = self.members(place, entry, path, levels)?;
@@ -99,8 +99,7 @@ impl<'a> Walk<'_, 'a> {
             match child.tag() {
                 dw::DW_TAG_member | dw::DW_TAG_inheritance => {}
                 dw::DW_TAG_variant_part => {
-                    let what = "is an enum whose variants hold values: which one is there is known only at \
-                                run time";
+                    let what = "is an enum whose variants hold values: the variant is known only at run time";
                     self.refuse(path, what);
                     members.fields.push(Field {
                         name: String::new(),
@@ -167,13 +166,13 @@ impl<'a> Walk<'_, 'a> {
             Some(AttributeValue::Exprloc(expression)) => constant(expression, self.types, place)
                 .unwrap_or_else(|| {
                     self.refused.truncate(before);
-                    let why = "is inherited virtually: where it lies is known only at run time";
+                    let why = "is inherited virtually: its offset is known only at run time";
                     found.tree = self.refuse(&what, why);
                     0
                 }),
             Some(value) => match whole(&value).and_then(|offset| u64::try_from(offset).ok()) {
                 Some(offset) => offset,
-                None => bail!("the offset of `{what}` is not understood"),
+                None => bail!("the offset of `{what}` has an unknown form"),
             },
         };
         let name = name.unwrap_or_default();
@@ -183,11 +182,15 @@ impl<'a> Walk<'_, 'a> {
             self.refused.truncate(before);
             found.tree = self.refuse(
                 &path,
-                format!("is a bit-field of {}, and MPI counts in bytes", count_of(bits, "bit", "bits")),
+                format!(
+                    "is a bit-field of {}, but MPI datatypes consist of whole bytes",
+                    count_of(bits, "bit", "bits")
+                ),
             );
         } else if is_table && self.refused.len() > before {
             self.refused.truncate(before);
-            let why = "is the pointer to the table of virtual functions, which each process has its own of";
+            let why = "is the pointer to the table of virtual functions, an address that means nothing to \
+                       another process";
             found.tree = self.refuse(&path, why);
         }
         // A base class is skipped by its name. The hidden length of a Fortran text is skipped with the text.
@@ -238,7 +241,7 @@ impl<'a> Walk<'_, 'a> {
         let example =
             example.map_or(String::new(), |field| format!(", as with `--skip {inside}{}`", field.name));
         let why = format!(
-            "{} a union ({}): MPI cannot know which of them is there. Skip all but one{example}",
+            "{} a union ({}): MPI cannot know which member is in use. Skip all but one{example}",
             if path.is_empty() { "holds" } else { "is" },
             names.collect::<Vec<_>>().join(", ")
         );

@@ -64,7 +64,7 @@ pub(super) fn read(file: &[u8], wanted: &Wanted<'_>) -> Result<(Record, Result<D
     let Described { record, tree, refused } = types.described(types.chosen(&all, wanted)?, &mut skipped)?;
     if let Some((path, _)) = skipped.iter().find(|(_, is_found)| !is_found) {
         let fields: Vec<_> = record.fields.iter().map(|field| field.name.as_str()).collect();
-        bail!("`{}` has no field `{path}` to skip; it has {}", record.name, fields.join(", "));
+        bail!("`{}` has no field `{path}` to skip; its fields are {}", record.name, fields.join(", "));
     }
     let datatype = if !refused.is_empty() {
         Err(anyhow!(refusal(&record, &refused)))
@@ -107,7 +107,8 @@ pub(super) fn list(file: &[u8], wanted: &Wanted<'_>) -> Result<Vec<Listed>> {
     }
     if all.is_empty() {
         bail!(
-            "no struct{} is described in it: compile with `-g`, and use it",
+            "the debug information describes no struct{}: compile with `-g`, and use the struct in the \
+             program",
             match wanted.name {
                 Some(part) => format!(" with `{part}` in its name"),
                 None => String::new(),
@@ -136,7 +137,7 @@ fn refusal(record: &Record, refused: &[Refused]) -> String {
                 && path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         let field = record.fields.iter().map(|field| field.name.as_str()).find(is_of).unwrap_or(path);
-        lines.push(format!("What should stay at home is named with `--skip`, as in `--skip {field}`"));
+        lines.push(format!("Exclude fields with `--skip`, as in `--skip {field}`"));
     }
     lines.join("\n")
 }
@@ -216,7 +217,7 @@ impl Types<'_> {
             0 => bail!(unknown(all, wanted_name, name)),
             1 => Ok(different[0].0),
             _ => {
-                let mut lines = vec![format!("there is more than one `{name}`; say which, as in")];
+                let mut lines = vec![format!("more than one struct is called `{name}`; choose one, as in")];
                 for (_, record) in &different {
                     let at = record.declared.as_ref();
                     let at = at.map_or("?".to_owned(), |(file, line)| format!("{file}:{line}"));
@@ -240,13 +241,13 @@ impl Types<'_> {
                     last = Some((line, found));
                 }
             }
-            return last.map(|(_, found)| found).context("no struct is declared in it");
+            return last.map(|(_, found)| found).context("the file declares no struct");
         }
         match all {
-            [] => bail!("there is no struct in its debug information"),
+            [] => bail!("its debug information describes no struct"),
             [found] => Ok(found),
             _ => bail!(
-                "there are {} structs in it: name one with `--name`; `dtype struct FILE` lists them",
+                "it has {} structs: choose one with `--name`; `dtype struct FILE` lists them",
                 all.len()
             ),
         }
@@ -263,9 +264,11 @@ fn unknown(all: &[Found], wanted: &str, name: &str) -> String {
     }
     let near: Vec<_> = near.into_iter().map(|name| format!("`{name}`")).collect();
     let near = if near.is_empty() {
-        "`dtype struct FILE` lists what there is".to_owned()
+        "`dtype struct FILE` lists the structs".to_owned()
     } else {
-        format!("there is {}", near.join(", "))
+        format!("similar names are {}", near.join(", "))
     };
-    format!("no struct `{wanted}` is described in it; {near}. Compilers leave out what is not used")
+    format!(
+        "the debug information describes no struct `{wanted}`; {near}. Compilers leave out unused structs"
+    )
 }

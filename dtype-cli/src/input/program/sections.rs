@@ -18,9 +18,12 @@ pub(super) type Dwarf<'a> = gimli::Dwarf<Slice<'a>>;
 impl<'a> Sections<'a> {
     pub(super) fn load(file: &'a [u8]) -> Result<Self> {
         if FileKind::parse(file).is_ok_and(|kind| kind == FileKind::Archive) {
-            bail!("this is an archive: name an object file of it (`ar x`), or a program that has it");
+            bail!(
+                "this is an archive: give one of its object files (extract it with `ar x`), or a program \
+                 that contains it"
+            );
         }
-        let object = File::parse(file).context("this is no program that is understood")?;
+        let object = File::parse(file).context("this is not a program in a known format")?;
         let endian =
             if object.is_little_endian() { gimli::RunTimeEndian::Little } else { gimli::RunTimeEndian::Big };
         if object.section_by_name(SectionId::DebugInfo.name()).is_none() {
@@ -31,7 +34,7 @@ impl<'a> Sections<'a> {
                 }
                 _ => ": compile with `-g`, and do not `strip`".to_owned(),
             };
-            bail!("there is no debug information (DWARF) in it{elsewhere}");
+            bail!("it has no debug information (DWARF){elsewhere}");
         }
         let sections = DwarfSections::load(|id| section(&object, id))?;
         Ok(Self { sections, endian })

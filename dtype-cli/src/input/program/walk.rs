@@ -114,7 +114,7 @@ impl<'a> Walk<'_, 'a> {
                 let tree = if is_fixed {
                     repeated(size, 1, TypeTree::Leaf(BaseType::Character))
                 } else {
-                    self.refuse(path, "is a text whose length is known only at run time")
+                    self.refuse(path, "is a character string whose length is known only at run time")
                 };
                 Type { name: format!("character(len={size})"), size, alignment: 1, padding: 0, tree }
             }
@@ -130,7 +130,7 @@ impl<'a> Walk<'_, 'a> {
                     dw::DW_TAG_reference_type | dw::DW_TAG_rvalue_reference_type => "a reference",
                     dw::DW_TAG_ptr_to_member_type => "a pointer to a member",
                     dw::DW_TAG_subroutine_type => "a function",
-                    _ => "of a kind that MPI has no datatype for",
+                    _ => "of a kind that has no MPI datatype",
                 };
                 let language = self.types.language(place.unit);
                 let name = match (tag, self.pointed_name(place, &entry)) {
@@ -272,8 +272,8 @@ impl<'a> Walk<'_, 'a> {
             .into_iter()
             .any(|attribute| entry.has_attr(attribute));
         if is_elsewhere {
-            let why = "is allocatable, or a pointer: its elements are elsewhere. Send them as a message of \
-                       their own";
+            let why = "is allocatable, or a pointer: its elements are stored outside the struct. Send them \
+                       as a separate message";
             let tree = self.refuse(path, why);
             let word = u64::from(self.types.units[place.unit].header.address_size());
             // Debug information omits the size of the descriptor. The descriptor extends to the next field.
@@ -320,13 +320,15 @@ impl<'a> Walk<'_, 'a> {
         let count = dimensions.iter().try_fold(1u64, |all, count| all.checked_mul((*count)?));
         let Some((count, size)) = count.and_then(|count| Some((count, count.checked_mul(stride)?))) else {
             // A flexible array member does not add to the size of the struct.
-            let why = "is an array without a length: how many elements there are is known only at run time";
+            let why = "is an array without a length: its length is known only at run time";
             let tree = self.refuse(path, why);
             return Ok(Type { name, size: 0, alignment: element.alignment, padding: 0, tree });
         };
         if count == 0 && matches!(language, Language::C | Language::Cxx) && element.size > 0 {
-            let tree = self
-                .refuse(path, "is an array of length 0: what is behind the struct is known only at run time");
+            let tree = self.refuse(
+                path,
+                "is an array of length 0: the length of the data after the struct is known only at run time",
+            );
             return Ok(Type { name, size: 0, alignment: element.alignment, padding: 0, tree });
         }
         // A SIMD vector is aligned to its whole size.

@@ -45,9 +45,9 @@ pub fn checked(world: &SimpleCommunicator) {
             assert_eq!(
                 error.to_string(),
                 format!(
-                    "the message with tag 3 from rank 0 holds {times}{{f64, u32}} ({size} packed bytes), \
-                     but what it is received into holds {times}{{u32, f64}} ({size} packed bytes): sender \
-                     and receiver must have the same base types in the same order"
+                    "the message with tag 3 from rank 0 holds {times}{{f64, u32}} ({size} packed bytes), but \
+                     its destination holds {times}{{u32, f64}} ({size} packed bytes): sender and receiver \
+                     must have the same base types in the same order"
                 )
             );
             assert!(wrong.iter().all(|value| *value == Other::default()));
