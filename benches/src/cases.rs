@@ -1,8 +1,7 @@
 //! The type maps and layouts that are measured.
 
 use dtype_core::{BaseType, TypeMap, TypeTree};
-
-use crate::generate::Random;
+use dtype_guidelines::generate::Random;
 
 /// The names of the type maps.
 pub const NAMES: [&str; 11] = [

@@ -2,11 +2,6 @@
 
 pub mod cases;
 #[cfg(feature = "mpi")]
-pub mod datatype;
-pub mod description;
-pub mod generate;
-pub mod guidelines;
-#[cfg(feature = "mpi")]
 pub mod journeys;
 pub mod measure;
 pub mod packing;

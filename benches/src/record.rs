@@ -13,9 +13,8 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use dtype_guidelines::{report, results::Results};
 use serde::Serialize;
-
-use crate::guidelines::{report, results::Results};
 
 const HEADER: &str = "library,case,contender,microseconds";
 

@@ -1,6 +1,6 @@
 //! Tests of plans on random layouts: they pack and unpack exactly the bytes of the type map.
 
-use dtype_benches::generate::{Random, Sample, samples};
+use dtype_guidelines::generate::{Random, Sample, samples};
 use dtype_runtime::pack::{Data, DataMut, Plan};
 
 /// Returns the displacement of each packed byte, relative to displacement 0 of the first copy.

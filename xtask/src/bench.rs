@@ -235,7 +235,7 @@ fn run_guidelines(sh: &Shell, quick: bool, wanted: Guidelines, called_from: &Pat
     let program = |library: &mpi::Library| library.target(sh).join("release/guidelines");
     for library in &libraries {
         let _environment = library.enter(sh);
-        let package = ["--package", "dtype-benches", "--bin", "guidelines", "--features", "mpi"];
+        let package = ["--package", "dtype-guidelines", "--features", "mpi"];
         cmd!(sh, "cargo build --quiet --release {package...}").quiet().run()?;
     }
     // Each library is started twice, with the other one in between: times differ from one start to the next.

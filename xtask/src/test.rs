@@ -160,8 +160,14 @@ const OPTIMIZED: &[&str] = &[
     "--package=dtype-core",
     "--package=dtype-runtime",
     "--package=dtype-benches",
+    "--package=dtype-guidelines",
     "--no-default-features",
 ];
+
+/// The packages of [`OPTIMIZED`] of which all tests are run with optimization. They depend on the others, so
+/// the features are equal, too.
+const MEASURING: &[&str] =
+    &["--release", "--package=dtype-benches", "--package=dtype-guidelines", "--no-default-features"];
 
 /// Packages that are tested with each MPI library.
 const WITH_MPI: &[&str] = &[
@@ -196,13 +202,9 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
         // Exhaustive search, and the loops that the benchmarks measure against.
         Step::new("optimized", 185, move |sh, count| {
             let _cases = sh.push_env("PROPTEST_CASES", if full { "2000" } else { "200" });
-            let tests: [&[&str]; 4] = [
-                OPTIMIZED,
-                &["--lib", "--test=exhaustive", "--test=runs", "--test=engine", "--test=pack"],
-                &["--test=peers", "--test=drawn", "--test=recorded", "--test=report"],
-                browser(sh),
-            ];
-            count.cargo_test(sh, &tests.concat())
+            let slow = ["--lib", "--test=exhaustive", "--test=runs", "--test=engine", "--test=pack"];
+            count.cargo_test(sh, &[OPTIMIZED, &slow].concat())?;
+            count.cargo_test(sh, &[MEASURING, &["--test=*"], browser(sh)].concat())
         }),
     ];
     if full {
@@ -235,7 +237,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             let brief: &[&str] = if i == 0 || extent == Extent::Long { &[] } else { &["--skip=everything"] };
             steps.push(Step::new(format!("guidelines@{}", library.label()), 85, move |sh, count| {
                 let _environment = library.enter(sh);
-                let test = ["--package=dtype-benches", "--features=mpi", "--test=guidelines", "--"];
+                let test = ["--package=dtype-guidelines", "--features=mpi", "--test=guidelines", "--"];
                 count.cargo_test(sh, &[&test, brief].concat())
             }));
         }
@@ -289,7 +291,7 @@ fn sweep(sh: &Shell, library: &mpi::Library, count: &mut Count) -> Result<()> {
 /// Returns the feature by which reports are looked at in a browser, if there is one here.
 fn browser(sh: &Shell) -> &'static [&'static str] {
     if mpi::exists(sh, "chromium") || mpi::install(sh, &["chromium"]).is_ok() {
-        return &["--features=dtype-benches/browser"];
+        return &["--features=dtype-guidelines/browser"];
     }
     println!("not run: the guidelines' report in a browser, because no browser was found");
     &[]

@@ -19,16 +19,18 @@ use std::{
 
 use clap::Parser;
 use dtype_benches::{
-    datatype::{Owned, int},
-    description::Description,
-    generate::{Random, Sample, samples},
-    guidelines::applications::Application,
     journeys::{Arguments, Direction, Effort, rounds},
     measure::{Medians, print},
-    packing::drawn::seed,
     record::Row,
 };
 use dtype_core::BaseType;
+use dtype_guidelines::{
+    applications::Application,
+    datatype::{Owned, int},
+    description::Description,
+    generate::{Random, Sample, samples},
+    written::seed,
+};
 use mpi::{ffi, topology::SimpleCommunicator, traits::*};
 
 /// Times messages between two ranks, with the preloaded library and without.

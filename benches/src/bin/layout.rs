@@ -4,10 +4,8 @@
 use std::hint::black_box;
 
 use clap::Parser;
-use dtype_benches::{
-    generate::Random,
-    measure::{Contender, Effort, Options, print, row},
-};
+use dtype_benches::measure::{Contender, Effort, Options, print, row};
+use dtype_guidelines::generate::Random;
 use dtype_runtime::{Layout, layout, layout::Band};
 
 /// Times layouts against loops, in one run.

@@ -16,8 +16,9 @@ use clap::Parser;
 use dtype_benches::{
     journeys::{Arguments, Direction, Effort, rounds},
     measure::{Medians, print},
-    packing::{Bench, Case, Task, Travel, Way, arrays, structs},
+    packing::{Bench, Case, Task, Travel, arrays, structs},
 };
+use dtype_guidelines::way::Way;
 use dtype_runtime::wire;
 use mpi::{topology::SimpleCommunicator, traits::*};
 

@@ -3,11 +3,10 @@
 
 use std::{convert::Infallible, hint::black_box, ptr::copy_nonoverlapping as copy};
 
-use crate::generate::Random;
+use dtype_core::{BaseType, TypeTree};
+use dtype_guidelines::{generate::Random, way::Way};
 use dtype_runtime::{
-    DynamicLayout, Layout,
-    dtype_core::{BaseType, TypeTree},
-    layout,
+    DynamicLayout, Layout, layout,
     layout::{ArrayLikeMut, Band, Disjoint},
     pack::{Data, DataMut, Plan},
 };
@@ -18,7 +17,7 @@ use dtype_runtime::wire::{Receivable, Sendable};
 use mpi::traits::{Buffer, BufferMut};
 
 use super::{
-    Bench, Case, Task, Travel, Way, c,
+    Bench, Case, Task, Travel, c,
     user::{DOUBLE, User},
 };
 

@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use super::Way;
+use dtype_guidelines::way::Way;
 
 macro_rules! loops {
     ($($way:ident: $pack:ident $unpack:ident ($($name:ident: $type:ty),*);)*) => {

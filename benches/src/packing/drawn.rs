@@ -3,70 +3,14 @@
 
 use std::{cell::RefCell, ffi::c_void, hint::black_box};
 
-use dtype_runtime::{
-    dtype_core::TypeTree,
-    pack::{Data, DataMut, Plan},
+use dtype_guidelines::{
+    generate::{Random, Sample, lists, measured},
+    way::Way,
+    written::{CPack, CUnpack, by_hand, seed},
 };
+use dtype_runtime::pack::{Data, DataMut, Plan};
 
-use super::{Bench, Case, Task, Way};
-use crate::generate::{Random, Sample, lists, measured};
-
-unsafe extern "C" {
-    /// Returns the functions of a sample: pack and unpack element by element where lengths differ, then pack
-    /// and unpack with `memcpy`.
-    fn by_hand(number: usize) -> *const [*mut c_void; 4];
-}
-
-type CPack = unsafe extern "C" fn(*const u8, *mut u8, *const *const i32);
-type CUnpack = unsafe extern "C" fn(*mut u8, *const u8, *const *const i32);
-
-/// Returns the seed of the random layouts.
-///
-/// # Panics
-/// Never: the build script has parsed the seed.
-pub fn seed() -> u64 {
-    env!("DTYPE_LAYOUTS_SEED").parse().expect("the build script has read it")
-}
-
-/// The loops in C for a sample, with the lists that they read.
-#[derive(Clone, Debug)]
-pub struct Written {
-    functions: [*mut c_void; 4],
-    lists: Vec<Vec<i32>>,
-}
-
-impl Written {
-    /// Returns the loops for the sample at index `number` of [`measured`], whose tree is `tree`.
-    pub fn of(number: usize, tree: &TypeTree) -> Self {
-        Self { functions: unsafe { *by_hand(number) }, lists: lists(tree) }
-    }
-
-    /// Packs the sample.
-    ///
-    /// # Safety
-    /// 1. The sample lies at `memory`.
-    /// 2. `packed` is writable for the packed bytes of the sample.
-    /// 3. They do not overlap.
-    pub unsafe fn pack(&self, memory: *const u8, packed: *mut u8) {
-        let pointers: Vec<_> = self.lists.iter().map(Vec::as_ptr).collect();
-        unsafe {
-            let pack = std::mem::transmute::<*mut c_void, CPack>(self.functions[0]);
-            pack(memory, packed, pointers.as_ptr());
-        }
-    }
-
-    /// Unpacks the sample.
-    ///
-    /// # Safety
-    /// As for [`pack`](Self::pack), with `memory` writable and `packed` readable.
-    pub unsafe fn unpack(&self, memory: *mut u8, packed: *const u8) {
-        let pointers: Vec<_> = self.lists.iter().map(Vec::as_ptr).collect();
-        unsafe {
-            let unpack = std::mem::transmute::<*mut c_void, CUnpack>(self.functions[1]);
-            unpack(memory, packed, pointers.as_ptr());
-        }
-    }
-}
+use super::{Bench, Case, Task};
 
 /// Measures all samples.
 ///

@@ -16,6 +16,8 @@ pub mod structs;
 mod travel;
 mod user;
 
+use dtype_guidelines::way::Way;
+
 #[cfg(feature = "mpi")]
 pub use travel::Travel;
 
@@ -40,25 +42,6 @@ pub trait Bench {
 /// A placeholder: without MPI there are no messages.
 #[cfg(not(feature = "mpi"))]
 pub struct Travel<'a>(std::marker::PhantomData<&'a ()>);
-
-/// A function that packs into bytes.
-pub type Pack<'a> = Box<dyn Fn(&mut [u8]) + 'a>;
-/// A function that unpacks bytes.
-pub type Unpack<'a> = Box<dyn Fn(&[u8]) + 'a>;
-
-/// A way to pack and to unpack a case.
-pub struct Way<'a> {
-    /// Packs the case.
-    pub pack: Pack<'a>,
-    /// Unpacks the case.
-    pub unpack: Unpack<'a>,
-}
-
-impl<'a> Way<'a> {
-    pub fn new(pack: impl Fn(&mut [u8]) + 'a, unpack: impl Fn(&[u8]) + 'a) -> Self {
-        Self { pack: Box::new(pack), unpack: Box::new(unpack) }
-    }
-}
 
 /// A layout, with all ways to pack and to send it.
 pub struct Case<'a> {

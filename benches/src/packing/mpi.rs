@@ -3,18 +3,19 @@
 
 use std::{ffi::c_int, rc::Rc};
 
-use dtype_runtime::dtype_core::{Bounds, Program, TypeTree};
+use dtype_core::{Bounds, Program, TypeTree};
+use dtype_guidelines::{
+    datatype::{Owned, int},
+    description::Description,
+    way::Way,
+};
 use mpi::{
     ffi::{self, MPI_Datatype},
     raw::AsRaw,
     traits::Buffer,
 };
 
-use super::{Travel, Way, user::User};
-use crate::{
-    datatype::{Owned, int},
-    description::Description,
-};
+use super::{Travel, user::User};
 
 /// Returns `MPI_Pack` and `MPI_Unpack` of the buffer of a view or of values, with `size` packed bytes.
 pub fn way<'a>(buffer: impl Buffer + 'a, size: usize) -> Way<'a> {

@@ -2,6 +2,7 @@
 
 use std::{hint::black_box, ptr};
 
+use dtype_guidelines::way::Way;
 use dtype_runtime::{
     MpiDatatype,
     pack::{Data, DataMut},
@@ -12,7 +13,7 @@ use dtype_runtime::{
 
 #[cfg(feature = "mpi")]
 use super::Travel;
-use super::{Bench, Case, Task, Way, c};
+use super::{Bench, Case, Task, c};
 
 /// A struct, with the body of a loop by hand that packs it.
 pub trait Sample: MpiDatatype + AnyPattern + Copy {

@@ -2,6 +2,7 @@
 
 use std::{cell::RefCell, ffi::c_int, hint::black_box, rc::Rc};
 
+use dtype_guidelines::way::Way;
 use dtype_runtime::{
     Wire,
     traits::*,
@@ -12,8 +13,6 @@ use mpi::{
     topology::Process,
     traits::*,
 };
-
-use super::Way;
 
 /// A function that sends to the other rank or receives from it.
 pub type Call<'a> = Box<dyn Fn(&Process<'_>) + 'a>;

@@ -1,8 +1,7 @@
 //! Datatypes that a user of MPI would write for parts of arrays of numbers.
 
 use dtype_core::BaseType;
-
-use crate::description::Description;
+use dtype_guidelines::description::Description;
 
 /// The datatype that a user would write, with the count to send.
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "only MPI makes datatypes"))]

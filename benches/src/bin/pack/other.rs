@@ -10,10 +10,9 @@ use dtype_benches::{
         structs::{Mixed, Sample},
     },
 };
+use dtype_core::{BaseType, TypeTree};
 use dtype_runtime::{
-    MpiDatatype,
-    dtype_core::{BaseType, TypeTree},
-    layout,
+    MpiDatatype, layout,
     pack::{Data, DataMut, Plan, Transpack},
 };
 

@@ -15,10 +15,8 @@ use dtype_runtime::{
 use crate::{
     description::Description,
     generate::{Sample, measured},
-    packing::{
-        Way,
-        drawn::{Written, seed},
-    },
+    way::Way,
+    written::{Written, seed},
 };
 
 /// A layout of an application in one size.

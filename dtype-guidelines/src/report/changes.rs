@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::text::{escape, microseconds};
-use crate::guidelines::{
+use crate::{
     judgement::Judgement,
     results::{Kind, Layout, Operation, Results},
     statistics::median,

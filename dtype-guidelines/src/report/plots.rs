@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow};
 use plotters::{coord::combinators::LogCoord, prelude::*};
 
 use super::text::escape;
-use crate::guidelines::statistics::Estimate;
+use crate::statistics::Estimate;
 
 /// A line of a plot: its name, and its points with confidence intervals.
 pub struct Line<'a> {

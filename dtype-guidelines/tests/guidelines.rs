@@ -1,4 +1,5 @@
 //! Tests of the program `guidelines` under `mpiexec`: a complete run, an interrupted run, and errors.
+#![cfg(feature = "mpi")]
 
 use std::{
     env, fs,
@@ -9,8 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dtype_benches::guidelines::results::{Operation, Results};
 use dtype_core::NodeCosts;
+use dtype_guidelines::results::{Operation, Results};
 use xtask::launch;
 
 /// A folder for one test, which is removed on drop.

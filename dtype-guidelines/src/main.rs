@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
-use dtype_benches::guidelines::{
+use dtype_guidelines::{
     calibrate::Calibration,
     groups,
     progress::{Progress, Shown},

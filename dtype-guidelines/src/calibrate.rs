@@ -4,11 +4,11 @@
 use dtype_core::{BaseType, NodeCosts, TypeTree, Weighting};
 use serde::{Deserialize, Serialize};
 
-use super::{
+use crate::{
+    generate::{Random, samples},
     judgement::Judgement,
     statistics::{Estimate, rank_correlation},
 };
-use crate::generate::{Random, samples};
 
 /// The number of terms of a time: those of the call and its data, then the constants of [`NodeCosts`] for
 /// nodes and lists.

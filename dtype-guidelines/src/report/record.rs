@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::text::microseconds;
-use crate::guidelines::{
+use crate::{
     calibrate::Calibration,
     groups::{Benchmark, Expectation},
     judgement::Judgement,

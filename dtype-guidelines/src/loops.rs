@@ -4,7 +4,7 @@
 // bytes are compared with those of MPI.
 #![allow(clippy::undocumented_unsafe_blocks)]
 
-use crate::packing::drawn::Written;
+use crate::written::Written;
 
 /// The direction of a copy between memory and packed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The judgement of an expectation, from the ratio of two measured times.
 
-use super::statistics::Estimate;
+use crate::statistics::Estimate;
 
 /// The relative excess that counts as no slower: nobody rewrites a program for less.
 pub const MARGIN: f64 = 0.15;

@@ -1,6 +1,9 @@
 //! The performance guidelines for datatypes as a tool. It judges the datatypes of an MPI library, and fits
 //! cost models to the library.
 //!
+//! - `generate`: layouts, random and published;
+//! - `description`: datatypes as a user builds them; `datatype`: the same with MPI;
+//! - `way`, `written`: packing by a pair of functions; the loops in C that the build script writes;
 //! - `groups`: the layouts of the benchmarks, and their expectations;
 //! - `applications`: the layouts of published applications;
 //! - `loops`: packing by hand;
@@ -17,6 +20,10 @@ pub mod applications;
 pub mod calibrate;
 #[cfg(feature = "mpi")]
 mod contenders;
+#[cfg(feature = "mpi")]
+pub mod datatype;
+pub mod description;
+pub mod generate;
 pub mod groups;
 mod judgement;
 mod loops;
@@ -27,3 +34,5 @@ pub mod results;
 pub mod run;
 pub mod statistics;
 pub mod verdicts;
+pub mod way;
+pub mod written;

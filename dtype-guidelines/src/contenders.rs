@@ -21,12 +21,14 @@ use mpi::{
     traits::*,
 };
 
-use super::{groups::Group, loops::Direction, results::Operation};
 use crate::{
     datatype::{Owned, int},
     description::Description,
     generate::Random,
-    packing::Way,
+    groups::Group,
+    loops::Direction,
+    results::Operation,
+    way::Way,
 };
 
 /// Memory that is used through raw pointers: an array, or packed bytes.
@@ -89,7 +91,7 @@ pub struct Prepared<'a> {
 impl<'a> Prepared<'a> {
     /// Makes the datatypes and the memory for a group, on `ranks` ranks.
     pub fn new(group: &'a Group, ranks: usize, random: &mut Random) -> Self {
-        let own = |way: &super::groups::Way| {
+        let own = |way: &crate::groups::Way| {
             let bounds = bounds(&way.description);
             let owned = Owned::of(&way.description).commit();
             let extent = bounds.extent as usize * way.count as usize;

@@ -9,16 +9,17 @@ use std::{
 use dtype_core::{NodeCosts, Program, TypeTree, normalize, picture::Picture};
 use mpi::{collective::SystemOperation, topology::SimpleCommunicator, traits::*};
 
-use super::{
+use crate::{
     calibrate::{self, Calibration, Compared},
     contenders::{
         Alternatives, BY_HAND, Contender, GENERATED, LEAST_COST, PLAN, Prepared, WIRE, contenders, creation,
     },
+    description::Description,
+    generate::Random,
     groups::{Expected, Group},
     results::{Kind, Layout, Measured, Operation, Results},
     statistics::{Samples, ratio},
 };
-use crate::{description::Description, generate::Random};
 
 /// The results so far, which another thread may save at any time.
 pub type Shared = Arc<Mutex<Results>>;
@@ -298,7 +299,7 @@ pub fn described(groups: &[Group]) -> Vec<Layout> {
 
 fn described_one(group: &Group) -> Layout {
     let costs = NodeCosts::default();
-    let of_way = |way: &super::groups::Way| {
+    let of_way = |way: &crate::groups::Way| {
         let calls = match way.count {
             1 => way.description.to_string(),
             count => format!("{count} × {}", way.description),

@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use dtype_benches::guidelines::report::page;
+use dtype_guidelines::report::page;
 
 use super::results;
 

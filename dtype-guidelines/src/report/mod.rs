@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::Result;
 
-use super::{
+use crate::{
     calibrate::{Calibration, Model, NAMES},
     groups::{Benchmark, Expectation},
     judgement::{BETWEEN_RUNS, Judgement, MARGIN},
@@ -128,7 +128,7 @@ fn head(f: &mut String, results: &Results) {
     let _ = writeln!(
         f,
         "<dl><dt>machine</dt><dd>{}, {} cores, {} GiB, {}</dd><dt>measured</dt><dd>{} UTC, {ranks} ranks, \
-         {:.0} s, {passes} passes, by dtype-benches {}</dd><dt>command</dt><dd><code>{}</code></dd></dl>",
+         {:.0} s, {passes} passes, by dtype-guidelines {}</dd><dt>command</dt><dd><code>{}</code></dd></dl>",
         escape(&machine.processor),
         machine.cores,
         machine.memory,
@@ -386,7 +386,7 @@ pub fn summary(results: &Results) -> String {
     });
     let mut ours: Vec<f64> = ours.collect();
     if !ours.is_empty() {
-        let middle = super::statistics::median(&mut ours);
+        let middle = crate::statistics::median(&mut ours);
         let _ = writeln!(
             f,
             "Our plans pack {middle:.1} times as fast as MPI_Pack (median of {} layouts)",

@@ -5,7 +5,7 @@ mod browser;
 
 use std::collections::BTreeMap;
 
-use dtype_benches::guidelines::{
+use dtype_guidelines::{
     groups::{Benchmark, Expectation, Expected},
     report::{page, summary},
     results::{Kind, Layout, Machine, Measured, Operation, Results},

@@ -1,6 +1,6 @@
 //! The verdicts on a library: its expectations, judged by the measured times.
 
-use super::{
+use crate::{
     groups::Expectation,
     judgement::Judgement,
     results::{Kind, Layout, Operation, Results},

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{
+use crate::{
     calibrate::Calibration,
     groups::{Benchmark, Expected},
     statistics::Samples,

@@ -5,10 +5,11 @@
 use dtype_core::BaseType;
 use serde::{Deserialize, Serialize};
 
-use super::{applications::Application, loops::Loops};
 use crate::{
+    applications::Application,
     description::Description,
     generate::{Random, Sample},
+    loops::Loops,
 };
 
 /// The benchmark of a layout.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::text::{escape, microseconds};
-use crate::guidelines::{
+use crate::{
     judgement::Judgement,
     results::{Kind, Layout, Operation, Results},
     verdicts::Verdict,
@@ -96,7 +96,7 @@ pub fn layout(f: &mut String, results: &Results, layout: &Layout, verdicts: &[Ve
          <th>µs</th>{}<th class=\"n\">words</th><th>as</th></tr></thead><tbody>",
         escape(&results.version),
         escape(&layout.size),
-        crate::guidelines::groups::thousands(layout.bytes),
+        crate::groups::thousands(layout.bytes),
         heads
     );
     for way in &layout.ways {

@@ -1,0 +1,20 @@
+//! A way to pack and to unpack a layout.
+
+/// A function that packs into bytes.
+pub type Pack<'a> = Box<dyn Fn(&mut [u8]) + 'a>;
+/// A function that unpacks bytes.
+pub type Unpack<'a> = Box<dyn Fn(&[u8]) + 'a>;
+
+/// A way to pack and to unpack a case.
+pub struct Way<'a> {
+    /// Packs the case.
+    pub pack: Pack<'a>,
+    /// Unpacks the case.
+    pub unpack: Unpack<'a>,
+}
+
+impl<'a> Way<'a> {
+    pub fn new(pack: impl Fn(&mut [u8]) + 'a, unpack: impl Fn(&[u8]) + 'a) -> Self {
+        Self { pack: Box::new(pack), unpack: Box::new(unpack) }
+    }
+}
