@@ -9,10 +9,8 @@ use std::{
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use dtype_core::{
-    normalize,
-    usage::{MOST_ROWS, Report, SortBy},
-};
+use dtype_core::normalize;
+use dtype_report::{MOST_ROWS, Report, SortBy};
 
 use crate::{
     draw::Color,

@@ -542,10 +542,8 @@ fn what_mpi4py_has_no_name_for_is_refused() {
 
 #[test]
 fn report_adds_the_ranks_and_draws_the_layouts() {
-    use dtype_core::{
-        BaseType, Bounds, TypeTree,
-        usage::{Layout, Report, Samples, Usage},
-    };
+    use dtype_core::{BaseType, Bounds, TypeTree};
+    use dtype_report::{Layout, Report, Samples, Usage};
     let rank = |messages: u64| {
         let tree = TypeTree::index([0, 16, 32, 48], TypeTree::Leaf(BaseType::F64));
         let usage = Usage {

@@ -41,7 +41,6 @@ mod normalize;
 #[cfg(feature = "picture")]
 pub mod picture;
 mod program;
-pub mod proposed;
 mod reconstruct;
 mod repeat;
 mod run;
@@ -50,8 +49,6 @@ mod solution;
 mod split;
 mod tree;
 mod type_map;
-#[cfg(feature = "serde")]
-pub mod usage;
 
 pub use base_type::{BaseType, UnknownBaseType};
 pub use cost::{CostModel, Line, LinearCosts, NodeCosts, Penalty, Price, Weighting};

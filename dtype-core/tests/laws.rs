@@ -3,13 +3,15 @@
 
 mod common;
 
-use common::{Library, cost_models, interpret, repeating_map, small_map, small_tree};
+use common::{
+    Library, cost_models, interpret,
+    proposed::{Blocks, Triangular, bucket},
+    repeating_map, small_map, small_tree,
+};
 use dtype_core::{
     ArrayOrder, BaseType, Bounds, Constructor, Datatype, Distributed, Distribution, Error, Limits, NodeCosts,
     OldType, Optimality, Penalty, Program, Shape, Step, Subdimension, TypeMap, TypeTree, Weighting,
-    normalize, normalize_within,
-    proposed::{Blocks, Triangular, bucket},
-    reconstruct, reconstruct_within, solve_layout,
+    normalize, normalize_within, reconstruct, reconstruct_within, solve_layout,
 };
 use proptest::prelude::*;
 
@@ -386,6 +388,25 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn the_proposed_constructors_are_those_of_the_thesis() {
+    let listed = |tree: Result<TypeTree, Error>| tree.unwrap().flatten().unwrap().displacements().to_vec();
+    let blocks = Blocks { blocklength: 3, stride: 100, extent: 8, child: TypeTree::Leaf(BaseType::F64) };
+    assert_eq!(listed(blocks.bounded_vector(7)), [0, 8, 16, 100, 108, 116, 200]);
+    let blocks = Blocks { blocklength: 2, stride: 10, extent: 1, child: TypeTree::Leaf(BaseType::U8) };
+    assert_eq!(listed(blocks.circular_vector(6, 3, 5)), [11, 20, 0, 1, 10, 11]);
+    // The upper triangle of a 3 × 3 matrix of `f64`: each row begins one element further right.
+    let upper = Triangular {
+        count: 3,
+        blocklength: 3,
+        blockincrement: -1,
+        stride: 24,
+        strideincrement: 8,
+        extent: 8,
+    };
+    assert_eq!(listed(upper.of(TypeTree::Leaf(BaseType::F64))), [0, 8, 16, 32, 40, 64]);
 }
 
 #[test]

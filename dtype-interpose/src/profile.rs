@@ -19,10 +19,8 @@ use std::{
     time::Instant,
 };
 
-use dtype_core::{
-    Limits, NodeCosts, TypeTree,
-    usage::{FirstUse, Layout, Report, Samples, SortBy, Usage},
-};
+use dtype_core::{Limits, NodeCosts, TypeTree};
+use dtype_report::{FirstUse, Layout, Report, Samples, SortBy, Usage};
 use dtype_runtime::{
     decode::{Decoded, constructors},
     pack::{Data, PackBuffer},

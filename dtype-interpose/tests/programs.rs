@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use dtype_core::usage::{FirstUse, Report, Usage};
+use dtype_report::{FirstUse, Report, Usage};
 use object::{Object, ObjectSymbol};
 use xtask::launch;
 

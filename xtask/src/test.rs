@@ -144,6 +144,7 @@ const WITHOUT_MPI: &[&str] = &[
     "--package=dtype-core",
     "--package=dtype-derive",
     "--package=dtype-runtime",
+    "--package=dtype-report",
     "--package=dtype-cli",
     "--package=dtype-tests",
     "--package=dtype-edition-*",

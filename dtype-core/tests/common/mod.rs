@@ -2,6 +2,8 @@
 //! the generators of random maps and trees.
 #![allow(dead_code)] // each test file uses its part
 
+pub mod proposed;
+
 use dtype_core::{BaseType, CostModel, NodeCosts, OldType, Penalty, Price, Program, Step, TypeMap, TypeTree};
 use proptest::prelude::*;
 

@@ -1,13 +1,11 @@
 //! Constructors that were proposed for MPI and are not in the standard (thesis section 7.3), as builders of
 //! type trees.
 //!
-//! The builders return the tree in its literal form; [`normalize`](crate::normalize()) finds the cheapest
-//! one. All distances are in bytes. The builders fail with [`Error::Argument`], which names the argument, if
-//! a value is invalid, and with [`Error::Overflow`] if the layout reaches beyond `i64`.
+//! The builders return the tree in its literal form. All distances are in bytes. The builders fail with
+//! [`Error::Argument`], which names the argument, if a value is invalid, and with [`Error::Overflow`] if the
+//! layout reaches beyond `i64`.
 
-use alloc::vec::Vec;
-
-use crate::{Error, TypeTree};
+use dtype_core::{Error, TypeTree};
 
 /// The blocks of an MPI vector, `stride` bytes apart. Each block has `blocklength` copies of a child,
 /// `extent` bytes apart.
@@ -26,14 +24,6 @@ pub struct Blocks {
 impl Blocks {
     /// Returns the *bounded vector*: the first `total` copies. The last block may be shorter than the others.
     ///
-    /// ```
-    /// use dtype_core::{BaseType, TypeTree, proposed::Blocks};
-    /// let blocks = Blocks { blocklength: 3, stride: 100, extent: 8, child: TypeTree::Leaf(BaseType::F64) };
-    /// let map = blocks.bounded_vector(7)?.flatten()?;
-    /// assert_eq!(map.displacements(), [0, 8, 16, 100, 108, 116, 200]);
-    /// # Ok::<(), dtype_core::Error>(())
-    /// ```
-    ///
     /// # Errors
     /// See the module.
     pub fn bounded_vector(&self, total: u64) -> Result<TypeTree, Error> {
@@ -42,14 +32,6 @@ impl Blocks {
 
     /// Returns the *circular vector*: `total` copies of a bounded vector of `bound` copies, beginning with
     /// copy number `first`. Copy 0 follows copy `bound - 1`.
-    ///
-    /// ```
-    /// use dtype_core::{BaseType, TypeTree, proposed::Blocks};
-    /// let blocks = Blocks { blocklength: 2, stride: 10, extent: 1, child: TypeTree::Leaf(BaseType::U8) };
-    /// let map = blocks.circular_vector(6, 3, 5)?.flatten()?;
-    /// assert_eq!(map.displacements(), [11, 20, 0, 1, 10, 11]);
-    /// # Ok::<(), dtype_core::Error>(())
-    /// ```
     ///
     /// # Errors
     /// See the module; `first` must be below `bound`.
@@ -117,17 +99,6 @@ pub struct Triangular {
 
 impl Triangular {
     /// Returns the tree over `child`.
-    ///
-    /// ```
-    /// use dtype_core::{BaseType, TypeTree, proposed::Triangular};
-    /// // The upper triangle of a 3 × 3 matrix of `f64`: each row begins one element further right.
-    /// let upper = Triangular {
-    ///     count: 3, blocklength: 3, blockincrement: -1, stride: 24, strideincrement: 8, extent: 8,
-    /// };
-    /// let map = upper.of(TypeTree::Leaf(BaseType::F64))?.flatten()?;
-    /// assert_eq!(map.displacements(), [0, 8, 16, 32, 40, 64]);
-    /// # Ok::<(), dtype_core::Error>(())
-    /// ```
     ///
     /// # Errors
     /// See the module; no block may have fewer than 0 copies.
