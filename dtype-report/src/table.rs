@@ -72,10 +72,9 @@ impl Report {
                 f,
                 "Packing took {packing} and first use {first_use}; MPI_Pack would have taken {there}"
             )?,
-            (true, false) => write!(
-                f,
-                "Packing would take {packing} and first use {first_use}; MPI_Pack takes {there}"
-            )?,
+            (true, false) => {
+                write!(f, "Packing would take {packing} and first use {first_use}; MPI_Pack takes {there}")?
+            }
         }
         let won = times.won();
         if sum.worth > 0 {

@@ -3,23 +3,46 @@
 use std::{
     env,
     ffi::OsString,
-    io::{self, IsTerminal, Write},
+    io::Write,
+    path::PathBuf,
     process::{Command, Stdio},
 };
 
 use anyhow::Result;
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use dtype_core::{Datatype, normalize};
 
+use super::Color;
 use crate::{
-    input::InputLayout,
-    models::Models,
+    input::{InputLayout, Source, name_of},
+    models::{Costs, Models},
+    outcome::Outcome,
     output::{Answer, Format},
 };
 
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The format of the picture.
+    #[arg(long, value_enum, default_value_t)]
+    format: DrawFormat,
+    /// Open the page, or the picture, in a browser.
+    #[arg(long)]
+    open: bool,
+    /// Use colours in the terminal format: `auto` uses them if the output is a terminal and NO_COLOR is
+    /// not set.
+    #[arg(long, value_enum, default_value_t)]
+    color: Color,
+    #[command(flatten)]
+    costs: Costs,
+    #[command(flatten)]
+    source: Source,
+    /// The input; standard input if omitted or `-`.
+    file: Option<PathBuf>,
+}
+
 /// The format of a picture.
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DrawFormat {
+enum DrawFormat {
     /// A picture for browsers and papers.
     #[default]
     Svg,
@@ -31,28 +54,23 @@ pub(crate) enum DrawFormat {
     Dot,
 }
 
-#[derive(Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Color {
-    #[default]
-    Auto,
-    Always,
-    Never,
-}
-
-impl Color {
-    pub(crate) fn is_on(self) -> bool {
-        match self {
-            Self::Auto => {
-                io::stdout().is_terminal() && env::var_os("NO_COLOR").is_none_or(|no| no.is_empty())
-            }
-            Self::Always => true,
-            Self::Never => false,
-        }
+impl Arguments {
+    /// Runs the command.
+    pub(crate) fn run(self) -> Result<Outcome> {
+        let Self { format, open: is_opened, color, costs, source, file } = self;
+        let models = costs.models()?;
+        let layout = source.read(file.as_ref())?;
+        let (format, ending) = match format {
+            DrawFormat::Svg | DrawFormat::Html if is_opened => (DrawFormat::Html, ".html"),
+            format => (format, ".txt"),
+        };
+        let drawn = draw(format, color, &models, layout, name_of(file.as_ref()))?;
+        Ok(if is_opened { open(&drawn, ending)? } else { drawn }.into())
     }
 }
 
 /// Returns a picture of a layout with its given tree and its least-cost tree.
-pub(crate) fn draw(
+fn draw(
     format: DrawFormat,
     color: Color,
     models: &Models,
@@ -81,7 +99,7 @@ pub(crate) fn draw(
 }
 
 /// Writes a page to a file in the temporary directory, and opens the file in an installed browser.
-pub(crate) fn open(page: &str, ending: &str) -> Result<String> {
+fn open(page: &str, ending: &str) -> Result<String> {
     let mut file = tempfile::Builder::new().prefix("dtype-").suffix(ending).tempfile()?;
     file.write_all(page.as_bytes())?;
     let (_, path) = file.keep()?;

@@ -8,20 +8,40 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use dtype_core::normalize;
 use dtype_report::{MOST_ROWS, Report, SortBy};
 
+use super::Color;
 use crate::{
-    draw::Color,
-    models::Models,
-    outcome::{MapFormat, json},
+    models::{Costs, Models},
+    outcome::{MapFormat, Outcome, json},
     output::pictures::{Drawn, compared, picture},
 };
 
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The format of the answer. JSON contains all rows.
+    #[arg(long, value_enum, default_value = "text")]
+    format: MapFormat,
+    /// The order of the rows.
+    #[arg(long, value_enum, default_value_t)]
+    sort: Sort,
+    /// Show all rows, not only the first 20.
+    #[arg(long)]
+    all: bool,
+    /// Use colours in pictures: `auto` uses them if the output is a terminal and NO_COLOR is not set.
+    #[arg(long, value_enum, default_value_t)]
+    color: Color,
+    #[command(flatten)]
+    costs: Costs,
+    /// The FILE of DTYPE_REPORT, or the report file of one rank.
+    file: PathBuf,
+}
+
 /// The order of the rows.
 #[derive(Clone, Copy, Default, ValueEnum)]
-pub(crate) enum Sort {
+enum Sort {
     /// Most time won or lost first
     #[default]
     Time,
@@ -44,9 +64,17 @@ impl From<Sort> for SortBy {
     }
 }
 
+impl Arguments {
+    /// Runs the command.
+    pub(crate) fn run(self) -> Result<Outcome> {
+        let Self { format, sort, all, color, costs, file } = self;
+        Ok(report(format, (sort, all), color, &costs.models()?, &file)?.into())
+    }
+}
+
 /// Returns the sum of all ranks, as a table or as JSON. The table has some or all rows, with a picture for
 /// each. The JSON has all rows, with least-cost trees.
-pub(crate) fn report(
+fn report(
     format: MapFormat,
     (sort, has_all): (Sort, bool),
     color: Color,

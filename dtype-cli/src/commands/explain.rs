@@ -4,18 +4,41 @@
 use std::{
     collections::HashSet,
     fmt::{self, Write},
+    path::PathBuf,
 };
 
 use anyhow::Result;
+use clap::Args;
 use dtype_core::{CostModel, Datatype, Run, Solution, TypeMap, TypeTree, normalize};
+
+use crate::{input::Source, models::Costs, outcome::Outcome};
 
 /// The largest number of runs, and of repetitions, that are listed.
 const SHOWN: usize = 8;
 /// The largest number of entries for which repetitions are searched, and of runs that are examined.
 const MOST: u64 = 1 << 20;
 
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    costs: Costs,
+    #[command(flatten)]
+    source: Source,
+    /// The input; standard input if omitted or `-`.
+    file: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Runs the command.
+    pub(crate) fn run(self) -> Result<Outcome> {
+        let Self { costs, source, file } = self;
+        let models = costs.models()?;
+        Ok(explain(&source.read(file.as_ref())?.datatype()?, models.wanted())?.into())
+    }
+}
+
 /// Returns the explanation of a layout under a cost model.
-pub(crate) fn explain(Datatype { tree, bounds, .. }: &Datatype, costs: &dyn CostModel) -> Result<String> {
+fn explain(Datatype { tree, bounds, .. }: &Datatype, costs: &dyn CostModel) -> Result<String> {
     let measure = tree.measure()?;
     let Solution { tree: least, cost, optimality } = normalize(tree, costs)?;
     let mut text = String::new();
