@@ -56,8 +56,8 @@ pub use error::Error;
 pub use gcd::gcd;
 pub use normalize::{normalize, normalize_within, solve_layout};
 pub use program::{
-    ArrayOrder, Bounds, CallsError, Constructor, Datatype, Distributed, Distribution, OldType, Program,
-    Share, Step, Subdimension,
+    ArgumentReader, ArrayOrder, Bounds, CallsError, Constructor, ConstructorKind, Datatype, Distributed,
+    Distribution, OldType, Program, Share, Step, Subdimension,
 };
 pub use reconstruct::{Shape, reconstruct, reconstruct_within};
 pub use run::{Run, Runs};

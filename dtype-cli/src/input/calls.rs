@@ -8,10 +8,10 @@
 use std::collections::HashMap;
 
 use anyhow::{Result, anyhow, bail};
-use dtype_core::{BaseType, Datatype};
+use dtype_core::{BaseType, ConstructorKind, Datatype};
 
 use super::{
-    arguments::{ConstructorKind, Value, constructor},
+    arguments::{Value, constructor},
     scanner::{Read, Scanner, Wrong},
 };
 
@@ -347,13 +347,11 @@ impl Reader<'_> {
             return Ok(());
         }
         let Some(known) = ConstructorKind::from_name(short) else {
-            return Err(anyhow!(
-                "`{call}` is not a datatype constructor; the constructors are MPI_Type_contiguous, \
-                 MPI_Type_vector, MPI_Type_create_hvector, MPI_Type_indexed, MPI_Type_create_hindexed, \
-                 MPI_Type_create_indexed_block, MPI_Type_create_hindexed_block, MPI_Type_create_struct, \
-                 MPI_Type_create_subarray, MPI_Type_create_darray, MPI_Type_create_resized and MPI_Type_dup"
-            )
-            .into());
+            let [all @ .., last] = ConstructorKind::ALL.map(|kind| format!("MPI_Type_{}", kind.name()));
+            let all = all.join(", ");
+            let error =
+                anyhow!("`{call}` is not a datatype constructor; the constructors are {all} and {last}");
+            return Err(error.into());
         };
         let wanted = known.arguments().len();
         // The result may follow the arguments, and Fortran's error code may follow the result.

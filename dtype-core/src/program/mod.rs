@@ -3,6 +3,7 @@
 //! A program is plain data. The derive macro writes the text of its calls into the expansion. The runtime
 //! parses this text and makes the `MPI_Type_*` calls.
 
+mod arguments;
 mod constructor;
 mod distribution;
 mod text;
@@ -11,6 +12,7 @@ use alloc::{collections::BTreeMap, vec::Vec};
 use core::slice;
 
 pub use self::{
+    arguments::{ArgumentReader, ConstructorKind},
     constructor::{Constructor, Datatype, Distributed, Subdimension},
     distribution::{ArrayOrder, Distribution, Share},
     text::CallsError,

@@ -4,7 +4,8 @@ use std::os::raw::{c_char, c_int};
 
 use ::mpi::ffi::{self, MPI_Aint, MPI_Datatype};
 use dtype_core::{
-    ArrayOrder, BaseType, Bounds, Constructor, Datatype, Distributed, Distribution, Subdimension, TypeTree,
+    ArgumentReader, ArrayOrder, BaseType, Bounds, ConstructorKind, Datatype, Distributed, Distribution,
+    TypeTree,
 };
 
 use super::contents::Contents;
@@ -25,55 +26,28 @@ pub(super) fn bounds(datatype: MPI_Datatype) -> Result<Bounds, Error> {
     Ok(Bounds { lower_bound: lower_bound as i64, extent: extent as i64 })
 }
 
-/// The combiner of a datatype: its constructor, or `Named` for a predefined datatype.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Combiner {
-    Named,
-    Dup,
-    Contiguous,
-    Vector,
-    Hvector,
-    Indexed,
-    Hindexed,
-    IndexedBlock,
-    HindexedBlock,
-    Struct,
-    Subarray,
-    Darray,
-    F90Real,
-    F90Complex,
-    F90Integer,
-    Resized,
-    ValueIndex,
-}
+/// The combiner of a datatype, as a letter of `shim.c`.
+#[derive(Clone, Copy)]
+struct Combiner(u8);
 
 impl Combiner {
-    /// Returns the combiner for a letter of `shim.c`.
-    fn of_letter(letter: u8) -> Option<Self> {
-        Some(match letter {
-            b'n' => Self::Named,
-            b'd' => Self::Dup,
-            b'c' => Self::Contiguous,
-            b'v' => Self::Vector,
-            b'V' => Self::Hvector,
-            b'i' => Self::Indexed,
-            b'I' => Self::Hindexed,
-            b'b' => Self::IndexedBlock,
-            b'B' => Self::HindexedBlock,
-            b's' => Self::Struct,
-            b'a' => Self::Subarray,
-            b'A' => Self::Darray,
-            b'R' => Self::F90Real,
-            b'C' => Self::F90Complex,
-            b'N' => Self::F90Integer,
-            b'r' => Self::Resized,
-            b'p' => Self::ValueIndex,
+    /// Returns the constructor, or `None` if the datatype is predefined or the combiner is unknown.
+    fn constructor(self) -> Option<ConstructorKind> {
+        Some(match self.0 {
+            b'd' => ConstructorKind::Dup,
+            b'c' => ConstructorKind::Contiguous,
+            b'v' => ConstructorKind::Vector,
+            b'V' => ConstructorKind::Hvector,
+            b'i' => ConstructorKind::Indexed,
+            b'I' => ConstructorKind::Hindexed,
+            b'b' => ConstructorKind::IndexedBlock,
+            b'B' => ConstructorKind::HindexedBlock,
+            b's' => ConstructorKind::Struct,
+            b'a' => ConstructorKind::Subarray,
+            b'A' => ConstructorKind::Darray,
+            b'r' => ConstructorKind::Resized,
             _ => return None,
         })
-    }
-
-    fn is_predefined(self) -> bool {
-        matches!(self, Self::Named | Self::F90Real | Self::F90Complex | Self::F90Integer | Self::ValueIndex)
     }
 }
 
@@ -82,10 +56,7 @@ impl Combiner {
 fn envelope(datatype: MPI_Datatype) -> Result<(Combiner, [i64; 4]), Error> {
     // SAFETY: MPI is usable, and the datatype live.
     let Envelope { letter, numbers } = unsafe { Envelope::of(datatype) }?;
-    match Combiner::of_letter(letter) {
-        Some(combiner) => Ok((combiner, numbers)),
-        None => Err(refused(datatype, "it was built by a constructor that this program does not know")),
-    }
+    Ok((Combiner(letter), numbers))
 }
 
 /// Returns the tree of a datatype, and `true` if the datatype is predefined.
@@ -94,17 +65,21 @@ pub(super) fn tree_of(datatype: MPI_Datatype, level: usize) -> Result<(TypeTree,
         return Err(refused(datatype, "it is nested 256 levels deep, the limit: build it with fewer levels"));
     }
     let (combiner, numbers) = envelope(datatype)?;
-    let tree = match combiner {
-        Combiner::Named => named(datatype)?,
-        Combiner::F90Real => number(datatype, Some(BaseType::F64))?,
-        Combiner::F90Complex => number(datatype, Some(BaseType::C64))?,
-        Combiner::F90Integer => number(datatype, Some(BaseType::I64))?,
-        Combiner::ValueIndex => {
-            value_index(datatype, &Arguments::of(datatype, numbers)?.datatypes, level + 1)?
-        }
-        _ => Arguments::of(datatype, numbers)?.constructor(datatype, combiner, level + 1)?.tree()?,
+    if let Some(kind) = combiner.constructor() {
+        let mut arguments = Arguments::of(datatype, numbers, level + 1)?;
+        // MPI is asked for the bounds of a resized datatype, too: they become the bounds of the result, or
+        // affect the strides in the datatype around it.
+        return Ok((kind.read(&mut arguments)?.tree()?, false));
+    }
+    let tree = match combiner.0 {
+        b'n' => named(datatype)?,
+        b'R' => number(datatype, Some(BaseType::F64))?,
+        b'C' => number(datatype, Some(BaseType::C64))?,
+        b'N' => number(datatype, Some(BaseType::I64))?,
+        b'p' => value_index(&Arguments::of(datatype, numbers, level + 1)?)?,
+        _ => return Err(refused(datatype, "it was built by a constructor that this program does not know")),
     };
-    Ok((tree, combiner.is_predefined()))
+    Ok((tree, true))
 }
 
 /// Adds a datatype to `contents`: its combiner, its arguments, and the datatypes within it.
@@ -117,8 +92,8 @@ pub(super) fn add_contents(
         return Err(refused(datatype, "it is nested 256 levels deep, the limit: build it with fewer levels"));
     }
     let (combiner, numbers) = envelope(datatype)?;
-    contents.nodes.push(combiner as i64);
-    if combiner.is_predefined() {
+    contents.nodes.push(combiner.0.into());
+    let Some(kind) = combiner.constructor() else {
         match tree_of(datatype, level)?.0 {
             TypeTree::Leaf(base) => {
                 contents.nodes.push(base as i64);
@@ -132,14 +107,15 @@ pub(super) fn add_contents(
             }
         }
         return Ok(());
-    }
-    contents.is_mixed |= combiner == Combiner::Struct;
+    };
+    contents.is_mixed |= kind == ConstructorKind::Struct;
     contents.nodes.extend(numbers);
-    let Arguments { integers, addresses, counts, datatypes } = Arguments::of(datatype, numbers)?;
+    let Arguments { integers, addresses, counts, datatypes, level, .. } =
+        Arguments::of(datatype, numbers, level + 1)?;
     contents.integers.extend_from_slice(integers.as_slice());
     contents.addresses.extend(addresses.as_slice().iter().map(|address| *address as i64));
     contents.addresses.extend(counts.into_iter().flatten());
-    datatypes.iter().try_for_each(|Old(old)| add_contents(contents, *old, level + 1))
+    datatypes.iter().try_for_each(|Old(old)| add_contents(contents, *old, level))
 }
 
 /// The largest number of parts of a struct that are named.
@@ -151,34 +127,20 @@ const MOST_NAMED: usize = 5;
 /// Returns the constructors of a datatype, the outermost first: `resized(struct(u8, f64))`.
 pub(super) fn constructors_of(datatype: MPI_Datatype, level: usize) -> Result<String, Error> {
     let (combiner, numbers) = envelope(datatype)?;
-    let name = match combiner {
-        Combiner::Dup => "dup",
-        Combiner::Contiguous => "contiguous",
-        Combiner::Vector => "vector",
-        Combiner::Hvector => "hvector",
-        Combiner::Indexed => "indexed",
-        Combiner::Hindexed => "hindexed",
-        Combiner::IndexedBlock => "indexed_block",
-        Combiner::HindexedBlock => "hindexed_block",
-        Combiner::Struct => "struct",
-        Combiner::Subarray => "subarray",
-        Combiner::Darray => "darray",
-        Combiner::Resized => "resized",
-        _ => {
-            return Ok(match tree_of(datatype, level)?.0 {
-                TypeTree::Leaf(base) => base.to_string(),
-                tree => tree.kind().to_string(),
-            });
-        }
+    let Some(kind) = combiner.constructor() else {
+        return Ok(match tree_of(datatype, level)?.0 {
+            TypeTree::Leaf(base) => base.to_string(),
+            tree => tree.kind().to_string(),
+        });
     };
-    let parts = Arguments::of(datatype, numbers)?.datatypes;
+    let Arguments { datatypes: parts, .. } = Arguments::of(datatype, numbers, level + 1)?;
     let named = parts.iter().take(if level < MOST_NAMED { MOST_PARTS } else { 0 });
     let named = named.map(|Old(part)| constructors_of(*part, level + 1));
     let mut named = named.collect::<Result<Vec<_>, _>>()?;
     if parts.len() > named.len() {
         named.push("…".to_owned());
     }
-    Ok(format!("{name}({})", named.join(", ")))
+    Ok(format!("{}({})", kind.name().trim_start_matches("create_"), named.join(", ")))
 }
 
 /// Returns the base type of a predefined datatype, as a leaf.
@@ -233,7 +195,7 @@ struct Old(MPI_Datatype);
 
 impl Drop for Old {
     fn drop(&mut self) {
-        if envelope(self.0).is_ok_and(|(combiner, _)| !combiner.is_predefined()) {
+        if envelope(self.0).is_ok_and(|(combiner, _)| combiner.constructor().is_some()) {
             // SAFETY: the handle is a new one that must be freed, and is not used any more.
             unsafe { ffi::MPI_Type_free(&raw mut self.0) };
         }
@@ -242,15 +204,18 @@ impl Drop for Old {
 
 /// The constructor arguments of a datatype, read one after another in the order of the constructor.
 struct Arguments {
+    datatype: MPI_Datatype,
     integers: std::vec::IntoIter<c_int>,
     addresses: std::vec::IntoIter<MPI_Aint>,
     /// The counts and addresses of a constructor with large counts; `None` for any other constructor.
     counts: Option<std::vec::IntoIter<i64>>,
     datatypes: Vec<Old>,
+    /// The level of the datatypes within this one.
+    level: usize,
 }
 
 impl Arguments {
-    fn of(datatype: MPI_Datatype, numbers: [i64; 4]) -> Result<Self, Error> {
+    fn of(datatype: MPI_Datatype, numbers: [i64; 4], level: usize) -> Result<Self, Error> {
         let length = |i: usize| usize::try_from(numbers[i]).unwrap_or(0);
         let mut integers = vec![0; length(0)];
         let mut addresses: Vec<MPI_Aint> = vec![0; length(1)];
@@ -271,137 +236,73 @@ impl Arguments {
         };
         checked("MPI_Type_get_contents", code)?;
         Ok(Self {
+            datatype,
             integers: integers.into_iter(),
             addresses: addresses.into_iter(),
             counts: (!counts.is_empty()).then(|| counts.into_iter()),
             datatypes: datatypes.into_iter().map(Old).collect(),
+            level,
         })
     }
 
     /// Returns the next argument that is a C `int` in every constructor.
-    fn integer(&mut self) -> c_int {
+    fn int(&mut self) -> c_int {
         self.integers.next().unwrap_or(0)
     }
 
-    /// Returns the next argument that is a count, or is counted in elements.
-    fn number(&mut self) -> i64 {
-        match &mut self.counts {
-            Some(counts) => counts.next().unwrap_or(0),
-            None => self.integer().into(),
-        }
+    /// Returns an error that says that a datatype is missing.
+    fn incomplete(&self) -> Error {
+        refused(self.datatype, "MPI does not return the datatypes that it was built from")
+    }
+}
+
+impl ArgumentReader for Arguments {
+    type Error = Error;
+
+    fn integer(&mut self) -> Result<u64, Error> {
+        Ok(u64::try_from(self.int()).unwrap_or(0))
     }
 
-    /// Returns the next argument that is counted in bytes.
-    fn address(&mut self) -> i64 {
-        match &mut self.counts {
-            Some(counts) => counts.next().unwrap_or(0),
-            None => self.addresses.next().unwrap_or(0) as i64,
-        }
+    fn count(&mut self) -> Result<u64, Error> {
+        Ok(u64::try_from(self.number()?).unwrap_or(0))
     }
 
-    fn count(&mut self) -> u64 {
-        u64::try_from(self.number()).unwrap_or(0)
-    }
-
-    fn numbers(&mut self, count: u64) -> Vec<i64> {
-        (0..count).map(|_| self.number()).collect()
-    }
-
-    fn counts(&mut self, count: u64) -> Vec<u64> {
+    fn counts(&mut self, count: u64) -> Result<Vec<u64>, Error> {
         (0..count).map(|_| self.count()).collect()
     }
 
-    fn in_bytes(&mut self, count: u64) -> Vec<i64> {
-        (0..count).map(|_| self.address()).collect()
-    }
-
-    /// Returns the constructor call with these arguments.
-    fn constructor(
-        mut self,
-        datatype: MPI_Datatype,
-        combiner: Combiner,
-        level: usize,
-    ) -> Result<Constructor, Error> {
-        let datatypes = std::mem::take(&mut self.datatypes);
-        if combiner == Combiner::Struct {
-            return self.structure(&datatypes, level);
-        }
-        let Some(Old(old)) = datatypes.first() else {
-            return Err(refused(datatype, "MPI does not return the datatypes that it was built from"));
-        };
-        let oldtype = old_type(*old, level)?;
-        Ok(match combiner {
-            Combiner::Contiguous => Constructor::Contiguous { count: self.count(), oldtype },
-            Combiner::Vector => {
-                let (count, blocklength, stride) = (self.count(), self.count(), self.number());
-                Constructor::Vector { count, blocklength, stride, oldtype }
-            }
-            Combiner::Hvector => {
-                let (count, blocklength, stride) = (self.count(), self.count(), self.address());
-                Constructor::Hvector { count, blocklength, stride, oldtype }
-            }
-            Combiner::Indexed => {
-                let count = self.count();
-                let (blocklengths, displacements) = (self.counts(count), self.numbers(count));
-                Constructor::Indexed { blocklengths, displacements, oldtype }
-            }
-            Combiner::Hindexed => {
-                let count = self.count();
-                let (blocklengths, displacements) = (self.counts(count), self.in_bytes(count));
-                Constructor::Hindexed { blocklengths, displacements, oldtype }
-            }
-            Combiner::IndexedBlock => {
-                let (count, blocklength) = (self.count(), self.count());
-                Constructor::IndexedBlock { blocklength, displacements: self.numbers(count), oldtype }
-            }
-            Combiner::HindexedBlock => {
-                let (count, blocklength) = (self.count(), self.count());
-                Constructor::HindexedBlock { blocklength, displacements: self.in_bytes(count), oldtype }
-            }
-            Combiner::Subarray => self.subarray(oldtype),
-            Combiner::Darray => self.darray(oldtype),
-            // A resized datatype, too, has the tree of its old type. MPI is asked for its bounds: they become
-            // the bounds of the result, or affect the strides in the datatype around it.
-            _ => Constructor::Dup { oldtype },
+    fn number(&mut self) -> Result<i64, Error> {
+        Ok(match &mut self.counts {
+            Some(counts) => counts.next().unwrap_or(0),
+            None => self.int().into(),
         })
     }
 
-    fn structure(mut self, datatypes: &[Old], level: usize) -> Result<Constructor, Error> {
-        let count = self.count();
-        let (blocklengths, displacements) = (self.counts(count), self.in_bytes(count));
-        let mut oldtypes: Vec<Datatype> = Vec::with_capacity(datatypes.len());
-        for (i, Old(old)) in datatypes.iter().enumerate() {
-            let before = i.checked_sub(1).filter(|before| datatypes[*before].0 == *old);
-            oldtypes.push(match before {
-                Some(before) => oldtypes[before].clone(),
-                None => old_type(*old, level)?,
-            });
-        }
-        Ok(Constructor::Struct { blocklengths, displacements, oldtypes })
+    fn numbers(&mut self, count: u64) -> Result<Vec<i64>, Error> {
+        (0..count).map(|_| self.number()).collect()
     }
 
-    fn order(&mut self) -> ArrayOrder {
+    fn address(&mut self) -> Result<i64, Error> {
+        Ok(match &mut self.counts {
+            Some(counts) => counts.next().unwrap_or(0),
+            None => self.addresses.next().unwrap_or(0) as i64,
+        })
+    }
+
+    fn addresses(&mut self, count: u64) -> Result<Vec<i64>, Error> {
+        (0..count).map(|_| self.address()).collect()
+    }
+
+    fn order(&mut self) -> Result<ArrayOrder, Error> {
         // SAFETY: the call only compares numbers.
-        let fortran = unsafe { shim::dtype_shim_is_fortran_order(self.integer()) } != 0;
-        if fortran { ArrayOrder::ColumnMajor } else { ArrayOrder::RowMajor }
+        let fortran = unsafe { shim::dtype_shim_is_fortran_order(self.int()) } != 0;
+        Ok(if fortran { ArrayOrder::ColumnMajor } else { ArrayOrder::RowMajor })
     }
 
-    fn subarray(&mut self, oldtype: Datatype) -> Constructor {
-        let count = u64::try_from(self.integer()).unwrap_or(0);
-        let [sizes, subsizes, starts] = [(); 3].map(|()| self.counts(count));
-        let dimensions = (0..sizes.len()).map(|k| {
-            let (size, subsize, start) = (sizes[k], subsizes[k], starts[k]);
-            Subdimension { size, subsize, start }
-        });
-        Constructor::Subarray { dimensions: dimensions.collect(), order: self.order(), oldtype }
-    }
-
-    fn darray(&mut self, oldtype: Datatype) -> Constructor {
-        let (_size, rank) = (self.integer(), self.integer());
-        let count = u64::try_from(self.integer()).unwrap_or(0);
-        let sizes = self.counts(count);
+    fn distributed(&mut self, _size: u64, ndims: u64) -> Result<Vec<Distributed>, Error> {
+        let sizes = self.counts(ndims)?;
         let [distributions, blocks, processes] =
-            [(); 3].map(|()| (0..count).map(|_| self.integer()).collect::<Vec<_>>());
+            [(); 3].map(|()| (0..ndims).map(|_| self.int()).collect::<Vec<_>>());
         let dimensions = (0..sizes.len()).map(|k| {
             // SAFETY: both calls only compare numbers.
             let (kind, default) = unsafe {
@@ -419,12 +320,24 @@ impl Arguments {
             let processes = u64::try_from(processes[k]).unwrap_or(0);
             Distributed { size: sizes[k], distribution, processes }
         });
-        Constructor::Darray {
-            rank: u64::try_from(rank).unwrap_or(0),
-            dimensions: dimensions.collect(),
-            order: self.order(),
-            oldtype,
+        Ok(dimensions.collect())
+    }
+
+    fn datatype(&mut self) -> Result<Datatype, Error> {
+        let Some(Old(old)) = self.datatypes.first() else { return Err(self.incomplete()) };
+        old_type(*old, self.level)
+    }
+
+    fn datatypes(&mut self, _count: u64) -> Result<Vec<Datatype>, Error> {
+        let mut oldtypes: Vec<Datatype> = Vec::with_capacity(self.datatypes.len());
+        for (i, Old(old)) in self.datatypes.iter().enumerate() {
+            let before = i.checked_sub(1).filter(|before| self.datatypes[*before].0 == *old);
+            oldtypes.push(match before {
+                Some(before) => oldtypes[before].clone(),
+                None => old_type(*old, self.level)?,
+            });
         }
+        Ok(oldtypes)
     }
 }
 
@@ -434,11 +347,9 @@ fn old_type(datatype: MPI_Datatype, level: usize) -> Result<Datatype, Error> {
 }
 
 /// Returns the tree of a value and an index, one after the other as in a C struct (MPI 4.1 section 6.9.4).
-fn value_index(datatype: MPI_Datatype, datatypes: &[Old], level: usize) -> Result<TypeTree, Error> {
-    let [Old(value), Old(index)] = datatypes else {
-        return Err(refused(datatype, "MPI does not return the datatypes that it was built from"));
-    };
-    let (value, index) = (tree_of(*value, level)?.0, tree_of(*index, level)?.0);
+fn value_index(arguments: &Arguments) -> Result<TypeTree, Error> {
+    let [Old(value), Old(index)] = &*arguments.datatypes else { return Err(arguments.incomplete()) };
+    let (value, index) = (tree_of(*value, arguments.level)?.0, tree_of(*index, arguments.level)?.0);
     let (before, behind) = (value.measure()?, index.measure()?);
     let at = before.size.next_multiple_of(behind.alignment) as i64;
     Ok(TypeTree::structure([0, at], [value, index]))
