@@ -3,10 +3,10 @@
 
 use std::os::raw::c_void;
 
+use dtype_core::{BaseType, Bounds, TypeTree};
 use dtype_mpi::{Current, Library};
 use dtype_runtime::{
     decode::{Decoded, build},
-    dtype_core::{BaseType, Bounds, TypeTree},
     layout::LayoutDatatype,
     pack::Plan,
 };

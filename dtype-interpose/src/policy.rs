@@ -3,11 +3,9 @@
 
 use std::ops::Range;
 
+use dtype_core::{BaseType, TypeTree};
 use dtype_mpi::{Current, Mpich, OpenMpi, StandardAbi, VERSION};
-use dtype_runtime::{
-    dtype_core::{BaseType, TypeTree},
-    pack::Plan,
-};
+use dtype_runtime::pack::Plan;
 
 /// The least packed size in bytes of messages that are packed. The datatypes of smaller messages are not
 /// examined.

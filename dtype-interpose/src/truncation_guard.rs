@@ -8,13 +8,9 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use dtype_core::{Bounds, TypeTree};
 use dtype_mpi::with_gap;
-use dtype_runtime::{
-    Error,
-    decode::build,
-    dtype_core::{Bounds, TypeTree},
-    layout::LayoutDatatype,
-};
+use dtype_runtime::{Error, decode::build, layout::LayoutDatatype};
 use mpi::{
     ffi::{self, MPI_Datatype},
     raw::AsRaw,

@@ -8,7 +8,8 @@
 //! The root of the crate has the items that most programs use. The modules have the rest: [`mod@layout`]
 //! (ready-made layouts such as subarrays and halos, and the sources of layouts), [`mod@pack`] (all operations
 //! on packed bytes, of any layout), `wire` (the ways in which values travel between ranks), `decode`
-//! (existing datatypes), [`types`] (the types that MPI can carry), `marshal` (layouts as bytes).
+//! (existing datatypes), [`types`] (the types that MPI can carry), [`tree`] (type trees, their costs and
+//! constructor calls), `marshal` (layouts as bytes).
 //!
 //! ```
 //! use dtype_runtime::{MpiDatatype, layout, pack, unpack_into};
@@ -85,7 +86,6 @@ pub mod wire;
 
 #[cfg(feature = "mpi")]
 pub use decode::decode;
-pub use dtype_core;
 pub use dtype_derive::MpiDatatype;
 pub use error::Error;
 pub use layout::{DynamicLayout, Layout, StaticLayout, View, ViewMut};
@@ -101,6 +101,20 @@ pub use wire::Wire;
 #[cfg(feature = "mpi")]
 pub mod traits {
     pub use crate::wire::{PackedCollectives, PackedRoot, ReceiveOver, SendOver};
+}
+
+/// Type trees: how the crate describes a layout, and what such a description costs.
+///
+/// A [`TypeTree`](tree::TypeTree) describes each type, layout and decoded datatype.
+/// [`Program`](tree::Program) lists the constructor calls for a tree, and [`Runs`](tree::Runs) its type map.
+/// [`normalize`](fn@tree::normalize) finds a low-cost tree under a [`CostModel`](tree::CostModel).
+pub mod tree {
+    #[cfg(feature = "picture")]
+    pub use dtype_core::picture::Picture;
+    pub use dtype_core::{
+        BaseType, Bounds, CostModel, Error, LinearCosts, Measure, NodeCosts, OldType, Optimality, Penalty,
+        Program, Run, Runs, SelectionError, Solution, Step, TypeMap, TypeTree, Weighting, normalize,
+    };
 }
 
 /// The items that expansions of the macros name. They are not part of the public interface, and may change in

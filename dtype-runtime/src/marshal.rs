@@ -49,8 +49,8 @@ enum Node {
 ///
 /// ```
 /// use dtype_runtime::{
-///     dtype_core::{BaseType, Bounds, TypeTree},
 ///     marshal::{marshal, unmarshal},
+///     tree::{BaseType, Bounds, TypeTree},
 /// };
 ///
 /// let column = TypeTree::vector(100, 800, TypeTree::Leaf(BaseType::F64));

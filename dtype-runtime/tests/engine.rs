@@ -3,10 +3,9 @@
 
 use std::io::{IoSlice, IoSliceMut, Read, Seek, SeekFrom, Write};
 
+use dtype_core::{BaseType, NodeCosts, TypeTree, normalize};
 use dtype_runtime::{
-    Error, MpiDatatype,
-    dtype_core::{BaseType, NodeCosts, TypeTree, normalize},
-    layout, pack,
+    Error, MpiDatatype, layout, pack,
     pack::{Block, Data, DataMut, LeafVisitor, Plan, Representation, Transpack, Unpacker},
     packed_size,
 };

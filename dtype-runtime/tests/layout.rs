@@ -3,10 +3,9 @@
 
 use std::fmt::Debug;
 
+use dtype_core::{Item, Optimality, Progression, SelectionError, solve_layout};
 use dtype_runtime::{
-    DynamicLayout, Error, Layout, MpiDatatype,
-    dtype_core::{Item, Optimality, Progression, SelectionError, solve_layout},
-    layout,
+    DynamicLayout, Error, Layout, MpiDatatype, layout,
     layout::{ArrayOrder, Band, Darray, Distribution, Halo, LayoutOrigin, Subarray, Tile, layout_cache},
     pack,
 };

@@ -7,12 +7,12 @@
 
 use std::{env, panic};
 
+use dtype_core::{
+    ArrayOrder, BaseType, Bounds, Constructor, Datatype, Distributed, Distribution, Limits, Measure,
+    NodeCosts, Program, Shape, Subdimension, TypeMap, TypeTree, normalize_within, reconstruct_within,
+    solve_layout,
+};
 use dtype_runtime::{
-    dtype_core::{
-        ArrayOrder, BaseType, Bounds, Constructor, Datatype, Distributed, Distribution, Limits, Measure,
-        NodeCosts, Program, Shape, Subdimension, TypeMap, TypeTree, normalize_within, reconstruct_within,
-        solve_layout,
-    },
     marshal::{marshal, unmarshal},
     pack::{Data, DataMut, Plan, Representation, Transpack},
 };

@@ -1,9 +1,9 @@
 //! Layouts as bytes: the round trip, and arbitrary bytes.
 #![cfg(feature = "marshal")]
 
+use dtype_core::{BaseType, Bounds, TypeTree};
 use dtype_runtime::{
     Error,
-    dtype_core::{BaseType, Bounds, TypeTree},
     marshal::{marshal, unmarshal},
 };
 use proptest::prelude::*;

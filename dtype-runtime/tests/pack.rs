@@ -1,11 +1,8 @@
 //! Packing and unpacking without MPI: rejected input, untouched memory, and agreement of the tiers.
 
+use dtype_core::{Bounds, NodeCosts, Optimality, Program, Shape, reconstruct};
 use dtype_runtime::{
-    Error, MpiDatatype,
-    dtype_core::{Bounds, NodeCosts, Optimality, Program, Shape, reconstruct},
-    layout,
-    layout::LayoutOrigin,
-    pack, pack_into, packed_size, unpack_into,
+    Error, MpiDatatype, layout, layout::LayoutOrigin, pack, pack_into, packed_size, unpack_into,
 };
 use proptest::prelude::*;
 

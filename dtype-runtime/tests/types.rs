@@ -5,12 +5,8 @@ use std::{
     num::{NonZero, Wrapping},
 };
 
-use dtype_runtime::{
-    Error, MpiDatatype,
-    dtype_core::{NodeCosts, Optimality},
-    layout::LayoutOrigin,
-    pack, unpack_into,
-};
+use dtype_core::{NodeCosts, Optimality};
+use dtype_runtime::{Error, MpiDatatype, layout::LayoutOrigin, pack, unpack_into};
 
 #[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
 #[repr(u16)]

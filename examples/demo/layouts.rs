@@ -1,10 +1,9 @@
 //! The layouts of the demo, and their descriptions.
 
 use dtype_runtime::{
-    Layout, MpiDatatype,
-    dtype_core::{Optimality, Program, Runs, TypeTree},
-    layout,
+    Layout, MpiDatatype, layout,
     layout::LayoutOrigin,
+    tree::{Optimality, Program, Runs, TypeTree},
 };
 
 /// A struct of base types and arrays, solved during macro expansion.

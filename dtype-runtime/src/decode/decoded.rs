@@ -17,7 +17,7 @@ use crate::{
 /// The description of an existing datatype: its type map as a tree, its lower bound and its extent.
 ///
 /// It supports the operations of a layout. The tree has a cost and can be normalized, drawn and lowered (see
-/// [`dtype_core`]); [`plan`](Self::plan) packs, unpacks, copies and visits the data;
+/// [`crate::tree`]); [`plan`](Self::plan) packs, unpacks, copies and visits the data;
 /// [`datatype`](Self::datatype) returns the least-cost datatype.
 pub struct Decoded {
     pub(super) tree: TypeTree,
@@ -65,7 +65,7 @@ impl Decoded {
     /// `dtype-core` reads such files.)
     ///
     /// ```no_run
-    /// use dtype_runtime::{decode, dtype_core::NodeCosts};
+    /// use dtype_runtime::{decode, tree::NodeCosts};
     /// use mpi::{datatype::UserDatatype, traits::*};
     ///
     /// let universe = mpi::initialize().unwrap();

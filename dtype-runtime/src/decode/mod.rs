@@ -177,7 +177,7 @@ pub fn normalize<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Layout
 /// ```no_run
 /// use dtype_runtime::{
 ///     decode::{build, decode},
-///     dtype_core::Bounds,
+///     tree::Bounds,
 /// };
 /// use mpi::{datatype::UserDatatype, traits::*};
 ///

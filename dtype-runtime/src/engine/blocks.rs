@@ -33,7 +33,7 @@ pub struct Block {
 ///         self.1 += block.iter().map(|byte| u64::from(*byte)).sum::<u64>();
 ///     }
 /// }
-/// # use dtype_runtime::{dtype_core::{BaseType, TypeTree}, pack::Plan};
+/// # use dtype_runtime::{pack::Plan, tree::{BaseType, TypeTree}};
 /// let memory = [1, 9, 2, 9, 3, 9];
 /// let every_other = Plan::new(&TypeTree::vector(3, 2, TypeTree::Leaf(BaseType::U8)))?;
 /// let data = Data::new(&every_other, 1, &memory, 0)?;

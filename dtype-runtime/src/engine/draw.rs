@@ -12,7 +12,7 @@ impl Plan {
     /// Returns a picture of the plan: the loops and blocks that the engine runs, as a type tree over bytes.
     ///
     /// ```
-    /// use dtype_runtime::{dtype_core::{BaseType, TypeTree}, pack::Plan};
+    /// use dtype_runtime::{pack::Plan, tree::{BaseType, TypeTree}};
     /// let plan = Plan::new(&TypeTree::vector(4, 24, TypeTree::Leaf(BaseType::F64)))?;
     /// assert!(plan.draw()?.text(false).contains("vec 4, stride 24"));
     /// # Ok::<(), dtype_runtime::Error>(())

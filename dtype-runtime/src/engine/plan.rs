@@ -29,8 +29,8 @@ use crate::Error;
 ///
 /// ```
 /// use dtype_runtime::{
-///     dtype_core::{BaseType, TypeTree},
 ///     pack::{Data, Plan},
+///     tree::{BaseType, TypeTree},
 /// };
 ///
 /// // The second of every three bytes, four times.
@@ -141,8 +141,8 @@ impl Plan {
     ///
     /// ```
     /// use dtype_runtime::{
-    ///     dtype_core::{BaseType, TypeTree},
     ///     pack::Plan,
+    ///     tree::{BaseType, TypeTree},
     /// };
     ///
     /// let column = TypeTree::vector(4, 24, TypeTree::Leaf(BaseType::F64));

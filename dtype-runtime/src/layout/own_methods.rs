@@ -53,11 +53,12 @@ macro_rules! own_methods {
         ///
         /// # Errors
         /// [`Error::Tree`](crate::Error::Tree) if there are too many runs to list.
-        pub fn type_map(&self) -> Result<$crate::dtype_core::Runs, $crate::Error> {
+        pub fn type_map(&self) -> Result<dtype_core::Runs, $crate::Error> {
             Layout::type_map(self)
         }
 
-        /// Returns the cost of the tree: the number of words that describe it (`NodeCosts` of `dtype_core`).
+        /// Returns the cost of the tree: the number of words that describe it
+        /// ([`NodeCosts`](crate::tree::NodeCosts)).
         pub fn cost(&self) -> u64 {
             Layout::cost(self)
         }

@@ -219,7 +219,8 @@ pub unsafe trait Layout: Clone + Sync {
         self.entry().type_map()
     }
 
-    /// Returns the cost of the tree: the number of words that describe it (`NodeCosts` of `dtype_core`).
+    /// Returns the cost of the tree: the number of words that describe it
+    /// ([`NodeCosts`](crate::tree::NodeCosts)).
     fn cost(&self) -> u64 {
         self.entry().cost()
     }

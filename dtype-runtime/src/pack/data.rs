@@ -81,8 +81,8 @@ impl<'a> Data<'a> {
     ///
     /// ```
     /// use dtype_runtime::{
-    ///     dtype_core::{BaseType, TypeTree},
     ///     pack::{Data, Plan},
+    ///     tree::{BaseType, TypeTree},
     /// };
     ///
     /// let memory = [7u8, 8, 9];

@@ -3,11 +3,8 @@
 
 use std::{any::type_name, os::raw::c_int};
 
-use dtype_runtime::{
-    MpiDatatype,
-    dtype_core::{Bounds, Program, solve_layout},
-    layout::LayoutOrigin,
-};
+use dtype_core::{Bounds, Program, solve_layout};
+use dtype_runtime::{MpiDatatype, layout::LayoutOrigin};
 use dtype_tests::{Cover, memory, mpi_pack, packed_by_many};
 use mpi::{ffi, raw::AsRaw, topology::SimpleCommunicator, traits::*};
 

@@ -7,10 +7,10 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use dtype_core::{BaseType, Bounds, NodeCosts, TypeTree};
 use dtype_runtime::{
     Error, decode,
     decode::{build, normalize},
-    dtype_core::{BaseType, Bounds, NodeCosts, TypeTree},
     pack::{Data, Representation},
 };
 use dtype_tests::{is_library, mpi_pack};

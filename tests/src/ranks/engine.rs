@@ -6,10 +6,8 @@ use std::{
     os::raw::{c_char, c_int},
 };
 
-use dtype_runtime::{
-    dtype_core::{BaseType, TypeTree},
-    pack::{Data, DataMut, Plan, Representation},
-};
+use dtype_core::{BaseType, TypeTree};
+use dtype_runtime::pack::{Data, DataMut, Plan, Representation};
 use dtype_tests::{is_library, mpi_pack, packed_by_many};
 use mpi::ffi::{self, MPI_Aint, MPI_Datatype};
 

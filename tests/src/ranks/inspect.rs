@@ -3,10 +3,10 @@
 
 use std::{any::type_name, mem::MaybeUninit, os::raw::c_int};
 
+use dtype_core::{BaseType, Bounds, Measure, OldType, Program, Step, TypeTree, normalize, solve_layout};
 use dtype_runtime::{
     Error, Layout, MpiDatatype,
     decode::build,
-    dtype_core::{BaseType, Bounds, Measure, OldType, Program, Step, TypeTree, normalize, solve_layout},
     layout,
     layout::{ArrayLike, LayoutOrigin},
     pack, packed_size, unpack_into,

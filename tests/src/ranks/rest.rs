@@ -5,10 +5,10 @@ use std::{
     os::raw::{c_int, c_void},
 };
 
+use dtype_core::BaseType;
 use dtype_runtime::{
     Error, MpiDatatype, Wire, decode,
     decode::normalize,
-    dtype_core::BaseType,
     layout,
     layout::LayoutDatatype,
     marshal::{marshal, unmarshal},

@@ -10,7 +10,7 @@ mod fake {
 
         #[allow(non_snake_case)]
         pub mod BaseType {
-            pub const F64: dtype_runtime::dtype_core::BaseType = dtype_runtime::dtype_core::BaseType::U8;
+            pub const F64: dtype_runtime::tree::BaseType = dtype_runtime::tree::BaseType::U8;
         }
     }
 }
