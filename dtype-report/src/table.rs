@@ -73,7 +73,7 @@ impl Report {
                 "Packing took {packing} and first use {first_use}; MPI_Pack would have taken {there}"
             )?,
             (true, false) => {
-                write!(f, "Packing would take {packing} and first use {first_use}; MPI_Pack takes {there}")?
+                write!(f, "Packing would take {packing} and first use {first_use}; MPI_Pack takes {there}")?;
             }
         }
         let won = times.won();

@@ -1,7 +1,10 @@
 //! `cargo xtask interpose`: builds the library that programs preload, for each MPI library, and prints how to
 //! use it.
 
-use std::{ffi::OsString, path::Path};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, ensure};
 use xshell::{Shell, cmd};
@@ -26,10 +29,15 @@ pub(crate) fn run(choice: Libraries) -> Result<()> {
 }
 
 /// Builds the preloaded library for an MPI library, and returns the path for `LD_PRELOAD`.
-pub(crate) fn build(sh: &Shell, library: &Library) -> Result<std::path::PathBuf> {
+pub(crate) fn build(sh: &Shell, library: &Library) -> Result<PathBuf> {
     let _environment = library.enter(sh);
-    cmd!(sh, "cargo build --quiet --release --package dtype-interpose").quiet().run()?;
-    Ok(xtask::launch::preloaded(&library.target(sh).join("release/libdtype_mpi.so"))?)
+    cmd!(sh, "cargo build --quiet --profile preload --package dtype-interpose").quiet().run()?;
+    Ok(xtask::launch::preloaded(&folder(sh, library).join("libdtype_mpi.so"))?)
+}
+
+/// Returns the folder of the preloaded library and of compiled examples.
+fn folder(sh: &Shell, library: &Library) -> PathBuf {
+    library.target(sh).join("preload")
 }
 
 /// An example program that does not use our crates, and prints its time.
@@ -43,7 +51,7 @@ pub(crate) struct Program {
 /// Compiles the example in C for an MPI library.
 pub(crate) fn in_c(sh: &Shell, library: &Library) -> Result<Program> {
     let (name, mpicc) = ("examples/interpose/structs.c", library.mpicc());
-    let program = library.target(sh).join("release/structs");
+    let program = folder(sh, library).join("structs");
     cmd!(sh, "{mpicc} -O2 -o {program} {name}").quiet().run()?;
     Ok(Program { name, words: vec![program.into()], environment: Vec::new() })
 }
@@ -52,14 +60,13 @@ pub(crate) fn in_c(sh: &Shell, library: &Library) -> Result<Program> {
 fn in_others(sh: &Shell, library: &Library) -> Result<Vec<Program>> {
     let mut programs = Vec::new();
     let (name, mpif90) = ("examples/interpose/rows.f90", library.mpicc().replace("mpicc", "mpif90"));
-    let program = library.target(sh).join("release/rows");
+    let program = folder(sh, library).join("rows");
     if cmd!(sh, "{mpif90} -O2 -o {program} {name}").quiet().ignore_stderr().run().is_ok() {
         programs.push(Program { name, words: vec![program.into()], environment: Vec::new() });
     }
     if let Some(mpi4py) = mpi::mpi4py(sh) {
         let name = "examples/interpose/particles.py";
-        let environment =
-            xtask::launch::python(library.mpicc(), mpi4py.into(), &library.target(sh).join("release"))?;
+        let environment = xtask::launch::python(library.mpicc(), mpi4py.into(), &folder(sh, library))?;
         programs.push(Program { name, words: vec!["python3".into(), name.into()], environment });
     }
     Ok(programs)
