@@ -5,8 +5,6 @@ use std::fmt::Write;
 
 use crate::random::Random;
 
-const LAYOUTS: usize = 90;
-
 /// The largest length of a dimension, and the largest number that the generated code can look up.
 const LONGEST: usize = 7;
 
@@ -264,7 +262,8 @@ fn listed(item: &Item, length: usize, variables: &[i64]) -> Vec<i64> {
 }
 
 impl Random {
-    pub fn layouts(mut self, seed: u64) -> String {
+    /// Writes `count` layouts.
+    pub fn layouts(mut self, seed: u64, count: usize) -> String {
         let numbers: Vec<_> = (0..=LONGEST).map(|number| number.to_string()).collect();
         let mut file = format!(
             "/// What all of this was made from.\npub const SEED: u64 = {seed};\nconst NUMBERS: [i32; {}] = \
@@ -273,7 +272,7 @@ impl Random {
             LONGEST + 1,
             numbers.join(", ")
         );
-        for i in 0..LAYOUTS {
+        for i in 0..count {
             let layout = self.layout();
             let elements: usize = layout.lengths.iter().product();
             let _ = writeln!(

@@ -4,19 +4,20 @@ use std::fmt::Write;
 
 use crate::random::Random;
 
-/// The number of structs: enough that 300 types, with the generic ones, have no skipped fields.
-const STRUCTS: usize = 400;
-
 impl Random {
-    pub fn structs(mut self, seed: u64) -> String {
-        let mut file = format!("/// What all of this was made from.\npub const SEED: u64 = {seed};\n");
+    /// Writes `count` structs.
+    pub fn structs(mut self, seed: u64, count: usize) -> String {
+        let mut file = format!(
+            "/// What all of this was made from.\npub const SEED: u64 = {seed};\n/// The number of structs.\n\
+             pub const STRUCTS: usize = {count};\n"
+        );
         let mut visits = String::new();
-        for i in 0..STRUCTS {
+        for i in 0..count {
             self.item(i, &mut file);
             let _ = writeln!(visits, "    visitor.visit::<S{i}>();");
         }
         // The generic struct, at some instantiations.
-        for i in (0..STRUCTS).step_by(12) {
+        for i in (0..count).step_by(12) {
             let _ = writeln!(visits, "    visitor.visit::<Generic<S{i}, {}>>();", i % 5);
         }
         let _ = write!(

@@ -172,6 +172,7 @@ const MEASURING: &[&str] =
 
 /// Packages that are tested with each MPI library.
 const WITH_MPI: &[&str] = &[
+    "--package=dtype-mpi",
     "--package=dtype-runtime",
     "--package=dtype-tests",
     "--package=dtype-examples",
@@ -186,28 +187,34 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
     let mut steps = vec![
         Step::new("format", 1, |sh, _| Ok(cmd!(sh, "cargo fmt --all --check").quiet().run()?)),
         Step::new("house", 1, |sh, _| house::check(&sh.current_dir())),
-        Step::new("lint", 90, |sh, _| {
+    ];
+    if full {
+        steps.push(Step::new("lint", 90, |sh, _| {
             let _environment = libraries[0].enter(sh);
             let features = ["--features", "dtype-runtime/picture"];
             let command = cmd!(sh, "cargo clippy --quiet --workspace {features...} --all-targets");
             Ok(command.args(["--", "--deny", "warnings"]).quiet().run()?)
-        }),
-        Step::new("rustdoc", 40, |sh, _| {
+        }));
+        steps.push(Step::new("rustdoc", 40, |sh, _| {
             let _environment = libraries[0].enter(sh);
             let _flags = sh.push_env("RUSTDOCFLAGS", "--deny warnings");
             let features = ["--features", "dtype-runtime/picture"];
             Ok(cmd!(sh, "cargo doc --quiet --workspace {features...} --no-deps").quiet().run()?)
-        }),
-        Step::new("without-mpi", if full { 215 } else { 150 }, |sh, count| count.cargo_test(sh, WITHOUT_MPI)),
-        Step::new("structs", 10, structs),
+        }));
+    }
+    let seconds = if full { 215 } else { 150 };
+    steps.push(Step::new("without-mpi", seconds, |sh, count| count.cargo_test(sh, WITHOUT_MPI)));
+    steps.push(Step::new("structs", 10, structs));
+    steps.push(Step::new("optimized", if full { 185 } else { 40 }, move |sh, count| {
+        let _cases = sh.push_env("PROPTEST_CASES", if full { "2000" } else { "200" });
+        let slow = ["--lib", "--test=exhaustive", "--test=runs", "--test=engine", "--test=pack"];
+        if !full {
+            return count.cargo_test(sh, &["--release", "--package=dtype-core", slow[0], slow[1], slow[2]]);
+        }
         // Exhaustive search, and the loops that the benchmarks measure against.
-        Step::new("optimized", 185, move |sh, count| {
-            let _cases = sh.push_env("PROPTEST_CASES", if full { "2000" } else { "200" });
-            let slow = ["--lib", "--test=exhaustive", "--test=runs", "--test=engine", "--test=pack"];
-            count.cargo_test(sh, &[OPTIMIZED, &slow].concat())?;
-            count.cargo_test(sh, &[MEASURING, &["--test=*"], browser(sh)].concat())
-        }),
-    ];
+        count.cargo_test(sh, &[OPTIMIZED, &slow].concat())?;
+        count.cargo_test(sh, &[MEASURING, &["--test=*"], browser(sh)].concat())
+    }));
     if full {
         steps.push(Step::new("valgrind", 15, valgrind));
         steps.push(Step::new("sanitizer", 45, sanitizer));
@@ -220,7 +227,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             })
         };
         // The compiler's messages do not depend on the library.
-        if i == 0 {
+        if full && i == 0 {
             steps.push(with_library("messages", 200, &["--test=compile_fail"]));
         }
         steps.push(with_library("units", if i == 0 { 15 } else { 60 }, &["--lib"]));
@@ -228,7 +235,9 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             steps.push(with_library("doctests", 5, &["--doc"]));
         }
         steps.push(with_library("ranks", if full { 390 } else { 300 }, &["--test=ranks"]));
-        steps.push(with_library("examples", 40, &["--test=examples"]));
+        if full || i == 0 {
+            steps.push(with_library("examples", 40, &["--test=examples"]));
+        }
         steps.push(Step::new(format!("programs@{}", library.label()), 180, move |sh, count| {
             let _environment = library.enter(sh);
             programs(sh, full, count)

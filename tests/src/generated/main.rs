@@ -54,4 +54,4 @@ mod structs {
 
     include!(concat!(env!("OUT_DIR"), "/structs.rs"));
 }
-pub use structs::{SEED, for_each};
+pub use structs::{SEED, STRUCTS, for_each};
