@@ -12,10 +12,10 @@ use crate::{
 /// Returns the functions for bindings of this kind: `converted`, `shared` or `none`.
 pub fn text(table: &Table, calls: &Calls<'_>, bindings: &str) -> String {
     let mut text = String::new();
-    let section = format!("fortran {bindings}");
+    let (section, is_shared) = (format!("fortran {bindings}"), bindings == "shared");
     for row in table.rows.iter().filter(|row| row.role == section) {
-        let body = Body { text: format!("Some({})", direct(row)), is_shared: bindings == "shared" };
-        write_functions(&mut text, &row.names[0], &row.names, row, &body);
+        let body = format!("Some({})", direct(row));
+        write_functions(&mut text, &row.names[0], &row.names, (row, is_shared), &body);
     }
     for row in table.rows.iter().filter(|row| !row.role.starts_with("fortran")) {
         for name in row.names.iter().filter(|name| calls.has(name)) {
@@ -34,7 +34,7 @@ pub fn text(table: &Table, calls: &Calls<'_>, bindings: &str) -> String {
                 _ => continue,
             };
             if let Some(body) = body {
-                write_functions(&mut text, &lower, &names, row, &body);
+                write_functions(&mut text, &lower, &names, (row, is_shared), &body);
             }
         }
     }
@@ -59,14 +59,19 @@ fn types(kind: &str, is_shared: bool) -> Vec<String> {
     c.iter().map(of).collect()
 }
 
-/// Writes a function under all of its names.
-fn write_functions(text: &mut String, module: &str, names: &[String], row: &Row, body: &Body) {
-    let types: Vec<_> =
-        row.arguments.iter().flat_map(|argument| types(&argument.kind, body.is_shared)).collect();
+/// Writes a function under all of its names. `body` is an expression for its code, which is `None` if the call
+/// is forwarded. If `is_shared`, handles and statuses are those of C.
+fn write_functions(
+    text: &mut String,
+    module: &str,
+    names: &[String],
+    (row, is_shared): (&Row, bool),
+    body: &str,
+) {
+    let types: Vec<_> = row.arguments.iter().flat_map(|argument| types(&argument.kind, is_shared)).collect();
     let listed: Vec<_> = types.iter().map(|of| of.clone() + ", ").collect();
     let named: Vec<_> = types.iter().enumerate().map(|(i, of)| format!("a{i}: {of}, ")).collect();
     let (listed, named, variables) = (listed.concat(), named.concat(), variables(types.len()));
-    let body = &body.text;
     write!(
         text,
         "mod {module} {{
@@ -99,13 +104,6 @@ fn variables(count: usize) -> String {
     (0..count).map(|i| format!("a{i}, ")).collect::<Vec<_>>().concat()
 }
 
-/// The body of a function: an expression for its code, which is `None` if the call is forwarded.
-struct Body {
-    text: String,
-    /// `true` if handles and statuses are those of C.
-    is_shared: bool,
-}
-
 /// Returns the call of the row's own handler, around the next function of Fortran.
 fn direct(row: &Row) -> String {
     let variables = variables(parameters(row));
@@ -124,7 +122,7 @@ fn direct(row: &Row) -> String {
 }
 
 /// Returns the body for a function whose arguments are converted: of messages, requests or windows.
-fn converted(row: &Row, name: &str) -> Option<Body> {
+fn converted(row: &Row, name: &str) -> Option<String> {
     let has_lists = row.arguments.iter().any(|of| of.kind.ends_with("_w") || of.kind.ends_with("_a"));
     let text = match row.role.as_str() {
         "completes_moves" => format!("windows::any().then(|| {})", direct(row)),
@@ -138,17 +136,16 @@ fn converted(row: &Row, name: &str) -> Option<Body> {
         }
         _ => return None,
     };
-    Some(Body { text, is_shared: false })
+    Some(text)
 }
 
 /// Returns the body for a function whose handles are those of C: of requests or windows.
-fn shared(row: &Row, name: &str) -> Option<Body> {
-    let text = match row.role.as_str() {
-        "completes_moves" => format!("windows::any().then(|| {})", direct(row)),
-        "completes_requests" => of_requests(row, name),
-        _ => return None,
-    };
-    Some(Body { text, is_shared: true })
+fn shared(row: &Row, name: &str) -> Option<String> {
+    match row.role.as_str() {
+        "completes_moves" => Some(format!("windows::any().then(|| {})", direct(row))),
+        "completes_requests" => Some(of_requests(row, name)),
+        _ => None,
+    }
 }
 
 /// Returns the number of parameters of a row.

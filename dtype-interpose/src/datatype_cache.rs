@@ -38,10 +38,8 @@ impl OnDatatype for CachedDatatype {
         AGE.fetch_add(1, Ordering::Release);
         Self::of(Arc::clone(&self.counted))
     }
-}
 
-impl Drop for CachedDatatype {
-    fn drop(&mut self) {
+    fn deleted(&self) {
         AGE.fetch_add(1, Ordering::Release);
     }
 }

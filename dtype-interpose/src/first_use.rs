@@ -216,7 +216,7 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
         return None;
     }
     // SAFETY: promises 1 and 2 for the datatype.
-    if unsafe { Envelope::of(datatype) }.ok()?.parts() == 0 {
+    if unsafe { Envelope::of(datatype) }.map_or(0, |envelope| envelope.parts()) == 0 {
         // Programs may commit predefined datatypes, too, which need no slot.
         freed(datatype);
         return None;

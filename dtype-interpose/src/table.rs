@@ -29,7 +29,8 @@ pub(crate) enum Role {
 /// A function of MPI.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Function {
-    /// The name, without the suffix `_c` of large counts.
+    /// The name. A function with the suffix `_c` of large counts has the row of the one without it, if its
+    /// arguments are the same otherwise.
     pub name: &'static str,
     pub role: Role,
     /// The role of the functions that complete what this function begins.

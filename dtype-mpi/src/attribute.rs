@@ -9,13 +9,16 @@ use std::{
 
 use ::mpi::ffi::{self, MPI_Datatype};
 
-use crate::{Error, SUCCESS, checked};
+use crate::SUCCESS;
 
 /// A value that can be kept on a datatype. It is dropped when the datatype is freed.
 pub trait OnDatatype: Send + Sync + 'static {
     /// Returns the value for a duplicate of the datatype, which has the same layout.
     #[must_use]
     fn of_duplicate(&self) -> Self;
+
+    /// Notes that MPI deletes the value, with its datatype or by [`Attribute::delete`].
+    fn deleted(&self) {}
 }
 
 impl<T: Send + Sync + 'static> OnDatatype for Arc<T> {
@@ -27,9 +30,12 @@ impl<T: Send + Sync + 'static> OnDatatype for Arc<T> {
 
 /// An attribute of datatypes, with a value of type `T`.
 pub struct Attribute<T> {
-    /// The key, created at the first use. The lock is held while an attribute is set: one thread must not
-    /// replace, and so drop, the value of another. No callback takes it.
+    /// The key, created at the first use. The lock is not held during calls of MPI, since a callback or the
+    /// drop of a value may need the key.
     key: Mutex<Option<c_int>>,
+    /// Held from the lookup until a value is kept: one thread must not replace, and so drop, the value of
+    /// another. No callback takes this lock.
+    keeping: Mutex<()>,
     value: PhantomData<fn() -> T>,
 }
 
@@ -42,7 +48,7 @@ impl<T: OnDatatype> Default for Attribute<T> {
 impl<T: OnDatatype> Attribute<T> {
     /// Creates the attribute, without a call of MPI.
     pub const fn new() -> Self {
-        Self { key: Mutex::new(None), value: PhantomData }
+        Self { key: Mutex::new(None), keeping: Mutex::new(()), value: PhantomData }
     }
 
     fn key(&self) -> MutexGuard<'_, Option<c_int>> {
@@ -52,53 +58,64 @@ impl<T: OnDatatype> Attribute<T> {
     /// Returns the value on a datatype, or `None` if it has none.
     ///
     /// # Errors
-    /// [`Error::Mpi`] if the call fails.
+    /// The code that the library returns.
     ///
     /// # Safety
     /// MPI is usable, and the datatype live. Neither is the datatype freed during `'a`, nor its value
     /// deleted.
-    pub unsafe fn get<'a>(&self, datatype: MPI_Datatype) -> Result<Option<&'a T>, Error> {
-        let Some(key) = *self.key() else { return Ok(None) };
-        // SAFETY: the caller's condition; the key was created by `keep`.
-        unsafe { value_of(datatype, key) }
+    pub unsafe fn get<'a>(&self, datatype: MPI_Datatype) -> Result<Option<&'a T>, c_int> {
+        let key = *self.key();
+        let Some(key) = key else { return Ok(None) };
+        let (mut value, mut found) = (ptr::null_mut::<c_void>(), 0);
+        // SAFETY: the caller's condition; the key was created by `keep`. MPI stores a pointer in `value` and
+        // a flag in `found`.
+        let code = unsafe { ffi::MPI_Type_get_attr(datatype, key, (&raw mut value).cast(), &raw mut found) };
+        if code != SUCCESS {
+            return Err(code);
+        }
+        // SAFETY: the value is a box of `keep` or `copy`, which lives until MPI deletes the attribute.
+        Ok((found != 0).then(|| unsafe { &*value.cast_const().cast::<T>() }))
     }
 
     /// Keeps a value on a datatype, and returns `true`, unless the datatype has a value already.
     ///
     /// # Errors
-    /// [`Error::Mpi`] if a call fails. The value is then dropped.
+    /// The code that the library returns. The value is then dropped.
     ///
     /// # Safety
     /// MPI is usable, and the datatype live.
-    pub unsafe fn keep(&self, datatype: MPI_Datatype, value: T) -> Result<bool, Error> {
-        let mut key = self.key();
-        let key = match *key {
-            Some(key) => key,
-            None => *key.insert(Self::new_key()?),
-        };
-        // SAFETY: the caller's condition; the key was created here; the value is not used.
-        if unsafe { value_of::<T>(datatype, key) }?.is_some() {
+    pub unsafe fn keep(&self, datatype: MPI_Datatype, value: T) -> Result<bool, c_int> {
+        let keeping = self.keeping.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the caller's condition; the value is not used.
+        if unsafe { self.get(datatype) }?.is_some() {
             return Ok(false);
         }
+        let known = *self.key();
+        let key = match known {
+            Some(key) => key,
+            None => *self.key().insert(Self::new_key()?),
+        };
         let value = Box::into_raw(Box::new(value));
         // SAFETY: the caller's condition; the key was created here.
         let code = unsafe { ffi::MPI_Type_set_attr(datatype, key, value.cast()) };
-        checked("MPI_Type_set_attr", code).inspect_err(|_| {
+        // Dropping the value may call MPI, and so this function.
+        drop(keeping);
+        if code != SUCCESS {
             // SAFETY: the call has failed, so MPI has not taken the value.
             drop(unsafe { Box::from_raw(value) });
-        })?;
+            return Err(code);
+        }
         Ok(true)
     }
 
-    fn new_key() -> Result<c_int, Error> {
+    fn new_key() -> Result<c_int, c_int> {
         let mut key = 0;
         // SAFETY: MPI is usable, as `keep` requires; the callbacks have the types of MPI 4.1 section 7.7.4
         // and use no extra state.
         let code = unsafe {
             ffi::MPI_Type_create_keyval(Some(copy::<T>), Some(delete::<T>), &raw mut key, ptr::null_mut())
         };
-        checked("MPI_Type_create_keyval", code)?;
-        Ok(key)
+        if code == SUCCESS { Ok(key) } else { Err(code) }
     }
 
     /// Deletes the value on a datatype, if it has one.
@@ -126,19 +143,6 @@ impl<T: OnDatatype> Attribute<T> {
     }
 }
 
-/// Returns the value that a datatype has by a key.
-///
-/// # Safety
-/// The conditions of [`Attribute::get`]; the key is that of an `Attribute<T>`.
-unsafe fn value_of<'a, T>(datatype: MPI_Datatype, key: c_int) -> Result<Option<&'a T>, Error> {
-    let (mut value, mut found) = (ptr::null_mut::<c_void>(), 0);
-    // SAFETY: the caller's condition; MPI stores a pointer in `value` and a flag in `found`.
-    let code = unsafe { ffi::MPI_Type_get_attr(datatype, key, (&raw mut value).cast(), &raw mut found) };
-    checked("MPI_Type_get_attr", code)?;
-    // SAFETY: the value is a box of `keep` or `copy`, which lives until MPI deletes the attribute.
-    Ok((found != 0).then(|| unsafe { &*value.cast_const().cast::<T>() }))
-}
-
 /// Copies the attribute to a duplicate of its datatype.
 unsafe extern "C" fn copy<T: OnDatatype>(
     _: MPI_Datatype,
@@ -159,8 +163,14 @@ unsafe extern "C" fn copy<T: OnDatatype>(
 }
 
 /// Drops the value of an attribute that MPI deletes.
-unsafe extern "C" fn delete<T>(_: MPI_Datatype, _: c_int, value: *mut c_void, _: *mut c_void) -> c_int {
+unsafe extern "C" fn delete<T: OnDatatype>(
+    _: MPI_Datatype,
+    _: c_int,
+    value: *mut c_void,
+    _: *mut c_void,
+) -> c_int {
     // SAFETY: the value is a box of `keep` or `copy`, and MPI does not use it any more.
-    drop(unsafe { Box::from_raw(value.cast::<T>()) });
+    let value = unsafe { Box::from_raw(value.cast::<T>()) };
+    value.deleted();
     SUCCESS
 }

@@ -1,8 +1,10 @@
 //! Envelopes of datatypes (MPI 4.1 section 5.1.13).
 
+use std::os::raw::c_int;
+
 use ::mpi::ffi::MPI_Datatype;
 
-use crate::{Error, checked, shim};
+use crate::{SUCCESS, shim};
 
 /// The envelope of a datatype: its outermost constructor, and the numbers of the constructor's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,16 +19,15 @@ impl Envelope {
     /// Asks the library for the envelope of a datatype.
     ///
     /// # Errors
-    /// [`Error::Mpi`] if the call fails.
+    /// The code that the library returns.
     ///
     /// # Safety
     /// MPI is usable, and the datatype live.
-    pub unsafe fn of(datatype: MPI_Datatype) -> Result<Self, Error> {
+    pub unsafe fn of(datatype: MPI_Datatype) -> Result<Self, c_int> {
         let (mut numbers, mut letter) = ([0; 4], 0);
         // SAFETY: the caller's condition; there is room for four numbers and a letter.
         let code = unsafe { shim::dtype_shim_envelope(datatype, numbers.as_mut_ptr(), &raw mut letter) };
-        checked("MPI_Type_get_envelope", code)?;
-        Ok(Self { letter: letter as u8, numbers })
+        if code == SUCCESS { Ok(Self { letter: letter as u8, numbers }) } else { Err(code) }
     }
 
     /// Returns the number of datatypes that the datatype was made of: 0 for a predefined one.

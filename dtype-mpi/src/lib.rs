@@ -71,17 +71,39 @@ pub const RANK_VARIABLES: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI
 /// The beginnings of the names of the launchers' processes that start ranks.
 pub const LAUNCHERS: [&str; 4] = ["hydra_", "mpiexec", "orted", "prte"];
 
-/// Returns the name of a library in tables and its major version, such as `mpich-4`, from the answer of
-/// `MPI_Get_library_version`. Returns `None` if no supported library answers so.
-pub fn name_in_tables(answer: &str) -> Option<String> {
-    macro_rules! answers {
-        ($($library:ident)*) => { [$(($library::NAME, $library::ANSWER)),*] };
+/// A library as it is recognized in a running process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// The name in tables of measurements.
+    pub name: &'static str,
+    /// The major version.
+    pub major: u32,
+    /// `true` if a receive is faster when the message is probed for first.
+    pub is_faster_probed: bool,
+}
+
+impl Running {
+    /// Returns the library by its answer to `MPI_Get_library_version`. If none of the supported libraries
+    /// answers so, it is one with the same ABI as [`Current`], which stands for it.
+    pub fn of(answer: &str) -> Self {
+        macro_rules! answered {
+            ($($library:ident)*) => { [$(Self::answered::<$library>(answer)),*] };
+        }
+        let found = all_libraries!(answered!).into_iter().flatten().next();
+        found.unwrap_or(Self {
+            name: Current::NAME,
+            major: VERSION.0,
+            is_faster_probed: Current::is_faster_probed(VERSION),
+        })
     }
-    all_libraries!(answers!).into_iter().find_map(|(name, front)| {
-        let (_, number) = answer.split_once(front)?;
-        let major: String = number.trim_start().chars().take_while(char::is_ascii_digit).collect();
-        Some(format!("{name}-{major}"))
-    })
+
+    fn answered<L: Library>(answer: &str) -> Option<Self> {
+        let (_, version) = answer.split_once(L::ANSWER)?;
+        let mut numbers = version.trim_start().split(|c: char| !c.is_ascii_digit());
+        let [major, minor] = [(); 2].map(|()| numbers.next().and_then(|number| number.parse().ok()));
+        let version = (major?, minor.unwrap_or(0));
+        Some(Self { name: L::NAME, major: version.0, is_faster_probed: L::is_faster_probed(version) })
+    }
 }
 
 /// Returns the titles of the supported libraries, each with the sign by which it is recognized.
@@ -94,14 +116,20 @@ pub fn signs() -> impl Iterator<Item = (&'static str, Sign)> {
 
 #[cfg(test)]
 mod tests {
-    use super::name_in_tables;
+    use super::{Current, Library, Running, VERSION};
 
     #[test]
     fn libraries_are_known_by_what_they_say_of_themselves() {
-        let name = |answer| name_in_tables(answer).unwrap();
-        assert_eq!(name("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4"), "openmpi-4");
-        assert_eq!(name("Open MPI v5.0.11, package: Open MPI"), "openmpi-5");
-        assert_eq!(name("MPICH Version:      4.0.2\nMPICH Release date: 2022"), "mpich-4");
-        assert_eq!(name_in_tables("Some MPI v5.0"), None);
+        let known = |answer| {
+            let Running { name, major, is_faster_probed } = Running::of(answer);
+            (name, major, is_faster_probed)
+        };
+        let open_mpi = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4";
+        assert_eq!(known(open_mpi), ("openmpi", 4, false));
+        assert_eq!(known("Open MPI v5.0.11, package: Open MPI"), ("openmpi", 5, false));
+        assert_eq!(known("MPICH Version:      4.0.2\nMPICH Release date: 2022"), ("mpich", 4, false));
+        assert_eq!(known("MPICH Version:\t5.0.2"), ("mpich", 5, true));
+        let other = Running::of("CRAY MPICH version 8.1.29");
+        assert_eq!((other.name, other.major), (Current::NAME, VERSION.0));
     }
 }

@@ -98,7 +98,7 @@ impl Library for OpenMpi {
     const VERSION: &'static str = "OMPI_MAJOR_VERSION.OMPI_MINOR_VERSION";
     const ANSWER: &'static str = "Open MPI v";
     const SIGN: Sign = Sign::Symbol("ompi_mpi_comm_world\0");
-    const FILES: &'static [&'static str] = &["libmpi", "libopen-", "mca_", "libmca_"];
+    const FILES: &'static [&'static str] = &["libmpi", "libopen-", "libopen_mpi", "mca_", "libmca_"];
     const FORTRAN: Fortran = Fortran::Converted;
     const WRITES_PAST_BUFFER: bool = true;
     const JOINS_STRUCTS: bool = true;
@@ -164,12 +164,13 @@ pub struct StandardAbi;
 impl Library for StandardAbi {
     const NAME: &'static str = "abi";
     const TITLE: &'static str = "the standard's ABI";
-    const HEADER: &'static str = "defined MPI_H_ABI";
+    const HEADER: &'static str = "defined MPI_ABI_VERSION && MPI_ABI_VERSION > 0";
     const VERSION: &'static str = "MPI_VERSION.MPI_SUBVERSION";
     /// The libraries answer with their own names.
     const ANSWER: &'static str = "the standard's ABI ";
     const SIGN: Sign = Sign::File("libmpi_abi.so.1\0");
-    const FILES: &'static [&'static str] = &["libmpi", "libpmpi"];
+    const FILES: &'static [&'static str] =
+        &["libmpi", "libpmpi", "libopen-", "libopen_mpi", "mca_", "libmca_"];
     const FORTRAN: Fortran = Fortran::None;
     const WRITES_PAST_BUFFER: bool = true;
     const JOINS_STRUCTS: bool = false;

@@ -5,13 +5,13 @@
 //! Handles of this crate come from values of rsmpi, or from calls of MPI, after a check by [`ready`] or
 //! [`ready_on`]. So MPI is usable, and they are live: the condition of all calls below.
 
-use std::os::raw::c_int;
+use std::{os::raw::c_int, sync::OnceLock};
 
 use ::mpi::ffi::{MPI_Comm, MPI_Datatype};
+use dtype_mpi::Envelope;
 pub(crate) use dtype_mpi::{
-    Current, Envelope, Handle, Library, SUCCESS, Slot, VERSION, at_end, checked, has_large_counts,
-    is_truncation, no_copy, packed_datatype, predefined, ready, ready_on, shim, true_code, with_gap,
-    without_communicator,
+    Current, Handle, Library, Running, SUCCESS, Slot, at_end, checked, has_large_counts, is_truncation,
+    no_copy, packed_datatype, predefined, ready, ready_on, shim, true_code, with_gap, without_communicator,
 };
 
 use crate::Error;
@@ -31,6 +31,29 @@ impl From<dtype_mpi::Error> for Error {
             Of::Mpi { call, code, text } => Self::Mpi { call, code, text },
         }
     }
+}
+
+/// Returns the library that is running.
+#[inline]
+pub(crate) fn running() -> Running {
+    static RUNNING: OnceLock<Running> = OnceLock::new();
+    *RUNNING.get_or_init(|| {
+        let answer = ::mpi::environment::library_version().unwrap_or_default();
+        Running::of(&answer)
+    })
+}
+
+/// Returns the result of an MPI call, whose error is a code. Also reports an error that MPI passed to the
+/// handler but did not return.
+pub(crate) fn told<T>(call: &'static str, result: Result<T, c_int>) -> Result<T, Error> {
+    checked(call, result.as_ref().err().copied().unwrap_or(SUCCESS))?;
+    result.map_err(|code| Error::Mpi { call, code, text: String::new() })
+}
+
+/// Returns the envelope of a datatype.
+pub(crate) fn envelope(datatype: MPI_Datatype) -> Result<Envelope, Error> {
+    // SAFETY: the condition of this module.
+    told("MPI_Type_get_envelope", unsafe { Envelope::of(datatype) })
 }
 
 /// Makes an MPI call on a communicator, and returns its error as a value.

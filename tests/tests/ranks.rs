@@ -47,7 +47,7 @@ fn ended_well(finished: &Finished, ranks: usize) {
 
 #[test]
 fn slices_of_every_type_go_round_the_ring() {
-    for &ranks in launch::sample(&[1, 2, 4]) {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 4]) {
         passes("ring", ranks);
     }
 }
@@ -81,7 +81,7 @@ fn random_layouts_are_packed_as_by_a_loop_and_arrive_where_the_loop_would_put_th
 
 #[test]
 fn views_of_every_kind_of_source_are_received_as_views_of_any_other() {
-    for &ranks in launch::sample(&[1, 3]) {
+    for &ranks in launch::numbers_of_ranks(&[1, 3]) {
         passes("sources", ranks);
         passes("several", ranks);
     }
@@ -94,21 +94,21 @@ fn subarrays_and_darrays_are_those_of_mpi() {
 
 #[test]
 fn skipped_fields_are_not_touched() {
-    for &ranks in launch::sample(&[1, 3]) {
+    for &ranks in launch::numbers_of_ranks(&[1, 3]) {
         passes("skipped", ranks);
     }
 }
 
 #[test]
 fn collective_calls_take_every_type() {
-    for &ranks in launch::sample(&[2, 3]) {
+    for &ranks in launch::numbers_of_ranks(&[2, 3]) {
         passes("collectives", ranks);
     }
 }
 
 #[test]
 fn pieces_of_arrays_arrive_and_nothing_else_changes() {
-    for &ranks in launch::sample(&[2, 4]) {
+    for &ranks in launch::numbers_of_ranks(&[2, 4]) {
         passes("views", ranks);
     }
 }
@@ -160,21 +160,21 @@ fn a_hundred_thousand_cycles_lose_no_handle() {
 
 #[test]
 fn complex_numbers_arrive_from_any_stride() {
-    for &ranks in launch::sample(&[1, 2]) {
+    for &ranks in launch::numbers_of_ranks(&[1, 2]) {
         passes("wires-complex", ranks);
     }
 }
 
 #[test]
 fn slices_of_every_type_travel_on_every_wire_with_every_call() {
-    for &ranks in launch::sample(&[1, 2, 3, 4]) {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3, 4]) {
         passes("wires", ranks);
     }
 }
 
 #[test]
 fn views_and_data_travel_on_wires_into_others() {
-    for &ranks in launch::sample(&[1, 3]) {
+    for &ranks in launch::numbers_of_ranks(&[1, 3]) {
         passes("wires-views", ranks);
     }
 }
@@ -201,7 +201,7 @@ fn messages_arrive_with_any_table_of_wires() {
 /// Ranks on different nodes are tested as well: MPICH can simulate them.
 #[test]
 fn what_is_fastest_is_measured_and_all_ranks_agree_on_it() {
-    for &ranks in launch::sample(&[1, 2, 4]) {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 4]) {
         passes("wires-measured", ranks);
     }
     for nodes in ["MPIR_CVAR_NOLOCAL", "MPIR_CVAR_ODD_EVEN_CLIQUES"] {
@@ -233,14 +233,14 @@ fn a_table_of_wires_that_cannot_be_used_is_an_error_that_says_why() {
 
 #[test]
 fn packed_collectives_take_any_number_of_values_and_end_where_they_do_not_fit() {
-    for &ranks in launch::sample(&[1, 2, 3, 4]) {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3, 4]) {
         passes("wires-collectives", ranks);
     }
 }
 
 #[test]
 fn collectives_with_promised_sizes_bring_the_same() {
-    for &ranks in launch::sample(&[1, 2, 3]) {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3]) {
         passes("wires-exact", ranks);
     }
     ended_well(&run(scenario("wires-exact", 2).env("DTYPE_CHECK", "1")), 2);
@@ -250,28 +250,28 @@ fn collectives_with_promised_sizes_bring_the_same() {
 #[test]
 fn collectives_cost_what_is_said_of_them() {
     let more: &[usize] = if std::env::var_os("DTYPE_LONG").is_some() { &[16, 64] } else { &[] };
-    for ranks in launch::sample(&[2, 3, 8]).iter().chain(more) {
+    for ranks in launch::numbers_of_ranks(&[2, 3, 8]).iter().chain(more) {
         passes("wires-counts", *ranks);
     }
 }
 
 #[test]
 fn collectives_take_nothing_from_and_for_any_ranks() {
-    for &ranks in launch::sample(&[1, 2, 3, 4]) {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3, 4]) {
         passes("wires-nothing", ranks);
     }
 }
 
 #[test]
 fn a_rank_that_sends_less_than_it_announces_is_told_of() {
-    for &ranks in launch::sample(&[2, 3, 4]) {
+    for &ranks in launch::numbers_of_ranks(&[2, 3, 4]) {
         passes("hostile-liars", ranks);
     }
 }
 
 #[test]
 fn what_traits_of_the_program_say_is_believed_once() {
-    for &ranks in launch::sample(&[1, 2, 4]) {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 4]) {
         passes("hostile-fickle", ranks);
     }
 }
@@ -284,7 +284,7 @@ fn what_travels_as_bytes_is_the_same_on_every_wire() {
 
 #[test]
 fn random_programs_of_our_calls_have_the_outcome_that_mpi_determines() {
-    for &ranks in launch::sample(&[1, 2, 3]) {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3]) {
         passes("matching", ranks);
         passes("matching-threads", ranks);
     }
@@ -339,7 +339,7 @@ fn checked_messages_say_what_they_hold() {
     checked("wires-checked", 2);
     checked("wires-views", 3);
     // Correct programs still pass.
-    for &ranks in launch::sample(&[1, 2, 3]) {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3]) {
         checked("matching", ranks);
     }
     checked("matching-threads", 2);
@@ -350,7 +350,7 @@ fn checked_messages_say_what_they_hold() {
 
 #[test]
 fn mistakes_are_values_and_the_program_keeps_its_error_handlers() {
-    for &ranks in launch::sample(&[1, 2]) {
+    for &ranks in launch::numbers_of_ranks(&[1, 2]) {
         passes("host-errors", ranks);
         passes("host-nobody", ranks);
     }
@@ -417,21 +417,21 @@ fn threads_exchange_long_messages_and_build_datatypes_at_the_same_time() {
 
 #[test]
 fn alltoallw_takes_layouts() {
-    for &ranks in launch::sample(&[2, 3]) {
+    for &ranks in launch::numbers_of_ranks(&[2, 3]) {
         passes("alltoallw", ranks);
     }
 }
 
 #[test]
 fn reduce_takes_structs_with_an_operation_of_ones_own() {
-    for &ranks in launch::sample(&[2, 3]) {
+    for &ranks in launch::numbers_of_ranks(&[2, 3]) {
         passes("reduce", ranks);
     }
 }
 
 #[test]
 fn one_sided_calls_take_layouts_and_the_target_can_be_told_of_them() {
-    for &ranks in launch::sample(&[2, 3]) {
+    for &ranks in launch::numbers_of_ranks(&[2, 3]) {
         passes("one-sided", ranks);
     }
 }
@@ -439,28 +439,28 @@ fn one_sided_calls_take_layouts_and_the_target_can_be_told_of_them() {
 #[test]
 fn normalized_datatypes_are_made_of_what_they_were_made_of() {
     passes("external-file", 1);
-    for &ranks in launch::sample(&[2, 3]) {
+    for &ranks in launch::numbers_of_ranks(&[2, 3]) {
         passes("largest-and-where", ranks);
     }
 }
 
 #[test]
 fn a_file_seen_through_a_layout_is_written_and_read_back() {
-    for &ranks in launch::sample(&[2, 3]) {
+    for &ranks in launch::numbers_of_ranks(&[2, 3]) {
         passes("file", ranks);
     }
 }
 
 #[test]
 fn neighbourhood_collectives_take_layouts() {
-    for &ranks in launch::sample(&[2, 4]) {
+    for &ranks in launch::numbers_of_ranks(&[2, 4]) {
         passes("neighbourhood", ranks);
     }
 }
 
 #[test]
 fn values_cross_an_intercommunicator() {
-    for &ranks in launch::sample(&[2, 3]) {
+    for &ranks in launch::numbers_of_ranks(&[2, 3]) {
         passes("between-groups", ranks);
     }
 }
@@ -479,7 +479,7 @@ fn before_and_after_mpi_there_are_errors() {
 /// `MPI_Comm_create` of a communicator that a session has made of one process.
 #[test]
 fn programs_of_sessions_are_served() {
-    for &ranks in launch::sample(&[2, 3]) {
+    for &ranks in launch::numbers_of_ranks(&[2, 3]) {
         passes("session", ranks);
     }
 }

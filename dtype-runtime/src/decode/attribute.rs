@@ -6,7 +6,10 @@ use ::mpi::ffi::MPI_Datatype;
 use dtype_mpi::Attribute;
 
 use super::decoded::Decoded;
-use crate::{Error, mpi::at_end};
+use crate::{
+    Error,
+    mpi::{at_end, told},
+};
 
 static ATTRIBUTE: Attribute<Arc<Decoded>> = Attribute::new();
 
@@ -14,7 +17,7 @@ static ATTRIBUTE: Attribute<Arc<Decoded>> = Attribute::new();
 pub(super) fn get(datatype: MPI_Datatype) -> Result<Option<Arc<Decoded>>, Error> {
     // SAFETY: MPI is usable, and the datatype borrowed by the caller. Nothing deletes a description but the
     // end of its datatype.
-    let found = unsafe { ATTRIBUTE.get(datatype) }?;
+    let found = told("MPI_Type_get_attr", unsafe { ATTRIBUTE.get(datatype) })?;
     Ok(found.map(Arc::clone))
 }
 
@@ -22,8 +25,8 @@ pub(super) fn get(datatype: MPI_Datatype) -> Result<Option<Arc<Decoded>>, Error>
 pub(super) fn set(datatype: MPI_Datatype, decoded: &Arc<Decoded>) -> Result<(), Error> {
     static AT_END: std::sync::Once = std::sync::Once::new();
     // SAFETY: MPI is usable, and the datatype borrowed by the caller.
-    unsafe { ATTRIBUTE.keep(datatype, Arc::clone(decoded)) }?;
+    let kept = unsafe { ATTRIBUTE.keep(datatype, Arc::clone(decoded)) };
     // SAFETY: MPI is usable when the registered functions are called.
     AT_END.call_once(|| at_end(|| unsafe { ATTRIBUTE.end() }));
-    Ok(())
+    told("MPI_Type_set_attr", kept).map(drop)
 }

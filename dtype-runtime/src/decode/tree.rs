@@ -11,7 +11,7 @@ use dtype_core::{
 use super::contents::Contents;
 use crate::{
     Error,
-    mpi::{Envelope, checked, predefined, shim, size},
+    mpi::{self, checked, predefined, shim, size},
 };
 
 /// The largest depth of nested datatypes. Each level is a recursive call.
@@ -54,9 +54,8 @@ impl Combiner {
 /// Returns the combiner of a datatype, and the numbers of its integers, addresses, large counts and
 /// datatypes.
 fn envelope(datatype: MPI_Datatype) -> Result<(Combiner, [i64; 4]), Error> {
-    // SAFETY: MPI is usable, and the datatype live.
-    let Envelope { letter, numbers } = unsafe { Envelope::of(datatype) }?;
-    Ok((Combiner(letter), numbers))
+    let found = mpi::envelope(datatype)?;
+    Ok((Combiner(found.letter), found.numbers))
 }
 
 /// Returns the tree of a datatype, and `true` if the datatype is predefined.

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     Error,
-    mpi::{Current, Library, VERSION, checked, is_truncation},
+    mpi::{checked, is_truncation, running},
 };
 
 /// The size in bytes of the largest message that is received into a buffer and copied. To probe for the
@@ -42,7 +42,7 @@ pub(super) fn receive<M: Write + ?Sized>(
         return Ok(status_of_nobody());
     }
     let most = message.packed_size();
-    if most <= COPIED && !Current::is_faster_probed(VERSION) && !checks() {
+    if most <= COPIED && !running().is_faster_probed && !checks() {
         let mut room = Room::of(most)?;
         let outcome = room.receive(from);
         return arrived(message, most, outcome, room.buffer(), None);

@@ -18,6 +18,7 @@ use super::{Sendable, message::sealed::Read};
 use crate::{
     Error,
     engine::{Spacing, node::Order},
+    mpi::running,
 };
 
 /// The built-in table of measurements: see its first lines.
@@ -316,10 +317,10 @@ pub fn table_row<M: Sendable + ?Sized>(message: &M) -> Option<String> {
 }
 
 /// Returns the name of the running library in tables for [`Wire::Auto`](super::Wire::Auto): `openmpi-4`, for
-/// example. It is empty if none of the supported libraries is running.
+/// example. A library that is none of those supported has the name of the one that this was built for.
 pub fn table_library() -> String {
-    let answer = ::mpi::environment::library_version().unwrap_or_default();
-    dtype_mpi::name_in_tables(&answer).unwrap_or_default()
+    let library = running();
+    format!("{}-{}", library.name, library.major)
 }
 
 /// Returns the library whose rows [`Wire::Auto`](super::Wire::Auto) uses if nothing was
