@@ -23,6 +23,7 @@ use dtype_guidelines::{
     results::{Machine, Results, write},
     run::{Budget, Runner, Shared, agreed, described, lock},
 };
+use dtype_mpi::Running;
 use mpi::traits::*;
 
 /// Checks what users may expect of an MPI library's datatypes, fits a cost model, and writes a report:
@@ -179,16 +180,13 @@ fn page(report: &Path, baseline: &[Results]) -> Result<()> {
 /// Returns the results at the start of a run, without times.
 fn results(arguments: &Arguments, ranks: usize) -> Results {
     let version = mpi::environment::library_version().unwrap_or_default();
-    let line = |start: &str| version.lines().find_map(|line| line.trim().strip_prefix(start));
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let (library, version) = match (line("MPICH Version:"), line("Open MPI v")) {
-        (Some(number), _) => (format!("mpich-{}", number.trim()), format!("MPICH {}", number.trim())),
-        (None, Some(rest)) => {
-            let number = rest.split([',', ' ']).next().unwrap_or_default();
-            (format!("openmpi-{number}"), format!("Open MPI {number}"))
+    let (library, version) = match Running::recognized(&version) {
+        Some((Running { name, title, .. }, number)) => {
+            (format!("{name}-{number}"), format!("{title} {number}"))
         }
         // For another library, the first words of its version string.
-        (None, None) => {
+        None => {
             let said = if version.trim().is_empty() { "unknown library" } else { &version };
             let words: Vec<_> = said.split_whitespace().take(4).collect();
             let name = words.join("-").to_lowercase();

@@ -59,8 +59,8 @@ fn types(kind: &str, is_shared: bool) -> Vec<String> {
     c.iter().map(of).collect()
 }
 
-/// Writes a function under all of its names. `body` is an expression for its code, which is `None` if the call
-/// is forwarded. If `is_shared`, handles and statuses are those of C.
+/// Writes a function under all of its names. `body` is an expression for its code, which is `None` if the
+/// call is forwarded. If `is_shared`, handles and statuses are those of C.
 fn write_functions(
     text: &mut String,
     module: &str,

@@ -76,6 +76,8 @@ pub const LAUNCHERS: [&str; 4] = ["hydra_", "mpiexec", "orted", "prte"];
 pub struct Running {
     /// The name in tables of measurements.
     pub name: &'static str,
+    /// The name for people.
+    pub title: &'static str,
     /// The major version.
     pub major: u32,
     /// `true` if a receive is faster when the message is probed for first.
@@ -86,23 +88,27 @@ impl Running {
     /// Returns the library by its answer to `MPI_Get_library_version`. If none of the supported libraries
     /// answers so, it is one with the same ABI as [`Current`], which stands for it.
     pub fn of(answer: &str) -> Self {
-        macro_rules! answered {
-            ($($library:ident)*) => { [$(Self::answered::<$library>(answer)),*] };
-        }
-        let found = all_libraries!(answered!).into_iter().flatten().next();
-        found.unwrap_or(Self {
-            name: Current::NAME,
-            major: VERSION.0,
-            is_faster_probed: Current::is_faster_probed(VERSION),
-        })
+        Self::recognized(answer).map_or_else(|| Self::at::<Current>(VERSION), |(library, _)| library)
     }
 
-    fn answered<L: Library>(answer: &str) -> Option<Self> {
-        let (_, version) = answer.split_once(L::ANSWER)?;
-        let mut numbers = version.trim_start().split(|c: char| !c.is_ascii_digit());
-        let [major, minor] = [(); 2].map(|()| numbers.next().and_then(|number| number.parse().ok()));
-        let version = (major?, minor.unwrap_or(0));
-        Some(Self { name: L::NAME, major: version.0, is_faster_probed: L::is_faster_probed(version) })
+    /// Returns the library and the text of its version, or `None` if it is none of the supported ones.
+    pub fn recognized(answer: &str) -> Option<(Self, &str)> {
+        fn answered<L: Library>(answer: &str) -> Option<(Running, &str)> {
+            let (_, version) = answer.split_once(L::ANSWER)?;
+            let text = version.trim_start().split([',', ' ', '\t', '\n']).next()?;
+            let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+            let [major, minor] = [(); 2].map(|()| numbers.next().and_then(|number| number.parse().ok()));
+            Some((Running::at::<L>((major?, minor.unwrap_or(0))), text))
+        }
+        macro_rules! answered {
+            ($($library:ident)*) => { [$(answered::<$library>(answer)),*] };
+        }
+        all_libraries!(answered!).into_iter().flatten().next()
+    }
+
+    fn at<L: Library>(version: Version) -> Self {
+        let is_faster_probed = L::is_faster_probed(version);
+        Self { name: L::NAME, title: L::TITLE, major: version.0, is_faster_probed }
     }
 }
 
@@ -121,7 +127,7 @@ mod tests {
     #[test]
     fn libraries_are_known_by_what_they_say_of_themselves() {
         let known = |answer| {
-            let Running { name, major, is_faster_probed } = Running::of(answer);
+            let Running { name, major, is_faster_probed, .. } = Running::of(answer);
             (name, major, is_faster_probed)
         };
         let open_mpi = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4";
