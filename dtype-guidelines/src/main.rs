@@ -181,18 +181,15 @@ fn page(report: &Path, baseline: &[Results]) -> Result<()> {
 fn results(arguments: &Arguments, ranks: usize) -> Results {
     let version = mpi::environment::library_version().unwrap_or_default();
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let (library, version) = match Running::recognized(&version) {
-        Some((Running { name, title, .. }, number)) => {
-            (format!("{name}-{number}"), format!("{title} {number}"))
-        }
+    let (library, version) = if let Some((library, number)) = Running::recognized(&version) {
+        (format!("{}-{number}", library.name), format!("{} {number}", library.title))
+    } else {
         // For another library, the first words of its version string.
-        None => {
-            let said = if version.trim().is_empty() { "unknown library" } else { &version };
-            let words: Vec<_> = said.split_whitespace().take(4).collect();
-            let name = words.join("-").to_lowercase();
-            let name = name.chars().filter(|c| c.is_ascii_alphanumeric() || ".-".contains(*c)).collect();
-            (name, words.join(" "))
-        }
+        let said = if version.trim().is_empty() { "unknown library" } else { &version };
+        let words: Vec<_> = said.split_whitespace().take(4).collect();
+        let name = words.join("-").to_lowercase();
+        let name = name.chars().filter(|c| c.is_ascii_alphanumeric() || ".-".contains(*c)).collect();
+        (name, words.join(" "))
     };
     Results {
         library,
