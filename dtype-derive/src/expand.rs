@@ -84,7 +84,6 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
 /// The compiler evaluates the length of an array type each time that the type is written. So arrays and
 /// tuples have an alias, unless only the item itself can name them. Each field has an alias of its own,
 /// because equal tokens need not name equal types: `$crate` means the crate of the macro that wrote it.
-/// wrote it.
 struct Types {
     aliases: TokenStream,
     /// The types, one for each field.

@@ -43,7 +43,7 @@ pub fn c_types(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Returns `true` if a large count may stand in the argument.
+/// Returns `true` if the argument contains a count, which may be a large one.
 pub fn has_count(kind: &str) -> bool {
     c_types(kind).iter().any(|of| of.contains("Count"))
 }
@@ -59,8 +59,8 @@ pub fn taken(kind: &str, parts: &[String]) -> String {
     }
 }
 
-/// Returns what the next function gets of an argument that the handler has replaced by the variable `name`;
-/// `None` if handlers do not replace arguments of the kind.
+/// Returns the parameters that the next function gets for an argument, if the handler has put the variable
+/// `name` in its place. Returns `None` for kinds that handlers do not replace.
 pub fn given(kind: &str, name: &str) -> Option<Vec<String>> {
     let parts = |count: usize| {
         let rest = (0..count).map(|i| format!("{name}.1.{i}"));

@@ -18,10 +18,10 @@ struct Function<'a> {
     is_large: bool,
 }
 
-/// The parameters of a row, in order: `a0`, `a1` and so on, with their types.
+/// The parameters of a row by their names in the exported function: `a0`, `a1` and so on.
 struct Parameters<'a> {
     row: &'a Row,
-    /// The index of the first parameter of each argument, and their number.
+    /// For each argument, the index of its first parameter and the number of its parameters.
     places: Vec<(usize, usize)>,
 }
 

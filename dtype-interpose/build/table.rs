@@ -35,7 +35,8 @@ impl Row {
         self.first(kind).is_some()
     }
 
-    /// Returns the names of the C functions that a row stands for: with large counts, too, if it has counts.
+    /// Returns the C functions of a row: the name in the row, the name of the function, and `true` for large
+    /// counts. A row with counts also stands for the functions with the suffix `_c`.
     pub fn functions(&self) -> impl Iterator<Item = (&str, String, bool)> {
         let has_counts = self.arguments.iter().any(|argument| crate::arguments::has_count(&argument.kind));
         self.names.iter().flat_map(move |name| {
@@ -71,7 +72,12 @@ impl Table {
                 rows.push(row);
             }
         }
-        Ok(Self { rows })
+        let mut names: Vec<_> = rows.iter().flat_map(|row: &Row| &row.names).collect();
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(format!("`{}` has two rows", pair[0])),
+            None => Ok(Self { rows }),
+        }
     }
 }
 

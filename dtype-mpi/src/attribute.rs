@@ -91,9 +91,11 @@ impl<T: OnDatatype> Attribute<T> {
             return Ok(false);
         }
         let known = *self.key();
-        let key = match known {
-            Some(key) => key,
-            None => *self.key().insert(Self::new_key()?),
+        let key = if let Some(key) = known {
+            key
+        } else {
+            let new = Self::new_key()?;
+            *self.key().insert(new)
         };
         let value = Box::into_raw(Box::new(value));
         // SAFETY: the caller's condition; the key was created here.

@@ -1,4 +1,5 @@
-//! The errors of this crate, without texts: `dtype_runtime::Error` has these variants and says them.
+//! The errors of this crate, without texts. `dtype_runtime::Error` has the same variants, with texts for
+//! people.
 
 /// An error of an MPI call, or of a call that MPI does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]

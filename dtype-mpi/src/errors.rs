@@ -87,7 +87,7 @@ pub unsafe fn called(
     checked(name, call())
 }
 
-/// Sets `MPI_ERRORS_RETURN` on a communicator that this crate has created.
+/// Sets `MPI_ERRORS_RETURN` on a communicator.
 ///
 /// # Safety
 /// MPI is usable, and the communicator live.

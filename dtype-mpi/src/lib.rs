@@ -1,5 +1,5 @@
 //! The MPI library under `dtype-runtime` and `dtype-interpose`: its lifetime, its errors, its constructors,
-//! and the ways in which libraries differ. This crate does not know types and layouts.
+//! and the ways in which libraries differ. This crate knows no Rust types, and of layouts only trees.
 //!
 //! - `library`: the supported libraries, behind the trait [`Library`]; [`Current`] is the one that this crate
 //!   is built for;
@@ -86,7 +86,7 @@ pub struct Running {
 
 impl Running {
     /// Returns the library by its answer to `MPI_Get_library_version`. If none of the supported libraries
-    /// answers so, it is one with the same ABI as [`Current`], which stands for it.
+    /// answers so, the running library has the ABI of [`Current`], and is treated as that one.
     pub fn of(answer: &str) -> Self {
         Self::recognized(answer).map_or_else(|| Self::at::<Current>(VERSION), |(library, _)| library)
     }

@@ -1,7 +1,8 @@
 //! The MPI libraries that are supported, and everything that differs between them. No other file of the
 //! workspace asks which library it is built for. The build script reads this file, too.
 //!
-//! A new library is a new implementation of [`Library`] and a new line in [`all_libraries`].
+//! A new library is a new implementation of [`Library`] and a new name in [`all_libraries`]; the compiler
+//! then names the lists in `build.rs` and `lib.rs`.
 
 /// The major and the minor version of an MPI library.
 pub type Version = (u32, u32);
@@ -39,7 +40,7 @@ pub trait Library {
     /// The condition of the C preprocessor that is true for the `mpi.h` of this library only.
     const HEADER: &'static str;
 
-    /// The macros of `mpi.h` that begin with the major and the minor version.
+    /// Text whose expansion by the preprocessor begins with the major and the minor version.
     const VERSION: &'static str;
 
     /// The text before the version number in the answer of `MPI_Get_library_version`.
@@ -61,7 +62,8 @@ pub trait Library {
     /// `true` if the library copies a struct without gaps as one block, and not value by value.
     const JOINS_STRUCTS: bool;
 
-    /// `true` if the status of `MPI_Isendrecv` and its sibling tells how many bytes have arrived.
+    /// `true` if the statuses of `MPI_Isendrecv` and `MPI_Isendrecv_replace` tell how many bytes have
+    /// arrived.
     const REPORTS_EXCHANGES: bool;
 
     /// Returns `true` if persistent collective calls can be started again and again.
@@ -74,9 +76,9 @@ pub trait Library {
     /// Returns `true` if a receive is faster when the message is probed for first.
     fn is_faster_probed(version: Version) -> bool;
 
-    /// Returns `true` if the number of a handle shows that programs do not commit the datatype: it is
-    /// predefined. In a library that creates no datatypes of its own for messages, programs commit every
-    /// other datatype, and all numbers show it.
+    /// Returns `true` if a datatype that no intercepted call has committed is predefined, as far as the
+    /// number of its handle tells. If the library creates no datatypes of its own for messages, that holds
+    /// for every number, since programs commit all others.
     fn is_uncommitted(number: usize) -> bool;
 }
 
@@ -150,7 +152,8 @@ impl Library for Mpich {
         major == 5
     }
 
-    /// The first two bits of a handle say so. `mpi_f08` creates datatypes for array sections.
+    /// The two highest bits of a handle mark predefined datatypes. Others may be uncommitted: `mpi_f08`
+    /// creates datatypes for array sections.
     fn is_uncommitted(number: usize) -> bool {
         const BUILTIN: usize = 1;
         (number >> 30) & 3 == BUILTIN

@@ -156,7 +156,8 @@ impl Usage {
 
     /// Adds a row with the same constructors and place to this one.
     pub fn add(&mut self, other: &Self) {
-        if other.sizes[1] > self.sizes[1] || self.layout.is_none() {
+        let is_missing = other.sizes[1] == self.sizes[1] && self.layout.is_none();
+        if other.sizes[1] > self.sizes[1] || is_missing {
             self.layout.clone_from(&other.layout);
         }
         self.sizes = [self.sizes[0].min(other.sizes[0]), self.sizes[1].max(other.sizes[1])];

@@ -118,7 +118,8 @@ pub(crate) unsafe fn test_any(
     unsafe { ask(count, requests, status, next, |_| one_if(flag, index)) }
 }
 
-/// Queries whether all requests are complete, and leaves them (`MPI_Request_get_status` and that of all).
+/// Queries whether all requests are complete, and leaves them (`MPI_Request_get_status`,
+/// `MPI_Request_get_status_all`).
 ///
 /// # Safety
 /// Conditions 1 and 2 of [`calls`](super).
@@ -168,7 +169,8 @@ pub(crate) unsafe fn look_at_some(
     unsafe { look(count, requests, statuses, next, |_| Done::These(list(indices, *done))) }
 }
 
-/// Frees a request (`MPI_Request_free`). If its operation is under way, it is kept until that is complete.
+/// Frees a request (`MPI_Request_free`). A request whose operation is under way is kept until the operation
+/// is complete.
 ///
 /// # Safety
 /// Conditions 1 and 2 of [`calls`](super).

@@ -111,7 +111,8 @@ pub(crate) unsafe fn intercomm_merge(next: impl FnOnce() -> c_int) -> c_int {
     next()
 }
 
-/// Waits for all ranks (`MPI_Barrier`), a call from which the requests are tested that the program has freed.
+/// Waits for all ranks (`MPI_Barrier`). It is intercepted because the requests that the program has freed are
+/// tested after every intercepted call.
 ///
 /// # Safety
 /// Conditions 1 and 2 of [`calls`](super).
@@ -119,8 +120,8 @@ pub(crate) unsafe fn barrier(next: impl FnOnce() -> c_int) -> c_int {
     next()
 }
 
-/// Ends the process if it runs with another MPI library than this one was built for. Handles of two libraries
-/// differ in size or meaning, so calls cannot even be forwarded.
+/// Ends the process if the MPI library that runs is not the one that this library was built for. Handles of
+/// two libraries differ in size or meaning, so calls cannot even be forwarded.
 fn check_library() {
     // SAFETY: the names end in a zero; `RTLD_NOLOAD` loads nothing.
     let is_here = |sign| unsafe {

@@ -1,6 +1,6 @@
 //! The handlers of the intercepted calls, by chapter of the standard. `calls.txt` says which functions each
-//! handles. Its last argument, `next`, is the next function of that name; if packing is worth while, the
-//! handler passes it a packed buffer in place of the program's.
+//! handler serves. The last argument of a handler, `next`, makes the call by the next function of the same
+//! name. If packing is worth while, the handler passes a packed buffer to `next` in place of the program's.
 //!
 //! - `point_to_point`: messages; `completion`: requests;
 //! - `packing`: `MPI_Pack` and `MPI_Unpack`;

@@ -112,7 +112,7 @@ pub(crate) unsafe fn receive_prepared(
     unsafe { receive_of(kind, packed, received, request, next) }
 }
 
-/// Makes a call that receives by a request, which keeps the packed buffer until it is complete.
+/// Makes a call that receives by a request. The packed buffer is kept until the request is complete.
 ///
 /// # Safety
 /// Conditions 1 and 2 of [`calls`](super). `packed` has room for all that the call may receive.

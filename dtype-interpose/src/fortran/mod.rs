@@ -20,7 +20,8 @@ fn next_of(call: &Call) -> *mut c_void {
     next
 }
 
-/// Ends a call: stores its code, or forwards the call unchanged if there is none.
+/// Ends a call: stores its code, or forwards the call unchanged if there is no code. Then tests the requests
+/// that the program has freed.
 ///
 /// # Safety
 /// Promise 2 for `error`, which may be null: the argument is optional in `mpi_f08`.

@@ -75,8 +75,8 @@ unsafe fn index_in_fortran(index: *mut Integer) {
     }
 }
 
-/// Makes a call with statuses for C, if any request is registered. `call` returns its code, and a number that
-/// only [`converted`](super) bindings need.
+/// Makes a call with statuses for C, if any request is registered. `call` returns its code, and the number
+/// of statuses, which is not used here.
 fn asked(
     (requests, _): (*mut MPI_Request, c_int),
     statuses: *mut MPI_Status,

@@ -1,4 +1,4 @@
-//! The two things that a wire says: the protocol, and how the bytes of a message are made.
+//! The decisions of a wire: if a message travels whole or in segments, and how its bytes are made.
 
 use super::Wire;
 
@@ -13,13 +13,13 @@ pub(super) enum Transfer {
 /// The way in which the bytes of a message are made, and taken apart by the receiver.
 #[derive(Clone, Copy)]
 pub(super) enum Making {
-    /// MPI makes them by the datatype.
+    /// MPI makes the bytes by the datatype.
     Typed,
-    /// They are the memory itself.
+    /// The bytes are the memory itself.
     InPlace,
-    /// Generated code packs them.
+    /// Generated code packs the bytes.
     Packed,
-    /// The fastest of these, as measured.
+    /// The fastest of the other three, as measured.
     Fastest,
 }
 
