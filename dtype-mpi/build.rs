@@ -26,8 +26,6 @@ fn main() {
         };
         build
     };
-    compiler().file("src/shim.c").warnings(true).compile("dtype_shim");
-
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let (asked, header) = (out.join("asked.c"), out.join("mpi.h.txt"));
     fs::write(&asked, questions()).expect("cargo's folder can be written to");
@@ -45,6 +43,8 @@ fn main() {
              by MPICC, or implement `Library` for it in dtype-mpi/src/library.rs."
         );
     };
+    // Only now: the header of an unknown library may lack what this file needs.
+    compiler().file("src/shim.c").warnings(true).compile("dtype_shim");
     println!("cargo::rustc-cfg=library=\"{name}\"");
     println!("cargo::rustc-env=DTYPE_MPI_MAJOR={}", version.0);
     println!("cargo::rustc-env=DTYPE_MPI_MINOR={}", version.1);

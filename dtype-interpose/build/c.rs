@@ -1,6 +1,6 @@
 //! The exported C functions: each calls its handler with a closure that calls the next function.
 
-use std::{cell::RefCell, fmt::Write};
+use std::{cell::RefCell, fmt::Write, ops::Range};
 
 use crate::{
     arguments::{c_types, given, replaced, taken},
@@ -18,57 +18,34 @@ struct Function<'a> {
     is_large: bool,
 }
 
-/// The parameters of a row by their names in the exported function: `a0`, `a1` and so on.
-struct Parameters<'a> {
-    row: &'a Row,
-    /// For each argument, the index of its first parameter and the number of its parameters.
-    places: Vec<(usize, usize)>,
-}
-
-impl<'a> Parameters<'a> {
-    fn of(row: &'a Row) -> Self {
-        let mut next = 0;
-        let places = row.arguments.iter().map(|argument| {
-            let count = c_types(&argument.kind).len();
-            next += count;
-            (next - count, count)
-        });
-        Self { places: places.collect(), row }
-    }
-
-    /// Returns the names of the parameters of an argument.
-    fn names(&self, argument: usize) -> Vec<String> {
-        let (first, count) = self.places[argument];
-        (first..first + count).map(|i| format!("a{i}")).collect()
-    }
-
-    /// Returns the call of the handler, with `next` as its last argument.
-    fn call(&self) -> String {
-        let handler = self.row.handler.as_deref().expect("the row is intercepted");
-        let named = RefCell::new(Vec::new());
-        let value = |name: &str| {
-            if name == "call" {
-                return Some("&CALL".to_owned());
-            }
-            let i = self.row.arguments.iter().position(|argument| argument.name == name)?;
-            named.borrow_mut().push(i);
-            Some(taken(&self.row.arguments[i].kind, &self.names(i)))
-        };
-        let call = replaced(handler, value);
-        // The next function gets its own parameters, or what the handler has put in their places.
-        let (mut replacing, mut given_to_next) = (Vec::new(), Vec::new());
-        for (i, argument) in self.row.arguments.iter().enumerate() {
-            match given(&argument.kind, &format!("b{i}")).filter(|_| named.borrow().contains(&i)) {
-                Some(parts) => {
-                    replacing.push(format!("b{i}"));
-                    given_to_next.extend(parts);
-                }
-                None => given_to_next.extend(self.names(i)),
-            }
+/// Returns the call of a row's handler, with `next` as its last argument.
+fn call(row: &Row) -> String {
+    let handler = row.handler.as_deref().expect("the row is intercepted");
+    let names = |parameters: Range<usize>| parameters.map(|i| format!("a{i}")).collect::<Vec<_>>();
+    let named = RefCell::new(Vec::new());
+    let value = |name: &str| {
+        if name == "call" {
+            return Some("&CALL".to_owned());
         }
-        let next = format!("|{}| next({})", replacing.join(", "), given_to_next.join(", "));
-        with_last(&call, &next)
+        let (parameters, argument) = row.placed().find(|(_, argument)| argument.name == name)?;
+        named.borrow_mut().push(parameters.start);
+        Some(taken(&argument.kind, &names(parameters)))
+    };
+    let call = replaced(handler, value);
+    // The next function gets its own parameters, or what the handler has put in their places.
+    let (mut replacing, mut given_to_next) = (Vec::new(), Vec::new());
+    for (parameters, argument) in row.placed() {
+        let (is_named, name) = (named.borrow().contains(&parameters.start), format!("b{}", parameters.start));
+        match given(&argument.kind, &name).filter(|_| is_named) {
+            Some(parts) => {
+                replacing.push(name);
+                given_to_next.extend(parts);
+            }
+            None => given_to_next.extend(names(parameters)),
+        }
     }
+    let next = format!("|{}| next({})", replacing.join(", "), given_to_next.join(", "));
+    with_last(&call, &next)
 }
 
 /// Returns a call with one more argument.
@@ -123,7 +100,7 @@ impl<'a> Calls<'a> {
                 types.iter().map(|of| of.replace("Count", count).replace("Place", place)).collect();
             let named: Vec<_> = types.iter().enumerate().map(|(i, of)| format!("a{i}: {of}")).collect();
             let (named, types) = (named.join(", "), types.join(", "));
-            let (call, completed) = (Parameters::of(row).call(), completed_by(row));
+            let (call, completed) = (call(row), completed_by(row));
             write!(
                 text,
                 "#[unsafe(export_name = {name:?})]

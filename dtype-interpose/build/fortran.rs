@@ -1,7 +1,7 @@
 //! The exported Fortran functions, for calls that do not pass through the C functions. Each forwards the call
 //! unchanged unless its messages, requests or windows are known here.
 
-use std::fmt::Write;
+use std::{fmt::Write, ops::Range};
 
 use crate::{
     arguments::replaced,
@@ -106,10 +106,10 @@ fn variables(count: usize) -> String {
 
 /// Returns the call of the row's own handler, around the next function of Fortran.
 fn direct(row: &Row) -> String {
-    let variables = variables(parameters(row));
+    let variables = variables(row.placed().last().map_or(0, |(parameters, _)| parameters.end));
     let next = format!("|| {{ let mut code = SUCCESS; next({variables}&raw mut code); code }}");
     let value = |name: &str| {
-        let (first, argument) = placed(row).find(|(_, argument)| argument.name == name)?;
+        let (Range { start: first, .. }, argument) = row.placed().find(|(_, of)| of.name == name)?;
         Some(match argument.kind.as_str() {
             "int" | "type" => format!("*a{first}"),
             "win" => format!("window_of(*a{first})"),
@@ -148,23 +148,10 @@ fn shared(row: &Row, name: &str) -> Option<String> {
     }
 }
 
-/// Returns the number of parameters of a row.
-fn parameters(row: &Row) -> usize {
-    row.arguments.iter().map(|argument| crate::arguments::c_types(&argument.kind).len()).sum()
-}
-
-/// Returns the arguments of a row, each with the index of its first parameter.
-fn placed(row: &Row) -> impl Iterator<Item = (usize, &crate::table::Argument)> {
-    row.arguments.iter().scan(0, |next, argument| {
-        let first = *next;
-        *next += crate::arguments::c_types(&argument.kind).len();
-        Some((first, argument))
-    })
-}
-
 /// Returns the call of a C function that completes requests, with converted requests and statuses.
 fn of_requests(row: &Row, name: &str) -> String {
-    let find = |name: &str| placed(row).find(|(_, argument)| argument.kind == name).map(|(first, _)| first);
+    let find =
+        |kind: &str| row.placed().find(|(_, of)| of.kind == kind).map(|(parameters, _)| parameters.start);
     let count = find("int").map_or("1".to_owned(), |i| format!("*a{i}"));
     let (list, status) = (find("requests*").or(find("requests")).or(find("request*")), find("status"));
     let requests = match (list, find("request")) {
@@ -183,8 +170,9 @@ fn of_requests(row: &Row, name: &str) -> String {
     if let Some(i) = find("flag*") {
         set = format!("if *a{i} != 0 {{ {set} }} else {{ 0 }}");
     }
-    let arguments: Vec<_> = placed(row)
-        .map(|(first, argument)| match argument.kind.as_str() {
+    let arguments: Vec<_> = row
+        .placed()
+        .map(|(Range { start: first, .. }, argument)| match argument.kind.as_str() {
             "int" => format!("*a{first}"),
             "requests*" | "request*" | "requests" => "requests".to_owned(),
             "request" => "*requests".to_owned(),

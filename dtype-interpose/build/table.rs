@@ -1,6 +1,6 @@
 //! The parser of `calls.txt`, whose first lines explain the form.
 
-use std::iter;
+use std::{iter, ops::Range};
 
 /// All rows of the table.
 pub struct Table {
@@ -33,6 +33,15 @@ impl Row {
 
     pub fn has(&self, kind: &str) -> bool {
         self.first(kind).is_some()
+    }
+
+    /// Returns the arguments, each with the indices of its parameters in the exported function.
+    pub fn placed(&self) -> impl Iterator<Item = (Range<usize>, &Argument)> {
+        self.arguments.iter().scan(0, |next, argument| {
+            let first = *next;
+            *next += crate::arguments::c_types(&argument.kind).len();
+            Some((first..*next, argument))
+        })
     }
 
     /// Returns the C functions of a row: the name in the row, the name of the function, and `true` for large

@@ -28,7 +28,6 @@ pub(crate) struct Move {
     pub rank: c_int,
     /// The count and the datatype at the target.
     pub there: (i64, MPI_Datatype),
-    pub is_got: bool,
 }
 
 /// The blocks of the operations under way, by window and rank, each with its sequence number.
@@ -66,7 +65,7 @@ impl Move {
             let (found, datatype) = unsafe { candidate.beside(call, self.there) }?;
             let staged = Staged::of(Parts::One(found.part(named.buffer.cast(), found.count)))?;
             (BYTES.load(Ordering::Relaxed) + staged.bytes() <= MOST).then_some(())?;
-            let mut block = StagedBlock { staged, is_packed: !self.is_got, is_received: self.is_got };
+            let mut block = StagedBlock { staged, is_packed: named.is_read, is_received: !named.is_read };
             // SAFETY: condition 2.
             unsafe { block.begin() };
             Some((Argument { buffer: block.staged.place(), datatype, ..named }, block))

@@ -280,6 +280,19 @@ fn declared_types(header: &str, name: &str) -> Option<Vec<String>> {
     parameters.map(of).collect()
 }
 
+/// Checks that mistakes in the table are found, with their line or their name.
+#[test]
+fn a_table_with_a_mistake_is_not_read() {
+    let refused = |text: &str| calls::Table::read(text).err().unwrap_or_default();
+    assert_eq!(
+        refused("[sends]\nMPI_Send (read) => a::b(read)\n[other]\nMPI_Foo\n    MPI_Send\n"),
+        "`MPI_Send` has two rows"
+    );
+    assert_eq!(refused("[sends]\n\n# a comment\nMPI_Send (read\n"), "line 4: no row");
+    assert_eq!(refused("[sends]\nMPI_Send (read) point_to_point::send(read)\n"), "line 2: no row");
+    assert_eq!(refused("[sends\n"), "line 1: `]` is missing");
+}
+
 /// Checks that the arguments in the table are those of the header.
 #[test]
 fn the_arguments_are_those_of_the_header() {

@@ -330,6 +330,25 @@ mod tests {
     }
 
     #[test]
+    fn a_row_has_the_layout_of_its_largest_datatype_in_whatever_order_ranks_are_added() {
+        let small = usage(1);
+        let large = Usage { sizes: [64, 64], layout: None, ..usage(1) };
+        let drawn = Usage { layout: usage(1).layout, ..large.clone() };
+        let layout_of = |rows: [&Usage; 3]| {
+            let mut sum = rows[0].clone();
+            rows[1..].iter().for_each(|row| sum.add(row));
+            sum.layout
+        };
+        // The layout of the largest datatype is not known, so the row has none.
+        assert_eq!(layout_of([&small, &large, &small]), None);
+        assert_eq!(layout_of([&large, &small, &small]), None);
+        // Another rank knows it.
+        assert!(layout_of([&small, &large, &drawn]).is_some());
+        assert!(layout_of([&drawn, &small, &large]).is_some());
+        assert!(layout_of([&large, &drawn, &small]).is_some());
+    }
+
+    #[test]
     fn ranks_are_added_row_by_row() {
         let other = Usage { place: "other (a.c:9)".into(), ..usage(7) };
         let mut all = report(true, vec![usage(10)]);

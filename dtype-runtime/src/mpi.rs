@@ -3,8 +3,7 @@
 //!
 //! # Safety
 //! Handles of this crate come from values of rsmpi, or from calls of MPI, after a check by [`ready`] or
-//! [`ready_on`]. So MPI is usable, and the handles are live: the condition of all
-//! calls below.
+//! [`ready_on`]. So MPI is usable, and the handles are live: the condition of all calls below.
 
 use std::{os::raw::c_int, sync::OnceLock};
 

@@ -95,7 +95,7 @@ pub(crate) fn run(choice: &Choice) -> Result<()> {
     }
     let mut count = Count::default();
     let (mut rows, mut left) = (Vec::new(), total);
-    // What is compiled for the first time is compiled faster without the files for the next time.
+    // A first compilation is faster without the files that make the next one faster.
     let is_fresh = libraries.iter().all(|library| !sh.path_exists(format!("target/{}", library.name)));
     let _incremental = is_fresh.then(|| sh.push_env("CARGO_INCREMENTAL", "0"));
     // A run with all cases has them whatever the environment says.
@@ -359,7 +359,7 @@ fn programs(sh: &Shell, full: bool, is_first: bool, count: &mut Count) -> Result
     }
     if !full {
         skipped.push("--skip=of_the_old_module");
-        // What the command writes does not depend on the library.
+        // The programs that the command writes do not depend on the library.
         if !is_first {
             skipped.push("--skip=what_was_described");
         }

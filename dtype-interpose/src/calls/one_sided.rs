@@ -11,45 +11,21 @@ use crate::{
     windows::{self, Move},
 };
 
-/// Puts data into the window of another rank (`MPI_Put`). `count` and `there` describe the target.
+/// Moves data to the window of another rank, or from it (`MPI_Put`, `MPI_Get`). `count` and `there` describe
+/// the target. The packed buffer is kept until the operation is complete.
 ///
 /// # Safety
 /// Conditions 1 and 2 of [`calls`](super).
-pub(crate) unsafe fn put(
+pub(crate) unsafe fn transfer(
     call: &Call,
-    sent: Argument,
+    buffer: Argument,
     window: MPI_Win,
     rank: c_int,
     count: i64,
     there: MPI_Datatype,
     next: impl FnOnce(Argument) -> c_int,
 ) -> c_int {
-    // SAFETY: conditions 1 and 2, as of the caller.
-    unsafe { moved(call, sent, Move { window, rank, there: (count, there), is_got: false }, next) }
-}
-
-/// Gets data from the window of another rank (`MPI_Get`). `count` and `there` describe the target.
-///
-/// # Safety
-/// Conditions 1 and 2 of [`calls`](super).
-pub(crate) unsafe fn get(
-    call: &Call,
-    received: Argument,
-    window: MPI_Win,
-    rank: c_int,
-    count: i64,
-    there: MPI_Datatype,
-    next: impl FnOnce(Argument) -> c_int,
-) -> c_int {
-    // SAFETY: conditions 1 and 2, as of the caller.
-    unsafe { moved(call, received, Move { window, rank, there: (count, there), is_got: true }, next) }
-}
-
-/// Makes a call that moves data. The packed buffer is kept until the operation is complete.
-///
-/// # Safety
-/// Conditions 1 and 2 of [`calls`](super).
-unsafe fn moved(call: &Call, buffer: Argument, moved: Move, next: impl FnOnce(Argument) -> c_int) -> c_int {
+    let moved = Move { window, rank, there: (count, there) };
     // SAFETY: promises 1 and 2 for the arguments; promise 3 for the buffer of a put.
     let (argument, block) = match unsafe { moved.packed(call, buffer) } {
         Some((packed, block)) => (packed, Some(block)),

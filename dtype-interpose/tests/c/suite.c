@@ -545,7 +545,7 @@ static void p_unready(const Case *c) {
     received(c, &status);
     MPI_Request_free(&request);
 #if defined OPEN_MPI ? OMPI_MAJOR_VERSION >= 5 : MPICH_NUMVERSION >= 40100000
-    /* The same on the root of a persistent broadcast. */
+    /* So is the buffer on the root of a persistent broadcast. */
     mprotect(memory, ROOM, PROT_NONE);
     char *buffer = rank == 0 ? memory + (c->from - from) : c->to;
     MPI_Bcast_init(buffer, c->count, c->type, 0, world, MPI_INFO_NULL, &request);
