@@ -43,7 +43,8 @@ fn main() {
              by MPICC, or implement `Library` for it in dtype-mpi/src/library.rs."
         );
     };
-    // Only now: the header of an unknown library may lack what this file needs.
+    // The shim is compiled only now, because the header of an unknown library may lack constants that it
+    // needs.
     compiler().file("src/shim.c").warnings(true).compile("dtype_shim");
     println!("cargo::rustc-cfg=library=\"{name}\"");
     println!("cargo::rustc-env=DTYPE_MPI_MAJOR={}", version.0);

@@ -24,7 +24,7 @@ pub struct Options {
     pub record: Option<PathBuf>,
 }
 
-/// Something to time. Its result may be the cost of a tree.
+/// A function that is timed. It may return the cost of a tree.
 pub struct Contender<'a> {
     /// The name in `peers_us`; `ours` for ours.
     pub name: &'static str,
@@ -71,7 +71,7 @@ struct Measured {
     time: f64,
     /// The interquartile range, as a fraction of the median.
     spread: f64,
-    /// The last result.
+    /// The cost that the last run returned.
     cost: Option<u64>,
 }
 

@@ -31,7 +31,7 @@ struct Struct {
     inherits: Option<usize>,
 }
 
-/// The base types of a language: their names there, and in type maps.
+/// The base types of a language: their names in the language, and in type maps.
 type Bases = &'static [(&'static str, &'static str)];
 
 const IN_C: Bases = &[
@@ -171,7 +171,7 @@ fn dtype(arguments: &[&str]) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Compares the command's description of a program with the program's own.
+/// Compares the layouts that the command reads from a program with those that the program prints.
 fn check(program: &Path, names: &dyn Fn(usize) -> String, structs: &[Struct], bases: Bases) {
     let said = printed(&run(&mut Command::new(program)));
     let program = program.to_str().unwrap();
@@ -216,7 +216,7 @@ fn check(program: &Path, names: &dyn Fn(usize) -> String, structs: &[Struct], ba
 }
 
 /// Compiles the structs with their fields in the order that the command proposes. Their sizes must be those
-/// that it predicts.
+/// that the command predicts.
 fn check_orders(compiler: &str, program: &Path, structs: &[Struct], folder: &Path) {
     let listed = dtype(&["struct", program.to_str().unwrap(), "--list", "--format", "json"]);
     let (mut text, mut main, mut expected) = (in_c(structs, false), String::new(), String::new());
@@ -535,7 +535,7 @@ fn what_is_skipped_must_be_a_field_of_the_struct_that_is_meant() {
         (2, true),
         "{text}"
     );
-    // If no struct is named, the last one is meant.
+    // If no struct is named, the command uses the last one.
     let folder = folder("structs-skipped");
     let header = folder.join("two.h");
     fs::write(&header, two).unwrap();

@@ -10,11 +10,11 @@ use core::{ffi, fmt, mem::size_of, str::FromStr};
 /// The components of a base type.
 #[derive(Clone, Copy)]
 enum Made {
-    /// One or two numbers: their size in bytes and their count. No other base type has the same values.
+    /// One or two numbers in a standard format: the size of each in bytes, and their count.
     Numbers(u64, u64),
     /// Numbers like those of this base type, which has a Rust name.
     Like(BaseType),
-    /// One or two numbers whose format only the C compiler knows: their size in bytes and their count.
+    /// One or two numbers in a format of the C compiler: the size of each in bytes, and their count.
     Opaque(u64, u64),
     /// A value and an index, laid out as a C struct of both (MPI 4.1 section 6.9.4).
     Pair(BaseType, BaseType),
@@ -225,8 +225,8 @@ impl BaseType {
         SIZES[self as usize].1 as u64
     }
 
-    /// Returns the natural alignment in bytes: that of the number, of one component of a complex number, or
-    /// of the component of a pair with the larger alignment.
+    /// Returns the natural alignment in bytes. A complex number is aligned like one of its components, and a
+    /// pair like the component with the larger alignment.
     pub const fn alignment(self) -> u64 {
         match self.row().made {
             // 32-bit x86 aligns a `long double` of 12 bytes to 4 bytes.
@@ -250,7 +250,7 @@ impl BaseType {
         }
     }
 
-    /// Returns the name in C, if there is one that C++ has as well.
+    /// Returns the name in C, or `None` if C++ does not have the same name.
     ///
     /// ```
     /// use dtype_core::BaseType;
@@ -272,9 +272,9 @@ impl BaseType {
         }
     }
 
-    /// Returns the bytes of one value in `external32` (MPI 4.1 section 14.5.2), which are never more than in
-    /// memory. Returns `None` if the conversion takes more than another byte order: for `long double`,
-    /// `MPI_REAL16` and types made of them.
+    /// Returns the number of bytes of one value in `external32` (MPI 4.1 section 14.5.2). It is at most
+    /// [`size`](Self::size). Returns `None` if the numbers may have another format in memory: for
+    /// `long double`, `MPI_REAL16` and types made of them.
     pub const fn external_size(self) -> Option<u64> {
         match self.row().made {
             Opaque(..) => None,

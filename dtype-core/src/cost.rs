@@ -41,15 +41,15 @@ impl Price {
 /// # Why every implementation keeps the searches exact
 /// The dynamic programs combine least-cost subtrees. This is exact for every model with four properties: a
 /// dearer child never makes a cheaper parent, a node never costs less than its child, more buckets are never
-/// cheaper, and the costs of a strc's parts add up. No implementation can violate them. It returns
-/// [`Price`]s, and the library forms `own + times · child` with `times` at least 1, adds
-/// [`bucket`](Self::bucket) once for each bucket, and sums [`part`](Self::part)s. Counts may be priced in any
-/// way. An implementation must return the same result for the same arguments.
+/// cheaper, and the costs of a strc's parts add up. No implementation can violate them: it only returns
+/// [`Price`]s. The library forms `own + times · child` with `times` at least 1, adds [`bucket`](Self::bucket)
+/// once for each bucket, and sums [`part`](Self::part)s. Counts may be priced in any way. An implementation
+/// must return the same result for the same arguments.
 ///
 /// ```
 /// use dtype_core::{BaseType, CostModel, NodeCosts, Price, Shape, TypeMap, reconstruct};
 ///
-/// /// A library that is quick with up to four displacements and slow beyond.
+/// /// A library that is quick with up to four displacements and slow with more.
 /// struct ShortLists;
 ///
 /// impl CostModel for ShortLists {
@@ -294,8 +294,8 @@ impl LinearCosts {
         }
         let one_bucket = index_bucket.own.saturating_add(bucket);
         let buckets = one_bucket.saturating_add(bucket);
-        // The least cost of a node that repeats its child regularly, that repeats it irregularly, or that
-        // joins two children.
+        // The least cost of three kinds of nodes: one that repeats its child regularly, one that repeats it
+        // irregularly, and a strc of two children.
         let regular = least(vector.own, one_bucket);
         let irregular = least(index.own, buckets);
         let joined = self.structure.saturating_add(self.part.own.saturating_mul(2)).saturating_add(self.leaf);
@@ -303,7 +303,7 @@ impl LinearCosts {
         // If the entries are not a run, a single node over a leaf lists all entries or at least two buckets.
         let listed = self.index.at(entries).own;
         let not_a_run = least(least(listed, buckets), least(joined, node.saturating_mul(2)));
-        // A list takes up the shift: the list of the only node, or that of a further node with a single
+        // A list contains the shift: the list of the only node, or the list of a further node with a single
         // child.
         let single = least(
             self.index.at(1).own,

@@ -3,8 +3,8 @@
 use alloc::string::String;
 use core::fmt;
 
-/// The reason why a type map or type tree cannot be used. The message names the place, the value and the
-/// limit.
+/// The reason why a type map or type tree cannot be used. The message names the argument or the kind of node,
+/// the value and the limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -33,7 +33,7 @@ pub enum Error {
         node: &'static str,
         /// Number of displacements.
         displacements: usize,
-        /// The other sequence: `buckets`, `children` or `block lengths`.
+        /// The name of the other sequence: `buckets`, `children` or `block lengths`.
         of: &'static str,
         /// The length of the other sequence.
         others: usize,

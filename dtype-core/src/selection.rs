@@ -1,7 +1,7 @@
 //! Selections in one dimension of an array, by the rules of ndarray's `s![]`; constants can evaluate them.
 //!
-//! All tiers have the same rules and the same error messages. The macro reports an error at the token, a
-//! constant in its panic, and the running program in an error value.
+//! The rules and the error messages are the same in macros, constants and the running program. The macro
+//! reports an error at the token, a constant in its panic, and the running program in an error value.
 
 use core::fmt;
 
@@ -13,10 +13,10 @@ pub const MOST_DIMENSIONS: usize = 8;
 /// The largest number of arrays within an element that one path of a layout selects from.
 pub const MOST_ARRAYS: usize = 4;
 
-/// The largest number of pieces of a layout that is known at compile time.
+/// The largest number of pieces (selected parts of an array) of a layout that is known at compile time.
 pub const MOST_FIXED_PIECES: usize = 4096;
 
-/// The largest number of pieces of any layout; they take half a gigabyte.
+/// The largest number of pieces of any layout. So many pieces take half a gigabyte.
 pub const MOST_PIECES: usize = 1 << 22;
 
 /// The largest size of an array in bytes, and so the largest length of a dimension. Memory holds at most

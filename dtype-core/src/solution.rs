@@ -39,9 +39,11 @@ pub struct Solution {
 /// always exact, because their search takes near-linear time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest number of entries for which a tree is searched exactly. The time grows with the square.
+    /// The largest number of entries for which a tree is searched exactly. The time grows with the square of
+    /// this number.
     pub exact_entries: u64,
-    /// The largest number of segments kept as possible parts of a strc, at 16 bytes each.
+    /// The largest number of segments (sequences of entries) kept as possible parts of a strc, at 16 bytes
+    /// each.
     pub kept: u64,
 }
 
@@ -50,7 +52,8 @@ impl Limits {
     pub const NONE: Self = Self { exact_entries: u64::MAX, kept: u64::MAX };
 
     /// The limits of the macros. Macros run without optimization in users' dev builds, where the worst map of
-    /// 128 entries takes a few milliseconds. All tiers use these limits, so that they agree.
+    /// 128 entries takes a few milliseconds. Constants and the running program use the same limits, so that
+    /// all find the same trees.
     pub const EXPANSION: Self = Self { exact_entries: 128, kept: 1 << 24 };
 }
 

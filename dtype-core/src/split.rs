@@ -6,7 +6,7 @@ use crate::TypeTree;
 
 impl TypeTree {
     /// Returns a tree for the same type map in which no count, no bucket and no list length exceeds `limit`,
-    /// which is at least 2. Larger ones become several nodes. The tree must have passed
+    /// which is at least 2. Larger counts and longer lists become several nodes. The tree must have passed
     /// [`measure`](Self::measure). The new tree fails `measure` if the copies of a bucket, before they are
     /// displaced, exceed the range of `i64`.
     ///
@@ -51,7 +51,7 @@ impl TypeTree {
     }
 }
 
-/// Returns the largest length of a list.
+/// Returns `limit` as the length of a list.
 fn chunk(limit: u64) -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }

@@ -92,7 +92,7 @@ impl Measure {
     /// Libraries differ in the constructors for which they round. A program that relies on an extent
     /// therefore ends with an explicit resize; see [`Program::lower`](crate::Program::lower).
     pub fn extent(&self) -> i64 {
-        // The true extent is never negative, and `measure` leaves room for the largest alignment.
+        // The true extent is never negative. `measure` fails if rounding up could overflow.
         (self.true_extent() as u64).next_multiple_of(self.alignment) as i64
     }
 
@@ -103,7 +103,8 @@ impl Measure {
         }
         let measure = || {
             let (lower, upper) = (self.lower_bound.checked_add(first)?, self.upper_bound.checked_add(last)?);
-            // Leave room behind the last byte for the largest base type and any rounding, as in a type map.
+            // An extent is rounded up to an alignment of at most 16 bytes. `TypeMap::new` requires 16 bytes,
+            // too.
             upper.checked_add(16)?.checked_sub(lower)?;
             let size = self.size.checked_mul(count)?;
             i64::try_from(size).ok()?;
@@ -120,7 +121,7 @@ impl Measure {
         Ok(measure)
     }
 
-    /// Returns the measure of both, one after the other in a type map.
+    /// Returns the measure of a type map with the entries of `self`, followed by those of `other`.
     fn and(self, node: &'static str, other: Self) -> Result<Self, Error> {
         let overflow = || Error::Overflow { node };
         match (self.entries, other.entries) {
@@ -141,7 +142,7 @@ impl Measure {
 }
 
 impl TypeTree {
-    /// The largest number of entries that [`flatten`](Self::flatten) lists; they take more than 1 GiB.
+    /// The largest number of entries that [`flatten`](Self::flatten) lists. Their list takes more than 1 GiB.
     pub const FLATTEN_LIMIT: u64 = 1 << 27;
 
     /// Returns the entries of a run, moved to begin at 0, as a leaf or a vec of leaves.
@@ -205,9 +206,9 @@ impl TypeTree {
     }
 
     /// Returns the tree of the packed bytes. It has the same base types in the same order (MPI 4.1 section
-    /// 5.1, the type signature), each where the one before ends. An idx or idxbuc becomes a vec, so only
-    /// strcs have lists. Empty parts are left out. A pair with a gap between value and index becomes two
-    /// leaves.
+    /// 5.1, the type signature). Each base type begins where the previous one ends. An idx or idxbuc becomes
+    /// a vec, so only strcs have lists. Empty parts are left out. A pair with a gap between value and index
+    /// becomes two leaves.
     ///
     /// ```
     /// use dtype_core::{BaseType, TypeTree};
@@ -228,7 +229,7 @@ impl TypeTree {
     }
 
     /// Returns the gapless tree of a measured tree, and the number of its bytes. A child without data may
-    /// have more copies than can be counted, so their sum wraps.
+    /// have more copies than `u64` can count, so the sum of the copies wraps.
     fn without_gaps(&self) -> (Self, i64) {
         let repeated = |count: u64, child: &Self| {
             let (child, size) = child.without_gaps();
@@ -339,7 +340,8 @@ impl TypeTree {
         }
     }
 
-    /// Returns the price of the root itself. For a leaf, this is its cost; for a strc, it includes all lists.
+    /// Returns the price of the root node alone. The price of a leaf is its cost. The price of a strc
+    /// includes its lists.
     fn price(&self, costs: &dyn CostModel) -> Price {
         match self {
             Self::Leaf(base) => Price::plus(costs.leaf(*base)),
@@ -358,8 +360,8 @@ impl TypeTree {
     /// Returns the cost of the DAG that the tree folds to: each *different* subtree is stored and counted
     /// once (thesis section 2.7.1).
     ///
-    /// Only the own part of a price counts, not how often a node is processed: folding saves storage, not
-    /// processing.
+    /// Only [`Price::own`] counts, not the number of times that a node is processed: folding saves storage,
+    /// not processing.
     ///
     /// ```
     /// use dtype_core::{BaseType, NodeCosts, TypeTree};
@@ -433,7 +435,7 @@ impl TypeTree {
     /// assert!(TypeTree::vector(1 << 40, 8, pair).few_runs(1000).is_none());
     /// ```
     pub fn few_runs(&self, most: usize) -> Option<Runs> {
-        /// The number of steps for each run, since a run may be written copy by copy.
+        /// The allowed number of steps for each run: the tree may describe a run copy by copy.
         const STEPS: usize = 64;
         if let Some(run) = self.single_run() {
             let mut runs = Runs::default();
@@ -462,7 +464,7 @@ impl TypeTree {
             if count <= 1 {
                 return (count == 1).then_some(first);
             }
-            // Two copies determine the stride, and whether the others continue it.
+            // The copies are evenly spaced. So if the first two copies form one run, all copies do.
             let second = Run { displacement: first.displacement.wrapping_add(stride), ..first };
             let two = first.joined(second)?;
             Some(Run { count: run.count.checked_mul(count)?, ..two })
@@ -508,7 +510,7 @@ impl TypeTree {
         }
     }
 
-    /// Returns `true` if more than `levels` nodes are nested, without looking deeper than that.
+    /// Returns `true` if more than `levels` nodes are nested. Visits no deeper nodes.
     pub(crate) fn is_deeper_than(&self, levels: usize) -> bool {
         levels == 0 || self.children().iter().any(|child| child.is_deeper_than(levels - 1))
     }
@@ -566,9 +568,9 @@ impl TypeTree {
         }
     }
 
-    /// Visits the type map in order, and vectors of leaves as whole runs. The tree must have passed
-    /// [`measure`](Self::measure). Then every displacement fits `i64`; the additions wrap because an
-    /// intermediate sum may not fit.
+    /// Visits the runs of the type map in order, with `base` added to all displacements. A vec of leaves is
+    /// one run, and so is a bucket. The tree must have passed [`measure`](Self::measure). Then every
+    /// displacement fits `i64`; the additions wrap because an intermediate sum may not fit.
     pub(crate) fn for_each_run(
         &self,
         base: i64,
@@ -614,8 +616,8 @@ impl TypeTree {
         }
     }
 
-    /// Moves the type map by `by` bytes without adding a node: the first node with displacements takes up the
-    /// shift. Returns `true` if there is such a node.
+    /// Moves the type map by `by` bytes without adding a node: adds `by` to the displacements of the first
+    /// node that has any. Returns `false` if no node has displacements.
     pub(crate) fn shift(&mut self, by: i64) -> bool {
         match self {
             Self::Leaf(_) => false,

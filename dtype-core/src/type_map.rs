@@ -30,8 +30,8 @@ impl TypeMap {
     /// Returns a map of the given base types at the given displacements, in bytes.
     ///
     /// # Errors
-    /// Fails if the lengths differ, if there is no entry, or if an entry or the distance between two entries
-    /// reaches beyond `i64`.
+    /// Fails if the lengths differ, if there is no entry, or if the displacements are too large or too far
+    /// apart: `greatest + 16` and `greatest + 16 - least` must fit `i64`.
     pub fn new(types: Vec<BaseType>, displacements: Vec<i64>) -> Result<Self, Error> {
         if types.len() != displacements.len() {
             return Err(Error::LengthsDiffer { types: types.len(), displacements: displacements.len() });

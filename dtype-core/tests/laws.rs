@@ -83,7 +83,7 @@ fn mirrored(map: &TypeMap) -> TypeMap {
 /// A row may begin like a later row, with a beginning that is of use only for longer segments.
 #[test]
 fn rows_that_begin_alike_keep_what_is_of_use_only_beyond() {
-    // Each place has a number, and two others 16 and 24 bytes after it. The triples interleave.
+    // Each place has an `i32`, and two `f64` 16 and 24 bytes after it. The triples interleave.
     let places = [
         -504, -480, -472, -464, -448, -424, -400, -376, -368, -384, -360, -352, -344, -328, -304, -280, -256,
         -248, -264, -240, -232, -224, -208, -184, -160, -136, -128,
@@ -561,8 +561,8 @@ fn an_extent_that_a_part_which_was_resized_may_mark_is_not_relied_on() {
     }
 }
 
-/// Found by random structs: Open MPI rounds the upper bound after each part of a struct. A part that begins
-/// further on than a later part may leave the bound too high.
+/// Found by random structs: Open MPI rounds the upper bound after each part of a struct. A part at a higher
+/// displacement than a later part may leave the bound too high.
 #[test]
 fn an_extent_that_depends_on_the_order_of_parts_is_not_relied_on() {
     let (long, int, short) =
@@ -570,7 +570,7 @@ fn an_extent_that_depends_on_the_order_of_parts_is_not_relied_on() {
     let tree = TypeTree::structure([20, 4, 12, 0], [int.clone(), long.clone(), long, short]);
     let program = Program::lower(&tree, Some(Bounds::of_extent(24))).unwrap();
     assert!(matches!(program.steps.last(), Some(Step::Resized { extent: 24, .. })), "{program}");
-    // If the parts are in the order of memory, no bound needs rounding on the way.
+    // If the parts are in the order of memory, no bound needs rounding before the last part.
     let sorted = TypeTree::structure([0, 8], [int, TypeTree::Leaf(BaseType::F64)]);
     assert_eq!(Program::lower(&sorted, Some(Bounds::of_extent(16))).unwrap().calls(), 1);
 }
@@ -673,8 +673,9 @@ fn no_library_joins_more_copies_than_the_limit() {
     }
 }
 
-/// Covers a triangle, found with the ready-made layouts: rows of all lengths are the buckets of one idxbuc,
-/// even if there are too many for a search. Also covers a band: its equal rows, between those at its ends.
+/// Covers a triangle, found with the ready-made layouts of dtype-runtime: rows of all lengths are the buckets
+/// of one idxbuc, even if there are too many rows for a search. Also covers a band, in which all rows but the
+/// first and the last are equal.
 #[test]
 fn long_lists_of_rows_are_put_together_by_what_they_have_in_common() {
     let costs = NodeCosts::THESIS.linear();

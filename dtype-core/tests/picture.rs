@@ -108,7 +108,7 @@ fn copies_beyond_counting_are_not_visited_one_by_one() {
         assert!(text.contains("Aaaaaaaa"), "{text}");
         is_well_formed(&picture.svg());
     }
-    // The first numbers of each column, which the traversal does not find one after the other.
+    // The window has the first numbers of each column. The traversal does not find them one after the other.
     let columns = TypeTree::vector(1 << 40, -8, TypeTree::vector(2, 1 << 44, number()));
     let picture =
         Picture::new("columns", &columns, Bounds { lower_bound: -(1 << 43), extent: 1 << 45 }).unwrap();

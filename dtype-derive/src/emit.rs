@@ -19,9 +19,9 @@ pub(crate) fn witness() -> TokenStream {
     )
 }
 
-/// Solves a layout, as all tiers do, and returns an expression of type `Option<Expansion>` for it. The
-/// expression is `None` if one of `facts` does not hold. If `extent` (in bytes) is given, the datatype has
-/// that extent.
+/// Solves a layout, by the same function as constants and the running program, and returns an expression of
+/// type `Option<Expansion>` for it. The expression is `None` if one of `facts` does not hold. If `extent` (in
+/// bytes) is given, the datatype has that extent.
 ///
 /// Returns `None` if the layout cannot be solved here.
 pub(crate) fn expansion(

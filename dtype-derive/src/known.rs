@@ -3,8 +3,8 @@
 //!
 //! A layout computed here rests on assumptions. A name may be shadowed, another target may have other
 //! alignments, and the compiler alone decides how a tuple lies in memory. So each assumption is recorded as a
-//! *fact*, which the expansion checks in a constant. If a fact does not hold, the layout is solved at run
-//! time instead.
+//! *fact*, which the expansion checks in a constant. If a fact does not hold, the layout is solved in a
+//! constant or at run time instead.
 
 use std::cmp::Reverse;
 
@@ -114,9 +114,9 @@ fn of_type(ty: &Type, facts: &mut Facts) -> Option<KnownLayout> {
 /// Returns the layout of a tuple, with the field order that the compiler chooses.
 ///
 /// The compiler keeps the last field in place and sorts the others by alignment, largest first. For this
-/// sort, an array counts as aligned as its whole size would be. If a field is of a restricted type, no array
-/// counts as more aligned than the field with the largest alignment, and restricted fields come first among
-/// equals.
+/// sort, the alignment of a field counts as the largest power of two that divides its size. If a field is of
+/// a restricted type, this number is at most the largest alignment of all fields, and restricted fields come
+/// first among equals.
 fn of_tuple(ty: &Type, fields: Vec<KnownLayout>, facts: &mut Facts) -> Option<KnownLayout> {
     let largest = fields.iter().map(|field| field.align).max().unwrap_or(1);
     let niche = fields.iter().any(|field| field.niche);

@@ -262,7 +262,8 @@ fn list(tree: &TypeTree) -> (Vec<usize>, usize) {
     (places, length)
 }
 
-/// Returns the way of some elements of an array: each is a point of three numbers, or one number.
+/// Returns the way that packs listed elements of an array. An element is a point of three numbers, or one
+/// number.
 fn gathered(tree: &TypeTree, memory: *mut u8) -> Way<'static> {
     let (places, n) = list(tree);
     match tree.children()[0] {
@@ -284,7 +285,7 @@ fn points(memory: *mut u8, sample: &Sample) -> Way<'static> {
     gathered(&sample.tree, memory)
 }
 
-/// Returns the way of one array for each field.
+/// Returns the way that packs listed elements of several arrays, one for each field.
 fn lammps_fields(memory: *mut u8, sample: &Sample) -> Way<'static> {
     let field = |(at, tree): (usize, &TypeTree)| {
         let size = tree.measure().expect("a small tree").size as usize;

@@ -40,7 +40,8 @@ pub struct Memory {
 
 impl Memory {
     /// Allocates `size` bytes and writes each of them. The first byte is at a random cache line of a page.
-    /// The position of memory changes times by tens of percent, which belongs to the noise.
+    /// The position changes times by tens of percent. Random positions make this difference part of the
+    /// noise.
     pub fn new(size: usize, random: &mut Random) -> Self {
         const PAGE: usize = 4096;
         const LINE: usize = 64;
@@ -112,7 +113,8 @@ impl<'a> Prepared<'a> {
         let end = end.max(typed.iter().map(|typed| typed.extent).max().unwrap_or(0));
         let lowest = bounds.iter().map(|bounds| bounds.lower_bound).min().unwrap_or(0);
         assert!(lowest >= 0, "{}: data before the memory", group.name());
-        // A positive lower bound moves the blocks of all ranks in the gathered array, which needs more room.
+        // A positive lower bound moves the blocks of all ranks in the gathered array, which must be longer
+        // then.
         let (size, end) = (group.bytes as usize, end + lowest as usize);
         let ranks = if group.collective { ranks } else { 0 };
         let memory = Memory::new(end, random);

@@ -28,7 +28,7 @@ impl Owned {
     /// Makes the constructor calls of a description. The datatype is not committed.
     ///
     /// # Panics
-    /// If a number is too large for MPI, or for a base type that no layout here has.
+    /// If a number does not fit a C `int`, if no layout here has the base type, or if MPI refuses the call.
     pub fn of(description: &Description) -> Self {
         let mut new = unsafe { ffi::RSMPI_DATATYPE_NULL };
         let to = &raw mut new;

@@ -71,7 +71,7 @@ pub enum Expectation {
     Normalization,
     /// (4) Contiguous data is as fast as a basic datatype, however it is described.
     Contiguous,
-    /// (5) A datatype is not slower than packing it with `MPI_Pack` and sending that.
+    /// (5) Sending a datatype is not slower than packing it with `MPI_Pack` and sending the packed bytes.
     Packing,
     /// (6) `MPI_Pack` is not slower than a loop by hand.
     ByHand,
@@ -212,8 +212,8 @@ impl Group {
         self
     }
 
-    /// Adds expectations between constructors of one layout, those with a lower penalty first. None is slower
-    /// than the next, (2), and none is slower than the first, (3).
+    /// Adds expectations between constructors of one layout, in the order of increasing penalty. Each
+    /// constructor should be no slower than the next, (2), and no slower than the first, (3).
     fn chain(mut self, names: &[&'static str]) -> Self {
         for pair in names.windows(2) {
             self = self.expect(Expectation::Constructor, pair[0], pair[1]);
@@ -229,7 +229,8 @@ impl Group {
         self
     }
 
-    /// Returns a way that sends a single datatype, for the picture and for our ways.
+    /// Returns the description of the first way with count 1. If there is none, returns that of the first
+    /// way.
     ///
     /// # Panics
     /// Never: every layout has a description.
@@ -419,7 +420,7 @@ fn levels(all: &mut Vec<Group>, quick: bool) {
                 .chain(&["two vectors", "indexed block"]),
         );
         // Each period is: two elements, a gap, three, a gap, one. The last element of a period and the first
-        // two of the next are three again.
+        // two of the next form another block of three.
         let times = elements / 6;
         let (gap, elements) = (STRIDE, times * 6);
         let period = 6 + 2 * gap;

@@ -2,11 +2,12 @@
 
 use crate::statistics::Estimate;
 
-/// The relative excess that counts as no slower: nobody rewrites a program for less.
+/// The relative excess up to which a time counts as no slower: a smaller gain is not worth rewriting a
+/// program.
 pub const MARGIN: f64 = 0.15;
 
-/// The relative difference between two runs that the passes of one run cannot show: each process has its
-/// memory elsewhere. Both ends of an interval move outwards by it.
+/// The relative difference between two runs, whose memory lies at different addresses. The passes of one run
+/// cannot show this difference, so both ends of a confidence interval move outwards by it.
 pub const BETWEEN_RUNS: f64 = 0.05;
 
 /// The difference in microseconds that counts as noise, however short the times are.
@@ -17,7 +18,7 @@ const NOISE: f64 = 0.03;
 pub enum Judgement {
     /// The expectation is violated.
     Violated,
-    /// The measurement allows either.
+    /// The measurement allows both answers.
     TooClose,
     /// The expectation is met.
     Holds,

@@ -2,7 +2,8 @@
 //! cost models to the library.
 //!
 //! - `generate`: layouts, random and published;
-//! - `description`: datatypes as a user builds them; `datatype`: the same with MPI;
+//! - `description`: datatypes as a user builds them; `datatype`: datatypes of the MPI library, made from
+//!   these;
 //! - `way`, `written`: packing by a pair of functions; the loops in C that the build script writes;
 //! - `groups`: the layouts of the benchmarks, and their expectations;
 //! - `applications`: the layouts of published applications;

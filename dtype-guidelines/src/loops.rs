@@ -46,8 +46,8 @@ impl Loops {
     /// 1. All memory that the loops reach from `memory` on is allocated: readable to pack, writable to
     ///    unpack.
     /// 2. `packed` is allocated for as many bytes as the loops pack: writable to pack, readable to unpack.
-    /// 3. The two do not overlap.
-    /// 4. Both are aligned as elements of `size` bytes are.
+    /// 3. The memory of 1 and the packed bytes of 2 do not overlap.
+    /// 4. `memory` and `packed` are aligned as elements of `size` bytes are.
     ///
     /// # Panics
     /// If `size` is not 1, 2, 4, 8 or 16.

@@ -76,7 +76,7 @@ impl Progress {
     }
 }
 
-/// Standard error, as a terminal behind a launcher.
+/// Standard error, treated as a terminal, because a launcher may forward it to one.
 struct Forwarded;
 
 impl fmt::Debug for Forwarded {

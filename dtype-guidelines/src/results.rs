@@ -264,7 +264,7 @@ impl Results {
     /// Reads all results in a folder or in a file, sorted by library.
     ///
     /// # Errors
-    /// If there are none, or one cannot be read.
+    /// If there are no results, or a file cannot be read.
     pub fn load(path: &Path) -> Result<Vec<Self>> {
         let mut files = vec![path.to_owned()];
         if path.is_dir() {

@@ -198,7 +198,7 @@ impl<'a> Runner<'a> {
         times
     }
 
-    /// Returns the times of all contenders in turn. Each round begins with another one.
+    /// Returns the times of all contenders in turn. Each round begins with another contender.
     fn rounds(&self, all: &[Contender<'_>], effort: &Effort) -> Vec<Vec<f64>> {
         let mut times: Vec<Vec<f64>> = all.iter().map(|_| Vec::new()).collect();
         for round in 0..effort.rounds as usize {
@@ -211,7 +211,7 @@ impl<'a> Runner<'a> {
         times
     }
 
-    /// Runs a contender, and returns the time on rank 0.
+    /// Runs a contender. Returns the time in microseconds on rank 0, and `None` on other ranks.
     fn time(&self, contender: &Contender<'_>, batch: usize) -> Option<f64> {
         if contender.alone {
             return self.is_first().then(|| contender.time(batch));

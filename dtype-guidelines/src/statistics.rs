@@ -47,7 +47,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Returns the estimate of the reciprocal. The number is positive.
+    /// Returns the estimate of the reciprocal. The interval must be positive.
     #[must_use]
     pub fn inverse(self) -> Self {
         Self { value: 1.0 / self.value, low: 1.0 / self.high, high: 1.0 / self.low }

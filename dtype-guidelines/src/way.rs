@@ -5,11 +5,11 @@ pub type Pack<'a> = Box<dyn Fn(&mut [u8]) + 'a>;
 /// A function that unpacks bytes.
 pub type Unpack<'a> = Box<dyn Fn(&[u8]) + 'a>;
 
-/// A way to pack and to unpack a case.
+/// A pair of functions that pack and unpack one layout.
 pub struct Way<'a> {
-    /// Packs the case.
+    /// Packs the layout.
     pub pack: Pack<'a>,
-    /// Unpacks the case.
+    /// Unpacks the layout.
     pub unpack: Unpack<'a>,
 }
 

@@ -47,7 +47,7 @@ impl Written {
     /// # Safety
     /// 1. The sample lies at `memory`.
     /// 2. `packed` is writable for the packed bytes of the sample.
-    /// 3. They do not overlap.
+    /// 3. The sample and the packed bytes do not overlap.
     pub unsafe fn pack(&self, memory: *const u8, packed: *mut u8) {
         let pointers: Vec<_> = self.lists.iter().map(Vec::as_ptr).collect();
         unsafe {

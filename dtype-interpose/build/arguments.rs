@@ -13,7 +13,7 @@ pub fn c_types(kind: &str) -> &'static [&'static str] {
         // A buffer with a list of counts and one of displacements.
         "sent_v" => &["*const c_void", "*const Count", "*const Place", "MPI_Datatype"],
         "received_v" => &["*mut c_void", "*const Count", "*const Place", "MPI_Datatype"],
-        // With a list of datatypes, too, and displacements in bytes.
+        // A buffer with lists of counts, of displacements in bytes, and of datatypes.
         "sent_w" => &["*const c_void", "*const Count", "*const Place", "*const MPI_Datatype"],
         "received_w" => &["*mut c_void", "*const Count", "*const Place", "*const MPI_Datatype"],
         "sent_a" => &["*const c_void", "*const Count", "*const MPI_Aint", "*const MPI_Datatype"],
@@ -77,7 +77,8 @@ pub fn given(kind: &str, name: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Returns `text` with the names of arguments replaced. A name may end in a star.
+/// Returns `text` with each name of an argument replaced by the value that `value_of` returns for it, if any.
+/// A name may end in a star.
 pub fn replaced(text: &str, value_of: impl Fn(&str) -> Option<String>) -> String {
     let (mut result, mut rest) = (String::new(), text);
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';

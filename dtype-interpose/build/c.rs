@@ -71,7 +71,7 @@ impl<'a> Calls<'a> {
         self.functions.iter().any(|function| function.name == name)
     }
 
-    /// Returns the lists that are asked at run time: all functions, and those that are intercepted.
+    /// Returns the source text of two lists for the library: all functions, and the intercepted functions.
     pub fn functions(&self, table: &Table) -> String {
         let mut text = String::from("pub const FUNCTIONS: &[Function] = &[\n");
         for row in table.rows.iter().filter(|row| !row.role.starts_with("fortran")) {
@@ -89,7 +89,7 @@ impl<'a> Calls<'a> {
         format!("{text}];\n\npub const INTERCEPTED: &[&str] = &{intercepted:?};\n")
     }
 
-    /// Returns the exported functions.
+    /// Returns the source text of the exported functions.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for Function { row, name, is_large } in &self.functions {

@@ -1,5 +1,6 @@
-//! The exported Fortran functions, for calls that do not pass through the C functions. Each forwards the call
-//! unchanged unless its messages, requests or windows are known here.
+//! The exported Fortran functions, for calls that do not pass through the C functions. A function passes a
+//! call to C if a datatype of the call may be packed, or if requests or windows are registered. Otherwise it
+//! forwards the call unchanged.
 
 use std::{fmt::Write, ops::Range};
 
@@ -9,7 +10,7 @@ use crate::{
     table::{Row, Table},
 };
 
-/// Returns the functions for bindings of this kind: `converted`, `shared` or `none`.
+/// Returns the source text of the functions for bindings of this kind: `converted`, `shared` or `none`.
 pub fn text(table: &Table, calls: &Calls<'_>, bindings: &str) -> String {
     let mut text = String::new();
     let (section, is_shared) = (format!("fortran {bindings}"), bindings == "shared");
@@ -24,7 +25,8 @@ pub fn text(table: &Table, calls: &Calls<'_>, bindings: &str) -> String {
             let (names, body) = match bindings {
                 "converted" => {
                     let mut names = vec![format!("{lower}_"), format!("ompi_{short}_f")];
-                    // Arguments that are logicals are converted by `mpi_f08`, which then calls these.
+                    // If an argument is a logical, `mpi_f08` converts it and then calls the function of this
+                    // name.
                     names.extend(lower.contains("test").then(|| format!("p{lower}_")));
                     names.extend(row.has("flag*").then(|| format!("p{lower}_")));
                     names.dedup();
@@ -99,7 +101,7 @@ unsafe extern \"C\" fn {name}({named}error: *mut Integer) {{ unsafe {{
     text.push_str("}\n\n");
 }
 
-/// Returns the names of the first parameters, with a comma after each.
+/// Returns the names of the first `count` parameters, with a comma after each.
 fn variables(count: usize) -> String {
     (0..count).map(|i| format!("a{i}, ")).collect::<Vec<_>>().concat()
 }
@@ -121,7 +123,8 @@ fn direct(row: &Row) -> String {
     with_last(&replaced(handler, value), &next)
 }
 
-/// Returns the body for a function whose arguments are converted: of messages, requests or windows.
+/// Returns the body of a function whose arguments are converted: of messages, requests or windows. Returns
+/// `None` if no Fortran function is exported for it.
 fn converted(row: &Row, name: &str) -> Option<String> {
     let has_lists = row.arguments.iter().any(|of| of.kind.ends_with("_w") || of.kind.ends_with("_a"));
     let text = match row.role.as_str() {
@@ -139,7 +142,8 @@ fn converted(row: &Row, name: &str) -> Option<String> {
     Some(text)
 }
 
-/// Returns the body for a function whose handles are those of C: of requests or windows.
+/// Returns the body of a function whose handles are those of C: of requests or windows. Returns `None` if no
+/// Fortran function is exported for it.
 fn shared(row: &Row, name: &str) -> Option<String> {
     match row.role.as_str() {
         "completes_moves" => Some(format!("windows::any().then(|| {})", direct(row))),
@@ -200,7 +204,7 @@ fn of_requests(row: &Row, name: &str) -> String {
     )
 }
 
-/// Returns the conversion of a parameter, by the place of the parameter in its argument.
+/// Returns the types that convert the parameters of an argument from Fortran, in the order of the parameters.
 fn conversions(kind: &str) -> &'static [&'static str] {
     match kind {
         "read" | "written" | "sent" | "received" => &["Buffer", "Number", "Type"],
@@ -219,7 +223,8 @@ fn conversions(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Returns the call of a C function with converted arguments, if one of the datatypes is known.
+/// Returns the call of a C function with converted arguments, if messages of one of the datatypes may be
+/// packed.
 fn with_datatypes(row: &Row, name: &str) -> String {
     let conversions: Vec<_> = row.arguments.iter().flat_map(|argument| conversions(&argument.kind)).collect();
     let mut text = String::from("{\n");

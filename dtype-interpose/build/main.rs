@@ -11,7 +11,7 @@ use table::{Row, Table};
 
 fn main() {
     println!("cargo::rerun-if-changed=calls.txt");
-    // The build script of `dtype-mpi` prints these.
+    // The build script of `dtype-mpi` sets these variables.
     let of_library = |name| env::var(name).unwrap_or_else(|_| panic!("dtype-mpi sets {name}"));
     let header = fs::read_to_string(of_library("DEP_DTYPE_SHIM_HEADER")).expect("dtype-mpi writes it");
     let bindings = of_library("DEP_DTYPE_SHIM_FORTRAN");

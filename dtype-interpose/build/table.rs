@@ -19,7 +19,7 @@ pub struct Row {
     pub handler: Option<String>,
 }
 
-/// An argument, by its kind and the name that the handler's call has for it.
+/// An argument: its kind, and the name by which the call of the handler refers to it.
 pub struct Argument {
     pub kind: String,
     pub name: String,

@@ -1,6 +1,6 @@
 //! Intercepted calls, and the functions that they are forwarded to: those of the next library in the
-//! program's search order, which may be another tool, or else those of the MPI library by their second names,
-//! `PMPI_…` (MPI 4.1 section 15.2).
+//! program's search order, which may be another tool. If there is no next library, calls are forwarded to the
+//! functions of the MPI library by their second names, `PMPI_…` (MPI 4.1 section 15.2).
 
 use std::{
     ffi::CStr,
@@ -14,7 +14,7 @@ use crate::{mode, table::Role, tools};
 /// The code `MPI_SUCCESS`, as calls return it.
 pub(crate) const SUCCESS: c_int = mpi::ffi::MPI_SUCCESS as c_int;
 
-/// An intercepted call, with what has been found out about it.
+/// An intercepted call, with the next function and the decision to pack, both found at the first use.
 pub(crate) struct Call {
     name: &'static CStr,
     /// The role of the calls that complete its messages.

@@ -49,8 +49,8 @@ impl CachedDatatype {
         Self { counted, handed_out: AtomicUsize::new(0) }
     }
 
-    /// Returns the packed size of `count` elements in bytes, or `None` if it exceeds an MPI count. Such
-    /// messages are forwarded unchanged.
+    /// Returns the packed size of `count` elements in bytes, or `None` if it exceeds an `int`. Such messages
+    /// are forwarded unchanged.
     #[inline]
     pub fn bytes(&self, count: usize) -> Option<usize> {
         self.counted.size.checked_mul(count).filter(|bytes| i32::try_from(*bytes).is_ok())
@@ -94,11 +94,11 @@ impl CachedDatatype {
 /// The attribute that keeps entries.
 static ENTRIES: Attribute<CachedDatatype> = Attribute::new();
 
-/// A number that rises when an entry is kept, copied or deleted. What threads remember is valid until it
-/// rises.
+/// A number that rises when an entry is kept, copied or deleted. An entry that a thread remembers is valid
+/// until the number rises.
 static AGE: AtomicU64 = AtomicU64::new(1);
 
-/// A handle that a thread has looked up, with the age at that time and the entry.
+/// A handle that a thread has looked up, with the age at that time, and the entry or a null pointer.
 #[derive(Clone, Copy)]
 struct Seen {
     handle: usize,
@@ -252,8 +252,8 @@ unsafe fn first<'a>(datatype: MPI_Datatype, message: Message) -> Option<&'a Cach
 
 /// Returns the entry of a datatype that no intercepted call has committed, for a message of `count` elements.
 /// MPICH's `mpi_f08` creates such a datatype for each array section, for one message. The datatype is decoded
-/// if that costs little beside the message. The entry is kept if the message is packed: then the library does
-/// not use the datatype.
+/// if that costs little beside the message. The entry is kept only if the message is packed: the MPI library
+/// then does not use the datatype.
 ///
 /// # Safety
 /// Promises 1 and 2, as for [`known`].
@@ -351,7 +351,8 @@ unsafe fn size_of_derived(datatype: MPI_Datatype) -> Option<usize> {
     usize::try_from(size).ok().filter(|size| *size > 0 && is_derived)
 }
 
-/// Counts the handles that `MPI_Type_get_contents` has returned to the datatypes that `datatype` was made of.
+/// Counts the handles that `MPI_Type_get_contents` has returned: one to each datatype that `datatype` was
+/// made of.
 ///
 /// # Safety
 /// Promises 1 and 2 for the datatype and for the list of these handles.
@@ -365,8 +366,8 @@ pub(crate) unsafe fn handed_out(datatype: MPI_Datatype, first: *const MPI_Dataty
 }
 
 /// Deletes the entry of a datatype before its handle is freed, if this is the program's last handle. MPICH
-/// alone would delete the entry when the last message is complete, by a callback in the midst of its
-/// progress, where it lets other threads in.
+/// itself would delete the entry only when the last message is complete, by a callback within its progress
+/// engine. During the callback, other threads may enter MPICH.
 ///
 /// # Safety
 /// Promises 1 and 2 for the datatype.
@@ -398,7 +399,8 @@ pub(crate) unsafe fn duplicated(original: MPI_Datatype, new: MPI_Datatype) {
     }
 }
 
-/// Frees the key, before `MPI_Finalize`. Entries that are still kept are deleted with their datatypes.
+/// Frees the key of the attribute, before `MPI_Finalize`. Entries that are still kept are deleted with their
+/// datatypes.
 pub(crate) fn end() {
     first_use::end();
     // SAFETY: promise 1.

@@ -22,14 +22,14 @@ use crate::{
     truncation_guard::TruncationGuard,
 };
 
-/// A datatype whose messages or packing calls may be packed by a plan.
+/// The engine of a datatype whose messages or packing calls may be packed by a plan.
 pub(crate) struct Engine {
     plan: Plan,
     /// The packed size of one element in bytes.
     size: usize,
     /// The policy for sent messages, and the policy for received ones.
     gates: [Policy; 2],
-    /// The reason why no messages are packed, if it is the layout.
+    /// The reason why messages of this layout are never packed, or `None` if some sizes are packed.
     reason: Option<String>,
     /// The policy for `MPI_Pack` and `MPI_Unpack`.
     packing: Policy,
@@ -109,9 +109,9 @@ impl Engine {
         self.for_peers
     }
 
-    /// Returns `true` if a buffer at this address may be packed. From a null pointer on, displacements are
+    /// Returns `true` if a buffer at this address may be packed. In a buffer at address 0, displacements are
     /// addresses (`MPI_BOTTOM`, MPI 4.1 section 5.1.12). If the displacements are too small for addresses,
-    /// the library must report the wrong buffer.
+    /// the call is forwarded, so that the MPI library reports the error.
     pub fn may_lie_at(&self, address: *const c_void) -> bool {
         /// The least address of data: nothing lies in the first pages of memory.
         const LEAST_ADDRESS: i64 = 1 << 16;
@@ -125,7 +125,7 @@ impl Engine {
         self.gates[1]
     }
 
-    /// Returns the reason why no messages are packed, if it is the layout.
+    /// Returns the reason why messages of this layout are never packed, or `None` if some sizes are packed.
     pub fn reason(&self) -> Option<&String> {
         self.reason.as_ref()
     }
@@ -142,13 +142,13 @@ impl Engine {
         goes.then(|| self.packed.as_raw())
     }
 
-    /// Returns `true` if `count` elements are sent packed where all ranks are peers.
+    /// Returns `true` if `count` elements are sent packed between peers.
     pub fn sends(&self, count: usize) -> bool {
         count.checked_mul(self.size).is_some_and(|bytes| self.gates[0].takes(bytes))
     }
 
     /// Returns the datatype of one packed element if a receive into a buffer of `count` elements is worth
-    /// packing. `MPI_PACKED` matches whatever is sent.
+    /// packing. `MPI_PACKED` also receives unpacked messages, so the sender need not be a peer.
     pub fn received(&self, count: usize) -> Option<MPI_Datatype> {
         self.gates[1].takes(count.checked_mul(self.size)?).then(|| self.packed.as_raw())
     }

@@ -1,10 +1,10 @@
 //! The functions that programs find before those of the MPI library. The build script writes them from
 //! `calls.txt`; each calls its handler with its arguments and the next function.
 //!
-//! `SAFETY` of all of them: a definition of an MPI function has the type that the standard gives it, which a
-//! test compares with `mpi.h`; so the next function may be called with the same arguments. The arguments are
-//! those of a call by the program, which is condition 1 of the handlers, and the closure makes the call with
-//! what it gets, which is condition 2.
+//! `SAFETY` of all these functions: each has the type that the standard gives it, and a test compares the
+//! types with `mpi.h`. So the next function may be called with the same arguments. Condition 1 of the
+//! handlers: the arguments are those of a call by the program. Condition 2: the closure makes the call with
+//! the arguments that it gets.
 
 use std::os::raw::c_int;
 

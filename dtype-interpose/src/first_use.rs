@@ -1,13 +1,13 @@
 //! The first messages of a datatype, before it is planned.
 //!
-//! A plan takes a few times as long as reading the arguments that a datatype was made of, so it must not cost
-//! more than it can gain. `MPI_Type_commit` only takes a slot here. Messages are then forwarded unchanged
-//! until their bytes justify a plan of these arguments.
+//! A plan takes a few times as long as reading the arguments that a datatype was made of, so a plan must not
+//! cost more than it can gain. `MPI_Type_commit` only takes a slot in a table of handles. Messages are then
+//! forwarded unchanged until their bytes justify a plan of these arguments.
 //!
-//! A datatype that is made anew for each message never gets that far, but the same arguments come again. From
-//! the second commit of an equal envelope on, the arguments are therefore compared with those that were read
-//! before. To avoid reading arguments that change with each commit, every miss doubles the number of commits
-//! until the next comparison. A hit resets that number.
+//! A datatype that is made anew for each message never has enough bytes for a plan, but later datatypes have
+//! the same arguments. From the second datatype with an equal envelope on, the arguments are therefore
+//! compared with the arguments that were read before. To avoid reading arguments that change with each
+//! datatype, every miss doubles the number of datatypes until the next comparison. A hit resets this number.
 
 use std::{
     cell::Cell,
@@ -34,13 +34,15 @@ use crate::{engine::Engine, handle::number, lock::lock, mode, peers, policy::LEA
 struct Slot {
     /// The number of the handle, or 0.
     handle: AtomicUsize,
-    /// `true` if an entry is kept on the datatype as an attribute.
+    /// `true` if the datatype has a cache entry, as an attribute.
     is_known: AtomicBool,
     /// The packed size of one element in bytes, or 0 before the first message.
     size: AtomicUsize,
-    /// The packed bytes of all messages so far. Some are missed if threads send at the same time.
+    /// The packed bytes of all messages so far that have [`LEAST`] bytes or more. Some are missed if threads
+    /// send at the same time.
     bytes: AtomicU64,
-    /// The packed bytes of messages that justify reading the arguments, and then a plan.
+    /// The packed bytes of messages that justify reading the arguments, or a plan if the arguments have been
+    /// read.
     worth: AtomicU64,
 }
 
@@ -110,7 +112,7 @@ pub(crate) fn freed(datatype: MPI_Datatype) {
     let _ = slot(handle).handle.compare_exchange(handle, 0, Ordering::AcqRel, Ordering::Relaxed);
 }
 
-/// Records in the slot of a datatype that an entry is kept.
+/// Records in the slot of a datatype that the datatype has a cache entry.
 pub(crate) fn is_known_now(datatype: MPI_Datatype) {
     let handle = number(datatype);
     let slot = slot(handle);
@@ -119,17 +121,18 @@ pub(crate) fn is_known_now(datatype: MPI_Datatype) {
     }
 }
 
-/// The packed bytes that justify reading the arguments of a datatype that has few, if its first message is
-/// large.
+/// The packed bytes that justify reading the arguments of a datatype that has few arguments, if its first
+/// message has [`WORTH_LOOKING`] bytes or more.
 const AT_LEAST: u64 = 16 << 10;
-/// The packed bytes that justify reading the arguments of a datatype, if its first message is small.
+/// The packed bytes that justify reading the arguments of a datatype, if its first message has fewer than
+/// [`WORTH_LOOKING`] bytes.
 const OF_SMALL: u64 = 64 << 10;
 
 /// The packed bytes that justify a plan of few arguments, which takes about 10 µs: for datatypes with
 /// structs, and for others, which libraries copy faster.
 const WORTH: [u64; 2] = [16 << 10, 128 << 10];
 
-/// The additional packed bytes that justify planning one more byte of a datatype's arguments.
+/// The additional packed bytes that justify reading or planning one more byte of a datatype's arguments.
 const FOR_EACH: u64 = 12;
 
 /// The least packed size in bytes of a first message for which equal arguments are searched for.
@@ -177,8 +180,8 @@ pub(crate) struct Message {
     pub is_collective: bool,
 }
 
-/// Plans an unplanned datatype, or finds the plan of equal arguments, if this message justifies it. Returns
-/// the profile for the datatype's cache entry.
+/// Plans an unplanned datatype, or finds the plan of equal arguments, if this message justifies the costs.
+/// Returns the profile for the datatype's cache entry, or `None` if there is no plan.
 ///
 /// # Safety
 /// Promises 1 and 2 for the datatype.
@@ -235,7 +238,7 @@ pub(crate) unsafe fn planned(datatype: MPI_Datatype, message: Message) -> Option
             remember(contents, None);
             None
         }
-        // Arguments that were seen twice are expected again.
+        // Arguments that were read before are expected again, and so are the first new arguments of a kind.
         (Found::Seen | Found::Nothing, true) => Some(plan(contents, datatype, size)),
         (Found::Seen | Found::Nothing, false) if is_due => Some(plan(contents, datatype, size)),
         (Found::Seen | Found::Nothing, false) => None,
@@ -250,8 +253,9 @@ fn plan(contents: Contents, datatype: MPI_Datatype, size: usize) -> Arc<Profile>
     counted
 }
 
-/// The envelopes that were committed before, each a key with two counts in its last bits: the commits, and in
-/// the last three bits the commits with new arguments.
+/// The kinds of datatypes that had a message before. An item is the key of a kind, with two counts in its
+/// last 24 bits: the later datatypes of the kind, and, in the last three bits, the datatypes with new
+/// arguments since the last hit.
 static RECENT: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
 
 const COUNTS: u64 = (1 << 24) - 1;
@@ -272,20 +276,20 @@ impl Kind {
         Some(Self(unsafe { Envelope::of(datatype) }.ok()?, size))
     }
 
-    /// Returns the size of the arguments in bytes.
+    /// Returns the size in bytes of the arguments of the outermost constructor.
     fn arguments(&self) -> u64 {
         let numbers = self.0.numbers.map(|number| u64::try_from(number).unwrap_or(0));
         let [integers, addresses, counts, datatypes] = numbers;
         4 * integers + 8 * (addresses + counts + datatypes)
     }
 
-    /// Returns the key of the envelope, with zeros in the bits of the counts, and its item in [`RECENT`].
+    /// Returns the key of the kind, with zeros in the bits of the counts, and the kind's item in [`RECENT`].
     fn place(&self) -> (u64, &'static AtomicU64) {
         let key = FixedState::default().hash_one(self);
         (key & !COUNTS, &RECENT[key as usize % RECENT.len()])
     }
 
-    /// Counts a commit, and returns `true` if it is time to compare the arguments.
+    /// Counts a datatype of this kind, and returns `true` if its arguments are to be compared.
     fn comes_again(&self) -> bool {
         let (key, place) = self.place();
         let found = place.load(Ordering::Relaxed);
@@ -298,7 +302,7 @@ impl Kind {
         commits / ONE % (1 << misses) == 0
     }
 
-    /// Counts a commit with new arguments, and returns `true` if it was not the first.
+    /// Counts a datatype with new arguments. Returns `true` if it was not the first since the last hit.
     fn has_missed(&self) -> bool {
         let (_, place) = self.place();
         let found = place.load(Ordering::Relaxed);
@@ -307,18 +311,18 @@ impl Kind {
         misses > 0
     }
 
-    /// Resets the count of commits with new arguments, after a commit with planned ones. The next commit is
-    /// compared, too.
+    /// Resets the count of datatypes with new arguments, after a hit: a datatype whose arguments are planned
+    /// already. So the arguments of the next datatype are compared, too.
     fn was_found(&self) {
         self.place().1.fetch_and(!MISSES, Ordering::Relaxed);
     }
 }
 
-/// The arguments that were read, each with the profile that has its plan, if any. The last one found comes
-/// first.
+/// The arguments that were read, each with the profile that has their plan, or `None` if they are not
+/// planned. The arguments that were used last come first.
 static PLANS: Mutex<Vec<(Contents, Option<Arc<Profile>>)>> = Mutex::new(Vec::new());
 
-/// The greatest number of arguments in [`PLANS`].
+/// The greatest number of items in [`PLANS`].
 const MOST_PLANS: usize = 64;
 /// The greatest size of all arguments in [`PLANS`] in bytes.
 const MOST_BYTES: usize = 16 << 20;

@@ -27,7 +27,7 @@ pub(crate) fn of_mpi() -> Vec<Import> {
 }
 
 /// Returns the start address of the object (a library, or the program) that contains an address. Returns null
-/// if there is none.
+/// if no object contains it.
 pub(crate) fn object_of(address: *const c_void) -> *mut c_void {
     let mut found = MaybeUninit::<libc::Dl_info>::uninit();
     // SAFETY: `found` has room for the answer, which is set if the result is not 0.
@@ -62,7 +62,8 @@ impl Dynamic {
     /// # Safety
     /// 1. `entry` points to the dynamic section of a loaded object. The section ends with an entry of tag 0.
     unsafe fn read(mut entry: *const [u64; 2], base: usize) -> Self {
-        // Loaders replace offsets by addresses in the section, except in that of the kernel's own object.
+        // Loaders replace offsets in the section by addresses, except in the section of the kernel's own
+        // object (the vDSO).
         let address = |value: u64| {
             let value = usize::try_from(value).unwrap_or(0);
             if value < base { value.wrapping_add(base) } else { value }

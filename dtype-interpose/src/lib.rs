@@ -1,27 +1,29 @@
 //! The pack engine under the MPI calls of existing programs in C, C++, Fortran and Python: a library that is
 //! preloaded (`LD_PRELOAD=libdtype_mpi.so mpiexec …`), or linked before the MPI library.
 //!
-//! The library defines the calls that move data under their own names, so that a program finds these first,
-//! and reaches MPI's through the profiling interface (MPI 4.1 section 15.2). If a datatype has short blocks,
-//! an intercepted call packs the message by a plan and sends the same base types without gaps. These match
-//! any receive with the same type signature. Receives are unpacked in the same way. All other calls are
-//! forwarded unchanged. docs/preload.md gives the reasons.
+//! The library defines functions with the names of the calls that move data, so that a program finds these
+//! functions first. They reach the functions of MPI through the profiling interface (MPI 4.1 section 15.2).
+//! If a datatype has short blocks, an intercepted call packs the message by a plan and sends the same base
+//! types without gaps. These base types match any receive with the same type signature. Receives are unpacked
+//! in the same way. All other calls are forwarded unchanged. docs/preload.md gives the reasons.
 //!
-//! - `call`: what is known of a call, and the function that it is forwarded to; `mode`: the environment
+//! - `call`: an intercepted call, and the function that it is forwarded to; `mode`: the environment
 //!   variables; `table`: all functions of MPI by their roles; `tools` and `imports`: other tools and the
 //!   program's own imports;
 //! - `handle`: handles as numbers; `first_use`: when a datatype is planned; `datatype_cache`: the plans and
 //!   packed datatypes of datatypes; `engine`: how messages of a datatype are packed; `policy`: which messages
-//!   are packed; `peers` and `truncation_guard`: what some libraries need in addition;
-//! - `staged`: the program's buffer beside its packed buffer; `requests`: those of calls under way;
-//!   `windows`: those of one-sided calls;
+//!   are packed; `peers` and `truncation_guard`: the search for peers and the gap in packed buffers, for the
+//!   libraries that need them;
+//! - `staged`: the program's buffer beside its packed buffer; `requests`: the packed buffers of nonblocking
+//!   and persistent calls; `windows`: those of one-sided calls;
 //! - `calls`: a handler for each kind of call, by chapter of the standard; `exports`: the exported functions,
-//!   which the build script writes from `calls.txt`; `fortran`: those of the Fortran bindings;
+//!   which the build script writes from `calls.txt`; `fortran`: the exported functions of the Fortran
+//!   bindings;
 //! - `profile`: the report; `call_site`: the call site in the program.
 //!
 //! # Promises of the program
-//! A program that calls MPI keeps to the standard. `SAFETY` comments of this crate rely on four promises that
-//! follow, and cite them by number:
+//! A program that calls MPI keeps to the standard. `SAFETY` comments of this crate rely on the four promises
+//! below, and cite them by number:
 //! 1. *Initialized.* MPI is initialized and not finalized, and the thread may call it (section 11.6).
 //! 2. *Live handles.* Significant handles (communicators, datatypes, requests, windows) are valid until the
 //!    call returns, or until the operation that it starts is complete. Significant pointers to handles,
@@ -30,10 +32,10 @@
 //! 3. *Readable.* Every byte that the count and the datatype of a send buffer name, or its size in bytes, is
 //!    readable and initialized, and is not written until the operation is complete.
 //! 4. *Writable.* Every byte of a receive buffer that the operation writes is writable, and no one else reads
-//!    or writes it until the operation is complete: all bytes that the count and the datatype name, or the
-//!    size in bytes, if as many arrive. Of `MPI_IN_PLACE`, of a buffer that is sent and replaced, and of a
-//!    collective call whose blocks are packed, all bytes are readable, too. They may be uninitialized: they
-//!    may be copied, and are not interpreted.
+//!    or writes it until the operation is complete. If a message fills the buffer, these are all bytes that
+//!    the count and the datatype name, or the size in bytes. All bytes are readable, too, for `MPI_IN_PLACE`,
+//!    for a buffer that is sent and replaced, and for a collective call whose blocks are packed. These bytes
+//!    may be uninitialized: this library copies them, and does not interpret them.
 
 mod call;
 mod call_site;

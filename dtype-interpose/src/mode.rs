@@ -31,13 +31,14 @@ pub(crate) enum Mode {
     On,
 }
 
-/// Returns this process's rank in its job, as the launcher sets it in the environment.
+/// Returns this process's rank in its job, as the launcher sets it in the environment, or `None` if no
+/// variable of a launcher is set.
 pub(crate) fn launched_rank() -> Option<c_int> {
     RANK_VARIABLES.iter().find_map(|name| env::var(name).ok()?.parse().ok())
 }
 
 /// Prints a line about a mistake in the environment, which is the same for all ranks. Rank 0 prints it for
-/// the job. A process whose rank is unknown prints its own.
+/// the job. A process whose rank is unknown prints a line of its own.
 fn warn(line: impl Display) {
     if launched_rank().is_none_or(|rank| rank == 0) {
         eprintln!("dtype: {line}");
@@ -94,7 +95,7 @@ pub(crate) fn lists() -> &'static [Option<String>; 2] {
     &LISTS
 }
 
-/// Returns `true` if messages of a call may be packed.
+/// Returns `true` if the user's settings admit packing for a call.
 pub(crate) fn packs(call: &str) -> bool {
     let [deny, allow] = &*LISTS;
     let is_in = |list: &str| patterns(list).any(|pattern| matches(pattern, call));
@@ -128,13 +129,13 @@ pub(crate) fn plans_at_once() -> bool {
 /// The value of `DTYPE_PEERS`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Peers {
-    /// The variable is not set: the library finds out.
+    /// The variable is not set: the library searches for peers.
     Unsaid,
     All,
     None,
 }
 
-/// Returns the value of `DTYPE_PEERS`. An unknown value warns once; the library finds out.
+/// Returns the value of `DTYPE_PEERS`. An unknown value warns once, and the library searches for peers.
 fn peers() -> Peers {
     static PEERS: OnceLock<Peers> = OnceLock::new();
     *PEERS.get_or_init(|| match env::var("DTYPE_PEERS").as_deref() {

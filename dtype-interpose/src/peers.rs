@@ -1,12 +1,13 @@
 //! The search for peers: ranks that have preloaded this library.
 //!
-//! If the MPI library does not treat a dense struct as one block, packed buffers of it are sent as
-//! `MPI_PACKED`, and MPICH 4 cannot receive that into the struct. So a rank may send packed structs only if
-//! all ranks are peers. A collective call cannot find this out, since a rank without this library would not
-//! take part in it. Instead, each rank binds a name before `MPI_Init`: the abstract address of a socket.
+//! If the MPI library does not treat a dense struct as one block, packed structs are sent as `MPI_PACKED`,
+//! and MPICH 4 cannot receive 8 KiB or more of `MPI_PACKED` into structs. So a rank may send packed structs
+//! only if all ranks are peers. A collective call cannot check this, since a rank without this library would
+//! not take part in it. Instead, each rank binds a name before `MPI_Init`: the abstract address of a socket.
 //! `MPI_Init` returns when all ranks have called it. If all names are bound then, all ranks are peers. On
-//! several nodes, the user has to say so. A rank that receives some messages by calls which do not unpack
-//! binds no name. Ranks that do not pack the same calls bind names with different tokens.
+//! several nodes, the user declares that by `DTYPE_PEERS=all`. A rank that receives some messages by calls
+//! that do not unpack them binds no name. Ranks that do not pack the same calls bind names with different
+//! tokens.
 
 use std::{
     env, fs,
@@ -36,8 +37,8 @@ use crate::{
 /// The job and the bound socket of this rank, from `MPI_Init` to `MPI_Finalize`.
 static NAME: Mutex<Option<(Job, UnixDatagram)>> = Mutex::new(None);
 
-/// `true` if this rank receives all messages by intercepted calls. Set before `MPI_Init`. Other ranks learn
-/// it from the name, which only such a rank binds.
+/// `true` if this rank receives all messages by intercepted calls that may unpack them. Set before
+/// `MPI_Init`. Other ranks infer it from the name, which a rank binds only if this is `true`.
 static RECEIVES_ALL: AtomicBool = AtomicBool::new(false);
 
 /// The result of the search, set after `MPI_Init`: `true` if all ranks are peers.

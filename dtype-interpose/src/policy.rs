@@ -29,7 +29,7 @@ impl Policy {
         Self::of(least..usize::MAX)
     }
 
-    /// Returns `true` if larger messages than this one are packed, but none of its size or a smaller one.
+    /// Returns `true` if messages of more than `bytes` packed bytes are packed, but none of `bytes` or fewer.
     pub fn is_above(&self, bytes: usize) -> bool {
         let mut ranges = self.0.iter().filter(|(from, to)| from < to).peekable();
         ranges.peek().is_some() && ranges.all(|(from, _)| bytes < *from)
@@ -55,21 +55,21 @@ impl Policy {
     }
 
     /// Returns the policy for `MPI_Pack` and `MPI_Unpack`, which only copy. A plan takes 20 to 40 ns to
-    /// begin; then it is faster for each block.
+    /// begin, and then copies each block faster than the library.
     pub fn of_packing(tree: &TypeTree, plan: &Plan) -> Self {
         Current::of_packing(tree, plan)
     }
 
     /// Returns the policy for one-sided calls, for a target datatype that is contiguous or not. Libraries
-    /// copy directly between the two buffers. If both have gaps, most libraries go through both datatypes
-    /// pair by pair; otherwise they copy as in `MPI_Pack`.
+    /// copy directly between the origin's buffer and the target's. If both buffers have gaps, most libraries
+    /// go through both datatypes at the same time, block by block. Otherwise they copy as in `MPI_Pack`.
     pub fn of_window(tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Self {
         Current::of_window(tree, plan, is_contiguous)
     }
 
-    /// Returns the policy for messages that peers send as bytes. The sender and the receiver must decide
-    /// alike, whatever their gaps are, so the decision depends on the type signature only. A message that is
-    /// received as bytes may have been sent unpacked, so `is_received` adds a margin.
+    /// Returns the policy for messages that peers send as `MPI_PACKED`. The sender and the receiver must
+    /// decide alike, whatever gaps their datatypes have, so the decision depends on the type signature only.
+    /// `MPI_PACKED` also receives unpacked messages, so the limit is higher if `is_received`.
     ///
     /// # Errors
     /// The reason why no messages are packed.
@@ -86,17 +86,17 @@ impl Policy {
 
 /// The measured limits of a library.
 trait Limits {
-    /// See [`Policy::of_layout`].
+    /// Implements [`Policy::of_layout`] for the library.
     fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Policy, String>;
-    /// See [`Policy::of_packing`].
+    /// Implements [`Policy::of_packing`] for the library.
     fn of_packing(tree: &TypeTree, plan: &Plan) -> Policy;
-    /// See [`Policy::of_window`].
+    /// Implements [`Policy::of_window`] for the library.
     fn of_window(tree: &TypeTree, plan: &Plan, is_contiguous: bool) -> Policy;
 }
 
-/// Returns the packed size in bytes from which on a message does not stay in the cache. Then most of the time
-/// is spent waiting for memory: packing waits on one side after the other, and so takes longer. Mixed structs
-/// are an exception: there the library takes most of the time.
+/// Returns the packed size in bytes from which on a message exceeds the cache. Larger messages mostly wait
+/// for memory; if they are packed, they wait at the sender and then at the receiver. Mixed structs have no
+/// limit (`usize::MAX`): the library's own work takes most of the time.
 fn most(tree: &TypeTree, block: usize) -> usize {
     if base_of(tree).is_some() { IN_CACHE / touched(tree, block) } else { usize::MAX }
 }
@@ -120,7 +120,7 @@ impl Limits for OpenMpi {
         }
     }
 
-    /// Long blocks are copied one by one, as by a plan.
+    /// Returns the policy for packing: none for long blocks, which the library copies as fast as a plan.
     fn of_packing(tree: &TypeTree, plan: &Plan) -> Policy {
         match mean_block(plan) {
             // Single numbers.
@@ -143,8 +143,8 @@ fn has_fast_loops(tree: &TypeTree) -> bool {
 }
 
 /// MPICH has fast loops for whole elements. A message of more than 8 KiB is sent in parts, and an element
-/// that is cut is copied block by block, slowly. A shorter message takes longer if it has gaps. A contiguous
-/// message and a single element of one block have none.
+/// that is cut is copied block by block, slowly. A shorter message takes longer with gaps than without. A
+/// contiguous message has no gaps, and neither has a single element of one block.
 impl Limits for Mpich {
     fn of_layout(tree: &TypeTree, plan: &Plan) -> Result<Policy, String> {
         let block = mean_block(plan);
@@ -164,7 +164,7 @@ impl Limits for Mpich {
         Ok(Policy([few, ((8 << 10) + 1, most)]))
     }
 
-    /// The library is slow at all lengths below [`LONG`].
+    /// Returns the policy for packing: all blocks below [`LONG`] bytes, which the library copies slowly.
     fn of_packing(_: &TypeTree, plan: &Plan) -> Policy {
         if mean_block(plan) < LONG { Policy::from(LEAST) } else { Policy::NONE }
     }
@@ -190,7 +190,8 @@ impl Limits for StandardAbi {
     }
 }
 
-/// Returns the policy that packs messages of short blocks from `least` packed bytes on, if `goes`.
+/// Returns the policy that packs messages of `least` packed bytes or more, if `goes` and blocks have at most
+/// 64 bytes on average. Otherwise returns [`Policy::NONE`].
 fn of_short_blocks(plan: &Plan, least: usize, goes: bool) -> Policy {
     if goes && mean_block(plan) <= 64 { Policy::from(least) } else { Policy::NONE }
 }
@@ -202,7 +203,7 @@ fn of_long_blocks(tree: &TypeTree, plan: &Plan) -> String {
     format!("{blocks}, which the library copies equally fast")
 }
 
-/// The number of bytes that stay in the cache from one side's copy to the other's.
+/// The number of bytes that are still in the cache when the receiver copies a message after the sender.
 const IN_CACHE: usize = 3 << 20;
 
 /// Returns the bytes of memory, in cache lines, that are touched for each packed byte: at least 1.
@@ -218,8 +219,8 @@ fn touched(tree: &TypeTree, block: usize) -> usize {
 /// The length in bytes from which a block is long for every library.
 const LONG: usize = 64 << 10;
 
-/// Returns the mean length of a contiguous block in bytes. Elements that touch form one block, of at least
-/// `LONG` bytes.
+/// Returns the mean length of a contiguous block in bytes. If the elements of a message form one block,
+/// returns at least `LONG`.
 fn mean_block(plan: &Plan) -> usize {
     match (plan.packed_size(), plan.blocks()) {
         (size, 1) if plan.extent() == size as isize => size.max(LONG),
@@ -229,7 +230,7 @@ fn mean_block(plan: &Plan) -> usize {
 
 /// Returns `true` if a cut at 8 KiB falls within a loop over blocks, and not between smaller elements.
 fn is_cut_in_blocks(tree: &TypeTree) -> bool {
-    /// The largest size in bytes of an element for which few elements are cut.
+    /// The largest size in bytes of a small element. Cuts at 8 KiB fall within few small elements.
     const SMALL: u64 = 4 << 10;
     let is_large = |child: &TypeTree| child.measure().is_ok_and(|measure| measure.size > SMALL);
     tree.children().iter().any(|child| is_block(child) || is_large(child) && is_cut_in_blocks(child))
@@ -262,7 +263,7 @@ fn copies(tree: &TypeTree) -> u64 {
     }
 }
 
-/// Returns `true` if a tree is one block, or a part of one.
+/// Returns `true` if the bytes of a tree are contiguous: a block, or a part of one.
 fn is_block(tree: &TypeTree) -> bool {
     tree.measure().is_ok_and(|measure| measure.upper_bound - measure.lower_bound == measure.size as i64)
 }
@@ -303,8 +304,8 @@ impl Stretches {
         Self { count, ..self }
     }
 
-    /// Returns the number of runs in each of many copies. The result does not depend on how a message is
-    /// divided into copies.
+    /// Returns the number of runs in each copy, if many copies follow one another. The mean length of a run
+    /// then does not depend on how a message is divided into copies.
     fn in_a_circle(self) -> u64 {
         if self.count > 1 { self.count - u64::from(self.last == self.first) } else { self.count }
     }

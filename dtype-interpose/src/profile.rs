@@ -59,7 +59,7 @@ pub(crate) enum Phase {
     Commit,
     /// Decoding the datatype, and making its plan.
     Planning,
-    /// Packing or unpacking its first message.
+    /// Packing or unpacking the first message of the datatype.
     FirstMessage,
 }
 
@@ -70,7 +70,8 @@ impl Phase {
 /// A reason why a message is forwarded unchanged.
 #[derive(Clone, Copy)]
 pub(crate) enum Stays {
-    /// The layout is not packed; the datatype's engine, or the error in its place, says why.
+    /// Messages of this layout are not packed. [`Engine::reason`], or the error in [`Profile::engine`], says
+    /// why.
     Layout,
     Small,
     Large,
@@ -129,7 +130,7 @@ struct Described {
 pub(crate) struct Profile {
     /// The packed size of one element in bytes.
     pub size: usize,
-    /// The engine, or why there is none. Unset before a message is large enough to need it.
+    /// The engine, or the reason why there is none. Unset until a message is large enough to need the engine.
     pub engine: OnceLock<Result<Engine, String>>,
     counts: Counts,
     samples: Mutex<Samples>,
@@ -160,7 +161,7 @@ impl Profile {
         let mut datatypes = lock(&DATATYPES);
         if datatypes.len() == datatypes.capacity() {
             datatypes.retain(|datatype| datatype.strong_count() > 0);
-            // Dropped datatypes are removed again when twice as many are live.
+            // Dropped datatypes are removed again when the list is twice as long.
             let alive = datatypes.len();
             datatypes.reserve(alive + 1);
         }
@@ -309,7 +310,7 @@ impl Profile {
 /// The count that messages add to.
 #[derive(Clone, Copy)]
 enum What {
-    /// Messages that calls name.
+    /// All messages, packed or not.
     Named,
     /// Messages that would be packed if the mode were `on`.
     Packable,
@@ -458,7 +459,7 @@ fn library() -> String {
     front.split_whitespace().filter(|word| *word != "Version:").collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the number of nodes of a tree, with each item of a list as one.
+/// Returns the number of nodes of a tree. A list counts once for each of its displacements.
 fn items(tree: &TypeTree) -> usize {
     let here = match tree {
         TypeTree::Index { displacements, .. } | TypeTree::IndexBucket { displacements, .. } => {

@@ -55,7 +55,7 @@ pub(crate) enum Kind {
     Persistent(Prepared),
 }
 
-/// Runs `stage` for a call that creates a persistent request.
+/// Runs `stage` for a call that creates a persistent request. Returns its result, and the request's kind.
 pub(crate) fn persistent<R>(stage: impl FnOnce() -> R) -> (R, Kind) {
     let (staged, named) = profile::prepared(|| first_use::preparing(stage));
     (staged, Kind::Persistent(named))
@@ -152,7 +152,7 @@ pub(crate) unsafe fn start(handles: &[MPI_Request]) {
     }
 }
 
-/// Removes the registered ones of these requests. Returns each with its index in `handles`.
+/// Removes the requests in `handles` that are registered. Returns each with its index in `handles`.
 pub(crate) fn take(handles: &[MPI_Request]) -> Vec<(usize, Pending)> {
     if !any() {
         return Vec::new();
@@ -200,10 +200,10 @@ impl Pending {
         }
     }
 
-    /// Updates the request after a call that may have completed it: unpacks the received data if it is
-    /// complete, and puts the request back if it still exists. `now` is the program's handle after the call.
-    /// If the handle has changed, the request was complete and no longer exists, whatever else the library
-    /// reports.
+    /// Updates the request after a call that may have completed it. Unpacks the received data if the
+    /// operation is complete, and puts the request back into the registry if the request still exists. `now`
+    /// is the program's handle after the call. If the handle has changed, the request was complete and no
+    /// longer exists, whatever else the library reports.
     ///
     /// # Safety
     /// Conditions 1 and 2 of [`unpack`](Self::unpack), if `end` is `Done`.
@@ -222,8 +222,8 @@ impl Pending {
         }
     }
 
-    /// Updates the request after a call that has only queried its status: unpacks the received data if it is
-    /// complete, and puts the request back.
+    /// Updates the request after a call that has only queried its status. Unpacks the received data if the
+    /// operation is complete, and puts the request back into the registry.
     ///
     /// # Safety
     /// Conditions 1 and 2 of [`unpack`](Self::unpack), if `end` is `Done`.

@@ -1,5 +1,5 @@
-//! Staging: the packed buffer that the library gets in place of the program's buffer. It is packed before the
-//! call or unpacked after it.
+//! Staging: the packed buffer that the library gets in place of the program's buffer. Data is packed into it
+//! before the call, or unpacked from it after the call.
 
 use std::{
     mem::MaybeUninit,
@@ -97,7 +97,7 @@ impl Argument {
         unsafe { self.counted(1, usize::try_from(self.count).unwrap_or(0)) }
     }
 
-    /// Returns the message of `count` elements, by which a datatype may be planned.
+    /// Returns the description of a message of `count` elements, which may cause the datatype to be planned.
     fn message(&self, count: usize) -> Message {
         let is_collective = self.is_collective;
         Message { count, has_to_agree: is_collective || !self.is_read, is_collective }
@@ -132,7 +132,7 @@ pub(crate) struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    /// Counts that the call is forwarded unchanged because of its layout or size, and returns `None`.
+    /// Counts a call that is forwarded unchanged because of the layout or the size. Returns `None`.
     #[inline]
     fn stays<R>(&self) -> Option<R> {
         if is_counting() {
@@ -148,7 +148,7 @@ impl<'a> Candidate<'a> {
         None
     }
 
-    /// Counts that the call is forwarded unchanged for this reason.
+    /// Counts a call that is forwarded unchanged for the reason `why`.
     fn stays_by(&self, why: Stays) {
         self.known.counted.note_stay(why, self.blocks);
     }
@@ -166,7 +166,7 @@ impl<'a> Candidate<'a> {
     /// start of the buffer.
     ///
     /// # Safety
-    /// As for [`engine`](Self::engine), for the elements from there on.
+    /// As for [`engine`](Self::engine), for the elements of the message.
     pub unsafe fn engine_at(&self, call: &Call, place: isize) -> Option<Found<'a>> {
         let engine = self.known.engine(self.argument.datatype).filter(|_| self.known.takes(self.count));
         let Some(engine) = engine else { return self.stays() };
@@ -219,8 +219,8 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Returns the engine and the count, unless the buffer's address or the settings forbid packing, and
-    /// counts the reason. `goes` is `true` if the policy admits the size.
+    /// Returns the engine and the count. Returns `None` if the buffer's address, the settings or another tool
+    /// prevent packing, and counts the reason. `goes` is `true` if the policy admits the size.
     ///
     /// # Safety
     /// As for [`engine_at`](Self::engine_at).
@@ -239,7 +239,7 @@ impl<'a> Candidate<'a> {
                 (true, _) if mode::packs(call.name()) => self.stays_by(Stays::Tool),
                 (true, _) => self.stays_by(Stays::Denied),
             }
-            // The bytes of a persistent operation need not be there before it is started.
+            // The data of a persistent operation need not exist before the operation is started.
             if is_read && !is_preparing() {
                 // SAFETY: promises 1 and 2 for the datatype, and promise 3 for the elements from `origin` on,
                 // as the call reads them.
@@ -380,8 +380,8 @@ pub(crate) struct Staged {
     buffer: PackBuffer,
 }
 
-// SAFETY: promises 3 and 4: the program leaves its memory alone until the message is complete, on whatever
-// thread it finds that out.
+// SAFETY: promises 3 and 4: the program leaves its memory alone until the message is complete, whichever
+// thread completes the message.
 unsafe impl Send for Staged {}
 
 impl Staged {
@@ -436,11 +436,12 @@ impl Staged {
     }
 }
 
-/// One side of a collective, one-sided or exchange call, which may be started again and again.
+/// The sent or the received side of a collective, one-sided or exchange call. A persistent call uses its
+/// sides at each start.
 pub(crate) struct StagedBlock {
     pub staged: Staged,
     /// `true` if the buffer is packed before the call: a send buffer, or a receive buffer with a block that
-    /// the call leaves as it is.
+    /// the call leaves unchanged.
     pub is_packed: bool,
     /// `true` if the buffer is unpacked after the call.
     pub is_received: bool,
@@ -448,7 +449,8 @@ pub(crate) struct StagedBlock {
 
 impl StagedBlock {
     /// Packs a buffer, to send or receive it as `MPI_PACKED` between peers. Also returns the arguments for
-    /// the library. A receive buffer is packed, too, since no status says how much of it has arrived.
+    /// the library. A receive buffer is packed, too, since no status says how many bytes have arrived.
+    /// Returns `None` if the call is forwarded unchanged.
     ///
     /// # Safety
     /// 1. Promises 1 and 2 for the communicator and the datatype.
@@ -478,7 +480,7 @@ impl StagedBlock {
         })
     }
 
-    /// Packs the buffer before the call, if it is packed at all.
+    /// Packs the buffer before the call, if `is_packed` is set.
     ///
     /// # Safety
     /// Every byte of a buffer that is packed is readable and initialized, as in promise 3.
@@ -489,7 +491,7 @@ impl StagedBlock {
         }
     }
 
-    /// Unpacks the buffer when the call is complete, if it is received.
+    /// Unpacks the buffer when the call is complete, if `is_received` is set.
     ///
     /// # Safety
     /// Promise 4, as for [`Staged::unpack`].
@@ -623,7 +625,8 @@ impl Incoming {
         })
     }
 
-    /// Packs a message that is sent, for a received message that replaces it.
+    /// Packs a sent message into a packed buffer that also receives the message which replaces it. Returns
+    /// `None` if the call is forwarded unchanged.
     ///
     /// # Safety
     /// 1. Promises 1 and 2 for the communicator and the datatype.
@@ -666,8 +669,8 @@ impl Incoming {
         Argument::written(self.staged.place(), self.count, self.datatype)
     }
 
-    /// Receives a message by `receive`, and unpacks it. The status that `receive` gets can be read
-    /// afterwards.
+    /// Receives a message by `receive`, and unpacks it. `receive` gets the program's status, or a status of
+    /// this library if the program ignores statuses.
     ///
     /// # Safety
     /// 1. Condition 1 of [`arrived`](Self::arrived).
@@ -688,7 +691,8 @@ impl Incoming {
         code
     }
 
-    /// Unpacks what has arrived of a message with this status.
+    /// Unpacks the bytes of a message that have arrived, as its status says, unless the message was
+    /// cancelled.
     ///
     /// # Safety
     /// 1. Promise 4 for the buffer: the program leaves it alone until it knows that the message is complete.

@@ -1,4 +1,4 @@
-//! The functions of MPI by their roles in the life of a message, as `calls.txt` has them.
+//! The functions of MPI by their roles in the life of a message, as `calls.txt` lists them.
 //!
 //! A message that is sent packed must be received, completed and unpacked by intercepted calls. The code asks
 //! this table for the functions of a role, and keeps no other lists of names.
@@ -29,8 +29,8 @@ pub(crate) enum Role {
 /// A function of MPI.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Function {
-    /// The name. A function with the suffix `_c` of large counts has the row of the one without it, if its
-    /// arguments are the same otherwise.
+    /// The name. The function with large counts, which has the suffix `_c`, shares the row of the function
+    /// without the suffix, unless its other arguments differ.
     pub name: &'static str,
     pub role: Role,
     /// The role of the functions that complete what this function begins.

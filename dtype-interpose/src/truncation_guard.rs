@@ -1,7 +1,9 @@
-//! The truncation guard, for libraries that may write a message past the end of its buffer.
+//! The truncation guard, for libraries that may write a message past the end of its buffer, unless the
+//! datatype of the receive has a gap.
 //!
-//! The program's own datatype has gaps; otherwise it would not be packed here. The packed buffer must
-//! therefore have a gap, too (`dtype_mpi::with_gap`): its last value lies [`GAP`] bytes further on.
+//! The program's own datatype has gaps, or its messages would not be packed. The datatype of the packed
+//! buffer must therefore have a gap, too (`dtype_mpi::with_gap`): its last value lies [`GAP`] bytes further
+//! on.
 
 use std::{
     os::raw::c_int,

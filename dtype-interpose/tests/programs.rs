@@ -1,5 +1,5 @@
-//! Runs programs with the preloaded library and without it. What they receive, pack and are told must be the
-//! same, whether the library is preloaded on all ranks or on some.
+//! Runs programs with the preloaded library and without it. The data and statuses that they receive must be
+//! the same, whether the library is preloaded on all ranks or on some.
 //!
 //! `cargo xtask test` runs these tests with every MPI library.
 
@@ -34,7 +34,7 @@ mod table;
 use table::Role;
 
 /// Returns the preloaded library; the archive lies beside it. Cargo does not build a library to which no test
-/// is linked, so this builds it.
+/// is linked, so this function builds it.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -68,7 +68,7 @@ fn mpicc() -> String {
     env::var("MPICC").unwrap_or_else(|_| "mpicc".into())
 }
 
-/// Held while a program runs, since ranks that wait keep a core busy.
+/// A lock that is held while a program runs, since ranks that wait keep a core busy.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Runs a program with a rank for each item of `preloaded`, and returns its output. The item is `true` if the
@@ -77,7 +77,7 @@ fn run(program: &[&OsStr], preloaded: &[bool], environment: &[(&str, OsString)])
     run_with(&library().display().to_string(), program, preloaded, environment)
 }
 
-/// Like [`run`], with these libraries.
+/// Like [`run`], with these libraries preloaded.
 fn run_with(
     libraries: &str,
     program: &[&OsStr],
@@ -100,7 +100,7 @@ fn run_with(
         }
         command.args(program);
     }
-    // A test passes the settings that it needs.
+    // Only the settings that a test passes count, not those of the user.
     for name in ["DTYPE_INTERPOSE", "DTYPE_ALLOW", "DTYPE_DENY", "DTYPE_PEERS", "DTYPE_PLAN", "DTYPE_REPORT"]
     {
         command.env_remove(name);
@@ -118,7 +118,7 @@ fn lines(program: &Path, preloaded: &[bool], arguments: &[&str]) -> BTreeMap<Str
     lines_with(&library().display().to_string(), program, preloaded, arguments, "first")
 }
 
-/// Like [`lines`], with these libraries and this value of `DTYPE_PLAN`.
+/// Like [`lines`], with these libraries preloaded and this value of `DTYPE_PLAN`.
 fn lines_with(
     libraries: &str,
     program: &Path,
@@ -172,15 +172,16 @@ fn counts(report: Option<Report>) -> [u64; 2] {
     counts.fold([0, 0], |sum, counts| [sum[0] + counts[0], sum[1] + counts[1]])
 }
 
-/// Checks that a program receives the same with all ways of preloading on two ranks. Datatypes are planned at
-/// the first message; if all ranks preload the library, also when a plan pays.
+/// Checks that a program receives the same data, whichever of its two ranks preload the library. Datatypes
+/// are planned at their first message. If both ranks preload the library, a second run plans them only when a
+/// plan pays.
 fn is_the_same_with_it(program: &Path, least: usize, arguments: &[&str]) {
     let plain = lines(program, &[false, false], arguments);
     assert!(plain.len() >= least, "{} programs", plain.len());
     let own = library().display().to_string();
     let mixed = [("first", [true, false]), ("first", [false, true])];
     let all = [("first", [true, true]), ("", [true, true])];
-    // In a brief run, one rank preloads the library: on one MPI library the sender, or else the receiver.
+    // In a brief run, `sample` selects one case of each list, another one on MPICH than on Open MPI.
     for &(plan, preloaded) in launch::sample(&mixed).iter().chain(launch::sample(&all)) {
         let found = lines_with(&own, program, &preloaded, arguments, plan);
         for (name, expected) in &plain {
@@ -232,8 +233,8 @@ fn libraries_of(program: &Path) -> Vec<PathBuf> {
 /// The roles of functions that must not be called past the preloaded library.
 const FOLLOWING: [Role; 3] = [Role::Receives, Role::CompletesRequests, Role::CompletesMoves];
 
-/// Checks the table against the header and the symbols. A program could call a function that the table lacks
-/// past the preloaded library, which does not know what that function receives.
+/// Checks the table against the header and the symbols. If a program calls a function that the table lacks,
+/// the preloaded library does not know what the function receives.
 #[test]
 fn the_table_has_all_functions_of_the_installed_library() {
     let program = compiled(&mpicc(), &[], "tests/c/suite.c", "suite-of-symbols");
@@ -280,7 +281,7 @@ fn declared_types(header: &str, name: &str) -> Option<Vec<String>> {
     parameters.map(of).collect()
 }
 
-/// Checks that mistakes in the table are found, with their line or their name.
+/// Checks that mistakes in the table are reported, with the number of the line or the name of the function.
 #[test]
 fn a_table_with_a_mistake_is_not_read() {
     let refused = |text: &str| calls::Table::read(text).err().unwrap_or_default();
@@ -336,7 +337,8 @@ fn functions_of_fortran_that_follow_are_intercepted() {
     let mut missing = Vec::new();
     let mut found = 0;
     for role in FOLLOWING {
-        // Open MPI matches packed messages with the same base types, so any call receives them.
+        // On Open MPI, packed messages have the same base types as unpacked ones, so any call may receive
+        // them.
         if role == Role::Receives && !is_mpich {
             continue;
         }
@@ -347,7 +349,7 @@ fn functions_of_fortran_that_follow_are_intercepted() {
             for symbol in symbols.into_iter().filter(|symbol| defined(symbol)) {
                 found += 1;
                 // MPICH's bindings call C functions, which this library intercepts. Open MPI's `mpi_f08`
-                // calls those of `mpi`.
+                // calls functions of `mpi`.
                 let is_f08 = symbol.ends_with("_f08_");
                 let goes_on = if is_mpich {
                     !is_f08 && imported(name)
@@ -365,7 +367,7 @@ fn functions_of_fortran_that_follow_are_intercepted() {
     assert!(missing.is_empty(), "neither intercepted nor by a function of C: {missing:?}");
 }
 
-/// Checks that the suite receives messages with each function that can.
+/// Checks that the suite calls each function that receives messages.
 #[test]
 fn the_suite_receives_with_all_functions() {
     let suite = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/suite.c")).unwrap();
@@ -376,7 +378,7 @@ fn the_suite_receives_with_all_functions() {
     }
 }
 
-/// Checks datatypes whose slot another datatype has: their messages must arrive, too.
+/// Checks that messages of a datatype arrive even if another datatype has its slot.
 #[test]
 fn more_datatypes_than_there_are_slots_arrive() {
     let many = compiled(&mpicc(), &[], "tests/c/many.c", "many");
@@ -518,7 +520,7 @@ fn the_example_in_c_goes_packed_unless_it_must_not() {
     assert_eq!(reasons(&structs, "DTYPE_PEERS", "none"), expected);
 }
 
-/// Returns why messages are forwarded unchanged, with the number of messages for each reason.
+/// Returns the reasons why messages are forwarded unchanged, with the number of messages for each.
 fn reasons(program: &[&OsStr], name: &'static str, value: &str) -> Vec<(String, u64)> {
     let report = reported(program, &[(name, value.into())]).expect("there is one");
     report.datatypes.into_iter().flat_map(|usage| usage.reasons).collect()
@@ -545,7 +547,7 @@ fn has_the_report_of_the_readme(report: &Report) {
 }
 
 /// Checks that many sizes of one constructor from one call site are one row, with a range of sizes. Each
-/// message that is forwarded unchanged has a reason, and the report has the time that is spent once.
+/// message that is forwarded unchanged has a reason, and the report has the time of first use.
 #[test]
 fn many_sizes_from_one_place_are_one_row_of_a_report() {
     let sizes = compiled(&mpicc(), &["-g"], "tests/c/sizes.c", "sizes");
@@ -565,7 +567,7 @@ fn many_sizes_from_one_place_are_one_row_of_a_report() {
     ] {
         let row = row(function);
         assert_eq!((row.built.as_str(), row.sizes), (built, range), "{function}");
-        // Two ranks, with five rounds there and back.
+        // Two ranks, with five rounds of a send and a receive on each.
         assert_eq!((row.committed, row.messages), (120, 1200), "{function}");
         let stay: u64 = row.reasons.values().sum();
         assert_eq!(row.packed + stay, row.messages, "{function}: {:?}", row.reasons);
@@ -694,7 +696,7 @@ fn threads_send_and_receive_at_the_same_time() {
     assert!(messages == 2400 && packed > 1200, "{packed} of {messages} were packed");
 }
 
-/// Checks that data is there after a thread's flush, even while another thread is flushing the window.
+/// Checks that data has arrived after a thread's flush, even while another thread is flushing the window.
 #[test]
 fn threads_flush_one_window_at_the_same_time() {
     let program = compiled(&mpicc(), &["-pthread"], "tests/c/flush.c", "flush");

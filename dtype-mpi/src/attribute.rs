@@ -1,4 +1,5 @@
-//! Values that are kept on datatypes as an attribute (MPI 4.1 section 7.7.4), since handles are reused.
+//! Values that are kept on datatypes as an attribute (MPI 4.1 section 7.7.4). A map by handle would be wrong,
+//! since MPI reuses the handles of freed datatypes.
 
 use std::{
     marker::PhantomData,
@@ -22,7 +23,7 @@ pub trait OnDatatype: Send + Sync + 'static {
 }
 
 impl<T: Send + Sync + 'static> OnDatatype for Arc<T> {
-    /// Both datatypes share the value.
+    /// Returns a clone of the `Arc`, so that both datatypes share the value.
     fn of_duplicate(&self) -> Self {
         Self::clone(self)
     }
@@ -33,8 +34,8 @@ pub struct Attribute<T> {
     /// The key, created at the first use. The lock is not held during calls of MPI, since a callback or the
     /// drop of a value may need the key.
     key: Mutex<Option<c_int>>,
-    /// Held from the lookup until a value is kept: one thread must not replace, and so drop, the value of
-    /// another. No callback takes this lock.
+    /// The lock that is held from the lookup until a value is kept: one thread must not replace, and so drop,
+    /// the value of another. No callback takes this lock.
     keeping: Mutex<()>,
     value: PhantomData<fn() -> T>,
 }
@@ -61,7 +62,7 @@ impl<T: OnDatatype> Attribute<T> {
     /// The code that the library returns.
     ///
     /// # Safety
-    /// MPI is usable, and the datatype live. Neither is the datatype freed during `'a`, nor its value
+    /// MPI is usable, and the datatype live. During `'a`, the datatype is not freed, and its value is not
     /// deleted.
     pub unsafe fn get<'a>(&self, datatype: MPI_Datatype) -> Result<Option<&'a T>, c_int> {
         let key = *self.key();
@@ -77,7 +78,8 @@ impl<T: OnDatatype> Attribute<T> {
         Ok((found != 0).then(|| unsafe { &*value.cast_const().cast::<T>() }))
     }
 
-    /// Keeps a value on a datatype, and returns `true`, unless the datatype has a value already.
+    /// Keeps a value on a datatype, and returns `true`. If the datatype has a value already, drops the new
+    /// one and returns `false`.
     ///
     /// # Errors
     /// The code that the library returns. The value is then dropped.

@@ -129,7 +129,7 @@ impl Steps {
     /// Makes the constructor call of a step. The shim uses the large-count version if a count does not fit an
     /// `int`.
     fn call(&self, step: &Step) -> Result<MPI_Datatype, Error> {
-        // SAFETY: reading a constant that MPI_Init has set up.
+        // SAFETY: a constant of the library.
         let mut new = unsafe { ffi::RSMPI_DATATYPE_NULL };
         // SAFETY, for every call below: 1. MPI is usable; 2. the lists have the length that is passed with
         // them; 3. the old types are predefined or built by earlier steps and not freed yet.

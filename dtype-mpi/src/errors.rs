@@ -105,7 +105,7 @@ pub fn without_communicator<R>(calls: impl FnOnce() -> R) -> R {
     }
     // SAFETY: constants of the library.
     let (world, own) = unsafe { (ffi::RSMPI_COMM_WORLD, ffi::RSMPI_COMM_SELF) };
-    // SAFETY: MPI is usable, as both communicators exist, which live as long.
+    // SAFETY: MPI is usable, since both communicators exist. They live as long as MPI is usable.
     unsafe { returning_errors(world, || returning_errors(own, calls)) }
 }
 
@@ -181,8 +181,8 @@ fn put_back(communicator: MPI_Comm, mut before: MPI_Errhandler) {
     unsafe { shim::dtype_shim_put_back(communicator, &raw mut before, environment::has_threads().into()) };
 }
 
-/// A communicator that has the stand-in while threads are in calls of this crate. The first thread puts it
-/// there.
+/// A communicator that has the stand-in while threads are in calls of this crate. The first thread puts the
+/// stand-in on the communicator.
 struct Standing {
     communicator: MPI_Comm,
     before: MPI_Errhandler,
@@ -199,8 +199,8 @@ impl Standing {
         STANDING.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns `true` if the communicator has the stand-in. Then a call of [`leave`](Self::leave) must
-    /// follow.
+    /// Counts a call on a communicator, and puts the stand-in there if errors are fatal. Returns `true` if
+    /// the communicator has the stand-in. Then a call of [`leave`](Self::leave) must follow.
     fn enter(communicator: MPI_Comm) -> bool {
         let mut all = Self::all();
         if let Some(standing) = all.iter_mut().find(|standing| standing.communicator == communicator) {

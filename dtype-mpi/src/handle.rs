@@ -44,7 +44,7 @@ struct All {
     handles: BTreeMap<u64, Handle>,
     /// The number of the next handle.
     next: u64,
-    /// Handles whose entry has been dropped. They are freed when the next datatype is built.
+    /// Handles whose slot has been dropped. They are freed when the next datatype is built.
     unused: Vec<Handle>,
 }
 

@@ -1,5 +1,5 @@
 //! The MPI library under `dtype-runtime` and `dtype-interpose`: its lifetime, its errors, its constructors,
-//! and the ways in which libraries differ. This crate knows no Rust types, and of layouts only trees.
+//! and the ways in which libraries differ. This crate knows no Rust types, and knows layouts only as trees.
 //!
 //! - `library`: the supported libraries, behind the trait [`Library`]; [`Current`] is the one that this crate
 //!   is built for;
@@ -54,7 +54,7 @@ pub type Current = StandardAbi;
 /// The version of the library that this crate is built for.
 pub const VERSION: Version = (number(env!("DTYPE_MPI_MAJOR")), number(env!("DTYPE_MPI_MINOR")));
 
-/// Returns the number that a text of decimal digits writes.
+/// Parses a text of decimal digits.
 const fn number(text: &str) -> u32 {
     let (mut value, mut i) = (0, 0);
     while i < text.len() {
@@ -86,7 +86,7 @@ pub struct Running {
 
 impl Running {
     /// Returns the library by its answer to `MPI_Get_library_version`. If none of the supported libraries
-    /// answers so, the running library has the ABI of [`Current`], and is treated as that one.
+    /// answers so, the running library has the ABI of [`Current`], and is treated as that library.
     pub fn of(answer: &str) -> Self {
         Self::recognized(answer).map_or_else(|| Self::at::<Current>(VERSION), |(library, _)| library)
     }

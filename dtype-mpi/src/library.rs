@@ -2,7 +2,7 @@
 //! workspace asks which library it is built for. The build script reads this file, too.
 //!
 //! A new library is a new implementation of [`Library`] and a new name in [`all_libraries`]; the compiler
-//! then names the lists in `build.rs` and `lib.rs`.
+//! then reports the places in `build.rs` and `lib.rs` that must be extended.
 
 /// The major and the minor version of an MPI library.
 pub type Version = (u32, u32);
@@ -76,9 +76,9 @@ pub trait Library {
     /// Returns `true` if a receive is faster when the message is probed for first.
     fn is_faster_probed(version: Version) -> bool;
 
-    /// Returns `true` if a datatype that no intercepted call has committed is predefined, as far as the
-    /// number of its handle tells. If the library creates no datatypes of its own for messages, that holds
-    /// for every number, since programs commit all others.
+    /// Returns `true` if a datatype is predefined, given that no intercepted call has committed it. `number`
+    /// is the number of its handle. If the library creates no datatypes for messages by itself, the result is
+    /// always `true`, since programs commit all datatypes that they create.
     fn is_uncommitted(number: usize) -> bool;
 }
 
@@ -139,7 +139,7 @@ impl Library for Mpich {
     const JOINS_STRUCTS: bool = false;
     const REPORTS_EXCHANGES: bool = false;
 
-    /// In MPICH 4.0 they work once, if at all.
+    /// In MPICH 4.0, persistent collective calls can be started once, if at all.
     fn has_persistent_collectives(version: Version) -> bool {
         version >= (4, 1)
     }
@@ -152,15 +152,15 @@ impl Library for Mpich {
         major == 5
     }
 
-    /// The two highest bits of a handle mark predefined datatypes. Others may be uncommitted: `mpi_f08`
-    /// creates datatypes for array sections.
+    /// The two highest bits of a handle mark predefined datatypes. Other datatypes may be uncommitted:
+    /// `mpi_f08` creates a datatype for each array section.
     fn is_uncommitted(number: usize) -> bool {
         const BUILTIN: usize = 1;
         (number >> 30) & 3 == BUILTIN
     }
 }
 
-/// The ABI of MPI 5 (chapter 20), with any library that has it. The library is not known when this is
+/// The ABI of MPI 5 (chapter 20), with any library that has it. The library is not known when this crate is
 /// compiled.
 pub struct StandardAbi;
 

@@ -70,7 +70,7 @@ unsafe extern "C" {
     pub(crate) fn dtype_shim_leave();
     pub(crate) fn dtype_shim_last_error() -> c_int;
 
-    /// Returns 1 if the stand-in was put there; then `before` must be put back.
+    /// Returns 1 if the stand-in was put on the communicator; then `before` must be put back.
     pub(crate) fn dtype_shim_stand_in(communicator: MPI_Comm, before: *mut MPI_Errhandler) -> c_int;
     pub(crate) fn dtype_shim_put_back(
         communicator: MPI_Comm,

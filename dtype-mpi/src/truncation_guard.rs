@@ -2,11 +2,11 @@
 //! [`WRITES_PAST_BUFFER`](crate::Library::WRITES_PAST_BUFFER).
 //!
 //! If one process reads the memory of the other, Open MPI writes a message that is too long past the end of
-//! the buffer, unless the datatype of the receive has a gap. Then it writes no more than fits.
+//! the buffer, unless the datatype of the receive has a gap. With a gap, it writes no more than fits.
 
 use dtype_core::TypeTree;
 
-/// Returns a tree without gaps with its last leaf moved `gap` bytes further on.
+/// Returns a copy of a gapless tree in which the last leaf lies `gap` bytes further on.
 pub fn with_gap(tree: &TypeTree, gap: i64) -> TypeTree {
     match tree {
         TypeTree::Vector { count, stride, child } if *count > 0 => {

@@ -24,16 +24,16 @@ pub struct Report {
     pub of: u64,
     /// `true` if messages were packed; otherwise they were only counted.
     pub packs: bool,
-    /// The datatypes that were committed and used, a row for each constructor and place.
+    /// The datatypes that were committed and used, a row for each pair of constructors and call site.
     pub datatypes: Vec<Usage>,
 }
 
-/// A row: the datatypes of one constructor that were committed at one place of the program.
+/// A row: the datatypes with the same constructors that were committed at the same call site of the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// The constructors, the outermost first: `resized(struct(u8, f64))`.
     pub built: String,
-    /// The place of the commit: a function, with its file and line if there is debug information.
+    /// The call site of the commit: a function, with its file and line if there is debug information.
     pub place: String,
     /// The layout of the largest datatype, if it is known.
     pub layout: Option<Layout>,
@@ -41,7 +41,8 @@ pub struct Usage {
     pub sizes: [u64; 2],
     /// The number of datatypes that were committed and used.
     pub committed: u64,
-    /// The number of messages that were sent or received; a collective call counts its blocks.
+    /// The number of messages that were sent or received, of one-sided operations, and of calls of `MPI_Pack`
+    /// and `MPI_Unpack`. A collective call counts its blocks.
     pub messages: u64,
     /// The packed bytes of these messages.
     pub bytes: u64,
@@ -55,7 +56,7 @@ pub struct Usage {
     pub seconds: f64,
     /// The seconds that are spent once for each datatype.
     pub first_use: FirstUse,
-    /// The times of messages that were packed in both ways to compare them.
+    /// The times of messages that were packed both by a plan and by `MPI_Pack`, to compare the times.
     pub samples: Samples,
     /// The reasons why messages were not packed, with the number of messages for each reason.
     pub reasons: BTreeMap<String, u64>,
@@ -149,12 +150,12 @@ impl Times {
 const MOST_REASONS: usize = 8;
 
 impl Usage {
-    /// Returns `true` if another row has the same constructors and place.
+    /// Returns `true` if another row has the same constructors and call site.
     pub fn is_like(&self, other: &Self) -> bool {
         (&self.place, &self.built) == (&other.place, &other.built)
     }
 
-    /// Adds a row with the same constructors and place to this one.
+    /// Adds a row with the same constructors and call site to this one.
     pub fn add(&mut self, other: &Self) {
         let is_missing = other.sizes[1] == self.sizes[1] && self.layout.is_none();
         if other.sizes[1] > self.sizes[1] || is_missing {
@@ -181,9 +182,9 @@ impl Usage {
 
     /// Returns the times of this row, or `None` if there are messages to compare but no samples.
     ///
-    /// If messages were only counted, both times are those of the samples. If messages were packed, the time
-    /// of `MPI_Pack` is estimated from the measured packing time by the ratio of the samples. First messages
-    /// find memory cold, so for these the time of the samples counts.
+    /// If messages were only counted, both times are scaled from the samples. If messages were packed, the
+    /// time of `MPI_Pack` is estimated from the measured packing time by the ratio of the samples. First
+    /// messages find memory cold, so for these the time of the samples counts.
     ///
     /// A library may take longer for a message than for packing it, as MPICH does if it splits a message
     /// within an element.
@@ -255,7 +256,7 @@ impl Report {
         }
     }
 
-    /// Adds a row to the one with the same constructors and place, or appends it if there is none.
+    /// Adds a row to the one with the same constructors and call site, or appends it if there is none.
     pub fn add_usage(&mut self, usage: Usage) {
         match self.datatypes.iter_mut().find(|other| other.is_like(&usage)) {
             Some(other) => other.add(&usage),
@@ -361,7 +362,8 @@ mod tests {
         assert!((times.library - 22.0 * 4e-6).abs() < 1e-9, "{times:?}");
     }
 
-    /// Datatypes of one constructor and place share a row, with a range of sizes and the tree of the largest.
+    /// Datatypes of one constructor and call site share a row, with a range of sizes and the tree of the
+    /// largest.
     #[test]
     fn sizes_of_one_place_and_constructor_are_one_row() {
         let mut all = report(true, vec![]);

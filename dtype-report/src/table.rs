@@ -13,8 +13,9 @@ use crate::{Layout, Report, Usage};
 /// The largest number of rows that `Display` writes.
 pub const MOST_ROWS: usize = 20;
 
-/// The largest number of lines of a tree, and of characters of each line and of the constructors.
+/// The largest number of lines of a tree.
 const MOST_LINES: usize = 12;
+/// The largest number of characters of a tree's line, and of the constructors.
 const MOST_CHARACTERS: usize = 90;
 
 /// Writes a table: the time won in all, the reasons why messages were not packed, and the first [`MOST_ROWS`]
@@ -54,7 +55,8 @@ impl Report {
         writeln!(f, "  in all")
     }
 
-    /// Writes how many messages were packed, what that won, and why the others were not packed.
+    /// Writes the number of packed messages, the time that packing won, and the reasons why the other
+    /// messages were not packed.
     fn write_summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (sum, times) = (self.sum(), self.times());
         let (ranks, of, library, messages) = (self.ranks, self.of, &self.library, sum.messages);

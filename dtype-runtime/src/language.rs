@@ -88,7 +88,7 @@
 ///
 /// # Literals, constants, values
 ///
-/// The kind of its numbers determines when a layout is known:
+/// The kind of the numbers in a layout determines when the layout is known:
 ///
 /// - The macro itself computes with *literals*, also with the operators `+`, `-`, `*`, `/` and `%`. It solves
 ///   the layout, and its errors point at the wrong bound.
@@ -98,7 +98,8 @@
 ///   of indices is of this kind, too.
 ///
 /// With literals and constants the macro returns a `StaticLayout`, which takes no space. With values it
-/// returns a `Result` of a `DynamicLayout`. Its errors have the same words as those of the compiler.
+/// returns a `Result` of a `DynamicLayout`. The errors of this `Result` have the same words as the compile
+/// errors of static layouts.
 ///
 /// ```
 /// # use dtype_runtime::layout;

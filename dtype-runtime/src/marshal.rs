@@ -1,5 +1,5 @@
-//! Layouts as bytes (the feature `marshal`). They describe a layout to another process, such as the target of
-//! one-sided communication, or the contents of a file.
+//! Layouts as bytes (the feature `marshal`). The bytes describe a layout to another process, such as the
+//! target of one-sided communication, or describe the contents of a file.
 //!
 //! The nodes of a tree are written one after another, children before their parents, with `serde` and
 //! `postcard`. So reading needs no recursion, however deep the tree is.
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// The largest depth of a tree.
+/// The largest number of levels of a tree, leaves included.
 const MOST_LEVELS: usize = 256;
 
 /// The serialized form of a layout.
@@ -61,7 +61,7 @@ enum Node {
 /// ```
 ///
 /// # Errors
-/// [`Error::Tree`] for an invalid tree, and [`Error::Marshal`] for a tree that is nested more than 256 deep.
+/// [`Error::Tree`] for an invalid tree, and [`Error::Marshal`] for a tree of more than 256 levels.
 pub fn marshal(tree: &TypeTree, bounds: Bounds) -> Result<Vec<u8>, Error> {
     tree.measure()?;
     let mut nodes = Vec::new();
@@ -74,8 +74,8 @@ pub fn marshal(tree: &TypeTree, bounds: Bounds) -> Result<Vec<u8>, Error> {
 /// Reads a layout from bytes, which may come from an untrusted source.
 ///
 /// # Errors
-/// [`Error::Marshal`] for bytes that `marshal` has not written, and [`Error::Tree`] if they describe an
-/// invalid tree.
+/// [`Error::Marshal`] if the bytes are not in the format of `marshal`, and [`Error::Tree`] if they describe
+/// an invalid tree.
 pub fn unmarshal(bytes: &[u8]) -> Result<(TypeTree, Bounds), Error> {
     let (marshalled, rest) =
         postcard::take_from_bytes::<Marshalled>(bytes).map_err(|error| refused(&error))?;

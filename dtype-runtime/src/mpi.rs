@@ -1,5 +1,4 @@
-//! The MPI library, as the modules of this crate call it: `dtype_mpi`, with its errors as values of this
-//! crate.
+//! The MPI calls of this crate: functions of `dtype_mpi`, with their errors converted to [`Error`].
 //!
 //! # Safety
 //! Handles of this crate come from values of rsmpi, or from calls of MPI, after a check by [`ready`] or
@@ -33,7 +32,7 @@ impl From<dtype_mpi::Error> for Error {
     }
 }
 
-/// Returns the library that is running.
+/// Returns the MPI library that the program runs with.
 #[inline]
 pub(crate) fn running() -> Running {
     static RUNNING: OnceLock<Running> = OnceLock::new();
@@ -43,8 +42,8 @@ pub(crate) fn running() -> Running {
     })
 }
 
-/// Returns the result of an MPI call, whose error is a code. Also reports an error that MPI passed to the
-/// handler but did not return.
+/// Converts the result of an MPI call, whose error is a code. Also reports an error that MPI passed to the
+/// error handler but did not return.
 pub(crate) fn told<T>(call: &'static str, result: Result<T, c_int>) -> Result<T, Error> {
     checked(call, result.as_ref().err().copied().unwrap_or(SUCCESS))?;
     result.map_err(|code| Error::Mpi { call, code, text: String::new() })
@@ -100,9 +99,9 @@ pub(crate) fn size(datatype: MPI_Datatype) -> Result<i64, Error> {
 }
 
 /// Calls `run` in a program that has sessions and no `MPI_Init` (MPI 4.1 section 11.3). When `run` returns,
-/// the objects made for it are freed, as `MPI_Finalize` does otherwise. From then on, everything that needs
-/// MPI returns an error, so a program can do this once. A program that has called `MPI_Init` does not need
-/// this function, which then only calls `run`.
+/// the MPI objects that this crate made are freed; in other programs, `MPI_Finalize` frees them. From then
+/// on, every function of this crate that needs MPI returns an error, so a program can call `in_session` only
+/// once. In a program that has called `MPI_Init`, this function only calls `run`.
 ///
 /// Errors that do not belong to a communicator, such as those of a datatype that is too large, go to the
 /// error handler of the session.
@@ -126,8 +125,8 @@ pub(crate) fn size(datatype: MPI_Datatype) -> Result<i64, Error> {
 /// # Safety
 /// 1. A session of this process is open until this function returns.
 /// 2. The session was opened for as many threads as `run` calls MPI from.
-/// 3. When `run` has returned, no other thread is in a call of this crate. Nothing that such a call made is
-///    used any more: no datatype, and no request.
+/// 3. When `run` has returned, no other thread is in a call of this crate. No datatype or request that this
+///    crate made is used any more.
 ///
 /// # Errors
 /// [`Error::Finalized`] after `MPI_Finalize` and in a second call, and any error of an MPI call. After an

@@ -527,8 +527,8 @@ proptest! {
     fn transpacking_is_packing_and_unpacking(
         (tree, count, extent) in layouts(), seed: u64, normal: bool, copies in 1usize..4,
     ) {
-        // The other layout has the same values at other places: all copies at once, or a part of them in each
-        // of its own copies.
+        // The other layout has the same values at other displacements. One copy of it holds the values of all
+        // copies of `tree`, or of an equal share of them.
         let whole = TypeTree::vector(count as u64, 0, tree.clone());
         let copies = if count > 0 && count % copies == 0 { copies } else { 1 };
         let one = TypeTree::vector((count / copies) as u64, 0, tree.clone());
@@ -580,8 +580,8 @@ proptest! {
     }
 }
 
-/// Returns a disjoint layout of the same values, with other displacements, gaps, and other nodes; and the
-/// bytes that it takes.
+/// Returns a disjoint layout of the same values, with other displacements, gaps and nodes; and the number of
+/// bytes from one copy to the next.
 fn relaid(tree: &TypeTree, random: &mut impl Iterator<Item = u8>) -> (TypeTree, i64) {
     let mut below = |limit: u8| i64::from(random.next().unwrap() % limit);
     let (copies, child) = match tree {
@@ -839,7 +839,7 @@ fn memory_may_be_named_by_addresses() {
     }
 }
 
-/// Zero copies need no memory, and none of their displacements is too large.
+/// Zero copies need no memory, however large the displacements of the layout are.
 #[test]
 fn no_copies_lie_anywhere() {
     let leaf = || TypeTree::Leaf(BaseType::F64);
@@ -922,7 +922,7 @@ fn what_waits_is_forgotten_when_all_of_it_arrives() {
     assert_eq!(value, [u32::from_ne_bytes([1, 2, 3, 4])]);
 }
 
-/// A skipped field is not sent with its struct, and is not checked there. A layout may select it.
+/// A skipped field is neither sent nor checked with its struct. A layout may select it.
 #[test]
 fn a_layout_of_a_skipped_flag_is_checked() {
     #[derive(MpiDatatype, Clone, Copy)]
@@ -941,8 +941,8 @@ fn a_layout_of_a_skipped_flag_is_checked() {
     assert_eq!(values.map(|value| (value.number, value.mark)), [(1, false), (1, true), (1, false)]);
 }
 
-/// The bytes of a character that has arrived in part never get into a character that arrives whole, wherever
-/// the segment is cut into chunks.
+/// If a character arrives first in part and then whole, the bytes of the part are never written, wherever the
+/// unpacker cuts the segment into chunks.
 #[test]
 fn nothing_that_waits_gets_into_what_has_been_checked() {
     let count = 4096;
@@ -968,7 +968,7 @@ fn parts_of_restricted_values_wait_and_are_checked() {
     let mut values = [Mixed::default(); 2];
     let packed = pack(&[Mixed { flag: true, value: 1.5, ..Mixed::default() }; 2]);
     let mut data = DataMut::of(&mut values);
-    // Position 3 is within a number, so it is within a value. A `bool` is whole at each byte.
+    // Packed byte 3 is within a number. A range may begin or end at any `bool`, which has a single byte.
     assert_eq!(data.unpack_range(3, &packed[3..9]), Err(Error::Torn { position: 3 }));
     data.unpack_range(1, &packed[1..9]).unwrap();
     assert_eq!(data.unpack_range(0, &[2]), Err(Error::InvalidValue { what: "bool", offset: 0, found: 2 }));
@@ -1044,7 +1044,7 @@ fn repetitions_are_compared_once() {
     assert_eq!(error, Error::Signature { byte, from: BaseType::F32, to: BaseType::U32 });
 }
 
-/// The iterations of these loops begin together only at a byte that cannot be counted.
+/// Iterations of both loops begin together only at a packed byte far beyond the end of the data.
 #[test]
 fn loops_whose_common_turn_is_beyond_all_ranges_are_joined() {
     let bytes = |count: u64| TypeTree::vector(count, 2, TypeTree::Leaf(BaseType::U8));

@@ -63,8 +63,8 @@ fn array<T: Numbered>(length: usize) -> Vec<T> {
 }
 
 /// Checks that a layout packs the values that the loop has collected, and that unpacking writes them to the
-/// same places and nothing else. Also checks that the tree has the cost of the layout, and that solving it
-/// again costs no more.
+/// same places and nothing else. Also checks that the tree has the cost of the layout, and that solving the
+/// tree again does not raise the cost.
 fn check<L, T>(layout: &L, lengths: &[usize], expected: &[T])
 where
     L: Layout<Element = T, Coverage: dtype_runtime::layout::Disjoint<Error, L>>,
@@ -194,7 +194,7 @@ fn where_a_layout_is_solved_depends_on_what_is_known_of_it() {
     assert_eq!(layout!(f64[N][M] => [.., 0..2]).layout_origin(), LayoutOrigin::ConstantEvaluation);
     assert_eq!(layout!(Particle[9] => [..].velocity).layout_origin(), LayoutOrigin::ConstantEvaluation);
     assert_eq!(layout!(f64[n][6] => [.., 0..2]).unwrap().layout_origin(), LayoutOrigin::RunTime);
-    // All tiers find the same layout.
+    // Layouts of literals, constants and values have the same cost.
     let costs = [
         layout!(f64[6][6] => [.., 0..2]).cost(),
         layout!(f64[N][N] => [.., 0..2]).cost(),
@@ -575,7 +575,7 @@ fn arrays_of_sources_are_several_copies() {
     column.of_mut(&mut sources[..]).unpack(&[0; 4]).unwrap();
     assert_eq!(sources, [[[1, 0, 3], [4, 0, 6]], [[7, 0, 9], [10, 0, 12]]]);
     assert!(column.of_mut(&mut sources).unpack(&[0; 3]).is_err());
-    // The tree is that of one copy, and its extent is that of the source.
+    // The tree is that of one array. The extent of its datatype is the size of an array.
     let n = 2;
     let column = layout!(u8[n][3] => [.., 1]).unwrap();
     assert_eq!(column.of(&sources).unwrap().pack(), [0; 4]);
@@ -667,7 +667,7 @@ fn a_long_list_that_is_given_again_is_the_same_layout() {
     }
     assert!(layout_cache().hits >= before.hits + 2);
 
-    // Another entry, another length, another type of integers or elements, another order of dimensions.
+    // Other layouts: with another entry in the list, another type of integers or elements, and another shape.
     list[N / 2] += N as i32;
     assert_eq!(layout!(u32[n] => {&list}).unwrap().of(&cells).unwrap().pack(), packed(&list));
     let wide: Vec<u64> = list.iter().map(|index| *index as u64).collect();
@@ -877,7 +877,7 @@ fn boxes(lengths: [usize; 3], order: ArrayOrder, axes: &[Vec<usize>; 3]) -> Vec<
 macro_rules! with_bounds {
     ($order:ident, $element:ty, $lengths:expr, $a:expr, $b:expr) => {{
         let [n0, n1, n2] = $lengths;
-        // Ranges of all kinds as values, half open.
+        // Two pieces of half-open ranges with steps. All numbers are run-time values.
         let ([a0, a1, a2], [b0, b1, b2]) = ($a, $b);
         match $order {
             ArrayOrder::RowMajor => layout!($element[n0][n1][n2] =>

@@ -229,7 +229,8 @@ fn in_core(tree: &TypeTree, measure: Measure, bounds: Bounds, random: &mut Rando
     for found in [&normalized, &solved] {
         assert_eq!(found.tree.cost(&model), found.cost);
     }
-    // The copies of a split bucket may be out of range before they are displaced.
+    // The measure of a split tree may be an error: copies of a bucket may be out of range before they are
+    // displaced.
     let split = tree.split(2 + random.below(1 << 32)).measure();
     let found = [&normalized, &solved].map(|found| found.tree.measure().unwrap());
     for found in found.into_iter().chain(split) {

@@ -1,4 +1,4 @@
-//! Packing and unpacking without MPI: rejected input, untouched memory, and agreement of the tiers.
+//! Packing and unpacking without MPI: rejected input, untouched memory, and equal results at all stages.
 
 use dtype_core::{Bounds, NodeCosts, Optimality, Program, Shape, reconstruct};
 use dtype_runtime::{
@@ -62,7 +62,8 @@ proptest! {
         prop_assert_eq!(copies, values);
     }
 
-    /// Any bytes give the value that they stand for, or an error, and then nothing is written.
+    /// Unpacking any bytes gives the value that they represent, or an error. After an error, nothing is
+    /// written.
     #[test]
     fn hostile_bytes_never_make_an_invalid_value(bytes in proptest::collection::vec(0u8..4, 37)) {
         let mut target = [Outer::default()];
@@ -144,7 +145,7 @@ fn arrays_of_any_size_cost_nothing() {
     assert_eq!(<[[[u8; 1 << 10]; 1 << 10]; 1 << 10]>::constructor_calls().calls(), 1);
 }
 
-/// One struct through three tiers: solved in the macro, in a constant (as the macro cannot resolve the type
+/// Solves one struct at three stages: in the macro, in a constant (as the macro cannot resolve the type
 /// alias), and from its type map in this test.
 #[test]
 fn the_tiers_agree() {
@@ -184,7 +185,7 @@ fn values_without_size_are_looked_at_in_no_time() {
     <[bool; 0]>::validate_slice(&[[true; 0]; 1 << 40]).unwrap();
 }
 
-/// Up to 16 fields in the order of memory are packed by generated code, and more of them by a plan.
+/// Up to 16 fields in memory order are packed by generated code, more fields by a plan.
 #[test]
 fn fields_in_the_order_of_memory_are_packed_in_it_however_many() {
     macro_rules! check {

@@ -55,8 +55,8 @@ where
     send_receive_into(message, &next, buffer, &previous);
 }
 
-/// Exchanges a column and a block of matrices and a face of 3-D arrays with both neighbours, into places
-/// other than those that they came from.
+/// Sends a column and a block of a matrix, and a face of a 3-D array, to the next rank. Each rank receives
+/// these parts from the previous rank, at other positions in its own arrays.
 pub fn sub_blocks(world: &SimpleCommunicator) {
     let (rank, size) = (world.rank(), world.size());
     let previous = (rank + size - 1) % size;

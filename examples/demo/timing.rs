@@ -57,7 +57,7 @@ impl<'a> Method<'a> {
 
 const COLUMNS: [&str; 6] = ["datatype", "rsmpi", "packed", "auto", "segments", "by hand"];
 
-/// Prints the table on rank 0; both ranks must call it.
+/// Prints the table on rank 0. Both ranks must call this function.
 pub fn table(world: &SimpleCommunicator) {
     wire::attach(world).expect("all ranks are here");
     if world.rank() == 0 {

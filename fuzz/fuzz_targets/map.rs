@@ -1,5 +1,5 @@
 //! Fuzzes `reconstruct` with arbitrary bytes as a type map. For every shape, the tree must have the same type
-//! map; the solver of the tiers must agree.
+//! map; the solver for constants must agree.
 #![no_main]
 
 use dtype_core::{

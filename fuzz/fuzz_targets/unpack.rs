@@ -12,7 +12,7 @@ use dtype_runtime::{
 use libfuzzer_sys::fuzz_target;
 use reader::Reader;
 
-/// The bytes of memory on either side of displacement 0. Layouts that reach further are rejected.
+/// The number of bytes of memory on either side of displacement 0. Layouts that reach further are rejected.
 const REACH: usize = 1 << 12;
 
 fuzz_target!(|bytes: &[u8]| {

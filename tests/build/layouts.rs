@@ -61,7 +61,7 @@ impl Tier {
 }
 
 impl Item {
-    /// Returns the indices that the item selects in a dimension of that length, as a plain expression.
+    /// Returns the indices that the item selects in a dimension of `length` elements, as a plain expression.
     fn indices(&self, length: usize) -> String {
         let bound = |bound: Bound| match bound {
             Bound::Number(number) if number < 0 => (number + length as i64).to_string(),
@@ -336,8 +336,8 @@ impl Random {
         }
     }
 
-    /// Returns a random item for a dimension of that length, which may use the variables of `loops` loops.
-    /// The values of the variables are valid indices in every dimension.
+    /// Returns a random item for a dimension of `length` elements. The item may use the variables of `loops`
+    /// loops. The values of the variables are valid indices in every dimension.
     fn selected(&mut self, length: usize, loops: usize) -> Item {
         let n = length as i64;
         if loops > 0 && self.one_in(2) {

@@ -22,7 +22,7 @@ fn main() {
     let write = |name: &str, text: String| {
         fs::write(Path::new(&out).join(name), text).expect("OUT_DIR can be written");
     };
-    // A brief run of `cargo xtask test` compiles a quarter of them.
+    // A brief run of `cargo xtask test` compiles a quarter of the structs and layouts.
     let share = if env::var("DTYPE_BRIEF").is_ok_and(|value| value == "1") { 4 } else { 1 };
     write("structs.rs", Random(seed).structs(seed, 400 / share));
     write("layouts.rs", Random(seed).layouts(seed, 90 / share));

@@ -3,7 +3,7 @@
 #[allow(unused_extern_crates)]
 extern crate dtype_runtime;
 
-/// A module that hides the crate `core`, with whose name paths in expansions begin.
+/// A module that hides the crate `core`. Paths in expansions, such as `::core::mem`, must not lead into it.
 mod core {}
 
 /// A type whose name is also the name of a type in another crate.

@@ -96,7 +96,8 @@ pub fn memory(which: usize, size: usize) -> Vec<u8> {
 pub fn mpi_pack(source: *const u8, count: usize, datatype: MPI_Datatype, size: usize) -> Vec<u8> {
     let mut packed = vec![0u8; size + 64];
     let mut position = 0;
-    // SAFETY: the caller's datatype describes `count` readable values at `source`; there is room for them.
+    // SAFETY: the caller's datatype describes `count` readable values at `source`; `packed` has space for
+    // them.
     unsafe {
         ffi::MPI_Pack(
             source.cast(),

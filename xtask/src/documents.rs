@@ -48,7 +48,8 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
     files.filter(|target| !target.is_empty() && !target.contains("://"))
 }
 
-/// Returns the path that a span of code is, if its folder is in the repository, but the path does not exist.
+/// Returns a span of code that is a path, if its first folder is in the repository, but the path does not
+/// exist.
 fn missing_path<'a>(root: &Path, span: &'a str) -> Option<&'a str> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
     let (first, _) = span.split_once('/')?;
@@ -66,8 +67,8 @@ fn is_placeholder(word: &str) -> bool {
     word.len() > 1 && word.chars().all(|c| c.is_ascii_uppercase())
 }
 
-/// Returns the command of `cargo xtask` or `dtype` that a span of code is, if it is not accepted. Commands
-/// with placeholders are not checked.
+/// Returns a span of code that is a command of `cargo xtask` or `dtype`, if the command is not accepted.
+/// Commands with placeholders are not checked.
 fn unknown_command(span: &str, subcommands: &[String]) -> Option<String> {
     let command = span.trim_start_matches(['$', ' ']).split('#').next().unwrap_or_default();
     let words: Vec<&str> = command.split_whitespace().collect();

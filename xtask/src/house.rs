@@ -1,9 +1,9 @@
-//! The house check: files use each other one way, in every crate; no line is too long; the first line of a
-//! doc comment is a statement; and the documents name what exists.
+//! The house check: files use each other without cycles, in every crate; no line is too long; the first line
+//! of a doc comment is a statement; and paths and commands in the documents exist.
 //!
-//! No files of a crate may use each other in a circle, however long. A file uses another one if a path leads
-//! there, in a `use` line or in code, also by way of a re-export. A module that re-exports its own children
-//! does not use them. Tests do not count.
+//! No files of a crate may use each other in a circle (a cycle of any length). A file uses another one if a
+//! path in a `use` line or in code leads to it, also through a re-export. A module that re-exports its own
+//! children does not use them. Uses in tests are ignored.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -83,7 +83,7 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// The most columns of a line.
+/// The largest number of columns of a line.
 const MOST: usize = 110;
 
 /// Returns the numbers of the lines that are too long. rustfmt does not break comments and strings. JSON in
@@ -93,8 +93,8 @@ fn long_lines(text: &str) -> impl Iterator<Item = usize> {
     text.lines().enumerate().filter(is_long).map(|(i, _)| i + 1)
 }
 
-/// Returns the lines that begin a doc comment, or follow a heading in one, and are no statements: their
-/// numbers, and the words that they begin with.
+/// Returns the first lines of doc comments, and of their sections, that are not statements: the number of
+/// each line, and the word that it begins with.
 fn oblique_docs(text: &str) -> impl Iterator<Item = (usize, &'static str)> {
     const WORDS: [&str; 7] = ["What", "Whether", "How", "Where", "That", "Those", "The same"];
     let mut begins = true;
@@ -114,12 +114,12 @@ fn shown(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).display().to_string()
 }
 
-/// Reads which files of a crate use which others.
+/// Returns the modules that each module of a crate uses.
 fn uses(source: &Path) -> Result<Uses> {
     let mut paths = BTreeMap::new();
     read(source, &Module::new(), &mut paths)?;
     let known: BTreeSet<Module> = paths.keys().cloned().collect();
-    // A re-export may be one of a re-export.
+    // A re-export may lead to another re-export, so the exports are resolved in several rounds.
     let mut exports: BTreeMap<Module, Module> = BTreeMap::new();
     for _ in 0..3 {
         for (module, found) in &paths {
@@ -133,15 +133,16 @@ fn uses(source: &Path) -> Result<Uses> {
     for (module, found) in &paths {
         let used = found.used.iter().chain(found.exported.iter().filter(|path| !path.starts_with(module)));
         let used = used.map(|path| resolve(path, &known, &exports)).filter(|target| target != module);
-        // The root re-exports all, and is used by none but what is written for users.
+        // Uses of the root are ignored: it re-exports everything, and only code for users takes paths through
+        // it.
         all.entry(module.clone()).or_default().extend(used.filter(|target| !target.is_empty()));
     }
     all.remove(&Module::new());
     Ok(all)
 }
 
-/// Returns the file that a path leads into. A module wins over a re-export of its name: a macro or a type may
-/// have the name of a module, too.
+/// Returns the file that a path leads into. A module takes precedence over a re-export of the same name,
+/// because a macro or a type may have the name of a module.
 fn resolve(path: &[String], known: &BTreeSet<Module>, exports: &BTreeMap<Module, Module>) -> Module {
     let mut module = Module::new();
     for name in path {
@@ -158,7 +159,7 @@ fn resolve(path: &[String], known: &BTreeSet<Module>, exports: &BTreeMap<Module,
     module
 }
 
-/// Reads the files of a crate. Folders within it that hold programs or are a crate are left out.
+/// Reads the files of a crate. Folders of programs, and folders that are crates themselves, are left out.
 fn read(folder: &Path, module: &Module, paths: &mut BTreeMap<Module, Paths>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
@@ -191,8 +192,8 @@ struct Paths {
 }
 
 impl Paths {
-    /// Returns the path from the root of the crate. Takes a path that does not begin with `crate` or `super`
-    /// for one of a child.
+    /// Returns the path from the root of the crate. A path that does not begin with `crate` or `super` is
+    /// taken for the path of a child module.
     fn absolute(&self, path: &[String]) -> Option<Module> {
         let first = path.first()?.as_str();
         let mut module = if first == "crate" { Module::new() } else { self.module.clone() };
@@ -278,7 +279,7 @@ impl<'a> Visit<'a> for Paths {
     }
 }
 
-/// Returns the circles, each with all modules that it joins.
+/// Returns the circles, each as the set of its modules.
 fn circles(uses: &Uses) -> Vec<BTreeSet<Module>> {
     let reached: BTreeMap<&Module, BTreeSet<&Module>> =
         uses.keys().map(|from| (from, reach(uses, from))).collect();

@@ -13,17 +13,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The environment variable that names the `mpiexec` to use; `mpiexec` on the path otherwise.
+/// The environment variable that names the `mpiexec` to use. If it is not set, `mpiexec` on the path is used.
 pub const MPIEXEC: &str = "DTYPE_MPIEXEC";
 
 /// The environment variables by which Open MPI runs as root and with more ranks than cores. Other libraries
-/// do so without them. All libraries hand the variables on to the ranks.
+/// need no variables for this. All libraries pass the variables on to the ranks.
 const PERMISSIONS: [(&str, &str); 6] = [
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
     ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
     ("OMPI_MCA_mpi_yield_when_idle", "1"),
-    // Containers often forbid reading another process's memory; without this Open MPI warns about it.
+    // Containers often forbid reading another process's memory; without this setting, Open MPI prints a
+    // warning.
     ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"),
     ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
 ];
@@ -49,7 +50,8 @@ pub fn is_brief() -> bool {
     env::var_os(BRIEF).is_some_and(|value| value == "1")
 }
 
-/// Returns all cases. In a brief run returns one of them: the last on Open MPI, the one before on MPICH.
+/// Returns all cases. In a brief run, returns one case: the last on Open MPI, and the one before the last on
+/// MPICH.
 pub fn sample<T>(cases: &[T]) -> &[T] {
     if !is_brief() || cases.is_empty() {
         return cases;
@@ -58,8 +60,8 @@ pub fn sample<T>(cases: &[T]) -> &[T] {
     &cases[i..=i]
 }
 
-/// Returns all numbers of ranks. In a brief run returns one of them: the last on Open MPI. Ranks of MPICH
-/// keep their cores busy while they wait, so there it is the last that two cores have room for.
+/// Returns all numbers of ranks. In a brief run, returns one of them: the last on Open MPI, and the last that
+/// is at most 2 on MPICH, whose ranks keep their cores busy while they wait.
 pub fn numbers_of_ranks(all: &[usize]) -> &[usize] {
     if !is_brief() || !is_mpich() {
         return sample(all);
@@ -84,12 +86,12 @@ pub fn mpi4py() -> io::Result<OsString> {
 pub const MPI4PY: &str = "DTYPE_MPI4PY";
 
 /// Returns the environment in which Python finds mpi4py, and mpi4py finds the MPI library of this compiler
-/// wrapper. Writes the files for that into `folder`.
+/// wrapper. A link that MPICH needs for this is made in `folder`.
 ///
 /// # Errors
-/// If the compiler wrapper does not run, or a file cannot be written.
+/// If the compiler wrapper does not run, or the link cannot be made.
 pub fn python(mpicc: &str, mpi4py: OsString, folder: &Path) -> io::Result<Vec<(&'static str, OsString)>> {
-    // Only Open MPI's compiler says its version so.
+    // Only the compiler wrapper of Open MPI accepts this option.
     if Command::new(mpicc).arg("--showme:version").output()?.status.success() {
         return Ok(vec![("PYTHONPATH", mpi4py), ("MPI4PY_MPIABI", "openmpi".into())]);
     }
@@ -107,7 +109,7 @@ pub fn python(mpicc: &str, mpi4py: OsString, folder: &Path) -> io::Result<Vec<(&
 }
 
 /// Returns a path of the library that `LD_PRELOAD` can hold. `LD_PRELOAD` separates paths by spaces and
-/// colons, so a path with one gets a link in the folder for temporary files.
+/// colons, so a path with a space or a colon gets a link in the folder for temporary files.
 ///
 /// # Errors
 /// If the link cannot be made.
@@ -153,7 +155,7 @@ static CORES: LazyLock<Cores> = LazyLock::new(|| {
     Cores { all, free: Mutex::new(all), given_back: Condvar::new() }
 });
 
-/// Cores that a launch has until this is dropped.
+/// A number of cores that a launch reserves until the permit is dropped.
 struct Permit(usize);
 
 impl Permit {
@@ -174,14 +176,14 @@ impl Drop for Permit {
     }
 }
 
-/// Returns the number of ranks that a command starts, as [`on_ranks`] gives it.
+/// Returns the number of ranks that a command of [`on_ranks`] starts, or 1 for any other command.
 fn ranks_of(command: &Command) -> usize {
     let mut arguments = command.get_args().skip_while(|argument| *argument != "-n").skip(1);
     arguments.next().and_then(|number| number.to_str()?.parse().ok()).unwrap_or(1)
 }
 
 /// Runs a command to its end, or for `limit` at most: a rank that waits for a message that never comes must
-/// not hang the tests. Waits first until there are cores for its ranks.
+/// not hang the tests. First waits until enough cores are free for its ranks.
 ///
 /// # Errors
 /// If the command cannot be started.

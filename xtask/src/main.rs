@@ -1,5 +1,5 @@
-//! `cargo xtask demo | test | bench | interpose`: the tasks of the workspace. They install
-//! what they need, so that nothing has to be installed by hand.
+//! `cargo xtask demo | test | bench | interpose`: the tasks of the workspace. They install what they need, so
+//! that nothing has to be installed by hand.
 #![forbid(unsafe_code)]
 
 use std::{

@@ -193,8 +193,8 @@ fn install_wheel(sh: &Shell, wheel: &str, option: &str, folder: &Path) -> Option
     install.quiet().run().map_err(|error| eprintln!("{error}\nThe run continues without it.")).ok()
 }
 
-/// Returns `true` if the build of rsmpi will find libclang. Its bindgen searches in the same way, and loads
-/// the library.
+/// Returns `true` if the build of rsmpi will find libclang. The bindgen of rsmpi searches in the same way,
+/// and loads the library.
 fn has_libclang() -> bool {
     clang_sys::load().is_ok()
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: the checks, as named steps, those that fail quickly first.
 //!
-//! Each selection of packages below is the same for all steps that use it: cargo unites the features of what
-//! it builds together, and would compile the same crates twice for two selections.
+//! The steps share a few selections of packages. Cargo unifies the features of the packages that it builds
+//! together, and would compile the same crates again for a slightly different selection.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -17,7 +17,7 @@ use crate::{Libraries, house, mpi};
 /// The extent of a run. Each includes the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Extent {
-    /// A newcomer's run: a sample of what takes long.
+    /// A newcomer's run: only a sample of the slow tests.
     Brief,
     /// CI's run: everything but sweeps.
     Full,
@@ -29,9 +29,9 @@ pub(crate) enum Extent {
 pub(crate) struct Choice {
     pub(crate) libraries: Libraries,
     pub(crate) extent: Extent,
-    /// Names of steps; all if there are none.
+    /// The names of the steps to run. If empty, all steps are run.
     pub(crate) only: Vec<String>,
-    /// Lists the steps instead of running them.
+    /// `true` to list the steps instead of running them.
     pub(crate) list: bool,
 }
 
@@ -41,7 +41,7 @@ type Work<'a> = Box<dyn Fn(&Shell, &mut Count) -> Result<()> + 'a>;
 /// A check that can be run by itself.
 struct Step<'a> {
     name: String,
-    /// Seconds that it takes on two cores from a fresh clone, as measured.
+    /// The measured seconds that the step takes on two cores from a fresh clone.
     seconds: u64,
     run: Work<'a>,
 }
@@ -55,7 +55,7 @@ impl<'a> Step<'a> {
         Self { name: name.into(), seconds, run: Box::new(run) }
     }
 
-    /// Returns `true` if `name` is the step's name, or the part of it before the library.
+    /// Returns `true` if `name` is the step's name, or the part of its name before `@`.
     fn is(&self, name: &str) -> bool {
         self.name == name || self.name.split('@').next() == Some(name)
     }
@@ -95,10 +95,10 @@ pub(crate) fn run(choice: &Choice) -> Result<()> {
     }
     let mut count = Count::default();
     let (mut rows, mut left) = (Vec::new(), total);
-    // A first compilation is faster without the files that make the next one faster.
+    // A first compilation is faster without incremental files, which only speed up the next compilation.
     let is_fresh = libraries.iter().all(|library| !sh.path_exists(format!("target/{}", library.name)));
     let _incremental = is_fresh.then(|| sh.push_env("CARGO_INCREMENTAL", "0"));
-    // A run with all cases has them whatever the environment says.
+    // The user's environment must not shorten a run of all cases.
     let _brief = sh.push_env(xtask::launch::BRIEF, if is_brief { "1" } else { "0" });
     let _cases = is_brief.then(|| sh.push_env("PROPTEST_CASES", "32"));
     for (i, step) in steps.iter().enumerate() {
@@ -169,8 +169,8 @@ const OPTIMIZED: &[&str] = &[
     "--no-default-features",
 ];
 
-/// The packages of [`OPTIMIZED`] of which all tests are run with optimization. They depend on the others, so
-/// the features are equal, too.
+/// The packages of [`OPTIMIZED`] of which all tests are run with optimization. They depend on the other
+/// packages of [`OPTIMIZED`], so the features are equal, too.
 const MEASURING: &[&str] =
     &["--release", "--package=dtype-benches", "--package=dtype-guidelines", "--no-default-features"];
 
@@ -185,7 +185,8 @@ const WITH_MPI: &[&str] = &[
     "--features=dtype-cli/mpi,dtype-runtime/marshal",
 ];
 
-/// The scenarios of a brief run: those of messages and datatypes of gibibytes copy for minutes.
+/// The scenarios of a brief run. Scenarios with messages or datatypes of gibibytes are skipped, because they
+/// copy for minutes.
 const BRIEF_SCENARIOS: &[&str] = &[
     "--test=ranks",
     "--",
@@ -258,7 +259,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
             programs(sh, full, i == 0, count)
         }));
         if full {
-            // A whole run takes two minutes, so one library has it.
+            // The complete measurement takes two minutes, so in a run of CI, only the first library has it.
             let brief: &[&str] = if i == 0 || extent == Extent::Long { &[] } else { &["--skip=everything"] };
             steps.push(Step::new(format!("guidelines@{}", library.label()), 85, move |sh, count| {
                 let _environment = library.enter(sh);
@@ -273,7 +274,7 @@ fn steps(libraries: &[mpi::Library], extent: Extent) -> Vec<Step<'_>> {
     steps
 }
 
-/// Returns the steps of hours: Miri, sweeps with all their cases, and the newest libraries.
+/// Returns the further steps of a long run: Miri, sweeps with all their cases, and the newest libraries.
 fn long_steps(libraries: &[mpi::Library]) -> Vec<Step<'_>> {
     let mut steps = vec![
         Step::new("miri", 3600, interpreted),
@@ -293,7 +294,7 @@ fn long_steps(libraries: &[mpi::Library]) -> Vec<Step<'_>> {
         for library in &newest {
             sweep(sh, library, count)?;
         }
-        // There are no wheels with Fortran or mpi4py for them.
+        // No wheels with Fortran or mpi4py exist for these libraries.
         for library in newest.into_iter().chain(mpi::abi(sh).ok()) {
             println!("programs as they are, on {}", library.version);
             let _environment = library.enter(sh);
@@ -313,7 +314,7 @@ fn sweep(sh: &Shell, library: &mpi::Library, count: &mut Count) -> Result<()> {
     count.cargo_test(sh, &["--package=dtype-tests", "--release", "--test=ranks"])
 }
 
-/// Returns the feature by which reports are looked at in a browser, if there is one here.
+/// Returns the feature that tests reports in a browser, or nothing if no browser can be installed.
 fn browser(sh: &Shell) -> &'static [&'static str] {
     if mpi::exists(sh, "chromium") || mpi::install(sh, &["chromium"]).is_ok() {
         return &["--features=dtype-guidelines/browser"];
@@ -322,7 +323,8 @@ fn browser(sh: &Shell) -> &'static [&'static str] {
     &[]
 }
 
-/// Returns `true` if programs in Fortran can be compiled here, and says so if not.
+/// Returns `true` if a Fortran compiler is installed, and installs a missing one if possible. Otherwise,
+/// prints that Fortran programs are not run.
 fn fortran_is_here(sh: &Shell) -> bool {
     let is_here = mpi::exists(sh, "gfortran") || mpi::install(sh, &["gfortran"]).is_ok();
     if !is_here {
@@ -344,8 +346,8 @@ fn structs(sh: &Shell, count: &mut Count) -> Result<()> {
     count.cargo_test(sh, &arguments)
 }
 
-/// Tests the programs that the command writes, and existing ones that preload our library: compiled and run
-/// in the languages that are here.
+/// Tests the programs that the command writes, and programs that preload our library. They are compiled and
+/// run in the languages whose tools are installed.
 fn programs(sh: &Shell, full: bool, is_first: bool, count: &mut Count) -> Result<()> {
     let mpi4py = mpi::mpi4py(sh);
     let _folder = mpi4py.as_ref().map(|folder| sh.push_env(xtask::launch::MPI4PY, folder));
@@ -372,8 +374,8 @@ fn preloaded(sh: &Shell, skipped: &[&str], count: &mut Count) -> Result<()> {
     count.cargo_test(sh, &[WITH_MPI, &["--test=programs", "--"], skipped].concat())
 }
 
-/// Runs the tests that need no MPI in Miri, which detects undefined behaviour that no run shows. Tests that
-/// would take hours are left out.
+/// Runs the tests that need no MPI in Miri, which detects undefined behaviour that a normal run does not
+/// show. Tests that would take hours are left out.
 fn interpreted(sh: &Shell, count: &mut Count) -> Result<()> {
     const TOO_LONG: [&str; 3] = [
         "the_tiers_agree",
@@ -401,7 +403,7 @@ fn interpreted(sh: &Shell, count: &mut Count) -> Result<()> {
     count.tests(sh, &["miri", "test"], &arguments.concat())
 }
 
-/// The tests of packing without MPI, by themselves.
+/// The tests of packing alone, without MPI.
 const PACKING: &[&str] =
     &["--package=dtype-runtime", "--no-default-features", "--test=engine", "--test=pack"];
 
@@ -419,8 +421,8 @@ fn valgrind(sh: &Shell, count: &mut Count) -> Result<()> {
 
 /// Runs the tests of packing with AddressSanitizer, if there is a nightly compiler.
 fn sanitizer(sh: &Shell, count: &mut Count) -> Result<()> {
-    // The compiler of the workspace is named in the environment of what cargo starts, and would win over
-    // `+nightly`.
+    // For the programs that cargo starts, `RUSTUP_TOOLCHAIN` names the workspace's toolchain. This variable
+    // takes precedence over `+nightly`, so it is set here.
     let _toolchain = sh.push_env("RUSTUP_TOOLCHAIN", "nightly");
     if cmd!(sh, "rustc --version").quiet().ignore_stdout().ignore_stderr().run().is_err() {
         println!("not run: no nightly compiler was found");
@@ -432,7 +434,7 @@ fn sanitizer(sh: &Shell, count: &mut Count) -> Result<()> {
     count.cargo_test(sh, &[PACKING, &["--target", TARGET]].concat())
 }
 
-/// The machine that this runs on, as cargo calls it.
+/// The target triple of this machine.
 const TARGET: &str = env!("TARGET");
 
 /// The numbers of tests that were run.
@@ -449,7 +451,7 @@ impl Count {
         self.tests(sh, &["test"], arguments)
     }
 
-    /// Runs a command of cargo that tests, shows what it prints, and adds up its `test result:` lines.
+    /// Runs a cargo command that runs tests, prints its output, and adds up its `test result:` lines.
     fn tests(&mut self, sh: &Shell, command: &[&str], arguments: &[&str]) -> Result<()> {
         let command = cmd!(sh, "cargo {command...} --quiet --no-fail-fast {arguments...}");
         println!("$ {command}");
@@ -457,7 +459,7 @@ impl Count {
         let before = (self.passed, self.failed);
         for line in BufReader::new(child.stdout.take().context("cargo's output")?).lines() {
             let line = line?;
-            // Progress dots and empty lines would drown the rest.
+            // Progress dots and empty lines are left out, because they would hide the other lines.
             if !line.trim_matches(['.', 'i']).trim().is_empty() {
                 println!("{line}");
             }

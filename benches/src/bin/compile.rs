@@ -1,7 +1,7 @@
 //! `cargo xtask bench compile`: the time that the macros add to the compilation of a crate.
 //!
 //! Each crate holds structs or layouts. It is compared with a crate that does the same with rsmpi, and with
-//! one that uses neither. Each crate is compiled alone, after its dependencies, without incremental
+//! one that uses neither library. Each crate is compiled alone, after its dependencies, without incremental
 //! compilation.
 
 use std::{

@@ -204,7 +204,7 @@ fn largest(datatypes: &[&Description], count: usize) -> (Vec<u8>, usize) {
 /// Builds and commits a datatype, sends or receives `messages` messages, and frees the datatype.
 ///
 /// With way 0, the preloaded library intercepts all calls. With way 1, commit, messages and free are `PMPI_`
-/// calls. With way 2, commit and free are `PMPI_` calls. Its messages are intercepted and use the datatype
+/// calls. With way 2, commit and free are `PMPI_` calls. The messages are intercepted and use the datatype
 /// `kept`, which was committed once.
 unsafe fn sent_anew(
     way: usize,

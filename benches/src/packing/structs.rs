@@ -41,7 +41,7 @@ pub trait Sample: MpiDatatype + AnyPattern + Copy {
     fn derived<'a>(memory: *mut Self, count: usize) -> Travel<'a>;
 }
 
-/// Defines the method for a type, with the datatype that rsmpi derives for its twin.
+/// Defines `Sample::derived` for a type, with the datatype that rsmpi derives for its twin.
 macro_rules! derived {
     ($twin:ty) => {
         #[cfg(feature = "mpi")]

@@ -1,5 +1,5 @@
 //! The subcommands, a file each: their arguments, and how they are run. Their help is in main.rs: a doc
-//! comment of their `Arguments` would be a part of it.
+//! comment of their `Arguments` would become part of the help.
 
 pub(crate) mod compare;
 pub(crate) mod completions;

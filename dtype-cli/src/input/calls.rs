@@ -157,8 +157,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the initial list of an array of `length` items. In an array of numbers, items without a value
-    /// are 0.
+    /// Returns the list that initializes an array of `length` items. In an array of numbers, items without a
+    /// value are 0.
     fn filled(&self, place: usize, value: Value, length: usize) -> Read<Value> {
         let Value::List(mut items) = value else { return Err(self.scanner.unexpected_at(place, "a list")) };
         if items.len() > length {

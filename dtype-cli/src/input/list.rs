@@ -3,8 +3,8 @@
 use anyhow::{Context, Result, bail};
 use dtype_core::{BaseType, TypeMap};
 
-/// Reads the index list in `text`. Each index is the number of elements of `base` before that element.
-/// Brackets, and the text after a `#`, are ignored.
+/// Reads the index list in `text`. An index is a displacement in elements of `base`. Brackets, and the text
+/// after a `#`, are ignored.
 pub(super) fn read(text: &[u8], base: Option<BaseType>) -> Result<TypeMap> {
     let Some(base) = base else {
         bail!("a list of indices has no base type: add `--type`, as in `--type double`");

@@ -73,7 +73,7 @@ pub(crate) struct Source {
     include: Option<String>,
 }
 
-/// A layout as it is described.
+/// A layout as the input describes it: a type map or a datatype.
 pub(crate) struct InputLayout {
     described: Described,
     /// The fields, if the layout is a struct.
@@ -129,7 +129,7 @@ fn named(file: Option<&PathBuf>) -> Option<&PathBuf> {
     file.filter(|path| path.as_os_str() != "-")
 }
 
-/// Returns the name of an input for messages and written programs.
+/// Returns the name of an input, for messages and for the programs that the command writes.
 pub(crate) fn name_of(file: Option<&PathBuf>) -> String {
     match named(file) {
         // A terminal would interpret control characters.
@@ -154,7 +154,8 @@ impl Source {
         self.name.is_some()
     }
 
-    /// Reads a struct of a program or of declarations. The inner error says what MPI cannot carry of it.
+    /// Reads a struct of a program or of declarations. The inner error names the fields that MPI cannot
+    /// carry.
     pub(crate) fn structure_of(&self, file: Option<&PathBuf>) -> Result<(Record, Result<Datatype>)> {
         let structure = |bytes: Vec<u8>| self.structure(self.form(&bytes, file)?, &bytes, file);
         bytes_of(file).and_then(structure).with_context(|| name_of(file))
@@ -310,7 +311,7 @@ fn recognized(text: &[u8]) -> Result<Form> {
     }
 }
 
-/// Returns `true` if the first item within the brackets is a number, or if there is none.
+/// Returns `true` if the first item within the brackets is a number, or if the brackets are empty.
 fn is_of_numbers(text: &[u8]) -> bool {
     let inner = text.iter().find(|byte| !byte.is_ascii_whitespace() && **byte != b'[');
     inner.is_some_and(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b']'))
@@ -323,7 +324,7 @@ fn first_key(text: &str) -> Option<&str> {
     key[1..].split(mark).next()
 }
 
-/// The tree in an answer of this command.
+/// The tree in the JSON that this command writes as an answer.
 #[derive(Deserialize)]
 struct Answer {
     tree: TypeTree,

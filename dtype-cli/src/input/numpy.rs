@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
         }
         let name = match self.scanner.quoted() {
             Some(name) => name,
-            // numpy prints a type without fields without quotation marks.
+            // numpy prints the name of a simple type without quotation marks.
             None => self.scanner.until(&[',', ')', ']', '}', '\n', '\'', '"']),
         };
         if name.is_empty() {
@@ -300,8 +300,8 @@ impl<'a> Reader<'a> {
         Ok(Described { datatype, alignment, record: Some(record) })
     }
 
-    /// Reads a shape, which is a number or the lengths of an array in C order, and returns that many
-    /// elements.
+    /// Reads a shape: a number, or the lengths of an array in C order. Returns an array of this shape, whose
+    /// elements `described` describes.
     fn shaped(&mut self, place: usize, described: Described) -> Read<Described> {
         let shape: Vec<u64> = if self.scanner.takes("(") {
             self.scanner.items(")", |scanner| scanner.number("a length"))?
@@ -377,7 +377,8 @@ pub(super) fn is_name(name: &str) -> bool {
     element(name).is_some()
 }
 
-/// Returns the base type of an element, and the number of these in the element.
+/// Returns the base type and the count that a dtype's name stands for: `S10` is 10 characters. Without a
+/// length, the count of characters or bytes is 0.
 fn element(name: &str) -> Option<(BaseType, u64)> {
     use BaseType::{Bool, Byte, C32, C64, Char, F32, F64, I8, I16, I32, I64, LongDouble, U8, U16, U32, U64};
     let one = |base| Some((base, 1));

@@ -1,5 +1,5 @@
-//! A scanner that reads words, numbers and signs and knows its position. The notation, MPI calls and numpy
-//! dtypes are read with it.
+//! A scanner that reads words, numbers and signs such as `(`, and knows its position. The readers of the
+//! notation, of MPI calls and of numpy dtypes use the scanner.
 
 use std::fmt;
 
@@ -85,7 +85,7 @@ impl<'a> Scanner<'a> {
         )
     }
 
-    /// Returns an error at a place, with the reason as its message.
+    /// Returns an error at a [`place`](Self::place), with the reason as its message.
     pub(super) fn wrong_at(&self, place: usize, reason: impl fmt::Display) -> Wrong {
         let before = &self.text[..place];
         let line = before.matches('\n').count() + 1;
@@ -225,7 +225,7 @@ impl<'a> Scanner<'a> {
         Ok(items)
     }
 
-    /// Consumes the comma after an item, unless the list ends there.
+    /// Consumes the comma after an item. Before the closing bracket, the comma is optional.
     pub(super) fn behind_item(&mut self, close: &str) -> Read<()> {
         let is_there = self.takes(",") || self.sees(close);
         is_there.then_some(()).ok_or_else(|| self.unexpected(format!("`,` or `{close}`")))

@@ -61,7 +61,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) solution: &'a Solution,
     /// The given tree, if pictures show it.
     pub(crate) given: Option<&'a TypeTree>,
-    /// The cost model, and the other ones for pages.
+    /// The chosen cost model, and the other models, which only pages show.
     pub(crate) models: &'a Models,
     /// `true` if escape sequences may be written.
     pub(crate) is_coloured: bool,

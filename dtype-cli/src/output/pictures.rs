@@ -235,7 +235,7 @@ fn other_orders(tree: &TypeTree, record: &Record, most: usize) -> Vec<Order> {
 }
 
 /// Returns a record with the fields in `order` after those in `first`, each at the next offset that its
-/// alignment allows. The fields stay in the same order in the list.
+/// alignment allows. Only the offsets change: the list of fields keeps its order.
 fn laid_out(record: &Record, first: &[&Field], order: &[&Field]) -> Option<Record> {
     let mut end = first.iter().map(|field| field.offset + field.size).max().unwrap_or(0);
     let mut fields = record.fields.clone();

@@ -132,7 +132,7 @@ fn structure(runs: &[Run], bounds: Bounds, record: Option<&Record>) -> Option<St
     Some(Structure { fields, is_packed, aligned, size: bounds.extent })
 }
 
-/// A future field: an element, or an array of adjacent elements.
+/// A part of a run that becomes a field: an element, or an array of adjacent elements.
 struct Piece {
     name: String,
     base: BaseType,
@@ -186,7 +186,7 @@ fn pieces(runs: &[Run], record: Option<&Record>) -> Option<Vec<Piece>> {
     Some(pieces)
 }
 
-/// The words that `snake` writes with `r#`.
+/// The keywords of Rust that `snake` escapes with `r#`.
 const KEYWORDS: [&str; 51] = [
     "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "do", "dyn", "else",
     "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro",

@@ -1,8 +1,8 @@
 //! The solver for layouts in constants: maps of at most 64 runs, without allocation.
 //!
 //! A library knows the layout of a nested or generic type only when constants are evaluated. This module
-//! works there. All other tiers use it for the same layouts, so that they agree:
-//! [`normalize`](fn@crate::normalize) passes it long layouts of few runs.
+//! solves layouts in constants. Macros and the running program use it for the same layouts, so that all find
+//! the same trees: [`normalize`](fn@crate::normalize) passes it long layouts of few runs.
 //!
 //! A map is first split into parts, at the places that no repetition can cross. The runs of a part are cut
 //! wherever a least-cost tree may have a border. The pieces are then solved like the entries of a short map.
@@ -92,11 +92,12 @@ impl Solved {
     /// buffer. Returns `None` in these cases:
     ///
     /// - The runs of the repeated layout fit a buffer.
-    /// - The repetition may be cheaper joined with the repeated tree than put around it: it continues that
-    ///   tree, or has fewer than three copies, or the model may take runs apart.
+    /// - A tree that joins the repetition with the repeated tree may be cheaper than a vec around the
+    ///   repeated tree: the repetition continues that tree, or has fewer than three copies, or the model may
+    ///   take runs apart.
     /// - There are no entries or too many levels, or the numbers are so large that arithmetic may overflow.
     ///
-    /// The cost is claimed to be the least only if no description of that number of entries can cost less.
+    /// The result is [`Optimality::Proven`] only if no description of that number of entries can cost less.
     #[must_use]
     pub const fn repeated(mut self, count: u64, stride: i64, costs: &LinearCosts) -> Option<Self> {
         let fits = self.depth == 0 && self.runs.repeated(count, stride).is_complete();
@@ -241,7 +242,7 @@ const fn shifts_go_down(costs: &LinearCosts) -> bool {
     costs.vector.at(2).own > 0 && (costs.part.times > 1 || index.times > 1 || bucket.times > 1)
 }
 
-/// Returns the node for a run that is left whole.
+/// Returns the node for a run that is not cut.
 const fn single(run: &Run) -> Node {
     if run.count == 1 { Node::Leaf } else { Node::Leaves(Repeat::Vector, 1) }
 }

@@ -1,4 +1,5 @@
-//! The input of the small tree program: the parts of a map that are solved separately, and their pieces.
+//! The input of the search in [`super::table`]: the parts of a map that are solved separately, and their
+//! pieces.
 
 use super::RunBuffer;
 use crate::{
@@ -14,10 +15,10 @@ const REPETITIONS: usize = 64;
 
 /// Splits a map into parts. Returns `true` for each run that begins a part.
 ///
-/// If the entries of one base type follow each other, no vec, idx or idxbuc of two or more copies crosses
-/// either end of that stretch. Its child would hold this type and another one, so between two copies of the
-/// child the type would not follow itself. So only strcs cross these ends, and they merge into one strc at
-/// the root. The argument applies again within a part, where the other types have fewer occurrences.
+/// If all entries of one base type follow each other, no vec, idx or idxbuc of two or more copies crosses
+/// either end of that stretch. Its child would hold this type and another one, so the other type would
+/// interrupt the entries of this type. So only strcs cross these ends, and they merge into one strc at the
+/// root. The argument applies again within a part, where the other types have fewer occurrences.
 pub(super) const fn parts(runs: &[Run]) -> [bool; RunBuffer::CAPACITY] {
     let mut begins = [false; RunBuffer::CAPACITY];
     begins[0] = true;
@@ -75,16 +76,16 @@ const fn part_at_stretches(runs: &[Run], start: usize, end: usize, begins: &mut 
 pub(super) enum Grain {
     /// A piece for each run.
     Runs,
-    /// Pieces of runs, cut wherever this can help. If that needs too many cuts, a piece for each entry.
+    /// Pieces of runs, cut wherever this can help. If the runs need too many cuts, the rule is `Entries`.
     Cut,
-    /// A piece for each entry.
+    /// A piece for each entry or, if there are more than [`MOST`] entries, for each run.
     Entries,
 }
 
 /// The pieces of a part.
 pub(super) struct PieceList {
-    /// The pieces, `length` of them. A piece is a run itself. It has the stride of its whole run, even if it
-    /// is a single entry.
+    /// The pieces, `length` of them. A piece is a run itself. It has the stride of the run that it was cut
+    /// from, even if it is a single entry.
     pub(super) list: [Run; MOST],
     pub(super) length: usize,
     /// The end of the stretch that begins with each piece, and the stride of that stretch. A stretch has one
@@ -177,7 +178,7 @@ impl PieceList {
         }
     }
 
-    /// Adds the pieces between the cuts. Returns `false` if there is not enough room for the cuts.
+    /// Adds the pieces between the cuts. Returns `false` if there are more cuts than the buffers hold.
     const fn add_cut(&mut self, runs: &[Run], tiling: &Tiling) -> bool {
         let mut cuts = [0; MOST + 1];
         let room = Room {

@@ -55,20 +55,22 @@ impl Node {
 /// The nodes of a tree, parents before children.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recipe {
-    /// The encoded nodes. They are plain numbers for the reason that [`super::RunBuffer`] gives.
+    /// The encoded nodes. They are plain numbers, which the compiler validates quickly: see the fields of
+    /// [`super::RunBuffer`].
     nodes: [u16; Self::CAPACITY],
     length: usize,
 }
 
 impl Recipe {
-    /// Enough for the least-cost trees of 64 runs, unless leaves are next to free.
+    /// The largest number of nodes. It suffices for the least-cost trees of 64 runs, unless leaves cost
+    /// almost nothing.
     const CAPACITY: usize = 256;
 
     pub(super) const fn new() -> Self {
         Self { nodes: [0; _], length: 0 }
     }
 
-    /// Returns `true` if all nodes had room.
+    /// Returns `true` if there are at most [`CAPACITY`](Self::CAPACITY) nodes.
     pub(super) const fn is_complete(&self) -> bool {
         self.length <= Self::CAPACITY
     }
@@ -83,7 +85,7 @@ impl Recipe {
         self.set(place, node);
     }
 
-    /// Reserves the place of a node that is known only after its children are written.
+    /// Reserves the place of a node that is known only after its children are written. Returns its index.
     pub(super) const fn reserve(&mut self) -> usize {
         self.length += 1;
         self.length - 1

@@ -5,7 +5,7 @@ use crate::{BaseType, Run, Runs, TypeTree, run::Next};
 /// A type map of at most [`CAPACITY`](Self::CAPACITY) runs, in order. A constant can build and read it.
 ///
 /// The runs depend on the map alone, not on the steps that built it. A map of more runs makes the buffer
-/// [incomplete](Self::runs) for good.
+/// [incomplete](Self::runs) permanently.
 ///
 /// ```
 /// use dtype_core::{BaseType, constant::RunBuffer};
@@ -22,8 +22,8 @@ use crate::{BaseType, Run, Runs, TypeTree, run::Next};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct RunBuffer {
-    // Not an array of `Run`s: the compiler validates every constant, and checks numbers without padding all
-    // at once.
+    // These fields are not an array of `Run`s, because the compiler validates every constant. It validates an
+    // array of numbers, which has no padding, in one step.
     bases: [u8; Self::CAPACITY],
     displacements: [i64; Self::CAPACITY],
     counts: [u64; Self::CAPACITY],
@@ -102,11 +102,12 @@ impl RunBuffer {
 
     /// Appends a run, and joins it to the runs before if it continues them.
     pub const fn push(&mut self, run: Run) {
-        // This shortcut serves most runs, which continue nothing. It saves the compiler many steps.
+        // Most runs do not continue the run before. For such a run, this shortcut saves the compiler many
+        // steps.
         let alone = self.length == 0 || self.bases[self.length - 1] != run.base as u8;
         let adjacent = run.count == 1 || run.stride == run.base.extent() as i64;
-        // Pushed entry by entry, a run of entries that are not adjacent takes two places until its third
-        // entry.
+        // If a run of entries that are not adjacent is pushed entry by entry, it takes two slots of the
+        // buffer until its third entry.
         let room = if adjacent { Self::CAPACITY } else { Self::CAPACITY - 1 };
         if alone && run.count > 0 && (adjacent || run.count > 2) && self.length < room {
             let stride = if run.count == 1 { 0 } else { run.stride };

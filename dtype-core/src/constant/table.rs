@@ -1,6 +1,6 @@
-//! The tree program for few pieces, in a constant. It does what [`crate::reconstruct`] does for any number,
-//! without allocation and without the optimizations for large maps. The proof is the same: see
-//! docs/search.md.
+//! The search for the least-cost tree of few pieces, in a constant. [`crate::reconstruct`] does the same for
+//! any number of pieces. This search has no allocation, and none of the optimizations for large maps. The
+//! proof is the same: see docs/search.md.
 
 use super::{
     pieces::{MOST, PieceList},
@@ -48,7 +48,7 @@ enum Root {
     Leaf,
     /// A node over a leaf of which all entries are copies.
     Leaves(Repeat),
-    /// A node over a child. The numbers are its copies, and the pieces of the first copy.
+    /// A node over a child. The numbers are the number of copies, and the number of pieces in the first copy.
     Copies(Repeat, u8, u8),
     /// A strc of two or more parts.
     Parts,
@@ -57,7 +57,7 @@ enum Root {
 }
 
 impl Root {
-    /// A placeholder for a missing root. It has no bytes without a value, so the interpreter of constants
+    /// A placeholder for a missing root. It has no uninitialized bytes, so the interpreter of constants
     /// copies whole arrays of it at once.
     const UNKNOWN: Self = Self::Copies(Repeat::Vector, 0, 0);
 }
@@ -159,8 +159,8 @@ impl Table {
         }
     }
 
-    /// Solves all segments. If `shift` is set, also solves those from piece 0 on that begin anywhere except
-    /// at 0.
+    /// Solves all segments. If `shift` is set, also solves the segments from piece 0 on, moved to begin
+    /// anywhere except at 0.
     pub(super) const fn fill(&mut self, shift: bool) -> Costs {
         let (mut start, mut matched) = (self.pieces.length, [0; MOST]);
         let mut all = Costs { aligned: UNKNOWN, shifted: UNKNOWN, parts: UNKNOWN };
@@ -177,9 +177,9 @@ impl Table {
         self.pieces.exact
     }
 
-    /// Finds the ends of the segments that repeat those which begin at `start`. For each shift, `matched` has
-    /// the length of the match between the pieces from `start` on and those a shift later. Returns the
-    /// longest match.
+    /// Finds, for each segment that begins at `start`, the end of the segment after it that repeats it. For
+    /// each shift, `matched` has the length of the match between the pieces from `start` on and the pieces
+    /// from `start + shift` on. Returns the longest match.
     ///
     /// All copies of a repetition that crosses the ends of runs are cut alike. So the number of matching
     /// pieces shows such a repetition. Parts of stretches may be cut in different ways, so their entries are

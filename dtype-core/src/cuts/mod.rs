@@ -12,14 +12,14 @@ pub(crate) use work::{Anchor, Repetition, Room, Stretch};
 use work::{Cuts, START};
 
 /// Finds the cuts of a map. Cuts are at the ends of its runs, wherever a repetition copies these ends, and
-/// where a run can be divided into runs of another's length. Solving the pieces solves the map under any
-/// model that takes [runs for atoms](takes_runs_for_atoms).
+/// where a run can be divided into runs of the length of another run. Solving the pieces solves the map under
+/// any model that takes [runs for atoms](takes_runs_for_atoms).
 ///
 /// For example, `a² x a⁵ x a⁵ x a³` at a regular stride repeats with a period of six entries. So both runs of
 /// five are cut after the third entry, and the search finds `vec(3, strc(a², x, a³))`.
 ///
-/// Writes the cuts, including both ends of the map, and returns their number. Returns `None` if there is not
-/// enough room for all.
+/// Writes the cuts, including both ends of the map, and returns their number. Returns `None` if the buffers
+/// in `room` are too short.
 pub(crate) const fn cut(runs: &[Run], tiling: &Tiling, room: Room<'_>) -> Option<usize> {
     let mut cuts = Cuts::none(runs, tiling, room);
     cuts.insert_ends();

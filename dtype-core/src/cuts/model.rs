@@ -1,4 +1,5 @@
-//! The requirements on a model for which the pieces of runs suffice, and the rules for those pieces.
+//! The requirements on a cost model under which solving the pieces of runs is exact, and the rules for the
+//! cuts between these pieces.
 
 use crate::{LinearCosts, Run, cost::least};
 
@@ -67,7 +68,7 @@ impl Long {
     }
 }
 
-/// The bound on displacements and counts. Differences and sums of smaller numbers stay within the range.
+/// The bound on displacements and counts. Differences and sums of smaller numbers fit `i64`.
 pub(crate) const FAR: u64 = 1 << 60;
 
 /// Returns `true` if differences of displacements, and numbers of entries, are far from the end of their
@@ -95,7 +96,7 @@ pub(crate) const fn entries(runs: &[Run]) -> u64 {
 }
 
 /// The conditions under which an idx or idxbuc over vecs of one length may cost less than an idxbuc over the
-/// leaves. Such a node takes a longer run for several copies.
+/// leaves. Such a node treats a longer run as several copies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tiling {
     /// The cost that a copy adds to an idx, and a bucket to an idxbuc.

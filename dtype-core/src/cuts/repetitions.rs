@@ -1,11 +1,11 @@
-//! Repetitions that cross the ends of runs. Their copies are cut alike.
+//! Repetitions that cross the ends of runs. All copies of a repetition are cut at the same places.
 
 use super::work::{Anchor, Cuts, Place, Repetition, START};
 use crate::cost::least;
 
 impl Cuts<'_> {
-    /// Finds all repetitions that cross the end of a run. They show at pairs of places with the same base
-    /// types on either side and the same distance across.
+    /// Finds all repetitions that cross the end of a run. Such a repetition has pairs of places with the same
+    /// base types on either side, and the same distance between the entries on either side.
     pub(super) const fn find_repetitions(&mut self) {
         let (mut place, mut count, mut i) = (START, 0, 1);
         while i + 1 < self.length && count < self.room.anchors.len() {
@@ -47,9 +47,10 @@ impl Cuts<'_> {
     }
 
     const fn find_repetition(&mut self, a: Place, b: Place) {
-        // Some pairs need no search. Two places inside runs repeat with the runs. The beginning of a run and
-        // a place inside it repeat with the run, because the entry before fits its stride. Two ends of runs
-        // that are alike repeat with the beginnings of these runs.
+        // Some pairs need no search. If both places are inside runs, the repetition of the runs' entries is
+        // known. The same holds for the beginning of a run and a place inside this run, because the entry
+        // before the run fits its stride. If the places are the ends of two equal runs, the pair of the
+        // beginnings of these runs shows the repetition.
         if b.offset > 0 && (a.offset > 0 || a.run == b.run) || self.are_behind_others(a, b) {
             return;
         }
@@ -199,7 +200,8 @@ impl Cuts<'_> {
             if first > 0 && self.room.cuts[first - 1] == copy {
                 second -= 1;
             } else {
-                // The insertion moved the next cut to the index of the last one.
+                // The insertion moved all cuts from index `first` on by one index, so `second` now denotes
+                // the next cut.
                 self.insert_at(first, copy);
             }
         }

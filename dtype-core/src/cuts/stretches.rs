@@ -72,8 +72,8 @@ impl Cuts<'_> {
         }
     }
 
-    /// Cuts stretches of equal length in halves, if they begin and end with a shorter one. Then the halves of
-    /// two neighbours may be the copies of a vec that repeats.
+    /// Cuts neighbouring stretches of equal length in halves, if a shorter stretch precedes them and a
+    /// shorter one follows. Then the halves of two neighbours may be the copies of a vec that repeats.
     const fn halve(&mut self, one: usize) {
         let length = self.room.stretches[one].length();
         let half = length / 2;
@@ -112,7 +112,7 @@ impl Cuts<'_> {
         while let Some(before) = self.neighbour(first, false) {
             let copies = self.copies(before, length);
             if copies == 1 && self.is_tiled(before, length) {
-                // The cuts were made for that stretch.
+                // The stretch `before` has the same length, and these cuts were made for it.
                 return;
             }
             if copies > within || !self.is_tiled(before, length) {
@@ -147,8 +147,8 @@ impl Cuts<'_> {
         }
     }
 
-    /// Returns the stretch at the same stride that begins where this one ends or, unless `behind`, ends where
-    /// it begins.
+    /// Returns the neighbour of a stretch, with the same base type and stride. If `behind` is `true`, the
+    /// neighbour begins where the stretch ends; otherwise, it ends where the stretch begins.
     const fn neighbour(&self, one: usize, behind: bool) -> Option<usize> {
         /// The number of stretches to look through. Stretches are in order, and overlap by at most one entry.
         const NEAR: usize = 6;

@@ -1,4 +1,4 @@
-//! The working state: the cuts so far, and the properties of the runs.
+//! The state of the search for cuts: the cuts so far, and the properties of the runs.
 
 use super::model::Tiling;
 use crate::Run;
@@ -16,7 +16,8 @@ pub(super) struct Place {
 
 pub(super) const START: Place = Place { at: 0, run: 0, offset: 0 };
 
-/// A place that a repetition may cross: the base types on either side, and the distance across.
+/// A place that a repetition may cross: the base types before and behind the place, and the distance in bytes
+/// (`step`) between the entries on either side.
 #[derive(Clone, Copy)]
 pub(crate) struct Anchor {
     pub(super) place: Place,
@@ -29,7 +30,8 @@ impl Anchor {
     pub(crate) const NONE: Self = Self { place: START, before: 0, behind: 0, step: 0 };
 }
 
-/// A repetition: the entries `start..end` have the same shape as those `period` later, so they are cut alike.
+/// A repetition: the entries `start..end` have the same shape as the entries `period` later, so both are cut
+/// at the same places.
 #[derive(Clone, Copy)]
 pub(crate) struct Repetition {
     pub(super) start: u64,
@@ -41,8 +43,8 @@ impl Repetition {
     pub(crate) const NONE: Self = Self { start: 0, end: 0, period: 0 };
 }
 
-/// The longest stretch of one base type at one stride. It is either a run, with the last entry of the run
-/// before if that fits, or two neighbours of different runs.
+/// A longest sequence of entries of one base type at one stride. It is either a run, extended by the last
+/// entry of the run before if that entry fits the stride, or two neighbouring entries of different runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Stretch {
     pub(super) start: u64,
@@ -59,8 +61,8 @@ impl Stretch {
     }
 }
 
-/// The memory to work in, whose lengths are limits. There are at most two stretches for each run, and no more
-/// anchors than cuts.
+/// The buffers for the search. Their lengths are limits. There are at most two stretches for each run, and no
+/// more anchors than cuts.
 pub(crate) struct Room<'a> {
     /// The cuts, in entries from the start of the map and in order.
     pub(crate) cuts: &'a mut [u64],
@@ -76,7 +78,7 @@ pub(super) struct Cuts<'a> {
     pub(super) length: usize,
     pub(super) stretches: usize,
     pub(super) repetitions: usize,
-    /// `true` as long as there was room for everything.
+    /// `false` if a buffer in `room` was too short.
     pub(super) complete: bool,
 }
 

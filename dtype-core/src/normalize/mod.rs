@@ -1,11 +1,11 @@
 //! Normalization: the least-cost tree for a layout that is given as a tree (Träff 2014, section 5).
 //!
-//! A layout of few entries is flattened and solved exactly, and a longer one of few runs by [`Solved`]. Of
-//! the others, a path is normalized level by level, see [`path`]. All other trees, and paths with irregular
-//! levels, are solved from the leaves up, as exactly as the limits allow. Every subtree becomes a short list
-//! of displaced *atoms*. If a list would grow too long, the lists below it are solved, each becomes a single
-//! atom, and atoms that are alike become one. The work is bounded by the size of the given tree, never by the
-//! length of its type map.
+//! A layout of few entries is flattened and solved exactly. A longer layout of few runs is solved by its
+//! runs. Among the remaining layouts, a path is normalized level by level, see [`path`]. All other trees, and
+//! paths with irregular levels, are solved from the leaves up, as exactly as the limits allow. Every subtree
+//! becomes a short list of displaced *atoms*. If a list would grow too long, the lists below it are solved,
+//! and each becomes a single atom. Neighbouring equal atoms also become a single atom. The work is bounded by
+//! the size of the given tree, never by the length of its type map.
 
 use alloc::{borrow::Cow, vec, vec::Vec};
 
@@ -18,12 +18,13 @@ use crate::{
 mod path;
 
 /// Finds a cheap tree with the type map of `tree`. The result is the least-cost tree for up to 1,000 entries,
-/// for most maps of up to 2,000 runs of any length, and wherever [`Optimality::Proven`] says so. Beyond that,
-/// it is a good one. It never costs more than `tree` itself, and normalizing it again changes nothing.
+/// for most maps of up to 2,000 runs of any length, and wherever [`Optimality::Proven`] says so. Otherwise, a
+/// cheaper tree may exist. The result never costs more than `tree` itself, and normalizing the result again
+/// changes nothing.
 ///
-/// Runs are solved this way under models that count a vec once for any number of copies, like the default
-/// model. Thousands of irregular runs take about a second, and longer if they repeat at all scales.
-/// [`normalize_within`] sets limits.
+/// Maps are solved by their runs only under models in which the price of a vec does not depend on its count,
+/// like the default model. Thousands of irregular runs take about a second, and longer if they repeat at all
+/// scales. [`normalize_within`] sets limits.
 ///
 /// For a tree without entries, the result is a strc without children.
 ///
@@ -45,7 +46,8 @@ pub fn normalize(tree: &TypeTree, costs: &dyn CostModel) -> Result<Solution, Err
 }
 
 /// Like [`normalize`](fn@normalize), within the given limits. Maps of up to `exact_entries` entries, or
-/// pieces of runs, are solved exactly. For larger maps, no list of atoms is longer than that.
+/// pieces of runs, are solved exactly. For larger maps, the search works on lists of at most `exact_entries`
+/// subtrees.
 ///
 /// # Errors
 /// The errors of [`normalize`](fn@normalize).
@@ -115,7 +117,8 @@ fn normalize_measured(
     Ok(Solution { tree: tree.into_owned(), cost, optimality })
 }
 
-/// Returns a tree of a map of few runs, if the model allows this tree to be the least-cost one.
+/// Solves a map of few runs. Returns `None` if there are too many runs, or if the least-cost tree under this
+/// model may take runs apart.
 fn solve_runs(
     tree: &TypeTree,
     costs: &dyn CostModel,
@@ -131,9 +134,10 @@ fn solve_runs(
     })
 }
 
-/// Finds the tree for the layout of a type or of a view, as all tiers of the compiler find it. Maps of few
-/// runs are solved by [`Solved`], which constants can use as well, and others within [`Limits::EXPANSION`].
-/// The cost depends on the type map alone if the result is [`Optimality::Proven`] or comes from [`Solved`].
+/// Finds the tree for the layout of a type or of a view, in the same way for macros, constants and the
+/// running program. Maps of few runs are solved by [`Solved`], which constants can use as well, and others
+/// within [`Limits::EXPANSION`]. The cost depends on the type map alone if the result is
+/// [`Optimality::Proven`] or comes from [`Solved`].
 ///
 /// # Errors
 /// The errors of [`TypeTree::measure`].
@@ -186,7 +190,7 @@ impl Within<'_> {
     }
 
     /// Returns `true` if `count` copies of the pieces are few enough to be solved, and small enough to be
-    /// stored. Each copy has its own lists, and together they may take 2²² words.
+    /// stored. Each copy has its own lists, and all lists together may take 2²² words.
     fn allows_copies(&self, count: u64, pieces: &[&TypeTree]) -> bool {
         const MOST_WORDS: u64 = 1 << 22;
         let words = pieces.iter().fold(0u64, |all, piece| all.saturating_add(piece.cost(&NodeCosts::THESIS)));
@@ -198,7 +202,7 @@ impl Within<'_> {
     }
 }
 
-/// Finds the tree for the atoms of `tree`.
+/// Finds a cheap tree with the type map of `tree`, which is split into atoms.
 fn search(tree: &TypeTree, within: Within<'_>) -> TypeTree {
     let (first, mut found) = solve(list(tree, within), within);
     if first != 0 && !found.shift(first) {
@@ -318,7 +322,7 @@ fn list_runs(mut runs: Vec<Run>, within: Within<'_>) -> Vec<Piece> {
     }
 }
 
-/// Returns the pieces, or fewer if they are too many.
+/// Returns the pieces. If there are too many, combines several pieces into one.
 fn bounded(pieces: Vec<Piece>, within: Within<'_>) -> Vec<Piece> {
     if within.allows(pieces.len() as u64) {
         return pieces;
@@ -351,7 +355,7 @@ fn alike(pieces: &[Piece], within: Within<'_>) -> Vec<Piece> {
     list
 }
 
-/// Returns runs of one base type and one stride, of any lengths, as one idxbuc over a leaf.
+/// Returns the pieces as one idxbuc over a leaf, if they are runs of one base type and one stride.
 fn in_buckets(pieces: &[Piece]) -> Option<Piece> {
     let runs = pieces.iter().map(|(at, tree)| tree.as_run(*at)).collect::<Option<Vec<_>>>()?;
     buckets_of(&runs)
@@ -369,8 +373,8 @@ fn buckets_of(runs: &[Run]) -> Option<Piece> {
     Some((first, TypeTree::index_bucket(longer.stride, buckets, displacements, leaf)))
 }
 
-/// Collects the pieces in order. A list of leaves only is exact, so it stays as it is. In any other list, a
-/// run is joined to the one before if it continues it.
+/// Collects the pieces in order. A list of only leaves is solved exactly, so it is not changed. In any other
+/// list, a run that continues the previous run is joined to it.
 fn together(pieces: impl Iterator<Item = Piece>) -> Vec<Piece> {
     let pieces: Vec<Piece> = pieces.collect();
     if pieces.iter().all(|(_, atom)| matches!(atom, TypeTree::Leaf(_))) {
@@ -386,7 +390,7 @@ fn together(pieces: impl Iterator<Item = Piece>) -> Vec<Piece> {
     list
 }
 
-/// Returns both pieces as one run, if they make one. Two leaves must be adjacent, because any two are a run
+/// Returns both pieces as one run, if they form a run. Two leaves must be adjacent, because any two are a run
 /// of some stride.
 fn joined(last: &Piece, next: (i64, &TypeTree)) -> Option<TypeTree> {
     join(last.1.as_run(last.0)?, next.1.as_run(next.0)?).map(|run| TypeTree::of_run(&run))

@@ -1,19 +1,20 @@
 //! Normalization of paths without flattening (Träff 2014, theorem 2): trees of vec and idx nodes only.
 //!
-//! Each node has levels: a vec has one, and an idx has those of its list. Neighbouring regular levels that
-//! continue each other are joined. The result is the levels of the flattened map, found without flattening
-//! it. The least-cost path joins or splits these levels: it is a shortest path over the places where a level
-//! may be cut.
+//! Each node has *levels*, which `reconstruct/path.rs` defines: a vec has one, and an idx has the levels of
+//! its list. Neighbouring regular levels that continue each other are joined. The result is the levels of the
+//! flattened map, found without flattening it. The least-cost path joins or splits these levels: it is a
+//! shortest path over the places where a level may be cut.
 
 use alloc::{vec, vec::Vec};
 
 use crate::{CostModel, TypeTree, reconstruct::levels};
 
-/// The longest list of displacements that is made for levels that had no list.
+/// The largest length of a new list of displacements. A list that the given tree has may be longer.
 const LONGEST_LIST: u64 = 1 << 16;
 
-/// The largest divisor at which a regular level is cut; it is also cut at the quotients. A longer list could
-/// pay only if the lists around it are as long.
+/// The largest divisor of its count at which a regular level is cut. The level is also cut at the quotients
+/// by these divisors. A list between other cuts would be longer, and could pay only if the lists around it
+/// are as long.
 const LARGEST_CUT: u64 = 64;
 
 /// One level, from the leaf up.
@@ -157,7 +158,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the least-cost path, moved to begin at `shift`. As in [`crate::reconstruct`], lists carry a
-    /// shift, and a vec passes it down to its child.
+    /// shift, and a vec passes it down to its child. Returns `None` if the costs of all paths saturate.
     fn shortest(&self, shift: i64) -> Option<TypeTree> {
         let (cuts, costs) = (&self.cuts, self.costs);
         let mut aligned = vec![Choice::UNKNOWN; cuts.len()];
@@ -185,7 +186,7 @@ impl<'a> Search<'a> {
     }
 
     /// Builds the tree below cut `to`. The recursion is at most as deep as there are cuts: one for each
-    /// level, and fewer than twice [`LARGEST_CUT`] inside it.
+    /// level, and fewer than twice [`LARGEST_CUT`] inside each level.
     fn build(&self, aligned: &[Choice], shifted: &[Choice], to: usize, shift: i64) -> Option<TypeTree> {
         let choice = if shift == 0 { aligned[to] } else { shifted[to] };
         if to == 0 && shift == 0 {

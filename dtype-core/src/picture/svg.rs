@@ -45,9 +45,9 @@ struct Section {
     height: i64,
 }
 
-/// The hatching of padding, which each picture defines. Browsers use the first definition in a page, but do
-/// not draw a hidden one. A page with several pictures, some of them hidden, needs it in an SVG element
-/// before them.
+/// The hatching of padding, which each picture defines. Browsers use only the first definition in a page, and
+/// draw no hatching if this definition is hidden. So a page with hidden pictures needs the definition in a
+/// visible SVG element before all pictures.
 pub const PATTERNS: &str = "<defs><pattern id=\"gap\" width=\"6\" height=\"6\" \
                             patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect \
                             width=\"6\" height=\"6\" fill=\"#fff\"/><line y2=\"6\" stroke=\"#999\" \

@@ -179,9 +179,9 @@ impl ConstructorKind {
 
 /// A source of the arguments of a call. [`ConstructorKind::read`] takes them one after another.
 ///
-/// Methods differ where `MPI_Type_get_contents` returns arguments in different lists (MPI 4.1 section
-/// 5.1.13). For other sources, the provided methods are right. All methods fail if the argument is missing or
-/// invalid.
+/// There are separate methods for arguments that `MPI_Type_get_contents` returns in different lists (MPI 4.1
+/// section 5.1.13). For other sources, the provided methods suffice. All methods fail if the argument is
+/// missing or invalid.
 #[allow(clippy::missing_errors_doc)] // the error is that of the trait
 pub trait ArgumentReader {
     /// The error for an argument that is missing or invalid.

@@ -239,7 +239,7 @@ impl Constructor {
     }
 }
 
-/// The largest depth of a tree: each node is a call.
+/// The largest depth of a tree: functions on trees call themselves once for each level.
 const MOST_LEVELS: usize = 1000;
 
 const TOO_FAR: Error = Error::Overflow { node: "map" };

@@ -1,4 +1,4 @@
-//! The input of the tree program: sequences of displaced elements, and trees that cost nothing.
+//! The input of the search for trees: sequences of displaced elements, and trees that cost nothing.
 
 use alloc::vec::Vec;
 
@@ -187,14 +187,15 @@ pub(super) fn numbered(numbers: &[i64]) -> Vec<u32> {
 /// A tree that costs nothing, and the places where it occurs.
 pub(crate) struct Paid {
     pub(super) tree: TypeTree,
-    /// The number of its entries.
+    /// The number of entries of the tree.
     pub(super) length: usize,
     /// `true` for each element where a copy of the tree begins.
     pub(super) at: Vec<bool>,
 }
 
 impl Paid {
-    /// Finds the places in `map` where `tree` occurs. The tree must begin at 0.
+    /// Finds the places in `map` where `tree` occurs. The tree must begin at 0. Returns `None` if the tree
+    /// cannot be flattened.
     pub(crate) fn of(tree: &TypeTree, map: &TypeMap) -> Option<Self> {
         let shape = tree.flatten().ok()?;
         let length = shape.len();

@@ -50,7 +50,7 @@ pub(super) fn improve(tree: TypeTree, map: &TypeMap, costs: &dyn CostModel, limi
     best.1
 }
 
-/// The different subtrees below the root that begin at 0, those nearer to the root first.
+/// Collects the different subtrees below the root that begin at 0, parents before their children.
 fn collect(tree: &TypeTree, found: &mut Vec<TypeTree>) {
     for child in tree.children() {
         let begins_at_0 = child.flatten().is_ok_and(|map| map.displacements()[0] == 0);

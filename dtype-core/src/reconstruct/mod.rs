@@ -116,7 +116,7 @@ pub fn reconstruct_within(
         return Ok(Solution { cost: tree.folded_cost(costs), tree, optimality: Optimality::UpperBound });
     }
     let cost = tree.cost(costs);
-    // The sum saturated, so a tree of lower cost may exist.
+    // If the sum saturated, a tree of lower cost may exist.
     let optimality = if cost < u64::MAX { optimality } else { Optimality::UpperBound };
     Ok(Solution { tree, cost, optimality })
 }

@@ -15,8 +15,8 @@ pub(super) struct AtomRuns {
     costs: Vec<AtomCosts>,
     /// The number of copies of the atom in each element.
     copies: Vec<i64>,
-    /// The strides from each element to the next, and within each element, as numbers among the distinct
-    /// strides.
+    /// The strides from each element to the next, and within each element, as indices into the sorted list of
+    /// distinct strides.
     step: Vec<u32>,
     own: Vec<u32>,
     strides: usize,
@@ -50,7 +50,8 @@ struct Growing {
 }
 
 impl AtomRuns {
-    /// Returns `None` if the prices are not linear, or so high that sums may overflow.
+    /// Computes the properties of `atoms`. Returns `None` if the prices are not linear, or so high that sums
+    /// may overflow.
     pub(super) fn of(atoms: &Atoms, prices: &Prices<'_>) -> Option<Self> {
         let linear = prices.linear.as_ref()?;
         let n = atoms.len();
@@ -165,9 +166,9 @@ impl Open {
 pub(super) struct OpenRuns {
     vector: Open,
     index: Open,
-    /// The cheapest sequence that ends in an open idxbuc. Each copy adds a bucket to an idxbuc, unless it
-    /// follows at the stride. So the costs here are relative to one bucket per copy, and a step changes only
-    /// the cost for the stride at which it follows.
+    /// The cheapest sequence that ends in an open idxbuc. Each copy adds a bucket to an idxbuc, unless the
+    /// copy follows its predecessor at the stride of the idxbuc. So the costs here are relative to one bucket
+    /// per copy, and a copy changes only the cost for one stride.
     bucket: Open,
     by_stride: Vec<Open>,
     /// The strides that occurred since the atom last changed.
@@ -192,7 +193,7 @@ impl OpenRuns {
         (self.bucket, self.fresh, self.copies) = (NONE, NONE, 0);
     }
 
-    /// Returns the number of values that this stores.
+    /// Returns the number of stored values, one for each stride.
     pub(super) fn size(&self) -> usize {
         self.by_stride.len()
     }

@@ -120,7 +120,7 @@ fn most_below(other: u64, copies: u64, cost: impl Fn(u64) -> u64) -> u64 {
 }
 
 /// A reader of the differences of D[0], D[p], D[2p], …, which finds the fewest buckets for a prefix of them.
-/// It reads no further than it is asked to.
+/// It reads only as many differences as a request needs.
 struct Buckets<'a> {
     displacements: &'a [i64],
     p: usize,
@@ -144,7 +144,7 @@ impl<'a> Buckets<'a> {
     }
 
     /// Returns the fewest buckets of an idxbuc of `copies` copies, or `None` if there are more than `most`.
-    /// Each call must ask for more copies than the last.
+    /// `copies` must be greater in each call than in the last one.
     fn of(&mut self, copies: usize, most: u64) -> Option<u64> {
         let length = copies - 1;
         let fewest = if most == 0 {
@@ -197,7 +197,8 @@ pub(crate) struct Level {
     pub(crate) start: usize,
     /// The number of copies of the shorter prefix in the longer one.
     pub(crate) count: usize,
-    /// `true` if the copies are evenly spaced. If not, no prefix between the two is repeated.
+    /// `true` if the copies are evenly spaced. If not, no prefix between the shorter and the longer one is
+    /// repeated.
     pub(crate) regular: bool,
 }
 

@@ -74,7 +74,8 @@ impl<'a> Prices<'a> {
     fn lines(&self) -> Option<Linear> {
         let mut index_bucket = Line::through(&self.index_bucket)?;
         if self.bucket.times == 0 {
-            // If buckets count the child, there is at least one bucket, so the child counts at least once.
+            // Buckets do not count the child, so the line must. Otherwise, each idxbuc has a bucket that
+            // counts it.
             index_bucket = index_bucket.at_least_once()?;
         }
         Some(Linear {
@@ -94,7 +95,8 @@ impl Linear {
 }
 
 impl Line {
-    /// Returns the line through all prices for counts from 1 on, if they lie on one that does not fall.
+    /// Returns the line through all prices for counts from 1 on, if they lie on one line, and this line does
+    /// not fall.
     fn through(prices: &[Price]) -> Option<Self> {
         let one = *prices.get(1)?;
         let two = prices.get(2).copied().unwrap_or(one);

@@ -57,7 +57,7 @@ impl Repeats {
         repeats
     }
 
-    /// Returns for each element the length, in elements, of the longest repetition that begins there. A
+    /// Returns for each element the length, in elements, of the longest repetition that begins with it. A
     /// repetition counts if its segment has at least `shortest` elements, and if it is longer than `left_out`
     /// elements. O(n²).
     pub(super) fn reach(
@@ -147,8 +147,8 @@ impl Repeats {
         self.vectors.is_none()
     }
 
-    /// Returns the ends of the segments from `i` on that are vecs of a single atom and repeat in other
-    /// elements.
+    /// Returns the ends of the segments from `i` on that are vecs of a single atom, and whose next copy is
+    /// cut into elements in another way.
     pub(super) fn vectors(&self, i: usize) -> impl Iterator<Item = usize> {
         let ends = self.vectors.as_ref().map_or(0..0, |vectors| i + 1..vectors.end[i] + 1);
         let unlike = move |middle: &usize| 2 * middle - i > self.alike.len() || !self.holds(i, middle - i);
@@ -168,8 +168,8 @@ struct Vectors {
 }
 
 impl Vectors {
-    /// Returns `None` if all elements are single atoms, because then equal segments consist of equal
-    /// elements.
+    /// Finds the stretches. Returns `None` if all elements are single atoms, because then equal segments
+    /// consist of equal elements.
     fn of(atoms: &Atoms) -> Option<Self> {
         if atoms.counts.iter().all(|count| *count == 1) {
             return None;

@@ -16,8 +16,8 @@ pub(super) enum Root {
     Atom,
     /// A node over the single atom of which all elements are copies.
     Singles(Repeat),
-    /// A node over the segment's first `length` elements. If `length` is the whole segment, the node only
-    /// shifts it.
+    /// A node over the tree of the segment's first elements; the number counts them. If they are the whole
+    /// segment, the node only shifts it.
     Repeat(Repeat, u32),
     /// The tree that is paid for.
     Paid,
@@ -179,7 +179,7 @@ impl Rows {
         }
     }
 
-    /// Removes and returns the row from `start` on, if it is there.
+    /// Removes and returns the row from `start` on, if it was kept.
     pub(super) fn take(&mut self, start: usize) -> Option<Box<Row>> {
         let row = self.solved[start].take()?;
         self.size -= row.size();

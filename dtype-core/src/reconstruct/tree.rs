@@ -3,8 +3,9 @@
 //! Let W(i, j) be the least cost of the segment `i..j`, moved so that it begins at 0. Its root is a leaf, a
 //! strc, or a vec, idx or idxbuc. The last three have the child `i..i+q`, if that segment repeats (j − i)/q
 //! times from i on. A strc joins parts that follow each other, at 2·lookup each. The cheapest sequence of
-//! parts is a shortest path over segments. Rows are solved from i = n − 1 down, each with j ascending. So
-//! everything that a segment needs is in its own row, or is a *kept* segment of a later row.
+//! parts is a shortest path over segments. Row i consists of the segments that begin at i. Rows are solved
+//! from i = n − 1 down, each with j ascending. So everything that a segment needs is in its own row, or is a
+//! *kept* segment of a later row.
 //!
 //! A segment is kept as a possible part only if, as a whole, it is cheaper than the best sequence of two or
 //! more parts for the same entries. Otherwise that sequence can replace it in any strc, and consists of kept
@@ -13,8 +14,8 @@
 //! *Open runs.* If the prices are linear in the counts, nodes over a single atom (a vec, idx or idxbuc of
 //! leaves) need not be kept. A sequence of parts that ends in such a node is extended atom by atom in
 //! constant time. The state is one open vec, one open idx, and for idxbuc one value per stride; an atom
-//! changes only the values of the strides at which it follows. On maps of one base type nearly all segments
-//! have this form.
+//! changes only the values of the strides at which it follows its predecessor. On maps of one base type
+//! nearly all segments have this form.
 //!
 //! *Open repeats.* Of a node over longer segments, only the beginning is kept. Sequences that end in such a
 //! node are extended copy by copy.
@@ -145,9 +146,9 @@ impl<'a> Search<'a> {
     /// longer segments.
     fn row_lengths(&self) -> Vec<usize> {
         let atoms = self.atoms;
-        // Open runs handle nodes over single atoms. If no node over more atoms of a run is better, they
-        // handle the whole run. That holds if a child costs at least as much as an atom, so not if some tree
-        // is paid for.
+        // Open runs handle nodes over single atoms. If no node over several atoms of a run is better, open
+        // runs handle the whole run. For this, every child must cost at least as much as an atom. A tree that
+        // is paid for costs less.
         let (runs, runs_are_open) = (self.runs.as_ref().filter(|_| self.paid.is_none()), self.runs.is_some());
         let left_out = |at: usize| match runs {
             Some(runs) if runs.dominates_all(&self.prices, atoms.symbols[at], atoms.atom(at).1) => {
@@ -164,8 +165,8 @@ impl<'a> Search<'a> {
         lengths
     }
 
-    /// Returns for each row a later row that it begins like. `None` for row 0, and if the later row is too
-    /// short to be worth it.
+    /// Returns for each row a later row with the same beginning. Returns `None` for row 0, and if the later
+    /// row is too short to save time.
     fn alike(&self, lengths: &[usize]) -> Vec<Option<usize>> {
         let is_plain = self.runs.is_some() && self.paid.is_none();
         let alike = |start: usize| {
@@ -301,8 +302,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Keeps for a row what is kept for the later row `known`, which the row begins like. Returns `false` if
-    /// there is not enough room.
+    /// Copies the kept segments and beginnings of the later row `known` to the row from `start`, which begins
+    /// like the later row. Returns `false` if they exceed the limit.
     fn keep_again(&mut self, known: &Row, start: usize) -> bool {
         let period = known.start - start;
         let count = (self.kept.of(known.start).len() + self.beginnings.of(known.start).len()) as u64;
@@ -317,9 +318,9 @@ impl<'a> Search<'a> {
         true
     }
 
-    /// Keeps the row's first `length` elements, as a whole, as a part of a strc, if they are worth it. If
-    /// open repeats can extend the segment from its first two copies, only this beginning is kept. If open
-    /// runs cover the segment, nothing is kept.
+    /// Keeps the row's first `length` elements, as a whole, as a part of a strc, if
+    /// [`is_part`](Self::is_part) holds. If open repeats can extend the segment from its first two copies,
+    /// only this beginning is kept. If open runs cover the segment, nothing is kept.
     fn keep(&mut self, row: &Row, length: usize) {
         if !self.is_part(row, length) {
             return;
@@ -328,7 +329,7 @@ impl<'a> Search<'a> {
         let linear = self.prices.linear.as_ref().filter(|_| self.runs.is_some());
         match (linear, whole.root) {
             (Some(_), Root::Atom | Root::Singles(_)) => {}
-            // Single atoms are kept even without room, because every sequence can be made of them.
+            // Single atoms are kept even beyond the limit, because every sequence can be made of them.
             (_, root) if self.room == 0 && root != Root::Atom => self.optimality = Optimality::UpperBound,
             (Some(linear), Root::Repeat(kind, q)) => {
                 let q = q as usize;
@@ -395,8 +396,8 @@ impl<'a> Search<'a> {
         choice
     }
 
-    /// Relaxes every segment that consists of copies of the row's first atom, from the elements on that have
-    /// not been read.
+    /// Relaxes every segment that consists of copies of the row's first atom. Begins at the first element
+    /// that has not been read.
     fn singles(&self, row: &mut Row, end: usize) {
         let (prices, atoms, start) = (&self.prices, self.atoms, row.start);
         let cost = atoms.atom(start).1;

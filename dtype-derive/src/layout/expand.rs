@@ -224,7 +224,7 @@ impl Term {
         }
         // `place` is the path so far, with the first entry of every array. `carried` asserts that every step
         // leads through a type that MPI carries, and so through no union, box or reference. `arrays` are the
-        // arrays on the path. The user's tokens occur in places only, outside of `unsafe` blocks.
+        // arrays on the path. The user's tokens occur only in place expressions, outside of `unsafe` blocks.
         let (mut place, mut carried, mut arrays) = (TokenStream::new(), Vec::new(), Vec::new());
         let mut span = ours_at(self.span);
         for (k, step) in self.path.iter().enumerate() {
@@ -523,8 +523,8 @@ fn fixed(runtime: &Path, name: Option<&Name>, layout: &Fixed) -> TokenStream {
     }
 }
 
-/// Returns the `allow` attribute for the user's expressions. A bound may stand in brackets that it does not
-/// need where the expansion puts it.
+/// Returns the `allow` attribute for the user's expressions. The user may put a bound in brackets, which are
+/// unnecessary in the expansion.
 fn lints() -> TokenStream {
     ours!(#[allow(unused_parens, unused_braces, clippy::all, clippy::pedantic)])
 }

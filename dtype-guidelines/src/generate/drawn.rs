@@ -96,8 +96,8 @@ fn sample(random: &mut Random, number: usize, target: u64) -> Sample {
     Sample { name, tree, extent, count }
 }
 
-/// Returns a gap between neighbours, in bytes. The gap is often 0, and a multiple of the alignment if the
-/// true extent of the tree is one.
+/// Returns a gap between neighbours, in bytes. The gap is often 0. If the true extent of the tree is a
+/// multiple of its alignment, so is the gap.
 fn gap(random: &mut Random, tree: &TypeTree) -> u64 {
     let measure = tree.measure().expect("a small tree");
     let aligned = measure.true_extent() as u64 % measure.alignment == 0;

@@ -12,7 +12,7 @@ use crate::{
 
 /// The largest number of changes that are shown.
 const SHOWN: usize = 30;
-/// The relative change from which a change is shown.
+/// The least relative change that is shown.
 const SHOWN_FROM: f64 = 0.2;
 
 /// Writes a comparison of two results of one vendor.

@@ -149,7 +149,8 @@ fn short(number: f64) -> String {
     }
 }
 
-/// Adds dashes to the lines, because plotters does not write dashes into SVG. The lines occur in their order.
+/// Adds dashes to the lines, because plotters does not write dashes into SVG. The lines occur in the SVG in
+/// the order of `lines`.
 fn dashed(svg: &str, lines: &[Line<'_>]) -> String {
     let mut lines = lines.iter().map(|line| style(line.number)).peekable();
     let mut text = String::new();

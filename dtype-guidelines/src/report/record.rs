@@ -71,7 +71,7 @@ fn costs(f: &mut String, results: &[Results]) {
     }
 }
 
-/// Writes the times of packing, as multiples of the loops by hand.
+/// Writes the times of packing, as multiples of the time of the loops by hand.
 fn applications(f: &mut String, results: &[Results]) {
     *f += "| packing | library | by hand | as published | least-cost | plan | generated |\n\
            |---|---|--:|--:|--:|--:|--:|\n";

@@ -23,7 +23,7 @@ impl<I: Copy + TryInto<i64> + TryFrom<i64> + 'static> Integer for I {}
 
 /// The arguments of a buffer beside its address: counts, datatypes and displacements.
 pub(crate) trait Named: Copy {
-    /// Returns `true` if this thread remembers that the buffer, where it is significant, is forwarded
+    /// Returns `true` if this thread remembers that a significant buffer with this datatype is forwarded
     /// unchanged. Accepts insignificant arguments, even invalid handles.
     fn stays(self) -> bool;
 
@@ -54,9 +54,9 @@ impl Around<'_> {
 
 /// The arguments to forward in place of the program's.
 ///
-/// Counts stay the same, and so does the size of a datatype in bytes. Libraries decide by these, as Open MPI
-/// does for the length of segments. So the library decides as it would for the program's arguments, and as it
-/// does on other ranks.
+/// The counts and the sizes of the datatypes in bytes are those of the program's arguments. From these
+/// numbers, libraries derive values on which all ranks must agree, such as the length of segments in Open
+/// MPI. So the derived values are the same as for the program's arguments, and as on other ranks.
 pub(crate) struct Replaced<A> {
     arguments: A,
     /// The lists to which `arguments` point.

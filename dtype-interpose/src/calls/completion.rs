@@ -118,7 +118,7 @@ pub(crate) unsafe fn test_any(
     unsafe { ask(count, requests, status, next, |_| one_if(flag, index)) }
 }
 
-/// Queries whether all requests are complete, and leaves them (`MPI_Request_get_status`,
+/// Queries whether all requests are complete, without freeing or deactivating them (`MPI_Request_get_status`,
 /// `MPI_Request_get_status_all`).
 ///
 /// # Safety
@@ -135,7 +135,8 @@ pub(crate) unsafe fn look_at_all(
     unsafe { look(count, requests, statuses, next, |code| all_if(flag, code)) }
 }
 
-/// Queries whether one of the requests is complete, and leaves it (`MPI_Request_get_status_any`).
+/// Queries whether one of the requests is complete, without freeing or deactivating it
+/// (`MPI_Request_get_status_any`).
 ///
 /// # Safety
 /// Conditions 1 and 2 of [`calls`](super).
@@ -152,7 +153,7 @@ pub(crate) unsafe fn look_at_any(
     unsafe { look(count, requests, status, next, |_| one_if(flag, index)) }
 }
 
-/// Queries which requests are complete, and leaves them (`MPI_Request_get_status_some`).
+/// Queries which requests are complete, without freeing or deactivating them (`MPI_Request_get_status_some`).
 ///
 /// # Safety
 /// Conditions 1 and 2 of [`calls`](super).
@@ -196,8 +197,8 @@ enum Done<'a> {
     These(&'a [c_int]),
 }
 
-/// Returns all requests if the flag is set, or if some have failed: then their statuses tell which.
-/// Otherwise, returns none.
+/// Returns all requests if the flag is set, or if `code` says that some have failed; their statuses tell
+/// which. Otherwise returns none.
 ///
 /// # Safety
 /// `flag` points to an integer.
@@ -247,7 +248,7 @@ unsafe fn ask<'a>(
     }
 }
 
-/// Like [`ask`], for calls that leave the requests in place.
+/// Like [`ask`], for calls that do not free or deactivate the requests.
 ///
 /// # Safety
 /// Conditions 1 and 2 of [`asked`].

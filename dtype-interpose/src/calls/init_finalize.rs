@@ -26,7 +26,8 @@ pub(crate) unsafe fn init(next: impl FnOnce() -> c_int) -> c_int {
 }
 
 /// Calls `MPI_Finalize`, and does the work of this library before and after it. Requests and windows are kept
-/// until it returns: callbacks of the program within it may still complete them (MPI 4.1 section 11.2.4).
+/// until `MPI_Finalize` returns: it calls callbacks of the program, which may still complete them (MPI 4.1
+/// section 11.2.4).
 ///
 /// # Safety
 /// Conditions 1 and 2 of [`calls`](super).

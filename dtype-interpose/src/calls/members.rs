@@ -181,7 +181,7 @@ impl Members {
     }
 
     /// Returns `true` if this rank has a block of its own in a call with a root. In an intercommunicator,
-    /// these are the ranks of the group without the root, which pass the rank of the root.
+    /// only the ranks of the group without the root have one. They pass the rank of the root.
     fn has_part(&self, root: c_int) -> bool {
         !self.has_other_group || root >= 0
     }

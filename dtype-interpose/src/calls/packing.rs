@@ -51,7 +51,8 @@ pub(crate) unsafe fn unpack<P: Copy + Into<i64> + TryFrom<i64>>(
     }
 }
 
-/// Stores a position, which is within a size of type `P`.
+/// Stores the new position. It fits into a `P`, since it is at most the size of the buffer, which is a `P`.
+/// Returns `MPI_SUCCESS`.
 ///
 /// # Safety
 /// Promise 2 for `position`.
@@ -73,8 +74,8 @@ unsafe fn at<P: Copy + Into<i64>>(position: *const P) -> i64 {
     unsafe { position.as_ref() }.map_or(-1, |position| (*position).into())
 }
 
-/// Packs `named` at a position, if there is room. Returns the position after the packed bytes, or `None` if
-/// the call is forwarded.
+/// Packs the elements of `named` into `packed` at a position, if the packed bytes fit. Returns the position
+/// after the packed bytes, or `None` if the call is forwarded.
 ///
 /// # Safety
 /// Promises 1 and 2 for the datatype, promise 3 for the buffer, promise 4 for the `size` bytes of `packed`.
@@ -92,7 +93,7 @@ unsafe fn packed_by_plan(
         let found @ Found { engine, count, .. } = unsafe { candidate.packing(call) }?;
         let (bytes, place) = room(engine.size().checked_mul(count)?, packed, size, position)?;
         // SAFETY: promise 3 for the buffer, promise 4 for the `size` bytes of `packed`. `room` has checked
-        // that `bytes` bytes from `place` on are among them.
+        // that `bytes` bytes from `place` on are among the `size` bytes.
         unsafe {
             let target = std::slice::from_raw_parts_mut(packed.cast::<u8>().add(place), bytes);
             found.part(named.buffer.cast(), count).pack(target);
@@ -101,8 +102,8 @@ unsafe fn packed_by_plan(
     })
 }
 
-/// Unpacks `named` from a position on, if there are enough bytes. Returns the position after these, or `None`
-/// if the call is forwarded.
+/// Unpacks the elements of `named` from `packed` at a position, if enough bytes follow. Returns the position
+/// after the unpacked bytes, or `None` if the call is forwarded.
 ///
 /// # Safety
 /// Promises 1 and 2 for the datatype, promise 3 for the `size` bytes of `packed`, promise 4 for the buffer.
@@ -120,7 +121,7 @@ unsafe fn unpacked_by_plan(
         let found @ Found { engine, count, .. } = unsafe { candidate.packing(call) }?;
         let (bytes, place) = room(engine.size().checked_mul(count)?, packed, size, position)?;
         // SAFETY: promise 3 for the `size` bytes of `packed`, promise 4 for the buffer. `room` has checked
-        // that `bytes` bytes from `place` on are among the former.
+        // that `bytes` bytes from `place` on are among the `size` bytes.
         unsafe {
             let source = std::slice::from_raw_parts(packed.cast::<u8>().add(place), bytes);
             found.part(named.buffer.cast(), count).unpack(source);

@@ -11,7 +11,7 @@ use crate::{
     staged::{Argument, Incoming, Outgoing, StagedBlock},
 };
 
-/// Sends a message by a blocking call, in any mode.
+/// Sends a message by a blocking call, in any send mode: standard, buffered, synchronous or ready.
 ///
 /// # Safety
 /// Conditions 1 and 2 of [`calls`](super).
@@ -169,11 +169,12 @@ pub(crate) unsafe fn replace(
     }
 }
 
-/// Starts to send a message and to receive another one (`MPI_Isendrecv`, MPI 4.1 section 3.9).
+/// Starts to send a message and to receive another one (`MPI_Isendrecv`, MPI 4.1 section 3.10).
 ///
-/// Without statuses that tell how many bytes have arrived, a message is packed only as `MPI_PACKED`, and only
-/// if all ranks of the communicator are peers that do the same. MPICH 4.0 also frees the derived datatypes
-/// that it is given. The received side is packed, too: bytes that do not arrive are unpacked unchanged.
+/// If the library's statuses do not tell how many bytes have arrived, messages are packed only as
+/// `MPI_PACKED`, and only if all ranks of the communicator are peers. (MPICH 4.0 frees the derived datatypes
+/// that it gets in this call, but `MPI_PACKED` is predefined.) The receive buffer is then packed, too, before
+/// the call: bytes that do not arrive are unpacked unchanged.
 ///
 /// # Safety
 /// Conditions 1 and 2 of [`calls`](super).

@@ -1,5 +1,6 @@
-//! Open MPI, whose Fortran bindings do not call the C functions. `mpif.h` and `mpi` call functions such as
-//! `mpi_send_`. `mpi_f08` calls functions such as `ompi_send_f`, or `pmpi_test_` if an argument is a logical.
+//! The Fortran bindings of Open MPI, which do not call the C functions. `mpif.h` and `mpi` call functions
+//! such as `mpi_send_`. `mpi_f08` calls functions such as `ompi_send_f`, or `pmpi_test_` if an argument is a
+//! logical.
 //!
 //! If a call is not to be packed, it is forwarded unchanged to the next Fortran function. Otherwise, its
 //! arguments are passed to the C function. Handles, statuses and the constants that are addresses are
@@ -146,8 +147,8 @@ impl FortranArgument for Type {
     }
 
     fn is_ours(&self) -> bool {
-        // SAFETY: promises 1 and 2 for the datatype. An invalid handle has become null, of which nothing is
-        // known.
+        // SAFETY: promises 1 and 2 for the datatype. An invalid handle has become null, which `is_known`
+        // accepts.
         unsafe { is_known(self.0) }
     }
 }
@@ -297,13 +298,13 @@ unsafe fn types(types: *const Integer, count: usize) -> Vec<MPI_Datatype> {
     types.iter().map(|datatype| unsafe { ffi::MPI_Type_f2c(*datatype) }).collect()
 }
 
-/// Makes a blocking call with a datatype for each rank, if one of the datatypes is known. `call` gets each
-/// buffer with its converted datatypes, and the communicator. Nonblocking calls are not intercepted: the
-/// converted lists would have to live until completion.
+/// Makes a blocking call with a datatype for each rank, if messages of one of the datatypes may be packed.
+/// `call` gets each buffer with its converted datatypes, and the communicator. Nonblocking calls are not
+/// intercepted: the converted lists would have to live until completion.
 ///
 /// # Safety
-/// Promises 1 to 4 for the arguments. `blocks` returns the blocks of the call; both lists have an item for
-/// each.
+/// Promises 1 to 4 for the arguments. `blocks` returns the blocks of the call; each list has an item for each
+/// block of its buffer.
 unsafe fn with_lists(
     blocks: unsafe fn(&Asked) -> BlockCounts,
     from: (*mut c_void, *const Integer),

@@ -2,9 +2,9 @@
 //! writes the exported functions from `calls.txt`.
 //!
 //! In MPICH, `mpif.h` and `mpi` call the C functions, and `mpi_f08` does so for calls with buffers: see
-//! `shared`. In Open MPI, no binding calls them: see `converted`. If nothing of a call is known here, it is
-//! forwarded unchanged to the next Fortran function. Otherwise its arguments are passed to the C function, or
-//! to the handler.
+//! `shared`. In Open MPI, no binding calls them: see `converted`. If no datatype of a call may be packed, and
+//! no requests or windows are registered, the call is forwarded unchanged to the next Fortran function.
+//! Otherwise the arguments are passed to the C function, or to the handler.
 
 use std::os::raw::{c_int, c_void};
 
@@ -13,7 +13,7 @@ use crate::{call::Call, requests};
 /// `INTEGER`, which is a C `int` in all libraries that are supported.
 type Integer = c_int;
 
-/// Returns the next function of a name in Fortran.
+/// Returns the next Fortran function of the call's name.
 fn next_of(call: &Call) -> *mut c_void {
     let next = call.next(std::ptr::null_mut());
     assert!(!next.is_null(), "a program in Fortran has the library's functions for it");

@@ -1,5 +1,5 @@
-//! MPICH, whose `mpi_f08` calls the C functions for calls with buffers, and internal functions for all
-//! others. Handles and statuses are those of C.
+//! The `mpi_f08` binding of MPICH, which calls C functions for calls with buffers, and internal functions for
+//! all other calls. Handles and statuses are those of C.
 
 use std::{
     os::raw::{c_int, c_void},
@@ -36,8 +36,9 @@ fn window_of(fortran: FortranWindow) -> MPI_Win {
     fortran
 }
 
-/// Returns the first index of a list in the library's `mpi_f08`: 1 by the standard, 0 in MPICH 4.0. A send to
-/// `MPI_PROC_NULL` finds it out once, so that indices are the same with and without this library.
+/// Returns the first index of a list in the library's `mpi_f08`: 1 by the standard, 0 in MPICH 4.0. The first
+/// call waits for a send to `MPI_PROC_NULL` to see the index, so that indices are the same with and without
+/// this library.
 fn first() -> Integer {
     type Waitany =
         unsafe extern "C" fn(*const Integer, *mut MPI_Request, *mut Integer, *mut MPI_Status, *mut Integer);

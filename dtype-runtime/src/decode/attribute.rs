@@ -15,13 +15,14 @@ static ATTRIBUTE: Attribute<Arc<Decoded>> = Attribute::new();
 
 /// Returns the description that is kept on a datatype, if there is one.
 pub(super) fn get(datatype: MPI_Datatype) -> Result<Option<Arc<Decoded>>, Error> {
-    // SAFETY: MPI is usable, and the datatype borrowed by the caller. Nothing deletes a description but the
-    // end of its datatype.
+    // SAFETY: MPI is usable, and the datatype borrowed by the caller. A description is deleted only with its
+    // datatype.
     let found = told("MPI_Type_get_attr", unsafe { ATTRIBUTE.get(datatype) })?;
     Ok(found.map(Arc::clone))
 }
 
-/// Keeps a description on a datatype that is not predefined. A description of another thread stays.
+/// Stores a description on a datatype that is not predefined. If another thread has stored a description
+/// before, that one stays.
 pub(super) fn set(datatype: MPI_Datatype, decoded: &Arc<Decoded>) -> Result<(), Error> {
     static AT_END: std::sync::Once = std::sync::Once::new();
     // SAFETY: MPI is usable, and the datatype borrowed by the caller.

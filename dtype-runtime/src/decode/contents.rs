@@ -16,7 +16,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Returns the size of the arguments in bytes. An item of a list of integers has 4 bytes.
+    /// Returns the size of the arguments in bytes. A C `int` takes 4 bytes, any other number 8.
     pub fn size(&self) -> usize {
         size_of_val(&*self.nodes) + size_of_val(&*self.integers) + size_of_val(&*self.addresses)
     }

@@ -60,8 +60,8 @@ impl Decoded {
         self.datatype_by(&COSTS)
     }
 
-    /// Returns the datatype of least cost in another cost model. Such a model may hold the costs on the MPI
-    /// library in use, from a cost file of `cargo xtask bench guidelines`. (The feature `serde` of
+    /// Returns the datatype of least cost in another cost model. Such a model may hold costs measured on the
+    /// MPI library in use, from a cost file of `cargo xtask bench guidelines`. (The feature `serde` of
     /// `dtype-core` reads such files.)
     ///
     /// ```no_run

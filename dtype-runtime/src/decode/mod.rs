@@ -44,8 +44,8 @@ pub use decoded::Decoded;
 
 impl Decoded {
     /// Decodes a datatype like [`decode`], but does not cache the result on the datatype. This is for callers
-    /// with a cache of their own, and for libraries that call an attribute's callbacks at a bad time. MPICH
-    /// does so if a datatype is freed while a message is under way.
+    /// with a cache of their own, and for MPI libraries that delete attributes in the midst of communication.
+    /// MPICH does so if a datatype is freed before its last message is complete.
     ///
     /// # Errors
     /// The errors of [`decode`].
@@ -127,8 +127,8 @@ pub fn decode<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Arc<Decod
 }
 
 /// Returns the constructors of a datatype as text, the outermost first, with the base types in them. The text
-/// has five levels, and the first six parts of a struct. It helps people to find the code that built the
-/// datatype; [`decode`] returns the meaning.
+/// has the parts of the outer five levels, and the first six parts of a struct. The text helps people to find
+/// the code that built the datatype; [`decode`] returns the meaning.
 ///
 /// ```no_run
 /// use dtype_runtime::decode::constructors;
@@ -166,7 +166,7 @@ pub fn constructors<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<Str
 /// ```
 ///
 /// # Errors
-/// The errors of both.
+/// The errors of [`decode`] and of [`Decoded::datatype`].
 pub fn normalize<D: UncommittedDatatype + ?Sized>(datatype: &D) -> Result<LayoutDatatype, Error> {
     decode(datatype)?.datatype()
 }

@@ -66,8 +66,8 @@ pub(super) fn tree_of(datatype: MPI_Datatype, level: usize) -> Result<(TypeTree,
     let (combiner, numbers) = envelope(datatype)?;
     if let Some(kind) = combiner.constructor() {
         let mut arguments = Arguments::of(datatype, numbers, level + 1)?;
-        // MPI is asked for the bounds of a resized datatype, too: they become the bounds of the result, or
-        // affect the strides in the datatype around it.
+        // The bounds of a resized datatype are not read here: the caller asks MPI for them. They become the
+        // bounds of the result, or affect the strides in the enclosing datatype.
         return Ok((kind.read(&mut arguments)?.tree()?, false));
     }
     let tree = match combiner.0 {
@@ -154,7 +154,7 @@ fn named(datatype: MPI_Datatype) -> Result<TypeTree, Error> {
     if size == base.size() as i64 && bounds(datatype)? == Bounds::of_extent(base.extent() as i64) {
         return Ok(TypeTree::Leaf(base));
     }
-    // An option of the Fortran compiler can make the numbers of a library larger.
+    // An option of the Fortran compiler can make the Fortran types of an MPI library larger.
     number(datatype, base.plain())
 }
 
@@ -180,7 +180,7 @@ fn refused(datatype: MPI_Datatype, reason: &'static str) -> Error {
     /// The size of the name's buffer. `MPI_MAX_OBJECT_NAME` is 64 to 128.
     const ROOM: usize = 1024;
     let (mut name, mut length) = (vec![0u8; ROOM], 0);
-    // SAFETY: MPI is usable, the datatype live, and there is more room than any library needs.
+    // SAFETY: MPI is usable, the datatype live, and the buffer is longer than the names of any library.
     let code =
         unsafe { ffi::MPI_Type_get_name(datatype, name.as_mut_ptr().cast::<c_char>(), &raw mut length) };
     name.truncate(if code == 0 { usize::try_from(length).unwrap_or(0) } else { 0 });
@@ -221,8 +221,8 @@ impl Arguments {
         let mut counts = vec![0i64; length(2)];
         // SAFETY: reading a constant that MPI_Init has set up.
         let mut datatypes = vec![unsafe { ffi::RSMPI_DATATYPE_NULL }; length(3)];
-        // SAFETY: MPI is usable, the datatype live and not predefined, and there is room for the numbers of
-        // arguments in its envelope.
+        // SAFETY: MPI is usable, the datatype live and not predefined, and the lists are as long as its
+        // envelope says.
         let code = unsafe {
             shim::dtype_shim_contents(
                 datatype,
@@ -244,7 +244,7 @@ impl Arguments {
         })
     }
 
-    /// Returns the next argument that is a C `int` in every constructor.
+    /// Returns the next argument of C type `int`, or 0 if there is none.
     fn int(&mut self) -> c_int {
         self.integers.next().unwrap_or(0)
     }

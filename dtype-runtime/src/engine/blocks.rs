@@ -14,11 +14,11 @@ pub struct Block {
     pub size: usize,
 }
 
-/// A visitor of the contiguous blocks of a layout, for operations that are built like packing (MPITypes's
-/// leaf functions).
+/// A visitor of the contiguous blocks of a layout, for operations that take the blocks in the same order as
+/// packing (like MPITypes's leaf functions).
 ///
-/// Blocks arrive in the order of the packed bytes. If blocks are regular, one call passes many of them. Every
-/// method but the first has a default body, which calls the first one for each block.
+/// Blocks arrive in the order of the packed bytes. If blocks are regular, one call passes many of them. All
+/// methods except `contiguous` have default bodies, which call `contiguous` for each block.
 /// [`Data::visit`](crate::pack::Data::visit) calls the methods.
 ///
 /// ```

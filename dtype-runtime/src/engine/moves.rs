@@ -1,11 +1,12 @@
-//! Moves: lists of blocks, sorted by size. A loop over a list makes no decision per block.
+//! Moves: lists of blocks, each list with blocks of one size. So a loop over a list needs no branch for the
+//! size of a block.
 
 use super::{
     kernels::{Any, Exact, Lines, Width, with_width},
     sides::{CHUNK, Direction, Sides, Span},
 };
 
-/// The blocks of a node: lists for the short ones, by size, and the longer ones.
+/// The blocks of a node: the short blocks in lists, each of one size, and the longer blocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Moves {
     lists: Box<[Listed]>,
@@ -184,7 +185,7 @@ unsafe fn moves<D: Direction, W: Width>(Listed { size, places }: &Listed, turns:
                 let one = |(at_a, at_b): &(i32, i32)| {
                     copy(a.wrapping_offset(*at_a as isize), b.wrapping_offset(*at_b as isize));
                 };
-                // Four at a time: their addresses do not depend on one another.
+                // Copies four blocks at a time, because their addresses do not depend on one another.
                 for four in fours {
                     four.iter().for_each(one);
                 }

@@ -22,14 +22,15 @@ pub(crate) struct Node {
     pub strategy: Strategy,
 }
 
-/// The strategy of a node. The module `strategy` decides it when a plan is first used.
+/// The chosen way to copy the blocks of a node. The module `strategy` chooses it before the node is first
+/// run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Strategy {
     /// Another part with the same blocks, which is run instead of the node.
     pub instead: Option<Box<Placed>>,
     /// The size in bytes of the cache lines that the blocks touch on side `a`; 0 if it was not estimated.
     pub lines: usize,
-    /// The largest number of blocks that may be listed.
+    /// The largest number of blocks for which `moves` and `passes` may be built.
     pub most: usize,
     /// `true` if passes are faster than the node's own loops.
     pub in_passes: bool,
@@ -43,7 +44,7 @@ pub(crate) struct Strategy {
 
 impl Strategy {
     /// Returns the moves if they are the fastest way for this number of iterations. Iterations that are
-    /// listed on both sides cannot be run in passes, so any moves are used for them.
+    /// listed on both sides cannot be run in passes, so they always use the moves, if there are any.
     #[inline(always)]
     pub fn moves(&self, turns: usize, both_listed: bool) -> Option<&Moves> {
         self.moves.as_ref().filter(|_| turns <= self.turns_of_moves || both_listed)
@@ -80,7 +81,8 @@ pub(crate) enum Places {
     At(Arc<[isize]>),
 }
 
-/// The children at one place: the offsets of the first child on both sides, and the number of children.
+/// A group of children at equal distances: the offsets of the first child on both sides, and the number of
+/// children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bucket {
     pub a: isize,
@@ -154,7 +156,7 @@ impl Placed {
         }
         if matches!(node.kind, Kind::Block) && b == node.size as isize {
             let size = node.size;
-            // Merges adjacent blocks only if far fewer remain: a block of a list of different sizes takes
+            // Merges adjacent blocks only if far fewer blocks remain, because blocks of different sizes take
             // longer to copy.
             let joined = a.windows(2).filter(|pair| pair[1].wrapping_sub(pair[0]) == b).count();
             if joined > 0 && (4 * joined >= 3 * a.len() || 2 * joined == a.len()) {
@@ -243,7 +245,7 @@ impl Placed {
     }
 }
 
-/// Returns the parts, with each row of neighbouring blocks as one node: the fields of a struct.
+/// Returns the parts, with each row of consecutive blocks (such as the fields of a struct) as one node.
 fn with_fields(all: Vec<Placed>) -> Vec<Placed> {
     let (mut parts, mut blocks) = (Vec::with_capacity(all.len()), Vec::with_capacity(all.len()));
     for part in all {
@@ -331,7 +333,7 @@ impl Node {
         }
     }
 
-    /// Returns the number of contiguous blocks, counted in each iteration; `usize::MAX` if it overflows.
+    /// Returns the number of contiguous blocks in all iterations together; `usize::MAX` if it overflows.
     pub fn block_count(&self) -> usize {
         match &self.kind {
             Kind::Block => usize::from(self.size > 0),
@@ -382,8 +384,9 @@ impl Node {
 /// A half-open range of byte positions.
 pub(crate) type Bytes = std::ops::Range<usize>;
 
-/// Returns the items that have some of these bytes, each with the range of its own bytes. The items follow
-/// one another. `extent` returns the position and the size of an item.
+/// Returns the items that overlap `bytes`, each with the range of the overlap, counted from the first byte of
+/// the item. The items follow one another without gaps. `extent` returns the position and the size of an
+/// item.
 pub(crate) fn overlapping<T>(
     items: &[T],
     extent: impl Fn(&T) -> (usize, usize) + Copy,
@@ -409,7 +412,8 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// Splits a range of bytes of a loop whose iterations have `size` bytes each.
+    /// Splits a range of bytes of a loop whose iterations have `size` bytes each. A range within one
+    /// iteration becomes the head.
     pub fn of(size: usize, bytes: &Bytes) -> Self {
         let (first, last) = (bytes.start / size, bytes.end / size);
         let (from, to) = (bytes.start % size, bytes.end % size);

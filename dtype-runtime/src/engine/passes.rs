@@ -15,7 +15,7 @@ pub(crate) struct Passes {
 }
 
 impl Passes {
-    /// The largest number of blocks.
+    /// The largest number of blocks of a node with passes.
     pub const MOST: usize = 32;
 
     pub fn of(blocks: &[Span]) -> Option<Self> {

@@ -52,7 +52,7 @@ pub(crate) struct Compiled {
     pub bounds: Option<(isize, isize)>,
     /// One copy, with its strategy.
     one: OnceLock<Placed>,
-    /// Several copies as one part, with its strategy, and their number: the first number that was requested.
+    /// The number of copies at the first request, and these copies as one part, with its strategy.
     copies: OnceLock<(usize, Placed)>,
     /// The spacing, computed at the first request.
     #[cfg(feature = "mpi")]
@@ -86,8 +86,8 @@ fn prepared(mut part: Placed) -> Placed {
 }
 
 impl Plan {
-    /// Compiles a tree. The extent of the plan, the distance between copies, is the one that MPI gives the
-    /// tree.
+    /// Compiles a tree. The extent of the plan (the distance between copies) is the extent of the tree's MPI
+    /// datatype.
     ///
     /// # Errors
     /// [`Error::Tree`] if the tree is invalid, or if its size or one of its bounds overflows.
@@ -153,8 +153,8 @@ impl Plan {
         self.0.part.node.block_count()
     }
 
-    /// Returns a hash of the base types of these packed bytes, of as many copies as the range needs. Equal
-    /// sequences of base types have equal hashes.
+    /// Returns a hash of the base types of a range of packed bytes. The range may span any number of copies.
+    /// Equal sequences of base types have equal hashes.
     #[cfg(feature = "mpi")]
     pub(crate) fn fingerprint(&self, bytes: Range<usize>) -> u64 {
         self.0.signature.fingerprint(bytes)
@@ -235,8 +235,8 @@ impl Plan {
         (one_after_the_other && block.size > 0).then_some(block.a)
     }
 
-    /// Returns the spacing of the contiguous blocks, as estimated from the first ones; `None` if values have
-    /// different base types.
+    /// Returns the spacing of the contiguous blocks, as estimated from the first ones; `None` if there are no
+    /// blocks, or if values have different base types.
     #[cfg(feature = "mpi")]
     pub(crate) fn spacing(&self) -> Option<Spacing> {
         /// The largest number of packed bytes of one copy in which blocks are counted.
@@ -295,8 +295,8 @@ impl Layer {
     #[must_use]
     pub fn repeated(self, count: usize, stride: isize) -> Self {
         let size = self.signature.size as isize;
-        // Computed only if there are bytes: without bytes, any count and stride are allowed, and this may
-        // overflow.
+        // Computed only if there are bytes: without bytes, any count and stride are allowed, and their
+        // product may overflow.
         let places = || [0, (count as isize - 1) * stride];
         let bounds = self.bounds.filter(|_| count > 0).and_then(|bounds| moved(bounds, places()));
         Self {
@@ -318,8 +318,8 @@ impl Layer {
         }
     }
 
-    /// Returns several copies at each displacement, `stride` bytes apart. `places` has a displacement and a
-    /// number of copies each.
+    /// Returns several copies at each displacement, `stride` bytes apart. `places` yields pairs of a
+    /// displacement and a number of copies.
     fn bucketed(self, stride: isize, places: impl Iterator<Item = (isize, usize)>) -> Self {
         let (size, mut all, mut ends) = (self.signature.size, 0usize, None);
         let buckets = places.map(|(a, count)| {
@@ -377,7 +377,7 @@ impl Layer {
     }
 }
 
-/// Returns the bounds of copies at these displacements; `None` if there are none.
+/// Returns the bounds of copies at these displacements; `None` if there are no displacements.
 fn moved((first, end): (isize, isize), places: impl IntoIterator<Item = isize>) -> Option<(isize, isize)> {
     let mut places = places.into_iter();
     let at = places.next()?;

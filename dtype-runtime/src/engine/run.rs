@@ -98,8 +98,8 @@ impl<'p> Repeat<'p> {
         }
     }
 
-    /// Calls `visit` with chunks of the iterations and the addresses of each chunk. One iteration copies
-    /// `size` bytes.
+    /// Calls `visit` with chunks of the iterations and the addresses of each chunk. One iteration counts as
+    /// `size` bytes of a chunk.
     #[inline(always)]
     fn for_each_chunk(self, size: usize, sides: Sides, mut visit: impl FnMut(Self, Sides)) {
         let most = (CHUNK / size.max(1)).clamp(1, TURNS);
@@ -210,7 +210,8 @@ unsafe fn run_nest<D: Direction>(child: &Node, own: Repeat<'_>, turns: Repeat<'_
         // SAFETY: 1 to 3 hold for each iteration.
         return turns.turns(sides).for_each(|sides| unsafe { run_blocks::<D>(child.size, own, sides) });
     }
-    // The order of the two loops is free: the longer loop goes inside, within the limits of a chunk.
+    // The two loops may be nested either way: the longer one becomes the inner loop, within the limits of a
+    // chunk.
     if own.count >= turns.count.min(TURNS) || own.count * child.size >= CHUNK {
         // SAFETY: 1 to 3 hold for each iteration.
         return turns.turns(sides).for_each(|sides| unsafe { run_all::<D>(child, own, sides) });

@@ -64,7 +64,7 @@ impl Sides {
     }
 }
 
-/// Bytes that are contiguous on both sides.
+/// A block that is contiguous on both sides: its offset on each side, and its size, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub a: isize,
@@ -97,7 +97,7 @@ impl Span {
         })
     }
 
-    /// Returns an upper bound of the number of moves that the block takes.
+    /// Returns an upper bound of the number of load and store pairs that copy the block.
     pub fn parts(&self) -> usize {
         if self.size <= 32 { self.pieces().count() } else { self.size.div_ceil(16) }
     }

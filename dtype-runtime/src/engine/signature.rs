@@ -57,7 +57,7 @@ fn plain(base: BaseType) -> BaseType {
     base.plain().unwrap_or(base)
 }
 
-/// Returns the size in bytes of a unit in `external32`, or of this machine if that is unknown.
+/// Returns the size in bytes of a unit in `external32`, or its size on this machine if the former is unknown.
 pub(crate) fn external_unit(base: BaseType) -> usize {
     base.external_size().map_or(unit(base), |size| unit(base) * size as usize / base.size() as usize)
 }
@@ -68,7 +68,8 @@ impl Signature {
         Self { size: base.size() as usize * count, external, kind: Kind::Run(base) }
     }
 
-    /// Returns the size in bytes, in `external32` if `external` is `true` and that size is known.
+    /// Returns the size in bytes: in `external32` if `external` is `true` and this size is known, else on
+    /// this machine.
     pub fn size_in(&self, external: bool) -> usize {
         self.external.filter(|_| external).unwrap_or(self.size)
     }
@@ -213,8 +214,8 @@ impl Signature {
     }
 }
 
-/// Returns the parts of a sequence that have some of these bytes, each with its position and the range of its
-/// own bytes. The sequence has `size` bytes, and is repeated endlessly.
+/// Returns the parts of a sequence that overlap `bytes`, each with its position and the range of the overlap,
+/// counted from the first byte of the part. The sequence has `size` bytes, and is repeated endlessly.
 fn in_turn(
     parts: &[(usize, Signature)],
     size: usize,
@@ -229,10 +230,10 @@ fn in_turn(
 }
 
 /// Returns the first difference among the next `bytes` bytes of two signatures, and the base types there.
-/// Both signatures are repeated endlessly, and each is read from a byte on.
+/// Both signatures are repeated endlessly. The first bytes to compare are `from` and `other_from`.
 ///
-/// No list is made. Of two periodic signatures, only as many bytes are compared as prove that they always
-/// agree. The signature with the longer period is taken apart first.
+/// The signatures are not expanded into lists. Of two periodic signatures, only as many bytes are compared as
+/// prove that they always agree. The signature with the longer period is taken apart first.
 fn difference(
     (one, from): (&Signature, usize),
     (other, other_from): (&Signature, usize),

@@ -1,11 +1,11 @@
-//! Strategies: decide how a node is run, once, when a plan is first used.
+//! Strategies: decide how a node is run, once, before the first run.
 //!
 //! A node of small blocks can be copied in three ways:
 //! - by its own loops, each with a kernel;
 //! - in *passes*: block by block, each in all iterations of the loop around the node, so that these
 //!   iterations share the cost of a kernel call;
-//! - as *moves*: iteration by iteration, from a list of all blocks. No block takes a call, but its offsets
-//!   are read from memory.
+//! - as *moves*: iteration by iteration, from a list of all blocks. No short block needs a call, but the
+//!   offsets of each block are read from memory.
 //!
 //! The fastest way depends on the blocks and on the number of iterations. It is estimated here.
 
@@ -54,7 +54,8 @@ fn lines(blocks: &[Span]) -> usize {
     let (mut lines, mut last) = (0usize, None);
     let line = |at: isize| at.div_euclid(LINE as isize);
     for block in blocks {
-        // Offsets may be beyond all memory, and may have wrapped around. Then the result is arbitrary.
+        // The offsets of a layout may have wrapped around. Then the result is arbitrary, but only the speed
+        // depends on it.
         let (first, end) = (line(block.a), line(block.a.wrapping_add(block.size as isize - 1)));
         lines = lines.saturating_add(end.abs_diff(first) + usize::from(last != Some(first)));
         last = Some(end);
@@ -92,7 +93,8 @@ impl Times {
         Self { chunk: Self::CALL, turn }
     }
 
-    /// Returns the times of one block among others. The writes of such a block are not in order.
+    /// Returns the times of one of several blocks, each of which is copied in all iterations before the next
+    /// block. Its writes leave gaps for the other blocks.
     fn of_pass(block: &Span) -> Self {
         Self::of_block(block.size).and(Self { chunk: 0.0, turn: 3.0 + block.size as Time / 8.0 })
     }
@@ -105,7 +107,7 @@ impl Times {
         }
         let short = |block: &&Span| block.size <= Group::LONGEST;
         let pieces = blocks.iter().filter(short).map(|block| block.pieces().count()).sum::<usize>();
-        // The more cache lines an iteration spans, the more of them each group visits.
+        // The more cache lines an iteration spans, the more cache lines each group visits.
         let more_lines = (lines / LINE).saturating_sub(2) as Time;
         let group = Self { chunk: 50.0, turn: 10.0 + 3.0 * more_lines };
         let groups = (0..pieces.div_ceil(4)).map(|_| group);
@@ -130,7 +132,7 @@ impl Times {
         times
     }
 
-    /// Returns the time that moves take in addition for blocks that are copied as two overlapping numbers.
+    /// Returns the additional time that moves take for blocks that are copied as two numbers.
     fn of_overlaps(blocks: &[Span]) -> Time {
         let is_two = |block: &&Span| block.size < 16 && !block.size.is_power_of_two();
         2.5 * blocks.iter().filter(is_two).count() as Time
@@ -173,7 +175,7 @@ impl Node {
             self.strategy.instead = Some(Box::new(instead));
             return times;
         }
-        // An array of structs that is in no other loop.
+        // The time in passes of an array of structs that is in no other loop.
         let mut by_itself = None;
         let (mut times, most) = match &mut self.kind {
             Kind::Block => return Times::of_block(self.size),
@@ -258,8 +260,8 @@ impl Node {
     }
 
     /// Returns this loop over blocks with the last block of an iteration merged with the first block of the
-    /// next. Returns `None` if the node has another form, if the two blocks are not adjacent, or if nothing
-    /// is gained.
+    /// next. Returns `None` if the node has another form, if the two blocks are not adjacent, or if the
+    /// merged loop does not need fewer loads and stores.
     fn rotated(&self) -> Option<Placed> {
         let Kind::Repeat { count: count @ 4.., a: Places::Every(a), b: Places::Every(b), child } = &self.kind
         else {

@@ -48,7 +48,7 @@ impl Transpack {
         Ok(Self { from: (from.clone(), copies), to: (to.clone(), to_copies), part })
     }
 
-    /// Returns `true` if this was made for these plans and counts.
+    /// Returns `true` if the copy was prepared for these plans and counts.
     pub(crate) fn is_for(&self, from: (&Plan, usize), to: (&Plan, usize)) -> bool {
         let same = |made: &(Plan, usize), (plan, count): (&Plan, usize)| made.0.is(plan) && made.1 == count;
         same(&self.from, from) && same(&self.to, to)
@@ -66,8 +66,8 @@ impl Transpack {
     }
 }
 
-/// Returns the copy from one part to another with as many bytes. Side `b` of both parts is packed; side `b`
-/// of the result is the memory of `to`.
+/// Returns the copy from one part to another of the same size. Side `b` of both parts is packed; side `b` of
+/// the result is the memory of `to`.
 fn joined(from: &Placed, to: &Placed) -> Placed {
     join(&from.node, &to.node).moved(from.a, to.a)
 }
@@ -148,8 +148,8 @@ fn join_part(part: &Node, to: &Node, start: usize) -> Placed {
     if start % to_size == 0 && part.size % to_size == 0 {
         return join_bytes(0..part.size);
     }
-    // The iterations of one loop begin within those of the other. After each `common` bytes, both loops are
-    // again at the same byte of an iteration.
+    // The iterations of one loop begin within iterations of the other. After each `common` bytes, both loops
+    // are again at the same byte of an iteration.
     let common = (size / gcd(size, to_size)).saturating_mul(to_size);
     let again = part.size / common;
     if let (Places::Every(a), Places::Every(b), 2..) = (a, b, again) {
@@ -236,8 +236,8 @@ fn slice_turns(child: &Node, places: &Places, bytes: &Bytes) -> Placed {
     in_a_row(head.map(some).into_iter().chain([middle]).chain(tail.map(some)))
 }
 
-/// Returns parts as one, moved so that they follow one another on side `b`. Each given part begins at 0
-/// there.
+/// Returns the parts as one part, in which they follow one another on side `b`. Each given part begins at
+/// offset 0 of side `b`.
 fn in_a_row(parts: impl Iterator<Item = Placed>) -> Placed {
     let mut size = 0;
     let placed = parts.map(|part| {

@@ -79,8 +79,8 @@ unsafe impl<L: Layout> PointerMut for ViewMut<'_, L> {
 // SAFETY: 1 and 2 hold by the three implementations above; 3, since mutable views cover no byte twice.
 unsafe impl<L: Layout> BufferMut for ViewMut<'_, L> {}
 
-/// A condition that no type meets, named for error messages. If a program receives into a view made with
-/// `of`, the compiler prints the line that requires it.
+/// A bound that no type satisfies. Its name explains an error: if a program receives into a view made with
+/// `of`, the compiler prints the line that requires this bound.
 pub trait MadeWithOfMut {}
 
 // SAFETY: no view implements `MadeWithOfMut`.

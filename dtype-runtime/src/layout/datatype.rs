@@ -13,8 +13,8 @@ use crate::{Error, mpi::Handle};
 
 /// The committed MPI datatype of a layout or a view, as an rsmpi datatype.
 ///
-/// The MPI datatype of a layout that is known only at run time lives as long as a value refers to it. It is
-/// freed when the last such value is dropped.
+/// The MPI datatype of a layout that is known only at run time lives as long as a layout, a `LayoutDatatype`
+/// or the cache refers to it. It is then freed when the next datatype is built, or by `MPI_Finalize`.
 pub struct LayoutDatatype(Entry, Handle);
 
 impl Entry {

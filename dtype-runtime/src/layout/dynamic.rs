@@ -26,8 +26,8 @@ use crate::{
     types::{MpiDatatype, cache::note_hit, entry::LayoutOrigin},
 };
 
-/// A layout that is computed at run time, of elements `T` in an array of `D` dimensions. Clones share the
-/// results.
+/// A layout that is computed at run time, of elements `T` in an array of `D` dimensions. Clones share its
+/// tree, plan and MPI datatype.
 ///
 /// ```
 /// use dtype_runtime::{Error, layout, layout::LayoutOrigin};
@@ -56,8 +56,8 @@ struct Dynamic {
     packed_size: usize,
     is_restricted: bool,
     has_blocks: bool,
-    // Not part of the entry. Layouts of different types may share an entry, but a type that MPI carries as
-    // bytes is packed field by field.
+    // Not part of the entry. Layouts of different element types may share an entry, but not a plan: a type
+    // that MPI carries as bytes is packed field by field.
     plan: OnceLock<Plan>,
     entry: OnceLock<Entry>,
     disjoint: OnceLock<bool>,
@@ -82,13 +82,13 @@ static OF_LISTS: Mutex<Vec<Arc<Dynamic>>> = Mutex::new(Vec::new());
 /// The largest number of layouts in [`OF_LISTS`].
 const MOST_OF_LISTS: usize = 64;
 
-/// The largest number of indices in all their lists.
+/// The largest number of indices in all lists of the layouts in [`OF_LISTS`].
 const MOST_INDICES: usize = 1 << 22;
 
 impl Dynamic {
-    /// Returns the equal layout in the cache, with all its results. If there is none, caches and returns this
-    /// layout. A layout with fewer than [`List::FROM`] or more than [`MOST_INDICES`] listed indices is not
-    /// cached.
+    /// Returns an equal layout from the cache, with all its results. If there is none, caches and returns
+    /// this layout. A layout with fewer than [`List::FROM`] or more than [`MOST_INDICES`] listed indices is
+    /// not cached.
     fn remembered(self) -> Arc<Self> {
         if !(List::FROM..=MOST_INDICES).contains(&self.indices()) {
             return Arc::new(self);

@@ -116,7 +116,7 @@ unsafe impl<S: Selection> Layout for StaticLayout<S> {
     }
 }
 
-/// Returns the entry of a selection in an array without gaps. Its bounds do not matter.
+/// Returns the entry of a selection in an array without gaps. Its datatype may have any bounds.
 pub const fn entry_of_selection<S: Selection>(expansion: Option<Expansion>) -> LazyDatatype {
     let solved = if expansion.is_some() { unsolved } else { solved::<S> };
     let describe = || S::REGION.tree(&S::REGION.contiguous());

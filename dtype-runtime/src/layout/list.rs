@@ -35,7 +35,7 @@ impl List {
     /// Returns the list of these indices.
     ///
     /// # Errors
-    /// The position of the first index that is not less than `length`.
+    /// The position of the first index that is negative or not less than `length`.
     pub fn of<I: Integer>(given: &[I], length: usize) -> Result<Arc<Self>, usize> {
         if given.len() < Self::FROM {
             return Self::new(given, length).map(Arc::new);

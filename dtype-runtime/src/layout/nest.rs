@@ -46,7 +46,7 @@ pub struct Nest<'a> {
 }
 
 impl<'a> Nest<'a> {
-    /// Adds an innermost loop. If both can be one loop, it is joined to the loop around it.
+    /// Adds an innermost loop. If it continues the loop around it, both become one loop.
     #[inline(always)]
     pub(super) const fn push(&mut self, inner: Loop<'a>) {
         if inner.count == 1 {

@@ -10,7 +10,7 @@ use super::{
 impl Region<'_> {
     /// Returns `true` if no byte is selected twice. The region must not have lists.
     ///
-    /// Pieces may be sorted by their first index in some dimension. Each piece is then compared only with the
+    /// If the pieces are sorted by their first index in some dimension, each piece is compared only with the
     /// later pieces that begin before its end in that dimension. So rows, triangles and tiles need few
     /// comparisons, also in constant evaluation.
     pub const fn is_disjoint(&self) -> bool {
@@ -39,8 +39,8 @@ impl Region<'_> {
         true
     }
 
-    /// Returns the dimension in which the pieces are sorted by their first index. If there are several, it is
-    /// the one in which the fewest pieces overlap the next piece.
+    /// Returns the dimension in which the pieces are sorted by their first index, or `None` if there is none.
+    /// If there are several, it is the one in which the fewest pieces overlap the next piece.
     const fn sorted_dimension(&self) -> Option<usize> {
         let (mut best, mut fewest, mut k) = (None, usize::MAX, 0);
         while k < self.shape.len() {

@@ -63,7 +63,7 @@ macro_rules! own_methods {
             Layout::cost(self)
         }
 
-        /// Returns the status of that cost: proven to be the least, or an upper bound.
+        /// Returns the status of the cost: proven to be the least, or an upper bound.
         pub fn optimality(&self) -> Optimality {
             Layout::optimality(self)
         }

@@ -39,7 +39,8 @@ impl<T: MpiDatatype> Path<T> {
     }
 
     /// Returns the path to a field, or to the first entry of an array in the field. The argument of type
-    /// [`Runtime`] proves that the caller has used the functions of that type, and not others of their names.
+    /// [`Runtime`] proves that the caller has used the functions of that type, and not other functions of the
+    /// same names.
     ///
     /// # Safety
     /// `field` points into the value that `element` points to.
@@ -64,7 +65,7 @@ impl Path<Memory> {
         Self::at::<F>(displacement as usize)
     }
 
-    /// Returns the end of these values: one past their last byte.
+    /// Returns the end of the values of these paths: one past their last byte, from the start of the source.
     pub const fn end(paths: &[Self]) -> usize {
         let (mut end, mut i) = (0, 0);
         while i < paths.len() {
@@ -97,7 +98,8 @@ impl<T> Path<T> {
         self.arrays[k].0
     }
 
-    /// Returns the part of these entries of the arrays. The entries of each array are at equal distances.
+    /// Returns the part that selects these entries of each array on the path. They must be at equal
+    /// distances.
     const fn part(&self, entries: &[Axis]) -> Part {
         let mut part = Part::first(self.offset, self.leaf);
         let mut k = 0;

@@ -1,4 +1,4 @@
-//! Regions: the selection of a layout as numbers, in order.
+//! Regions: the selection of a layout as numbers, in packing order.
 //!
 //! A region is a list of *pieces*. A piece selects indices in every dimension, and the whole or a part of
 //! each element at these indices. A region does not know the addresses of elements in a source. They follow
@@ -34,8 +34,8 @@ pub type Strides = [isize; MOST_DIMENSIONS];
 pub struct Region<'a> {
     /// The lengths of the array's dimensions, in elements.
     pub shape: &'a [usize],
-    /// The order of the elements in memory, unless the source has strides of its own, and of the packed
-    /// values of a piece.
+    /// The order in which the values of a piece are packed. Also the order of the elements in memory, unless
+    /// the source has strides of its own.
     pub order: ArrayOrder,
     /// The size of an element, in bytes.
     pub element: usize,
@@ -269,7 +269,8 @@ impl<'a> Region<'a> {
         Some(nest)
     }
 
-    /// Returns the loop nest of the only piece that is not empty, in an array without gaps.
+    /// Returns the loop nest of the only piece that is not empty, in an array without gaps. Returns `None` if
+    /// there is no such piece, or more than one.
     const fn only_nest(&self) -> Option<Nest<'a>> {
         let (strides, mut only, mut piece) = (self.contiguous(), None, 0);
         while piece < self.pieces() {
@@ -361,8 +362,8 @@ impl<'a> Region<'a> {
         Solved::of(&all, &COSTS)
     }
 
-    /// Checks that packed bytes hold valid values. They are bytes of several packed regions, one after
-    /// another, from position `start` on.
+    /// Checks that packed bytes hold valid values. `packed` is a part of the packed bytes of several copies
+    /// of the region, and begins at byte `start` of them.
     pub(crate) fn check(&self, packed: &[u8], start: usize) -> Result<(), Error> {
         let (size, strides) = (self.packed_size(), self.contiguous());
         if size == 0 {

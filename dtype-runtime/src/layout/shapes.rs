@@ -13,9 +13,10 @@ use crate::{Error, types::MpiDatatype};
 /// A box of an array, with the arguments of `MPI_Type_create_subarray` (MPI 4.1 section 5.1.3).
 ///
 /// As with every layout, its datatype begins at the first selected value, to which its views point, and ends
-/// with the last one. MPI's own datatype has the bounds of the array, and its displacement 0 is the array's
-/// first element. [`array_datatype`](crate::Layout::array_datatype) returns that datatype, for files and
-/// windows. [`offset`](crate::Layout::offset) is the distance between the two starts.
+/// with the last one. The datatype of `MPI_Type_create_subarray` has the bounds of the array, and its
+/// displacement 0 is the array's first element. [`array_datatype`](crate::Layout::array_datatype) returns
+/// this datatype, for files and windows. [`offset`](crate::Layout::offset) returns the number of bytes from
+/// the array's first element to the first selected value.
 ///
 /// ```
 /// use dtype_runtime::layout::{ArrayOrder, Subarray};
@@ -56,9 +57,10 @@ impl<const D: usize> Subarray<D> {
 /// `MPI_Type_create_darray` (MPI 4.1 section 5.1.4).
 ///
 /// As with every layout, its datatype begins at the first selected value, to which its views point, and ends
-/// with the last one. MPI's own datatype has the bounds of the array, and its displacement 0 is the array's
-/// first element. [`array_datatype`](crate::Layout::array_datatype) returns that datatype, for files and
-/// windows. [`offset`](crate::Layout::offset) is the distance between the two starts.
+/// with the last one. The datatype of `MPI_Type_create_darray` has the bounds of the array, and its
+/// displacement 0 is the array's first element. [`array_datatype`](crate::Layout::array_datatype) returns
+/// this datatype, for files and windows. [`offset`](crate::Layout::offset) returns the number of bytes from
+/// the array's first element to the first selected value.
 ///
 /// ```
 /// use dtype_runtime::layout::{ArrayOrder, Darray, Distribution};
@@ -162,8 +164,8 @@ pub struct Halo<const D: usize> {
 /// The exchange with one neighbour.
 #[derive(Clone, Debug)]
 pub struct HaloExchange<T, const D: usize> {
-    /// The direction of the neighbour: -1, 0 or 1 in each dimension. If one number is not 0, the neighbour is
-    /// across a face; if two are not, across an edge (in two dimensions, a corner); if three are not, across
+    /// The direction of the neighbour: -1, 0 or 1 in each dimension. With one number other than 0, the
+    /// neighbour is across a face; with two, across an edge (in two dimensions, a corner); with three, across
     /// a corner.
     pub direction: [i32; D],
     /// The cells of this process next to that neighbour. They become the neighbour's ghost cells.
@@ -175,8 +177,8 @@ pub struct HaloExchange<T, const D: usize> {
 
 impl<const D: usize> Halo<D> {
     /// Returns the exchanges with all 3ᴰ − 1 neighbours, across faces, edges and corners, in lexicographic
-    /// order of their directions. Exchanges `i` and `len - 1 - i` have opposite directions: cells sent in the
-    /// one are received in the other.
+    /// order of their directions. Exchanges `i` and `len - 1 - i` have opposite directions: cells that a
+    /// process sends in the one are received by its neighbour in the other.
     ///
     /// # Errors
     /// [`Error::Parameter`] if a dimension is too short for the width; [`Error::Selection`] if no memory can
@@ -216,8 +218,8 @@ impl<const D: usize> Halo<D> {
                 return Err(refused("Halo", format!("direction[{k}]"), direction[k], "-1, 0 or 1"));
             }
         }
-        // `low` is the start of the cells in direction -1; `high` is the distance of the start of the cells
-        // in direction 1 from the end. Direction 0 selects all cells of this process.
+        // `low` is the start of the cells in direction -1. `high` is the distance from the start of the cells
+        // in direction 1 to the end of the dimension. Direction 0 selects all cells of this process.
         let layout = |low: usize, high: usize| {
             one(self.sizes, self.order, |k| match direction[k] {
                 0 => span(width, self.sizes[k] - 2 * width),

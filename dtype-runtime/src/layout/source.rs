@@ -92,7 +92,7 @@ impl Mismatch for Error {
     }
 }
 
-/// The place of arrays in memory.
+/// The place of arrays in memory: their address, number and strides.
 #[derive(Clone, Copy)]
 pub struct Place {
     /// The address of the first element of the first array.
@@ -226,7 +226,7 @@ source!([T: MpiDatatype, Shape: ?Sized] all Vec<T>, T, Shape, Error, |first, len
     Place::of_slice(first, length, region)
 });
 
-// Bytes for a type map of `N` bytes, which may be more.
+// Sources of bytes for a type map of `N` bytes. They may be longer.
 source!([const N: usize] all [u8], [u8; N], Memory, Error, |first, length, region| {
     Place::of_bytes(first, length, N)
 });
@@ -237,7 +237,7 @@ source!([const N: usize, const M: usize] all [u8; M], [u8; N], Memory, Error, |f
     Place::of_bytes(first, length, N)
 });
 
-/// Implements both traits for nested arrays of every depth, up to the number of names for lengths.
+/// Implements both traits for nested arrays of every depth, up to the number of names in the last list.
 macro_rules! nested {
     ($row:ty, $unit:ty, [$($inner:ident)*], []) => {};
     ($row:ty, $unit:ty, [$($inner:ident)*], [$outer:ident $depth:literal $($more:tt)*]) => {

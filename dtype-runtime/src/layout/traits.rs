@@ -85,9 +85,9 @@ impl<L: Layout> ViewMut<'_, L> {
 /// - `region` always returns the same region. It selects within an array of its shape, and only values of
 ///   `Element`.
 /// - `NESTS`, if there are any, are the loop nests of the region, and `plan` is its plan.
-/// - `Shape` is the shape of the region as nested arrays have it in memory, the outermost first, or
-///   [`Dimensions`](super::Dimensions) with the region's number of dimensions, or for a type map
-///   [`Memory`](super::Memory).
+/// - `Shape` is the shape of the region: nested arrays as in memory, the outermost first; or
+///   [`Dimensions`](super::Dimensions) with the region's number of dimensions; or [`Memory`](super::Memory)
+///   for a type map.
 /// - `entry` describes the region in an array without gaps.
 /// - `Coverage` implements [`Disjoint`] only if the region selects no byte twice, or if `check` tests that.
 pub unsafe trait Layout: Clone + Sync {
@@ -118,9 +118,9 @@ pub unsafe trait Layout: Clone + Sync {
     /// Returns a read-only view of the part of `source`: an rsmpi `Buffer`.
     ///
     /// A source has elements of the right type in the right shape. Sources are nested arrays; slices and
-    /// `Vec`s of as many elements; with features, `ndarray`'s arrays and views and `nalgebra`'s matrices,
-    /// with strides of their own. If the types guarantee the shape, the method returns the view, otherwise a
-    /// `Result` of it:
+    /// `Vec`s of the same number of elements; with features, `ndarray`'s arrays and views and `nalgebra`'s
+    /// matrices, with strides of their own. If the types guarantee the shape, the method returns the view,
+    /// otherwise a `Result` of it:
     ///
     /// ```
     /// use dtype_runtime::layout;
@@ -225,7 +225,7 @@ pub unsafe trait Layout: Clone + Sync {
         self.entry().cost()
     }
 
-    /// Returns the status of that cost: proven to be the least, or an upper bound.
+    /// Returns the status of the cost: proven to be the least, or an upper bound.
     fn optimality(&self) -> Optimality {
         self.entry().solution().optimality
     }
@@ -338,7 +338,8 @@ impl<L: Layout> Valid for L {
     }
 }
 
-/// The coverage of a layout that is known at compile time. If `DISJOINT`, it selects no byte twice.
+/// The coverage of a layout that is known at compile time. If `DISJOINT` is `true`, the layout selects no
+/// byte twice.
 #[derive(Debug)]
 pub struct Coverage<const DISJOINT: bool>(Infallible);
 

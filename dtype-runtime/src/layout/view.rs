@@ -52,7 +52,7 @@ impl<'a, L: Layout> View<'a, L> {
     /// Packs the values to the memory at `packed`.
     ///
     /// # Safety
-    /// There is room for the packed bytes, and it does not overlap the source.
+    /// The memory has room for `packed_size` bytes and does not overlap the source.
     #[cfg(feature = "mpi")]
     pub(crate) unsafe fn pack_raw(&self, packed: *mut u8) {
         // SAFETY: the caller has room for the packed bytes outside of the source, and the source holds
@@ -111,8 +111,8 @@ impl<'a, L: Layout> View<'a, L> {
         }
     }
 
-    /// Joins the part to the [pack engine](mod@crate::pack), for ranges of the packed bytes, contiguous
-    /// blocks, other byte orders, and copies into other layouts.
+    /// Returns the part as [`Data`] for the [pack engine](mod@crate::pack): for ranges of the packed bytes,
+    /// contiguous blocks, other byte orders, and copies into other layouts.
     ///
     /// ```
     /// let matrix = [[1u8, 2, 3], [4, 5, 6]];
@@ -174,7 +174,7 @@ impl<'a, L: Layout> View<'a, L> {
         self.entry().solution().tree.clone()
     }
 
-    /// Returns the cost of that tree: the number of words that describe it.
+    /// Returns the cost of the tree: the number of words that describe it.
     pub fn cost(&self) -> u64 {
         self.entry().cost()
     }
@@ -223,7 +223,7 @@ impl<L: Layout> ViewMut<'_, L> {
         Ok(())
     }
 
-    /// Joins the part to the [pack engine](mod@crate::pack), for writing.
+    /// Returns the part as [`DataMut`] for the [pack engine](mod@crate::pack), for writing.
     ///
     /// ```
     /// let mut matrix = [[0u8; 3]; 2];
@@ -260,9 +260,9 @@ pub type Split<'a, R, W> = (Vec<View<'a, R>>, Vec<ViewMut<'a, W>>);
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] if the source or another layout has another shape than the first layout;
-/// [`Error::Overlap`] if a layout to write to covers a byte twice; [`Error::Meet`] if it overlaps another
-/// layout.
+/// [`Error::Shape`] if the source or a layout differs from the first layout in shape or order;
+/// [`Error::Overlap`] if a layout to write to covers a byte twice; [`Error::Meet`] if a layout to write to
+/// overlaps another layout.
 pub fn split<'a, A, R, W>(source: &'a mut A, reads: &[R], writes: &[W]) -> Result<Split<'a, R, W>, Error>
 where
     A: ArrayLikeMut<R::Element, R::Shape, Mismatch: Into<Error>> + ?Sized,

@@ -33,7 +33,7 @@ use crate::{
 /// first element of the array.
 #[derive(Clone)]
 pub struct Data<'a> {
-    /// Borrowed if possible: counting references takes longer than packing a few bytes.
+    /// The plan, borrowed if possible: counting references takes longer than packing a few bytes.
     plan: Cow<'a, Plan>,
     count: usize,
     /// The address of displacement 0 of the first copy.
@@ -125,8 +125,8 @@ impl<'a> Data<'a> {
     /// Joins `count` copies of a plan to memory at `origin`.
     ///
     /// # Safety
-    /// For `'a`, all bytes that `count` copies of the plan at `origin` cover are there, initialized, and not
-    /// written by others.
+    /// For `'a`, all bytes that `count` copies of the plan at `origin` cover are readable, initialized, and
+    /// not written by others.
     #[inline]
     pub(crate) unsafe fn from_raw(plan: Cow<'a, Plan>, count: usize, origin: *mut u8) -> Self {
         Self { plan, count, origin, memory: PhantomData }
@@ -326,8 +326,8 @@ impl<'a> DataMut<'a> {
     /// Joins `count` copies of a plan to memory at `origin`.
     ///
     /// # Safety
-    /// For `'a`, all bytes that `count` copies of the plan at `origin` cover are there, initialized, and used
-    /// by nobody else. Any bytes that pass the check may be written there.
+    /// For `'a`, all bytes that `count` copies of the plan at `origin` cover are writable, initialized, and
+    /// used by nobody else. Any bytes that pass the check may be written to them.
     #[inline]
     pub(crate) unsafe fn from_raw(
         plan: Cow<'a, Plan>,
@@ -335,8 +335,8 @@ impl<'a> DataMut<'a> {
         origin: *mut u8,
         check: Option<&'a dyn Valid>,
     ) -> Self {
-        // SAFETY: the caller guarantees that the bytes of all copies are there, initialized, and not used by
-        // others.
+        // SAFETY: the caller guarantees that the bytes of all copies are readable, initialized, and not used
+        // by others.
         let data = unsafe { Data::from_raw(plan, count, origin) };
         Self { data, check, memory: PhantomData }
     }
@@ -393,7 +393,7 @@ impl<'a> DataMut<'a> {
         self.check.is_some()
     }
 
-    /// Checks packed bytes in which no value is torn.
+    /// Checks the values in packed bytes that begin at `position` and consist of whole values.
     #[inline]
     pub(super) fn validate(&self, position: usize, packed: &[u8]) -> Result<(), Error> {
         self.check.map_or(Ok(()), |values| values.check(packed, position))
@@ -414,8 +414,8 @@ impl<'a> DataMut<'a> {
         }
     }
 
-    /// Returns the greatest position up to `byte` at which no value is torn, or the packed size if `byte` is
-    /// beyond it.
+    /// Returns the greatest position up to `byte` that does not lie within a value. It is at most the packed
+    /// size.
     pub(super) fn floor(&self, byte: usize) -> usize {
         let last = || self.data.signature().unit_at(byte, false).native.start;
         if byte < self.packed_size() { last() } else { self.packed_size() }
@@ -473,8 +473,8 @@ impl Transpack {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Plan`] if this was made for other plans or counts, and [`Error::InvalidValue`] if a value is
-    /// invalid in the destination. Nothing is written then.
+    /// [`Error::Plan`] if this `Transpack` was made for other plans or counts, and [`Error::InvalidValue`] if
+    /// a value is invalid in the destination. Nothing is written then.
     pub fn copy(&self, from: &Data<'_>, to: &mut DataMut<'_>) -> Result<(), Error> {
         if !self.is_for((&from.plan, from.count), (&to.data.plan, to.data.count)) {
             return Err(Error::Plan);

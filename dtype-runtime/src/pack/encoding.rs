@@ -21,12 +21,12 @@ pub enum Representation {
     BigEndian,
     /// MPI's `external32` (MPI 4.1 section 14.5.2), the bytes that `MPI_Pack_external` writes: the highest
     /// byte first, and the same sizes on all machines. These sizes differ from this machine's only for
-    /// layouts that were decoded from C datatypes: `MPI_LONG` takes 4 bytes. Numbers that do not fit lose
-    /// their upper bytes, as in `MPI_Pack_external`.
+    /// layouts that were decoded from C datatypes: `MPI_LONG` takes 4 bytes, and `MPI_WCHAR` takes 2. Numbers
+    /// that do not fit lose their upper bytes, as in `MPI_Pack_external`.
     External32,
 }
 
-/// The size of the largest unit in bytes.
+/// The size in bytes of the largest unit: a number, or one component of a complex value.
 pub(super) const LARGEST_UNIT: usize = 16;
 
 /// The changes that a representation makes to the numbers of one signature. Encoding converts from native

@@ -19,7 +19,7 @@ impl Plan {
     }
 }
 
-/// Returns the plan of a type, borrowed: no references are counted.
+/// Returns a borrowed plan of a type: the reference count of the plan does not change.
 pub(super) fn plan_of<T: MpiDatatype>() -> &'static Plan {
     T::lazy().plan(|| Plan::of_layer(layer::<T>(), size_of::<T>() as isize))
 }

@@ -57,8 +57,8 @@ impl<'a> Packer<'a> {
     /// Changes the representation. The packer begins again at the first byte, with a new checksum.
     ///
     /// # Errors
-    /// [`Error::Representation`] if the layout was decoded from a datatype with a `long double`, which needs
-    /// more than another byte order.
+    /// [`Error::Representation`] if the layout was decoded from a datatype with a `long double`, or with
+    /// another type whose conversion takes more than another byte order.
     pub fn with_representation(self, representation: Representation) -> Result<Self, Error> {
         let encoding = Encoding::new(representation, self.data.signature())?;
         Ok(Self { encoding, checksum: self.checksum.map(|_| 0), ..Self::new(self.data) })
@@ -234,9 +234,9 @@ fn invalid_input(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> 
 pub struct Unpacker<'a> {
     data: DataMut<'a>,
     encoding: Encoding,
-    /// The position of the next byte that is written as a stream.
+    /// The position of the next byte that `Write` takes.
     position: usize,
-    /// The ranges that have arrived, by their first byte, with their end. They do not touch.
+    /// The ranges that have arrived: the end of each range, by its first byte. No two ranges touch.
     arrived: BTreeMap<usize, usize>,
     /// The units that have arrived only in part, by their first byte.
     waiting: BTreeMap<usize, Waiting>,
@@ -365,8 +365,7 @@ impl<'a> Unpacker<'a> {
         .collect()
     }
 
-    /// Returns the greatest position up to `byte` at which no number is torn, or the size if `byte` is beyond
-    /// it.
+    /// Returns the greatest position up to `byte` that does not lie within a number. It is at most the size.
     fn floor(&self, byte: usize) -> usize {
         let last = || self.data.as_data().signature().unit_at(byte, self.encoding.resizes).bytes.start;
         if byte < self.size() { last() } else { self.size() }
@@ -447,9 +446,9 @@ impl<'a> Unpacker<'a> {
         (waiting.there.count_ones() as usize == size).then_some(number)
     }
 
-    /// Decodes the first of whole units that begin at `position`: all of them if they are native, else at
-    /// most a chunk, in the given space. Returns the number of bytes decoded, their position among the packed
-    /// bytes of this machine, and the bytes in the representation of this machine.
+    /// Decodes whole units, the first of which begins at `position`: all units if they are native, else at
+    /// most a chunk of them, into `space`. Returns the number of bytes decoded, their position among the
+    /// packed bytes of this machine, and the bytes in the representation of this machine.
     fn decoded<'b>(
         &self,
         position: usize,
@@ -475,7 +474,7 @@ impl<'a> Unpacker<'a> {
         (taken.len(), start, space)
     }
 
-    /// Returns the position of the next byte that is written as a stream.
+    /// Returns the position of the next byte that `Write` takes.
     pub fn position(&self) -> usize {
         self.position
     }

@@ -2,7 +2,7 @@
 //! computed at run time.
 //!
 //! A program often makes the same layout again at every time step, and all columns of a matrix have the same
-//! layout. The cache therefore finds an entry by its type tree as written down, its bounds, its costs and its
+//! layout. The cache therefore finds an entry by its unsolved type tree, its bounds, its costs and its
 //! purpose. It evicts the least recently used entries. A layout or a datatype in use keeps its entry alive.
 
 use std::{
@@ -29,20 +29,20 @@ const MOST_NUMBERS: usize = 1 << 22;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LayoutCache {
-    /// Layouts that were found, including those in the cache of layouts with long lists.
+    /// The number of lookups that found their layout, also in the cache of layouts with long lists.
     pub hits: u64,
-    /// Layouts that were not found and had to be computed.
+    /// The number of lookups after which the layout had to be computed.
     pub misses: u64,
-    /// Layouts in the cache, at most 256.
+    /// The number of layouts in the cache, at most 256.
     pub entries: usize,
-    /// Nodes and displacements of all trees in the cache, at most 4,194,304. A layout with more is not
-    /// cached.
+    /// The number of nodes and displacements of all trees in the cache, at most 4,194,304. A layout with more
+    /// is not cached.
     pub numbers: usize,
 }
 
 /// Returns the statistics of this process's cache of layouts that are known only at run time. A second cache
-/// holds layouts with lists of 1,024 indices and more: at most 64 of them, with 4,194,304 indices in all. A
-/// layout that is found there comes with its plan.
+/// holds layouts whose lists have 1,024 indices and more in all: at most 64 layouts, with 4,194,304 indices
+/// in all. A layout in the second cache also keeps its plan.
 ///
 /// ```
 /// use dtype_runtime::{layout, layout::layout_cache};

@@ -9,8 +9,8 @@ use crate::Error;
 
 /// A check that packed bytes are valid values.
 pub(crate) trait Valid: Sync {
-    /// Checks some of the packed bytes, from byte `start` on. Returns an error if a whole value in them is
-    /// invalid.
+    /// Checks `packed`, a part of the packed bytes that begins at byte `start`. Returns an error if a value
+    /// that lies wholly in this part is invalid.
     fn check(&self, packed: &[u8], start: usize) -> Result<(), Error>;
 }
 
@@ -28,7 +28,7 @@ impl<T: MpiDatatype> Valid for ValuesOf<T> {
     }
 }
 
-/// Checks some of the packed bytes of values of type `T`, from byte `start` on.
+/// Checks a part of the packed bytes of values of type `T`. The part begins at byte `start`.
 pub(crate) fn check<T: MpiDatatype>(packed: &[u8], start: usize) -> Result<(), Error> {
     if T::FACTS.any_pattern || packed.is_empty() {
         return Ok(());
@@ -123,7 +123,7 @@ impl Looking<'_> {
         if T::FACTS.any_pattern || self.invalid.is_some() {
             return;
         }
-        // The bytes hold no value of a base type in part.
+        // `packed` never begins or ends within a value of a base type.
         let (from, to) = (from.clamp(start, end), to.clamp(start, end));
         let bytes = &self.packed[from - start..to - start];
         let valid = |bytes: &[u8]| bytes.chunks_exact(size).fold(true, |all, value| all & T::is_valid(value));

@@ -1,4 +1,4 @@
-//! The entry of a layout: it is solved at first use at the latest, and its datatype is built once.
+//! Entries of layouts. A layout is solved at first use at the latest, and its MPI datatype is built once.
 
 use std::{
     borrow::Cow,
@@ -17,7 +17,7 @@ use dtype_core::{
 use crate::mpi::{Handle, Slot, has_large_counts};
 use crate::{Error, engine::Plan};
 
-/// The cost model of layouts that do not choose their own; the macros use the same.
+/// The cost model of layouts that do not choose their own. The macros use the same model.
 pub const COSTS: LinearCosts = NodeCosts::THESIS.linear();
 
 /// The stage in which a layout was solved.
@@ -54,7 +54,7 @@ pub enum Purpose {
     Any,
 }
 
-/// The result of a macro.
+/// The result of a macro that has solved a layout.
 pub struct Expansion {
     /// The cost of the tree.
     pub cost: u64,
@@ -118,12 +118,12 @@ impl Wanted {
 pub struct LazyDatatype {
     description: Description,
     costs: LinearCosts,
-    /// The bounds that the MPI datatype must have.
+    /// The bounds that the MPI datatype must have, if they matter.
     bounds: Option<Bounds>,
     #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "there are no MPI datatypes"))]
     purpose: Purpose,
     expansion: Option<Expansion>,
-    /// Returns the solution of constant evaluation, if there is one.
+    /// A function that returns the solution of constant evaluation, if there is one.
     solved: fn() -> Option<&'static Solved>,
     solution: OnceLock<Solution>,
     program: OnceLock<Program>,

@@ -34,7 +34,7 @@ impl Facts {
         Self { packed_size: size, wire_size: size, any_pattern, receivable, base: Some(base), ..Self::EMPTY }
     }
 
-    /// The facts of a type without fields, from which others are built.
+    /// The facts of a type without fields. The facts of other types are built from them.
     pub const EMPTY: Self = Self {
         packed_size: 0,
         wire_size: 0,

@@ -13,7 +13,7 @@ pub struct Fields {
     pub order: &'static [usize],
     /// `true` if the compiler does not choose the offsets.
     pub fixed: bool,
-    /// `true` if the struct or tuple has no other fields.
+    /// `true` if all fields of the struct or tuple are in the list.
     pub complete: bool,
 }
 
@@ -39,7 +39,7 @@ impl Field {
         Self { offset: 0, name: "", facts, runs, lazy }
     }
 
-    /// Returns the offset in bytes from the start.
+    /// Returns the offset in bytes from the start of the struct or tuple.
     pub const fn offset(&self) -> usize {
         self.offset
     }
@@ -56,7 +56,7 @@ impl Field {
         self.name
     }
 
-    /// Returns the number of bytes up to the end of the last byte that is sent.
+    /// Returns the number of bytes from the start of the field to the end of the last byte that is sent.
     #[cfg(feature = "picture")]
     pub(super) fn size(&self) -> u64 {
         (self.lazy)().solution().tree.measure().map_or(0, |measure| measure.upper_bound.max(0) as u64)
@@ -109,8 +109,8 @@ impl Fields {
         TypeTree::structure(displacements.collect::<Vec<_>>(), children.collect::<Vec<_>>())
     }
 
-    /// Returns `true` if the packing order is not the declared one, and there are too many fields for a loop
-    /// over them. The loop is then slower than a plan.
+    /// Returns `true` if the fields have a packing order of their own and there are more than 16 of them. A
+    /// loop over so many fields is slower than a plan.
     pub(crate) const fn are_many_in_memory_order(&self) -> bool {
         const FEW: usize = 16;
         self.order.len() > FEW

@@ -13,9 +13,10 @@ use super::runtime::{Ours, Runtime};
 
 /// Types that MPI itself may receive: every pattern of the transferred bytes is a valid value.
 ///
-/// `char`, `NonZero` and enums do not implement the trait: a message of their integers may hold values that
-/// they do not have. `bool` does, as in rsmpi, whose own sends of bytes can match a receive of `bool` as
-/// well. Types that consist of such types derive the trait with [`MpiDatatype`](crate::MpiDatatype).
+/// `char`, `NonZero` and enums do not implement the trait: a message of integers may hold numbers that are
+/// not values of these types. `bool` implements the trait, although a receive of `bool` can match a send of
+/// bytes: rsmpi itself accepts this, too. A type whose fields implement the trait derives it with
+/// [`MpiDatatype`](crate::MpiDatatype).
 ///
 /// ```
 /// use dtype_runtime::{MpiDatatype, types::AnyPattern};

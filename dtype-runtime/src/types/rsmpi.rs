@@ -1,5 +1,6 @@
-//! rsmpi's traits: the datatype of a type, and slices as buffers, for types with skipped fields. rsmpi's own
-//! buffers do not serve them: rsmpi may create new values of a buffer's type, which would lack those fields.
+//! rsmpi's traits: the datatype of a type, and slices as buffers. Values of types with skipped fields need
+//! such a buffer. rsmpi may create new values of the element type of its own buffers, and cannot fill the
+//! skipped fields.
 
 use std::{any::type_name, os::raw::c_void};
 

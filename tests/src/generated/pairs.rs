@@ -181,7 +181,7 @@ impl Case<'_> {
             write!(f, "{}: {} to a plain {} on {wire:?}", self.name, self.sent, self.received)
         });
         let communicator = from.as_communicator().as_raw();
-        // SAFETY: there is room for `count` values; MPI writes bytes.
+        // SAFETY: the memory holds `count` values; MPI writes bytes.
         let code = unsafe {
             ffi::MPI_Comm_set_errhandler(communicator, c_errors_return());
             let datatype = T::datatype().unwrap().as_raw();

@@ -1,5 +1,5 @@
-//! Every struct is sent to the next rank in raw memory. Of the destination, only the bytes of the fields that
-//! travel may change, in the order in which they travel.
+//! The scenario `ring`: arbitrary bytes are sent to the next rank as values of each struct. In the
+//! destination, only the bytes of the fields that travel may change.
 
 use std::{any::type_name, os::raw::c_int};
 
@@ -56,8 +56,7 @@ fn exchange<T: MpiDatatype>(world: &SimpleCommunicator, sent: &[u8], received: &
     let (rank, size) = (world.rank(), world.size());
     let datatype = T::datatype().unwrap().as_raw();
     assert!(sent.len() == received.len() && sent.len() == COUNT * size_of::<T>());
-    // SAFETY: both buffers have room for `COUNT` values, an extent apart; MPI reads and writes bytes, not
-    // values.
+    // SAFETY: both buffers hold `COUNT` values, an extent apart; MPI reads and writes bytes, not values.
     let code = unsafe {
         ffi::MPI_Sendrecv(
             sent.as_ptr().cast(),

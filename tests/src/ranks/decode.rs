@@ -36,7 +36,7 @@ unsafe extern "C" {
 fn from_c(function: unsafe extern "C" fn(*mut MPI_Datatype) -> c_int) -> Vec<MPI_Datatype> {
     // SAFETY: a constant of the library.
     let mut types = vec![unsafe { ffi::RSMPI_DATATYPE_NULL }; 64];
-    // SAFETY: there is room for more than any of them has.
+    // SAFETY: the list has space for 64 datatypes, and each function writes fewer.
     let count = unsafe { function(types.as_mut_ptr()) };
     types.truncate(count as usize);
     types
@@ -78,7 +78,7 @@ impl Maker {
         let constructor = self.int(0..12);
         let (lengths, places) = (self.ints(count, 0..4), self.places(count));
         let displacements = self.ints(count, -5..20);
-        // Open MPI 4.1.4 mistakes a stride of -1 byte for another one.
+        // Open MPI 4.1.4 treats a stride of -1 byte as another stride.
         let stride = match self.int(-3..8) {
             -1 if bounds(old).2 == 1 => -2,
             stride => stride,
@@ -208,7 +208,7 @@ fn fits(datatype: MPI_Datatype) -> Option<usize> {
 ///
 /// Returns 1 if the library itself is wrong about the original datatype, and 0 otherwise. For a few datatypes
 /// with empty parts, Open MPI 4.1.4 packs two copies wrongly. For a few datatypes with resized parts, the
-/// true extents of MPICH 4.0.2 are too wide; in all datatypes, they include the places of empty parts.
+/// true extents of MPICH 4.0.2 are too wide. Its true extents also include the places of empty parts.
 fn compare(datatype: MPI_Datatype, memory: &[u8]) -> usize {
     let Some(size) = fits(datatype) else { return 0 };
     let mut committed = datatype;
@@ -344,7 +344,8 @@ pub fn kept() {
     }
 }
 
-/// One layout has a datatype for each of two cost models, with the same type map. Each is found again.
+/// One layout has a datatype for each of two cost models, with the same type map. A second call returns the
+/// same datatypes.
 fn by_other_costs() {
     // SAFETY: a predefined datatype, which is never freed.
     let number = unsafe { DatatypeRef::from_raw(ffi::RSMPI_DOUBLE) };

@@ -1,5 +1,5 @@
-//! The pack engine against MPI's own, on random trees. The datatype of a tree is made by direct calls, one
-//! for each node. Values are packed, unpacked, and packed as `external32`.
+//! A comparison of the pack engine with MPI's own packing, on random trees. The datatype of a tree is made by
+//! direct calls, one for each node. Values are packed, unpacked, and packed as `external32`.
 
 use std::{
     ffi::CString,
@@ -40,7 +40,7 @@ impl Random {
         let step = child.measure().expect("a small tree").true_extent() + self.gap();
         match kind {
             1 => {
-                // Open MPI 4.1.4 mistakes a stride of -1 for another one.
+                // Open MPI 4.1.4 treats a stride of -1 byte as another stride.
                 let backwards = if self.one_in(4) && step > 1 { -1 } else { 1 };
                 TypeTree::vector(self.below(7) as u64, backwards * step, child)
             }
@@ -154,7 +154,7 @@ fn datatype(tree: &TypeTree, made: &mut Vec<MPI_Datatype>) -> MPI_Datatype {
 /// Appends the bytes that `MPI_Pack_external` makes of a value at `source`.
 fn pack_external(source: *const u8, datatype: MPI_Datatype, packed: &mut [u8], position: &mut MPI_Aint) {
     let (name, room) = (c"external32".as_ptr().cast::<c_char>().cast_mut(), packed.len() as MPI_Aint);
-    // SAFETY: the datatype describes the memory at `source`; there is room for the packed bytes.
+    // SAFETY: the datatype describes the memory at `source`; `packed` has space for its packed bytes.
     unsafe {
         let target = packed.as_mut_ptr().cast();
         ffi::MPI_Pack_external(name, source.cast(), 1, datatype, target, room, &raw mut *position);

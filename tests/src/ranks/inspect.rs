@@ -37,7 +37,7 @@ pub fn bounds(datatype: MPI_Datatype) -> (i64, i64, i64, i64, i64) {
 /// Returns the combiner of a datatype, as MPI reports it.
 fn combiner(datatype: MPI_Datatype) -> c_int {
     let (mut integers, mut addresses, mut datatypes, mut combiner) = (0, 0, 0, 0);
-    // SAFETY: as in `bounds`.
+    // SAFETY: the datatype is live, and every output is a local of the right type.
     unsafe {
         ffi::MPI_Type_get_envelope(
             datatype,
@@ -94,7 +94,7 @@ fn mpi_unpack_touches_only_the_type_map(
     let mut memory: Vec<MaybeUninit<u128>> =
         vec![MaybeUninit::new(u128::from_ne_bytes([PATTERN; 16])); extent * count / 16 + 8];
     let mut position = 0;
-    // SAFETY: the memory has room for `count` extents, and the packed bytes are those of as many values.
+    // SAFETY: the memory holds `count` extents, and `packed` holds the packed bytes of `count` values.
     let bytes = unsafe {
         ffi::MPI_Unpack(
             packed.as_ptr().cast(),

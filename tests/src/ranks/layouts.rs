@@ -53,7 +53,8 @@ pub fn random(world: &SimpleCommunicator) {
     made::for_each(world);
 }
 
-/// Memory for some elements. All bytes are set, and most differ from those of any other `which`.
+/// Memory for a number of elements. All bytes are set, and most of them depend on the argument `which` of
+/// [`new`](Self::new).
 pub struct Memory<T>(Vec<u128>, usize, std::marker::PhantomData<T>);
 
 impl<T: MpiDatatype> Memory<T> {
@@ -69,7 +70,7 @@ impl<T: MpiDatatype> Memory<T> {
     }
 
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the memory is at least as long, and all of it is set.
+        // SAFETY: the memory has at least this many bytes, and all of them are set.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.1 * size_of::<T>()) }
     }
 
@@ -414,7 +415,7 @@ fn mpi_distribution(distribution: Distribution) -> (c_int, c_int) {
 /// `datatype` is a live datatype.
 unsafe fn extent(datatype: MPI_Datatype) -> [MPI_Aint; 2] {
     let [mut lower_bound, mut extent] = [0; 2];
-    // SAFETY: the datatype is live, by the caller's condition; there is room for both numbers.
+    // SAFETY: the datatype is live, by the caller's condition; both numbers are locals.
     unsafe { ffi::MPI_Type_get_extent(datatype, &raw mut lower_bound, &raw mut extent) };
     [lower_bound, extent]
 }

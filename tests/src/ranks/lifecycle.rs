@@ -274,7 +274,7 @@ fn given_up(world: &SimpleCommunicator, sends: bool, unwinds: bool) {
 
 fn handler_of(communicator: &SimpleCommunicator) -> ffi::MPI_Errhandler {
     let mut handler = std::mem::MaybeUninit::uninit();
-    // SAFETY: the communicator is live, and there is room for a handler.
+    // SAFETY: the communicator is live, and `handler` is writable.
     unsafe {
         ffi::MPI_Comm_get_errhandler(communicator.as_raw(), handler.as_mut_ptr());
         handler.assume_init()
@@ -290,7 +290,7 @@ unsafe extern "C" {
 /// and after it, calls return an error.
 pub fn session() {
     assert_eq!(Particle::datatype().unwrap_err(), Error::NotInitialized);
-    // SAFETY: a constant of the library; there is room for a communicator.
+    // SAFETY: a constant of the library; `all` is writable.
     let (mut all, is_open) = unsafe {
         let mut all = ffi::RSMPI_COMM_NULL;
         let is_open = c_open_session(&raw mut all) != 0;

@@ -118,7 +118,7 @@ fn multiplied(world: &SimpleCommunicator) {
     let next = (world.rank() + 1) % world.size();
     // (2 + 3i) (5 + 7i); the third number of each array lies in the gap.
     let (factor, own, expected) = ([2.0, 3.0, 0.0], [5.0, 7.0, 1.0], [-11.0, 29.0, 1.0]);
-    // SAFETY: MPI is initialized; the window has room for three structs, and all access lies within it,
+    // SAFETY: MPI is initialized; the window has space for three arrays, and all access lies within it,
     // between fences; every object is freed once, when nothing uses it.
     unsafe {
         let (mut complex, mut window) = (ffi::RSMPI_DATATYPE_NULL, ffi::RSMPI_WIN_NULL);
@@ -332,7 +332,7 @@ pub fn between_groups(world: &SimpleCommunicator) {
     let mut received = vec![Particle::sample(99); others.len()];
     between.all_to_all_packed(&vec![Particle::sample(rank as usize); others.len()], &mut received).unwrap();
     assert!(received == others);
-    // All ranks send messages of one length. If the groups differ in size, the parts have two lengths.
+    // All ranks send messages of one length. If the groups differ in size, the lengths of their parts differ.
     let twelve = vec![Particle::sample(rank as usize); 12];
     let part = 12 / group.size() as usize;
     let expected: Vec<Particle> = others.iter().flat_map(|other| std::iter::repeat_n(*other, part)).collect();
@@ -342,7 +342,7 @@ pub fn between_groups(world: &SimpleCommunicator) {
     assert!(received == expected);
     let expected: Vec<Particle> = others.iter().flat_map(|other| std::iter::repeat_n(*other, 12)).collect();
     let mut received = vec![Particle::sample(99); expected.len()];
-    // SAFETY: as above.
+    // SAFETY: all ranks send twelve values.
     unsafe { between.all_gather_packed_exact(&twelve, &mut received) }.unwrap();
     assert!(received == expected);
     let refused = wire::calibrate(&between).unwrap_err();
@@ -421,7 +421,7 @@ pub fn largest_and_where(world: &SimpleCommunicator) {
     let previous = (rank + ranks - 1) % ranks;
     for (i, found) in found.into_iter().enumerate() {
         let (own, theirs) = (10.0 * i as f64, 7.5 * i as f64);
-        // Of equal values, the one with the smaller index.
+        // Of equal values, `MPI_MAXLOC` keeps the one with the smaller index.
         let expected = match i {
             0 => DoubleInt(0.0, rank.min(50 + previous)),
             _ if i % 2 == 0 && theirs > own => DoubleInt(theirs, 50 + previous),

@@ -1,4 +1,4 @@
-//! The members of structs: their offsets, and what MPI carries of each.
+//! The members of structs: their offsets, and the bytes that MPI carries of each.
 
 use anyhow::{Result, bail};
 use dtype_core::TypeTree;
@@ -30,7 +30,7 @@ pub(super) fn describe(
     Ok(Described { record, tree, refused })
 }
 
-/// The members of a struct, with the tree that MPI carries of each.
+/// The members of a struct, each with the tree of the bytes that MPI carries.
 struct Members {
     fields: Vec<Field>,
     trees: Vec<(u64, TypeTree)>,
@@ -193,7 +193,8 @@ impl<'a> Walk<'_, 'a> {
                        another process";
             found.tree = self.refuse(&path, why);
         }
-        // A base class is skipped by its name. The hidden length of a Fortran text is skipped with the text.
+        // A base class is skipped by its name. The hidden length of a Fortran character string is skipped
+        // with the string.
         let skipped = if is_base { name.as_str() } else { path.as_str() };
         let text = path.rsplit('.').next().and_then(|own| own.strip_prefix('_')?.strip_suffix("_length"));
         let is_length = self.types.language(place.unit) == Language::Fortran
@@ -249,8 +250,8 @@ impl<'a> Walk<'_, 'a> {
     }
 }
 
-/// Returns the bytes of fields that are not padding. In a union, only the member with the most data counts.
-/// Bit-fields in one storage unit count as that unit.
+/// Returns the size of the fields in bytes, without padding. In a union, only the member with the most data
+/// counts. Bit-fields in one storage unit count as that unit.
 fn data(fields: &[Field], is_union: bool) -> u64 {
     let mut units = Vec::new();
     let data = fields.iter().map(|field| match field.place {

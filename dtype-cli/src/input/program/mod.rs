@@ -54,7 +54,7 @@ pub(super) fn is_program(file: &[u8]) -> bool {
     })
 }
 
-/// Reads the chosen struct. The inner error says what MPI cannot carry of it.
+/// Reads the chosen struct. The inner error names the fields that MPI cannot carry.
 pub(super) fn read(file: &[u8], wanted: &Wanted<'_>) -> Result<(Record, Result<Datatype>)> {
     let sections = Sections::load(file)?;
     let dwarf = sections.dwarf();
@@ -228,8 +228,8 @@ impl Types<'_> {
         }
     }
 
-    /// Returns the struct that is meant if none is named: the only one, or the last that `wanted.file`
-    /// declares.
+    /// Returns the struct to use if `wanted` names none: the last one that `wanted.file` declares, or without
+    /// a file the only one.
     fn only<'f>(&self, all: &'f [Found], wanted: &Wanted<'_>) -> Result<&'f Found> {
         if let Some(file) = wanted.file {
             let mut last: Option<(u64, &Found)> = None;

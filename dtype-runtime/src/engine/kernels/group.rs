@@ -8,8 +8,8 @@ use super::{
 };
 
 /// A kernel that copies up to four pieces of 1, 2, 4 or 8 bytes in each iteration of a loop, so that writes
-/// are in order. Its arguments: the offsets of the pieces where they are read and where they are written, the
-/// loop, and the two addresses.
+/// are in order. Its arguments: the offsets at which the pieces are read, the offsets at which they are
+/// written, the loop, and the addresses to which the offsets are relative.
 ///
 /// # Safety
 /// Conditions 1 to 3 hold for each piece in each iteration.
@@ -195,7 +195,8 @@ unsafe fn strided<const COUNT: usize, const A: usize, const B: usize, const C: u
         turn(next, next_to);
         (from, to) = (from.wrapping_offset(twice), to.wrapping_offset(twice_to));
         (next, next_to) = (next.wrapping_offset(twice), next_to.wrapping_offset(twice_to));
-        // Without this, the compiler computes all addresses from one pointer, at one instruction per address.
+        // Without this empty assembly, the compiler computes all addresses from one pointer, at one
+        // instruction per address.
         #[cfg(not(miri))]
         #[expect(clippy::pointers_in_nomem_asm_block, reason = "nothing is read through them")]
         // SAFETY: the assembly has no instruction, and the pointers keep their values.

@@ -104,7 +104,7 @@ pub(crate) fn kernel(size: usize, outer: Stride, inner: Stride) -> Kernel {
 unsafe fn strided<W: Width>(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
     for i in 0..outer.count as isize {
         let (mut from, mut to) = (from.wrapping_offset(i * outer.from), to.wrapping_offset(i * outer.to));
-        // Four at a time: their addresses do not depend on one another.
+        // Copies four blocks at a time, because their addresses do not depend on one another.
         for _ in 0..inner.count / 4 {
             // SAFETY: 1 to 3 hold for the next four blocks of the inner loop.
             unsafe {
@@ -140,9 +140,9 @@ unsafe fn every_other<W: Width>(size: usize, outer: Stride, inner: Stride, from:
     }
 }
 
-/// Returns `true` if one side is traversed across its rows, as in the transposition of a matrix: the next
-/// iterations of the outer loop need a cache line that the inner loop touches, but by then it has left the
-/// cache.
+/// Returns `true` if one side is traversed across its rows, as in the transposition of a matrix. Then the
+/// next iterations of the outer loop need the same cache lines as this one, but these lines have left the
+/// cache by then.
 fn is_transposed(size: usize, outer: Stride, inner: Stride) -> bool {
     const LINE: usize = 64;
     let across = |outer: isize, inner: isize| {
@@ -150,7 +150,7 @@ fn is_transposed(size: usize, outer: Stride, inner: Stride) -> bool {
             && inner.unsigned_abs() >= LINE
             && inner.unsigned_abs() > outer.unsigned_abs()
     };
-    // A few lines stay in the cache, unless all of them map to the same place in it.
+    // A few lines stay in the cache, unless all of them map to the same cache set.
     let leave = inner.count >= 256 || inner.from % 1024 == 0 || inner.to % 1024 == 0;
     size <= LINE / 2
         && (leave || size == 4 || size == 8)
@@ -159,16 +159,16 @@ fn is_transposed(size: usize, outer: Stride, inner: Stride) -> bool {
         && (across(outer.from, inner.from) || across(outer.to, inner.to))
 }
 
-/// Copies the blocks of two nested loops in tiles, so that cache lines are still there when they are needed
-/// again.
+/// Copies the blocks of two nested loops in tiles, so that cache lines are still in the cache when they are
+/// needed again.
 ///
 /// # Safety
 /// Conditions 1 to 3 hold for all blocks of both loops.
 unsafe fn tiles<W: Width>(size: usize, outer: Stride, inner: Stride, from: *const u8, to: *mut u8) {
     let size = W::SIZE.unwrap_or(size);
     let step = size as isize;
-    // The blocks are adjacent along one loop where they are read, and along the other loop where they are
-    // written: squares of four by four are transposed in registers.
+    // If the blocks that are read are adjacent along one loop, and the blocks that are written along the
+    // other loop, squares of four by four blocks are transposed in registers.
     let rows = if (outer.from, inner.to) == (step, step) {
         Some((inner, outer))
     } else if (inner.from, outer.to) == (step, step) {

@@ -20,8 +20,8 @@ type Wide = std::arch::x86_64::__m128i;
 #[cfg(not(target_arch = "x86_64"))]
 type Wide = u128;
 
-/// Copies `size` bytes from the first to the last. The compiler must know `size`. (From `copy_nonoverlapping`
-/// it makes code that writes the last bytes first, which takes up to twice as long.)
+/// Copies `size` bytes from the first to the last. The compiler must know `size`. (It compiles
+/// `copy_nonoverlapping` to code that writes the last bytes first, which takes up to twice as long.)
 ///
 /// # Safety
 /// Conditions 1 to 3 hold for these bytes.

@@ -58,8 +58,8 @@ pub(super) unsafe fn turn_tile(
     true
 }
 
-/// Calls `turn` for each square of a tile, with the addresses of its first number where it is read and where
-/// it is written.
+/// Calls `turn` for each square of four by four numbers in a tile, with the addresses at which its first
+/// number is read and written.
 #[inline(always)]
 fn for_each(
     size: usize,

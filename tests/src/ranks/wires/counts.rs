@@ -1,5 +1,5 @@
-//! The cost of collective calls beyond the values, as MPI sees it: calls, bytes, and numbers listed for each
-//! rank.
+//! The cost of collective calls, counted in the profiling interface: MPI calls, bytes in addition to the
+//! values, and numbers in lists with an entry for each rank.
 
 use dtype_runtime::traits::*;
 use mpi::{topology::SimpleCommunicator, traits::*};
@@ -16,14 +16,15 @@ unsafe extern "C" {
 /// the values, and listed numbers. `values` is in bytes.
 fn counted(values: usize) -> [i64; 3] {
     let mut counted = [0; 3];
-    // SAFETY: there is room for three numbers.
+    // SAFETY: `counted` holds three numbers.
     unsafe { c_counted(counted.as_mut_ptr()) };
     counted[1] -= values as i64;
     counted
 }
 
 /// Checks the cost of all collective calls: with the same number of values on all ranks, promised or not, and
-/// with one more on the first rank. With `DTYPE_TABLE`, prints the numbers of the root and of the last rank.
+/// with one more value on the first rank. With `DTYPE_TABLE`, prints the numbers of the root and of the last
+/// rank.
 pub fn counts(world: &SimpleCommunicator) {
     const N: usize = 20;
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);

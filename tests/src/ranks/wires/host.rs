@@ -15,7 +15,7 @@ use mpi::{
 
 fn handler(communicator: MPI_Comm) -> MPI_Errhandler {
     let mut handler = MaybeUninit::uninit();
-    // SAFETY: the communicator is live, and there is room for a handler.
+    // SAFETY: the communicator is live, and `handler` is writable.
     unsafe {
         ffi::MPI_Comm_get_errhandler(communicator, handler.as_mut_ptr());
         handler.assume_init()
@@ -152,7 +152,7 @@ impl Destination for Numbered<'_> {
     }
 }
 
-/// A receive from `MPI_PROC_NULL` gets no data, and a send to it has no effect (MPI 4.1 section 3.10).
+/// A receive from `MPI_PROC_NULL` gets no data, and a send to it has no effect (MPI 4.1 section 3.11).
 pub fn nobody(world: &SimpleCommunicator) {
     // SAFETY: a constant of the library.
     let nobody = Numbered(world, unsafe { ffi::RSMPI_PROC_NULL });
@@ -177,7 +177,7 @@ pub fn nobody(world: &SimpleCommunicator) {
     }
 }
 
-/// A request with an error returns the same error each time that it is asked.
+/// A request that has failed returns the same error from each later call.
 pub fn asked_again(world: &SimpleCommunicator) {
     let other = world.process_at_rank(1 - world.rank());
     if world.rank() == 0 {

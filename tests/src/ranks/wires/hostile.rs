@@ -217,7 +217,8 @@ pub fn liars(world: &SimpleCommunicator) {
         // Bytes that an earlier call has left in a buffer must not appear as received values.
         world.all_gather_packed(&vec![0xAAu8; PART], &mut all).unwrap();
         world.process_at_rank(world.size() - 1).broadcast_packed(&mut all[..PART]).unwrap();
-        // If nothing is sent at all, Open MPI waits forever in most calls, as for a rank that does not call.
+        // If the liar sends nothing at all, Open MPI waits forever in most calls, as if the liar made no
+        // call.
         let liar = Liar { world, sent: sent.max(1) };
         Liar { world, sent }.gathers_for_all(&mut all);
         world.barrier();
@@ -239,7 +240,7 @@ pub fn liars(world: &SimpleCommunicator) {
     }
 }
 
-/// The number of bytes that each rank sends to each rank; `SEALED` is this number with a seal.
+/// The number of bytes that each rank sends to each rank; `SEALED` includes the eight bytes of the seal.
 const PART: usize = 1000;
 const SEALED: c_int = 1008;
 
@@ -312,7 +313,7 @@ impl Liar<'_> {
     fn tells(&self, root: c_int, drawn: u64) {
         let (own, mut all) = ([PART as u64, drawn], vec![0u64; 2 * self.ranks()]);
         let (from, to) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
-        // SAFETY: there is room for two numbers of each rank.
+        // SAFETY: `all` holds two numbers of each rank.
         unsafe {
             let number = ffi::RSMPI_UINT64_T;
             ffi::MPI_Gather(from, 2, number, to, 2, number, root, self.world.as_raw());
@@ -330,7 +331,7 @@ impl Liar<'_> {
         counts[self.world.rank() as usize] = self.sent;
         let own = vec![2u8; SEALED as usize];
         let (told, mut others) = ([PART as u64, drawn], vec![0u64; 2 * self.ranks()]);
-        // SAFETY: there is room for what all ranks send.
+        // SAFETY: `others` and `into` have space for the numbers and parts of all ranks.
         unsafe {
             let (from, to) = (told.as_ptr().cast(), others.as_mut_ptr().cast());
             let number = ffi::RSMPI_UINT64_T;
@@ -376,7 +377,7 @@ impl Liar<'_> {
         let (_, starts, from) = self.counts();
         let (fewer, mut own) = (self.fewer(), [0u8; SEALED as usize]);
         let (from, to) = (from.as_ptr().cast(), own.as_mut_ptr().cast());
-        // SAFETY: `from` has as many bytes for each rank, and `own` has room for this rank's part.
+        // SAFETY: `from` has `SEALED` bytes for each rank, and `own` has space for this rank's part.
         unsafe {
             let (byte, world) = (ffi::RSMPI_UINT8_T, self.world.as_raw());
             ffi::MPI_Scatterv(from, fewer.as_ptr(), starts.as_ptr(), byte, to, SEALED, byte, root, world);
@@ -417,7 +418,7 @@ impl Liar<'_> {
         let (bytes, mut largest) = (SEALED as u64 * self.ranks() as u64, 0u64);
         let (counts, starts, mut into) = self.counts();
         let (fewer, own) = (self.fewer(), into.clone());
-        // SAFETY: there is room for the parts of all ranks, and a part for each rank to send.
+        // SAFETY: the buffers have space for the parts of all ranks.
         unsafe {
             let (number, byte, world) = (ffi::RSMPI_UINT64_T, ffi::RSMPI_UINT8_T, self.world.as_raw());
             let (from, to) = (told.as_ptr().cast(), others.as_mut_ptr().cast());
@@ -436,7 +437,7 @@ impl Liar<'_> {
 struct Fickle<'a> {
     communicators: [&'a SimpleCommunicator; 2],
     ranks: [i32; 2],
-    /// 1 if the communicator, or the rank, has been asked for before, and 0 otherwise.
+    /// For the communicator and for the rank: 1 if a call has read it before, and 0 otherwise.
     asked: [Cell<usize>; 2],
 }
 
@@ -469,14 +470,15 @@ impl Destination for Fickle<'_> {
     }
 }
 
-// SAFETY: no call of rsmpi receives from it; the calls of this library never rely on two equal answers.
+// SAFETY: no call of rsmpi receives from this source; the calls of this library never rely on two equal
+// answers.
 unsafe impl Source for Fickle<'_> {
     fn source_rank(&self) -> i32 {
         self.say(1, self.ranks)
     }
 }
 
-/// Checks that calls ask the traits of rsmpi only once, by answers that change from one question to the next.
+/// Checks that each call reads a communicator or a rank only once: a second read would return another one.
 pub fn fickle(world: &SimpleCommunicator) {
     let (rank, ranks) = (world.rank(), world.size());
     let alone = world.split_by_color(Color::with_value(rank)).expect("every rank is in one");

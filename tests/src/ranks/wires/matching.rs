@@ -15,7 +15,8 @@ use mpi::{
     traits::*,
 };
 
-/// A struct that the compiler reorders: it has no padding, but its packed bytes have another order.
+/// A struct that the compiler reorders: it has no padding, but its packed bytes have another order than its
+/// bytes in memory.
 #[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
 struct Mixed {
     first: u16,
@@ -469,7 +470,7 @@ pub fn matching_of_threads() {
 
 /// Runs a program on a communicator that other threads use as well.
 fn run_without_barriers(world: &SimpleCommunicator, seed: u64, tags: &[i32]) {
-    // Only programs in which several ranks may send, so that no receive is from any source.
+    // Programs in which only one rank sends are left out, because their receives may be from any source.
     let mut seed = seed * 7;
     while Program::new(seed, world.size(), tags).alone {
         seed += 1;

@@ -385,7 +385,7 @@ pub fn threads() {
     drop(universe);
 }
 
-/// A broken table of wires is an error for calls that use the table, and for no others.
+/// Calls that use a broken table of wires return an error. All other calls work.
 pub fn table(world: &SimpleCommunicator) {
     let own = world.process_at_rank(0);
     let (numbers, n) = (vec![1.0f64; 64], 8);
