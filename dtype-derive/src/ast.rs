@@ -35,6 +35,13 @@ pub(crate) struct Field<'a> {
     pub(crate) skipped: bool,
 }
 
+/// A variant of an enum with its fields, or a struct.
+pub(crate) struct Variant<'a> {
+    /// The name; `None` for a struct.
+    pub(crate) ident: Option<&'a Ident>,
+    pub(crate) fields: Vec<Field<'a>>,
+}
+
 /// The parts of the `repr` attributes that affect the layout.
 #[derive(Default)]
 pub(crate) struct Repr {

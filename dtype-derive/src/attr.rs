@@ -56,11 +56,61 @@ pub(crate) struct Cost {
     pub(crate) tokens: Option<TokenStream>,
 }
 
+/// The options of `#[mpi(...)]` on a type that derives `MpiMessage`.
+pub(crate) struct MessageAttributes {
+    /// The path of the crate dtype-runtime.
+    pub(crate) runtime: Path,
+    /// The predicates that replace the inferred bound for each type parameter.
+    pub(crate) bound: Option<Vec<WherePredicate>>,
+}
+
+impl MessageAttributes {
+    /// Parses all `#[mpi(...)]` on a type. Adds their mistakes to `errors`.
+    pub(crate) fn of(attributes: &[Attribute], errors: &mut Errors) -> Self {
+        let mut found = Self { runtime: default_runtime(), bound: None };
+        for_each_option(attributes, &["crate", "bound"], "a message", errors, |name, meta| {
+            if name == "crate" {
+                found.runtime = runtime(meta)?;
+            } else {
+                found.bound = Some(bound(meta, "MpiMessage")?);
+            }
+            Ok(())
+        });
+        found
+    }
+}
+
+/// Returns the path of dtype-runtime that holds without `#[mpi(crate = "…")]`.
+fn default_runtime() -> Path {
+    parse_quote_spanned!(Span::mixed_site()=> ::dtype_runtime)
+}
+
+/// Parses the option `crate`.
+fn runtime(meta: &ParseNestedMeta<'_>) -> Result<Path> {
+    let path = text(meta)?;
+    path.parse().map_err(|_| {
+        let example = "`crate` takes the path of the crate dtype-runtime, as in `crate = \
+                       \"vendor::dtype_runtime\"`";
+        Error::new_spanned(&path, example)
+    })
+}
+
+/// Parses the option `bound`. `example` is the trait in the example of the error.
+fn bound(meta: &ParseNestedMeta<'_>, example: &str) -> Result<Vec<WherePredicate>> {
+    let bounds = text(meta)?;
+    let parsed = bounds.parse_with(Punctuated::<_, Token![,]>::parse_terminated).map_err(|problem| {
+        let example =
+            format!("`bound` takes the predicates of a `where` clause, as in `bound = \"T: {example}\"`");
+        Error::new_spanned(&bounds, format!("{example}: {problem}"))
+    })?;
+    Ok(parsed.into_iter().collect())
+}
+
 impl TypeAttributes {
     /// Parses all `#[mpi(...)]` on a type. Adds their mistakes to `errors`.
     pub(crate) fn of(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut found = Self {
-            runtime: parse_quote_spanned!(Span::mixed_site()=> ::dtype_runtime),
+            runtime: default_runtime(),
             bound: None,
             memory_order: false,
             bytes: false,
@@ -70,25 +120,8 @@ impl TypeAttributes {
         let known = ["crate", "bound", "order", "wire", "cost", "unsafe_equivalence"];
         for_each_option(attributes, &known, "a type", errors, |name, meta| {
             match name {
-                "crate" => {
-                    let path = text(meta)?;
-                    found.runtime = path.parse().map_err(|_| {
-                        let example = "`crate` takes the path of the crate dtype-runtime, as in `crate = \
-                                       \"vendor::dtype_runtime\"`";
-                        Error::new_spanned(&path, example)
-                    })?;
-                }
-                "bound" => {
-                    let bounds = text(meta)?;
-                    let parsed = bounds.parse_with(Punctuated::<_, Token![,]>::parse_terminated).map_err(
-                        |problem| {
-                            let example = "`bound` takes the predicates of a `where` clause, as in `bound = \
-                                           \"T: MpiDatatype\"`";
-                            Error::new_spanned(&bounds, format!("{example}: {problem}"))
-                        },
-                    )?;
-                    found.bound = Some(parsed.into_iter().collect());
-                }
+                "crate" => found.runtime = runtime(meta)?,
+                "bound" => found.bound = Some(bound(meta, "MpiDatatype")?),
                 "order" => found.memory_order = choice(meta, &["declared", "memory"])? == "memory",
                 "wire" => found.bytes = choice(meta, &["typed", "bytes"])? == "bytes",
                 "unsafe_equivalence" => found.vouched = true,

@@ -12,7 +12,7 @@ use crate::{
     emit::{self, ours_at},
     errors::Errors,
     known::{self, Facts},
-    valid,
+    message, valid,
 };
 
 /// Returns the expansion of `#[derive(MpiDatatype)]`.
@@ -43,8 +43,8 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         }
         Kind::Enum(_) => " SAFETY: the enum is its discriminant, of the integer type that `repr` says.",
     };
-    // One constant for each field, so that a failed assertion is reported at the field, even if the type is
-    // unused.
+    // Each field has a constant of its own, so that a failed assertion is reported at the field, even if the
+    // type is unused.
     let fixed = match &item.kind {
         Kind::Struct(fields) if item.attributes.bytes && item.generics.params.is_empty() => fields.as_slice(),
         _ => &[],
@@ -57,7 +57,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     });
     let witness = emit::witness();
     let (equivalence, marks) = (equivalence(&item, &generics), marks(&item, &generics, &types));
-    let aliases = &types.aliases;
+    let (aliases, messages) = (&types.aliases, message::of_datatype(&item, &generics));
     Ok(ours! {
         // The expansion names the user's type and fields, which may be deprecated, but does not use them.
         #[allow(deprecated)]
@@ -72,6 +72,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 #members
             }
 
+            #messages
             #marks
             #equivalence
             #(#fixed)*
@@ -131,9 +132,9 @@ impl Types {
     }
 }
 
-/// Returns the implementations of the marks that rsmpi's `Equivalence` needs. `AnyPattern` holds if every
-/// byte pattern of each field is a valid value or the user guarantees valid values: rsmpi may receive such a
-/// type. `Complete` holds if no field is skipped: rsmpi may construct values of such a type.
+/// Returns the implementations of the marker traits that rsmpi's `Equivalence` needs. `AnyPattern` holds if
+/// every byte pattern of each field is a valid value or the user guarantees valid values: rsmpi may receive
+/// such a type. `Complete` holds if no field is skipped: rsmpi may construct values of such a type.
 fn marks(item: &Input<'_>, generics: &Generics, types: &Types) -> TokenStream {
     let of_all = types.distinct();
     let any_pattern = item.is_any_pattern().then(|| {
@@ -144,7 +145,7 @@ fn marks(item: &Input<'_>, generics: &Generics, types: &Types) -> TokenStream {
     ours!(#any_pattern #complete)
 }
 
-/// Returns the implementation of one mark, bounded by the same mark for the types of the fields.
+/// Returns the implementation of one marker trait, bounded by the same trait for the types of the fields.
 fn mark(item: &Input<'_>, generics: &Generics, name: &TokenStream, types: &[&TokenStream]) -> TokenStream {
     let (ident, witness) = (item.ident, emit::witness());
     let (parameters, arguments, _) = generics.split_for_impl();
@@ -158,8 +159,9 @@ fn mark(item: &Input<'_>, generics: &Generics, name: &TokenStream, types: &[&Tok
     }
 }
 
-/// Returns the bound that a type has a mark. The bound is on a reference, which has the marks of its
-/// referent. A bound on the reference is checked where the implementation is used, not where it is defined.
+/// Returns the bound that a type has a marker trait. The bound is on a reference, which has the marker traits
+/// of its referent. A bound on the reference is checked where the implementation is used, not where it is
+/// defined.
 fn marked(ty: &impl ToTokens, name: &TokenStream) -> TokenStream {
     ours!(for<'__dtype> &'__dtype #ty: __dtype::#name)
 }
@@ -171,9 +173,9 @@ fn with_bounds(generics: &Generics, more: impl IntoIterator<Item = TokenStream>)
     if all.is_empty() { TokenStream::new() } else { ours!(where #(#all),*) }
 }
 
-/// Returns the implementation of rsmpi's `Equivalence`, bounded by both marks. If the item itself shows that
-/// it lacks a mark, the bound is a trait that no type implements, and its message gives the reason. The
-/// compiler would not give the reason for an unsatisfied bound on the mark itself.
+/// Returns the implementation of rsmpi's `Equivalence`, bounded by both marker traits. If the item itself
+/// shows that it lacks one of them, the bound is a trait that no type implements, and its message gives the
+/// reason. The compiler would not give the reason for an unsatisfied bound on the marker trait itself.
 fn equivalence(item: &Input<'_>, generics: &Generics) -> TokenStream {
     let ident = item.ident;
     let (parameters, arguments, _) = generics.split_for_impl();

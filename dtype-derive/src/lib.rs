@@ -1,9 +1,11 @@
-//! The macros of dtype-runtime: `#[derive(MpiDatatype)]` and `layout!`. Use them through that crate.
+//! The macros of dtype-runtime: `#[derive(MpiDatatype)]`, `#[derive(MpiMessage)]` and `layout!`. Use them
+//! through that crate.
 //!
 //! Each module is one step. `attr` and `ast` parse the item into a small model, and `valid` rejects types
 //! that MPI cannot carry. `known` computes the layout of types that the macro can see through, and `expand`
 //! writes the implementation. The modules in `layout` do the same for `layout!`. Both macros use `emit` to
-//! solve the layout and to write its program, and `errors` to collect the user's mistakes.
+//! solve the layout and to write its program, and `errors` to collect the user's mistakes. `message` writes
+//! the implementations for messages of any shape, for both derives.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -24,6 +26,7 @@ mod errors;
 mod expand;
 mod known;
 mod layout;
+mod message;
 #[cfg(test)]
 mod snapshots;
 mod valid;
@@ -114,7 +117,8 @@ mod valid;
 /// `#[mpi(wire = "typed")]`, the default: MPI knows every field. `#[mpi(wire = "bytes")]`: MPI and every
 /// other wire carry one contiguous block of bytes, including padding. This is fast, but correct only between
 /// machines of one kind. The type must have the same layout in every program: it and the structs in it must
-/// be `repr(C)`, and it must contain no tuples. `pack` packs field by field in any case.
+/// be `repr(C)` or `repr(transparent)`, and it must contain no tuples. `pack` packs field by field in any
+/// case.
 ///
 /// ```
 /// # use dtype_runtime::MpiDatatype;
@@ -182,6 +186,70 @@ mod valid;
 #[proc_macro_derive(MpiDatatype, attributes(mpi))]
 pub fn derive_mpi_datatype(input: TokenStream) -> TokenStream {
     let input = syn::parse(input).and_then(|input| expand::derive(&input));
+    input.unwrap_or_else(errors::refusals).into()
+}
+
+/// Implements `MpiMessage` and `FromMessage` for a struct or an enum, so that its values can be sent and
+/// received as messages, whatever memory they own. A type that derives `MpiDatatype` has both traits already.
+///
+/// Fields may be of all types with these traits: numbers and everything else that derives `MpiDatatype`,
+/// `String`, `Vec`, `Option`, `Box`, maps, and other types that derive `MpiMessage`, the type itself
+/// included. The module `message` of `dtype-runtime` lists them all. An enum travels as the number of its
+/// variant and the fields of this variant.
+///
+/// ```
+/// use dtype_runtime::{MpiMessage, message::{from_bytes, to_bytes}};
+///
+/// #[derive(MpiMessage, Debug, PartialEq)]
+/// enum Tree<T> {
+///     Leaf(T),
+///     Node { name: String, children: Vec<Tree<T>> },
+/// }
+///
+/// let tree = Tree::Node { name: "root".to_owned(), children: vec![Tree::Leaf(1u32), Tree::Leaf(2)] };
+/// assert_eq!(from_bytes::<Tree<u32>>(&to_bytes(&tree)?)?, tree);
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+///
+/// A type with references, such as `&str`, can be sent and not received: it has only `MpiMessage`. What was
+/// sent so can be received as a type of the same name with the same fields that owns them.
+///
+/// # On a field
+///
+/// `#[mpi(skip)]`: the field does not travel. A received value has `Default::default()` there, and a value
+/// that is received into keeps its own.
+///
+/// ```
+/// # use dtype_runtime::{MpiMessage, message::{from_bytes, to_bytes}};
+/// #[derive(MpiMessage)]
+/// struct Task {
+///     input: Vec<f64>,
+///     #[mpi(skip)]
+///     started: Option<std::time::Instant>,
+/// }
+/// let task = Task { input: vec![0.5], started: Some(std::time::Instant::now()) };
+/// assert!(from_bytes::<Task>(&to_bytes(&task)?)?.started.is_none());
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+///
+/// # On the type
+///
+/// `#[mpi(bound = "…")]`: the predicates of the `where` clauses, instead of a bound for each type parameter.
+/// `#[mpi(crate = "…")]`: the path of `dtype_runtime`, if the crate is renamed or re-exported.
+///
+/// ```
+/// # use dtype_runtime::MpiMessage;
+/// trait Model {
+///     type State: dtype_runtime::FromMessage;
+/// }
+///
+/// #[derive(MpiMessage)]
+/// #[mpi(bound = "M: Model")]
+/// struct Snapshot<M: Model> { states: Vec<M::State> }
+/// ```
+#[proc_macro_derive(MpiMessage, attributes(mpi))]
+pub fn derive_mpi_message(input: TokenStream) -> TokenStream {
+    let input = syn::parse(input).and_then(|input| message::derive(&input));
     input.unwrap_or_else(errors::refusals).into()
 }
 

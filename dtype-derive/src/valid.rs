@@ -1,17 +1,18 @@
 //! The checks of the derive. Each error points at the offending token, and all errors of a type are reported
 //! together.
 //!
-//! If the name of a field type does not show that the type lacks `MpiDatatype`, the compiler rejects the type
-//! at the same token, with the message of the trait.
+//! The checks recognize some field types by their names. The compiler rejects any other field type that lacks
+//! `MpiDatatype`, at the same token and with the message of the trait.
 
 use proc_macro2::Span;
+use quote::ToTokens;
 use syn::{
     Data, DataEnum, DeriveInput, Error, Fields, GenericArgument, GenericParam, Ident, Member, Path,
     PathArguments, Type, spanned::Spanned,
 };
 
 use crate::{
-    ast::{Field, Input, Kind},
+    ast::{Field, Input, Kind, Variant},
     errors::Errors,
     known,
 };
@@ -138,6 +139,106 @@ fn check_enum(data: &DataEnum, item: &Input<'_>, errors: &mut Errors) {
     }
 }
 
+/// Rejects items and fields that cannot be messages.
+pub(crate) fn check_message(input: &DeriveInput, variants: &[Variant<'_>], errors: &mut Errors) {
+    let ident = &input.ident;
+    if let Data::Union(data) = &input.data {
+        errors.push(Error::new(
+            data.union_token.span(),
+            format!(
+                "the union `{ident}` cannot be a message: it does not say which of its fields is in use. Use \
+                 an enum with a variant for each field"
+            ),
+        ));
+    }
+    let is_packed = |attribute: &&syn::Attribute| {
+        attribute.path().is_ident("repr") && attribute.meta.to_token_stream().to_string().contains("packed")
+    };
+    if let Some(attribute) = input.attrs.iter().find(is_packed) {
+        errors.push(Error::new_spanned(
+            attribute,
+            format!(
+                "`{ident}` is packed, so its fields cannot be borrowed to write them into a message: derive \
+                 `MpiDatatype`, which copies them, or remove `packed`"
+            ),
+        ));
+    }
+    for field in variants.iter().flat_map(|variant| &variant.fields).filter(|field| !field.skipped) {
+        let name = match &field.member {
+            Member::Named(name) => name.to_string(),
+            Member::Unnamed(index) => index.index.to_string(),
+        };
+        check_part(&name, field.ty, errors);
+    }
+}
+
+/// Rejects a field type that cannot be a part of a message, if its form or its name shows it. Looks inside
+/// arrays, tuples, references and the arguments of generic types.
+fn check_part(field: &str, ty: &Type, errors: &mut Errors) {
+    let mut refuse = |what: &str, why: &str, instead: &str| {
+        errors.push(Error::new_spanned(
+            ty,
+            format!(
+                "the field `{field}` cannot be a part of a message: {what} {why}. {instead}, or exclude the \
+                 field with `#[mpi(skip)]`"
+            ),
+        ));
+    };
+    match ty {
+        Type::Array(array) => check_part(field, &array.elem, errors),
+        Type::Slice(slice) => check_part(field, &slice.elem, errors),
+        Type::Tuple(tuple) => tuple.elems.iter().for_each(|ty| check_part(field, ty, errors)),
+        Type::Paren(paren) => check_part(field, &paren.elem, errors),
+        Type::Group(group) => check_part(field, &group.elem, errors),
+        Type::Reference(reference) => check_part(field, &reference.elem, errors),
+        Type::Ptr(_) => refuse("a raw pointer", ADDRESS, "Hold the value in a `Box`, or an index"),
+        Type::FnPtr(_) => refuse("a function pointer", ADDRESS, "Use an enum that names the function"),
+        Type::TraitObject(_) | Type::ImplTrait(_) => refuse(
+            "a trait object",
+            "does not say which type its value has",
+            "Use an enum with a variant for each type",
+        ),
+        Type::Path(path) => {
+            let Some(last) = path.path.segments.last().filter(|_| may_be_of_std(&path.path)) else { return };
+            let mut inner = Vec::new();
+            if let PathArguments::AngleBracketed(list) = &last.arguments {
+                inner.extend(list.args.iter().filter_map(|argument| match argument {
+                    GenericArgument::Type(ty) => Some(ty),
+                    _ => None,
+                }));
+            }
+            let (name, generic) = (last.ident.to_string(), !inner.is_empty());
+            match name.as_str() {
+                "OsString" | "PathBuf" | "CString" | "OsStr" | "Path" | "CStr" if !generic => refuse(
+                    &with_article(&name),
+                    "may hold bytes that are no text on another machine",
+                    "Use a `String`",
+                ),
+                "Instant" if !generic => {
+                    refuse("an `Instant`", "is a time of this process alone", "Use a `Duration`");
+                }
+                "Weak" | "NonNull" if generic => {
+                    refuse(&with_article(&name), ADDRESS, "Hold the value in a `Box`, or an index");
+                }
+                "MaybeUninit" if generic => {
+                    refuse("a `MaybeUninit`", "may be uninitialized", "Use an `Option`");
+                }
+                "Cell" | "RefCell" | "UnsafeCell" | "OnceCell" | "OnceLock" | "LazyCell" | "LazyLock"
+                | "Mutex" | "RwLock"
+                    if generic =>
+                {
+                    refuse(&with_article(&name), "may change while it is sent", "Hold the value itself");
+                }
+                _ if !generic && is_atomic(&name) => {
+                    refuse(&with_article(&name), "may change while it is sent", "Hold the integer itself");
+                }
+                _ => inner.into_iter().for_each(|ty| check_part(field, ty, errors)),
+            }
+        }
+        _ => {}
+    }
+}
+
 /// The reason why references and pointers of all kinds cannot travel.
 const ADDRESS: &str = "is an address, which means nothing to another process";
 
@@ -237,7 +338,7 @@ fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
 /// Returns `true` if a path may name a type of the standard library: a single name, or a name in one of the
 /// library's modules. A type of the same name in another module is checked only by the trait bound.
 fn may_be_of_std(path: &Path) -> bool {
-    const MODULES: [&str; 16] = [
+    const MODULES: [&str; 17] = [
         "atomic",
         "borrow",
         "boxed",
@@ -254,6 +355,7 @@ fn may_be_of_std(path: &Path) -> bool {
         "sync",
         "vec",
         "hash_map",
+        "time",
     ];
     let parent = path.segments.iter().rev().nth(1);
     parent.is_none_or(|parent| MODULES.iter().any(|module| parent.ident == module))

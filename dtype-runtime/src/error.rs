@@ -35,10 +35,10 @@ pub enum Error {
         /// The bytes of the value as a little-endian number.
         found: u64,
     },
-    /// A type tree is invalid, or its bytes cannot be counted.
+    /// A type tree is invalid, its byte positions exceed `i64`, or its type map is too long to list.
     #[error(transparent)]
     Tree(#[from] dtype_core::Error),
-    /// A layout reaches beyond the memory that it is joined to.
+    /// A layout reaches beyond the memory that was passed with it.
     #[error("the layout reaches from byte {first} to byte {end}, but the memory has {found} bytes")]
     Reach {
         /// The first byte of the layout.
@@ -65,7 +65,7 @@ pub enum Error {
          for the rest"
     )]
     Torn {
-        /// The position at which they begin or end.
+        /// The position at which the packed bytes begin or end.
         position: usize,
     },
     /// Bytes cannot be written unchecked over values of a restricted type.
@@ -119,9 +119,9 @@ pub enum Error {
     Parameter {
         /// The layout: `Subarray`, `Darray`, `Halo` or `Tile`.
         shape: &'static str,
-        /// The parameter, with its dimension.
+        /// The name of the parameter, with its dimension.
         parameter: String,
-        /// The value.
+        /// The invalid value.
         value: i128,
         /// The requirement that the value does not meet.
         requirement: String,
@@ -139,11 +139,11 @@ pub enum Error {
         if *is_read { "to be read" } else { "to be written" }
     )]
     Meet {
-        /// The position of the layout among those to be written.
+        /// The position of the layout in the list of layouts to be written.
         write: usize,
         /// The position of the other layout in its list.
         other: usize,
-        /// `true` if the other layout is in the list of those to be read.
+        /// `true` if the other layout is in the list of layouts to be read.
         is_read: bool,
     },
     /// MPI has not been initialized.
@@ -167,7 +167,7 @@ pub enum Error {
     /// A tag is out of range.
     #[error("{tag} is not a valid tag: with this MPI library tags are 0 to {greatest}")]
     Tag {
-        /// The tag.
+        /// The tag that is out of range.
         tag: i32,
         /// The greatest valid tag.
         greatest: i32,
@@ -175,7 +175,7 @@ pub enum Error {
     /// A rank is out of range.
     #[error("{rank} is not a rank of this communicator, which has {ranks}, counted from 0")]
     Rank {
-        /// The rank.
+        /// The rank that is out of range.
         rank: i32,
         /// The size of the communicator.
         ranks: i32,
@@ -191,14 +191,15 @@ pub enum Error {
     },
     /// A message has another size than its destination. Nothing has been written.
     #[error(
-        "the message{} has {}{expected} packed bytes: sender and receiver must have the same number of \
+        "the message{} has {}, but its destination has {}: sender and receiver must have the same number of \
          values",
         sender(*from),
-        found.map_or("more than its destination, which has ".to_owned(), |found| {
-            format!("{found} packed bytes, but its destination has ")
-        })
+        found.map_or("more".to_owned(), |found| size(found, *value)),
+        size(*expected, *value)
     )]
     Fit {
+        /// The packed size of one value in bytes, or 1 if the destination does not consist of equal values.
+        value: usize,
         /// The packed size of the destination in bytes.
         expected: usize,
         /// The packed size of the message in bytes; `None` if it is only known to be larger than `expected`.
@@ -230,7 +231,7 @@ pub enum Error {
          all ranks must make the same calls, with the same version of this library and the same `DTYPE_CHECK`"
     )]
     Announced {
-        /// The rank.
+        /// The rank that announced the bytes.
         rank: i32,
         /// The number of packed bytes that the rank announced.
         bytes: usize,
@@ -260,15 +261,21 @@ pub enum Error {
     /// A message cannot travel on a wire.
     #[error("this message cannot travel on the {wire} wire: {reason}")]
     Wire {
-        /// The wire.
+        /// The name of the wire.
         wire: &'static str,
-        /// The reason.
+        /// The reason why the message cannot travel on this wire.
         reason: &'static str,
+    },
+    /// Bytes are not a message, or not one of this type; or a value cannot be a message. No value was made.
+    #[error("this is not a message that can be read as the type asked for: {reason}")]
+    Message {
+        /// The reason why there is no value.
+        reason: String,
     },
     /// Bytes do not describe a layout, or a layout cannot be described in bytes.
     #[error("these bytes do not describe a layout: {reason}")]
     Marshal {
-        /// The reason.
+        /// The reason why the bytes or the layout cannot be used.
         reason: String,
     },
     /// There is no memory for a buffer.
@@ -280,9 +287,9 @@ pub enum Error {
     /// A datatype has no type tree, or a base type has no datatype in this library.
     #[error("the datatype {name} cannot be used: {reason}")]
     Datatype {
-        /// The name of the datatype.
+        /// The name of the datatype or base type.
         name: String,
-        /// The reason.
+        /// The reason why the datatype cannot be used.
         reason: &'static str,
     },
     /// A base type can be packed only in the representation of this machine.
@@ -291,17 +298,17 @@ pub enum Error {
          other representations"
     )]
     Representation {
-        /// The base type.
+        /// The base type that cannot be converted.
         base: BaseType,
     },
     /// A value does not fit the type of an argument of an MPI call.
     #[error("{call}: {value} does not fit its argument `{argument}`; the limit is {limit}")]
     Argument {
-        /// The MPI function.
+        /// The name of the MPI function.
         call: &'static str,
         /// The name of the argument in the MPI standard.
         argument: &'static str,
-        /// The value.
+        /// The value that does not fit.
         value: i128,
         /// The greatest value that fits.
         limit: i128,
@@ -315,7 +322,7 @@ pub enum Error {
         asked_range.0, asked_range.1, built_range.0, built_range.1
     )]
     Construction {
-        /// The library's own name for itself.
+        /// The name and version that the library gives itself.
         library: String,
         /// The size of the requested datatype: its bytes of data.
         asked_size: u64,
@@ -330,13 +337,23 @@ pub enum Error {
     /// An MPI call failed.
     #[error("{call} failed: {text} (error code {code})")]
     Mpi {
-        /// The MPI function.
+        /// The name of the MPI function that failed.
         call: &'static str,
-        /// The error code.
+        /// The error code of the call.
         code: i32,
         /// The library's text for the error code.
         text: String,
     },
+}
+
+/// Returns a size in values, with the packed bytes in parentheses.
+fn size(bytes: usize, value: usize) -> String {
+    let plural = |number| if number == 1 { "" } else { "s" };
+    match (bytes / value.max(1), bytes % value.max(1)) {
+        _ if value <= 1 => format!("{bytes} packed byte{}", plural(bytes)),
+        (values, 0) => format!("{values} value{} ({bytes} packed bytes)", plural(values)),
+        (values, _) => format!("{values} value{} and a part of one ({bytes} packed bytes)", plural(values)),
+    }
 }
 
 /// Returns the text ` from rank … with tag …`, or no text if the sender is not known.
@@ -352,7 +369,7 @@ impl fmt::Debug for Error {
         let name = name! {
             Length InvalidValue Tree Reach Range Torn Restricted Signature Plan Checksum Selection Shape
             Parameter Overlap Meet NotInitialized Finalized Thread Tag Rank Table Fit Mismatch Announced
-            Segment Parts Wire Marshal Memory Datatype Representation Argument Construction Mpi
+            Segment Parts Wire Message Marshal Memory Datatype Representation Argument Construction Mpi
         };
         write!(f, "{name}: {self}")
     }
@@ -377,7 +394,7 @@ impl Error {
         if found >= expected { Ok(()) } else { Err(Self::Length { what, expected, found }) }
     }
 
-    /// Adds `bytes` to the offset of an invalid value, for packed bytes that follow `bytes` other ones.
+    /// Adds `bytes` to the offset of an invalid value. The checked bytes follow `bytes` other packed bytes.
     pub(crate) fn behind(self, bytes: usize) -> Self {
         match self {
             Self::InvalidValue { what, offset, found } => {
@@ -394,7 +411,13 @@ mod tests {
 
     #[test]
     fn debug_names_the_variant_and_says_what_display_says() {
-        let error = Error::Fit { expected: 12, found: Some(3), from: None };
+        let error = Error::Fit { value: 4, expected: 12, found: Some(6), from: Some((1, 0)) };
+        assert_eq!(
+            error.to_string(),
+            "the message from rank 1 with tag 0 has 1 value and a part of one (6 packed bytes), but its \
+             destination has 3 values (12 packed bytes): sender and receiver must have the same number of \
+             values"
+        );
         assert_eq!(format!("{error:?}"), format!("Fit: {error}"));
         assert!(format!("{:?}", Error::Plan).starts_with("Plan: this `Transpack`"));
         let error = Error::from(dtype_core::Error::EmptyMap);

@@ -3,13 +3,14 @@
 use std::{mem::MaybeUninit, slice::from_ref};
 
 use crate::{
-    MpiDatatype,
+    Error, MpiDatatype,
     layout::{
         Memory, Selection,
         fixed::entry_of_selection,
         pieces::{self, FixedPieces},
     },
-    pack::pack_into,
+    message::{Fingerprint, Fixed, Reader, Writer, malformed},
+    pack::{message, pack_into},
     types::{
         Facts, Field, Visitor,
         cache::of_type,
@@ -21,6 +22,53 @@ use crate::{
 };
 
 impl Runtime {
+    /// See [`message::fixed`].
+    pub const fn fixed<T: MpiDatatype>() -> Option<Fixed<T>> {
+        message::fixed::<T>()
+    }
+
+    /// Returns the number of bytes of a value in the in-band part of a message.
+    pub const fn least<T: MpiDatatype>() -> usize {
+        T::FACTS.packed_size
+    }
+
+    /// See [`message::describe`].
+    pub fn describe<T: MpiDatatype>(of: &mut Fingerprint) {
+        message::describe::<T>(of);
+    }
+
+    /// See [`message::write`].
+    #[inline]
+    pub fn write<'a, T: MpiDatatype>(value: &'a T, to: &mut Writer<'a>) {
+        message::write(value, to);
+    }
+
+    /// See [`message::read`].
+    ///
+    /// # Errors
+    /// The errors of [`FromMessage::read`](crate::FromMessage::read).
+    #[inline]
+    pub fn read<T: MpiDatatype>(
+        from: &mut Reader<'_>,
+        by_field: impl FnOnce(&mut Reader<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        message::read(from, by_field)
+    }
+
+    /// See [`message::incomplete`].
+    ///
+    /// # Errors
+    /// In every call.
+    pub fn incomplete<T>(from: &mut Reader<'_>) -> Result<T, Error> {
+        message::incomplete(from)
+    }
+
+    /// Returns the error of a field that the packing order does not name. There is none.
+    #[cold]
+    pub fn missing() -> Error {
+        malformed("a field is missing")
+    }
+
     /// See [`fields::in_memory`].
     pub const fn in_memory<const N: usize>(list: &[Field]) -> [usize; N] {
         fields::in_memory(list)
@@ -60,7 +108,7 @@ impl Runtime {
         Facts { any_pattern: false, receivable: T::VOUCHED, ..I::FACTS }
     }
 
-    /// Visits a type that is transferred as the integer `I` and has fewer values.
+    /// Visits a type that is transferred as the integer `I` and has fewer valid values than `I`.
     #[inline(always)]
     pub fn visit_integer<T: MpiDatatype, I: MpiDatatype>(visitor: &mut impl Visitor) {
         if let Some(base) = I::FACTS.base {

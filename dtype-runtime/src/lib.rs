@@ -77,6 +77,7 @@ mod language;
 pub mod layout;
 #[cfg(feature = "marshal")]
 pub mod marshal;
+pub mod message;
 #[cfg(feature = "mpi")]
 mod mpi;
 pub mod pack;
@@ -86,9 +87,10 @@ pub mod wire;
 
 #[cfg(feature = "mpi")]
 pub use decode::decode;
-pub use dtype_derive::MpiDatatype;
+pub use dtype_derive::{MpiDatatype, MpiMessage};
 pub use error::Error;
 pub use layout::{DynamicLayout, Layout, StaticLayout, View, ViewMut};
+pub use message::{FromMessage, MpiMessage};
 #[cfg(feature = "mpi")]
 pub use mpi::in_session;
 pub use pack::{pack, pack_into, packed_size, unpack_into};
@@ -100,7 +102,10 @@ pub use wire::Wire;
 /// `use dtype_runtime::traits::*`, beside `mpi::traits::*`.
 #[cfg(feature = "mpi")]
 pub mod traits {
-    pub use crate::wire::{PackedCollectives, PackedRoot, ReceiveOver, SendOver};
+    pub use crate::wire::{
+        MatchedMessage, MessageCollectives, MessageRoot, PackedCollectives, PackedRoot, ReceiveMessage,
+        ReceiveOver, SendMessage, SendOver, StatusCount,
+    };
 }
 
 /// Type trees: how the crate describes a layout, and what such a description costs.
@@ -125,6 +130,7 @@ pub mod __private {
     pub use dtype_derive::layout;
 
     pub use crate::{
+        Error,
         expansion::{Equivalence, EquivalentDatatype},
         layout::{
             ArrayOrder, Coverage, DynamicLayout, Memory, Selection, StaticLayout,
@@ -132,6 +138,9 @@ pub mod __private {
             integer::{Integer, is_integer},
             pieces::{FixedPieces, Path, Pieces},
             region::Region,
+        },
+        message::{
+            Fingerprint, Fixed, FromMessage, MpiMessage, OwnedMemory, Reader, Writer, greatest, no_variant,
         },
         types::{
             MpiDatatype,

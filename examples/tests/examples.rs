@@ -99,3 +99,42 @@ fn the_demo_shows_what_needs_no_mpi() {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_demo"));
     succeeds(&run(&mut command, Duration::from_mins(1)).unwrap(), "travelled as");
 }
+
+#[cfg(feature = "mpi")]
+#[test]
+fn particles_move_to_other_ranks_and_none_is_lost() {
+    for ranks in [1, 4] {
+        on_ranks(
+            ranks,
+            env!("CARGO_BIN_EXE_migrate"),
+            &format!("{} particles on {ranks} ranks", 100 * ranks),
+        );
+    }
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn a_configuration_reaches_all_ranks() {
+    for ranks in [1, 3] {
+        let last = format!("rank {}: bridge, first load, 2 materials, output to bridge.out", ranks - 1);
+        on_ranks(ranks, env!("CARGO_BIN_EXE_config"), &last);
+    }
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn workers_take_tasks_of_any_size() {
+    for ranks in [2, 4] {
+        let expected = format!("1600 numbers have been factored by {} workers", ranks - 1);
+        on_ranks(ranks, env!("CARGO_BIN_EXE_workers"), &expected);
+    }
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn a_mesh_is_divided_and_put_together_again() {
+    for ranks in [1, 3] {
+        let expected = format!("a mesh of 100000 cells is whole again after {ranks} ranks had its parts");
+        on_ranks(ranks, env!("CARGO_BIN_EXE_mesh"), &expected);
+    }
+}

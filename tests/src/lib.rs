@@ -44,7 +44,9 @@ pub fn is_long() -> bool {
 pub fn is_misfit(error: &Error, expected: usize, found: usize) -> bool {
     match error {
         Error::Fit { expected: own, found: None, .. } => *own == expected && expected < found,
-        Error::Fit { expected: own, found: come, from: Some(_) } => (*own, *come) == (expected, Some(found)),
+        Error::Fit { expected: own, found: come, from: Some(_), .. } => {
+            (*own, *come) == (expected, Some(found))
+        }
         _ => false,
     }
 }

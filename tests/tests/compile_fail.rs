@@ -31,7 +31,7 @@ fn what_cannot_be_sent_or_received_says_why() {
 fn every_refusal_names_the_place_the_reason_and_what_to_do() {
     let tests = trybuild::TestCases::new();
     cases("pass").for_each(|case| tests.pass(case));
-    for topic in ["fields", "enums", "items", "attributes", "changed", "layout", "received"] {
+    for topic in ["fields", "enums", "items", "attributes", "changed", "dynamic", "layout", "received"] {
         cases(topic).for_each(|case| tests.compile_fail(case));
     }
 }

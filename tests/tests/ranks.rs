@@ -349,6 +349,19 @@ fn checked_messages_say_what_they_hold() {
 }
 
 #[test]
+fn messages_of_any_shape_arrive_in_all_calls() {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3, 4]) {
+        passes("messages", ranks);
+        passes("messages-values", ranks);
+        passes("messages-collectives", ranks);
+    }
+    let checked = |name, ranks| ended_well(&run(scenario(name, ranks).env("DTYPE_CHECK", "1")), ranks);
+    checked("messages", 2);
+    checked("messages-values", 1);
+    checked("messages-collectives", 3);
+}
+
+#[test]
 fn mistakes_are_values_and_the_program_keeps_its_error_handlers() {
     for &ranks in launch::numbers_of_ranks(&[1, 2]) {
         passes("host-errors", ranks);

@@ -10,7 +10,8 @@
 //!   [`DataMut::unpack_range`]);
 //! - pack part by part from any position ([`Packer`], a `Read` and `Seek`);
 //! - unpack parts in any order, even if they are lost, arrive twice or end within a value ([`Unpacker`]);
-//! - do both with a checksum (CRC-32C), and in the byte order of another machine or as MPI's `external32`;
+//! - pack and unpack with a checksum (CRC-32C), and in the byte order of another machine or as MPI's
+//!   `external32`;
 //! - count the contiguous blocks, list them, pass them to vectored I/O, or visit them with the caller's code
 //!   ([`LeafVisitor`]);
 //! - copy directly from one layout into another with the same values ([`Transpack`]).
@@ -35,6 +36,7 @@
 mod buffer;
 mod data;
 mod encoding;
+pub(crate) mod message;
 mod plan;
 mod stream;
 mod values;
@@ -43,9 +45,7 @@ pub use buffer::PackBuffer;
 pub use data::{Data, DataMut};
 pub use encoding::Representation;
 pub use stream::{Packer, Unpacker};
-#[cfg(feature = "mpi")]
-pub(crate) use values::pack_raw;
-pub(crate) use values::{Copying, copy_known, written};
+pub(crate) use values::{Copying, copy_known, pack_raw, unpack_raw, written};
 pub use values::{pack, pack_into, packed_size, unpack_into};
 
 pub use crate::engine::{

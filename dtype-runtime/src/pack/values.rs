@@ -38,12 +38,22 @@ pub fn pack<T: MpiDatatype>(values: &[T]) -> Vec<u8> {
 ///
 /// # Safety
 /// `packed` has room for the packed bytes, and they do not overlap the values.
-#[cfg(feature = "mpi")]
 #[inline]
 pub(crate) unsafe fn pack_raw<T: MpiDatatype>(values: &[T], packed: *mut u8) {
     // SAFETY: the caller has room for the packed bytes, which do not overlap the values. The values are
     // borrowed.
     unsafe { copy_values::<T, Packing>(values.as_ptr().cast_mut().cast(), values.len(), packed) };
+}
+
+/// Unpacks values to an address.
+///
+/// # Safety
+/// 1. At `values` there is room for `count` values, which `packed` does not overlap. 2. `packed` has the
+///    packed bytes of `count` valid values.
+#[inline]
+pub(crate) unsafe fn unpack_raw<T: MpiDatatype>(packed: &[u8], values: *mut T, count: usize) {
+    // SAFETY: by 1 and 2, both sides have the bytes of `count` valid values, and do not overlap.
+    unsafe { copy_values::<T, Unpacking>(values.cast(), count, packed.as_ptr().cast_mut()) };
 }
 
 /// Returns a vector of `size` bytes that `write` has written.
@@ -77,7 +87,7 @@ pub fn pack_into<T: MpiDatatype>(values: &[T], packed: &mut [u8]) -> Result<usiz
 ///
 /// # Errors
 /// [`Error::Length`] if `packed` does not have exactly the bytes of `values.len()` values, and
-/// [`Error::InvalidValue`] if a `bool`, `char`, `NonZero` or enum has no such value. Nothing is written in
+/// [`Error::InvalidValue`] if bytes are not a valid `bool`, `char`, `NonZero` or enum. Nothing is written in
 /// either case.
 ///
 /// ```
@@ -215,7 +225,7 @@ impl<D: Direction> Walk<D> {
     /// Adds `size` bytes at `memory` to the pending bytes.
     ///
     /// # Safety
-    /// The bytes are there, and their packed bytes are next.
+    /// The bytes belong to the visited values. Their packed bytes directly follow those of the pending bytes.
     #[inline(always)]
     unsafe fn bytes(&mut self, size: usize) {
         // SAFETY: the pending bytes lie within the value.

@@ -2,8 +2,8 @@
 //!
 //! `visit` is a flat list of fields. Packing, unpacking and checking are different visitors of the same list,
 //! each inlined into straight-line code. Constants hold the facts that the compiler needs, and the
-//! description of the layout for run time. The derive writes both; `fields!` in `base.rs` does so for the
-//! types of this crate.
+//! description of the layout for run time. The derive writes `visit` and the constants; `fields!` in
+//! `base.rs` does so for the types of this crate.
 
 use std::{any::type_name, slice};
 
@@ -23,13 +23,14 @@ use super::{
     marks::AnyPattern,
     values::{Values, ValuesMut},
 };
-use crate::Error;
+use crate::{Error, MpiMessage};
 
 /// A type whose values MPI can carry: base types, arrays and tuples of such types, and structs and enums that
 /// derive it.
 ///
 /// A deriving type also implements rsmpi's `Equivalence` (with the feature `mpi`), so that its values, slices
-/// and `Vec`s are buffers of every rsmpi call. The extent of the datatype is always `size_of::<T>()`.
+/// and `Vec`s are buffers of every rsmpi call. Restricted types and types with skipped fields are exceptions:
+/// `buffer` returns a buffer of their values. The extent of the datatype is always `size_of::<T>()`.
 ///
 /// ```
 /// use dtype_runtime::{MpiDatatype, layout::LayoutOrigin};
@@ -60,7 +61,7 @@ use crate::Error;
             derive `MpiDatatype`; if `{Self}` is your own type, put `#[derive(MpiDatatype)]` on its \
             definition"
 )]
-pub unsafe trait MpiDatatype: Sized + 'static {
+pub unsafe trait MpiDatatype: MpiMessage + Sized + 'static {
     /// The type `Runtime` of this crate. An implementation that names it cannot have called functions of
     /// another crate: see [`Runtime`](super::runtime::Runtime).
     #[doc(hidden)]
@@ -75,7 +76,7 @@ pub unsafe trait MpiDatatype: Sized + 'static {
     /// `true` if the compiler does not choose the offsets of the fields.
     #[doc(hidden)]
     const FIXED: bool = true;
-    /// `true` if the type has no fields that are not in `LIST`.
+    /// `true` if all fields of the type are in `LIST`.
     #[doc(hidden)]
     const COMPLETE: bool = true;
     #[doc(hidden)]
@@ -154,7 +155,7 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         Self::lazy().cost()
     }
 
-    /// Returns whether the cost is known to be the least.
+    /// Returns the status of the cost: proven to be the least, or an upper bound.
     fn optimality() -> Optimality {
         Self::lazy().solution().optimality
     }
@@ -193,8 +194,8 @@ pub unsafe trait MpiDatatype: Sized + 'static {
 
     /// Checks that values are valid: every `bool` is 0 or 1, every `char` is a character, no `NonZero` is 0,
     /// and every enum is one of its variants. [`unpack_into`](crate::unpack_into) and all receiving calls of
-    /// this crate check this. rsmpi's own calls check neither `bool`, as in rsmpi itself, nor types with
-    /// `#[mpi(unsafe_equivalence)]`.
+    /// this crate check this. rsmpi's own calls do not: a received `bool`, or a value of a type with
+    /// `#[mpi(unsafe_equivalence)]`, may be invalid.
     ///
     /// # Errors
     /// [`Error::InvalidValue`]. Its offset counts the packed bytes of all values.
@@ -202,8 +203,8 @@ pub unsafe trait MpiDatatype: Sized + 'static {
         validate(values)
     }
 
-    /// Returns values as an rsmpi `Buffer` for sending. Slices are buffers themselves, except for types with
-    /// skipped fields.
+    /// Returns values as an rsmpi `Buffer` for sending. Slices are buffers themselves, except those of
+    /// restricted types and of types with skipped fields.
     ///
     /// ```no_run
     /// use dtype_runtime::MpiDatatype;
@@ -260,7 +261,7 @@ pub trait Visitor {
     fn leaf<T: MpiDatatype>(&mut self, base: BaseType);
     /// Visits a field of type `F`.
     fn field<F: MpiDatatype>(&mut self, offset: usize);
-    /// Visits an array: `count` values, one after another from the start of the type.
+    /// Visits an array: `count` values, one after another from the start of the visited type.
     fn elements<F: MpiDatatype>(&mut self, count: usize);
 }
 
@@ -289,8 +290,8 @@ const fn facts_of_fields<T: MpiDatatype>() -> Facts {
 /// Returns the runs of a type that is transferred as its bytes in memory.
 ///
 /// # Panics
-/// During constant evaluation, if the type cannot be transferred so: see [`must_be_fixed`]. The compiler then
-/// refuses the type.
+/// During constant evaluation, if the type cannot be transferred as bytes: see [`must_be_fixed`]. The
+/// compiler then refuses the type.
 pub const fn runs_of_bytes<T: MpiDatatype>() -> RunBuffer {
     must_be_fixed::<T>();
     RunBuffer::of_base(BaseType::Byte).repeated(size_of::<T>() as u64, 1)
@@ -324,8 +325,8 @@ fn solved<T: MpiDatatype>() -> Option<&'static Solved> {
     const { &Solved::of(&T::RUNS, &T::COSTS) }.as_ref()
 }
 
-/// Returns `true` if `T` is the Rust type of the base type with this name. An expansion that has read the
-/// name of a type checks with this function what the name means there.
+/// Returns `true` if `T` is the Rust type of the base type with this name. A macro sees only the name of a
+/// type. With this function, its expansion checks that the name stands for the base type.
 pub const fn is_base<T: MpiDatatype>(base: &str) -> bool {
     let Some(found) = T::FACTS.base else { return false };
     let (found, base) = (found.name().as_bytes(), base.as_bytes());
@@ -389,7 +390,8 @@ impl Visitor for InMemory {
     }
 }
 
-/// Returns an error for the first invalid value of `packed`, which begins at packed byte `at` of all values.
+/// Returns an error for the first invalid value of `packed`, or `None` if all values are valid. `packed`
+/// begins at packed byte `at` of all values.
 #[cold]
 pub(super) fn invalid<T: MpiDatatype>(packed: &[u8], at: usize) -> Option<Error> {
     let size = T::FACTS.packed_size;

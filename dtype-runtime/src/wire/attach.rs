@@ -130,7 +130,8 @@ struct Kept {
 /// The communicators of segments, with the ranks of the program's communicator.
 #[derive(Clone, Copy)]
 pub(super) struct Contexts {
-    /// The communicator of the first piece of each message, which has the message's tag and is matched here.
+    /// The communicator of the first piece of each message, which has the message's tag. Receives match
+    /// messages on this communicator.
     pub first: MPI_Comm,
     /// The communicator of the other pieces, which have the message's number as tag.
     pub rest: MPI_Comm,
@@ -305,7 +306,7 @@ fn free_all() {
 unsafe extern "C" fn delete(_: MPI_Comm, _: c_int, number: *mut c_void, _: *mut c_void) -> c_int {
     let mut all = all();
     let kept = all.kept.remove(&number.addr());
-    // A later communicator may have the same handle.
+    // Cached answers become invalid, because a later communicator may have the same handle.
     CHANGES.fetch_add(u64::from(CHANGES.load(Ordering::Acquire) > 0), Ordering::Release);
     all.unused.extend(kept.map(|kept| kept.contexts));
     SUCCESS

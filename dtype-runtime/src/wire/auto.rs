@@ -1,7 +1,7 @@
 //! The choice of [`Wire::Auto`](super::Wire::Auto) for a message that is not contiguous. Contiguous messages
 //! are sent directly from memory.
 
-use super::{attach::tables_of, message::sealed::Read, request::Peer, table::Table};
+use super::{attach::tables_of, request::Peer, sendable::sealed::Read, table::Table};
 use crate::Error;
 
 /// Returns `true` if the sender or the receiver of a message should pass the datatype to MPI. `peer` is the

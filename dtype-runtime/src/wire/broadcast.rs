@@ -10,7 +10,7 @@ use std::{ops::Range, os::raw::c_int};
 use ::mpi::ffi::{self, MPI_Comm};
 
 use super::{
-    Receivable,
+    Receivable, Sendable,
     frame::{draw, fits},
     members::{Members, Rooted},
     parts::Form,
@@ -41,7 +41,7 @@ struct Header {
 }
 
 impl Header {
-    fn of<M: Receivable + ?Sized>(message: &M, form: Form) -> Self {
+    fn of<M: Sendable + ?Sized>(message: &M, form: Form) -> Self {
         // Parts end between values.
         let whole = |bytes: usize| bytes - bytes % message.step().max(1);
         let (size, part) = (message.packed_size(), whole(PART));
@@ -114,6 +114,56 @@ pub(super) fn broadcast<M: Receivable + ?Sized>(
     receiving.end()
 }
 
+/// Sends the root's message, of any size, to all ranks. `message` is `Some` only at the root. Returns the
+/// message, and its size in bytes; at the root, it is empty.
+pub(super) fn broadcast_whole<M: Sendable + ?Sized>(
+    root: Rooted,
+    message: Option<&M>,
+) -> Result<(PackBuffer, usize), Error> {
+    let Rooted { members: Members { communicator, .. }, rank: root, .. } = root;
+    let form = Form::BYTES;
+    let mut first = [0; FIRST];
+    if let Some(message) = message {
+        let header = Header::of(message, form);
+        let (place, behind) = first[HEADER..].split_at_mut(header.first);
+        message.pack_range(0..header.first, place)?;
+        form.seal(message, 0..header.first, header.drawn, behind);
+        first[..HEADER].copy_from_slice(&header.bytes());
+    }
+    send(communicator, root, &mut first)?;
+    let Header { size, first: from, part, drawn } = Header::read(&first, form);
+    let mut arrived = PackBuffer::with_room(if message.is_some() { 0 } else { size });
+    let mut take = |bytes: Range<usize>, drawn: u64, part: &[u8]| {
+        let (packed, behind) = part.split_at(bytes.len());
+        let whole = match &mut arrived {
+            Ok(whole) if message.is_none() => whole,
+            _ => return,
+        };
+        match form.unseal(packed, 0..bytes.len(), drawn, behind, root) {
+            Ok(()) => whole[bytes].copy_from_slice(packed),
+            Err(error) => arrived = Err(error),
+        }
+    };
+    take(0..from, drawn, &first[HEADER..]);
+    let mut packed = PackBuffer::with_room(part.min(size - from) + form.seal_size())?;
+    for start in (from..size).step_by(part) {
+        let bytes = start..size.min(start.saturating_add(part));
+        let drawn = drawn.wrapping_add(start as u64);
+        let packed = &mut packed[..bytes.len() + form.seal_size()];
+        let (place, behind) = packed.split_at_mut(bytes.len());
+        match message {
+            Some(message) => {
+                message.pack_range(bytes.clone(), place)?;
+                form.seal(message, bytes.clone(), drawn, behind);
+            }
+            None => form.break_seal(drawn, behind),
+        }
+        send(communicator, root, packed)?;
+        take(bytes, drawn, packed);
+    }
+    Ok((arrived?, if message.is_some() { 0 } else { size }))
+}
+
 /// The progress of a broadcast. A message that is refused is received nevertheless, because all ranks must
 /// complete the call.
 struct Receiving<'a, M: ?Sized> {
@@ -138,7 +188,8 @@ impl<'a, M: Receivable + ?Sized> Receiving<'a, M> {
         Self { message, refused, whole, size }
     }
 
-    /// Takes a part that holds the packed bytes in the range `bytes`.
+    /// Checks the seal of a part, which holds the packed bytes in the range `bytes`, and unpacks or stores
+    /// the part.
     fn take(&mut self, form: Form, bytes: Range<usize>, drawn: u64, part: &[u8], root: c_int) {
         if self.refused.is_some() {
             return;

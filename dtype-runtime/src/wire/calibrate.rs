@@ -81,11 +81,11 @@ pub fn calibrate<C: Communicator + ?Sized>(communicator: &C) -> Result<Calibrati
     world.agreed(communicator, text)
 }
 
-/// Makes [`Wire::Auto`](super::Wire::Auto) follow a table that was measured before, on a communicator. This
-/// is a collective call. The table of rank 0 is used; those of other ranks are ignored.
+/// Makes [`Wire::Auto`](super::Wire::Auto) on a communicator follow a table that was measured before. This is
+/// a collective call. The table of rank 0 is used; those of other ranks are ignored.
 ///
 /// # Errors
-/// [`Error::Table`] on all ranks if the text is not a table; otherwise those of [`calibrate`].
+/// [`Error::Table`] on all ranks if the text is not a table; otherwise the errors of [`calibrate`].
 pub fn calibrate_with<C: Communicator + ?Sized>(communicator: &C, table: &str) -> Result<Calibration, Error> {
     let world = World::of(communicator)?;
     let text = world.told(0, table);
@@ -251,7 +251,7 @@ struct Sample {
     other: Wire,
 }
 
-/// An order from the leading rank to the other one: a number of round trips of a sample, packed or on its
+/// A command from the leading rank to the other one: a number of round trips of a sample, packed or on its
 /// other wire. If there are no round trips, the measurement ends.
 #[derive(Clone, Copy)]
 struct Task {
@@ -291,7 +291,7 @@ impl Samples {
 struct Pair<'a> {
     world: &'a SimpleCommunicator,
     other: Rank,
-    /// `true` if this rank gives the orders and measures the times.
+    /// `true` if this rank sends the tasks and measures the times.
     leads: bool,
     samples: Samples,
 }
@@ -387,8 +387,9 @@ impl Pair<'_> {
     }
 }
 
-/// Returns the time of the other wire divided by that of packing. Each is a median, the lower one of an even
-/// number of times, because disturbances only make a round trip longer.
+/// Returns the time of the other wire divided by that of packing. Each of the two is a median, for an even
+/// number of times the lower one, because disturbances only make a round trip longer. Returns `None` if there
+/// are no times.
 fn ratio([other, packed]: &[Vec<Duration>; 2]) -> Option<f64> {
     let median = |times: &[Duration]| {
         let mut times = times.to_vec();
@@ -399,8 +400,8 @@ fn ratio([other, packed]: &[Vec<Duration>; 2]) -> Option<f64> {
     Some(other.as_secs_f64() / packed.as_secs_f64().max(1e-9))
 }
 
-/// Returns a layout of `size` bytes in blocks of `block` bytes, in this order, and the length of its array in
-/// numbers. Single numbers are a cache line apart, as in the column of a matrix.
+/// Returns a layout of `size` bytes in blocks of `block` bytes, in this arrangement, and the length of its
+/// array in numbers. Single numbers are a cache line apart, as in the column of a matrix.
 fn blocks(order: Order, block: usize, size: usize) -> Result<(DynamicLayout<f64, 3>, usize), Error> {
     let (width, count) = (block / size_of::<f64>(), size / block);
     let pitch = if width == 1 { 8 } else { width + width / 2 };
@@ -439,7 +440,7 @@ mod tests {
             let view = sample.layout.of(&samples.memory[..sample.array]).unwrap();
             assert_eq!(view.packed_size(), sample.size);
             assert!(view.contiguous().is_none());
-            let spacing = crate::wire::message::sealed::Read::spacing(&view).unwrap();
+            let spacing = crate::wire::sendable::sealed::Read::spacing(&view).unwrap();
             match sample.subject {
                 Subject::Blocks { order, block, .. } => {
                     assert_eq!((spacing.order, sample.other), (order, Wire::Typed));

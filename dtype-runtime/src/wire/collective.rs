@@ -3,15 +3,15 @@
 //! The ranks first find out whether all of them send, or expect, the same number of packed bytes. This takes
 //! one reduction of a few numbers, however many ranks there are. If the numbers are equal, the plain MPI call
 //! follows. Otherwise the sizes are sent to the receivers. So the numbers of values may differ from rank to
-//! rank. If they do not fit, every rank that would receive something gets an error instead, and all ranks
-//! complete the call. The announced bytes must also arrive: behind the bytes of each rank is a seal, with a
-//! number drawn at random for the call (`frame.rs`). As in MPI, nothing checks that all ranks make the same
-//! call with the same root.
+//! rank. If the numbers do not fit, every rank that would receive something gets an error instead, and all
+//! ranks complete the call. The announced bytes must also arrive: behind the bytes of each rank is a seal,
+//! with a number drawn at random for the call (`frame.rs`). As in MPI, nothing checks that all ranks make the
+//! same call with the same root.
 //!
-//! A program may know that all ranks have the same number of bytes. For it there are calls that end in
-//! `_exact`, which send nothing else. They are unsafe, because libraries write a message that is longer than
-//! expected past the end of a buffer. On intercommunicators, and with `DTYPE_CHECK=1`, they do the same as
-//! the other calls.
+//! A program may know that all ranks have the same number of bytes. For such a program there are calls whose
+//! names end in `_exact`, which send only the packed bytes. They are unsafe, because libraries write a
+//! message that is longer than expected past the end of a buffer. On intercommunicators, and with
+//! `DTYPE_CHECK=1`, they do the same as the other calls.
 //!
 //! If there are more bytes than fit an MPI count, they are counted in larger units, on which all ranks agree:
 //! see `parts.rs`.
@@ -39,9 +39,9 @@ use crate::{
 
 /// Collective calls without a root, on packed bytes.
 ///
-/// All ranks must make the same calls in the same order, as MPI requires of its own (MPI 4.1 section 6.1). If
-/// one rank makes another call, ranks may wait for ever. The numbers of values need not match: each call says
-/// what happens then.
+/// All ranks must make the same calls in the same order, as MPI requires of its own calls (MPI 4.1 section
+/// 6.1). If one rank makes another call, ranks may wait for ever. The numbers of values may differ between
+/// ranks: each call documents the result.
 pub trait PackedCollectives: Communicator {
     /// Sends the values of every rank to every rank, in the order of the ranks (`MPI_Allgather`, or
     /// `MPI_Allgatherv` if ranks send different numbers of values).
@@ -92,7 +92,7 @@ pub trait PackedCollectives: Communicator {
     /// Sends an equal part of each rank's values to each rank (`MPI_Alltoall`).
     ///
     /// # Errors
-    /// [`Error::Parts`] if the values cannot be divided equally; otherwise those of
+    /// [`Error::Parts`] if the values cannot be divided equally; otherwise the errors of
     /// [`all_gather_packed`](Self::all_gather_packed).
     fn all_to_all_packed<S, R>(&self, message: &S, into: &mut R) -> Result<(), Error>
     where
@@ -130,11 +130,12 @@ pub trait PackedCollectives: Communicator {
         incoming.unpack(&mut all, into)
     }
 
-    /// Sends a message to each rank, and receives one from each: number i goes to rank i, and comes from
-    /// there (`MPI_Alltoallv`, or `MPI_Alltoallw`, since each message may have another layout).
+    /// Sends a message to each rank, and receives one from each: message `i` goes to rank `i`, and
+    /// destination `i` receives from rank `i` (`MPI_Alltoallv`, or `MPI_Alltoallw`, since each message may
+    /// have another layout).
     ///
     /// # Errors
-    /// [`Error::Parts`] if there are not as many messages as ranks; otherwise those of
+    /// [`Error::Parts`] if there are not as many messages as ranks; otherwise the errors of
     /// [`all_gather_packed`](Self::all_gather_packed). If a message does not fit, nothing has been written.
     /// If a message holds an invalid value, the messages from lower ranks have been received.
     fn all_to_all_varcount_packed<S, R>(&self, messages: &[S], into: &mut [R]) -> Result<(), Error>
@@ -143,7 +144,7 @@ pub trait PackedCollectives: Communicator {
         R: Receivable,
     {
         let Members { communicator, ranks } = members(self)?;
-        // All ranks must complete the call, so a rank with too few messages sends nothing.
+        // All ranks must complete the call, so a rank with a wrong number of messages sends nothing.
         let right = messages.len() == ranks && into.len() == ranks;
         let (own, drawn) = (if right { messages } else { &[] }, draw());
         let outgoing: Vec<_> =
@@ -166,9 +167,9 @@ impl<C: Communicator + ?Sized> PackedCollectives for C {}
 /// Collective calls with a root, on packed bytes.
 ///
 /// All ranks must make the same calls in the same order and with the same root, as MPI requires of its own
-/// (MPI 4.1 section 6.1). If one rank does not, ranks may wait for ever, or receive the data of another call.
-/// If the root is not a rank of its communicator, the error is [`Error::Rank`]. On an intercommunicator, the
-/// error is [`Error::Wire`].
+/// calls (MPI 4.1 section 6.1). If one rank does not, ranks may wait for ever, or receive the data of another
+/// call. If the root is not a rank of its communicator, the error is [`Error::Rank`]. On an
+/// intercommunicator, the error is [`Error::Wire`].
 pub trait PackedRoot: Root {
     /// Sends the root's values to every rank (`MPI_Bcast`).
     ///
@@ -274,7 +275,8 @@ pub trait PackedRoot: Root {
     ///
     /// # Errors
     /// [`Error::Fit`] on all ranks if the root does not have exactly as many bytes as all ranks expect
-    /// together; [`Error::InvalidValue`]. After an error, nothing has been written.
+    /// together; [`Error::InvalidValue`]; [`Error::Announced`] if not all bytes of this rank's part arrive;
+    /// with `DTYPE_CHECK=1`, [`Error::Mismatch`]. After an error, nothing has been written.
     fn scatter_packed_into<R: Receivable + ?Sized>(&self, into: &mut R) -> Result<(), Error> {
         let root = Rooted::of(self)?;
         scatter::<[u8], R>(&agree(root.members, into.packed_size(), 0)?, root, None, into)
@@ -285,8 +287,8 @@ pub trait PackedRoot: Root {
     /// [`scatter_packed_into_root_exact`](Self::scatter_packed_into_root_exact).
     ///
     /// # Errors
-    /// The errors of [`scatter_packed_into`](Self::scatter_packed_into), except [`Error::Announced`], and
-    /// [`Error::Fit`] only at the root. A rank without memory for a buffer, or a root whose bytes do not fit,
+    /// The errors of [`scatter_packed_into`](Self::scatter_packed_into), except [`Error::Announced`]. Only
+    /// the root returns [`Error::Fit`]. A rank without memory for a buffer, or a root whose bytes do not fit,
     /// leaves the others waiting.
     ///
     /// # Safety
@@ -340,7 +342,7 @@ pub trait PackedRoot: Root {
 impl<R: Root + ?Sized> PackedRoot for R {}
 
 /// The sizes that the ranks of a call have agreed on.
-struct Agreed {
+pub(super) struct Agreed {
     communicator: MPI_Comm,
     ranks: usize,
     /// The number of packed bytes of this rank.
@@ -360,7 +362,7 @@ struct Agreed {
 
 /// Finds out the sizes of all ranks (`MPI_Allreduce`). On an intercommunicator, a rank learns nothing about
 /// its own group, so the sizes are always sent.
-fn agree(members: Members, own: usize, found: usize) -> Result<Agreed, Error> {
+pub(super) fn agree(members: Members, own: usize, found: usize) -> Result<Agreed, Error> {
     let Members { communicator, ranks } = members;
     let unknown = Agreed {
         communicator,
@@ -387,7 +389,7 @@ fn agree(members: Members, own: usize, found: usize) -> Result<Agreed, Error> {
 }
 
 /// Returns the sizes that the program guarantees. On an intercommunicator, equal sizes do not mean equal
-/// parts. There and in the checked mode, the ranks find out the sizes as usual.
+/// parts. There and in the checked mode, the ranks find out the sizes as in [`agree`].
 ///
 /// # Safety
 /// 1. The ranks make the same call, and all have the same number of packed bytes.
@@ -446,7 +448,7 @@ impl Agreed {
         Ok(all)
     }
 
-    /// Sends the announcement of each rank to the root (`MPI_Gather`). Elsewhere the result is empty.
+    /// Sends the announcement of each rank to the root (`MPI_Gather`). On other ranks the result is empty.
     fn tell(&self, root: c_int, is_root: bool) -> Result<Vec<Told>, Error> {
         let (own, mut all) = (self.told(), vec![[0; 2]; if is_root { self.ranks } else { 0 }]);
         called("MPI_Gather", self.communicator, || {
@@ -467,6 +469,15 @@ where
     if agreed.is_nothing() {
         return fits(into, 0, None);
     }
+    let (mut all, parts) = gather_to_all(agreed, message)?;
+    parts.unpack(&mut all, into)
+}
+
+/// Sends the message of each rank, which is not empty or has a seal, to all ranks.
+pub(super) fn gather_to_all<S: Sendable + ?Sized>(
+    agreed: &Agreed,
+    message: &S,
+) -> Result<(PackBuffer, Parts), Error> {
     let Agreed { communicator, form, bytes, .. } = *agreed;
     let parts = agreed.parts(|| agreed.tell_all())?;
     let one = form.pack_one(message, agreed.drawn);
@@ -489,7 +500,7 @@ where
             }
         }
     })?;
-    parts.unpack(&mut all, into)
+    Ok((all, parts))
 }
 
 /// Returns the number of packed bytes of each part, if a message is divided into `ranks` equal parts.
@@ -528,7 +539,7 @@ fn number() -> MPI_Datatype {
     unsafe { ffi::RSMPI_UINT64_T }
 }
 
-/// Reduces numbers of each rank, with an operation for numbers (`MPI_Allreduce`).
+/// Reduces each number over all ranks, with an operation for numbers (`MPI_Allreduce`).
 fn reduce<const N: usize>(
     communicator: MPI_Comm,
     own: [u64; N],
@@ -543,11 +554,12 @@ fn reduce<const N: usize>(
     Ok(all)
 }
 
+/// The number of bytes for which every rank is expected to have the memory.
+const FEW: u64 = 256 << 20;
+
 /// Returns the buffers of this rank if all ranks have theirs, and an error otherwise, so that no rank waits
-/// for one without memory. If there are few bytes, the ranks do not ask; all of them know the number of
-/// bytes.
+/// for one without memory. If there are few bytes, each rank decides alone; `bytes` is the same on all ranks.
 fn all_have_memory<T>(communicator: MPI_Comm, bytes: u64, own: Result<T, Error>) -> Result<T, Error> {
-    const FEW: u64 = 256 << 20;
     if bytes <= FEW || is_between_groups(communicator)? {
         return own;
     }
@@ -562,23 +574,32 @@ fn all_have_memory<T>(communicator: MPI_Comm, bytes: u64, own: Result<T, Error>)
 
 /// Sends a part of a buffer to each rank, and returns the parts that come from them. All parts may differ in
 /// size.
-fn exchange(
+pub(super) fn exchange(
     communicator: MPI_Comm,
     outgoing: &[Told],
     pack: impl FnOnce(&Parts) -> Result<PackBuffer, Error>,
 ) -> Result<(PackBuffer, Parts), Error> {
-    let mut incoming = vec![[0u64; 2]; outgoing.len()];
+    // Each rank also tells all ranks how many bytes it sends. The sum limits the buffers of all of them.
+    let own = with_seals(outgoing);
+    let told: Vec<_> = outgoing.iter().map(|[size, drawn]| [*size, *drawn, own]).collect();
+    let mut incoming = vec![[0u64; 3]; outgoing.len()];
     called("MPI_Alltoall", communicator, || {
-        let (from, to) = (outgoing.as_ptr().cast(), incoming.as_mut_ptr().cast());
-        // SAFETY: both buffers hold two numbers for each rank.
-        unsafe { ffi::MPI_Alltoall(from, 2, number(), to, 2, number(), communicator) }
+        let (from, to) = (told.as_ptr().cast(), incoming.as_mut_ptr().cast());
+        // SAFETY: both buffers hold three numbers for each rank.
+        unsafe { ffi::MPI_Alltoall(from, 3, number(), to, 3, number(), communicator) }
     })?;
-    // All ranks count in the unit of the largest buffer.
-    // SAFETY: a constant of the library.
-    let maximum = unsafe { ffi::RSMPI_MAX };
-    let [bytes] = reduce(communicator, [with_seals(outgoing).max(with_seals(&incoming))], maximum)?;
-    // On an intercommunicator, each group gets only the other group's result, so parts are counted in bytes.
-    let form = if is_between_groups(communicator)? { Form::BYTES } else { Form::sealed(bytes) };
+    let all = incoming.iter().fold(0u64, |sum, [_, _, own]| sum.saturating_add(*own));
+    let incoming: Vec<Told> = incoming.into_iter().map(|[size, drawn, _]| [size, drawn]).collect();
+    // On an intercommunicator, each group knows only the sum of the other one, so parts are counted in bytes.
+    let (form, bytes) = if all <= FEW || is_between_groups(communicator)? {
+        (Form::BYTES, all)
+    } else {
+        // All ranks count in the unit of the largest buffer.
+        // SAFETY: a constant of the library.
+        let maximum = unsafe { ffi::RSMPI_MAX };
+        let [bytes] = reduce(communicator, [own.max(with_seals(&incoming))], maximum)?;
+        (Form::sealed(bytes), bytes)
+    };
     let made = Parts::each(outgoing, form).and_then(|outgoing| {
         let incoming = Parts::each(&incoming, form)?;
         Ok((pack(&outgoing)?, incoming.room_for_all()?, outgoing, incoming))
@@ -601,8 +622,8 @@ fn exchange(
     Ok((all, incoming))
 }
 
-/// Returns the packed bytes of all ranks and their division at the root, and `None` elsewhere.
-fn gather<M: Sendable + ?Sized>(
+/// Returns the packed bytes of all ranks and their division at the root, and `None` on other ranks.
+pub(super) fn gather<M: Sendable + ?Sized>(
     agreed: &Agreed,
     root: Rooted,
     message: &M,
@@ -637,7 +658,7 @@ fn gather<M: Sendable + ?Sized>(
     Ok(is_root.then_some((all, parts)))
 }
 
-/// Gathers the values of all ranks at the root. Elsewhere nothing is received, and `into` must be empty.
+/// Gathers the values of all ranks at the root. On other ranks nothing is received, and `into` must be empty.
 fn gather_into<S, M>(agreed: &Agreed, root: Rooted, message: &S, into: &mut M) -> Result<(), Error>
 where
     S: Sendable + ?Sized,
@@ -660,7 +681,7 @@ where
     if agreed.found != total && (is_root || !agreed.form.is_bare()) {
         let [expected, found] =
             [total, agreed.found].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-        return Err(Error::Fit { expected, found: Some(found), from: None });
+        return Err(Error::Fit { value: into.step(), expected, found: Some(found), from: None });
     }
     if agreed.is_nothing() {
         return into.unpack(&[]);
@@ -689,4 +710,50 @@ where
         }
     })?;
     form.unpack_one(&part, drawn, from_rank, into)
+}
+
+/// Sends one of the root's messages to each rank. The ranks do not know their sizes. `messages` is `Some`
+/// only at the root, one for each rank. Returns the message, and its size in bytes.
+pub(super) fn scatter_each<S: Sendable>(
+    root: Rooted,
+    messages: Option<&[S]>,
+) -> Result<(PackBuffer, usize), Error> {
+    let Rooted { members: Members { communicator, ranks }, rank: from_rank, .. } = root;
+    let drawn = draw();
+    let told: Vec<_> =
+        messages.unwrap_or_default().iter().map(|one| [one.packed_size() as u64, drawn]).collect();
+    // Each rank gets the size and the seal of its message, and the number of bytes of all of them.
+    let bytes = with_seals(&told);
+    let outgoing: Vec<_> = told.iter().map(|[size, drawn]| [*size, *drawn, bytes]).collect();
+    let mut own = [0u64; 3];
+    called("MPI_Scatter", communicator, || {
+        let (from, to) = (outgoing.as_ptr().cast(), own.as_mut_ptr().cast());
+        // SAFETY: the root has three numbers for each rank, and there is room for three. Elsewhere MPI does
+        // not read the send buffer.
+        unsafe { ffi::MPI_Scatter(from, 3, number(), to, 3, number(), from_rank, communicator) }
+    })?;
+    let [size, drawn, bytes] = own;
+    let form = Form::sealed(bytes);
+    let size = usize::try_from(size).map_err(|_| Error::Memory { bytes: usize::MAX })?;
+    let made = Parts::each(&told, form).and_then(|parts| {
+        let packed = match messages {
+            Some(messages) => parts.pack_each(messages)?,
+            None => PackBuffer::with_room(0)?,
+        };
+        Ok((packed, parts, form.room_for(size, drawn)?))
+    });
+    let (packed, parts, (mut part, count)) = all_have_memory(communicator, bytes, made)?;
+    debug_assert!(messages.is_none_or(|messages| messages.len() == ranks));
+    let (from, to, unit) = (packed.as_ptr().cast(), part.as_mut_ptr().cast(), form.datatype()?);
+    if let Sizes::Each { counts, starts, .. } = &parts.sizes {
+        called("MPI_Scatterv", communicator, || {
+            let (counts, starts, kind) = (counts.as_ptr(), starts.as_ptr(), unit.datatype);
+            // SAFETY: the root's buffer has a part for each rank, and there is room for the announced units.
+            // Elsewhere MPI does not read the send buffer.
+            unsafe { ffi::MPI_Scatterv(from, counts, starts, kind, to, count, kind, from_rank, communicator) }
+        })?;
+    }
+    let (arrived, behind) = part.split_at(size);
+    form.unseal(arrived, 0..size, drawn, behind, from_rank)?;
+    Ok((part, size))
 }

@@ -6,10 +6,10 @@
 //! packed bytes, by which the receiver finds it. A message of a plain send has no description. A plain
 //! receive leaves the description of its message over. The receiver never waits for a description.
 //!
-//! Descriptions are sent in synchronous mode. So when MPI ends, each rank knows whether its own have been
-//! received. When all have, the rank enters a barrier, and receives those of others until all ranks have
-//! entered it (Hoefler, Siebert and Lumsdaine, "Scalable communication protocols for dynamic sparse data
-//! exchange").
+//! Descriptions are sent in synchronous mode. So when MPI ends, each rank knows whether its own descriptions
+//! have been received. When all of them have, the rank enters a barrier. It receives descriptions of others
+//! until all ranks have entered the barrier (Hoefler, Siebert and Lumsdaine, "Scalable communication
+//! protocols for dynamic sparse data exchange").
 
 use std::{
     collections::VecDeque,
@@ -23,8 +23,8 @@ use foldhash::fast::FixedState;
 
 use super::{
     frame::{DESCRIPTION, compare_described, describe},
-    message::{pack_with_room, sealed::Read},
     request::{Matched, Outgoing, Peer, Request, any_rank, any_tag},
+    sendable::{pack_with_room, sealed::Read},
 };
 use crate::{Error, pack::PackBuffer};
 
@@ -43,7 +43,7 @@ pub(super) struct Descriptions {
 
 // SAFETY: MPI handles name objects of the process, not of a thread (MPI 4.1 section 2.5.1).
 unsafe impl Send for Descriptions {}
-// SAFETY: likewise; the other fields are behind locks.
+// SAFETY: MPI handles name objects of the process, and the other fields are behind locks.
 unsafe impl Sync for Descriptions {}
 
 /// Descriptions that are being sent.
@@ -67,7 +67,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Sends the description of a message before the message itself. `descriptions` belong to the message's
-/// communicator.
+/// communicator; `None` if it is not attached.
 pub(super) fn announce<M: Read + ?Sized>(
     descriptions: Option<&Descriptions>,
     message: &M,
@@ -152,8 +152,8 @@ impl Descriptions {
         Ok(())
     }
 
-    /// Receives what has arrived, and enters the barrier once all own descriptions have been received.
-    /// Returns `true` if all ranks have entered it.
+    /// Receives the descriptions that have arrived, and enters the barrier once all own descriptions have
+    /// been received. Returns `true` if all ranks have entered the barrier.
     fn is_at_end(&self, barrier: &mut Option<Request>) -> Result<bool, Error> {
         self.take_all(&mut VecDeque::new())?;
         if let Some(barrier) = barrier {

@@ -1,13 +1,15 @@
-//! Seals and descriptions: they are sent with packed bytes, so that no receiver takes other bytes for them.
+//! Seals and descriptions, which are sent with packed bytes so that a receiver notices missing or wrong
+//! bytes.
 //!
-//! - A message has neither. With `DTYPE_CHECK=1` it has a *description* of its values, with which the
-//!   receiver compares its own. On the wire of segments, the description is in the first piece. Otherwise it
-//!   is a separate message (`descriptions.rs`), because a program may ask for the length of a message.
+//! - A message between two ranks has no seal. With `DTYPE_CHECK=1` it has a *description* of its values,
+//!   which the receiver compares with its own values. On the wire of segments, the description is in the
+//!   first piece. Otherwise it is a separate message (`descriptions.rs`), because a program may ask for the
+//!   length of a message.
 //! - Each part of a collective call ends with a *seal*, because MPI does not say how many bytes of a part
-//!   have arrived. The receiver *breaks* the seal before the call: it writes other bytes to its place.
-//!   Afterwards the seal is intact only if all bytes before it have arrived, too. A seal is a number that its
-//!   rank draws at random for this call. So it differs from a seal of an earlier call, which may remain in
-//!   buffers of the library. With `DTYPE_CHECK=1` the description is the seal.
+//!   have arrived. The receiver *breaks* the seal before the call: it overwrites the seal with other bytes.
+//!   Afterwards the seal is intact only if all bytes before it have arrived, too. A seal is a number drawn at
+//!   random for the call. So it differs from the seals of earlier calls, which may remain in buffers of the
+//!   library. With `DTYPE_CHECK=1` the description is the seal.
 
 use std::{
     env,
@@ -18,14 +20,14 @@ use std::{
 
 use ::mpi::ffi::MPI_Status;
 
-use super::message::sealed::Read;
+use super::sendable::sealed::Read;
 use crate::Error;
 
 /// The environment variable of the checked mode.
 const VARIABLE: &str = "DTYPE_CHECK";
 
-/// Returns `true` if messages are described: at the first call, `DTYPE_CHECK` is set, and is neither empty
-/// nor `0`.
+/// Returns `true` in the checked mode: if `DTYPE_CHECK` is set, and is neither empty nor `0`. Only the first
+/// call reads the variable.
 #[inline]
 pub(super) fn checks() -> bool {
     static CHECKS: OnceLock<bool> = OnceLock::new();
@@ -189,5 +191,8 @@ pub(super) fn fits<M: Read + ?Sized>(
     from: Option<(i32, i32)>,
 ) -> Result<(), Error> {
     let expected = message.packed_size();
-    if found == expected { Ok(()) } else { Err(Error::Fit { expected, found: Some(found), from }) }
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::Fit { value: message.step(), expected, found: Some(found), from })
 }

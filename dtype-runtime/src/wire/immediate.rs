@@ -7,14 +7,14 @@ use ::mpi::{point_to_point::Status, request::Scope};
 use super::{Receivable, Sendable, Wire, receive::Posted, request::Peer, send::Sending};
 use crate::Error;
 
-/// A registration with a scope, until it is dropped.
-struct Registered<'a, Sc: Scope<'a>> {
+/// A registration with a scope, which ends when the registration is dropped.
+pub(super) struct Registered<'a, Sc: Scope<'a>> {
     scope: Sc,
     lifetime: PhantomData<&'a ()>,
 }
 
 impl<'a, Sc: Scope<'a>> Registered<'a, Sc> {
-    fn with(scope: Sc) -> Self {
+    pub fn with(scope: Sc) -> Self {
         scope.register();
         Self { scope, lifetime: PhantomData }
     }
@@ -32,7 +32,7 @@ impl<'a, Sc: Scope<'a>> Drop for Registered<'a, Sc> {
 #[must_use = "dropping it waits for the message to be sent"]
 pub struct PendingSend<'a, M: Sendable + ?Sized, Sc: Scope<'a>> {
     sending: Sending<'a, M>,
-    // Dropped after the send that it registers.
+    // Dropped after `sending`: the scope may end only when the message has been sent.
     _registered: Registered<'a, Sc>,
 }
 

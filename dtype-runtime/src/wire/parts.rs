@@ -1,5 +1,5 @@
-//! The division of a collective call's buffer among ranks. Each part has a [seal](super::frame) behind it,
-//! unless the caller guarantees that it is not needed.
+//! The division of a collective call's buffer among ranks. A [seal](super::frame) follows each part, unless
+//! the caller guarantees that no seal is needed.
 
 use std::{ops::Range, os::raw::c_int};
 
@@ -7,17 +7,17 @@ use ::mpi::Count;
 
 use super::{
     frame::{break_seal, fits, seal, seal_size, unseal},
-    message::{
+    request::Bytes,
+    sendable::{
         pack_with_room,
         sealed::{Read, Write},
     },
-    request::Bytes,
 };
 use crate::{Error, pack::PackBuffer};
 
 /// The unit in which the parts of a call are counted, and whether they have seals. The unit is one byte, if
 /// the bytes of the largest buffer fit an MPI count. Otherwise it is a power of two, so that there are about
-/// 2^30 units. Each part begins with a new unit.
+/// 2^30 units. Each part begins at a multiple of the unit.
 #[derive(Clone, Copy)]
 pub(super) struct Form {
     /// The unit in bytes.
@@ -64,7 +64,7 @@ impl Form {
         units(self.count(size))
     }
 
-    /// Returns the number of bytes behind the packed bytes of a part.
+    /// Returns the size in bytes of the seal behind the packed bytes of a part; 0 without seals.
     pub fn seal_size(self) -> usize {
         if self.sealed { seal_size() } else { 0 }
     }
@@ -164,9 +164,9 @@ pub(super) enum Sizes {
     Each {
         sizes: Vec<usize>,
         drawn: Vec<u64>,
-        /// The number of units of each part, as MPI takes it.
+        /// The number of units of each part, an argument of the MPI call.
         counts: Vec<Count>,
-        /// The first unit of each part, as MPI takes it.
+        /// The first unit of each part, an argument of the MPI call.
         starts: Vec<Count>,
     },
 }
@@ -301,6 +301,20 @@ impl Parts {
             .try_for_each(|(rank, message)| message.unpack(&all[self.part(rank).0]))
     }
 
+    /// Calls `make` with the bytes of each rank, if all of them have arrived, and returns its results.
+    pub fn make_each<R>(
+        &self,
+        all: &[u8],
+        make: impl Fn(&[u8]) -> Result<R, Error>,
+    ) -> Result<Vec<R>, Error> {
+        for rank in 0..self.ranks {
+            let (range, drawn) = self.part(rank);
+            let (bytes, behind) = (&all[range.clone()], &all[range.end..]);
+            self.form.unseal(bytes, 0..bytes.len(), drawn, behind, rank as c_int)?;
+        }
+        (0..self.ranks).map(|rank| make(&all[self.part(rank).0])).collect()
+    }
+
     /// Closes the gaps between the parts, and returns the packed bytes of all ranks.
     fn close_up<'a>(&self, all: &'a mut [u8]) -> &'a [u8] {
         let mut end = 0;
@@ -313,7 +327,7 @@ impl Parts {
     }
 }
 
-/// The error for more bytes than there can be.
+/// The error for more bytes than memory can hold.
 const TOO_MANY: Error = Error::Memory { bytes: usize::MAX };
 
 fn units(number: u64) -> Result<Count, Error> {
@@ -369,7 +383,7 @@ mod tests {
             let mut short = vec![0u8; 11];
             assert_eq!(
                 parts.unpack(&mut packed, &mut short),
-                Err(Error::Fit { expected: 11, found: Some(12), from: None })
+                Err(Error::Fit { value: 1, expected: 11, found: Some(12), from: None })
             );
         }
         assert_eq!(Parts::each(&[], Form::sealed(0)).unwrap().room(), 0);

@@ -59,7 +59,7 @@ pub trait SendOver: Destination {
     ///
     /// # Errors
     /// The errors of [`send_packed`](Self::send_packed); [`Error::Wire`] if the message cannot be sent on the
-    /// wire; [`Error::Table`].
+    /// wire; [`Error::Table`] if `DTYPE_WIRES` names a file that is not a table.
     #[inline]
     fn send_over<M: Sendable + ?Sized>(&self, wire: Wire, message: &M) -> Result<(), Error> {
         self.send_over_with_tag(wire, message, Tag::default())
@@ -121,7 +121,7 @@ pub trait ReceiveOver: Source {
     /// call fails, and if there is no memory for a buffer.
     #[inline]
     fn receive_values_into<M: Receivable + ?Sized>(&self, message: &mut M) -> Result<Status, Error> {
-        // Any tag, as in rsmpi's own call.
+        // The receive matches any tag, like rsmpi's own call.
         self.receive_values_into_with_tag(message, any_tag())
     }
 
@@ -139,8 +139,8 @@ pub trait ReceiveOver: Source {
     }
 
     /// Receives a message that was sent on a wire, with any tag. On [`Wire::Segments`], both sides must name
-    /// that wire. Segments have communicators of their own, so if only one side names it, the receive waits
-    /// for ever. All other wires are received in the same way.
+    /// that wire. Segments have communicators of their own, so if only one side names this wire, the receive
+    /// waits for ever. All other wires are received in the same way.
     ///
     /// # Errors
     /// The errors of [`receive_values_into`](Self::receive_values_into). On [`Wire::Segments`] also
@@ -242,7 +242,8 @@ where
 /// segments.
 ///
 /// # Errors
-/// The errors of [`send_receive_packed`]; [`Error::Wire`].
+/// The errors of [`SendOver::send_over`] and [`ReceiveOver::receive_over`]. If the received message does not
+/// fit, the other one is sent nevertheless.
 pub fn send_receive_over<M, D, N, S>(
     wire: Wire,
     message: &M,

@@ -14,11 +14,11 @@ use super::{
     auto::is_typed,
     descriptions::Descriptions,
     frame::{checks, fits},
-    message::{
+    request::{Bytes, Matched, Outcome, Peer, Request, Room, any_tag, no_status, size_of},
+    sendable::{
         Span,
         sealed::{Read, Write},
     },
-    request::{Bytes, Matched, Outcome, Peer, Request, Room, any_tag, no_status, size_of},
     transfer::Making,
 };
 use crate::{
@@ -30,8 +30,8 @@ use crate::{
 /// message first would take longer.
 const COPIED: usize = 16 << 10;
 
-/// Receives a message that was sent whole. `making` decides how its bytes are taken apart. A
-/// long message is probed first: its size is then known, and it can be received directly into its memory.
+/// Receives a message that was sent whole. `making` decides how its bytes are taken apart. A long message is
+/// probed first: its size is then known, and it can be received directly into its memory.
 #[inline]
 pub(super) fn receive<M: Write + ?Sized>(
     message: &mut M,
@@ -53,7 +53,8 @@ pub(super) fn receive<M: Write + ?Sized>(
     Ok(Status::from_raw(status))
 }
 
-/// Unpacks a message that has arrived in a buffer, in which it may have up to `room` bytes.
+/// Unpacks a message of up to `room` bytes that a receive has put into `buffer`. If the receive failed,
+/// returns its error.
 fn arrived<M: Write + ?Sized>(
     message: &mut M,
     room: usize,
@@ -62,7 +63,7 @@ fn arrived<M: Write + ?Sized>(
     descriptions: Option<&Descriptions>,
 ) -> Result<Status, Error> {
     let expected = message.packed_size();
-    let more = || Error::Fit { expected, found: None, from: None };
+    let more = || Error::Fit { value: message.step(), expected, found: None, from: None };
     let status = match outcome {
         Ok(status) => status,
         Err(code) => {
@@ -78,7 +79,7 @@ fn arrived<M: Write + ?Sized>(
     Ok(Status::from_raw(status))
 }
 
-/// Returns the status of a receive from `MPI_PROC_NULL`: nothing has arrived (MPI 4.1 section 3.10).
+/// Returns the status of a receive from `MPI_PROC_NULL`: nothing has arrived (MPI 4.1 section 3.11).
 pub(super) fn status_of_nobody() -> Status {
     let mut status = no_status();
     // SAFETY: constants of the library.
@@ -113,7 +114,7 @@ fn take<M: Write + ?Sized>(matched: Matched, making: Making, message: &mut M) ->
     unpack(message, &arrived[..size], &status, descriptions.as_deref())
 }
 
-/// Unpacks a message if its size fits, and its description does if there is one.
+/// Unpacks a message if its size fits, and its description matches if there is one.
 fn unpack<M: Write + ?Sized>(
     message: &mut M,
     arrived: &[u8],
@@ -127,8 +128,8 @@ fn unpack<M: Write + ?Sized>(
     message.unpack(arrived)
 }
 
-/// Returns the size of a buffer for a message that should have `size` packed bytes. In the checked mode there
-/// is room for a longer message, too, because its description is found by its bytes.
+/// Returns the size of a buffer for a message that should have `size` packed bytes. In the checked mode the
+/// buffer also takes a longer message, because the description is found by a hash of all bytes.
 fn room_for(size: usize) -> usize {
     const CHECKED: usize = 1 << 20;
     if checks() { size.saturating_mul(2).saturating_add(CHECKED) } else { size }
@@ -139,8 +140,8 @@ pub(super) struct Posted {
     /// The request; `None` if the source is `MPI_PROC_NULL`.
     request: Option<Request>,
     room: usize,
-    /// The descriptions. They are kept here, because the communicator may be freed before the message
-    /// arrives.
+    /// The descriptions of the communicator. They are kept here, because the communicator may be freed before
+    /// the message arrives.
     descriptions: Option<Arc<Descriptions>>,
 }
 
@@ -151,7 +152,8 @@ impl Posted {
         Ok(Self { request, room, descriptions: descriptions_on(from.communicator)? })
     }
 
-    /// Makes as much progress as possible; if `wait` is set, until the end. Returns the status at the end.
+    /// Makes progress; if `wait` is set, waits until the message has arrived. Returns its status, or `None`
+    /// if it has not arrived yet.
     pub fn advance<M: Write + ?Sized>(
         &mut self,
         message: &mut M,

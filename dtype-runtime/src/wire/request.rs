@@ -5,20 +5,22 @@ use std::{
     marker::PhantomData,
     mem::{self, MaybeUninit},
     os::raw::{c_int, c_void},
+    ptr,
     sync::OnceLock,
     thread,
 };
 
 use ::mpi::{
     Count, Rank, Tag,
+    datatype::DatatypeRef,
     ffi::{self, MPI_Comm, MPI_Datatype, MPI_Message, MPI_Request, MPI_Status},
-    point_to_point::{Destination, Source},
-    raw::AsRaw,
+    point_to_point::{Destination, Message, Source, Status},
+    raw::{AsRaw, AsRawMut, FromRaw},
     topology::Communicator,
 };
 use dtype_core::{BaseType, Bounds, TypeTree};
 
-use super::message::{Span, Typed};
+use super::sendable::{Span, Typed};
 use crate::{
     Error,
     layout::{LayoutDatatype, entry::Entry},
@@ -71,7 +73,7 @@ impl Peer {
         Ok(Self { communicator: raw, rank, tag })
     }
 
-    /// Returns `true` if the rank is `MPI_PROC_NULL` (MPI 4.1 section 3.10).
+    /// Returns `true` if the rank is `MPI_PROC_NULL` (MPI 4.1 section 3.11).
     #[inline]
     pub fn is_nobody(self) -> bool {
         self.rank == no_rank()
@@ -171,7 +173,7 @@ impl Outgoing {
     /// Returns a message of a datatype.
     ///
     /// # Safety
-    /// 1. As for `of_span`.
+    /// 1. The memory of the datatype stays valid for reads until the message has been sent.
     pub unsafe fn of_typed(Typed { place, count, datatype }: Typed) -> Self {
         let bytes = Bytes { count, datatype: datatype.as_raw(), _layout: Some(datatype) };
         Self { place, bytes, buffer: None }
@@ -182,6 +184,20 @@ impl Outgoing {
     pub fn of_buffer(buffer: PackBuffer, size: usize) -> Result<Self, Error> {
         let place = buffer[..size].as_ptr().cast();
         Ok(Self { place, bytes: Bytes::of(size)?, buffer: Some(buffer) })
+    }
+
+    /// Returns a message that consists of several parts of memory, in their order.
+    ///
+    /// # Safety
+    /// 1. As for `of_span`, for all parts.
+    pub unsafe fn of_parts(parts: &[&[u8]]) -> Result<Self, Error> {
+        let place = parts.first().map_or(ptr::null(), |first| first.as_ptr());
+        let from_first = |part: &&[u8]| part.as_ptr().addr().wrapping_sub(place.addr()) as i64;
+        let displacements: Vec<_> = parts.iter().map(from_first).collect();
+        let sizes: Vec<_> = parts.iter().map(|part| part.len() as u64).collect();
+        let tree = TypeTree::index_bucket(1, sizes, displacements, TypeTree::Leaf(BaseType::Byte));
+        let entry = Entry::Shared(cached(Wanted::new(tree, None)));
+        Ok(Self { place: place.cast(), bytes: Bytes::of_entry(entry)?, buffer: None })
     }
 
     /// Sends the message, and waits until it has been sent.
@@ -210,7 +226,8 @@ impl Outgoing {
         let mut request = Request::new(false);
         let (raw, Bytes { count, datatype, .. }) = (&raw mut request.raw, self.bytes);
         called(name, to.communicator, || {
-            // SAFETY: as for `send`. The request keeps the buffer, and dropping it completes the request. MPI
+            // SAFETY: by the conditions of the constructors, the memory stays valid for reads until the
+            // message has been sent. The request keeps the buffer, and dropping it completes the request. MPI
             // keeps a datatype that is in use.
             unsafe { call(self.place, count, datatype, to.rank, to.tag, to.communicator, raw) }
         })?;
@@ -226,8 +243,8 @@ type ImmediateSend =
 /// The result of a completed transfer: its status, or an error code.
 pub(super) type Outcome = Result<MPI_Status, c_int>;
 
-/// A buffer into which MPI may receive a message of up to `size` bytes. MPI notices if the message is longer,
-/// and writes nothing past the buffer.
+/// A buffer into which MPI may receive a message of up to the requested size. MPI notices if the message is
+/// longer, and writes nothing past the buffer.
 pub(super) struct Room {
     buffer: PackBuffer,
     bytes: Bytes,
@@ -237,7 +254,8 @@ impl Room {
     #[inline]
     pub fn of(size: usize) -> Result<Self, Error> {
         if Current::WRITES_PAST_BUFFER {
-            // The sizes are few, so that few datatypes are built. No memory has more than 2⁶² bytes.
+            // Sizes are rounded up to powers of two, so that few datatypes are built. No memory has more than
+            // 2⁶² bytes.
             let n = size.clamp(64, 1 << 62).next_power_of_two().ilog2();
             return Ok(Self { bytes: Bytes::with_gap(n)?, buffer: PackBuffer::with_room((1 << n) + 2)? });
         }
@@ -268,9 +286,9 @@ impl Room {
 /// A transfer that has been started, with the buffer that it uses, unless that is borrowed. Dropping the
 /// request completes the transfer.
 ///
-/// The program may free the communicator before that. MPI keeps what the transfer needs of it (MPI 4.1
-/// section 7.4.3), but its handle is no longer valid. Therefore no handle is kept here, and no call is made
-/// that raises an error on the communicator, where errors may be fatal.
+/// The program may free the communicator before the transfer is complete. MPI keeps what the transfer needs
+/// of it (MPI 4.1 section 7.4.3), but its handle is no longer valid. Therefore no handle is kept here, and no
+/// call is made that raises an error on the communicator, where errors may be fatal.
 pub(super) struct Request {
     raw: MPI_Request,
     is_receive: bool,
@@ -418,6 +436,22 @@ pub(super) fn size_of(status: &MPI_Status) -> usize {
     }
 }
 
+/// Returns the number of bytes of a message, which is a multiple of `unit`.
+///
+/// # Errors
+/// [`Error::Length`] if it is no multiple; an error if the datatype cannot be built.
+pub(super) fn bytes_of(status: &Status, unit: usize) -> Result<usize, Error> {
+    let one = Bytes::one_of(unit)?;
+    // SAFETY: the datatype lives as long as `one`.
+    let count = status.count(unsafe { DatatypeRef::from_raw(one.datatype) });
+    let count = usize::try_from(count).ok();
+    count.and_then(|count| count.checked_mul(unit)).ok_or(Error::Length {
+        what: "whole values of the message",
+        expected: unit,
+        found: usize::MAX,
+    })
+}
+
 /// A message that has been matched but not received (MPI 4.1 section 3.8.2). It must be received.
 #[must_use]
 pub(super) struct Matched {
@@ -453,9 +487,24 @@ impl Matched {
         if found == 0 { Ok(None) } else { Self::new(message, status, communicator).map(Some) }
     }
 
+    /// Takes a message that the program has matched with rsmpi. `unit` is a number of bytes that the size of
+    /// the message is a multiple of, if it has 2 GiB or more.
+    pub fn of_probe((mut message, status): (Message, Status), unit: usize) -> Result<Self, Error> {
+        // SAFETY: the message's own memory, and constants of the library. A message that is null has been
+        // received.
+        let (raw, communicator) = unsafe {
+            (mem::replace(&mut *message.as_raw_mut(), ffi::RSMPI_MESSAGE_NULL), ffi::RSMPI_COMM_WORLD)
+        };
+        ready()?;
+        let size = bytes_of(&status, 1).or_else(|_| bytes_of(&status, unit))?;
+        let mut own = no_status();
+        (own.MPI_SOURCE, own.MPI_TAG) = (status.source_rank(), status.tag());
+        Ok(Self { message: raw, communicator, status: own, size })
+    }
+
     fn new(message: MPI_Message, status: MPI_Status, communicator: MPI_Comm) -> Result<Self, Error> {
         if message == no_message() {
-            // In MPICH 5, a handler of the program that returns hides the error.
+            // In MPICH 5, the call succeeds if an error handler of the program has returned.
             return Err(hidden());
         }
         Ok(Self { message, communicator, status, size: size_of(&status) })

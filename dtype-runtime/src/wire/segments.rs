@@ -15,12 +15,12 @@ use ::mpi::{
 use super::{
     attach::{Contexts, next_number},
     frame::{accepted_description, describe, description_size},
-    message::{
+    receive::status_of_nobody,
+    request::{Matched, Outgoing, Peer, Request},
+    sendable::{
         Span,
         sealed::{Read, Write},
     },
-    receive::status_of_nobody,
-    request::{Matched, Outgoing, Peer, Request},
 };
 use crate::{Error, mpi::greatest_tag, pack::PackBuffer};
 
@@ -31,7 +31,7 @@ pub(super) const PIECE: usize = 128 << 10;
 /// The largest number of pieces that are being sent at a time.
 const AHEAD: usize = 4;
 
-/// The header of a first piece: a mark, the packed bytes of the message and of each piece but the last, and
+/// The header of a first piece: a mark, the packed sizes of the message and of each piece but the last, and
 /// the number of the message.
 #[derive(Clone, Copy)]
 struct Header {
@@ -81,8 +81,8 @@ pub(super) struct SendingPieces<'a, M: ?Sized> {
 }
 
 impl<'a, M: Read + ?Sized> SendingPieces<'a, M> {
-    /// Starts to send a message. If `all` is set, all pieces are being sent when the call returns. MPI
-    /// completes them while the program does other work, which this crate cannot.
+    /// Starts to send a message. If `all` is set, all pieces have been passed to MPI when the call returns,
+    /// because only MPI makes progress while the program does other work.
     pub fn new(message: &'a M, to: Peer, all: bool) -> Result<Self, Error> {
         let contexts = Contexts::on(to.communicator)?;
         let (total, step) = (message.packed_size(), message.step());
@@ -123,7 +123,8 @@ impl<'a, M: Read + ?Sized> SendingPieces<'a, M> {
         Outgoing::of_buffer(buffer, size)
     }
 
-    /// Makes as much progress as possible; if `wait` is set, until the end. Returns `true` at the end.
+    /// Makes progress; if `wait` is set, waits until all pieces have been sent. Returns `true` if they have
+    /// been sent.
     pub fn advance(&mut self, wait: bool) -> Result<bool, Error> {
         while self.position < self.header.total {
             if self.on_their_way.len() >= self.ahead && !self.is_oldest_sent(wait)? {
@@ -180,7 +181,8 @@ impl Incoming {
         Ok(Self::Awaited { first: in_context(contexts.first), rest: in_context(contexts.rest) })
     }
 
-    /// Makes as much progress as possible; if `wait` is set, until the end. Returns the status at the end.
+    /// Makes progress; if `wait` is set, waits until the message has arrived. Returns its status, or `None`
+    /// if it has not arrived yet.
     fn advance<M: Write + ?Sized>(&mut self, message: &mut M, wait: bool) -> Result<Option<Status>, Error> {
         let receiving = match self {
             Self::Begun(receiving) => receiving,
@@ -296,7 +298,7 @@ pub(super) fn send_receive<M: Read + ?Sized, N: Write + ?Sized>(
         received = incoming.advance(into, is_sent).transpose();
         std::thread::yield_now();
     }
-    // After an error as well, because the other side waits for this rank's message.
+    // The send is completed even after an error, because the other side waits for this rank's message.
     sending.advance(true)?;
     received.unwrap_or_else(|| Ok(status_of_nobody()))
 }

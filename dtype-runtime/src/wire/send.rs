@@ -6,9 +6,9 @@ use super::{
     auto::is_typed,
     descriptions::announce,
     frame::checks,
-    message::{Typed, pack_with_room, sealed::Read},
     request::{Outgoing, Peer, Request},
     segments,
+    sendable::{Typed, pack_with_room, sealed::Read},
     transfer::{Making, Transfer},
 };
 use crate::Error;
@@ -22,14 +22,15 @@ pub(super) fn send<M: Read + ?Sized>(message: &M, wire: Wire, to: Peer) -> Resul
     }
 }
 
-/// A message that is being sent, and is borrowed until then.
+/// A message that is being sent. It is borrowed until it has been sent.
 pub(super) enum Sending<'a, M: ?Sized> {
     Whole(Request),
     Segments(segments::SendingPieces<'a, M>),
 }
 
 impl<'a, M: Read + ?Sized> Sending<'a, M> {
-    /// Starts to send a message. If `all` is set, all of it is being sent when the call returns.
+    /// Starts to send a message. If `all` is set, the whole message has been passed to MPI when the call
+    /// returns.
     pub fn new(message: &'a M, wire: Wire, to: Peer, all: bool) -> Result<Self, Error> {
         Ok(match wire.transfer() {
             Transfer::Segments => Self::Segments(segments::SendingPieces::new(message, to, all)?),
@@ -42,7 +43,8 @@ impl<'a, M: Read + ?Sized> Sending<'a, M> {
         Ok(Self::Whole(outgoing(message, making, to)?.start(to)?))
     }
 
-    /// Makes as much progress as possible; if `wait` is set, until the end. Returns `true` at the end.
+    /// Makes progress; if `wait` is set, waits until the message has been sent. Returns `true` if it has been
+    /// sent.
     pub fn advance(&mut self, wait: bool) -> Result<bool, Error> {
         match self {
             Self::Whole(request) => request.is_sent(wait),
@@ -71,7 +73,7 @@ fn outgoing<M: Read + ?Sized>(message: &M, making: Making, to: Peer) -> Result<O
     match (span, typed) {
         // SAFETY: 1, since the message is borrowed until it has been sent.
         (Some(span), _) => unsafe { Outgoing::of_span(span) },
-        // SAFETY: 1, likewise.
+        // SAFETY: 1, since the datatype's memory is borrowed until the message has been sent.
         (_, Some(typed)) => Ok(unsafe { Outgoing::of_typed(typed) }),
         _ => {
             let size = message.packed_size();

@@ -14,7 +14,7 @@ use std::{
 
 use ::mpi::Rank;
 
-use super::{Sendable, message::sealed::Read};
+use super::{Sendable, sendable::sealed::Read};
 use crate::{
     Error,
     engine::{Spacing, node::Order},
@@ -33,11 +33,11 @@ const SIZES: usize = 16;
 /// The number of classes of block lengths. Lengths in a class are twice those in the class before.
 const BLOCKS: usize = 16;
 
-/// The orders of blocks, that is, how they lie, with their names in a table.
+/// The arrangements of blocks, with their names in a table.
 const ORDERS: [(Order, &str); 3] =
     [(Order::Strided, "strided"), (Order::Nested, "nested"), (Order::Listed, "listed")];
 
-/// The name in rows about the wire of segments, instead of an order.
+/// The word in rows about the wire of segments, in place of an arrangement.
 const PIECES: &str = "pieces";
 
 /// The names of the ways in a table: packed and whole, typed, or in segments.
@@ -54,11 +54,11 @@ pub(super) struct Table {
     /// `true` if parts of arrays are sent with their datatype, for each order of their blocks, block length
     /// and size.
     typed: [[[bool; SIZES]; BLOCKS]; ORDERS.len()],
-    /// `true` if any part of this size is sent with its datatype.
+    /// For each size, `true` if parts of arrays are sent with their datatype for some order and block length.
     any_typed: [bool; SIZES],
     /// The library that the rows are about.
     library: String,
-    /// `true` if messages of a size are faster in segments than packed.
+    /// For each size, `true` if messages are faster in segments than packed.
     in_pieces: [bool; SIZES],
 }
 
@@ -117,7 +117,7 @@ impl Table {
         if rows.is_empty() && pieces.is_empty() {
             return Ok(None);
         }
-        // The row that was measured nearest to a cell decides.
+        // Each cell of the table gets the result of the nearest row.
         let is_typed = |order: usize, block: usize, size: usize| {
             let rows = rows.iter().filter(|row| row.order == Some(order));
             let near = rows.min_by_key(|row| row.block.abs_diff(block) + row.size.abs_diff(size));
@@ -251,8 +251,8 @@ pub fn table_line(row: &str, ratios: RangeInclusive<f64>, cases: usize) -> Strin
     /// The fraction of the packed time below which another way is chosen.
     const LIMIT: f64 = 0.95;
     let (least, most) = ratios.into_inner();
-    // In the worst cases, packing takes `1 / least` times as long as the other way, and that `most` times as
-    // long.
+    // In the worst cases, packing takes `1 / least` times as long as the other way, and the other way takes
+    // `most` times as long as packing.
     let way = match row.split_whitespace().nth(1) {
         _ if (least * most).sqrt() >= LIMIT => PACKED,
         Some(PIECES) => SEGMENTS,
@@ -261,7 +261,7 @@ pub fn table_line(row: &str, ratios: RangeInclusive<f64>, cases: usize) -> Strin
     format!("{row} {way} {least:.2} {most:.2} {cases}\n")
 }
 
-/// The subject of a row; sizes are in bytes. It prints as in the row.
+/// The subject of a row, with sizes in bytes. `Display` writes the words of the row.
 #[derive(Clone, Copy)]
 pub(super) enum Subject {
     /// Parts of arrays.
@@ -317,7 +317,7 @@ pub fn table_row<M: Sendable + ?Sized>(message: &M) -> Option<String> {
 }
 
 /// Returns the name of the running library in tables for [`Wire::Auto`](super::Wire::Auto): `openmpi-4`, for
-/// example. A library that is none of those supported has the name of the one that this was built for.
+/// example. An unsupported library has the name of the library that this crate was built for.
 pub fn table_library() -> String {
     let library = running();
     format!("{}-{}", library.name, library.major)

@@ -1,4 +1,4 @@
-//! The decisions of a wire: if a message travels whole or in segments, and how its bytes are made.
+//! The decisions of a wire: whether a message is sent whole or in segments, and how its bytes are made.
 
 use super::Wire;
 

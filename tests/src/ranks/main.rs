@@ -9,6 +9,7 @@ mod exchange;
 mod inspect;
 mod layouts;
 mod lifecycle;
+mod messages;
 mod rest;
 mod samples;
 mod wires;
@@ -66,6 +67,9 @@ fn main() {
         "host-thread" => host::one_thread(),
         "wires-blocks" => with_world(host::blocks),
         "wires-contiguous" => with_world(host::contiguous),
+        "messages" => with_world(messages::point_to_point),
+        "messages-values" => with_world(messages::values),
+        "messages-collectives" => with_world(messages::collectives),
         "alltoallw" => with_world(rest::alltoallw),
         "reduce" => with_world(rest::reduce),
         "one-sided" => with_world(rest::one_sided),

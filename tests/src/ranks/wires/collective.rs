@@ -30,14 +30,15 @@ pub fn collectives(world: &SimpleCommunicator) {
     let mut part = [9u8; 2];
     assert_eq!(
         root.scatter_packed_into(&mut part),
-        Err(Error::Fit { expected: 2 * ranks, found: Some(0), from: None })
+        Err(Error::Fit { value: 2, expected: 2 * ranks, found: Some(0), from: None })
     );
     let scattered = if rank == 0 {
         root.scatter_packed_into_root(&vec![1u8; 2 * ranks + 1], &mut part)
     } else {
         root.scatter_packed_into(&mut part)
     };
-    assert_eq!(scattered, Err(Error::Fit { expected: 2 * ranks, found: Some(2 * ranks + 1), from: None }));
+    let found = Some(2 * ranks + 1);
+    assert_eq!(scattered, Err(Error::Fit { value: 2, expected: 2 * ranks, found, from: None }));
     assert_eq!(part, [9; 2]);
     // A restricted type in several parts: all values are checked before any is written.
     let mut flags = vec![false; 600_000];
@@ -118,7 +119,8 @@ pub fn exact(world: &SimpleCommunicator) {
     let mut short = vec![7u8; 3 * ranks - 1];
     // SAFETY: all ranks make the same call, and have the same number of bytes.
     let result = unsafe { world.all_gather_packed_exact(&[rank as u8; 3], &mut short) };
-    assert_eq!(result, Err(Error::Fit { expected: 3 * ranks - 1, found: Some(3 * ranks), from: None }));
+    let expected = 3 * ranks - 1;
+    assert_eq!(result, Err(Error::Fit { value: 1, expected, found: Some(3 * ranks), from: None }));
     assert!(short.iter().all(|byte| *byte == 7));
     // SAFETY: as before.
     let result = unsafe { world.all_to_all_packed_exact(&vec![1u8; ranks], &mut short) };

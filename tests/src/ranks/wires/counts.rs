@@ -76,13 +76,13 @@ pub fn counts(world: &SimpleCommunicator) {
         // In the uneven case, each rank receives one more value from the first rank.
         let (message, mut columns) = (blank(own * ranks), blank(total));
         world.all_to_all_packed(&message, &mut columns).unwrap();
-        let cost = if is_even { [2, 64 + 16 * p, 0] } else { [4, 64 + 32 * p + 16 + 16 * p, 4 * p] };
+        let cost = if is_even { [2, 64 + 16 * p, 0] } else { [3, 64 + 48 * p + 16 * p, 4 * p] };
         check(&format!("all_to_all_packed, {kind}"), own * ranks + total, cost);
     }
     let messages: Vec<Vec<Particle>> = (0..ranks).map(|_| blank(N)).collect();
     let mut into = messages.clone();
     world.all_to_all_varcount_packed(&messages, &mut into).unwrap();
-    check("all_to_all_varcount_packed", 2 * N * ranks, [3, 32 * p + 16 + 16 * p, 4 * p]);
+    check("all_to_all_varcount_packed", 2 * N * ranks, [2, 48 * p + 16 * p, 4 * p]);
 
     // A message that fits in the first part, and one that does not.
     let mut short = blank(5);

@@ -66,7 +66,7 @@ pub fn communicators(world: &SimpleCommunicator) {
                 other.send_over(wire, &[round; 4]).unwrap();
             } else {
                 let error = other.receive_over(wire, &mut into).unwrap_err();
-                assert_eq!(error, Error::Fit { expected: 4, found: Some(3), from: Some((0, 0)) });
+                assert_eq!(error, Error::Fit { value: 4, expected: 4, found: Some(3), from: Some((0, 0)) });
                 other.receive_over(wire, &mut into).unwrap();
                 assert_eq!(into, [round; 4]);
             }

@@ -9,6 +9,7 @@ use crate::{
     Error, Layout, MpiDatatype, View, ViewMut,
     engine::{Packing, Plan, Spacing},
     layout::{LayoutDatatype, entry::Entry},
+    message::Encoded,
     pack::{Data, DataMut, PackBuffer, pack, pack_into, pack_raw, packed_size, unpack_into},
     types::{Values, ValuesMut},
 };
@@ -103,7 +104,8 @@ pub(crate) mod sealed {
         /// [`step`](Self::step).
         fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error>;
 
-        /// Returns a number of packed bytes that are best kept together.
+        /// Returns the packed size in bytes of one value of a slice; 1 for a message that can be divided
+        /// anywhere.
         fn step(&self) -> usize {
             1
         }
@@ -111,8 +113,8 @@ pub(crate) mod sealed {
         /// Returns the memory of the message, if it consists of exactly the packed bytes.
         fn span(&self) -> Option<Span>;
 
-        /// Returns how the contiguous blocks lie, if all values are of one base type and the message has a
-        /// datatype.
+        /// Returns the spacing of the contiguous blocks; `None` if there are no blocks, if values have
+        /// different base types, or if the message is not a view.
         fn spacing(&self) -> Option<Spacing> {
             None
         }
@@ -163,8 +165,8 @@ fn whole_values<T: MpiDatatype>(bytes: &Range<usize>) -> Option<Range<usize>> {
     whole.then(|| bytes.start / size..bytes.end / size)
 }
 
-/// Copies a range of the transferred bytes of a message with blocks. `pack_copies` packs a range of its
-/// copies.
+/// Packs a range of the transferred bytes of a message with parts that are transferred as bytes.
+/// `pack_copies` packs a range of the message's copies field by field.
 fn copy_blocks(
     blocks: &MemoryBlocks,
     bytes: &Range<usize>,
@@ -443,6 +445,45 @@ unsafe impl<L: Layout> sealed::Write for ViewMut<'_, L> {
 
     fn unpack_range(&mut self, position: usize, packed: &[u8]) -> Result<(), Error> {
         self.data().unpack_range(position, packed)
+    }
+}
+
+// SAFETY: 1, since the parts do not change; 2, since they are borrowed.
+unsafe impl sealed::Read for Encoded<'_> {
+    fn packed_size(&self) -> usize {
+        self.size()
+    }
+
+    unsafe fn pack(&self, packed: *mut u8) -> Result<(), Error> {
+        // SAFETY: the caller has room for `packed_size` bytes, which are only written.
+        let packed = unsafe { slice::from_raw_parts_mut(packed, self.size()) };
+        self.pack_range(0..packed.len(), packed)
+    }
+
+    fn pack_range(&self, bytes: Range<usize>, packed: &mut [u8]) -> Result<(), Error> {
+        let (blocks, rest) = self.parts();
+        let (mut start, mut packed) = (0, packed);
+        for part in blocks.iter().copied().chain([rest]) {
+            let within =
+                bytes.start.clamp(start, start + part.len())..bytes.end.clamp(start, start + part.len());
+            let (here, behind) = packed.split_at_mut(within.len());
+            here.copy_from_slice(&part[within.start - start..within.end - start]);
+            (start, packed) = (start + part.len(), behind);
+        }
+        Ok(())
+    }
+
+    fn span(&self) -> Option<Span> {
+        let (blocks, rest) = self.parts();
+        blocks.is_empty().then_some(Span { place: rest.as_ptr().cast_mut(), size: rest.len() })
+    }
+
+    fn typed(&self) -> Result<Typed, Error> {
+        Err(Error::Wire { wire: "typed", reason: "a message of any shape is sent by `send_message`" })
+    }
+
+    fn plan(&self) -> Plan {
+        Plan::of::<u8>()
     }
 }
 

@@ -1,0 +1,162 @@
+//! Arrays of `ndarray` and matrices of `nalgebra` as messages: the shape, and then the elements.
+
+use super::{Fingerprint, FromMessage, MpiMessage, Reader, Writer, limits::malformed};
+use crate::Error;
+
+#[cold]
+fn misshapen(shape: &[usize]) -> Error {
+    malformed(format!("the elements of an array do not have its shape, which is {shape:?}"))
+}
+
+#[cfg(feature = "ndarray")]
+mod of_ndarray {
+    use ndarray::{Array, ArrayBase, Data, Dimension, IxDyn};
+
+    use super::{Error, Fingerprint, FromMessage, MpiMessage, Reader, Writer, malformed, misshapen};
+
+    /// The greatest number of dimensions that are read.
+    const MOST: usize = 32;
+
+    impl<T: MpiMessage, S: Data<Elem = T>, D: Dimension> MpiMessage for ArrayBase<S, D> {
+        const LEAST: usize = 1;
+        const KEPT: usize = Vec::<T>::KEPT;
+
+        fn describe(of: &mut Fingerprint) {
+            of.field("ndarray", <T>::describe);
+            of.number(D::NDIM.map_or(u64::MAX, |dimensions| dimensions as u64));
+        }
+
+        /// Writes the shape, and the elements in the order of their indices: as a slice if they are one.
+        fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
+            if D::NDIM.is_none() {
+                to.length(self.ndim());
+            }
+            self.shape().iter().for_each(|length| to.length(*length));
+            let slice = self.as_slice();
+            to.bytes(&[slice.is_some().into()]);
+            match slice {
+                Some(elements) => elements.write(to),
+                None => to.nested(|to| {
+                    if T::LEAST == 0 {
+                        to.blank(self.len());
+                    }
+                    self.iter().try_for_each(|element| element.write(to))
+                }),
+            }
+        }
+    }
+
+    impl<T: FromMessage, D: Dimension> FromMessage for Array<T, D> {
+        fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+            let (shape, is_slice) = shape::<D>(from)?;
+            let elements = if is_slice {
+                Vec::read(from)?
+            } else {
+                let count = from.fits::<T>(count(&shape)?, T::LEAST)?;
+                from.nested(|from| (0..count).map(|_| T::read(from)).collect::<Result<_, _>>())?
+            };
+            let array = Array::from_shape_vec(IxDyn(&shape), elements);
+            array.and_then(Array::into_dimensionality).map_err(|_| misshapen(&shape))
+        }
+    }
+
+    /// Reads the shape of an array. Returns `true` if its elements are a slice.
+    fn shape<D: Dimension>(from: &mut Reader<'_>) -> Result<(Vec<usize>, bool), Error> {
+        let dimensions = D::NDIM.map_or_else(|| from.length(), Ok)?;
+        if dimensions > MOST {
+            return Err(malformed(format!("an array of {dimensions} dimensions")));
+        }
+        let shape = (0..dimensions).map(|_| from.length()).collect::<Result<_, _>>()?;
+        match from.array()? {
+            [slice @ (0 | 1)] => Ok((shape, slice == 1)),
+            [other] => Err(malformed(format!("an array of the unknown form {other}"))),
+        }
+    }
+
+    fn count(shape: &[usize]) -> Result<usize, Error> {
+        let product = shape.iter().try_fold(1usize, |product, length| product.checked_mul(*length));
+        product.ok_or_else(|| misshapen(shape))
+    }
+}
+
+#[cfg(feature = "nalgebra")]
+mod of_nalgebra {
+    use nalgebra::{ArrayStorage, Const, Dim, Dyn, Matrix, SMatrix, Scalar, VecStorage};
+
+    use super::{Error, Fingerprint, FromMessage, MpiMessage, Reader, Writer, misshapen};
+
+    impl<T: MpiMessage + Scalar, const R: usize, const C: usize> MpiMessage for SMatrix<T, R, C> {
+        const LEAST: usize = <[[T; R]; C]>::LEAST;
+        const KEPT: usize = T::KEPT;
+
+        fn describe(of: &mut Fingerprint) {
+            of.field("nalgebra", <[[T; R]; C]>::describe);
+        }
+
+        #[inline]
+        fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
+            self.data.0.write(to)
+        }
+    }
+
+    impl<T: FromMessage + Scalar, const R: usize, const C: usize> FromMessage for SMatrix<T, R, C> {
+        #[inline]
+        fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+            <[[T; R]; C]>::read(from).map(|columns| Self::from_array_storage(ArrayStorage(columns)))
+        }
+
+        fn check(from: &mut Reader<'_>) -> Result<(), Error> {
+            <[[T; R]; C]>::check(from)
+        }
+    }
+
+    /// Implements both traits for the shapes of matrices on the heap.
+    macro_rules! on_the_heap {
+        ($([$($dimension:tt)*] $rows:ty, $columns:ty;)*) => {$(
+            impl<T: MpiMessage + Scalar, $($dimension)*> MpiMessage
+                for Matrix<T, $rows, $columns, VecStorage<T, $rows, $columns>>
+            {
+                const LEAST: usize = 12;
+                const KEPT: usize = Vec::<T>::KEPT;
+
+                fn describe(of: &mut Fingerprint) {
+                    of.field("nalgebra", T::describe);
+                    for dimension in [<$rows>::try_to_usize(), <$columns>::try_to_usize()] {
+                        of.number(dimension.map_or(u64::MAX, |length| length as u64));
+                    }
+                }
+
+                /// Writes the numbers of rows and columns, and the elements column by column.
+                fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
+                    to.length(self.nrows());
+                    to.length(self.ncols());
+                    self.as_slice().write(to)
+                }
+            }
+
+            impl<T: FromMessage + Scalar, $($dimension)*> FromMessage
+                for Matrix<T, $rows, $columns, VecStorage<T, $rows, $columns>>
+            {
+                fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+                    let shape = [from.length()?, from.length()?];
+                    let elements = Vec::<T>::read(from)?;
+                    let fits = |fixed: Option<usize>, length| fixed.is_none_or(|fixed| fixed == length);
+                    if shape[0].checked_mul(shape[1]) != Some(elements.len())
+                        || !fits(<$rows>::try_to_usize(), shape[0])
+                        || !fits(<$columns>::try_to_usize(), shape[1])
+                    {
+                        return Err(misshapen(&shape));
+                    }
+                    let (rows, columns) = (<$rows>::from_usize(shape[0]), <$columns>::from_usize(shape[1]));
+                    Ok(Self::from_data(VecStorage::new(rows, columns, elements)))
+                }
+            }
+        )*};
+    }
+
+    on_the_heap! {
+        [] Dyn, Dyn;
+        [const C: usize] Dyn, Const<C>;
+        [const R: usize] Const<R>, Dyn;
+    }
+}

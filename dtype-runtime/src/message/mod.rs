@@ -1,0 +1,87 @@
+//! Messages of any shape: values with owned data of any length, as one message.
+//!
+//! A value of a type with [`MpiMessage`] can be sent, and one with [`FromMessage`] can be received. Both
+//! traits are [derived](derive@crate::MpiMessage) together, for structs and for enums with data. All types
+//! that derive [`MpiDatatype`](crate::MpiDatatype) have them. So have `String`, `Vec`, `Box`, `Option` and
+//! `Result`, arrays, tuples, the maps, sets and queues of the standard library, and with features the arrays
+//! of `ndarray` and `nalgebra`. With the feature `serde`, [`Serde`] carries every type that serde can handle.
+//!
+//! The calls that send and receive such values are in `dtype_runtime::traits`; the module `wire` has an
+//! overview. Here are those that need no MPI:
+//!
+//! ```
+//! use dtype_runtime::{MpiMessage, message::{from_bytes, to_bytes}};
+//!
+//! #[derive(MpiMessage, Debug, PartialEq)]
+//! struct Config {
+//!     title: String,
+//!     steps: Vec<f64>,
+//!     output: Option<Output>,
+//! }
+//!
+//! #[derive(MpiMessage, Debug, PartialEq)]
+//! enum Output { File(String), Every { steps: u32 } }
+//!
+//! let config = Config {
+//!     title: "a run".to_owned(),
+//!     steps: vec![0.5; 3],
+//!     output: Some(Output::Every { steps: 10 }),
+//! };
+//! let bytes = to_bytes(&config)?;
+//! assert_eq!(from_bytes::<Config>(&bytes)?, config);
+//! assert!(from_bytes::<Vec<f64>>(&bytes).is_err()); // another type
+//! # Ok::<(), dtype_runtime::Error>(())
+//! ```
+//!
+//! # The bytes of a message
+//!
+//! A message consists of *blocks*, an *in-band part*, and a trailer of 32 bytes. The in-band part has tags,
+//! lengths and short fields. A slice of 32 KiB or more whose memory is its packed bytes becomes a block of
+//! its own, which the sender need not copy. `docs/messages.md` has the format.
+//!
+//! The trailer has a fingerprint of the type: the names of deriving types, their fields and variants, and
+//! the base types. A message of another type is an error, as is one from a machine of another byte order.
+//! Nothing is believed of what arrives: a length is compared with the bytes that are there before memory is
+//! allocated, and values may be nested 128 levels deep. After an error there is no value, and nothing leaks.
+
+// The files: `limits`, `writer`, `reader` and `format`, the bytes of a message; `memory`, received memory
+// that becomes a `Vec`; `fingerprint`; `fixed`, slices of one size; `traits`; then the types of other crates:
+// `pointers`, `sequences`, `choices`, `arrays`, `serde`. Types with `MpiDatatype` are in `pack/message.rs`.
+// This module uses nothing but `Error`, and knows no MPI.
+
+#[cfg(any(feature = "nalgebra", feature = "ndarray"))]
+mod arrays;
+mod choices;
+mod fingerprint;
+mod fixed;
+mod format;
+mod limits;
+mod memory;
+mod pointers;
+mod reader;
+mod sequences;
+#[cfg(feature = "serde")]
+mod serde;
+mod traits;
+mod writer;
+
+#[doc(hidden)]
+pub use choices::{greatest, no_variant};
+pub use fingerprint::Fingerprint;
+#[doc(hidden)]
+pub use fixed::Fixed;
+#[cfg(feature = "mpi")]
+pub(crate) use format::{Encoded, Message};
+pub use format::{from_bytes, from_bytes_into, read_from, to_bytes, write_to};
+pub(crate) use limits::malformed;
+#[doc(hidden)]
+pub use memory::OwnedMemory;
+pub use reader::Reader;
+#[cfg(feature = "mpi")]
+pub(crate) use sequences::read_values;
+#[cfg(feature = "serde")]
+pub use serde::Serde;
+pub use traits::{FromMessage, MpiMessage};
+pub use writer::Writer;
+#[cfg(feature = "mpi")]
+pub(crate) use writer::{keep, spare};

@@ -1,0 +1,166 @@
+//! Pointers and wrappers as messages: the value that they hold.
+
+use std::{
+    borrow::{Borrow, Cow},
+    marker::PhantomData,
+    num::{Saturating, Wrapping},
+    rc::Rc,
+    sync::Arc,
+};
+
+use super::{Fingerprint, FromMessage, MpiMessage, Reader, Writer, sequences::text};
+use crate::Error;
+
+/// Implements `MpiMessage` for pointers, each one level deeper than its value.
+macro_rules! pointers {
+    ($([$($generics:tt)*] $type:ty => $target:ty;)*) => {$(
+        impl<$($generics)*> MpiMessage for $type {
+            fn describe(of: &mut Fingerprint) {
+                of.of(<$target>::describe);
+            }
+
+            #[inline]
+            fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
+                let target: &'a $target = self;
+                to.nested(|to| target.write(to))
+            }
+        }
+    )*};
+}
+
+pointers! {
+    [T: MpiMessage + ?Sized] &T => T;
+    [T: MpiMessage + ?Sized] &mut T => T;
+    [T: MpiMessage + ?Sized] Box<T> => T;
+    [T: MpiMessage + ?Sized] Rc<T> => T;
+    [T: MpiMessage + ?Sized] Arc<T> => T;
+    [T: MpiMessage + ToOwned + ?Sized] Cow<'_, T> => T;
+}
+
+impl<T: FromMessage> FromMessage for Box<T> {
+    fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+        from.nested(T::read).map(Self::new)
+    }
+
+    fn read_into(&mut self, from: &mut Reader<'_>) -> Result<(), Error> {
+        from.nested(|from| T::read_into(self, from))
+    }
+
+    fn check(from: &mut Reader<'_>) -> Result<(), Error> {
+        from.nested(T::check)
+    }
+}
+
+impl<T: FromMessage> FromMessage for Box<[T]> {
+    fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+        from.nested(Vec::<T>::read).map(Vec::into_boxed_slice)
+    }
+
+    fn check(from: &mut Reader<'_>) -> Result<(), Error> {
+        from.nested(Vec::<T>::check)
+    }
+}
+
+impl FromMessage for Box<str> {
+    fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+        from.nested(|from| text(from).map(Self::from))
+    }
+
+    fn check(from: &mut Reader<'_>) -> Result<(), Error> {
+        from.nested(|from| text(from).map(drop))
+    }
+}
+
+/// Implements `FromMessage` for shared pointers. Each one that is received has a value of its own.
+macro_rules! shared {
+    ($($pointer:ident)*) => {$(
+        impl<T: ?Sized> FromMessage for $pointer<T>
+        where
+            T: MpiMessage,
+            Box<T>: FromMessage,
+        {
+            fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+                Box::<T>::read(from).map(Self::from)
+            }
+
+            fn check(from: &mut Reader<'_>) -> Result<(), Error> {
+                Box::<T>::check(from)
+            }
+        }
+    )*};
+}
+
+shared! { Rc Arc }
+
+impl<T: MpiMessage + ToOwned + ?Sized> FromMessage for Cow<'_, T>
+where
+    T::Owned: FromMessage + Borrow<T>,
+{
+    fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+        from.nested(T::Owned::read).map(Cow::Owned)
+    }
+
+    fn read_into(&mut self, from: &mut Reader<'_>) -> Result<(), Error> {
+        if let Cow::Owned(owned) = self {
+            return from.nested(|from| owned.read_into(from));
+        }
+        *self = Self::read(from)?;
+        Ok(())
+    }
+
+    fn check(from: &mut Reader<'_>) -> Result<(), Error> {
+        from.nested(T::Owned::check)
+    }
+}
+
+/// Implements both traits for wrappers of a value.
+macro_rules! wrappers {
+    ($($wrapper:ident)*) => {$(
+        impl<T: MpiMessage> MpiMessage for $wrapper<T> {
+            const LEAST: usize = T::LEAST;
+            const KEPT: usize = T::KEPT;
+
+            fn describe(of: &mut Fingerprint) {
+                of.of(<T>::describe);
+            }
+
+            #[inline]
+            fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
+                self.0.write(to)
+            }
+        }
+
+        impl<T: FromMessage> FromMessage for $wrapper<T> {
+            #[inline]
+            fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+                T::read(from).map($wrapper)
+            }
+
+            fn read_into(&mut self, from: &mut Reader<'_>) -> Result<(), Error> {
+                self.0.read_into(from)
+            }
+
+            fn check(from: &mut Reader<'_>) -> Result<(), Error> {
+                T::check(from)
+            }
+        }
+    )*};
+}
+
+wrappers! { Wrapping Saturating }
+
+impl<T: ?Sized> MpiMessage for PhantomData<T> {
+    fn describe(_: &mut Fingerprint) {}
+
+    #[inline]
+    fn write<'a>(&'a self, _: &mut Writer<'a>) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl<T: ?Sized> FromMessage for PhantomData<T> {
+    #[inline]
+    fn read(_: &mut Reader<'_>) -> Result<Self, Error> {
+        Ok(Self)
+    }
+}

@@ -1,0 +1,223 @@
+//! The receiving side of a message.
+
+use std::{any::type_name, mem};
+
+use super::{
+    OwnedMemory,
+    limits::{BLOCK, DEEPEST, malformed, too_deep},
+};
+use crate::Error;
+
+/// The size of the memory that may be allocated for values before they have been read: this many bytes, or
+/// this many times the bytes that are left, if that is more.
+const CAUTIOUS: usize = 1 << 20;
+const TIMES: usize = 8;
+
+/// A message that is being read. The bytes may be of any origin: each length is compared with the bytes that
+/// are there before memory is allocated.
+#[derive(Debug)]
+pub struct Reader<'m> {
+    in_band: &'m [u8],
+    /// The blocks that have not been read, without the front one.
+    blocks: &'m [u8],
+    front: Front<'m>,
+    /// The number of blocks that have been read.
+    block: u32,
+    /// The least size of a block in bytes.
+    least: usize,
+    depth: usize,
+}
+
+/// The block at the front of a message. Received memory can become the `Vec` that it is read into.
+#[derive(Debug)]
+pub(super) struct Front<'m> {
+    /// The number of the block.
+    pub number: u32,
+    pub bytes: Bytes<'m>,
+}
+
+/// The bytes of a block.
+#[derive(Debug)]
+pub(super) enum Bytes<'m> {
+    Borrowed(&'m [u8]),
+    /// The first bytes of some memory; `None` after they have been taken.
+    Owned(Option<OwnedMemory>, usize),
+}
+
+#[cold]
+pub(super) fn too_short<T>(count: usize, bytes: usize) -> Error {
+    malformed(format!(
+        "{count} values of `{}` were announced, but only {bytes} bytes follow",
+        type_name::<T>()
+    ))
+}
+
+impl<'m> Reader<'m> {
+    pub(super) fn new(in_band: &'m [u8], blocks: &'m [u8], front: Front<'m>) -> Self {
+        Self { in_band, blocks, front, block: 0, least: BLOCK, depth: 0 }
+    }
+
+    #[cfg_attr(not(feature = "mpi"), allow(dead_code))]
+    /// Reads packed bytes of values, which have no blocks.
+    pub(crate) fn of_packed(packed: &'m [u8]) -> Self {
+        let front = Front { number: u32::MAX, bytes: Bytes::Borrowed(&[]) };
+        Self { least: usize::MAX, ..Self::new(packed, &[], front) }
+    }
+
+    #[cfg_attr(not(feature = "mpi"), allow(dead_code))]
+    /// Reads packed bytes of values, which are the bytes of some memory.
+    pub(crate) fn of_memory(memory: OwnedMemory) -> Self {
+        let size = memory.bytes().len();
+        let front = Front { number: 0, bytes: Bytes::Owned(Some(memory), size) };
+        Self { least: 0, ..Self::new(&[], &[], front) }
+    }
+
+    /// Reads the next `size` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Message`] if there are fewer.
+    #[inline(always)]
+    pub fn bytes(&mut self, size: usize) -> Result<&'m [u8], Error> {
+        let Some((bytes, rest)) = self.in_band.split_at_checked(size) else {
+            return Err(too_short::<u8>(size, self.in_band.len()));
+        };
+        self.in_band = rest;
+        Ok(bytes)
+    }
+
+    /// Reads the next `N` bytes.
+    ///
+    /// # Errors
+    /// [`Error::Message`] if there are fewer.
+    #[inline(always)]
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        let Some((bytes, rest)) = self.in_band.split_first_chunk() else {
+            return Err(too_short::<u8>(N, self.in_band.len()));
+        };
+        self.in_band = rest;
+        Ok(*bytes)
+    }
+
+    /// Reads the length of a sequence. It may exceed the number of values that follow.
+    ///
+    /// # Errors
+    /// [`Error::Message`] if the message ends here.
+    #[inline(always)]
+    pub fn length(&mut self) -> Result<usize, Error> {
+        match u32::from_ne_bytes(self.array()?) {
+            u32::MAX => self.long(),
+            short => Ok(short as usize),
+        }
+    }
+
+    /// Reads the rest of a length that does not fit 4 bytes.
+    #[cold]
+    fn long(&mut self) -> Result<usize, Error> {
+        let length = u64::from_ne_bytes(self.array()?);
+        usize::try_from(length).map_err(|_| malformed(format!("a sequence of {length} values")))
+    }
+
+    /// Reads the length of a sequence of values, each of which has at least `least` bytes in the in-band
+    /// part.
+    #[inline]
+    pub(super) fn count<T>(&mut self, least: usize) -> Result<usize, Error> {
+        let count = self.length()?;
+        self.fits::<T>(count, least)
+    }
+
+    /// Returns `count` if so many values of at least `least` bytes can follow.
+    #[inline]
+    pub(super) fn fits<T>(&mut self, count: usize, least: usize) -> Result<usize, Error> {
+        if least == 0 {
+            self.bytes(count)?;
+        } else if count > self.in_band.len() / least {
+            return Err(too_short::<T>(count, self.in_band.len()));
+        }
+        Ok(count)
+    }
+
+    /// Reads `size` bytes that the sender wrote as memory: from a block if they are many.
+    #[inline(always)]
+    pub(crate) fn memory(&mut self, size: usize) -> Result<&[u8], Error> {
+        if size < self.least { self.bytes(size) } else { self.block(size) }
+    }
+
+    /// Reads the next block.
+    fn block(&mut self, size: usize) -> Result<&[u8], Error> {
+        let number = self.block;
+        self.block += 1;
+        if number != self.front.number {
+            let Some((block, rest)) = self.blocks.split_at_checked(size) else {
+                return Err(too_short::<u8>(size, self.blocks.len()));
+            };
+            self.blocks = rest;
+            return Ok(block);
+        }
+        let bytes = match &self.front.bytes {
+            Bytes::Borrowed(bytes) => bytes,
+            Bytes::Owned(Some(memory), length) => &memory.bytes()[..*length],
+            Bytes::Owned(None, _) => return Err(malformed("a block is missing")),
+        };
+        if bytes.len() == size { Ok(bytes) } else { Err(too_short::<u8>(size, bytes.len())) }
+    }
+
+    /// Returns the received memory, if the next `size` bytes are its first ones and it has this alignment.
+    /// They have then been read.
+    #[inline]
+    pub(super) fn take_memory(&mut self, size: usize, align: usize) -> Option<OwnedMemory> {
+        if size < self.least || self.block != self.front.number {
+            return None;
+        }
+        let Bytes::Owned(memory, length) = &mut self.front.bytes else { return None };
+        let taken = memory.take_if(|memory| *length == size && memory.align() == align)?;
+        self.block += 1;
+        Some(taken)
+    }
+
+    /// Calls `read` for values that have no blocks.
+    pub(crate) fn in_band_only<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
+        let least = mem::replace(&mut self.least, usize::MAX);
+        let read = read(self);
+        self.least = least;
+        read
+    }
+
+    /// Calls `read` one level deeper.
+    #[inline]
+    pub(super) fn nested<R>(&mut self, read: impl FnOnce(&mut Self) -> Result<R, Error>) -> Result<R, Error> {
+        if self.depth == DEEPEST {
+            return Err(too_deep());
+        }
+        self.depth += 1;
+        let read = read(self);
+        self.depth -= 1;
+        read
+    }
+
+    /// Returns the number of values to allocate memory for, before any of `count` values has been read.
+    pub(super) fn cautious<T>(&self, count: usize) -> usize {
+        let most = self.bytes_left().saturating_mul(TIMES).max(CAUTIOUS);
+        count.min(most / size_of::<T>().max(1))
+    }
+
+    /// Returns the number of bytes that have not been read.
+    pub(super) fn bytes_left(&self) -> usize {
+        let front = match &self.front.bytes {
+            Bytes::Borrowed(bytes) => bytes.len(),
+            Bytes::Owned(_, length) => *length,
+        };
+        self.in_band.len() + self.blocks.len() + front
+    }
+
+    /// Checks that everything has been read.
+    pub(super) fn end(&self) -> Result<(), Error> {
+        let front = self.front.number != u32::MAX && self.block <= self.front.number;
+        if front || !self.in_band.is_empty() || !self.blocks.is_empty() {
+            return Err(malformed(format!(
+                "{} bytes follow the value",
+                self.in_band.len() + self.blocks.len()
+            )));
+        }
+        Ok(())
+    }
+}

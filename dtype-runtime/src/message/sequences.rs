@@ -1,0 +1,367 @@
+//! Text, sequences, sets and maps as messages: the length, and then the values.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque},
+    hash::{BuildHasher, Hash},
+};
+
+use super::{Fingerprint, Fixed, FromMessage, MpiMessage, OwnedMemory, Reader, Writer, limits::malformed};
+use crate::Error;
+
+/// The least number of bytes of a length.
+const LENGTH: usize = 4;
+
+impl MpiMessage for str {
+    fn describe(of: &mut Fingerprint) {
+        of.add("text");
+    }
+
+    #[inline]
+    fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
+        to.length(self.len());
+        to.memory(self.as_bytes(), 1);
+        Ok(())
+    }
+}
+
+impl MpiMessage for String {
+    const LEAST: usize = LENGTH;
+    const KEPT: usize = 1;
+
+    fn describe(of: &mut Fingerprint) {
+        str::describe(of);
+    }
+
+    #[inline]
+    fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
+        self.as_str().write(to)
+    }
+}
+
+/// Reads text.
+#[inline]
+pub(super) fn text<'r>(from: &'r mut Reader<'_>) -> Result<&'r str, Error> {
+    let length = from.length()?;
+    str::from_utf8(from.memory(length)?).map_err(not_utf8)
+}
+
+#[cold]
+fn not_utf8(error: std::str::Utf8Error) -> Error {
+    malformed(format!("a text is not UTF-8: {error}"))
+}
+
+/// Makes a text of received memory.
+#[cold]
+fn text_of_memory(memory: OwnedMemory, length: usize) -> Result<String, Error> {
+    // SAFETY: 1 to 3, since bytes have an alignment of 1 and any value, and the memory has `length` of them.
+    let bytes = unsafe { memory.into_vec::<u8>(length) }?;
+    String::from_utf8(bytes).map_err(|error| not_utf8(error.utf8_error()))
+}
+
+impl FromMessage for String {
+    #[inline]
+    fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+        let length = from.length()?;
+        match from.take_memory(length, 1) {
+            None => str::from_utf8(from.memory(length)?).map(Self::from).map_err(not_utf8),
+            Some(memory) => text_of_memory(memory, length),
+        }
+    }
+
+    fn read_into(&mut self, from: &mut Reader<'_>) -> Result<(), Error> {
+        let text = text(from)?;
+        self.clear();
+        self.push_str(text);
+        Ok(())
+    }
+
+    #[inline]
+    fn check(from: &mut Reader<'_>) -> Result<(), Error> {
+        text(from).map(drop)
+    }
+}
+
+/// Writes the length of a sequence, and a byte for each value without bytes.
+#[inline]
+fn write_length<T: MpiMessage>(length: usize, to: &mut Writer<'_>) {
+    to.length(length);
+    if T::LEAST == 0 {
+        to.blank(length);
+    }
+}
+
+/// Reads the length of a sequence. If values may be a block, they are not compared with the in-band part.
+#[inline]
+fn read_length<T: MpiMessage>(from: &mut Reader<'_>) -> Result<usize, Error> {
+    if slice_of::<T>() > 0 { from.length() } else { from.count::<T>(T::LEAST) }
+}
+
+/// Returns the alignment of `T` if the memory of a slice is its packed bytes, and otherwise 0.
+const fn slice_of<T: MpiMessage>() -> usize {
+    match T::SLICES {
+        Some(fixed) => fixed.slice(),
+        None => 0,
+    }
+}
+
+/// Writes the values of a slice, without its length.
+#[inline]
+fn write_values<'a, T: MpiMessage>(values: &'a [T], to: &mut Writer<'a>) -> Result<(), Error> {
+    match const { T::SLICES } {
+        Some(fixed) => {
+            fixed.write(values, to);
+            Ok(())
+        }
+        None => to.nested(|to| values.iter().try_for_each(|value| value.write(to))),
+    }
+}
+
+/// Reads a value for each of `count`, without making it.
+fn check_values<T: FromMessage>(count: usize, from: &mut Reader<'_>) -> Result<(), Error> {
+    match const { T::SLICES } {
+        Some(fixed) => fixed.check(count, from),
+        None => from.nested(|from| (0..count).try_for_each(|_| T::check(from))),
+    }
+}
+
+impl<T: MpiMessage> MpiMessage for [T] {
+    fn describe(of: &mut Fingerprint) {
+        of.field("sequence", T::describe);
+    }
+
+    #[inline]
+    fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
+        write_length::<T>(self.len(), to);
+        write_values(self, to)
+    }
+}
+
+impl<T: MpiMessage> MpiMessage for Vec<T> {
+    const LEAST: usize = LENGTH;
+    const KEPT: usize = slice_of::<T>();
+
+    fn describe(of: &mut Fingerprint) {
+        <[T]>::describe(of);
+    }
+
+    #[inline]
+    fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
+        self.as_slice().write(to)
+    }
+}
+
+/// Reads `count` values.
+pub(crate) fn read_values<T: FromMessage>(count: usize, from: &mut Reader<'_>) -> Result<Vec<T>, Error> {
+    match const { T::SLICES } {
+        Some(fixed) => fixed.read_all(count, from),
+        None => from.nested(|from| {
+            let mut values = Vec::with_capacity(from.cautious::<T>(count));
+            for _ in 0..count {
+                values.push(T::read(from)?);
+            }
+            Ok(values)
+        }),
+    }
+}
+
+impl<T: FromMessage> FromMessage for Vec<T> {
+    #[inline]
+    fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+        let count = read_length::<T>(from)?;
+        read_values(count, from)
+    }
+
+    fn read_into(&mut self, from: &mut Reader<'_>) -> Result<(), Error> {
+        let count = read_length::<T>(from)?;
+        match const { T::SLICES } {
+            Some(fixed) => fixed.read_into(self, count, from),
+            None => from.nested(|from| {
+                self.truncate(count);
+                self.iter_mut().try_for_each(|value| value.read_into(from))?;
+                for _ in self.len()..count {
+                    self.push(T::read(from)?);
+                }
+                Ok(())
+            }),
+        }
+    }
+
+    fn check(from: &mut Reader<'_>) -> Result<(), Error> {
+        let count = read_length::<T>(from)?;
+        check_values::<T>(count, from)
+    }
+
+    fn lend(&mut self, size: usize) -> Option<OwnedMemory> {
+        T::SLICES?.lend(self, size)
+    }
+}
+
+/// Returns the functions for slices of arrays, if there are functions for slices of their elements.
+const fn fixed_arrays<T: MpiMessage, const N: usize>() -> Option<Fixed<[T; N]>> {
+    const fn fixed<T: MpiMessage>() -> Fixed<T> {
+        T::SLICES.expect("arrays have functions only if their elements have")
+    }
+    let Some(Fixed { check_memory, .. }) = T::SLICES else { return None };
+    let (least, slice) = (fixed::<T>().least() * N, if N > 0 { fixed::<T>().slice() } else { 0 });
+    // SAFETY: 1 to 3, since the arrays are `N` times as many values.
+    Some(unsafe {
+        Fixed::new(
+            least,
+            slice,
+            |place, count, to| (const { fixed::<T>() }.write)(place, count * N, to),
+            |place, count, from| (const { fixed::<T>() }.read)(place, count * N, from),
+            |count, from| (const { fixed::<T>() }.check)(count.saturating_mul(N), from),
+            check_memory,
+        )
+    })
+}
+
+impl<T: MpiMessage, const N: usize> MpiMessage for [T; N] {
+    const SLICES: Option<Fixed<Self>> = fixed_arrays();
+    const LEAST: usize = T::LEAST * N;
+    const KEPT: usize = T::KEPT;
+
+    fn describe(of: &mut Fingerprint) {
+        of.add("array");
+        of.number(N as u64);
+        of.of(T::describe);
+    }
+
+    #[inline]
+    fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
+        match const { T::SLICES } {
+            Some(fixed) => {
+                fixed.write(self, to);
+                Ok(())
+            }
+            None => self.iter().try_for_each(|value| value.write(to)),
+        }
+    }
+}
+
+impl<T: FromMessage, const N: usize> FromMessage for [T; N] {
+    #[inline]
+    fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+        if let Some(fixed) = const { T::SLICES } {
+            return fixed.read(from);
+        }
+        let mut failed = None;
+        let values: [Option<T>; N] = std::array::from_fn(|_| match failed {
+            None => T::read(from).map_err(|error| failed = Some(error)).ok(),
+            Some(_) => None,
+        });
+        match failed {
+            // No value is missing.
+            None => Ok(values.map(|value| value.unwrap_or_else(|| unreachable!()))),
+            Some(error) => Err(error),
+        }
+    }
+
+    fn read_into(&mut self, from: &mut Reader<'_>) -> Result<(), Error> {
+        if let Some(fixed) = const { T::SLICES } {
+            *self = fixed.read(from)?;
+            return Ok(());
+        }
+        self.iter_mut().try_for_each(|value| value.read_into(from))
+    }
+
+    fn check(from: &mut Reader<'_>) -> Result<(), Error> {
+        match const { T::SLICES } {
+            Some(fixed) => fixed.check(N, from),
+            None => (0..N).try_for_each(|_| T::check(from)),
+        }
+    }
+}
+
+impl<T: MpiMessage> MpiMessage for VecDeque<T> {
+    const LEAST: usize = 2 * LENGTH;
+
+    fn describe(of: &mut Fingerprint) {
+        of.field("queue", T::describe);
+    }
+
+    /// Writes the two slices of the queue.
+    fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
+        let (front, back) = self.as_slices();
+        front.write(to)?;
+        back.write(to)
+    }
+}
+
+impl<T: FromMessage> FromMessage for VecDeque<T> {
+    fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+        let front = Vec::read(from)?;
+        let mut values = Self::from(front);
+        values.extend(Vec::read(from)?);
+        Ok(values)
+    }
+
+    fn check(from: &mut Reader<'_>) -> Result<(), Error> {
+        Vec::<T>::check(from)?;
+        Vec::<T>::check(from)
+    }
+}
+
+/// Implements both traits for collections: the name, the type of an item, its parts, an empty collection
+/// with room for some items, and how an item is added.
+macro_rules! collections {
+    ($([$($generics:tt)*] [$($bounds:tt)*] $type:ty: $name:literal, $item:ty, $parts:pat => [$($part:ident)*],
+        |$room:pat_param| $new:expr, |$all:ident, $read:pat_param| $add:expr;)*) => {$(
+        impl<$($generics)*> MpiMessage for $type {
+            const LEAST: usize = LENGTH;
+
+            fn describe(of: &mut Fingerprint) {
+                of.field($name, <$item>::describe);
+            }
+
+            fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
+                write_length::<$item>(self.len(), to);
+                to.nested(|to| {
+                    for $parts in self {
+                        $($part.write(to)?;)*
+                    }
+                    Ok(())
+                })
+            }
+        }
+
+        impl<$($bounds)*> FromMessage for $type {
+            fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+                let count = read_length::<$item>(from)?;
+                from.nested(|from| {
+                    let $room = from.cautious::<$item>(count);
+                    let mut $all: Self = $new;
+                    for _ in 0..count {
+                        let $read = <$item>::read(from)?;
+                        $add;
+                    }
+                    Ok($all)
+                })
+            }
+
+            fn check(from: &mut Reader<'_>) -> Result<(), Error> {
+                let count = read_length::<$item>(from)?;
+                from.nested(|from| (0..count).try_for_each(|_| <$item>::check(from)))
+            }
+        }
+    )*};
+}
+
+collections! {
+    [T: MpiMessage] [T: FromMessage + Ord] BTreeSet<T>: "set", T, item => [item],
+        |_| Self::new(), |all, item| all.insert(item);
+    [T: MpiMessage, S] [T: FromMessage + Eq + Hash, S: BuildHasher + Default] HashSet<T, S>: "set", T,
+        item => [item], |room| Self::with_capacity_and_hasher(room, S::default()),
+        |all, item| all.insert(item);
+    [K: MpiMessage, V: MpiMessage] [K: FromMessage + Ord, V: FromMessage] BTreeMap<K, V>: "map", (K, V),
+        (key, value) => [key value], |_| Self::new(), |all, (key, value)| all.insert(key, value);
+    [K: MpiMessage, V: MpiMessage, S]
+        [K: FromMessage + Eq + Hash, V: FromMessage, S: BuildHasher + Default] HashMap<K, V, S>: "map",
+        (K, V), (key, value) => [key value],
+        |room| Self::with_capacity_and_hasher(room, S::default()),
+        |all, (key, value)| all.insert(key, value);
+    [T: MpiMessage] [T: FromMessage] LinkedList<T>: "list", T, item => [item],
+        |_| Self::new(), |all, item| all.push_back(item);
+    [T: MpiMessage] [T: FromMessage + Ord] BinaryHeap<T>: "heap", T, item => [item],
+        |room| Self::with_capacity(room), |all, item| all.push(item);
+}

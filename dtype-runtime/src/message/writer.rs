@@ -1,0 +1,101 @@
+//! The sending side of a message: its in-band part and its blocks.
+
+use std::cell::Cell;
+
+use super::limits::{BLOCK, DEEPEST, too_deep};
+use crate::Error;
+
+/// A message that is being written. Numbers are in the byte order of the machine.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    pub(crate) in_band: Vec<u8>,
+    pub(super) blocks: Vec<Block<'a>>,
+    depth: usize,
+}
+
+/// The memory of a slice, which is a part of the message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block<'a> {
+    pub bytes: &'a [u8],
+    /// The alignment of its elements.
+    pub align: usize,
+}
+
+thread_local! {
+    /// The memory of the last message. It is used again while it is in the caches, and allocating large
+    /// memory costs more than filling it.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// The most bytes that a thread keeps for the next message.
+const MOST_SPARE: usize = 16 << 20;
+
+/// Returns the memory of an earlier message of this thread, or none.
+pub(crate) fn spare() -> Vec<u8> {
+    // While the thread ends, the thread-local variable is gone.
+    SPARE.try_with(Cell::take).unwrap_or_default()
+}
+
+/// Keeps the memory of a message for the next one of this thread.
+pub(crate) fn keep(mut memory: Vec<u8>) {
+    if memory.capacity() <= MOST_SPARE {
+        memory.clear();
+        let _ = SPARE.try_with(|spare| spare.set(memory));
+    }
+}
+
+impl<'a> Writer<'a> {
+    /// Creates an empty message, in memory of an earlier one if `spare` is set.
+    pub(super) fn new(spare: bool) -> Self {
+        let in_band = if spare { self::spare() } else { Vec::new() };
+        Self { in_band, blocks: Vec::new(), depth: 0 }
+    }
+
+    /// Writes bytes. Their number must be known to the reader.
+    #[inline]
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.in_band.extend_from_slice(bytes);
+    }
+
+    /// Writes the length of a sequence, in 4 bytes if that is possible.
+    #[inline]
+    pub fn length(&mut self, length: usize) {
+        match u32::try_from(length) {
+            Ok(short) if short != u32::MAX => self.bytes(&short.to_ne_bytes()),
+            _ => self.long(length),
+        }
+    }
+
+    #[cold]
+    fn long(&mut self, length: usize) {
+        self.bytes(&u32::MAX.to_ne_bytes());
+        self.bytes(&(length as u64).to_ne_bytes());
+    }
+
+    /// Writes a byte for each of `count` values that have no bytes.
+    pub(super) fn blank(&mut self, count: usize) {
+        self.in_band.resize(self.in_band.len() + count, 0);
+    }
+
+    /// Writes memory that consists of packed bytes: as a block if it is long.
+    #[inline]
+    pub(crate) fn memory(&mut self, bytes: &'a [u8], align: usize) {
+        if bytes.len() < BLOCK {
+            self.bytes(bytes);
+        } else {
+            self.blocks.push(Block { bytes, align });
+        }
+    }
+
+    /// Calls `write` one level deeper.
+    #[inline]
+    pub(super) fn nested(&mut self, write: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
+        if self.depth == DEEPEST {
+            return Err(too_deep());
+        }
+        self.depth += 1;
+        let written = write(self);
+        self.depth -= 1;
+        written
+    }
+}

@@ -1,0 +1,489 @@
+//! Messages of any length between two ranks: owned values, and vectors of values whose number the receiver
+//! does not know (MPI 4.1 sections 3.7 and 3.8).
+
+use std::{any::type_name, fmt};
+
+use ::mpi::{
+    Tag,
+    point_to_point::{Destination, Message as Probed, Source, Status},
+    request::Scope,
+};
+
+use super::{
+    attach::descriptions_on,
+    blocks::MemoryBlocks,
+    frame::checks,
+    immediate::Registered,
+    receive::status_of_nobody,
+    request::{Bytes, Matched, Outgoing, Peer, Request, any_tag, bytes_of},
+    sendable::Span,
+};
+use crate::{
+    Error, FromMessage, MpiDatatype, MpiMessage,
+    message::{Encoded, Message, OwnedMemory, Reader, keep, read_values, spare},
+};
+
+/// The least size of a message in bytes that is received into memory of its own, which may become a `Vec`.
+const LONG: usize = 64 << 10;
+
+/// The greatest number of blocks that MPI sends from where they are. More are copied first.
+const MOST_BLOCKS: usize = 32;
+
+/// Calls that send a value of any shape as one message: see [`message`](crate::message).
+pub trait SendMessage: Destination {
+    /// Sends a value. [`receive_message`](ReceiveMessage::receive_message) receives it.
+    ///
+    /// ```no_run
+    /// use dtype_runtime::{MpiMessage, traits::*};
+    /// use mpi::traits::*;
+    ///
+    /// #[derive(MpiMessage)]
+    /// struct Task { name: String, input: Vec<f64> }
+    ///
+    /// let universe = mpi::initialize().unwrap();
+    /// let world = universe.world();
+    /// if world.rank() == 0 {
+    ///     let task = Task { name: "first".to_owned(), input: vec![0.5; 1000] };
+    ///     world.process_at_rank(1).send_message(&task)?;
+    /// } else if world.rank() == 1 {
+    ///     let (task, status) = world.any_process().receive_message::<Task>()?;
+    ///     println!("{} from rank {}", task.name, status.source_rank());
+    /// }
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Message`] if values are nested too deeply. [`Error::Tag`] and [`Error::Rank`] if these are
+    /// out of range. An error before `MPI_Init`, after `MPI_Finalize`, on a thread that may not call MPI, and
+    /// if an MPI call fails.
+    fn send_message<M: MpiMessage + ?Sized>(&self, message: &M) -> Result<(), Error> {
+        self.send_message_with_tag(message, Tag::default())
+    }
+
+    /// Sends a value with a tag.
+    ///
+    /// # Errors
+    /// The errors of [`send_message`](Self::send_message).
+    fn send_message_with_tag<M: MpiMessage + ?Sized>(&self, message: &M, tag: Tag) -> Result<(), Error> {
+        let to = Peer::destination(self, tag)?;
+        let encoded = whole(Encoded::of(message, true)?);
+        // SAFETY: the message is borrowed, and `encoded` lives until it has been sent.
+        unsafe { outgoing(&encoded) }?.send(to)?;
+        encoded.keep();
+        Ok(())
+    }
+
+    /// Starts to send a value, which is borrowed until it has been sent.
+    ///
+    /// # Errors
+    /// The errors of [`send_message`](Self::send_message).
+    fn immediate_send_message<'a, Sc: Scope<'a>, M: MpiMessage + ?Sized>(
+        &self,
+        scope: Sc,
+        message: &'a M,
+    ) -> Result<PendingMessage<'a, Sc>, Error> {
+        self.immediate_send_message_with_tag(scope, message, Tag::default())
+    }
+
+    /// Starts to send a value with a tag.
+    ///
+    /// # Errors
+    /// The errors of [`send_message`](Self::send_message).
+    fn immediate_send_message_with_tag<'a, Sc: Scope<'a>, M: MpiMessage + ?Sized>(
+        &self,
+        scope: Sc,
+        message: &'a M,
+        tag: Tag,
+    ) -> Result<PendingMessage<'a, Sc>, Error> {
+        let registered = Registered::with(scope);
+        let to = Peer::destination(self, tag)?;
+        let encoded = whole(Encoded::of(message, false)?);
+        // SAFETY: the message is borrowed until the request is dropped, and `encoded` is kept as long.
+        let request = unsafe { outgoing(&encoded) }?.start(to)?;
+        Ok(PendingMessage { request, _encoded: encoded, _registered: registered })
+    }
+}
+
+impl<D: Destination + ?Sized> SendMessage for D {}
+
+/// Returns the message with at most [`MOST_BLOCKS`] blocks.
+fn whole(encoded: Encoded<'_>) -> Encoded<'_> {
+    if encoded.parts().0.len() <= MOST_BLOCKS { encoded } else { encoded.copied() }
+}
+
+/// Returns a message as arguments of an MPI call.
+///
+/// # Safety
+/// 1. The message and its value stay as they are until the message has been sent.
+unsafe fn outgoing(encoded: &Encoded<'_>) -> Result<Outgoing, Error> {
+    let (blocks, rest) = encoded.parts();
+    if blocks.is_empty() {
+        let span = Span { place: rest.as_ptr().cast_mut(), size: rest.len() };
+        // SAFETY: 1, by the caller's condition.
+        return unsafe { Outgoing::of_span(span) };
+    }
+    let parts: Vec<_> = blocks.iter().copied().chain([rest]).collect();
+    // SAFETY: 1, by the caller's condition.
+    unsafe { Outgoing::of_parts(&parts) }
+}
+
+/// A message that is being sent. Dropping it waits until the message has been sent.
+#[must_use = "dropping it waits for the message to be sent"]
+pub struct PendingMessage<'a, Sc: Scope<'a>> {
+    request: Request,
+    // Dropped after the request that reads them.
+    _encoded: Encoded<'a>,
+    _registered: Registered<'a, Sc>,
+}
+
+impl<'a, Sc: Scope<'a>> PendingMessage<'a, Sc> {
+    /// Returns `true` if the message has been sent (MPI 4.1 section 3.7.3, `MPI_Test`).
+    ///
+    /// # Errors
+    /// If MPI reports an error, and after `MPI_Finalize`.
+    pub fn is_done(&mut self) -> Result<bool, Error> {
+        self.request.is_sent(false)
+    }
+
+    /// Waits until the message has been sent.
+    ///
+    /// # Errors
+    /// If MPI reports an error, and after `MPI_Finalize`.
+    pub fn wait(mut self) -> Result<(), Error> {
+        self.request.is_sent(true).map(|_| ())
+    }
+}
+
+impl<'a, Sc: Scope<'a>> fmt::Debug for PendingMessage<'a, Sc> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingMessage").finish_non_exhaustive()
+    }
+}
+
+/// Calls that receive messages of unknown length.
+pub trait ReceiveMessage: Source {
+    /// Receives a value that [`send_message`](SendMessage::send_message) sent, with any tag.
+    ///
+    /// # Errors
+    /// [`Error::Message`] if the message is not a value of this type; [`Error::InvalidValue`] if a `bool`,
+    /// `char`, `NonZero` or enum has no such value. The message has then been received, and there is no
+    /// value. An error for a receive from `MPI_PROC_NULL`, from which there is no value. An error before
+    /// `MPI_Init`, after `MPI_Finalize`, on a thread that may not call MPI, if an MPI call fails, and if
+    /// there is no memory for the message.
+    fn receive_message<M: FromMessage>(&self) -> Result<(M, Status), Error> {
+        self.receive_message_with_tag(any_tag())
+    }
+
+    /// Receives a value with a tag.
+    ///
+    /// # Errors
+    /// The errors of [`receive_message`](Self::receive_message).
+    fn receive_message_with_tag<M: FromMessage>(&self, tag: Tag) -> Result<(M, Status), Error> {
+        let from = someone(Peer::source(self, tag)?)?;
+        make(Matched::wait_for(from)?)
+    }
+
+    /// Receives a value with any tag, if one has arrived (`MPI_Improbe`). Otherwise returns `None` at once.
+    ///
+    /// # Errors
+    /// The errors of [`receive_message`](Self::receive_message).
+    fn immediate_receive_message<M: FromMessage>(&self) -> Result<Option<(M, Status)>, Error> {
+        self.immediate_receive_message_with_tag(any_tag())
+    }
+
+    /// Receives a value with a tag, if one has arrived.
+    ///
+    /// # Errors
+    /// The errors of [`receive_message`](Self::receive_message).
+    fn immediate_receive_message_with_tag<M: FromMessage>(
+        &self,
+        tag: Tag,
+    ) -> Result<Option<(M, Status)>, Error> {
+        let from = someone(Peer::source(self, tag)?)?;
+        Matched::look_for(from)?.map(make).transpose()
+    }
+
+    /// Receives a value in place of an old one, with any tag. The memory that the old value owns is used
+    /// again where that is possible.
+    ///
+    /// # Errors
+    /// The errors of [`receive_message`](Self::receive_message). The old value is unchanged then, except that
+    /// one of its `Vec`s of 64 KiB or more may be empty.
+    fn receive_message_into<M: FromMessage>(&self, message: &mut M) -> Result<Status, Error> {
+        self.receive_message_into_with_tag(message, any_tag())
+    }
+
+    /// Receives a value in place of an old one, with a tag.
+    ///
+    /// # Errors
+    /// The errors of [`receive_message_into`](Self::receive_message_into).
+    fn receive_message_into_with_tag<M: FromMessage>(
+        &self,
+        message: &mut M,
+        tag: Tag,
+    ) -> Result<Status, Error> {
+        let from = someone(Peer::source(self, tag)?)?;
+        let matched = Matched::wait_for(from)?;
+        let (status, size) = (Status::from_raw(matched.status), matched.size);
+        let memory = if M::KEPT > 0 && size >= LONG { message.lend(size) } else { None };
+        match memory {
+            Some(memory) => *message = take(matched, memory)?.make()?,
+            None => receive(matched, M::KEPT, |arrived| arrived.make_into(message))?,
+        }
+        Ok(status)
+    }
+
+    /// Receives values of a type with [`MpiDatatype`], of any number and with any tag. The sender may use any
+    /// call that sends such values: those of [`SendOver`](super::SendOver) except on the wire of segments,
+    /// and the plain calls of rsmpi, C or Fortran. For types that rsmpi's `receive_vec` does not take, too:
+    /// enums, types that hold a `char` or `NonZero`, and types with skipped fields, which get their default
+    /// values.
+    ///
+    /// ```no_run
+    /// use dtype_runtime::{MpiDatatype, traits::*};
+    /// use mpi::traits::*;
+    ///
+    /// #[derive(MpiDatatype, Clone)]
+    /// #[repr(C)]
+    /// struct Particle { position: [f64; 3], species: Species }
+    ///
+    /// #[derive(MpiDatatype, Clone)]
+    /// #[repr(u8)]
+    /// enum Species { Electron, Ion }
+    ///
+    /// let universe = mpi::initialize().unwrap();
+    /// let world = universe.world();
+    /// match world.rank() {
+    ///     0 => {
+    ///         let leaving = vec![Particle { position: [0.5; 3], species: Species::Ion }; 100];
+    ///         world.process_at_rank(1).send_packed(&leaving)?;
+    ///     }
+    ///     _ => {
+    ///         let (arrived, _) = world.any_process().receive_values::<Particle>()?;
+    ///         println!("{} particles", arrived.len());
+    ///     }
+    /// }
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Length`] if the message does not consist of whole values; [`Error::InvalidValue`]; with
+    /// `DTYPE_CHECK=1`, [`Error::Mismatch`] if the message holds other base types. Otherwise those of
+    /// [`receive_message`](Self::receive_message). From `MPI_PROC_NULL`, no values are received.
+    fn receive_values<T: MpiDatatype + FromMessage>(&self) -> Result<(Vec<T>, Status), Error> {
+        self.receive_values_with_tag(any_tag())
+    }
+
+    /// Receives values with a tag, of any number.
+    ///
+    /// # Errors
+    /// The errors of [`receive_values`](Self::receive_values).
+    fn receive_values_with_tag<T: MpiDatatype + FromMessage>(
+        &self,
+        tag: Tag,
+    ) -> Result<(Vec<T>, Status), Error> {
+        let from = Peer::source(self, tag)?;
+        if from.is_nobody() {
+            return Ok((Vec::new(), status_of_nobody()));
+        }
+        values(Matched::wait_for(from)?)
+    }
+
+    /// Receives values with any tag, if a message has arrived (`MPI_Improbe`). Otherwise returns `None` at
+    /// once.
+    ///
+    /// # Errors
+    /// The errors of [`receive_values`](Self::receive_values).
+    fn immediate_receive_values<T: MpiDatatype + FromMessage>(
+        &self,
+    ) -> Result<Option<(Vec<T>, Status)>, Error> {
+        self.immediate_receive_values_with_tag(any_tag())
+    }
+
+    /// Receives values with a tag, if a message has arrived.
+    ///
+    /// # Errors
+    /// The errors of [`receive_values`](Self::receive_values).
+    fn immediate_receive_values_with_tag<T: MpiDatatype + FromMessage>(
+        &self,
+        tag: Tag,
+    ) -> Result<Option<(Vec<T>, Status)>, Error> {
+        let from = Peer::source(self, tag)?;
+        if from.is_nobody() {
+            return Ok(Some((Vec::new(), status_of_nobody())));
+        }
+        Matched::look_for(from)?.map(values).transpose()
+    }
+}
+
+impl<S: Source + ?Sized> ReceiveMessage for S {}
+
+/// Calls that receive a message which rsmpi's `matched_probe` has matched (MPI 4.1 section 3.8.3).
+///
+/// ```no_run
+/// use dtype_runtime::traits::*;
+/// use mpi::traits::*;
+///
+/// let universe = mpi::initialize().unwrap();
+/// let world = universe.world();
+/// let probed = world.any_process().matched_probe();
+/// let (text, status) = probed.matched_receive_message::<String>()?;
+/// println!("rank {}: {text}", status.source_rank());
+/// # Ok::<(), dtype_runtime::Error>(())
+/// ```
+pub trait MatchedMessage: Sized {
+    /// Receives a value that [`send_message`](SendMessage::send_message) sent.
+    ///
+    /// # Errors
+    /// The errors of [`receive_message`](ReceiveMessage::receive_message).
+    fn matched_receive_message<M: FromMessage>(self) -> Result<(M, Status), Error>;
+
+    /// Receives values of any number.
+    ///
+    /// # Errors
+    /// The errors of [`receive_values`](ReceiveMessage::receive_values).
+    fn matched_receive_values<T: MpiDatatype + FromMessage>(self) -> Result<(Vec<T>, Status), Error>;
+}
+
+impl MatchedMessage for (Probed, Status) {
+    fn matched_receive_message<M: FromMessage>(self) -> Result<(M, Status), Error> {
+        let status = self.1;
+        make(Matched::of_probe(self, 1)?).map(|(message, _)| (message, status))
+    }
+
+    fn matched_receive_values<T: MpiDatatype + FromMessage>(self) -> Result<(Vec<T>, Status), Error> {
+        let status = self.1;
+        if self.0.is_no_proc() {
+            return Matched::of_probe(self, 1)?.receive().map(|_| (Vec::new(), status));
+        }
+        values(Matched::of_probe(self, T::FACTS.wire_size.max(1))?).map(|(values, _)| (values, status))
+    }
+}
+
+/// The number of values in a message, from its status.
+pub trait StatusCount {
+    /// Returns the number of values of type `T`, whatever call sent them. (rsmpi's `count` gives the number
+    /// of elements of a datatype, and −32766 or another negative number if they do not make up the message.)
+    ///
+    /// ```no_run
+    /// use dtype_runtime::traits::*;
+    /// use mpi::traits::*;
+    ///
+    /// let universe = mpi::initialize().unwrap();
+    /// let world = universe.world();
+    /// let mut values = vec![(0u8, 0.5f64); 100];
+    /// let status = world.any_process().receive_values_into(&mut values)?;
+    /// assert_eq!(status.count_of::<(u8, f64)>()?, 100);
+    /// # Ok::<(), dtype_runtime::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Length`] if the message does not consist of whole values.
+    fn count_of<T: MpiDatatype>(&self) -> Result<usize, Error>;
+}
+
+impl StatusCount for Status {
+    fn count_of<T: MpiDatatype>(&self) -> Result<usize, Error> {
+        let size = T::FACTS.wire_size.max(1);
+        let whole = bytes_of(self, size);
+        whole.map(|bytes| bytes / size).map_err(|_| {
+            let found = bytes_of(self, 1).unwrap_or(usize::MAX);
+            Error::Length { what: type_name::<T>(), expected: size, found }
+        })
+    }
+}
+
+/// Returns the source of a message, which must not be `MPI_PROC_NULL`.
+fn someone(from: Peer) -> Result<Peer, Error> {
+    if from.is_nobody() {
+        return Err(Error::Message { reason: "nothing arrives from `MPI_PROC_NULL`".to_owned() });
+    }
+    Ok(from)
+}
+
+/// Receives a message into memory that is large enough for it.
+fn received(matched: Matched, memory: OwnedMemory) -> Result<OwnedMemory, Error> {
+    let (size, bytes) = (matched.size, Bytes::of(matched.size)?);
+    // SAFETY: MPI writes `size` bytes, and `receive_at` returns an error if not. There is room for them, so
+    // that 1 and 2 of `receive_at` hold.
+    unsafe { memory.filled(size, |place| matched.receive_at(place.cast(), bytes.count, bytes.datatype)) }
+}
+
+/// Receives a message of any shape into memory that is large enough for it.
+fn take<'m>(matched: Matched, memory: OwnedMemory) -> Result<Message<'m>, Error> {
+    received(matched, memory).map(Message::Owned)
+}
+
+/// Receives a message: into memory of its own, if that may become a `Vec` of the alignment `kept`.
+fn receive<R>(
+    matched: Matched,
+    kept: usize,
+    read: impl FnOnce(Message<'_>) -> Result<R, Error>,
+) -> Result<R, Error> {
+    let size = matched.size;
+    if kept > 0 && size >= LONG {
+        let memory = OwnedMemory::with_room(size, kept)?;
+        return read(take(matched, memory)?);
+    }
+    let (mut memory, bytes) = (spare(), Bytes::of(size)?);
+    memory.clear();
+    memory.try_reserve(size).map_err(|_| Error::Memory { bytes: size })?;
+    // SAFETY: there is room for `size` bytes, which MPI writes, unless it returns an error.
+    unsafe {
+        matched.receive_at(memory.as_mut_ptr().cast(), bytes.count, bytes.datatype)?;
+        memory.set_len(size);
+    }
+    let read = read(Message::Borrowed(&memory));
+    keep(memory);
+    read
+}
+
+/// Receives a message and makes its value.
+fn make<M: FromMessage>(matched: Matched) -> Result<(M, Status), Error> {
+    let status = Status::from_raw(matched.status);
+    let value = receive(matched, M::KEPT, |arrived| -> Result<M, Error> { arrived.make() })?;
+    Ok((value, status))
+}
+
+/// Receives values of any number.
+fn values<T: MpiDatatype + FromMessage>(matched: Matched) -> Result<(Vec<T>, Status), Error> {
+    let (raw, from, size) = (matched.status, matched.sender(), matched.size);
+    let wire_size = T::FACTS.wire_size;
+    let values: Vec<T> = if T::SLICES.is_some_and(|fixed| fixed.slice() > 0)
+        && T::FACTS.any_pattern
+        && !checks()
+        && size % wire_size == 0
+        && size > 0
+    {
+        // The memory of the values is the message.
+        let memory = OwnedMemory::with_room(size, align_of::<T>())?;
+        read_values(size / wire_size, &mut Reader::of_memory(received(matched, memory)?))?
+    } else {
+        let descriptions = descriptions_on(from.communicator)?;
+        let arrived = matched.receive()?;
+        let arrived = &arrived[..size];
+        let values = unpacked::<T>(arrived)?;
+        if let Some(descriptions) = descriptions {
+            descriptions.compare(&values[..], arrived, &raw)?;
+        }
+        values
+    };
+    Ok((values, Status::from_raw(raw)))
+}
+
+/// Makes values from their transferred bytes.
+fn unpacked<T: MpiDatatype + FromMessage>(arrived: &[u8]) -> Result<Vec<T>, Error> {
+    let (size, found) = (T::FACTS.wire_size, arrived.len());
+    if size == 0 || found % size != 0 {
+        return if found == 0 {
+            Ok(Vec::new())
+        } else {
+            Err(Error::Length { what: type_name::<T>(), expected: size, found })
+        };
+    }
+    if const { T::FACTS.has_blocks() } {
+        let packed = MemoryBlocks::of_values::<T>()?.to_packed(arrived)?;
+        return read_values(found / size, &mut Reader::of_packed(&packed));
+    }
+    read_values(found / size, &mut Reader::of_packed(arrived))
+}

@@ -1,0 +1,314 @@
+//! Messages of any shape without MPI: values come back as they were, and no bytes do harm.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque},
+    fmt::Debug,
+    marker::PhantomData,
+    num::{NonZero, Saturating, Wrapping},
+    ops::Bound,
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
+
+use dtype_runtime::{
+    Error, FromMessage, MpiDatatype, MpiMessage,
+    message::{from_bytes, read_from, to_bytes, write_to},
+};
+use proptest::{collection::vec, prelude::*};
+
+/// Sends a value through bytes, and through a stream.
+#[track_caller]
+fn same<T: FromMessage + PartialEq + Debug>(value: &T) {
+    let bytes = to_bytes(value).unwrap();
+    assert_eq!(from_bytes::<T>(&bytes).unwrap(), *value);
+    let mut stream = Vec::new();
+    write_to(&mut stream, value).unwrap();
+    assert_eq!(stream[8..], bytes, "the stream has the message behind its size");
+    assert_eq!(read_from::<T>(&mut &stream[..]).unwrap(), *value);
+}
+
+#[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+struct Particle {
+    position: [f64; 3],
+    id: u32,
+    kind: u8,
+}
+
+#[derive(MpiDatatype, Clone, Copy, Debug, PartialEq)]
+#[repr(u8)]
+enum Phase {
+    Solid,
+    Liquid,
+}
+
+/// A type with values of which not every pattern is one, and a skipped field.
+#[derive(MpiDatatype, Clone, Debug, PartialEq)]
+struct Node {
+    phase: Phase,
+    letter: char,
+    #[mpi(skip)]
+    neighbours: Vec<usize>,
+    weight: (u8, f64),
+}
+
+/// A type in memory order that holds such values.
+#[derive(MpiDatatype, Clone, Debug, PartialEq)]
+#[mpi(order = "memory")]
+struct Pair {
+    tag: u8,
+    nodes: [Node; 2],
+    value: u64,
+}
+
+#[derive(MpiMessage, Clone, Debug, PartialEq)]
+enum Tree<T> {
+    Leaf(T),
+    Empty,
+    Node { name: String, children: Vec<Tree<T>>, next: Option<Box<Tree<T>>> },
+}
+
+#[derive(MpiMessage, Clone, Debug, PartialEq, Default)]
+struct Config {
+    title: String,
+    steps: Vec<f64>,
+    particles: Vec<Particle>,
+    names: BTreeMap<String, Vec<u16>>,
+    #[mpi(skip)]
+    open: Option<usize>,
+    output: Option<Output>,
+}
+
+#[derive(MpiMessage, Clone, Debug, PartialEq)]
+enum Output {
+    File(String),
+    Every { steps: u32, of: Result<i128, String> },
+}
+
+fn node(i: usize) -> Node {
+    let phase = if i.is_multiple_of(2) { Phase::Solid } else { Phase::Liquid };
+    Node { phase, letter: 'ü', neighbours: Vec::new(), weight: (i as u8, i as f64) }
+}
+
+fn tree(depth: usize) -> Tree<u64> {
+    if depth == 0 {
+        return Tree::Leaf(7);
+    }
+    Tree::Node {
+        name: format!("level {depth}"),
+        children: vec![tree(depth - 1), Tree::Empty],
+        next: Some(Box::new(tree(depth - 1))),
+    }
+}
+
+fn config() -> Config {
+    Config {
+        title: "a run".to_owned(),
+        steps: vec![0.5; 5],
+        particles: vec![Particle { id: 3, ..Particle::default() }; 3],
+        names: [("one".to_owned(), vec![1]), ("two".to_owned(), vec![2, 2])].into(),
+        open: None,
+        output: Some(Output::Every { steps: 10, of: Ok(-1) }),
+    }
+}
+
+#[test]
+fn every_type_comes_back() {
+    same(&(1u8, -2i64, 0.5f32, true, 'ß', ()));
+    same(&(NonZero::new(3u16).unwrap(), Wrapping(7u32), Saturating(-7i8), PhantomData::<str>));
+    same(&[[1u64, 2], [3, 4]]);
+    same(&(i128::MIN, u128::MAX, usize::MAX));
+    same(&"text".to_owned());
+    same(&vec!["a".to_owned(), String::new(), "ü".repeat(100)]);
+    same(&(vec![Phase::Liquid; 3], vec![true, false], vec![(1u8, 0.5f64)]));
+    same(&vec![(); 1000]);
+    same(&vec![[0u8; 0]; 1000]);
+    same(&(Box::new(5u8), Rc::new("a".to_owned()), Arc::new(vec![1u8])));
+    same(&(
+        vec![1u8].into_boxed_slice(),
+        Box::<str>::from("b"),
+        Rc::<[f64]>::from([0.5]),
+        Arc::<str>::from("c"),
+    ));
+    same(&(Some(vec![1u8]), None::<u8>, Ok::<u8, String>(1), Err::<u8, String>("no".to_owned())));
+    same(&(Cow::<str>::Owned("x".to_owned()), Cow::<[u16]>::Owned(vec![1])));
+    same(&(Duration::new(5, 999_999_999), 1..5u8, 1..=5u8, (1u8.., ..2u8, ..=3u8, ..)));
+    same(&[Bound::Included(1u8), Bound::Excluded(2), Bound::Unbounded]);
+    same(&VecDeque::from([1u8, 2, 3]));
+    same(&(BTreeSet::from([1u8, 2]), HashSet::from(["a".to_owned()]), LinkedList::from([1u8])));
+    same(&(BTreeMap::from([(1u8, "one".to_owned())]), HashMap::from([("k".to_owned(), vec![0.5f64])])));
+    same(&[node(1), node(2)]);
+    same(&vec![Pair { tag: 1, nodes: [node(1), node(2)], value: 9 }; 3]);
+    same(&tree(4));
+    same(&config());
+    let heap = BinaryHeap::from([3u8, 1, 2]);
+    let copy: BinaryHeap<u8> = from_bytes(&to_bytes(&heap).unwrap()).unwrap();
+    assert_eq!(copy.into_sorted_vec(), heap.into_sorted_vec());
+}
+
+#[test]
+fn large_slices_are_blocks_and_come_back() {
+    let values = |n: usize| (0..n).map(|i| i as f64).collect::<Vec<_>>();
+    for n in [4095, 4096, 4097, 100_000] {
+        same(&values(n));
+        same(&(vec![1u8; n], "x".repeat(8 * n), values(n), vec![values(n), values(3)]));
+        same(&[values(n), values(2 * n), values(n)]);
+    }
+    same(&(vec![[0.5f64; 3]; 5000], Box::new([1u32; 20_000]), vec![true; 50_000]));
+    let mut queue: VecDeque<f64> = values(10_000).into();
+    queue.rotate_left(7);
+    queue.push_back(1.0);
+    same(&queue);
+    // Structs with padding are packed, not sent from memory.
+    let particles = vec![Particle { id: 1, ..Particle::default() }; 5000];
+    assert!(to_bytes(&particles).unwrap().len() < 5000 * 30);
+    same(&particles);
+    same(&(0..10_000).map(node).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_borrows_is_received_as_what_owns() {
+    #[derive(MpiMessage)]
+    struct Line<'a> {
+        name: &'a str,
+        values: &'a [f64],
+        more: &'a Vec<u8>,
+    }
+    mod owned {
+        #[derive(dtype_runtime::MpiMessage)]
+        pub struct Line {
+            pub name: String,
+            pub values: Vec<f64>,
+            pub more: Vec<u8>,
+        }
+    }
+    let bytes = to_bytes(&Line { name: "n", values: &[1.0, 2.0], more: &vec![3] }).unwrap();
+    let line: owned::Line = from_bytes(&bytes).unwrap();
+    assert_eq!((&*line.name, &*line.values, &*line.more), ("n", &[1.0, 2.0][..], &[3][..]));
+    assert_eq!(from_bytes::<Vec<u8>>(&to_bytes(&[1u8, 2][..]).unwrap()).unwrap(), [1, 2]);
+    assert_eq!(from_bytes::<String>(&to_bytes("s").unwrap()).unwrap(), "s");
+}
+
+#[test]
+fn another_type_is_an_error() {
+    let bytes = to_bytes(&config()).unwrap();
+    let message = |error: Error| error.to_string();
+    assert!(
+        message(from_bytes::<Tree<u64>>(&bytes).unwrap_err())
+            .contains("another type than `message::Tree<u64>`")
+    );
+    let types: [(&str, Vec<u8>); 10] = [
+        ("u32", to_bytes(&1u32).unwrap()),
+        ("i32", to_bytes(&1i32).unwrap()),
+        ("char", to_bytes(&'a').unwrap()),
+        ("[u32; 1]", to_bytes(&[1u32]).unwrap()),
+        ("Vec<u32>", to_bytes(&vec![1u32]).unwrap()),
+        ("Tree<u32>", to_bytes(&Tree::Leaf(1u32)).unwrap()),
+        ("Tree<u64>", to_bytes(&Tree::Leaf(1u64)).unwrap()),
+        ("Option<u32>", to_bytes(&Some(1u32)).unwrap()),
+        ("Vec<Vec<u32>>", to_bytes(&vec![vec![1u32]]).unwrap()),
+        ("u8, bool", to_bytes(&(1u8, true)).unwrap()),
+    ];
+    let mut prints: Vec<_> = types.iter().map(|(_, bytes)| &bytes[bytes.len() - 32..][..8]).collect();
+    prints.sort_unstable();
+    prints.dedup();
+    assert_eq!(prints.len(), types.len());
+    for (bytes, says) in [
+        (&bytes[..10], "it has 10 bytes"),
+        (&[0; 40][..], "it does not end as a message"),
+        (&[][..], "it has 0 bytes"),
+    ] {
+        assert!(message(from_bytes::<Config>(bytes).unwrap_err()).contains(says));
+    }
+}
+
+/// Damages the bytes of a message in all ways: truncates it, and changes each byte to several values.
+fn damaged(bytes: &[u8], mut check: impl FnMut(&[u8])) {
+    (0..bytes.len()).for_each(|length| check(&bytes[..length]));
+    for i in 0..bytes.len() {
+        for change in [1, 2, 4, 8, 16, 32, 64, 128, 255] {
+            let mut other = bytes.to_vec();
+            other[i] ^= change;
+            check(&other);
+        }
+        let mut shorter = bytes.to_vec();
+        shorter.remove(i);
+        check(&shorter);
+    }
+}
+
+#[test]
+fn damaged_messages_are_values_or_errors_and_leave_an_old_value_as_it_was() {
+    fn of<T: FromMessage + PartialEq + Debug + Clone>(value: &T, old: &T) {
+        damaged(&to_bytes(value).unwrap(), |bytes| {
+            let made = from_bytes::<T>(bytes);
+            let mut into = old.clone();
+            let result = dtype_runtime::message::from_bytes_into(bytes, &mut into);
+            match made {
+                Ok(made) => assert_eq!((result, into), (Ok(()), made)),
+                Err(_) => assert!(result.is_err() && into == *old),
+            }
+        });
+    }
+    of(&config(), &Config::default());
+    of(&tree(2), &Tree::Leaf(1));
+    of(&vec![node(1), node(2)], &vec![node(3)]);
+    of(&(vec![true, false], Some('x'), [Phase::Liquid; 2]), &(vec![], None, [Phase::Solid; 2]));
+    of(&(Duration::new(1, 2), BTreeMap::from([(1u8, 2u16)]), VecDeque::from([1u8])), &Default::default());
+}
+
+#[test]
+fn nesting_has_a_limit_on_both_sides() {
+    fn nested(levels: usize) -> Tree<u8> {
+        let mut tree = Tree::Leaf(1);
+        for _ in 0..levels {
+            tree = Tree::Node { name: String::new(), children: Vec::new(), next: Some(Box::new(tree)) };
+        }
+        tree
+    }
+    same(&nested(128));
+    assert_eq!(
+        to_bytes(&nested(129)).unwrap_err().to_string(),
+        "this is not a message that can be read as the type asked for: values are nested more than 128 \
+         levels deep"
+    );
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_values_come_back(
+        texts in vec(".*", 0..20),
+        numbers in vec(vec(any::<f64>().prop_map(f64::to_bits), 0..50), 0..10),
+        map in proptest::collection::btree_map(any::<u16>(), proptest::option::of(".*"), 0..20),
+        flags in vec(any::<(bool, char, i8)>(), 0..30),
+    ) {
+        same(&(texts, numbers, map, flags));
+    }
+
+    #[test]
+    fn arbitrary_bytes_are_no_danger(
+        bytes in vec(any::<u8>(), 0..300), front in 0..400u64, in_band in 0..400u64, number in 0..4u32,
+    ) {
+        fn of<T: FromMessage>(value: &T, bytes: &[u8], [in_band, front]: [u64; 2], number: u32) {
+            let valid = to_bytes(value).unwrap();
+            let trailer = &valid[valid.len() - 32..];
+            let mut all = bytes.to_vec();
+            all.extend_from_slice(&trailer[..8]);
+            all.extend([in_band, front].map(u64::to_ne_bytes).as_flattened());
+            all.extend(number.to_ne_bytes());
+            all.extend_from_slice(&trailer[28..]);
+            drop(from_bytes::<T>(&all));
+            let mut whole = bytes.to_vec();
+            whole.extend_from_slice(&trailer[..8]);
+            whole.extend([bytes.len() as u64, 0].map(u64::to_ne_bytes).as_flattened());
+            whole.extend_from_slice(&trailer[24..]);
+            drop(from_bytes::<T>(&whole));
+        }
+        of(&config(), &bytes, [in_band, front], number);
+        of(&tree(1), &bytes, [in_band, front], number);
+        of(&vec![vec![1u8]], &bytes, [in_band, front], number);
+        of(&vec![node(1)], &bytes, [in_band, front], number);
+    }
+}

@@ -1,0 +1,8 @@
+use dtype_runtime::MpiMessage;
+
+#[derive(MpiMessage)]
+struct Bad {
+    shapes: Vec<Box<dyn std::fmt::Debug>>,
+}
+
+fn main() {}

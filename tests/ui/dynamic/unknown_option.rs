@@ -1,0 +1,9 @@
+use dtype_runtime::MpiMessage;
+
+#[derive(MpiMessage)]
+#[mpi(order = "memory")]
+struct Bad {
+    name: String,
+}
+
+fn main() {}
