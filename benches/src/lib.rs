@@ -7,3 +7,4 @@ pub mod measure;
 pub mod packing;
 pub mod peers;
 pub mod record;
+pub mod shapes;

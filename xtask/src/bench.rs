@@ -28,6 +28,9 @@ pub(crate) enum Name {
     /// Half a ping-pong between two ranks on each MPI library, including the newest ones: our wires against
     /// the code that a user would write.
     Pingpong,
+    /// Messages of any shape to bytes and back, between two ranks and among four, against other codecs and
+    /// the code that a user would write.
+    Messages,
     /// Half a ping-pong by a program that preloads our library, against direct calls of the MPI library.
     Interpose,
     /// A report on each MPI library: which expectations its datatypes meet, and its fitted cost model.
@@ -147,7 +150,14 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
         Name::Pingpong => {
             for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
                 let wires = wires.iter().flat_map(|file| [OsStr::new("--wires"), file.as_os_str()]);
-                on_two_ranks(&sh, &library, "bench-pingpong", &[], options, wires)?;
+                on_ranks(&sh, &library, 2, "bench-pingpong", &[], options, wires)?;
+            }
+        }
+        Name::Messages => {
+            run("bench-codecs", &[], &[])?;
+            for library in mpi::set_up(&sh, Libraries::All)?.into_iter().chain(mpi::newest(&sh)) {
+                on_ranks(&sh, &library, 2, "bench-messages", &[], options, [])?;
+                on_ranks(&sh, &library, 4, "bench-messages", &[], options, [])?;
             }
         }
         Name::Interpose => {
@@ -158,7 +168,7 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
                 // The benchmark calls `PMPI_Recv` directly, so the preloaded library would not find out that
                 // all ranks are peers. They are: `PMPI_Recv` only receives messages of `PMPI_Send`.
                 let peers = "DTYPE_PEERS=all".into();
-                on_two_ranks(&sh, &library, "bench-interpose", &["env".into(), preload, peers], options, [])?;
+                on_ranks(&sh, &library, 2, "bench-interpose", &["env".into(), preload, peers], options, [])?;
                 if !options.iter().any(|option| option == "--json") {
                     interpose::compare(&sh, &library, &preloaded)?;
                 }
@@ -177,11 +187,12 @@ pub(crate) fn run(options: Options, called_from: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Builds a benchmark for an MPI library and runs it on two ranks. `before` holds the words before the
+/// Builds a benchmark for an MPI library and runs it on some ranks. `before` holds the words before the
 /// program.
-fn on_two_ranks<'a>(
+fn on_ranks<'a>(
     sh: &Shell,
     library: &mpi::Library,
+    ranks: usize,
     bin: &str,
     before: &[OsString],
     options: &[String],
@@ -192,10 +203,10 @@ fn on_two_ranks<'a>(
     cmd!(sh, "cargo build --quiet --release {package...}").quiet().run()?;
     let program = library.target(sh).join("release").join(bin).into_os_string();
     let mut words = before.iter().chain([&program]);
-    let mut command = xtask::launch::on_ranks(&library.mpiexec, 2, words.next().unwrap_or(&program));
+    let mut command = xtask::launch::on_ranks(&library.mpiexec, ranks, words.next().unwrap_or(&program));
     command.args(words).args(["--library", &library.label()]).args(options).args(more);
     command.envs(library.lib().map(|lib| ("LD_LIBRARY_PATH", lib)));
-    if has_cores(2) {
+    if has_cores(ranks) {
         command.env_remove("OMPI_MCA_mpi_yield_when_idle");
     }
     let status = command.status().with_context(|| format!("could not start {}", library.mpiexec))?;

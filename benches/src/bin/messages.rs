@@ -1,0 +1,353 @@
+//! `cargo xtask bench messages`: half a ping-pong of messages of any shape and unknown length, against the
+//! code that a user would write, and on four ranks the exchange of vectors.
+
+use std::time::Duration;
+
+use clap::Parser;
+use dtype_benches::{
+    journeys::{Arguments, Direction, Effort, rounds},
+    measure::{Medians, print},
+    shapes::{Log, log},
+};
+use dtype_runtime::{
+    MpiDatatype,
+    message::{from_bytes, to_bytes},
+    traits::*,
+};
+use mpi::{Count, datatype::PartitionMut, topology::SimpleCommunicator, traits::*};
+
+/// Times messages.
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+/// Half of a round trip in one way: sends or receives.
+type Way<'a> = (&'static str, Box<dyn Fn(Direction) + 'a>);
+
+#[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+struct Particle {
+    position: [f64; 3],
+    velocity: [f64; 3],
+    id: u64,
+    weight: f64,
+}
+
+/// A struct with padding, which is packed.
+#[derive(MpiDatatype, Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+struct Mixed {
+    flag: bool,
+    value: f64,
+    level: i16,
+    weight: f32,
+}
+
+struct Bench {
+    arguments: Arguments,
+    world: SimpleCommunicator,
+}
+
+fn main() {
+    let Command { arguments } = Command::parse();
+    let universe = mpi::initialize().expect("MPI is initialized once");
+    let world = universe.world();
+    let bench = Bench { arguments, world };
+    match bench.world.size() {
+        2 => bench.two_ranks(),
+        _ => bench.exchange(),
+    }
+}
+
+impl Bench {
+    fn measure(&self, case: String, ways: &[Way<'_>]) {
+        let quick = self.arguments.options.quick;
+        if !case.starts_with(&self.arguments.only) {
+            return;
+        }
+        let effort = Effort {
+            runs: if quick { 9 } else { 41 },
+            at_least: Duration::from_millis(if quick { 200 } else { 1500 }),
+            at_most: Duration::from_secs(20),
+            batch: 4,
+        };
+        let times = rounds(&self.world, ways.len(), &effort, |way, direction| ways[way].1(direction));
+        if self.world.rank() == 0 {
+            let all = ways.iter().zip(times).map(|((name, _), times)| (*name, times, None));
+            let mut row = Medians::of(all).row("messages", case, "ours");
+            row.library.clone_from(&self.arguments.library);
+            print(&row, &self.arguments.options);
+        }
+    }
+
+    fn two_ranks(&self) {
+        self.many_vectors();
+        self.one_vector();
+        for values in [16, 1024, 16_384] {
+            self.unknown::<Particle>("Particle", values);
+            self.unknown::<Mixed>("Mixed", values);
+        }
+        self.log();
+    }
+
+    /// 1,024 vectors, 1 MiB in all.
+    fn many_vectors(&self) {
+        let other = self.world.process_at_rank(1 - self.world.rank());
+        let value = vec![vec![0.5f64; 128]; 1024];
+        let contiguous = || {
+            let flat: Vec<f64> = value.concat();
+            other.send(&flat[..]);
+        };
+        let ways: Vec<Way<'_>> = vec![
+            (
+                "ours",
+                either(
+                    || other.send_message(&value).unwrap(),
+                    || taken(other.receive_message::<Vec<Vec<f64>>>()),
+                ),
+            ),
+            (
+                "by hand",
+                either(contiguous, || {
+                    let mut flat = vec![0.0f64; 128 * 1024];
+                    other.receive_into(&mut flat[..]);
+                    taken(flat.chunks_exact(128).map(<[f64]>::to_vec).collect::<Vec<_>>());
+                }),
+            ),
+            (
+                "to_bytes",
+                either(
+                    || other.send(&to_bytes(&value).unwrap()[..]),
+                    || taken(from_bytes::<Vec<Vec<f64>>>(&other.receive_vec::<u8>().0).unwrap()),
+                ),
+            ),
+            (
+                "wincode",
+                either(
+                    || other.send(&wincode::serialize(&value).unwrap()[..]),
+                    || taken(wincode::deserialize::<Vec<Vec<f64>>>(&other.receive_vec::<u8>().0).unwrap()),
+                ),
+            ),
+            (
+                "bitcode",
+                either(
+                    || other.send(&bitcode::encode(&value)[..]),
+                    || taken(bitcode::decode::<Vec<Vec<f64>>>(&other.receive_vec::<u8>().0).unwrap()),
+                ),
+            ),
+            (
+                "postcard",
+                either(
+                    || other.send(&postcard::to_allocvec(&value).unwrap()[..]),
+                    || taken(postcard::from_bytes::<Vec<Vec<f64>>>(&other.receive_vec::<u8>().0).unwrap()),
+                ),
+            ),
+            (
+                "a message each",
+                either(
+                    || value.iter().for_each(|one| other.send(&one[..])),
+                    || taken((0..1024).map(|_| other.receive_vec::<f64>().0).collect::<Vec<_>>()),
+                ),
+            ),
+        ];
+        self.measure("1,024 vectors, 1 MiB".to_owned(), &ways);
+    }
+
+    /// One vector of 64 MiB: into new memory and into old memory.
+    fn one_vector(&self) {
+        const COUNT: usize = 8 << 20;
+        let other = self.world.process_at_rank(1 - self.world.rank());
+        let value = vec![0.5f64; COUNT];
+        let old = std::cell::RefCell::new(vec![0.0f64; COUNT + 8]);
+        let plain = std::cell::RefCell::new(vec![0.0f64; COUNT]);
+        let ways: Vec<Way<'_>> = vec![
+            (
+                "ours",
+                either(
+                    || other.send_message(&value).unwrap(),
+                    || {
+                        other.receive_message_into(&mut *old.borrow_mut()).unwrap();
+                    },
+                ),
+            ),
+            (
+                "plain",
+                either(
+                    || other.send(&value[..]),
+                    || {
+                        other.receive_into(&mut plain.borrow_mut()[..]);
+                    },
+                ),
+            ),
+        ];
+        self.measure("one vector, 64 MiB, in place".to_owned(), &ways);
+        let ways: Vec<Way<'_>> = vec![
+            (
+                "ours",
+                either(
+                    || other.send_message(&value).unwrap(),
+                    || taken(other.receive_message::<Vec<f64>>().unwrap()),
+                ),
+            ),
+            (
+                "values",
+                either(
+                    || other.send_packed(&value).unwrap(),
+                    || taken(other.receive_values::<f64>().unwrap()),
+                ),
+            ),
+            (
+                "plain",
+                either(
+                    || other.send(&value[..]),
+                    || {
+                        let mut new = vec![0.0f64; COUNT];
+                        other.receive_into(&mut new[..]);
+                        taken(new);
+                    },
+                ),
+            ),
+            ("rsmpi", either(|| other.send(&value[..]), || taken(other.receive_vec::<f64>()))),
+        ];
+        self.measure("one vector, 64 MiB, new memory".to_owned(), &ways);
+    }
+
+    /// Values of unknown number, against values of known number.
+    fn unknown<T>(&self, name: &str, count: usize)
+    where
+        T: MpiDatatype + dtype_runtime::FromMessage + Clone + Default + Equivalence,
+    {
+        let other = self.world.process_at_rank(1 - self.world.rank());
+        let value = vec![T::default(); count];
+        let wire = dtype_runtime::Wire::Auto;
+        let send = || other.send_over(wire, &value).unwrap();
+        let ways: Vec<Way<'_>> = vec![
+            ("ours", either(send, || taken(other.receive_values::<T>().unwrap()))),
+            (
+                "known",
+                either(send, || {
+                    let mut new = vec![T::default(); count];
+                    other.receive_values_into(&mut new).unwrap();
+                    taken(new);
+                }),
+            ),
+            (
+                "message",
+                either(
+                    || other.send_message(&value).unwrap(),
+                    || taken(other.receive_message::<Vec<T>>().unwrap()),
+                ),
+            ),
+            ("rsmpi", either(|| other.send(&value[..]), || taken(other.receive_vec::<T>()))),
+        ];
+        let bytes = size_of::<T>() * count;
+        self.measure(format!("{count} × {name}, {bytes} B, unknown number"), &ways);
+    }
+
+    fn log(&self) {
+        let other = self.world.process_at_rank(1 - self.world.rank());
+        let value = log(1000, 1);
+        let ways: Vec<Way<'_>> = vec![
+            (
+                "ours",
+                either(
+                    || other.send_message(&value).unwrap(),
+                    || taken(other.receive_message::<Log>().unwrap()),
+                ),
+            ),
+            (
+                "wincode",
+                either(
+                    || other.send(&wincode::serialize(&value).unwrap()[..]),
+                    || taken(wincode::deserialize::<Log>(&other.receive_vec::<u8>().0).unwrap()),
+                ),
+            ),
+            (
+                "bitcode",
+                either(
+                    || other.send(&bitcode::encode(&value)[..]),
+                    || taken(bitcode::decode::<Log>(&other.receive_vec::<u8>().0).unwrap()),
+                ),
+            ),
+            (
+                "rkyv",
+                either(
+                    || other.send(&rkyv::to_bytes::<rkyv::rancor::Error>(&value).unwrap()[..]),
+                    || {
+                        let mut bytes = rkyv::util::AlignedVec::<16>::new();
+                        bytes.extend_from_slice(&other.receive_vec::<u8>().0);
+                        taken(rkyv::from_bytes::<Log, rkyv::rancor::Error>(&bytes).unwrap());
+                    },
+                ),
+            ),
+            (
+                "postcard",
+                either(
+                    || other.send(&postcard::to_allocvec(&value).unwrap()[..]),
+                    || taken(postcard::from_bytes::<Log>(&other.receive_vec::<u8>().0).unwrap()),
+                ),
+            ),
+        ];
+        self.measure("log, 1,000 lines".to_owned(), &ways);
+    }
+
+    /// Vectors of different lengths from each rank to each rank.
+    fn exchange(&self) {
+        let (world, size) = (&self.world, self.world.size() as usize);
+        for most in [16, 1000, 30_000] {
+            let leaving: Vec<Vec<Particle>> = (0..size)
+                .map(|to| vec![Particle::default(); most * (1 + (to + world.rank() as usize) % size) / size])
+                .collect();
+            let by_hand = || {
+                let counts: Vec<Count> = leaving.iter().map(|values| values.len() as Count).collect();
+                let mut counts_in = vec![0 as Count; size];
+                world.all_to_all_into(&counts, &mut counts_in);
+                let starts = |counts: &[Count]| -> Vec<Count> {
+                    counts
+                        .iter()
+                        .scan(0, |end, count| {
+                            let start = *end;
+                            *end += count;
+                            Some(start)
+                        })
+                        .collect()
+                };
+                let (starts_out, starts_in) = (starts(&counts), starts(&counts_in));
+                let all: Vec<Particle> = leaving.concat();
+                let mut arrived = vec![Particle::default(); counts_in.iter().sum::<Count>() as usize];
+                {
+                    let from = mpi::datatype::Partition::new(&all[..], &counts[..], &starts_out[..]);
+                    let mut to = PartitionMut::new(&mut arrived[..], &counts_in[..], &starts_in[..]);
+                    world.all_to_all_varcount_into(&from, &mut to);
+                }
+                let one =
+                    |(start, count): (&Count, &Count)| arrived[*start as usize..][..*count as usize].to_vec();
+                taken(starts_in.iter().zip(&counts_in).map(one).collect::<Vec<_>>());
+            };
+            let ways: Vec<Way<'_>> = vec![
+                ("ours", once(|| taken(world.all_to_all_vec(&leaving).unwrap()))),
+                ("by hand", once(by_hand)),
+            ];
+            self.measure(format!("all to all, 4 ranks, up to {most} × Particle each"), &ways);
+        }
+    }
+}
+
+/// Returns a way that sends in one half of a round trip, and receives in the other.
+fn either<'a>(send: impl Fn() + 'a, receive: impl Fn() + 'a) -> Box<dyn Fn(Direction) + 'a> {
+    Box::new(move |direction| match direction {
+        Direction::There => send(),
+        Direction::Back => receive(),
+    })
+}
+
+/// Returns a way that makes a collective call in each half.
+fn once<'a>(call: impl Fn() + 'a) -> Box<dyn Fn(Direction) + 'a> {
+    Box::new(move |_| call())
+}
+
+fn taken<T>(value: T) {
+    drop(std::hint::black_box(value));
+}
