@@ -72,7 +72,7 @@ impl MessageAttributes {
             if name == "crate" {
                 found.runtime = runtime(meta)?;
             } else {
-                found.bound = Some(bound(meta, "MpiMessage")?);
+                found.bound = Some(bound(meta, "FromMessage")?);
             }
             Ok(())
         });

@@ -183,6 +183,16 @@ pub(crate) fn may_name_alias(ty: &Type) -> bool {
     })
 }
 
+/// Returns `true` if a type contains a reference.
+pub(crate) fn has_reference(ty: &Type) -> bool {
+    has_token(ty, &|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == '&'))
+}
+
+/// Returns `true` if a type contains a lifetime.
+pub(crate) fn has_lifetime(ty: &Type) -> bool {
+    has_token(ty, &|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == '\''))
+}
+
 fn has_token(ty: &Type, is_it: &impl Fn(&TokenTree) -> bool) -> bool {
     fn among(tokens: TokenStream, is_it: &impl Fn(&TokenTree) -> bool) -> bool {
         tokens.into_iter().any(|token| match &token {

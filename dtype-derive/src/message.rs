@@ -123,6 +123,11 @@ impl Item<'_> {
         self.variants.iter().flat_map(|variant| &variant.fields)
     }
 
+    /// Returns `true` if a type names the item.
+    fn is_within(&self, ty: &Type) -> bool {
+        known::names(ty, &self.input.ident) || known::may_name_self(ty)
+    }
+
     /// Returns the generics with the bounds of an implementation: the predicates of `#[mpi(bound = "…")]`, or
     /// the trait for each type parameter that a travelling field mentions.
     fn bounded(&self, own: Option<&Vec<WherePredicate>>, name: &str) -> Generics {
@@ -139,6 +144,11 @@ impl Item<'_> {
         let mut bounds: Vec<WherePredicate> = own.cloned().unwrap_or_else(inferred);
         if name == "FromMessage" {
             bounds.extend(self.fields().filter(|field| field.skipped).map(|field| with_default(field.ty)));
+            // A type that borrows cannot be made, if it is no `Cow`. The type itself is no bound of its own.
+            let may_borrow = |field: &&Field<'_>| {
+                !field.skipped && known::has_lifetime(field.ty) && !self.is_within(field.ty)
+            };
+            bounds.extend(self.fields().filter(may_borrow).map(|field| with_made(field.ty)));
         }
         if !bounds.is_empty() {
             generics.make_where_clause().predicates.extend(bounds);
@@ -181,8 +191,10 @@ impl Item<'_> {
                     __dtype_of.field(#name, <#ty as __dtype::MpiMessage>::describe);
                 }
             });
-            ours!(#name #(#fields)*)
+            let count = Literal::usize_unsuffixed(variant.travelling().count());
+            ours!(#name __dtype_of.number(#count); #(#fields)*)
         });
+        let count = Literal::usize_unsuffixed(self.variants.len());
         let arms = self.variants.iter().enumerate().map(|(number, variant)| {
             let (pattern, number) = (variant.pattern(), self.number(number));
             let number = self.is_enum().then(|| ours!(__dtype_to.bytes(&#number);));
@@ -201,8 +213,11 @@ impl Item<'_> {
                     __dtype::greatest(&[#(<#types as __dtype::MpiMessage>::KEPT),*]);
 
                 fn describe(__dtype_of: &mut __dtype::Fingerprint) {
-                    __dtype_of.add(#name);
-                    #(#described)*
+                    __dtype_of.recursive(::core::any::type_name::<Self>(), |__dtype_of| {
+                        __dtype_of.add(#name);
+                        __dtype_of.number(#count);
+                        #(#described)*
+                    });
                 }
 
                 #[allow(unused_variables)]
@@ -220,9 +235,12 @@ impl Item<'_> {
         }
     }
 
-    /// Returns the implementation of `FromMessage`, unless a field is a reference.
+    /// Returns the implementation of `FromMessage`. If a field borrows, its bound does not hold. There is
+    /// none if a field is a reference to the item, which cannot be a bound.
     fn made(&self, generics: &Generics) -> Option<TokenStream> {
-        if self.fields().any(|field| !field.skipped && has_reference(field.ty)) {
+        let refers =
+            |field: &Field<'_>| !field.skipped && self.is_within(field.ty) && known::has_reference(field.ty);
+        if self.fields().any(refers) {
             return None;
         }
         let (read, into, check) = if self.is_enum() { self.of_enum() } else { self.of_struct() };
@@ -341,24 +359,9 @@ fn with_default(ty: &Type) -> WherePredicate {
     parse_quote_spanned!(Span::mixed_site()=> for<'__dtype_default> #ty: ::core::default::Default)
 }
 
-/// Returns `true` if a type contains a reference, which can be sent, but not received.
-fn has_reference(ty: &Type) -> bool {
-    match ty {
-        Type::Reference(_) => true,
-        Type::Array(array) => has_reference(&array.elem),
-        Type::Slice(slice) => has_reference(&slice.elem),
-        Type::Tuple(tuple) => tuple.elems.iter().any(has_reference),
-        Type::Paren(paren) => has_reference(&paren.elem),
-        Type::Group(group) => has_reference(&group.elem),
-        Type::Path(path) => path.path.segments.iter().any(|segment| match &segment.arguments {
-            syn::PathArguments::AngleBracketed(list) => list.args.iter().any(|argument| match argument {
-                syn::GenericArgument::Type(ty) => has_reference(ty),
-                _ => false,
-            }),
-            _ => false,
-        }),
-        _ => false,
-    }
+/// Returns the bound that a field can be made. The compiler checks it as [`with_default`].
+fn with_made(ty: &Type) -> WherePredicate {
+    parse_quote_spanned!(Span::mixed_site()=> for<'__dtype_made> #ty: __dtype::FromMessage)
 }
 
 /// Returns the implementations of both traits that `#[derive(MpiDatatype)]` adds.
@@ -376,11 +379,9 @@ pub(crate) fn of_datatype(item: &Input<'_>, generics: &Generics) -> TokenStream 
     } else {
         by_field(item, fields)
     };
+    let into = (!item.is_complete() || others().next().is_some()).then(|| into_by_field(item, fields));
     let mut made = generics.clone();
-    let more = others().map(|field| {
-        let ty = field.ty;
-        parse_quote_spanned!(Span::mixed_site()=> for<'__dtype_made> #ty: __dtype::FromMessage)
-    });
+    let more = others().map(|field| with_made(field.ty));
     let more: Vec<WherePredicate> =
         more.chain(fields.iter().filter(|field| field.skipped).map(|field| with_default(field.ty))).collect();
     if !more.is_empty() {
@@ -413,6 +414,8 @@ pub(crate) fn of_datatype(item: &Input<'_>, generics: &Generics) -> TokenStream 
             fn read(__dtype_from: &mut __dtype::Reader<'_>) -> ::core::result::Result<Self, __dtype::Error> {
                 __dtype::Runtime::read(__dtype_from, #by_field)
             }
+
+            #into
         }
     }
 }
@@ -454,6 +457,45 @@ fn by_field(item: &Input<'_>, fields: &[Field<'_>]) -> TokenStream {
                 }
             }
             ::core::result::Result::Ok(Self { #(#values),* })
+        }
+    }
+}
+
+/// Returns `read_into` for a type that may have skipped fields, which stay as they are.
+fn into_by_field(item: &Input<'_>, fields: &[Field<'_>]) -> TokenStream {
+    let travelling = || fields.iter().filter(|field| !field.skipped);
+    let reads = travelling().map(|Field { member, ty, .. }| {
+        if item.repr.packed.is_some() {
+            // A packed field cannot be borrowed.
+            ours!(__dtype_value.#member = <#ty as __dtype::FromMessage>::read(__dtype_from)?)
+        } else {
+            ours! {
+                <#ty as __dtype::FromMessage>::read_into(&mut __dtype_value.#member, __dtype_from)?
+            }
+        }
+    });
+    let reads = if item.attributes.memory_order {
+        let numbers = (0..travelling().count()).map(Literal::usize_unsuffixed);
+        ours! {
+            for __dtype_field in <Self as __dtype::MpiDatatype>::ORDER {
+                match *__dtype_field {
+                    #(#numbers => #reads,)*
+                    _ => {}
+                }
+            }
+        }
+    } else {
+        ours!(#(#reads;)*)
+    };
+    ours! {
+        fn read_into(
+            &mut self,
+            __dtype_from: &mut __dtype::Reader<'_>,
+        ) -> ::core::result::Result<(), __dtype::Error> {
+            __dtype::Runtime::read_into(self, __dtype_from, |__dtype_value, __dtype_from| {
+                #reads
+                ::core::result::Result::Ok(())
+            })
         }
     }
 }

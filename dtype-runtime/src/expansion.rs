@@ -27,7 +27,7 @@ impl Runtime {
         message::fixed::<T>()
     }
 
-    /// Returns the number of bytes of a value in the in-band part of a message.
+    /// Returns the number of bytes of a value in a message.
     pub const fn least<T: MpiDatatype>() -> usize {
         T::FACTS.packed_size
     }
@@ -53,6 +53,18 @@ impl Runtime {
         by_field: impl FnOnce(&mut Reader<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         message::read(from, by_field)
+    }
+
+    /// See [`message::read_into`].
+    ///
+    /// # Errors
+    /// The errors of [`FromMessage::read`](crate::FromMessage::read).
+    pub fn read_into<T: MpiDatatype>(
+        value: &mut T,
+        from: &mut Reader<'_>,
+        by_field: impl FnOnce(&mut T, &mut Reader<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        message::read_into(value, from, by_field)
     }
 
     /// See [`message::incomplete`].

@@ -169,6 +169,44 @@ fn large_slices_are_blocks_and_come_back() {
 }
 
 #[test]
+fn sequences_of_large_arrays_come_back() {
+    #[derive(MpiMessage, Clone, Debug, PartialEq)]
+    struct Large {
+        name: String,
+        data: [f64; 5000],
+    }
+    let large = |i: usize| Large { name: i.to_string(), data: [i as f64; 5000] };
+    same(&vec![(1u32, [7u8; 40_000]), (2, [8; 40_000])]);
+    same(&vec![large(1), large(2)]);
+    same(&BTreeMap::from([(1u64, vec![[0.5f64; 5000]]), (2, vec![])]));
+    let mut into = vec![large(3), large(4), large(5)];
+    dtype_runtime::message::from_bytes_into(&to_bytes(&vec![large(1), large(2)]).unwrap(), &mut into)
+        .unwrap();
+    assert_eq!(into, [large(1), large(2)]);
+    // A box is read into its own memory.
+    let boxed: Box<[f64; 4 << 20]> = vec![0.5; 4 << 20].try_into().unwrap();
+    let copy: Box<[f64; 4 << 20]> = from_bytes(&to_bytes(&boxed).unwrap()).unwrap();
+    assert!(copy.iter().all(|value| *value == 0.5));
+}
+
+#[test]
+fn skipped_fields_of_an_old_value_stay() {
+    let neighbours = |node: Node| Node { neighbours: vec![5, 6], ..node };
+    let mut into = vec![neighbours(node(7)), neighbours(node(8)), neighbours(node(9))];
+    let bytes = to_bytes(&vec![node(1), node(2)]).unwrap();
+    dtype_runtime::message::from_bytes_into(&bytes, &mut into).unwrap();
+    assert_eq!(into, [neighbours(node(1)), neighbours(node(2))]);
+    let pair = |i| Pair { tag: i as u8, nodes: [node(i), node(i + 1)], value: i as u64 };
+    let mut into = pair(5);
+    into.nodes[1].neighbours = vec![3];
+    dtype_runtime::message::from_bytes_into(&to_bytes(&pair(1)).unwrap(), &mut into).unwrap();
+    assert_eq!(into.nodes[1], Node { neighbours: vec![3], ..node(2) });
+    let mut into = Config { open: Some(4), ..config() };
+    dtype_runtime::message::from_bytes_into(&to_bytes(&config()).unwrap(), &mut into).unwrap();
+    assert_eq!(into, Config { open: Some(4), ..config() });
+}
+
+#[test]
 fn what_borrows_is_received_as_what_owns() {
     #[derive(MpiMessage)]
     struct Line<'a> {
@@ -184,6 +222,37 @@ fn what_borrows_is_received_as_what_owns() {
             pub more: Vec<u8>,
         }
     }
+    // A type may borrow only through another one.
+    #[derive(MpiMessage)]
+    struct Lines<'a> {
+        lines: Vec<Line<'a>>,
+        title: Cow<'a, str>,
+    }
+    let more = Vec::new();
+    let lines = Lines { lines: vec![Line { name: "n", values: &[], more: &more }], title: "t".into() };
+    assert!(to_bytes(&lines).is_ok());
+    #[derive(MpiMessage, Debug, PartialEq)]
+    struct Title<'a>(Cow<'a, str>);
+    assert_eq!(from_bytes::<Title<'_>>(&to_bytes(&Title("t".into())).unwrap()).unwrap(), Title("t".into()));
+    // Pointers do not count in the fingerprint of a type within itself.
+    mod borrowing {
+        #[derive(dtype_runtime::MpiMessage)]
+        pub struct Trunk<'a> {
+            pub children: &'a [Trunk<'a>],
+            pub next: Option<&'a Trunk<'a>>,
+        }
+    }
+    mod owning {
+        #[derive(dtype_runtime::MpiMessage)]
+        pub struct Trunk {
+            pub children: Vec<Trunk>,
+            pub next: Option<Box<Trunk>>,
+        }
+    }
+    let leaf = || borrowing::Trunk { children: &[], next: None };
+    let trunk = borrowing::Trunk { children: &[leaf(), leaf()], next: Some(&leaf()) };
+    let copy: owning::Trunk = from_bytes(&to_bytes(&trunk).unwrap()).unwrap();
+    assert_eq!((copy.children.len(), copy.next.unwrap().children.len()), (2, 0));
     let bytes = to_bytes(&Line { name: "n", values: &[1.0, 2.0], more: &vec![3] }).unwrap();
     let line: owned::Line = from_bytes(&bytes).unwrap();
     assert_eq!((&*line.name, &*line.values, &*line.more), ("n", &[1.0, 2.0][..], &[3][..]));

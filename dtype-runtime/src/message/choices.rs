@@ -149,6 +149,7 @@ macro_rules! tuples {
 
             fn describe(of: &mut Fingerprint) {
                 of.add("tuple");
+                of.number(0 $(+ stringify!($name).len() as u64)*);
                 $(of.of(<$name>::describe);)*
             }
 

@@ -15,7 +15,7 @@ use foldhash::quality::{FixedState, FoldHasher};
 pub struct Fingerprint {
     hasher: FoldHasher<'static>,
     /// The types that are being described, from the outermost to the innermost one.
-    within: Vec<Describe>,
+    within: Vec<&'static str>,
 }
 
 type Describe = fn(&mut Fingerprint);
@@ -28,8 +28,13 @@ impl Fingerprint {
     }
 
     /// Adds a number.
-    pub(crate) fn number(&mut self, number: u64) {
+    pub fn number(&mut self, number: u64) {
         self.hasher.write_u64(number);
+    }
+
+    /// Adds a type: `of.of(String::describe)`.
+    pub fn of(&mut self, describe: fn(&mut Self)) {
+        describe(self);
     }
 
     /// Adds the name of a field, and its type: `of.field("title", String::describe)`.
@@ -38,17 +43,15 @@ impl Fingerprint {
         self.of(describe);
     }
 
-    /// Adds a type: `of.of(String::describe)`. A type within itself is added as the number of levels in
-    /// between.
-    pub fn of(&mut self, describe: fn(&mut Self)) {
-        // Functions of the same code may have the same address. Their types have the same fingerprint.
-        let is_same = |other: &Describe| *other as usize == describe as usize;
-        if let Some(levels) = self.within.iter().rev().position(is_same) {
+    /// Adds a type that may occur within itself. `path` is its `std::any::type_name`. The type within itself
+    /// is added as the number of such types in between.
+    pub fn recursive(&mut self, path: &'static str, describe: fn(&mut Self)) {
+        if let Some(levels) = self.within.iter().rev().position(|other| *other == path) {
             self.add("within itself");
             return self.number(levels as u64);
         }
-        self.within.push(describe);
-        describe(self);
+        self.within.push(path);
+        self.of(describe);
         self.within.pop();
     }
 }
@@ -61,6 +64,7 @@ impl fmt::Debug for Fingerprint {
 
 /// Returns the fingerprint of the type that a function describes. Each type is described once in a process.
 pub(super) fn fingerprint(describe: Describe) -> u64 {
+    // Functions of the same code may have the same address. Their types have the same fingerprint.
     static KNOWN: RwLock<Option<HashMap<usize, u64>>> = RwLock::new(None);
     thread_local! {
         static LAST: Cell<(usize, u64)> = const { Cell::new((0, 0)) };

@@ -85,6 +85,10 @@ impl<T> Fixed<T> {
         count: usize,
         from: &mut Reader<'_>,
     ) -> Result<(), Error> {
+        if let Some(memory) = self.taken(count, from) {
+            *values = memory?;
+            return Ok(());
+        }
         if self.least > 0 && count > from.bytes_left() / self.least {
             return Err(too_short::<T>(count, from.bytes_left()));
         }
@@ -99,20 +103,33 @@ impl<T> Fixed<T> {
         Ok(())
     }
 
-    /// Reads `count` values. OwnedMemory that was received becomes the vector if it consists of them.
+    /// Reads `count` values. Memory that was received becomes the vector if it consists of them.
     pub(super) fn read_all(self, count: usize, from: &mut Reader<'_>) -> Result<Vec<T>, Error> {
-        if self.slice > 0 {
-            let size = count.saturating_mul(self.least);
-            if let Some(memory) = from.take_memory(size, self.slice) {
-                (self.check_memory)(&memory.bytes()[..size])?;
-                // SAFETY: 1 and 3, since the memory of values is their packed bytes, the alignment is that of
-                // `T`, and the bytes are valid; 2, since the memory has the bytes of the values.
-                return unsafe { memory.into_vec(count) };
-            }
-        }
         let mut values = Vec::new();
         self.read_into(&mut values, count, from)?;
         Ok(values)
+    }
+
+    /// Returns the received memory as a vector, if it consists of the next `count` values.
+    fn taken(self, count: usize, from: &mut Reader<'_>) -> Option<Result<Vec<T>, Error>> {
+        if self.slice == 0 {
+            return None;
+        }
+        let size = count.saturating_mul(self.least);
+        let memory = from.take_memory(size, self.slice)?;
+        // SAFETY: 1 and 3, since the memory of values is their packed bytes, the alignment is that of `T`,
+        // and the bytes are valid; 2, since the memory has the bytes of the values.
+        Some((self.check_memory)(&memory.bytes()[..size]).and_then(|()| unsafe { memory.into_vec(count) }))
+    }
+
+    /// Reads a value to memory of its own: a large array does not fit the stack.
+    pub(super) fn read_boxed(self, from: &mut Reader<'_>) -> Result<Box<T>, Error> {
+        let mut value = Box::<T>::new_uninit();
+        // SAFETY: 1, by the box. Without an error, its value has been written.
+        unsafe {
+            (self.read)(value.as_mut_ptr().cast(), 1, from)?;
+            Ok(value.assume_init())
+        }
     }
 
     #[inline(always)]

@@ -164,16 +164,12 @@ impl Message<'_> {
     #[cfg_attr(not(feature = "mpi"), allow(dead_code))]
     /// Makes the value in the memory of an old one. After an error, the old value is unchanged.
     pub fn make_into<T: FromMessage>(self, value: &mut T) -> Result<(), Error> {
-        match self {
-            Self::Borrowed(bytes) => {
-                Message::Borrowed(bytes).read::<T, ()>(|reader| T::check(reader))?;
-                Message::Borrowed(bytes).read::<T, ()>(|reader| value.read_into(reader))
-            }
-            Self::Owned(_) => {
-                *value = self.make()?;
-                Ok(())
-            }
-        }
+        let bytes = match &self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Owned(memory) => memory.bytes(),
+        };
+        Message::Borrowed(bytes).read::<T, ()>(|reader| T::check(reader))?;
+        self.read::<T, ()>(|reader| value.read_into(reader))
     }
 
     fn read<T: MpiMessage, R>(
@@ -210,7 +206,7 @@ impl Message<'_> {
         // If most of the memory is the front block, it can become a `Vec`, and the rest is copied.
         let rest: Vec<u8>;
         let (behind, front) = match self {
-            Self::Owned(memory) if front_size / 8 * 7 >= behind.len() => {
+            Self::Owned(memory) if front_size >= length / 8 * 7 => {
                 rest = memory.bytes()[behind].to_vec();
                 (&rest[..], Bytes::Owned(Some(memory), front_size))
             }
@@ -253,7 +249,7 @@ pub fn from_bytes<T: FromMessage>(bytes: &[u8]) -> Result<T, Error> {
 /// owns is used again where that is possible.
 ///
 /// # Errors
-/// The errors of [`from_bytes`]. The old value is unchanged then.
+/// The errors of [`from_bytes`]. The old value is unchanged then, except after [`Error::Memory`].
 pub fn from_bytes_into<T: FromMessage>(bytes: &[u8], value: &mut T) -> Result<(), Error> {
     Message::Borrowed(bytes).make_into(value)
 }

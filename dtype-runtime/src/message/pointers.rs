@@ -39,7 +39,15 @@ pointers! {
 
 impl<T: FromMessage> FromMessage for Box<T> {
     fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
-        from.nested(T::read).map(Self::new)
+        // The value of a large type must not be on the stack of the function that reads it to the heap.
+        #[inline(never)]
+        fn by_stack<T: FromMessage>(from: &mut Reader<'_>) -> Result<Box<T>, Error> {
+            T::read(from).map(Box::new)
+        }
+        from.nested(|from| match const { T::SLICES } {
+            Some(fixed) => fixed.read_boxed(from),
+            None => by_stack(from),
+        })
     }
 
     fn read_into(&mut self, from: &mut Reader<'_>) -> Result<(), Error> {

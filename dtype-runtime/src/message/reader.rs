@@ -130,8 +130,8 @@ impl<'m> Reader<'m> {
     pub(super) fn fits<T>(&mut self, count: usize, least: usize) -> Result<usize, Error> {
         if least == 0 {
             self.bytes(count)?;
-        } else if count > self.in_band.len() / least {
-            return Err(too_short::<T>(count, self.in_band.len()));
+        } else if count > self.bytes_left() / least {
+            return Err(too_short::<T>(count, self.bytes_left()));
         }
         Ok(count)
     }

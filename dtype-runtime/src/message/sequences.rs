@@ -69,7 +69,12 @@ impl FromMessage for String {
     }
 
     fn read_into(&mut self, from: &mut Reader<'_>) -> Result<(), Error> {
-        let text = text(from)?;
+        let length = from.length()?;
+        if let Some(memory) = from.take_memory(length, 1) {
+            *self = text_of_memory(memory, length)?;
+            return Ok(());
+        }
+        let text = str::from_utf8(from.memory(length)?).map_err(not_utf8)?;
         self.clear();
         self.push_str(text);
         Ok(())
@@ -83,11 +88,17 @@ impl FromMessage for String {
 
 /// Writes the length of a sequence, and a byte for each value without bytes.
 #[inline]
-fn write_length<T: MpiMessage>(length: usize, to: &mut Writer<'_>) {
+fn write_length<T: MpiMessage>(length: usize, to: &mut Writer<'_>) -> Result<(), Error> {
+    /// The greatest length of a sequence of values without bytes.
+    const MOST: usize = 1 << 30;
     to.length(length);
     if T::LEAST == 0 {
+        if length > MOST {
+            return Err(malformed(format!("a sequence of {length} values without bytes")));
+        }
         to.blank(length);
     }
+    Ok(())
 }
 
 /// Reads the length of a sequence. If values may be a block, they are not compared with the in-band part.
@@ -131,7 +142,7 @@ impl<T: MpiMessage> MpiMessage for [T] {
 
     #[inline]
     fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
-        write_length::<T>(self.len(), to);
+        write_length::<T>(self.len(), to)?;
         write_values(self, to)
     }
 }
@@ -155,7 +166,9 @@ pub(crate) fn read_values<T: FromMessage>(count: usize, from: &mut Reader<'_>) -
     match const { T::SLICES } {
         Some(fixed) => fixed.read_all(count, from),
         None => from.nested(|from| {
-            let mut values = Vec::with_capacity(from.cautious::<T>(count));
+            let (mut values, some) = (Vec::new(), from.cautious::<T>(count));
+            let bytes = some.saturating_mul(size_of::<T>());
+            values.try_reserve_exact(some).map_err(|_| Error::Memory { bytes })?;
             for _ in 0..count {
                 values.push(T::read(from)?);
             }
@@ -208,8 +221,8 @@ const fn fixed_arrays<T: MpiMessage, const N: usize>() -> Option<Fixed<[T; N]>> 
         Fixed::new(
             least,
             slice,
-            |place, count, to| (const { fixed::<T>() }.write)(place, count * N, to),
-            |place, count, from| (const { fixed::<T>() }.read)(place, count * N, from),
+            |place, count, to| (const { fixed::<T>() }.write)(place, count.saturating_mul(N), to),
+            |place, count, from| (const { fixed::<T>() }.read)(place, count.saturating_mul(N), from),
             |count, from| (const { fixed::<T>() }.check)(count.saturating_mul(N), from),
             check_memory,
         )
@@ -315,7 +328,7 @@ macro_rules! collections {
             }
 
             fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error> {
-                write_length::<$item>(self.len(), to);
+                write_length::<$item>(self.len(), to)?;
                 to.nested(|to| {
                     for $parts in self {
                         $($part.write(to)?;)*

@@ -8,8 +8,9 @@ use super::{Fingerprint, FromMessage, MpiMessage, Reader, Writer, limits::malfor
 use crate::Error;
 
 /// A value of a type with serde's `Serialize`, as a message or a part of one. It can be received if its type
-/// has `DeserializeOwned`. The derive [`MpiMessage`](derive@crate::MpiMessage) is faster: it copies slices
-/// whole.
+/// has `DeserializeOwned`. Its bytes are those of postcard, which has no limit for nested values, nor for
+/// sequences of values without bytes: receive it only from ranks that you trust. The derive
+/// [`MpiMessage`](derive@crate::MpiMessage) is faster: it copies slices whole.
 ///
 /// ```
 /// use dtype_runtime::message::{Serde, from_bytes, to_bytes};

@@ -44,8 +44,8 @@ pub trait MpiMessage {
     /// The functions for slices of a type with [`MpiDatatype`] and without skipped fields.
     #[doc(hidden)]
     const SLICES: Option<Fixed<Self>> = None;
-    /// The least number of bytes that a value has in the in-band part. If it is 0, each value of a sequence
-    /// has one more byte there, so that a length never exceeds the bytes that are there.
+    /// The least number of bytes that a value has in a message. If it is 0, each value of a sequence has one
+    /// more byte in the in-band part, so that a length never exceeds the bytes that are there.
     #[doc(hidden)]
     const LEAST: usize = 0;
     /// The alignment of the elements of a `Vec` within a value, if received memory can become that `Vec`;

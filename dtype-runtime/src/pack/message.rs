@@ -129,6 +129,22 @@ pub(crate) fn read<T: MpiDatatype>(
     }
 }
 
+/// Reads a value in place of an old one. `by_field` reads it if the type has skipped fields, which stay as
+/// they are.
+pub(crate) fn read_into<T: MpiDatatype>(
+    value: &mut T,
+    from: &mut Reader<'_>,
+    by_field: impl FnOnce(&mut T, &mut Reader<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    match const { fixed::<T>() } {
+        Some(fixed) => {
+            [*value] = fixed.read::<1>(from)?;
+            Ok(())
+        }
+        None => from.in_band_only(|from| by_field(value, from)),
+    }
+}
+
 /// The reader of a value of a type that has no skipped fields. It is never called.
 #[cold]
 pub(crate) fn incomplete<T>(_: &mut Reader<'_>) -> Result<T, Error> {

@@ -7,6 +7,7 @@ use std::os::raw::c_int;
 
 use ::mpi::{collective::Root, ffi::MPI_Comm, topology::Communicator};
 
+use super::request::remote_size;
 use crate::{
     Error,
     mpi::{is_between_groups, ready_on},
@@ -24,7 +25,10 @@ pub(super) struct Members {
 /// # Errors
 /// Before `MPI_Init`, after `MPI_Finalize`, and on a thread that may not call MPI.
 pub(super) fn members(world: &(impl Communicator + ?Sized)) -> Result<Members, Error> {
-    Ok(Members { communicator: ready_on(world)?, ranks: world.target_size() as usize })
+    let communicator = ready_on(world)?;
+    // For a process of an intercommunicator, rsmpi gives the size of this rank's own group.
+    let ranks = remote_size(communicator)?.unwrap_or_else(|| world.target_size());
+    Ok(Members { communicator, ranks: ranks as usize })
 }
 
 /// The root of a call.

@@ -1,7 +1,7 @@
 //! Messages of any length between two ranks: owned values, and vectors of values whose number the receiver
 //! does not know (MPI 4.1 sections 3.7 and 3.8).
 
-use std::{any::type_name, fmt};
+use std::{any::type_name, fmt, mem};
 
 use ::mpi::{
     Tag,
@@ -100,7 +100,7 @@ pub trait SendMessage: Destination {
         let encoded = whole(Encoded::of(message, false)?);
         // SAFETY: the message is borrowed until the request is dropped, and `encoded` is kept as long.
         let request = unsafe { outgoing(&encoded) }?.start(to)?;
-        Ok(PendingMessage { request, _encoded: encoded, _registered: registered })
+        Ok(PendingMessage { request, encoded: Some(encoded), _registered: registered })
     }
 }
 
@@ -131,8 +131,8 @@ unsafe fn outgoing(encoded: &Encoded<'_>) -> Result<Outgoing, Error> {
 #[must_use = "dropping it waits for the message to be sent"]
 pub struct PendingMessage<'a, Sc: Scope<'a>> {
     request: Request,
-    // Dropped after the request that reads them.
-    _encoded: Encoded<'a>,
+    // Both are dropped after the request, which reads the message.
+    encoded: Option<Encoded<'a>>,
     _registered: Registered<'a, Sc>,
 }
 
@@ -151,6 +151,14 @@ impl<'a, Sc: Scope<'a>> PendingMessage<'a, Sc> {
     /// If MPI reports an error, and after `MPI_Finalize`.
     pub fn wait(mut self) -> Result<(), Error> {
         self.request.is_sent(true).map(|_| ())
+    }
+}
+
+impl<'a, Sc: Scope<'a>> Drop for PendingMessage<'a, Sc> {
+    fn drop(&mut self) {
+        if !self.request.end() {
+            mem::forget(self.encoded.take());
+        }
     }
 }
 
@@ -225,9 +233,9 @@ pub trait ReceiveMessage: Source {
         let from = someone(Peer::source(self, tag)?)?;
         let matched = Matched::wait_for(from)?;
         let (status, size) = (Status::from_raw(matched.status), matched.size);
-        let memory = if M::KEPT > 0 && size >= LONG { message.lend(size) } else { None };
+        let memory = if M::KEPT.is_power_of_two() && size >= LONG { message.lend(size) } else { None };
         match memory {
-            Some(memory) => *message = take(matched, memory)?.make()?,
+            Some(memory) => take(matched, memory)?.make_into(message)?,
             None => receive(matched, M::KEPT, |arrived| arrived.make_into(message))?,
         }
         Ok(status)
@@ -335,7 +343,8 @@ pub trait MatchedMessage: Sized {
     /// Receives a value that [`send_message`](SendMessage::send_message) sent.
     ///
     /// # Errors
-    /// The errors of [`receive_message`](ReceiveMessage::receive_message).
+    /// The errors of [`receive_message`](ReceiveMessage::receive_message); [`Error::Length`] if the message
+    /// has 2 GiB or more, after which it is lost.
     fn matched_receive_message<M: FromMessage>(self) -> Result<(M, Status), Error>;
 
     /// Receives values of any number.
@@ -348,15 +357,14 @@ pub trait MatchedMessage: Sized {
 impl MatchedMessage for (Probed, Status) {
     fn matched_receive_message<M: FromMessage>(self) -> Result<(M, Status), Error> {
         let status = self.1;
-        make(Matched::of_probe(self, 1)?).map(|(message, _)| (message, status))
+        let (arrived, size) = Matched::receive_probed(self, 1)?;
+        Ok((Message::Borrowed(&arrived[..size]).make()?, status))
     }
 
     fn matched_receive_values<T: MpiDatatype + FromMessage>(self) -> Result<(Vec<T>, Status), Error> {
         let status = self.1;
-        if self.0.is_no_proc() {
-            return Matched::of_probe(self, 1)?.receive().map(|_| (Vec::new(), status));
-        }
-        values(Matched::of_probe(self, T::FACTS.wire_size.max(1))?).map(|(values, _)| (values, status))
+        let (arrived, size) = Matched::receive_probed(self, T::FACTS.wire_size.max(1))?;
+        Ok((unpacked::<T>(&arrived[..size])?, status))
     }
 }
 
@@ -385,11 +393,13 @@ pub trait StatusCount {
 impl StatusCount for Status {
     fn count_of<T: MpiDatatype>(&self) -> Result<usize, Error> {
         let size = T::FACTS.wire_size.max(1);
-        let whole = bytes_of(self, size);
-        whole.map(|bytes| bytes / size).map_err(|_| {
-            let found = bytes_of(self, 1).unwrap_or(usize::MAX);
-            Error::Length { what: type_name::<T>(), expected: size, found }
-        })
+        match bytes_of(self, size) {
+            Err(Error::Length { .. }) => {
+                let found = bytes_of(self, 1).unwrap_or(usize::MAX);
+                Err(Error::Length { what: type_name::<T>(), expected: size, found })
+            }
+            bytes => Ok(bytes? / size),
+        }
     }
 }
 
@@ -421,7 +431,7 @@ fn receive<R>(
     read: impl FnOnce(Message<'_>) -> Result<R, Error>,
 ) -> Result<R, Error> {
     let size = matched.size;
-    if kept > 0 && size >= LONG {
+    if kept.is_power_of_two() && size >= LONG {
         let memory = OwnedMemory::with_room(size, kept)?;
         return read(take(matched, memory)?);
     }

@@ -25,8 +25,8 @@ use crate::{
     Error,
     layout::{LayoutDatatype, entry::Entry},
     mpi::{
-        Current, Library, SUCCESS, called, checked, greatest_tag, packed_datatype, ready, ready_on,
-        returning_errors, true_code, with_gap, without_communicator,
+        Current, Library, SUCCESS, called, checked, greatest_tag, is_between_groups, packed_datatype, ready,
+        ready_on, returning_errors, true_code, with_gap, without_communicator,
     },
     pack::PackBuffer,
     types::{cache::cached, entry::Wanted},
@@ -65,7 +65,11 @@ impl Peer {
         let raw = ready_on(communicator)?;
         let (ranks, greatest) = (communicator.target_size(), greatest_tag(raw));
         if !(0..ranks).contains(&rank) && rank != no_rank() {
-            return Err(Error::Rank { rank, ranks });
+            // For a process of an intercommunicator, rsmpi gives the size of this rank's own group.
+            let ranks = remote_size(raw)?.unwrap_or(ranks);
+            if !(0..ranks).contains(&rank) {
+                return Err(Error::Rank { rank, ranks });
+            }
         }
         if !(0..=greatest).contains(&tag) {
             return Err(Error::Tag { tag, greatest });
@@ -78,6 +82,20 @@ impl Peer {
     pub fn is_nobody(self) -> bool {
         self.rank == no_rank()
     }
+}
+
+/// Returns the number of ranks of the other group of an intercommunicator, or `None` for another
+/// communicator.
+pub(super) fn remote_size(communicator: MPI_Comm) -> Result<Option<Rank>, Error> {
+    if !is_between_groups(communicator)? {
+        return Ok(None);
+    }
+    let mut size = 0;
+    called("MPI_Comm_remote_size", communicator, || {
+        // SAFETY: the communicator is live and has two groups; there is room for a number.
+        unsafe { ffi::MPI_Comm_remote_size(communicator, &raw mut size) }
+    })?;
+    Ok(Some(size))
 }
 
 /// Returns `MPI_PROC_NULL`.
@@ -389,16 +407,16 @@ impl Request {
     }
 }
 
-impl Drop for Request {
-    /// Completes the transfer, because MPI must be done with the memory before it is used again.
-    fn drop(&mut self) {
+impl Request {
+    /// Completes the transfer, because MPI must be done with the memory before it is used again. Returns
+    /// `false` if that is not possible, and MPI may still use the memory.
+    pub fn end(&mut self) -> bool {
         if self.is_complete() {
-            return;
+            return true;
         }
         if ready().is_err() {
-            // MPI has ended, but may still write into the buffer, so the buffer is leaked.
-            mem::forget(self.buffer.take());
-            return;
+            // MPI has ended, but may still write into the buffer.
+            return false;
         }
         without_communicator(|| {
             if self.is_receive {
@@ -408,8 +426,13 @@ impl Drop for Request {
             }
             self.complete(true);
         });
-        if !self.is_complete() {
-            // MPI may still write into the buffer.
+        self.is_complete()
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if !self.end() {
             mem::forget(self.buffer.take());
         }
     }
@@ -441,6 +464,7 @@ pub(super) fn size_of(status: &MPI_Status) -> usize {
 /// # Errors
 /// [`Error::Length`] if it is no multiple; an error if the datatype cannot be built.
 pub(super) fn bytes_of(status: &Status, unit: usize) -> Result<usize, Error> {
+    ready()?;
     let one = Bytes::one_of(unit)?;
     // SAFETY: the datatype lives as long as `one`.
     let count = status.count(unsafe { DatatypeRef::from_raw(one.datatype) });
@@ -487,19 +511,25 @@ impl Matched {
         if found == 0 { Ok(None) } else { Self::new(message, status, communicator).map(Some) }
     }
 
-    /// Takes a message that the program has matched with rsmpi. `unit` is a number of bytes that the size of
-    /// the message is a multiple of, if it has 2 GiB or more.
-    pub fn of_probe((mut message, status): (Message, Status), unit: usize) -> Result<Self, Error> {
+    /// Receives a message that the program has matched with rsmpi, which has fewer than 2 GiB, or a multiple
+    /// of `unit` bytes. The status may be that of another message, so the size is not believed. Returns the
+    /// message and its size.
+    pub fn receive_probed(
+        (mut message, status): (Message, Status),
+        unit: usize,
+    ) -> Result<(PackBuffer, usize), Error> {
         // SAFETY: the message's own memory, and constants of the library. A message that is null has been
         // received.
         let (raw, communicator) = unsafe {
             (mem::replace(&mut *message.as_raw_mut(), ffi::RSMPI_MESSAGE_NULL), ffi::RSMPI_COMM_WORLD)
         };
-        ready()?;
         let size = bytes_of(&status, 1).or_else(|_| bytes_of(&status, unit))?;
-        let mut own = no_status();
-        (own.MPI_SOURCE, own.MPI_TAG) = (status.source_rank(), status.tag());
-        Ok(Self { message: raw, communicator, status: own, size })
+        let matched = Self { message: raw, communicator, status: no_status(), size };
+        let Room { mut buffer, bytes } = Room::of(size)?;
+        // SAFETY: 1, by the room; instead of 2, MPI writes no more than there is room for, and returns an
+        // error.
+        unsafe { matched.receive_at(buffer.as_mut_ptr().cast(), bytes.count, bytes.datatype) }?;
+        Ok((buffer, size))
     }
 
     fn new(message: MPI_Message, status: MPI_Status, communicator: MPI_Comm) -> Result<Self, Error> {

@@ -197,6 +197,7 @@ pub fn values(world: &SimpleCommunicator) {
         unknown(world, &vec![[Phase::Solid, Phase::Liquid]; n], &wires);
     }
     not_whole(world);
+    confused(world);
 }
 
 /// Sends values to this rank on each wire, and receives them in each way.
@@ -236,6 +237,20 @@ fn plain<T: FromMessage + MpiDatatype + Equivalence + PartialEq + Debug>(
         let (arrived, status) = own.receive_values::<T>().unwrap();
         assert_eq!((&arrived[..], status.count_of::<T>()), (values, Ok(values.len())));
         sending.wait();
+    });
+}
+
+/// A status of another message does no harm.
+fn confused(world: &SimpleCommunicator) {
+    let own = world.this_process();
+    let (long, short) = (vec![1u8; 1 << 20], vec![2u8; 3]);
+    scope(|all| {
+        let sending = [&long, &short]
+            .map(|message| own.immediate_send_over_with_tag(all, Wire::Packed, message, 5).unwrap());
+        let (first, second) = (own.matched_probe_with_tag(5), own.matched_probe_with_tag(5));
+        assert!((first.0, second.1).matched_receive_values::<u8>().is_err());
+        assert!((second.0, first.1).matched_receive_values::<u8>().is_err());
+        sending.into_iter().for_each(|one| one.wait().unwrap());
     });
 }
 
