@@ -81,6 +81,9 @@ struct Config {
     output: Option<Output>,
 }
 
+#[derive(MpiMessage, Debug, PartialEq)]
+struct Title<'a>(Cow<'a, str>);
+
 #[derive(MpiMessage, Clone, Debug, PartialEq)]
 enum Output {
     File(String),
@@ -214,6 +217,12 @@ fn what_borrows_is_received_as_what_owns() {
         values: &'a [f64],
         more: &'a Vec<u8>,
     }
+    /// A type that borrows only through another one.
+    #[derive(MpiMessage)]
+    struct Lines<'a> {
+        lines: Vec<Line<'a>>,
+        title: Cow<'a, str>,
+    }
     mod owned {
         #[derive(dtype_runtime::MpiMessage)]
         pub struct Line {
@@ -222,19 +231,6 @@ fn what_borrows_is_received_as_what_owns() {
             pub more: Vec<u8>,
         }
     }
-    // A type may borrow only through another one.
-    #[derive(MpiMessage)]
-    struct Lines<'a> {
-        lines: Vec<Line<'a>>,
-        title: Cow<'a, str>,
-    }
-    let more = Vec::new();
-    let lines = Lines { lines: vec![Line { name: "n", values: &[], more: &more }], title: "t".into() };
-    assert!(to_bytes(&lines).is_ok());
-    #[derive(MpiMessage, Debug, PartialEq)]
-    struct Title<'a>(Cow<'a, str>);
-    assert_eq!(from_bytes::<Title<'_>>(&to_bytes(&Title("t".into())).unwrap()).unwrap(), Title("t".into()));
-    // Pointers do not count in the fingerprint of a type within itself.
     mod borrowing {
         #[derive(dtype_runtime::MpiMessage)]
         pub struct Trunk<'a> {
@@ -249,6 +245,11 @@ fn what_borrows_is_received_as_what_owns() {
             pub next: Option<Box<Trunk>>,
         }
     }
+    let more = Vec::new();
+    let lines = Lines { lines: vec![Line { name: "n", values: &[], more: &more }], title: "t".into() };
+    assert!(to_bytes(&lines).is_ok());
+    assert_eq!(from_bytes::<Title<'_>>(&to_bytes(&Title("t".into())).unwrap()).unwrap(), Title("t".into()));
+    // Pointers do not count in the fingerprint of a type within itself.
     let leaf = || borrowing::Trunk { children: &[], next: None };
     let trunk = borrowing::Trunk { children: &[leaf(), leaf()], next: Some(&leaf()) };
     let copy: owning::Trunk = from_bytes(&to_bytes(&trunk).unwrap()).unwrap();

@@ -250,7 +250,9 @@ fn confused(world: &SimpleCommunicator) {
         let (first, second) = (own.matched_probe_with_tag(5), own.matched_probe_with_tag(5));
         assert!((first.0, second.1).matched_receive_values::<u8>().is_err());
         assert!((second.0, first.1).matched_receive_values::<u8>().is_err());
-        sending.into_iter().for_each(|one| one.wait().unwrap());
+        for one in sending {
+            one.wait().unwrap();
+        }
     });
 }
 
