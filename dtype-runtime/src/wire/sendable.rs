@@ -23,7 +23,8 @@ use crate::{
     message = "a `{Self}` cannot be sent",
     label = "not a message",
     note = "a message is a value of a type that implements `MpiDatatype`, a slice or `Vec` of such values, a \
-            view of a layout, or `Data`; if `values` is already a reference, pass `values`, not `&values`"
+            view of a layout, or `Data`; if `values` is already a reference, pass `values`, not `&values`",
+    note = "a value that owns data elsewhere, such as a `String`, is sent by `send_message`"
 )]
 pub trait Sendable: sealed::Read {}
 
@@ -32,7 +33,8 @@ pub trait Sendable: sealed::Read {}
     message = "nothing can be received into a `{Self}`",
     label = "not a message that can be written",
     note = "a destination is a value of a type that implements `MpiDatatype`, a slice or `Vec` of such \
-            values, a view from a layout's `of_mut`, or `DataMut`"
+            values, a view from a layout's `of_mut`, or `DataMut`",
+    note = "a value that owns data elsewhere, such as a `String`, is received by `receive_message`"
 )]
 pub trait Receivable: Sendable + sealed::Write {}
 
