@@ -414,17 +414,16 @@ impl Liar<'_> {
             return announced(&self.world.all_to_all_packed(&vec![2u8; all.len()], all), all);
         }
         let drawn = self.agrees(0);
-        let (told, mut others) = (vec![[PART as u64, drawn]; self.ranks()], vec![[0u64; 2]; self.ranks()]);
-        let (bytes, mut largest) = (SEALED as u64 * self.ranks() as u64, 0u64);
+        let bytes = SEALED as u64 * self.ranks() as u64;
+        let (told, mut others) =
+            (vec![[PART as u64, drawn, bytes]; self.ranks()], vec![[0u64; 3]; self.ranks()]);
         let (counts, starts, mut into) = self.counts();
         let (fewer, own) = (self.fewer(), into.clone());
         // SAFETY: the buffers have space for the parts of all ranks.
         unsafe {
             let (number, byte, world) = (ffi::RSMPI_UINT64_T, ffi::RSMPI_UINT8_T, self.world.as_raw());
             let (from, to) = (told.as_ptr().cast(), others.as_mut_ptr().cast());
-            ffi::MPI_Alltoall(from, 2, number, to, 2, number, world);
-            let (from, to) = ((&raw const bytes).cast(), (&raw mut largest).cast());
-            ffi::MPI_Allreduce(from, to, 1, number, ffi::RSMPI_MAX, world);
+            ffi::MPI_Alltoall(from, 3, number, to, 3, number, world);
             let (from, to) = (own.as_ptr().cast(), into.as_mut_ptr().cast());
             let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
             ffi::MPI_Alltoallv(from, fewer.as_ptr(), starts, byte, to, counts, starts, byte, world);
