@@ -167,7 +167,7 @@ impl mpi::datatype::UncommittedDatatype for Borrowed {
     type DuplicatedDatatype = mpi::datatype::UserDatatype;
 }
 
-/// An operation to time, with one way.
+/// One way to do an operation, which is timed.
 pub struct Contender<'a> {
     /// The name of the way.
     pub way: &'static str,

@@ -119,9 +119,9 @@ pub struct Measured {
 pub struct Layout {
     /// The benchmark.
     pub benchmark: Benchmark,
-    /// The layout without its size.
+    /// The name of the layout, without its size.
     pub series: String,
-    /// The size.
+    /// The size, as the name ends with it.
     pub size: String,
     /// The packed size in bytes.
     pub bytes: u64,

@@ -254,8 +254,8 @@ fn plan(contents: Contents, datatype: MPI_Datatype, size: usize) -> Arc<Profile>
 }
 
 /// The kinds of datatypes that had a message before. An item is the key of a kind, with two counts in its
-/// last 24 bits: the later datatypes of the kind, and, in the last three bits, the datatypes with new
-/// arguments since the last hit.
+/// last 24 bits. The first 21 of these count the datatypes of the kind after the first one. The last three
+/// count the datatypes with new arguments since the last hit.
 static RECENT: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
 
 const COUNTS: u64 = (1 << 24) - 1;

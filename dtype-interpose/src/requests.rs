@@ -126,7 +126,8 @@ pub(crate) unsafe fn keep(code: c_int, request: *const MPI_Request, kind: Kind, 
 /// Packs the send buffers of persistent requests that are about to be started, and counts the starts.
 ///
 /// # Safety
-/// Promises 3 and 4 for the buffers of the requests: a received side that keeps blocks is packed, too.
+/// Promise 3 for buffers that are sent, and promise 4 for buffers that are received into. These are packed,
+/// too, if the call may leave some of their bytes as they are.
 pub(crate) unsafe fn start(handles: &[MPI_Request]) {
     if !any() {
         return;

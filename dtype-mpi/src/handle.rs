@@ -114,7 +114,7 @@ impl Drop for Slot {
     }
 }
 
-/// Frees a handle that has been removed from both lists.
+/// Frees a handle that has been removed from `handles` and `unused` of [`All`].
 fn free(mut handle: Handle) {
     // SAFETY: the handle was built here and is freed once, while MPI is usable. MPI lets pending
     // communication with the datatype complete.

@@ -62,9 +62,9 @@ fn array<T: Numbered>(length: usize) -> Vec<T> {
     (0..length).map(T::numbered).collect()
 }
 
-/// Checks that a layout packs the values that the loop has collected, and that unpacking writes them to the
-/// same places and nothing else. Also checks that the tree has the cost of the layout, and that solving the
-/// tree again does not raise the cost.
+/// Checks that a layout packs `expected`, which a plain loop of the caller has collected, and that unpacking
+/// writes these values to the same places and nothing else. Also checks that the tree has the cost of the
+/// layout, and that solving the tree again does not raise the cost.
 fn check<L, T>(layout: &L, lengths: &[usize], expected: &[T])
 where
     L: Layout<Element = T, Coverage: dtype_runtime::layout::Disjoint<Error, L>>,

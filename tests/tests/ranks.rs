@@ -350,11 +350,11 @@ fn checked_messages_say_what_they_hold() {
 
 #[test]
 fn messages_of_any_shape_arrive_in_all_calls() {
-    for &ranks in launch::numbers_of_ranks(&[1, 2, 3, 4]) {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 4]) {
         passes("messages", ranks);
-        passes("messages-values", ranks);
         passes("messages-collectives", ranks);
     }
+    passes("messages-values", 1);
     let checked = |name, ranks| ended_well(&run(scenario(name, ranks).env("DTYPE_CHECK", "1")), ranks);
     checked("messages", 2);
     checked("messages-values", 1);

@@ -52,12 +52,12 @@ enum Task {
         /// Run all the checks of CI: all cases, and packing under valgrind and AddressSanitizer.
         #[arg(long)]
         ci: bool,
-        /// Also run Miri and the long sweeps, on these libraries and on the newest ones, which are wheels on
-        /// PyPI: some hours.
+        /// Also run Miri and the long sweeps, which take some hours: on the libraries of `--mpi`, and on the
+        /// newest ones, which are wheels on PyPI.
         #[arg(long)]
         long: bool,
-        /// Only this step, by its name, or by the part before `@` on all libraries; may be given several
-        /// times.
+        /// Run only this step. Without the part from `@` on, its name means the step on all libraries. May be
+        /// given several times.
         #[arg(long, value_name = "STEP")]
         only: Vec<String>,
         /// List the steps and what they take, and run none.

@@ -1,18 +1,19 @@
 //! Least-cost type paths of homogeneous maps, in O(n) time, and expected O(n log log n) with idxbuc.
 //!
-//! A prefix of length q, q | n, is *repeated* if every block of q displacements has its shape. A path is a
-//! chain of repeated prefixes 1 | p | … | n, each step a vec, idx or idxbuc over the one before, and the
-//! least-cost path is a shortest one through all of them.
+//! Let D be the list of n displacements. A prefix of length q, q | n, is *repeated* if every block of q
+//! displacements has its shape. A path is a chain of repeated prefixes 1 | p | … | n, each step a vec, idx or
+//! idxbuc over the one before. The least-cost path is a shortest path in the graph of all repeated prefixes.
 //!
-//! The repeated prefixes come in *levels*, from the leaf up (Träff 2014, lemmas 1 and 2). Let c be the length
-//! of the longest repeated prefix that is regularly strided. If there is one, the repeated prefixes up to c
-//! are the divisors of c, all of them strided. If there is none, let c be the length of the shortest repeated
-//! prefix of two or more elements. In both cases, the longer repeated prefixes are multiples of c. The next
-//! level, the sequence D[0], D[c], D[2c], …, tells which multiples.
+//! The repeated prefixes come in *levels*, from the leaf up (Träff 2014, lemmas 1 and 2). If a repeated
+//! prefix is regularly strided, let c be the length of the longest such prefix: the repeated prefixes up to c
+//! are the divisors of c, all of them strided. Otherwise, let c be the length of the shortest repeated prefix
+//! of two or more elements. In both cases, the longer repeated prefixes are multiples of c. The next level,
+//! the sequence D[0], D[c], D[2c], …, tells which multiples.
 //!
 //! Each level reads a sequence at most half as long as the one before. The Z-function finds a shortest
-//! repeated prefix in linear time, without a pass for each divisor. With S the differences, q is repeated iff
-//! Z[m] ≥ q − 1 at every multiple m of q. docs/search.md has the proofs.
+//! repeated prefix in linear time, without a pass for each divisor. Let Z be the Z-function of the
+//! differences of neighbours in D: q is repeated iff Z[m] ≥ q − 1 at every multiple m of q. docs/search.md
+//! has the proofs.
 //!
 //! Outside regular levels no prefix is strided over another. So the levels alone show if a node can be a vec,
 //! and no displacement is read for that. No list of displacements is built before the answer is known.

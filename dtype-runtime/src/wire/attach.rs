@@ -1,6 +1,6 @@
 //! The state that is kept on a communicator of the program, as an attribute (MPI 4.1 section 7.7.2). It holds
-//! the contexts of segments: two communicators of this crate, which carry no other messages. With
-//! `DTYPE_CHECK=1`, it holds a third communicator for descriptions. It also holds the tables that were
+//! two communicators of this crate, which carry only the messages of `Wire::Segments`. With `DTYPE_CHECK=1`,
+//! it holds a third communicator, for the descriptions of messages. It also holds the tables that were
 //! measured between the ranks.
 
 use std::{

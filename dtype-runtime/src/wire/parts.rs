@@ -111,7 +111,8 @@ impl Form {
         Ok((self.units(size)?, bytes(self.count(size).saturating_mul(self.unit))?))
     }
 
-    /// Packs a message as one part, sealed with `drawn`. Returns the part and its number of units.
+    /// Packs a message as one part, sealed with `drawn`, the random number of the call. Returns the part and
+    /// its number of units.
     pub fn pack_one<M: Read + ?Sized>(self, message: &M, drawn: u64) -> Result<(PackBuffer, Count), Error> {
         let size = message.packed_size();
         let (count, room) = self.whole(size)?;

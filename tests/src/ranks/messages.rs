@@ -85,7 +85,7 @@ fn config(i: usize) -> Config {
 }
 
 /// The sizes of values: with and without blocks, with a block at the front and with many blocks.
-const SIZES: [usize; 6] = [0, 1, 6, 1000, 5000, 100_000];
+const SIZES: [usize; 6] = [0, 1, 6, 1000, 5000, 40_000];
 
 /// Sends values of unknown length from every rank to every other one, in all ways, and compares them.
 pub fn point_to_point(world: &SimpleCommunicator) {

@@ -280,7 +280,8 @@ impl Liar<'_> {
         self.world.rank() == self.world.size() - 1
     }
 
-    /// Returns the number of bytes to send to each rank: `sent`, or `SEALED` to itself.
+    /// Returns the number of bytes that this rank sends to each rank: `SEALED` to itself, and `sent` to
+    /// others.
     fn fewer(&self) -> Vec<c_int> {
         let mut counts = vec![self.sent; self.ranks()];
         counts[self.world.rank() as usize] = SEALED;
