@@ -73,6 +73,12 @@ mod inner {
         side: Side,
     }
 
+    #[derive(dtype_runtime::MpiMessage, Debug, PartialEq)]
+    pub enum Tree {
+        Leaf(String),
+        Node { children: Vec<Tree>, side: u8 },
+    }
+
     layout!(pub type Column = f64[3][3] => [.., 1]);
 
     #[test]
@@ -88,5 +94,8 @@ mod inner {
         assert_eq!(pack(&[Side::Right, Side::Left]), [1, 0]);
         assert_eq!(pack(&[ByPath { a: 2, side: Side::Left }]), [2, 0]);
         assert_eq!(pack(&[Bytes { a: 2, b: 0.0, c: () }]).len(), 9);
+        let tree = Tree::Node { children: vec![Tree::Leaf("a".to_owned())], side: 3 };
+        let bytes = dtype_runtime::message::to_bytes(&tree).unwrap();
+        assert_eq!(dtype_runtime::message::from_bytes::<Tree>(&bytes).unwrap(), tree);
     }
 }

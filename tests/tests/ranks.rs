@@ -398,6 +398,7 @@ fn three_gibibytes_of_structs_travel_on_every_wire() {
 #[test]
 fn more_values_than_an_mpi_count_travel() {
     passes_in_memory("wires-beyond-counts", 12);
+    passes_in_memory("messages-large", 12);
 }
 
 /// Runs only with `DTYPE_LONG=1`, because a library that copies by the byte takes minutes.

@@ -69,6 +69,7 @@ fn main() {
         "wires-contiguous" => with_world(host::contiguous),
         "messages" => with_world(messages::point_to_point),
         "messages-values" => with_world(messages::values),
+        "messages-large" => with_world(messages::large),
         "messages-collectives" => with_world(messages::collectives),
         "alltoallw" => with_world(rest::alltoallw),
         "reduce" => with_world(rest::reduce),

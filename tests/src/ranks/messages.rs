@@ -97,6 +97,7 @@ pub fn point_to_point(world: &SimpleCommunicator) {
     each_way(world, |i| [String::new(), "y".repeat(i)], &Default::default());
     each_way(world, |i| (0..i).map(node).collect::<Vec<_>>(), &Vec::new());
     each_way(world, |i| (i as u8, Some('a')), &(0, None));
+    repeated(world);
     any_source(world);
     scopes(world);
 }
@@ -160,6 +161,32 @@ fn any_source(world: &SimpleCommunicator) {
         assert_eq!(status.tag() as usize, seen[from], "messages of one rank stay in order");
         assert_eq!(arrived, config(seen[from] * from));
         seen[from] += 1;
+    }
+}
+
+/// Sends memory that occurs several times in a message, in part or whole.
+fn repeated(world: &SimpleCommunicator) {
+    let own = world.this_process();
+    let values: Vec<f64> = (0..20_000u32).map(f64::from).collect();
+    let message = (&values[..], (&values[10_000..], &values[..5000]), &values);
+    scope(|all| {
+        let sending = own.immediate_send_message(all, &message).unwrap();
+        let (arrived, _) = own.receive_message::<(Vec<f64>, (Vec<f64>, Vec<f64>), Vec<f64>)>().unwrap();
+        assert_eq!((&arrived.0, &arrived.2), (&values, &values));
+        assert_eq!(arrived.1, (values[10_000..].to_vec(), values[..5000].to_vec()));
+        sending.wait().unwrap();
+    });
+}
+
+/// Sends a message of more bytes than an MPI count can count: two blocks, of which the larger one is kept.
+pub fn large(world: &SimpleCommunicator) {
+    const SIZE: usize = (1 << 31) + 12_345;
+    let value = (vec![1u8; SIZE], "x".repeat(100_000), vec![2u8; 40_000]);
+    if world.rank() == 0 {
+        world.process_at_rank(1).send_message(&value).unwrap();
+    } else {
+        let (arrived, _) = world.process_at_rank(0).receive_message::<(Vec<u8>, String, Vec<u8>)>().unwrap();
+        assert!(arrived == value);
     }
 }
 

@@ -332,6 +332,28 @@ pub fn between_groups(world: &SimpleCommunicator) {
     let mut received = vec![Particle::sample(99); others.len()];
     between.all_to_all_packed(&vec![Particle::sample(rank as usize); others.len()], &mut received).unwrap();
     assert!(received == others);
+    // A process of the other group stands for the communicator, too.
+    let all = |received: Vec<Particle>| assert!(received == others);
+    let own = Particle::sample(rank as usize);
+    all(between.all_gather_vec(&own).unwrap());
+    all(between.all_to_all_vec(&vec![own; others.len()]).unwrap());
+    let process = between.process_at_rank(0);
+    all(process.all_gather_vec(&own).unwrap());
+    all(process.all_to_all_vec(&vec![own; others.len()]).unwrap());
+    let mut received = vec![Particle::sample(99); others.len()];
+    process.all_gather_packed(&own, &mut received).unwrap();
+    all(received);
+    // Each rank sends a message to each rank of the other group, which may be the larger one.
+    mpi::request::scope(|scope| {
+        let send = |to| between.process_at_rank(to).immediate_send_message_with_tag(scope, &own, 8).unwrap();
+        let sending: Vec<_> = (0..others.len() as i32).map(send).collect();
+        for (from, other) in others.iter().enumerate() {
+            let arrived: Particle =
+                between.process_at_rank(from as i32).receive_message_with_tag(8).unwrap().0;
+            assert!(arrived == *other);
+        }
+        drop(sending);
+    });
     // All ranks send messages of one length. If the groups differ in size, the lengths of their parts differ.
     let twelve = vec![Particle::sample(rank as usize); 12];
     let part = 12 / group.size() as usize;

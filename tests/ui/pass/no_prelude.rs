@@ -2,7 +2,7 @@
 #![no_implicit_prelude]
 #![deny(warnings, unsafe_code)]
 
-use ::dtype_runtime::MpiDatatype;
+use ::dtype_runtime::{MpiDatatype, MpiMessage};
 
 #[derive(MpiDatatype)]
 #[repr(C)]
@@ -34,9 +34,21 @@ pub enum Kind {
     Two,
 }
 
+#[derive(MpiMessage)]
+pub enum Tree<T> {
+    Leaf(T),
+    Node {
+        children: ::std::vec::Vec<Tree<T>>,
+        #[mpi(skip)]
+        local: u8,
+    },
+}
+
 fn main() {
     ::std::assert_eq!(Plain::cost(), 30);
     ::std::assert!(Generic::<u8, 3>::cost() >= 14);
     ::std::assert_eq!(Block::cost(), 8);
     ::std::assert_eq!(Kind::cost(), 3);
+    let bytes = ::dtype_runtime::message::to_bytes(&Tree::Leaf(1u8)).unwrap();
+    ::std::assert!(::dtype_runtime::message::from_bytes::<Tree<u8>>(&bytes).is_ok());
 }

@@ -2,7 +2,7 @@
 #![deny(warnings, clippy::pedantic)]
 #![forbid(unsafe_code)]
 
-use dtype_runtime::{MpiDatatype, layout, pack};
+use dtype_runtime::{MpiDatatype, MpiMessage, layout, pack};
 
 #[derive(MpiDatatype)]
 struct Empty;
@@ -22,6 +22,14 @@ where
     /// Names that the expansion uses itself.
     visitor: [T; N],
     lazy: (T, u8),
+}
+
+#[derive(MpiMessage)]
+#[allow(dead_code)]
+enum Owned<'a> {
+    Text(String, #[mpi(skip)] u8),
+    Borrowed { text: &'a str, r#type: Option<Box<Owned<'a>>> },
+    Nothing,
 }
 
 mod library {
@@ -54,4 +62,5 @@ fn main() {
     assert_eq!(layout!(Raw[4] => [..;3]).of(&[raw(), raw(), raw(), raw()]).pack().len(), 18);
     assert_eq!(pack(&[library::Public::new(1.0)]).len(), 8);
     assert_eq!(Empty::cost(), 5);
+    assert!(dtype_runtime::message::to_bytes(&Owned::Text(String::new(), 1)).is_ok());
 }
