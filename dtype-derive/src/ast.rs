@@ -1,7 +1,8 @@
 //! The model of the item that the derive is applied to: the parts of syn's tree that the other modules need.
 
 use syn::{
-    Attribute, Data, DataEnum, DataStruct, DeriveInput, Generics, Ident, Index, LitInt, Member, Result, Type,
+    Attribute, Data, DataEnum, DeriveInput, Fields, Generics, Ident, Index, LitInt, Member, Result, Type,
+    ext::IdentExt,
 };
 
 use crate::{
@@ -28,11 +29,22 @@ pub(crate) enum Kind<'a> {
 }
 
 /// A field, by name or by position.
+#[derive(Clone)]
 pub(crate) struct Field<'a> {
     pub(crate) member: Member,
     pub(crate) ty: &'a Type,
     /// `true` if the field has `#[mpi(skip)]`.
     pub(crate) skipped: bool,
+}
+
+impl Field<'_> {
+    /// Returns the name, or the number in a tuple.
+    pub(crate) fn name(&self) -> String {
+        match &self.member {
+            Member::Named(name) => name.unraw().to_string(),
+            Member::Unnamed(index) => index.index.to_string(),
+        }
+    }
 }
 
 /// A variant of an enum with its fields, or a struct.
@@ -62,7 +74,7 @@ impl<'a> Input<'a> {
             Repr::default()
         });
         let kind = match &input.data {
-            Data::Struct(data) => Kind::Struct(fields(data, errors)),
+            Data::Struct(data) => Kind::Struct(fields(&data.fields, errors)),
             Data::Enum(data) => Kind::Enum(variants(data, errors)),
             Data::Union(_) => return None,
         };
@@ -85,8 +97,9 @@ impl<'a> Input<'a> {
     }
 }
 
-fn fields<'a>(data: &'a DataStruct, errors: &mut Errors) -> Vec<Field<'a>> {
-    let fields = data.fields.iter().enumerate().map(|(i, field)| Field {
+/// Returns the fields of a struct or variant. Adds the mistakes in their attributes to `errors`.
+pub(crate) fn fields<'a>(fields: &'a Fields, errors: &mut Errors) -> Vec<Field<'a>> {
+    let fields = fields.iter().enumerate().map(|(i, field)| Field {
         member: field.ident.clone().map_or_else(|| Index::from(i).into(), Member::Named),
         ty: &field.ty,
         skipped: attr::is_skipped(&field.attrs, errors),
@@ -103,7 +116,7 @@ fn variants<'a>(data: &'a DataEnum, errors: &mut Errors) -> Vec<&'a Ident> {
 }
 
 impl Repr {
-    fn of(attributes: &[Attribute]) -> Result<Self> {
+    pub(crate) fn of(attributes: &[Attribute]) -> Result<Self> {
         const INTEGERS: &[&str] =
             &["i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize"];
         let mut repr = Self::default();

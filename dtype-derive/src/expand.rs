@@ -2,10 +2,7 @@
 
 use proc_macro2::{Literal, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
-use syn::{
-    DeriveInput, Generics, Ident, Member, Result, Type, ext::IdentExt, parse_quote_spanned, parse2,
-    spanned::Spanned,
-};
+use syn::{DeriveInput, Generics, Ident, Result, Type, parse_quote_spanned, parse2, spanned::Spanned};
 
 use crate::{
     ast::{Field, Input, Kind},
@@ -230,7 +227,7 @@ fn bounded(item: &Input<'_>) -> Generics {
 /// Returns the members of the implementation for a struct.
 fn struct_members(item: &Input<'_>, fields: &[Field<'_>], types: &Types) -> TokenStream {
     let travelling = fields.iter().filter(|field| !field.skipped);
-    let (types, members) = (&types.of_fields, travelling.map(|field| &field.member).collect::<Vec<_>>());
+    let types = &types.of_fields;
     // Each constant is written only if it differs from the trait's default.
     let loose = (!item.repr.c && !item.repr.transparent).then(|| flag("FIXED", false));
     let incomplete = (!item.is_complete()).then(|| flag("COMPLETE", false));
@@ -262,11 +259,8 @@ fn struct_members(item: &Input<'_>, fields: &[Field<'_>], types: &Types) -> Toke
     };
     let costs = costs(item);
     let (lazy, unchanged) = (lazy(item, fields), unchanged(item));
-    let places = members.iter().map(|member| {
-        let name = match member {
-            Member::Named(name) => name.unraw().to_string(),
-            Member::Unnamed(index) => index.index.to_string(),
-        };
+    let places = travelling.map(|field| {
+        let (member, name) = (&field.member, field.name());
         ours!(::core::mem::offset_of!(Self, #member), #name)
     });
     ours! {

@@ -5,14 +5,14 @@
 //! code does not compile: it takes values apart and puts them together field by field.
 
 use proc_macro2::{Literal, Span, TokenStream};
-use quote::{ToTokens, format_ident, quote_spanned};
+use quote::{format_ident, quote_spanned};
 use syn::{
-    Data, DeriveInput, Fields, Generics, Ident, Index, Member, Result, Type, WherePredicate, ext::IdentExt,
+    Data, DeriveInput, Fields, Generics, Ident, Result, Type, WherePredicate, ext::IdentExt,
     parse_quote_spanned, spanned::Spanned,
 };
 
 use crate::{
-    ast::{Field, Input, Kind, Variant},
+    ast::{self, Field, Input, Kind, Variant},
     attr::{self, MessageAttributes},
     emit::ours_at,
     errors::Errors,
@@ -49,14 +49,7 @@ struct Item<'a> {
 }
 
 fn variants<'a>(input: &'a DeriveInput, errors: &mut Errors) -> Vec<Variant<'a>> {
-    let mut of = |ident, fields: &'a Fields| {
-        let fields = fields.iter().enumerate().map(|(i, field)| Field {
-            member: field.ident.clone().map_or_else(|| Index::from(i).into(), Member::Named),
-            ty: &field.ty,
-            skipped: attr::is_skipped(&field.attrs, errors),
-        });
-        Variant { ident, fields: fields.collect() }
-    };
+    let mut of = |ident, fields: &'a Fields| Variant { ident, fields: ast::fields(fields, errors) };
     match &input.data {
         Data::Struct(data) => vec![of(None, &data.fields)],
         Data::Enum(data) => {
@@ -156,14 +149,9 @@ impl Item<'_> {
         generics
     }
 
-    /// Returns the number of a variant as bytes in the message: one if there are few variants.
-    fn number(&self, number: usize) -> TokenStream {
-        if self.variants.len() <= 256 {
-            let number = Literal::usize_unsuffixed(number);
-            return ours!([#number]);
-        }
-        let bytes = (number as u32).to_ne_bytes().map(Literal::u8_unsuffixed);
-        ours!([#(#bytes),*])
+    /// Returns the type of the numbers of the variants in a message.
+    fn number_type(&self) -> TokenStream {
+        if self.variants.len() <= 256 { ours!(::core::primitive::u8) } else { ours!(::core::primitive::u32) }
     }
 
     /// Returns the implementation of `MpiMessage`.
@@ -172,20 +160,17 @@ impl Item<'_> {
         let (parameters, arguments, bounds) = generics.split_for_impl();
         let types: Vec<_> =
             self.variants.iter().flat_map(Variant::travelling).map(|field| field.ty).collect();
+        let number_type = self.number_type();
         let least = if self.is_enum() {
-            let size = if self.variants.len() <= 256 { 1 } else { 4 };
-            Literal::usize_unsuffixed(size).into_token_stream()
+            ours!(::core::mem::size_of::<#number_type>())
         } else {
             ours!(0 #(+ <#types as __dtype::MpiMessage>::LEAST)*)
         };
         let described = self.variants.iter().map(|variant| {
             let name = variant.ident.map(|ident| ident.unraw().to_string());
             let name = name.map(|name| ours!(__dtype_of.add(#name);));
-            let fields = variant.travelling().map(|Field { member, ty, .. }| {
-                let name = match member {
-                    Member::Named(name) => name.unraw().to_string(),
-                    Member::Unnamed(index) => index.index.to_string(),
-                };
+            let fields = variant.travelling().map(|field| {
+                let (name, ty) = (field.name(), field.ty);
                 // The bound is reported at the field.
                 quote_spanned! { ours_at(ty.span())=>
                     __dtype_of.field(#name, <#ty as __dtype::MpiMessage>::describe);
@@ -196,8 +181,9 @@ impl Item<'_> {
         });
         let count = Literal::usize_unsuffixed(self.variants.len());
         let arms = self.variants.iter().enumerate().map(|(number, variant)| {
-            let (pattern, number) = (variant.pattern(), self.number(number));
-            let number = self.is_enum().then(|| ours!(__dtype_to.bytes(&#number);));
+            let (pattern, number) = (variant.pattern(), Literal::usize_unsuffixed(number));
+            let number = ours!(__dtype_to.bytes(&<#number_type>::to_ne_bytes(#number)););
+            let number = self.is_enum().then_some(number);
             let fields =
                 variant.calls(|ty, name| ours!(<#ty as __dtype::MpiMessage>::write(#name, __dtype_to)?;));
             ours!(#pattern => { #number #fields })
@@ -265,7 +251,7 @@ impl Item<'_> {
         let value = if self.variants.is_empty() { ours!(*self) } else { ours!(self) };
         Some(ours! {
             #[automatically_derived]
-            #[allow(unused_variables, unreachable_code)]
+            #[allow(unused_variables, unreachable_code, unreachable_patterns)]
             impl #parameters __dtype::FromMessage for #ident #arguments #bounds {
                 #[inline]
                 fn read(
@@ -312,16 +298,19 @@ impl Item<'_> {
 
     /// Returns the bodies of `read`, `read_into` and `check` for an enum.
     fn of_enum(&self) -> (TokenStream, TokenStream, TokenStream) {
-        let numbers: Vec<_> = (0..self.variants.len()).map(|number| self.number(number)).collect();
+        let numbers: Vec<_> = (0..self.variants.len()).map(Literal::usize_unsuffixed).collect();
         let each =
             |of: &dyn Fn(&Variant<'_>) -> TokenStream| -> Vec<_> { self.variants.iter().map(of).collect() };
         let (values, patterns) = (each(&|variant| variant.value()), each(&|variant| variant.pattern()));
         let (intos, checks) =
             (each(&|variant| variant.calls(read_into)), each(&|variant| variant.calls(check)));
         let name = self.input.ident.unraw().to_string();
-        let none = ours!(return ::core::result::Result::Err(__dtype::no_variant(#name, &__dtype_other)));
-        let size = if self.variants.len() <= 256 { ours!(1) } else { ours!(4) };
-        let number = ours!(__dtype_from.array::<#size>()?);
+        let none = ours!(return ::core::result::Result::Err(__dtype::no_variant(
+            #name,
+            ::core::convert::From::from(__dtype_other),
+        )));
+        let number_type = self.number_type();
+        let number = ours!(<#number_type>::from_ne_bytes(__dtype_from.array()?));
         let read = ours! {
             ::core::result::Result::Ok(match #number {
                 #(#numbers => #values,)*
@@ -422,13 +411,7 @@ pub(crate) fn of_datatype(item: &Input<'_>, generics: &Generics) -> TokenStream 
 
 /// Returns a closure that reads the fields of a type one by one, in packing order.
 fn by_field(item: &Input<'_>, fields: &[Field<'_>]) -> TokenStream {
-    let variant = Variant {
-        ident: None,
-        fields: fields
-            .iter()
-            .map(|Field { member, ty, skipped }| Field { member: member.clone(), ty, skipped: *skipped })
-            .collect(),
-    };
+    let variant = Variant { ident: None, fields: fields.to_vec() };
     if !item.attributes.memory_order {
         let value = variant.value();
         return ours!(|__dtype_from| ::core::result::Result::Ok(#value));

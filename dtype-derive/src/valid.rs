@@ -4,15 +4,16 @@
 //! The checks recognize some field types by their names. The compiler rejects any other field type that lacks
 //! `MpiDatatype`, at the same token and with the message of the trait.
 
+use std::slice;
+
 use proc_macro2::Span;
-use quote::ToTokens;
 use syn::{
-    Data, DataEnum, DeriveInput, Error, Fields, GenericArgument, GenericParam, Ident, Member, Path,
-    PathArguments, Type, spanned::Spanned,
+    Attribute, Data, DataEnum, DeriveInput, Error, Fields, GenericArgument, GenericParam, Ident, Member,
+    Path, PathArguments, Type, spanned::Spanned,
 };
 
 use crate::{
-    ast::{Field, Input, Kind, Variant},
+    ast::{Field, Input, Kind, Repr, Variant},
     errors::Errors,
     known,
 };
@@ -45,10 +46,7 @@ pub(crate) fn check(input: &DeriveInput, item: Option<&Input<'_>>, errors: &mut 
 
 fn check_struct(item: &Input<'_>, fields: &[Field<'_>], errors: &mut Errors) {
     for field in fields.iter().filter(|field| !field.skipped) {
-        let name = match &field.member {
-            Member::Named(name) => name.to_string(),
-            Member::Unnamed(index) => index.index.to_string(),
-        };
+        let name = as_written(&field.member);
         check_type(&name, field.ty, errors);
         if known::names(field.ty, &Ident::new("__dtype", Span::call_site())) {
             errors.push(Error::new_spanned(
@@ -151,8 +149,8 @@ pub(crate) fn check_message(input: &DeriveInput, variants: &[Variant<'_>], error
             ),
         ));
     }
-    let is_packed = |attribute: &&syn::Attribute| {
-        attribute.path().is_ident("repr") && attribute.meta.to_token_stream().to_string().contains("packed")
+    let is_packed = |attribute: &&Attribute| {
+        Repr::of(slice::from_ref(*attribute)).is_ok_and(|repr| repr.packed.is_some())
     };
     if let Some(attribute) = input.attrs.iter().find(is_packed) {
         errors.push(Error::new_spanned(
@@ -164,10 +162,7 @@ pub(crate) fn check_message(input: &DeriveInput, variants: &[Variant<'_>], error
         ));
     }
     for field in variants.iter().flat_map(|variant| &variant.fields).filter(|field| !field.skipped) {
-        let name = match &field.member {
-            Member::Named(name) => name.to_string(),
-            Member::Unnamed(index) => index.index.to_string(),
-        };
+        let name = as_written(&field.member);
         check_part(&name, field.ty, errors);
     }
 }
@@ -223,10 +218,7 @@ fn check_part(field: &str, ty: &Type, errors: &mut Errors) {
                 "MaybeUninit" if generic => {
                     refuse("a `MaybeUninit`", "may be uninitialized", "Use an `Option`");
                 }
-                "Cell" | "RefCell" | "UnsafeCell" | "OnceCell" | "OnceLock" | "LazyCell" | "LazyLock"
-                | "Mutex" | "RwLock"
-                    if generic =>
-                {
+                _ if generic && is_cell(&name) => {
                     refuse(&with_article(&name), "may change while it is sent", "Hold the value itself");
                 }
                 _ if !generic && is_atomic(&name) => {
@@ -236,6 +228,14 @@ fn check_part(field: &str, ty: &Type, errors: &mut Errors) {
             }
         }
         _ => {}
+    }
+}
+
+/// Returns the name of a field as the user writes it, or its number in a tuple.
+fn as_written(member: &Member) -> String {
+    match member {
+        Member::Named(name) => name.to_string(),
+        Member::Unnamed(index) => index.index.to_string(),
     }
 }
 
@@ -307,10 +307,7 @@ fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
                     "may be uninitialized, and MPI reads every byte that it sends",
                     "Use the type itself, initialized",
                 ),
-                "Cell" | "RefCell" | "UnsafeCell" | "OnceCell" | "OnceLock" | "LazyCell" | "LazyLock"
-                | "Mutex" | "RwLock"
-                    if generic =>
-                {
+                _ if generic && is_cell(&name) => {
                     refuse(&with_article(&name), "may change while MPI reads it", "Hold the value itself");
                 }
                 _ if !generic && is_atomic(&name) => {
@@ -359,6 +356,22 @@ fn may_be_of_std(path: &Path) -> bool {
     ];
     let parent = path.segments.iter().rev().nth(1);
     parent.is_none_or(|parent| MODULES.iter().any(|module| parent.ident == module))
+}
+
+/// Returns `true` for the types of the standard library whose value may change behind a shared reference.
+fn is_cell(name: &str) -> bool {
+    matches!(
+        name,
+        "Cell"
+            | "RefCell"
+            | "UnsafeCell"
+            | "OnceCell"
+            | "OnceLock"
+            | "LazyCell"
+            | "LazyLock"
+            | "Mutex"
+            | "RwLock"
+    )
 }
 
 fn is_atomic(name: &str) -> bool {

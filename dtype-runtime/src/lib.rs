@@ -68,6 +68,9 @@
 #[doc = include_str!("../../README.md")]
 mod readme {}
 
+#[macro_use]
+mod tuples;
+
 #[cfg(feature = "mpi")]
 pub mod decode;
 mod engine;

@@ -20,10 +20,9 @@ pub const fn greatest(numbers: &[usize]) -> usize {
     most
 }
 
-/// Returns the error of a variant that an enum does not have. The bytes are its number.
+/// Returns the error of a variant that an enum does not have.
 #[cold]
-pub fn no_variant(name: &str, number: &[u8]) -> Error {
-    let number = number.iter().rev().fold(0u64, |all, byte| all << 8 | u64::from(*byte));
+pub fn no_variant(name: &str, number: u32) -> Error {
     malformed(format!("{number} is not a variant of `{name}`"))
 }
 
@@ -57,7 +56,7 @@ macro_rules! choices {
             fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
                 Ok(match from.array()? {
                     $([$number] => Self::$variant $((<$of>::read(from)?))?,)*
-                    [other] => return Err(no_variant($text, &[other])),
+                    [other] => return Err(no_variant($text, other.into())),
                 })
             }
 
@@ -65,7 +64,7 @@ macro_rules! choices {
                 match (from.array()?, &mut *self) {
                     $($(([$number], Self::$variant($field)) => return <$of>::read_into($field, from),)?)*
                     $(([$number], _) => *self = Self::$variant $((<$of>::read(from)?))?,)*
-                    ([other], _) => return Err(no_variant($text, &[other])),
+                    ([other], _) => return Err(no_variant($text, other.into())),
                 }
                 Ok(())
             }
@@ -73,7 +72,7 @@ macro_rules! choices {
             fn check(from: &mut Reader<'_>) -> Result<(), Error> {
                 match from.array()? {
                     $([$number] => { $(<$of>::check(from)?;)? })*
-                    [other] => return Err(no_variant($text, &[other])),
+                    [other] => return Err(no_variant($text, other.into())),
                 }
                 Ok(())
             }
@@ -186,19 +185,7 @@ macro_rules! tuples {
     };
 }
 
-tuples! {}
-tuples! { A 0 }
-tuples! { A 0 B 1 }
-tuples! { A 0 B 1 C 2 }
-tuples! { A 0 B 1 C 2 D 3 }
-tuples! { A 0 B 1 C 2 D 3 E 4 }
-tuples! { A 0 B 1 C 2 D 3 E 4 F 5 }
-tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 }
-tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 }
-tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 }
-tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 }
-tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 }
-tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 }
+for_each_tuple!(tuples);
 
 impl MpiMessage for Duration {
     const LEAST: usize = 12;

@@ -15,7 +15,7 @@ use super::{
 use crate::Error;
 
 /// The size of the trailer in bytes.
-pub(crate) const TRAILER: usize = 32;
+const TRAILER: usize = 32;
 
 /// The mark of messages of this version, as a number in the byte order of the machine.
 const MARK: u32 = u32::from_be_bytes(*b"dty\x01");
@@ -161,7 +161,6 @@ impl Message<'_> {
         self.read::<T, T>(|reader| T::read(reader))
     }
 
-    #[cfg_attr(not(feature = "mpi"), allow(dead_code))]
     /// Makes the value in the memory of an old one. After an error, the old value is unchanged.
     pub fn make_into<T: FromMessage>(self, value: &mut T) -> Result<(), Error> {
         let bytes = match &self {

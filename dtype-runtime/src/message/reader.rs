@@ -57,15 +57,15 @@ impl<'m> Reader<'m> {
         Self { in_band, blocks, front, block: 0, least: BLOCK, depth: 0 }
     }
 
-    #[cfg_attr(not(feature = "mpi"), allow(dead_code))]
     /// Reads packed bytes of values, which have no blocks.
+    #[cfg_attr(not(feature = "mpi"), allow(dead_code))]
     pub(crate) fn of_packed(packed: &'m [u8]) -> Self {
         let front = Front { number: u32::MAX, bytes: Bytes::Borrowed(&[]) };
         Self { least: usize::MAX, ..Self::new(packed, &[], front) }
     }
 
-    #[cfg_attr(not(feature = "mpi"), allow(dead_code))]
     /// Reads packed bytes of values, which are the bytes of some memory.
+    #[cfg_attr(not(feature = "mpi"), allow(dead_code))]
     pub(crate) fn of_memory(memory: OwnedMemory) -> Self {
         let size = memory.bytes().len();
         let front = Front { number: 0, bytes: Bytes::Owned(Some(memory), size) };
@@ -117,8 +117,7 @@ impl<'m> Reader<'m> {
         usize::try_from(length).map_err(|_| malformed(format!("a sequence of {length} values")))
     }
 
-    /// Reads the length of a sequence of values, each of which has at least `least` bytes in the in-band
-    /// part.
+    /// Reads the length of a sequence of values, each of which has at least `least` bytes.
     #[inline]
     pub(super) fn count<T>(&mut self, least: usize) -> Result<usize, Error> {
         let count = self.length()?;
@@ -200,9 +199,15 @@ impl<'m> Reader<'m> {
         count.min(most / size_of::<T>().max(1))
     }
 
+    /// Returns `true` if there is a front block that has not been read.
+    fn has_front(&self) -> bool {
+        self.front.number != u32::MAX && self.block <= self.front.number
+    }
+
     /// Returns the number of bytes that have not been read.
     pub(super) fn bytes_left(&self) -> usize {
         let front = match &self.front.bytes {
+            _ if !self.has_front() => 0,
             Bytes::Borrowed(bytes) => bytes.len(),
             Bytes::Owned(_, length) => *length,
         };
@@ -211,13 +216,9 @@ impl<'m> Reader<'m> {
 
     /// Checks that everything has been read.
     pub(super) fn end(&self) -> Result<(), Error> {
-        let front = self.front.number != u32::MAX && self.block <= self.front.number;
-        if front || !self.in_band.is_empty() || !self.blocks.is_empty() {
-            return Err(malformed(format!(
-                "{} bytes follow the value",
-                self.in_band.len() + self.blocks.len()
-            )));
+        match self.bytes_left() {
+            0 if !self.has_front() => Ok(()),
+            left => Err(malformed(format!("{left} bytes follow the value"))),
         }
-        Ok(())
     }
 }

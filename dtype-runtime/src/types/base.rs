@@ -183,16 +183,4 @@ macro_rules! tuples {
     };
 }
 
-tuples! {}
-tuples! { A 0 }
-tuples! { A 0 B 1 }
-tuples! { A 0 B 1 C 2 }
-tuples! { A 0 B 1 C 2 D 3 }
-tuples! { A 0 B 1 C 2 D 3 E 4 }
-tuples! { A 0 B 1 C 2 D 3 E 4 F 5 }
-tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 }
-tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 }
-tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 }
-tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 }
-tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 }
-tuples! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 }
+for_each_tuple!(tuples);

@@ -66,6 +66,42 @@ impl Header {
         let first = bytes(1).min(FIRST - HEADER - form.seal_size()).min(size);
         Self { size, first, part: bytes(2).clamp(1, PART), drawn: number(3) }
     }
+
+    /// Returns the first part of the root's message, with the header.
+    fn first_part<M: Sendable + ?Sized>(&self, message: &M, form: Form) -> Result<[u8; FIRST], Error> {
+        let mut part = [0; FIRST];
+        part[..HEADER].copy_from_slice(&self.bytes());
+        pack(message, 0..self.first, self.drawn, form, &mut part[HEADER..])?;
+        Ok(part)
+    }
+
+    /// Returns the packed bytes of each other part, and the random number of its seal.
+    fn other_parts(&self) -> impl Iterator<Item = (Range<usize>, u64)> {
+        let Self { size, first, part, drawn } = *self;
+        let of = move |start: usize| {
+            (start..size.min(start.saturating_add(part)), drawn.wrapping_add(start as u64))
+        };
+        (first..size).step_by(part).map(of)
+    }
+
+    /// Returns a buffer for the largest other part, with its seal.
+    fn room(&self, form: Form) -> Result<PackBuffer, Error> {
+        PackBuffer::with_room(self.part.min(self.size - self.first) + form.seal_size())
+    }
+}
+
+/// Packs some of the packed bytes of a message as a part, and seals it.
+fn pack<M: Sendable + ?Sized>(
+    message: &M,
+    bytes: Range<usize>,
+    drawn: u64,
+    form: Form,
+    part: &mut [u8],
+) -> Result<(), Error> {
+    let (place, behind) = part.split_at_mut(bytes.len());
+    message.pack_range(bytes.clone(), place)?;
+    form.seal(message, bytes, drawn, behind);
+    Ok(())
 }
 
 /// Sends the root's message to all ranks. `form` says whether the header and the seals are sent, too.
@@ -79,32 +115,24 @@ pub(super) fn broadcast<M: Receivable + ?Sized>(
     let mut first = [0; FIRST];
     if !form.is_bare() {
         if is_root {
-            let (place, behind) = first[HEADER..].split_at_mut(header.first);
-            message.pack_range(0..header.first, place)?;
-            form.seal(message, 0..header.first, header.drawn, behind);
-            first[..HEADER].copy_from_slice(&header.bytes());
+            first = header.first_part(message, form)?;
         }
         send(communicator, root, &mut first)?;
         if !is_root {
             header = Header::read(&first, form);
         }
     }
-    let Header { size, first: from, part, drawn } = header;
-    let mut receiving = Receiving::new(message, size, is_root);
+    let mut receiving = Receiving::new(message, header.size, is_root);
     if !form.is_bare() && !is_root {
-        receiving.take(form, 0..from, drawn, &first[HEADER..], root);
+        receiving.take(form, 0..header.first, header.drawn, &first[HEADER..], root);
     }
-    let mut packed = PackBuffer::with_room(part.min(size - from) + form.seal_size())?;
-    for start in (from..size).step_by(part) {
-        let bytes = start..size.min(start.saturating_add(part));
-        let drawn = drawn.wrapping_add(start as u64);
+    let mut packed = header.room(form)?;
+    for (bytes, drawn) in header.other_parts() {
         let packed = &mut packed[..bytes.len() + form.seal_size()];
-        let (place, behind) = packed.split_at_mut(bytes.len());
         if is_root {
-            receiving.message.pack_range(bytes.clone(), place)?;
-            form.seal(receiving.message, bytes.clone(), drawn, behind);
+            pack(receiving.message, bytes.clone(), drawn, form, packed)?;
         } else {
-            form.break_seal(drawn, behind);
+            form.break_seal(drawn, &mut packed[bytes.len()..]);
         }
         send(communicator, root, packed)?;
         if !is_root {
@@ -122,17 +150,14 @@ pub(super) fn broadcast_whole<M: Sendable + ?Sized>(
 ) -> Result<(PackBuffer, usize), Error> {
     let Rooted { members: Members { communicator, .. }, rank: root, .. } = root;
     let form = Form::BYTES;
-    let mut first = [0; FIRST];
-    if let Some(message) = message {
-        let header = Header::of(message, form);
-        let (place, behind) = first[HEADER..].split_at_mut(header.first);
-        message.pack_range(0..header.first, place)?;
-        form.seal(message, 0..header.first, header.drawn, behind);
-        first[..HEADER].copy_from_slice(&header.bytes());
-    }
+    let mut first = match message {
+        Some(message) => Header::of(message, form).first_part(message, form)?,
+        None => [0; FIRST],
+    };
     send(communicator, root, &mut first)?;
-    let Header { size, first: from, part, drawn } = Header::read(&first, form);
-    let mut arrived = PackBuffer::with_room(if message.is_some() { 0 } else { size });
+    let header = Header::read(&first, form);
+    let size = if message.is_some() { 0 } else { header.size };
+    let mut arrived = PackBuffer::with_room(size);
     let mut take = |bytes: Range<usize>, drawn: u64, part: &[u8]| {
         let (packed, behind) = part.split_at(bytes.len());
         let whole = match &mut arrived {
@@ -144,24 +169,18 @@ pub(super) fn broadcast_whole<M: Sendable + ?Sized>(
             Err(error) => arrived = Err(error),
         }
     };
-    take(0..from, drawn, &first[HEADER..]);
-    let mut packed = PackBuffer::with_room(part.min(size - from) + form.seal_size())?;
-    for start in (from..size).step_by(part) {
-        let bytes = start..size.min(start.saturating_add(part));
-        let drawn = drawn.wrapping_add(start as u64);
+    take(0..header.first, header.drawn, &first[HEADER..]);
+    let mut packed = header.room(form)?;
+    for (bytes, drawn) in header.other_parts() {
         let packed = &mut packed[..bytes.len() + form.seal_size()];
-        let (place, behind) = packed.split_at_mut(bytes.len());
         match message {
-            Some(message) => {
-                message.pack_range(bytes.clone(), place)?;
-                form.seal(message, bytes.clone(), drawn, behind);
-            }
-            None => form.break_seal(drawn, behind),
+            Some(message) => pack(message, bytes.clone(), drawn, form, packed)?,
+            None => form.break_seal(drawn, &mut packed[bytes.len()..]),
         }
         send(communicator, root, packed)?;
         take(bytes, drawn, packed);
     }
-    Ok((arrived?, if message.is_some() { 0 } else { size }))
+    Ok((arrived?, size))
 }
 
 /// The progress of a broadcast. A message that is refused is received nevertheless, because all ranks must
