@@ -6,8 +6,9 @@
 use std::{
     fs,
     io::{self, Write as _},
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
-    process,
+    process::{self, Command, Stdio},
     sync::{Arc, Mutex},
     thread,
     time::{Duration, Instant, SystemTime},
@@ -84,15 +85,15 @@ fn main() -> Result<()> {
     let report = arguments.report;
     // Ctrl-C writes a report of the results so far. The other ranks wait for rank 0.
     ctrlc::set_handler({
-        let (shared, report, baseline) = (Arc::clone(&shared), report.clone(), baseline.clone());
+        let (shared, report, baseline) = (Arc::clone(&shared), report.clone(), arguments.baseline);
         move || {
             if is_first {
                 let mut results = lock(&shared);
                 results.seconds = seconds_before + started.elapsed().as_secs_f64();
-                let saved = results.save(&report).and_then(|()| report::write(&report, &baseline));
-                match saved {
-                    Ok(page) => eprintln!("\nInterrupted: {} has the results so far.", page.display()),
-                    Err(error) => eprintln!("\nInterrupted, and the report was not written: {error:#}"),
+                let saved =
+                    results.save(&report).and_then(|()| write_page_apart(&report, baseline.as_deref()));
+                if let Err(error) = saved {
+                    eprintln!("\nInterrupted, and the report was not written: {error:#}");
                 }
             } else {
                 // If rank 0 was interrupted too, its exit ends all ranks.
@@ -144,6 +145,20 @@ fn main() -> Result<()> {
         results.save(&report)?;
     }
     page(&report, &baseline)
+}
+
+/// Writes the page of an interrupted run by another process, in a group of its own: an interrupted `mpiexec`
+/// kills the ranks and their groups, Open MPI's after a second, when a long page is not yet written.
+fn write_page_apart(report: &Path, baseline: Option<&Path>) -> Result<()> {
+    let mut writer = Command::new(std::env::current_exe()?);
+    writer.arg("--page").arg("--report").arg(report);
+    if let Some(baseline) = baseline {
+        writer.arg("--baseline").arg(baseline);
+    }
+    let mut writer = writer.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+    eprintln!("\nInterrupted: a page of the results so far is written to {}.", report.display());
+    ensure!(writer.wait()?.success(), "the page cannot be written");
+    Ok(())
 }
 
 /// Prepares the folder of the report and returns the results to start with. With `--more`, these are the

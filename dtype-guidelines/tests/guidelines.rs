@@ -123,7 +123,7 @@ fn who_interrupts_has_a_report_of_what_was_measured() {
     thread::sleep(Duration::from_secs(2));
     interrupt(&run);
     wait(&mut run, &|run| run.try_wait().unwrap().is_some());
-    // If the launcher ends first, rank 0 is still writing the report.
+    // If the launcher ends first, the report is still being written.
     wait(&mut run, &|_| folder.0.join("guidelines.html").exists());
     assert!(folder.results().partial);
     assert!(folder.page().contains("class=\"partial\""), "{}", said());
