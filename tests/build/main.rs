@@ -1,11 +1,12 @@
-//! Writes random structs of every form that the derive accepts to `structs.rs`, for the program `generated`,
-//! and random layouts to `layouts.rs`, for the scenario `random-layouts`.
+//! Writes random types of every form that the derives accept to `structs.rs` and `messages.rs`, for the
+//! program `generated`, and random layouts to `layouts.rs`, for the scenario `random-layouts`.
 //!
 //! `DTYPE_SEED` chooses another seed. A scenario that fails prints its seed.
 
 use std::{env, fs, path::Path};
 
 mod layouts;
+mod messages;
 mod random;
 mod structs;
 
@@ -15,6 +16,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-env-changed=DTYPE_SEED");
     println!("cargo::rerun-if-env-changed=DTYPE_BRIEF");
+    println!("cargo::rerun-if-env-changed=DTYPE_LONG");
     #[cfg(feature = "mpi")]
     compile_c();
     let seed = env::var("DTYPE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(2026);
@@ -22,10 +24,16 @@ fn main() {
     let write = |name: &str, text: String| {
         fs::write(Path::new(&out).join(name), text).expect("OUT_DIR can be written");
     };
-    // A brief run of `cargo xtask test` compiles a quarter of the structs and layouts.
-    let share = if env::var("DTYPE_BRIEF").is_ok_and(|value| value == "1") { 4 } else { 1 };
-    write("structs.rs", Random(seed).structs(seed, 400 / share));
-    write("layouts.rs", Random(seed).layouts(seed, 90 / share));
+    let is_set = |name: &str| env::var(name).is_ok_and(|value| value == "1");
+    // The structs take minutes to compile.
+    let [structs, messages, layouts] = match () {
+        () if is_set("DTYPE_BRIEF") => [100, 12, 22],
+        () if is_set("DTYPE_LONG") => [400, 100, 90],
+        () => [300, 40, 90],
+    };
+    write("structs.rs", Random(seed).structs(seed, structs));
+    write("messages.rs", Random(seed).messages(messages));
+    write("layouts.rs", Random(seed).layouts(seed, layouts));
 }
 
 /// Compiles the functions in C: datatypes that only C has names for, and wrappers in the profiling interface.

@@ -57,9 +57,13 @@ fn structs_of_one_signature_are_received_as_one_another() {
     passes("equivalents", 1);
 }
 
-/// Checks a scenario of the generated structs. `DTYPE_SEED=7 cargo test …` generates other ones.
+/// Starts a scenario of the generated types. `DTYPE_SEED=7 cargo test …` generates other ones.
+fn generated(name: &str, ranks: usize) -> Command {
+    started(env!("CARGO_BIN_EXE_generated"), name, ranks)
+}
+
 fn generated_passes(name: &str) {
-    ended_well(&run(&mut started(env!("CARGO_BIN_EXE_generated"), name, 2)), 2);
+    ended_well(&run(&mut generated(name, 2)), 2);
 }
 
 #[test]
@@ -346,6 +350,15 @@ fn checked_messages_say_what_they_hold() {
     let finished = run(scenario("wires-contiguous", 2).env("DTYPE_CHECK", "1"));
     assert!(finished.status.is_some_and(|status| status.success()), "{}", finished.output);
     assert_eq!(finished.output.matches("must first call `wire::attach").count(), 1, "{}", finished.output);
+}
+
+/// Sends random values of random types in all calls. `DTYPE_SEED` generates other ones.
+#[test]
+fn random_messages_arrive_as_they_were() {
+    for &ranks in launch::numbers_of_ranks(&[1, 2, 3, 4]) {
+        ended_well(&run(&mut generated("messages", ranks)), ranks);
+    }
+    ended_well(&run(generated("messages", 3).env("DTYPE_CHECK", "1")), 3);
 }
 
 #[test]

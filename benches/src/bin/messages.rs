@@ -1,7 +1,7 @@
 //! `cargo xtask bench messages`: half a ping-pong of messages of any shape and unknown length, against the
 //! code that a user would write, and on four ranks the exchange of vectors.
 
-use std::time::Duration;
+use std::{ops::Deref, time::Duration};
 
 use clap::Parser;
 use dtype_benches::{
@@ -43,6 +43,49 @@ struct Mixed {
     value: f64,
     level: i16,
     weight: f32,
+}
+
+/// Returns the ways to send a value as one message of bytes: ours, and other codecs.
+macro_rules! codecs {
+    ($other:ident, $value:ident, $type:ty) => {{
+        let (other, value) = (&$other, &$value);
+        let ours: Way<'_> = (
+            "ours",
+            either(
+                || other.send_message(value).unwrap(),
+                || taken(other.receive_message::<$type>().unwrap()),
+            ),
+        );
+        let to_bytes = |value: &$type| to_bytes(value).unwrap();
+        let to_wincode = |value: &$type| wincode::serialize(value).unwrap();
+        let to_rkyv = |value: &$type| rkyv::to_bytes::<rkyv::rancor::Error>(value).unwrap();
+        let to_postcard = |value: &$type| postcard::to_allocvec(value).unwrap();
+        let from_rkyv = |bytes: &[u8]| {
+            let mut aligned = rkyv::util::AlignedVec::<16>::new();
+            aligned.extend_from_slice(bytes);
+            rkyv::from_bytes::<$type, rkyv::rancor::Error>(&aligned).unwrap()
+        };
+        vec![
+            ours,
+            codec("to_bytes", other, value, to_bytes, |bytes| from_bytes(bytes).unwrap()),
+            codec("wincode", other, value, to_wincode, |bytes| wincode::deserialize(bytes).unwrap()),
+            codec("bitcode", other, value, bitcode::encode, |bytes| bitcode::decode(bytes).unwrap()),
+            codec("rkyv", other, value, to_rkyv, from_rkyv),
+            codec("postcard", other, value, to_postcard, |bytes| postcard::from_bytes(bytes).unwrap()),
+        ]
+    }};
+}
+
+/// Returns the way that sends a value as the bytes of a codec.
+fn codec<'a, T, B: Deref<Target = [u8]>>(
+    name: &'static str,
+    other: &'a (impl Destination + Source),
+    value: &'a T,
+    to_bytes: impl Fn(&T) -> B + 'a,
+    from_bytes: impl Fn(&[u8]) -> T + 'a,
+) -> Way<'a> {
+    let receive = move || taken(from_bytes(&other.receive_vec::<u8>().0));
+    (name, either(move || other.send(&to_bytes(value)[..]), receive))
 }
 
 struct Bench {
@@ -100,14 +143,8 @@ impl Bench {
             let flat: Vec<f64> = value.concat();
             other.send(&flat[..]);
         };
-        let ways: Vec<Way<'_>> = vec![
-            (
-                "ours",
-                either(
-                    || other.send_message(&value).unwrap(),
-                    || taken(other.receive_message::<Vec<Vec<f64>>>()),
-                ),
-            ),
+        let mut ways = codecs!(other, value, Vec<Vec<f64>>);
+        ways.extend([
             (
                 "by hand",
                 either(contiguous, || {
@@ -117,41 +154,13 @@ impl Bench {
                 }),
             ),
             (
-                "to_bytes",
-                either(
-                    || other.send(&to_bytes(&value).unwrap()[..]),
-                    || taken(from_bytes::<Vec<Vec<f64>>>(&other.receive_vec::<u8>().0).unwrap()),
-                ),
-            ),
-            (
-                "wincode",
-                either(
-                    || other.send(&wincode::serialize(&value).unwrap()[..]),
-                    || taken(wincode::deserialize::<Vec<Vec<f64>>>(&other.receive_vec::<u8>().0).unwrap()),
-                ),
-            ),
-            (
-                "bitcode",
-                either(
-                    || other.send(&bitcode::encode(&value)[..]),
-                    || taken(bitcode::decode::<Vec<Vec<f64>>>(&other.receive_vec::<u8>().0).unwrap()),
-                ),
-            ),
-            (
-                "postcard",
-                either(
-                    || other.send(&postcard::to_allocvec(&value).unwrap()[..]),
-                    || taken(postcard::from_bytes::<Vec<Vec<f64>>>(&other.receive_vec::<u8>().0).unwrap()),
-                ),
-            ),
-            (
                 "a message each",
                 either(
                     || value.iter().for_each(|one| other.send(&one[..])),
                     || taken((0..1024).map(|_| other.receive_vec::<f64>().0).collect::<Vec<_>>()),
                 ),
             ),
-        ];
+        ]);
         self.measure("1,024 vectors, 1 MiB".to_owned(), &ways);
     }
 
@@ -249,47 +258,7 @@ impl Bench {
     fn log(&self) {
         let other = self.world.process_at_rank(1 - self.world.rank());
         let value = log(1000, 1);
-        let ways: Vec<Way<'_>> = vec![
-            (
-                "ours",
-                either(
-                    || other.send_message(&value).unwrap(),
-                    || taken(other.receive_message::<Log>().unwrap()),
-                ),
-            ),
-            (
-                "wincode",
-                either(
-                    || other.send(&wincode::serialize(&value).unwrap()[..]),
-                    || taken(wincode::deserialize::<Log>(&other.receive_vec::<u8>().0).unwrap()),
-                ),
-            ),
-            (
-                "bitcode",
-                either(
-                    || other.send(&bitcode::encode(&value)[..]),
-                    || taken(bitcode::decode::<Log>(&other.receive_vec::<u8>().0).unwrap()),
-                ),
-            ),
-            (
-                "rkyv",
-                either(
-                    || other.send(&rkyv::to_bytes::<rkyv::rancor::Error>(&value).unwrap()[..]),
-                    || {
-                        let mut bytes = rkyv::util::AlignedVec::<16>::new();
-                        bytes.extend_from_slice(&other.receive_vec::<u8>().0);
-                        taken(rkyv::from_bytes::<Log, rkyv::rancor::Error>(&bytes).unwrap());
-                    },
-                ),
-            ),
-            (
-                "postcard",
-                either(
-                    || other.send(&postcard::to_allocvec(&value).unwrap()[..]),
-                    || taken(postcard::from_bytes::<Log>(&other.receive_vec::<u8>().0).unwrap()),
-                ),
-            ),
-        ];
+        let ways = codecs!(other, value, Log);
         self.measure("log, 1,000 lines".to_owned(), &ways);
     }
 

@@ -572,26 +572,65 @@ fn all_have_memory<T>(communicator: MPI_Comm, bytes: u64, own: Result<T, Error>)
     }
 }
 
+/// The announcement of a rank to another one in an all-to-all: the size and the seal of the part, the bytes
+/// of all parts of the rank with their seals, and the packed bytes of its largest part.
+type Announced = [u64; 4];
+
+/// The size of an announcement in bytes.
+const ANNOUNCEMENT: usize = size_of::<Announced>();
+
+/// Returns the number of bytes behind each announcement in which a short part travels. Announcement and part
+/// have 2 KiB at most, and those of all ranks 64 KiB. With very many ranks, nothing travels there.
+fn room_behind_announcement(ranks: usize) -> usize {
+    let room = ((64 << 10) / ranks.max(1)).min(2 << 10).saturating_sub(ANNOUNCEMENT);
+    if room < 4 * ANNOUNCEMENT { 0 } else { room }
+}
+
 /// Sends a part of a buffer to each rank, and returns the parts that come from them. All parts may differ in
-/// size.
+/// size. If all parts of all ranks are short, they travel with their announcements.
 pub(super) fn exchange(
     communicator: MPI_Comm,
     outgoing: &[Told],
-    pack: impl FnOnce(&Parts) -> Result<PackBuffer, Error>,
+    pack: impl Fn(&Parts) -> Result<PackBuffer, Error>,
 ) -> Result<(PackBuffer, Parts), Error> {
+    // On an intercommunicator, no rank learns whether all parts of its own group are short.
+    let between_groups = is_between_groups(communicator)?;
+    let room = if between_groups { 0 } else { room_behind_announcement(outgoing.len()) };
+    let is_short = |size: u64| size.saturating_add(seal_size() as u64) <= room as u64;
+    let (slot, size) = (ANNOUNCEMENT + room, outgoing.len() * (ANNOUNCEMENT + room));
+    let largest = outgoing.iter().map(|[size, _]| *size).max().unwrap_or(0);
+    let mut told = if is_short(largest) {
+        pack(&Parts::within(outgoing, ANNOUNCEMENT, room)?)?
+    } else {
+        PackBuffer::with_room(size)?
+    };
     // Each rank also tells all ranks how many bytes it sends. The sum limits the buffers of all of them.
     let own = with_seals(outgoing);
-    let told: Vec<_> = outgoing.iter().map(|[size, drawn]| [*size, *drawn, own]).collect();
-    let mut incoming = vec![[0u64; 3]; outgoing.len()];
+    for (at, [size, drawn]) in told.chunks_exact_mut(slot).zip(outgoing) {
+        let announced: Announced = [*size, *drawn, own, largest];
+        at[..ANNOUNCEMENT].copy_from_slice(announced.map(u64::to_ne_bytes).as_flattened());
+    }
+    let mut come = PackBuffer::with_room(size)?;
+    come[..size].fill(0);
+    let byte = Form::BYTES.datatype()?.datatype;
     called("MPI_Alltoall", communicator, || {
-        let (from, to) = (told.as_ptr().cast(), incoming.as_mut_ptr().cast());
-        // SAFETY: both buffers hold three numbers for each rank.
-        unsafe { ffi::MPI_Alltoall(from, 3, number(), to, 3, number(), communicator) }
+        let (from, to, count) = (told.as_ptr().cast(), come.as_mut_ptr().cast(), slot as c_int);
+        // SAFETY: both buffers have room for the announcement and the short part of each rank.
+        unsafe { ffi::MPI_Alltoall(from, count, byte, to, count, byte, communicator) }
     })?;
-    let all = incoming.iter().fold(0u64, |sum, [_, _, own]| sum.saturating_add(*own));
-    let incoming: Vec<Told> = incoming.into_iter().map(|[size, drawn, _]| [size, drawn]).collect();
+    let incoming: Vec<Announced> = come[..size]
+        .chunks_exact(slot)
+        .map(|at| std::array::from_fn(|i| u64::from_ne_bytes(*at[8 * i..].first_chunk().unwrap_or(&[0; 8]))))
+        .collect();
+    let all = incoming.iter().fold(0u64, |sum, [_, _, own, _]| sum.saturating_add(*own));
+    let all_short = incoming.iter().all(|[.., largest]| is_short(*largest));
+    let incoming: Vec<Told> = incoming.into_iter().map(|[size, drawn, ..]| [size, drawn]).collect();
+    if all_short {
+        let parts = Parts::within(&incoming, ANNOUNCEMENT, room)?;
+        return Ok((come, parts));
+    }
     // On an intercommunicator, each group knows only the sum of the other one, so parts are counted in bytes.
-    let (form, bytes) = if all <= FEW || is_between_groups(communicator)? {
+    let (form, bytes) = if all <= FEW || between_groups {
         (Form::BYTES, all)
     } else {
         // All ranks count in the unit of the largest buffer.

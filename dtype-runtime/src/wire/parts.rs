@@ -209,6 +209,27 @@ impl Parts {
         Ok(Self { ranks: told.len(), sizes, form })
     }
 
+    /// Returns the parts that the ranks have announced, in a buffer that has `before` bytes before each part,
+    /// and `room` bytes for each part and its seal.
+    ///
+    /// # Errors
+    /// [`Error::Announced`] if a part has more.
+    pub fn within(told: &[Told], before: usize, room: usize) -> Result<Self, Error> {
+        let form = Form::BYTES;
+        let (mut sizes, mut starts) = (Vec::with_capacity(told.len()), Vec::with_capacity(told.len()));
+        for (rank, [size, _]) in told.iter().enumerate() {
+            let size = bytes(*size)?;
+            if size > room.saturating_sub(form.seal_size()) {
+                return Err(Error::Announced { rank: rank as c_int, bytes: size });
+            }
+            sizes.push(size);
+            starts.push(units((rank * (before + room) + before) as u64)?);
+        }
+        let drawn = told.iter().map(|[_, drawn]| *drawn).collect();
+        let counts = vec![units(room as u64)?; told.len()];
+        Ok(Self { ranks: told.len(), sizes: Sizes::Each { sizes, drawn, counts, starts }, form })
+    }
+
     /// Returns the range of a rank's packed bytes in the buffer, and the number of its seal.
     fn part(&self, rank: usize) -> (Range<usize>, u64) {
         let (start, size, drawn) = match &self.sizes {

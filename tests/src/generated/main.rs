@@ -1,19 +1,25 @@
-//! Scenarios for random structs, which `build/structs.rs` writes: `mpiexec -n 2 generated ring`.
+//! Scenarios for random types, which `build/structs.rs` and `build/messages.rs` write:
+//! `mpiexec -n 2 generated ring`.
 //!
-//! They are a program of their own, because the structs take longer to compile than all other scenarios.
+//! They are a program of their own, because the types take longer to compile than all other scenarios.
 
+mod messages;
 mod pairs;
 mod ring;
+mod sample;
 
-use std::ops::Range;
+use std::{fmt::Debug, ops::Range};
 
-use dtype_runtime::MpiDatatype;
+use dtype_runtime::{FromMessage, MpiDatatype, MpiMessage};
 use dtype_tests::{Cover, run, with_world};
+
+use crate::sample::{Random, Sample};
 
 fn main() {
     run(|name| match name {
         "ring" => with_world(ring::ring),
         "pairs" => with_world(pairs::pairs),
+        "messages" => with_world(messages::messages),
         _ => panic!("no scenario `{name}`"),
     });
 }
@@ -55,3 +61,64 @@ mod structs {
     include!(concat!(env!("OUT_DIR"), "/structs.rs"));
 }
 pub use structs::{SEED, STRUCTS, for_each};
+
+/// A struct of numbers, of which not every pattern is a value.
+#[derive(MpiDatatype, Clone, Debug, PartialEq)]
+pub struct Fixed {
+    tag: u8,
+    state: State,
+    value: f64,
+    letter: char,
+}
+
+#[derive(MpiDatatype, Clone, Debug, PartialEq)]
+#[repr(u8)]
+enum State {
+    Solid,
+    Liquid,
+}
+
+impl Sample for Fixed {
+    fn sample(random: &mut Random) -> Self {
+        let state = if random.sample() { State::Solid } else { State::Liquid };
+        Self { tag: random.sample(), state, value: random.sample(), letter: random.sample() }
+    }
+}
+
+/// A generic message.
+#[derive(MpiMessage, Clone, Debug, PartialEq)]
+pub struct Several<T> {
+    first: T,
+    items: Vec<T>,
+    last: Option<T>,
+}
+
+impl<T: Sample> Sample for Several<T> {
+    fn sample(random: &mut Random) -> Self {
+        Self { first: random.sample(), items: random.sample(), last: random.sample() }
+    }
+}
+
+/// An action on every message.
+pub trait VisitMessage {
+    fn visit<T: FromMessage + Sample + Clone + PartialEq + Debug>(&self);
+}
+
+/// The code that `build/messages.rs` writes.
+#[allow(unused_variables, clippy::all, clippy::pedantic, clippy::restriction)]
+mod random {
+    use std::{
+        borrow::Cow,
+        collections::{BTreeMap, BTreeSet, HashMap, HashSet, LinkedList, VecDeque},
+        rc::Rc,
+        sync::Arc,
+        time::Duration,
+    };
+
+    use dtype_runtime::{MpiDatatype, MpiMessage};
+
+    use super::{Fixed, Random, Sample, Several, VisitMessage};
+
+    include!(concat!(env!("OUT_DIR"), "/messages.rs"));
+}
+pub use random::{Any, MESSAGES, for_each_message};

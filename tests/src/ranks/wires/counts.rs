@@ -45,6 +45,13 @@ pub fn counts(world: &SimpleCommunicator) {
             );
         }
     };
+    // In an all-to-all, short parts of up to `short` values travel with the announcements.
+    let slot = match 65_536 / ranks {
+        many if many < 160 => 32,
+        few => few.min(2048),
+    };
+    let short = (slot - 32).saturating_sub(8) / size;
+    let announced = 2 * slot as i64 * p;
     counted(0);
     for (kind, own) in [("even", N), ("uneven", if rank == 0 { N + 1 } else { N })] {
         let is_even = kind == "even";
@@ -76,13 +83,23 @@ pub fn counts(world: &SimpleCommunicator) {
         // In the uneven case, each rank receives one more value from the first rank.
         let (message, mut columns) = (blank(own * ranks), blank(total));
         world.all_to_all_packed(&message, &mut columns).unwrap();
-        let cost = if is_even { [2, 64 + 16 * p, 0] } else { [3, 64 + 48 * p + 16 * p, 4 * p] };
-        check(&format!("all_to_all_packed, {kind}"), own * ranks + total, cost);
+        let values = own * ranks + total;
+        let cost = match (is_even, N < short) {
+            (true, _) => [2, 64 + 16 * p, 0],
+            (_, true) => [2, 64 + announced - (size * values) as i64, 0],
+            _ => [3, 64 + announced + 16 * p, 4 * p],
+        };
+        check(&format!("all_to_all_packed, {kind}"), values, cost);
     }
-    let messages: Vec<Vec<Particle>> = (0..ranks).map(|_| blank(N)).collect();
-    let mut into = messages.clone();
-    world.all_to_all_varcount_packed(&messages, &mut into).unwrap();
-    check("all_to_all_varcount_packed", 2 * N * ranks, [2, 48 * p + 16 * p, 4 * p]);
+    for n in [N, 2 * N] {
+        let messages: Vec<Vec<Particle>> = (0..ranks).map(|_| blank(n)).collect();
+        let mut into = messages.clone();
+        world.all_to_all_varcount_packed(&messages, &mut into).unwrap();
+        let values = 2 * n * ranks;
+        let bytes = announced - (size * values) as i64;
+        let cost = if n <= short { [1, bytes, 0] } else { [2, announced + 16 * p, 4 * p] };
+        check(&format!("all_to_all_varcount_packed, {n} values"), values, cost);
+    }
 
     // A message that fits in the first part, and one that does not.
     let mut short = blank(5);

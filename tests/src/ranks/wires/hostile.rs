@@ -257,6 +257,11 @@ fn sum() -> ffi::MPI_Op {
     unsafe { ffi::RSMPI_SUM }
 }
 
+fn byte() -> ffi::MPI_Datatype {
+    // SAFETY: a constant of the library.
+    unsafe { ffi::RSMPI_UINT8_T }
+}
+
 /// The last rank, which sends `sent` bytes instead of `SEALED`.
 struct Liar<'a> {
     world: &'a SimpleCommunicator,
@@ -408,26 +413,43 @@ impl Liar<'_> {
         }
     }
 
-    /// Exchanges parts between all ranks, with the lie in the last rank's parts.
+    /// Exchanges parts between all ranks, with the lie in the last rank's parts: first in short parts, which
+    /// travel with the announcements, and then in parts of which this rank says that they are long.
     fn exchanges(&self, all: &mut [u8]) {
-        all.fill(1);
-        if !self.lies() {
-            return announced(&self.world.all_to_all_packed(&vec![2u8; all.len()], all), all);
-        }
-        let drawn = self.agrees(0);
-        let bytes = SEALED as u64 * self.ranks() as u64;
-        let (told, mut others) =
-            (vec![[PART as u64, drawn, bytes]; self.ranks()], vec![[0u64; 3]; self.ranks()]);
-        let (counts, starts, mut into) = self.counts();
-        let (fewer, own) = (self.fewer(), into.clone());
-        // SAFETY: the buffers have space for the parts of all ranks.
-        unsafe {
-            let (number, byte, world) = (ffi::RSMPI_UINT64_T, ffi::RSMPI_UINT8_T, self.world.as_raw());
-            let (from, to) = (told.as_ptr().cast(), others.as_mut_ptr().cast());
-            ffi::MPI_Alltoall(from, 3, number, to, 3, number, world);
-            let (from, to) = (own.as_ptr().cast(), into.as_mut_ptr().cast());
-            let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
-            ffi::MPI_Alltoallv(from, fewer.as_ptr(), starts, byte, to, counts, starts, byte, world);
+        for largest in [PART as u64, u64::MAX] {
+            all.fill(1);
+            if !self.lies() {
+                announced(&self.world.all_to_all_packed(&vec![2u8; all.len()], all), all);
+                continue;
+            }
+            let drawn = self.agrees(0);
+            let bytes = SEALED as u64 * self.ranks() as u64;
+            // With up to 32 ranks, 2 KiB for each.
+            let mut slot = [0u8; 2048];
+            slot[..32]
+                .copy_from_slice([PART as u64, drawn, bytes, largest].map(u64::to_ne_bytes).as_flattened());
+            slot[32..32 + PART].fill(3);
+            slot[32 + PART..32 + SEALED as usize].copy_from_slice(&(drawn | 1).to_ne_bytes());
+            slot[32 + self.sent.min(SEALED) as usize..].fill(0);
+            let (told, mut others) = (slot.repeat(self.ranks()), slot.repeat(self.ranks()));
+            let (byte, world) = (byte(), self.world.as_raw());
+            // SAFETY: both buffers have 2 KiB for each rank.
+            unsafe {
+                let (from, to, count) =
+                    (told.as_ptr().cast(), others.as_mut_ptr().cast(), slot.len() as c_int);
+                ffi::MPI_Alltoall(from, count, byte, to, count, byte, world);
+            }
+            if largest == PART as u64 {
+                continue;
+            }
+            let (counts, starts, mut into) = self.counts();
+            let (fewer, own) = (self.fewer(), into.clone());
+            // SAFETY: the buffers have space for the parts of all ranks.
+            unsafe {
+                let (from, to) = (own.as_ptr().cast(), into.as_mut_ptr().cast());
+                let (counts, starts) = (counts.as_ptr(), starts.as_ptr());
+                ffi::MPI_Alltoallv(from, fewer.as_ptr(), starts, byte, to, counts, starts, byte, world);
+            }
         }
     }
 }
