@@ -194,8 +194,9 @@ pub fn derive_mpi_datatype(input: TokenStream) -> TokenStream {
 ///
 /// Fields may be of all types with these traits: numbers and everything else that derives `MpiDatatype`,
 /// `String`, `Vec`, `Option`, `Box`, maps, and other types that derive `MpiMessage`, the type itself
-/// included. The module `message` of `dtype-runtime` lists them all. An enum travels as the number of its
-/// variant and the fields of this variant.
+/// included. The module `message` of `dtype-runtime` says which have them, and which do not. An enum travels
+/// as the number of its variant and the fields of this variant. A type that derives `MpiDatatype` is a
+/// message already: do not derive both.
 ///
 /// ```
 /// use dtype_runtime::{MpiMessage, message::{from_bytes, to_bytes}};
@@ -217,7 +218,8 @@ pub fn derive_mpi_datatype(input: TokenStream) -> TokenStream {
 /// # On a field
 ///
 /// `#[mpi(skip)]`: the field does not travel. A received value has `Default::default()` there, and a value
-/// that is received into keeps its own.
+/// that is received into keeps its own. So do the elements of a `Vec` that is received into: the first one
+/// keeps the field of the old first one, whatever arrives there.
 ///
 /// ```
 /// # use dtype_runtime::{MpiMessage, message::{from_bytes, to_bytes}};

@@ -98,7 +98,8 @@ fn check_enum(data: &DataEnum, item: &Input<'_>, errors: &mut Errors) {
     if data.variants.iter().any(|variant| !variant.fields.is_empty()) {
         refuse(format!(
             "MPI cannot carry the enum `{ident}`: its values hold different fields, but an MPI datatype is \
-             the same for all values. Send a struct with a tag and the fields of all variants"
+             the same for all values. Derive `MpiMessage` instead of `MpiDatatype`, or send a struct with a \
+             tag and the fields of all variants"
         ));
     } else if data.variants.is_empty() {
         refuse(format!("MPI cannot carry the enum `{ident}`: it has no variants, and so no values to send"));
@@ -168,7 +169,7 @@ pub(crate) fn check_message(input: &DeriveInput, variants: &[Variant<'_>], error
 }
 
 /// Rejects a field type that cannot be a part of a message, if its form or its name shows it. Looks inside
-/// arrays, tuples, references and the arguments of generic types.
+/// arrays, tuples, references, and the arguments of the pointers and collections of the standard library.
 fn check_part(field: &str, ty: &Type, errors: &mut Errors) {
     let mut refuse = |what: &str, why: &str, instead: &str| {
         errors.push(Error::new_spanned(
@@ -203,13 +204,18 @@ fn check_part(field: &str, ty: &Type, errors: &mut Errors) {
                 }));
             }
             let (name, generic) = (last.ident.to_string(), !inner.is_empty());
+            let qualified = path.path.segments.len() > 1;
             match name.as_str() {
-                "OsString" | "PathBuf" | "CString" | "OsStr" | "Path" | "CStr" if !generic => refuse(
+                "OsString" | "PathBuf" | "CString" | "OsStr" | "CStr" if !generic => refuse(
                     &with_article(&name),
                     "may hold bytes that are no text on another machine",
                     "Use a `String`",
                 ),
-                "Instant" if !generic => {
+                // Users have types of these names, too.
+                "Path" if qualified => {
+                    refuse("a `Path`", "may hold bytes that are no text on another machine", "Use a `str`")
+                }
+                "Instant" if qualified => {
                     refuse("an `Instant`", "is a time of this process alone", "Use a `Duration`");
                 }
                 "Weak" | "NonNull" if generic => {
@@ -224,7 +230,11 @@ fn check_part(field: &str, ty: &Type, errors: &mut Errors) {
                 _ if !generic && is_atomic(&name) => {
                     refuse(&with_article(&name), "may change while it is sent", "Hold the integer itself");
                 }
-                _ => inner.into_iter().for_each(|ty| check_part(field, ty, errors)),
+                "Vec" | "VecDeque" | "HashMap" | "BTreeMap" | "HashSet" | "BTreeSet" | "LinkedList"
+                | "BinaryHeap" | "Box" | "Rc" | "Arc" | "Cow" | "Option" | "Result" => {
+                    inner.into_iter().for_each(|ty| check_part(field, ty, errors));
+                }
+                _ => {}
             }
         }
         _ => {}
@@ -241,6 +251,9 @@ fn as_written(member: &Member) -> String {
 
 /// The reason why references and pointers of all kinds cannot travel.
 const ADDRESS: &str = "is an address, which means nothing to another process";
+
+/// The reason why owned text cannot travel as it lies in memory.
+const OF_TEXT: &str = "holds the address of its text, which means nothing to another process";
 
 /// Rejects a field type whose outermost form shows that it cannot travel. Looks inside arrays and tuples.
 fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
@@ -284,23 +297,31 @@ fn check_type(field: &str, ty: &Type, errors: &mut Errors) {
             };
             let name = last.ident.to_string();
             match name.as_str() {
-                "String" | "OsString" | "PathBuf" | "CString" if !generic => refuse(
-                    &with_article(&name),
-                    "holds the address of its text, which means nothing to another process",
-                    "Use an array of bytes `[u8; N]`, or send the bytes as a message of their own",
+                "String" if !generic => refuse(
+                    "a `String`",
+                    OF_TEXT,
+                    "Derive `MpiMessage` instead of `MpiDatatype`, use an array of bytes `[u8; N]`",
                 ),
+                "OsString" | "PathBuf" | "CString" if !generic => {
+                    refuse(&with_article(&name), OF_TEXT, "Use an array of bytes `[u8; N]`");
+                }
                 "Vec" | "VecDeque" | "HashMap" | "BTreeMap" | "HashSet" | "BTreeSet" if generic => refuse(
                     &with_article(&name),
                     "holds the address of its elements, which means nothing to another process",
-                    "Use an array `[T; N]`, or send the elements as a message of their own",
+                    "Derive `MpiMessage` instead of `MpiDatatype`, use an array `[T; N]`",
                 ),
-                "Box" | "Rc" | "Arc" | "Weak" | "NonNull" | "Cow" if generic => {
+                "Box" | "Rc" | "Arc" | "Cow" if generic => refuse(
+                    &with_article(&name),
+                    ADDRESS,
+                    "Derive `MpiMessage` instead of `MpiDatatype`, hold the value itself",
+                ),
+                "Weak" | "NonNull" if generic => {
                     refuse(&with_article(&name), ADDRESS, "Hold the value itself");
                 }
                 "Option" if generic => refuse(
                     "an `Option`",
                     "holds no value if it is `None`, but an MPI datatype is the same for all values",
-                    "Hold the value and a `bool` that says if the value is present",
+                    "Derive `MpiMessage` instead of `MpiDatatype`, hold a `bool` beside the value",
                 ),
                 "MaybeUninit" if generic => refuse(
                     "a `MaybeUninit`",

@@ -191,10 +191,11 @@ pub enum Error {
     },
     /// A message has another size than its destination. Nothing has been written.
     #[error(
-        "the message{} has {}, but its destination has {}: sender and receiver must have the same number of \
-         values",
+        "the message{} has {}{}: sender and receiver must have the same number of values",
         sender(*from),
-        found.map_or("more".to_owned(), |found| size(found, *value)),
+        found.map_or("more than its destination, which has ".to_owned(), |found| {
+            format!("{}, but its destination has ", size(found, *value))
+        }),
         size(*expected, *value)
     )]
     Fit {
@@ -247,8 +248,12 @@ pub enum Error {
     },
     /// Messages or values cannot be divided among all ranks.
     #[error(
-        "{found} {what} cannot be divided among {ranks} ranks: each rank must have one message, or an equal \
-         number of whole values; an array is one value, so pass a slice of it (`&values[..]`)"
+        "{found} {what} cannot be divided among {ranks} ranks: each rank must have {}",
+        if what.starts_with("messages") {
+            "one message"
+        } else {
+            "an equal number of whole values; an array is one value, so pass a slice of it (`&values[..]`)"
+        }
     )]
     Parts {
         /// The name of the items that are divided, such as `packed bytes`.
@@ -266,10 +271,21 @@ pub enum Error {
         /// The reason why the message cannot travel on this wire.
         reason: &'static str,
     },
-    /// Bytes are not a message, or not one of this type; or a value cannot be a message. No value was made.
-    #[error("this is not a message that can be read as the type asked for: {reason}")]
+    /// Bytes are not a message, or not one of the type asked for. No value was made.
+    #[error(
+        "the message{} cannot be read: {reason}",
+        from.map_or(String::new(), |rank| format!(" from rank {rank}"))
+    )]
     Message {
+        /// The rank that sent the message; `None` if the bytes come from elsewhere.
+        from: Option<i32>,
         /// The reason why there is no value.
+        reason: String,
+    },
+    /// A value cannot be sent as a message.
+    #[error("the value cannot be sent: {reason}")]
+    Unsendable {
+        /// The reason why it cannot be sent.
         reason: String,
     },
     /// Bytes do not describe a layout, or a layout cannot be described in bytes.
@@ -369,7 +385,8 @@ impl fmt::Debug for Error {
         let name = name! {
             Length InvalidValue Tree Reach Range Torn Restricted Signature Plan Checksum Selection Shape
             Parameter Overlap Meet NotInitialized Finalized Thread Tag Rank Table Fit Mismatch Announced
-            Segment Parts Wire Message Marshal Memory Datatype Representation Argument Construction Mpi
+            Segment Parts Wire Message Unsendable Marshal Memory Datatype Representation Argument Construction
+            Mpi
         };
         write!(f, "{name}: {self}")
     }
@@ -382,6 +399,15 @@ impl From<Infallible> for Error {
 }
 
 impl Error {
+    /// Adds the rank that sent a message that cannot be read.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn sent_by(self, rank: i32) -> Self {
+        match self {
+            Self::Message { from: None, reason } => Self::Message { from: Some(rank), reason },
+            other => other,
+        }
+    }
+
     /// Checks that a buffer has exactly the required length.
     #[inline]
     pub(crate) fn unless_exactly(what: &'static str, expected: usize, found: usize) -> Result<(), Self> {

@@ -8,8 +8,8 @@
 //! The root of the crate has the items that most programs use. The modules have the rest: [`mod@layout`]
 //! (ready-made layouts such as subarrays and halos, and the sources of layouts), [`mod@pack`] (all operations
 //! on packed bytes, of any layout), `wire` (the ways in which values travel between ranks), `decode`
-//! (existing datatypes), [`types`] (the types that MPI can carry), [`tree`] (type trees, their costs and
-//! constructor calls), `marshal` (layouts as bytes).
+//! (existing datatypes), [`message`] (values of any shape and length), [`types`] (the types that MPI can
+//! carry), [`tree`] (type trees, their costs and constructor calls), `marshal` (layouts as bytes).
 //!
 //! ```
 //! use dtype_runtime::{MpiDatatype, layout, pack, unpack_into};
@@ -59,8 +59,10 @@
 //! - `marshal`: layouts as bytes;
 //! - `picture`: pictures of layouts;
 //! - `num-complex` and `half`: numbers of these crates may be fields;
-//! - `nalgebra`: matrices of fixed size may be fields, and layouts apply to matrices and views;
-//! - `ndarray`: layouts apply to arrays and views.
+//! - `nalgebra`: matrices of fixed size may be fields, layouts apply to matrices and views, and matrices of
+//!   any size are messages;
+//! - `ndarray`: layouts apply to arrays and views, and arrays are messages;
+//! - `serde`: types of serde are messages, as `message::Serde`.
 #![deny(missing_docs)]
 
 // The README's code is tested like any other.

@@ -378,8 +378,8 @@ fn nesting_has_a_limit_on_both_sides() {
     same(&nested(128));
     assert_eq!(
         to_bytes(&nested(129)).unwrap_err().to_string(),
-        "this is not a message that can be read as the type asked for: values are nested more than 128 \
-         levels deep"
+        "the value cannot be sent: its parts are nested more than 128 levels deep; hold the nodes of a long \
+         list or a deep tree in a `Vec`, and refer to them by their indices"
     );
 }
 

@@ -185,11 +185,9 @@ const WITH_MPI: &[&str] = &[
     "--features=dtype-cli/mpi,dtype-runtime/marshal,dtype-runtime/serde",
 ];
 
-/// Tests without MPI that a brief run leaves out: those for which the dependencies are compiled once more,
-/// large pictures, and many random layouts.
+/// Tests without MPI that a brief run leaves out: large pictures, and many random layouts.
 const SLOW_WITHOUT_MPI: &[&str] = &[
     "--",
-    "--skip=what_must_compile_does",
     "--skip=strange_layouts_and_names_are_drawn",
     "--skip=nothing_overflows_at_the_limits_of_all_ranges",
 ];

@@ -66,6 +66,12 @@ impl Trailer {
     }
 }
 
+/// Returns `true` if bytes end as a message of this version does.
+#[cfg(feature = "mpi")]
+pub(crate) fn is_message(bytes: &[u8]) -> bool {
+    bytes.len() >= TRAILER && bytes.ends_with(&MARK.to_ne_bytes())
+}
+
 /// A message as the memory that it consists of.
 #[derive(Debug)]
 pub(crate) struct Encoded<'a> {
@@ -181,7 +187,10 @@ impl Message<'_> {
         };
         let length = bytes.len();
         let (_, trailer) = bytes.split_last_chunk().ok_or_else(|| {
-            malformed(format!("it has {length} bytes, and a message has {TRAILER} or more"))
+            malformed(format!(
+                "it has {length} bytes, and a message of `send_message` or `to_bytes` has {TRAILER} or more; \
+                 receive plain values with `receive_values`"
+            ))
         })?;
         let trailer = Trailer::read(trailer)?;
         if trailer.fingerprint != fingerprint(T::describe) {
@@ -222,7 +231,7 @@ impl Message<'_> {
 /// Returns a value as bytes: a whole message, as [`SendMessage`](crate::wire::SendMessage) sends it.
 ///
 /// # Errors
-/// [`Error::Message`] if values are nested too deeply.
+/// [`Error::Unsendable`] if values are nested too deeply.
 ///
 /// ```
 /// use dtype_runtime::message::{from_bytes, to_bytes};

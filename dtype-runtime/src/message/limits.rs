@@ -11,10 +11,20 @@ pub(super) const DEEPEST: usize = 128;
 /// The error of a message that cannot be read.
 #[cold]
 pub(crate) fn malformed(reason: impl Into<String>) -> Error {
-    Error::Message { reason: reason.into() }
+    Error::Message { from: None, reason: reason.into() }
 }
 
+/// The error of a value that cannot be sent.
 #[cold]
-pub(super) fn too_deep() -> Error {
-    malformed(format!("values are nested more than {DEEPEST} levels deep"))
+pub(crate) fn unsendable(reason: impl Into<String>) -> Error {
+    Error::Unsendable { reason: reason.into() }
+}
+
+/// Returns the reason why a value of too many levels is an error.
+#[cold]
+pub(super) fn too_deep() -> String {
+    format!(
+        "its parts are nested more than {DEEPEST} levels deep; hold the nodes of a long list or a deep tree \
+         in a `Vec`, and refer to them by their indices"
+    )
 }

@@ -3,8 +3,12 @@
 //! A value of a type with [`MpiMessage`] can be sent, and one with [`FromMessage`] can be received. Both
 //! traits are [derived](derive@crate::MpiMessage) together, for structs and for enums with data. All types
 //! that derive [`MpiDatatype`](crate::MpiDatatype) have them. So have `String`, `Vec`, `Box`, `Option` and
-//! `Result`, arrays, tuples, the maps, sets and queues of the standard library, and with features the arrays
-//! of `ndarray` and `nalgebra`. With the feature `serde`, [`Serde`] carries every type that serde can handle.
+//! `Result`, arrays, tuples, the maps, sets and queues of the standard library, `Cow`, `Rc`, `Arc` (each
+//! pointer arrives as a value of its own), `Duration`, ranges, `i128`, and with features the arrays of
+//! `ndarray` and `nalgebra`. With the feature `serde`, [`Serde`] carries most types of serde.
+//!
+//! Paths and strings of the system, addresses, points in time, cells and locks have neither trait. For a type
+//! of another crate, implement the traits for a wrapper, as [`MpiMessage`] shows, or use `Serde`.
 //!
 //! The calls that send and receive such values are in `dtype_runtime::traits`; the module `wire` has an
 //! overview. Here are those that need no MPI:
@@ -71,9 +75,11 @@ pub use fingerprint::Fingerprint;
 #[doc(hidden)]
 pub use fixed::Fixed;
 #[cfg(feature = "mpi")]
-pub(crate) use format::{Encoded, Message};
+pub(crate) use format::{Encoded, Message, is_message};
 pub use format::{from_bytes, from_bytes_into, read_from, to_bytes, write_to};
 pub(crate) use limits::malformed;
+#[cfg(feature = "mpi")]
+pub(crate) use limits::unsendable;
 #[doc(hidden)]
 pub use memory::OwnedMemory;
 pub use reader::Reader;

@@ -52,6 +52,11 @@ pub(super) fn too_short<T>(count: usize, bytes: usize) -> Error {
     ))
 }
 
+#[cold]
+fn ends(size: usize, left: usize) -> Error {
+    malformed(format!("{size} bytes are to be read, but only {left} follow"))
+}
+
 impl<'m> Reader<'m> {
     pub(super) fn new(in_band: &'m [u8], blocks: &'m [u8], front: Front<'m>) -> Self {
         Self { in_band, blocks, front, block: 0, least: BLOCK, depth: 0 }
@@ -79,7 +84,7 @@ impl<'m> Reader<'m> {
     #[inline(always)]
     pub fn bytes(&mut self, size: usize) -> Result<&'m [u8], Error> {
         let Some((bytes, rest)) = self.in_band.split_at_checked(size) else {
-            return Err(too_short::<u8>(size, self.in_band.len()));
+            return Err(ends(size, self.in_band.len()));
         };
         self.in_band = rest;
         Ok(bytes)
@@ -92,7 +97,7 @@ impl<'m> Reader<'m> {
     #[inline(always)]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         let Some((bytes, rest)) = self.in_band.split_first_chunk() else {
-            return Err(too_short::<u8>(N, self.in_band.len()));
+            return Err(ends(N, self.in_band.len()));
         };
         self.in_band = rest;
         Ok(*bytes)
@@ -185,7 +190,7 @@ impl<'m> Reader<'m> {
     #[inline]
     pub(super) fn nested<R>(&mut self, read: impl FnOnce(&mut Self) -> Result<R, Error>) -> Result<R, Error> {
         if self.depth == DEEPEST {
-            return Err(too_deep());
+            return Err(malformed(too_deep()));
         }
         self.depth += 1;
         let read = read(self);

@@ -5,7 +5,10 @@ use std::{
     hash::{BuildHasher, Hash},
 };
 
-use super::{Fingerprint, Fixed, FromMessage, MpiMessage, OwnedMemory, Reader, Writer, limits::malformed};
+use super::{
+    Fingerprint, Fixed, FromMessage, MpiMessage, OwnedMemory, Reader, Writer,
+    limits::{malformed, unsendable},
+};
 use crate::Error;
 
 /// The least number of bytes of a length.
@@ -104,7 +107,9 @@ fn write_length<T: MpiMessage>(length: usize, to: &mut Writer<'_>) -> Result<(),
     to.length(length);
     if T::LEAST == 0 {
         if length > MOST {
-            return Err(malformed(format!("a sequence of {length} values without bytes")));
+            return Err(unsendable(format!(
+                "a sequence has {length} values without bytes, more than {MOST}"
+            )));
         }
         to.blank(length);
     }

@@ -8,9 +8,15 @@ use super::{Fingerprint, FromMessage, MpiMessage, Reader, Writer, limits::malfor
 use crate::Error;
 
 /// A value of a type with serde's `Serialize`, as a message or a part of one. It can be received if its type
-/// has `DeserializeOwned`. Its bytes are those of postcard, which has no limit for nested values, nor for
-/// sequences of values without bytes: receive it only from ranks that you trust. The derive
-/// [`MpiMessage`](derive@crate::MpiMessage) is faster: it copies slices whole.
+/// has `DeserializeOwned`. The derive [`MpiMessage`](derive@crate::MpiMessage) is faster: it copies slices
+/// whole.
+///
+/// The bytes are those of postcard, and its limits hold:
+/// - They do not have the names of fields. So serde's attributes `tag`, `untagged` and `flatten` are errors,
+///   some of them only on the receiving side. If a field is left out (`skip_serializing_if`), the receiver
+///   may get *another value without an error*.
+/// - Nothing limits how deep values are nested, nor the lengths of sequences of values without bytes. A value
+///   of a hundred thousand levels overflows the stack. Receive only from ranks that you trust.
 ///
 /// ```
 /// use dtype_runtime::message::{Serde, from_bytes, to_bytes};

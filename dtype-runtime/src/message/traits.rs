@@ -38,7 +38,9 @@ use crate::Error;
     message = "`{Self}` cannot be a message: it does not implement `MpiMessage`",
     label = "not a message, nor a part of one",
     note = "if `{Self}` is your own type, put `#[derive(MpiMessage)]` on its definition, or \
-            `#[derive(MpiDatatype)]` if it holds only numbers and arrays of them"
+            `#[derive(MpiDatatype)]` if it holds only numbers and arrays of them",
+    note = "for a type of another crate, implement `MpiMessage` for a wrapper, or use `message::Serde` \
+            (feature `serde`)"
 )]
 pub trait MpiMessage {
     /// The functions for slices of a type with [`MpiDatatype`] and without skipped fields.
@@ -59,7 +61,7 @@ pub trait MpiMessage {
     /// Writes the value.
     ///
     /// # Errors
-    /// [`Error::Message`] if values are nested too deeply.
+    /// [`Error::Unsendable`] if values are nested too deeply, and for reasons of the type's own.
     fn write<'a>(&'a self, to: &mut Writer<'a>) -> Result<(), Error>;
 }
 

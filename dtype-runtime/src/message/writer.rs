@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::limits::{BLOCK, DEEPEST, too_deep};
+use super::limits::{BLOCK, DEEPEST, too_deep, unsendable};
 use crate::Error;
 
 /// A message that is being written. Numbers are in the byte order of the machine.
@@ -91,7 +91,7 @@ impl<'a> Writer<'a> {
     #[inline]
     pub(super) fn nested(&mut self, write: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
         if self.depth == DEEPEST {
-            return Err(too_deep());
+            return Err(unsendable(too_deep()));
         }
         self.depth += 1;
         let written = write(self);

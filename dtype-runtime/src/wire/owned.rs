@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Error, FromMessage, MpiDatatype, MpiMessage,
-    message::{Encoded, Message, OwnedMemory, Reader, keep, read_values, spare},
+    message::{Encoded, Message, OwnedMemory, Reader, is_message, keep, malformed, read_values, spare},
 };
 
 /// The least size of a message in bytes that is received into memory of its own, which may become a `Vec`.
@@ -53,7 +53,7 @@ pub trait SendMessage: Destination {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Message`] if values are nested too deeply. [`Error::Tag`] and [`Error::Rank`] if these are
+    /// [`Error::Unsendable`] if values are nested too deeply. [`Error::Tag`] and [`Error::Rank`] if these are
     /// out of range. An error before `MPI_Init`, after `MPI_Finalize`, on a thread that may not call MPI, and
     /// if an MPI call fails.
     fn send_message<M: MpiMessage + ?Sized>(&self, message: &M) -> Result<(), Error> {
@@ -234,10 +234,11 @@ pub trait ReceiveMessage: Source {
         let matched = Matched::wait_for(from)?;
         let (status, size) = (Status::from_raw(matched.status), matched.size);
         let memory = if M::KEPT.is_power_of_two() && size >= LONG { message.lend(size) } else { None };
-        match memory {
-            Some(memory) => take(matched, memory)?.make_into(message)?,
-            None => receive(matched, M::KEPT, |arrived| arrived.make_into(message))?,
-        }
+        let read = match memory {
+            Some(memory) => take(matched, memory).and_then(|arrived| arrived.make_into(message)),
+            None => receive(matched, M::KEPT, |arrived| arrived.make_into(message)),
+        };
+        read.map_err(|error| error.sent_by(status.source_rank()))?;
         Ok(status)
     }
 
@@ -406,7 +407,7 @@ impl StatusCount for Status {
 /// Returns the source of a message, which must not be `MPI_PROC_NULL`.
 fn someone(from: Peer) -> Result<Peer, Error> {
     if from.is_nobody() {
-        return Err(Error::Message { reason: "nothing arrives from `MPI_PROC_NULL`".to_owned() });
+        return Err(malformed("nothing arrives from `MPI_PROC_NULL`"));
     }
     Ok(from)
 }
@@ -451,8 +452,8 @@ fn receive<R>(
 /// Receives a message and makes its value.
 fn make<M: FromMessage>(matched: Matched) -> Result<(M, Status), Error> {
     let status = Status::from_raw(matched.status);
-    let value = receive(matched, M::KEPT, |arrived| -> Result<M, Error> { arrived.make() })?;
-    Ok((value, status))
+    let value = receive(matched, M::KEPT, |arrived| -> Result<M, Error> { arrived.make() });
+    Ok((value.map_err(|error| error.sent_by(status.source_rank()))?, status))
 }
 
 /// Receives values of any number.
@@ -472,7 +473,8 @@ fn values<T: MpiDatatype + FromMessage>(matched: Matched) -> Result<(Vec<T>, Sta
         let descriptions = descriptions_on(from.communicator)?;
         let arrived = matched.receive()?;
         let arrived = &arrived[..size];
-        let values = unpacked::<T>(arrived)?;
+        let sender = Status::from_raw(raw).source_rank();
+        let values = unpacked::<T>(arrived).map_err(|error| error.sent_by(sender))?;
         if let Some(descriptions) = descriptions {
             descriptions.compare(&values[..], arrived, &raw)?;
         }
@@ -487,6 +489,8 @@ fn unpacked<T: MpiDatatype + FromMessage>(arrived: &[u8]) -> Result<Vec<T>, Erro
     if size == 0 || found % size != 0 {
         return if found == 0 {
             Ok(Vec::new())
+        } else if is_message(arrived) {
+            Err(malformed("it was sent with `send_message`: receive it with `receive_message`"))
         } else {
             Err(Error::Length { what: type_name::<T>(), expected: size, found })
         };

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Error, FromMessage, MpiMessage,
-    message::{Encoded, Message},
+    message::{Encoded, Message, malformed, unsendable},
 };
 
 /// Collective calls without a root, for values of any shape.
@@ -34,10 +34,10 @@ pub trait MessageCollectives: Communicator {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Message`] if a value cannot be sent, or another rank sent none or one of another type;
-    /// [`Error::InvalidValue`]; [`Error::Announced`] if not all bytes arrive that a rank has announced. An
-    /// error before `MPI_Init`, after `MPI_Finalize`, on a thread that may not call MPI, if an MPI call
-    /// fails, and if there is no memory for the messages.
+    /// [`Error::Unsendable`] if this rank's value cannot be sent; [`Error::Message`] if another rank sent
+    /// none, or one of another type; [`Error::InvalidValue`]; [`Error::Announced`] if not all bytes arrive
+    /// that a rank has announced. An error before `MPI_Init`, after `MPI_Finalize`, on a thread that may not
+    /// call MPI, if an MPI call fails, and if there is no memory for the messages.
     fn all_gather_vec<M: FromMessage>(&self, message: &M) -> Result<Vec<M>, Error> {
         let (message, failed) = encoded(Some(message));
         let (all, parts) = gather_to_all(&agree(members(self)?, message.packed_size(), 0)?, &message)?;
@@ -111,19 +111,19 @@ pub trait MessageRoot: Root {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Message`] on all ranks if the root has no value or one that cannot be sent, and on a rank
-    /// that expects another type; otherwise those of
+    /// [`Error::Unsendable`] at the root if it has no value or one that cannot be sent, and then
+    /// [`Error::Message`] on the other ranks; otherwise those of
     /// [`all_gather_vec`](MessageCollectives::all_gather_vec).
     fn broadcast_message<M: FromMessage>(&self, message: Option<M>) -> Result<M, Error> {
         let root = Rooted::of(self)?;
         if !root.is_here {
             let (arrived, size) = broadcast_whole::<Encoded<'_>>(root, None)?;
-            return make(&arrived[..size]);
+            return make(&arrived[..size]).map_err(|error| error.sent_by(root.rank));
         }
         let (own, failed) = encoded(message.as_ref());
         broadcast_whole(root, Some(&own))?;
         failed.map_or(Ok(()), Err)?;
-        message.ok_or_else(missing)
+        message.ok_or_else(none_to_send)
     }
 
     /// Sends the value of each rank to the root, which gets them all, in the order of the ranks. Other ranks
@@ -156,15 +156,15 @@ pub trait MessageRoot: Root {
     /// passes `Some(values)`; the other ranks pass `None`.
     ///
     /// # Errors
-    /// [`Error::Parts`] at the root if there are not as many values as ranks; [`Error::Message`] on all ranks
-    /// if the root has no values or one that cannot be sent; otherwise those of
-    /// [`all_gather_vec`](MessageCollectives::all_gather_vec).
+    /// At the root, [`Error::Parts`] if there are not as many values as ranks, and [`Error::Unsendable`] if
+    /// it has none or one that cannot be sent. Then [`Error::Message`] on the other ranks; otherwise those
+    /// of [`all_gather_vec`](MessageCollectives::all_gather_vec).
     fn scatter_message<M: FromMessage>(&self, messages: Option<&[M]>) -> Result<M, Error> {
         let root = Rooted::of(self)?;
         let ranks = root.members.ranks;
         if !root.is_here {
             let (arrived, size) = scatter_each::<Encoded<'_>>(root, None)?;
-            return make(&arrived[..size]);
+            return make(&arrived[..size]).map_err(|error| error.sent_by(root.rank));
         }
         let right = messages.filter(|messages| messages.len() == ranks);
         let mut failed = None;
@@ -180,6 +180,7 @@ pub trait MessageRoot: Root {
             return Err(Error::Parts { what: "messages to send", found: messages.len(), ranks });
         }
         failed.map_or(Ok(()), Err)?;
+        messages.ok_or_else(none_to_send)?;
         make(&arrived[..size])
     }
 }
@@ -197,11 +198,14 @@ fn encoded<M: MpiMessage>(message: Option<&M>) -> (Encoded<'_>, Option<Error>) {
 }
 
 #[cold]
-fn missing() -> Error {
-    Error::Message { reason: "its sender had no value to send, and got an error".to_owned() }
+fn none_to_send() -> Error {
+    unsendable("the root must pass `Some`, and passed `None`")
 }
 
 /// Makes the value of a message.
 fn make<M: FromMessage>(arrived: &[u8]) -> Result<M, Error> {
-    if arrived.is_empty() { Err(missing()) } else { Message::Borrowed(arrived).make() }
+    if arrived.is_empty() {
+        return Err(malformed("this rank had no value to send, and got an error itself"));
+    }
+    Message::Borrowed(arrived).make()
 }

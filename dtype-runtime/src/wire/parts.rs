@@ -334,7 +334,8 @@ impl Parts {
             let (bytes, behind) = (&all[range.clone()], &all[range.end..]);
             self.form.unseal(bytes, 0..bytes.len(), drawn, behind, rank as c_int)?;
         }
-        (0..self.ranks).map(|rank| make(&all[self.part(rank).0])).collect()
+        let made = |rank| make(&all[self.part(rank).0]).map_err(|error| error.sent_by(rank as c_int));
+        (0..self.ranks).map(made).collect()
     }
 
     /// Closes the gaps between the parts, and returns the packed bytes of all ranks.

@@ -295,12 +295,22 @@ fn not_whole(world: &SimpleCommunicator) {
         sending.wait();
         let sending = own.immediate_send(all, &[7u8; 9][..]);
         let error = own.receive_message::<Config>().unwrap_err().to_string();
-        assert!(error.contains("it has 9 bytes"), "{error}");
+        assert!(
+            error.starts_with(&format!("the message from rank {} cannot be read: it has 9", world.rank()))
+        );
+        assert!(error.contains("receive plain values with `receive_values`"), "{error}");
         sending.wait();
         let sending = own.immediate_send(all, &[7u8; 99][..]);
         let error = own.receive_message::<Config>().unwrap_err().to_string();
         assert!(error.contains("receive plain values with `receive_values`"), "{error}");
         sending.wait();
+    });
+    let sent = config(1);
+    scope(|all| {
+        let sending = own.immediate_send_message(all, &sent).unwrap();
+        let error = own.receive_values::<[u64; 99]>().unwrap_err().to_string();
+        assert!(error.contains("receive it with `receive_message`"), "{error}");
+        sending.wait().unwrap();
     });
     if world.size() == 1 {
         let sent = config(10);
@@ -344,9 +354,15 @@ pub fn collectives(world: &SimpleCommunicator) {
 fn mistakes(world: &SimpleCommunicator) {
     let (rank, size) = (world.rank() as usize, world.size() as usize);
     let root = world.process_at_rank(0);
-    let is_missing = |error: Error| error.to_string().contains("its sender had no value to send");
-    assert!(is_missing(root.broadcast_message::<Config>(None).unwrap_err()));
-    assert!(is_missing(root.scatter_message::<Config>(None).unwrap_err()));
+    let is_missing = |error: Error| {
+        error.to_string().contains("the message from rank 0 cannot be read: this rank had no value to send")
+    };
+    let at_root = |error: Error| match rank {
+        0 => error.to_string().contains("the root must pass `Some`"),
+        _ => is_missing(error),
+    };
+    assert!(at_root(root.broadcast_message::<Config>(None).unwrap_err()));
+    assert!(at_root(root.scatter_message::<Config>(None).unwrap_err()));
     let few = (rank == 0).then(|| vec![config(1); size + 1]);
     match root.scatter_message(few.as_deref()) {
         Err(Error::Parts { found, ranks, .. }) => assert_eq!((rank, found, ranks), (0, size + 1, size)),
