@@ -50,13 +50,16 @@ pub struct Effort {
     pub at_least: Duration,
     /// The number of times that a contender repeats its work in one run.
     pub batch: u32,
+    /// `true` if each contender runs once more before it is timed. Then it finds the heap and the caches as
+    /// it leaves them itself, not as the contender before it does.
+    pub warm: bool,
 }
 
 impl Effort {
     /// Returns an effort of at least `runs` runs and `milliseconds`, for contenders that do their work once a
     /// run.
     pub const fn new(runs: usize, milliseconds: u64) -> Self {
-        Self { runs, at_least: Duration::from_millis(milliseconds), batch: 1 }
+        Self { runs, at_least: Duration::from_millis(milliseconds), batch: 1, warm: false }
     }
 }
 
@@ -86,6 +89,9 @@ pub fn medians(mut contenders: Vec<Contender<'_>>, effort: &Effort) -> Medians {
             let contender = &mut contenders[i];
             if contender.once && run > 0 {
                 continue;
+            }
+            if effort.warm {
+                std::hint::black_box((contender.run)());
             }
             let start = Instant::now();
             costs[i] = std::hint::black_box((contender.run)());

@@ -213,7 +213,7 @@ fn check_part(field: &str, ty: &Type, errors: &mut Errors) {
                 ),
                 // Users have types of these names, too.
                 "Path" if qualified => {
-                    refuse("a `Path`", "may hold bytes that are no text on another machine", "Use a `str`")
+                    refuse("a `Path`", "may hold bytes that are no text on another machine", "Use a `str`");
                 }
                 "Instant" if qualified => {
                     refuse("an `Instant`", "is a time of this process alone", "Use a `Duration`");
@@ -232,7 +232,9 @@ fn check_part(field: &str, ty: &Type, errors: &mut Errors) {
                 }
                 "Vec" | "VecDeque" | "HashMap" | "BTreeMap" | "HashSet" | "BTreeSet" | "LinkedList"
                 | "BinaryHeap" | "Box" | "Rc" | "Arc" | "Cow" | "Option" | "Result" => {
-                    inner.into_iter().for_each(|ty| check_part(field, ty, errors));
+                    for ty in inner {
+                        check_part(field, ty, errors);
+                    }
                 }
                 _ => {}
             }

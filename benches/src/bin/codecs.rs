@@ -43,7 +43,7 @@ macro_rules! measure {
             Contender::new("rkyv", || Some(length(rkyv::to_bytes::<rkyv::rancor::Error>(&value).unwrap()))),
             Contender::new("postcard", || Some(length(postcard::to_allocvec(&value).unwrap()))),
         ];
-        print(&row("messages", format!("{} to bytes", $name), contenders, $effort), $options);
+        print(&row("messages", concat!($name, "/to-bytes").to_owned(), contenders, $effort), $options);
         let same = |read: $type| {
             assert!(read == value, "the value comes back");
             read
@@ -74,7 +74,7 @@ macro_rules! measure {
                 None
             }),
         ];
-        print(&row("messages", format!("{} from bytes", $name), contenders, $effort), $options);
+        print(&row("messages", concat!($name, "/from-bytes").to_owned(), contenders, $effort), $options);
     }};
 }
 
@@ -92,9 +92,10 @@ fn taken<T>(value: T) {
 fn main() {
     let Command { options, seed } = Command::parse();
     let effort = if options.quick { Effort::new(9, 300) } else { Effort::new(51, 2000) };
-    measure!(&options, &effort, "log, 10,000 lines", Log, log(10_000, seed));
-    measure!(&options, &effort, "log, 100 lines", Log, log(100, seed));
-    measure!(&options, &effort, "mesh, 125,000 triangles", Mesh, mesh(125_000, seed));
-    measure!(&options, &effort, "mesh, 100 triangles", Mesh, mesh(100, seed));
-    measure!(&options, &effort, "1,024 vectors, 1 MiB", Vec<Vec<f64>>, vec![vec![0.5; 128]; 1024]);
+    let effort = Effort { warm: true, ..effort };
+    measure!(&options, &effort, "log/10000", Log, log(10_000, seed));
+    measure!(&options, &effort, "log/100", Log, log(100, seed));
+    measure!(&options, &effort, "mesh/125000", Mesh, mesh(125_000, seed));
+    measure!(&options, &effort, "mesh/100", Mesh, mesh(100, seed));
+    measure!(&options, &effort, "vectors/1024", Vec<Vec<f64>>, vec![vec![0.5; 128]; 1024]);
 }

@@ -129,8 +129,8 @@ impl Bench {
         self.many_vectors();
         self.one_vector();
         for values in [16, 1024, 16_384] {
-            self.unknown::<Particle>("Particle", values);
-            self.unknown::<Mixed>("Mixed", values);
+            self.unknown::<Particle>("particle", values);
+            self.unknown::<Mixed>("mixed", values);
         }
         self.log();
     }
@@ -161,7 +161,7 @@ impl Bench {
                 ),
             ),
         ]);
-        self.measure("1,024 vectors, 1 MiB".to_owned(), &ways);
+        self.measure("vectors/1024".to_owned(), &ways);
     }
 
     /// One vector of 64 MiB: into new memory and into old memory.
@@ -191,7 +191,7 @@ impl Bench {
                 ),
             ),
         ];
-        self.measure("one vector, 64 MiB, in place".to_owned(), &ways);
+        self.measure("vector/64-MiB/in-place".to_owned(), &ways);
         let ways: Vec<Way<'_>> = vec![
             (
                 "ours",
@@ -220,7 +220,7 @@ impl Bench {
             ),
             ("rsmpi", either(|| other.send(&value[..]), || taken(other.receive_vec::<f64>()))),
         ];
-        self.measure("one vector, 64 MiB, new memory".to_owned(), &ways);
+        self.measure("vector/64-MiB/new".to_owned(), &ways);
     }
 
     /// Values of unknown number, against values of known number.
@@ -252,14 +252,14 @@ impl Bench {
             ("rsmpi", either(|| other.send(&value[..]), || taken(other.receive_vec::<T>()))),
         ];
         let bytes = size_of::<T>() * count;
-        self.measure(format!("{count} × {name}, {bytes} B, unknown number"), &ways);
+        self.measure(format!("unknown/{name}/{bytes}-B"), &ways);
     }
 
     fn log(&self) {
         let other = self.world.process_at_rank(1 - self.world.rank());
         let value = log(1000, 1);
         let ways = codecs!(other, value, Log);
-        self.measure("log, 1,000 lines".to_owned(), &ways);
+        self.measure("log/1000".to_owned(), &ways);
     }
 
     /// Vectors of different lengths from each rank to each rank.
@@ -299,7 +299,7 @@ impl Bench {
                 ("ours", once(|| taken(world.all_to_all_vec(&leaving).unwrap()))),
                 ("by hand", once(by_hand)),
             ];
-            self.measure(format!("all to all, 4 ranks, up to {most} × Particle each"), &ways);
+            self.measure(format!("all-to-all/Particle/{most}"), &ways);
         }
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! The ranks first find out whether all of them send, or expect, the same number of packed bytes. This takes
 //! one reduction of a few numbers, however many ranks there are. If the numbers are equal, the plain MPI call
-//! follows. Otherwise the sizes are sent to the receivers. So the numbers of values may differ from rank to
-//! rank. If the numbers do not fit, every rank that would receive something gets an error instead, and all
-//! ranks complete the call. The announced bytes must also arrive: behind the bytes of each rank is a seal,
-//! with a number drawn at random for the call (`frame.rs`). As in MPI, nothing checks that all ranks make the
-//! same call with the same root.
+//! follows. Otherwise the sizes are sent to the receivers, and in an all-to-all short parts with them. So the
+//! numbers of values may differ from rank to rank. If the numbers do not fit, every rank that would receive
+//! something gets an error instead, and all ranks complete the call. The announced bytes must also arrive:
+//! behind the bytes of each rank is a seal, with a number drawn at random for the call (`frame.rs`). As in
+//! MPI, nothing checks that all ranks make the same call with the same root.
 //!
 //! A program may know that all ranks have the same number of bytes. For such a program there are calls whose
 //! names end in `_exact`, which send only the packed bytes. They are unsafe, because libraries write a
