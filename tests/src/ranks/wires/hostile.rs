@@ -430,7 +430,8 @@ impl Liar<'_> {
                 .copy_from_slice([PART as u64, drawn, bytes, largest].map(u64::to_ne_bytes).as_flattened());
             slot[32..32 + PART].fill(3);
             slot[32 + PART..32 + SEALED as usize].copy_from_slice(&(drawn | 1).to_ne_bytes());
-            slot[32 + self.sent.min(SEALED) as usize..].fill(0);
+            // What has not come differs from what is announced in every byte.
+            slot[32 + self.sent as usize..32 + SEALED as usize].iter_mut().for_each(|byte| *byte = !*byte);
             let (told, mut others) = (slot.repeat(self.ranks()), slot.repeat(self.ranks()));
             let (byte, world) = (byte(), self.world.as_raw());
             // SAFETY: both buffers have 2 KiB for each rank.
