@@ -206,16 +206,12 @@ fn check_part(field: &str, ty: &Type, errors: &mut Errors) {
             let (name, generic) = (last.ident.to_string(), !inner.is_empty());
             let qualified = path.path.segments.len() > 1;
             match name.as_str() {
-                "OsString" | "PathBuf" | "CString" | "OsStr" | "CStr" if !generic => refuse(
-                    &with_article(&name),
-                    "may hold bytes that are no text on another machine",
-                    "Use a `String`",
-                ),
-                // Users have types of these names, too.
-                "Path" if qualified => {
-                    refuse("a `Path`", "may hold bytes that are no text on another machine", "Use a `str`");
+                "OsString" | "PathBuf" | "CString" | "OsStr" | "CStr" if !generic => {
+                    refuse(&with_article(&name), NO_TEXT, "Use a `String`");
                 }
-                "Instant" if qualified => {
+                // Users have types of these names, too.
+                "Path" if qualified && !generic => refuse("a `Path`", NO_TEXT, "Use a `str`"),
+                "Instant" if qualified && !generic => {
                     refuse("an `Instant`", "is a time of this process alone", "Use a `Duration`");
                 }
                 "Weak" | "NonNull" if generic => {
@@ -253,6 +249,9 @@ fn as_written(member: &Member) -> String {
 
 /// The reason why references and pointers of all kinds cannot travel.
 const ADDRESS: &str = "is an address, which means nothing to another process";
+
+/// The reason why paths and strings of the system are no parts of messages.
+const NO_TEXT: &str = "may hold bytes that are no text on another machine";
 
 /// The reason why owned text cannot travel as it lies in memory.
 const OF_TEXT: &str = "holds the address of its text, which means nothing to another process";

@@ -101,23 +101,25 @@ pub fn for_each_message(visitor: &impl VisitMessage) {{
                 (ty, skipped)
             })
             .collect();
-        let attribute = |skipped: bool| if skipped { "#[mpi(skip)] " } else { "" };
-        let sample = |skipped: bool| if skipped { "Default::default()" } else { "random.sample()" };
         if fields.is_empty() && self.one_in(2) {
             return (String::new(), String::new());
         }
         // The fields of a plain struct have names, as most structs do.
-        if form != Form::Plain && self.one_in(3) {
-            let body = fields.iter().map(|(ty, skipped)| format!("{}{ty}", attribute(*skipped)));
-            let value = fields.iter().map(|(_, skipped)| sample(*skipped));
-            let [body, value] = [body.collect::<Vec<_>>().join(", "), value.collect::<Vec<_>>().join(", ")];
-            return (format!("({body})"), format!("({value})"));
+        let named = form == Form::Plain || !self.one_in(3);
+        let name = |k: usize| if named { format!("f{k}: ") } else { String::new() };
+        let (mut body, mut value) = (Vec::new(), Vec::new());
+        for (k, (ty, skipped)) in fields.iter().enumerate() {
+            let (attribute, made) =
+                if *skipped { ("#[mpi(skip)] ", "Default::default()") } else { ("", "random.sample()") };
+            body.push(format!("{attribute}{}{ty}", name(k)));
+            value.push(format!("{}{made}", name(k)));
         }
-        let body = fields.iter().enumerate();
-        let body = body.map(|(k, (ty, skipped))| format!("{}f{k}: {ty}", attribute(*skipped)));
-        let value = fields.iter().enumerate().map(|(k, (_, skipped))| format!("f{k}: {}", sample(*skipped)));
-        let [body, value] = [body.collect::<Vec<_>>().join(", "), value.collect::<Vec<_>>().join(", ")];
-        (format!(" {{ {body} }}"), format!(" {{ {value} }}"))
+        let (body, value) = (body.join(", "), value.join(", "));
+        if named {
+            (format!(" {{ {body} }}"), format!(" {{ {value} }}"))
+        } else {
+            (format!("({body})"), format!("({value})"))
+        }
     }
 
     /// Returns a type whose values are numbers at fixed places.

@@ -32,8 +32,8 @@ fn every_refusal_names_the_place_the_reason_and_what_to_do() {
     let tests = trybuild::TestCases::new();
     let mut topics = vec!["fields", "enums", "items", "attributes", "dynamic", "received"];
     if !xtask::launch::is_brief() {
-        // Some of these cases fail only when code is generated, which a case that must compile brings about.
-        // Then all dependencies are compiled once more.
+        // Some cases of the last two topics fail only when code is generated. The cases that must compile
+        // make trybuild generate it, for which it compiles all dependencies once more.
         cases("pass").for_each(|case| tests.pass(case));
         topics.extend(["changed", "layout"]);
     }

@@ -53,7 +53,7 @@ pub(super) fn too_short<T>(count: usize, bytes: usize) -> Error {
 }
 
 #[cold]
-fn ends(size: usize, left: usize) -> Error {
+fn too_few_bytes(size: usize, left: usize) -> Error {
     malformed(format!("{size} bytes are to be read, but only {left} follow"))
 }
 
@@ -84,7 +84,7 @@ impl<'m> Reader<'m> {
     #[inline(always)]
     pub fn bytes(&mut self, size: usize) -> Result<&'m [u8], Error> {
         let Some((bytes, rest)) = self.in_band.split_at_checked(size) else {
-            return Err(ends(size, self.in_band.len()));
+            return Err(too_few_bytes(size, self.in_band.len()));
         };
         self.in_band = rest;
         Ok(bytes)
@@ -97,7 +97,7 @@ impl<'m> Reader<'m> {
     #[inline(always)]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         let Some((bytes, rest)) = self.in_band.split_first_chunk() else {
-            return Err(ends(N, self.in_band.len()));
+            return Err(too_few_bytes(N, self.in_band.len()));
         };
         self.in_band = rest;
         Ok(*bytes)

@@ -48,7 +48,7 @@ pub(super) fn text<'r>(from: &'r mut Reader<'_>) -> Result<&'r str, Error> {
     utf8(from.memory(length)?)
 }
 
-/// Returns bytes as text. Short ASCII, of which most text consists, is tested faster than UTF-8.
+/// Returns bytes as text. Most text is ASCII, for which the test is faster than that of UTF-8.
 #[inline]
 fn utf8(bytes: &[u8]) -> Result<&str, Error> {
     if bytes.is_ascii() {

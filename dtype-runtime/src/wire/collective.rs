@@ -574,10 +574,10 @@ fn all_have_memory<T>(communicator: MPI_Comm, bytes: u64, own: Result<T, Error>)
 
 /// The announcement of a rank to another one in an all-to-all: the size and the seal of the part, the bytes
 /// of all parts of the rank with their seals, and the packed bytes of its largest part.
-type Announced = [u64; 4];
+type Announcement = [u64; 4];
 
 /// The size of an announcement in bytes.
-const ANNOUNCEMENT: usize = size_of::<Announced>();
+const ANNOUNCEMENT: usize = size_of::<Announcement>();
 
 /// Returns the number of bytes behind each announcement in which a short part travels. Announcement and part
 /// have 2 KiB at most, and those of all ranks 64 KiB. With very many ranks, nothing travels there.
@@ -597,7 +597,8 @@ pub(super) fn exchange(
     let between_groups = is_between_groups(communicator)?;
     let room = if between_groups { 0 } else { room_behind_announcement(outgoing.len()) };
     let is_short = |size: u64| size.saturating_add(seal_size() as u64) <= room as u64;
-    let (slot, size) = (ANNOUNCEMENT + room, outgoing.len() * (ANNOUNCEMENT + room));
+    let slot = ANNOUNCEMENT + room;
+    let size = outgoing.len() * slot;
     let largest = outgoing.iter().map(|[size, _]| *size).max().unwrap_or(0);
     let mut told = if is_short(largest) {
         pack(&Parts::within(outgoing, ANNOUNCEMENT, room)?)?
@@ -607,7 +608,7 @@ pub(super) fn exchange(
     // Each rank also tells all ranks how many bytes it sends. The sum limits the buffers of all of them.
     let own = with_seals(outgoing);
     for (at, [size, drawn]) in told.chunks_exact_mut(slot).zip(outgoing) {
-        let announced: Announced = [*size, *drawn, own, largest];
+        let announced: Announcement = [*size, *drawn, own, largest];
         at[..ANNOUNCEMENT].copy_from_slice(announced.map(u64::to_ne_bytes).as_flattened());
     }
     let mut come = PackBuffer::with_room(size)?;
@@ -618,16 +619,18 @@ pub(super) fn exchange(
         // SAFETY: both buffers have room for the announcement and the short part of each rank.
         unsafe { ffi::MPI_Alltoall(from, count, byte, to, count, byte, communicator) }
     })?;
-    let incoming: Vec<Announced> = come[..size]
+    let incoming: Vec<Announcement> = come[..size]
         .chunks_exact(slot)
-        .map(|at| std::array::from_fn(|i| u64::from_ne_bytes(*at[8 * i..].first_chunk().unwrap_or(&[0; 8]))))
+        .map(|at| {
+            let (numbers, _) = at.as_chunks();
+            std::array::from_fn(|i| u64::from_ne_bytes(numbers[i]))
+        })
         .collect();
     let all = incoming.iter().fold(0u64, |sum, [_, _, own, _]| sum.saturating_add(*own));
     let all_short = incoming.iter().all(|[.., largest]| is_short(*largest));
     let incoming: Vec<Told> = incoming.into_iter().map(|[size, drawn, ..]| [size, drawn]).collect();
     if all_short {
-        let parts = Parts::within(&incoming, ANNOUNCEMENT, room)?;
-        return Ok((come, parts));
+        return Ok((come, Parts::within(&incoming, ANNOUNCEMENT, room)?));
     }
     // On an intercommunicator, each group knows only the sum of the other one, so parts are counted in bytes.
     let (form, bytes) = if all <= FEW || between_groups {
@@ -795,4 +798,16 @@ pub(super) fn scatter_each<S: Sendable>(
     let (arrived, behind) = part.split_at(size);
     form.unseal(arrived, 0..size, drawn, behind, from_rank)?;
     Ok((part, size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ANNOUNCEMENT, room_behind_announcement};
+
+    #[test]
+    fn announcements_and_short_parts_have_64_kib_at_most() {
+        let room = [1, 32, 33, 409, 410, 1 << 20].map(room_behind_announcement);
+        assert_eq!(room, [2016, 2016, 1953, 128, 0, 0]);
+        assert!((1..=409).all(|ranks| (room_behind_announcement(ranks) + ANNOUNCEMENT) * ranks <= 64 << 10));
+    }
 }

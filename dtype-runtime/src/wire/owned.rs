@@ -459,6 +459,7 @@ fn make<M: FromMessage>(matched: Matched) -> Result<(M, Status), Error> {
 /// Receives values of any number.
 fn values<T: MpiDatatype + FromMessage>(matched: Matched) -> Result<(Vec<T>, Status), Error> {
     let (raw, from, size) = (matched.status, matched.sender(), matched.size);
+    let status = Status::from_raw(raw);
     let wire_size = T::FACTS.wire_size;
     let values: Vec<T> = if T::SLICES.is_some_and(|fixed| fixed.slice() > 0)
         && T::FACTS.any_pattern
@@ -473,14 +474,13 @@ fn values<T: MpiDatatype + FromMessage>(matched: Matched) -> Result<(Vec<T>, Sta
         let descriptions = descriptions_on(from.communicator)?;
         let arrived = matched.receive()?;
         let arrived = &arrived[..size];
-        let sender = Status::from_raw(raw).source_rank();
-        let values = unpacked::<T>(arrived).map_err(|error| error.sent_by(sender))?;
+        let values = unpacked::<T>(arrived).map_err(|error| error.sent_by(status.source_rank()))?;
         if let Some(descriptions) = descriptions {
             descriptions.compare(&values[..], arrived, &raw)?;
         }
         values
     };
-    Ok((values, Status::from_raw(raw)))
+    Ok((values, status))
 }
 
 /// Makes values from their transferred bytes.

@@ -15,11 +15,22 @@ struct Path {
 #[derive(MpiMessage)]
 struct Instant(f64);
 
+mod path {
+    #[derive(dtype_runtime::MpiMessage)]
+    pub struct Path<T>(pub Vec<T>);
+}
+
+mod time {
+    #[derive(dtype_runtime::MpiMessage)]
+    pub struct Instant<T>(pub T);
+}
+
 #[derive(MpiMessage)]
 struct Route {
     path: Path,
     paths: Vec<Path>,
     at: Instant,
+    generic: (path::Path<u8>, time::Instant<u8>),
 }
 
 struct Wrapper<T>(T);
@@ -47,7 +58,7 @@ struct File<'a> {
 }
 
 fn main() {
-    let route = Route { path: Path { nodes: vec![1] }, paths: Vec::new(), at: Instant(0.5) };
+    let route = Route { path: Path { nodes: vec![1] }, paths: Vec::new(), at: Instant(0.5), generic: (path::Path(vec![2]), time::Instant(3)) };
     let file = File { name: &Wrapper("a/b".into()), log: Log { routes: vec![route] } };
-    assert_eq!(to_bytes(&file).unwrap().len(), 4 + 3 + 4 + (4 + 4 + 4 + 8) + 32);
+    assert_eq!(to_bytes(&file).unwrap().len(), 4 + 3 + 4 + (4 + 4 + 4 + 8 + 4 + 1 + 1) + 32);
 }

@@ -23,6 +23,7 @@ pub fn collectives(world: &SimpleCommunicator) {
     let wrong = vec![1u8; if rank == 0 { 2 } else { 1 }];
     assert!(matches!(world.all_gather_packed(&wrong, &mut all), Err(Error::Fit { .. })));
     assert_eq!(all, vec![0; ranks]);
+    long_and_short(world);
     // All ranks act as the root of a gather, or none acts as the root of a scatter.
     let result = root.gather_packed_into_root(&(rank as u8), &mut all);
     assert_eq!(result.is_err(), rank > 0, "{result:?}");
@@ -108,6 +109,26 @@ fn collect<T: Sample>(world: &SimpleCommunicator) {
         for (from, found) in into.iter().enumerate() {
             assert!(*found == of(rank + from, n + from + 2 * rank));
         }
+    }
+}
+
+/// Exchanges parts of about the size up to which they travel with their sizes. One rank sends long ones.
+/// Another one expects more bytes than come, and gets an error.
+fn long_and_short(world: &SimpleCommunicator) {
+    let (rank, ranks) = (world.rank() as usize, world.size() as usize);
+    for size in [0, 2007, 2008, 2009] {
+        let sizes = |from: usize| if from == 0 { size } else { 1 };
+        let messages: Vec<Vec<u8>> = (0..ranks).map(|to| vec![to as u8; sizes(rank)]).collect();
+        let mut into: Vec<Vec<u8>> = (0..ranks).map(|from| vec![99; sizes(from)]).collect();
+        world.all_to_all_varcount_packed(&messages, &mut into).unwrap();
+        assert!(into.iter().flatten().all(|byte| *byte == rank as u8), "{size}");
+        let is_wrong = rank == ranks - 1;
+        let more = usize::from(is_wrong);
+        let mut into: Vec<Vec<u8>> = (0..ranks).map(|from| vec![99; sizes(from) + more]).collect();
+        let result = world.all_to_all_varcount_packed(&messages, &mut into);
+        assert_eq!(matches!(result, Err(Error::Fit { .. })), is_wrong, "{size}: {result:?}");
+        let byte = if is_wrong { 99 } else { rank as u8 };
+        assert!(into.iter().flatten().all(|found| *found == byte), "{size}");
     }
 }
 

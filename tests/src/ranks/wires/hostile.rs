@@ -430,7 +430,7 @@ impl Liar<'_> {
                 .copy_from_slice([PART as u64, drawn, bytes, largest].map(u64::to_ne_bytes).as_flattened());
             slot[32..32 + PART].fill(3);
             slot[32 + PART..32 + SEALED as usize].copy_from_slice(&(drawn | 1).to_ne_bytes());
-            // What has not come differs from what is announced in every byte.
+            // Every byte that has not come differs from the announced one.
             slot[32 + self.sent as usize..32 + SEALED as usize].iter_mut().for_each(|byte| *byte = !*byte);
             let (told, mut others) = (slot.repeat(self.ranks()), slot.repeat(self.ranks()));
             let (byte, world) = (byte(), self.world.as_raw());
