@@ -171,6 +171,20 @@ fn a_run_is_cut_into_pairs_where_there_are_many_others() {
     assert_eq!(solution.tree, TypeTree::index(starts, pair));
 }
 
+/// Found by the random test below: a list of three copies carries the shift of its child, which is then a vec
+/// rather than an idx.
+#[test]
+fn few_copies_of_a_shifted_map_are_left_to_the_general_search() {
+    let costs = NodeCosts::THESIS.linear();
+    let inner = TypeTree::structure([8], [TypeTree::vector(4, 0, TypeTree::Leaf(BaseType::U8))]);
+    let rows = Solved::of(&runs_of(&inner.flatten().unwrap()), &costs).unwrap();
+    let rows = rows.repeated(65, 4001, &costs).unwrap();
+    let copies = |count| rows.repeated(count, 65 * 4001 + 1, &costs).map(|solved| solved.cost());
+    assert_eq!([3, 4, 5].map(copies), [None, None, Some(22)]);
+    let tree = |count| TypeTree::vector(count, 65 * 4001 + 1, TypeTree::vector(65, 4001, inner.clone()));
+    assert_eq!([3, 4, 5].map(|count| normalize(&tree(count), &costs).unwrap().cost), [21, 22, 22]);
+}
+
 proptest! {
     /// Repeats solved maps until they have more runs than a buffer holds. The repeated tree must not cost
     /// more than the normalized one. If its cost is claimed to be proven, both must cost the same.

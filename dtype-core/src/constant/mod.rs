@@ -54,6 +54,8 @@ pub struct Solved {
     /// The repetitions of the recipe's tree: counts and strides, the innermost first.
     levels: [(u64, i64); Self::MOST_LEVELS],
     depth: usize,
+    /// `true` if the tree would cost less if the layout began at 0.
+    shifted: bool,
     /// `true` if the model takes runs for atoms.
     atoms: bool,
     /// The rules for cutting runs under the model.
@@ -78,7 +80,8 @@ impl Solved {
         }
         let (optimality, recipe, atoms) = (Optimality::Proven, Recipe::new(), takes_runs_for_atoms(costs));
         let (levels, tiling) = ([(0, 0); _], Tiling::of(costs));
-        let mut solved = Self { runs: *runs, cost: 0, optimality, recipe, levels, depth: 0, atoms, tiling };
+        let (runs, cost, depth, shifted) = (*runs, 0, 0, false);
+        let mut solved = Self { runs, cost, optimality, recipe, levels, depth, shifted, atoms, tiling };
         let begins = parts(list);
         if list.is_empty() || end_of(&begins, 0, list.len()) < list.len() {
             solved.solve_parts(list, &begins, costs);
@@ -95,6 +98,7 @@ impl Solved {
     /// - A tree that joins the repetition with the repeated tree may be cheaper than a vec around the
     ///   repeated tree: the repetition continues that tree, or has fewer than three copies, or the model may
     ///   take runs apart.
+    /// - The layout does not begin at 0, and a list of so few copies may carry the shift for less.
     /// - There are no entries or too many levels, or the numbers are so large that arithmetic may overflow.
     ///
     /// The result is [`Optimality::Proven`] only if no description of that number of entries can cost less.
@@ -119,7 +123,9 @@ impl Solved {
             Some(last) => self.levels[last].1.saturating_mul(self.levels[last].0 as i64) == stride,
             None => self.recipe.repeats_regularly(),
         };
-        if continued || all == 0 || all >= FAR || stride.unsigned_abs() >= FAR / count {
+        let vectors = costs.vector.at(count).own.saturating_mul(2);
+        let listed = self.shifted && costs.index.at(count).own < vectors;
+        if continued || listed || all == 0 || all >= FAR || stride.unsigned_abs() >= FAR / count {
             return None;
         }
         self.levels[self.depth] = (count, stride);
@@ -174,6 +180,7 @@ impl Solved {
         let mut table = Table::new(self.pieces(runs, false), costs);
         let least = table.fill(shift);
         self.cost = if shift { least.shifted } else { least.aligned };
+        self.shifted = self.cost > least.aligned;
         if self.cost >= UNKNOWN {
             return;
         }
