@@ -172,6 +172,15 @@ fn large_slices_are_blocks_and_come_back() {
 }
 
 #[test]
+fn a_short_message_keeps_no_memory_of_a_long_one() {
+    let long = to_bytes(&vec!["line".to_owned(); 10_000]).unwrap();
+    let again = to_bytes(&vec!["line".to_owned(); 10_000]).unwrap();
+    let short = to_bytes("line").unwrap();
+    assert!(again.capacity() == again.len(), "the second long message is allocated at once");
+    assert!([long, again, short].iter().all(|bytes| bytes.capacity() <= 2 * bytes.len() + 1));
+}
+
+#[test]
 fn sequences_of_large_arrays_come_back() {
     #[derive(MpiMessage, Clone, Debug, PartialEq)]
     struct Large {

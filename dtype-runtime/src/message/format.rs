@@ -10,7 +10,7 @@ use super::{
     fingerprint::fingerprint,
     limits::malformed,
     reader::{Bytes, Front},
-    writer::{Block, keep},
+    writer::{Block, keep, trim},
 };
 use crate::Error;
 
@@ -100,6 +100,9 @@ impl<'a> Encoded<'a> {
             blocks[..=front].rotate_right(1);
         }
         rest.extend_from_slice(&trailer.bytes());
+        if !spare {
+            trim(&mut rest);
+        }
         let blocks: Vec<_> = blocks.into_iter().map(|block| block.bytes).collect();
         let size = blocks.iter().map(|block| block.len()).sum::<usize>() + rest.len();
         Ok(Self { blocks, rest, size })

@@ -25,10 +25,16 @@ thread_local! {
     /// The memory of the last message. It is used again while it is in the caches, and allocating large
     /// memory costs more than filling it.
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+
+    /// The size in bytes of the last in-band part in memory of its own. The next one is likely to be as long.
+    static LAST: Cell<usize> = const { Cell::new(0) };
 }
 
 /// The most bytes that a thread keeps for the next message.
 const MOST_SPARE: usize = 16 << 20;
+
+/// The most bytes that are allocated before a message is written.
+const MOST_EXPECTED: usize = 1 << 20;
 
 /// Returns the memory of an earlier message of this thread, or none.
 pub(crate) fn spare() -> Vec<u8> {
@@ -44,10 +50,24 @@ pub(crate) fn keep(mut memory: Vec<u8>) {
     }
 }
 
+/// Returns new memory, as large as that of the last message.
+fn fresh() -> Vec<u8> {
+    Vec::with_capacity(LAST.try_with(Cell::get).unwrap_or_default())
+}
+
+/// Ends an in-band part in memory of its own. Its caller may keep it, so unused memory is given back.
+pub(super) fn trim(in_band: &mut Vec<u8>) {
+    let size = in_band.len();
+    let _ = LAST.try_with(|last| last.set(size.min(MOST_EXPECTED)));
+    if in_band.capacity() / 2 > size {
+        in_band.shrink_to_fit();
+    }
+}
+
 impl<'a> Writer<'a> {
     /// Creates an empty message, in memory of an earlier one if `spare` is set.
     pub(super) fn new(spare: bool) -> Self {
-        let in_band = if spare { self::spare() } else { Vec::new() };
+        let in_band = if spare { self::spare() } else { fresh() };
         Self { in_band, blocks: Vec::new(), depth: 0 }
     }
 
